@@ -1,0 +1,159 @@
+package capabilities
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nkeys"
+	"github.com/oklog/ulid/v2"
+	"github.com/vmihailenco/msgpack/v5"
+
+	"parley"
+)
+
+// NodeID is the raw Ed25519 public key of a node. Its text is the nkeys form: "N" and 55 letters of
+// base 32 with a checksum. The zero NodeID is no node.
+type NodeID [32]byte
+
+// ID names an agent, message, form, promise, resolver, grant or blob anywhere. Its text is
+// "{ULID}@{node}". IDs are comparable; the zero ID names nothing.
+type ID struct {
+	ULID ulid.ULID
+	Node NodeID
+}
+
+const (
+	idSize       = 16 + 32
+	nodeTextSize = 56
+)
+
+// ParseNodeID reads the nkeys text of a node's public key. It refuses with INVALID_ARGUMENT.
+func ParseNodeID(s string) (NodeID, error) {
+	var n NodeID
+	if len(s) != nodeTextSize || s != strings.ToUpper(s) {
+		return n, parley.Refuse(parley.InvalidArgument, "%.80q is not a node's key", s)
+	}
+	raw, err := nkeys.Decode(nkeys.PrefixByteServer, []byte(s))
+	if err != nil || len(raw) != len(n) {
+		return n, parley.Refuse(parley.InvalidArgument, "%.80q is not a node's key", s)
+	}
+	copy(n[:], raw)
+	if n.String() != s { // spare bits of base 32 must not give one key two spellings
+		return NodeID{}, parley.Refuse(parley.InvalidArgument, "%.80q is not a node's key", s)
+	}
+	return n, nil
+}
+
+func (n NodeID) String() string {
+	text, err := nkeys.Encode(nkeys.PrefixByteServer, n[:])
+	if err != nil {
+		return "" // the prefix is one that nkeys knows
+	}
+	return string(text)
+}
+
+// ParseID reads "{ULID}@{node}". It refuses with INVALID_ARGUMENT.
+func ParseID(s string) (ID, error) {
+	head, tail, ok := strings.Cut(s, "@")
+	if !ok {
+		return ID{}, parley.Refuse(parley.InvalidArgument, "%.120q is not an ID: want ULID@NODE", s)
+	}
+	u, err := parseULID(head)
+	if err != nil {
+		return ID{}, err
+	}
+	n, err := ParseNodeID(tail)
+	if err != nil {
+		return ID{}, err
+	}
+	return ID{ULID: u, Node: n}, nil
+}
+
+func parseULID(s string) (ulid.ULID, error) {
+	u, err := ulid.ParseStrict(s)
+	if err != nil || u.String() != s {
+		return ulid.ULID{}, parley.Refuse(parley.InvalidArgument, "%.80q is not a ULID", s)
+	}
+	return u, nil
+}
+
+func (id ID) String() string {
+	return id.ULID.String() + "@" + id.Node.String()
+}
+
+// IsZero reports whether id names nothing.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// Compare orders IDs by ULID, then by node.
+func (id ID) Compare(o ID) int {
+	if c := id.ULID.Compare(o.ULID); c != 0 {
+		return c
+	}
+	return bytes.Compare(id.Node[:], o.Node[:])
+}
+
+// MarshalText gives the ID's text; the zero ID's is empty.
+func (id ID) MarshalText() ([]byte, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	return []byte(id.String()), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (id *ID) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*id = ID{}
+		return nil
+	}
+	parsed, err := ParseID(string(text))
+	if err != nil {
+		return err
+	}
+	*id = parsed
+	return nil
+}
+
+// MarshalText gives the node's nkeys text.
+func (n NodeID) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
+
+// UnmarshalText reads a node's nkeys text.
+func (n *NodeID) UnmarshalText(text []byte) error {
+	parsed, err := ParseNodeID(string(text))
+	if err != nil {
+		return err
+	}
+	*n = parsed
+	return nil
+}
+
+// EncodeMsgpack writes the ID as extension 1: 16 bytes of ULID and 32 of key. The zero ID is nil.
+func (id ID) EncodeMsgpack(enc *msgpack.Encoder) error {
+	if id.IsZero() {
+		return enc.EncodeNil()
+	}
+	if err := enc.EncodeExtHeader(extID, idSize); err != nil {
+		return err
+	}
+	if _, err := enc.Writer().Write(id.ULID[:]); err != nil {
+		return err
+	}
+	_, err := enc.Writer().Write(id.Node[:])
+	return err
+}
+
+// DecodeMsgpack reads what EncodeMsgpack wrote.
+func (id *ID) DecodeMsgpack(dec *msgpack.Decoder) error {
+	if isNil, err := decodedNil(dec); err != nil || isNil {
+		*id = ID{}
+		return err
+	}
+	if err := wantExt(dec, extID, idSize); err != nil {
+		return fmt.Errorf("ID: %w", err)
+	}
+	if err := dec.ReadFull(id.ULID[:]); err != nil {
+		return err
+	}
+	return dec.ReadFull(id.Node[:])
+}

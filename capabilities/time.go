@@ -1,0 +1,84 @@
+package capabilities
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"parley"
+)
+
+// Time is an instant in milliseconds since 1970 in UTC. Zero is no time. Times compare as numbers.
+type Time int64
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// At gives the Time of t, cut to the millisecond.
+func At(t time.Time) Time {
+	if t.IsZero() {
+		return 0
+	}
+	return Time(t.UnixMilli())
+}
+
+// Std gives the standard library's time, in UTC.
+func (t Time) Std() time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t)).UTC()
+}
+
+// Add gives the time d later.
+func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
+
+// String gives RFC 3339 in UTC with milliseconds; no time is "".
+func (t Time) String() string {
+	if t == 0 {
+		return ""
+	}
+	return t.Std().Format(timeLayout)
+}
+
+// MarshalText is String.
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads RFC 3339 with any offset and precision.
+func (t *Time) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*t = 0
+		return nil
+	}
+	std, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return parley.Refuse(parley.InvalidArgument, "%.40q is not a time: want RFC 3339, as in 2026-01-31T12:00:00Z", text)
+	}
+	*t = At(std)
+	return nil
+}
+
+// EncodeMsgpack writes extension 3.
+func (t Time) EncodeMsgpack(enc *msgpack.Encoder) error {
+	if err := enc.EncodeExtHeader(extTime, 8); err != nil {
+		return err
+	}
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(t))
+	_, err := enc.Writer().Write(b[:])
+	return err
+}
+
+// DecodeMsgpack reads extension 3.
+func (t *Time) DecodeMsgpack(dec *msgpack.Decoder) error {
+	if err := wantExt(dec, extTime, 8); err != nil {
+		return fmt.Errorf("time: %w", err)
+	}
+	var b [8]byte
+	if err := dec.ReadFull(b[:]); err != nil {
+		return err
+	}
+	*t = Time(binary.BigEndian.Uint64(b[:]))
+	return nil
+}

@@ -1,0 +1,299 @@
+package capabilities
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// Bounds of a Value.
+const (
+	MaxValueSize  = 256 << 10 // bytes of its encoding
+	MaxValueDepth = 32        // lists and records within each other
+)
+
+// Value is data that one agent can pass to another: null, bool, int64, float64, string, bytes, a list, a
+// record, or a Ref; or a value sealed by its node, which only that node can open. The zero Value is null.
+// A Value is immutable once made; those who build one from slices and maps give them away.
+type Value struct{ v any }
+
+type (
+	sealed []byte
+	list   []Value
+	record map[string]Value
+)
+
+// The constructors. Float takes no NaN and no infinity, and String no invalid UTF-8: use Check on what
+// comes from outside.
+func Null() Value                     { return Value{} }
+func Bool(b bool) Value               { return Value{b} }
+func Int(i int64) Value               { return Value{i} }
+func Float(f float64) Value           { return Value{f} }
+func String(s string) Value           { return Value{s} }
+func Bytes(b []byte) Value            { return Value{b} }
+func List(vs ...Value) Value          { return Value{list(vs)} }
+func Record(m map[string]Value) Value { return Value{record(m)} }
+func Reference(r Ref) Value           { return Value{r} }
+func Sealed(ciphertext []byte) Value  { return Value{sealed(ciphertext)} }
+
+// Strings makes a list of strings.
+func Strings(ss ...string) Value {
+	vs := make([]Value, len(ss))
+	for i, s := range ss {
+		vs[i] = String(s)
+	}
+	return List(vs...)
+}
+
+// Of makes a Value of plain Go data: nil, bool, any integer, any float, string, []byte, json.Number, Ref,
+// Value, and slices and string-keyed maps of such. It refuses with INVALID_ARGUMENT what is not passable
+// and with TOO_LARGE what is nested too deeply.
+func Of(x any) (Value, error) { return of(x, 0) }
+
+func of(x any, depth int) (Value, error) {
+	if depth > MaxValueDepth {
+		return Value{}, tooDeep()
+	}
+	switch x := x.(type) {
+	case nil:
+		return Null(), nil
+	case Value:
+		return x, x.check(depth)
+	case bool, string, int64, float64, []byte, Ref:
+		v := Value{x}
+		return v, v.check(depth)
+	case int:
+		return Int(int64(x)), nil
+	case int32:
+		return Int(int64(x)), nil
+	case uint32:
+		return Int(int64(x)), nil
+	case uint64:
+		if x > math.MaxInt64 {
+			return Value{}, parley.Refuse(parley.InvalidArgument, "%d is beyond 64-bit integers", x)
+		}
+		return Int(int64(x)), nil
+	case float32:
+		return of(float64(x), depth)
+	case json.Number:
+		return number(x)
+	case []string:
+		v := Strings(x...)
+		return v, v.check(depth)
+	case []any:
+		vs := make([]Value, len(x))
+		for i, e := range x {
+			v, err := of(e, depth+1)
+			if err != nil {
+				return Value{}, err
+			}
+			vs[i] = v
+		}
+		return List(vs...), nil
+	case map[string]any:
+		m := make(map[string]Value, len(x))
+		for k, e := range x {
+			v, err := of(e, depth+1)
+			if err != nil {
+				return Value{}, err
+			}
+			m[k] = v
+		}
+		v := Record(m)
+		return v, v.check(depth)
+	case map[string]Value:
+		v := Record(x)
+		return v, v.check(depth)
+	}
+	return Value{}, parley.Refuse(parley.InvalidArgument, "%T cannot be passed", x)
+}
+
+func tooDeep() error {
+	return parley.Refuse(parley.TooLarge, "values may be nested %d deep at most", MaxValueDepth)
+}
+
+// Check refuses with INVALID_ARGUMENT or TOO_LARGE a value that is not well formed, too deep or too large.
+func (v Value) Check() error {
+	if err := v.check(0); err != nil {
+		return err
+	}
+	if n := v.size(); n > MaxValueSize {
+		return parley.Refuse(parley.TooLarge, "a value of %d bytes is over the limit of %d", n, MaxValueSize)
+	}
+	return nil
+}
+
+func (v Value) check(depth int) error {
+	if depth > MaxValueDepth {
+		return tooDeep()
+	}
+	switch x := v.v.(type) {
+	case string:
+		return checkText(x)
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return parley.Refuse(parley.InvalidArgument, "%v is no passable number", x)
+		}
+	case list:
+		for _, e := range x {
+			if err := e.check(depth + 1); err != nil {
+				return err
+			}
+		}
+	case record:
+		for k, e := range x {
+			if err := checkText(k); err != nil {
+				return err
+			}
+			if err := e.check(depth + 1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkText(s string) error {
+	if !utf8.ValidString(s) {
+		return parley.Refuse(parley.InvalidArgument, "text is not valid UTF-8")
+	}
+	return nil
+}
+
+// size is about the length of the value's encoding, and never less than its payload.
+func (v Value) size() int {
+	switch x := v.v.(type) {
+	case string:
+		return len(x) + 5
+	case []byte:
+		return len(x) + 5
+	case sealed:
+		return len(x) + 6
+	case list:
+		n := 5
+		for _, e := range x {
+			n += e.size()
+		}
+		return n
+	case record:
+		n := 5
+		for k, e := range x {
+			n += len(k) + 5 + e.size()
+		}
+		return n
+	case Ref:
+		return 160
+	}
+	return 9
+}
+
+// The accessors give the content and whether it is of that type.
+func (v Value) IsNull() bool             { return v.v == nil }
+func (v Value) IsSealed() bool           { _, ok := v.v.(sealed); return ok }
+func (v Value) AsBool() (bool, bool)     { b, ok := v.v.(bool); return b, ok }
+func (v Value) AsInt() (int64, bool)     { i, ok := v.v.(int64); return i, ok }
+func (v Value) AsFloat() (float64, bool) { f, ok := v.v.(float64); return f, ok }
+func (v Value) AsString() (string, bool) { s, ok := v.v.(string); return s, ok }
+func (v Value) AsBytes() ([]byte, bool)  { b, ok := v.v.([]byte); return b, ok }
+func (v Value) AsRef() (Ref, bool)       { r, ok := v.v.(Ref); return r, ok }
+func (v Value) AsSealed() ([]byte, bool) { b, ok := v.v.(sealed); return b, ok }
+func (v Value) AsList() ([]Value, bool)  { l, ok := v.v.(list); return l, ok }
+
+// AsRecord gives the record's map, which the caller must not change.
+func (v Value) AsRecord() (map[string]Value, bool) { r, ok := v.v.(record); return r, ok }
+
+// TypeName names the value's type for people.
+func (v Value) TypeName() string {
+	switch v.v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case int64:
+		return "integer"
+	case float64:
+		return "number"
+	case string:
+		return "text"
+	case []byte:
+		return "bytes"
+	case list:
+		return "list"
+	case record:
+		return "record"
+	case Ref:
+		return "reference"
+	case sealed:
+		return "sealed value"
+	}
+	return fmt.Sprintf("%T", v.v)
+}
+
+// Equal reports whether two values are the same, type and all.
+func (v Value) Equal(o Value) bool {
+	switch x := v.v.(type) {
+	case []byte:
+		y, ok := o.v.([]byte)
+		return ok && bytes.Equal(x, y)
+	case sealed:
+		y, ok := o.v.(sealed)
+		return ok && bytes.Equal(x, y)
+	case list:
+		y, ok := o.v.(list)
+		return ok && slices.EqualFunc(x, y, Value.Equal)
+	case record:
+		y, ok := o.v.(record)
+		return ok && maps.EqualFunc(x, y, Value.Equal)
+	}
+	switch o.v.(type) {
+	case []byte, sealed, list, record:
+		return false
+	}
+	return v.v == o.v
+}
+
+// Map returns the value with fn put in place of each leaf: whatever is neither a list nor a record. It
+// stops at fn's first error.
+func (v Value) Map(fn func(Value) (Value, error)) (Value, error) {
+	switch x := v.v.(type) {
+	case list:
+		out := make(list, len(x))
+		for i, e := range x {
+			m, err := e.Map(fn)
+			if err != nil {
+				return Value{}, err
+			}
+			out[i] = m
+		}
+		return Value{out}, nil
+	case record:
+		out := make(record, len(x))
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			m, err := x[k].Map(fn)
+			if err != nil {
+				return Value{}, err
+			}
+			out[k] = m
+		}
+		return Value{out}, nil
+	}
+	return fn(v)
+}
+
+// Refs returns the references within the value, in canonical order.
+func (v Value) Refs() []Ref {
+	var refs []Ref
+	_, _ = v.Map(func(leaf Value) (Value, error) { // the function returns no error, so neither does Map
+		if r, ok := leaf.AsRef(); ok {
+			refs = append(refs, r)
+		}
+		return leaf, nil
+	})
+	return refs
+}

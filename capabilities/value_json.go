@@ -1,0 +1,220 @@
+package capabilities
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// In JSON, what JSON lacks is written as an object with one of these keys.
+const (
+	jsonRef    = "$cap"    // {"$cap":"<id>","kind":"agent"}, with "facet" and "grant" where there are any
+	jsonBytes  = "$bytes"  // {"$bytes":"<base64>"}
+	jsonSealed = "$sealed" // {"$sealed":true}: what is sealed is never shown
+)
+
+type refJSON struct {
+	Cap   ID    `json:"$cap"`
+	Kind  Kind  `json:"kind"`
+	Facet Facet `json:"facet,omitzero"`
+	Grant ID    `json:"grant,omitzero"`
+}
+
+// MarshalJSON writes the value as JSON. Record keys are sorted, floats keep a point or an exponent so
+// that they come back as floats, and a sealed value shows only that it is sealed.
+func (v Value) MarshalJSON() ([]byte, error) {
+	switch x := v.v.(type) {
+	case float64:
+		return []byte(floatText(x)), nil
+	case []byte:
+		return json.Marshal(map[string]string{jsonBytes: base64.StdEncoding.EncodeToString(x)})
+	case sealed:
+		return []byte(`{"` + jsonSealed + `":true}`), nil
+	case list:
+		if x == nil {
+			return []byte("[]"), nil
+		}
+		return json.Marshal([]Value(x))
+	case record:
+		return json.Marshal(map[string]Value(x))
+	case Ref:
+		return json.Marshal(refJSON{Cap: x.Target, Kind: x.Kind, Facet: x.Facet, Grant: x.Grant})
+	}
+	return json.Marshal(v.v)
+}
+
+func floatText(f float64) string {
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if strings.ContainsAny(s, ".eIN") {
+		return s
+	}
+	return s + ".0"
+}
+
+// UnmarshalJSON reads one JSON document as a value, within the bounds of values. A "$cap" object becomes a
+// Ref, which is a claim of its writer: whoever accepts it checks that it is held. A sealed value cannot be
+// read from JSON. It refuses with INVALID_ARGUMENT or TOO_LARGE.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	got, err := ParseJSON(b)
+	if err != nil {
+		return err
+	}
+	*v = got
+	return nil
+}
+
+// ParseJSON is UnmarshalJSON as a function.
+func ParseJSON(b []byte) (Value, error) {
+	if len(b) > 2*MaxValueSize {
+		return Value{}, parley.Refuse(parley.TooLarge, "%d bytes of JSON are over the limit of %d", len(b), 2*MaxValueSize)
+	}
+	if !utf8.Valid(b) {
+		return Value{}, parley.Refuse(parley.InvalidArgument, "text is not valid UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	v, err := parseJSON(dec, 0)
+	if err != nil {
+		return Value{}, notJSON(err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Value{}, parley.Refuse(parley.InvalidArgument, "more than one JSON document")
+	}
+	return v, v.Check()
+}
+
+func notJSON(err error) error {
+	if parley.CodeOf(err) != parley.Internal {
+		return err
+	}
+	return parley.Refuse(parley.InvalidArgument, "not JSON: %v", err)
+}
+
+func parseJSON(dec *json.Decoder, depth int) (Value, error) {
+	if depth > MaxValueDepth {
+		return Value{}, tooDeep()
+	}
+	tok, err := dec.Token()
+	if err != nil {
+		return Value{}, err
+	}
+	switch tok := tok.(type) {
+	case json.Delim:
+		if tok == '[' {
+			return parseJSONList(dec, depth)
+		}
+		return parseJSONRecord(dec, depth)
+	case json.Number:
+		return number(tok)
+	}
+	return of(tok, depth)
+}
+
+func parseJSONList(dec *json.Decoder, depth int) (Value, error) {
+	l := list{}
+	for dec.More() {
+		e, err := parseJSON(dec, depth+1)
+		if err != nil {
+			return Value{}, err
+		}
+		l = append(l, e)
+	}
+	_, err := dec.Token()
+	return Value{l}, err
+}
+
+func parseJSONRecord(dec *json.Decoder, depth int) (Value, error) {
+	r := record{}
+	for dec.More() {
+		tok, err := dec.Token()
+		if err != nil {
+			return Value{}, err
+		}
+		k, _ := tok.(string) // the decoder gives nothing else in this place
+		if _, twice := r[k]; twice {
+			return Value{}, parley.Refuse(parley.InvalidArgument, "key %.80q stands twice", k)
+		}
+		if r[k], err = parseJSON(dec, depth+1); err != nil {
+			return Value{}, err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return Value{}, err
+	}
+	return r.special()
+}
+
+// special turns the objects that stand for what JSON lacks into what they stand for.
+func (r record) special() (Value, error) {
+	switch {
+	case r[jsonRef].v != nil:
+		return r.reference()
+	case r[jsonBytes].v != nil && len(r) == 1:
+		s, _ := r[jsonBytes].AsString()
+		b, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return Value{}, parley.Refuse(parley.InvalidArgument, "%s is not base64", jsonBytes)
+		}
+		return Bytes(b), nil
+	case r[jsonSealed].v != nil:
+		return Value{}, parley.Refuse(parley.InvalidArgument, "a sealed value cannot be given")
+	}
+	return Value{r}, nil
+}
+
+func (r record) reference() (Value, error) {
+	plain, err := json.Marshal(map[string]Value(r))
+	if err != nil {
+		return Value{}, err
+	}
+	var ref refJSON
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&ref); err != nil || ref.Cap.IsZero() {
+		return Value{}, parley.Refuse(parley.InvalidArgument, "not a reference: want {%q:ID,\"kind\":KIND}", jsonRef)
+	}
+	if !KnownKind(ref.Kind) {
+		return Value{}, parley.Refuse(parley.InvalidArgument, "unknown kind of reference %.40q", ref.Kind)
+	}
+	if err := ref.Facet.Check(); err != nil {
+		return Value{}, err
+	}
+	return Reference(Ref{Target: ref.Cap, Kind: ref.Kind, Facet: ref.Facet, Grant: ref.Grant}), nil
+}
+
+// number reads an integer as one if it fits 64 bits and is written without point or exponent.
+func number(n json.Number) (Value, error) {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return Int(i), nil
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil {
+		return Value{}, parley.Refuse(parley.InvalidArgument, "%.40q is no passable number", string(n))
+	}
+	return Float(f), nil
+}
+
+// Text gives the value as people read it on one line: text as it is, references as locators, sealed
+// values masked, and everything else as JSON. It does not escape control characters.
+func (v Value) Text() string {
+	switch x := v.v.(type) {
+	case string:
+		return x
+	case Ref:
+		return Locator{ID: x.Target, Kind: x.Kind}.String()
+	case sealed:
+		return "••••••••"
+	}
+	b, err := v.MarshalJSON()
+	if err != nil {
+		return fmt.Sprintf("(%v)", err)
+	}
+	return string(b)
+}

@@ -1,0 +1,221 @@
+package capabilities
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+)
+
+// EncodeMsgpack writes the value in its one canonical form: integers as short as they go, floats as 64
+// bits, records with their keys sorted bytewise.
+func (v Value) EncodeMsgpack(enc *msgpack.Encoder) error {
+	switch x := v.v.(type) {
+	case nil:
+		return enc.EncodeNil()
+	case bool:
+		return enc.EncodeBool(x)
+	case int64:
+		return enc.EncodeInt(x) // the shortest form
+	case float64:
+		return enc.EncodeFloat64(x)
+	case string:
+		return enc.EncodeString(x)
+	case []byte:
+		return encodeBytes(enc, x)
+	case list:
+		return encodeList(enc, x)
+	case record:
+		return encodeRecord(enc, x)
+	case Ref:
+		return x.EncodeMsgpack(enc)
+	case sealed:
+		if err := enc.EncodeExtHeader(extSealed, len(x)); err != nil {
+			return err
+		}
+		_, err := enc.Writer().Write(x)
+		return err
+	}
+	return fmt.Errorf("%w: %T", errMalformed, v.v)
+}
+
+func encodeBytes(enc *msgpack.Encoder, b []byte) error {
+	if b == nil {
+		b = []byte{} // a nil slice would be written as null
+	}
+	return enc.EncodeBytes(b)
+}
+
+func encodeList(enc *msgpack.Encoder, l list) error {
+	if err := enc.EncodeArrayLen(len(l)); err != nil {
+		return err
+	}
+	for _, e := range l {
+		if err := e.EncodeMsgpack(enc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encodeRecord(enc *msgpack.Encoder, r record) error {
+	if err := enc.EncodeMapLen(len(r)); err != nil {
+		return err
+	}
+	for _, k := range slices.Sorted(maps.Keys(r)) {
+		if err := enc.EncodeString(k); err != nil {
+			return err
+		}
+		if err := r[k].EncodeMsgpack(enc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DecodeMsgpack reads a value. It refuses what is nested too deeply, longer than the bounds, or ill formed.
+func (v *Value) DecodeMsgpack(dec *msgpack.Decoder) error {
+	got, err := decodeValue(dec, 0)
+	if err != nil {
+		return err
+	}
+	*v = got
+	return nil
+}
+
+// EncodeValue gives the canonical encoding of v.
+func EncodeValue(v Value) ([]byte, error) {
+	var buf bytes.Buffer
+	if err := v.EncodeMsgpack(msgpack.NewEncoder(&buf)); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+// DecodeValue reads one canonically encoded value and nothing else. A value in any other spelling is
+// refused, so that what is hashed or signed has one meaning.
+func DecodeValue(b []byte) (Value, error) {
+	if len(b) > MaxValueSize {
+		return Value{}, fmt.Errorf("%w: %d bytes", errMalformed, len(b))
+	}
+	v, err := decodeValue(msgpack.NewDecoder(bytes.NewReader(b)), 0)
+	if err != nil {
+		return Value{}, err
+	}
+	if err := v.Check(); err != nil {
+		return Value{}, err
+	}
+	again, err := EncodeValue(v)
+	if err != nil {
+		return Value{}, err
+	}
+	if !bytes.Equal(b, again) {
+		return Value{}, fmt.Errorf("%w: not canonical", errMalformed)
+	}
+	return v, nil
+}
+
+func decodeValue(dec *msgpack.Decoder, depth int) (Value, error) {
+	if depth > MaxValueDepth {
+		return Value{}, tooDeep()
+	}
+	code, err := dec.PeekCode()
+	if err != nil {
+		return Value{}, err
+	}
+	switch {
+	case code == msgpcode.Nil:
+		return Null(), dec.DecodeNil()
+	case code == msgpcode.True || code == msgpcode.False:
+		b, err := dec.DecodeBool()
+		return Bool(b), err
+	case msgpcode.IsFixedNum(code) || code >= msgpcode.Uint8 && code <= msgpcode.Int64:
+		i, err := dec.DecodeInt64()
+		return Int(i), err
+	case code == msgpcode.Double:
+		f, err := dec.DecodeFloat64()
+		return Float(f), err
+	case msgpcode.IsString(code):
+		s, err := dec.DecodeString()
+		return String(s), err
+	case msgpcode.IsBin(code):
+		b, err := dec.DecodeBytes()
+		return Bytes(b), err
+	case msgpcode.IsFixedArray(code) || code == msgpcode.Array16 || code == msgpcode.Array32:
+		return decodeList(dec, depth)
+	case msgpcode.IsFixedMap(code) || code == msgpcode.Map16 || code == msgpcode.Map32:
+		return decodeRecord(dec, depth)
+	case msgpcode.IsExt(code):
+		return decodeExt(dec)
+	}
+	return Value{}, fmt.Errorf("%w: code %#x", errMalformed, code)
+}
+
+func decodeList(dec *msgpack.Decoder, depth int) (Value, error) {
+	n, err := dec.DecodeArrayLen()
+	if err != nil {
+		return Value{}, err
+	}
+	if n < 0 || n > MaxValueSize {
+		return Value{}, fmt.Errorf("%w: list of %d", errMalformed, n)
+	}
+	l := make(list, 0, min(n, 64)) // a length is a claim, not a reason to allocate
+	for range n {
+		e, err := decodeValue(dec, depth+1)
+		if err != nil {
+			return Value{}, err
+		}
+		l = append(l, e)
+	}
+	return Value{l}, nil
+}
+
+func decodeRecord(dec *msgpack.Decoder, depth int) (Value, error) {
+	n, err := dec.DecodeMapLen()
+	if err != nil {
+		return Value{}, err
+	}
+	if n < 0 || n > MaxValueSize {
+		return Value{}, fmt.Errorf("%w: record of %d", errMalformed, n)
+	}
+	r := make(record, min(n, 64))
+	last := ""
+	for i := range n {
+		k, err := dec.DecodeString()
+		if err != nil {
+			return Value{}, err
+		}
+		if i > 0 && k <= last {
+			return Value{}, fmt.Errorf("%w: record keys out of order", errMalformed)
+		}
+		last = k
+		if r[k], err = decodeValue(dec, depth+1); err != nil {
+			return Value{}, err
+		}
+	}
+	return Value{r}, nil
+}
+
+func decodeExt(dec *msgpack.Decoder) (Value, error) {
+	id, n, err := dec.DecodeExtHeader()
+	if err != nil {
+		return Value{}, err
+	}
+	switch id {
+	case extRef:
+		var r Ref
+		err := r.decodeBody(dec, n)
+		return Reference(r), err
+	case extSealed:
+		if n < 0 || n > MaxValueSize {
+			return Value{}, fmt.Errorf("%w: sealed value of %d bytes", errMalformed, n)
+		}
+		b := make([]byte, n)
+		err := dec.ReadFull(b)
+		return Sealed(b), err
+	}
+	return Value{}, fmt.Errorf("%w: extension %d is no value", errMalformed, id)
+}

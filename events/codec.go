@@ -1,0 +1,97 @@
+package events
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"parley/capabilities"
+)
+
+var errMalformed = errors.New("malformed event")
+
+// Append encodes events one after another behind dst. Each is the msgpack sequence: kind, version, time,
+// payload, where the payload is an array in bytes. It fails only for a value that cannot be passed.
+func Append(dst []byte, evs ...Recorded) ([]byte, error) {
+	buf := bytes.NewBuffer(dst)
+	enc := msgpack.GetEncoder()
+	defer msgpack.PutEncoder(enc)
+	var payload bytes.Buffer
+	for _, r := range evs {
+		k := r.Event.kind()
+		payload.Reset()
+		if err := encodePayload(enc, &payload, r.Event); err != nil {
+			return dst, fmt.Errorf("encode %s: %w", Name(r.Event), err)
+		}
+		enc.Reset(buf)
+		enc.UseCompactInts(true)
+		if err := enc.EncodeMulti(uint8(k), schemas[k].version, r.At, payload.Bytes()); err != nil {
+			return dst, fmt.Errorf("encode %s: %w", Name(r.Event), err)
+		}
+	}
+	return buf.Bytes(), nil
+}
+
+func encodePayload(enc *msgpack.Encoder, buf *bytes.Buffer, e Event) error {
+	enc.Reset(buf)
+	enc.UseCompactInts(true)
+	enc.SetSortMapKeys(true)
+	return enc.Encode(e)
+}
+
+// Decode reads count events that Append wrote, and nothing may follow them. Its errors are an
+// *UnknownError for what a newer program wrote, and otherwise say that the encoding is malformed; the
+// events before the one at fault are returned too.
+func Decode(body []byte, count int) ([]Recorded, error) {
+	return decodeAs(schemas, body, count)
+}
+
+func decodeAs(known map[Kind]schema, body []byte, count int) ([]Recorded, error) {
+	rd := bytes.NewReader(body)
+	dec := msgpack.NewDecoder(rd)
+	evs := make([]Recorded, 0, min(count, 1024))
+	for range count {
+		r, err := decodeOne(known, dec)
+		if err != nil {
+			return evs, err
+		}
+		evs = append(evs, r)
+	}
+	if rd.Len() != 0 {
+		return evs, fmt.Errorf("%w: %d bytes too many", errMalformed, rd.Len())
+	}
+	return evs, nil
+}
+
+func decodeOne(known map[Kind]schema, dec *msgpack.Decoder) (r Recorded, err error) {
+	kind, err := dec.DecodeUint8()
+	if err != nil {
+		return r, err
+	}
+	version, err := dec.DecodeUint8()
+	if err != nil {
+		return r, err
+	}
+	var at capabilities.Time
+	if err := at.DecodeMsgpack(dec); err != nil {
+		return r, err
+	}
+	payload, err := dec.DecodeBytes()
+	if err != nil {
+		return r, err
+	}
+	s, ok := known[Kind(kind)]
+	if !ok {
+		return r, &UnknownError{Kind: Kind(kind), Version: version}
+	}
+	if payload, err = s.lift(Kind(kind), version, payload); err != nil {
+		return r, err
+	}
+	e := s.make()
+	if err := msgpack.Unmarshal(payload, e); err != nil {
+		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
+	}
+	return Recorded{At: at, Event: e}, nil
+}

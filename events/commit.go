@@ -1,0 +1,190 @@
+package events
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/vmihailenco/msgpack/v5"
+
+	"parley/capabilities"
+)
+
+// Hash is the SHA-256 of a commit's frame. The first commit's Prev is zero.
+type Hash [sha256.Size]byte
+
+func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
+
+// Summary is what can be known of a mailbox after a section without reading its events.
+type Summary struct {
+	Open     uint32            // forms that it asked and that are not settled
+	Outbox   uint32            // parcels that it still owes to others
+	Deadline capabilities.Time // the earliest deadline of its open forms; zero if none
+}
+
+// Section is events of one mailbox that were appended together.
+type Section struct {
+	Mailbox capabilities.ID
+	First   uint64 // the mailbox's version after the first of the events: 1 for the first ever
+	Count   uint32
+	Summary Summary
+	Body    []byte // the events, as Append encodes them
+}
+
+// Events decodes the section's events.
+func (s Section) Events() ([]Recorded, error) { return Decode(s.Body, int(s.Count)) }
+
+// Commit is one durable step of a node. A mailbox may have several sections in a commit; they follow each
+// other in the order in which they were appended.
+type Commit struct {
+	Number   uint64 // 1 for the first
+	Prev     Hash   // of the commit before
+	At       capabilities.Time
+	Node     capabilities.NodeID
+	Sections []Section
+}
+
+const (
+	frameFormat   = 1
+	frameMagic    = "PLY\x01"
+	sectionCells  = 7
+	maxSections   = 1 << 20
+	minFrameBytes = len(frameMagic) + sha256.Size
+)
+
+// ErrDamaged says that a frame is not one that was written whole.
+var ErrDamaged = errors.New("damaged frame")
+
+// Encode writes the commit as a frame: a magic, the msgpack sequence of format, number, previous hash,
+// time, node, table of contents and bodies, and at the end the hash of all that, which it also returns.
+func (c *Commit) Encode() ([]byte, Hash, error) {
+	size := 256
+	for _, s := range c.Sections {
+		size += len(s.Body) + 64
+	}
+	buf := bytes.NewBuffer(make([]byte, 0, size))
+	buf.WriteString(frameMagic)
+	enc := msgpack.GetEncoder()
+	defer msgpack.PutEncoder(enc)
+	enc.Reset(buf)
+	enc.UseCompactInts(true)
+	err := enc.EncodeMulti(frameFormat, c.Number, c.Prev[:], c.At, c.Node[:])
+	if err == nil {
+		err = encodeTable(enc, c.Sections)
+	}
+	if err != nil {
+		return nil, Hash{}, fmt.Errorf("encode commit %d: %w", c.Number, err)
+	}
+	for _, s := range c.Sections {
+		buf.Write(s.Body)
+	}
+	h := Hash(sha256.Sum256(buf.Bytes()))
+	buf.Write(h[:])
+	return buf.Bytes(), h, nil
+}
+
+func encodeTable(enc *msgpack.Encoder, sections []Section) error {
+	if err := enc.EncodeArrayLen(len(sections) * sectionCells); err != nil {
+		return err
+	}
+	for _, s := range sections {
+		err := enc.EncodeMulti(s.Mailbox.ULID[:], s.First, s.Count, len(s.Body),
+			s.Summary.Open, s.Summary.Outbox, int64(s.Summary.Deadline))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DecodeCommit reads a frame and checks its hash, which it also returns. The sections' bodies are slices
+// of the frame. What is not a whole frame is ErrDamaged; one of a newer format is an *UnknownError.
+func DecodeCommit(frame []byte) (*Commit, Hash, error) {
+	if len(frame) < minFrameBytes || string(frame[:len(frameMagic)]) != frameMagic {
+		return nil, Hash{}, fmt.Errorf("%w: not a frame", ErrDamaged)
+	}
+	end := len(frame) - sha256.Size
+	h := Hash(frame[end:])
+	if Hash(sha256.Sum256(frame[:end])) != h {
+		return nil, Hash{}, fmt.Errorf("%w: its hash is another", ErrDamaged)
+	}
+	rd := bytes.NewReader(frame[len(frameMagic):end])
+	c, sizes, err := decodeHeader(msgpack.NewDecoder(rd))
+	if err != nil {
+		return nil, Hash{}, err
+	}
+	rest := frame[end-rd.Len() : end]
+	for i, n := range sizes {
+		if n < 0 || n > len(rest) {
+			return nil, Hash{}, fmt.Errorf("%w: bodies cut short", ErrDamaged)
+		}
+		c.Sections[i].Body, rest = rest[:n:n], rest[n:]
+	}
+	if len(rest) != 0 {
+		return nil, Hash{}, fmt.Errorf("%w: %d bytes too many", ErrDamaged, len(rest))
+	}
+	return c, h, nil
+}
+
+// decodeHeader reads all before the bodies: the commit without them, and their sizes.
+func decodeHeader(dec *msgpack.Decoder) (*Commit, []int, error) {
+	format, err := dec.DecodeUint8()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if format != frameFormat {
+		return nil, nil, &UnknownError{Version: format}
+	}
+	var (
+		c          Commit
+		prev, node []byte
+	)
+	if err := dec.DecodeMulti(&c.Number, &prev, &c.At, &node); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if len(prev) != len(c.Prev) || len(node) != len(c.Node) {
+		return nil, nil, fmt.Errorf("%w: header", ErrDamaged)
+	}
+	copy(c.Prev[:], prev)
+	copy(c.Node[:], node)
+	sizes, err := c.decodeTable(dec)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: table of contents: %w", ErrDamaged, err)
+	}
+	return &c, sizes, nil
+}
+
+func (c *Commit) decodeTable(dec *msgpack.Decoder) (sizes []int, err error) {
+	cells, err := dec.DecodeArrayLen()
+	if err != nil {
+		return nil, err
+	}
+	if cells < 0 || cells%sectionCells != 0 || cells/sectionCells > maxSections {
+		return nil, fmt.Errorf("%d cells", cells)
+	}
+	n := cells / sectionCells
+	c.Sections = make([]Section, 0, min(n, 1024))
+	sizes = make([]int, 0, min(n, 1024))
+	for range n {
+		var (
+			s        Section
+			who      []byte
+			size     int
+			deadline int64
+		)
+		err := dec.DecodeMulti(&who, &s.First, &s.Count, &size, &s.Summary.Open, &s.Summary.Outbox, &deadline)
+		if err != nil {
+			return nil, err
+		}
+		if len(who) != len(ulid.ULID{}) {
+			return nil, fmt.Errorf("mailbox of %d bytes", len(who))
+		}
+		s.Mailbox = capabilities.ID{ULID: ulid.ULID(who), Node: c.Node}
+		s.Summary.Deadline = capabilities.Time(deadline)
+		c.Sections = append(c.Sections, s)
+		sizes = append(sizes, size)
+	}
+	return sizes, nil
+}

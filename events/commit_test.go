@@ -1,0 +1,72 @@
+package events
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+
+	"parley/capabilities"
+)
+
+func testID(n byte) capabilities.ID {
+	return capabilities.ID{ULID: ulid.ULID{15: n}, Node: capabilities.NodeID{31: 7}}
+}
+
+func testCommit(t testing.TB) *Commit {
+	t.Helper()
+	body, err := Append(nil,
+		Recorded{At: 1_700_000_000_000, Event: &NameBound{Name: "a", Value: capabilities.Int(5)}},
+		Recorded{At: 1_700_000_000_001, Event: &FormRequested{Number: 3, Form: testID(1), From: testID(2), To: testID(3),
+			Description: "d", Fields: []Field{{Name: "f", Label: "F", Type: Select, Options: []Option{{Value: "v"}}}}}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Commit{Number: 9, Prev: Hash{1}, At: 1_700_000_000_002, Node: capabilities.NodeID{31: 7}, Sections: []Section{
+		{Mailbox: testID(2), First: 4, Count: 2, Summary: Summary{Open: 1, Outbox: 2, Deadline: 77}, Body: body},
+		{Mailbox: testID(3), First: 1, Count: 0, Body: []byte{}},
+	}}
+}
+
+func TestFrameComesBackWhole(t *testing.T) {
+	c := testCommit(t)
+	frame, hash, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, gotHash, err := DecodeCommit(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gotHash != hash || !reflect.DeepEqual(got, c) {
+		t.Fatalf("got  %+v\nwant %+v", got, c)
+	}
+	evs, err := got.Sections[0].Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := evs[1].Event.(*FormRequested); f.Fields[0].Options[0].Value != "v" || f.From != testID(2) {
+		t.Fatalf("got %+v", f)
+	}
+}
+
+func TestDamagedFrameIsRefused(t *testing.T) {
+	frame, _, err := testCommit(t).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range frame {
+		if _, _, err := DecodeCommit(frame[:n]); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("cut at %d: %v", n, err)
+		}
+		for bit := range 8 {
+			bad := append([]byte(nil), frame...)
+			bad[n] ^= 1 << bit
+			if _, _, err := DecodeCommit(bad); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("byte %d bit %d flipped: %v", n, bit, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package events
+
+import (
+	"parley/capabilities"
+)
+
+// Event is a fact about one mailbox. Its concrete types are the pointers to the structs of this package.
+// The structs are encoded as arrays: fields are only ever added at the end, and any other change is a new
+// version with an upcast.
+type Event interface{ kind() Kind }
+
+// Kind is the number by which an event's type is written down. Numbers are never used again.
+type Kind uint8
+
+// The kinds of events.
+const (
+	kindFormRequested     Kind = 1
+	kindFormAnswered      Kind = 2
+	kindFormCancelled     Kind = 3
+	kindFormForwarded     Kind = 4
+	kindMessagePosted     Kind = 5
+	kindMessageDismissed  Kind = 6
+	kindMessageDelivered  Kind = 7
+	kindNameBound         Kind = 8
+	kindNameUnbound       Kind = 9
+	kindCapabilityGranted Kind = 10
+	kindCapabilityRevoked Kind = 11
+	kindAgentCreated      Kind = 12
+	kindAgentUpdated      Kind = 13
+	kindAgentArchived     Kind = 14
+	kindRunStarted        Kind = 15
+	kindRunEnded          Kind = 16
+	kindRuleAdded         Kind = 17
+	kindRuleRemoved       Kind = 18
+)
+
+func (*FormRequested) kind() Kind     { return kindFormRequested }
+func (*FormAnswered) kind() Kind      { return kindFormAnswered }
+func (*FormCancelled) kind() Kind     { return kindFormCancelled }
+func (*FormForwarded) kind() Kind     { return kindFormForwarded }
+func (*MessagePosted) kind() Kind     { return kindMessagePosted }
+func (*MessageDismissed) kind() Kind  { return kindMessageDismissed }
+func (*MessageDelivered) kind() Kind  { return kindMessageDelivered }
+func (*NameBound) kind() Kind         { return kindNameBound }
+func (*NameUnbound) kind() Kind       { return kindNameUnbound }
+func (*CapabilityGranted) kind() Kind { return kindCapabilityGranted }
+func (*CapabilityRevoked) kind() Kind { return kindCapabilityRevoked }
+func (*AgentCreated) kind() Kind      { return kindAgentCreated }
+func (*AgentUpdated) kind() Kind      { return kindAgentUpdated }
+func (*AgentArchived) kind() Kind     { return kindAgentArchived }
+func (*RunStarted) kind() Kind        { return kindRunStarted }
+func (*RunEnded) kind() Kind          { return kindRunEnded }
+func (*RuleAdded) kind() Kind         { return kindRuleAdded }
+func (*RuleRemoved) kind() Kind       { return kindRuleRemoved }
+
+// Recorded is an event as it stands in the log.
+type Recorded struct {
+	At    capabilities.Time
+	Event Event
+}

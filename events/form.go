@@ -1,0 +1,83 @@
+package events
+
+import (
+	"parley/capabilities"
+)
+
+// FormKind says how a form came about and how it is spoken of.
+type FormKind string
+
+// The kinds of forms.
+const (
+	PlainForm FormKind = ""        // fields that the asker made up
+	Request   FormKind = "request" // a capability asked for in words: one capability field named "value"
+)
+
+// FormRequested is a form in a mailbox: in its asker's, which is the home of its promise, and as a copy in
+// that of each agent who may answer it. Number is the mailbox's own; everything else is the same in all,
+// but Key and Result, which only the asker's has, and Forwarder.
+type FormRequested struct {
+	_msgpack    struct{}            `msgpack:",as_array"`
+	Number      uint64              `json:"number"`
+	Form        capabilities.ID     `json:"form"` // also the message's ID
+	Promise     capabilities.ID     `json:"promise"`
+	Resolver    capabilities.ID     `json:"resolver"`
+	From        capabilities.ID     `json:"from"`
+	To          capabilities.ID     `json:"to"`
+	Via         capabilities.ID     `json:"via,omitzero"` // the grant by which From reached To
+	Kind        FormKind            `json:"kind,omitempty"`
+	Title       string              `json:"title,omitempty"`
+	Description string              `json:"description"`
+	Fields      []Field             `json:"fields"`
+	Deadline    capabilities.Time   `json:"deadline,omitzero"`
+	NoForward   bool                `json:"noForward,omitempty"`
+	ReplyTo     capabilities.ID     `json:"replyTo,omitzero"`
+	Date        capabilities.Time   `json:"date"`                 // when it was asked
+	Key         string              `json:"key,omitempty"`        // idempotency key
+	Result      string              `json:"resultName,omitempty"` // the answer is bound to this name
+	Forwarder   capabilities.ID     `json:"forwarder,omitzero"`   // who handed this copy on
+	Chain       []capabilities.ID   `json:"chain,omitempty"`      // who held it before, first the one asked
+}
+
+// FormAnswered settles a form with values. By is who answered, Date when the home settled it. A copy
+// whose holder did not answer is Withheld: it has no values.
+type FormAnswered struct {
+	_msgpack struct{}             `msgpack:",as_array"`
+	Form     capabilities.ID      `json:"form"`
+	By       capabilities.ID      `json:"by"`
+	Values   capabilities.Value   `json:"values"` // a record
+	Date     capabilities.Time    `json:"date"`
+	Grants   []capabilities.Grant `json:"grants,omitempty"` // what the answer gives away
+	Withheld bool                 `json:"withheld,omitempty"`
+}
+
+// Reason says how a form ended without an answer.
+type Reason string
+
+// The reasons.
+const (
+	Cancelled  Reason = "cancelled"  // the asker took it back
+	Declined   Reason = "declined"   // one who was asked said no
+	Expired    Reason = "expired"    // its deadline passed
+	Superseded Reason = "superseded" // the asker put another in its place
+)
+
+// FormCancelled settles a form without an answer. By is zero for an expired one.
+type FormCancelled struct {
+	_msgpack struct{}          `msgpack:",as_array"`
+	Form     capabilities.ID   `json:"form"`
+	Reason   Reason            `json:"reason"`
+	By       capabilities.ID   `json:"by,omitzero"`
+	Note     string            `json:"note,omitempty"` // in words, by who ended it
+	Date     capabilities.Time `json:"date"`
+}
+
+// FormForwarded lets another agent answer a form. In the home's log it says who may answer from now on;
+// in the forwarder's, that it handed the form on.
+type FormForwarded struct {
+	_msgpack struct{}          `msgpack:",as_array"`
+	Form     capabilities.ID   `json:"form"`
+	By       capabilities.ID   `json:"by"`
+	To       capabilities.ID   `json:"to"`
+	Date     capabilities.Time `json:"date"`
+}

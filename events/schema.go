@@ -1,0 +1,77 @@
+package events
+
+import (
+	"fmt"
+)
+
+// schema says how one kind of event is written down today, and how what was written before becomes that.
+type schema struct {
+	name    string
+	version uint8
+	make    func() Event
+	upcast  map[uint8]upcast // by the version that it lifts to the next
+}
+
+// upcast turns the payload of one version into that of the next. It gets and gives the msgpack array.
+type upcast func(payload []byte) ([]byte, error)
+
+// schemas is the one list of what can stand in a log. To change an event beyond adding a field at its
+// end: raise its version, add the upcast from the one before, and add a sample of the new one to testdata.
+var schemas = map[Kind]schema{
+	kindFormRequested:     {name: "FormRequested", version: 1, make: func() Event { return new(FormRequested) }},
+	kindFormAnswered:      {name: "FormAnswered", version: 1, make: func() Event { return new(FormAnswered) }},
+	kindFormCancelled:     {name: "FormCancelled", version: 1, make: func() Event { return new(FormCancelled) }},
+	kindFormForwarded:     {name: "FormForwarded", version: 1, make: func() Event { return new(FormForwarded) }},
+	kindMessagePosted:     {name: "MessagePosted", version: 1, make: func() Event { return new(MessagePosted) }},
+	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
+	kindMessageDelivered:  {name: "MessageDelivered", version: 1, make: func() Event { return new(MessageDelivered) }},
+	kindNameBound:         {name: "NameBound", version: 1, make: func() Event { return new(NameBound) }},
+	kindNameUnbound:       {name: "NameUnbound", version: 1, make: func() Event { return new(NameUnbound) }},
+	kindCapabilityGranted: {name: "CapabilityGranted", version: 1, make: func() Event { return new(CapabilityGranted) }},
+	kindCapabilityRevoked: {name: "CapabilityRevoked", version: 1, make: func() Event { return new(CapabilityRevoked) }},
+	kindAgentCreated:      {name: "AgentCreated", version: 1, make: func() Event { return new(AgentCreated) }},
+	kindAgentUpdated:      {name: "AgentUpdated", version: 1, make: func() Event { return new(AgentUpdated) }},
+	kindAgentArchived:     {name: "AgentArchived", version: 1, make: func() Event { return new(AgentArchived) }},
+	kindRunStarted:        {name: "RunStarted", version: 1, make: func() Event { return new(RunStarted) }},
+	kindRunEnded:          {name: "RunEnded", version: 1, make: func() Event { return new(RunEnded) }},
+	kindRuleAdded:         {name: "RuleAdded", version: 1, make: func() Event { return new(RuleAdded) }},
+	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
+}
+
+// Name gives the name of an event's type, as in "FormRequested".
+func Name(e Event) string { return schemas[e.kind()].name }
+
+// Version gives the version in which an event of this type is written down today.
+func Version(e Event) int { return int(schemas[e.kind()].version) }
+
+// UnknownError says that an event was written by a newer program: its kind or version is unknown here.
+type UnknownError struct {
+	Kind    Kind
+	Version uint8
+}
+
+func (e *UnknownError) Error() string {
+	if s, ok := schemas[e.Kind]; ok {
+		return fmt.Sprintf("%s of version %d: this program knows versions up to %d", s.name, e.Version, s.version)
+	}
+	return fmt.Sprintf("event of unknown kind %d", e.Kind)
+}
+
+// lift brings a payload of an older version up to today's.
+func (s schema) lift(k Kind, version uint8, payload []byte) ([]byte, error) {
+	if version == 0 || version > s.version {
+		return nil, &UnknownError{Kind: k, Version: version}
+	}
+	for v := version; v < s.version; v++ {
+		up, ok := s.upcast[v]
+		if !ok {
+			return nil, &UnknownError{Kind: k, Version: version}
+		}
+		lifted, err := up(payload)
+		if err != nil {
+			return nil, fmt.Errorf("upcast %s from version %d: %w", s.name, v, err)
+		}
+		payload = lifted
+	}
+	return payload, nil
+}
