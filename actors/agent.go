@@ -1,0 +1,99 @@
+package actors
+
+import (
+	"context"
+
+	"parley"
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+// Agent acts for one agent of a node. It is a handle: it holds no state and needs no closing. Its methods
+// block until what they say is durable or ctx ends; an ended ctx gives TIMEOUT, and what was asked for may
+// still happen.
+type Agent struct {
+	node *Node
+	id   capabilities.ID
+}
+
+// ID returns the agent's ID.
+func (a *Agent) ID() capabilities.ID { return a.id }
+
+// ActAs gives the agent that the host holds, in full, under a name; "" is the host itself. It refuses with
+// UNKNOWN_NAME, and with NOT_PERMITTED an agent of another node or one that is held in part.
+func (n *Node) ActAs(ctx context.Context, name string) (*Agent, error) {
+	if sp := capabilities.Special(name); name == "" || sp == capabilities.NameSelf || sp == capabilities.NameHost {
+		return n.Host(), nil
+	}
+	v, err := n.Host().Show(ctx, name, false)
+	if err != nil {
+		return nil, err
+	}
+	ref, ok := v.AsRef()
+	switch {
+	case !ok || ref.Kind != capabilities.KindAgent:
+		return nil, parley.Refuse(parley.UnknownName, "%.200q is not an agent", name)
+	case ref.Target.Node != n.id || !ref.Facet.IsFull():
+		return nil, parley.Refuse(parley.NotPermitted, "the host cannot act as %.200q", name)
+	}
+	return &Agent{node: n, id: ref.Target}, nil
+}
+
+// visitFor runs fn on the agent's mailbox and gives its result when all that it depends on is durable.
+func visitFor[T any](ctx context.Context, a *Agent, fn func(*box) (T, error)) (T, error) {
+	return handOver(ctx, a, func(b *box, reply replyTo[T]) {
+		v, err := fn(b)
+		b.answer(reply.durably(v, err))
+	})
+}
+
+// replyTo takes the one result of a call.
+type replyTo[T any] chan result[T]
+
+// durably gives the function that releases a result, or that it was lost.
+func (r replyTo[T]) durably(v T, err error) func(error) {
+	return func(lost error) {
+		if lost != nil {
+			err = lost
+		}
+		r <- result[T]{v, err}
+	}
+}
+
+func (r replyTo[T]) lost(err error) {
+	var zero T
+	r <- result[T]{zero, err}
+}
+
+func (b *box) answer(fn func(error)) { b.release(fn) }
+
+// handOver is visitFor for what goes on to another mailbox before there is a result.
+func handOver[T any](ctx context.Context, a *Agent, fn func(*box, replyTo[T])) (T, error) {
+	reply := make(replyTo[T], 1)
+	err := a.node.roster.call(a.id, visit{run: func(b *box) { fn(b, reply) }, lost: reply.lost})
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	select {
+	case r := <-reply:
+		return r.value, r.err
+	case <-ctx.Done():
+		var zero T
+		return zero, errEnded(ctx)
+	}
+}
+
+func errEnded(ctx context.Context) error {
+	return parley.Refuse(parley.Timeout, "the call ended before its result was there (%v)", context.Cause(ctx)).
+		WithHint("what was asked for may still happen")
+}
+
+// do has the agent's mailbox decide on a command of which nothing but success is of interest.
+func (a *Agent) do(ctx context.Context, c mailbox.Command) error {
+	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
+		_, err := b.decide(c)
+		return struct{}{}, err
+	})
+	return err
+}

@@ -1,0 +1,15 @@
+package actors
+
+import (
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+// Answer is what an agent says to a form. Values are typed; a string for a capability field is a path of
+// the answerer's names. Texts are read by their fields' types, as on a command line. A field stands in one
+// of the two.
+type Answer struct {
+	Which  Which                         `json:"which"`
+	Values map[string]capabilities.Value `json:"values,omitempty"`
+	Texts  []mailbox.Text                `json:"texts,omitempty"`
+}

@@ -1,0 +1,216 @@
+package actors
+
+import (
+	"context"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Ask sends a form. It returns when the form is on disk; Await waits for the answer. An ask that was made
+// before, by its Key or Name, sends nothing and gives what there is.
+func (a *Agent) Ask(ctx context.Context, ask Ask) (Asked, error) {
+	return a.ask(ctx, mailbox.Ask{
+		To: ask.To, Title: ask.Title, Description: ask.Description, Fields: ask.Fields,
+		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name,
+	})
+}
+
+// Request asks for a capability in words. Its answer is a record with that as "value".
+func (a *Agent) Request(ctx context.Context, r Request) (Asked, error) {
+	return a.ask(ctx, mailbox.Ask{
+		To: r.To, Kind: events.Request, Description: r.Text,
+		Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Result: r.Name,
+	})
+}
+
+func (a *Agent) ask(ctx context.Context, ask mailbox.Ask) (Asked, error) {
+	return visitFor(ctx, a, func(b *box) (Asked, error) {
+		if known, ok := ask.Known(b.state); ok {
+			return b.known(ask, known)
+		}
+		evs, err := b.decide(ask)
+		if err != nil {
+			return Asked{}, err
+		}
+		e := evs[0].(*events.FormRequested)
+		return Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}, nil
+	})
+}
+
+// known gives what an ask of before came to.
+func (b *box) known(ask mailbox.Ask, k mailbox.Known) (Asked, error) {
+	if k.Message == nil {
+		return b.bound(ask, k.Value)
+	}
+	f := k.Message.Form
+	asked := Asked{Form: f.FormRequested.Form, Promise: f.Promise, Number: k.Message.Number}
+	if f.IsOpen() {
+		return asked, nil
+	}
+	outcome, err := b.view().outcome(f, true)
+	asked.Outcome = &outcome
+	return asked, err
+}
+
+// bound gives the value that the ask's name has already, as the answer it stands for.
+func (b *box) bound(ask mailbox.Ask, v capabilities.Value) (Asked, error) {
+	v, err := b.node.vault.open(v)
+	if err != nil {
+		return Asked{}, err
+	}
+	outcome := Outcome{Status: StatusAnswered, Values: v}
+	if _, isRecord := v.AsRecord(); !isRecord {
+		outcome.Values = capabilities.Record(map[string]capabilities.Value{"value": v})
+		outcome.Order = []string{"value"}
+	}
+	for _, f := range ask.Fields {
+		outcome.Order = append(outcome.Order, f.Name)
+	}
+	return Asked{Outcome: &outcome}, nil
+}
+
+// Await waits until a form that the agent asked, or was asked, has ended: at once if it has. It may be
+// called at any time and as often as wanted. Values are in the clear only for who asked.
+func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
+	ended := make(chan result[Outcome], 1)
+	var at place
+	first, err := visitFor(ctx, a, func(b *box) (Outcome, error) {
+		m, err := b.state.FindForm(string(w))
+		if err != nil {
+			return Outcome{}, err
+		}
+		if !m.Form.IsOpen() {
+			return b.view().outcome(m.Form, true)
+		}
+		at = place{a.id, m.ID()}
+		b.node.waits.add(at, ended)
+		return Outcome{Status: StatusOpen, Form: m.ID(), Promise: m.Form.Promise}, nil
+	})
+	if err != nil || first.Status != StatusOpen {
+		return first, err
+	}
+	defer a.node.waits.drop(at, ended)
+	select {
+	case r := <-ended:
+		return r.value, r.err
+	case <-ctx.Done():
+		return first, errEnded(ctx)
+	case <-a.node.life.Done():
+		return first, errClosing()
+	}
+}
+
+// Answer answers a form that the agent was asked. An answer that is wrong in any field is refused with
+// INVALID_ANSWER, and the form stays open.
+func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
+	return handOver(ctx, a, func(b *box, reply replyTo[Outcome]) {
+		draft := mailbox.Reply{Which: string(ans.Which), Values: ans.Values, Texts: ans.Texts}
+		settle, home, err := b.state.DraftAnswer(draft, b.node.now(), b.node.newID)
+		if err == nil {
+			err = b.seal(&settle)
+		}
+		b.send(home, settle, err, reply)
+	})
+}
+
+// seal puts the sealed form of secret values beside them.
+func (b *box) seal(c *mailbox.Settle) error {
+	m, err := b.state.FindFormID(c.Form)
+	if err != nil {
+		return err
+	}
+	c.Sealed, err = b.node.vault.sealFields(mailbox.Secrets(m.Form.Fields), c.Values)
+	return err
+}
+
+// send takes a settlement home, where it is decided.
+func (b *box) send(home capabilities.ID, c mailbox.Settle, err error, reply replyTo[Outcome]) {
+	if err != nil {
+		b.answer(reply.durably(Outcome{}, err))
+		return
+	}
+	b.node.roster.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *box) {
+		_, err := h.decide(c)
+		var outcome Outcome
+		if err == nil {
+			outcome, err = h.settled(c.Form, b.seat.id)
+		}
+		h.answer(reply.durably(outcome, err))
+	}})
+}
+
+// settled gives the outcome to who brought it about: its own values, without the home's names for people.
+func (b *box) settled(form, by capabilities.ID) (Outcome, error) {
+	m, err := b.state.FindFormID(form)
+	if err != nil {
+		return Outcome{}, err
+	}
+	outcome, err := b.view().outcome(m.Form, by == b.seat.id)
+	if by != b.seat.id {
+		outcome.ByName = "SELF"
+	}
+	return outcome, err
+}
+
+// Decline says no to a form that the agent was asked.
+func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, error) {
+	return handOver(ctx, a, func(b *box, reply replyTo[Outcome]) {
+		settle, home, err := b.state.DraftDecline(string(w), reason)
+		b.send(home, settle, err, reply)
+	})
+}
+
+// Cancel takes back a form that the agent asked.
+func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (Outcome, error) {
+	return visitFor(ctx, a, func(b *box) (Outcome, error) {
+		if _, err := b.decide(mailbox.Cancel{Which: string(w), Reason: reason}); err != nil {
+			return Outcome{}, err
+		}
+		m, err := b.state.FindForm(string(w))
+		if err != nil {
+			return Outcome{}, err
+		}
+		return b.view().outcome(m.Form, true)
+	})
+}
+
+// Forward hands a form on to another agent that this one can reach. Whoever answers first settles it.
+func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
+	_, err := handOver(ctx, a, func(b *box, reply replyTo[struct{}]) {
+		handover, home, err := b.state.DraftForward(string(w), to, b.node.now())
+		if err != nil {
+			b.answer(reply.durably(struct{}{}, err))
+			return
+		}
+		b.node.roster.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *box) {
+			_, err := h.decide(handover)
+			h.answer(reply.durably(struct{}{}, err))
+		}})
+	})
+	return err
+}
+
+// Resolve answers a request with what the agent has at a path. It refuses with NOT_A_REQUEST other forms.
+func (a *Agent) Resolve(ctx context.Context, w Which, path string) (Outcome, error) {
+	if err := a.checkRequest(ctx, w); err != nil {
+		return Outcome{}, err
+	}
+	return a.Answer(ctx, Answer{Which: w, Texts: []mailbox.Text{{Name: "value", Text: path}}})
+}
+
+// Reject says no to a request. It refuses with NOT_A_REQUEST other forms.
+func (a *Agent) Reject(ctx context.Context, w Which, reason string) (Outcome, error) {
+	if err := a.checkRequest(ctx, w); err != nil {
+		return Outcome{}, err
+	}
+	return a.Decline(ctx, w, reason)
+}
+
+func (a *Agent) checkRequest(ctx context.Context, w Which) error {
+	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
+		return struct{}{}, b.state.CheckRequest(string(w))
+	})
+	return err
+}

@@ -1,0 +1,212 @@
+package actors
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/persistence"
+)
+
+// box is the actor of one mailbox. Its state is ahead of the disk by what is on its way there.
+type box struct {
+	node  *Node
+	seat  *seat
+	state *mailbox.State // nil until it is needed
+	last  persistence.Position
+	saved uint64 // version of the newest snapshot
+}
+
+// Receive runs one visit.
+func (b *box) Receive(ctx actor.Context) {
+	v, ok := ctx.Message().(visit)
+	if !ok {
+		return
+	}
+	defer b.node.roster.done(b.seat)
+	defer func() {
+		if p := recover(); p != nil {
+			b.node.log.Error("mailbox crashed", "mailbox", b.seat.id.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			v.lost(fmt.Errorf("mailbox %s crashed: %v", b.seat.id, p))
+			panic(p) // the supervisor's business
+		}
+	}()
+	if err := b.ready(v.after); err != nil {
+		v.lost(err)
+		return
+	}
+	b.last = max(b.last, v.after)
+	v.run(b)
+	b.snapshotIfDue()
+}
+
+// ready sees to it that the state is there and is one that the log will bear out.
+func (b *box) ready(after persistence.Position) error {
+	if b.node.journal.Lost(after) {
+		return errLost(b.node.journal.Err())
+	}
+	if b.node.journal.Lost(b.last) {
+		b.state, b.last = nil, 0
+		b.seat.last.Store(0)
+	}
+	if b.state != nil {
+		return nil
+	}
+	return b.load()
+}
+
+func errLost(err error) error {
+	if err != nil {
+		return err
+	}
+	return parley.Refuse(parley.ReadOnly, "it could not be stored").WithHint("try again")
+}
+
+// load makes the state from the log. What this mailbox appended must be on disk for that, which only a
+// crashed one has to wait for.
+func (b *box) load() error {
+	if !b.node.journal.Durable(b.last) {
+		stored := make(chan error, 1)
+		b.node.journal.Release(b.last, func(err error) { stored <- err })
+		if err := <-stored; err != nil {
+			return err
+		}
+	}
+	s, saved, err := b.node.replay(b.node.life, b.seat.id)
+	if err != nil {
+		b.node.log.Error("mailbox put aside", "mailbox", b.seat.id.String(), "error", err)
+		return err
+	}
+	b.state, b.saved = s, saved
+	b.deliver(s.Outbox())
+	return nil
+}
+
+// decide has the state decide on a command, and appends and applies what follows. Nothing leaves the node
+// before b.release lets it.
+func (b *box) decide(c mailbox.Command) ([]events.Event, error) {
+	now := b.node.now()
+	evs, err := b.state.Decide(c, now, b.node.newID)
+	if err != nil || len(evs) == 0 {
+		return nil, err
+	}
+	return evs, b.commit(now, evs)
+}
+
+// commit appends and applies events, with sections of new mailboxes in the same commit.
+func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.Section) error {
+	if err := b.node.journal.Err(); err != nil {
+		return err
+	}
+	section, err := encodeSection(b.state, evs, now)
+	if err != nil {
+		return err
+	}
+	owed := len(b.state.Outbox())
+	for _, e := range evs {
+		if err := b.state.Apply(events.Recorded{At: now, Event: e}); err != nil {
+			panic(err) // what Decide returned does not fit: the state is not to be used any more
+		}
+	}
+	section.Summary = b.state.Summary()
+	b.last = b.node.journal.Append(append([]events.Section{section}, more...)...)
+	b.seat.last.Store(uint64(b.last))
+	b.node.clock.expect(b.seat.id, section.Summary.Deadline)
+	if now := b.state.Outbox(); len(now) > owed {
+		b.deliver(now[owed:])
+	}
+	b.announce(evs)
+	return nil
+}
+
+// encodeSection writes down the events that follow a state.
+func encodeSection(s *mailbox.State, evs []events.Event, now capabilities.Time) (events.Section, error) {
+	recorded := make([]events.Recorded, len(evs))
+	for i, e := range evs {
+		recorded[i] = events.Recorded{At: now, Event: e}
+	}
+	body, err := events.Append(nil, recorded...)
+	if err != nil {
+		return events.Section{}, err
+	}
+	if len(body) > maxSectionBytes {
+		return events.Section{}, parley.Refuse(parley.TooLarge, "%d bytes at once are over the limit of %d", len(body), maxSectionBytes)
+	}
+	return events.Section{Mailbox: s.ID, First: s.Version + 1, Count: uint32(len(evs)), Body: body}, nil
+}
+
+// release calls fn when all that the box knows is on disk, or will never be.
+func (b *box) release(fn func(error)) { b.node.journal.Release(b.last, fn) }
+
+// announce wakes, once it is durable, who waits for what has happened.
+func (b *box) announce(evs []events.Event) {
+	for _, e := range evs {
+		var form capabilities.ID
+		switch e := e.(type) {
+		case *events.FormAnswered:
+			form = e.Form
+		case *events.FormCancelled:
+			form = e.Form
+		default:
+			continue
+		}
+		b.wake(form)
+	}
+	if b.node.waits.watched(b.seat.id) {
+		b.release(func(error) { b.node.waits.changed(b.seat.id) })
+	}
+}
+
+func (b *box) wake(form capabilities.ID) {
+	waiting := b.node.waits.take(b.seat.id, form)
+	if len(waiting) == 0 {
+		return
+	}
+	outcome, err := b.outcome(form)
+	b.release(func(lost error) {
+		if lost != nil {
+			err = lost
+		}
+		for _, w := range waiting {
+			w <- result[Outcome]{outcome, err}
+		}
+	})
+}
+
+func (b *box) outcome(form capabilities.ID) (Outcome, error) {
+	m, err := b.state.FindFormID(form)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return b.view().outcome(m.Form, true)
+}
+
+// snapshotIfDue has a snapshot written when enough has happened since the last one: never less than a
+// quarter of all, so that the work stays in proportion to the mail.
+func (b *box) snapshotIfDue() {
+	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/4) {
+		return
+	}
+	image, err := b.state.Snapshot()
+	if err != nil {
+		b.node.log.Error("snapshot", "mailbox", b.seat.id.String(), "error", err)
+		return
+	}
+	b.saved = b.state.Version
+	id, version := b.seat.id, b.state.Version
+	b.release(func(lost error) {
+		if lost == nil {
+			b.node.snapshots.offer(snapshot{id, version, image})
+		}
+	})
+}
+
+func logTo(log *slog.Logger) func(*actor.ActorSystem) *slog.Logger {
+	return func(*actor.ActorSystem) *slog.Logger { return log }
+}

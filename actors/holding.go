@@ -1,0 +1,101 @@
+package actors
+
+import (
+	"context"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Make makes an agent, which this one holds under a name. Both are in one commit: there is never a name
+// without its agent.
+func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
+	return visitFor(ctx, a, func(b *box) (*Agent, error) {
+		now := b.node.now()
+		c := mailbox.MakeAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels}
+		evs, err := b.state.Decide(c, now, b.node.newID)
+		if err != nil {
+			return nil, err
+		}
+		child, genesis := mailbox.New(c.Agent), c.Genesis(b.state)
+		section, err := encodeSection(child, []events.Event{genesis}, now)
+		if err != nil {
+			return nil, err
+		}
+		if err := child.Apply(events.Recorded{At: now, Event: genesis}); err != nil {
+			return nil, err
+		}
+		if err := b.commit(now, evs, section); err != nil {
+			return nil, err
+		}
+		b.node.roster.enter(child, b.last)
+		return &Agent{node: b.node, id: c.Agent}, nil
+	})
+}
+
+// Names lists what the agent has under a path, sorted; "" lists its own names, the special ones first.
+func (a *Agent) Names(ctx context.Context, path string) ([]string, error) {
+	return visitFor(ctx, a, func(b *box) ([]string, error) { return b.state.Names(path) })
+}
+
+// Show gives the value at a path. With reveal, what is sealed in it is opened.
+func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilities.Value, error) {
+	return visitFor(ctx, a, func(b *box) (capabilities.Value, error) {
+		v, err := b.state.Lookup(path)
+		if err != nil || !reveal {
+			return v, err
+		}
+		return b.node.vault.open(v)
+	})
+}
+
+// Locate gives the locator of what a path refers to.
+func (a *Agent) Locate(ctx context.Context, path string) (capabilities.Locator, error) {
+	v, err := a.Show(ctx, path, false)
+	if err != nil {
+		return capabilities.Locator{}, err
+	}
+	ref, ok := v.AsRef()
+	if !ok {
+		return capabilities.Locator{}, parley.Refuse(parley.InvalidArgument, "%.200q is a %s, which has no locator", path, v.TypeName())
+	}
+	return capabilities.Locator{ID: ref.Target, Kind: ref.Kind}, nil
+}
+
+// Store binds a name to a JSON document or to the locator of something that the agent holds.
+func (a *Agent) Store(ctx context.Context, name, locatorOrJSON string) error {
+	return a.do(ctx, mailbox.Store{Name: name, Value: locatorOrJSON})
+}
+
+// Rename moves a value to another name.
+func (a *Agent) Rename(ctx context.Context, from, to string) error {
+	return a.do(ctx, mailbox.Rename{From: from, To: to})
+}
+
+// Remove frees a name.
+func (a *Agent) Remove(ctx context.Context, name string) error {
+	return a.do(ctx, mailbox.Remove{Name: name})
+}
+
+// Copy binds another name to the value at a path, with the references in it narrowed to a facet.
+func (a *Agent) Copy(ctx context.Context, from, to string, f capabilities.Facet) error {
+	return a.do(ctx, mailbox.Copy{From: from, To: to, Facet: f})
+}
+
+// Grants lists what the agent gave to others, oldest first.
+func (a *Agent) Grants(ctx context.Context) ([]Granted, error) {
+	return visitFor(ctx, a, func(b *box) ([]Granted, error) {
+		grants := []Granted{}
+		for _, g := range b.state.Grants() {
+			grants = append(grants, Granted{Grant: g, ToName: b.state.NameOf(g.To)})
+		}
+		return grants, nil
+	})
+}
+
+// Revoke takes back a grant, and with it all that was derived from it.
+func (a *Agent) Revoke(ctx context.Context, grant capabilities.ID) error {
+	return a.do(ctx, mailbox.Revoke{Grant: grant})
+}

@@ -1,0 +1,94 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nkeys"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// KeyFile is the name of the file in the state folder that has the node's seed. Whoever has it is the node.
+const KeyFile = "node.key"
+
+// LoadKey reads the node's key from its state folder. A folder without one is fs.ErrNotExist.
+func LoadKey(folder string) (nkeys.KeyPair, error) {
+	seed, err := os.ReadFile(filepath.Join(folder, KeyFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the node's key: %w", err)
+	}
+	key, err := nkeys.FromSeed(seed)
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the file %s in the state folder is no node's key", KeyFile).
+			WithHint("put back the one that belongs to this journal: without it the node is another")
+	}
+	if _, err := NodeOf(key); err != nil {
+		return nil, err
+	}
+	return key, nil
+}
+
+// NodeOf gives the ID of the node that has a key.
+func NodeOf(key nkeys.KeyPair) (capabilities.NodeID, error) {
+	public, err := key.PublicKey()
+	if err != nil {
+		return capabilities.NodeID{}, fmt.Errorf("node's key: %w", err)
+	}
+	return capabilities.ParseNodeID(public)
+}
+
+// loadOrMakeKey makes the folder and the key if they are not there yet.
+func loadOrMakeKey(folder string) (nkeys.KeyPair, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, unwritable(err)
+	}
+	key, err := LoadKey(folder)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if _, err := os.Stat(filepath.Join(folder, "journal")); err == nil {
+		return nil, parley.Refuse(parley.CorruptLog, "the state folder has a journal but no %s", KeyFile).
+			WithHint("put the key back: a new one would be another node")
+	}
+	if key, err = nkeys.CreateServer(); err != nil {
+		return nil, fmt.Errorf("make the node's key: %w", err)
+	}
+	seed, err := key.Seed()
+	if err != nil {
+		return nil, fmt.Errorf("make the node's key: %w", err)
+	}
+	return key, writeKey(folder, seed)
+}
+
+// writeKey makes the file appear whole or not at all.
+func writeKey(folder string, seed []byte) error {
+	f, err := os.CreateTemp(folder, KeyFile+".*") // mode 0600
+	if err != nil {
+		return unwritable(err)
+	}
+	defer os.Remove(f.Name()) // fails once it is renamed, as it should
+	_, err = f.Write(seed)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(folder, KeyFile))
+	}
+	if err != nil {
+		return unwritable(err)
+	}
+	return nil
+}
+
+func unwritable(err error) error {
+	return parley.Refuse(parley.ReadOnly, "the state folder cannot be written: %v", err).
+		WithHint("choose another with --state or PARLEY_STATE")
+}

@@ -1,0 +1,255 @@
+package actors
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/persistence"
+)
+
+// Node is a running node. Its methods may be used by many goroutines.
+type Node struct {
+	o       Options
+	log     *slog.Logger
+	id      capabilities.NodeID
+	host    capabilities.ID
+	journal *persistence.Journal
+	ids     *capabilities.Source
+	vault   *vault
+	latest  atomic.Int64 // the latest time given out, in milliseconds
+
+	roster    *roster
+	waits     *waits
+	clock     *clock
+	snapshots *snapshots
+
+	life   context.Context // ends when the node closes
+	end    context.CancelFunc
+	tasks  sync.WaitGroup
+	done   chan struct{} // closed when the node cannot go on
+	doneMu sync.Mutex
+	why    error
+	closed sync.Once
+}
+
+// State says how a node is.
+type State struct {
+	Node      capabilities.NodeID `json:"node"`
+	Name      string              `json:"name"`
+	Agents    int                 `json:"agents"`
+	OpenForms int                 `json:"openForms"`
+	Active    int                 `json:"active"` // mailboxes in memory
+	Journal   JournalState        `json:"journal"`
+	Problem   *parley.Error       `json:"problem,omitempty"` // READ_ONLY, CORRUPT_LOG; nil when well
+}
+
+// JournalState says what a journal holds.
+type JournalState struct {
+	Commits uint64 `json:"commits"`
+	Events  uint64 `json:"events"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// Open starts the node that lives in a state folder, and makes one where there is none. It returns when
+// the node is ready to answer. It fails with CORRUPT_LOG if the log is not whole, READ_ONLY if the folder
+// cannot be written, ALREADY_RUNNING if another process has it open. The caller closes the node.
+func Open(ctx context.Context, o Options) (*Node, error) {
+	o = o.withDefaults()
+	key, err := loadOrMakeKey(o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	id, err := NodeOf(key)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), done: make(chan struct{})}
+	if n.vault, err = newVault(key); err != nil {
+		return nil, err
+	}
+	jo := o.journal()
+	jo.Node = id
+	if n.journal, err = persistence.Open(ctx, jo); err != nil {
+		return nil, err
+	}
+	n.latest.Store(int64(n.journal.LastTime()))
+	n.life, n.end = context.WithCancel(context.WithoutCancel(ctx))
+	n.roster = newRoster(n)
+	n.clock = newClock(n)
+	n.snapshots = newSnapshots(n)
+	if err := n.start(); err != nil {
+		return nil, errors.Join(err, n.Close(ctx))
+	}
+	return n, nil
+}
+
+// start makes the host if there is none, and sets the node going where its log left off.
+func (n *Node) start() error {
+	for id := range n.journal.Mailboxes() {
+		if n.host.IsZero() || id.Compare(n.host) < 0 {
+			n.host = id // the host is the oldest agent
+		}
+	}
+	n.ids = capabilities.NewSource(n.id, func() time.Time { return n.now().Std() }, rand.Reader, n.host.ULID)
+	if n.host.IsZero() {
+		if err := n.makeHost(); err != nil {
+			return err
+		}
+	}
+	n.spawnRoot()
+	n.tasks.Go(n.snapshots.run)
+	n.resume()
+	return nil
+}
+
+func (n *Node) makeHost() error {
+	id, err := n.ids.Next()
+	if err != nil {
+		return err
+	}
+	s := mailbox.New(id)
+	genesis := &events.AgentCreated{Agent: id, Kind: events.Host, Host: id, Name: "HOST"}
+	section, err := encodeSection(s, []events.Event{genesis}, n.now())
+	if err != nil {
+		return err
+	}
+	stored := make(chan error, 1)
+	n.journal.Release(n.journal.Append(section), func(err error) { stored <- err })
+	if err := <-stored; err != nil {
+		return fmt.Errorf("make the host: %w", err)
+	}
+	n.host = id
+	return nil
+}
+
+// resume takes up what the log shows as begun: mail to be delivered, deadlines to be met.
+func (n *Node) resume() {
+	for id, m := range n.journal.Mailboxes() {
+		n.clock.expect(id, m.Summary.Deadline)
+		if m.Summary.Outbox > 0 {
+			n.roster.tell(id, visit{
+				run:  func(*box) {}, // activation delivers what is owed
+				lost: func(err error) { n.log.Warn("mail not resumed", "mailbox", id.String(), "error", err) },
+			})
+		}
+	}
+}
+
+// replay makes a mailbox's state from its newest snapshot and the events after it. It also returns the
+// version of the snapshot.
+func (n *Node) replay(ctx context.Context, id capabilities.ID) (*mailbox.State, uint64, error) {
+	loaded, err := n.journal.Load(ctx, id)
+	if err != nil {
+		return nil, 0, fmt.Errorf("mailbox %s: %w", id, err)
+	}
+	s, evs := mailbox.New(id), loaded.Events
+	if loaded.Snapshot != nil {
+		if s, err = mailbox.Restore(id, loaded.Snapshot); err != nil {
+			n.log.Warn("snapshot not used", "mailbox", id.String(), "error", err)
+			s = mailbox.New(id)
+			if evs, err = n.journal.Events(ctx, id, 0, 0); err != nil {
+				return nil, 0, fmt.Errorf("mailbox %s: %w", id, err)
+			}
+		}
+	}
+	saved := s.Version
+	for _, e := range evs {
+		if err := s.Apply(e.Recorded); err != nil {
+			return nil, 0, parley.Refuse(parley.CorruptLog, "mailbox %s is put aside: commit %d: %v", id, e.Commit, err).
+				WithHint("the other mailboxes are well; parley log shows what this one has")
+		}
+	}
+	if s.Version == 0 {
+		return nil, 0, parley.Refuse(parley.AgentNotFound, "no agent %s", id)
+	}
+	return s, saved, nil
+}
+
+// now is the time, which never goes back, whatever the clock does.
+func (n *Node) now() capabilities.Time {
+	for {
+		last, now := n.latest.Load(), n.o.Clock().UnixMilli()
+		if now <= last {
+			return capabilities.Time(last)
+		}
+		if n.latest.CompareAndSwap(last, now) {
+			return capabilities.Time(now)
+		}
+	}
+}
+
+// newID makes an ID. That the system's randomness fails is no condition to go on in: crypto/rand itself
+// ends the program then, so there is no error to pass on.
+func (n *Node) newID() capabilities.ID {
+	id, err := n.ids.Next()
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
+// ID returns the node's ID.
+func (n *Node) ID() capabilities.NodeID { return n.id }
+
+// Host returns the agent that the node's owner acts as.
+func (n *Node) Host() *Agent { return &Agent{node: n, id: n.host} }
+
+// State says how the node is now.
+func (n *Node) State() State {
+	js := n.journal.Stats()
+	st := State{
+		Node: n.id, Name: n.o.Name, Active: n.roster.active(),
+		Journal: JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes},
+	}
+	for _, m := range n.journal.Mailboxes() {
+		st.Agents++
+		st.OpenForms += int(m.Summary.Open)
+	}
+	if err := n.journal.Err(); err != nil {
+		st.Problem = parley.AsError(err)
+	}
+	return st
+}
+
+// Verify reads the whole log and says what it holds, or CORRUPT_LOG with the first bad commit.
+func (n *Node) Verify(ctx context.Context) (persistence.Report, error) { return n.journal.Verify(ctx) }
+
+// Backup writes the journal as it is now, checked on the way, without stopping anything.
+func (n *Node) Backup(ctx context.Context, w io.Writer) error { return n.journal.Backup(ctx, w) }
+
+// Done is closed when the node cannot go on, because another process has taken it over. Err says why.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Err is why Done is closed.
+func (n *Node) Err() error {
+	n.doneMu.Lock()
+	defer n.doneMu.Unlock()
+	return n.why
+}
+
+// Close lets what was accepted become durable and ends everything that the node started. Calls that wait
+// get NOT_RUNNING.
+func (n *Node) Close(ctx context.Context) error {
+	var err error
+	n.closed.Do(func() {
+		n.roster.close()
+		n.end()
+		n.tasks.Wait()
+		n.clock.stop()
+		err = errors.Join(n.roster.drain(ctx), n.journal.Close(ctx))
+		n.roster.system.Shutdown()
+		close(n.roster.turns.ended)
+	})
+	return err
+}

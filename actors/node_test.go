@@ -1,0 +1,108 @@
+package actors
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// openNode opens a node in a folder and closes it with the test.
+func openNode(tb testing.TB, folder string) *Node {
+	tb.Helper()
+	n, err := Open(context.Background(), Options{Folder: folder, Name: "test"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { closeNode(tb, n) })
+	return n
+}
+
+func closeNode(tb testing.TB, n *Node) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := n.Close(ctx); err != nil {
+		tb.Error(err)
+	}
+}
+
+func guest(tb testing.TB, n *Node, name string) *Agent {
+	tb.Helper()
+	a, err := n.Host().Make(tb.Context(), NewAgent{Kind: events.Guest, Name: name})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+func textField(name string) []events.Field {
+	return []events.Field{{Name: name, Type: events.Text, Required: true}}
+}
+
+func text(name, value string) map[string]capabilities.Value {
+	return map[string]capabilities.Value{name: capabilities.String(value)}
+}
+
+func ask(tb testing.TB, a *Agent, q Ask) Asked {
+	tb.Helper()
+	if q.To == "" {
+		q.To = "HOST"
+	}
+	if q.Description == "" {
+		q.Description = "something"
+	}
+	if q.Fields == nil {
+		q.Fields = textField("a")
+	}
+	asked, err := a.Ask(tb.Context(), q)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return asked
+}
+
+func TestGuestAsksHostAnswers(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	fae := guest(t, n, "fae")
+	asked := ask(t, fae, Ask{Name: "config"})
+
+	in, err := n.Host().Inbox(t.Context(), View{Pending: true})
+	if err != nil || len(in.Messages) != 1 || in.Messages[0].FromName != "fae" {
+		t.Fatalf("inbox %+v, %v", in, err)
+	}
+	answered := make(chan Outcome, 1)
+	go func() {
+		o, err := fae.Await(t.Context(), Which(asked.Promise.String()))
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- o
+	}()
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Texts: []mailbox.Text{{Name: "a", Text: "hello"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-answered; o.Status != StatusAnswered || o.Values.Text() != `{"a":"hello"}` || o.ByName != "HOST" {
+		t.Fatalf("%+v", o)
+	}
+	_, err = n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("a", "again")})
+	if parley.CodeOf(err) != parley.AlreadyAnswered {
+		t.Fatalf("second answer: %v", err)
+	}
+	closeNode(t, n)
+
+	n = openNode(t, folder)
+	fae, err = n.ActAs(t.Context(), "fae")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := ask(t, fae, Ask{Name: "config"})
+	if again.Outcome == nil || again.Outcome.Values.Text() != `{"a":"hello"}` {
+		t.Fatalf("%+v", again)
+	}
+}

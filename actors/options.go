@@ -1,0 +1,53 @@
+package actors
+
+import (
+	"log/slog"
+	"os"
+	"time"
+
+	"parley/persistence"
+)
+
+// Options say how a node is to run. Only Folder is needed.
+type Options struct {
+	Folder   string        // the state folder: key, journal, high-water mark
+	Name     string        // the node's display name; default: the host's name
+	URL      string        // NATS system to keep the journal on; default: embedded
+	Replicas int           // of the journal on that NATS system; default 1
+	Log      *slog.Logger  // default: nothing is logged
+	Idle     time.Duration // a mailbox not used for so long is put to rest; default 30 s
+
+	Clock     func() time.Time        // default time.Now
+	Failpoint func(step string) error // for tests: see persistence.Options
+}
+
+const (
+	defaultIdle      = 30 * time.Second
+	maxQueuedMailbox = 4096     // calls waiting for one mailbox
+	maxQueuedNode    = 65536    // calls waiting in all
+	maxBacklog       = 64 << 20 // bytes appended and not yet durable
+	maxSectionBytes  = 700 << 10
+	snapshotEvents   = 256 // at least so many events between snapshots of a mailbox
+)
+
+func (o Options) withDefaults() Options {
+	if o.Name == "" {
+		o.Name, _ = os.Hostname() // a node without a name is still a node
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Idle <= 0 {
+		o.Idle = defaultIdle
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return o
+}
+
+func (o Options) journal() persistence.Options {
+	return persistence.Options{
+		Folder: o.Folder, URL: o.URL, Replicas: o.Replicas, Log: o.Log, Clock: o.Clock, Failpoint: o.Failpoint,
+	}
+}

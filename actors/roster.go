@@ -1,0 +1,175 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"parley"
+	"parley/capabilities"
+	"parley/mailbox"
+	"parley/persistence"
+)
+
+// roster knows which mailboxes are in memory. Everything for a mailbox goes through it, so that one can be
+// put to rest without losing what is on its way there: an actor that is stopped drops its queue silently,
+// so only one with an empty queue is, and whatever comes later wakes another.
+type roster struct {
+	node   *Node
+	system *actor.ActorSystem
+	crash  actor.SupervisorStrategy
+	turns  *dispatcher
+
+	queued atomic.Int64 // of all seats
+
+	mu     sync.Mutex
+	seats  map[capabilities.ID]*seat
+	closed bool
+}
+
+// seat is the place of one active mailbox. It outlives crashes of its actor.
+type seat struct {
+	id     capabilities.ID
+	pid    *actor.PID
+	queued atomic.Int64
+	last   atomic.Uint64 // position of its latest append
+	used   atomic.Int64  // when it last did something, in unix nanoseconds
+	state  *mailbox.State
+}
+
+// visit is work for a mailbox's actor. Just one of run and lost is called, once: lost if the work cannot be
+// done, because the mailbox cannot be read or what the visit follows from was never stored.
+type visit struct {
+	after persistence.Position // what it follows from
+	run   func(*box)
+	lost  func(error)
+}
+
+func newRoster(n *Node) *roster {
+	return &roster{
+		node: n, crash: actor.NewRestartingStrategy(), turns: newDispatcher(), seats: map[capabilities.ID]*seat{},
+		system: actor.NewActorSystem(actor.WithLoggerFactory(logTo(n.log))),
+	}
+}
+
+// call is tell for what comes from outside: it refuses with RATE_LIMITED when too much waits, and with
+// NOT_RUNNING when the node is closing.
+func (r *roster) call(id capabilities.ID, v visit) error {
+	if r.queued.Load() >= maxQueuedNode || r.node.journal.Backlog() >= maxBacklog {
+		return parley.Refuse(parley.RateLimited, "the node has too much to do").WithHint("try again in a moment")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errClosing()
+	}
+	s := r.seat(id)
+	if s.queued.Load() >= maxQueuedMailbox {
+		return parley.Refuse(parley.RateLimited, "too much waits for this mailbox").WithHint("try again in a moment")
+	}
+	r.send(s, v)
+	return nil
+}
+
+func errClosing() error {
+	return parley.Refuse(parley.NotRunning, "the node is stopping")
+}
+
+// tell sends work from one mailbox, or the clock, to another. It is never refused: what is let in by call
+// gives rise to a bounded number of these.
+func (r *roster) tell(id capabilities.ID, v visit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.send(r.seat(id), v)
+}
+
+func (r *roster) send(s *seat, v visit) {
+	s.queued.Add(1)
+	r.queued.Add(1)
+	r.system.Root.Send(s.pid, v)
+}
+
+// seat gives a mailbox's seat, woken if need be. The caller has the lock.
+func (r *roster) seat(id capabilities.ID) *seat {
+	if s, ok := r.seats[id]; ok {
+		return s
+	}
+	return r.spawn(id, nil, 0)
+}
+
+func (r *roster) spawn(id capabilities.ID, state *mailbox.State, last persistence.Position) *seat {
+	s := &seat{id: id, state: state}
+	s.last.Store(uint64(last))
+	s.used.Store(time.Now().UnixNano())
+	r.seats[id] = s
+	s.pid = r.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+		// A restarted actor starts from the log: what crashed the last one may have harmed its state.
+		b := &box{node: r.node, seat: s, state: s.state, last: persistence.Position(s.last.Load())}
+		s.state = nil
+		return b
+	}, actor.WithGuardian(r.crash), actor.WithDispatcher(r.turns)))
+	return s
+}
+
+// enter gives a seat to a new mailbox whose first event is on its way to the journal.
+func (r *roster) enter(state *mailbox.State, last persistence.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spawn(state.ID, state, last)
+}
+
+// done is called by an actor when it has finished a visit.
+func (r *roster) done(s *seat) {
+	s.used.Store(time.Now().UnixNano())
+	s.queued.Add(-1)
+	r.queued.Add(-1)
+}
+
+// rest stops the actors of the mailboxes that have nothing to do, were not used since a time, and have all
+// they appended on disk.
+func (r *roster) rest(before time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, s := range r.seats {
+		if s.queued.Load() != 0 || s.used.Load() > before.UnixNano() || !r.settled(s) {
+			continue
+		}
+		delete(r.seats, id)
+		r.system.Root.Stop(s.pid)
+	}
+}
+
+func (r *roster) settled(s *seat) bool {
+	last := persistence.Position(s.last.Load())
+	return r.node.journal.Durable(last) || r.node.journal.Lost(last)
+}
+
+// active returns how many mailboxes are in memory.
+func (r *roster) active() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.seats)
+}
+
+// close lets nothing more in.
+func (r *roster) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+}
+
+// drain waits until no mailbox has anything to do.
+func (r *roster) drain(ctx context.Context) error {
+	for r.queued.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d calls did not end: %w", r.queued.Load(), ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}

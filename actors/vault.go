@@ -1,0 +1,81 @@
+package actors
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/nats-io/nkeys"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// vault seals the values of secret fields, so that the log, its snapshots and its backups without the
+// node's key do not show them. AES-256-GCM under a key derived from the node's seed (HKDF, RFC 5869).
+type vault struct{ aead cipher.AEAD }
+
+func newVault(key nkeys.KeyPair) (*vault, error) {
+	seed, err := key.Seed()
+	if err != nil {
+		return nil, fmt.Errorf("vault: %w", err)
+	}
+	secret, err := hkdf.Key(sha256.New, seed, nil, "parley secret values 1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("vault: %w", err)
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return nil, fmt.Errorf("vault: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("vault: %w", err)
+	}
+	return &vault{aead: aead}, nil
+}
+
+func (v *vault) seal(value capabilities.Value) (capabilities.Value, error) {
+	plain, err := capabilities.EncodeValue(value)
+	if err != nil {
+		return capabilities.Value{}, err
+	}
+	return capabilities.Sealed(v.aead.Seal(nil, nil, plain, nil)), nil
+}
+
+// sealFields seals the named ones of some values.
+func (v *vault) sealFields(names []string, values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
+	var sealed map[string]capabilities.Value
+	for _, n := range names {
+		value, ok := values[n]
+		if !ok {
+			continue
+		}
+		s, err := v.seal(value)
+		if err != nil {
+			return nil, err
+		}
+		if sealed == nil {
+			sealed = map[string]capabilities.Value{}
+		}
+		sealed[n] = s
+	}
+	return sealed, nil
+}
+
+// open gives a value with all that is sealed in it opened.
+func (v *vault) open(value capabilities.Value) (capabilities.Value, error) {
+	return value.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		ciphertext, ok := leaf.AsSealed()
+		if !ok {
+			return leaf, nil
+		}
+		plain, err := v.aead.Open(nil, nil, ciphertext, nil)
+		if err != nil {
+			return leaf, parley.Refuse(parley.NotPermitted, "the value was sealed with another key")
+		}
+		return capabilities.DecodeValue(plain)
+	})
+}

@@ -1,0 +1,103 @@
+package actors
+
+import (
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// view shows a mailbox to its agent: with the agent's own names for others.
+type view struct {
+	state *mailbox.State
+	vault *vault
+}
+
+func (b *box) view() view {
+	return view{state: b.state, vault: b.node.vault}
+}
+
+func (v view) envelope(m *mailbox.Message) (Envelope, error) {
+	e := Envelope{
+		Number: m.Number, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
+		From: m.From(), FromName: v.state.NameOf(m.From()), To: m.To(), ToName: v.state.NameOf(m.To()),
+		Sent: v.state.Sent(m), Received: v.state.Received(m), ReplyTo: m.ReplyTo(),
+	}
+	if parent, err := v.state.Find(e.ReplyTo.String()); err == nil {
+		e.ReplyNumber = &parent.Number
+	}
+	e.Delivered = e.Sent && v.state.WasDelivered(m)
+	if m.Posted != nil {
+		v.message(&e, m.Posted)
+		return e, nil
+	}
+	return e, v.form(&e, m.Form)
+}
+
+func (v view) message(e *Envelope, p *events.MessagePosted) {
+	e.Text = mailbox.ShowText(p.Text)
+	for _, s := range p.Text {
+		if s.Edge == "" {
+			continue
+		}
+		if e.Edges == nil {
+			e.Edges = map[string]capabilities.Value{}
+		}
+		e.Edges[s.Edge] = s.Value
+	}
+}
+
+func (v view) form(e *Envelope, f *mailbox.Form) error {
+	e.Title, e.Description, e.Fields = f.Title, f.Description, f.Fields
+	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
+	e.Deadline, e.NoForward = f.Deadline, f.NoForward
+	e.Forwarder, e.ForwardName = f.Forwarder, v.state.NameOf(f.Forwarder)
+	for _, h := range f.Handed {
+		e.ForwardedTo = append(e.ForwardedTo, Party{ID: h.To, Name: v.state.NameOf(h.To)})
+	}
+	e.AnswerNeeded = f.IsOpen() && e.Received
+	if f.IsOpen() {
+		return nil
+	}
+	outcome, err := v.outcome(f, false)
+	e.Outcome = &outcome
+	return err
+}
+
+// outcome gives how a form ended. With reveal, its asker sees what is sealed.
+func (v view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
+	o := Outcome{Status: StatusOpen, Form: f.FormRequested.Form, Promise: f.Promise}
+	if c := f.Ended; c != nil {
+		o.Status, o.By, o.At, o.Note = Status(c.Reason), c.By, c.Date, c.Note
+		o.ByName = v.state.NameOf(c.By)
+		return o, nil
+	}
+	a := f.Answered
+	if a == nil {
+		return o, nil
+	}
+	o.Status, o.By, o.ByName, o.At = StatusAnswered, a.By, v.state.NameOf(a.By), a.Date
+	if a.Withheld {
+		return o, nil
+	}
+	o.Values = a.Values
+	for _, field := range f.Fields {
+		o.Order = append(o.Order, field.Name)
+	}
+	if !reveal || f.From != v.state.ID {
+		return o, nil
+	}
+	opened, err := v.vault.open(a.Values)
+	o.Values = opened
+	return o, err
+}
+
+// shows reports whether a message is within what was asked for.
+func (v View) shows(e Envelope) bool {
+	switch {
+	case v.Pending:
+		return e.AnswerNeeded && (v.All || !e.Dismissed)
+	case v.All:
+		return true
+	}
+	return e.Received && !e.Dismissed
+}

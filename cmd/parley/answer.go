@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/capabilities"
+	"parley/gateway"
+	"parley/mailbox"
+)
+
+func (p *program) respondFormCommand() *cobra.Command {
+	var (
+		valueArgs []string
+		valueFile string
+	)
+	c := &cobra.Command{
+		Use:     "respond-form NUMBER",
+		Aliases: []string{"answer"},
+		Short:   "Answer a form",
+		Long: `Answers a form. Each value is read by its field's type: a number as 5, a checkbox as true, a multiselect by
+repeating --value, a capability as a name that the answerer holds. The first colon splits name and value.
+Fields left out get their defaults. On a terminal without values it asks field by field.
+
+A wrong answer is refused, says what is wrong with every field, and leaves the form open.`,
+		Example: `  parley respond-form 0 --value projectName:my-app --value apiKey:sk-1234
+  parley respond-form 1 --value region:eu --value region:us --value dryRun:true
+  parley answer 2 --values - <<< '{"port":443}'
+  parley answer 3`,
+		Args:              p.exactly("NUMBER"),
+		ValidArgsFunction: p.completeArguments(gateway.CompletePending),
+	}
+	c.Flags().StringArrayVar(&valueArgs, "value", nil, "a value as `name:value`; may be repeated")
+	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		answer := gateway.RespondFormRequest{Acting: p.acting(), Subject: gateway.About(args[0])}
+		err := p.gather(c, &answer, valueArgs, valueFile)
+		if err != nil {
+			return err
+		}
+		if answer.Values == nil && answer.Texts == nil && p.interactive() {
+			if err := p.interview(c.Context(), &answer); err != nil {
+				return err
+			}
+		}
+		return p.settle(c.Context(), "respond_form", answer, args[0])
+	}
+	return c
+}
+
+// gather takes the answer's values from the options.
+func (p *program) gather(c *cobra.Command, answer *gateway.RespondFormRequest, args []string, file string) error {
+	if file != "" {
+		text, err := p.readInput(file)
+		if err != nil {
+			return err
+		}
+		if answer.Values, err = parseValues(text); err != nil {
+			return err
+		}
+	}
+	for _, a := range args {
+		t, err := mailbox.SplitText(a)
+		if err != nil {
+			return asUsage(c, err)
+		}
+		answer.Texts = append(answer.Texts, gateway.Text(t))
+	}
+	return nil
+}
+
+// parseValues reads a JSON object of values.
+func parseValues(text []byte) (map[string]capabilities.Value, error) {
+	v, err := capabilities.ParseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	record, ok := v.AsRecord()
+	if !ok {
+		return nil, parley.Refuse(parley.InvalidArgument, "values are a JSON object, not a %s", v.TypeName()).
+			WithHint(`as in {"port":443}`)
+	}
+	return maps.Clone(record), nil
+}
+
+// settle performs an operation that ends a form, and says so.
+func (p *program) settle(ctx context.Context, operation string, req any, which string) error {
+	var raw json.RawMessage
+	if err := p.call(ctx, operation, req, &raw); err != nil {
+		return err
+	}
+	var o outcome
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return err
+	}
+	return p.say(raw, func() string { return fmt.Sprintf("%s %s", o.Status, visible(which)) })
+}
+
+func (p *program) declineCommand() *cobra.Command {
+	return p.endCommand(ending{
+		use: "decline NUMBER [REASON]", short: "Say no to a form", operation: "decline_form", of: gateway.CompletePending,
+		long:    "Says no to a form or request. The asker is told, with the reason.",
+		example: "  parley decline 1 'not today'",
+	})
+}
+
+func (p *program) cancelCommand() *cobra.Command {
+	return p.endCommand(ending{
+		use: "cancel NUMBER-or-ID [REASON]", short: "Take back what was asked", operation: "cancel_form", of: gateway.CompleteOpen,
+		long:    "Takes back a form or request that the agent sent. Only who asked may cancel.",
+		example: "  parley cancel 0 'changed my mind' --as fae",
+	})
+}
+
+func (p *program) rejectCommand() *cobra.Command {
+	return p.endCommand(ending{
+		use: "reject NUMBER [REASON]", short: "Say no to a request", operation: "reject", of: gateway.CompletePending,
+		long:    "Says no to a request. The asker is told, with the reason.",
+		example: "  parley reject 1 'ask again tomorrow'",
+	})
+}
+
+// ending is a command that ends a form without an answer.
+type ending struct{ use, short, long, example, operation, of string }
+
+func (p *program) endCommand(e ending) *cobra.Command {
+	subject := strings.Fields(e.use)[1]
+	return &cobra.Command{
+		Use: e.use, Short: e.short, Long: e.long, Example: e.example,
+		Args:              p.between(1, 2, subject, "[REASON]"),
+		ValidArgsFunction: p.completeArguments(e.of),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.settle(c.Context(), e.operation, gateway.EndRequest{
+				Acting: p.acting(), Subject: gateway.About(args[0]), Reason: strings.Join(args[1:], ""),
+			}, args[0])
+		},
+	}
+}
+
+func (p *program) resolveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "resolve NUMBER NAME",
+		Short:             "Give what was requested",
+		Long:              "Resolves a request with what the agent holds under NAME. The asker then holds it too.",
+		Example:           "  parley resolve 0 bob",
+		Args:              p.exactly("NUMBER", "NAME"),
+		ValidArgsFunction: p.completeArguments(gateway.CompletePending, gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.settle(c.Context(), "resolve", gateway.ResolveRequest{
+				Acting: p.acting(), Subject: gateway.About(args[0]), Name: args[1],
+			}, args[0])
+		},
+	}
+}
+
+func (p *program) forwardCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "forward NUMBER RECIPIENT",
+		Short:             "Hand a form on",
+		Long:              "Hands a form on to another agent. Both may answer; whoever does so first settles it.",
+		Example:           "  parley forward 0 bob",
+		Args:              p.exactly("NUMBER", "RECIPIENT"),
+		ValidArgsFunction: p.completeArguments(gateway.CompletePending, gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := p.call(c.Context(), "forward_form", gateway.ForwardFormRequest{
+				Acting: p.acting(), Subject: gateway.About(args[0]), Recipient: args[1],
+			}, nil)
+			if err != nil {
+				return err
+			}
+			return p.say(map[string]string{"forwarded": args[0], "recipient": args[1]}, func() string {
+				return fmt.Sprintf("forwarded %s to %s", visible(args[0]), quoted(args[1]))
+			})
+		},
+	}
+}
+
+// exactly wants these arguments.
+func (p *program) exactly(names ...string) cobra.PositionalArgs {
+	return p.between(len(names), len(names), names...)
+}
+
+// between wants at least and at most so many of the arguments that are named.
+func (p *program) between(least, most int, names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage(c, "%s is missing", strings.Join(names[len(args):least], " and "))
+		case len(args) > most:
+			return usage(c, "%q is one argument too many: want %s", args[most], strings.Join(slices.Clone(names), " "))
+		}
+		return nil
+	}
+}

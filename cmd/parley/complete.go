@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway"
+)
+
+// completionTime bounds how long a shell waits for the node.
+const completionTime = 2 * time.Second
+
+// completeArguments completes each argument by its subject, in order; what comes after is free text.
+func (p *program) completeArguments(of ...string) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) >= len(of) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return p.completions(c, of[len(args)], typed)
+	}
+}
+
+func (p *program) completeFlag(of string) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return p.completions(c, of, typed)
+	}
+}
+
+// completions asks the node. Where there is none, there is nothing to offer and nothing to complain about.
+func (p *program) completions(c *cobra.Command, of, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if fromEnvironment(c, p.env) != nil || p.options.settle(c, p.env) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx := c.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	as := p.acting()
+	var found gateway.CompleteResponse
+	if err := p.call(ctx, "complete", gateway.CompleteRequest{Acting: as, Of: of, Prefix: typed}, &found); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	words := make([]cobra.Completion, len(found.Candidates))
+	for i, c := range found.Candidates {
+		words[i] = cobra.CompletionWithDesc(visible(c.Word), visible(c.Description))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/gateway"
+)
+
+const pollEvery = 20 * time.Millisecond
+
+func (p *program) startCommand() *cobra.Command {
+	var s serving
+	c := &cobra.Command{
+		Use:   "start",
+		Short: "Run the node in the background",
+		Long: fmt.Sprintf(`Runs the node in the background and returns once it answers. It logs to %s in the state folder. If it
+does not come up, start says why.`, logFile),
+		Example: "  parley start\n  parley start --listen off",
+	}
+	s.flags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if _, err := s.level(c); err != nil {
+			return err
+		}
+		return p.start(c.Context(), s)
+	}
+	return c
+}
+
+func (p *program) stopCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "stop",
+		Short:   "Stop the node",
+		Long:    "Stops the node and returns once its process has ended. Nothing is lost by it: open forms stay open.",
+		Example: "  parley stop",
+		RunE: func(c *cobra.Command, _ []string) error {
+			stopped, err := p.stop(c.Context())
+			if err != nil {
+				return err
+			}
+			return p.say(stopped, func() string { return fmt.Sprintf("stopped process %d", stopped.PID) })
+		},
+	}
+}
+
+func (p *program) restartCommand() *cobra.Command {
+	var s serving
+	c := &cobra.Command{
+		Use:   "restart",
+		Short: "Stop the node and start it again",
+		Long: `Stops the node if it runs and starts it in the background. It listens where it did, unless --listen says
+otherwise. Waiting clients go on waiting.`,
+		Example: "  parley restart",
+	}
+	s.flags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if _, err := s.level(c); err != nil {
+			return err
+		}
+		var was gateway.StatusResponse
+		err := p.call(c.Context(), "status", gateway.NodeRequest{}, &was)
+		switch {
+		case err == nil && was.External && s.nats == "":
+			return usage(c, "the node's journal is in another NATS system: say which with --nats")
+		case err == nil && !c.Flags().Changed("listen"):
+			s.listen = was.Listen
+		}
+		if _, err := p.stop(c.Context()); err != nil && parley.CodeOf(err) != parley.NotRunning {
+			return err
+		}
+		return p.start(c.Context(), s)
+	}
+	return c
+}
+
+// start runs a node in a process of its own and waits until it answers.
+func (p *program) start(ctx context.Context, s serving) error {
+	if err := os.MkdirAll(p.options.state, 0o700); err != nil {
+		return unwritable(p.options.state, err)
+	}
+	log, from, err := p.openLog()
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // the node has it open by itself
+	node, err := p.spawn(log, s)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- node.Wait() }() // ends with the process, or with this one
+
+	ctx, cancel := context.WithTimeout(ctx, defaultReady)
+	defer cancel()
+	for {
+		status, err := p.status(ctx)
+		if err == nil && status.PID == node.Process.Pid {
+			return p.say(status, func() string { return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen) })
+		}
+		select {
+		case <-ended:
+			return p.whyEnded(from)
+		case <-ctx.Done():
+			return parley.Refuse(parley.NotRunning, "process %d does not answer yet", node.Process.Pid).
+				WithHint("look into %s", p.options.log())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// spawn starts this program as a node that outlives it.
+func (p *program) spawn(log *os.File, s serving) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	node := exec.Command(self, append([]string{"serve", "--state", p.options.state}, s.args()...)...)
+	node.Stdout, node.Stderr = log, log
+	node.Env = append(os.Environ(), environment+"JSON=", environment+"OUTPUT=")
+	node.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := node.Start(); err != nil {
+		return nil, fmt.Errorf("start the node: %w", err)
+	}
+	return node, nil
+}
+
+// openLog opens the node's log for appending and gives where the new part begins. One that has grown
+// large is put aside first.
+func (p *program) openLog() (*os.File, int64, error) {
+	if info, err := os.Stat(p.options.log()); err == nil && info.Size() > maxLogFile {
+		if err := os.Rename(p.options.log(), p.options.log()+".1"); err != nil {
+			return nil, 0, unwritable(p.options.state, err)
+		}
+	}
+	log, err := os.OpenFile(p.options.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, 0, unwritable(p.options.state, err)
+	}
+	info, err := log.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, log.Close())
+	}
+	return log, info.Size(), nil
+}
+
+// whyEnded reads, in the node's log, what it ended with.
+func (p *program) whyEnded(from int64) error {
+	log, err := os.Open(p.options.log())
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // only read from
+	if _, err := log.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if _, err := io.Copy(&text, log); err != nil {
+		return err
+	}
+	if e := lastFailure(text.String()); e != nil {
+		return e
+	}
+	return parley.Refuse(parley.Internal, "the node ended before it answered").WithHint("look into %s", p.options.log())
+}
+
+// stop asks the node to stop and waits until its process has ended.
+func (p *program) stop(ctx context.Context) (gateway.StopResponse, error) {
+	var stopped gateway.StopResponse
+	if err := p.call(ctx, "stop", gateway.NodeRequest{}, &stopped); err != nil {
+		return stopped, err
+	}
+	patience, cancel := context.WithTimeout(ctx, 3*drainTime)
+	defer cancel()
+	for {
+		_, locked, err := p.isLocked()
+		if err != nil {
+			return stopped, fmt.Errorf("look at the lock: %w", err)
+		}
+		if !locked {
+			return stopped, nil
+		}
+		select {
+		case <-patience.Done():
+			return stopped, parley.Refuse(parley.Timeout, "process %d is still stopping", stopped.PID)
+		case <-time.After(pollEvery):
+		}
+	}
+}

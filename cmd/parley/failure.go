@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/gateway"
+)
+
+// The exit codes.
+const (
+	exitDone        = 0
+	exitRefused     = 1
+	exitUsage       = 2
+	exitNotRunning  = 3
+	exitTimeout     = 4
+	exitEnded       = 5
+	exitInterrupted = 130 // as shells count: 128 and SIGINT
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ refused *parley.Error }
+
+func (e usageError) Error() string { return e.refused.Error() }
+func (e usageError) Unwrap() error { return e.refused }
+
+func usage(c *cobra.Command, format string, args ...any) error {
+	return usageError{parley.Refuse(parley.InvalidArgument, format, args...).WithHint("see %s --help", c.CommandPath())}
+}
+
+// interrupted is a wait that the person at the keyboard ended.
+type interrupted struct{ message, hint string }
+
+func (e *interrupted) Error() string { return e.message }
+
+// report shows an error and gives the exit code for it.
+func (p *program) report(ctx context.Context, err error) int {
+	shown, exit := p.verdict(ctx, err)
+	if p.wantsJSON() {
+		p.printFailureJSON(shown)
+		return exit
+	}
+	fmt.Fprintf(p.stderr, "parley: %s: %s\n", shown.Code, visible(withFields(shown)))
+	if shown.Hint != "" {
+		fmt.Fprintf(p.stderr, "hint: %s\n", visible(shown.Hint))
+	}
+	return exit
+}
+
+func (p *program) printFailureJSON(e *parley.Error) {
+	body, err := json.Marshal(gateway.Failure{Error: e})
+	if err != nil {
+		body = []byte(`{"error":{"code":"INTERNAL","message":"internal error"}}`)
+	}
+	fmt.Fprintf(p.stderr, "%s\n", safeJSON(body))
+}
+
+// verdict turns any error into the one that is shown.
+func (p *program) verdict(ctx context.Context, err error) (*parley.Error, int) {
+	if e, ok := errors.AsType[*interrupted](err); ok {
+		return &parley.Error{Code: "INTERRUPTED", Message: e.message, Hint: e.hint}, exitInterrupted
+	}
+	if ctx.Err() != nil {
+		return parley.Refuse("INTERRUPTED", "stopped by the keyboard"), exitInterrupted
+	}
+	if e, ok := errors.AsType[usageError](err); ok {
+		return e.refused, exitUsage
+	}
+	if !p.began {
+		return cobraError(err), exitUsage
+	}
+	if _, ok := errors.AsType[*parley.Error](err); !ok {
+		return parley.Refuse(parley.Internal, "%v", err), exitRefused
+	}
+	e := parley.AsError(err)
+	return e, exitCode(e.Code)
+}
+
+func exitCode(c parley.Code) int {
+	switch c {
+	case parley.NotRunning:
+		return exitNotRunning
+	case parley.Timeout:
+		return exitTimeout
+	case parley.Cancelled, parley.Declined, parley.Expired:
+		return exitEnded
+	}
+	return exitRefused
+}
+
+// cobraError makes one line and a hint of what cobra says in several.
+func cobraError(err error) *parley.Error {
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	e := parley.Refuse(parley.InvalidArgument, "%s", lines[0])
+	if len(lines) > 1 {
+		return e.WithHint("%s", strings.Join(lines[1:], " "))
+	}
+	return e.WithHint("see parley --help")
+}
+
+// wantsJSON also knows when the options could not be read.
+func (p *program) wantsJSON() bool {
+	if p.began {
+		return p.options.json
+	}
+	value, ok := p.env(environment + "JSON")
+	return p.options.json || p.options.output == formatJSON || slices.Contains(p.args, "--json") || ok && value != "" && value != "0" && value != "false"
+}
+
+// withFields adds what is wrong with each field where the message does not say it already.
+func withFields(e *parley.Error) string {
+	var rest []string
+	for name, why := range e.Fields {
+		if !strings.Contains(e.Message, name) {
+			rest = append(rest, name+": "+why)
+		}
+	}
+	if len(rest) == 0 {
+		return e.Message
+	}
+	slices.Sort(rest)
+	return e.Message + ": " + strings.Join(rest, "; ")
+}
+
+// reason gives the system's own words for a failed call, without the path that the caller knows.
+func reason(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// unwritable says that the state folder cannot be used.
+func unwritable(folder string, err error) error {
+	e := parley.Refuse(parley.ReadOnly, "the state folder %s cannot be written: %v", folder, reason(err))
+	if errors.Is(err, syscall.ENOSPC) {
+		return e.WithHint("the disk is full")
+	}
+	return e.WithHint("choose another with --state or PARLEY_STATE")
+}
+
+// maxInput bounds what is read of files and standard input: a request can carry no more.
+const maxInput = gateway.MaxBody
+
+func readAll(r io.Reader, what string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", what, reason(err))
+	}
+	if len(b) > maxInput {
+		return nil, parley.Refuse(parley.TooLarge, "%s has more than %d bytes", what, maxInput)
+	}
+	return b, nil
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway"
+	"parley/mailbox"
+)
+
+// asking are the options of whatever waits for an answer.
+type asking struct {
+	name      string
+	key       string
+	deadline  moment
+	noForward bool
+	noWait    bool
+	timeout   duration
+}
+
+func (a *asking) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&a.name, "name", "", "store the answer under this `name`; if something stands there, print it and send nothing")
+	f.StringVar(&a.key, "key", "", "idempotency `key`: asking again with the same one is the same form")
+	f.Var(&a.deadline, "deadline", "it expires then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
+	f.BoolVar(&a.noForward, "no-forward", false, "nobody but the recipient may answer")
+	f.BoolVar(&a.noWait, "no-wait", false, "print the form's ID instead of waiting")
+	f.Var(&a.timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
+}
+
+func (p *program) formCommand() *cobra.Command {
+	var (
+		options   asking
+		fieldArgs []string
+		fieldFile string
+		title     string
+	)
+	c := &cobra.Command{
+		Use:   "form RECIPIENT DESCRIPTION",
+		Short: "Send a form and wait for the answer",
+		Long: `Sends a form and waits for the answer, which it prints "name: value" a line. The wait may be cut off
+and taken up again with "parley await ID": the form stays open, also when the node restarts.
+
+--field name:label asks for a line of text; the label may hold colons. --fields FILE (or - for standard
+input) is a JSON list of fields with "name", "label", "type" (text textarea number checkbox select
+multiselect radio buttons confirm date secret capability), "required", "default", "placeholder", "help",
+"options" ("value", "label", "description"), "example" and "pattern", a JSON Schema for the value.`,
+		Example: `  parley form HOST 'Configure project settings' --as fae \
+      --field 'projectName:Project name' --field 'apiKey:API key' --name project-config
+  parley form HOST 'Deploy' --fields deploy.json --deadline 2h --timeout 10m
+  parley form HOST 'Deploy' --fields - --no-wait <<< '[{"name":"port","type":"number","required":true}]'`,
+		Args:              p.exactly("RECIPIENT", "DESCRIPTION"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+	}
+	options.flags(c)
+	c.Flags().StringArrayVar(&fieldArgs, "field", nil, "a field as `name:label`; may be repeated")
+	c.Flags().StringVar(&fieldFile, "fields", "", "JSON list of fields in a `file`, or - for standard input")
+	c.Flags().StringVar(&title, "title", "", "a `title` above the description")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		fields, err := p.fields(c, fieldArgs, fieldFile)
+		if err != nil {
+			return err
+		}
+		var asked asked
+		err = p.call(c.Context(), "form", gateway.FormRequest{
+			Acting: p.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: fields,
+			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
+		}, &asked)
+		if err != nil {
+			return err
+		}
+		return p.follow(c.Context(), asked, options, (*outcome).answerText)
+	}
+	return c
+}
+
+func (p *program) requestCommand() *cobra.Command {
+	var options asking
+	c := &cobra.Command{
+		Use:   "request RECIPIENT TEXT",
+		Short: "Ask for a capability in words",
+		Long: `Asks for a capability in words and waits until the recipient resolves the request with one of its
+names, or rejects it. Prints what was given.`,
+		Example: `  parley request HOST 'may I talk to bob?' --as alice --name bob
+  parley resolve 0 bob`,
+		Args:              p.exactly("RECIPIENT", "TEXT"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+	}
+	options.flags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var asked asked
+		err := p.call(c.Context(), "request", gateway.CapabilityRequest{
+			Acting: p.acting(), Recipient: args[0], Text: args[1],
+			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
+		}, &asked)
+		if err != nil {
+			return err
+		}
+		return p.follow(c.Context(), asked, options, (*outcome).requestText)
+	}
+	return c
+}
+
+func (p *program) awaitCommand() *cobra.Command {
+	var timeout duration
+	c := &cobra.Command{
+		Use:   "await ID",
+		Short: "Wait for a form or promise",
+		Long: `Waits until a form, request or promise has ended, and prints the answer; at once if it has ended already.
+The wait goes on through restarts of the node.`,
+		Example: `  id=$(parley form HOST 'Deploy?' --as fae --field ok:OK --no-wait)
+  parley await $id --as fae --timeout 30s`,
+		Args:              p.exactly("ID"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteOpen),
+	}
+	c.Flags().Var(&timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		o, err := p.await(c.Context(), args[0], gateway.Waiting{Timeout: time.Duration(timeout)})
+		if err != nil {
+			return err
+		}
+		return p.sayOutcome(o, (*outcome).requestText)
+	}
+	return c
+}
+
+// asked is an accepted ask, as the node sends it.
+type asked struct {
+	actors.Asked
+	Outcome json.RawMessage `json:"outcome"`
+}
+
+// accepted is what --no-wait prints.
+type accepted struct {
+	Form    capabilities.ID `json:"form"`
+	Promise capabilities.ID `json:"promise"`
+	Number  uint64          `json:"number"`
+}
+
+// fields gathers the fields of a form from its options.
+func (p *program) fields(c *cobra.Command, args []string, file string) ([]events.Field, error) {
+	fields := []events.Field{}
+	if file != "" {
+		text, err := p.readInput(file)
+		if err != nil {
+			return nil, err
+		}
+		if fields, err = mailbox.ParseFields(text); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range args {
+		f, err := mailbox.SplitField(a)
+		if err != nil {
+			return nil, asUsage(c, err)
+		}
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// follow goes on after an ask was accepted: it waits, unless that was not wanted or is not needed.
+func (p *program) follow(ctx context.Context, a asked, o asking, text func(*outcome) string) error {
+	settledBefore := len(a.Outcome) > 0 && string(a.Outcome) != "null"
+	switch {
+	case o.noWait && !a.Form.IsZero():
+		return p.say(accepted{a.Form, a.Promise, a.Number}, a.Form.String)
+	case settledBefore:
+		return p.sayOutcome(a.Outcome, text)
+	}
+	outcome, err := p.await(ctx, a.Form.String(), gateway.Waiting{Timeout: time.Duration(o.timeout), Known: true})
+	if err != nil {
+		return err
+	}
+	return p.sayOutcome(outcome, text)
+}
+
+// await waits for a form, and says of a wait that ended early how to take it up again.
+func (p *program) await(ctx context.Context, id string, w gateway.Waiting) (json.RawMessage, error) {
+	client := p.client()
+	defer client.Close()
+	o, err := client.Await(ctx, p.acting(), gateway.About(id), w)
+	again := fmt.Sprintf("go on waiting with: parley await %s%s", shellWord(id), p.asFlag())
+	switch {
+	case ctx.Err() != nil:
+		return nil, &interrupted{message: fmt.Sprintf("no longer waiting for %s; it stays open", id), hint: again}
+	case parley.CodeOf(err) == parley.Timeout:
+		return nil, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open", id, w.Timeout).WithHint("%s", again)
+	case parley.CodeOf(err) == parley.NotRunning && w.Known:
+		e, _ := errors.AsType[*parley.Error](err) // CodeOf found one
+		return nil, e.WithHint("what was asked is on disk; once the node runs again, %s", again)
+	}
+	return o, err
+}
+
+// sayOutcome prints an answer, or refuses with the code of another end.
+func (p *program) sayOutcome(raw json.RawMessage, text func(*outcome) string) error {
+	var o outcome
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return err
+	}
+	if o.Status == answered {
+		return p.say(raw, func() string { return text(&o) })
+	}
+	return o.refusal()
+}
+
+func (o *outcome) refusal() error {
+	code := parley.Cancelled
+	switch o.Status {
+	case declined:
+		code = parley.Declined
+	case expired:
+		code = parley.Expired
+	case cancelled, superseded:
+	}
+	return parley.Refuse(code, "form %s was %s", o.Form, o.end())
+}
+
+// asUsage makes a mistake of usage of what an argument was refused for.
+func asUsage(c *cobra.Command, err error) error {
+	if e, ok := errors.AsType[*parley.Error](err); ok {
+		if e.Hint == "" {
+			e = e.WithHint("see %s --help", c.CommandPath())
+		}
+		return usageError{e}
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"parley/actors"
+	"parley/gateway"
+)
+
+func (p *program) grantsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "grants",
+		Short:   "List what the agent gave to others",
+		Long:    "Lists what the agent gave to others and by which name, oldest first. Each grant can be revoked.",
+		Example: "  parley grants\n  parley grants --json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			var given gateway.ListGrantsResponse
+			if err := p.call(c.Context(), "list_grants", gateway.ListGrantsRequest{Acting: p.acting()}, &given); err != nil {
+				return err
+			}
+			return p.say(given.Grants, func() string { return grantTable(given.Grants) })
+		},
+	}
+}
+
+func grantTable(grants []actors.Granted) string {
+	if len(grants) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "GRANT\tNAME\tKIND\tTO\tAT\tREVOKED\tTARGET")
+	for _, g := range grants {
+		to := visible(g.ToName)
+		if to == "" {
+			to = g.To.String()
+		}
+		revoked := g.Revoked.String()
+		if revoked == "" {
+			revoked = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, visible(g.Name), g.Kind, to, g.At, revoked, g.Target)
+	}
+	_ = w.Flush() // into memory
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (p *program) revokeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke GRANT",
+		Short: "Take back what was given",
+		Long: `Takes back what was given by a grant, and with it all that was derived from it, at once and on every node
+that can be reached. "parley grants" lists them.`,
+		Example:           "  parley revoke 01J…@N…",
+		Args:              p.exactly("GRANT"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteGrants),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := p.call(c.Context(), "revoke", gateway.RevokeRequest{Acting: p.acting(), Grant: args[0]}, nil)
+			if err != nil {
+				return err
+			}
+			return p.say(map[string]string{"grant": args[0]}, silent)
+		},
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/actors"
+	"parley/gateway"
+)
+
+func (p *program) inboxCommand() *cobra.Command {
+	var (
+		view   actors.View
+		follow bool
+	)
+	c := &cobra.Command{
+		Use:   "inbox",
+		Short: "List messages",
+		Long: `Lists what the agent received and has not dismissed. Messages keep their numbers for ever. Characters that
+do not show themselves are shown escaped.`,
+		Example: `  parley inbox
+  parley inbox --pending               what waits for an answer
+  parley inbox --all --as fae          also what fae sent and dismissed
+  parley inbox --follow --json         every change, one envelope a line`,
+	}
+	c.Flags().BoolVar(&view.All, "all", false, "also what the agent sent and what it dismissed")
+	c.Flags().BoolVar(&view.Pending, "pending", false, "only what waits for the agent's answer")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		client := p.client()
+		defer client.Close()
+		var page gateway.Page
+		if err := client.Call(c.Context(), "list_messages", gateway.ListMessagesRequest{Acting: p.acting(), View: view}, &page); err != nil {
+			return err
+		}
+		if !follow {
+			return p.sayMessages(page.Messages)
+		}
+		for _, m := range page.Messages {
+			if err := p.sayMessage(m); err != nil {
+				return err
+			}
+		}
+		return client.Follow(c.Context(), p.acting(), view, page.Cursor, p.sayMessage)
+	}
+	return c
+}
+
+func (p *program) sayMessages(messages []json.RawMessage) error {
+	if p.options.json {
+		if messages == nil {
+			messages = []json.RawMessage{}
+		}
+		return p.sayJSON(messages)
+	}
+	var b strings.Builder
+	for _, m := range messages {
+		l, err := lineOf(m)
+		if err != nil {
+			return err
+		}
+		b.WriteString(l + "\n")
+	}
+	_, err := fmt.Fprint(p.stdout, b.String())
+	return err
+}
+
+func (p *program) sayMessage(m json.RawMessage) error {
+	if p.options.json {
+		return p.sayJSON(m)
+	}
+	l, err := lineOf(m)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(p.stdout, l)
+	return err
+}
+
+func lineOf(m json.RawMessage) (string, error) {
+	var e envelope
+	if err := json.Unmarshal(m, &e); err != nil {
+		return "", fmt.Errorf("read a message: %w", err)
+	}
+	return e.line(), nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"charm.land/huh/v2"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway"
+)
+
+// field is a field of a form as the node sends it.
+type field struct {
+	events.Field
+	Default json.RawMessage `json:"default"`
+	Example json.RawMessage `json:"example"`
+}
+
+// question is a field on a terminal, and how to read what was said to it.
+type question struct {
+	widget huh.Field
+	texts  func() []gateway.Text
+}
+
+// interview asks the person at the terminal for the answer, field by field. Everything in a form comes
+// from its asker and is made visible before it is shown.
+func (p *program) interview(ctx context.Context, answer *gateway.RespondFormRequest) error {
+	var e envelope
+	if err := p.call(ctx, "get_message", gateway.MessageRequest{Acting: answer.Acting, Subject: answer.Subject}, &e); err != nil {
+		return err
+	}
+	if len(e.Fields) == 0 || e.Outcome != nil { // the node says why it cannot be answered
+		return nil
+	}
+	widgets := []huh.Field{huh.NewNote().Title(visible(e.Description)).Description("asked by " + party(e.FromName, e.From))}
+	questions := make([]question, len(e.Fields))
+	for i, f := range e.Fields {
+		questions[i] = f.question()
+		widgets = append(widgets, questions[i].widget)
+	}
+	form := huh.NewForm(huh.NewGroup(widgets...)).WithInput(p.stdin).WithOutput(p.stdout)
+	if err := form.RunWithContext(ctx); err != nil {
+		if errors.Is(err, huh.ErrUserAborted) || ctx.Err() != nil {
+			return &interrupted{message: "nothing was answered; the form stays open"}
+		}
+		return fmt.Errorf("ask on the terminal: %w", err)
+	}
+	for _, q := range questions {
+		answer.Texts = append(answer.Texts, q.texts()...)
+	}
+	return nil
+}
+
+func (f *field) question() question {
+	switch f.Type {
+	case events.Checkbox, events.Confirm:
+		if f.Type == events.Checkbox || len(f.Options) == 0 {
+			return f.yesOrNo()
+		}
+		return f.oneOf()
+	case events.Select, events.Radio, events.Buttons:
+		return f.oneOf()
+	case events.Multiselect:
+		return f.someOf()
+	case events.Textarea:
+		text := f.preset()
+		return question{
+			huh.NewText().Title(f.title()).Description(f.help()).Placeholder(visible(f.Placeholder)).Value(&text).Validate(f.check),
+			func() []gateway.Text { return f.said(text) },
+		}
+	}
+	return f.line()
+}
+
+func (f *field) line() question {
+	text := f.preset()
+	w := huh.NewInput().Title(f.title()).Description(f.help()).Placeholder(f.hint()).Value(&text).Validate(f.check)
+	if f.Type == events.Secret {
+		w.EchoMode(huh.EchoModePassword)
+	}
+	return question{w, func() []gateway.Text { return f.said(text) }}
+}
+
+func (f *field) yesOrNo() question {
+	yes := string(f.Default) == "true"
+	return question{
+		huh.NewConfirm().Title(f.title()).Description(f.help()).Value(&yes),
+		func() []gateway.Text { return f.said(fmt.Sprint(yes)) },
+	}
+}
+
+func (f *field) oneOf() question {
+	chosen := f.preset()
+	options := f.choices()
+	if !f.Required && chosen == "" {
+		options = append([]huh.Option[string]{huh.NewOption("(none)", "")}, options...)
+	}
+	return question{
+		huh.NewSelect[string]().Title(f.title()).Description(f.help()).Options(options...).Value(&chosen),
+		func() []gateway.Text { return f.said(chosen) },
+	}
+}
+
+func (f *field) someOf() question {
+	var chosen []string
+	_ = json.Unmarshal(f.Default, &chosen) // without a default nothing is chosen
+	w := huh.NewMultiSelect[string]().Title(f.title()).Description(f.help()).Options(f.choices()...).Value(&chosen)
+	if f.Required {
+		w.Validate(func(c []string) error {
+			if len(c) == 0 {
+				return errors.New("choose at least one")
+			}
+			return nil
+		})
+	}
+	return question{w, func() []gateway.Text {
+		var texts []gateway.Text
+		for _, c := range chosen {
+			texts = append(texts, gateway.Text{Name: f.Name, Text: c})
+		}
+		return texts
+	}}
+}
+
+func (f *field) choices() []huh.Option[string] {
+	options := make([]huh.Option[string], len(f.Options))
+	for i, o := range f.Options {
+		label := o.Label
+		if label == "" {
+			label = o.Value
+		}
+		if o.Description != "" {
+			label += " - " + o.Description
+		}
+		options[i] = huh.NewOption(visible(label), o.Value)
+	}
+	return options
+}
+
+// said is the answer to the field; nothing said is no answer, so that a default holds.
+func (f *field) said(text string) []gateway.Text {
+	if text == "" {
+		return nil
+	}
+	return []gateway.Text{{Name: f.Name, Text: text}}
+}
+
+func (f *field) check(text string) error {
+	if f.Required && strings.TrimSpace(text) == "" && f.preset() == "" {
+		return errors.New("this is needed")
+	}
+	return nil
+}
+
+// preset is the field's default as text.
+func (f *field) preset() string {
+	v, err := capabilities.ParseJSON(f.Default)
+	if err != nil || v.IsNull() {
+		return ""
+	}
+	return v.Text()
+}
+
+func (f *field) title() string {
+	label := f.Label
+	if label == "" {
+		label = f.Name
+	}
+	if f.Required {
+		label += " *"
+	}
+	return visible(label)
+}
+
+func (f *field) help() string {
+	help := f.Help
+	if help == "" && f.Type == events.Capability {
+		help = "a name that you hold"
+	}
+	return visible(help)
+}
+
+// hint is what an empty line shows.
+func (f *field) hint() string {
+	if f.Placeholder != "" {
+		return visible(f.Placeholder)
+	}
+	if v, err := capabilities.ParseJSON(f.Example); err == nil && !v.IsNull() {
+		return "as in " + visible(v.Text())
+	}
+	return ""
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/capabilities"
+)
+
+// line is a message as the inbox shows it: one line, whatever is in it.
+func (e *envelope) line() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d. ", e.Number)
+	if e.Sent {
+		b.WriteString("you " + e.verb(e.preposition()+" "+party(e.ToName, e.To)))
+	} else {
+		b.WriteString(party(e.FromName, e.From) + " " + e.verb(""))
+	}
+	if !e.Forwarder.IsZero() {
+		b.WriteString(" forwarded by " + party(e.ForwardName, e.Forwarder))
+	}
+	if len(e.ForwardedTo) > 0 {
+		to := make([]string, len(e.ForwardedTo))
+		for i, f := range e.ForwardedTo {
+			to[i] = party(f.Name, f.ID)
+		}
+		b.WriteString(" forwarded to " + strings.Join(to, ", "))
+	}
+	fmt.Fprintf(&b, " at %q", e.Date)
+	if e.Dismissed {
+		b.WriteString(" (dismissed)")
+	}
+	if e.Outcome != nil {
+		b.WriteString(" - " + e.Outcome.end())
+	}
+	return b.String()
+}
+
+// verb says what was done, with whom where it was done by the agent itself.
+func (e *envelope) verb(with string) string {
+	var words []string
+	switch e.Type {
+	case "form":
+		words = []string{"sent form", quoted(e.Description), with, "(fields: " + e.fieldNames() + ")"}
+	case "request":
+		words = []string{"requested", quoted(e.Description), with}
+	default:
+		words = []string{"sent", quoted(e.Text), with}
+		if !e.ReplyTo.IsZero() {
+			words[0] = "replied"
+			words = append(words, "in reply to "+e.repliedTo())
+		}
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+func (e *envelope) preposition() string {
+	if e.Type == "request" {
+		return "of"
+	}
+	return "to"
+}
+
+func (e *envelope) repliedTo() string {
+	if e.ReplyNumber != nil {
+		return fmt.Sprintf("#%d", *e.ReplyNumber)
+	}
+	return quoted(e.ReplyTo.String())
+}
+
+func (e *envelope) fieldNames() string {
+	names := make([]string, len(e.Fields))
+	for i, f := range e.Fields {
+		names[i] = visible(f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// end says how a form ended.
+func (o *outcome) end() string {
+	var text string
+	switch {
+	case o.By.IsZero():
+		text = fmt.Sprintf("%s at %q", o.Status, o.At)
+	default:
+		text = fmt.Sprintf("%s by %s at %q", o.Status, party(o.ByName, o.By), o.At)
+	}
+	if o.Note != "" {
+		text += ": " + visible(o.Note)
+	}
+	return text
+}
+
+// party shows another agent by its name, or by its ID: never by nothing.
+func party(name string, id capabilities.ID) string {
+	if name == "" {
+		name = id.String()
+	}
+	return quoted(name)
+}
+
+// sorted gives what is in a record by name.
+func sorted(record map[string]json.RawMessage) []named {
+	list := make([]named, 0, len(record))
+	for _, name := range slices.Sorted(maps.Keys(record)) {
+		list = append(list, named{name, record[name]})
+	}
+	return list
+}

@@ -1,0 +1,21 @@
+// Command parley runs a node and speaks for its agents.
+//
+// Everything it does, it asks of the node's daemon through the operations of the gateway; it holds no
+// state of its own. What it prints and its exit codes are a contract: see --help and the README.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program whatever it is doing
+	p := &program{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		args: os.Args[1:], env: os.LookupEnv,
+	}
+	os.Exit(p.run(ctx))
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway"
+)
+
+// makeCommand is mkhost or mkguest.
+func (p *program) makeCommand(kind events.AgentKind) *cobra.Command {
+	var (
+		title  string
+		labels []string
+	)
+	long := "Makes a guest: an agent that starts with the names @self and @host only. The caller holds it under NAME."
+	if kind == events.Host {
+		long = "Makes a host: an agent that is its own host. The caller holds it under NAME."
+	}
+	c := &cobra.Command{
+		Use:               "mk" + string(kind) + " NAME",
+		Short:             "Make a " + string(kind),
+		Long:              long,
+		Example:           fmt.Sprintf("  parley mk%s fae --title 'The builder' --label team=web", kind),
+		Args:              p.exactly("NAME"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().StringVar(&title, "title", "", "a `title` for people")
+	c.Flags().StringArrayVar(&labels, "label", nil, "a label as `key=value`; may be repeated")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		byKey, err := parseLabels(c, labels)
+		if err != nil {
+			return err
+		}
+		var made gateway.MakeAgentResponse
+		err = p.call(c.Context(), "make_agent", gateway.MakeAgentRequest{
+			Acting: p.acting(), Kind: kind, Name: args[0], Title: title, Labels: byKey,
+		}, &made)
+		if err != nil {
+			return err
+		}
+		return p.say(made, made.Agent.String)
+	}
+	return c
+}
+
+func parseLabels(c *cobra.Command, args []string) (map[string]string, error) {
+	var labels map[string]string
+	for _, a := range args {
+		key, value, ok := strings.Cut(a, "=")
+		if !ok || key == "" {
+			return nil, usage(c, "%q is not a label: want key=value", a)
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[key] = value
+	}
+	return labels, nil
+}
+
+func (p *program) namesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "names [PATH]",
+		Aliases:           []string{"list"},
+		Short:             "List the names that the agent holds",
+		Long:              "Lists the names that the agent holds, or those within what stands under PATH.",
+		Example:           "  parley names\n  parley names --as fae\n  parley names project-config --as fae",
+		Args:              p.between(0, 1, "[PATH]"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			var held gateway.ListNamesResponse
+			err := p.call(c.Context(), "list_names", gateway.ListNamesRequest{Acting: p.acting(), Path: strings.Join(args, "")}, &held)
+			if err != nil {
+				return err
+			}
+			return p.say(held.Names, func() string {
+				shown := make([]string, len(held.Names))
+				for i, n := range held.Names {
+					shown[i] = visible(n)
+				}
+				return strings.Join(shown, "\n")
+			})
+		},
+	}
+}
+
+func (p *program) showCommand() *cobra.Command {
+	var reveal bool
+	c := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show the value under a name",
+		Long: `Shows the value under a name or path: a record "name: value" a line, references as locators. Secrets are
+masked unless --reveal is given.`,
+		Example:           "  parley show project-config --as fae\n  parley show project-config/apiKey --as fae --reveal",
+		Args:              p.exactly("NAME"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+	}
+	c.Flags().BoolVar(&reveal, "reveal", false, "show secrets in the clear")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var found struct {
+			Value json.RawMessage `json:"value"`
+		}
+		err := p.call(c.Context(), "lookup", gateway.LookupRequest{Acting: p.acting(), Name: args[0], Reveal: reveal}, &found)
+		if err != nil {
+			return err
+		}
+		return p.say(found.Value, func() string { return shownValue(found.Value) })
+	}
+	return c
+}
+
+// shownValue is a record as lines, a list as lines, and anything else as itself.
+func shownValue(raw json.RawMessage) string {
+	var record map[string]json.RawMessage
+	if v, err := capabilities.ParseJSON(raw); err == nil {
+		if _, isRecord := v.AsRecord(); !isRecord {
+			return valueText(raw)
+		}
+	}
+	if isSealed(raw) || json.Unmarshal(raw, &record) != nil {
+		return valueText(raw)
+	}
+	return lines(sorted(record))
+}
+
+func (p *program) locateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "locate NAME",
+		Short: "Print the locator of what a name stands for",
+		Long: `Prints the locator of what a name stands for. A locator tells where something is; it gives nobody the
+right to use it.`,
+		Example:           "  parley locate worker",
+		Args:              p.exactly("NAME"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			var found gateway.LocateResponse
+			if err := p.call(c.Context(), "locate", gateway.NameRequest{Acting: p.acting(), Name: args[0]}, &found); err != nil {
+				return err
+			}
+			return p.say(found, func() string { return visible(found.Locator) })
+		},
+	}
+}
+
+func (p *program) storeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "store NAME LOCATOR-or-JSON",
+		Short: "Put a value under a name",
+		Long: `Puts a value under a name: a JSON document, or the locator of something that the agent may reach already.
+Use - to read the document from standard input.`,
+		Example: `  parley store settings '{"region":"eu","replicas":3}'
+  parley store friend "$(parley locate bob)"`,
+		Args:              p.exactly("NAME", "LOCATOR-or-JSON"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			text := args[1]
+			if text == "-" {
+				doc, err := p.readInput(text)
+				if err != nil {
+					return err
+				}
+				text = string(doc)
+			}
+			value, err := json.Marshal(text)
+			if err != nil {
+				return err
+			}
+			return p.change(c, "store_name", gateway.StoreNameRequest{Acting: p.acting(), Name: args[0], Value: value}, args[0])
+		},
+	}
+}
+
+func (p *program) renameCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "rename OLD NEW",
+		Short:             "Give what stands under a name another name",
+		Long:              "Moves what stands under OLD to NEW, which must be free.",
+		Example:           "  parley rename alice anna",
+		Args:              p.exactly("OLD", "NEW"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.change(c, "rename_name", gateway.RenameNameRequest{Acting: p.acting(), Old: args[0], New: args[1]}, args[1])
+		},
+	}
+}
+
+func (p *program) removeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "remove NAME",
+		Short:             "Forget a name",
+		Long:              "Forgets a name. What it stood for stays what it is.",
+		Example:           "  parley remove alice",
+		Args:              p.exactly("NAME"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.change(c, "remove_name", gateway.NameRequest{Acting: p.acting(), Name: args[0]}, args[0])
+		},
+	}
+}
+
+func (p *program) copyCommand() *cobra.Command {
+	var (
+		facet string
+		until moment
+		uses  uint32
+	)
+	c := &cobra.Command{
+		Use:   "copy OLD NEW",
+		Short: "Hold something under a second name, or less of it",
+		Long: `Puts what stands under OLD under NEW too. With --facet, --until or --uses, NEW holds less of it: what is
+given on from there can do no more than that.`,
+		Example: `  parley copy worker worker-readonly --facet read
+  parley copy bob bob-today --until 24h --uses 10`,
+		Args:              p.exactly("OLD", "NEW"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+	}
+	c.Flags().StringVar(&facet, "facet", "", "hold only this `part` of it: ask or read")
+	c.Flags().Var(&until, "until", "hold it until then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
+	c.Flags().Uint32Var(&uses, "uses", 0, "hold it for so many `uses`")
+	_ = c.RegisterFlagCompletionFunc("facet", cobra.FixedCompletions([]string{"ask", "read"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return p.change(c, "copy_name", gateway.CopyNameRequest{
+			Acting: p.acting(), Old: args[0], New: args[1],
+			Facet: capabilities.Mode(facet), Until: capabilities.At(until.at), Uses: uses,
+		}, args[1])
+	}
+	return c
+}
+
+// change performs an operation that changes what stands under a name.
+func (p *program) change(c *cobra.Command, operation string, req any, name string) error {
+	if err := p.call(c.Context(), operation, req, nil); err != nil {
+		return err
+	}
+	return p.say(map[string]string{"name": name}, silent)
+}
+
+// notANode refuses where the answer of another program was expected.
+func notANode(err error) error {
+	return parley.Refuse(parley.Internal, "the node's answer cannot be read: %v", err)
+}

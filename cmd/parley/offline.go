@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"parley"
+	"parley/actors"
+	"parley/gateway"
+	"parley/persistence"
+)
+
+// What is done to a journal while no node runs on it. Whoever does it holds the state folder's lock.
+
+// offlineOptions say which journal stands in the state folder.
+func (p *program) offlineOptions() (persistence.Options, error) {
+	key, err := actors.LoadKey(p.options.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return persistence.Options{}, parley.Refuse(parley.NotRunning, "there is no node in %s", p.options.state).
+			WithHint("parley start makes one")
+	}
+	if err != nil {
+		return persistence.Options{}, err
+	}
+	id, err := actors.NodeOf(key)
+	if err != nil {
+		return persistence.Options{}, err
+	}
+	return persistence.Options{Folder: p.options.state, Node: id, Log: slog.New(slog.DiscardHandler)}, nil
+}
+
+// withJournal opens the journal, gives it to use, and closes it.
+func (p *program) withJournal(ctx context.Context, use func(*persistence.Journal) error) (err error) {
+	o, err := p.offlineOptions()
+	if err != nil {
+		return err
+	}
+	l, err := p.lockState()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	journal, err := persistence.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, journal.Close(ctx)) }()
+	return use(journal)
+}
+
+func (p *program) verifyOffline(ctx context.Context) (gateway.VerifyResponse, error) {
+	var report persistence.Report
+	err := p.withJournal(ctx, func(j *persistence.Journal) (err error) {
+		report, err = j.Verify(ctx)
+		return err
+	})
+	return gateway.Verified(report), err
+}
+
+func (p *program) backupOffline(ctx context.Context, w io.Writer) error {
+	return p.withJournal(ctx, func(j *persistence.Journal) error { return j.Backup(ctx, w) })
+}
+
+// keySeed gives the text of the node's key.
+func (p *program) keySeed() ([]byte, error) {
+	seed, err := os.ReadFile(filepath.Join(p.options.state, actors.KeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, parley.Refuse(parley.NotRunning, "there is no node in %s", p.options.state).WithHint("parley start makes one")
+	}
+	return seed, err
+}
+
+// restoreOffline puts a key and a journal into an empty state folder. The key comes last: a folder with
+// half a journal and no key is no node.
+func (p *program) restoreOffline(ctx context.Context, seed []byte, journal io.Reader) error {
+	aside := filepath.Join(p.options.state, "restore")
+	if err := os.Mkdir(aside, 0o700); err != nil {
+		return unwritable(p.options.state, err)
+	}
+	defer os.RemoveAll(aside) //nolint:errcheck // what is left has no key in a place that counts
+	if err := os.WriteFile(filepath.Join(aside, actors.KeyFile), seed, 0o600); err != nil {
+		return unwritable(p.options.state, err)
+	}
+	key, err := actors.LoadKey(aside)
+	if err != nil {
+		return err
+	}
+	id, err := actors.NodeOf(key)
+	if err != nil {
+		return err
+	}
+	o := persistence.Options{Folder: p.options.state, Node: id, Log: slog.New(slog.DiscardHandler)}
+	if err := persistence.Restore(ctx, o, journal); err != nil {
+		return fmt.Errorf("restore the journal: %w", err)
+	}
+	return install(filepath.Join(aside, actors.KeyFile), filepath.Join(p.options.state, actors.KeyFile))
+}
+
+// install moves a file to its place and sees to it that both are on disk.
+func install(from, to string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close(), os.Rename(from, to)); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

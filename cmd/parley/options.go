@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"parley"
+)
+
+// What holds where nothing else is said.
+const (
+	defaultListen   = "127.0.0.1:7420"
+	defaultLogLevel = "info"
+	defaultCallers  = 64
+	defaultAgents   = 1000
+	defaultDuration = 5 * time.Second
+	defaultReady    = 15 * time.Second // how long start waits for the node
+	drainTime       = 10 * time.Second // how long a stopping node lets what is in flight end
+	socketFile      = "parley.sock"
+	lockFile        = "parley.lock"
+	logFile         = "parley.log"
+	environment     = "PARLEY_"
+	formatText      = "text"
+	formatJSON      = "json"
+	stateFolderName = "parley"
+	maxLogFile      = 16 << 20
+)
+
+// options are those that every command takes.
+type options struct {
+	state  string // the state folder; absolute once settled
+	as     string
+	output string
+	json   bool
+}
+
+func (o *options) global(f *pflag.FlagSet) {
+	f.StringVar(&o.state, "state", "", "state `folder` (default $XDG_STATE_HOME/parley or ~/.local/state/parley)")
+	f.StringVar(&o.as, "as", "", "act as the agent that the node's host holds under this `name` (default HOST)")
+	f.StringVarP(&o.output, "output", "o", formatText, "output `format`: text or json")
+	f.BoolVar(&o.json, "json", false, "the same as -o json")
+}
+
+// settle completes the options once flags and environment were read.
+func (o *options) settle(c *cobra.Command, env func(string) (string, bool)) error {
+	switch o.output {
+	case formatText:
+	case formatJSON:
+		o.json = true
+	default:
+		return usage(c, "unknown output format %q: want text or json", o.output)
+	}
+	if o.state == "" {
+		o.state = defaultState(env)
+	}
+	if o.state == "" {
+		return usage(c, "there is no home folder to keep the state in: give one with --state")
+	}
+	state, err := filepath.Abs(o.state)
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	o.state = state
+	return nil
+}
+
+func defaultState(env func(string) (string, bool)) string {
+	if xdg, ok := env("XDG_STATE_HOME"); ok && filepath.IsAbs(xdg) {
+		return filepath.Join(xdg, stateFolderName)
+	}
+	home, ok := env("HOME")
+	if !ok || home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".local", "state", stateFolderName)
+}
+
+func (o *options) socket() string { return filepath.Join(o.state, socketFile) }
+func (o *options) lock() string   { return filepath.Join(o.state, lockFile) }
+func (o *options) log() string    { return filepath.Join(o.state, logFile) }
+
+// fromEnvironment sets the options that were not given on the command line from variables: --log-level
+// from PARLEY_LOG_LEVEL. Of an option that may be repeated, the variable has one value a line.
+func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
+	var failed error
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		name := environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := env(name)
+		if !ok || value == "" || f.Changed || f.Name == "help" || failed != nil {
+			return
+		}
+		values := []string{value}
+		if f.Value.Type() == "stringArray" {
+			values = strings.Split(strings.TrimSuffix(value, "\n"), "\n")
+		}
+		for _, v := range values {
+			if err := c.Flags().Set(f.Name, v); err != nil {
+				failed = usage(c, "%s: %v", name, err)
+				return
+			}
+		}
+	})
+	return failed
+}
+
+// duration is a time span as people write it: 30 (seconds), 30s, 2h30m, 3d.
+type duration time.Duration
+
+func (d *duration) String() string {
+	if *d == 0 {
+		return "0"
+	}
+	return time.Duration(*d).String()
+}
+func (d *duration) Type() string { return "duration" }
+
+func (d *duration) Set(s string) error {
+	got, err := parseDuration(s)
+	if err != nil {
+		return err
+	}
+	*d = duration(got)
+	return nil
+}
+
+func parseDuration(s string) (time.Duration, error) {
+	text := s
+	if text != "" && strings.Trim(text, "0123456789.") == "" {
+		text += "s"
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if d, err := time.ParseDuration(days + "h"); err == nil && d >= 0 && d < 1e5*time.Hour {
+			return 24 * d, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a duration: want 30s, 2h30m or 3d", s)
+	}
+	return d, nil
+}
+
+// moment is an instant: RFC 3339, or a duration from now.
+type moment struct {
+	at   time.Time
+	text string
+}
+
+func (m *moment) String() string { return m.text }
+func (m *moment) Type() string   { return "time" }
+
+func (m *moment) Set(s string) error {
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		d, err := parseDuration(s)
+		if err != nil {
+			return fmt.Errorf("%q is neither a duration, as 2h, nor a time, as 2026-01-31T12:00:00Z", s)
+		}
+		at = time.Now().Add(d)
+	}
+	m.at, m.text = at, s
+	return nil
+}
+
+// readInput reads a file, or standard input for "-".
+func (p *program) readInput(path string) ([]byte, error) {
+	if path == "-" {
+		return readAll(p.stdin, "standard input")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, reason(err))
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	return readAll(f, path)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/gateway"
+)
+
+// program is one run of the command line: its surroundings, and what its options say.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	args           []string
+	env            func(string) (string, bool)
+
+	options options
+	began   bool // arguments and options were understood: what fails now is no mistake of usage
+}
+
+// run runs the program and gives its exit code.
+func (p *program) run(ctx context.Context) int {
+	if err := p.execute(ctx); err != nil {
+		return p.report(ctx, err)
+	}
+	return exitDone
+}
+
+func (p *program) execute(ctx context.Context) error {
+	if err := p.checkArguments(); err != nil {
+		return err
+	}
+	root := p.root()
+	root.SetArgs(p.args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	return root.ExecuteContext(ctx)
+}
+
+// checkArguments refuses what no operation could take, before anything is sent.
+func (p *program) checkArguments() error {
+	for _, a := range p.args {
+		if !utf8.ValidString(a) {
+			p.began = true
+			return parley.Refuse(parley.InvalidArgument, "the argument %q is not valid UTF-8", a)
+		}
+	}
+	return nil
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "parley",
+		Short: "Durable mail and forms for agents",
+		Long: `Parley is durable mail and forms for agents. One agent sends another a form and waits;
+the answer arrives exactly once, whatever restarts or crashes in between.
+
+  parley demo                 see the whole of it in a minute
+  parley start                run a node in the background
+  parley mkguest fae          make an agent
+  parley form HOST 'Configure project settings' --as fae --field 'apiKey:API key'
+  parley inbox                what waits for you
+  parley respond-form 0       answer it`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: p.begin,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
+	p.options.global(root.PersistentFlags())
+	root.AddGroup(
+		&cobra.Group{ID: groupDaemon, Title: "The node:"},
+		&cobra.Group{ID: groupHolding, Title: "Agents and names:"},
+		&cobra.Group{ID: groupMail, Title: "Mail:"},
+	)
+	add(root, groupDaemon, p.serveCommand(), p.startCommand(), p.stopCommand(), p.restartCommand(), p.statusCommand(),
+		p.verifyCommand(), p.backupCommand(), p.restoreCommand(), p.doctorCommand(), p.versionCommand(),
+		p.demoCommand(), p.benchCommand())
+	add(root, groupHolding, p.makeCommand("host"), p.makeCommand("guest"), p.namesCommand(), p.showCommand(),
+		p.locateCommand(), p.storeCommand(), p.renameCommand(), p.removeCommand(), p.copyCommand(),
+		p.grantsCommand(), p.revokeCommand())
+	add(root, groupMail, p.formCommand(), p.awaitCommand(), p.inboxCommand(), p.respondFormCommand(),
+		p.declineCommand(), p.cancelCommand(), p.forwardCommand(), p.requestCommand(), p.resolveCommand(),
+		p.rejectCommand(), p.sendCommand(), p.replyCommand(), p.adoptCommand(), p.dismissCommand(), p.logCommand())
+	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON}, cobra.ShellCompDirectiveNoFileComp))
+	return root
+}
+
+const (
+	groupDaemon  = "daemon"
+	groupHolding = "holding"
+	groupMail    = "mail"
+)
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+		if c.Args == nil {
+			c.Args = cobra.NoArgs
+		}
+		root.AddCommand(c)
+	}
+}
+
+// begin settles the options before a command runs: those not given are taken from the environment.
+func (p *program) begin(c *cobra.Command, _ []string) error {
+	if err := fromEnvironment(c, p.env); err != nil {
+		return err
+	}
+	if err := p.options.settle(c, p.env); err != nil {
+		return err
+	}
+	p.began = true
+	return nil
+}
+
+// client gives a client of the node on the state folder.
+func (p *program) client() *gateway.Client { return gateway.NewClient(p.options.socket()) }
+
+// call performs one operation.
+func (p *program) call(ctx context.Context, operation string, req, resp any) error {
+	c := p.client()
+	defer c.Close()
+	return c.Call(ctx, operation, req, resp)
+}
+
+func (p *program) acting() gateway.Acting { return gateway.Acting{As: p.options.as} }
+
+// asFlag is how the agent that the program acts for is given on a command line.
+func (p *program) asFlag() string {
+	if p.options.as == "" {
+		return ""
+	}
+	return " --as " + shellWord(p.options.as)
+}
+
+// interactive reports whether a person sits at a terminal.
+func (p *program) interactive() bool {
+	in, ok := p.stdin.(*os.File)
+	if !ok || !term.IsTerminal(in.Fd()) {
+		return false
+	}
+	out, ok := p.stdout.(*os.File)
+	return ok && term.IsTerminal(out.Fd())
+}
+
+// shellWord quotes an argument for a shell where it needs it.
+func shellWord(s string) string {
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,=", r)
+	})
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

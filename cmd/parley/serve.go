@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"parley"
+	"parley/actors"
+	"parley/gateway"
+)
+
+// serving are the options of a node.
+type serving struct {
+	listen   string
+	nats     string
+	replicas int
+	name     string
+	logLevel string
+}
+
+func (s *serving) flags(f *pflag.FlagSet) {
+	f.StringVar(&s.listen, "listen", defaultListen, "`address` for pages and clients; off for none, port 0 for a free one")
+	f.StringVar(&s.nats, "nats", "", "keep the journal in the NATS system at this `URL` (default: in the state folder)")
+	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
+	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
+	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
+}
+
+// args gives the options as a command line, for a process of its own.
+func (s *serving) args() []string {
+	args := []string{"--listen", s.listen, "--log-level", s.logLevel}
+	if s.nats != "" {
+		args = append(args, "--nats", s.nats, "--replicas", strconv.Itoa(s.replicas))
+	}
+	if s.name != "" {
+		args = append(args, "--node-name", s.name)
+	}
+	return args
+}
+
+func (s *serving) level(c *cobra.Command) (slog.Level, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
+		return level, usage(c, "unknown log level %q: want debug, info, warn or error", s.logLevel)
+	}
+	return level, nil
+}
+
+func (p *program) serveCommand() *cobra.Command {
+	var s serving
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the node in the foreground",
+		Long: `Runs the node in the foreground and logs to standard error. SIGTERM and Ctrl-C stop it: what is in flight
+ends, waits are cut short (clients take them up again), and everything is on disk already. A second node on
+the same state folder is refused.`,
+		Example: `  parley serve
+  parley serve --listen off --log-level debug
+  parley serve --nats nats://10.0.0.5:4222 --replicas 3`,
+	}
+	s.flags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		level, err := s.level(c)
+		if err != nil {
+			return err
+		}
+		log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level}))
+		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends the process at once
+		return p.serve(ctx, s, log)
+	}
+	return c
+}
+
+// serve runs a node until ctx ends, somebody stops it, or it cannot go on.
+func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err error) {
+	l, err := p.lockState()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	node, err := actors.Open(ctx, actors.Options{
+		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Log: log,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it was stopped before it had begun
+		}
+		return err
+	}
+	// The contexts of closing are not ctx: that has ended by then.
+	defer func() {
+		closing, cancel := context.WithTimeout(context.Background(), drainTime)
+		defer cancel()
+		err = errors.Join(err, node.Close(closing))
+	}()
+	server, err := gateway.Listen(node, gateway.Options{
+		Socket: p.options.socket(), Listen: s.listen, Version: version(), External: s.nats != "", Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	server.Serve()
+	log.Info("ready", "node", node.State().Node, "state", p.options.state, "listen", server.Address(), "version", version())
+
+	err = untilStopped(ctx, node, server)
+	log.Info("stopping", "reason", stopReason(ctx, err))
+	draining, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if drained := server.Drain(draining); drained != nil {
+		log.Warn("not everything in flight had ended", "error", drained)
+	}
+	return err
+}
+
+func untilStopped(ctx context.Context, node *actors.Node, server *gateway.Server) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-server.Stopped():
+		return nil
+	case err := <-server.Broken():
+		return err
+	case <-node.Done():
+		return fmt.Errorf("the node cannot go on: %w", node.Err())
+	}
+}
+
+func stopReason(ctx context.Context, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case ctx.Err() != nil:
+		return "signal"
+	}
+	return "asked to"
+}
+
+// lastFailure finds, in what a node has logged, the error that it ended with.
+func lastFailure(log string) *parley.Error {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		rest, ok := strings.CutPrefix(lines[i], "parley: ")
+		if !ok {
+			continue
+		}
+		code, message, ok := strings.Cut(rest, ": ")
+		if !ok {
+			continue
+		}
+		e := &parley.Error{Code: parley.Code(code), Message: message}
+		if i+1 < len(lines) {
+			e.Hint, _ = strings.CutPrefix(lines[i+1], "hint: ")
+		}
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/gateway"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	var wait duration
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Say how the node is",
+		Long:  "Says how the node is. Where none runs, that is NOT_RUNNING and exit code 3.",
+		Example: `  parley status
+  parley status --wait 15s     wait until it answers
+  parley status --json         for programs`,
+	}
+	c.Flags().Var(&wait, "wait", "wait so `long` for the node to be ready")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		status, err := p.awaitReady(c.Context(), time.Duration(wait))
+		if err != nil {
+			return err
+		}
+		return p.say(status, func() string { return statusText(status) })
+	}
+	return c
+}
+
+func (p *program) status(ctx context.Context) (gateway.StatusResponse, error) {
+	var status gateway.StatusResponse
+	err := p.call(ctx, "status", gateway.NodeRequest{Acting: p.acting()}, &status)
+	return status, err
+}
+
+// awaitReady asks until there is an answer or the time has passed.
+func (p *program) awaitReady(ctx context.Context, wait time.Duration) (gateway.StatusResponse, error) {
+	deadline := time.Now().Add(wait)
+	for {
+		status, err := p.status(ctx)
+		if parley.CodeOf(err) != parley.NotRunning || time.Now().After(deadline) {
+			return status, err
+		}
+		select {
+		case <-ctx.Done():
+			return status, ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+func statusText(s gateway.StatusResponse) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "node:       %s\n", s.Node)
+	fmt.Fprintf(&b, "name:       %s\n", visible(s.Name))
+	fmt.Fprintf(&b, "process:    %d\n", s.PID)
+	fmt.Fprintf(&b, "listening:  %s\n", s.Listen)
+	fmt.Fprintf(&b, "version:    %s\n", s.Version)
+	fmt.Fprintf(&b, "agents:     %d\n", s.Agents)
+	fmt.Fprintf(&b, "open forms: %d\n", s.OpenForms)
+	fmt.Fprintf(&b, "journal:    %d commits, %d events, %d bytes", s.Journal.Commits, s.Journal.Events, s.Journal.Bytes)
+	if s.Problem != nil {
+		fmt.Fprintf(&b, "\nproblem:    %s: %s", s.Problem.Code, visible(s.Problem.Message))
+	}
+	return b.String()
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of this program",
+		Example: "  parley version",
+		RunE: func(*cobra.Command, []string) error {
+			return p.say(map[string]string{"version": version()}, version)
+		},
+	}
+}
+
+// version is that of the module this program was built from, or of the commit.
+func version() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := build.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	revision, dirty := "", ""
+	for _, s := range build.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+"
+		}
+	}
+	if revision == "" {
+		return "devel"
+	}
+	return "devel-" + revision + dirty
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// Bounds of a request.
+const (
+	MaxBody  = 1 << 20
+	maxDepth = 48 // objects and lists within each other: those of a value, and of what it stands in
+)
+
+// bodies keeps the buffers that request bodies are read into. Nothing of a body outlives its call: what
+// is decoded from it is copied.
+type bodies struct{ pool sync.Pool }
+
+func (b *bodies) get() *bytes.Buffer {
+	if buf, ok := b.pool.Get().(*bytes.Buffer); ok {
+		return buf
+	}
+	return new(bytes.Buffer)
+}
+
+func (b *bodies) put(buf *bytes.Buffer) {
+	if buf.Cap() > 64<<10 { // a few large ones should not stay for ever
+		return
+	}
+	buf.Reset()
+	b.pool.Put(buf)
+}
+
+// readBody reads a whole body into buf and checks what encoding/json does not: that it is valid UTF-8,
+// where the package would quietly put replacement characters, and that it is not nested too deeply.
+func readBody(r *http.Request, buf *bytes.Buffer) error {
+	if r.ContentLength > MaxBody {
+		return tooLarge()
+	}
+	n, err := buf.ReadFrom(io.LimitReader(r.Body, MaxBody+1))
+	if err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the request's body could not be read")
+	}
+	if n > MaxBody {
+		return tooLarge()
+	}
+	return checkBody(buf.Bytes())
+}
+
+func tooLarge() error {
+	return parley.Refuse(parley.TooLarge, "a request may have %d bytes at most", MaxBody)
+}
+
+func checkBody(body []byte) error {
+	if !utf8.Valid(body) {
+		return parley.Refuse(parley.InvalidArgument, "the request is not valid UTF-8")
+	}
+	if depth(body) > maxDepth {
+		return parley.Refuse(parley.TooLarge, "a request may be nested %d deep at most", maxDepth)
+	}
+	return nil
+}
+
+// depth gives how deeply a JSON text is nested. Of a text that is not JSON it gives some number.
+func depth(text []byte) int {
+	deepest, now, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// decode reads a request. No body is the empty request.
+func decode(body []byte, req any) error {
+	if len(body) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(body, req)
+	if err == nil {
+		return nil
+	}
+	if parley.CodeOf(err) != parley.Internal { // what a type of Parley's own found wrong with its text
+		return err
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return parley.Refuse(parley.InvalidArgument, "%s: a %s does not belong there", wrong.Field, wrong.Value)
+	}
+	return parley.Refuse(parley.InvalidArgument, "the request is not JSON: %v", err)
+}

@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"syscall"
+
+	"parley"
+)
+
+// Client calls a node's operations on its Unix socket. It may be used by many goroutines.
+type Client struct {
+	http *http.Client
+}
+
+// NewClient makes a client of the node whose socket is at path. It connects when it is used.
+func NewClient(path string) *Client {
+	return &Client{http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialUnix(ctx, path)
+		},
+		MaxIdleConns:        0, // without limit
+		MaxIdleConnsPerHost: 4096,
+		DisableCompression:  true,
+		WriteBufferSize:     4 << 10,
+		ReadBufferSize:      4 << 10,
+	}}}
+}
+
+// Close gives up the connections that are not in use.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Call performs an operation. resp may be nil. Every error is a *parley.Error: the node's own, or
+// NOT_RUNNING if there is none.
+func (c *Client) Call(ctx context.Context, operation string, req, resp any) error {
+	err := c.call(ctx, operation, req, resp)
+	if cut, ok := errors.AsType[*cutOff](err); ok {
+		return cut.refusal()
+	}
+	return err
+}
+
+func (c *Client) call(ctx context.Context, operation string, req, resp any) error {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return fmt.Errorf("encode the request: %w", err)
+	}
+	answer, err := c.post(ctx, operation, body)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close() //nolint:errcheck // read to its end or given up
+	var buf bytes.Buffer
+	if answer.ContentLength > 0 {
+		buf.Grow(int(min(answer.ContentLength, 1<<20)) + bytes.MinRead)
+	}
+	if _, err := buf.ReadFrom(answer.Body); err != nil {
+		return connectionError(ctx, operation, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return refusal(answer.StatusCode, buf.Bytes())
+	}
+	if resp == nil {
+		return nil
+	}
+	if raw, ok := resp.(*json.RawMessage); ok {
+		*raw = bytes.TrimSpace(buf.Bytes())
+		return nil
+	}
+	if err := json.Unmarshal(buf.Bytes(), resp); err != nil {
+		return fmt.Errorf("the node's answer to %s cannot be read: %w", operation, err)
+	}
+	return nil
+}
+
+func (c *Client) post(ctx context.Context, operation string, body []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+rpcPath+operation, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	r.Header["Content-Type"] = jsonType
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, connectionError(ctx, operation, err)
+	}
+	return answer, nil
+}
+
+// refusal reads the error in a response.
+func refusal(status int, body []byte) error {
+	var f Failure
+	if err := json.Unmarshal(body, &f); err != nil || f.Error == nil {
+		return parley.Refuse(parley.Internal, "the node answered with HTTP status %d and no error", status)
+	}
+	return f.Error
+}
+
+// cutOff is the end of a connection in the middle of a call: there was a node.
+type cutOff struct {
+	operation string
+	cause     error
+}
+
+func (e *cutOff) Error() string { return fmt.Sprintf("%s: %v", e.operation, e.cause) }
+func (e *cutOff) Unwrap() error { return e.cause }
+
+func (e *cutOff) refusal() error {
+	return parley.Refuse(parley.NotRunning, "the node went away before it answered; whether %s was done is not known", e.operation).
+		WithHint("parley status --wait 15s says when it is back")
+}
+
+// connectionError says why there is no answer.
+func connectionError(ctx context.Context, operation string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if e, ok := errors.AsType[*parley.Error](err); ok {
+		return e
+	}
+	dial := false
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		dial = op.Op == "dial"
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return parley.Refuse(parley.NotPermitted, "the node's socket may not be opened by this user")
+	case dial || errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return parley.Refuse(parley.NotRunning, "no node runs on this state folder").WithHint("start one with: parley start")
+	}
+	return &cutOff{operation: operation, cause: err}
+}
+
+// Backup writes the node's journal as it is now.
+func (c *Client) Backup(ctx context.Context, w io.Writer) error {
+	answer, err := c.post(ctx, backupName, nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close() //nolint:errcheck // read to its end or given up
+	if answer.StatusCode != http.StatusOK {
+		body, err := io.ReadAll(io.LimitReader(answer.Body, MaxBody))
+		if err != nil {
+			return connectionError(ctx, backupName, err)
+		}
+		return refusal(answer.StatusCode, body)
+	}
+	if _, err := io.Copy(w, answer.Body); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if text := answer.Trailer.Get(failureTrailer); text != "" {
+		return refusal(http.StatusInternalServerError, []byte(`{"error":`+text+`}`))
+	}
+	return nil
+}

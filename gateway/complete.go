@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/actors"
+)
+
+// Subjects of completion.
+const (
+	CompleteNames    = "names"    // what the agent holds
+	CompletePending  = "pending"  // numbers of what waits for the agent's answer
+	CompleteMessages = "messages" // numbers of what the agent received
+	CompleteMail     = "mail"     // numbers of what the agent received or sent
+	CompleteOpen     = "open"     // numbers of what the agent asked and is still open
+	CompleteGrants   = "grants"   // IDs of what the agent gave out
+	maxCandidates    = 200
+)
+
+// CompleteRequest asks how a word that someone is typing may go on.
+type CompleteRequest struct {
+	Acting
+	Of     string `json:"of"`
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// CompleteResponse has the candidates.
+type CompleteResponse struct {
+	Candidates []Candidate `json:"candidates"`
+}
+
+// Candidate is a whole word, and what it stands for.
+type Candidate struct {
+	Word        string `json:"word"`
+	Description string `json:"description,omitempty"`
+}
+
+func complete(ctx context.Context, a *actors.Agent, r CompleteRequest) (CompleteResponse, error) {
+	found, err := candidates(ctx, a, r)
+	if err != nil {
+		return CompleteResponse{}, err
+	}
+	fitting := []Candidate{}
+	for _, c := range found {
+		if strings.HasPrefix(c.Word, r.Prefix) && len(fitting) < maxCandidates {
+			fitting = append(fitting, c)
+		}
+	}
+	return CompleteResponse{Candidates: fitting}, nil
+}
+
+func candidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([]Candidate, error) {
+	switch r.Of {
+	case CompleteNames:
+		return nameCandidates(ctx, a, r.Prefix)
+	case CompletePending:
+		return messageCandidates(ctx, a, actors.View{Pending: true}, func(actors.Envelope) bool { return true })
+	case CompleteMessages:
+		return messageCandidates(ctx, a, actors.View{}, func(actors.Envelope) bool { return true })
+	case CompleteMail:
+		return messageCandidates(ctx, a, actors.View{All: true}, func(actors.Envelope) bool { return true })
+	case CompleteOpen:
+		return messageCandidates(ctx, a, actors.View{All: true}, func(e actors.Envelope) bool {
+			return e.Sent && e.Type != "message" && e.Outcome == nil
+		})
+	case CompleteGrants:
+		return grantCandidates(ctx, a)
+	}
+	return nil, parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q to complete", r.Of)
+}
+
+// nameCandidates gives the agent's names, or those within the path typed so far.
+func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]Candidate, error) {
+	folder := ""
+	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
+		folder = prefix[:i]
+	}
+	names, err := a.Names(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	if folder != "" {
+		folder += "/"
+	}
+	found := make([]Candidate, 0, len(names)+2)
+	for _, n := range names {
+		found = append(found, Candidate{Word: folder + n})
+	}
+	if folder == "" {
+		found = append(found, Candidate{Word: "HOST", Description: "the agent's host"}, Candidate{Word: "SELF", Description: "the agent itself"})
+	}
+	return found, nil
+}
+
+func messageCandidates(ctx context.Context, a *actors.Agent, v actors.View, wanted func(actors.Envelope) bool) ([]Candidate, error) {
+	in, err := a.Inbox(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	var found []Candidate
+	for i := len(in.Messages) - 1; i >= 0; i-- { // the newest is the likeliest
+		if e := in.Messages[i]; wanted(e) {
+			found = append(found, Candidate{Word: strconv.FormatUint(e.Number, 10), Description: gist(e)})
+		}
+	}
+	return found, nil
+}
+
+// gist tells a message from the others in a few words.
+func gist(e actors.Envelope) string {
+	words := e.Description
+	if e.Type == "message" {
+		words = e.Text
+	}
+	party := e.FromName
+	if e.Sent {
+		party = "to " + e.ToName
+	}
+	return strings.TrimSpace(party + ": " + words)
+}
+
+func grantCandidates(ctx context.Context, a *actors.Agent) ([]Candidate, error) {
+	grants, err := a.Grants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []Candidate
+	for _, g := range grants {
+		if g.Revoked == 0 {
+			found = append(found, Candidate{Word: g.ID.String(), Description: g.Name + " to " + g.ToName})
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Bounds of one waiting call. A client that wants to wait longer calls again.
+const (
+	defaultWait = 25 * time.Second
+	minWait     = 50 * time.Millisecond // what it takes to find out, also on a busy node
+	maxWait     = 50 * time.Second
+)
+
+// statusOpen is the status of a form that has not ended.
+const statusOpen actors.Status = "open"
+
+// FormRequest sends a form.
+type FormRequest struct {
+	Acting
+	Recipient   string            `json:"recipient"`
+	Description string            `json:"description"`
+	Title       string            `json:"title,omitempty"`
+	Fields      Fields            `json:"fields"`
+	Name        string            `json:"name,omitempty"`
+	Key         string            `json:"key,omitempty"`
+	Deadline    capabilities.Time `json:"deadline,omitzero"`
+	NoForward   bool              `json:"noForward,omitempty"`
+}
+
+// Fields are field definitions, read as strictly as those of a person: what is not known is refused.
+type Fields []events.Field
+
+// UnmarshalJSON reads a list of definitions.
+func (f *Fields) UnmarshalJSON(b []byte) error {
+	fields, err := mailbox.ParseFields(b)
+	*f = fields
+	return err
+}
+
+func form(ctx context.Context, a *actors.Agent, r FormRequest) (actors.Asked, error) {
+	return a.Ask(ctx, actors.Ask{
+		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: r.Fields,
+		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
+	})
+}
+
+// CapabilityRequest asks for a capability in words.
+type CapabilityRequest struct {
+	Acting
+	Recipient string            `json:"recipient"`
+	Text      string            `json:"text"`
+	Name      string            `json:"name,omitempty"`
+	Key       string            `json:"key,omitempty"`
+	Deadline  capabilities.Time `json:"deadline,omitzero"`
+	NoForward bool              `json:"noForward,omitempty"`
+}
+
+func request(ctx context.Context, a *actors.Agent, r CapabilityRequest) (actors.Asked, error) {
+	return a.Request(ctx, actors.Request{
+		To: r.Recipient, Text: r.Text, Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
+	})
+}
+
+// AwaitRequest waits for a form to end. When WaitMs has passed and it is still open, the answer has the
+// status "open" and nothing else: call again.
+type AwaitRequest struct {
+	Acting
+	Subject
+	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
+}
+
+func await(ctx context.Context, a *actors.Agent, r AwaitRequest) (actors.Outcome, error) {
+	which, err := r.which()
+	if err != nil {
+		return actors.Outcome{}, err
+	}
+	ctx, cancel, err := bounded(ctx, r.WaitMs)
+	if err != nil {
+		return actors.Outcome{}, err
+	}
+	defer cancel()
+	o, err := a.Await(ctx, which)
+	if err != nil && ctx.Err() != nil && waitPassed(err) {
+		return actors.Outcome{Status: statusOpen}, nil
+	}
+	return o, err
+}
+
+// bounded gives the context of one waiting call.
+func bounded(ctx context.Context, waitMs *int64) (context.Context, context.CancelFunc, error) {
+	wait := defaultWait
+	if waitMs != nil {
+		if *waitMs < 0 {
+			return nil, nil, parley.Refuse(parley.InvalidArgument, "waitMs %d is negative", *waitMs)
+		}
+		wait = min(max(time.Duration(min(*waitMs, maxWait.Milliseconds()))*time.Millisecond, minWait), maxWait)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	return ctx, cancel, nil
+}
+
+// waitPassed reports whether err says no more than that the wait is over.
+func waitPassed(err error) bool {
+	return parley.CodeOf(err) == parley.Timeout || isContextEnd(err)
+}
+
+// RespondFormRequest answers a form. Values are typed; Texts are read by their fields' types.
+type RespondFormRequest struct {
+	Acting
+	Subject
+	Values map[string]capabilities.Value `json:"values,omitempty"`
+	Texts  []Text                        `json:"texts,omitempty"`
+}
+
+// Text is what someone wrote for a field.
+type Text struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+func respondForm(ctx context.Context, a *actors.Agent, r RespondFormRequest) (actors.Outcome, error) {
+	which, err := r.which()
+	if err != nil {
+		return actors.Outcome{}, err
+	}
+	texts := make([]mailbox.Text, len(r.Texts))
+	for i, t := range r.Texts {
+		texts[i] = mailbox.Text(t)
+	}
+	return a.Answer(ctx, actors.Answer{Which: which, Values: r.Values, Texts: texts})
+}
+
+// EndRequest ends a form without an answer, or says no to a request.
+type EndRequest struct {
+	Acting
+	Subject
+	Reason string `json:"reason,omitempty"`
+}
+
+func declineForm(ctx context.Context, a *actors.Agent, r EndRequest) (actors.Outcome, error) {
+	return r.end(ctx, a.Decline)
+}
+
+func cancelForm(ctx context.Context, a *actors.Agent, r EndRequest) (actors.Outcome, error) {
+	return r.end(ctx, a.Cancel)
+}
+
+func reject(ctx context.Context, a *actors.Agent, r EndRequest) (actors.Outcome, error) {
+	return r.end(ctx, a.Reject)
+}
+
+func (r EndRequest) end(ctx context.Context, how func(context.Context, actors.Which, string) (actors.Outcome, error)) (actors.Outcome, error) {
+	which, err := r.which()
+	if err != nil {
+		return actors.Outcome{}, err
+	}
+	return how(ctx, which, r.Reason)
+}
+
+// ForwardFormRequest hands a form on.
+type ForwardFormRequest struct {
+	Acting
+	Subject
+	Recipient string `json:"recipient"`
+}
+
+func forwardForm(ctx context.Context, a *actors.Agent, r ForwardFormRequest) (Done, error) {
+	which, err := r.which()
+	if err != nil {
+		return Done{}, err
+	}
+	return Done{}, a.Forward(ctx, which, r.Recipient)
+}
+
+// ResolveRequest gives what was requested: what stands under Name.
+type ResolveRequest struct {
+	Acting
+	Subject
+	Name string `json:"name"`
+}
+
+func resolve(ctx context.Context, a *actors.Agent, r ResolveRequest) (actors.Outcome, error) {
+	which, err := r.which()
+	if err != nil {
+		return actors.Outcome{}, err
+	}
+	return a.Resolve(ctx, which, r.Name)
+}

@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+const rpcPath = "/rpc/"
+
+// ServeHTTP answers for the node's host: it is for the node's own socket.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, isCall := strings.CutPrefix(r.URL.Path, rpcPath)
+	switch {
+	case !isCall && r.URL.Path == "/healthz":
+		healthz(w)
+	case !isCall:
+		refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, parley.Refuse(parley.InvalidArgument, "operations are called with POST"), http.StatusMethodNotAllowed)
+	case name == backupName:
+		s.serveBackup(w, r)
+	default:
+		s.serveCall(w, r, name)
+	}
+}
+
+// public answers those who have shown no token, on addresses that anyone may reach.
+func public(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/healthz" {
+		healthz(w)
+		return
+	}
+	refuse(w, parley.Refuse(parley.Unauthenticated, "nothing but /healthz answers without a token"), 0)
+}
+
+func healthz(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("ok\n")) // who has gone away does not miss it
+}
+
+// serveCall takes one call through: admit, read, call, answer.
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, name string) {
+	o, known := s.operations[name]
+	if !known {
+		refuse(w, parley.Refuse(parley.InvalidArgument, "there is no operation %.80q", name), http.StatusNotFound)
+		return
+	}
+	started := time.Now()
+	places := &s.calls
+	if o.waits {
+		places = &s.waits
+	}
+	if err := places.enter(); err != nil {
+		refuse(w, err, 0)
+		return
+	}
+	defer places.leave()
+	defer s.survive(w, name)
+
+	err := s.call(w, r, o)
+	if err != nil {
+		s.fail(w, r, name, err)
+	}
+	s.access(r.Context(), name, err, started)
+}
+
+// call reads the request, performs the operation and writes the response.
+func (s *Server) call(w http.ResponseWriter, r *http.Request, o operation) error {
+	buf := s.bodies.get()
+	defer s.bodies.put(buf)
+	if err := readBody(r, buf); err != nil {
+		return err
+	}
+	ctx := r.Context()
+	if o.waits {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.draining, cancel)()
+	}
+	resp, err := o.call(ctx, s, buf.Bytes())
+	if err != nil {
+		return err
+	}
+	return s.respond(w, resp)
+}
+
+// respond writes a response that is whole: it is encoded before its first byte goes out.
+func (s *Server) respond(w http.ResponseWriter, resp any) error {
+	buf := s.bodies.get()
+	defer s.bodies.put(buf)
+	if err := encode(buf, resp); err != nil {
+		return fmt.Errorf("encode the response: %w", err)
+	}
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	_, _ = w.Write(buf.Bytes()) // who has gone away does not miss it
+	return nil
+}
+
+// jsonType is shared by all responses and never written to.
+var jsonType = []string{"application/json"}
+
+func encode(buf *bytes.Buffer, resp any) error {
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(resp)
+}
+
+// fail answers with an error. What is nobody's business outside goes to the log in full.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, name string, err error) {
+	if parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
+		s.log.LogAttrs(r.Context(), slog.LevelError, "operation failed", slog.String("operation", name), slog.Any("error", err))
+	}
+	refuse(w, err, 0)
+}
+
+// survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's.
+func (s *Server) survive(w http.ResponseWriter, name string) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler { // net/http's own way of cutting a response off
+		panic(p)
+	}
+	s.log.Error("operation panicked", "operation", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	refuse(w, parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details"), 0)
+}
+
+// access notes a call, never what was in it.
+func (s *Server) access(ctx context.Context, name string, err error, started time.Time) {
+	if !s.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	s.log.LogAttrs(ctx, slog.LevelDebug, "call", slog.String("operation", name),
+		slog.String("code", string(parley.CodeOf(err))), slog.Duration("took", time.Since(started)))
+}

@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"context"
+
+	"parley/actors"
+)
+
+// SendRequest sends words, with references as @edge:name or @name.
+type SendRequest struct {
+	Acting
+	Recipient string `json:"recipient"`
+	Text      string `json:"text"`
+}
+
+func send(ctx context.Context, a *actors.Agent, r SendRequest) (actors.Sent, error) {
+	return a.Send(ctx, r.Recipient, r.Text)
+}
+
+// ReplyRequest answers a message with words.
+type ReplyRequest struct {
+	Acting
+	Subject
+	Text string `json:"text"`
+}
+
+func reply(ctx context.Context, a *actors.Agent, r ReplyRequest) (actors.Sent, error) {
+	which, err := r.which()
+	if err != nil {
+		return actors.Sent{}, err
+	}
+	return a.Reply(ctx, which, r.Text)
+}
+
+// AdoptRequest keeps what a message carries under Edge, as Name or under the edge's own name.
+type AdoptRequest struct {
+	Acting
+	Subject
+	Edge string `json:"edge"`
+	Name string `json:"name,omitempty"`
+}
+
+func adopt(ctx context.Context, a *actors.Agent, r AdoptRequest) (Done, error) {
+	which, err := r.which()
+	if err != nil {
+		return Done{}, err
+	}
+	return Done{}, a.Adopt(ctx, which, r.Edge, r.Name)
+}
+
+// MessageRequest is about one message.
+type MessageRequest struct {
+	Acting
+	Subject
+}
+
+func dismiss(ctx context.Context, a *actors.Agent, r MessageRequest) (Done, error) {
+	which, err := r.which()
+	if err != nil {
+		return Done{}, err
+	}
+	return Done{}, a.Dismiss(ctx, which)
+}
+
+func getMessage(ctx context.Context, a *actors.Agent, r MessageRequest) (actors.Envelope, error) {
+	which, err := r.which()
+	if err != nil {
+		return actors.Envelope{}, err
+	}
+	return a.Message(ctx, which)
+}
+
+// ListMessagesRequest lists what the view shows.
+type ListMessagesRequest struct {
+	Acting
+	actors.View
+}
+
+func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (actors.Inbox, error) {
+	in, err := a.Inbox(ctx, r.View)
+	if in.Messages == nil {
+		in.Messages = []actors.Envelope{}
+	}
+	return in, err
+}
+
+// FollowMessagesRequest waits for messages within the view that changed after the cursor. When WaitMs has
+// passed without any, there are none in the response and the cursor is the same: call again.
+type FollowMessagesRequest struct {
+	Acting
+	actors.View
+	Cursor uint64 `json:"cursor"`
+	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
+}
+
+func followMessages(ctx context.Context, a *actors.Agent, r FollowMessagesRequest) (actors.Inbox, error) {
+	none := actors.Inbox{Messages: []actors.Envelope{}, Cursor: r.Cursor}
+	ctx, cancel, err := bounded(ctx, r.WaitMs)
+	if err != nil {
+		return none, err
+	}
+	defer cancel()
+	in, err := a.Changes(ctx, r.View, r.Cursor)
+	if err != nil && ctx.Err() != nil && waitPassed(err) {
+		return none, nil
+	}
+	if in.Messages == nil {
+		in.Messages = none.Messages
+	}
+	return in, err
+}
+
+// ReadLogRequest reads the agent's log: the events after a version, oldest first.
+type ReadLogRequest struct {
+	Acting
+	After uint64 `json:"after,omitempty"`
+	Limit int    `json:"limit,omitempty"` // default 500, at most 5,000
+}
+
+// ReadLogResponse has the events. There are no more if there are fewer than the limit.
+type ReadLogResponse struct {
+	Entries []actors.Entry `json:"entries"`
+	More    bool           `json:"more"`
+}
+
+func readLog(ctx context.Context, a *actors.Agent, r ReadLogRequest) (ReadLogResponse, error) {
+	limit := r.Limit
+	if limit <= 0 {
+		limit = 500
+	}
+	limit = min(limit, 5000)
+	entries, err := a.Log(ctx, r.After, limit)
+	if entries == nil {
+		entries = []actors.Entry{}
+	}
+	return ReadLogResponse{Entries: entries, More: len(entries) == limit}, err
+}

@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"context"
+	"os"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/persistence"
+)
+
+// NodeRequest is about the whole node.
+type NodeRequest struct {
+	Acting
+}
+
+// StatusResponse says how a node is.
+type StatusResponse struct {
+	Node      capabilities.NodeID `json:"node"`
+	Name      string              `json:"name"`
+	PID       int                 `json:"pid"`
+	Listen    string              `json:"listen"` // "off", or where it listens besides its socket
+	Version   string              `json:"version"`
+	Agents    int                 `json:"agents"`
+	OpenForms int                 `json:"openForms"`
+	Journal   actors.JournalState `json:"journal"`
+	External  bool                `json:"external,omitempty"` // its journal is in another NATS system
+	Problem   *parley.Error       `json:"problem,omitempty"`
+}
+
+func status(_ context.Context, s *Server, _ NodeRequest) (StatusResponse, error) {
+	st := s.node.State()
+	return StatusResponse{
+		Node: st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), Version: s.version,
+		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Problem: st.Problem,
+	}, nil
+}
+
+// VerifyResponse says that the whole log is whole, and how much it is.
+type VerifyResponse struct {
+	Commits   uint64 `json:"commits"`
+	Events    uint64 `json:"events"`
+	Mailboxes int    `json:"mailboxes"`
+}
+
+// Verified puts the journal's report into a response.
+func Verified(r persistence.Report) VerifyResponse {
+	return VerifyResponse{Commits: uint64(r.Commits), Events: uint64(r.Events), Mailboxes: int(r.Mailboxes)}
+}
+
+func verify(ctx context.Context, s *Server, _ NodeRequest) (VerifyResponse, error) {
+	report, err := s.node.Verify(ctx)
+	return Verified(report), err
+}
+
+// StopResponse says which process is stopping. It may take until all in flight has ended.
+type StopResponse struct {
+	PID int `json:"pid"`
+}
+
+func stop(_ context.Context, s *Server, _ NodeRequest) (StopResponse, error) {
+	s.stopOnce.Do(func() { close(s.stopped) })
+	return StopResponse{PID: os.Getpid()}, nil
+}

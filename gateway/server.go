@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors"
+)
+
+// Off is the address that says: listen on the socket alone.
+const Off = "off"
+
+// Options say where a Server listens. Whoever opens one holds the lock of the folder that the socket is
+// in: a socket that stands there already was left by a crash and is put aside.
+type Options struct {
+	Socket   string // path of the Unix socket
+	Listen   string // TCP address, or Off
+	Version  string // what the node says its version is
+	External bool   // the journal is in another NATS system
+	Limits   Limits // zero: the defaults
+	Log      *slog.Logger
+}
+
+// Server is a node's door: it listens, and walks the table of operations.
+type Server struct {
+	node       *actors.Node
+	operations map[string]operation
+	version    string
+	external   bool
+	log        *slog.Logger
+
+	bodies bodies
+	calls  admission
+	waits  admission
+
+	socket     net.Listener
+	socketPath string
+	tcp        net.Listener // nil if off
+	servers    []*http.Server
+	serving    sync.WaitGroup
+	broken     chan error
+
+	draining context.Context // ends when waits are to be cut
+	drain    context.CancelFunc
+	stopOnce sync.Once
+	stopped  chan struct{}
+}
+
+// Listen opens the doors. Nothing is answered before Serve.
+func Listen(node *actors.Node, o Options) (*Server, error) {
+	if o.Limits == (Limits{}) {
+		o.Limits = defaultLimits
+	}
+	s := &Server{
+		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
+		calls: admission{limit: o.Limits.Calls}, waits: admission{limit: o.Limits.Waits},
+		socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
+	}
+	s.draining, s.drain = context.WithCancel(context.Background())
+	if o.Listen != Off && o.Listen != "" {
+		tcp, err := net.Listen("tcp", o.Listen)
+		if err != nil {
+			return nil, parley.Refuse(parley.InvalidArgument, "cannot listen on %s: %v", o.Listen, errors.Unwrap(err)).
+				WithHint("give another address with --listen, or --listen off for none")
+		}
+		s.tcp = tcp
+	}
+	socket, err := listenUnix(o.Socket)
+	if err != nil {
+		if s.tcp != nil {
+			err = errors.Join(err, s.tcp.Close())
+		}
+		return nil, err
+	}
+	s.socket = socket
+	return s, nil
+}
+
+// Address is where the server listens besides its socket: host and port, or Off.
+func (s *Server) Address() string {
+	if s.tcp == nil {
+		return Off
+	}
+	return s.tcp.Addr().String()
+}
+
+// Serve answers until Drain. It returns at once.
+func (s *Server) Serve() {
+	quiet := slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)
+	s.serve(s.socket, &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       5 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          quiet,
+	})
+	if s.tcp == nil {
+		return
+	}
+	s.serve(s.tcp, &http.Server{
+		Handler:           http.HandlerFunc(public),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          quiet,
+	})
+}
+
+func (s *Server) serve(l net.Listener, h *http.Server) {
+	s.servers = append(s.servers, h)
+	s.serving.Go(func() {
+		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.broken <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+		}
+	})
+}
+
+// Stopped is closed when someone called the operation "stop".
+func (s *Server) Stopped() <-chan struct{} { return s.stopped }
+
+// Broken gives the error of a door that closed by itself.
+func (s *Server) Broken() <-chan error { return s.broken }
+
+// Drain closes the doors, cuts the waits short, lets what is in flight end, and returns when it has or
+// when ctx ends. A wait that is cut off can be taken up again.
+func (s *Server) Drain(ctx context.Context) error {
+	err := os.Remove(s.socketPath) // first, so that who comes now is told that nobody is here
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	s.drain()
+	for _, h := range s.servers {
+		if shut := h.Shutdown(ctx); shut != nil {
+			err = errors.Join(err, shut, h.Close())
+		}
+	}
+	s.serving.Wait()
+	return err
+}

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"encoding/json"
+	"strings"
+
+	"parley"
+	"parley/actors"
+)
+
+// Done is the response of an operation that has nothing to tell.
+type Done struct{}
+
+// Subject says which message a request is about: by its number in the agent's mailbox, or by the ID of
+// the message, form or promise.
+type Subject struct {
+	Number Which `json:"number,omitempty"`
+	ID     Which `json:"id,omitempty"`
+}
+
+// About gives the Subject that a person means by s.
+func About(s string) Subject {
+	if s != "" && strings.Trim(s, "0123456789") == "" {
+		return Subject{Number: Which(s)}
+	}
+	return Subject{ID: Which(s)}
+}
+
+func (s Subject) which() (actors.Which, error) {
+	switch {
+	case s.Number == "" && s.ID == "":
+		return "", parley.Refuse(parley.InvalidArgument, "which message? give its number or id")
+	case s.Number != "" && s.ID != "":
+		return "", parley.Refuse(parley.InvalidArgument, "give a number or an id, not both")
+	case s.ID != "":
+		return actors.Which(s.ID), nil
+	}
+	return actors.Which(s.Number), nil
+}
+
+// Which is a number or an ID as text. In JSON it may be a number too.
+type Which string
+
+// UnmarshalJSON reads a JSON number or string.
+func (r *Which) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] != '"' {
+		var n json.Number
+		if err := json.Unmarshal(b, &n); err != nil {
+			return parley.Refuse(parley.InvalidArgument, "%.40q is neither a number nor an ID", b)
+		}
+		*r = Which(n)
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	*r = Which(s)
+	return nil
+}

@@ -1,0 +1,292 @@
+package mailbox
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// MaxAnswer is about how many bytes the values of an answer may take, with their names.
+const MaxAnswer = capabilities.MaxValueSize
+
+// maxWhy is how many characters a pattern says about one value.
+const maxWhy = 200
+
+// budget is the work that may still be done to hold the values of one answer to their patterns.
+type budget struct {
+	checks  int // of a value's parts against a pattern's; an error of each fits in memory
+	matches int // bytes of a value times the states that may look at each
+}
+
+func newBudget() *budget { return &budget{checks: 250_000, matches: 32_000_000} }
+
+// spend reports whether there is enough left for a value of this extent.
+func (b *budget) spend(e extent, l load) bool {
+	checks, matches := e.parts*l.checks, e.bytes*l.steps
+	if checks > b.checks || matches > b.matches {
+		return false
+	}
+	b.checks -= checks
+	b.matches -= matches
+	return true
+}
+
+// Check gives the values of an answer as they are stored: defaults stand in for what is missing, and
+// optional fields left empty ("", null, []) are left out. It refuses with INVALID_ANSWER, naming every wrong
+// field, and with TOO_LARGE more than 256 KiB. The given map stays as it is.
+func (c *Contract) Check(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
+	var w wrongs
+	return c.check(values, &w)
+}
+
+// check is Check where reading the answer has already found some fields wrong: of those it says no more.
+func (c *Contract) check(values map[string]capabilities.Value, w *wrongs) (map[string]capabilities.Value, error) {
+	if err := checkAnswerSize(values); err != nil {
+		return nil, err
+	}
+	out := make(map[string]capabilities.Value, len(c.questions))
+	left := newBudget()
+	for i := range c.questions {
+		q := &c.questions[i]
+		if w.has(q.Name) {
+			continue
+		}
+		v, given := values[q.Name]
+		if !given {
+			v = q.Default
+		}
+		if isEmpty(v) {
+			if q.Required {
+				w.add(q.Name, "required")
+			}
+			continue
+		}
+		if given {
+			if why := q.wrong(v, left); why != "" {
+				w.add(q.Name, why)
+				continue
+			}
+		}
+		out[q.Name] = v
+	}
+	for name := range values {
+		if _, known := c.index[name]; !known && !w.has(shown(name, maxFieldName)) {
+			w.add(shown(name, maxFieldName), "no such field")
+		}
+	}
+	w.sort(c.index)
+	if err := w.err(parley.InvalidAnswer); err != nil {
+		return nil, err
+	}
+	return out, checkAnswerSize(out) // defaults take room too
+}
+
+func checkAnswerSize(values map[string]capabilities.Value) error {
+	n := 0
+	for name, v := range values {
+		n += 5 + len(name) + measure(v).bytes
+	}
+	if n > MaxAnswer {
+		return parley.Refuse(parley.TooLarge, "an answer of %d bytes is over the limit of %d", n, MaxAnswer)
+	}
+	return nil
+}
+
+// isEmpty reports whether a person who gave this gave nothing.
+func isEmpty(v capabilities.Value) bool {
+	s, isText := v.AsString()
+	l, isList := v.AsList()
+	return v.IsNull() || isText && s == "" || isList && len(l) == 0
+}
+
+// wrong says why v is no answer to the question, or "".
+func (q *question) wrong(v capabilities.Value, left *budget) string {
+	if v.IsSealed() {
+		if q.Type != events.Secret {
+			return "only a secret field takes a sealed value"
+		}
+		return ""
+	}
+	if why := wrongValue(v); why != "" {
+		return why
+	}
+	if why := q.wrongType(v); why != "" {
+		return why
+	}
+	if q.pattern != nil {
+		return q.pattern.wrong(v, left)
+	}
+	return ""
+}
+
+// wrongValue refuses what cannot be passed on. The answer is stored as one record, a level above v.
+func wrongValue(v capabilities.Value) string {
+	if err := capabilities.List(v).Check(); err != nil {
+		if parley.CodeOf(err) == parley.TooLarge {
+			return fmt.Sprintf("it is too large, or nested more than %d deep", capabilities.MaxValueDepth-1)
+		}
+		return parley.AsError(err).Message
+	}
+	return ""
+}
+
+func (q *question) wrongType(v capabilities.Value) string {
+	switch q.Type {
+	case events.Number:
+		_, isInt := v.AsInt()
+		_, isFloat := v.AsFloat()
+		return unless(isInt || isFloat, "want a number")
+	case events.Checkbox:
+		if len(q.Options) > 0 {
+			return q.wrongChoices(v)
+		}
+		_, ok := v.AsBool()
+		return unless(ok, "want true or false")
+	case events.Select, events.Radio, events.Buttons, events.Confirm:
+		s, ok := v.AsString()
+		return unless(ok && q.hasOption(s), q.options())
+	case events.Multiselect:
+		return q.wrongChoices(v)
+	case events.Date:
+		return wrongDate(v)
+	case events.Capability:
+		_, ok := v.AsRef()
+		return unless(ok, "want a capability")
+	}
+	if q.Type == "" && q.pattern != nil {
+		return wrongLeaf(v)
+	}
+	_, ok := v.AsString()
+	return unless(ok, "want text")
+}
+
+func unless(ok bool, why string) string {
+	if ok {
+		return ""
+	}
+	return why
+}
+
+func (q *question) hasOption(s string) bool {
+	return slices.ContainsFunc(q.Options, func(o events.Option) bool { return o.Value == s })
+}
+
+// options says which there are, as far as they fit in a line.
+func (q *question) options() string {
+	const most = 10
+	var values []string
+	for _, o := range q.Options[:min(most, len(q.Options))] {
+		values = append(values, shown(o.Value, 40))
+	}
+	if n := len(q.Options) - most; n > 0 {
+		values = append(values, fmt.Sprintf("and %d more", n))
+	}
+	return "not one of the options: " + strings.Join(values, ", ")
+}
+
+func (q *question) wrongChoices(v capabilities.Value) string {
+	l, ok := v.AsList()
+	if !ok {
+		return "want a list of options"
+	}
+	seen := make(map[string]bool, min(len(l), len(q.Options)))
+	for _, e := range l {
+		s, ok := e.AsString()
+		if !ok || !q.hasOption(s) {
+			return q.options()
+		}
+		if seen[s] {
+			return shown(s, 40) + " is chosen twice"
+		}
+		seen[s] = true
+	}
+	return ""
+}
+
+func wrongDate(v capabilities.Value) string {
+	s, ok := v.AsString()
+	if !ok || len(s) != len(time.DateOnly) || strings.Trim(s, "0123456789-") != "" {
+		return "want a date such as 2026-01-31"
+	}
+	if _, err := time.Parse(time.DateOnly, s); err != nil {
+		return "there is no such date"
+	}
+	return ""
+}
+
+// wrongLeaf keeps out of free data what is more than data: a reference is given only where one was asked for.
+func wrongLeaf(v capabilities.Value) (why string) {
+	_, _ = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
+		if _, isRef := leaf.AsRef(); isRef {
+			why = "it holds a capability, which only a field of type capability takes"
+		}
+		if leaf.IsSealed() {
+			why = "only a secret field takes a sealed value"
+		}
+		return leaf, nil
+	})
+	return why
+}
+
+// wrong says why the pattern does not take v, or "".
+func (p *pattern) wrong(v capabilities.Value, left *budget) string {
+	if !left.spend(measure(v), p.load) {
+		return "the answer is too large for its patterns"
+	}
+	b, err := v.MarshalJSON()
+	if err != nil {
+		return "it cannot be written as JSON"
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		return "it cannot be written as JSON"
+	}
+	if err := p.schema.Validate(doc); err != nil {
+		if v, ok := err.(*jsonschema.ValidationError); ok {
+			return reason(v)
+		}
+		return "it does not fit its pattern"
+	}
+	return ""
+}
+
+// extent is how much there is of a value: parts, itself included, and about the bytes of its encoding.
+type extent struct{ parts, bytes int }
+
+// measure looks no deeper than values may be nested.
+func measure(v capabilities.Value) extent { return measureAt(v, 0) }
+
+func measureAt(v capabilities.Value, depth int) extent {
+	e := extent{parts: 1, bytes: 9}
+	if depth > capabilities.MaxValueDepth {
+		return e
+	}
+	add := func(x extent) { e.parts, e.bytes = e.parts+x.parts, e.bytes+x.bytes }
+	if s, ok := v.AsString(); ok {
+		e.bytes = 5 + len(s)
+	} else if l, ok := v.AsList(); ok {
+		for _, x := range l {
+			add(measureAt(x, depth+1))
+		}
+	} else if r, ok := v.AsRecord(); ok {
+		for k, x := range r {
+			add(extent{parts: 1, bytes: 5 + len(k)})
+			add(measureAt(x, depth+1))
+		}
+	} else if b, ok := v.AsBytes(); ok {
+		e.bytes = 6 + len(b)*4/3 // as JSON
+	} else if b, ok := v.AsSealed(); ok {
+		e.bytes = 6 + len(b)
+	} else if _, ok := v.AsRef(); ok {
+		e = extent{parts: 9, bytes: 160}
+	}
+	return e
+}

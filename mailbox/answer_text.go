@@ -1,0 +1,184 @@
+package mailbox
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Text is a field's value as it was typed.
+type Text struct{ Name, Text string }
+
+// SplitText reads "name:value", where the value may hold colons. It refuses with INVALID_ARGUMENT.
+func SplitText(arg string) (Text, error) {
+	name, text, ok := strings.Cut(arg, ":")
+	if !ok || name == "" {
+		return Text{}, parley.Refuse(parley.InvalidArgument, `Invalid value format %.80q, expected "name:value"`, arg)
+	}
+	return Text{Name: name, Text: text}, nil
+}
+
+// SplitField reads "name:label", where the label may hold colons, as a required field for text. It
+// refuses with INVALID_ARGUMENT.
+func SplitField(arg string) (events.Field, error) {
+	name, label, ok := strings.Cut(arg, ":")
+	if !ok || name == "" {
+		return events.Field{}, parley.Refuse(parley.InvalidArgument, `Invalid field format %.80q, expected "fieldName:label"`, arg)
+	}
+	return events.Field{Name: name, Label: label, Required: true}, nil
+}
+
+// finder gives the value at a path of the answerer's names.
+type finder = func(path string) (capabilities.Value, error)
+
+// ReadAnswer reads typed texts, each by its field's type: a number, true or false, a capability by its
+// path. A field for several choices is given once for each. It refuses with INVALID_ANSWER, naming every
+// text that cannot be read; whether what was read is an answer, Check says.
+func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
+	var w wrongs
+	values := readTexts(fields, texts, lookup, &w)
+	index := make(map[string]int, len(fields))
+	for i, f := range fields {
+		index[f.Name] = i
+	}
+	w.sort(index)
+	if err := w.err(parley.InvalidAnswer); err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// ReadAndCheck reads typed texts, adds them to values that have their types already, where only a
+// capability may still be a path, and checks the whole. It refuses as ReadAnswer and Check do, with all that
+// both find.
+func (c *Contract) ReadAndCheck(texts []Text, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
+	var w wrongs
+	all := readTexts(c.fields, texts, lookup, &w)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, twice := all[name]; twice || w.has(name) {
+			w.add(name, "given twice")
+			continue
+		}
+		v := values[name]
+		i, known := c.index[name]
+		if path, isText := v.AsString(); known && isText && path != "" && c.fields[i].Type == events.Capability {
+			v = find(path, name, lookup, &w)
+		}
+		all[name] = v
+	}
+	return c.check(all, &w)
+}
+
+// readTexts gives the values of the texts that can be read, and adds what is wrong with the others.
+func readTexts(fields []events.Field, texts []Text, lookup finder, w *wrongs) map[string]capabilities.Value {
+	given := make(map[string][]string, len(texts))
+	for _, t := range texts {
+		given[t.Name] = append(given[t.Name], t.Text)
+	}
+	values := make(map[string]capabilities.Value, len(given))
+	for _, f := range fields {
+		if texts, ok := given[f.Name]; ok {
+			if v := readField(f, texts, lookup, w); !w.has(f.Name) {
+				values[f.Name] = v
+			}
+			delete(given, f.Name)
+		}
+	}
+	for name := range given {
+		w.add(shown(name, maxFieldName), "no such field")
+	}
+	return values
+}
+
+func readField(f events.Field, texts []string, lookup finder, w *wrongs) capabilities.Value {
+	if takesSeveral(f) {
+		if len(texts) == 1 && texts[0] == "" {
+			texts = nil
+		}
+		return capabilities.Strings(texts...)
+	}
+	if len(texts) > 1 {
+		w.add(f.Name, "given twice")
+		return capabilities.Null()
+	}
+	text := texts[0]
+	if text == "" {
+		return capabilities.String("") // nothing was given, whatever the type
+	}
+	switch f.Type {
+	case events.Number:
+		return readNumber(f.Name, text, w)
+	case events.Checkbox:
+		return readBool(f.Name, text, w)
+	case events.Capability:
+		return find(text, f.Name, lookup, w)
+	case "":
+		if len(f.Pattern) > 0 && !wantsText(f.Pattern) {
+			if v, err := capabilities.ParseJSON([]byte(text)); err == nil {
+				return v
+			}
+		}
+	}
+	return capabilities.String(text)
+}
+
+func takesSeveral(f events.Field) bool {
+	return f.Type == events.Multiselect || f.Type == events.Checkbox && len(f.Options) > 0
+}
+
+func readNumber(name, text string, w *wrongs) capabilities.Value {
+	text = strings.TrimSpace(text)
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		return capabilities.Int(i)
+	}
+	digits := strings.Trim(text, "+-0123456789")
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case strings.Trim(text, "+-.0123456789eE") != "" || math.IsNaN(f) || err != nil && !math.IsInf(f, 0):
+		w.add(name, "want a number")
+	case digits == "" || math.IsInf(f, 0): // rounding a whole number would change what was said
+		w.add(name, "the number is too large")
+	}
+	return capabilities.Float(f)
+}
+
+func readBool(name, text string, w *wrongs) capabilities.Value {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true", "yes", "on":
+		return capabilities.Bool(true)
+	case "false", "no", "off":
+		return capabilities.Bool(false)
+	}
+	w.add(name, "want true or false")
+	return capabilities.Null()
+}
+
+func find(path, name string, lookup finder, w *wrongs) capabilities.Value {
+	if lookup == nil {
+		w.add(name, "no names are known here")
+		return capabilities.Null()
+	}
+	v, err := lookup(path)
+	if err != nil {
+		e := parley.AsError(err)
+		w.add(name, string(e.Code)+": "+shown(e.Message, maxWhy))
+	}
+	return v
+}
+
+// wantsText reports whether a pattern is for text and nothing else, so that text which happens to be JSON
+// is to be left as it is.
+func wantsText(p json.RawMessage) bool {
+	var top struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(p, &top) == nil && top.Type == "string"
+}

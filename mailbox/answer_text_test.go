@@ -1,0 +1,226 @@
+package mailbox
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func TestSplitAtTheFirstColon(t *testing.T) {
+	for arg, want := range map[string]Text{
+		"a:b":          {"a", "b"},
+		"a:":           {"a", ""},
+		"a:b: c: d":    {"a", "b: c: d"},
+		"two words: x": {"two words", " x"},
+		"寸法:\n":        {"寸法", "\n"},
+	} {
+		if got, err := SplitText(arg); err != nil || got != want {
+			t.Errorf("%q: %v, %v", arg, got, err)
+		}
+		f, err := SplitField(arg)
+		if err != nil || f.Name != want.Name || f.Label != want.Text || !f.Required || f.Type != "" {
+			t.Errorf("%q: %v, %v", arg, f, err)
+		}
+	}
+	for _, arg := range []string{"", "a", ":b", ":"} {
+		_, err := SplitText(arg)
+		if want := `INVALID_ARGUMENT: Invalid value format "` + arg + `", expected "name:value"`; err == nil || err.Error() != want {
+			t.Errorf("%q: %v", arg, err)
+		}
+		_, err = SplitField(arg)
+		if want := `INVALID_ARGUMENT: Invalid field format "` + arg + `", expected "fieldName:label"`; err == nil || err.Error() != want {
+			t.Errorf("%q: %v", arg, err)
+		}
+	}
+	if _, err := SplitText(strings.Repeat("\u202e", 9999)); len(err.Error()) > 1000 || strings.Contains(err.Error(), "\u202e") {
+		t.Errorf("%v", err)
+	}
+}
+
+func lookupIn(names values) finder {
+	return func(path string) (capabilities.Value, error) {
+		if v, ok := names[path]; ok {
+			return v, nil
+		}
+		return capabilities.Null(), parley.Refuse(parley.UnknownName, "no name %.80q", path)
+	}
+}
+
+func TestTextsAreReadByType(t *testing.T) {
+	ref := capabilities.Reference(aRef(t))
+	names := lookupIn(values{"bob": ref, "team/bob": ref})
+	texts := func(ts ...string) []string { return ts }
+	eu := choices("eu", "us")
+	for _, c := range []struct {
+		field events.Field
+		texts []string
+		want  capabilities.Value
+		wrong string
+	}{
+		{field("a", ""), texts("5"), capabilities.String("5"), ""},
+		{field("a", events.Text), texts(" x "), capabilities.String(" x "), ""},
+		{field("a", events.Text), texts("x", "y"), capabilities.Null(), "given twice"},
+		{field("a", events.Number), texts("5"), capabilities.Int(5), ""},
+		{field("a", events.Number), texts(" -7 "), capabilities.Int(-7), ""},
+		{field("a", events.Number), texts("5.5"), capabilities.Float(5.5), ""},
+		{field("a", events.Number), texts("5.0"), capabilities.Float(5), ""},
+		{field("a", events.Number), texts("1e3"), capabilities.Float(1000), ""},
+		{field("a", events.Number), texts("9223372036854775807"), capabilities.Int(1<<63 - 1), ""},
+		{field("a", events.Number), texts("9223372036854775808"), capabilities.Null(), "too large"},
+		{field("a", events.Number), texts("1e999"), capabilities.Null(), "too large"},
+		{field("a", events.Number), texts("eighty"), capabilities.Null(), "want a number"},
+		{field("a", events.Number), texts("0x10"), capabilities.Null(), "want a number"},
+		{field("a", events.Number), texts("Inf"), capabilities.Null(), "want a number"},
+		{field("a", events.Number), texts("NaN"), capabilities.Null(), "want a number"},
+		{field("a", events.Number), texts("1_000"), capabilities.Null(), "want a number"},
+		{field("a", events.Number), texts("5-5"), capabilities.Null(), "want a number"},
+		{field("a", events.Number), texts(" "), capabilities.Null(), "want a number"},
+		{field("a", events.Number), texts(""), capabilities.String(""), ""},
+		{field("a", events.Checkbox), texts("Yes"), capabilities.Bool(true), ""},
+		{field("a", events.Checkbox), texts("off"), capabilities.Bool(false), ""},
+		{field("a", events.Checkbox), texts("1"), capabilities.Null(), "want true or false"},
+		{field("a", events.Checkbox, eu), texts("eu", "us"), capabilities.Strings("eu", "us"), ""},
+		{field("a", events.Multiselect, eu), texts("eu"), capabilities.Strings("eu"), ""},
+		{field("a", events.Multiselect, eu), texts("a, b", "c"), capabilities.Strings("a, b", "c"), ""},
+		{field("a", events.Multiselect, eu), texts(""), capabilities.List(), ""},
+		{field("a", events.Select, eu), texts("eu"), capabilities.String("eu"), ""},
+		{field("a", events.Date), texts("2026-01-31"), capabilities.String("2026-01-31"), ""},
+		{field("a", events.Capability), texts("team/bob"), ref, ""},
+		{field("a", events.Capability), texts("eve"), capabilities.Null(), `UNKNOWN_NAME: no name "eve"`},
+		{field("a", "", patterned(`{"type":"integer"}`)), texts("5"), capabilities.Int(5), ""},
+		{field("a", "", patterned(`{"type":"object"}`)), texts(`{"x":[1]}`), capabilities.Record(values{"x": capabilities.List(capabilities.Int(1))}), ""},
+		{field("a", "", patterned(`{"type":"string"}`)), texts("5"), capabilities.String("5"), ""},
+		{field("a", "", patterned(`{"minLength":1}`)), texts("not JSON"), capabilities.String("not JSON"), ""},
+		{field("a", "", patterned(`true`)), texts(strings.Repeat("[", 64)), capabilities.String(strings.Repeat("[", 64)), ""},
+	} {
+		var given []Text
+		for _, text := range c.texts {
+			given = append(given, Text{"a", text})
+		}
+		got, err := ReadAnswer([]events.Field{c.field}, given, names)
+		if c.wrong != "" {
+			wantFields(t, err, parley.InvalidAnswer, map[string]string{"a": c.wrong})
+			continue
+		}
+		if err != nil || len(got) != 1 || !got["a"].Equal(c.want) {
+			t.Errorf("%s %q: got %v, %v", c.field.Type, c.texts, got, err)
+		}
+	}
+}
+
+func TestReadingNamesEveryWrongText(t *testing.T) {
+	fields := []events.Field{field("port", events.Number, required), field("ok", events.Checkbox), field("who", events.Capability), field("x", "", required)}
+	_, err := ReadAnswer(fields, []Text{{"who", "eve"}, {"bogus", "1"}, {"port", "eighty"}, {"ok", "maybe"}}, nil)
+	wantFields(t, err, parley.InvalidAnswer, map[string]string{
+		"port": "want a number", "ok": "want true or false", "who": "no names are known here", "bogus": "no such field",
+	})
+	if e, _ := errors.AsType[*parley.Error](err); !strings.HasPrefix(e.Message, "4 fields are wrong: port: want a number; ok: ") {
+		t.Errorf("%q", e.Message)
+	}
+}
+
+func TestReadingAndCheckingTellAllAtOnce(t *testing.T) {
+	ref := capabilities.Reference(aRef(t))
+	names := lookupIn(values{"bob": ref, "note": capabilities.String("x")})
+	c := compiled(t,
+		field("service", events.Text, required), field("port", events.Number, required),
+		field("region", events.Multiselect, choices("eu", "us")),
+		field("who", events.Capability), field("also", events.Capability),
+	)
+	_, err := c.ReadAndCheck([]Text{{"port", "eighty"}, {"bogus", "1"}}, nil, names)
+	wantFields(t, err, parley.InvalidAnswer, map[string]string{"service": "required", "port": "want a number", "bogus": "no such field"})
+	if e, _ := errors.AsType[*parley.Error](err); e.Message != "3 fields are wrong: service: required; port: want a number; bogus: no such field" {
+		t.Errorf("%q", e.Message)
+	}
+
+	_, err = c.ReadAndCheck([]Text{{"service", "web"}, {"port", "80"}, {"port", "81"}, {"also", "note"}},
+		values{"service": capabilities.String("x"), "region": capabilities.Strings("mars"), "who": capabilities.String("eve"), "extra": capabilities.Int(1)}, names)
+	wantFields(t, err, parley.InvalidAnswer, map[string]string{
+		"service": "given twice", "port": "given twice", "region": "not one of the options: eu, us",
+		"who": "UNKNOWN_NAME: ", "also": "want a capability", "extra": "no such field",
+	})
+
+	got, err := c.ReadAndCheck([]Text{{"service", "web: the front: one"}, {"region", "eu"}, {"region", "us"}, {"who", "bob"}},
+		values{"port": capabilities.Int(8080), "also": capabilities.String("bob")}, names)
+	want := values{
+		"service": capabilities.String("web: the front: one"), "port": capabilities.Int(8080),
+		"region": capabilities.Strings("eu", "us"), "who": ref, "also": ref,
+	}
+	if err != nil || !maps.EqualFunc(got, want, capabilities.Value.Equal) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := c.ReadAndCheck([]Text{{"service", "web"}, {"port", "1"}, {"who", ""}}, values{"also": ref}, nil); err != nil || len(got) != 3 || !got["also"].Equal(ref) {
+		t.Errorf("a reference as it is: %v, %v", got, err)
+	}
+}
+
+func FuzzSplitText(f *testing.F) {
+	for _, s := range []string{"a:b", ":", "", "a", "a:b:c", "\xff:\u202e", strings.Repeat("x", 500)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, arg string) {
+		text, err := SplitText(arg)
+		field, err2 := SplitField(arg)
+		if (err == nil) != (err2 == nil) {
+			t.Fatalf("%v, but %v", err, err2)
+		}
+		if err != nil {
+			if parley.CodeOf(err) != parley.InvalidArgument || len(err.Error()) > 1200 {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if text.Name+":"+text.Text != arg || field.Name != text.Name || field.Label != text.Text || strings.Contains(text.Name, ":") {
+			t.Errorf("%q became %q", arg, text)
+		}
+	})
+}
+
+// everyType is a form with a field of each type, named by it.
+func everyType(t testing.TB) *Contract {
+	t.Helper()
+	two := choices("eu", "us")
+	return compiled(t,
+		field("any", "", patterned(`{"type":["object","array","number","boolean"]}`)), field("text", events.Text), field("textarea", events.Textarea),
+		field("number", events.Number), field("checkbox", events.Checkbox), field("checkboxes", events.Checkbox, two),
+		field("select", events.Select, two), field("multiselect", events.Multiselect, two), field("radio", events.Radio, two),
+		field("buttons", events.Buttons, two), field("confirm", events.Confirm), field("date", events.Date),
+		field("secret", events.Secret), field("capability", events.Capability),
+	)
+}
+
+func FuzzReadAnswer(f *testing.F) {
+	for _, seed := range []Text{
+		{"any", `{"a":[1,2.5e3,null,"x"]}`}, {"any", `{"$cap":"x","kind":"agent"}`}, {"any", `{"$sealed":true}`}, {"number", "-1.5e-3"},
+		{"checkbox", "YES"}, {"multiselect", "eu"}, {"date", "2024-02-30"}, {"capability", "bob"}, {"capability", "../x"}, {"text", "\xff"}, {"\u202e", "x"},
+	} {
+		f.Add(seed.Name, seed.Text, "select", "eu")
+	}
+	c := everyType(f)
+	ref := capabilities.Reference(aRef(f))
+	f.Fuzz(func(t *testing.T, name, text, name2, text2 string) {
+		got, err := c.ReadAndCheck([]Text{{name, text}, {name2, text2}}, nil, lookupIn(values{"bob": ref}))
+		if err != nil {
+			e, ok := errors.AsType[*parley.Error](err)
+			if !ok || e.Code != parley.InvalidAnswer && e.Code != parley.TooLarge || len([]rune(e.Message)) > maxWrong+1 {
+				t.Fatalf("%v", err)
+			}
+			if strings.ContainsFunc(e.Message, unseen) {
+				t.Errorf("%q is not fit to be shown", e.Message)
+			}
+			return
+		}
+		if err := capabilities.Record(got).Check(); err != nil {
+			t.Errorf("cannot be stored: %v", err)
+		}
+		again, err := c.Check(got)
+		if err != nil || !maps.EqualFunc(got, again, capabilities.Value.Equal) {
+			t.Errorf("checked twice: %v, %v", again, err)
+		}
+	})
+}

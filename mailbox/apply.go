@@ -1,0 +1,254 @@
+package mailbox
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// ErrNonsense says that an event does not follow from those before it. Decide never makes one.
+var ErrNonsense = errors.New("event does not follow from those before it")
+
+// Apply folds one event into the state. An event that makes no sense here is ErrNonsense and leaves the
+// state unfit for use: the mailbox must be put aside, visibly.
+func (s *State) Apply(r events.Recorded) error {
+	s.Version++
+	switch e := r.Event.(type) {
+	case *events.FormRequested:
+		return s.applyRequested(e)
+	case *events.FormAnswered:
+		return s.applyAnswered(e)
+	case *events.FormCancelled:
+		return s.applyCancelled(e)
+	case *events.FormForwarded:
+		return s.applyForwarded(e)
+	case *events.MessagePosted:
+		return s.applyPosted(e)
+	case *events.MessageDismissed:
+		return s.applyDismissed(e)
+	case *events.MessageDelivered:
+		return s.applyDelivered(e)
+	case *events.NameBound:
+		s.uncall(e.Name)
+		s.names[e.Name] = e.Value
+		s.call(e.Name)
+	case *events.NameUnbound:
+		s.uncall(e.Name)
+		delete(s.names, e.Name)
+	case *events.CapabilityGranted:
+		s.given.Add(e.Grant)
+	case *events.CapabilityRevoked:
+		s.applyRevoked(e)
+	case *events.RuleAdded:
+		s.rules[e.Rule] = *e
+	case *events.RuleRemoved:
+		delete(s.rules, e.Rule)
+	default:
+		return s.applyAgent(r)
+	}
+	return nil
+}
+
+func (s *State) applyAgent(r events.Recorded) error {
+	p := &s.Profile
+	p.Updated = r.At
+	switch e := r.Event.(type) {
+	case *events.AgentCreated:
+		if s.Version != 1 || e.Agent != s.ID {
+			return fmt.Errorf("%w: agent made twice", ErrNonsense)
+		}
+		*p = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Title: e.Title, Labels: e.Labels, Status: "idle", Created: r.At, Updated: r.At}
+	case *events.AgentUpdated:
+		if e.Title != nil {
+			p.Title = *e.Title
+		}
+		if e.Labels != nil {
+			p.Labels = maps.Clone(e.Labels)
+		}
+		if e.Status != "" {
+			p.Status, p.Error = e.Status, e.Error
+		}
+	case *events.AgentArchived:
+		p.Archived, p.Status = true, "closed"
+	case *events.RunStarted:
+		p.Status, p.Error = "running", ""
+	case *events.RunEnded:
+		p.Status, p.Error = "idle", e.Error
+		if e.Error != "" {
+			p.Status = "error"
+		}
+	default:
+		return fmt.Errorf("%w: %T", ErrNonsense, r.Event)
+	}
+	return nil
+}
+
+// number enters a message under the next number, which must be the one that the event says.
+func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
+	if n != uint64(len(s.messages)) {
+		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, n, len(s.messages))
+	}
+	if _, twice := s.byID[id]; twice {
+		return fmt.Errorf("%w: message %s twice", ErrNonsense, id)
+	}
+	m.Number, m.Changed = n, s.Version
+	s.messages = append(s.messages, m)
+	s.byID[id] = n
+	return nil
+}
+
+func (s *State) applyRequested(e *events.FormRequested) error {
+	f := &Form{FormRequested: e}
+	if err := s.number(&Message{Form: f}, e.Number, e.Form); err != nil {
+		return err
+	}
+	s.byID[e.Promise] = e.Number
+	s.byID[e.Resolver] = e.Number
+	if e.From != s.ID {
+		return nil
+	}
+	f.Holders = []capabilities.ID{e.To}
+	s.open++
+	s.use(e.Via)
+	s.owe(events.ParcelCopy, e.Form, e.To)
+	if e.Key != "" {
+		s.keys[e.Key] = e.Number
+	}
+	if e.Result != "" {
+		s.results[e.Result] = e.Number
+	}
+	if e.Deadline != 0 {
+		heap.Push(&s.due, deadline{at: e.Deadline, number: e.Number})
+	}
+	return nil
+}
+
+func (s *State) applyAnswered(e *events.FormAnswered) error {
+	m, err := s.unsettled(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Form.Answered = e
+	s.settled(m)
+	return nil
+}
+
+func (s *State) applyCancelled(e *events.FormCancelled) error {
+	m, err := s.unsettled(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Form.Ended = e
+	s.settled(m)
+	return nil
+}
+
+func (s *State) unsettled(form capabilities.ID) (*Message, error) {
+	m, err := s.form(form)
+	if err != nil {
+		return nil, err
+	}
+	if !m.Form.IsOpen() {
+		return nil, fmt.Errorf("%w: form %s settled twice", ErrNonsense, form)
+	}
+	return m, nil
+}
+
+func (s *State) form(id capabilities.ID) (*Message, error) {
+	n, ok := s.byID[id]
+	if !ok || s.messages[n].Form == nil {
+		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
+	}
+	return s.messages[n], nil
+}
+
+// settled does what follows when a form ends: at its home, every holder is owed the outcome.
+func (s *State) settled(m *Message) {
+	m.Changed = s.Version
+	f := m.Form
+	if f.From != s.ID {
+		return
+	}
+	s.open--
+	if f.Result != "" && s.results[f.Result] == m.Number {
+		delete(s.results, f.Result)
+	}
+	for _, h := range f.Holders {
+		s.owe(events.ParcelOutcome, f.FormRequested.Form, h)
+	}
+}
+
+func (s *State) applyForwarded(e *events.FormForwarded) error {
+	m, err := s.form(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Changed = s.Version
+	m.Form.Handed = append(m.Form.Handed, *e)
+	if m.Form.From == s.ID {
+		m.Form.Holders = append(m.Form.Holders, e.To)
+		s.owe(events.ParcelCopy, e.Form, e.To)
+		s.owe(events.ParcelForward, e.Form, e.By)
+	}
+	return nil
+}
+
+func (s *State) applyPosted(e *events.MessagePosted) error {
+	if err := s.number(&Message{Posted: e}, e.Number, e.Message); err != nil {
+		return err
+	}
+	if e.From == s.ID {
+		s.use(e.Via)
+		s.owe(events.ParcelCopy, e.Message, e.To)
+	}
+	return nil
+}
+
+func (s *State) applyDismissed(e *events.MessageDismissed) error {
+	if e.Number >= uint64(len(s.messages)) {
+		return fmt.Errorf("%w: no message %d", ErrNonsense, e.Number)
+	}
+	m := s.messages[e.Number]
+	m.Dismissed, m.Changed = true, s.Version
+	return nil
+}
+
+func (s *State) applyDelivered(e *events.MessageDelivered) error {
+	i := slices.Index(s.outbox, Parcel{Kind: e.Parcel, Subject: e.Subject, To: e.To})
+	if i < 0 {
+		return fmt.Errorf("%w: nothing owed to %s", ErrNonsense, e.To)
+	}
+	s.outbox = slices.Delete(s.outbox, i, i+1)
+	return nil
+}
+
+// applyRevoked cuts what the agent derived from a grant of its own or of another's.
+func (s *State) applyRevoked(e *events.CapabilityRevoked) {
+	if _, before := s.revoked[e.Grant]; before {
+		return
+	}
+	s.revoked[e.Grant] = e.Date
+	for _, g := range s.given.Cut(e.Grant) {
+		s.given.Mark(g.ID, e.Date)
+		s.revoked[g.ID] = e.Date
+		s.owe(events.ParcelRevocation, g.ID, g.To)
+	}
+}
+
+// owe puts a parcel in the outbox. An agent owes itself nothing: it has it.
+func (s *State) owe(kind events.ParcelKind, subject, to capabilities.ID) {
+	if to != s.ID {
+		s.outbox = append(s.outbox, Parcel{Kind: kind, Subject: subject, To: to})
+	}
+}
+
+func (s *State) use(grant capabilities.ID) {
+	if !grant.IsZero() {
+		s.used[grant]++
+	}
+}

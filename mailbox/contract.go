@@ -1,0 +1,231 @@
+package mailbox
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Bounds of a form.
+const (
+	MaxFields   = 256
+	MaxOptions  = 1000      // of one field
+	MaxFormSize = 192 << 10 // bytes, about, of the encoded fields
+	MaxPattern  = 16 << 10  // bytes of one field's JSON Schema
+
+	maxFieldName   = 128 // characters, as the next three are
+	maxLabel       = 1000
+	maxHelp        = 4000
+	maxOptionValue = 1000
+)
+
+// Contract is what a form's fields ask of an answer, its patterns compiled. It is immutable, and safe to
+// use from many places at once.
+type Contract struct {
+	fields    []events.Field
+	questions []question // as fields
+	index     map[string]int
+}
+
+// question is one field as Check asks it.
+type question struct {
+	events.Field
+	pattern *pattern // nil if there is none
+}
+
+// Compile checks a form's fields and compiles their patterns. It refuses with INVALID_FORM, naming every
+// wrong field, and with TOO_LARGE more than 256 fields or 192 KiB of them. The given fields stay as they are.
+func Compile(fields []events.Field) (*Contract, error) {
+	if err := checkFormSize(fields); err != nil {
+		return nil, err
+	}
+	c := &Contract{
+		fields:    make([]events.Field, len(fields)),
+		questions: make([]question, len(fields)),
+		index:     make(map[string]int, len(fields)),
+	}
+	var w wrongs
+	for i, f := range fields {
+		q, problems := compileField(f)
+		if _, twice := c.index[f.Name]; twice && f.Name != "" {
+			problems = append(problems, "this name stands twice")
+		}
+		for _, p := range problems {
+			w.add(fieldKey(f.Name, i), p)
+		}
+		c.index[f.Name] = i
+		c.fields[i], c.questions[i] = q.Field, q
+	}
+	if err := w.err(parley.InvalidForm); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Fields gives the fields with their defaults made plain: a confirm without options has Yes and No, and an
+// empty default or pattern is none. The caller must not change them.
+func (c *Contract) Fields() []events.Field { return c.fields }
+
+func checkFormSize(fields []events.Field) error {
+	if len(fields) == 0 {
+		return parley.Refuse(parley.InvalidForm, "a form has at least one field")
+	}
+	if n := len(fields); n > MaxFields {
+		return parley.Refuse(parley.TooLarge, "%d fields are over the limit of %d", n, MaxFields)
+	}
+	size := 0
+	for _, f := range fields {
+		size += 32 + len(f.Name) + len(f.Label) + len(f.Type) + len(f.Placeholder) + len(f.Help) + len(f.Pattern)
+		for _, o := range f.Options {
+			size += 10 + len(o.Value) + len(o.Label) + len(o.Description)
+		}
+		size += measure(f.Default).bytes + measure(f.Example).bytes
+	}
+	if size > MaxFormSize {
+		return parley.Refuse(parley.TooLarge, "%d bytes of fields are over the limit of %d", size, MaxFormSize)
+	}
+	return nil
+}
+
+// fieldKey names a field in an error, even one whose name is missing or not to be shown.
+func fieldKey(name string, i int) string {
+	if name == "" {
+		return fmt.Sprintf("field %d", i+1)
+	}
+	return shown(name, maxFieldName)
+}
+
+// compileField gives the field as it is asked, and everything that is wrong with it.
+func compileField(f events.Field) (q question, problems []string) {
+	say := func(why string) {
+		if why != "" {
+			problems = append(problems, why)
+		}
+	}
+	say(wrongName(f.Name))
+	say(wrongText("label", f.Label, maxLabel))
+	say(wrongText("help", f.Help, maxHelp))
+	say(wrongText("placeholder", f.Placeholder, maxLabel))
+	if f.Type == events.Confirm && len(f.Options) == 0 {
+		f.Options = []events.Option{{Value: "Yes"}, {Value: "No"}}
+	}
+	say(wrongOptions(f))
+	if string(f.Pattern) == "null" {
+		f.Pattern = nil
+	}
+	if isEmpty(f.Default) {
+		f.Default = capabilities.Null()
+	}
+	q = question{Field: f}
+	if len(f.Pattern) > 0 {
+		p, why := compilePattern(f.Pattern)
+		say(why)
+		q.pattern = p
+	}
+	if why := cmp.Or(wrongValue(f.Example), wrongLeaf(f.Example)); why != "" { // shown to all, so plain data
+		say("example: " + why)
+	}
+	if len(problems) == 0 { // a default can be asked only of a field that makes sense
+		say(q.wrongDefault())
+	}
+	return q, problems
+}
+
+func (q *question) wrongDefault() string {
+	if q.Default.IsNull() {
+		return ""
+	}
+	if q.Type == events.Capability || q.Type == events.Secret {
+		return fmt.Sprintf("a %s field has no default", q.Type)
+	}
+	if why := q.wrong(q.Default, newBudget()); why != "" {
+		return "default: " + why
+	}
+	return ""
+}
+
+// wrongName holds field names to the rules of names, and to what a person, a command line (which splits
+// at the first colon) and a script can tell apart.
+func wrongName(s string) string {
+	switch {
+	case s == "":
+		return "a name is required"
+	case utf8.RuneCountInString(s) > maxFieldName:
+		return fmt.Sprintf("the name has more than %d characters", maxFieldName)
+	case capabilities.CheckName(s) != nil:
+		_, why, _ := strings.Cut(parley.AsError(capabilities.CheckName(s)).Message, " cannot be a name: ")
+		return "the name cannot be used: " + why
+	case strings.Contains(s, ":"):
+		return "the name holds a colon"
+	case strings.HasPrefix(s, " ") || strings.HasSuffix(s, " "):
+		return "the name begins or ends with a space"
+	case strings.ContainsFunc(s, unseen):
+		return "the name holds control, bidi or invisible characters"
+	case s == "__proto__" || s == "prototype" || s == "constructor":
+		return "the name has a meaning of its own in scripts"
+	}
+	return ""
+}
+
+// unseen reports whether a rune leaves no mark of its own: controls, every space but the plain one, bidi
+// and zero-width characters, fillers and variation selectors.
+func unseen(r rune) bool {
+	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+func wrongText(what, s string, limit int) string {
+	if !utf8.ValidString(s) {
+		return what + " is not valid UTF-8"
+	}
+	if utf8.RuneCountInString(s) > limit {
+		return fmt.Sprintf("%s has more than %d characters", what, limit)
+	}
+	return ""
+}
+
+// wrongOptions checks the type together with its options.
+func wrongOptions(f events.Field) string {
+	switch f.Type {
+	case events.Select, events.Multiselect, events.Radio, events.Buttons:
+		if len(f.Options) == 0 {
+			return fmt.Sprintf("a %s field needs options", f.Type)
+		}
+	case events.Confirm, events.Checkbox:
+	case "", events.Text, events.Textarea, events.Number, events.Date, events.Secret, events.Capability:
+		if len(f.Options) > 0 {
+			return fmt.Sprintf("a %s field takes no options", cmp.Or(string(f.Type), "text"))
+		}
+	default:
+		return "unknown type " + quoted(string(f.Type), 40)
+	}
+	if n := len(f.Options); n > MaxOptions {
+		return fmt.Sprintf("%d options are over the limit of %d", n, MaxOptions)
+	}
+	seen := make(map[string]bool, len(f.Options))
+	for i, o := range f.Options {
+		what := fmt.Sprintf("option %d", i+1)
+		switch {
+		case o.Value == "":
+			return what + " has no value"
+		case seen[o.Value]:
+			return what + " has the same value as another"
+		}
+		seen[o.Value] = true
+		for _, why := range []string{
+			wrongText(what, o.Value, maxOptionValue),
+			wrongText(what+"'s label", o.Label, maxLabel),
+			wrongText(what+"'s description", o.Description, maxHelp),
+		} {
+			if why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,191 @@
+package mailbox
+
+import (
+	"unicode/utf8"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// IDs makes the IDs that a decision needs, each new.
+type IDs func() capabilities.ID
+
+// Command is something that an agent, or another mailbox, wants of a mailbox. The commands are the structs
+// of this package with a decide method.
+type Command interface {
+	decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error)
+}
+
+// Decide returns the events that should follow a command at a time. No events and no error means that
+// there is nothing to do: what was wanted is so already. It changes nothing.
+func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	return c.decide(s, now, ids)
+}
+
+// Bounds of what an agent may say, in bytes.
+const (
+	maxDescription = 16 << 10
+	maxTitle       = 1 << 10
+	maxReason      = 4 << 10
+	maxText        = 128 << 10
+	maxKey         = 255
+)
+
+func checkText(what, text string, limit int) error {
+	if len(text) > limit {
+		return parley.Refuse(parley.TooLarge, "%s of %d bytes is over the limit of %d", what, len(text), limit)
+	}
+	if !utf8.ValidString(text) {
+		return parley.Refuse(parley.InvalidArgument, "%s is not valid UTF-8", what)
+	}
+	return nil
+}
+
+// requestField is the one field of a request.
+const requestField = "value"
+
+// Ask sends a form. To is a path, ID or locator. Fields are of no account for a Request.
+type Ask struct {
+	To          string
+	Kind        events.FormKind
+	Title       string
+	Description string
+	Fields      []events.Field
+	Deadline    capabilities.Time
+	NoForward   bool
+	Key         string // idempotency key
+	Result      string // name that the answer is to be bound to
+}
+
+// Known is what an ask that is no new one refers to: a form of before, or a value that its name has.
+type Known struct {
+	Message *Message
+	Value   capabilities.Value
+}
+
+// Known looks whether an ask was made before: by its key, or by the name that its answer has or awaits.
+func (a Ask) Known(s *State) (Known, bool) {
+	if n, ok := s.keys[a.Key]; ok && a.Key != "" {
+		return Known{Message: s.messages[n]}, true
+	}
+	if a.Result == "" {
+		return Known{}, false
+	}
+	if v, ok := s.names[a.Result]; ok {
+		return Known{Value: v}, true
+	}
+	if n, ok := s.results[a.Result]; ok {
+		return Known{Message: s.messages[n]}, true
+	}
+	return Known{}, false
+}
+
+func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
+	if _, ok := a.Known(s); ok {
+		return nil, nil
+	}
+	if err := a.checkWords(now); err != nil {
+		return nil, err
+	}
+	if a.Kind == events.Request {
+		a.Fields = []events.Field{{Name: requestField, Label: "Capability", Type: events.Capability, Required: true}}
+	}
+	contract, err := Compile(a.Fields)
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.reach(a.To, capabilities.UseAsk, now)
+	if err != nil {
+		return nil, err
+	}
+	return []events.Event{&events.FormRequested{
+		Number: uint64(len(s.messages)), Form: ids(), Promise: ids(), Resolver: ids(),
+		From: s.ID, To: to.Target, Via: to.Grant, Kind: a.Kind,
+		Title: a.Title, Description: a.Description, Fields: contract.Fields(),
+		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result,
+	}}, nil
+}
+
+func (a Ask) checkWords(now capabilities.Time) error {
+	if a.Description == "" {
+		return parley.Refuse(parley.InvalidForm, "a form needs a description")
+	}
+	if err := checkText("a description", a.Description, maxDescription); err != nil {
+		return err
+	}
+	if err := checkText("a title", a.Title, maxTitle); err != nil {
+		return err
+	}
+	if err := checkText("a key", a.Key, maxKey); err != nil {
+		return err
+	}
+	if a.Deadline != 0 && a.Deadline <= now {
+		return parley.Refuse(parley.InvalidArgument, "the deadline %s has passed", a.Deadline)
+	}
+	if a.Result != "" {
+		return capabilities.CheckName(a.Result)
+	}
+	return nil
+}
+
+func (s *State) checkActive() error {
+	if s.Profile.Archived {
+		return parley.Refuse(parley.AgentArchived, "the agent is archived")
+	}
+	return nil
+}
+
+// Cancel takes back a form that the agent asked.
+type Cancel struct {
+	Which  string
+	Reason string
+}
+
+func (c Cancel) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.FindForm(c.Which)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkText("a reason", c.Reason, maxReason); err != nil {
+		return nil, err
+	}
+	if m.Form.From != s.ID {
+		return nil, parley.Refuse(parley.NotPermitted, "only %s, who asked it, may cancel form %d", s.calls(m.Form.From), m.Number).
+			WithHint("parley decline %d says no to it", m.Number)
+	}
+	if !m.Form.IsOpen() {
+		return nil, s.already(m)
+	}
+	return []events.Event{&events.FormCancelled{
+		Form: m.Form.FormRequested.Form, Reason: events.Cancelled, By: s.ID, Note: c.Reason, Date: now,
+	}}, nil
+}
+
+// Expire ends all forms whose deadline has passed.
+type Expire struct{}
+
+func (Expire) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	var evs []events.Event
+	for _, d := range s.due {
+		f := s.messages[d.number].Form
+		if d.at <= now && f.IsOpen() {
+			evs = append(evs, &events.FormCancelled{Form: f.FormRequested.Form, Reason: events.Expired, Date: now})
+		}
+	}
+	return evs, nil
+}
+
+// Dismiss takes a message out of view.
+type Dismiss struct{ Which string }
+
+func (d Dismiss) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.Find(d.Which)
+	if err != nil || m.Dismissed {
+		return nil, err
+	}
+	return []events.Event{&events.MessageDismissed{Number: m.Number}}, nil
+}

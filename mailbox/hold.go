@@ -1,0 +1,157 @@
+package mailbox
+
+import (
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Reach gives the agent at a path, or with an ID or locator that the agent holds, checked for a use. It
+// refuses with UNKNOWN_RECIPIENT what is not there or is no agent, and with NOT_PERMITTED what is not, or
+// no longer, the agent's to use.
+func (s *State) reach(to string, use capabilities.Use, now capabilities.Time) (capabilities.Ref, error) {
+	ref, err := s.recipient(to)
+	if err != nil {
+		return ref, err
+	}
+	return ref, s.permit(ref, use, now)
+}
+
+func (s *State) recipient(to string) (capabilities.Ref, error) {
+	if id, err := parseTarget(to); err == nil {
+		return s.claim(capabilities.Ref{Target: id, Kind: capabilities.KindAgent})
+	}
+	v, err := s.Lookup(to)
+	switch parley.CodeOf(err) {
+	case "":
+	case parley.UnknownName:
+		return capabilities.Ref{}, parley.Refuse(parley.UnknownRecipient, "unknown recipient %.200q", to).
+			WithHint("parley names lists whom this agent can reach")
+	default:
+		return capabilities.Ref{}, err
+	}
+	ref, ok := v.AsRef()
+	if !ok || ref.Kind != capabilities.KindAgent {
+		return ref, parley.Refuse(parley.UnknownRecipient, "%.200q is not an agent", to)
+	}
+	return ref, nil
+}
+
+// permit refuses with NOT_PERMITTED the use of a reference that was revoked or does not carry it.
+func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilities.Time) error {
+	if at, gone := s.revoked[ref.Grant]; gone && !ref.Grant.IsZero() {
+		return parley.Refuse(parley.NotPermitted, "the reference to %s was revoked at %s", s.calls(ref.Target), at)
+	}
+	return ref.Facet.Permits(use, now, s.used[ref.Grant])
+}
+
+// claim gives the reference by which the agent holds a target: under its names, or by what mail brought
+// it. The facet is the one held, whatever the claim says. It refuses with NOT_PERMITTED what is not held.
+func (s *State) claim(want capabilities.Ref) (capabilities.Ref, error) {
+	var held, revoked *capabilities.Ref
+	s.eachHeld(func(r capabilities.Ref) bool {
+		if r.Target != want.Target || r.Kind != want.Kind || !want.Grant.IsZero() && r.Grant != want.Grant {
+			return true
+		}
+		if _, gone := s.revoked[r.Grant]; gone {
+			revoked = &r
+			return true
+		}
+		held = &r
+		return false
+	})
+	switch {
+	case held != nil:
+		return *held, nil
+	case revoked != nil:
+		return *revoked, s.permit(*revoked, capabilities.UseRead, 0)
+	}
+	return capabilities.Ref{}, parley.Refuse(parley.NotPermitted, "this agent does not hold %s", want.Target).
+		WithHint("knowing an ID gives no authority: ask whoever holds it to give it")
+}
+
+// eachHeld calls fn with every reference that the agent holds, until fn returns false.
+func (s *State) eachHeld(fn func(capabilities.Ref) bool) {
+	if !fn(agentRef(s.ID)) || !fn(agentRef(s.Profile.Host)) {
+		return
+	}
+	for _, v := range s.names {
+		for _, r := range v.Refs() {
+			if !fn(r) {
+				return
+			}
+		}
+	}
+	for _, m := range s.messages {
+		for name, v := range s.edges(m) {
+			if name == "@to" && m.From() != s.ID {
+				continue // whom else it was sent to is known, not held
+			}
+			for _, r := range v.Refs() {
+				if !fn(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// claimAll turns every reference in a value that came from outside into the one held.
+func (s *State) claimAll(v capabilities.Value) (capabilities.Value, error) {
+	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		ref, ok := leaf.AsRef()
+		if !ok {
+			return leaf, nil
+		}
+		held, err := s.claim(ref)
+		return capabilities.Reference(held), err
+	})
+}
+
+// gift is a value being given away: each reference in it becomes one by a new grant to the receiver.
+type gift struct {
+	to      capabilities.ID
+	message capabilities.ID
+	now     capabilities.Time
+	ids     IDs
+	grants  []capabilities.Grant
+}
+
+// give returns the value as its receiver will hold it. It refuses with NOT_PERMITTED references that the
+// giver may not pass on.
+func (s *State) give(g *gift, name string, v capabilities.Value) (capabilities.Value, error) {
+	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		ref, ok := leaf.AsRef()
+		if !ok {
+			return leaf, nil
+		}
+		if err := s.permit(ref, capabilities.UseGive, g.now); err != nil {
+			return leaf, err
+		}
+		if ref.Facet.Uses != 0 && !ref.Grant.IsZero() {
+			return leaf, parley.Refuse(parley.NotPermitted, "a reference for %d uses cannot be given on", ref.Facet.Uses)
+		}
+		grant := capabilities.Grant{
+			ID: g.ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: ref.Facet,
+			Name: s.giftName(ref, name), To: g.to, By: s.ID, Message: g.message, At: g.now,
+		}
+		g.grants = append(g.grants, grant)
+		return capabilities.Reference(grant.Ref()), nil
+	})
+}
+
+// giftName is the giver's name for what it gives; without one, the field or edge it is given in.
+func (s *State) giftName(ref capabilities.Ref, name string) string {
+	if n := s.NameOf(ref.Target); n != "" {
+		return n
+	}
+	return name
+}
+
+func granted(grants []capabilities.Grant) []events.Event {
+	evs := make([]events.Event, len(grants))
+	for i, g := range grants {
+		evs[i] = &events.CapabilityGranted{Grant: g}
+	}
+	return evs
+}

@@ -1,0 +1,220 @@
+package mailbox
+
+import (
+	"maps"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Store binds a name to a value: a JSON document, or the locator of something that the agent holds.
+type Store struct {
+	Name  string
+	Value string
+}
+
+func (c Store) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.checkFree(c.Name); err != nil {
+		return nil, err
+	}
+	v, err := s.readValue(c.Value)
+	if err != nil {
+		return nil, err
+	}
+	return bind(c.Name, v)
+}
+
+func (s *State) readValue(text string) (capabilities.Value, error) {
+	if !capabilities.IsLocator(text) {
+		v, err := capabilities.ParseJSON([]byte(text))
+		if err != nil {
+			return v, err
+		}
+		return s.claimAll(v)
+	}
+	l, err := capabilities.ParseLocator(text)
+	if err != nil {
+		return capabilities.Value{}, err
+	}
+	kind := l.Kind
+	if kind == "" {
+		kind = capabilities.KindAgent
+	}
+	ref, err := s.claim(capabilities.Ref{Target: l.ID, Kind: kind})
+	return capabilities.Reference(ref), err
+}
+
+func bind(name string, v capabilities.Value) ([]events.Event, error) {
+	if err := v.Check(); err != nil {
+		return nil, err
+	}
+	return []events.Event{&events.NameBound{Name: name, Value: v}}, nil
+}
+
+// checkFree refuses with INVALID_NAME or NAME_TAKEN a name that cannot be bound now.
+func (s *State) checkFree(name string) error {
+	if err := capabilities.CheckName(name); err != nil {
+		return err
+	}
+	if _, taken := s.names[name]; taken {
+		return parley.Refuse(parley.NameTaken, "the name %.80q is taken", name).WithHint("parley remove %s frees it", name)
+	}
+	if n, awaited := s.results[name]; awaited {
+		return parley.Refuse(parley.NameTaken, "the name %.80q awaits the answer of form %d", name, n)
+	}
+	return nil
+}
+
+// Copy binds a second name to a value. With a facet, the references in it are narrowed to that.
+type Copy struct {
+	From, To string
+	Facet    capabilities.Facet
+}
+
+func (c Copy) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := c.Facet.Check(); err != nil {
+		return nil, err
+	}
+	v, err := s.Lookup(c.From)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkFree(c.To); err != nil {
+		return nil, err
+	}
+	v, err = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		ref, ok := leaf.AsRef()
+		if !ok {
+			return leaf, nil
+		}
+		ref.Facet = ref.Facet.Narrow(c.Facet)
+		return capabilities.Reference(ref), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return bind(c.To, v)
+}
+
+// Rename moves a value from one name to another.
+type Rename struct{ From, To string }
+
+func (c Rename) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	v, err := s.bound(c.From)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkFree(c.To); err != nil {
+		return nil, err
+	}
+	return []events.Event{&events.NameBound{Name: c.To, Value: v}, &events.NameUnbound{Name: c.From}}, nil
+}
+
+// Remove frees a name.
+type Remove struct{ Name string }
+
+func (c Remove) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if _, err := s.bound(c.Name); err != nil {
+		return nil, err
+	}
+	return []events.Event{&events.NameUnbound{Name: c.Name}}, nil
+}
+
+func (s *State) bound(name string) (capabilities.Value, error) {
+	if err := capabilities.CheckName(name); err != nil {
+		return capabilities.Value{}, err
+	}
+	v, ok := s.names[name]
+	if !ok {
+		return v, unknownName(name)
+	}
+	return v, nil
+}
+
+// Adopt binds a name to what a message brought under an edge.
+type Adopt struct{ Which, Edge, Name string }
+
+func (c Adopt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.Find(c.Which)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := s.edges(m)[c.Edge]
+	if !ok {
+		return nil, parley.Refuse(parley.UnknownName, "message %d has no edge %.80q", m.Number, c.Edge).
+			WithHint("parley names @mail/%d lists its edges", m.Number)
+	}
+	name := c.Name
+	if name == "" {
+		name = c.Edge
+	}
+	if err := s.checkFree(name); err != nil {
+		return nil, err
+	}
+	return bind(name, v)
+}
+
+// Revoke takes back what the agent gave, and with it all that was derived from it.
+type Revoke struct{ Grant capabilities.ID }
+
+func (c Revoke) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	g, ok := s.given.Get(c.Grant)
+	if !ok {
+		return nil, parley.Refuse(parley.NotPermitted, "this agent gave no grant %s", c.Grant).
+			WithHint("parley grants lists what it gave")
+	}
+	if g.Revoked != 0 {
+		return nil, nil
+	}
+	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: s.ID, Date: now}}, nil
+}
+
+// MakeAgent binds a name to a new agent. Genesis makes the agent's own first event.
+type MakeAgent struct {
+	Agent  capabilities.ID
+	Kind   events.AgentKind
+	Name   string
+	Title  string
+	Labels map[string]string
+}
+
+const (
+	maxLabels    = 64
+	maxLabelText = 255
+)
+
+func (c MakeAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
+	if c.Kind != events.Host && c.Kind != events.Guest {
+		return nil, parley.Refuse(parley.InvalidArgument, "unknown kind of agent %.40q", c.Kind)
+	}
+	if err := s.checkFree(c.Name); err != nil {
+		return nil, err
+	}
+	if err := checkText("a title", c.Title, maxTitle); err != nil {
+		return nil, err
+	}
+	if len(c.Labels) > maxLabels {
+		return nil, parley.Refuse(parley.TooLarge, "an agent has %d labels at most", maxLabels)
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Labels)) {
+		if err := checkText("a label", k+c.Labels[k], maxLabelText); err != nil {
+			return nil, err
+		}
+	}
+	return []events.Event{&events.NameBound{Name: c.Name, Value: capabilities.Reference(agentRef(c.Agent))}}, nil
+}
+
+// Genesis is the first event of the mailbox of an agent that by makes. A host's @host is itself, a guest's
+// is that of its maker.
+func (c MakeAgent) Genesis(by *State) events.Event {
+	e := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: c.Name, Title: c.Title, Labels: c.Labels}
+	if c.Kind == events.Host {
+		e.Host = c.Agent
+	}
+	return e
+}

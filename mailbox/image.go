@@ -1,0 +1,173 @@
+package mailbox
+
+import (
+	"bytes"
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
+// same, only slower.
+const imageFormat = 1
+
+// image is a State written down. What can be computed from the rest is not in it.
+type image struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Format   int
+	ID       capabilities.ID
+	Version  uint64
+	Profile  Profile
+	Messages []messageImage
+	Names    []nameImage
+	Given    []capabilities.Grant
+	Revoked  []revokedImage
+	Used     []usedImage
+	Outbox   []Parcel
+	Rules    []events.RuleAdded
+}
+
+type messageImage struct {
+	_msgpack  struct{} `msgpack:",as_array"`
+	Changed   uint64
+	Dismissed bool
+	Posted    *events.MessagePosted
+	Requested *events.FormRequested
+	Holders   []capabilities.ID
+	Handed    []events.FormForwarded
+	Answered  *events.FormAnswered
+	Ended     *events.FormCancelled
+}
+
+type nameImage struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Name     string
+	Value    capabilities.Value
+}
+
+type revokedImage struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Grant    capabilities.ID
+	At       capabilities.Time
+}
+
+type usedImage struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Grant    capabilities.ID
+	Uses     uint32
+}
+
+// Snapshot writes the state down. Equal states give equal bytes.
+func (s *State) Snapshot() ([]byte, error) {
+	img := image{
+		Format: imageFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
+		Given: s.given.All(), Outbox: s.outbox,
+	}
+	for _, m := range s.messages {
+		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
+		if f := m.Form; f != nil {
+			mi.Requested, mi.Holders, mi.Handed, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Handed, f.Answered, f.Ended
+		}
+		img.Messages = append(img.Messages, mi)
+	}
+	for _, n := range slices.Sorted(maps.Keys(s.names)) {
+		img.Names = append(img.Names, nameImage{Name: n, Value: s.names[n]})
+	}
+	for _, g := range sortedIDs(s.revoked) {
+		img.Revoked = append(img.Revoked, revokedImage{Grant: g, At: s.revoked[g]})
+	}
+	for _, g := range sortedIDs(s.used) {
+		img.Used = append(img.Used, usedImage{Grant: g, Uses: s.used[g]})
+	}
+	for _, r := range sortedIDs(s.rules) {
+		img.Rules = append(img.Rules, s.rules[r])
+	}
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.UseCompactInts(true)
+	enc.SetSortMapKeys(true)
+	if err := enc.Encode(&img); err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
+	}
+	return buf.Bytes(), nil
+}
+
+func sortedIDs[V any](m map[capabilities.ID]V) []capabilities.ID {
+	return slices.SortedFunc(maps.Keys(m), capabilities.ID.Compare)
+}
+
+// Restore makes the state that Snapshot wrote down. It fails for another format and for what is malformed:
+// then the mailbox is to be replayed from its first event.
+func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
+	var img image
+	if err := msgpack.Unmarshal(snapshot, &img); err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
+	}
+	if img.Format != imageFormat || img.ID != id {
+		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
+	}
+	s := New(id)
+	s.Version, s.Profile, s.outbox = img.Version, img.Profile, img.Outbox
+	for n, mi := range img.Messages {
+		if err := s.restoreMessage(uint64(n), mi); err != nil {
+			return nil, fmt.Errorf("snapshot of %s: %w", id, err)
+		}
+	}
+	for _, n := range img.Names {
+		s.names[n.Name] = n.Value
+		s.call(n.Name)
+	}
+	for _, g := range img.Given {
+		s.given.Add(g)
+	}
+	for _, r := range img.Revoked {
+		s.revoked[r.Grant] = r.At
+	}
+	for _, u := range img.Used {
+		s.used[u.Grant] = u.Uses
+	}
+	for _, r := range img.Rules {
+		s.rules[r.Rule] = r
+	}
+	return s, nil
+}
+
+func (s *State) restoreMessage(n uint64, mi messageImage) error {
+	m := &Message{Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted}
+	if (mi.Posted == nil) == (mi.Requested == nil) {
+		return fmt.Errorf("%w: message %d is both or neither", ErrNonsense, n)
+	}
+	if e := mi.Requested; e != nil {
+		m.Form = &Form{FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended}
+		s.byID[e.Promise], s.byID[e.Resolver] = n, n
+		if e.From == s.ID {
+			s.restoreAsked(m)
+		}
+	}
+	s.byID[m.ID()] = n
+	s.messages = append(s.messages, m)
+	return nil
+}
+
+func (s *State) restoreAsked(m *Message) {
+	f := m.Form
+	if f.Key != "" {
+		s.keys[f.Key] = m.Number
+	}
+	if !f.IsOpen() {
+		return
+	}
+	s.open++
+	if f.Result != "" {
+		s.results[f.Result] = m.Number
+	}
+	if f.Deadline != 0 {
+		heap.Push(&s.due, deadline{at: f.Deadline, number: m.Number})
+	}
+}

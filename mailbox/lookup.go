@@ -1,0 +1,272 @@
+package mailbox
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Find gives the message that a person or a program means: its number here, or the ID of a message, form,
+// promise or resolver. It refuses with NO_SUCH_MESSAGE, or INVALID_ARGUMENT for what is neither.
+func (s *State) Find(which string) (*Message, error) {
+	which = strings.TrimPrefix(which, "#")
+	if n, err := strconv.ParseUint(which, 10, 64); err == nil {
+		if n >= uint64(len(s.messages)) {
+			return nil, parley.Refuse(parley.NoSuchMessage, "no message %d", n).
+				WithHint("parley inbox --all lists the messages")
+		}
+		return s.messages[n], nil
+	}
+	id, err := parseTarget(which)
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "%.120q is neither a message's number nor an ID", which)
+	}
+	return s.FindID(id)
+}
+
+// FindID gives the message with an ID, of its own or of its promise or resolver. It refuses with
+// NO_SUCH_MESSAGE.
+func (s *State) FindID(id capabilities.ID) (*Message, error) {
+	n, ok := s.byID[id]
+	if !ok {
+		return nil, parley.Refuse(parley.NoSuchMessage, "no message %s", id)
+	}
+	return s.messages[n], nil
+}
+
+// FindForm is Find for what must be a form. It refuses with NOT_A_FORM too.
+func (s *State) FindForm(which string) (*Message, error) {
+	m, err := s.Find(which)
+	return mustBeForm(m, err)
+}
+
+// FindFormID is FindID for what must be a form. It refuses with NOT_A_FORM too.
+func (s *State) FindFormID(id capabilities.ID) (*Message, error) {
+	m, err := s.FindID(id)
+	return mustBeForm(m, err)
+}
+
+func mustBeForm(m *Message, err error) (*Message, error) {
+	if err == nil && m.Form == nil {
+		return nil, parley.Refuse(parley.NotAForm, "message %d is not a form (is %q)", m.Number, "message")
+	}
+	return m, err
+}
+
+func parseTarget(s string) (capabilities.ID, error) {
+	if capabilities.IsLocator(s) {
+		l, err := capabilities.ParseLocator(s)
+		return l.ID, err
+	}
+	return capabilities.ParseID(s)
+}
+
+// Lookup gives the value at a path of the agent's names: a name, then fields of records. The first may be
+// a special name; below @mail stand message numbers, and below those what the message brought. It refuses
+// with INVALID_NAME or UNKNOWN_NAME.
+func (s *State) Lookup(path string) (capabilities.Value, error) {
+	p, err := capabilities.ParsePath(path)
+	if err != nil {
+		return capabilities.Value{}, err
+	}
+	v, rest, err := s.root(p)
+	if err != nil {
+		return capabilities.Value{}, err
+	}
+	for i, part := range rest {
+		r, ok := v.AsRecord()
+		if !ok {
+			return capabilities.Value{}, parley.Refuse(parley.UnknownName, "%.200q is a %s and has no parts", p[:len(p)-len(rest)+i], v.TypeName())
+		}
+		if v, ok = r[part]; !ok {
+			return capabilities.Value{}, unknownName(path)
+		}
+	}
+	return v, nil
+}
+
+func unknownName(path string) error {
+	return parley.Refuse(parley.UnknownName, "no name %.300q", path).WithHint("parley names lists the names")
+}
+
+// root gives the value at the start of a path, and what of the path is left.
+func (s *State) root(p capabilities.Path) (capabilities.Value, capabilities.Path, error) {
+	switch p[0] {
+	case capabilities.NameSelf:
+		return capabilities.Reference(agentRef(s.ID)), p[1:], nil
+	case capabilities.NameHost:
+		return capabilities.Reference(agentRef(s.Profile.Host)), p[1:], nil
+	case capabilities.NameMail:
+		return s.mailRoot(p)
+	}
+	v, ok := s.names[p[0]]
+	if !ok {
+		return v, nil, unknownName(p.String())
+	}
+	return v, p[1:], nil
+}
+
+func agentRef(id capabilities.ID) capabilities.Ref {
+	return capabilities.Ref{Target: id, Kind: capabilities.KindAgent}
+}
+
+// mailRoot reads @mail/{number}/{edge}.
+func (s *State) mailRoot(p capabilities.Path) (capabilities.Value, capabilities.Path, error) {
+	if len(p) < 2 {
+		return capabilities.Value{}, nil, parley.Refuse(parley.UnknownName, "@mail has messages below it: @mail/0")
+	}
+	m, err := s.Find(p[1])
+	if err != nil {
+		return capabilities.Value{}, nil, err
+	}
+	return capabilities.Record(s.edges(m)), p[2:], nil
+}
+
+// edges gives what a message brought, by name: the standard edges start with "@", those of its text do not.
+func (s *State) edges(m *Message) map[string]capabilities.Value {
+	edges := map[string]capabilities.Value{
+		"@from":    capabilities.Reference(agentRef(m.From())),
+		"@to":      capabilities.Reference(s.refTo(m)),
+		"@date":    capabilities.String(m.Date().String()),
+		"@message": capabilities.String(m.ID().String()),
+		"@type":    capabilities.String(m.Type()),
+	}
+	if r := m.ReplyTo(); !r.IsZero() {
+		edges["@reply"] = capabilities.String(r.String())
+	}
+	if p := m.Posted; p != nil {
+		edges["@strings"] = capabilities.Strings(words(p.Text)...)
+		for _, sp := range p.Text {
+			if sp.Edge != "" {
+				edges[sp.Edge] = sp.Value
+			}
+		}
+		return edges
+	}
+	f := m.Form
+	edges["@description"] = capabilities.String(f.Description)
+	edges["@promise"] = capabilities.Reference(capabilities.Ref{Target: f.Promise, Kind: capabilities.KindPromise})
+	edges["@resolver"] = capabilities.Reference(capabilities.Ref{Target: f.Resolver, Kind: capabilities.KindResolver})
+	if f.Answered != nil && !f.Answered.Withheld {
+		edges["@value"] = f.value(f.Answered.Values)
+	}
+	return edges
+}
+
+// refTo is the reference by which the message was sent, as far as this mailbox holds it.
+func (s *State) refTo(m *Message) capabilities.Ref {
+	r := agentRef(m.To())
+	if m.Form != nil && m.From() == s.ID {
+		r.Grant = m.Form.Via
+	}
+	if m.Posted != nil && m.From() == s.ID {
+		r.Grant = m.Posted.Via
+	}
+	return r
+}
+
+// value is what a form's answer is as a value: of a request, the capability itself.
+func (f *Form) value(values capabilities.Value) capabilities.Value {
+	if f.Kind == events.Request {
+		if r, ok := values.AsRecord(); ok {
+			return r[requestField]
+		}
+	}
+	return values
+}
+
+// Type names the kind of message: form, request or message.
+func (m *Message) Type() string {
+	switch {
+	case m.Form == nil:
+		return "message"
+	case m.Form.Kind == events.Request:
+		return "request"
+	}
+	return "form"
+}
+
+// Names lists the names below a path, sorted; "" lists the agent's own, the special ones first.
+func (s *State) Names(path string) ([]string, error) {
+	switch path {
+	case "":
+		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(s.names))...), nil
+	case capabilities.NameMail:
+		names := make([]string, len(s.messages))
+		for i := range names {
+			names[i] = strconv.Itoa(i)
+		}
+		return names, nil
+	}
+	v, err := s.Lookup(path)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := v.AsRecord()
+	if !ok {
+		return nil, parley.Refuse(parley.UnknownName, "%.200q is a %s and has no names below it", path, v.TypeName())
+	}
+	return slices.Sorted(maps.Keys(r)), nil
+}
+
+// NameOf gives the agent's own name of today for another agent, "" if it has none. HOST and SELF come first.
+func (s *State) NameOf(id capabilities.ID) string {
+	switch id {
+	case s.Profile.Host:
+		return "HOST"
+	case s.ID:
+		return "SELF"
+	}
+	if names := s.called[id]; len(names) > 0 {
+		return slices.Min(names)
+	}
+	return ""
+}
+
+// call and uncall keep the names by which agents are known, as names are bound and freed.
+func (s *State) call(name string) {
+	if r, ok := s.names[name].AsRef(); ok {
+		s.called[r.Target] = append(s.called[r.Target], name)
+	}
+}
+
+func (s *State) uncall(name string) {
+	r, ok := s.names[name].AsRef()
+	if !ok {
+		return
+	}
+	left := slices.DeleteFunc(s.called[r.Target], func(n string) bool { return n == name })
+	if s.called[r.Target] = left; len(left) == 0 {
+		delete(s.called, r.Target)
+	}
+}
+
+// calls names an agent in an error message: by the agent's own name for it, or by its ID.
+func (s *State) calls(id capabilities.ID) string {
+	if n := s.NameOf(id); n != "" {
+		return strconv.Quote(n)
+	}
+	return id.String()
+}
+
+// CheckRequest refuses with NOT_A_REQUEST a message that is not a request.
+func (s *State) CheckRequest(which string) error {
+	m, err := s.Find(which)
+	if err != nil {
+		return err
+	}
+	if t := m.Type(); t != "request" {
+		return parley.Refuse(parley.NotARequest, "message %d is not a request (is %q)", m.Number, t)
+	}
+	return nil
+}
+
+// WasDelivered reports whether a message that the agent sent has arrived where it was sent first.
+func (s *State) WasDelivered(m *Message) bool {
+	return !slices.Contains(s.outbox, Parcel{Kind: events.ParcelCopy, Subject: m.ID(), To: m.To()})
+}

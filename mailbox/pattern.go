@@ -1,0 +1,195 @@
+package mailbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Bounds of a pattern, so that no form can make its reader work without end.
+const (
+	maxPatternDepth = 64   // of its JSON
+	maxPatternLoad  = 1000 // schemas within it, each counted wherever it is referred to
+	maxRegexp       = 4096 // bytes of a regular expression
+	maxRegexpSteps  = 5000 // states of all its regular expressions, counted as schemas are
+	maxNumber       = 40   // characters of a number, which is computed exactly
+	maxExponent     = 400  // of a number
+)
+
+const (
+	patternURL = "parley:///pattern"
+	dialectURL = "https://json-schema.org/draft/2020-12/schema"
+)
+
+// pattern is a compiled JSON Schema, and what it may cost to hold a value to it.
+type pattern struct {
+	schema *jsonschema.Schema
+	load
+}
+
+// load bounds the work that a schema and all below it make.
+type load struct {
+	schemas int // subschemas
+	checks  int // subschemas, and what each compares a value with: members of enums, required names
+	steps   int // states of regular expressions, each of which may look at every byte of a text
+}
+
+// sealedWorld is a loader of schemas that knows none: a pattern stands for itself.
+type sealedWorld struct{}
+
+var errOutside = errors.New("the pattern refers outside itself")
+
+func (sealedWorld) Load(string) (any, error) { return nil, errOutside }
+
+// compilePattern gives the pattern, or why there is none.
+func compilePattern(raw json.RawMessage) (*pattern, string) {
+	if n := len(raw); n > MaxPattern {
+		return nil, fmt.Sprintf("a pattern of %d bytes is over the limit of %d", n, MaxPattern)
+	}
+	if !utf8.Valid(raw) {
+		return nil, "the pattern is not valid UTF-8"
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	if err != nil {
+		return nil, "the pattern is not JSON"
+	}
+	var found survey
+	if why := found.wrong(doc, 0); why != "" {
+		return nil, why
+	}
+	if _, isBool := doc.(bool); found.objects == 0 && !isBool {
+		return nil, "the pattern is not a JSON Schema: want an object, true or false"
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	c.UseLoader(sealedWorld{})
+	c.UseRegexpEngine(compileRegexp)
+	if err := c.AddResource(patternURL, doc); err != nil {
+		return nil, notSchema(err)
+	}
+	schema, err := c.Compile(patternURL)
+	if err != nil {
+		return nil, notSchema(err)
+	}
+	l, why := weigh(schema, map[*jsonschema.Schema]*load{})
+	if why != "" {
+		return nil, why
+	}
+	return &pattern{schema: schema, load: l}, ""
+}
+
+// survey is what a look at a pattern's JSON finds, before the compiler spends time and memory on it.
+type survey struct {
+	objects int // any of which may be a schema
+	steps   int // states of regular expressions
+}
+
+// wrong says why a pattern's JSON must not go to the compiler. It is stricter than JSON Schema within
+// constants and examples, where "$id" and "$ref" would be data: nobody can then be unsure what refers to what.
+func (s *survey) wrong(doc any, depth int) string {
+	if depth > maxPatternDepth {
+		return fmt.Sprintf("the pattern is nested more than %d deep", maxPatternDepth)
+	}
+	switch doc := doc.(type) {
+	case map[string]any:
+		s.objects++
+		for _, k := range slices.Sorted(maps.Keys(doc)) {
+			if why := wrongReference(k, doc[k]); why != "" {
+				return why
+			}
+			s.countRegexps(k, doc[k])
+			if why := s.wrong(doc[k], depth+1); why != "" {
+				return why
+			}
+		}
+	case []any:
+		for _, e := range doc {
+			if why := s.wrong(e, depth+1); why != "" {
+				return why
+			}
+		}
+	case json.Number:
+		return wrongNumber(string(doc))
+	}
+	if s.objects > maxPatternLoad || s.steps > maxRegexpSteps {
+		return tooMuchWork
+	}
+	return ""
+}
+
+const tooMuchWork = "the pattern asks for too much work"
+
+func (s *survey) countRegexps(key string, v any) {
+	var texts []string
+	switch v := v.(type) {
+	case string:
+		if key == "pattern" {
+			texts = []string{v}
+		}
+	case map[string]any:
+		if key == "patternProperties" {
+			texts = slices.Collect(maps.Keys(v))
+		}
+	}
+	for _, text := range texts {
+		if n, err := regexpSteps(text); err == nil { // the compiler says what is wrong with the others
+			s.steps = atMost(s.steps + n)
+		}
+	}
+}
+
+func wrongReference(key string, v any) string {
+	s, ok := v.(string)
+	if !ok {
+		return ""
+	}
+	switch key {
+	case "$id":
+		return "the pattern has an $id, which patterns do not need"
+	case "$schema":
+		if strings.TrimSuffix(s, "#") != dialectURL {
+			return "the pattern is of another $schema: want JSON Schema 2020-12"
+		}
+	case "$ref", "$dynamicRef", "$recursiveRef":
+		if !strings.HasPrefix(s, "#") {
+			return errOutside.Error()
+		}
+	}
+	return ""
+}
+
+// wrongNumber refuses numbers whose exact value fills the memory, as that of 1e999999999 does.
+func wrongNumber(n string) string {
+	_, exp, ok := strings.Cut(strings.ToLower(n), "e")
+	e, err := strconv.Atoi(exp)
+	if len(n) > maxNumber || ok && (err != nil || max(e, -e) > maxExponent) {
+		return "a number in the pattern is beyond bounds: " + shown(n, maxNumber)
+	}
+	return ""
+}
+
+// notSchema says why the compiler refused a pattern.
+func notSchema(err error) string {
+	const not = "the pattern is not a JSON Schema"
+	switch err := err.(type) {
+	case *jsonschema.SchemaValidationError:
+		if v, ok := errors.AsType[*jsonschema.ValidationError](err.Err); ok {
+			return not + ": " + reason(v)
+		}
+	case *jsonschema.InvalidRegexError:
+		return not + ": " + shown(err.Err.Error(), maxWhy)
+	case *jsonschema.AnchorNotFoundError, *jsonschema.JSONPointerNotFoundError, *jsonschema.InvalidJsonPointerError:
+		return "the pattern refers to a part that it does not have"
+	case *jsonschema.LoadURLError:
+		return errOutside.Error()
+	}
+	return not
+}

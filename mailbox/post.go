@@ -1,0 +1,86 @@
+package mailbox
+
+import (
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Post sends a message. To is a path, ID or locator; or Reply is the message to reply to, and the other
+// party to that gets it.
+type Post struct {
+	To    string
+	Reply string
+	Text  string
+}
+
+func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
+	if err := checkText("a message", c.Text, maxText); err != nil {
+		return nil, err
+	}
+	to, replyTo, err := s.addressee(c, now)
+	if err != nil {
+		return nil, err
+	}
+	marks, err := ParseText(c.Text)
+	if err != nil {
+		return nil, err
+	}
+	id := ids()
+	g := gift{to: to.Target, message: id, now: now, ids: ids}
+	spans, err := s.span(&g, marks)
+	if err != nil {
+		return nil, err
+	}
+	evs := []events.Event{&events.MessagePosted{
+		Number: uint64(len(s.messages)), Message: id, From: s.ID, To: to.Target, Via: to.Grant,
+		Text: spans, ReplyTo: replyTo, Date: now,
+	}}
+	return append(evs, granted(g.grants)...), nil
+}
+
+// addressee gives whom a message is for. Mail from somebody is authority to reply to it.
+func (s *State) addressee(c Post, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
+	if c.Reply == "" {
+		to, err = s.reach(c.To, capabilities.UseSend, now)
+		return to, replyTo, err
+	}
+	m, err := s.Find(c.Reply)
+	if err != nil {
+		return to, replyTo, err
+	}
+	if m.From() != s.ID {
+		return agentRef(m.From()), m.ID(), nil
+	}
+	to = s.refTo(m)
+	return to, m.ID(), s.permit(to, capabilities.UseSend, now)
+}
+
+// span looks up what a text refers to, and gives it away under its edge names.
+func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
+	spans := make([]events.Span, len(marks))
+	given := map[string]capabilities.Value{}
+	for i, m := range marks {
+		if v, again := given[m.Edge]; m.Edge == "" || again {
+			spans[i] = events.Span{Words: m.Words, Edge: m.Edge, Value: v}
+			continue
+		}
+		v, err := s.Lookup(m.Path)
+		if sp := capabilities.Special("@" + m.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
+			v, err = s.Lookup(sp)
+		}
+		if err != nil {
+			e := *parley.AsError(err)
+			return nil, e.WithHint(`write \@ for a plain @`)
+		}
+		if v, err = s.give(g, m.Edge, v); err != nil {
+			return nil, err
+		}
+		given[m.Edge] = v
+		spans[i] = events.Span{Edge: m.Edge, Value: v}
+	}
+	return spans, nil
+}

@@ -1,0 +1,214 @@
+package mailbox
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// fault is one thing that a pattern says about one place in a value.
+type fault struct{ at, why string }
+
+// reason says on one line what is wrong with a value, in the same words each time: the first three faults
+// by their place. It quotes nothing of the value but the names within it.
+func reason(e *jsonschema.ValidationError) string {
+	const most = 3
+	found := faults(e)
+	var whys []string
+	for i, f := range found {
+		if i == most {
+			whys = append(whys, fmt.Sprintf("and %d more", len(found)-most))
+			break
+		}
+		if f.at != "" {
+			f.why = "at " + shown(f.at, 60) + ": " + f.why
+		}
+		whys = append(whys, f.why)
+	}
+	return cut(strings.Join(whys, "; "), maxWhy)
+}
+
+// faults flattens an error to what is at its ends, each once and the outer ones first: sorted, since a record's
+// fields are looked at in any order.
+func faults(e *jsonschema.ValidationError) []fault {
+	at := strings.Join(e.InstanceLocation, "/")
+	switch k := e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		return alternatives(e, at)
+	case *kind.PropertyNames: // its place is not to be relied on: the library shares it with its siblings
+		return []fault{{why: "invalid name " + quoted(k.Property, 40)}}
+	case *kind.Not, *kind.Contains, *kind.MinContains:
+		return []fault{{at, plainly(k)}}
+	}
+	if len(e.Causes) == 0 {
+		return []fault{{at, plainly(e.ErrorKind)}}
+	}
+	var all []fault
+	for _, c := range e.Causes {
+		all = append(all, faults(c)...)
+	}
+	slices.SortFunc(all, func(a, b fault) int {
+		return cmp.Or(cmp.Compare(len(a.at), len(b.at)), strings.Compare(a.at, b.at), strings.Compare(a.why, b.why))
+	})
+	return slices.Compact(all)
+}
+
+// alternatives says in one fault what any of several schemas would have taken. Those that wanted another
+// type altogether are left out if one did not: it is the one that was meant.
+func alternatives(e *jsonschema.ValidationError, at string) []fault {
+	var near, far []string
+	for _, c := range e.Causes {
+		for _, f := range faults(c)[:1] {
+			if f.at == at && strings.HasPrefix(f.why, "want ") {
+				far = append(far, f.why)
+				continue
+			}
+			if below := strings.TrimPrefix(strings.TrimPrefix(f.at, at), "/"); below != "" {
+				f.why = "at " + shown(below, 60) + ": " + f.why
+			}
+			near = append(near, f.why)
+		}
+	}
+	if len(near) == 0 {
+		near = far
+	}
+	if len(near) == 0 {
+		return []fault{{at, plainly(e.ErrorKind)}}
+	}
+	slices.Sort(near)
+	near = slices.Compact(near)
+	return []fault{{at, strings.Join(near[:min(3, len(near))], ", or ")}}
+}
+
+// plainly says what one keyword found wrong.
+func plainly(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		return "want " + typeNames(k.Want)
+	case *kind.Enum:
+		return "not one of: " + constants(k.Want)
+	case *kind.Const:
+		return "want " + constants([]any{k.Want})
+	case *kind.Minimum:
+		return "at least " + exactly(k.Want)
+	case *kind.Maximum:
+		return "at most " + exactly(k.Want)
+	case *kind.ExclusiveMinimum:
+		return "more than " + exactly(k.Want)
+	case *kind.ExclusiveMaximum:
+		return "less than " + exactly(k.Want)
+	case *kind.MultipleOf:
+		return "a multiple of " + exactly(k.Want)
+	case *kind.MinLength:
+		return "at least " + count(k.Want, "character")
+	case *kind.MaxLength:
+		return "at most " + count(k.Want, "character")
+	case *kind.Pattern:
+		return "does not match " + shown(k.Want, 80)
+	case *kind.Format:
+		return wrongFormat(k)
+	case *kind.MinItems:
+		return "at least " + count(k.Want, "item")
+	case *kind.MaxItems:
+		return "at most " + count(k.Want, "item")
+	case *kind.UniqueItems:
+		return fmt.Sprintf("items %d and %d are the same", min(k.Duplicates[0], k.Duplicates[1])+1, max(k.Duplicates[0], k.Duplicates[1])+1)
+	case *kind.Contains, *kind.MinContains:
+		return "too few items of the kind asked for"
+	case *kind.MaxContains:
+		return "too many items of the kind asked for"
+	case *kind.MinProperties:
+		return "at least " + count(k.Want, "entry")
+	case *kind.MaxProperties:
+		return "at most " + count(k.Want, "entry")
+	case *kind.Required:
+		return "missing: " + some(k.Missing)
+	case *kind.DependentRequired:
+		return "missing: " + some(k.Missing)
+	case *kind.Dependency:
+		return "missing: " + some(k.Missing)
+	case *kind.AdditionalProperties:
+		return "not known: " + some(slices.Sorted(slices.Values(k.Properties)))
+	case *kind.OneOf:
+		return "fits more than one of the choices"
+	case *kind.Not:
+		return "not allowed"
+	case *kind.FalseSchema:
+		return "nothing is allowed here"
+	}
+	return "does not fit"
+}
+
+// wrongFormat tells the cause only for regular expressions, whose messages are about their own text.
+func wrongFormat(k *kind.Format) string {
+	if k.Want == "regex" {
+		return "not a regular expression: " + shown(k.Err.Error(), 80)
+	}
+	return "not a valid " + shown(k.Want, 40)
+}
+
+func typeNames(types []string) string {
+	people := map[string]string{
+		"boolean": "true or false", "integer": "a whole number", "number": "a number",
+		"string": "text", "array": "a list", "object": "a record", "null": "nothing",
+	}
+	var names []string
+	for _, t := range types {
+		names = append(names, cmp.Or(people[t], t))
+	}
+	return strings.Join(names, " or ")
+}
+
+func constants(vs []any) string {
+	var texts []string
+	for _, v := range vs[:min(len(vs), 11)] {
+		switch v.(type) {
+		case nil:
+			texts = append(texts, "null")
+		case []any:
+			texts = append(texts, "a certain list")
+		case map[string]any:
+			texts = append(texts, "a certain record")
+		default:
+			texts = append(texts, fmt.Sprint(v))
+		}
+	}
+	return some(texts)
+}
+
+// some lists up to ten names.
+func some(names []string) string {
+	const most = 10
+	var texts []string
+	for i, n := range names {
+		if i == most {
+			texts = append(texts, "…")
+			break
+		}
+		texts = append(texts, shown(n, 40))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func exactly(r *big.Rat) string {
+	if f, _ := r.Float64(); !r.IsInt() || r.Num().BitLen() > 63 {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return r.Num().String()
+}
+
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "y"):
+		what = strings.TrimSuffix(what, "y") + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,228 @@
+package mailbox
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Settle is what one who may answer says to a form, on its way home. Reason is "" for an answer. Sealed
+// has, for each secret field answered, its value as it is to be written down.
+type Settle struct {
+	Form   capabilities.ID
+	By     capabilities.ID
+	Reason events.Reason
+	Note   string
+	Values map[string]capabilities.Value
+	Sealed map[string]capabilities.Value
+	Grants []capabilities.Grant
+}
+
+// Reply is what an agent wants to answer. A capability may stand in Values as a path.
+type Reply struct {
+	Which  string
+	Values map[string]capabilities.Value
+	Texts  []Text
+}
+
+// DraftAnswer makes of a reply the settlement to send to the form's home, which it also returns. It is
+// checked as the home will check it, so that nothing leaves that cannot be accepted.
+func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, capabilities.ID, error) {
+	m, err := s.answerable(r.Which)
+	if err != nil {
+		return Settle{}, capabilities.ID{}, err
+	}
+	f := m.Form
+	contract, err := f.Contract()
+	if err != nil {
+		return Settle{}, capabilities.ID{}, err
+	}
+	claimed := make(map[string]capabilities.Value, len(r.Values))
+	for _, k := range slices.Sorted(maps.Keys(r.Values)) {
+		if claimed[k], err = s.claimAll(r.Values[k]); err != nil {
+			return Settle{}, capabilities.ID{}, err
+		}
+	}
+	values, err := contract.ReadAndCheck(r.Texts, claimed, s.Lookup)
+	if err != nil {
+		return Settle{}, capabilities.ID{}, err
+	}
+	g := gift{to: f.From, message: f.FormRequested.Form, now: now, ids: ids}
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		if values[k], err = s.give(&g, k, values[k]); err != nil {
+			return Settle{}, capabilities.ID{}, err
+		}
+	}
+	return Settle{Form: f.FormRequested.Form, By: s.ID, Values: values, Grants: g.grants}, f.From, nil
+}
+
+// DraftDecline is DraftAnswer for saying no.
+func (s *State) DraftDecline(which, note string) (Settle, capabilities.ID, error) {
+	m, err := s.answerable(which)
+	if err != nil {
+		return Settle{}, capabilities.ID{}, err
+	}
+	if err := checkText("a reason", note, maxReason); err != nil {
+		return Settle{}, capabilities.ID{}, err
+	}
+	return Settle{Form: m.Form.FormRequested.Form, By: s.ID, Reason: events.Declined, Note: note}, m.Form.From, nil
+}
+
+// answerable gives an open form that this agent was asked.
+func (s *State) answerable(which string) (*Message, error) {
+	m, err := s.FindForm(which)
+	if err != nil {
+		return nil, err
+	}
+	if !m.Form.IsOpen() {
+		return nil, s.already(m)
+	}
+	if !s.Received(m) {
+		return nil, parley.Refuse(parley.NotPermitted, "only %s may answer form %d", s.calls(m.Form.To), m.Number).
+			WithHint("parley cancel %d takes it back", m.Number)
+	}
+	return m, s.checkActive()
+}
+
+func (c Settle) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.FindFormID(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	f := m.Form
+	if f.From != s.ID || !f.mayAnswer(c.By) {
+		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
+	}
+	if !f.IsOpen() {
+		return nil, f.alreadyTo()
+	}
+	if f.Deadline != 0 && now >= f.Deadline { // the clock has not come round to it yet
+		return nil, parley.Refuse(parley.AlreadyExpired, "the form expired at %s", f.Deadline)
+	}
+	if c.Reason != "" {
+		return []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now}}, nil
+	}
+	return s.answer(f, c, now)
+}
+
+func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event, error) {
+	contract, err := f.Contract()
+	if err != nil {
+		return nil, err
+	}
+	values, err := contract.Check(c.Values)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range f.Fields {
+		if _, given := values[field.Name]; !given || field.Type != events.Secret {
+			continue
+		}
+		sealed, ok := c.Sealed[field.Name]
+		if !ok || !sealed.IsSealed() {
+			return nil, parley.Refuse(parley.Internal, "secret field %s is not sealed", field.Name)
+		}
+		values[field.Name] = sealed
+	}
+	e := &events.FormAnswered{Form: c.Form, By: c.By, Values: capabilities.Record(values), Date: now, Grants: c.Grants}
+	evs := []events.Event{e}
+	if c.By == s.ID {
+		evs = append(evs, granted(c.Grants)...)
+	}
+	if f.Result != "" {
+		evs = append(evs, &events.NameBound{Name: f.Result, Value: f.value(e.Values)})
+	}
+	return evs, nil
+}
+
+// Secrets names the form's fields whose values are to be sealed.
+func Secrets(fields []events.Field) []string {
+	var names []string
+	for _, f := range fields {
+		if f.Type == events.Secret {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// already says to the agent itself how a form ended, by whom and when.
+func (s *State) already(m *Message) error {
+	return m.Form.already(fmt.Sprintf("form %d", m.Number), s.calls)
+}
+
+// alreadyTo says it to others, who have no business with the agent's numbers and names.
+func (f *Form) alreadyTo() error {
+	return f.already("the form", capabilities.ID.String)
+}
+
+func (f *Form) already(what string, called func(capabilities.ID) string) error {
+	if a := f.Answered; a != nil {
+		return parley.Refuse(parley.AlreadyAnswered, "%s was answered by %s at %s", what, called(a.By), a.Date)
+	}
+	e := f.Ended
+	switch e.Reason {
+	case events.Declined:
+		return parley.Refuse(parley.AlreadyDeclined, "%s was declined by %s at %s", what, called(e.By), e.Date)
+	case events.Expired:
+		return parley.Refuse(parley.AlreadyExpired, "%s expired at %s", what, e.Date)
+	}
+	return parley.Refuse(parley.AlreadyCancelled, "%s was %s by %s at %s", what, e.Reason, called(e.By), e.Date)
+}
+
+// Handover is a forwarder's wish, on its way home, that another may answer too.
+type Handover struct {
+	Form capabilities.ID
+	By   capabilities.ID
+	To   capabilities.ID
+}
+
+// maxHolders bounds how far a form can be handed on.
+const maxHolders = 32
+
+// DraftForward makes the handover of a form to another agent, and gives the form's home.
+func (s *State) DraftForward(which, to string, now capabilities.Time) (Handover, capabilities.ID, error) {
+	m, err := s.answerable(which)
+	if err != nil {
+		return Handover{}, capabilities.ID{}, err
+	}
+	if m.Form.NoForward {
+		return Handover{}, capabilities.ID{}, s.noForward(m)
+	}
+	ref, err := s.reach(to, capabilities.UseAsk, now)
+	if err != nil {
+		return Handover{}, capabilities.ID{}, err
+	}
+	return Handover{Form: m.Form.FormRequested.Form, By: s.ID, To: ref.Target}, m.Form.From, nil
+}
+
+func (s *State) noForward(m *Message) error {
+	return parley.Refuse(parley.NotPermitted, "the asker forbade forwarding form %d", m.Number)
+}
+
+func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.FindFormID(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	f := m.Form
+	switch {
+	case f.From != s.ID || !f.mayAnswer(c.By):
+		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
+	case !f.IsOpen():
+		return nil, f.alreadyTo()
+	case f.NoForward:
+		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
+	case c.To == s.ID:
+		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
+	case f.mayAnswer(c.To):
+		return nil, parley.Refuse(parley.NotPermitted, "%s has the form already", c.To)
+	case len(f.Holders) >= maxHolders:
+		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
+	}
+	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Date: now}}, nil
+}

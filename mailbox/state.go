@@ -1,0 +1,203 @@
+package mailbox
+
+import (
+	"container/heap"
+	"fmt"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// State is a mailbox as its events have made it. Make one with New and change it with Apply alone.
+type State struct {
+	ID      capabilities.ID
+	Version uint64 // events folded so far
+	Profile Profile
+
+	messages []*Message // by number
+	byID     map[capabilities.ID]uint64
+	keys     map[string]uint64 // idempotency keys of what it asked
+	results  map[string]uint64 // names awaited by its open forms
+	names    map[string]capabilities.Value
+	called   map[capabilities.ID][]string // the names of each agent that has one
+	given    capabilities.Ledger
+	revoked  map[capabilities.ID]capabilities.Time // grants that it was given and lost
+	used     map[capabilities.ID]uint32            // uses of grants that it was given
+	outbox   []Parcel                              // oldest first
+	open     int                                   // forms it asked that are not settled
+	due      dueHeap
+	rules    map[capabilities.ID]events.RuleAdded
+}
+
+// Profile is what an agent is, apart from its mail.
+type Profile struct {
+	Kind     events.AgentKind
+	Host     capabilities.ID
+	By       capabilities.ID
+	Title    string
+	Labels   map[string]string
+	Status   string
+	Error    string
+	Archived bool
+	Created  capabilities.Time
+	Updated  capabilities.Time
+}
+
+// Message is one message of a mailbox, of those received and those sent. Just one of Form and Posted is there.
+type Message struct {
+	Number    uint64
+	Changed   uint64 // the mailbox's version after the last event about it
+	Dismissed bool
+	Form      *Form
+	Posted    *events.MessagePosted
+}
+
+// Form is a form in a mailbox: at its home, or a copy.
+type Form struct {
+	*events.FormRequested
+	Holders  []capabilities.ID // at its home: who may answer, in the order in which they came to
+	Handed   []events.FormForwarded
+	Answered *events.FormAnswered  // if it was
+	Ended    *events.FormCancelled // if it ended otherwise
+
+	contract *Contract // compiled when first needed
+}
+
+// Parcel is something that a mailbox owes to another. It is in the outbox until the other has it.
+type Parcel struct {
+	Kind    events.ParcelKind
+	Subject capabilities.ID // the form, message or grant
+	To      capabilities.ID
+}
+
+// New makes the state of a mailbox without events.
+func New(id capabilities.ID) *State {
+	return &State{
+		ID:      id,
+		byID:    map[capabilities.ID]uint64{},
+		keys:    map[string]uint64{},
+		results: map[string]uint64{},
+		names:   map[string]capabilities.Value{},
+		called:  map[capabilities.ID][]string{},
+		revoked: map[capabilities.ID]capabilities.Time{},
+		used:    map[capabilities.ID]uint32{},
+		rules:   map[capabilities.ID]events.RuleAdded{},
+	}
+}
+
+// Summary is what the journal notes of the mailbox beside its events.
+func (s *State) Summary() events.Summary {
+	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox)), Deadline: s.nextDeadline()}
+}
+
+// Outbox returns what the mailbox owes, oldest first. The slice is the state's own.
+func (s *State) Outbox() []Parcel { return s.outbox }
+
+// Messages returns all messages by number. The slice and what it points to are the state's own.
+func (s *State) Messages() []*Message { return s.messages }
+
+// Grants returns what the agent gave, oldest first.
+func (s *State) Grants() []capabilities.Grant { return s.given.All() }
+
+// ID is the ID of the message, which is that of its form if it is one.
+func (m *Message) ID() capabilities.ID {
+	if m.Form != nil {
+		return m.Form.FormRequested.Form
+	}
+	return m.Posted.Message
+}
+
+// From is who sent the message; of a form, who asked.
+func (m *Message) From() capabilities.ID {
+	if m.Form != nil {
+		return m.Form.From
+	}
+	return m.Posted.From
+}
+
+// To is whom it was sent to first.
+func (m *Message) To() capabilities.ID {
+	if m.Form != nil {
+		return m.Form.To
+	}
+	return m.Posted.To
+}
+
+// ReplyTo is the message that it replies to; zero if none.
+func (m *Message) ReplyTo() capabilities.ID {
+	if m.Form != nil {
+		return m.Form.ReplyTo
+	}
+	return m.Posted.ReplyTo
+}
+
+// Date is when it was sent.
+func (m *Message) Date() capabilities.Time {
+	if m.Form != nil {
+		return m.Form.Date
+	}
+	return m.Posted.Date
+}
+
+// Sent reports whether the mailbox's agent sent it.
+func (s *State) Sent(m *Message) bool { return m.From() == s.ID }
+
+// Received reports whether it was sent to the mailbox's agent, or handed on to it. What an agent sends to
+// itself is both sent and received.
+func (s *State) Received(m *Message) bool { return m.From() != s.ID || m.To() == s.ID }
+
+// IsOpen reports whether the form has not ended.
+func (f *Form) IsOpen() bool { return f.Answered == nil && f.Ended == nil }
+
+// MayAnswer reports whether an agent may settle the form from its copy. Only the form's home can say.
+func (f *Form) mayAnswer(by capabilities.ID) bool {
+	for _, h := range f.Holders {
+		if h == by {
+			return true
+		}
+	}
+	return false
+}
+
+// Contract gives the form's compiled fields. What was asked once compiles for ever, or the log is damaged.
+func (f *Form) Contract() (*Contract, error) {
+	if f.contract == nil {
+		c, err := Compile(f.Fields)
+		if err != nil {
+			return nil, fmt.Errorf("form %s: %w", f.FormRequested.Form, err)
+		}
+		f.contract = c
+	}
+	return f.contract, nil
+}
+
+// nextDeadline is the earliest deadline of an open form. Deadlines of forms that ended are dropped as they
+// come to the top.
+func (s *State) nextDeadline() capabilities.Time {
+	for len(s.due) > 0 {
+		if s.messages[s.due[0].number].Form.IsOpen() {
+			return s.due[0].at
+		}
+		heap.Pop(&s.due)
+	}
+	return 0
+}
+
+type deadline struct {
+	at     capabilities.Time
+	number uint64
+}
+
+// dueHeap has the earliest deadline on top.
+type dueHeap []deadline
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h dueHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *dueHeap) Push(x any)        { *h = append(*h, x.(deadline)) }
+func (h *dueHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,502 @@
+package mailbox
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/oklog/ulid/v2"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// TestTranscripts runs the conversations in testdata, which are the specification of a mailbox. Agents are
+// made by "agents"; time starts at 0 and moves by "wait"; mail is delivered by "deliver", or at once unless
+// "hold" is on.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
+		v := newVillage(t)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return v.run(d)
+		})
+	})
+}
+
+// village is some mailboxes that are next to each other.
+type village struct {
+	tb      testing.TB
+	agents  []string
+	states  map[string]*State
+	names   map[capabilities.ID]string // for the transcript only
+	now     capabilities.Time
+	next    byte
+	held    bool // parcels stay in the outboxes
+	replays bool // also check that every state is the fold of its events
+	logs    map[string][]events.Recorded
+}
+
+func newVillage(tb testing.TB) *village {
+	return &village{tb: tb, states: map[string]*State{}, names: map[capabilities.ID]string{}, logs: map[string][]events.Recorded{}, now: 1, replays: true}
+}
+
+func (v *village) id() capabilities.ID {
+	v.next++
+	return capabilities.ID{ULID: ulid.ULID{15: v.next}, Node: capabilities.NodeID{31: 1}}
+}
+
+// add makes an agent. The first is the host of all others, and each knows those before it by name.
+func (v *village) add(name string) {
+	id := v.id()
+	s := New(id)
+	e := &events.AgentCreated{Agent: id, Kind: events.Guest, Name: name}
+	if len(v.agents) == 0 {
+		e.Kind, e.Host = events.Host, id
+	} else {
+		e.Host = v.states[v.agents[0]].ID
+	}
+	v.states[name], v.names[id] = s, name
+	v.agents = append(v.agents, name)
+	v.apply(name, e)
+}
+
+func (v *village) apply(name string, evs ...events.Event) {
+	v.tb.Helper()
+	for _, e := range evs {
+		r := events.Recorded{At: v.now, Event: e}
+		body, err := events.Append(nil, r)
+		if err != nil {
+			v.tb.Fatal(err)
+		}
+		stored, err := events.Decode(body, 1)
+		if err != nil {
+			v.tb.Fatal(err)
+		}
+		v.logs[name] = append(v.logs[name], stored[0])
+		if err := v.states[name].Apply(r); err != nil {
+			v.tb.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// decide runs a command on a mailbox and checks that a refusal leaves no trace.
+func (v *village) decide(name string, c Command) ([]events.Event, error) {
+	v.tb.Helper()
+	before := v.snapshot(name)
+	evs, err := v.states[name].Decide(c, v.now, v.id)
+	if after := v.snapshot(name); before != after {
+		v.tb.Fatalf("%T changed the state by deciding", c)
+	}
+	if err == nil {
+		v.apply(name, evs...)
+	}
+	return evs, err
+}
+
+func (v *village) snapshot(name string) string {
+	v.tb.Helper()
+	b, err := v.states[name].Snapshot()
+	if err != nil {
+		v.tb.Fatal(err)
+	}
+	return string(b)
+}
+
+// deliver takes all parcels where they belong, until nobody owes anything. With twice, each goes twice.
+func (v *village) deliver(twice bool) {
+	v.tb.Helper()
+	for again := true; again; {
+		again = false
+		for _, from := range v.agents {
+			for _, p := range slices.Clone(v.states[from].Outbox()) {
+				again = true
+				v.carry(from, p)
+				if twice {
+					v.carry(from, p)
+				}
+				if _, err := v.decide(from, Delivered{Parcel: p}); err != nil {
+					v.tb.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+func (v *village) carry(from string, p Parcel) {
+	v.tb.Helper()
+	c, err := v.states[from].Open(p)
+	if err != nil {
+		v.tb.Fatal(err)
+	}
+	if _, err := v.decide(v.names[p.To], c); err != nil {
+		v.tb.Fatalf("%s would not have %v: %v", v.names[p.To], p, err)
+	}
+}
+
+// checkReplay fails if a state is not the fold of its events, or does not survive a snapshot.
+func (v *village) checkReplay() {
+	v.tb.Helper()
+	for _, name := range v.agents {
+		again := New(v.states[name].ID)
+		for _, r := range v.logs[name] {
+			if err := again.Apply(r); err != nil {
+				v.tb.Fatal(err)
+			}
+		}
+		image, err := again.Snapshot()
+		if err != nil {
+			v.tb.Fatal(err)
+		}
+		if string(image) != v.snapshot(name) {
+			v.tb.Fatalf("the state of %s is not the fold of its events", name)
+		}
+		restored, err := Restore(again.ID, image)
+		if err != nil {
+			v.tb.Fatal(err)
+		}
+		second, err := restored.Snapshot()
+		if err != nil {
+			v.tb.Fatal(err)
+		}
+		if string(second) != string(image) || restored.Summary() != v.states[name].Summary() {
+			v.tb.Fatalf("the snapshot of %s does not restore its state", name)
+		}
+	}
+}
+
+func (v *village) run(d *datadriven.TestData) string {
+	out := v.command(d)
+	if !v.held {
+		v.deliver(false)
+	}
+	v.checkReplay()
+	if out == "" {
+		return "ok\n"
+	}
+	return out
+}
+
+func (v *village) command(d *datadriven.TestData) string {
+	arg := func(key string) string {
+		for _, a := range d.CmdArgs {
+			if a.Key == key {
+				return strings.Join(a.Vals, ",")
+			}
+		}
+		return ""
+	}
+	which := func() string {
+		for _, a := range d.CmdArgs {
+			if n, ok := strings.CutPrefix(a.Key, "#"); ok {
+				return n
+			}
+		}
+		return arg("form")
+	}
+	as := arg("as")
+	switch d.Cmd {
+	case "agents":
+		for _, a := range d.CmdArgs {
+			v.add(a.Key)
+		}
+		return v.introduce()
+	case "hold":
+		v.held = true
+		return ""
+	case "deliver":
+		v.held = false
+		v.deliver(arg("times") == "twice")
+		return ""
+	case "wait":
+		dur, err := time.ParseDuration(arg("for"))
+		if err != nil {
+			return err.Error() + "\n"
+		}
+		v.now = v.now.Add(dur)
+		return ""
+	case "ring":
+		return v.outcome(v.decide(as, Expire{}))
+	case "show":
+		return v.show(as)
+	case "names":
+		return v.showNames(as)
+	case "grants":
+		return v.showGrants(as)
+	case "ask":
+		return v.ask(as, arg, d.Input)
+	case "answer":
+		return v.answer(as, which(), d.Input, arg("late") == "yes")
+	case "decline":
+		c, home, err := v.states[as].DraftDecline(which(), arg("note"))
+		return v.settle(home, c, err)
+	case "forward":
+		c, home, err := v.states[as].DraftForward(which(), arg("to"), v.now)
+		if err != nil {
+			return v.refusal(err)
+		}
+		return v.outcome(v.decide(v.names[home], c))
+	}
+	c := v.simple(d.Cmd, which(), arg, d.Input)
+	if c == nil {
+		v.tb.Fatalf("unknown command %s", d.Cmd)
+	}
+	return v.outcome(v.decide(as, c))
+}
+
+func (v *village) simple(cmd, which string, arg func(string) string, input string) Command {
+	switch cmd {
+	case "cancel":
+		return Cancel{Which: which, Reason: arg("note")}
+	case "dismiss":
+		return Dismiss{Which: which}
+	case "send":
+		return Post{To: arg("to"), Text: strings.TrimSuffix(input, "\n")}
+	case "reply":
+		return Post{Reply: which, Text: strings.TrimSuffix(input, "\n")}
+	case "adopt":
+		return Adopt{Which: which, Edge: arg("edge"), Name: arg("name")}
+	case "store":
+		return Store{Name: arg("name"), Value: v.expand(strings.TrimSpace(input))}
+	case "rename":
+		return Rename{From: arg("from"), To: arg("to")}
+	case "remove":
+		return Remove{Name: arg("name")}
+	case "copy":
+		uses, _ := strconv.Atoi(cmp.Or(arg("uses"), "0"))
+		return Copy{From: arg("from"), To: arg("to"), Facet: capabilities.Facet{Mode: capabilities.Mode(arg("facet")), Uses: uint32(uses)}}
+	case "revoke":
+		n, _ := strconv.Atoi(arg("grant"))
+		return Revoke{Grant: v.states[arg("as")].Grants()[n].ID}
+	case "make":
+		return MakeAgent{Agent: v.id(), Kind: events.Guest, Name: arg("name")}
+	}
+	return nil
+}
+
+// introduce lets the host hold all the others by name, as their maker does.
+func (v *village) introduce() string {
+	host := v.agents[0]
+	for _, name := range v.agents[1:] {
+		if _, taken := v.states[host].names[name]; !taken {
+			v.apply(host, &events.NameBound{Name: name, Value: capabilities.Reference(agentRef(v.states[name].ID))})
+		}
+	}
+	return ""
+}
+
+// expand puts the locator of an agent for <name>, so that a transcript can show what knowing one is worth.
+func (v *village) expand(text string) string {
+	if name, ok := strings.CutPrefix(text, "<"); ok {
+		return capabilities.Locator{ID: v.states[strings.TrimSuffix(name, ">")].ID, Kind: capabilities.KindAgent}.String()
+	}
+	return text
+}
+
+func (v *village) ask(as string, arg func(string) string, fields string) string {
+	a := Ask{
+		To: arg("to"), Description: cmp.Or(arg("about"), "something"), Key: arg("key"), Result: arg("name"),
+		NoForward: arg("forward") == "no", Kind: events.FormKind(arg("kind")),
+	}
+	if in := arg("deadline"); in != "" {
+		dur, err := time.ParseDuration(in)
+		if err != nil {
+			return err.Error() + "\n"
+		}
+		a.Deadline = v.now.Add(dur)
+	}
+	if strings.HasPrefix(strings.TrimSpace(fields), "[") {
+		parsed, err := ParseFields([]byte(fields))
+		if err != nil {
+			return v.refusal(err)
+		}
+		a.Fields = parsed
+	} else {
+		for _, line := range strings.Split(strings.TrimSpace(fields), "\n") {
+			f, err := SplitField(line)
+			if err != nil && a.Kind == "" {
+				return v.refusal(err)
+			}
+			a.Fields = append(a.Fields, f)
+		}
+	}
+	if known, ok := a.Known(v.states[as]); ok && known.Message != nil {
+		return fmt.Sprintf("form %d, as before\n", known.Message.Number)
+	} else if ok {
+		return "known: " + v.plain(known.Value.Text()) + "\n"
+	}
+	return v.outcome(v.decide(as, a))
+}
+
+func (v *village) answer(as, which, input string, late bool) string {
+	var texts []Text
+	for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
+		if line == "" {
+			continue
+		}
+		text, err := SplitText(line)
+		if err != nil {
+			return v.refusal(err)
+		}
+		texts = append(texts, text)
+	}
+	c, home, err := v.states[as].DraftAnswer(Reply{Which: which, Texts: texts}, v.now, v.id)
+	if late {
+		v.now = v.now.Add(time.Hour)
+	}
+	return v.settle(home, c, err)
+}
+
+func (v *village) settle(home capabilities.ID, c Settle, err error) string {
+	if err != nil {
+		return v.refusal(err)
+	}
+	for _, f := range v.states[v.names[home]].messages[v.states[v.names[home]].byID[c.Form]].Form.Fields {
+		if f.Type == events.Secret {
+			c.Sealed = map[string]capabilities.Value{f.Name: capabilities.Sealed([]byte{1, 2, 3})}
+		}
+	}
+	return v.outcome(v.decide(v.names[home], c))
+}
+
+func (v *village) outcome(evs []events.Event, err error) string {
+	if err != nil {
+		return v.refusal(err)
+	}
+	if len(evs) == 0 {
+		return "nothing to do\n"
+	}
+	var names []string
+	for _, e := range evs {
+		names = append(names, events.Name(e))
+	}
+	return strings.Join(names, " ") + "\n"
+}
+
+func (v *village) refusal(err error) string {
+	e := parley.AsError(err)
+	if len(e.Fields) == 0 {
+		return v.plain(string(e.Code)+": "+e.Message) + "\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", e.Code)
+	for _, f := range slices.Sorted(maps.Keys(e.Fields)) {
+		fmt.Fprintf(&b, "  %s: %s\n", f, v.plain(e.Fields[f]))
+	}
+	return b.String()
+}
+
+// plain puts the agents' names for their IDs.
+func (v *village) plain(text string) string {
+	for id, name := range v.names {
+		text = strings.ReplaceAll(text, capabilities.Locator{ID: id, Kind: capabilities.KindAgent}.String(), "<"+name+">")
+		text = strings.ReplaceAll(text, id.String(), "<"+name+">")
+	}
+	for n := byte(1); n <= v.next; n++ {
+		id := capabilities.ID{ULID: ulid.ULID{15: n}, Node: capabilities.NodeID{31: 1}}
+		text = strings.ReplaceAll(text, id.String(), "<id>")
+	}
+	return text
+}
+
+func (v *village) show(only string) string {
+	var b strings.Builder
+	for _, name := range v.agents {
+		if only != "" && only != name {
+			continue
+		}
+		s := v.states[name]
+		for _, m := range s.Messages() {
+			fmt.Fprintf(&b, "%s: #%d %s\n", name, m.Number, v.describe(s, m))
+		}
+		for _, p := range s.Outbox() {
+			fmt.Fprintf(&b, "%s: owes %s parcel %d\n", name, v.names[p.To], p.Kind)
+		}
+	}
+	return v.plain(b.String())
+}
+
+func (v *village) describe(s *State, m *Message) string {
+	from := "from " + v.names[m.From()]
+	if s.Sent(m) {
+		from = "to " + v.names[m.To()]
+	}
+	gone := ""
+	if m.Dismissed {
+		gone = ", dismissed"
+	}
+	if m.Posted != nil {
+		return fmt.Sprintf("message %s: %s%s", from, ShowText(m.Posted.Text), gone)
+	}
+	f := m.Form
+	if !f.Forwarder.IsZero() {
+		from += " by way of " + v.names[f.Forwarder]
+	}
+	status := "open"
+	if a := f.Answered; a != nil {
+		status = "answered by " + v.names[a.By]
+		if !a.Withheld {
+			values, _ := a.Values.MarshalJSON()
+			status += " " + string(shorten(values))
+		}
+	}
+	if e := f.Ended; e != nil {
+		status = string(e.Reason)
+		if !e.By.IsZero() {
+			status += " by " + v.names[e.By]
+		}
+		if e.Note != "" {
+			status += ": " + e.Note
+		}
+	}
+	for _, h := range f.Handed {
+		from += ", handed to " + v.names[h.To]
+	}
+	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
+}
+
+// shorten leaves out the grants of references, whose IDs say nothing to a reader.
+func shorten(b []byte) []byte {
+	s := string(b)
+	for {
+		i := strings.Index(s, `,"grant":"`)
+		if i < 0 {
+			return []byte(s)
+		}
+		s = s[:i] + s[i+len(`,"grant":"`)+26+1+56+1:]
+	}
+}
+
+func (v *village) showNames(as string) string {
+	var b strings.Builder
+	names, err := v.states[as].Names("")
+	if err != nil {
+		return v.refusal(err)
+	}
+	for _, n := range names {
+		value, err := v.states[as].Lookup(n)
+		if err != nil {
+			return v.refusal(err)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", n, string(shorten([]byte(value.Text()))))
+	}
+	return v.plain(b.String())
+}
+
+func (v *village) showGrants(as string) string {
+	var b strings.Builder
+	for i, g := range v.states[as].Grants() {
+		state := "live"
+		if g.Revoked != 0 {
+			state = "revoked"
+		}
+		fmt.Fprintf(&b, "%d. %s to %s, %s\n", i, v.names[g.Target], v.names[g.To], state)
+	}
+	return cmp.Or(b.String(), "none\n")
+}

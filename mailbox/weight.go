@@ -1,0 +1,127 @@
+package mailbox
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// weigh adds up what a schema costs with everything it refers to, each schema once per use of it, and
+// refuses circles and what costs too much. In seen stand nil for schemas being weighed and their loads after.
+func weigh(s *jsonschema.Schema, seen map[*jsonschema.Schema]*load) (load, string) {
+	if l, ok := seen[s]; ok {
+		if l == nil {
+			return load{}, "the pattern refers to itself in a circle"
+		}
+		return *l, ""
+	}
+	if !strings.HasPrefix(s.Location, patternURL+"#") {
+		return load{}, errOutside.Error()
+	}
+	seen[s] = nil
+	l := ownLoad(s)
+	for _, sub := range below(s) {
+		m, why := weigh(sub, seen)
+		if why != "" {
+			return load{}, why
+		}
+		l.schemas = atMost(l.schemas + m.schemas)
+		l.checks = atMost(l.checks + m.checks)
+		l.steps = atMost(l.steps + m.steps)
+	}
+	if l.schemas > maxPatternLoad || l.steps > maxRegexpSteps {
+		return load{}, tooMuchWork
+	}
+	seen[s] = &l
+	return l, ""
+}
+
+// ownLoad is what a schema costs by itself.
+func ownLoad(s *jsonschema.Schema) load {
+	l := load{schemas: 1, checks: 1 + len(s.Required) + len(s.DependentRequired) + len(s.Dependencies)}
+	if s.Enum != nil {
+		for _, v := range s.Enum.Values {
+			l.checks += parts(v)
+		}
+	}
+	if s.Const != nil {
+		l.checks += parts(*s.Const)
+	}
+	for _, names := range s.DependentRequired {
+		l.checks += len(names)
+	}
+	for _, d := range s.Dependencies {
+		if names, ok := d.([]string); ok {
+			l.checks += len(names)
+		}
+	}
+	if s.UniqueItems {
+		l.checks += 10 // every item is hashed whole, and compared with those of the same hash
+	}
+	if s.MultipleOf != nil {
+		l.checks += 10 // a division of long numbers
+	}
+	if s.Format != nil && s.Format.Name == "regex" {
+		l.checks += 2000 // the value is compiled
+	}
+	regexps := []jsonschema.Regexp{s.Pattern}
+	for re := range s.PatternProperties {
+		regexps = append(regexps, re)
+	}
+	for _, re := range regexps {
+		if b, ok := re.(boundedRegexp); ok {
+			l.steps = atMost(l.steps + b.steps)
+		}
+	}
+	return l
+}
+
+// parts counts a JSON value and all within it.
+func parts(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n += parts(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			n += parts(e)
+		}
+	}
+	return n
+}
+
+// below gives the schemas that a schema applies, those it refers to included.
+func below(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := []*jsonschema.Schema{
+		s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,
+		s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema,
+	}
+	if s.DynamicRef != nil {
+		all = append(all, s.DynamicRef.Ref)
+	}
+	all = slices.Concat(all, s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems)
+	for _, m := range []map[string]*jsonschema.Schema{s.Properties, s.DependentSchemas} {
+		for _, sub := range m {
+			all = append(all, sub)
+		}
+	}
+	for _, sub := range s.PatternProperties {
+		all = append(all, sub)
+	}
+	for _, d := range s.Dependencies {
+		if sub, ok := d.(*jsonschema.Schema); ok {
+			all = append(all, sub)
+		}
+	}
+	for _, x := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
+		if sub, ok := x.(*jsonschema.Schema); ok {
+			all = append(all, sub)
+		}
+	}
+	all = slices.DeleteFunc(all, func(s *jsonschema.Schema) bool { return s == nil })
+	slices.SortFunc(all, func(a, b *jsonschema.Schema) int { return strings.Compare(a.Location, b.Location) })
+	return all // sorted, so that of two faults the same one is told each time
+}

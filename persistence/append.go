@@ -1,0 +1,136 @@
+package persistence
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"parley/events"
+)
+
+// Position is a place in the order of appends. It grows by one for each; 0 is before all. Positions are
+// of this process: they are not written down, and not given out twice.
+type Position uint64
+
+// order is what was appended, up to where it is settled, and who waits for it.
+type order struct {
+	sync.Mutex
+	next    Position      // the last given out
+	settled Position      // all to here are durable or lost
+	spans   []span        // of those, the lost ones
+	failure error         // why all after settled are lost; nil while none are
+	changed chan struct{} // closed when failure changes
+
+	gathered []appended   // positions settled+taken+1 to next
+	waits    atomic.Int64 // how many were gathered
+	taken    int          // appends in the commit on its way
+	backlog  int          // bytes of both
+
+	waiting   []waiter // by position
+	releasing bool
+	due       chan struct{} // the first waiters can be released
+	empty     chan struct{} // closed when nothing is left; nil if nobody waits for that
+}
+
+type appended struct {
+	sections []events.Section
+	size     int
+}
+
+// span is a run of positions that were lost, and why.
+type span struct {
+	first, last Position
+	err         error
+}
+
+func (o *order) init() {
+	o.changed = make(chan struct{})
+	o.due = make(chan struct{}, 1)
+}
+
+// Append puts sections in the order, to be stored together. It takes ownership of them and never waits for
+// the disk; the order of calls is the order in the log. Each mailbox's versions must follow those in the
+// log and in the appends before: the journal fails rather than store what cannot be replayed.
+//
+// While the journal is failed or closed, Append returns a position that is lost.
+func (j *Journal) Append(sections ...events.Section) Position {
+	a := appended{sections: sections}
+	for i := range sections {
+		a.size += len(sections[i].Body) + sectionBytes
+	}
+	o := &j.order
+	o.Lock()
+	o.next++
+	pos := o.next
+	if o.failure != nil {
+		o.Unlock()
+		return pos
+	}
+	first := len(o.gathered) == 0
+	o.gathered = append(o.gathered, a)
+	o.waits.Store(int64(len(o.gathered)))
+	o.backlog += a.size
+	o.Unlock()
+	if first {
+		nudge(j.wake)
+	}
+	return pos
+}
+
+// MaxAppend is the size that one Append may have: of the bodies, and sectionBytes for each section. One
+// that is larger fails, and all after it.
+func (j *Journal) MaxAppend() int {
+	return int(j.way().conn.MaxPayload()) - frameOverhead
+}
+
+// sectionBytes is what a section takes in a frame beside its body, at most.
+const sectionBytes = 64
+
+// take gives the appends of the next commit: as many as fit, at least one. nil says that there are none.
+func (o *order) take(room int) []appended {
+	o.Lock()
+	defer o.Unlock()
+	if o.failure != nil || len(o.gathered) == 0 {
+		return nil
+	}
+	n, size := 1, o.gathered[0].size
+	for n < len(o.gathered) && size+o.gathered[n].size <= room {
+		size += o.gathered[n].size
+		n++
+	}
+	batch := o.gathered[:n:n]
+	if o.gathered = o.gathered[n:]; len(o.gathered) == 0 {
+		o.gathered = nil
+	}
+	o.waits.Store(int64(len(o.gathered)))
+	o.taken = n
+	return batch
+}
+
+// stored settles the commit on its way.
+func (o *order) stored(batch []appended) {
+	o.Lock()
+	defer o.Unlock()
+	if o.failure != nil {
+		return // told as lost meanwhile, and so it stays
+	}
+	for i := range batch {
+		o.backlog -= batch[i].size
+	}
+	o.settled += Position(len(batch))
+	o.taken = 0
+	o.settledSome()
+}
+
+// settledSome wakes who waits. The lock is held.
+func (o *order) settledSome() {
+	if len(o.waiting) > 0 {
+		if first, _ := o.state(o.waiting[0].pos); first != pending {
+			nudge(o.due)
+		}
+	}
+	done := (o.settled == o.next || o.failure != nil) && len(o.waiting) == 0 && !o.releasing
+	if done && o.empty != nil {
+		close(o.empty)
+		o.empty = nil
+	}
+}

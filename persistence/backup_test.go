@@ -1,0 +1,118 @@
+package persistence
+
+import (
+	"bytes"
+	"testing"
+
+	"parley"
+)
+
+// backedUp gives a backup, made while the journal was written to, and what was in it at least.
+func backedUp(t *testing.T) ([]byte, writer) {
+	t.Helper()
+	j := open(t, testOptions(t))
+	w := make(writer)
+	for box := range 5 {
+		w.write(t, j, box, 20)
+	}
+	sure := make(writer)
+	for box, v := range w {
+		sure[box] = v
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				w.write(t, j, 9, 1)
+			}
+		}
+	}()
+	var b bytes.Buffer
+	err := j.Backup(t.Context(), &b)
+	close(stop)
+	<-stopped
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), sure
+}
+
+func TestBackupBecomesTheSameJournal(t *testing.T) {
+	b, w := backedUp(t)
+	o := testOptions(t)
+	if err := Restore(t.Context(), o, bytes.NewReader(b)); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, o)
+	if m, ok := j.Mailbox(mailbox(9)); ok {
+		w[9] = m.Version
+	}
+	w.holds(t, j)
+	w.write(t, j, 2, 3)
+	w.holds(t, j)
+	closeJournal(t, j)
+	wantCode(t, Restore(t.Context(), o, bytes.NewReader(b)), parley.InvalidArgument)
+}
+
+func TestDamagedBackupIsRefusedAndLeavesNoJournal(t *testing.T) {
+	b, w := backedUp(t)
+	o := testOptions(t)
+	flip := func(at int) []byte {
+		c := bytes.Clone(b)
+		c[at] ^= 4
+		return c
+	}
+	for name, bad := range map[string][]byte{
+		"empty": nil, "head cut": b[:20], "cut in a frame": b[:len(b)/2], "no end": b[:len(b)-backupTrailer-4],
+		"end cut": b[:len(b)-1], "too long": append(bytes.Clone(b), 0), "flipped": flip(len(b) / 3),
+		"flipped magic": flip(2), "flipped length": flip(len(backupMagic) + 32), "flipped end": flip(len(b) - 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Restore(t.Context(), o, bytes.NewReader(bad))
+			wantCode(t, err, parley.CorruptLog)
+		})
+	}
+	other := o
+	other.Node = testNode(2)
+	wantCode(t, Restore(t.Context(), other, bytes.NewReader(b)), parley.InvalidArgument)
+	if err := Restore(t.Context(), o, bytes.NewReader(b)); err != nil { // the same folder: nothing was left
+		t.Fatal(err)
+	}
+	j := open(t, o)
+	delete(w, 9)
+	for box, v := range w {
+		if m, _ := j.Mailbox(mailbox(box)); m.Version != v {
+			t.Fatalf("mailbox %d is %+v, want version %d", box, m, v)
+		}
+	}
+}
+
+func TestUnfinishedRestoreDoesNotOpen(t *testing.T) {
+	b, _ := backedUp(t)
+	o, err := testOptions(t).withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load(t.Context(), &o, bytes.NewReader(b)); err != nil { // and no more: the process is killed here
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), o)
+	wantCode(t, err, parley.CorruptLog)
+	wantCode(t, Restore(t.Context(), o, bytes.NewReader(b)), parley.InvalidArgument)
+}
+
+func TestBackupGoesToAnExternalServer(t *testing.T) {
+	b, w := backedUp(t)
+	e := startExternal(t)
+	o := e.options(t)
+	eventually(t, "the backup is restored", func() bool { return Restore(t.Context(), o, bytes.NewReader(b)) == nil })
+	j := openSoon(t, o)
+	if m, ok := j.Mailbox(mailbox(9)); ok {
+		w[9] = m.Version
+	}
+	w.holds(t, j)
+}

@@ -1,0 +1,106 @@
+package persistence
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"time"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// committer makes commits of what was appended, one after another, until ctx ends.
+func (j *Journal) committer(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-j.wake:
+		}
+		j.linger(j.o.Linger, math.MaxInt)
+		for {
+			start := time.Now()
+			n := j.commitNext(ctx)
+			if n == 0 {
+				break
+			}
+			j.linger(max(j.o.Linger, time.Since(start)/4), n)
+		}
+	}
+}
+
+// linger lets those append who are about to: after a pause whom the first append woke, after a commit whom
+// it released, which is when no more than those are expected. A timer would be too coarse.
+func (j *Journal) linger(atMost time.Duration, expected int) {
+	for end := time.Now().Add(atMost); int(j.order.waits.Load()) < expected && time.Now().Before(end); {
+		runtime.Gosched()
+	}
+}
+
+// commitNext stores what has gathered, as much as fits a frame, and gives the number of appends in it.
+func (j *Journal) commitNext(ctx context.Context) int {
+	j.busy.Lock()
+	defer j.busy.Unlock()
+	batch := j.order.take(j.o.MaxFrame)
+	if batch == nil {
+		return 0
+	}
+	f, err := j.encode(batch)
+	if err == nil {
+		err = j.store(ctx, f)
+	}
+	if err != nil {
+		j.fail(err)
+		return 0
+	}
+	j.order.stored(batch)
+	return len(batch)
+}
+
+// encode makes the next commit of a batch.
+func (j *Journal) encode(batch []appended) (*frame, error) {
+	head := j.lastCommit()
+	f := &frame{count: len(batch), Commit: events.Commit{
+		Number: head.number + 1,
+		Prev:   head.hash,
+		At:     max(capabilities.At(j.o.Clock()), head.at),
+		Node:   j.o.Node,
+	}}
+	n := 0
+	for i := range batch {
+		n += len(batch[i].sections)
+	}
+	f.Sections = make([]events.Section, 0, n)
+	for i := range batch {
+		f.Sections = append(f.Sections, batch[i].sections...)
+	}
+	if err := j.fits(&f.Commit); err != nil {
+		return nil, err
+	}
+	var err error
+	if f.bytes, f.hash, err = f.Encode(); err != nil {
+		return nil, readOnly("the commit cannot be encoded", err)
+	}
+	return f, nil
+}
+
+// keep makes a stored commit part of what readers see. The caller has busy.
+func (j *Journal) keep(f *frame) error {
+	j.doubts = nil
+	j.durable.Lock()
+	err := j.durable.index.add(&f.Commit)
+	if err == nil {
+		j.durable.head = head{mark{f.Number, f.hash}, f.At}
+	}
+	j.durable.Unlock()
+	if err != nil {
+		return err
+	}
+	j.frames.put(&f.Commit, len(f.bytes), f.hash)
+	nudge(j.marks)
+	if f.Number%indexEvery == 0 {
+		nudge(j.pages)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package persistence
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley"
+)
+
+// damaged makes a journal of 300 commits, closes it and hands its folder and its first block to do.
+func damaged(t *testing.T, do func(o *Options, block string)) Options {
+	t.Helper()
+	o := testOptions(t)
+	j, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := make(writer)
+	var last Position
+	for i := range 300 {
+		last = j.Append(w.section(t, i%5, 1))
+		if i%3 == 0 {
+			if err := await(t, j, last); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := await(t, j, last); err != nil {
+		t.Fatal(err)
+	}
+	closeJournal(t, j)
+	o, err = o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(&o, filepath.Join(blockFolder(&o), "1.blk"))
+	return o
+}
+
+func rewrite(t *testing.T, path string, change func([]byte) []byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, change(b), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forgetState removes the server's own index of the stream, so that it reads the blocks.
+func forgetState(t *testing.T, o *Options) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(blockFolder(o), "index.db")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamageIsNeverPassedOver(t *testing.T) {
+	flip := func(share float64) func(*testing.T, string) {
+		return func(t *testing.T, block string) {
+			rewrite(t, block, func(b []byte) []byte { b[int(float64(len(b)-1)*share)] ^= 0x10; return b })
+		}
+	}
+	cut := func(share float64) func(*testing.T, string) {
+		return func(t *testing.T, block string) {
+			rewrite(t, block, func(b []byte) []byte { return b[:int(float64(len(b))*share)] })
+		}
+	}
+	cases := map[string]func(t *testing.T, block string){
+		"flipped at the start":  flip(0),
+		"flipped early":         flip(0.1),
+		"flipped in the middle": flip(0.5),
+		"flipped late":          flip(0.97),
+		"flipped at the end":    flip(1),
+		"cut in half":           cut(0.5),
+		"cut near the end":      cut(0.995),
+		"emptied":               cut(0),
+		"removed": func(t *testing.T, block string) {
+			if err := os.Remove(block); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"one commit cut out": func(t *testing.T, block string) {
+			rewrite(t, block, func(b []byte) []byte {
+				second := bytes.Index(b[200:], []byte("PARLEY.")) + 200 - 22
+				third := bytes.Index(b[second+100:], []byte("PARLEY.")) + second + 100 - 22
+				return append(b[:second:second], b[third:]...)
+			})
+		},
+	}
+	for name, do := range cases {
+		for _, kept := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: ", state kept", false: ", state lost"}[kept], func(t *testing.T) {
+				o := damaged(t, func(o *Options, block string) {
+					do(t, block)
+					if !kept {
+						forgetState(t, o)
+					}
+				})
+				j, err := Open(t.Context(), o)
+				if err == nil {
+					closeJournal(t, j)
+				}
+				if e := wantCode(t, err, parley.CorruptLog); !regexp.MustCompile(`commit \d+: `).MatchString(e.Message) || e.Hint == "" {
+					t.Fatalf("%s (%s) names no commit", e.Message, e.Hint)
+				}
+			})
+		}
+	}
+}
+
+func TestLogWithoutItsDescriptionIsNotANewOne(t *testing.T) {
+	o := damaged(t, func(o *Options, block string) {
+		if err := os.Remove(filepath.Join(filepath.Dir(filepath.Dir(block)), "meta.inf")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(o.Folder, "high-water")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	_, err := Open(t.Context(), o)
+	wantCode(t, err, parley.CorruptLog)
+}
+
+func TestLostTailIsFoundByTheHighWaterMark(t *testing.T) {
+	o := damaged(t, func(o *Options, block string) {
+		mark, err := os.ReadFile(filepath.Join(o.Folder, "high-water"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(journalFolder(o.Folder)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(o.Folder, "high-water")); err != nil {
+			t.Fatal(err)
+		}
+		j := open(t, *o) // a younger log
+		make(writer).write(t, j, 1, 2)
+		closeJournal(t, j)
+		if err := os.WriteFile(filepath.Join(o.Folder, "high-water"), mark, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	_, err := Open(t.Context(), o)
+	if e := wantCode(t, err, parley.CorruptLog); !strings.Contains(e.Message, "commit 3:") {
+		t.Fatal(e.Message)
+	}
+}
+
+func TestHighWaterMarkOutlivesATornWrite(t *testing.T) {
+	folder := t.TempDir()
+	for n := uint64(1); n <= 3; n++ {
+		h, err := openHighWater(folder, testNode(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.last.number != n-1 {
+			t.Fatalf("mark is %d, want %d", h.last.number, n-1)
+		}
+		if err := h.write(mark{number: n}); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(folder, "high-water")
+	spoil := func(at int) { rewrite(t, path, func(b []byte) []byte { b[at] ^= 1; return b }) }
+	spoil(20) // slot 0 has mark 3
+	h, err := openHighWater(folder, testNode(1))
+	if err != nil || h.last.number != 2 {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	if err := h.close(); err != nil {
+		t.Fatal(err)
+	}
+	spoil(slotStride + 20)
+	_, err = openHighWater(folder, testNode(1))
+	wantCode(t, err, parley.CorruptLog)
+}
+
+func TestDamageBehindTheIndexIsFoundInTheBackground(t *testing.T) {
+	o := filled(t, freshCommits+5_000, 1)
+	j := open(t, o)
+	eventually(t, "the background check ends", func() bool { return j.Err() == nil }) // whole so far
+	closeJournal(t, j)
+	o, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, filepath.Join(blockFolder(&o), "1.blk"), func(b []byte) []byte { b[len(b)/50] ^= 1; return b })
+	j, err = Open(t.Context(), o)
+	if err == nil {
+		defer closeJournal(t, j)
+		eventually(t, "damage is found", func() bool { return parley.CodeOf(j.Err()) == parley.CorruptLog })
+		_, err = j.Verify(t.Context())
+		wantCode(t, j.Reopen(t.Context()), parley.CorruptLog)
+	}
+	wantCode(t, err, parley.CorruptLog)
+}

@@ -1,0 +1,184 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"parley"
+)
+
+const (
+	childServer = "PARLEY_TEST_SERVER_PORT"
+	childFolder = "PARLEY_TEST_SERVER_FOLDER"
+)
+
+// serveAsChild runs a NATS server until the process is killed.
+func serveAsChild(port, folder string) {
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		panic(err)
+	}
+	srv, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: n, JetStream: true,
+		StoreDir: folder, SyncAlways: true, NoLog: true})
+	if err != nil {
+		panic(err)
+	}
+	srv.Start()
+	srv.WaitForShutdown()
+}
+
+// external is a NATS server in a process of its own.
+type external struct {
+	port   int
+	folder string
+	cmd    *exec.Cmd
+}
+
+func startExternal(t testing.TB) *external {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &external{port: l.Addr().(*net.TCPAddr).Port, folder: t.TempDir()}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e.start(t)
+	t.Cleanup(func() { e.kill() })
+	return e
+}
+
+func (e *external) start(t testing.TB) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.cmd = exec.Command(self)
+	e.cmd.Env = append(os.Environ(), childServer+"="+strconv.Itoa(e.port), childFolder+"="+e.folder)
+	if err := e.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the server listens", func() bool {
+		c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", e.port), time.Second)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+}
+
+// kill ends the server as kill -9 does.
+func (e *external) kill() {
+	_ = e.cmd.Process.Kill()
+	_ = e.cmd.Wait()
+}
+
+func (e *external) options(t testing.TB) Options {
+	o := testOptions(t)
+	o.URL = fmt.Sprintf("nats://127.0.0.1:%d", e.port)
+	return o
+}
+
+func TestExternalServerMayBeKilledAndStartedAgain(t *testing.T) {
+	e := startExternal(t)
+	o := e.options(t)
+	var j *Journal
+	eventually(t, "the journal opens", func() (ok bool) { // JetStream is up a little after the port
+		var err error
+		j, err = Open(t.Context(), o)
+		return err == nil
+	})
+	t.Cleanup(func() { closeJournal(t, j) })
+	w := make(writer)
+	w.write(t, j, 1, 20)
+	e.kill()
+	version := w[1]
+	pos := j.Append(w.section(t, 1, 1))
+	wantCode(t, await(t, j, pos), parley.ReadOnly)
+	if !j.Lost(pos) || j.Fenced() {
+		t.Fatalf("lost %v, fenced %v", j.Lost(pos), j.Fenced())
+	}
+	w[1] = version
+	e.start(t)
+	reopen(t, j)
+	w.write(t, j, 1, 20)
+	w.holds(t, j)
+}
+
+func TestKilledServerBetweenCommitsIsNotNoticed(t *testing.T) {
+	e := startExternal(t)
+	j := openSoon(t, e.options(t))
+	w := make(writer)
+	w.write(t, j, 1, 5)
+	e.kill()
+	e.start(t)
+	eventually(t, "the client is back", j.way().conn.IsConnected)
+	pos := j.Append(w.section(t, 1, 1))
+	if err := await(t, j, pos); err != nil { // the server may still be reading its files
+		w[1]--
+		reopen(t, j)
+	}
+	w.write(t, j, 1, 5)
+	w.holds(t, j)
+}
+
+func openSoon(t testing.TB, o Options) (j *Journal) {
+	t.Helper()
+	eventually(t, "the journal opens", func() bool {
+		var err error
+		j, err = Open(t.Context(), o)
+		return err == nil
+	})
+	t.Cleanup(func() { closeJournal(t, j) })
+	return j
+}
+
+// reopen tries until the journal works again.
+func reopen(t testing.TB, j *Journal) {
+	t.Helper()
+	eventually(t, "the journal works again", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		err := j.Reopen(ctx)
+		if err != nil {
+			t.Logf("reopen: %v", err)
+		}
+		return err == nil
+	})
+}
+
+func TestSecondWriterIsFenced(t *testing.T) {
+	e := startExternal(t)
+	first := openSoon(t, e.options(t))
+	w := make(writer)
+	w.write(t, first, 1, 3)
+	second := openSoon(t, e.options(t)) // in a folder of its own
+	w.write(t, second, 1, 1)
+	changed := first.Changed()
+	behind := writer{1: 3}
+	wantCode(t, await(t, first, first.Append(behind.section(t, 1, 1))), parley.ReadOnly)
+	<-changed
+	if !first.Fenced() {
+		t.Fatalf("not fenced: %v", first.Err())
+	}
+	wantCode(t, first.Reopen(t.Context()), parley.ReadOnly)
+	w.write(t, second, 1, 3)
+	w.holds(t, second)
+}
+
+func TestSecondProcessOfAFolderIsRefused(t *testing.T) {
+	o := testOptions(t)
+	open(t, o)
+	_, err := Open(t.Context(), o)
+	wantCode(t, err, parley.AlreadyRunning)
+}

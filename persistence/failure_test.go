@@ -1,0 +1,248 @@
+package persistence
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+// failpoint fails the steps whose names are in it, as often as it says.
+type failpoint struct {
+	sync.Mutex
+	fail map[string]int
+}
+
+func (f *failpoint) step(name string) error {
+	f.Lock()
+	defer f.Unlock()
+	if f.fail[name] == 0 {
+		return nil
+	}
+	f.fail[name]--
+	return errors.New("failpoint " + name)
+}
+
+func (f *failpoint) set(fail map[string]int) {
+	f.Lock()
+	defer f.Unlock()
+	f.fail = fail
+}
+
+// TestFailureAtAnyStepLosesNothingAcknowledged lets appends run while a step fails, and reopens when it
+// must. What was acknowledged is in the log, once, in order; what is in the log was appended.
+func TestFailureAtAnyStepLosesNothingAcknowledged(t *testing.T) {
+	cases := map[string]map[string]int{
+		"before publish":                     {"before publish": 1},
+		"after publish":                      {"after publish": 1},
+		"before publish, settling blind":     {"before publish": 1, "before settle": 1},
+		"after publish, settling blind":      {"after publish": 1, "before settle": 1},
+		"after publish, settled and lost":    {"after publish": 1, "after settle": 1},
+		"reopening too":                      {"after publish": 2, "before settle": 2, "before reopen": 1, "after reopen": 1},
+		"the proof of reopening is in doubt": {"after publish": 3, "before settle": 3},
+		"the mark":                           {"before mark": 2, "after mark": 2},
+		"snapshots":                          {"before snapshot": 1, "before index snapshot": 1},
+	}
+	for name, fail := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := testOptions(t)
+			f := new(failpoint)
+			o.Failpoint = f.step
+			j := open(t, o)
+			survive(t, j, func() { f.set(fail) })
+			closeJournal(t, j)
+			o.Failpoint = nil
+			j = open(t, o)
+			if _, err := j.Verify(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// survive appends one by one, strikes in the middle, and does as a node does: it reopens the journal and
+// rebuilds the mailbox from the log when an append is lost.
+func survive(t *testing.T, j *Journal, strike func()) {
+	t.Helper()
+	w := make(writer)
+	acknowledged, told := uint64(0), 0
+	for i := range 40 {
+		if i == 10 {
+			strike()
+		}
+		if i == 20 {
+			if err := j.SaveSnapshot(t.Context(), mailbox(1), acknowledged, []byte("state")); err != nil {
+				wantCode(t, err, parley.ReadOnly)
+			}
+		}
+		version := w[1] + 1
+		pos := j.Append(w.section(t, 1, 1))
+		after := j.Append(w.section(t, 2, 1))
+		err := await(t, j, pos)
+		told++
+		if err == nil {
+			acknowledged = version
+		}
+		if err := await(t, j, after); err == nil && j.Err() == nil {
+			continue
+		}
+		wantCode(t, j.Err(), parley.ReadOnly)
+		reopen(t, j)
+		for box := 1; box <= 2; box++ {
+			m, _ := j.Mailbox(mailbox(box))
+			w[box] = m.Version
+		}
+		if w[1] < acknowledged || w[1] > version {
+			t.Fatalf("log has version %d, acknowledged %d, appended %d", w[1], acknowledged, version)
+		}
+	}
+	if told != 40 {
+		t.Fatalf("told %d times", told)
+	}
+	if err := j.Err(); err != nil {
+		t.Fatal(err)
+	}
+	evs, err := j.Events(t.Context(), mailbox(1), 0, 0)
+	if err != nil || uint64(len(evs)) != w[1] {
+		t.Fatalf("%d events, want %d: %v", len(evs), w[1], err)
+	}
+}
+
+func TestEverythingAfterAFailedCommitFailsOnce(t *testing.T) {
+	o := testOptions(t)
+	f := new(failpoint)
+	o.Failpoint = f.step
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 3)
+	f.set(map[string]int{"before publish": 1})
+	changed := j.Changed()
+	var calls [50]atomic.Int32
+	var wg sync.WaitGroup
+	for i := range calls {
+		wg.Add(1)
+		pos := j.Append(w.section(t, 1, 1))
+		j.Release(pos, func(err error) {
+			calls[i].Add(1)
+			if parley.CodeOf(err) != parley.ReadOnly || !j.Lost(pos) || j.Durable(pos) {
+				t.Errorf("append %d: %v", i, err)
+			}
+			wg.Done()
+		})
+	}
+	wg.Wait()
+	<-changed
+	reopen(t, j)
+	w[1] = 3
+	w.write(t, j, 1, 3)
+	for i := range calls {
+		if n := calls[i].Load(); n != 1 {
+			t.Errorf("append %d was told %d times", i, n)
+		}
+	}
+	if j.Stats().Backlog != 0 {
+		t.Error(j.Stats())
+	}
+	w.holds(t, j)
+}
+
+func TestAppendThatDoesNotFollowTheLogIsRefused(t *testing.T) {
+	j := open(t, testOptions(t))
+	w := make(writer)
+	w.write(t, j, 1, 3)
+	stale := writer{1: 4}
+	wantCode(t, await(t, j, j.Append(stale.section(t, 1, 1))), parley.ReadOnly)
+	reopen(t, j)
+	w.write(t, j, 1, 1)
+	w.holds(t, j)
+}
+
+func TestFullDiskStopsWritingUntilThereIsRoom(t *testing.T) {
+	o := testOptions(t)
+	o.Folder = filepath.Join(o.Folder, "small")
+	if err := os.Mkdir(o.Folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", o.Folder, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skipf("NOT TESTED: no small disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(o.Folder, syscall.MNT_DETACH) })
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 20)
+	filler := filepath.Join(o.Folder, "filler")
+	for round := range 3 {
+		fill(t, filler)
+		start := time.Now()
+		var failed error
+		for failed == nil {
+			failed = await(t, j, j.Append(w.section(t, 1, 5)))
+		}
+		wantCode(t, failed, parley.ReadOnly)
+		t.Logf("round %d: %v after %v", round, failed, time.Since(start))
+		m, _ := j.Mailbox(mailbox(1))
+		if w[1]-m.Version != 5 {
+			t.Fatalf("log has %d, appended %d", m.Version, w[1])
+		}
+		wantCode(t, j.Reopen(t.Context()), parley.ReadOnly)
+		if _, err := j.Load(t.Context(), mailbox(1)); err != nil {
+			t.Logf("while full: %v", err)
+		}
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		reopen(t, j)
+		m, _ = j.Mailbox(mailbox(1))
+		w[1] = m.Version
+		w.write(t, j, 1, 20)
+		w.holds(t, j)
+	}
+	closeJournal(t, j)
+	w.holds(t, open(t, o))
+}
+
+// fill writes a file until the disk is full.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+}
+
+func TestCommitTimesNeverGoBack(t *testing.T) {
+	o := testOptions(t)
+	now := atomic.Int64{}
+	now.Store(1_700_000_000_000)
+	o.Clock = func() time.Time { return time.UnixMilli(now.Load()) }
+	j := open(t, o)
+	w := make(writer)
+	last := j.LastTime()
+	for i := range 10 {
+		now.Add(int64(1000 - 300*i))
+		w.write(t, j, 1, 1)
+		if j.LastTime() < last {
+			t.Fatalf("%s after %s", j.LastTime(), last)
+		}
+		last = j.LastTime()
+	}
+	closeJournal(t, j)
+	now.Store(1_000)
+	j = open(t, o)
+	w.write(t, j, 1, 1)
+	if j.LastTime() != last {
+		t.Fatalf("%s, want %s", j.LastTime(), last)
+	}
+}

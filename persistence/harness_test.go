@@ -1,0 +1,156 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"go.uber.org/goleak"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func TestMain(m *testing.M) {
+	if port := os.Getenv(childServer); port != "" {
+		serveAsChild(port, os.Getenv(childFolder))
+		return
+	}
+	if folder := os.Getenv(childWriter); folder != "" {
+		writeAsChild(folder)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func testNode(n byte) capabilities.NodeID { return capabilities.NodeID{31: n} }
+
+func mailbox(n int) capabilities.ID {
+	return capabilities.ID{ULID: ulid.ULID{14: byte(n >> 8), 15: byte(n)}, Node: testNode(1)}
+}
+
+func testOptions(t testing.TB) Options {
+	t.Helper()
+	o := Options{Folder: t.TempDir(), Node: testNode(1)}
+	if testing.Verbose() {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	}
+	return o
+}
+
+// open opens a journal and closes it when the test ends.
+func open(t testing.TB, o Options) *Journal {
+	t.Helper()
+	j, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeJournal(t, j) })
+	return j
+}
+
+func closeJournal(t testing.TB, j *Journal) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := j.Close(ctx); err != nil && !errors.Is(err, os.ErrClosed) {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// writer makes sections of mailboxes whose versions follow each other.
+type writer map[int]uint64
+
+func (w writer) section(t testing.TB, box, count int) events.Section {
+	t.Helper()
+	evs := make([]events.Recorded, count)
+	for i := range evs {
+		version := int64(w[box]) + int64(i) + 1
+		evs[i] = events.Recorded{At: 1, Event: &events.NameBound{Name: fmt.Sprintf("n%d", version), Value: capabilities.Int(version)}}
+	}
+	body, err := events.Append(nil, evs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := w[box] + 1
+	w[box] += uint64(count)
+	return events.Section{Mailbox: mailbox(box), First: first, Count: uint32(count), Body: body,
+		Summary: events.Summary{Open: uint32(w[box])}}
+}
+
+// await gives what Release says of a position.
+func await(t testing.TB, j *Journal, pos Position) error {
+	t.Helper()
+	c := make(chan error, 1)
+	j.Release(pos, func(err error) { c <- err })
+	select {
+	case err := <-c:
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatalf("position %d is never released", pos)
+		return nil
+	}
+}
+
+// write appends count commits of one event each, each durable before the next.
+func (w writer) write(t testing.TB, j *Journal, box, count int) {
+	t.Helper()
+	for range count {
+		if err := await(t, j, j.Append(w.section(t, box, 1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// holds checks that a journal has exactly what w wrote.
+func (w writer) holds(t testing.TB, j *Journal) {
+	t.Helper()
+	for box, version := range w {
+		l, err := j.Load(t.Context(), mailbox(box))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if uint64(len(l.Events)) != version-l.SnapshotVersion {
+			t.Fatalf("mailbox %d has %d events after version %d, want up to %d", box, len(l.Events), l.SnapshotVersion, version)
+		}
+		for i, e := range l.Events {
+			n := l.SnapshotVersion + uint64(i) + 1
+			if v, _ := e.Event.(*events.NameBound).Value.AsInt(); e.Version != n || uint64(v) != n {
+				t.Fatalf("mailbox %d: event %d is %+v", box, n, e)
+			}
+		}
+		m, ok := j.Mailbox(mailbox(box))
+		if !ok && version > 0 || m.Version != version || uint64(m.Summary.Open) != version {
+			t.Fatalf("mailbox %d is %+v, want version %d", box, m, version)
+		}
+	}
+	if r, err := j.Verify(t.Context()); err != nil || r.Mailboxes != len(w) {
+		t.Fatalf("verify: %+v, %v; want %d mailboxes", r, err, len(w))
+	}
+}
+
+func wantCode(t testing.TB, err error, code parley.Code) *parley.Error {
+	t.Helper()
+	if parley.CodeOf(err) != code {
+		t.Fatalf("got %v, want %s", err, code)
+	}
+	return parley.AsError(err)
+}
+
+// eventually polls until ok says yes.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}

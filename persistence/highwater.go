@@ -1,0 +1,128 @@
+package persistence
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// mark names a commit that was durable. The zero mark names none.
+type mark struct {
+	number uint64
+	hash   events.Hash
+}
+
+// highWater is the file that remembers the last durable commit beside the log, so that a log which was
+// cut short is found out. It has two slots that are written in turn: a torn write spoils only one. Its
+// lock keeps a second process out of the folder.
+type highWater struct {
+	file *os.File
+	node capabilities.NodeID
+	next int // the slot to write
+	last mark
+}
+
+const (
+	slotMagic  = "PLYMARK\x01"
+	slotSize   = 8 + 8 + 32 + 16
+	slotStride = 4096 // a torn sector has one slot at most
+	markSize   = slotStride + slotSize
+)
+
+// openHighWater locks the file and reads it. No file is a mark of nothing; one of which nothing can be
+// read is CORRUPT_LOG.
+func openHighWater(folder string, node capabilities.NodeID) (*highWater, error) {
+	path := filepath.Join(folder, "high-water")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, parley.Refuse(parley.ReadOnly, "the high-water mark cannot be opened: %v", err)
+	}
+	if err := lockFile(f); err != nil {
+		_ = f.Close() // nothing was written
+		return nil, parley.Refuse(parley.AlreadyRunning, "another process has this journal open").
+			WithHint("stop it first")
+	}
+	h := &highWater{file: f, node: node}
+	if err := h.read(); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *highWater) read() error {
+	raw := make([]byte, markSize)
+	n, err := h.file.ReadAt(raw, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return parley.Refuse(parley.ReadOnly, "the high-water mark cannot be read: %v", err)
+	}
+	if n < markSize {
+		if err := h.file.Truncate(markSize); err != nil {
+			return parley.Refuse(parley.ReadOnly, "the high-water mark cannot be written: %v", err)
+		}
+		return nil
+	}
+	bad := 0
+	for slot := range 2 {
+		m, used, ok := h.decode(raw[slot*slotStride:][:slotSize])
+		if used && !ok {
+			bad++
+		}
+		if ok && m.number >= h.last.number {
+			h.last, h.next = m, 1-slot
+		}
+	}
+	if bad == 2 || bad == 1 && h.last.number == 0 {
+		return parley.Refuse(parley.CorruptLog, "the high-water mark is damaged: whether the log's last commits are there cannot be known").
+			WithHint("if you trust the log, remove the file high-water from the node's folder")
+	}
+	return nil
+}
+
+func (h *highWater) decode(slot []byte) (m mark, used, ok bool) {
+	if [slotSize]byte(slot) == [slotSize]byte{} {
+		return m, false, false
+	}
+	if string(slot[:8]) != slotMagic || [16]byte(slot[48:]) != h.sum(slot[:48]) {
+		return m, true, false
+	}
+	m.number = binary.BigEndian.Uint64(slot[8:])
+	copy(m.hash[:], slot[16:48])
+	return m, true, true
+}
+
+func (h *highWater) sum(slot []byte) [16]byte {
+	all := sha256.Sum256(append(h.node[:], slot...))
+	return [16]byte(all[:16])
+}
+
+// write puts the mark on disk.
+func (h *highWater) write(m mark) error {
+	if m == h.last {
+		return nil
+	}
+	slot := make([]byte, 0, slotSize)
+	slot = append(slot, slotMagic...)
+	slot = binary.BigEndian.AppendUint64(slot, m.number)
+	slot = append(slot, m.hash[:]...)
+	sum := h.sum(slot)
+	slot = append(slot, sum[:]...)
+	if _, err := h.file.WriteAt(slot, int64(h.next*slotStride)); err != nil {
+		return fmt.Errorf("write the high-water mark: %w", err)
+	}
+	if err := syncData(h.file); err != nil {
+		return fmt.Errorf("flush the high-water mark: %w", err)
+	}
+	h.last, h.next = m, 1-h.next
+	return nil
+}
+
+func (h *highWater) close() error { return h.file.Close() }

@@ -1,0 +1,135 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Journal is the one order of a node's events. Its methods may be called from any goroutine.
+type Journal struct {
+	o   Options
+	log *slog.Logger
+
+	order order // what was appended and is not yet durable
+	wake  chan struct{}
+	quiet context.CancelFunc // ends the tasks
+	tasks sync.WaitGroup
+	marks chan struct{} // the mark is behind
+	pages chan struct{} // the index snapshot is behind
+
+	line struct { // the way to the stream; Reopen replaces it
+		sync.RWMutex
+		*link
+	}
+	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
+	high    *highWater // its writer's, or under busy
+	marking sync.Mutex
+
+	durable struct { // what readers see
+		sync.RWMutex
+		head  head
+		index *index
+	}
+	doubts []*frame // sent as the next commit, and not known to be stored or not; under busy
+	frames *cache
+	closed sync.Once
+	ended  error
+}
+
+// head is the last durable commit.
+type head struct {
+	mark
+	at capabilities.Time
+}
+
+// frame is a commit as it is sent.
+type frame struct {
+	events.Commit
+	hash  events.Hash
+	bytes []byte
+	count int // of appends in it
+}
+
+// Open opens the node's journal, and makes it where there never was one. It returns once the index is
+// whole and the newest part of the log is checked. ALREADY_RUNNING says that another process has the
+// folder, CORRUPT_LOG that the log is not what it was, READ_ONLY that the server cannot be reached.
+func Open(ctx context.Context, o Options) (*Journal, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	high, err := openHighWater(o.Folder, o.Node)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{
+		o: o, log: o.Log, high: high,
+		wake:   make(chan struct{}, 1),
+		marks:  make(chan struct{}, 1),
+		pages:  make(chan struct{}, 1),
+		frames: newCache(cacheBytes),
+	}
+	j.order.init()
+	if err := j.start(ctx); err != nil {
+		if j.line.link != nil {
+			j.line.close()
+		}
+		_ = high.close() // read only so far
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	return j, nil
+}
+
+func (j *Journal) start(ctx context.Context) error {
+	if j.o.URL == "" {
+		if err := flushNewest(&j.o); err != nil {
+			return err
+		}
+	}
+	l, err := connect(&j.o, false)
+	if err != nil {
+		return err
+	}
+	j.line.link = l
+	unchecked, err := j.replay(ctx)
+	if err != nil {
+		return err
+	}
+	nudge(j.marks) // the log may have been ahead of it
+	background, quiet := context.WithCancel(context.WithoutCancel(ctx))
+	j.quiet = quiet
+	j.tasks.Go(func() { j.committer(background) })
+	j.tasks.Go(func() { j.releaser(background) })
+	j.tasks.Go(func() { j.marker(background) })
+	j.tasks.Go(func() { j.indexer(background) })
+	j.tasks.Go(func() { j.scrub(background, unchecked) })
+	return nil
+}
+
+// way gives the link as it is now.
+func (j *Journal) way() *link {
+	j.line.RLock()
+	defer j.line.RUnlock()
+	return j.line.link
+}
+
+func (j *Journal) lastCommit() head {
+	j.durable.RLock()
+	defer j.durable.RUnlock()
+	return j.durable.head
+}
+
+// LastTime is the time of the last commit, zero if there is none.
+func (j *Journal) LastTime() capabilities.Time { return j.lastCommit().at }
+
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,153 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/events"
+)
+
+// rawRate is how often a second this disk takes 4 KiB and flushes it.
+func rawRate(b *testing.B, folder string) float64 {
+	b.Helper()
+	f, err := os.CreateTemp(folder, "raw")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	buf := make([]byte, 4096)
+	n, start := 0, time.Now()
+	for time.Since(start) < 300*time.Millisecond {
+		if _, err := f.Write(buf); err != nil {
+			b.Fatal(err)
+		}
+		if err := syncData(f); err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+	return float64(n) / time.Since(start).Seconds()
+}
+
+func BenchmarkAppendAndRelease(b *testing.B) {
+	for _, callers := range []int{1, 8, 64, 512} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			o := testOptions(b)
+			raw := rawRate(b, o.Folder)
+			j := open(b, o)
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			sections := make([][]events.Section, callers)
+			for c := range callers {
+				w := make(writer)
+				for range b.N/callers + 1 {
+					sections[c] = append(sections[c], w.section(b, c, 1))
+				}
+			}
+			before := j.lastCommit().number
+			b.ResetTimer()
+			start := time.Now()
+			var wg sync.WaitGroup
+			for c := range callers {
+				wg.Go(func() {
+					done := make(chan error, 1)
+					for _, s := range sections[c] {
+						j.Release(j.Append(s), func(err error) { done <- err })
+						if err := <-done; err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			n := float64((b.N/callers + 1) * callers)
+			rate := n / time.Since(start).Seconds()
+			b.ReportMetric(rate, "events/s")
+			b.ReportMetric(rate/raw, "events/flush")
+			b.ReportMetric(raw, "raw-flushes/s")
+			b.ReportMetric(n/float64(j.lastCommit().number-before), "events/commit")
+		})
+	}
+}
+
+// filled makes a journal with commits of per events each, and gives where.
+func filled(b testing.TB, commits, per int) Options {
+	b.Helper()
+	o := testOptions(b)
+	full, err := o.withDefaults()
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := connect(&full, true) // flushing each would take minutes
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.close()
+	if _, err := l.openStream(b.Context(), mark{}); err != nil {
+		b.Fatal(err)
+	}
+	w := make(writer)
+	var last mark
+	for n := range commits {
+		c := events.Commit{Number: uint64(n + 1), Prev: last.hash, At: 1, Node: o.Node}
+		for i := range per {
+			c.Sections = append(c.Sections, w.section(b, (n*per+i)%10_000, 1))
+		}
+		bytes, hash, err := c.Encode()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := l.js.PublishAsync(o.subject(), bytes); err != nil {
+			b.Fatal(err)
+		}
+		last = mark{c.Number, hash}
+	}
+	<-l.js.PublishAsyncComplete()
+	return o
+}
+
+func BenchmarkReplay(b *testing.B) {
+	o := filled(b, 100_000, 3)
+	for _, with := range []string{"whole", "index"} {
+		b.Run(with, func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				if with == "whole" {
+					forgetIndex(b, o)
+				}
+				b.StartTimer()
+				j, err := Open(b.Context(), o)
+				b.StopTimer()
+				if err != nil {
+					b.Fatal(err)
+				}
+				closeJournal(b, j)
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// forgetIndex removes the index snapshot.
+func forgetIndex(t testing.TB, o Options) {
+	t.Helper()
+	o, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := connect(&o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	bucket, err := l.bucket(context.Background())
+	if err == nil {
+		_ = bucket.Delete(context.Background(), indexObject) // there may be none
+	}
+}

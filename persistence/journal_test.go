@@ -1,0 +1,79 @@
+package persistence
+
+import (
+	"slices"
+	"sync"
+	"testing"
+)
+
+func TestReleaseFollowsTheOrderOfAppends(t *testing.T) {
+	o := testOptions(t)
+	gate := make(chan struct{})
+	o.Failpoint = func(step string) error {
+		if step == "before "+StepPublish {
+			<-gate
+		}
+		return nil
+	}
+	j := open(t, o)
+	var mu sync.Mutex
+	var got []Position
+	var last Position
+	const n = 2000
+	var wg sync.WaitGroup
+	wg.Add(n)
+	w := make(writer)
+	var hold []Position
+	for i := range n {
+		pos := j.Append(w.section(t, i%7, 1))
+		hold = append(hold, pos)
+		if len(hold) == 5 {
+			slices.Reverse(hold)
+			for _, pos := range hold {
+				j.Release(pos, func(err error) {
+					defer wg.Done()
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil || !j.Durable(pos) || j.Lost(pos) {
+						t.Errorf("position %d: %v", pos, err)
+					}
+					got = append(got, pos)
+				})
+			}
+			hold = nil
+		}
+		last = pos
+	}
+	if j.Durable(1) || j.Lost(1) || j.Stats().Backlog == 0 {
+		t.Error("durable before it was stored")
+	}
+	close(gate)
+	wg.Wait()
+	if !slices.IsSorted(got) {
+		t.Error("released out of order")
+	}
+	if last != n || len(got) != n {
+		t.Fatalf("%d released of %d", len(got), last)
+	}
+	w.holds(t, j)
+}
+
+func TestWhatWasWrittenIsThereAgain(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 20)
+	if err := await(t, j, j.Append(w.section(t, 2, 3), w.section(t, 1, 2), w.section(t, 2, 1))); err != nil {
+		t.Fatal(err)
+	}
+	w.holds(t, j)
+	before := j.Stats()
+	closeJournal(t, j)
+	j = open(t, o)
+	w.holds(t, j)
+	if after := j.Stats(); after != before {
+		t.Fatalf("got %+v, want %+v", after, before)
+	}
+	w.write(t, j, 3, 5)
+	w.holds(t, j)
+}

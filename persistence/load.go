@@ -1,0 +1,158 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Entry is an event of a mailbox as it stands in the log.
+type Entry struct {
+	Commit  uint64
+	Version uint64
+	events.Recorded
+}
+
+// Loaded is what a mailbox is rebuilt from: its newest snapshot, if there is one, and the events after it.
+type Loaded struct {
+	Snapshot        []byte // nil if there is none
+	SnapshotVersion uint64
+	Events          []Entry
+}
+
+// Load reads a mailbox, up to its last durable event. A mailbox without events is empty, not an error.
+// CORRUPT_LOG names the commit that is damaged, or that holds an event which cannot be read.
+func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, error) {
+	m, steps := j.steps(mailbox)
+	if m.Version == 0 {
+		return Loaded{}, nil
+	}
+	var l Loaded
+	if m.Snapshot > 0 {
+		l.Snapshot, l.SnapshotVersion = j.snapshot(ctx, mailbox, m.Version)
+	}
+	var err error
+	l.Events, err = j.entries(ctx, mailbox, steps, l.SnapshotVersion, m.Version)
+	if err != nil {
+		return Loaded{}, fmt.Errorf("load mailbox %s: %w", mailbox.ULID, err)
+	}
+	return l, nil
+}
+
+// Events reads at most limit of a mailbox's durable events, oldest first, from version after+1 on. A limit
+// of 0 or less is none.
+func (j *Journal) Events(ctx context.Context, mailbox capabilities.ID, after uint64, limit int) ([]Entry, error) {
+	m, steps := j.steps(mailbox)
+	last := m.Version
+	if limit > 0 && last > after && last-after > uint64(limit) {
+		last = after + uint64(limit)
+	}
+	evs, err := j.entries(ctx, mailbox, steps, after, last)
+	if err != nil {
+		return nil, fmt.Errorf("read the events of mailbox %s: %w", mailbox.ULID, err)
+	}
+	return evs, nil
+}
+
+func (j *Journal) steps(mailbox capabilities.ID) (Mailbox, []byte) {
+	j.durable.RLock()
+	defer j.durable.RUnlock()
+	e := j.durable.index.entries[mailbox.ULID]
+	if e == nil || mailbox.Node != j.o.Node {
+		return Mailbox{}, nil
+	}
+	return e.Mailbox, e.steps
+}
+
+// entries reads the events of a mailbox with versions after+1 to last.
+func (j *Journal) entries(ctx context.Context, mailbox capabilities.ID, steps []byte, after, last uint64) ([]Entry, error) {
+	if last <= after {
+		return nil, nil
+	}
+	var numbers []uint64
+	for s := range walk(steps) {
+		if s.first > last {
+			break
+		}
+		if s.first+s.count > after+1 && (len(numbers) == 0 || numbers[len(numbers)-1] != s.commit) {
+			numbers = append(numbers, s.commit)
+		}
+	}
+	commits, err := j.commits(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	evs := make([]Entry, 0, last-after)
+	for _, c := range commits {
+		for i := range c.Sections {
+			if s := &c.Sections[i]; s.Mailbox == mailbox && s.Count > 0 {
+				if evs, err = appendEntries(evs, c.Number, s, after, last); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if uint64(len(evs)) != last-after {
+		return nil, lost(numbers[len(numbers)-1], "or one before it lacks events of mailbox %s: versions %d to %d are %d events",
+			mailbox.ULID, after+1, last, len(evs))
+	}
+	return evs, nil
+}
+
+// appendEntries decodes a section and takes the events with versions after+1 to last.
+func appendEntries(evs []Entry, number uint64, s *events.Section, after, last uint64) ([]Entry, error) {
+	if s.First > last || s.First+uint64(s.Count) <= after+1 {
+		return evs, nil
+	}
+	recorded, err := s.Events()
+	if err != nil {
+		hint := "the commit is whole: the fault is in the program that wrote it, or in this one"
+		if _, ok := errors.AsType[*events.UnknownError](err); ok {
+			hint = "a newer program wrote it: start that one"
+		}
+		e := lost(number, "an event of mailbox %s cannot be read: %v", s.Mailbox.ULID, err)
+		return nil, e.WithHint("%s", hint)
+	}
+	for i, r := range recorded {
+		version := s.First + uint64(i)
+		if version <= after || version > last {
+			continue
+		}
+		if want := after + uint64(len(evs)) + 1; version != want {
+			return nil, lost(number, "has version %d of mailbox %s where version %d should be", version, s.Mailbox.ULID, want)
+		}
+		evs = append(evs, Entry{Commit: number, Version: version, Recorded: r})
+	}
+	return evs, nil
+}
+
+// readers is how many commits are asked for at a time.
+const readers = 16
+
+// commits reads commits by number, some at a time.
+func (j *Journal) commits(ctx context.Context, numbers []uint64) ([]*events.Commit, error) {
+	out := make([]*events.Commit, len(numbers))
+	errs := make([]error, min(readers, len(numbers)))
+	var wg sync.WaitGroup
+	for r := range errs {
+		wg.Go(func() {
+			for i := r; i < len(numbers); i += len(errs) {
+				if out[i], _, errs[r] = j.commit(ctx, numbers[i]); errs[r] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if parley.CodeOf(err) == parley.CorruptLog {
+			return nil, err
+		}
+	}
+	return out, errors.Join(errs...)
+}

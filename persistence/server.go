@@ -1,0 +1,93 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"log/slog"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"parley"
+)
+
+const serverStart = 30 * time.Second
+
+func journalFolder(folder string) string { return filepath.Join(folder, "journal") }
+
+// blockFolder is where the embedded server keeps the stream's block files.
+func blockFolder(o *Options) string {
+	return filepath.Join(journalFolder(o.Folder), "jetstream", "$G", "streams", o.streamName(), "msgs")
+}
+
+// startServer runs a server in this process, which listens nowhere. Each write is flushed unless lazily.
+func startServer(o *Options, lazily bool, ear *serverEar) (*natsserver.Server, error) {
+	srv, err := natsserver.NewServer(&natsserver.Options{
+		ServerName:             "parley-" + o.Node.String(),
+		DontListen:             true,
+		NoSigs:                 true,
+		NoLog:                  true, // of its own; it has ours below
+		DisableJetStreamBanner: true,
+		JetStream:              true,
+		StoreDir:               journalFolder(o.Folder),
+		JetStreamMaxStore:      1 << 50, // the disk is the limit
+		JetStreamMaxMemory:     256 << 20,
+		SyncAlways:             !lazily,
+		MaxPayload:             embeddedPayload,
+	})
+	if err != nil {
+		return nil, parley.Refuse(parley.ReadOnly, "the journal's server does not start: %v", err)
+	}
+	srv.SetLoggerV2(ear, true, false, false)
+	srv.Start()
+	if !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
+		stopServer(srv)
+		return nil, parley.Refuse(parley.ReadOnly, "the journal's server does not start").
+			WithHint("see the log; the disk may be full or the folder not writable")
+	}
+	return srv, nil
+}
+
+func stopServer(srv *natsserver.Server) {
+	srv.Shutdown()
+	srv.WaitForShutdown()
+}
+
+// serverEar hears what the embedded server has to say. The server does not answer a write that failed, it
+// only says so here: heard is called when that was a write to the stream.
+type serverEar struct {
+	log    *slog.Logger
+	stream string
+	heard  atomic.Pointer[func(error)]
+}
+
+func (e *serverEar) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
+func (e *serverEar) Debugf(string, ...any)           {}
+func (e *serverEar) Tracef(string, ...any)           {}
+func (e *serverEar) Warnf(format string, v ...any)   { e.log.Warn(e.line(format, v)) }
+func (e *serverEar) Fatalf(format string, v ...any)  { e.log.Error(e.line(format, v)) }
+
+func (e *serverEar) Errorf(format string, v ...any) {
+	line := e.line(format, v)
+	e.log.Warn(line)
+	heard := e.heard.Load()
+	if heard != nil && strings.Contains(line, "failed to store") && strings.Contains(line, e.stream) {
+		(*heard)(cause(line))
+	}
+}
+
+// cause says in few words why a write failed. The line itself, with its paths, is for the log.
+func cause(line string) error {
+	if strings.Contains(line, "no space left") {
+		return errors.New("the disk is full")
+	}
+	return errors.New("the disk refused it: " + line[strings.LastIndex(line, ": ")+2:])
+}
+
+func (e *serverEar) line(format string, v []any) string {
+	return "journal's server: " + strings.TrimSpace(fmt.Sprintf(format, v...))
+}

@@ -1,0 +1,164 @@
+package persistence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/oklog/ulid/v2"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// A snapshot is stored as an object of the node's bucket under the mailbox's ULID: a header that names
+// the version and the commit that it was made at, the state, and a checksum.
+const (
+	snapshotMagic  = "PLYSNAP\x01"
+	snapshotHeader = 8 + 8 + 8 + 32
+)
+
+// versionKey is the version in an object's metadata, so that a listing is enough to know it.
+const versionKey = "version"
+
+func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
+	b, err := l.js.ObjectStore(ctx, l.o.bucketName())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		b, err = l.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket:      l.o.bucketName(),
+			Description: "snapshots of a Parley node: derived from its journal",
+			Storage:     jetstream.FileStorage,
+			Replicas:    l.o.Replicas,
+		})
+	}
+	return b, err
+}
+
+// SaveSnapshot keeps state as what a mailbox was at a version, so that Load need not read the events
+// before. The version must be durable. An error costs nothing but time.
+func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, version uint64, state []byte) error {
+	number, err := j.commitOf(mailbox, version)
+	if err != nil {
+		return err
+	}
+	_, hash, err := j.commit(ctx, number)
+	if err != nil {
+		return fmt.Errorf("snapshot of mailbox %s: %w", mailbox.ULID, err)
+	}
+	meta := jetstream.ObjectMeta{
+		Name:     mailbox.ULID.String(),
+		Metadata: map[string]string{versionKey: strconv.FormatUint(version, 10)},
+	}
+	sealed := sealSnapshot(version, mark{number, hash}, state)
+	err = j.o.step(StepSnapshot, func() error { return j.way().putObject(ctx, meta, sealed) })
+	if err != nil {
+		return readOnly(fmt.Sprintf("the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
+	}
+	j.durable.Lock()
+	defer j.durable.Unlock()
+	if e := j.durable.index.entries[mailbox.ULID]; e != nil {
+		e.Snapshot = version
+	}
+	return nil
+}
+
+// commitOf finds the commit with a version of a mailbox.
+func (j *Journal) commitOf(mailbox capabilities.ID, version uint64) (uint64, error) {
+	m, steps := j.steps(mailbox)
+	if version == 0 || version > m.Version {
+		return 0, parley.Refuse(parley.InvalidArgument, "version %d of mailbox %s is not durable", version, mailbox.ULID)
+	}
+	for s := range walk(steps) {
+		if version < s.first+s.count {
+			return s.commit, nil
+		}
+	}
+	return 0, parley.Refuse(parley.Internal, "the index has no version %d of mailbox %s", version, mailbox.ULID)
+}
+
+// snapshot reads the snapshot of a mailbox. One that cannot be read, that is newer than the log or that
+// was made from another is none.
+func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
+	sealed, err := j.way().getObject(ctx, mailbox.ULID.String())
+	if err != nil {
+		j.log.Warn("a snapshot cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
+		return nil, 0
+	}
+	version, at, state, ok := openSnapshot(sealed)
+	if !ok || version > newest {
+		j.log.Warn("a snapshot is damaged or newer than the log; replaying", "mailbox", mailbox.ULID)
+		return nil, 0
+	}
+	number, err := j.commitOf(mailbox, version)
+	if err == nil && number == at.number {
+		if _, hash, err := j.commit(ctx, number); err == nil && hash == at.hash {
+			return state, version
+		}
+	}
+	j.log.Warn("a snapshot was made from another log; replaying", "mailbox", mailbox.ULID)
+	return nil, 0
+}
+
+func sealSnapshot(version uint64, at mark, state []byte) []byte {
+	b := make([]byte, 0, snapshotHeader+len(state)+sha256.Size)
+	b = append(b, snapshotMagic...)
+	b = binary.BigEndian.AppendUint64(b, version)
+	b = binary.BigEndian.AppendUint64(b, at.number)
+	b = append(b, at.hash[:]...)
+	b = append(b, state...)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+func openSnapshot(b []byte) (version uint64, at mark, state []byte, ok bool) {
+	end := len(b) - sha256.Size
+	if end < snapshotHeader || string(b[:8]) != snapshotMagic || sha256.Sum256(b[:end]) != [32]byte(b[end:]) {
+		return 0, mark{}, nil, false
+	}
+	at.number = binary.BigEndian.Uint64(b[16:])
+	copy(at.hash[:], b[24:])
+	return binary.BigEndian.Uint64(b[8:]), at, b[snapshotHeader:end:end], true
+}
+
+func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {
+	b, err := l.bucket(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = b.Put(ctx, meta, bytesReader(data))
+	return err
+}
+
+func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
+	b, err := l.bucket(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.GetBytes(ctx, name)
+}
+
+// listSnapshots notes which mailboxes have snapshots, before the journal is in use.
+func (j *Journal) listSnapshots(ctx context.Context) {
+	b, err := j.way().js.ObjectStore(ctx, j.o.bucketName())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return
+	}
+	var all []*jetstream.ObjectInfo
+	if err == nil {
+		all, err = b.List(ctx)
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		j.log.Warn("the snapshots cannot be listed; replaying", "error", err)
+	}
+	for _, o := range all {
+		who, err := ulid.ParseStrict(o.Name)
+		version, err2 := strconv.ParseUint(o.Metadata[versionKey], 10, 64)
+		if e := j.durable.index.entries[who]; err == nil && err2 == nil && e != nil && version <= e.Version {
+			e.Snapshot = version
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package persistence
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley"
+)
+
+func TestLoadBeginsWithTheNewestSnapshot(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 10)
+	w.write(t, j, 2, 2)
+	big := bytes.Repeat([]byte("state"), 100_000)
+	for _, version := range []uint64{4, 7} {
+		if err := j.SaveSnapshot(t.Context(), mailbox(1), version, big[:version*50_000]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode(t, j.SaveSnapshot(t.Context(), mailbox(1), 11, nil), parley.InvalidArgument)
+	for range 2 {
+		l, err := j.Load(t.Context(), mailbox(1))
+		if err != nil || l.SnapshotVersion != 7 || !bytes.Equal(l.Snapshot, big[:350_000]) || len(l.Events) != 3 {
+			t.Fatalf("version %d, %d bytes, %d events: %v", l.SnapshotVersion, len(l.Snapshot), len(l.Events), err)
+		}
+		if m, _ := j.Mailbox(mailbox(1)); m.Snapshot != 7 {
+			t.Fatalf("%+v", m)
+		}
+		w.holds(t, j)
+		closeJournal(t, j)
+		j = open(t, o)
+	}
+	evs, err := j.Events(t.Context(), mailbox(1), 2, 3)
+	if err != nil || len(evs) != 3 || evs[0].Version != 3 || evs[2].Version != 5 {
+		t.Fatalf("%+v, %v", evs, err)
+	}
+}
+
+// TestBadSnapshotOnlyCostsTime puts what is no snapshot in the place of each.
+func TestBadSnapshotOnlyCostsTime(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 10)
+	if err := j.SaveSnapshot(t.Context(), mailbox(1), 7, []byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	good := sealSnapshot(7, mark{number: 7}, []byte("state"))
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)/2] ^= 1
+	for name, bad := range map[string][]byte{
+		"empty": nil, "short": good[:50], "cut": good[:len(good)-1], "flipped": flipped,
+		"of another log": good, "newer than the log": sealSnapshot(11, mark{number: 11}, []byte("state")),
+	} {
+		for _, object := range []string{mailbox(1).ULID.String(), indexObject} {
+			meta := jetstream.ObjectMeta{Name: object, Metadata: map[string]string{versionKey: "7"}}
+			if err := j.way().putObject(t.Context(), meta, bad); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if l, err := j.Load(t.Context(), mailbox(1)); err != nil || l.Snapshot != nil || len(l.Events) != 10 {
+			t.Fatalf("%s: %+v, %v", name, l, err)
+		}
+		if x, n := j.loadIndex(t.Context(), 10); n != 0 || len(x.entries) != 0 {
+			t.Fatalf("%s: used as an index of %d commits", name, n)
+		}
+	}
+	w.holds(t, j)
+}
+
+func TestIndexSnapshotIsTheIndex(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	for i := range 50 {
+		if err := await(t, j, j.Append(w.section(t, i%7, 1+i%3), w.section(t, 3, 1), w.section(t, i%7, 1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, c := j.copyIndex()
+	x, m, err := decodeIndex(o.Node, c.encode(at.mark))
+	if err != nil || m != at.mark || x.events != c.events || len(x.entries) != len(c.entries) {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	for who, e := range c.entries {
+		if got := x.entries[who]; got.Version != e.Version || got.Summary != e.Summary || !bytes.Equal(got.steps, e.steps) {
+			t.Fatalf("%s: got %+v, want %+v", who, got, e)
+		}
+	}
+	w.holds(t, j)
+}
+
+func TestLongMailboxLoadsQuickly(t *testing.T) {
+	o := filled(t, 3_000, 1)
+	j := open(t, o)
+	w := writer{3_001: 0}
+	var last Position
+	for range 1_000 {
+		last = j.Append(w.section(t, 3_001, 1))
+		if err := await(t, j, last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeJournal(t, j)
+	j = open(t, o)
+	start := time.Now()
+	l, err := j.Load(context.Background(), mailbox(3_001))
+	if took := time.Since(start); err != nil || len(l.Events) != 1_000 || took > time.Second {
+		t.Fatalf("%d events in %v: %v", len(l.Events), took, err)
+	} else {
+		t.Logf("1,000 events in %v", took)
+	}
+}

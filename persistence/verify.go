@@ -1,0 +1,54 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+
+	"parley/events"
+)
+
+// Report says what Verify found whole.
+type Report struct {
+	Commits   uint64
+	Events    uint64
+	Mailboxes int
+}
+
+// Verify reads the whole log up to the commit that is last when it begins, checks every frame and its
+// place in the chain, decodes every event, and compares the index with what it read. CORRUPT_LOG names the
+// first commit that is not what was written. The journal works on meanwhile.
+func (j *Journal) Verify(ctx context.Context) (Report, error) {
+	x := newIndex(j.o.Node)
+	end := j.lastCommit()
+	err := j.follow(ctx, end.mark, func(c *events.Commit, _ []byte) error {
+		if err := x.add(c); err != nil {
+			return lost(c.Number, "%v", err)
+		}
+		for i := range c.Sections {
+			if _, err := c.Sections[i].Events(); err != nil {
+				return lost(c.Number, "an event of mailbox %s cannot be read: %v", c.Sections[i].Mailbox.ULID, err)
+			}
+		}
+		return nil
+	})
+	r := Report{Commits: end.number, Events: x.events, Mailboxes: len(x.entries)}
+	if err != nil {
+		return Report{}, fmt.Errorf("verify the journal: %w", err)
+	}
+	return r, nil
+}
+
+// follow reads the log from the first commit to end, which must be what is there.
+func (j *Journal) follow(ctx context.Context, end mark, fn func(c *events.Commit, bytes []byte) error) error {
+	c := chainFrom(j.o.Node, 1)
+	return j.way().each(ctx, 1, end.number, func(number uint64, bytes []byte) error {
+		commit, err := c.follow(number, bytes)
+		if err == nil {
+			err = c.confirm(end)
+		}
+		if err != nil {
+			return err
+		}
+		return fn(commit, bytes)
+	})
+}
