@@ -46,6 +46,7 @@ func BenchmarkAskToAnswer(b *testing.B) {
 			var left atomic.Int64
 			left.Store(int64(b.N))
 			done := make(chan error, callers)
+			used := cpuTime(b)
 			b.ResetTimer()
 			for i := range callers {
 				go func() {
@@ -62,6 +63,7 @@ func BenchmarkAskToAnswer(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/raw, "cycles/fsync")
+			b.ReportMetric(float64((cpuTime(b)-used).Microseconds())/float64(b.N), "cpu-µs/op")
 			s := n.journal.Stats()
 			b.ReportMetric(float64(s.Events)/float64(s.Commits), "events/commit")
 		})

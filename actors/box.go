@@ -190,7 +190,7 @@ func (b *box) outcome(form capabilities.ID) (Outcome, error) {
 // snapshotIfDue has a snapshot written when enough has happened since the last one: never less than a
 // quarter of all, so that the work stays in proportion to the mail.
 func (b *box) snapshotIfDue() {
-	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/4) {
+	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/4) || !b.node.snapshots.room() {
 		return
 	}
 	image, err := b.state.Snapshot()

@@ -17,7 +17,9 @@ const (
 	turnLength = 300             // messages before another actor has its turn
 )
 
-func newDispatcher() *dispatcher { return &dispatcher{turns: make(chan func()), ended: make(chan struct{})} }
+func newDispatcher() *dispatcher {
+	return &dispatcher{turns: make(chan func()), ended: make(chan struct{})}
+}
 
 // Schedule runs fn soon.
 func (d *dispatcher) Schedule(fn func()) {

@@ -80,12 +80,13 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	}
 	jo := o.journal()
 	jo.Node = id
+	n.roster = newRoster(n)
+	jo.Busy = n.roster.busy
 	if n.journal, err = persistence.Open(ctx, jo); err != nil {
 		return nil, err
 	}
 	n.latest.Store(int64(n.journal.LastTime()))
 	n.life, n.end = context.WithCancel(context.WithoutCancel(ctx))
-	n.roster = newRoster(n)
 	n.clock = newClock(n)
 	n.snapshots = newSnapshots(n)
 	if err := n.start(); err != nil {

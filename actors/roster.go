@@ -148,6 +148,9 @@ func (r *roster) settled(s *seat) bool {
 	return r.node.journal.Durable(last) || r.node.journal.Lost(last)
 }
 
+// busy reports whether some mailbox has something to do, so that more appends may follow at once.
+func (r *roster) busy() bool { return r.queued.Load() > 0 }
+
 // active returns how many mailboxes are in memory.
 func (r *roster) active() int {
 	r.mu.Lock()

@@ -1,8 +1,13 @@
 package actors
 
 import (
+	"time"
+
 	"parley/capabilities"
 )
+
+// snapshotPause is between two snapshots: each costs some flushes of the disk that the mail needs.
+const snapshotPause = 50 * time.Millisecond
 
 // snapshots writes the snapshots of mailboxes one after another, away from the mail. One that is lost
 // only costs time at the next replay.
@@ -18,10 +23,13 @@ type snapshot struct {
 }
 
 func newSnapshots(n *Node) *snapshots {
-	return &snapshots{node: n, queue: make(chan snapshot, 16)}
+	return &snapshots{node: n, queue: make(chan snapshot, 4)}
 }
 
-// offer queues a snapshot; when many wait already it is left out, and the next one will do.
+// room reports whether a snapshot would be taken now. When many wait already it is left for later.
+func (s *snapshots) room() bool { return len(s.queue) < cap(s.queue) }
+
+// offer queues a snapshot, if there still is room.
 func (s *snapshots) offer(snap snapshot) {
 	select {
 	case s.queue <- snap:
@@ -36,8 +44,16 @@ func (s *snapshots) run() {
 			if err := s.node.journal.SaveSnapshot(s.node.life, snap.mailbox, snap.version, snap.image); err != nil {
 				s.node.log.Warn("snapshot not saved", "mailbox", snap.mailbox.String(), "error", err)
 			}
+			s.pause()
 		case <-s.node.life.Done():
 			return
 		}
+	}
+}
+
+func (s *snapshots) pause() {
+	select {
+	case <-time.After(snapshotPause):
+	case <-s.node.life.Done():
 	}
 }

@@ -15,6 +15,9 @@ var errMalformed = errors.New("malformed event")
 // Append encodes events one after another behind dst. Each is the msgpack sequence: kind, version, time,
 // payload, where the payload is an array in bytes. It fails only for a value that cannot be passed.
 func Append(dst []byte, evs ...Recorded) ([]byte, error) {
+	if cap(dst) == 0 {
+		dst = make([]byte, 0, 512) // most events fit
+	}
 	buf := bytes.NewBuffer(dst)
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)

@@ -41,16 +41,22 @@ func (b *bodies) put(buf *bytes.Buffer) {
 // where the package would quietly put replacement characters, and that it is not nested too deeply.
 func readBody(r *http.Request, buf *bytes.Buffer) error {
 	if r.ContentLength > MaxBody {
-		return tooLarge()
+		return overflow(r)
 	}
 	n, err := buf.ReadFrom(io.LimitReader(r.Body, MaxBody+1))
 	if err != nil {
 		return parley.Refuse(parley.InvalidArgument, "the request's body could not be read")
 	}
 	if n > MaxBody {
-		return tooLarge()
+		return overflow(r)
 	}
 	return checkBody(buf.Bytes())
+}
+
+// overflow reads on for a while: most clients look at the response only once they have sent everything.
+func overflow(r *http.Request) error {
+	_, _ = io.CopyN(io.Discard, r.Body, 16*MaxBody) // it is refused in any case
+	return tooLarge()
 }
 
 func tooLarge() error {

@@ -16,26 +16,13 @@ import (
 )
 
 // Client calls a node's operations on its Unix socket. It may be used by many goroutines.
-type Client struct {
-	http *http.Client
-}
+type Client struct{ connections connections }
 
 // NewClient makes a client of the node whose socket is at path. It connects when it is used.
-func NewClient(path string) *Client {
-	return &Client{http: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialUnix(ctx, path)
-		},
-		MaxIdleConns:        0, // without limit
-		MaxIdleConnsPerHost: 4096,
-		DisableCompression:  true,
-		WriteBufferSize:     4 << 10,
-		ReadBufferSize:      4 << 10,
-	}}}
-}
+func NewClient(path string) *Client { return &Client{connections{path: path}} }
 
 // Close gives up the connections that are not in use.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.connections.close() }
 
 // Call performs an operation. resp may be nil. Every error is a *parley.Error: the node's own, or
 // NOT_RUNNING if there is none.
@@ -52,45 +39,27 @@ func (c *Client) call(ctx context.Context, operation string, req, resp any) erro
 	if err != nil {
 		return fmt.Errorf("encode the request: %w", err)
 	}
-	answer, err := c.post(ctx, operation, body)
+	if len(body) > MaxBody {
+		return tooLarge()
+	}
+	answer, err := c.connections.exchange(ctx, operation, body)
 	if err != nil {
-		return err
-	}
-	defer answer.Body.Close() //nolint:errcheck // read to its end or given up
-	var buf bytes.Buffer
-	if answer.ContentLength > 0 {
-		buf.Grow(int(min(answer.ContentLength, 1<<20)) + bytes.MinRead)
-	}
-	if _, err := buf.ReadFrom(answer.Body); err != nil {
 		return connectionError(ctx, operation, err)
 	}
-	if answer.StatusCode != http.StatusOK {
-		return refusal(answer.StatusCode, buf.Bytes())
+	if answer.status != http.StatusOK {
+		return refusal(answer.status, answer.body)
 	}
 	if resp == nil {
 		return nil
 	}
 	if raw, ok := resp.(*json.RawMessage); ok {
-		*raw = bytes.TrimSpace(buf.Bytes())
+		*raw = bytes.TrimSpace(answer.body)
 		return nil
 	}
-	if err := json.Unmarshal(buf.Bytes(), resp); err != nil {
+	if err := json.Unmarshal(answer.body, resp); err != nil {
 		return fmt.Errorf("the node's answer to %s cannot be read: %w", operation, err)
 	}
 	return nil
-}
-
-func (c *Client) post(ctx context.Context, operation string, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+rpcPath+operation, bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("make the request: %w", err)
-	}
-	r.Header["Content-Type"] = jsonType
-	answer, err := c.http.Do(r)
-	if err != nil {
-		return nil, connectionError(ctx, operation, err)
-	}
-	return answer, nil
 }
 
 // refusal reads the error in a response.
@@ -139,9 +108,18 @@ func connectionError(ctx context.Context, operation string, err error) error {
 
 // Backup writes the node's journal as it is now.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error {
-	answer, err := c.post(ctx, backupName, nil)
+	// The one response that is not read as a whole is read with net/http's client.
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialUnix(ctx, c.connections.path)
+	}}
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+rpcPath+backupName, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("make the request: %w", err)
+	}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return connectionError(ctx, backupName, err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // read to its end or given up
 	if answer.StatusCode != http.StatusOK {

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"time"
 
 	"parley"
@@ -17,9 +19,6 @@ const (
 	minWait     = 50 * time.Millisecond // what it takes to find out, also on a busy node
 	maxWait     = 50 * time.Second
 )
-
-// statusOpen is the status of a form that has not ended.
-const statusOpen actors.Status = "open"
 
 // FormRequest sends a form.
 type FormRequest struct {
@@ -37,8 +36,16 @@ type FormRequest struct {
 // Fields are field definitions, read as strictly as those of a person: what is not known is refused.
 type Fields []events.Field
 
-// UnmarshalJSON reads a list of definitions.
+// UnmarshalJSON reads a list of definitions. The strict reader is slow, and is asked only about what the
+// fast one would not take: it says best what is wrong.
 func (f *Fields) UnmarshalJSON(b []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	var fields []events.Field
+	if dec.Decode(&fields) == nil && fields != nil {
+		*f = fields
+		return nil
+	}
 	fields, err := mailbox.ParseFields(b)
 	*f = fields
 	return err
@@ -88,7 +95,7 @@ func await(ctx context.Context, a *actors.Agent, r AwaitRequest) (actors.Outcome
 	defer cancel()
 	o, err := a.Await(ctx, which)
 	if err != nil && ctx.Err() != nil && waitPassed(err) {
-		return actors.Outcome{Status: statusOpen}, nil
+		return actors.Outcome{Status: actors.StatusOpen}, nil
 	}
 	return o, err
 }

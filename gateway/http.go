@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,6 +105,7 @@ func (s *Server) respond(w http.ResponseWriter, resp any) error {
 	}
 	h := w.Header()
 	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(buf.Len())}
 	_, _ = w.Write(buf.Bytes()) // who has gone away does not miss it
 	return nil
 }

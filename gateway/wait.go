@@ -37,7 +37,7 @@ func (c *Client) Await(ctx context.Context, as Acting, subject Subject, w Waitin
 			if err := json.Unmarshal(outcome, &state); err != nil {
 				return nil, err
 			}
-			if state.Status != statusOpen {
+			if state.Status != actors.StatusOpen {
 				return outcome, nil
 			}
 		}

@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"parley"
+	"parley/events"
 )
 
 // damaged makes a journal of 300 commits, closes it and hands its folder and its first block to do.
@@ -202,4 +204,91 @@ func TestDamageBehindTheIndexIsFoundInTheBackground(t *testing.T) {
 		wantCode(t, j.Reopen(t.Context()), parley.CorruptLog)
 	}
 	wantCode(t, err, parley.CorruptLog)
+}
+
+func TestDamageInAnyFileIsFound(t *testing.T) {
+	filledOnce := filled(t, 750, 600) // some 20 MiB in three blocks
+	for _, block := range []string{"1", "2", "last"} {
+		for _, kept := range []bool{true, false} {
+			for how, do := range map[string]func(path string) error{
+				"removed": os.Remove,
+				"flipped": func(path string) error {
+					rewrite(t, path, func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+					return nil
+				},
+				"cut": func(path string) error {
+					rewrite(t, path, func(b []byte) []byte { return b[:len(b)/2] })
+					return nil
+				},
+			} {
+				t.Run(how+" "+block, func(t *testing.T) {
+					o, err := testOptions(t).withDefaults()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := os.CopyFS(o.Folder, os.DirFS(filledOnce.Folder)); err != nil {
+						t.Fatal(err)
+					}
+					all, err := filepath.Glob(filepath.Join(blockFolder(&o), "*.blk"))
+					if err != nil || len(all) < 3 {
+						t.Fatalf("%d blocks, %v", len(all), err)
+					}
+					name := block
+					if name == "last" {
+						name = strconv.Itoa(len(all))
+					}
+					if err := do(filepath.Join(blockFolder(&o), name+".blk")); err != nil {
+						t.Fatal(err)
+					}
+					if !kept {
+						forgetState(t, &o)
+					}
+					j, err := Open(t.Context(), o)
+					if err == nil {
+						closeJournal(t, j)
+					}
+					wantCode(t, err, parley.CorruptLog)
+				})
+			}
+		}
+	}
+}
+
+func TestEventThatCannotBeReadStopsOnlyItsMailbox(t *testing.T) {
+	j := open(t, testOptions(t))
+	w := make(writer)
+	w.write(t, j, 1, 2)
+	bad := events.Section{Mailbox: mailbox(2), First: 1, Count: 1, Body: []byte{200, 1, 2}}
+	if err := await(t, j, j.Append(w.section(t, 1, 1), bad, w.section(t, 3, 1))); err != nil {
+		t.Fatal(err)
+	}
+	_, err := j.Load(t.Context(), mailbox(2))
+	if e := wantCode(t, err, parley.CorruptLog); !strings.Contains(e.Message, "commit 3: an event of mailbox "+mailbox(2).ULID.String()) {
+		t.Fatal(e.Message)
+	}
+	for _, box := range []int{1, 3} {
+		if l, err := j.Load(t.Context(), mailbox(box)); err != nil || uint64(len(l.Events)) != w[box] {
+			t.Fatalf("mailbox %d: %d events, %v", box, len(l.Events), err)
+		}
+	}
+	_, err = j.Verify(t.Context())
+	wantCode(t, err, parley.CorruptLog)
+	if err := j.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamageUnderARunningJournalIsFoundByItsReader(t *testing.T) {
+	o := filled(t, 600, 600)
+	j := open(t, o)
+	full, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, filepath.Join(blockFolder(&full), "1.blk"), func(b []byte) []byte { clear(b[1000:]); return b })
+	eventually(t, "damage is found", func() bool { // once the server has put its copy away
+		_, err := j.Verify(t.Context())
+		return parley.CodeOf(err) == parley.CorruptLog
+	})
+	wantCode(t, j.Err(), parley.CorruptLog)
 }

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,8 +46,8 @@ func eachNewest(o *Options, do func(f *os.File) error) error {
 	if err != nil {
 		return fmt.Errorf("list the journal's files: %w", err)
 	}
-	slices.SortFunc(names, func(a, b string) int { // "9.blk" is before "10.blk"
-		return min(max(len(a)-len(b), -1), 1)*2 + compare(a, b)
+	slices.SortFunc(names, func(a, b string) int { // 9.blk is before 10.blk
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
 	for _, name := range names[max(0, len(names)-newestBlocks):] {
 		if err := onFile(name, do); err != nil {
@@ -54,16 +55,6 @@ func eachNewest(o *Options, do func(f *os.File) error) error {
 		}
 	}
 	return nil
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func onFile(name string, do func(f *os.File) error) error {

@@ -36,10 +36,13 @@ func (j *Journal) fail(err error) {
 	}
 }
 
-// recovered takes appends again. What was lost meanwhile stays lost.
-func (o *order) recovered() {
+// recovered takes appends again, unless the journal has stopped for good meanwhile. What was lost stays lost.
+func (o *order) recovered() error {
 	o.Lock()
 	defer o.Unlock()
+	if permanent(o.failure) {
+		return o.failure
+	}
 	if o.next > o.settled {
 		o.spans = append(o.spans, span{o.settled + 1, o.next, o.failure})
 		o.settled = o.next
@@ -48,6 +51,7 @@ func (o *order) recovered() {
 	close(o.changed)
 	o.changed = make(chan struct{})
 	o.settledSome()
+	return nil
 }
 
 // permanent reports whether no Reopen helps.

@@ -2,11 +2,8 @@ package persistence
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -161,65 +158,6 @@ func TestAppendThatDoesNotFollowTheLogIsRefused(t *testing.T) {
 	reopen(t, j)
 	w.write(t, j, 1, 1)
 	w.holds(t, j)
-}
-
-func TestFullDiskStopsWritingUntilThereIsRoom(t *testing.T) {
-	o := testOptions(t)
-	o.Folder = filepath.Join(o.Folder, "small")
-	if err := os.Mkdir(o.Folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", o.Folder, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("NOT TESTED: no small disk can be mounted here: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(o.Folder, syscall.MNT_DETACH) })
-	j := open(t, o)
-	w := make(writer)
-	w.write(t, j, 1, 20)
-	filler := filepath.Join(o.Folder, "filler")
-	for round := range 3 {
-		fill(t, filler)
-		start := time.Now()
-		var failed error
-		for failed == nil {
-			failed = await(t, j, j.Append(w.section(t, 1, 5)))
-		}
-		wantCode(t, failed, parley.ReadOnly)
-		t.Logf("round %d: %v after %v", round, failed, time.Since(start))
-		m, _ := j.Mailbox(mailbox(1))
-		if w[1]-m.Version != 5 {
-			t.Fatalf("log has %d, appended %d", m.Version, w[1])
-		}
-		wantCode(t, j.Reopen(t.Context()), parley.ReadOnly)
-		if _, err := j.Load(t.Context(), mailbox(1)); err != nil {
-			t.Logf("while full: %v", err)
-		}
-		if err := os.Remove(filler); err != nil {
-			t.Fatal(err)
-		}
-		reopen(t, j)
-		m, _ = j.Mailbox(mailbox(1))
-		w[1] = m.Version
-		w.write(t, j, 1, 20)
-		w.holds(t, j)
-	}
-	closeJournal(t, j)
-	w.holds(t, open(t, o))
-}
-
-// fill writes a file until the disk is full.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for size := 1 << 20; size > 0; {
-		if _, err := f.Write(make([]byte, size)); err != nil {
-			size /= 2
-		}
-	}
 }
 
 func TestCommitTimesNeverGoBack(t *testing.T) {

@@ -2,12 +2,13 @@ package persistence
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
+	"parley"
 	"parley/events"
 )
 
@@ -31,9 +32,35 @@ func (l *link) fetch(ctx context.Context, number uint64) ([]byte, error) {
 	return m.Data, nil
 }
 
+// noMessage is the server's code for a message that it does not have, or cannot read.
+const noMessage = 10037
+
+// lookAgain is how long a reader waits before it believes that a commit is missing: a server that is
+// stopping says so of commits that it has.
+const lookAgain = 100 * time.Millisecond
+
 // fetchSurely gets the frame of one commit from the stream's leader. A commit that it does not have is
 // CORRUPT_LOG: who asks knows that it was there.
 func (l *link) fetchSurely(ctx context.Context, number uint64) ([]byte, error) {
+	bytes, err := l.fetchFromLeader(ctx, number)
+	if !errors.Is(err, errNotThere) {
+		return bytes, err
+	}
+	select {
+	case <-time.After(lookAgain):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if _, err := l.js.Stream(ctx, l.o.streamName()); err != nil {
+		return nil, unreachable(err)
+	}
+	if bytes, err = l.fetchFromLeader(ctx, number); errors.Is(err, errNotThere) {
+		return nil, lost(number, "is missing")
+	}
+	return bytes, err
+}
+
+func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, error) {
 	query := append(strconv.AppendUint([]byte(`{"seq":`), number, 10), '}')
 	m, err := l.request(ctx, "$JS.API.STREAM.MSG.GET."+l.o.streamName(), query)
 	if err != nil {
@@ -41,48 +68,53 @@ func (l *link) fetchSurely(ctx context.Context, number uint64) ([]byte, error) {
 	}
 	var got struct {
 		Error *struct {
-			Code        int    `json:"code"`
+			Code        int    `json:"err_code"`
 			Description string `json:"description"`
 		} `json:"error"`
 		Message struct {
 			Seq  uint64 `json:"seq"`
-			Data string `json:"data"`
+			Data []byte `json:"data"`
 		} `json:"message"`
 	}
 	if err := json.Unmarshal(m.Data, &got); err != nil {
 		return nil, unreachable(err)
 	}
-	if got.Error != nil && got.Error.Code != 404 {
-		// A message whose checksum is wrong is a 500 with the store's words.
-		return nil, lost(number, "cannot be read: %s", got.Error.Description)
+	switch {
+	case got.Error != nil && got.Error.Code == noMessage:
+		return nil, errNotThere
+	case got.Error != nil:
+		return nil, unreachable(errors.New(got.Error.Description))
+	case got.Message.Seq != number:
+		return nil, errNotThere
 	}
-	if got.Error != nil || got.Message.Seq != number {
-		return nil, lost(number, "is missing")
-	}
-	data, err := base64.StdEncoding.DecodeString(got.Message.Data)
-	if err != nil {
-		return nil, unreachable(err)
-	}
-	return data, nil
+	return got.Message.Data, nil
 }
 
-// commit gives one commit of the log, from the cache if it is there.
+// commit gives one commit of the log, from the cache if it is there. Damage fails the journal.
 func (j *Journal) commit(ctx context.Context, number uint64) (*events.Commit, events.Hash, error) {
 	if c, hash, ok := j.frames.get(number); ok {
 		return c, hash, nil
 	}
+	c, hash, size, err := j.read(ctx, number)
+	if err != nil {
+		if parley.CodeOf(err) == parley.CorruptLog {
+			j.fail(err)
+		}
+		return nil, events.Hash{}, err
+	}
+	j.frames.put(c, size, hash)
+	return c, hash, nil
+}
+
+func (j *Journal) read(ctx context.Context, number uint64) (*events.Commit, events.Hash, int, error) {
 	l := j.way()
 	bytes, err := l.fetch(ctx, number)
 	if errors.Is(err, errNotThere) {
 		bytes, err = l.fetchSurely(ctx, number)
 	}
 	if err != nil {
-		return nil, events.Hash{}, err
+		return nil, events.Hash{}, 0, err
 	}
 	c, hash, err := decode(number, bytes)
-	if err != nil {
-		return nil, events.Hash{}, err
-	}
-	j.frames.put(c, len(bytes), hash)
-	return c, hash, nil
+	return c, hash, len(bytes), err
 }

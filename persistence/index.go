@@ -68,6 +68,9 @@ func (x *index) add(c *events.Commit) error {
 func (x *index) addSection(commit uint64, who ulid.ULID, count uint64, summary events.Summary) {
 	e := x.entries[who]
 	if e == nil {
+		if count == 0 {
+			return
+		}
 		e = new(entry)
 		x.entries[who] = e
 	}

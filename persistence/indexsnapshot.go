@@ -21,8 +21,6 @@ const (
 	indexMagic  = "PLYINDX\x01"
 )
 
-func bytesReader(b []byte) io.Reader { return bytes.NewReader(b) }
-
 // indexer stores a snapshot of the index whenever it is behind, until ctx ends.
 func (j *Journal) indexer(ctx context.Context) {
 	for {

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -109,6 +110,13 @@ func filled(b testing.TB, commits, per int) Options {
 		last = mark{c.Number, hash}
 	}
 	<-l.js.PublishAsyncComplete()
+	h, err := openHighWater(o.Folder, o.Node)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := errors.Join(h.write(last), h.close()); err != nil {
+		b.Fatal(err)
+	}
 	return o
 }
 

@@ -44,6 +44,8 @@ func connect(o *Options, lazily bool) (*link, error) {
 		nats.Name("parley journal"),
 		nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1),
+		nats.PingInterval(5 * time.Second), // a server that is silently gone is noticed by then
+		nats.MaxPingsOutstanding(2),
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // a commit that could not be sent must not be sent later
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

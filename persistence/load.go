@@ -111,12 +111,7 @@ func appendEntries(evs []Entry, number uint64, s *events.Section, after, last ui
 	}
 	recorded, err := s.Events()
 	if err != nil {
-		hint := "the commit is whole: the fault is in the program that wrote it, or in this one"
-		if _, ok := errors.AsType[*events.UnknownError](err); ok {
-			hint = "a newer program wrote it: start that one"
-		}
-		e := lost(number, "an event of mailbox %s cannot be read: %v", s.Mailbox.ULID, err)
-		return nil, e.WithHint("%s", hint)
+		return nil, cannotRead(number, s, err)
 	}
 	for i, r := range recorded {
 		version := s.First + uint64(i)
@@ -129,6 +124,21 @@ func appendEntries(evs []Entry, number uint64, s *events.Section, after, last ui
 		evs = append(evs, Entry{Commit: number, Version: version, Recorded: r})
 	}
 	return evs, nil
+}
+
+// unreadable is CORRUPT_LOG for one mailbox: its commit is whole, and the others in it can be read.
+type unreadable struct{ why *parley.Error }
+
+func (u *unreadable) Error() string { return u.why.Error() }
+func (u *unreadable) Unwrap() error { return u.why }
+
+func cannotRead(number uint64, s *events.Section, err error) error {
+	hint := "the commit is whole: the fault is in the program that wrote it, or in this one"
+	if _, ok := errors.AsType[*events.UnknownError](err); ok {
+		hint = "a newer program wrote it: start that one"
+	}
+	e := lost(number, "an event of mailbox %s cannot be read: %v", s.Mailbox.ULID, err)
+	return &unreadable{e.WithHint("%s", hint)}
 }
 
 // readers is how many commits are asked for at a time.

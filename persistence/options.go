@@ -15,7 +15,8 @@ type Options struct {
 	Node     capabilities.NodeID // whose journal it is
 	URL      string              // of an external server; "" embeds one
 	Replicas int                 // of the stream on an external server; 1 if zero
-	Linger   time.Duration       // how long an idle journal waits for company before it commits
+	Linger   time.Duration       // how long an idle journal waits for company, at most, before it commits
+	Busy     func() bool         // nil, or whether company is to be expected: when not, it does not linger
 	MaxFrame int                 // bytes that a commit may gather
 	Log      *slog.Logger        // nil discards
 	Clock    func() time.Time    // nil is time.Now; commit times never go back even if it does
@@ -37,7 +38,7 @@ const (
 )
 
 const (
-	defaultLinger   = 30 * time.Microsecond
+	defaultLinger   = 100 * time.Microsecond
 	defaultMaxFrame = 768 << 10
 	embeddedPayload = 8 << 20 // the largest message of the embedded server
 	frameOverhead   = 4 << 10 // header of the message, frame around the sections

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"parley/capabilities"
@@ -34,7 +35,9 @@ func (j *Journal) Reopen(ctx context.Context) error {
 			break
 		}
 	}
-	j.order.recovered()
+	if err := j.order.recovered(); err != nil {
+		return err
+	}
 	j.log.Info("the journal takes appends again", "commit", j.lastCommit().number)
 	return nil
 }
@@ -73,9 +76,12 @@ func (j *Journal) relink(ctx context.Context) error {
 func (j *Journal) checkTail(ctx context.Context) error {
 	l := j.way()
 	known := j.lastCommit()
-	state, err := l.openStream(ctx, known.mark)
+	state, found, err := l.findStream(ctx)
 	if err != nil {
 		return err
+	}
+	if !found && l.server == nil {
+		return unreachable(errors.New("it does not have the journal now")) // a cluster that starts may say so
 	}
 	if state.LastSeq < known.number {
 		return lost(state.LastSeq+1, "is gone, and so are those to %d, which were durable", known.number)

@@ -154,11 +154,20 @@ func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
 	return nil
 }
 
-// takeBack removes an unfinished journal.
+// takeBack removes an unfinished journal, and closes the link. The embedded server removes files in the
+// background, and may leave some when it stops.
 func (l *link) takeBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
 	if err := l.js.DeleteStream(ctx, l.o.streamName()); err != nil {
+		return fmt.Errorf("remove the unfinished journal: %w", err)
+	}
+	embedded := l.server != nil
+	l.close()
+	if !embedded {
+		return nil
+	}
+	if err := os.RemoveAll(filepath.Dir(blockFolder(l.o))); err != nil {
 		return fmt.Errorf("remove the unfinished journal: %w", err)
 	}
 	return nil

@@ -3,12 +3,11 @@ package persistence
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"log/slog"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
@@ -42,7 +41,7 @@ func startServer(o *Options, lazily bool, ear *serverEar) (*natsserver.Server, e
 	if err != nil {
 		return nil, parley.Refuse(parley.ReadOnly, "the journal's server does not start: %v", err)
 	}
-	srv.SetLoggerV2(ear, true, false, false)
+	srv.SetLoggerV2(ear, false, false, false)
 	srv.Start()
 	if !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
 		stopServer(srv)

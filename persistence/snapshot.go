@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -129,7 +130,7 @@ func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []
 	if err != nil {
 		return err
 	}
-	_, err = b.Put(ctx, meta, bytesReader(data))
+	_, err = b.Put(ctx, meta, bytes.NewReader(data))
 	return err
 }
 

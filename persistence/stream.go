@@ -36,29 +36,39 @@ func streamConfig(o *Options) jetstream.StreamConfig {
 
 // openStream finds the stream, and makes it where there is none and mark says that there never was.
 func (l *link) openStream(ctx context.Context, mark mark) (jetstream.StreamState, error) {
+	state, found, err := l.findStream(ctx)
+	if err != nil || found {
+		return state, err
+	}
+	if err := l.mayCreate(mark); err != nil {
+		return state, err
+	}
+	if _, err := l.js.CreateStream(ctx, streamConfig(l.o)); err != nil {
+		return state, fmt.Errorf("create the journal: %w", unreachable(err))
+	}
+	state, _, err = l.findStream(ctx)
+	return state, err
+}
+
+// findStream looks at the stream, if it is there, and refuses one that cannot be a whole journal.
+func (l *link) findStream(ctx context.Context) (state jetstream.StreamState, found bool, err error) {
 	s, err := l.js.Stream(ctx, l.o.streamName())
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		if err := l.mayCreate(mark); err != nil {
-			return jetstream.StreamState{}, err
-		}
-		s, err = l.js.CreateStream(ctx, streamConfig(l.o))
-		if err != nil {
-			return jetstream.StreamState{}, fmt.Errorf("create the journal: %w", unreachable(err))
-		}
-	case err != nil:
-		return jetstream.StreamState{}, fmt.Errorf("open the journal: %w", unreachable(err))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return state, false, nil
+	}
+	if err != nil {
+		return state, false, unreachable(err)
 	}
 	in := s.CachedInfo()
 	if err := checkConfig(l.o, &in.Config); err != nil {
-		return jetstream.StreamState{}, err
+		return state, true, err
 	}
 	if in.State.LastSeq > 0 && in.State.Msgs != in.State.LastSeq {
 		if with, err := s.Info(ctx, jetstream.WithDeletedDetails(true)); err == nil {
 			in = with
 		}
 	}
-	return in.State, checkState(in.State)
+	return in.State, true, checkState(in.State)
 }
 
 func (l *link) mayCreate(mark mark) error {

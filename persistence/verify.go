@@ -2,8 +2,10 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"parley"
 	"parley/events"
 )
 
@@ -26,11 +28,14 @@ func (j *Journal) Verify(ctx context.Context) (Report, error) {
 		}
 		for i := range c.Sections {
 			if _, err := c.Sections[i].Events(); err != nil {
-				return lost(c.Number, "an event of mailbox %s cannot be read: %v", c.Sections[i].Mailbox.ULID, err)
+				return cannotRead(c.Number, &c.Sections[i], err)
 			}
 		}
 		return nil
 	})
+	if _, bad := errors.AsType[*unreadable](err); !bad && parley.CodeOf(err) == parley.CorruptLog {
+		j.fail(err)
+	}
 	r := Report{Commits: end.number, Events: x.events, Mailboxes: len(x.entries)}
 	if err != nil {
 		return Report{}, fmt.Errorf("verify the journal: %w", err)

@@ -188,6 +188,9 @@ func (p *program) follow(ctx context.Context, a asked, o asking, text func(*outc
 func (p *program) await(ctx context.Context, id string, w gateway.Waiting) (json.RawMessage, error) {
 	client := p.client()
 	defer client.Close()
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go p.letGoOnceOrphaned(watching) // ends with the wait
 	o, err := client.Await(ctx, p.acting(), gateway.About(id), w)
 	again := fmt.Sprintf("go on waiting with: parley await %s%s", shellWord(id), p.asFlag())
 	switch {
@@ -208,7 +211,7 @@ func (p *program) sayOutcome(raw json.RawMessage, text func(*outcome) string) er
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}
-	if o.Status == answered {
+	if o.Status == actors.StatusAnswered {
 		return p.say(raw, func() string { return text(&o) })
 	}
 	return o.refusal()
@@ -217,11 +220,11 @@ func (p *program) sayOutcome(raw json.RawMessage, text func(*outcome) string) er
 func (o *outcome) refusal() error {
 	code := parley.Cancelled
 	switch o.Status {
-	case declined:
+	case actors.StatusDeclined:
 		code = parley.Declined
-	case expired:
+	case actors.StatusExpired:
 		code = parley.Expired
-	case cancelled, superseded:
+	case actors.StatusCancelled, actors.StatusSuperseded:
 	}
 	return parley.Refuse(code, "form %s was %s", o.Form, o.end())
 }

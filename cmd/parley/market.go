@@ -92,7 +92,7 @@ func (s ownSpeaker) await(ctx context.Context, form capabilities.ID) error {
 }
 
 func wantAnswered(s actors.Status, err error) error {
-	if err == nil && s != answered {
+	if err == nil && s != actors.StatusAnswered {
 		return parley.Refuse(parley.Internal, "the form is %s", s)
 	}
 	return err

@@ -54,15 +54,6 @@ type outcome struct {
 	Values json.RawMessage `json:"values"`
 }
 
-// The ends of a form.
-const (
-	answered   actors.Status = "answered"
-	cancelled  actors.Status = "cancelled"
-	declined   actors.Status = "declined"
-	expired    actors.Status = "expired"
-	superseded actors.Status = "superseded"
-)
-
 // values gives the answer's fields, in the form's order.
 func (o *outcome) values() []named {
 	var record map[string]json.RawMessage

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -77,6 +78,11 @@ the same state folder is refused.`,
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer stop()
 		context.AfterFunc(ctx, stop) // a second signal ends the process at once
+		if own, ok := p.stdout.(*os.File); ok {
+			if err := letGo(own); err != nil {
+				return err
+			}
+		}
 		return p.serve(ctx, s, log)
 	}
 	return c

@@ -1,0 +1,209 @@
+package actors
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/events"
+)
+
+// victimFolder is the variable that makes this test's binary a node to be killed.
+const victimFolder = "PARLEY_TEST_VICTIM"
+
+const victimPairs = 8
+
+// runVictim runs a node under load and says, a line each, what was acknowledged. It never returns.
+func runVictim(folder string) {
+	ctx := context.Background()
+	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
+	if err != nil {
+		fmt.Println("failed", err)
+		os.Exit(1)
+	}
+	for i := range victimPairs {
+		go func() {
+			if err := load(ctx, n, "guest"+strconv.Itoa(i)); err != nil {
+				fmt.Println("failed", err)
+				os.Exit(1)
+			}
+		}()
+	}
+	select {}
+}
+
+// load asks and answers for ever. A line is written by one call, so that a kill cuts none in two.
+func load(ctx context.Context, n *Node, name string) error {
+	g, err := n.ActAs(ctx, name)
+	if parley.CodeOf(err) == parley.UnknownName {
+		g, err = n.Host().Make(ctx, NewAgent{Kind: events.Guest, Name: name})
+	}
+	if err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		asked, err := g.Ask(ctx, Ask{To: "HOST", Description: "load", Fields: textField("a"), Key: fmt.Sprint(os.Getpid(), "-", i)})
+		if err != nil {
+			return err
+		}
+		fmt.Println("asked", name, asked.Form)
+		if i%5 == 4 {
+			continue // some stay open
+		}
+		value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
+		if _, err := n.Host().Answer(ctx, Answer{Which: Which(asked.Form.String()), Values: text("a", value)}); err != nil {
+			return err
+		}
+		fmt.Println("answered", name, asked.Form, value)
+	}
+}
+
+// TestKilledUnderLoadLosesNothing kills a real process with SIGKILL again and again. Whatever it
+// acknowledged is there afterwards, once, and both sides of it agree.
+func TestKilledUnderLoadLosesNothing(t *testing.T) {
+	rounds := 10
+	if os.Getenv("PARLEY_NIGHTLY") != "" {
+		rounds = 200
+	}
+	folder := t.TempDir()
+	asked, answered := map[string]string{}, map[string]string{}
+	for round := range rounds {
+		killOne(t, folder, asked, answered)
+		checkKilled(t, folder, asked, answered)
+		if t.Failed() {
+			t.Fatalf("in round %d", round)
+		}
+	}
+	if len(answered) == 0 {
+		t.Fatal("no answer was acknowledged in any round")
+	}
+	t.Logf("%d rounds: %d asks and %d answers acknowledged, none lost", rounds, len(asked), len(answered))
+}
+
+// killOne runs a victim until a random number of its acknowledgements are read, kills it, and notes what
+// it had said.
+func killOne(t *testing.T, folder string, asked, answered map[string]string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), victimFolder+"="+folder)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for left := 20 + rand.IntN(300); lines.Scan(); left-- {
+		if left == 0 {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch f := strings.Fields(lines.Text()); f[0] {
+		case "asked":
+			asked[f[2]] = f[1]
+		case "answered":
+			answered[f[2]] = f[3]
+		default:
+			t.Fatal(lines.Text())
+		}
+	}
+	if cmd.Wait() == nil {
+		t.Fatal("the victim ended by itself")
+	}
+}
+
+func checkKilled(t *testing.T, folder string, asked, answered map[string]string) {
+	t.Helper()
+	n, err := Open(t.Context(), Options{Folder: folder, Name: "checker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeNode(t, n)
+	waitFor(t, "all mail is delivered", func() bool {
+		for _, m := range n.journal.Mailboxes() {
+			if m.Summary.Outbox > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	host := formsOf(t, n, n.Host())
+	for i := range victimPairs {
+		name := "guest" + strconv.Itoa(i)
+		g, err := n.ActAs(t.Context(), name)
+		if parley.CodeOf(err) == parley.UnknownName {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for form, e := range formsOf(t, n, g) {
+			copied, ok := host[form]
+			switch {
+			case !ok:
+				t.Errorf("form %s has no copy", form)
+			case answerOf(e) != answerOf(copied):
+				t.Errorf("form %s: %q at home, %q in the copy", form, answerOf(e), answerOf(copied))
+			case answered[form] != "" && answerOf(e) != `{"a":"`+answered[form]+`"}`:
+				t.Errorf("form %s: acknowledged %q, has %q", form, answered[form], answerOf(e))
+			}
+		}
+	}
+	for form := range asked {
+		if _, ok := host[form]; !ok {
+			t.Errorf("form %s was acknowledged and is gone", form)
+		}
+	}
+	if _, err := n.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// formsOf gives an agent's forms by ID, and fails if one stands twice or a number is missing.
+func formsOf(t *testing.T, n *Node, a *Agent) map[string]Envelope {
+	t.Helper()
+	in, err := a.Inbox(t.Context(), View{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := map[string]Envelope{}
+	for i, e := range in.Messages {
+		if _, twice := forms[e.MessageID.String()]; twice || e.Number != uint64(i) {
+			t.Fatalf("message %d is number %d, or stands twice", i, e.Number)
+		}
+		forms[e.MessageID.String()] = e
+	}
+	return forms
+}
+
+func answerOf(e Envelope) string {
+	if e.Outcome == nil {
+		return ""
+	}
+	return e.Outcome.Values.Text()
+}
+
+// waitFor polls until something is so.
+func waitFor(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); !is(); <-tick.C {
+		if time.Now().After(end) {
+			tb.Fatalf("waited too long until %s", what)
+		}
+	}
+}

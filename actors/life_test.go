@@ -1,0 +1,332 @@
+package actors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func openWith(tb testing.TB, o Options) *Node {
+	tb.Helper()
+	n, err := Open(context.Background(), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { closeNode(tb, n) })
+	return n
+}
+
+func TestIdleMailboxesRestAndWake(t *testing.T) {
+	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Millisecond})
+	fae := guest(t, n, "fae")
+	asked := ask(t, fae, Ask{})
+	waitFor(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("a", "awake")}); err != nil {
+		t.Fatal(err)
+	}
+	o, err := fae.Await(t.Context(), Which(asked.Form.String()))
+	if err != nil || o.Status != StatusAnswered {
+		t.Fatalf("%+v, %v", o, err)
+	}
+}
+
+// TestMailIsNotLostWhileMailboxesRest races passivation with mail.
+func TestMailIsNotLostWhileMailboxesRest(t *testing.T) {
+	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Nanosecond})
+	fae := guest(t, n, "fae")
+	stop, rested := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(rested)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				n.roster.rest(time.Now())
+			}
+		}
+	}()
+	for range 200 {
+		ask(t, fae, Ask{})
+	}
+	close(stop)
+	<-rested
+	in, err := n.Host().Inbox(t.Context(), View{})
+	if err != nil || len(in.Messages) != 200 {
+		t.Fatalf("%d of 200 messages, %v", len(in.Messages), err)
+	}
+}
+
+func TestCrashedMailboxIsRebuiltFromTheLog(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	ask(t, fae, Ask{})
+	_, err := visitFor(t.Context(), fae, func(b *box) (struct{}, error) {
+		b.state = nil // harmed
+		panic("for the test")
+	})
+	if parley.CodeOf(err) != parley.Internal {
+		t.Fatalf("the caller of what crashed: %v", err)
+	}
+	asked := ask(t, fae, Ask{})
+	if asked.Number != 1 {
+		t.Fatalf("number %d after the crash", asked.Number)
+	}
+}
+
+func TestDeadlinePassedWhileDownFiresAfterwards(t *testing.T) {
+	folder := t.TempDir()
+	var skew atomic.Int64
+	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
+	n := openWith(t, Options{Folder: folder, Clock: clock})
+	fae := guest(t, n, "fae")
+	asked := ask(t, fae, Ask{Deadline: n.now().Add(time.Hour)})
+	closeNode(t, n)
+	skew.Store(int64(2 * time.Hour))
+	n = openWith(t, Options{Folder: folder, Clock: clock})
+	o, err := (&Agent{n, fae.id}).Await(t.Context(), Which(asked.Form.String()))
+	if err != nil || o.Status != StatusExpired {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	e, err := n.Host().Message(t.Context(), "0")
+	if err != nil || e.Outcome == nil || e.Outcome.Status != StatusExpired {
+		t.Fatalf("copy %+v, %v", e.Outcome, err)
+	}
+}
+
+func TestClockThatGoesBackIsNotBelieved(t *testing.T) {
+	var skew atomic.Int64
+	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
+	n := openWith(t, Options{Folder: t.TempDir(), Clock: clock})
+	fae := guest(t, n, "fae")
+	first := ask(t, fae, Ask{})
+	skew.Store(-int64(24 * time.Hour))
+	second := ask(t, fae, Ask{})
+	if second.Form.Compare(first.Form) <= 0 {
+		t.Errorf("IDs go back: %s after %s", second.Form, first.Form)
+	}
+	entries, err := fae.Log(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(entries); i++ {
+		if entries[i].At < entries[i-1].At {
+			t.Errorf("time goes back in the log: %s after %s", entries[i].At, entries[i-1].At)
+		}
+	}
+}
+
+// TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack fails each write from some point on. What was
+// acknowledged stays, what was refused left no trace, and nobody restarts anything.
+func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
+	var broken atomic.Bool
+	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
+		if broken.Load() && (step == "before publish" || step == "before reopen") {
+			return errors.New("no space left on device, for the test")
+		}
+		return nil
+	}})
+	fae := guest(t, n, "fae")
+	ask(t, fae, Ask{})
+	broken.Store(true)
+	_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "lost", Fields: textField("a")})
+	if parley.CodeOf(err) != parley.ReadOnly {
+		t.Fatalf("ask on a failed disk: %v", err)
+	}
+	waitFor(t, "the node says that it is read-only", func() bool { return n.State().Problem != nil })
+	in, err := n.Host().Inbox(t.Context(), View{})
+	if err != nil || len(in.Messages) != 1 {
+		t.Fatalf("reading while read-only: %d messages, %v", len(in.Messages), err)
+	}
+	broken.Store(false)
+	waitFor(t, "the node writes again", func() bool {
+		_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "again", Fields: textField("a"), Key: "again"})
+		return err == nil
+	})
+	in, err = n.Host().Inbox(t.Context(), View{})
+	if err != nil || len(in.Messages) != 2 || in.Messages[1].Description != "again" || in.Messages[1].Number != 1 {
+		t.Fatalf("%+v, %v", in.Messages, err)
+	}
+}
+
+func TestWaiterThatLeavesIsForgotten(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	asked := ask(t, fae, Ask{})
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := fae.Await(ctx, Which(asked.Form.String()))
+		left <- err
+	}()
+	waiting := func() int {
+		n.waits.mu.Lock()
+		defer n.waits.mu.Unlock()
+		return len(n.waits.settling)
+	}
+	waitFor(t, "it waits", func() bool { return waiting() == 1 })
+	cancel()
+	if err := <-left; parley.CodeOf(err) != parley.Timeout {
+		t.Fatal(err)
+	}
+	if waiting() != 0 {
+		t.Fatal("it is still entered")
+	}
+}
+
+func TestAHundredRacersHaveOneWinner(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	ask(t, fae, Ask{})
+	var won atomic.Int32
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			switch _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("a", "x")}); parley.CodeOf(err) {
+			case "":
+				won.Add(1)
+			case parley.AlreadyAnswered:
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Fatalf("%d winners", won.Load())
+	}
+}
+
+func TestTooMuchAtOnceIsRefused(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	hold, held := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _ = visitFor(context.Background(), n.Host(), func(*box) (struct{}, error) {
+			close(held)
+			<-hold
+			return struct{}{}, nil
+		})
+	}()
+	<-held
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // the calls are made and not waited for
+	var err error
+	for range maxQueuedMailbox + 1 {
+		if err = n.Host().Dismiss(ctx, "0"); parley.CodeOf(err) == parley.RateLimited {
+			break
+		}
+	}
+	close(hold)
+	if parley.CodeOf(err) != parley.RateLimited {
+		t.Fatalf("after %d calls: %v", maxQueuedMailbox+1, err)
+	}
+}
+
+func TestSecretsAreSealedAtRestAndOpenForTheAsker(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	fae := guest(t, n, "fae")
+	fields := []events.Field{{Name: "password", Type: events.Secret, Required: true}}
+	asked := ask(t, fae, Ask{Fields: fields, Name: "login"})
+	const secret = "xyzzy-open-sesame"
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("password", secret)}); err != nil {
+		t.Fatal(err)
+	}
+	o, err := fae.Await(t.Context(), Which(asked.Form.String()))
+	if r, _ := o.Values.AsRecord(); err != nil || r["password"].Text() != secret {
+		t.Fatalf("the asker got %s, %v", o.Values.Text(), err)
+	}
+	for _, a := range []*Agent{fae, n.Host()} {
+		e, err := a.Message(t.Context(), "0")
+		if r, _ := e.Outcome.Values.AsRecord(); err != nil || !r["password"].IsSealed() {
+			t.Fatalf("shown as %s, %v", e.Outcome.Values.Text(), err)
+		}
+	}
+	closeNode(t, n)
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(secret)) {
+			t.Errorf("%s has the secret in the clear", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFollowingMissesNothingAndRepeatsNothing(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	ask(t, fae, Ask{Description: "one"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		ask(t, fae, Ask{Description: "two"})
+		if _, err := n.Host().Answer(ctx, Answer{Which: "0", Values: text("a", "x")}); err != nil {
+			t.Error(err)
+		}
+	}()
+	seen := map[string]int{}
+	for e, err := range n.Host().Follow(ctx, View{}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := e.Description
+		if e.Outcome != nil {
+			key += " answered"
+		}
+		if seen[key]++; seen["one answered"] == 1 && seen["two"] == 1 {
+			break
+		}
+	}
+	for key, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was seen %d times", key, n)
+		}
+	}
+}
+
+func TestRevokedAtOnceAndAllDerivedFromIt(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae, worker := guest(t, n, "fae"), guest(t, n, "worker")
+	asked, err := fae.Request(t.Context(), Request{To: "HOST", Text: "whom?", Name: "helper"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Host().Resolve(t.Context(), Which(asked.Form.String()), "worker"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fae.Send(t.Context(), "helper", "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fae.Store(t.Context(), "known", capabilities.Locator{ID: worker.ID()}.String()); err != nil {
+		t.Fatalf("what it holds: %v", err)
+	}
+	grants, err := n.Host().Grants(t.Context())
+	if err != nil || len(grants) != 1 || grants[0].ToName != "fae" {
+		t.Fatalf("%+v, %v", grants, err)
+	}
+	if err := n.Host().Revoke(t.Context(), grants[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"helper", "known"} {
+		if _, err := fae.Send(t.Context(), name, "again"); parley.CodeOf(err) != parley.NotPermitted {
+			t.Errorf("by %s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// attempt is one try to end a form, or a look at it.
+type attempt struct {
+	what string // answer, decline, cancel, look
+	mark string // the answer's value
+}
+
+// ending is what an attempt came to, or how a form stands: "" for open.
+type ending string
+
+// settlement says what one form may do: be ended once, by whoever comes first, and then stay as it is.
+// Expiry is nobody's operation: an open form may expire at any time, and shows it to whoever comes next.
+var settlement = porcupine.NondeterministicModel{
+	Init: func() []any { return []any{ending("")} },
+	Step: func(state, input, output any) []any {
+		was, try, got := state.(ending), input.(attempt), output.(ending)
+		if was == "" && got == "expired" {
+			return []any{got}
+		}
+		if was == "" && try.what != "look" {
+			was = ending(try.what + try.mark)
+		}
+		if got != was {
+			return nil
+		}
+		return []any{was}
+	},
+	Equal: func(a, b any) bool { return a == b },
+}
+
+// TestFormIsSettledOnce races answers, declines, cancels and deadlines, and checks that what everybody was
+// told is what some one order of events would have told them.
+func TestFormIsSettledOnce(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	guests := []*Agent{guest(t, n, "fae"), guest(t, n, "bob"), guest(t, n, "eve")}
+	for round := range 60 {
+		q := Ask{To: "HOST", Description: "race", Fields: textField("a")}
+		if round%3 == 0 {
+			q.Deadline = n.now().Add(time.Duration(1+rand.IntN(6)) * time.Millisecond)
+		}
+		asker := guests[round%len(guests)]
+		asked, err := asker.Ask(t.Context(), q)
+		if parley.CodeOf(err) == parley.InvalidArgument && q.Deadline != 0 {
+			continue // the deadline came before the ask
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		history := race(t, n, asker, Which(asked.Form.String()))
+		if r := porcupine.CheckOperationsTimeout(settlement.ToModel(), history, 10*time.Second); r != porcupine.Ok {
+			t.Fatalf("round %d: %v: %+v", round, r, history)
+		}
+	}
+}
+
+func race(t *testing.T, n *Node, asker *Agent, form Which) []porcupine.Operation {
+	t.Helper()
+	var (
+		mu      sync.Mutex
+		history []porcupine.Operation
+		wg      sync.WaitGroup
+		start   = time.Now()
+	)
+	run := func(client int, a attempt) {
+		called := time.Since(start)
+		got := try(t, n, asker, form, a)
+		op := porcupine.Operation{ClientId: client, Input: a, Output: got, Call: int64(called), Return: int64(time.Since(start))}
+		mu.Lock()
+		defer mu.Unlock()
+		history = append(history, op)
+	}
+	for client := range 8 {
+		wg.Go(func() {
+			for i := range 2 {
+				what := []string{"answer", "answer", "decline", "cancel", "look"}[rand.IntN(5)]
+				a := attempt{what: what}
+				if what == "answer" {
+					a.mark = fmt.Sprint(client, i)
+				}
+				run(client, a)
+			}
+			run(client, attempt{what: "look"})
+		})
+	}
+	wg.Wait()
+	return history
+}
+
+// try makes an attempt and says how the form stands after it, as the one who tried was told.
+func try(t *testing.T, n *Node, asker *Agent, form Which, a attempt) ending {
+	t.Helper()
+	ctx := context.Background()
+	var err error
+	switch a.what {
+	case "answer":
+		_, err = n.Host().Answer(ctx, Answer{Which: form, Values: map[string]capabilities.Value{"a": capabilities.String(a.mark)}})
+	case "decline":
+		_, err = n.Host().Decline(ctx, form, "")
+	case "cancel":
+		_, err = asker.Cancel(ctx, form, "")
+	}
+	if err == nil && a.what != "look" {
+		return ending(a.what + a.mark)
+	}
+	if code := parley.CodeOf(err); code == parley.AlreadyExpired {
+		return "expired"
+	} else if err != nil && code != parley.AlreadyAnswered && code != parley.AlreadyDeclined && code != parley.AlreadyCancelled {
+		t.Errorf("%s: %v", a.what, err)
+	}
+	e, err := asker.Message(ctx, form)
+	if err != nil {
+		t.Error(err)
+	}
+	return standing(e.Outcome)
+}
+
+func standing(o *Outcome) ending {
+	if o == nil {
+		return ""
+	}
+	switch o.Status {
+	case StatusAnswered:
+		r, _ := o.Values.AsRecord()
+		return ending("answer" + r["a"].Text())
+	case StatusDeclined:
+		return "decline"
+	case StatusCancelled:
+		return "cancel"
+	}
+	return ending(o.Status)
+}

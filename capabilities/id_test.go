@@ -1,0 +1,157 @@
+package capabilities
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/vmihailenco/msgpack/v5"
+	"pgregory.net/rapid"
+
+	"parley"
+)
+
+// A node and a ULID in their text, and what is wrong with texts near them.
+const (
+	nodeText = "NAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB6IZK"
+	ulidText = "01JZ9GQ1ZMTXJ8PDD0R5Y4K2HV"
+)
+
+func testNode() NodeID {
+	var n NodeID
+	for i := range n {
+		n[i] = byte(i)
+	}
+	return n
+}
+
+func testID(n byte) ID { return ID{ULID: ulid.ULID{15: n}, Node: testNode()} }
+
+func wantCode(t testing.TB, err error, code parley.Code, what string) {
+	t.Helper()
+	if parley.CodeOf(err) != code {
+		t.Errorf("%.200s: got %v, want %s", what, err, code)
+	}
+}
+
+func someID() *rapid.Generator[ID] {
+	return rapid.Custom(func(t *rapid.T) ID {
+		var id ID
+		copy(id.ULID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "ulid"))
+		copy(id.Node[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "node"))
+		return id
+	})
+}
+
+func TestIDComesBackFromItsText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := someID().Draw(t, "id")
+		got, err := ParseID(id.String())
+		if err != nil || got != id {
+			t.Fatalf("%s: got %s, %v", id, got, err)
+		}
+		node, err := ParseNodeID(id.Node.String())
+		if err != nil || node != id.Node {
+			t.Fatalf("%s: got %s, %v", id.Node, node, err)
+		}
+	})
+}
+
+func TestIDComesBackFromItsEncodings(t *testing.T) {
+	for _, id := range []ID{{}, testID(0), testID(255)} {
+		b, err := msgpack.Marshal(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := testID(9)
+		if err := msgpack.Unmarshal(b, &got); err != nil || got != id {
+			t.Errorf("msgpack of %s: got %s, %v", id, got, err)
+		}
+		doc, err := json.Marshal(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = testID(9)
+		if err := json.Unmarshal(doc, &got); err != nil || got != id {
+			t.Errorf("JSON %s: got %s, %v", doc, got, err)
+		}
+	}
+}
+
+func TestMalformedIDsAreRefused(t *testing.T) {
+	if id, err := ParseID(ulidText + "@" + nodeText); err != nil || id.String() != ulidText+"@"+nodeText || id.Node != testNode() {
+		t.Fatalf("the good one: %v, %v", id, err)
+	}
+	flipped := nodeText[:20] + "A" + nodeText[21:]
+	for what, s := range map[string]string{
+		"nothing":                "",
+		"no node":                ulidText,
+		"an empty node":          ulidText + "@",
+		"an empty ULID":          "@" + nodeText,
+		"a ULID in lower case":   strings.ToLower(ulidText) + "@" + nodeText,
+		"a ULID a letter short":  ulidText[1:] + "@" + nodeText,
+		"a ULID a letter long":   "0" + ulidText + "@" + nodeText,
+		"a ULID with an I":       "01JZ9GQ1ZMTXJ8PDD0R5Y4K2HI@" + nodeText,
+		"a ULID that overflows":  "8" + strings.Repeat("Z", 25) + "@" + nodeText,
+		"a node in lower case":   ulidText + "@" + strings.ToLower(nodeText),
+		"a wrong checksum":       ulidText + "@" + flipped,
+		"a user's key":           ulidText + "@U" + nodeText[1:],
+		"a node a letter short":  ulidText + "@" + nodeText[:55],
+		"a node with a newline":  ulidText + "@" + nodeText[:55] + "\n",
+		"two nodes":              ulidText + "@" + nodeText + "@" + nodeText,
+		"a space in front":       " " + ulidText + "@" + nodeText,
+		"bytes that are no text": "\xff\xfe@" + nodeText,
+		"a megabyte":             strings.Repeat("0", 1<<20) + "@" + nodeText,
+	} {
+		_, err := ParseID(s)
+		wantCode(t, err, parley.InvalidArgument, what)
+		if e := parley.AsError(err); len(e.Message) > 600 {
+			t.Errorf("%s: a message of %d bytes", what, len(e.Message))
+		}
+	}
+}
+
+func TestIDsOfOtherExtensionsAreRefused(t *testing.T) {
+	good, err := msgpack.Marshal(testID(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherType, short := bytes.Clone(good), bytes.Clone(good[:len(good)-1])
+	otherType[2] = 9
+	for what, b := range map[string][]byte{"another type": otherType, "cut short": short, "a string": {0xa1, 'x'}} {
+		var id ID
+		if err := msgpack.Unmarshal(b, &id); err == nil {
+			t.Errorf("%s: got %s", what, id)
+		}
+	}
+}
+
+func TestIDsAreOrderedByULIDFirst(t *testing.T) {
+	a, b := testID(1), testID(2)
+	b.Node = NodeID{}
+	c := a
+	c.Node[0] = 1
+	if a.Compare(b) >= 0 || b.Compare(a) <= 0 || a.Compare(a) != 0 || a.Compare(c) >= 0 {
+		t.Fatalf("%d %d %d %d", a.Compare(b), b.Compare(a), a.Compare(a), a.Compare(c))
+	}
+}
+
+// FuzzParseID checks that an ID has one spelling: what is read is written the same.
+func FuzzParseID(f *testing.F) {
+	f.Add(ulidText + "@" + nodeText)
+	f.Add("7ZZZZZZZZZZZZZZZZZZZZZZZZZ@" + nodeText)
+	f.Add("8ZZZZZZZZZZZZZZZZZZZZZZZZZ@" + nodeText)
+	f.Add("@")
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := ParseID(s)
+		if err == nil && id.String() != s {
+			t.Fatalf("%q is read as %s", s, id)
+		}
+		if e, ok := errors.AsType[*parley.Error](err); err != nil && (!ok || e.Code != parley.InvalidArgument) {
+			t.Fatalf("%q: %v", s, err)
+		}
+	})
+}

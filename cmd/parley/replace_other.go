@@ -1,0 +1,11 @@
+//go:build !linux
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// replace makes old another name of what with is.
+func replace(with, old *os.File) error { return syscall.Dup2(int(with.Fd()), int(old.Fd())) }

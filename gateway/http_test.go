@@ -1,0 +1,297 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/actors"
+)
+
+// rawPost sends bytes as they are.
+func rawPost(t *testing.T, c *Client, path string, body []byte) (int, parley.Error) {
+	t.Helper()
+	h := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, c.connections.path) },
+	}}
+	r, err := h.Post("http://parley"+path, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var f Failure
+	if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
+		t.Fatal(err)
+	}
+	if f.Error == nil {
+		return r.StatusCode, parley.Error{}
+	}
+	return r.StatusCode, *f.Error
+}
+
+func TestBadRequestsAreRefused(t *testing.T) {
+	c := serveTest(t)
+	deep := strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64)
+	for _, x := range []struct {
+		name, path, body string
+		status           int
+		code             parley.Code
+	}{
+		{"fine", "/rpc/list_names", `{}`, 200, ""},
+		{"no body", "/rpc/list_names", ``, 200, ""},
+		{"unknown operation", "/rpc/fly", `{}`, 404, parley.InvalidArgument},
+		{"no operation", "/elsewhere", `{}`, 404, parley.InvalidArgument},
+		{"not JSON", "/rpc/form", `{"recipient"`, 400, parley.InvalidArgument},
+		{"two documents", "/rpc/list_names", `{} {}`, 400, parley.InvalidArgument},
+		{"wrong type", "/rpc/form", `{"recipient":5}`, 400, parley.InvalidArgument},
+		{"not UTF-8", "/rpc/form", "{\"recipient\":\"\xff\"}", 400, parley.InvalidArgument},
+		{"too deep", "/rpc/respond_form", `{"number":0,"values":{"a":` + deep + `}}`, 413, parley.TooLarge},
+		{"too deep for a value", "/rpc/respond_form", `{"number":0,"values":{"a":` + deep[:36] + deep[64:100] + `}}`, 413, parley.TooLarge},
+		{"too large", "/rpc/form", `{"description":"` + strings.Repeat("x", MaxBody) + `"}`, 413, parley.TooLarge},
+		{"value too large", "/rpc/respond_form", `{"number":0,"values":{"a":"` + strings.Repeat("x", 300<<10) + `"}}`, 413, parley.TooLarge},
+		{"10,000 fields", "/rpc/form", `{"recipient":"HOST","description":"x","fields":[` + strings.Repeat(`{"name":"a"},`, 9999) + `{"name":"a"}]}`, 0, ""},
+		{"unknown key of a field", "/rpc/form", `{"recipient":"HOST","description":"x","fields":[{"name":"a","requierd":true}]}`, 422, parley.InvalidForm},
+		{"fields are null", "/rpc/form", `{"recipient":"HOST","description":"x","fields":null}`, 422, parley.InvalidForm},
+		{"no such agent", "/rpc/list_names", `{"as":"nobody"}`, 404, ""},
+		{"malformed grant", "/rpc/revoke", `{"grant":"x"}`, 400, parley.InvalidArgument},
+		{"no message", "/rpc/get_message", `{}`, 400, parley.InvalidArgument},
+		{"number and id", "/rpc/get_message", `{"number":1,"id":"x"}`, 400, parley.InvalidArgument},
+		{"number is a list", "/rpc/get_message", `{"number":[1]}`, 400, parley.InvalidArgument},
+		{"no such message", "/rpc/get_message", `{"number":7}`, 404, parley.NoSuchMessage},
+		{"negative wait", "/rpc/await", `{"number":7,"waitMs":-1}`, 400, parley.InvalidArgument},
+		{"store nothing", "/rpc/store_name", `{"name":"x"}`, 400, parley.InvalidArgument},
+		{"unknown facet", "/rpc/copy_name", `{"old":"a","new":"b","facet":"fly"}`, 400, parley.InvalidArgument},
+		{"complete what", "/rpc/complete", `{"of":"everything"}`, 400, parley.InvalidArgument},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			status, e := rawPost(t, c, x.path, []byte(x.body))
+			if x.status != 0 && status != x.status || x.code != "" && e.Code != x.code || x.status == 0 && status < 400 {
+				t.Errorf("got %d %v, want %d %s", status, e, x.status, x.code)
+			}
+			if e.Code == parley.Internal {
+				t.Errorf("INTERNAL for a bad request: %v", e)
+			}
+		})
+	}
+}
+
+func TestOnlyPOSTCalls(t *testing.T) {
+	c := serveTest(t)
+	conn, err := dialUnix(t.Context(), c.connections.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /rpc/status HTTP/1.0\r\n\r\n")
+	text, err := io.ReadAll(conn)
+	if err != nil || !strings.Contains(string(text), "405") || !strings.Contains(string(text), "INVALID_ARGUMENT") {
+		t.Errorf("got %s %v", text, err)
+	}
+}
+
+func TestNothingButHealthAnswersWithoutAToken(t *testing.T) {
+	_, s := serveLimited(t, Limits{})
+	for path, want := range map[string]int{"/healthz": 200, "/rpc/status": 401, "/": 401} {
+		r, err := http.Get("http://" + s.Address() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != want || want == 401 && !strings.Contains(string(text), "UNAUTHENTICATED") {
+			t.Errorf("%s: %d %s %v", path, r.StatusCode, text, err)
+		}
+		_ = r.Body.Close()
+	}
+}
+
+func TestErrorsArriveWhole(t *testing.T) {
+	c, s := serveLimited(t, Limits{})
+	sent := parley.Refuse(parley.InvalidAnswer, "port: want a number").WithHint("as in 443")
+	sent.Fields = map[string]string{"port": "want a number"}
+	s.operations["fail"] = nodeOp("fail", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { return Done{}, sent })
+	s.operations["break"] = nodeOp("break", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
+		return Done{}, fmt.Errorf("disk 7 at address secret")
+	})
+	s.operations["panic"] = nodeOp("panic", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { panic("secret") })
+
+	err := c.Call(t.Context(), "fail", NodeRequest{}, nil)
+	if got := parley.AsError(err); got.Code != sent.Code || got.Message != sent.Message || got.Hint != sent.Hint || got.Fields["port"] != "want a number" {
+		t.Errorf("got %#v", got)
+	}
+	for _, name := range []string{"break", "panic", "fail"} {
+		err := c.Call(t.Context(), name, NodeRequest{}, nil)
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
+	c, s := serveLimited(t, Limits{Calls: 1, Waits: 1})
+	inside, leave := make(chan bool), make(chan bool)
+	s.operations["hold"] = nodeOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
+		inside <- true
+		<-leave
+		return Done{}, nil
+	})
+	held := make(chan error, 1)
+	go func() { held <- c.Call(t.Context(), "hold", NodeRequest{}, nil) }()
+	<-inside
+	if err := c.Call(t.Context(), "list_names", ListNamesRequest{}, nil); parley.CodeOf(err) != parley.RateLimited {
+		t.Errorf("got %v", err)
+	}
+	wait := int64(50)
+	if err := c.Call(t.Context(), "follow_messages", FollowMessagesRequest{WaitMs: &wait}, nil); err != nil {
+		t.Errorf("a wait was refused for the calls under way: %v", err)
+	}
+	close(leave)
+	if err := <-held; err != nil {
+		t.Error(err)
+	}
+	if err := c.Call(t.Context(), "list_names", ListNamesRequest{}, nil); err != nil {
+		t.Errorf("the place was not given back: %v", err)
+	}
+}
+
+func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
+	c, s := serveLimited(t, Limits{})
+	form := askHost(t, c)
+	var o actors.Outcome
+	wait := int64(60)
+	err := c.Call(t.Context(), "await", AwaitRequest{Acting: Acting{As: "fae"}, Subject: About(form.Form.String()), WaitMs: &wait}, &o)
+	if err != nil || o.Status != actors.StatusOpen {
+		t.Fatalf("got %v %v", o, err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Await(t.Context(), Acting{As: "fae"}, About(form.Form.String()), Waiting{})
+		done <- err
+	}()
+	for s.waits.now.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	answer := RespondFormRequest{Subject: About("0"), Texts: []Text{{"a", "x"}}}
+	if err := c.Call(t.Context(), "respond_form", answer, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
+	c, s := serveLimited(t, Limits{})
+	form := askHost(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Await(ctx, Acting{As: "fae"}, About(form.Form.String()), Waiting{})
+		done <- err
+	}()
+	for s.waits.now.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("the wait ended well")
+	}
+	for end := time.Now().Add(5 * time.Second); s.waits.now.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the waiter is still there")
+		}
+	}
+}
+
+// askHost makes fae and has it ask the host a form of one field.
+func askHost(t *testing.T, c *Client) actors.Asked {
+	t.Helper()
+	if err := c.Call(t.Context(), "make_agent", MakeAgentRequest{Name: "fae"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var asked actors.Asked
+	req := FormRequest{Acting: Acting{As: "fae"}, Recipient: "HOST", Description: "D", Fields: Fields{{Name: "a", Label: "A"}}}
+	if err := c.Call(t.Context(), "form", req, &asked); err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
+	c, s := serveLimited(t, Limits{})
+	form := askHost(t, c)
+	cut := make(chan error, 1)
+	go func() {
+		var o actors.Outcome
+		cut <- c.Call(t.Context(), "await", AwaitRequest{Acting: Acting{As: "fae"}, Subject: About(form.Form.String())}, &o)
+	}()
+	for s.waits.now.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	began := time.Now()
+	if err := s.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if err := <-cut; err != nil {
+		t.Errorf("the wait was not cut but broken: %v", err)
+	}
+	if _, err := os.Lstat(s.socketPath); !os.IsNotExist(err) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+	if err := c.Call(t.Context(), "status", NodeRequest{}, nil); parley.CodeOf(err) != parley.NotRunning {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSocketsOfAnyPath(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
+	if err := os.MkdirAll(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{t.TempDir(), long} {
+		path := filepath.Join(folder, "s")
+		for range 2 { // the second time there is one left behind
+			l, err := listenUnix(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Lstat(path)
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%v %v", info.Mode(), err)
+			}
+			conn, err := dialUnix(t.Context(), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+			_ = l.Close()
+		}
+		left, err := os.ReadDir(folder)
+		if err != nil || len(left) != 1 {
+			t.Errorf("left behind: %v %v", left, err)
+		}
+	}
+}
+
+func TestDepth(t *testing.T) {
+	for text, want := range map[string]int{
+		``: 0, `1`: 0, `{}`: 1, `{"a":[1,{"b":[]}]}`: 4, `"[[[["`: 0, `["\"[["]`: 1, `["\\",[]]`: 2, `]][`: 0,
+	} {
+		if got := depth([]byte(text)); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}

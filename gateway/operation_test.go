@@ -1,0 +1,57 @@
+package gateway
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The names of INTERFACE's mail section, and those that the command line needs besides.
+const promised = `make_agent form request await respond_form decline_form cancel_form forward_form resolve reject send reply
+adopt dismiss list_messages follow_messages get_message list_names lookup locate store_name rename_name remove_name copy_name
+list_grants revoke read_log status verify stop complete`
+
+func TestEveryOperationIsThereOnce(t *testing.T) {
+	var names []string
+	for _, o := range operations() {
+		names = append(names, o.name)
+		if o.call == nil || o.request == nil || o.response == nil {
+			t.Errorf("%s has no request, response or handler", o.name)
+		}
+		if !slices.Contains([]scope{scopeRead, scopeAsk, scopeAnswer, scopeAdmin}, o.scope) {
+			t.Errorf("%s has scope %q", o.name, o.scope)
+		}
+	}
+	want := strings.Fields(promised)
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		t.Errorf("operations are\n%v\nwant\n%v", names, want)
+	}
+}
+
+func TestEveryRequestSaysWhoActs(t *testing.T) {
+	for _, o := range operations() {
+		if f, ok := o.request.FieldByName("As"); !ok || f.Tag.Get("json") != "as,omitempty" {
+			t.Errorf("%s has no \"as\"", o.name)
+		}
+	}
+}
+
+// Two embedded structs with the same JSON name would make encoding/json drop both.
+func TestNoFieldOfARequestHidesAnother(t *testing.T) {
+	for _, o := range operations() {
+		seen := map[string]bool{}
+		for _, f := range reflect.VisibleFields(o.request) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Anonymous || name == "" || len(f.Index) > 2 {
+				continue
+			}
+			if seen[name] {
+				t.Errorf("%s has %q twice", o.name, name)
+			}
+			seen[name] = true
+		}
+	}
+}

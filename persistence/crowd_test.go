@@ -1,0 +1,144 @@
+package persistence
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/events"
+)
+
+// TestCrowdSurvivesFailures has many mailboxes write at once while commits fail at random, reopened by one
+// who watches, as a node does.
+func TestCrowdSurvivesFailures(t *testing.T) {
+	o := testOptions(t)
+	o.Log = nil
+	var mu sync.Mutex
+	dice := rand.New(rand.NewPCG(1, 2))
+	o.Failpoint = func(step string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if dice.IntN(40) == 0 || step == "before "+StepSettle && dice.IntN(2) == 0 {
+			return errors.New("failpoint " + step)
+		}
+		return nil
+	}
+	j := open(t, o)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	failures := 0
+	go func() {
+		defer close(stopped)
+		for ; ; failures++ {
+			changed := j.Changed()
+			for j.Err() != nil {
+				_ = j.Reopen(t.Context()) // the dice may fail it
+			}
+			select {
+			case <-stop:
+				return
+			case <-changed:
+			}
+		}
+	}()
+	var wg sync.WaitGroup
+	last := make([]uint64, 12)
+	for box := range last {
+		wg.Go(func() { last[box] = writeThrough(t, j, box, 250) })
+	}
+	wg.Wait()
+	close(stop)
+	<-stopped
+	t.Logf("%d failures, %d commits", failures, j.Stats().Commits)
+	w := make(writer)
+	for box, acknowledged := range last {
+		m, _ := j.Mailbox(mailbox(box))
+		if m.Version < acknowledged {
+			t.Errorf("mailbox %d has version %d, acknowledged %d", box, m.Version, acknowledged)
+		}
+		w[box] = m.Version
+	}
+	w.holds(t, j)
+}
+
+// writeThrough appends until count appends are acknowledged, and gives the last version that is.
+func writeThrough(t *testing.T, j *Journal, box, count int) (acknowledged uint64) {
+	w := make(writer)
+	done := make(chan error, 1)
+	for count > 0 {
+		pos := j.Append(w.section(t, box, 1))
+		j.Release(pos, func(err error) { done <- err })
+		if err := <-done; err == nil {
+			acknowledged = w[box]
+			count--
+			continue
+		} else if parley.CodeOf(err) != parley.ReadOnly || !j.Lost(pos) {
+			t.Errorf("mailbox %d: %v", box, err)
+			return acknowledged
+		}
+		for j.Err() != nil {
+			time.Sleep(time.Millisecond)
+		}
+		m, _ := j.Mailbox(mailbox(box))
+		w[box] = m.Version
+	}
+	return acknowledged
+}
+
+func TestLargeAppendsAreSplitIntoCommitsAndNeverDivided(t *testing.T) {
+	o := testOptions(t)
+	o.MaxFrame = 10_000
+	gate := make(chan struct{})
+	o.Failpoint = func(step string) error {
+		if step == "before "+StepPublish {
+			<-gate
+		}
+		return nil
+	}
+	j := open(t, o)
+	w := make(writer)
+	var all []Position
+	for range 6 {
+		all = append(all, j.Append(w.section(t, 1, 60), w.section(t, 2, 60))) // some 4 KiB each
+	}
+	all = append(all, j.Append(w.section(t, 3, 1000))) // larger than a frame
+	close(gate)
+	for _, pos := range all {
+		if err := await(t, j, pos); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := j.Stats().Commits; n < 3 || n > 5 {
+		t.Errorf("%d commits", n)
+	}
+	w.holds(t, j)
+	huge := events.Section{Mailbox: mailbox(4), First: 1, Count: 1, Body: make([]byte, j.MaxAppend()+frameOverhead)}
+	wantCode(t, await(t, j, j.Append(huge)), parley.ReadOnly)
+	reopen(t, j)
+	w.write(t, j, 1, 1)
+	w.holds(t, j)
+}
+
+func TestClosedJournalTakesNothingAndForgetsNobody(t *testing.T) {
+	o := testOptions(t)
+	j := open(t, o)
+	w := make(writer)
+	told := make(chan error, 200)
+	for range 100 {
+		j.Release(j.Append(w.section(t, 1, 1)), func(err error) { told <- err })
+	}
+	closeJournal(t, j)
+	for range 100 {
+		if err := <-told; err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode(t, await(t, j, j.Append(writer{1: 100}.section(t, 1, 1))), parley.ReadOnly)
+	wantCode(t, j.Reopen(t.Context()), parley.ReadOnly)
+	if _, err := j.Load(t.Context(), mailbox(1)); err != nil {
+		wantCode(t, err, parley.ReadOnly)
+	}
+	w.holds(t, open(t, o))
+}
