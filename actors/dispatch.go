@@ -38,6 +38,7 @@ func (d *dispatcher) work(fn func()) {
 	defer idle.Stop()
 	for {
 		fn()
+		fn = nil // it holds on to its actor, which may be put to rest meanwhile
 		idle.Reset(idleWorker)
 		select {
 		case fn = <-d.turns:

@@ -6,7 +6,7 @@ import (
 	"parley/capabilities"
 )
 
-const id = "01JZ9GQ1ZMTXJ8PDD0R5Y4K2HV@NAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB6IZK"
+const id = "01JZ9GQ1ZMTXJ8PDD0R5Y4K2HV@NAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB6CRG"
 
 func ExampleLocator() {
 	target, err := capabilities.ParseID(id)
@@ -18,7 +18,7 @@ func ExampleLocator() {
 	back, err := capabilities.ParseLocator(l.String())
 	fmt.Println(back.ID == target, back.Kind, back.Hints, err)
 	// Output:
-	// parley://NAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB6IZK/01JZ9GQ1ZMTXJ8PDD0R5Y4K2HV?at=nats%3A%2F%2Fhost%3A4222&type=promise
+	// parley://NAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB6CRG/01JZ9GQ1ZMTXJ8PDD0R5Y4K2HV?at=nats%3A%2F%2Fhost%3A4222&type=promise
 	// true promise [nats://host:4222] <nil>
 }
 

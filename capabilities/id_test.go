@@ -16,7 +16,7 @@ import (
 
 // A node and a ULID in their text, and what is wrong with texts near them.
 const (
-	nodeText = "NAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB6IZK"
+	nodeText = "NAAACAQDAQCQMBYIBEFAWDANBYHRAEISCMKBKFQXDAMRUGY4DUPB6CRG"
 	ulidText = "01JZ9GQ1ZMTXJ8PDD0R5Y4K2HV"
 )
 

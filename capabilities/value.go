@@ -238,6 +238,9 @@ func (v Value) TypeName() string {
 // Equal reports whether two values are the same, type and all.
 func (v Value) Equal(o Value) bool {
 	switch x := v.v.(type) {
+	case float64: // bit by bit, as they are written: 0 and -0 are not the same
+		y, ok := o.v.(float64)
+		return ok && math.Float64bits(x) == math.Float64bits(y)
 	case []byte:
 		y, ok := o.v.([]byte)
 		return ok && bytes.Equal(x, y)

@@ -43,6 +43,9 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		}
 		return json.Marshal([]Value(x))
 	case record:
+		if x == nil {
+			return []byte("{}"), nil
+		}
 		return json.Marshal(map[string]Value(x))
 	case Ref:
 		return json.Marshal(refJSON{Cap: x.Target, Kind: x.Kind, Facet: x.Facet, Grant: x.Grant})
@@ -157,9 +160,9 @@ func (r record) special() (Value, error) {
 	case r[jsonRef].v != nil:
 		return r.reference()
 	case r[jsonBytes].v != nil && len(r) == 1:
-		s, _ := r[jsonBytes].AsString()
+		s, ok := r[jsonBytes].AsString()
 		b, err := base64.StdEncoding.DecodeString(s)
-		if err != nil {
+		if !ok || err != nil {
 			return Value{}, parley.Refuse(parley.InvalidArgument, "%s is not base64", jsonBytes)
 		}
 		return Bytes(b), nil

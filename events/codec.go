@@ -41,6 +41,7 @@ func encodePayload(enc *msgpack.Encoder, buf *bytes.Buffer, e Event) error {
 	enc.Reset(buf)
 	enc.UseCompactInts(true)
 	enc.SetSortMapKeys(true)
+	enc.UseArrayEncodedStructs(true)
 	return enc.Encode(e)
 }
 
@@ -91,6 +92,9 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder) (r Recorded, err err
 	}
 	if payload, err = s.lift(Kind(kind), version, payload); err != nil {
 		return r, err
+	}
+	if err := msgpack.NewDecoder(bytes.NewReader(payload)).Skip(); err != nil { // the library allocates what a list claims to be
+		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
 	}
 	e := s.make()
 	if err := msgpack.Unmarshal(payload, e); err != nil {

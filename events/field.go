@@ -29,7 +29,6 @@ const (
 // Field is one question of a form. Its whole contract is data: Pattern is a JSON Schema (2020-12) for the
 // answer's JSON form. A null Default or Example is none.
 type Field struct {
-	_msgpack    struct{}           `msgpack:",as_array"`
 	Name        string             `json:"name"`
 	Label       string             `json:"label,omitempty"`
 	Type        FieldType          `json:"type,omitempty"`
@@ -44,8 +43,7 @@ type Field struct {
 
 // Option is one choice of a field. An empty Label shows the value.
 type Option struct {
-	_msgpack    struct{} `msgpack:",as_array"`
-	Value       string   `json:"value"`
-	Label       string   `json:"label,omitempty"`
-	Description string   `json:"description,omitempty"`
+	Value       string `json:"value"`
+	Label       string `json:"label,omitempty"`
+	Description string `json:"description,omitempty"`
 }

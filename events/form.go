@@ -17,7 +17,6 @@ const (
 // that of each agent who may answer it. Number is the mailbox's own; everything else is the same in all,
 // but Key and Result, which only the asker's has, and Forwarder.
 type FormRequested struct {
-	_msgpack    struct{}          `msgpack:",as_array"`
 	Number      uint64            `json:"number"`
 	Form        capabilities.ID   `json:"form"` // also the message's ID
 	Promise     capabilities.ID   `json:"promise"`
@@ -42,7 +41,6 @@ type FormRequested struct {
 // FormAnswered settles a form with values. By is who answered, Date when the home settled it. A copy
 // whose holder did not answer is Withheld: it has no values.
 type FormAnswered struct {
-	_msgpack struct{}             `msgpack:",as_array"`
 	Form     capabilities.ID      `json:"form"`
 	By       capabilities.ID      `json:"by"`
 	Values   capabilities.Value   `json:"values"` // a record
@@ -64,20 +62,18 @@ const (
 
 // FormCancelled settles a form without an answer. By is zero for an expired one.
 type FormCancelled struct {
-	_msgpack struct{}          `msgpack:",as_array"`
-	Form     capabilities.ID   `json:"form"`
-	Reason   Reason            `json:"reason"`
-	By       capabilities.ID   `json:"by,omitzero"`
-	Note     string            `json:"note,omitempty"` // in words, by who ended it
-	Date     capabilities.Time `json:"date"`
+	Form   capabilities.ID   `json:"form"`
+	Reason Reason            `json:"reason"`
+	By     capabilities.ID   `json:"by,omitzero"`
+	Note   string            `json:"note,omitempty"` // in words, by who ended it
+	Date   capabilities.Time `json:"date"`
 }
 
 // FormForwarded lets another agent answer a form. In the home's log it says who may answer from now on;
 // in the forwarder's, that it handed the form on.
 type FormForwarded struct {
-	_msgpack struct{}          `msgpack:",as_array"`
-	Form     capabilities.ID   `json:"form"`
-	By       capabilities.ID   `json:"by"`
-	To       capabilities.ID   `json:"to"`
-	Date     capabilities.Time `json:"date"`
+	Form capabilities.ID   `json:"form"`
+	By   capabilities.ID   `json:"by"`
+	To   capabilities.ID   `json:"to"`
+	Date capabilities.Time `json:"date"`
 }

@@ -6,29 +6,26 @@ import (
 
 // MessagePosted is a message in a mailbox: its sender's or its recipient's copy, each with its own Number.
 type MessagePosted struct {
-	_msgpack struct{}          `msgpack:",as_array"`
-	Number   uint64            `json:"number"`
-	Message  capabilities.ID   `json:"message"`
-	From     capabilities.ID   `json:"from"`
-	To       capabilities.ID   `json:"to"`
-	Via      capabilities.ID   `json:"via,omitzero"` // the grant by which From reached To
-	Text     []Span            `json:"text"`
-	ReplyTo  capabilities.ID   `json:"replyTo,omitzero"`
-	Date     capabilities.Time `json:"date"`
+	Number  uint64            `json:"number"`
+	Message capabilities.ID   `json:"message"`
+	From    capabilities.ID   `json:"from"`
+	To      capabilities.ID   `json:"to"`
+	Via     capabilities.ID   `json:"via,omitzero"` // the grant by which From reached To
+	Text    []Span            `json:"text"`
+	ReplyTo capabilities.ID   `json:"replyTo,omitzero"`
+	Date    capabilities.Time `json:"date"`
 }
 
 // Span is a piece of a message: words, or a value that the message carries under an edge name.
 type Span struct {
-	_msgpack struct{}           `msgpack:",as_array"`
-	Words    string             `json:"words,omitempty"`
-	Edge     string             `json:"edge,omitempty"`
-	Value    capabilities.Value `json:"value,omitzero"`
+	Words string             `json:"words,omitempty"`
+	Edge  string             `json:"edge,omitempty"`
+	Value capabilities.Value `json:"value,omitzero"`
 }
 
 // MessageDismissed takes a message out of view. The message stays in the log.
 type MessageDismissed struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Number   uint64   `json:"number"`
+	Number uint64 `json:"number"`
 }
 
 // ParcelKind says what a mailbox owes to another.
@@ -45,9 +42,8 @@ const (
 // MessageDelivered says that a parcel has arrived: To's mailbox has it in its log. Subject is the form,
 // message or grant that it is about. Refused, if any, is why the other would not have it.
 type MessageDelivered struct {
-	_msgpack struct{}        `msgpack:",as_array"`
-	Parcel   ParcelKind      `json:"parcel"`
-	Subject  capabilities.ID `json:"subject"`
-	To       capabilities.ID `json:"to"`
-	Refused  string          `json:"refused,omitempty"`
+	Parcel  ParcelKind      `json:"parcel"`
+	Subject capabilities.ID `json:"subject"`
+	To      capabilities.ID `json:"to"`
+	Refused string          `json:"refused,omitempty"`
 }

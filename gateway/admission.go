@@ -13,8 +13,8 @@ type Limits struct {
 	Waits int64
 }
 
-// DefaultLimits are far above what one person's agents need and far below what hurts.
-var defaultLimits = Limits{Calls: 1024, Waits: 16384}
+// defaultLimits are far above what one person's agents need and far below what hurts.
+func defaultLimits() Limits { return Limits{Calls: 1024, Waits: 16384} }
 
 // admission counts what is under way.
 type admission struct {

@@ -57,7 +57,7 @@ type Server struct {
 // Listen opens the doors. Nothing is answered before Serve.
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	if o.Limits == (Limits{}) {
-		o.Limits = defaultLimits
+		o.Limits = defaultLimits()
 	}
 	s := &Server{
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,

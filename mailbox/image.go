@@ -19,7 +19,6 @@ const imageFormat = 1
 
 // image is a State written down. What can be computed from the rest is not in it.
 type image struct {
-	_msgpack struct{} `msgpack:",as_array"`
 	Format   int
 	ID       capabilities.ID
 	Version  uint64
@@ -34,7 +33,6 @@ type image struct {
 }
 
 type messageImage struct {
-	_msgpack  struct{} `msgpack:",as_array"`
 	Changed   uint64
 	Dismissed bool
 	Posted    *events.MessagePosted
@@ -46,21 +44,18 @@ type messageImage struct {
 }
 
 type nameImage struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Name     string
-	Value    capabilities.Value
+	Name  string
+	Value capabilities.Value
 }
 
 type revokedImage struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Grant    capabilities.ID
-	At       capabilities.Time
+	Grant capabilities.ID
+	At    capabilities.Time
 }
 
 type usedImage struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Grant    capabilities.ID
-	Uses     uint32
+	Grant capabilities.ID
+	Uses  uint32
 }
 
 // Snapshot writes the state down. Equal states give equal bytes.
@@ -92,6 +87,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	enc := msgpack.NewEncoder(&buf)
 	enc.UseCompactInts(true)
 	enc.SetSortMapKeys(true)
+	enc.UseArrayEncodedStructs(true)
 	if err := enc.Encode(&img); err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.ID, err)
 	}

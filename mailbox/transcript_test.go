@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/oklog/ulid/v2"
 
 	"parley"
 	"parley/capabilities"
@@ -28,147 +27,6 @@ func TestTranscripts(t *testing.T) {
 			return v.run(d)
 		})
 	})
-}
-
-// village is some mailboxes that are next to each other.
-type village struct {
-	tb      testing.TB
-	agents  []string
-	states  map[string]*State
-	names   map[capabilities.ID]string // for the transcript only
-	now     capabilities.Time
-	next    byte
-	held    bool // parcels stay in the outboxes
-	replays bool // also check that every state is the fold of its events
-	logs    map[string][]events.Recorded
-}
-
-func newVillage(tb testing.TB) *village {
-	return &village{tb: tb, states: map[string]*State{}, names: map[capabilities.ID]string{}, logs: map[string][]events.Recorded{}, now: 1, replays: true}
-}
-
-func (v *village) id() capabilities.ID {
-	v.next++
-	return capabilities.ID{ULID: ulid.ULID{15: v.next}, Node: capabilities.NodeID{31: 1}}
-}
-
-// add makes an agent. The first is the host of all others, and each knows those before it by name.
-func (v *village) add(name string) {
-	id := v.id()
-	s := New(id)
-	e := &events.AgentCreated{Agent: id, Kind: events.Guest, Name: name}
-	if len(v.agents) == 0 {
-		e.Kind, e.Host = events.Host, id
-	} else {
-		e.Host = v.states[v.agents[0]].ID
-	}
-	v.states[name], v.names[id] = s, name
-	v.agents = append(v.agents, name)
-	v.apply(name, e)
-}
-
-func (v *village) apply(name string, evs ...events.Event) {
-	v.tb.Helper()
-	for _, e := range evs {
-		r := events.Recorded{At: v.now, Event: e}
-		body, err := events.Append(nil, r)
-		if err != nil {
-			v.tb.Fatal(err)
-		}
-		stored, err := events.Decode(body, 1)
-		if err != nil {
-			v.tb.Fatal(err)
-		}
-		v.logs[name] = append(v.logs[name], stored[0])
-		if err := v.states[name].Apply(r); err != nil {
-			v.tb.Fatalf("%s: %v", name, err)
-		}
-	}
-}
-
-// decide runs a command on a mailbox and checks that a refusal leaves no trace.
-func (v *village) decide(name string, c Command) ([]events.Event, error) {
-	v.tb.Helper()
-	before := v.snapshot(name)
-	evs, err := v.states[name].Decide(c, v.now, v.id)
-	if after := v.snapshot(name); before != after {
-		v.tb.Fatalf("%T changed the state by deciding", c)
-	}
-	if err == nil {
-		v.apply(name, evs...)
-	}
-	return evs, err
-}
-
-func (v *village) snapshot(name string) string {
-	v.tb.Helper()
-	b, err := v.states[name].Snapshot()
-	if err != nil {
-		v.tb.Fatal(err)
-	}
-	return string(b)
-}
-
-// deliver takes all parcels where they belong, until nobody owes anything. With twice, each goes twice.
-func (v *village) deliver(twice bool) {
-	v.tb.Helper()
-	for again := true; again; {
-		again = false
-		for _, from := range v.agents {
-			for _, p := range slices.Clone(v.states[from].Outbox()) {
-				again = true
-				v.carry(from, p)
-				if twice {
-					v.carry(from, p)
-				}
-				if _, err := v.decide(from, Delivered{Parcel: p}); err != nil {
-					v.tb.Fatal(err)
-				}
-			}
-		}
-	}
-}
-
-func (v *village) carry(from string, p Parcel) {
-	v.tb.Helper()
-	c, err := v.states[from].Open(p)
-	if err != nil {
-		v.tb.Fatal(err)
-	}
-	if _, err := v.decide(v.names[p.To], c); err != nil {
-		v.tb.Fatalf("%s would not have %v: %v", v.names[p.To], p, err)
-	}
-}
-
-// checkReplay fails if a state is not the fold of its events, or does not survive a snapshot.
-func (v *village) checkReplay() {
-	v.tb.Helper()
-	for _, name := range v.agents {
-		again := New(v.states[name].ID)
-		for _, r := range v.logs[name] {
-			if err := again.Apply(r); err != nil {
-				v.tb.Fatal(err)
-			}
-		}
-		image, err := again.Snapshot()
-		if err != nil {
-			v.tb.Fatal(err)
-		}
-		if string(image) != v.snapshot(name) {
-			v.tb.Fatalf("the state of %s is not the fold of its events", name)
-		}
-		restored, err := Restore(again.ID, image)
-		if err != nil {
-			v.tb.Fatal(err)
-		}
-		second, err := restored.Snapshot()
-		if err != nil {
-			v.tb.Fatal(err)
-		}
-		if string(second) != string(image) || restored.Summary() != v.states[name].Summary() {
-			v.tb.Fatalf("the snapshot of %s does not restore its state", name)
-		}
-	}
 }
 
 func (v *village) run(d *datadriven.TestData) string {
@@ -398,9 +256,8 @@ func (v *village) plain(text string) string {
 		text = strings.ReplaceAll(text, capabilities.Locator{ID: id, Kind: capabilities.KindAgent}.String(), "<"+name+">")
 		text = strings.ReplaceAll(text, id.String(), "<"+name+">")
 	}
-	for n := byte(1); n <= v.next; n++ {
-		id := capabilities.ID{ULID: ulid.ULID{15: n}, Node: capabilities.NodeID{31: 1}}
-		text = strings.ReplaceAll(text, id.String(), "<id>")
+	for n := range v.next {
+		text = strings.ReplaceAll(text, villageID(n+1).String(), "<id>")
 	}
 	return text
 }

@@ -61,7 +61,7 @@ func (j *Journal) commitNext(ctx context.Context) int {
 // encode makes the next commit of a batch.
 func (j *Journal) encode(batch []appended) (*frame, error) {
 	head := j.lastCommit()
-	f := &frame{count: len(batch), Commit: events.Commit{
+	f := &frame{Commit: events.Commit{
 		Number: head.number + 1,
 		Prev:   head.hash,
 		At:     max(capabilities.At(j.o.Clock()), head.at),

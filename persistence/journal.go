@@ -27,8 +27,8 @@ type Journal struct {
 		*link
 	}
 	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
-	high    *highWater // its writer's, or under busy
-	marking sync.Mutex
+	high    *highWater
+	marking sync.Mutex // held while high is written
 
 	durable struct { // what readers see
 		sync.RWMutex
@@ -52,7 +52,6 @@ type frame struct {
 	events.Commit
 	hash  events.Hash
 	bytes []byte
-	count int // of appends in it
 }
 
 // Open opens the node's journal, and makes it where there never was one. It returns once the index is

@@ -93,6 +93,9 @@ func (j *Journal) checkTail(ctx context.Context) error {
 	}
 	switch state.LastSeq {
 	case known.number:
+		if l.server != nil {
+			j.doubts = nil // that server is gone, with all that was on its way to it
+		}
 		return nil
 	case known.number + 1:
 		for _, f := range j.doubts {

@@ -192,7 +192,7 @@ func (p *program) between(least, most int, names ...string) cobra.PositionalArgs
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usage(c, "%s is missing", strings.Join(names[len(args):least], " and "))
+			return usage(c, "missing: %s", strings.Join(names[len(args):least], ", "))
 		case len(args) > most:
 			return usage(c, "%q is one argument too many: want %s", args[most], strings.Join(slices.Clone(names), " "))
 		}

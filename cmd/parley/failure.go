@@ -39,7 +39,8 @@ func usage(c *cobra.Command, format string, args ...any) error {
 	return usageError{parley.Refuse(parley.InvalidArgument, format, args...).WithHint("see %s --help", c.CommandPath())}
 }
 
-// interrupted is a wait that the person at the keyboard ended.
+// interrupted is a wait that the person at the keyboard ended. Without a message there is nothing to say
+// about it.
 type interrupted struct{ message, hint string }
 
 func (e *interrupted) Error() string { return e.message }
@@ -47,6 +48,9 @@ func (e *interrupted) Error() string { return e.message }
 // report shows an error and gives the exit code for it.
 func (p *program) report(ctx context.Context, err error) int {
 	shown, exit := p.verdict(ctx, err)
+	if shown.Message == "" {
+		return exit
+	}
 	if p.wantsJSON() {
 		p.printFailureJSON(shown)
 		return exit

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/actors"
+	"parley/capabilities"
 	"parley/gateway"
 )
 
@@ -33,7 +34,7 @@ func grantTable(grants []actors.Granted) string {
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "GRANT\tNAME\tKIND\tTO\tAT\tREVOKED\tTARGET")
+	fmt.Fprintln(w, "GRANT\tNAME\tKIND\tHOLDS\tTO\tAT\tREVOKED\tTARGET")
 	for _, g := range grants {
 		to := visible(g.ToName)
 		if to == "" {
@@ -43,10 +44,28 @@ func grantTable(grants []actors.Granted) string {
 		if revoked == "" {
 			revoked = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, visible(g.Name), g.Kind, to, g.At, revoked, g.Target)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, visible(g.Name), g.Kind, facetText(g.Facet), to, g.At, revoked, g.Target)
 	}
 	_ = w.Flush() // into memory
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// facetText says how much of something is held.
+func facetText(f capabilities.Facet) string {
+	var parts []string
+	if f.Mode != capabilities.Full {
+		parts = append(parts, string(f.Mode)+" only")
+	}
+	if f.Uses != 0 {
+		parts = append(parts, fmt.Sprintf("%d uses", f.Uses))
+	}
+	if f.Until != 0 {
+		parts = append(parts, "until "+f.Until.String())
+	}
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (p *program) revokeCommand() *cobra.Command {

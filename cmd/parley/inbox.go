@@ -44,7 +44,11 @@ do not show themselves are shown escaped.`,
 				return err
 			}
 		}
-		return client.Follow(c.Context(), p.acting(), view, page.Cursor, p.sayMessage)
+		err := client.Follow(c.Context(), p.acting(), view, page.Cursor, p.sayMessage)
+		if c.Context().Err() != nil {
+			return &interrupted{} // the way to end it
+		}
+		return err
 	}
 	return c
 }

@@ -72,7 +72,6 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: p.begin,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
 	p.options.global(root.PersistentFlags())

@@ -1,0 +1,203 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/events"
+)
+
+// These benchmarks make a large journal first and so take a while. What they report stands in the README.
+
+// BenchmarkStart opens a node with a million events in its journal and has it answer once: with the
+// snapshot of the index, and without it, as after the loss of every snapshot.
+func BenchmarkStart(b *testing.B) {
+	if testing.Short() {
+		b.Skip("makes a million events")
+	}
+	folder := b.TempDir()
+	events := fillJournal(b, folder, 1_000_000)
+	for _, with := range []bool{true, false} {
+		b.Run(fmt.Sprintf("indexSnapshot=%t", with), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				if !with {
+					dropSnapshots(b, folder)
+				}
+				b.StartTimer()
+				n, err := Open(b.Context(), Options{Folder: folder})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := n.Host().Names(b.Context(), ""); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				closeNode(b, n)
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(events), "events")
+		})
+	}
+}
+
+// dropSnapshots loses all snapshots: the server makes their stream anew.
+func dropSnapshots(b *testing.B, folder string) {
+	b.Helper()
+	streams := folder + "/journal/jetstream/$G/streams"
+	entries, err := os.ReadDir(streams)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "OBJ_") {
+			continue
+		}
+		if err := os.RemoveAll(streams + "/" + e.Name()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// fillJournal asks and answers forms until there are so many events.
+func fillJournal(b *testing.B, folder string, want uint64) uint64 {
+	b.Helper()
+	n, err := Open(b.Context(), Options{Folder: folder})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const callers = 256
+	hosts, guests := pairs(b, n, callers)
+	var left atomic.Int64
+	left.Store(int64(want / 6))
+	done := make(chan error, callers)
+	for i := range callers {
+		go func() {
+			var err error
+			for left.Add(-1) >= 0 && err == nil {
+				err = cycle(hosts[i], guests[i])
+			}
+			done <- err
+		}()
+	}
+	for range callers {
+		if err := <-done; err != nil {
+			b.Fatal(err)
+		}
+	}
+	made := n.State().Journal.Events
+	closeNode(b, n)
+	return made
+}
+
+// BenchmarkOpenForms asks 100,000 forms over 10,000 mailboxes, lets the mailboxes rest, and reports the
+// memory of the whole process.
+func BenchmarkOpenForms(b *testing.B) {
+	if testing.Short() {
+		b.Skip("asks 100,000 forms")
+	}
+	const mailboxes, forms = 10_000, 100_000
+	for b.Loop() {
+		n, err := Open(b.Context(), Options{Folder: b.TempDir(), Idle: 3 * time.Second})
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, guests := pairs(b, n, mailboxes/2)
+		var next atomic.Int64
+		done := make(chan error, 64)
+		for range 64 {
+			go func() {
+				for i := next.Add(1); i <= forms; i = next.Add(1) {
+					_, err := guests[int(i)%len(guests)].Ask(context.Background(), Ask{
+						To: "HOST", Description: "Configure project settings",
+						Fields: []events.Field{{Name: "projectName", Label: "Project name", Type: events.Text, Required: true}},
+					})
+					if err != nil {
+						done <- err
+						return
+					}
+				}
+				done <- nil
+			}()
+		}
+		for range 64 {
+			if err := <-done; err != nil {
+				b.Fatal(err)
+			}
+		}
+		waitFor(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+		debug.FreeOSMemory()
+		if f := os.Getenv("HEAPPROF"); f != "" { w, _ := os.Create(f); pprof.WriteHeapProfile(w); w.Close() }
+		b.ReportMetric(float64(residentMemory(b))/(1<<20), "MiB")
+		if st := n.State(); st.OpenForms != forms {
+			b.Fatalf("%d open forms", st.OpenForms)
+		}
+		closeNode(b, n)
+	}
+}
+
+// settledMemory gives the resident memory once it no longer falls.
+func settledMemory(b *testing.B) int {
+	b.Helper()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for last := math.MaxInt; ; <-tick.C {
+		debug.FreeOSMemory()
+		now := residentMemory(b)
+		if now > last-1<<20 {
+			return now
+		}
+		last = now
+	}
+}
+
+func residentMemory(b *testing.B) int {
+	b.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Skip("no /proc here")
+	}
+	for _, line := range strings.Split(string(status), "\n") {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+			kib, err := strconv.Atoi(f[1])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kib << 10
+		}
+	}
+	b.Fatal("no VmRSS")
+	return 0
+}
+
+// BenchmarkFirstMessage times the first ask to a mailbox at rest that has 1,000 events behind it.
+func BenchmarkFirstMessage(b *testing.B) {
+	n, err := Open(b.Context(), Options{Folder: b.TempDir(), Idle: time.Millisecond})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer closeNode(b, n)
+	hosts, guests := pairs(b, n, 1)
+	for range 1000 / 3 {
+		if err := cycle(hosts[0], guests[0]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		b.StopTimer()
+		waitFor(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+		b.StartTimer()
+		if _, err := guests[0].Inbox(b.Context(), View{Pending: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/gateway"
+)
+
+// runTest runs a command line against the state folder.
+func runTest(ctx context.Context, state string, stdin io.Reader, args ...string) (out, errs string, exit int) {
+	var stdout, stderr bytes.Buffer
+	p := &program{
+		stdin: stdin, stdout: &stdout, stderr: &stderr, args: append([]string{"--state", state}, args...),
+		env: func(string) (string, bool) { return "", false },
+	}
+	exit = p.run(ctx)
+	return stdout.String(), stderr.String(), exit
+}
+
+// nodeTest runs a node in this process and gives its state folder.
+func nodeTest(t *testing.T) string {
+	t.Helper()
+	state := t.TempDir()
+	node, err := actors.Open(t.Context(), actors.Options{Folder: state, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := gateway.Listen(node, gateway.Options{
+		Socket: filepath.Join(state, socketFile), Listen: gateway.Off, Version: "test", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Serve()
+	t.Cleanup(func() {
+		if err := server.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := node.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return state
+}
+
+func TestCtrlCWhileWaitingSaysHowToGoOn(t *testing.T) {
+	state := nodeTest(t)
+	if _, errs, exit := runTest(t.Context(), state, nil, "mkguest", "fae"); exit != 0 {
+		t.Fatal(errs)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	client := gateway.NewClient(filepath.Join(state, socketFile))
+	defer client.Close()
+	go func() { // ends when the form arrives
+		_ = client.Follow(ctx, gateway.Acting{}, actors.View{}, 0, func(json.RawMessage) error {
+			time.AfterFunc(50*time.Millisecond, cancel)
+			return errArrived
+		})
+	}()
+	_, errs, exit := runTest(ctx, state, nil, "form", "HOST", "Wait", "--as", "fae", "--field", "a:A")
+	if exit != exitInterrupted || !strings.Contains(errs, "stays open") || !strings.Contains(errs, "parley await 0") && !strings.Contains(errs, "parley await ") {
+		t.Errorf("exit %d, %s", exit, errs)
+	}
+	if out, _, _ := runTest(t.Context(), state, nil, "inbox", "--pending"); !strings.Contains(out, "Wait") {
+		t.Errorf("the form is gone: %q", out)
+	}
+	if out, errs, exit := runTest(ctx, state, nil, "inbox", "--follow"); exit != exitInterrupted {
+		t.Errorf("exit %d, %q %q", exit, out, errs)
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain äöü 漢字 🙂":         "plain äöü 漢字 🙂",
+		"a\nb\tc\rd":             `a\nb\tc\rd`,
+		"\x1b[31mred\x7f":        `\u{1b}[31mred\u{7f}`,
+		"\u202eevil\u2066\u200f": `\u{202e}evil\u{2066}\u{200f}`,
+		"a\u200bb\u2060\ufeffc":  `a\u{200b}b\u{2060}\u{feff}c`,
+		"\u00ad\u034f\u3164":     `\u{ad}\u{34f}\u{3164}`,
+		"\u2028\u2029":           `\u{2028}\u{2029}`,
+		"\U000e0041\U000e0100":   `\u{e0041}\u{e0100}`,
+		"\ue000\u0085":           `\u{e000}\u{85}`,
+		"bad\xff\xfe":            `bad\xff\xfe`,
+		"❤\ufe0f":                "❤\ufe0f",
+		"\ufffd":                 "\ufffd",
+	} {
+		if got := visible(text); got != want {
+			t.Errorf("%q is shown as %s, want %s", text, got, want)
+		}
+	}
+	if got := quoted(`a "b" \n`); got != `"a \"b\" \\n"` {
+		t.Error(got)
+	}
+}
+
+func TestSafeJSONMeansTheSame(t *testing.T) {
+	text := []byte(`{"a":"x` + "\u202e\u200b\U000e0041" + `y","b":[1]}`)
+	safe := safeJSON(text)
+	if visible(string(safe)) != string(safe) {
+		t.Errorf("%s", safe)
+	}
+	var was, is any
+	if json.Unmarshal(text, &was) != nil || json.Unmarshal(safe, &is) != nil || was.(map[string]any)["a"] != is.(map[string]any)["a"] {
+		t.Errorf("%v became %v", was, is)
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"30": 30 * time.Second, "1.5": 1500 * time.Millisecond, "30s": 30 * time.Second, "2h30m": 150 * time.Minute,
+		"3d": 72 * time.Hour, "0": 0, "300ms": 300 * time.Millisecond, "0.5d": 12 * time.Hour,
+	} {
+		if got, err := parseDuration(text); err != nil || got != want {
+			t.Errorf("%s is %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "soon", "-1s", "1x", "d", ".", "999999999999d", "99999999999999999999"} {
+		if got, err := parseDuration(text); err == nil {
+			t.Errorf("%q is %s", text, got)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	at, err := time.Parse(time.RFC3339, "2026-02-25T10:00:00Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	when := capabilities.At(at)
+	someone := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeID{1}}
+	one := uint64(1)
+	for want, e := range map[string]envelope{
+		`0. "fae" sent form "D" (fields: a, b) at "2026-02-25T10:00:00.000Z"`: {
+			Envelope: actors.Envelope{Type: "form", FromName: "fae", Description: "D", Date: when},
+			Fields:   []field{testField("a"), testField("b")},
+		},
+		`1. you sent form "D" to "HOST" (fields: a) at "2026-02-25T10:00:00.000Z" - expired at "2026-02-25T10:00:00.000Z"`: {
+			Envelope: actors.Envelope{Number: 1, Type: "form", Sent: true, ToName: "HOST", Description: "D", Date: when},
+			Fields:   []field{testField("a")},
+			Outcome:  &outcome{Outcome: actors.Outcome{Status: actors.StatusExpired, At: when}},
+		},
+		`2. "` + someone.String() + `" replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
+			Envelope: actors.Envelope{Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true},
+		},
+		`3. "bob" requested "x" at "2026-02-25T10:00:00.000Z" - superseded by "bob" at "2026-02-25T10:00:00.000Z": n\n`: {
+			Envelope: actors.Envelope{Number: 3, Type: "request", FromName: "bob", Description: "x", Date: when},
+			Outcome:  &outcome{Outcome: actors.Outcome{Status: actors.StatusSuperseded, By: someone, ByName: "bob", At: when, Note: "n\n"}},
+		},
+	} {
+		if got := e.line(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func testField(name string) field {
+	var f field
+	f.Name = name
+	return f
+}
+
+func TestLastFailure(t *testing.T) {
+	e := lastFailure("time=1 level=INFO msg=x\nparley: CORRUPT_LOG: commit 7: bad hash\nhint: restore a backup\n")
+	if e == nil || e.Code != "CORRUPT_LOG" || e.Message != "commit 7: bad hash" || e.Hint != "restore a backup" {
+		t.Errorf("%#v", e)
+	}
+	if e := lastFailure("panic: everything\n"); e != nil {
+		t.Errorf("%#v", e)
+	}
+}

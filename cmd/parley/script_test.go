@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"parley": main})
+}
+
+// TestScripts runs the conversations in testdata/script: what a person types and what they see.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PARLEY_STATE", "state")
+			env.Setenv("PARLEY_LISTEN", "off")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else every command takes a second under -race
+			work := env.WorkDir
+			env.Defer(func() { killNodes(t, work) })
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until, "exits": exits},
+	})
+}
+
+// until runs a command again and again until what it prints matches: until REGEXP COMMAND…
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until REGEXP COMMAND…")
+	}
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := ts.Exec(args[1], args[2:]...)
+		if want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("no match for %s within its time (%v)", args[0], err)
+		}
+	}
+}
+
+// exits runs a command that must end with a code: exits CODE COMMAND…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	got := 0
+	err := ts.Exec(args[1], args[2:]...)
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = e.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// killNodes ends the nodes that a script has left running: those that hold a lock below its folder.
+func killNodes(t *testing.T, work string) {
+	err := filepath.WalkDir(work, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Base(path) != lockFile {
+			return nil //nolint:nilerr // what a node has removed meanwhile holds no lock
+		}
+		p := &program{options: options{state: filepath.Dir(path)}}
+		if pid, locked, err := p.isLocked(); err == nil && locked && pid > 0 {
+			return syscall.Kill(pid, syscall.SIGKILL)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, syscall.ESRCH) && !strings.Contains(err.Error(), "no such") {
+		t.Log(err)
+	}
+}

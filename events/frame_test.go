@@ -1,0 +1,190 @@
+package events
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"parley/capabilities"
+)
+
+// forgedFrame is a frame whose hash is right and whose content is anything: header and table cells as
+// msgpack, then the bodies.
+func forgedFrame(t testing.TB, bodies []byte, header ...any) []byte {
+	t.Helper()
+	buf := bytes.NewBufferString(frameMagic)
+	enc := msgpack.NewEncoder(buf)
+	enc.UseCompactInts(true)
+	for _, x := range header {
+		if raw, ok := x.(msgpack.RawMessage); ok {
+			buf.Write(raw)
+			continue
+		}
+		if err := enc.Encode(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	buf.Write(bodies)
+	h := sha256.Sum256(buf.Bytes())
+	buf.Write(h[:])
+	return buf.Bytes()
+}
+
+func TestAnEmptyCommitComesBack(t *testing.T) {
+	c := &Commit{Number: 1, At: goldenAt, Sections: []Section{}}
+	frame, hash, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, gotHash, err := DecodeCommit(frame)
+	if err != nil || gotHash != hash || !reflect.DeepEqual(got, c) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+}
+
+func TestNumbersOfAnySizeComeBack(t *testing.T) {
+	c := &Commit{Number: math.MaxUint64, At: math.MinInt64, Sections: []Section{{
+		First: math.MaxUint64, Count: math.MaxUint32, Summary: Summary{Open: math.MaxUint32, Outbox: math.MaxUint32, Deadline: math.MaxInt64}, Body: []byte{},
+	}, {Summary: Summary{Deadline: math.MinInt64}, Body: []byte{1}}}}
+	frame, _, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := DecodeCommit(frame); err != nil || !reflect.DeepEqual(got, c) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+}
+
+func TestFrameOfANewerFormatIsUnknown(t *testing.T) {
+	for _, format := range []uint8{0, 2, 255} {
+		_, _, err := DecodeCommit(forgedFrame(t, []byte("anything"), format))
+		if u, ok := errors.AsType[*UnknownError](err); !ok || u.Version != format || errors.Is(err, ErrDamaged) {
+			t.Errorf("format %d: %v", format, err)
+		}
+	}
+}
+
+// A writer with a bug makes frames whose hash is right. They are damaged all the same.
+func TestFrameThatLiesIsRefused(t *testing.T) {
+	hash, node := make([]byte, 32), make([]byte, 32)
+	table := func(cells ...any) []any {
+		return append([]any{1, 1, hash, capabilities.Time(1), node}, cells...)
+	}
+	who := make([]byte, 16)
+	if _, _, err := DecodeCommit(forgedFrame(t, []byte("body"), table([]any{who, 1, 1, 4, 0, 0, 0})...)); err != nil {
+		t.Fatalf("the good one: %v", err)
+	}
+	for what, frame := range map[string][]byte{
+		"a body longer than there is":        forgedFrame(t, []byte("body"), table([]any{who, 1, 1, 5, 0, 0, 0})...),
+		"a body shorter than there is":       forgedFrame(t, []byte("body"), table([]any{who, 1, 1, 3, 0, 0, 0})...),
+		"a body of negative size":            forgedFrame(t, []byte("body"), table([]any{who, 1, 1, -1, 0, 0, 0})...),
+		"a body of 2^63":                     forgedFrame(t, []byte("body"), table([]any{who, 1, 1, uint64(1) << 63, 0, 0, 0})...),
+		"sizes that run over together":       forgedFrame(t, []byte("body"), table([]any{who, 1, 1, int64(math.MaxInt64), 0, 0, 0, who, 1, 1, int64(math.MaxInt64), 0, 0, 0})...),
+		"bodies without a table":             forgedFrame(t, []byte("body"), table([]any{})...),
+		"a table of half a section":          forgedFrame(t, nil, table([]any{who, 1, 1, 0})...),
+		"a table of 4 billion cells":         forgedFrame(t, nil, table(msgpack.RawMessage{0xdd, 0xff, 0xff, 0xff, 0xff})...),
+		"a table of 7 million cells":         forgedFrame(t, nil, table(msgpack.RawMessage{0xdd, 0, 0x6a, 0xcf, 0xc0})...),
+		"a mailbox that is too short":        forgedFrame(t, nil, table([]any{who[1:], 1, 1, 0, 0, 0, 0})...),
+		"a mailbox that is a number":         forgedFrame(t, nil, table([]any{7, 1, 1, 0, 0, 0, 0})...),
+		"a hash that is too short":           forgedFrame(t, nil, 1, 1, hash[1:], capabilities.Time(1), node, []any{}),
+		"a node that is too long":            forgedFrame(t, nil, 1, 1, hash, capabilities.Time(1), append(node, 0), []any{}),
+		"a time that is a number":            forgedFrame(t, nil, 1, 1, hash, 1, node, []any{}),
+		"a header cut short":                 forgedFrame(t, nil, 1, 1),
+		"nothing but a hash":                 forgedFrame(t, nil),
+		"nothing":                            nil,
+		"another magic, with the right hash": append([]byte("XXXX"), forgedFrame(t, nil, 1)[4:]...),
+	} {
+		if c, _, err := DecodeCommit(frame); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %+v, %v", what, c, err)
+		}
+	}
+}
+
+func TestEveryFrameHasItsOwnHash(t *testing.T) {
+	seen := map[Hash]string{}
+	for what, change := range map[string]func(*Commit){
+		"as it is": func(*Commit) {}, "number": func(c *Commit) { c.Number++ }, "prev": func(c *Commit) { c.Prev[31]++ }, "time": func(c *Commit) { c.At++ },
+		"node": func(c *Commit) { c.Node[0]++ }, "mailbox": func(c *Commit) { c.Sections[1].Mailbox = testID(9) }, "first": func(c *Commit) { c.Sections[0].First++ },
+		"count": func(c *Commit) { c.Sections[0].Count++ }, "open": func(c *Commit) { c.Sections[0].Summary.Open++ }, "outbox": func(c *Commit) { c.Sections[0].Summary.Outbox++ },
+		"deadline": func(c *Commit) { c.Sections[0].Summary.Deadline++ }, "body": func(c *Commit) { c.Sections[0].Body[9]++ }, "order": func(c *Commit) {
+			c.Sections[0], c.Sections[1] = c.Sections[1], c.Sections[0]
+		},
+	} {
+		c := testCommit(t)
+		change(c)
+		_, h, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, twice := seen[h]; twice {
+			t.Errorf("%s and %s have the same hash", what, other)
+		}
+		seen[h] = what
+	}
+}
+
+// FuzzDecodeCommit puts a right hash behind whatever comes, so that what is before it is looked at.
+func FuzzDecodeCommit(f *testing.F) {
+	for _, c := range []*Commit{testCommit(f), goldenFrame(f), {Number: 1}} {
+		frame, _, err := c.Encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(frame[len(frameMagic) : len(frame)-sha256.Size])
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		sealed := append([]byte(frameMagic), content...)
+		h := sha256.Sum256(sealed)
+		c, _, err := DecodeCommit(append(sealed, h[:]...))
+		if err != nil {
+			if _, unknown := errors.AsType[*UnknownError](err); !unknown && !errors.Is(err, ErrDamaged) {
+				t.Fatal(err)
+			}
+			return
+		}
+		frame, hash, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, gotHash, err := DecodeCommit(frame)
+		if err != nil || gotHash != hash || !reflect.DeepEqual(again, c) {
+			t.Fatalf("got %+v, %v, want %+v", again, err, c)
+		}
+	})
+}
+
+func commitOf64(b *testing.B) *Commit {
+	c := &Commit{Number: 9, At: goldenAt, Node: testID(0).Node}
+	for n := range byte(64) {
+		c.Sections = append(c.Sections, Section{Mailbox: testID(n), First: 4, Count: 1, Summary: Summary{Open: 1, Outbox: 1}, Body: appended(b, fourFields())})
+	}
+	return c
+}
+
+func BenchmarkEncodeCommit(b *testing.B) {
+	c := commitOf64(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := c.Encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDecodeCommit(b *testing.B) {
+	frame, _, err := commitOf64(b).Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := DecodeCommit(frame); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package events
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"parley/capabilities"
+)
+
+// The corpus in testdata/golden is what programs before this one wrote. It decodes for ever: files are only
+// ever added, by "go test ./events -update".
+var update = flag.Bool("update", false, "write the golden files that are missing")
+
+const goldenAt capabilities.Time = 1_700_000_000_123
+
+func goldenRef(n byte) capabilities.Value { return capabilities.Reference(goldenGrant(n).Ref()) }
+
+func goldenGrant(n byte) capabilities.Grant {
+	return capabilities.Grant{
+		ID: testID(n), Parent: testID(n + 1), Target: testID(n + 2), Kind: capabilities.KindAgent,
+		Facet: capabilities.Facet{Mode: capabilities.AskOnly, Until: goldenAt + 5000, Uses: 7},
+		Name:  "wörker", To: testID(n + 3), By: testID(n + 4), Message: testID(n + 5), At: goldenAt, Revoked: goldenAt + 9,
+	}
+}
+
+func goldenValue() capabilities.Value {
+	return capabilities.Record(map[string]capabilities.Value{
+		"null": capabilities.Null(), "bool": capabilities.Bool(true), "int": capabilities.Int(-1 << 63), "float": capabilities.Float(0.1),
+		"text": capabilities.String("Grüße\n\u202e"), "bytes": capabilities.Bytes([]byte{0, 255}), "ref": goldenRef(90),
+		"list": capabilities.List(capabilities.Int(300), capabilities.Strings("a", "")), "sealed": capabilities.Sealed([]byte{1, 2, 3}),
+	})
+}
+
+func goldenForm() *FormRequested {
+	return &FormRequested{
+		Number: 70_000, Form: testID(1), Promise: testID(2), Resolver: testID(3), From: testID(4), To: testID(5), Via: testID(6),
+		Kind: Request, Title: "Title", Description: "What is it?", Deadline: goldenAt + 60_000, NoForward: true, ReplyTo: testID(7),
+		Date: goldenAt, Key: "key", Result: "answer", Forwarder: testID(8), Chain: []capabilities.ID{testID(5), testID(8)},
+		Fields: []Field{{
+			Name: "port", Label: "Port", Type: Select, Required: true, Default: capabilities.Int(80), Placeholder: "80", Help: "a port",
+			Options: []Option{{Value: "80", Label: "eighty", Description: "the web"}, {Value: "81"}},
+			Example: capabilities.List(capabilities.String("e")), Pattern: json.RawMessage(`{"type":"integer"}`),
+		}, {Name: "plain"}},
+	}
+}
+
+// samples has the corpus as it is in memory, by the names of its files. An event type has several where
+// one could not show all its fields.
+func samples() map[string]Event {
+	title := "New title"
+	return map[string]Event{
+		"FormRequested.v1": goldenForm(),
+		"FormAnswered.v1": &FormAnswered{
+			Form: testID(1), By: testID(5), Values: goldenValue(), Date: goldenAt, Grants: []capabilities.Grant{goldenGrant(20), goldenGrant(40)}, Withheld: true,
+		},
+		"FormCancelled.v1":     &FormCancelled{Form: testID(1), Reason: Declined, By: testID(5), Note: "not today", Date: goldenAt},
+		"FormForwarded.v1":     &FormForwarded{Form: testID(1), By: testID(5), To: testID(8), Date: goldenAt},
+		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt},
+		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
+		"MessageDelivered.v1":  &MessageDelivered{Parcel: ParcelForward, Subject: testID(1), To: testID(5), Refused: "AGENT_ARCHIVED: the agent is archived"},
+		"NameBound.v1":         &NameBound{Name: "config", Value: goldenValue()},
+		"NameUnbound.v1":       &NameUnbound{Name: "config"},
+		"CapabilityGranted.v1": &CapabilityGranted{Grant: goldenGrant(20)},
+		"CapabilityRevoked.v1": &CapabilityRevoked{Grant: testID(20), By: testID(24), Date: goldenAt},
+		"AgentCreated.v1": &AgentCreated{
+			Agent: testID(4), Kind: Guest, Host: testID(5), By: testID(5), Name: "fae", Title: "Fae", Labels: map[string]string{"a": "1", "b": "", "c": "3"},
+		},
+		"AgentUpdated.v1":  &AgentUpdated{Title: &title, Labels: map[string]string{"a": "2"}, Status: "error", Error: "out of luck"},
+		"AgentArchived.v1": &AgentArchived{By: testID(5)},
+		"RunStarted.v1":    &RunStarted{Run: testID(10), Prompt: testID(9)},
+		"RunEnded.v1":      &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n"},
+		"RuleAdded.v1":     &RuleAdded{Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1)},
+		"RuleRemoved.v1":   &RuleRemoved{Rule: testID(11)},
+	}
+}
+
+func goldenFrame(t testing.TB) *Commit {
+	t.Helper()
+	all := samples()
+	body := func(names ...string) Section {
+		s := Section{Mailbox: testID(4), First: 7, Count: uint32(len(names)), Summary: Summary{Open: 1, Outbox: 300, Deadline: goldenAt + 60_000}}
+		for _, n := range names {
+			var err error
+			if s.Body, err = Append(s.Body, Recorded{At: goldenAt, Event: all[n]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	c := &Commit{Number: 70_000, Prev: Hash{0: 1, 31: 255}, At: goldenAt, Node: testID(0).Node}
+	c.Sections = []Section{body("FormRequested.v1", "NameBound.v1"), body("MessageDelivered.v1")}
+	c.Sections[1].Mailbox, c.Sections[1].First = testID(5), 1
+	return c
+}
+
+// goldenJSON is what stands beside an encoding, for people and for programs that come after this one.
+func goldenJSON(t testing.TB, x any) string {
+	t.Helper()
+	b, err := json.MarshalIndent(x, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b) + "\n"
+}
+
+func recordedJSON(t testing.TB, r Recorded) string {
+	t.Helper()
+	return goldenJSON(t, struct {
+		Kind  string            `json:"kind"`
+		At    capabilities.Time `json:"at"`
+		Event Event             `json:"event"`
+	}{Name(r.Event), r.At, r.Event})
+}
+
+func commitJSON(t testing.TB, c *Commit, h Hash) string {
+	t.Helper()
+	type section struct {
+		Mailbox capabilities.ID   `json:"mailbox"`
+		First   uint64            `json:"first"`
+		Summary Summary           `json:"summary"`
+		Events  []json.RawMessage `json:"events"`
+	}
+	var sections []section
+	for _, s := range c.Sections {
+		evs, err := s.Events()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := section{Mailbox: s.Mailbox, First: s.First, Summary: s.Summary}
+		for _, r := range evs {
+			out.Events = append(out.Events, json.RawMessage(recordedJSON(t, r)))
+		}
+		sections = append(sections, out)
+	}
+	return goldenJSON(t, map[string]any{
+		"number": c.Number, "prev": c.Prev.String(), "hash": h.String(), "at": c.At, "node": c.Node, "sections": sections,
+	})
+}
+
+func goldenPath(name string) string { return filepath.Join("testdata", "golden", name) }
+
+// addGolden writes a golden file if there is none, and never over another.
+func addGolden(t testing.TB, name, content string) {
+	t.Helper()
+	old, err := os.ReadFile(goldenPath(name))
+	switch {
+	case err == nil && string(old) == content:
+		return
+	case err == nil:
+		t.Errorf("%s would change, and what was written once stays: raise the event's version and add its upcast, or add a sample of another name", name)
+		return
+	case !errors.Is(err, fs.ErrNotExist):
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(goldenPath(""), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(goldenPath(name), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readGolden(t testing.TB, name string) (encoded []byte, beside string) {
+	t.Helper()
+	text, err := os.ReadFile(goldenPath(name + ".hex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err = hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile(goldenPath(name + ".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded, string(doc)
+}
+
+// hexText is hexadecimal in lines.
+func hexText(b []byte) string {
+	var out strings.Builder
+	for len(b) > 0 {
+		n := min(len(b), 60)
+		fmt.Fprintf(&out, "%x\n", b[:n])
+		b = b[n:]
+	}
+	return out.String()
+}
+
+func updateGolden(t *testing.T) {
+	t.Helper()
+	for name, e := range samples() {
+		r := Recorded{At: goldenAt, Event: e}
+		b, err := Append(nil, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addGolden(t, name+".hex", hexText(b))
+		addGolden(t, name+".json", recordedJSON(t, r))
+	}
+	c := goldenFrame(t)
+	frame, hash, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addGolden(t, "frame.v1.hex", hexText(frame))
+	addGolden(t, "frame.v1.json", commitJSON(t, c, hash))
+}
+
+func TestWhatWasEverWrittenDecodesForEver(t *testing.T) {
+	if *update {
+		updateGolden(t)
+	}
+	files, err := filepath.Glob(goldenPath("*.hex"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".hex")
+		t.Run(name, func(t *testing.T) {
+			encoded, want := readGolden(t, name)
+			if strings.HasPrefix(name, "frame.") {
+				c, hash, err := DecodeCommit(encoded)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := commitJSON(t, c, hash); got != want {
+					t.Fatalf("got %s", got)
+				}
+				return
+			}
+			evs, err := Decode(encoded, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := recordedJSON(t, evs[0]); got != want {
+				t.Fatalf("got %s", got)
+			}
+			if e, known := samples()[name]; known && !reflect.DeepEqual(e, evs[0].Event) {
+				t.Fatalf("got %+v, want %+v", evs[0].Event, e)
+			}
+		})
+	}
+}
+
+func TestEveryEventAndVersionHasASample(t *testing.T) {
+	for kind, s := range schemas {
+		for v := uint8(1); v <= s.version; v++ {
+			name := fmt.Sprintf("%s.v%d", s.name, v)
+			encoded, _ := readGolden(t, name)
+			if len(encoded) < 2 || encoded[0] != byte(kind) || encoded[1] != v {
+				t.Errorf("%s is not what its name says", name)
+			}
+		}
+	}
+}
+
+// A sample with a field left empty would not notice when that field is lost.
+func TestSamplesShowEveryField(t *testing.T) {
+	shown := map[string]bool{}
+	for _, e := range samples() {
+		v := reflect.ValueOf(e).Elem()
+		for i := range v.NumField() {
+			field := v.Type().Name() + "." + v.Type().Field(i).Name
+			shown[field] = shown[field] || !v.Field(i).IsZero() || v.Type().Field(i).Name == "_msgpack"
+		}
+	}
+	for _, x := range []any{goldenGrant(1), goldenGrant(1).Facet, goldenForm().Fields[0], goldenForm().Fields[0].Options[0]} {
+		v := reflect.ValueOf(x)
+		for i := range v.NumField() {
+			shown[v.Type().Name()+"."+v.Type().Field(i).Name] = !v.Field(i).IsZero() || v.Type().Field(i).Name == "_msgpack"
+		}
+	}
+	for field, ok := range shown {
+		if !ok {
+			t.Errorf("no sample shows %s", field)
+		}
+	}
+}

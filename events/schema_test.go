@@ -1,0 +1,125 @@
+package events
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// before2 and before3 are what MessageDismissed might have been: its number as text, and before that the
+// text within a record.
+func before2(payload []byte) ([]byte, error) {
+	var old struct{ Which map[string]string }
+	if err := unmarshalArray(payload, &old); err != nil {
+		return nil, err
+	}
+	return marshalArray(struct{ Which string }{old.Which["number"]})
+}
+
+func before3(payload []byte) ([]byte, error) {
+	var old struct{ Which string }
+	if err := unmarshalArray(payload, &old); err != nil {
+		return nil, err
+	}
+	return marshalArray(struct{ Number int }{len(old.Which)}) // "xxx" is 3
+}
+
+func unmarshalArray(b []byte, x any) error { return msgpack.NewDecoder(bytes.NewReader(b)).Decode(x) }
+
+func marshalArray(x any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.UseArrayEncodedStructs(true)
+	err := enc.Encode(x)
+	return buf.Bytes(), err
+}
+
+func mustMarshal(t testing.TB, x any) []byte {
+	t.Helper()
+	b, err := marshalArray(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func same(payload []byte) ([]byte, error) { return payload, nil }
+
+// history is a private list of schemas with one event at version 3.
+func history(upcasts map[uint8]upcast) map[Kind]schema {
+	return map[Kind]schema{kindMessageDismissed: {
+		name: "MessageDismissed", version: 3, make: func() Event { return new(MessageDismissed) }, upcast: upcasts,
+	}}
+}
+
+func TestOlderVersionsAreUpcastStepByStep(t *testing.T) {
+	known := history(map[uint8]upcast{1: before2, 2: before3})
+	for version, payload := range map[uint8][]byte{
+		1: mustMarshal(t, struct{ Which map[string]string }{map[string]string{"number": "xxxxx"}}),
+		2: mustMarshal(t, struct{ Which string }{"xxxxx"}),
+		3: mustMarshal(t, struct{ Number int }{5}),
+	} {
+		evs, err := decodeAs(known, rawEvent(t, kindMessageDismissed, version, payload), 1)
+		if err != nil {
+			t.Fatalf("version %d: %v", version, err)
+		}
+		if e := evs[0].Event.(*MessageDismissed); e.Number != 5 || evs[0].At != goldenAt {
+			t.Errorf("version %d: got %+v at %d", version, e, evs[0].At)
+		}
+	}
+}
+
+func TestEventsOfANewerProgramAreUnknownNeverAGuess(t *testing.T) {
+	payload := mustMarshal(t, struct{ Number int }{5})
+	for what, c := range map[string]struct {
+		known   map[Kind]schema
+		kind    Kind
+		version uint8
+	}{
+		"a version of the future":  {schemas, kindMessageDismissed, uint8(Version(&MessageDismissed{})) + 1},
+		"the last version of all":  {schemas, kindFormRequested, 255},
+		"version 0":                {schemas, kindMessageDismissed, 0},
+		"kind 0":                   {schemas, 0, 1},
+		"a kind of the future":     {schemas, 200, 1},
+		"a step that is not there": {history(map[uint8]upcast{1: same}), kindMessageDismissed, 1},
+		"no steps at all":          {history(nil), kindMessageDismissed, 2},
+	} {
+		before := rawEvent(t, kindMessageDismissed, known(c.known), payload)
+		evs, err := decodeAs(c.known, append(before, rawEvent(t, c.kind, c.version, payload)...), 2)
+		u, ok := errors.AsType[*UnknownError](err)
+		if !ok || u.Kind != c.kind || u.Version != c.version || u.Error() == "" {
+			t.Errorf("%s: got %v, %v", what, evs, err)
+		}
+		if len(evs) != 1 {
+			t.Errorf("%s: the event before it is lost", what)
+		}
+	}
+}
+
+func known(all map[Kind]schema) uint8 { return all[kindMessageDismissed].version }
+
+func TestAnUpcastThatFailsSaysWhich(t *testing.T) {
+	broken := errors.New("broken")
+	evs, err := decodeAs(history(map[uint8]upcast{2: func([]byte) ([]byte, error) { return nil, broken }}),
+		rawEvent(t, kindMessageDismissed, 2, []byte{0x90}), 1)
+	if !errors.Is(err, broken) || err.Error() != "upcast MessageDismissed from version 2: broken" {
+		t.Fatalf("got %v, %v", evs, err)
+	}
+}
+
+func TestSchemasAreWhatTheySay(t *testing.T) {
+	names := map[string]bool{}
+	for kind, s := range schemas {
+		if e := s.make(); e.kind() != kind || Name(e) != s.name || Version(e) != int(s.version) || names[s.name] {
+			t.Errorf("kind %d: %T of kind %d named %s", kind, e, e.kind(), Name(e))
+		}
+		names[s.name] = true
+		for v := uint8(1); v < s.version; v++ {
+			if s.upcast[v] == nil {
+				t.Errorf("%s has no upcast from version %d", s.name, v)
+			}
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package mailbox
+
+import (
+	"cmp"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func (m *model) ask(t *rapid.T) {
+	p := m.anyone(t)
+	a := Ask{
+		To: somePath.Draw(t, "to"), Description: "something", Fields: []events.Field{{Name: "f", Required: true}},
+		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key"), Result: rapid.SampledFrom([]string{"", "", "n", "c"}).Draw(t, "result"),
+		Deadline: m.now + capabilities.Time(rapid.IntRange(0, 8).Draw(t, "deadline")), NoForward: rapid.IntRange(0, 3).Draw(t, "fixed") == 0,
+	}
+	if rapid.Bool().Draw(t, "for ever") {
+		a.Deadline = 0
+	}
+	to, want := p.reach(a.To)
+	if a.Deadline == m.now {
+		want = parley.InvalidArgument
+	}
+	known := p.keys[a.Key] || a.Result != "" && m.free(p, a.Result) != ""
+	if known {
+		want = ""
+	}
+	evs, ok := m.do(t, p.name, a, want)
+	if known && len(evs) != 0 {
+		t.Fatalf("asked again: %v", evs)
+	}
+	if known || !ok {
+		return
+	}
+	f := &modelForm{
+		id: evs[0].(*events.FormRequested).Form, asker: p.name, holders: []string{to.agent}, deadline: a.Deadline, fixed: a.NoForward, key: a.Key, result: a.Result,
+	}
+	m.forms = append(m.forms, f)
+	p.mail = append(p.mail, modelMessage{id: f.id, form: f, from: p.name})
+	if a.Key != "" {
+		p.keys[a.Key] = true
+	}
+}
+
+// answerable foresees what answering, declining and forwarding have in common.
+func (p *person) answerable(t *rapid.T) (n string, f *modelForm, want parley.Code) {
+	n, msg, want := p.pick(t, func(m modelMessage) bool {
+		return m.form != nil && p.seen(m.form) == "" && slices.Contains(m.form.holders, p.name)
+	})
+	if want != "" {
+		return n, nil, want
+	}
+	f = msg.form
+	if want = p.seen(f); want == "" && !slices.Contains(f.holders, p.name) {
+		want = parley.NotPermitted
+	}
+	return n, f, want
+}
+
+func (m *model) send(t *rapid.T, draft Command, home capabilities.ID, err error, want parley.Code) {
+	t.Helper()
+	if parley.CodeOf(err) != want {
+		t.Fatalf("drafting %+v: got %v, want %q", draft, err, want)
+	}
+	if err == nil {
+		m.way = append(m.way, errand{m.village.names[home], draft})
+	}
+}
+
+func (m *model) answer(t *rapid.T) {
+	p := m.anyone(t)
+	n, _, want := p.answerable(t)
+	text := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "text")
+	if want == "" && text == "" {
+		want = parley.InvalidAnswer
+	}
+	c, home, err := m.states[p.name].DraftAnswer(Reply{Which: n, Texts: []Text{{"f", text}}}, m.now, m.id)
+	m.send(t, c, home, err, want)
+}
+
+func (m *model) decline(t *rapid.T) {
+	p := m.anyone(t)
+	n, _, want := p.answerable(t)
+	c, home, err := m.states[p.name].DraftDecline(n, "no")
+	m.send(t, c, home, err, want)
+}
+
+func (m *model) forward(t *rapid.T) {
+	p := m.anyone(t)
+	n, f, want := p.answerable(t)
+	to := somePath.Draw(t, "to")
+	if want == "" && f.fixed {
+		want = parley.NotPermitted
+	}
+	if _, code := p.reach(to); want == "" {
+		want = code
+	}
+	c, home, err := m.states[p.name].DraftForward(n, to, m.now)
+	m.send(t, c, home, err, want)
+}
+
+// arrive brings a settlement or handover home. It may come again later, when it is too late.
+func (m *model) arrive(t *rapid.T) {
+	if len(m.way) == 0 {
+		t.Skip("nothing on its way")
+	}
+	i := rapid.IntRange(0, len(m.way)-1).Draw(t, "errand")
+	e := m.way[i]
+	if !rapid.Bool().Draw(t, "again") {
+		m.way = slices.Delete(m.way, i, i+1)
+	}
+	switch c := e.command.(type) {
+	case Settle:
+		f := m.form(c.Form)
+		want := f.end
+		if want == "" && f.deadline != 0 && m.now >= f.deadline {
+			want = parley.AlreadyExpired
+		}
+		if _, ok := m.do(t, e.to, c, want); ok && c.Reason == "" {
+			text, _ := c.Values["f"].AsString()
+			m.ended(f, parley.AlreadyAnswered, m.village.names[c.By], text)
+		} else if ok {
+			m.ended(f, parley.AlreadyDeclined, m.village.names[c.By], "")
+		}
+	case Handover:
+		f, to := m.form(c.Form), m.village.names[c.To]
+		want := f.end
+		if want == "" && (f.fixed || to == f.asker || slices.Contains(f.holders, to)) {
+			want = parley.NotPermitted
+		}
+		if _, ok := m.do(t, e.to, c, want); ok {
+			f.holders = append(f.holders, to)
+		}
+	}
+}
+
+func (m *model) form(id capabilities.ID) *modelForm {
+	return m.forms[slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.id == id })]
+}
+
+// ended settles a form in the model, which stands for its home.
+func (m *model) ended(f *modelForm, end parley.Code, by, text string) {
+	home := m.person(f.asker)
+	f.end, f.by, f.text, home.learned[f] = end, by, text, true
+	if f.result != "" && end == parley.AlreadyAnswered {
+		home.names[f.result] = thing{text: `{"f":"` + text + `"}`}
+	}
+}
+
+func (m *model) cancel(t *rapid.T) {
+	p := m.anyone(t)
+	n, msg, want := p.pick(t, func(msg modelMessage) bool { return msg.form != nil && msg.form.asker == p.name && msg.form.end == "" })
+	if want == "" && msg.form.asker != p.name {
+		want = parley.NotPermitted
+	}
+	if want == "" {
+		want = msg.form.end
+	}
+	if _, ok := m.do(t, p.name, Cancel{Which: n}, want); ok {
+		m.ended(msg.form, parley.AlreadyCancelled, p.name, "")
+	}
+}
+
+func (m *model) wait(t *rapid.T) {
+	m.now += capabilities.Time(rapid.IntRange(1, 4).Draw(t, "long"))
+}
+
+func (m *model) expire(t *rapid.T) {
+	p := m.anyone(t)
+	evs, _ := m.do(t, p.name, Expire{}, "")
+	for _, f := range m.forms {
+		if f.asker == p.name && f.end == "" && f.deadline != 0 && f.deadline <= m.now {
+			m.ended(f, parley.AlreadyExpired, "", "")
+			evs = slices.DeleteFunc(evs, func(e events.Event) bool { return e.(*events.FormCancelled).Form == f.id })
+		}
+	}
+	if len(evs) != 0 {
+		t.Fatalf("expired too early: %v", evs)
+	}
+}
+
+func (m *model) post(t *rapid.T) {
+	p := m.anyone(t)
+	to, edge := somePath.Draw(t, "to"), cmp.Or(rapid.SampledFrom([]string{"", "b", "n"}).Draw(t, "edge"), "SELF")
+	target, want := p.reach(to)
+	gift, ok := p.lookup(edge)
+	if want == "" && !ok {
+		want = parley.UnknownName
+	}
+	if want == "" && gift.agent != "" && p.lost[gift.grant] {
+		want = parley.NotPermitted
+	}
+	evs, ok := m.do(t, p.name, Post{To: to, Text: "take @it:" + edge}, want)
+	if !ok {
+		return
+	}
+	posted := evs[0].(*events.MessagePosted)
+	if gift.agent != "" {
+		g := evs[1].(*events.CapabilityGranted).Grant
+		if g.Parent != gift.grant || m.village.names[g.Target] != gift.agent || m.village.names[g.To] != target.agent || m.village.names[g.By] != p.name {
+			t.Fatalf("%s gave %+v of %+v", p.name, g, gift)
+		}
+		p.given, gift.grant = append(p.given, g), g.ID
+	}
+	p.mail = append(p.mail, modelMessage{id: posted.Message, from: p.name, edges: map[string]thing{"it": gift}})
+}
+
+func (m *model) adopt(t *rapid.T) {
+	p, name := m.anyone(t), someName.Draw(t, "name")
+	n, msg, want := p.pick(t, func(msg modelMessage) bool { return msg.form == nil && msg.from != p.name })
+	if want == parley.NotAForm {
+		want = m.free(p, name)
+	} else if want == "" {
+		want = parley.UnknownName // a form has no such edge
+	}
+	if _, ok := m.do(t, p.name, Adopt{Which: n, Edge: "it", Name: name}, want); ok {
+		p.names[name] = msg.edges["it"]
+	}
+}
+
+func (m *model) store(t *rapid.T) {
+	p, name := m.anyone(t), someName.Draw(t, "name")
+	if _, ok := m.do(t, p.name, Store{Name: name, Value: "5"}, m.free(p, name)); ok {
+		p.names[name] = thing{text: "5"}
+	}
+}
+
+func (m *model) rename(t *rapid.T) {
+	p, from, to := m.anyone(t), someName.Draw(t, "from"), someName.Draw(t, "to")
+	want := m.free(p, to)
+	if _, bound := p.names[from]; !bound {
+		want = parley.UnknownName
+	}
+	if _, ok := m.do(t, p.name, Rename{From: from, To: to}, want); ok {
+		p.names[to] = p.names[from]
+		delete(p.names, from)
+	}
+}
+
+func (m *model) remove(t *rapid.T) {
+	p, name := m.anyone(t), someName.Draw(t, "name")
+	want := parley.UnknownName
+	if _, bound := p.names[name]; bound {
+		want = ""
+	}
+	if _, ok := m.do(t, p.name, Remove{Name: name}, want); ok {
+		delete(p.names, name)
+	}
+}
+
+func (m *model) dismiss(t *rapid.T) {
+	p := m.anyone(t)
+	n, _, want := p.pick(t, func(modelMessage) bool { return true })
+	if want == parley.NotAForm {
+		want = ""
+	}
+	m.do(t, p.name, Dismiss{Which: n}, want)
+}
+
+func (m *model) revoke(t *rapid.T) {
+	p := m.anyone(t)
+	if len(p.given) == 0 {
+		t.Skip("it gave nothing")
+	}
+	g := rapid.SampledFrom(p.given).Draw(t, "grant")
+	m.do(t, p.name, Revoke{Grant: g.ID}, "")
+	p.lose(g.ID)
+}
+
+// lose notes that a grant is revoked, with all that the person gave by it.
+func (p *person) lose(id capabilities.ID) {
+	p.lost[id] = true
+	for _, g := range p.given {
+		if p.lost[g.Parent] && !p.lost[g.ID] {
+			p.lose(g.ID)
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package mailbox
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func TestTheVillageIsAsTheModelForesees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"": m.check, "ask": m.ask, "answer": m.answer, "decline": m.decline, "forward": m.forward, "arrive": m.arrive, "arrive too": m.arrive,
+			"cancel": m.cancel, "wait": m.wait, "expire": m.expire, "post": m.post, "adopt": m.adopt, "store": m.store, "rename": m.rename,
+			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "carry": m.carry, "carry too": m.carry, "come again": m.comeAgain, "restart": m.restart,
+		})
+		m.settleDown(t)
+	})
+}
+
+// model says, in the plainest way, what a village of three agents should be like. It foresees the code of
+// every refusal. Where parcels and settlements are on the way, it knows who has learned what.
+type model struct {
+	*village
+	who   []*person
+	forms []*modelForm
+	way   []errand // settlements and handovers on their way to a form's home, in no order
+	echo  []errand // commands that arrived once, and may come again
+}
+
+type errand struct {
+	to      string
+	command Command
+}
+
+// modelForm is a form as all who have heard of it must see it.
+type modelForm struct {
+	id              capabilities.ID
+	asker           string
+	holders         []string
+	deadline        capabilities.Time
+	fixed           bool // not to be forwarded
+	key, result     string
+	end             parley.Code // "" while it is open
+	by, text, value string
+}
+
+type person struct {
+	name    string
+	mail    []modelMessage
+	names   map[string]thing
+	keys    map[string]bool
+	learned map[*modelForm]bool // forms whose end it knows
+	lost    map[capabilities.ID]bool
+	given   []capabilities.Grant
+}
+
+// modelMessage is a form, or a message that brought things.
+type modelMessage struct {
+	id    capabilities.ID
+	form  *modelForm
+	from  string
+	edges map[string]thing
+}
+
+// thing is what a name stands for: an agent by a grant, or text.
+type thing struct {
+	agent string
+	grant capabilities.ID
+	text  string
+}
+
+func newModel(t *rapid.T) *model {
+	m := &model{village: newVillage(t)}
+	for _, name := range []string{"a", "b", "c"} {
+		m.add(name)
+		m.who = append(m.who, &person{
+			name: name, names: map[string]thing{}, keys: map[string]bool{}, learned: map[*modelForm]bool{}, lost: map[capabilities.ID]bool{},
+		})
+	}
+	m.introduce()
+	m.who[0].names["b"], m.who[0].names["c"] = thing{agent: "b"}, thing{agent: "c"}
+	return m
+}
+
+func (m *model) person(name string) *person { return m.who[slices.Index(m.agents, name)] }
+
+func (m *model) anyone(t *rapid.T) *person { return rapid.SampledFrom(m.who).Draw(t, "who") }
+
+var (
+	someName = rapid.SampledFrom([]string{"b", "c", "n"})
+	somePath = rapid.SampledFrom([]string{"b", "c", "n", "HOST", "SELF"})
+)
+
+// lookup foresees what a path of one name leads to.
+func (p *person) lookup(path string) (thing, bool) {
+	switch path {
+	case "HOST":
+		return thing{agent: "a"}, true
+	case "SELF":
+		return thing{agent: p.name}, true
+	}
+	got, ok := p.names[path]
+	return got, ok
+}
+
+// reach foresees whom a path reaches, or why none.
+func (p *person) reach(path string) (thing, parley.Code) {
+	got, ok := p.lookup(path)
+	switch {
+	case !ok || got.agent == "":
+		return got, parley.UnknownRecipient
+	case p.lost[got.grant]:
+		return got, parley.NotPermitted
+	}
+	return got, ""
+}
+
+// awaits reports whether the answer of an open form will have the name.
+func (m *model) awaits(p *person, name string) bool {
+	return slices.ContainsFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.end == "" && f.result == name })
+}
+
+// free foresees whether a name can be bound.
+func (m *model) free(p *person, name string) parley.Code {
+	if _, taken := p.names[name]; taken || m.awaits(p, name) {
+		return parley.NameTaken
+	}
+	return ""
+}
+
+// do runs a command whose refusal, if any, was foreseen.
+func (m *model) do(t *rapid.T, who string, c Command, want parley.Code) ([]events.Event, bool) {
+	t.Helper()
+	evs, err := m.decide(who, c)
+	if parley.CodeOf(err) != want {
+		t.Fatalf("%s, %T %+v: got %v, want %q", who, c, c, err, want)
+	}
+	return evs, err == nil
+}
+
+// pick draws a message's number: mostly of one that is fit, but now and then any, also one that is not
+// there. It foresees what FindForm says.
+func (p *person) pick(t *rapid.T, fit func(modelMessage) bool) (n string, msg modelMessage, code parley.Code) {
+	i := rapid.IntRange(0, len(p.mail)).Draw(t, "number")
+	var fits []int
+	for j, msg := range p.mail {
+		if fit(msg) {
+			fits = append(fits, j)
+		}
+	}
+	if len(fits) > 0 && rapid.IntRange(0, 3).Draw(t, "any") != 3 {
+		i = rapid.SampledFrom(fits).Draw(t, "fit")
+	}
+	n = fmt.Sprint(i)
+	switch {
+	case i == len(p.mail):
+		return n, msg, parley.NoSuchMessage
+	case p.mail[i].form == nil:
+		return n, p.mail[i], parley.NotAForm
+	}
+	return n, p.mail[i], ""
+}
+
+// seen is how the form ended as far as a person knows.
+func (p *person) seen(f *modelForm) parley.Code {
+	if p.learned[f] {
+		return f.end
+	}
+	return ""
+}
+
+// carry takes the first parcel of one person for another where it belongs. Its receipt may get lost, and
+// then it is taken there again.
+func (m *model) carry(t *rapid.T) {
+	var ways []string // from whom to whom
+	for _, p := range m.who {
+		for _, o := range m.states[p.name].Outbox() {
+			if way := p.name + m.village.names[o.To]; !slices.Contains(ways, way) {
+				ways = append(ways, way)
+			}
+		}
+	}
+	if len(ways) == 0 {
+		t.Skip("nothing to carry")
+	}
+	way := rapid.SampledFrom(ways).Draw(t, "way")
+	p := m.person(way[:1])
+	s := m.states[p.name]
+	i := slices.IndexFunc(s.Outbox(), func(o Parcel) bool { return m.village.names[o.To] == way[1:] })
+	m.hand(t, p, s.Outbox()[i], rapid.IntRange(0, 3).Draw(t, "receipt") != 3)
+}
+
+func (m *model) hand(t *rapid.T, p *person, o Parcel, receipt bool) {
+	c, err := m.states[p.name].Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := m.person(m.village.names[o.To])
+	m.do(t, to.name, c, "")
+	m.echo = append(m.echo, errand{to.name, c})
+	switch c := c.(type) {
+	case Receive:
+		id := o.Subject
+		if here := slices.ContainsFunc(to.mail, func(msg modelMessage) bool { return msg.id == id }); !here {
+			msg := p.mail[slices.IndexFunc(p.mail, func(msg modelMessage) bool { return msg.id == id })]
+			to.mail = append(to.mail, msg)
+		}
+	case Learn:
+		if c.Forwarded == nil {
+			to.learned[m.form(o.Subject)] = true
+		}
+	case Lose:
+		to.lose(c.Grant)
+	}
+	if receipt {
+		m.do(t, p.name, Delivered{Parcel: o}, "")
+	}
+}
+
+// comeAgain brings what arrived before once more: nothing is to be done about it.
+func (m *model) comeAgain(t *rapid.T) {
+	if len(m.echo) == 0 {
+		t.Skip("nothing came")
+	}
+	e := rapid.SampledFrom(m.echo).Draw(t, "echo")
+	if evs, _ := m.do(t, e.to, e.command, ""); len(evs) != 0 {
+		t.Fatalf("%T, come twice, makes %v", e.command, evs)
+	}
+}
+
+// restart goes on with a state made from the log, or from a snapshot.
+func (m *model) restart(t *rapid.T) {
+	p := m.anyone(t)
+	if rapid.Bool().Draw(t, "snapshot") {
+		s, err := Restore(m.states[p.name].ID, []byte(m.snapshot(p.name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.states[p.name] = s
+		return
+	}
+	s := New(m.states[p.name].ID)
+	for _, r := range m.logs[p.name] {
+		if err := s.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.states[p.name] = s
+}
+
+// check holds all mailboxes to the model.
+func (m *model) check(t *rapid.T) {
+	for _, p := range m.who {
+		s := m.states[p.name]
+		if len(s.Messages()) != len(p.mail) {
+			t.Fatalf("%s has %d messages, want %d", p.name, len(s.Messages()), len(p.mail))
+		}
+		var want events.Summary
+		for n, msg := range s.Messages() {
+			if msg.Number != uint64(n) || msg.ID() != p.mail[n].id || m.village.names[msg.From()] != p.mail[n].from {
+				t.Fatalf("%s: message %d is %d, %s", p.name, n, msg.Number, msg.ID())
+			}
+			if f := p.mail[n].form; f != nil {
+				m.checkForm(t, p, f, msg.Form)
+				if f.asker == p.name && f.end == "" {
+					want.Open++
+					if f.deadline != 0 && (want.Deadline == 0 || f.deadline < want.Deadline) {
+						want.Deadline = f.deadline
+					}
+				}
+			}
+		}
+		want.Outbox = uint32(len(s.Outbox()))
+		if got := s.Summary(); got != want {
+			t.Fatalf("%s: summary %+v, want %+v", p.name, got, want)
+		}
+		got := slices.Sorted(maps.Keys(s.names))
+		if !slices.Equal(got, slices.Sorted(maps.Keys(p.names))) {
+			t.Fatalf("%s has the names %v, want %v", p.name, got, p.names)
+		}
+		for name, want := range p.names {
+			ref, isRef := s.names[name].AsRef()
+			if isRef != (want.agent != "") || isRef && (m.village.names[ref.Target] != want.agent || ref.Grant != want.grant) || !isRef && s.names[name].Text() != want.text {
+				t.Fatalf("%s: %s is %s, want %+v", p.name, name, s.names[name].Text(), want)
+			}
+		}
+	}
+}
+
+// checkForm holds one copy of a form to what its holder can know.
+func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *Form) {
+	end := p.seen(f)
+	if got.IsOpen() != (end == "") || got.Answered != nil && got.Ended != nil {
+		t.Fatalf("%s: form %s open: %t, want %q", p.name, f.id, got.IsOpen(), end)
+	}
+	if end == "" {
+		return
+	}
+	if code := parley.CodeOf(got.alreadyTo()); code != f.end {
+		t.Fatalf("%s: form %s is %s, want %s", p.name, f.id, code, f.end)
+	}
+	if a := got.Answered; a != nil {
+		mine := p.name == f.asker || p.name == f.by
+		want := capabilities.Null()
+		if mine {
+			want = capabilities.Record(map[string]capabilities.Value{"f": capabilities.String(f.text)})
+		}
+		if m.village.names[a.By] != f.by || a.Withheld == mine || !a.Values.Equal(want) {
+			t.Fatalf("%s: form %s has %s by %s, want %s by %s", p.name, f.id, a.Values.Text(), m.village.names[a.By], f.text, f.by)
+		}
+	} else if by := m.village.names[got.Ended.By]; by != f.by {
+		t.Fatalf("%s: form %s was ended by %q, want %q", p.name, f.id, by, f.by)
+	}
+}
+
+// settleDown delivers everything, and then holds everybody to know everything.
+func (m *model) settleDown(t *rapid.T) {
+	for again := true; again; {
+		again = false
+		for _, p := range m.who {
+			for len(m.states[p.name].Outbox()) > 0 {
+				again = true
+				m.hand(t, p, m.states[p.name].Outbox()[0], true)
+			}
+		}
+	}
+	for _, f := range m.forms {
+		for _, h := range append(slices.Clone(f.holders), f.asker) {
+			if f.end != "" && !m.person(h).learned[f] {
+				t.Fatalf("%s never learned what became of %s", h, f.id)
+			}
+		}
+	}
+	m.check(t)
+	m.checkReplay()
+	m.checkRevoked(t)
+}
+
+// checkRevoked tries every name that is held by a revoked grant, or by one derived from such.
+func (m *model) checkRevoked(t *rapid.T) {
+	var all []capabilities.Grant
+	fallen := map[capabilities.ID]bool{}
+	for _, p := range m.who {
+		all = append(all, p.given...)
+		for _, g := range m.states[p.name].Grants() {
+			fallen[g.ID] = fallen[g.ID] || g.Revoked != 0
+		}
+	}
+	slices.SortFunc(all, func(a, b capabilities.Grant) int { return a.ID.Compare(b.ID) }) // parents are older
+	for _, g := range all {
+		fallen[g.ID] = fallen[g.ID] || fallen[g.Parent]
+	}
+	for _, p := range m.who {
+		for name, held := range p.names {
+			if fallen[held.grant] {
+				m.do(t, p.name, Post{To: name, Text: "hello"}, parley.NotPermitted)
+				m.do(t, p.name, Ask{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}, parley.NotPermitted)
+				m.do(t, p.name, Post{To: "SELF", Text: "@it:" + name}, parley.NotPermitted)
+			}
+		}
+	}
+}
