@@ -33,8 +33,8 @@ var pure = map[string][]string{
 		"github.com/nats-io/nkeys", "github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},
 	"events": {
-		"bytes", "crypto/sha256", "encoding/json", "errors", "fmt",
-		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5",
+		"bytes", "crypto/sha256", "encoding/binary", "encoding/json", "errors", "fmt",
+		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},
 	"mailbox": {
 		"bytes", "cmp", "container/heap", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "sort", "strconv", "strings", "time",

@@ -187,10 +187,10 @@ func (b *box) outcome(form capabilities.ID) (Outcome, error) {
 	return b.view().outcome(m.Form, true)
 }
 
-// snapshotIfDue has a snapshot written when enough has happened since the last one: never less than a
-// quarter of all, so that the work stays in proportion to the mail.
+// snapshotIfDue has a snapshot written when enough has happened since the last one: never less than
+// half of all, so that the work stays in proportion to the mail.
 func (b *box) snapshotIfDue() {
-	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/4) || !b.node.snapshots.room() {
+	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/2) || !b.node.snapshots.room() {
 		return
 	}
 	image, err := b.state.Snapshot()

@@ -7,7 +7,7 @@ import (
 )
 
 // snapshotPause is between two snapshots: each costs some flushes of the disk that the mail needs.
-const snapshotPause = 50 * time.Millisecond
+const snapshotPause = 200 * time.Millisecond
 
 // snapshots writes the snapshots of mailboxes one after another, away from the mail. One that is lost
 // only costs time at the next replay.

@@ -126,8 +126,11 @@ func (n *NodeID) UnmarshalText(text []byte) error {
 }
 
 // EncodeMsgpack writes the ID as extension 1: 16 bytes of ULID and 32 of key. The zero ID is nil.
-func (id ID) EncodeMsgpack(enc *msgpack.Encoder) error {
-	if id.IsZero() {
+func (id ID) EncodeMsgpack(enc *msgpack.Encoder) error { return EncodeID(enc, &id) }
+
+// EncodeID is EncodeMsgpack without a copy of the ID, for where that tells.
+func EncodeID(enc *msgpack.Encoder, id *ID) error {
+	if *id == (ID{}) {
 		return enc.EncodeNil()
 	}
 	if err := enc.EncodeExtHeader(extID, idSize); err != nil {

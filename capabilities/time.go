@@ -3,6 +3,7 @@ package capabilities
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -64,9 +65,15 @@ func (t Time) EncodeMsgpack(enc *msgpack.Encoder) error {
 	if err := enc.EncodeExtHeader(extTime, 8); err != nil {
 		return err
 	}
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(t))
-	_, err := enc.Writer().Write(b[:])
+	if w, ok := enc.Writer().(io.ByteWriter); ok { // byte by byte: a slice would have to be allocated
+		for shift := 56; shift >= 0; shift -= 8 {
+			if err := w.WriteByte(byte(t >> shift)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_, err := enc.Writer().Write(binary.BigEndian.AppendUint64(nil, uint64(t)))
 	return err
 }
 

@@ -3,7 +3,6 @@ package capabilities
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -65,7 +64,12 @@ func encodeRecord(enc *msgpack.Encoder, r record) error {
 	if err := enc.EncodeMapLen(len(r)); err != nil {
 		return err
 	}
-	for _, k := range slices.Sorted(maps.Keys(r)) {
+	keys := make([]string, 0, 16) // on the stack, for most records
+	for k := range r {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
 		if err := enc.EncodeString(k); err != nil {
 			return err
 		}
@@ -142,8 +146,7 @@ func decodeValue(dec *msgpack.Decoder, depth int) (Value, error) {
 		s, err := dec.DecodeString()
 		return String(s), err
 	case msgpcode.IsBin(code):
-		b, err := dec.DecodeBytes()
-		return Bytes(b), err
+		return decodeBytes(dec)
 	case msgpcode.IsFixedArray(code) || code == msgpcode.Array16 || code == msgpcode.Array32:
 		return decodeList(dec, depth)
 	case msgpcode.IsFixedMap(code) || code == msgpcode.Map16 || code == msgpcode.Map32:
@@ -152,6 +155,20 @@ func decodeValue(dec *msgpack.Decoder, depth int) (Value, error) {
 		return decodeExt(dec)
 	}
 	return Value{}, fmt.Errorf("%w: code %#x", errMalformed, code)
+}
+
+// decodeBytes does not leave it to the library, which allocates what the length claims.
+func decodeBytes(dec *msgpack.Decoder) (Value, error) {
+	n, err := dec.DecodeBytesLen()
+	if err != nil {
+		return Value{}, err
+	}
+	if n < 0 || n > MaxValueSize {
+		return Value{}, fmt.Errorf("%w: %d bytes", errMalformed, n)
+	}
+	b := make([]byte, n)
+	err = dec.ReadFull(b)
+	return Bytes(b), err
 }
 
 func decodeList(dec *msgpack.Decoder, depth int) (Value, error) {

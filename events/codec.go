@@ -2,10 +2,12 @@ package events
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
 )
@@ -13,36 +15,44 @@ import (
 var errMalformed = errors.New("malformed event")
 
 // Append encodes events one after another behind dst. Each is the msgpack sequence: kind, version, time,
-// payload, where the payload is an array in bytes. It fails only for a value that cannot be passed.
+// payload, where the payload is an array in bytes of the 32-bit form. It fails only for a value that cannot
+// be passed.
 func Append(dst []byte, evs ...Recorded) ([]byte, error) {
 	if cap(dst) == 0 {
-		dst = make([]byte, 0, 512) // most events fit
+		dst = make([]byte, 0, 512*len(evs)) // most fit
 	}
 	buf := bytes.NewBuffer(dst)
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)
-	var payload bytes.Buffer
+	enc.Reset(buf)
+	enc.UseCompactInts(true)
+	enc.SetSortMapKeys(true)
+	enc.UseArrayEncodedStructs(true)
 	for _, r := range evs {
-		k := r.Event.kind()
-		payload.Reset()
-		if err := encodePayload(enc, &payload, r.Event); err != nil {
-			return dst, fmt.Errorf("encode %s: %w", Name(r.Event), err)
-		}
-		enc.Reset(buf)
-		enc.UseCompactInts(true)
-		if err := enc.EncodeMulti(uint8(k), schemas[k].version, r.At, payload.Bytes()); err != nil {
+		if err := appendOne(enc, buf, r); err != nil {
 			return dst, fmt.Errorf("encode %s: %w", Name(r.Event), err)
 		}
 	}
 	return buf.Bytes(), nil
 }
 
-func encodePayload(enc *msgpack.Encoder, buf *bytes.Buffer, e Event) error {
-	enc.Reset(buf)
-	enc.UseCompactInts(true)
-	enc.SetSortMapKeys(true)
-	enc.UseArrayEncodedStructs(true)
-	return enc.Encode(e)
+func appendOne(enc *msgpack.Encoder, buf *bytes.Buffer, r Recorded) error {
+	k := r.Event.kind()
+	w := writer{enc: enc}
+	w.uint(uint64(k))
+	w.uint(uint64(schemas[k].version))
+	w.time(r.At)
+	if w.err != nil {
+		return w.err
+	}
+	buf.Write([]byte{msgpcode.Bin32, 0, 0, 0, 0}) // the length is known afterwards
+	start := buf.Len()
+	if err := enc.Encode(r.Event); err != nil {
+		return err
+	}
+	all := buf.Bytes()
+	binary.BigEndian.PutUint32(all[start-4:], uint32(len(all)-start))
+	return nil
 }
 
 // Decode reads count events that Append wrote, and nothing may follow them. Its errors are an

@@ -86,17 +86,19 @@ func (c *Commit) Encode() ([]byte, Hash, error) {
 }
 
 func encodeTable(enc *msgpack.Encoder, sections []Section) error {
-	if err := enc.EncodeArrayLen(len(sections) * sectionCells); err != nil {
-		return err
+	w := writer{enc: enc}
+	w.array(len(sections) * sectionCells)
+	for i := range sections {
+		s := &sections[i]
+		w.do(enc.EncodeBytes(s.Mailbox.ULID[:]))
+		w.uint(s.First)
+		w.uint(uint64(s.Count))
+		w.uint(uint64(len(s.Body)))
+		w.uint(uint64(s.Summary.Open))
+		w.uint(uint64(s.Summary.Outbox))
+		w.uint(uint64(s.Summary.Deadline))
 	}
-	for _, s := range sections {
-		err := enc.EncodeMulti(s.Mailbox.ULID[:], s.First, s.Count, len(s.Body),
-			s.Summary.Open, s.Summary.Outbox, int64(s.Summary.Deadline))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.err
 }
 
 // DecodeCommit reads a frame and checks its hash, which it also returns. The sections' bodies are slices

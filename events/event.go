@@ -5,7 +5,7 @@ import (
 )
 
 // Event is a fact about one mailbox. Its concrete types are the pointers to the structs of this package.
-// The structs are encoded as arrays: fields are only ever added at the end, and any other change is a new
+// The structs are encoded as arrays of just their fields: every change to one, be it a field more, is a new
 // version with an upcast.
 type Event interface{ kind() Kind }
 

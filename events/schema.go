@@ -15,8 +15,8 @@ type schema struct {
 // upcast turns the payload of one version into that of the next. It gets and gives the msgpack array.
 type upcast func(payload []byte) ([]byte, error)
 
-// schemas is the one list of what can stand in a log. To change an event beyond adding a field at its
-// end: raise its version, add the upcast from the one before, and add a sample of the new one to testdata.
+// schemas is the one list of what can stand in a log. To change an event: raise its version, add the upcast
+// from the one before, and add a sample of the new one to testdata.
 var schemas = map[Kind]schema{
 	kindFormRequested:     {name: "FormRequested", version: 1, make: func() Event { return new(FormRequested) }},
 	kindFormAnswered:      {name: "FormAnswered", version: 1, make: func() Event { return new(FormAnswered) }},

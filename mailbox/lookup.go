@@ -15,7 +15,7 @@ import (
 // promise or resolver. It refuses with NO_SUCH_MESSAGE, or INVALID_ARGUMENT for what is neither.
 func (s *State) Find(which string) (*Message, error) {
 	which = strings.TrimPrefix(which, "#")
-	if n, err := strconv.ParseUint(which, 10, 64); err == nil {
+	if n, ok := messageNumber(which); ok {
 		if n >= uint64(len(s.messages)) {
 			return nil, parley.Refuse(parley.NoSuchMessage, "no message %d", n).
 				WithHint("parley inbox --all lists the messages")
@@ -27,6 +27,14 @@ func (s *State) Find(which string) (*Message, error) {
 		return nil, parley.Refuse(parley.InvalidArgument, "%.120q is neither a message's number nor an ID", which)
 	}
 	return s.FindID(id)
+}
+
+func messageNumber(s string) (uint64, bool) {
+	if len(s) > 20 { // the digits of 64 bits; an ID has more letters
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil
 }
 
 // FindID gives the message with an ID, of its own or of its promise or resolver. It refuses with

@@ -134,6 +134,7 @@ func (m *model) arrive(t *rapid.T) {
 		}
 		if _, ok := m.do(t, e.to, c, want); ok {
 			f.holders = append(f.holders, to)
+			f.handed = append(f.handed, [2]string{m.village.names[c.By], to})
 		}
 	}
 }

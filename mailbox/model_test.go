@@ -16,11 +16,14 @@ import (
 func TestTheVillageIsAsTheModelForesees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
-		t.Repeat(map[string]func(*rapid.T){
-			"": m.check, "ask": m.ask, "answer": m.answer, "decline": m.decline, "forward": m.forward, "arrive": m.arrive, "arrive too": m.arrive,
+		actions := map[string]func(*rapid.T){
+			"": m.check, "ask": m.ask, "answer": m.answer, "decline": m.decline, "forward": m.forward, "forward too": m.forward, "arrive": m.arrive, "arrive too": m.arrive,
 			"cancel": m.cancel, "wait": m.wait, "expire": m.expire, "post": m.post, "adopt": m.adopt, "store": m.store, "rename": m.rename,
 			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "carry": m.carry, "carry too": m.carry, "come again": m.comeAgain, "restart": m.restart,
-		})
+		}
+		for range 4 { // days
+			t.Repeat(actions)
+		}
 		m.settleDown(t)
 	})
 }
@@ -42,14 +45,15 @@ type errand struct {
 
 // modelForm is a form as all who have heard of it must see it.
 type modelForm struct {
-	id              capabilities.ID
-	asker           string
-	holders         []string
-	deadline        capabilities.Time
-	fixed           bool // not to be forwarded
-	key, result     string
-	end             parley.Code // "" while it is open
-	by, text, value string
+	id          capabilities.ID
+	asker       string
+	holders     []string
+	deadline    capabilities.Time
+	fixed       bool // not to be forwarded
+	key, result string
+	end         parley.Code // "" while it is open
+	by, text    string
+	handed      [][2]string // by whom to whom
 }
 
 type person struct {
@@ -85,8 +89,10 @@ func newModel(t *rapid.T) *model {
 			name: name, names: map[string]thing{}, keys: map[string]bool{}, learned: map[*modelForm]bool{}, lost: map[capabilities.ID]bool{},
 		})
 	}
-	m.introduce()
-	m.who[0].names["b"], m.who[0].names["c"] = thing{agent: "b"}, thing{agent: "c"}
+	for _, pair := range [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}, {"c", "b"}} { // all know each other
+		m.apply(pair[0], &events.NameBound{Name: pair[1], Value: capabilities.Reference(agentRef(m.states[pair[1]].ID))})
+		m.person(pair[0]).names[pair[1]] = thing{agent: pair[1]}
+	}
 	return m
 }
 
@@ -333,6 +339,7 @@ func (m *model) settleDown(t *rapid.T) {
 		}
 	}
 	for _, f := range m.forms {
+		m.checkHanded(t, f)
 		for _, h := range append(slices.Clone(f.holders), f.asker) {
 			if f.end != "" && !m.person(h).learned[f] {
 				t.Fatalf("%s never learned what became of %s", h, f.id)
@@ -342,6 +349,28 @@ func (m *model) settleDown(t *rapid.T) {
 	m.check(t)
 	m.checkReplay()
 	m.checkRevoked(t)
+}
+
+// checkHanded checks that a form's home knows who handed it on, and everybody what they handed on.
+func (m *model) checkHanded(t *rapid.T, f *modelForm) {
+	for _, p := range m.who {
+		msg, err := m.states[p.name].FindFormID(f.id)
+		if err != nil {
+			continue
+		}
+		var got, want [][2]string
+		for _, h := range msg.Form.Handed {
+			got = append(got, [2]string{m.village.names[h.By], m.village.names[h.To]})
+		}
+		for _, h := range f.handed {
+			if p.name == f.asker || p.name == h[0] {
+				want = append(want, h)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s: form %s was handed on %v, want %v", p.name, f.id, got, want)
+		}
+	}
 }
 
 // checkRevoked tries every name that is held by a revoked grant, or by one derived from such.

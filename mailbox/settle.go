@@ -2,8 +2,6 @@ package mailbox
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"parley"
 	"parley/capabilities"
@@ -42,8 +40,8 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 		return Settle{}, capabilities.ID{}, err
 	}
 	claimed := make(map[string]capabilities.Value, len(r.Values))
-	for _, k := range slices.Sorted(maps.Keys(r.Values)) {
-		if claimed[k], err = s.claimAll(r.Values[k]); err != nil {
+	for k, v := range r.Values {
+		if claimed[k], err = s.claimAll(v); err != nil {
 			return Settle{}, capabilities.ID{}, err
 		}
 	}
@@ -52,8 +50,12 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 		return Settle{}, capabilities.ID{}, err
 	}
 	g := gift{to: f.From, message: f.FormRequested.Form, now: now, ids: ids}
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		if values[k], err = s.give(&g, k, values[k]); err != nil {
+	for _, field := range f.Fields { // in the form's order, so that equal answers make equal grants
+		v, ok := values[field.Name]
+		if !ok {
+			continue
+		}
+		if values[field.Name], err = s.give(&g, field.Name, v); err != nil {
 			return Settle{}, capabilities.ID{}, err
 		}
 	}

@@ -18,22 +18,25 @@ func (j *Journal) committer(ctx context.Context) {
 			return
 		case <-j.wake:
 		}
-		j.linger(j.o.Linger, math.MaxInt)
+		j.linger(j.o.Linger, math.MaxInt, j.o.Busy)
 		for {
 			start := time.Now()
 			n := j.commitNext(ctx)
 			if n == 0 {
 				break
 			}
-			j.linger(max(j.o.Linger, time.Since(start)/4), n)
+			j.linger(max(j.o.Linger, time.Since(start)/4), n, nil)
 		}
 	}
 }
 
 // linger lets those append who are about to: after a pause whom the first append woke, after a commit whom
 // it released, which is when no more than those are expected. A timer would be too coarse.
-func (j *Journal) linger(atMost time.Duration, expected int) {
+func (j *Journal) linger(atMost time.Duration, expected int, busy func() bool) {
 	for end := time.Now().Add(atMost); int(j.order.waits.Load()) < expected && time.Now().Before(end); {
+		if busy != nil && !busy() {
+			return
+		}
 		runtime.Gosched()
 	}
 }

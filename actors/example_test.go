@@ -1,0 +1,157 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// node opens a node in a new folder and makes a guest.
+func node(ctx context.Context) (host, fae *actors.Agent, end func()) {
+	folder, err := os.MkdirTemp("", "parley")
+	if err != nil {
+		log.Fatal(err)
+	}
+	n, err := actors.Open(ctx, actors.Options{Folder: folder})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fae, err = n.Host().Make(ctx, actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return n.Host(), fae, func() {
+		if err := n.Close(ctx); err != nil {
+			log.Fatal(err)
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// A guest asks its host for a setting and waits for the answer.
+func ExampleAgent_Ask() {
+	ctx := context.Background()
+	host, fae, end := node(ctx)
+	defer end()
+
+	asked, err := fae.Ask(ctx, actors.Ask{
+		To:          "HOST",
+		Description: "Which port?",
+		Fields:      []events.Field{{Name: "port", Type: events.Number, Required: true}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	in, err := host.Inbox(ctx, actors.View{Pending: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(in.Messages[0].FromName, "asks:", in.Messages[0].Description)
+
+	_, err = host.Answer(ctx, actors.Answer{Which: "0", Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	outcome, err := fae.Await(ctx, actors.Which(asked.Form.String()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(outcome.Status, outcome.Values.Text())
+	// Output:
+	// fae asks: Which port?
+	// answered {"port":443}
+}
+
+// A wrong answer is refused with what is wrong in each field, and the form stays open.
+func ExampleAgent_Answer() {
+	ctx := context.Background()
+	host, fae, end := node(ctx)
+	defer end()
+
+	_, err := fae.Ask(ctx, actors.Ask{
+		To:          "HOST",
+		Description: "Deploy",
+		Fields: []events.Field{
+			{Name: "service", Type: events.Text, Required: true},
+			{Name: "port", Type: events.Number, Pattern: []byte(`{"type":"integer","maximum":65535}`)},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = host.Answer(ctx, actors.Answer{Which: "0", Values: map[string]capabilities.Value{"port": capabilities.Int(70000)}})
+	e := parley.AsError(err)
+	fmt.Println(e.Code)
+	fmt.Println("service:", e.Fields["service"])
+	fmt.Println("port:", e.Fields["port"])
+	// Output:
+	// INVALID_ANSWER
+	// service: required
+	// port: at most 65535 (maximum)
+}
+
+// What is answered can be a live reference. It can be taken back.
+func ExampleAgent_Resolve() {
+	ctx := context.Background()
+	host, fae, end := node(ctx)
+	defer end()
+
+	if _, err := host.Make(ctx, actors.NewAgent{Kind: events.Guest, Name: "worker"}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := fae.Request(ctx, actors.Request{To: "HOST", Text: "a worker, please", Name: "helper"}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := host.Resolve(ctx, "0", "worker"); err != nil {
+		log.Fatal(err)
+	}
+	_, err := fae.Send(ctx, "helper", "hello")
+	fmt.Println("sent:", err)
+
+	grants, err := host.Grants(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := host.Revoke(ctx, grants[0].ID); err != nil {
+		log.Fatal(err)
+	}
+	_, err = fae.Send(ctx, "helper", "hello again")
+	fmt.Println(parley.CodeOf(err))
+	// Output:
+	// sent: <nil>
+	// NOT_PERMITTED
+}
+
+// Following yields what is there and then what comes, each once, with no gap in between.
+func ExampleAgent_Follow() {
+	ctx := context.Background()
+	host, fae, end := node(ctx)
+	defer end()
+
+	for _, text := range []string{"one", "two", "three"} {
+		if _, err := fae.Send(ctx, "HOST", text); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for e, err := range host.Follow(ctx, actors.View{}, 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%d. %s\n", e.Number, e.Text)
+		if e.Text == "three" {
+			break
+		}
+	}
+	// Output:
+	// 0. one
+	// 1. two
+	// 2. three
+}

@@ -1,0 +1,124 @@
+package mailbox
+
+import (
+	"fmt"
+	"testing"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// benchmarkAsk is a form of four fields.
+func benchmarkAsk() Ask {
+	return Ask{To: "HOST", Description: "Set up your server", Fields: []events.Field{
+		{Name: "host", Label: "Host", Required: true}, {Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(80)},
+		{Name: "proto", Label: "Protocol", Type: events.Select, Options: []events.Option{{Value: "http"}, {Value: "https"}}},
+		{Name: "tls", Label: "TLS?", Type: events.Confirm},
+	}}
+}
+
+// busyVillage has an agent fae with n events or so: it asks its host, who answers.
+func busyVillage(b *testing.B, n int) *village {
+	b.Helper()
+	v := newVillage(b)
+	v.quick = true
+	v.add("host")
+	v.add("fae")
+	for len(v.logs["fae"]) < n {
+		v.must("fae", benchmarkAsk())
+		v.must("fae", Store{Name: fmt.Sprint("n", len(v.logs["fae"])), Value: `{"a":1}`})
+		v.deliver(false)
+		c, home, err := v.states["host"].DraftAnswer(Reply{
+			Which: fmt.Sprint(len(v.states["host"].Messages()) - 1), Texts: []Text{{"host", "example.org"}, {"proto", "https"}, {"tls", "Yes"}},
+		}, v.now, v.id)
+		if err != nil {
+			b.Fatal(err)
+		}
+		v.must(v.names[home], c)
+		v.deliver(false)
+	}
+	return v
+}
+
+func BenchmarkDecideAsk(b *testing.B) {
+	s, ask := busyVillage(b, 1).states["fae"], benchmarkAsk()
+	n := uint16(0)
+	ids := func() capabilities.ID { n++; return villageID(n) }
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Decide(ask, 1, ids); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkApply(b *testing.B) {
+	log := busyVillage(b, 1000).logs["fae"]
+	s, i := New(villageID(2)), 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if i == len(log) {
+			s, i = New(villageID(2)), 0
+		}
+		if err := s.Apply(log[i]); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+}
+
+// BenchmarkReplay1000 decodes and folds a log of 1,000 events.
+func BenchmarkReplay1000(b *testing.B) {
+	log := busyVillage(b, 1000).logs["fae"][:1000]
+	body, err := events.Append(nil, log...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		evs, err := events.Decode(body, len(log))
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := New(villageID(2))
+		for _, r := range evs {
+			if err := s.Apply(r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func state1000(b *testing.B) *State {
+	b.Helper()
+	s := busyVillage(b, 5000).states["fae"]
+	if n := len(s.Messages()); n != 1000 {
+		b.Fatalf("%d messages", n)
+	}
+	return s
+}
+
+func BenchmarkSnapshot1000(b *testing.B) {
+	s := state1000(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Snapshot(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRestore1000(b *testing.B) {
+	s := state1000(b)
+	image, err := s.Snapshot()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(image)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Restore(s.ID, image); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package mailbox
+
+import (
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// What an agent gives itself is derived like any other gift.
+func TestRevokingCutsWhatTheHolderGaveItself(t *testing.T) {
+	v := newVillage(t)
+	for _, name := range []string{"host", "fae", "eve"} {
+		v.add(name)
+	}
+	v.introduce()
+	v.must("host", Post{To: "fae", Text: "meet @eve"})
+	v.deliver(false)
+	v.must("fae", Post{To: "SELF", Text: "remember @eve:@mail/0/eve"})
+	v.must("fae", Adopt{Which: "1", Edge: "eve"})
+	v.must("fae", Post{To: "eve", Text: "hello"})
+	v.must("host", Revoke{Grant: v.states["host"].Grants()[0].ID})
+	v.deliver(false)
+	for _, c := range []Command{
+		Post{To: "eve", Text: "hello"}, Post{To: "@mail/0/eve", Text: "hello"}, Post{To: "HOST", Text: "meet @eve"},
+		Post{To: capabilities.Locator{ID: v.states["eve"].ID}.String(), Text: "hello"},
+		Store{Name: "again", Value: `{"$cap":"` + v.states["eve"].ID.String() + `","kind":"agent"}`},
+	} {
+		if evs, err := v.decide("fae", c); parley.CodeOf(err) != parley.NotPermitted {
+			t.Errorf("%+v: got %v, %v", c, evs, err)
+		}
+	}
+	v.checkReplay()
+}
