@@ -95,7 +95,7 @@ func ExampleAgent_Answer() {
 	// Output:
 	// INVALID_ANSWER
 	// service: required
-	// port: at most 65535 (maximum)
+	// port: at most 65535
 }
 
 // What is answered can be a live reference. It can be taken back.
