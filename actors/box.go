@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -42,8 +43,21 @@ func (b *box) Receive(ctx actor.Context) {
 		return
 	}
 	b.last = max(b.last, v.after)
+	b.meetDeadlines()
 	v.run(b)
 	b.snapshotIfDue()
+}
+
+// meetDeadlines ends the forms whose deadline has passed, so that nobody finds one open and the next one
+// finds it expired. The clock only sees to it that somebody comes.
+func (b *box) meetDeadlines() {
+	at := b.state.Summary().Deadline
+	if at == 0 || at > b.node.now() {
+		return
+	}
+	if _, err := b.decide(mailbox.Expire{}); err != nil {
+		b.node.log.Warn("deadline not met", "mailbox", b.seat.id.String(), "error", err)
+	}
 }
 
 // ready sees to it that the state is there and is one that the log will bear out.
@@ -99,21 +113,25 @@ func (b *box) decide(c mailbox.Command) ([]events.Event, error) {
 	return evs, b.commit(now, evs)
 }
 
-// commit appends and applies events, with sections of new mailboxes in the same commit.
+// commit appends and applies events, with those that receipts amount to before them, and with sections of
+// new mailboxes in the same commit.
 func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.Section) error {
 	if err := b.node.journal.Err(); err != nil {
 		return err
 	}
-	section, err := encodeSection(b.state, evs, now)
+	rs := b.seat.receipts.take()
+	noted := b.noted(rs, now)
+	if len(noted)+len(evs) == 0 {
+		return nil
+	}
+	section, err := encodeSection(b.state, slices.Concat(noted, evs), now)
 	if err != nil {
+		b.seat.receipts.add(rs...)
 		return err
 	}
+	b.apply(now, noted)
 	owed := len(b.state.Outbox())
-	for _, e := range evs {
-		if err := b.state.Apply(events.Recorded{At: now, Event: e}); err != nil {
-			panic(err) // what Decide returned does not fit: the state is not to be used any more
-		}
-	}
+	b.apply(now, evs)
 	section.Summary = b.state.Summary()
 	b.last = b.node.journal.Append(append([]events.Section{section}, more...)...)
 	b.seat.last.Store(uint64(b.last))
@@ -123,6 +141,14 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	}
 	b.announce(evs)
 	return nil
+}
+
+func (b *box) apply(now capabilities.Time, evs []events.Event) {
+	for _, e := range evs {
+		if err := b.state.Apply(events.Recorded{At: now, Event: e}); err != nil {
+			panic(err) // what Decide returned does not fit: the state is not to be used any more
+		}
+	}
 }
 
 // encodeSection writes down the events that follow a state.

@@ -8,7 +8,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"parley/capabilities"
-	"parley/mailbox"
 )
 
 // clock sees to deadlines, and to rest for the mailboxes that are idle. What it knows follows from the
@@ -72,7 +71,7 @@ func (c *clock) pause() time.Duration {
 	return min(max(until, 0), clockTick)
 }
 
-// look tells the mailboxes whose deadline has passed, and puts the idle ones to rest.
+// look tells the mailboxes whose deadline has passed, has receipts noted, and puts the idle ones to rest.
 func (c *clock) look() {
 	for _, id := range c.passed(c.node.now()) {
 		c.node.roster.tell(id, visit{run: c.expire, lost: func(err error) {
@@ -80,6 +79,7 @@ func (c *clock) look() {
 			c.node.clock.expect(id, c.node.now().Add(clockTick)) // later, then
 		}})
 	}
+	c.node.roster.noteAll()
 	c.node.roster.rest(time.Now().Add(-c.node.o.Idle))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,13 +88,13 @@ func (c *clock) look() {
 	}
 }
 
+// expire is the clock's visit: any visit meets the deadlines, so what is left is to say when to come again.
 func (c *clock) expire(b *box) {
-	if _, err := b.decide(mailbox.Expire{}); err != nil {
-		c.node.log.Warn("deadline not met", "mailbox", b.seat.id.String(), "error", err)
-		c.expect(b.seat.id, c.node.now().Add(clockTick))
-		return
+	next := b.state.Summary().Deadline
+	if next != 0 && next <= c.node.now() { // it could not be met, for now
+		next = c.node.now().Add(clockTick)
 	}
-	c.expect(b.seat.id, b.state.Summary().Deadline)
+	c.expect(b.seat.id, next)
 }
 
 func (c *clock) passed(now capabilities.Time) []capabilities.ID {

@@ -35,8 +35,8 @@ func (b *box) hand(p mailbox.Parcel, c mailbox.Command) {
 	})
 }
 
-// confirm tells a parcel's sender that it has arrived, or why it is not wanted. A receiver that could not
-// store it says nothing: the parcel stays in the outbox.
+// confirm leaves a parcel's sender a receipt, or why it is not wanted. A receiver that could not store it
+// leaves none: the parcel stays in the outbox.
 func (b *box) confirm(sender capabilities.ID, p mailbox.Parcel, err error) {
 	refused := ""
 	switch code := parley.CodeOf(err); code {
@@ -47,13 +47,5 @@ func (b *box) confirm(sender capabilities.ID, p mailbox.Parcel, err error) {
 	default:
 		refused = string(code)
 	}
-	b.node.roster.tell(sender, visit{
-		after: b.last,
-		run: func(s *box) {
-			if _, err := s.decide(mailbox.Delivered{Parcel: p, Refused: refused}); err != nil {
-				s.node.log.Warn("delivery not noted", "mailbox", s.seat.id.String(), "error", err)
-			}
-		},
-		lost: func(error) {}, // the parcel is delivered again, and changes nothing
-	})
+	b.node.roster.receipt(sender, receipt{Delivered: mailbox.Delivered{Parcel: p, Refused: refused}, after: b.last})
 }

@@ -139,6 +139,9 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 	}})
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{})
+	if in, err := n.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != 1 {
+		t.Fatalf("%+v, %v", in, err)
+	}
 	broken.Store(true)
 	_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "lost", Fields: textField("a")})
 	if parley.CodeOf(err) != parley.ReadOnly {

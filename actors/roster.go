@@ -39,6 +39,8 @@ type seat struct {
 	last   atomic.Uint64 // position of its latest append
 	used   atomic.Int64  // when it last did something, in unix nanoseconds
 	state  *mailbox.State
+
+	receipts receipts
 }
 
 // visit is work for a mailbox's actor. Just one of run and lost is called, once: lost if the work cannot be
@@ -135,7 +137,7 @@ func (r *roster) rest(before time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, s := range r.seats {
-		if s.queued.Load() != 0 || s.used.Load() > before.UnixNano() || !r.settled(s) {
+		if s.queued.Load() != 0 || s.used.Load() > before.UnixNano() || s.receipts.any() || !r.settled(s) {
 			continue
 		}
 		delete(r.seats, id)
@@ -165,13 +167,15 @@ func (r *roster) close() {
 	r.mu.Unlock()
 }
 
-// drain waits until no mailbox has anything to do.
+// drain waits until no mailbox has anything to do, and all receipts are noted.
 func (r *roster) drain(ctx context.Context) error {
-	for r.queued.Load() > 0 {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d calls did not end: %w", r.queued.Load(), ctx.Err())
-		case <-time.After(time.Millisecond):
+	for again := true; again; again = r.noteAll() {
+		for r.queued.Load() > 0 {
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("%d calls did not end: %w", r.queued.Load(), ctx.Err())
+			case <-time.After(time.Millisecond):
+			}
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package actors
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"parley/capabilities"
 )
@@ -13,6 +14,7 @@ type waits struct {
 	mu       sync.Mutex
 	settling map[place][]chan<- result[Outcome]
 	watching map[capabilities.ID][]chan<- struct{}
+	watchers atomic.Int64
 }
 
 // place is a form as one mailbox sees it.
@@ -59,11 +61,13 @@ func (w *waits) watch(mailbox capabilities.ID, ch chan<- struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watching[mailbox] = append(w.watching[mailbox], ch)
+	w.watchers.Add(1)
 }
 
 func (w *waits) unwatch(mailbox capabilities.ID, ch chan<- struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.watchers.Add(-1)
 	w.watching[mailbox] = slices.DeleteFunc(w.watching[mailbox], func(c chan<- struct{}) bool { return c == ch })
 	if len(w.watching[mailbox]) == 0 {
 		delete(w.watching, mailbox)
@@ -71,6 +75,9 @@ func (w *waits) unwatch(mailbox capabilities.ID, ch chan<- struct{}) {
 }
 
 func (w *waits) watched(mailbox capabilities.ID) bool {
+	if w.watchers.Load() == 0 {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.watching[mailbox]) > 0

@@ -22,6 +22,7 @@ type order struct {
 
 	gathered []appended   // positions settled+taken+1 to next
 	waits    atomic.Int64 // how many were gathered
+	failed   atomic.Bool  // there was a failure, ever
 	taken    int          // appends in the commit on its way
 	backlog  int          // bytes of both
 

@@ -22,6 +22,7 @@ func (j *Journal) fail(err error) {
 		return
 	}
 	o.failure = err
+	o.failed.Store(true)
 	o.gathered, o.taken, o.backlog = nil, 0, 0
 	o.waits.Store(0)
 	close(o.changed)
@@ -68,6 +69,9 @@ func isExactly(err error, want *parley.Error) bool {
 // Err is nil while the journal works: READ_ONLY while it is failed, fenced or closed, CORRUPT_LOG once
 // damage was found.
 func (j *Journal) Err() error {
+	if !j.order.failed.Load() {
+		return nil
+	}
 	j.order.Lock()
 	defer j.order.Unlock()
 	return j.order.failure

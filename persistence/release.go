@@ -45,6 +45,9 @@ func (j *Journal) Durable(pos Position) bool {
 
 // Lost reports whether pos belongs to appends that failed.
 func (j *Journal) Lost(pos Position) bool {
+	if !j.order.failed.Load() {
+		return false
+	}
 	j.order.Lock()
 	defer j.order.Unlock()
 	s, _ := j.order.state(pos)

@@ -11,6 +11,7 @@ import (
 )
 
 func main() {
+	tune()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program whatever it is doing
 	p := &program{
