@@ -64,14 +64,30 @@ func rank(m Mode) int {
 		return 0
 	case AskOnly:
 		return 1
+	case ReadOnly:
+		return 2
 	}
-	return 2
+	return 3 // a mode of a newer program, which permits nothing here
+}
+
+// Wider reports whether f is to be preferred to g where both are held: by its mode, then by its uses, of
+// which none counted is most, and then by its time. It says nothing of what is left of the uses.
+func (f Facet) Wider(g Facet) bool {
+	if f.Mode != g.Mode {
+		return rank(f.Mode) < rank(g.Mode)
+	}
+	if f.Uses != g.Uses {
+		return f.Uses-1 > g.Uses-1 // 0 is without limit, and wraps round to most
+	}
+	return uint64(f.Until)-1 > uint64(g.Until)-1
 }
 
 // Permits refuses with NOT_PERMITTED a use that the facet does not carry at a time, when the reference
-// was used so many times before.
+// was used so many times before. A facet whose mode is unknown carries nothing.
 func (f Facet) Permits(use Use, at Time, used uint32) error {
 	switch {
+	case f.Check() != nil:
+		return parley.Refuse(parley.NotPermitted, "the reference is of an unknown facet %.40q", f.Mode)
 	case f.Until != 0 && at >= f.Until:
 		return parley.Refuse(parley.NotPermitted, "the reference was good until %s", f.Until)
 	case f.Uses != 0 && used >= f.Uses && use != UseRead:

@@ -94,6 +94,28 @@ func TestAFacetPermitsWhatItSays(t *testing.T) {
 	}
 }
 
+func TestTheWiderOfTwoFacetsIsPreferred(t *testing.T) {
+	widest := []Facet{
+		{}, {Until: 9}, {Until: 5}, {Uses: 3}, {Uses: 3, Until: 9}, {Uses: 1}, {Mode: AskOnly}, {Mode: AskOnly, Uses: 2}, {Mode: ReadOnly}, {Mode: "everything"},
+	}
+	for i, f := range widest {
+		for j, g := range widest {
+			if f.Wider(g) != (i < j) {
+				t.Errorf("%+v before %+v: %t", f, g, f.Wider(g))
+			}
+		}
+	}
+}
+
+func TestAFacetOfAnUnknownModePermitsNothing(t *testing.T) {
+	unknown := Facet{Mode: "everything"}
+	for _, f := range []Facet{unknown, unknown.Narrow(Facet{Mode: ReadOnly}), Facet{Mode: ReadOnly}.Narrow(unknown)} {
+		for _, use := range []Use{UseRead, UseAsk, UseSend, UseGive} {
+			wantCode(t, f.Permits(use, 1, 0), parley.NotPermitted, string(use))
+		}
+	}
+}
+
 func TestUnknownFacetsAreRefused(t *testing.T) {
 	for _, m := range []Mode{Full, AskOnly, ReadOnly} {
 		if err := (Facet{Mode: m}).Check(); err != nil {

@@ -49,7 +49,7 @@ func ParseLocator(s string) (Locator, error) {
 		return bad("too long")
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != locatorScheme || u.User != nil || u.Fragment != "" || u.Opaque != "" {
+	if err != nil || u.Scheme != locatorScheme || u.User != nil || u.Opaque != "" || strings.Contains(s, "#") { // no fragment, be it empty
 		return bad("malformed")
 	}
 	node, err := ParseNodeID(u.Host)

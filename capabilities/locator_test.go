@@ -58,6 +58,8 @@ func TestMalformedLocatorsAreRefused(t *testing.T) {
 		"a user and a password":  "parley://me:secret@" + nodeText + "/" + ulidText,
 		"a port":                 "parley://" + nodeText + ":80/" + ulidText,
 		"a fragment":             locatorText + "#part",
+		"an empty fragment":      locatorText + "#",
+		"a # behind the query":   locatorText + "?type=agent#",
 		"opaque":                 "parley:" + nodeText + "/" + ulidText,
 		"an unknown type":        locatorText + "?type=spaceship",
 		"a malformed query":      locatorText + "?type=%zz",

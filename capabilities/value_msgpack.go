@@ -3,6 +3,7 @@ package capabilities
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -80,7 +81,8 @@ func encodeRecord(enc *msgpack.Encoder, r record) error {
 	return nil
 }
 
-// DecodeMsgpack reads a value. It refuses what is nested too deeply, longer than the bounds, or ill formed.
+// DecodeMsgpack reads a value. It refuses what is nested too deeply, longer than the bounds, or ill formed:
+// whatever it gives, Check takes, but for its size as a whole.
 func (v *Value) DecodeMsgpack(dec *msgpack.Decoder) error {
 	got, err := decodeValue(dec, 0)
 	if err != nil {
@@ -136,14 +138,19 @@ func decodeValue(dec *msgpack.Decoder, depth int) (Value, error) {
 	case code == msgpcode.True || code == msgpcode.False:
 		b, err := dec.DecodeBool()
 		return Bool(b), err
+	case code == msgpcode.Uint64:
+		return decodeUint64(dec)
 	case msgpcode.IsFixedNum(code) || code >= msgpcode.Uint8 && code <= msgpcode.Int64:
 		i, err := dec.DecodeInt64()
 		return Int(i), err
 	case code == msgpcode.Double:
 		f, err := dec.DecodeFloat64()
-		return Float(f), err
+		if err != nil {
+			return Value{}, err
+		}
+		return Float(f), Float(f).check(depth)
 	case msgpcode.IsString(code):
-		s, err := dec.DecodeString()
+		s, err := decodeText(dec)
 		return String(s), err
 	case msgpcode.IsBin(code):
 		return decodeBytes(dec)
@@ -155,6 +162,23 @@ func decodeValue(dec *msgpack.Decoder, depth int) (Value, error) {
 		return decodeExt(dec)
 	}
 	return Value{}, fmt.Errorf("%w: code %#x", errMalformed, code)
+}
+
+// decodeUint64 does not leave it to the library, to which a number beyond int64 is a negative one.
+func decodeUint64(dec *msgpack.Decoder) (Value, error) {
+	u, err := dec.DecodeUint64()
+	if err == nil && u > math.MaxInt64 {
+		err = fmt.Errorf("%w: %d is beyond 64-bit integers", errMalformed, u)
+	}
+	return Int(int64(u)), err
+}
+
+func decodeText(dec *msgpack.Decoder) (string, error) {
+	s, err := dec.DecodeString()
+	if err != nil {
+		return "", err
+	}
+	return s, checkText(s)
 }
 
 // decodeBytes does not leave it to the library, which allocates what the length claims.
@@ -201,7 +225,7 @@ func decodeRecord(dec *msgpack.Decoder, depth int) (Value, error) {
 	r := make(record, min(n, 64))
 	last := ""
 	for i := range n {
-		k, err := dec.DecodeString()
+		k, err := decodeText(dec)
 		if err != nil {
 			return Value{}, err
 		}

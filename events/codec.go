@@ -67,7 +67,7 @@ func decodeAs(known map[Kind]schema, body []byte, count int) ([]Recorded, error)
 	dec := msgpack.NewDecoder(rd)
 	evs := make([]Recorded, 0, min(count, 1024))
 	for range count {
-		r, err := decodeOne(known, dec)
+		r, err := decodeOne(known, dec, rd)
 		if err != nil {
 			return evs, err
 		}
@@ -79,7 +79,8 @@ func decodeAs(known map[Kind]schema, body []byte, count int) ([]Recorded, error)
 	return evs, nil
 }
 
-func decodeOne(known map[Kind]schema, dec *msgpack.Decoder) (r Recorded, err error) {
+// decodeOne reads the next event from dec, which reads from rd and no further than it has to.
+func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r Recorded, err error) {
 	kind, err := dec.DecodeUint8()
 	if err != nil {
 		return r, err
@@ -92,7 +93,7 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder) (r Recorded, err err
 	if err := at.DecodeMsgpack(dec); err != nil {
 		return r, err
 	}
-	payload, err := dec.DecodeBytes()
+	payload, err := decodePayload(dec, rd)
 	if err != nil {
 		return r, err
 	}
@@ -111,4 +112,17 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder) (r Recorded, err err
 		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
 	}
 	return Recorded{At: at, Event: e}, nil
+}
+
+// decodePayload does not leave it to the library, which allocates what the length claims.
+func decodePayload(dec *msgpack.Decoder, rd *bytes.Reader) ([]byte, error) {
+	n, err := dec.DecodeBytesLen()
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 || n > rd.Len() {
+		return nil, fmt.Errorf("%w: a payload of %d bytes, and %d are left", errMalformed, n, rd.Len())
+	}
+	payload := make([]byte, n)
+	return payload, dec.ReadFull(payload)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -105,7 +106,7 @@ func TestAListThatClaimsTooMuchIsRefused(t *testing.T) {
 		kind    Kind
 		payload []byte
 	}{
-		"text":   {kindMessagePosted, append([]byte{0x98, 0, 0xc0, 0xc0, 0xc0, 0xc0}, claim...)},
+		"text":   {kindMessagePosted, append([]byte{0x99, 0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0}, claim...)},
 		"grants": {kindFormAnswered, append([]byte{0x96, 0xc0, 0xc0, 0xc0, 0xd7, 3, 0, 0, 0, 0, 0, 0, 0, 0}, claim...)},
 		"itself": {kindFormAnswered, claim},
 		"labels": {kindAgentUpdated, []byte{0x94, 0xc0, 0xdf, 0xff, 0xff, 0xff, 0xff}},
@@ -113,6 +114,59 @@ func TestAListThatClaimsTooMuchIsRefused(t *testing.T) {
 		if evs, err := Decode(rawEvent(t, c.kind, 1, c.payload), 1); !errors.Is(err, errMalformed) {
 			t.Errorf("%s: %v, %v", what, evs, err)
 		}
+	}
+}
+
+// Every change to an event is a new version with an upcast. What has another number of fields than its version
+// is refused, never a guess.
+func TestAnEventOfAnotherNumberOfFieldsIsRefused(t *testing.T) {
+	id := testID(1)
+	for what, payload := range map[string][]byte{
+		"a field less": mustMarshal(t, struct{ By, To *capabilities.ID }{&id, &id}),
+		"a field more": mustMarshal(t, struct {
+			Grant, By *capabilities.ID
+			Date      capabilities.Time
+			Note      string
+		}{&id, &id, goldenAt, "why"}),
+		"a nested field less": mustMarshal(t, struct{ Grant struct{ ID *capabilities.ID } }{struct{ ID *capabilities.ID }{&id}}),
+	} {
+		kind := kindCapabilityRevoked
+		if what == "a nested field less" {
+			kind = kindCapabilityGranted
+		}
+		if evs, err := Decode(rawEvent(t, kind, 1, payload), 1); !errors.Is(err, errMalformed) {
+			t.Errorf("%s: %v, %v", what, evs, err)
+		}
+	}
+}
+
+// What is decoded is well formed, or refused. DecodeValue does so; a value within an event is not looked at.
+func TestAValueWithinAnEventIsWellFormedOrRefused(t *testing.T) {
+	for what, value := range map[string]msgpack.RawMessage{
+		"NaN":             {0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 1},
+		"not UTF-8":       {0xa1, 0xff},
+		"a key of no UTF": {0x81, 0xa1, 0xff, 0xc0},
+		"beyond int64":    {0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, // becomes -1
+	} {
+		payload := append([]byte{0x92, 0xa1, 'n'}, value...)
+		if evs, err := Decode(rawEvent(t, kindNameBound, 1, payload), 1); err == nil {
+			t.Errorf("%s: got %s", what, evs[0].Event.(*NameBound).Value.Text())
+		}
+	}
+}
+
+// An event of nine bytes takes 4 GiB: the library's DecodeBytes allocates what the length claims.
+func TestAPayloadThatClaimsTooMuchIsRefusedAtOnce(t *testing.T) {
+	body := rawEvent(t, kindNameUnbound, 1, nil)
+	body = append(body[:len(body)-1], 0xc6, 0x10, 0, 0, 0) // 256 MiB, in place of nil
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if evs, err := Decode(body, 1); err == nil {
+		t.Errorf("got %v", evs)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("%d bytes of input took %d MiB", len(body), n>>20)
 	}
 }
 

@@ -12,9 +12,10 @@ import (
 // EncodeMsgpack writes the event as an array.
 func (e *FormRequested) EncodeMsgpack(enc *msgpack.Encoder) error {
 	w := writer{enc: enc}
-	w.array(19)
+	w.array(20)
 	w.uint(e.Number)
 	w.ids(&e.Form, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)
+	w.facet(e.Facet)
 	w.text(string(e.Kind), e.Title, e.Description)
 	if e.Fields == nil {
 		w.null()
@@ -56,7 +57,8 @@ func (e *FormAnswered) EncodeMsgpack(enc *msgpack.Encoder) error {
 // EncodeMsgpack writes the event as an array.
 func (e *MessageDelivered) EncodeMsgpack(enc *msgpack.Encoder) error {
 	w := writer{enc: enc}
-	w.array(4)
+	w.array(5)
+	w.uint(e.Seq)
 	w.uint(uint64(e.Parcel))
 	w.ids(&e.Subject, &e.To)
 	w.text(e.Refused)
@@ -93,6 +95,13 @@ func (w *writer) ids(ids ...*capabilities.ID) {
 	for _, id := range ids {
 		w.do(capabilities.EncodeID(w.enc, id))
 	}
+}
+
+func (w *writer) facet(f capabilities.Facet) {
+	w.array(3)
+	w.text(string(f.Mode))
+	w.time(f.Until)
+	w.uint(uint64(f.Uses))
 }
 
 func (w *writer) idList(ids []capabilities.ID) {

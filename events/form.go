@@ -15,27 +15,28 @@ const (
 
 // FormRequested is a form in a mailbox: in its asker's, which is the home of its promise, and as a copy in
 // that of each agent who may answer it. Number is the mailbox's own; everything else is the same in all,
-// but Key and Result, which only the asker's has, and Forwarder.
+// but Via, Facet, Key and Result, which only the asker's has, and Forwarder and Chain.
 type FormRequested struct {
-	Number      uint64            `json:"number"`
-	Form        capabilities.ID   `json:"form"` // also the message's ID
-	Promise     capabilities.ID   `json:"promise"`
-	Resolver    capabilities.ID   `json:"resolver"`
-	From        capabilities.ID   `json:"from"`
-	To          capabilities.ID   `json:"to"`
-	Via         capabilities.ID   `json:"via,omitzero"` // the grant by which From reached To
-	Kind        FormKind          `json:"kind,omitempty"`
-	Title       string            `json:"title,omitempty"`
-	Description string            `json:"description"`
-	Fields      []Field           `json:"fields"`
-	Deadline    capabilities.Time `json:"deadline,omitzero"`
-	NoForward   bool              `json:"noForward,omitempty"`
-	ReplyTo     capabilities.ID   `json:"replyTo,omitzero"`
-	Date        capabilities.Time `json:"date"`                 // when it was asked
-	Key         string            `json:"key,omitempty"`        // idempotency key
-	Result      string            `json:"resultName,omitempty"` // the answer is bound to this name
-	Forwarder   capabilities.ID   `json:"forwarder,omitzero"`   // who handed this copy on
-	Chain       []capabilities.ID `json:"chain,omitempty"`      // who held it before, first the one asked
+	Number      uint64             `json:"number"`
+	Form        capabilities.ID    `json:"form"` // also the message's ID
+	Promise     capabilities.ID    `json:"promise"`
+	Resolver    capabilities.ID    `json:"resolver"`
+	From        capabilities.ID    `json:"from"`
+	To          capabilities.ID    `json:"to"`
+	Via         capabilities.ID    `json:"via,omitzero"`   // the grant by which From reached To
+	Facet       capabilities.Facet `json:"facet,omitzero"` // and how much of To it held
+	Kind        FormKind           `json:"kind,omitempty"`
+	Title       string             `json:"title,omitempty"`
+	Description string             `json:"description"`
+	Fields      []Field            `json:"fields"`
+	Deadline    capabilities.Time  `json:"deadline,omitzero"`
+	NoForward   bool               `json:"noForward,omitempty"`
+	ReplyTo     capabilities.ID    `json:"replyTo,omitzero"`
+	Date        capabilities.Time  `json:"date"`                 // when it was asked
+	Key         string             `json:"key,omitempty"`        // idempotency key
+	Result      string             `json:"resultName,omitempty"` // the answer is bound to this name
+	Forwarder   capabilities.ID    `json:"forwarder,omitzero"`   // who handed this copy on
+	Chain       []capabilities.ID  `json:"chain,omitempty"`      // who held it before, first the one asked
 }
 
 // FormAnswered settles a form with values. By is who answered, Date when the home settled it. A copy

@@ -43,7 +43,7 @@ func goldenValue() capabilities.Value {
 func goldenForm() *FormRequested {
 	return &FormRequested{
 		Number: 70_000, Form: testID(1), Promise: testID(2), Resolver: testID(3), From: testID(4), To: testID(5), Via: testID(6),
-		Kind: Request, Title: "Title", Description: "What is it?", Deadline: goldenAt + 60_000, NoForward: true, ReplyTo: testID(7),
+		Facet: goldenGrant(1).Facet, Kind: Request, Title: "Title", Description: "What is it?", Deadline: goldenAt + 60_000, NoForward: true, ReplyTo: testID(7),
 		Date: goldenAt, Key: "key", Result: "answer", Forwarder: testID(8), Chain: []capabilities.ID{testID(5), testID(8)},
 		Fields: []Field{{
 			Name: "port", Label: "Port", Type: Select, Required: true, Default: capabilities.Int(80), Placeholder: "80", Help: "a port",
@@ -64,9 +64,9 @@ func samples() map[string]Event {
 		},
 		"FormCancelled.v1":     &FormCancelled{Form: testID(1), Reason: Declined, By: testID(5), Note: "not today", Date: goldenAt},
 		"FormForwarded.v1":     &FormForwarded{Form: testID(1), By: testID(5), To: testID(8), Date: goldenAt},
-		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt},
+		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt},
 		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
-		"MessageDelivered.v1":  &MessageDelivered{Parcel: ParcelForward, Subject: testID(1), To: testID(5), Refused: "AGENT_ARCHIVED: the agent is archived"},
+		"MessageDelivered.v1":  &MessageDelivered{Seq: 400, Parcel: ParcelForward, Subject: testID(1), To: testID(5), Refused: "AGENT_ARCHIVED: the agent is archived"},
 		"NameBound.v1":         &NameBound{Name: "config", Value: goldenValue()},
 		"NameUnbound.v1":       &NameUnbound{Name: "config"},
 		"CapabilityGranted.v1": &CapabilityGranted{Grant: goldenGrant(20)},

@@ -5,15 +5,17 @@ import (
 )
 
 // MessagePosted is a message in a mailbox: its sender's or its recipient's copy, each with its own Number.
+// Only the sender's has Via and Facet.
 type MessagePosted struct {
-	Number  uint64            `json:"number"`
-	Message capabilities.ID   `json:"message"`
-	From    capabilities.ID   `json:"from"`
-	To      capabilities.ID   `json:"to"`
-	Via     capabilities.ID   `json:"via,omitzero"` // the grant by which From reached To
-	Text    []Span            `json:"text"`
-	ReplyTo capabilities.ID   `json:"replyTo,omitzero"`
-	Date    capabilities.Time `json:"date"`
+	Number  uint64             `json:"number"`
+	Message capabilities.ID    `json:"message"`
+	From    capabilities.ID    `json:"from"`
+	To      capabilities.ID    `json:"to"`
+	Via     capabilities.ID    `json:"via,omitzero"`   // the grant by which From reached To
+	Facet   capabilities.Facet `json:"facet,omitzero"` // and how much of To it held
+	Text    []Span             `json:"text"`
+	ReplyTo capabilities.ID    `json:"replyTo,omitzero"`
+	Date    capabilities.Time  `json:"date"`
 }
 
 // Span is a piece of a message: words, or a value that the message carries under an edge name.
@@ -39,9 +41,11 @@ const (
 	ParcelForward    ParcelKind = 4 // that a form of the other's was handed on
 )
 
-// MessageDelivered says that a parcel has arrived: To's mailbox has it in its log. Subject is the form,
-// message or grant that it is about. Refused, if any, is why the other would not have it.
+// MessageDelivered says that a parcel has arrived: To's mailbox has it in its log. Seq is its number among
+// all that the mailbox ever owed, Subject the form, message or grant that it is about. Refused, if any, is
+// why the other would not have it.
 type MessageDelivered struct {
+	Seq     uint64          `json:"seq"`
 	Parcel  ParcelKind      `json:"parcel"`
 	Subject capabilities.ID `json:"subject"`
 	To      capabilities.ID `json:"to"`
