@@ -216,20 +216,23 @@ func (b *box) outcome(form capabilities.ID) (Outcome, error) {
 // snapshotIfDue has a snapshot written when enough has happened since the last one: never less than
 // half of all, so that the work stays in proportion to the mail.
 func (b *box) snapshotIfDue() {
-	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/2) || !b.node.snapshots.room() {
+	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/2) || !b.node.snapshots.claim() {
 		return
 	}
 	image, err := b.state.Snapshot()
 	if err != nil {
 		b.node.log.Error("snapshot", "mailbox", b.seat.id.String(), "error", err)
+		b.node.snapshots.forgo()
 		return
 	}
 	b.saved = b.state.Version
 	id, version := b.seat.id, b.state.Version
 	b.release(func(lost error) {
-		if lost == nil {
-			b.node.snapshots.offer(snapshot{id, version, image})
+		if lost != nil {
+			b.node.snapshots.forgo()
+			return
 		}
+		b.node.snapshots.offer(snapshot{id, version, image})
 	})
 }
 

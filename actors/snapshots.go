@@ -1,19 +1,21 @@
 package actors
 
 import (
+	"sync/atomic"
 	"time"
 
 	"parley/capabilities"
 )
 
 // snapshotPause is between two snapshots: each costs some flushes of the disk that the mail needs.
-const snapshotPause = 200 * time.Millisecond
+const snapshotPause = time.Second
 
-// snapshots writes the snapshots of mailboxes one after another, away from the mail. One that is lost
-// only costs time at the next replay.
+// snapshots writes the snapshots of mailboxes one at a time, away from the mail. One that is lost only
+// costs time at the next replay.
 type snapshots struct {
 	node  *Node
-	queue chan snapshot
+	taken atomic.Bool   // a snapshot is being made or written
+	queue chan snapshot // has room for the one
 }
 
 type snapshot struct {
@@ -23,19 +25,15 @@ type snapshot struct {
 }
 
 func newSnapshots(n *Node) *snapshots {
-	return &snapshots{node: n, queue: make(chan snapshot, 4)}
+	return &snapshots{node: n, queue: make(chan snapshot, 1)}
 }
 
-// room reports whether a snapshot would be taken now. When many wait already it is left for later.
-func (s *snapshots) room() bool { return len(s.queue) < cap(s.queue) }
+// claim reports whether the caller may make a snapshot now. Whoever may offers it, or forgoes it.
+func (s *snapshots) claim() bool { return s.taken.CompareAndSwap(false, true) }
 
-// offer queues a snapshot, if there still is room.
-func (s *snapshots) offer(snap snapshot) {
-	select {
-	case s.queue <- snap:
-	default:
-	}
-}
+func (s *snapshots) forgo() { s.taken.Store(false) }
+
+func (s *snapshots) offer(snap snapshot) { s.queue <- snap }
 
 func (s *snapshots) run() {
 	for {
@@ -45,6 +43,7 @@ func (s *snapshots) run() {
 				s.node.log.Warn("snapshot not saved", "mailbox", snap.mailbox.String(), "error", err)
 			}
 			s.pause()
+			s.forgo()
 		case <-s.node.life.Done():
 			return
 		}

@@ -1,0 +1,44 @@
+package actors
+
+import (
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// TestPoisonEventPutsOneMailboxAside stores, as a newer program would, an event that this one does not know.
+func TestPoisonEventPutsOneMailboxAside(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
+	ask(t, bob, Ask{})
+	body, err := events.Append(nil, events.Recorded{At: n.now(), Event: &events.NameBound{Name: "x", Value: capabilities.Null()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body[0] = 99 // a kind of the future
+	m, ok := n.journal.Mailbox(fae.id)
+	if !ok {
+		t.Fatal("no mailbox")
+	}
+	stored := make(chan error, 1)
+	pos := n.journal.Append(events.Section{Mailbox: fae.id, First: m.Version + 1, Count: 1, Body: body})
+	n.journal.Release(pos, func(err error) { stored <- err })
+	if err := <-stored; err != nil {
+		t.Fatal(err)
+	}
+	closeNode(t, n)
+
+	n = openNode(t, folder)
+	if _, err := (&Agent{n, fae.id}).Inbox(t.Context(), View{}); parley.CodeOf(err) != parley.CorruptLog {
+		t.Errorf("the mailbox itself: %v", err)
+	}
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("a", "x")}); err != nil {
+		t.Errorf("the others: %v", err)
+	}
+	if _, err := n.Verify(t.Context()); parley.CodeOf(err) != parley.CorruptLog {
+		t.Errorf("verify: %v", err)
+	}
+}
