@@ -19,26 +19,6 @@ type Agent struct {
 // ID returns the agent's ID.
 func (a *Agent) ID() capabilities.ID { return a.id }
 
-// ActAs gives the agent that the host holds, in full, under a name; "" is the host itself. It refuses with
-// UNKNOWN_NAME, and with NOT_PERMITTED an agent of another node or one that is held in part.
-func (n *Node) ActAs(ctx context.Context, name string) (*Agent, error) {
-	if sp := capabilities.Special(name); name == "" || sp == capabilities.NameSelf || sp == capabilities.NameHost {
-		return n.Host(), nil
-	}
-	v, err := n.Host().Show(ctx, name, false)
-	if err != nil {
-		return nil, err
-	}
-	ref, ok := v.AsRef()
-	switch {
-	case !ok || ref.Kind != capabilities.KindAgent:
-		return nil, parley.Refuse(parley.UnknownName, "%.200q is not an agent", name)
-	case ref.Target.Node != n.id || !ref.Facet.IsFull():
-		return nil, parley.Refuse(parley.NotPermitted, "the host cannot act as %.200q", name)
-	}
-	return &Agent{node: n, id: ref.Target}, nil
-}
-
 // visitFor runs fn on the agent's mailbox and gives its result when all that it depends on is durable.
 func visitFor[T any](ctx context.Context, a *Agent, fn func(*box) (T, error)) (T, error) {
 	return handOver(ctx, a, func(b *box, reply replyTo[T]) {

@@ -129,6 +129,9 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 		b.seat.receipts.add(rs...)
 		return err
 	}
+	if b.seat.id == b.node.host {
+		b.node.acting.note(evs)
+	}
 	b.apply(now, noted)
 	owed := len(b.state.Outbox())
 	b.apply(now, evs)

@@ -333,3 +333,29 @@ func TestRevokedAtOnceAndAllDerivedFromIt(t *testing.T) {
 		}
 	}
 }
+
+func TestActingFollowsTheHostsNames(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
+	is := func(name string, want capabilities.ID, code parley.Code) {
+		t.Helper()
+		a, err := n.ActAs(t.Context(), name)
+		if parley.CodeOf(err) != code || err == nil && a.ID() != want {
+			t.Fatalf("%s: %v, %v", name, a, err)
+		}
+	}
+	is("fae", fae.ID(), "")
+	is("fae", fae.ID(), "")
+	if err := n.Host().Rename(t.Context(), "fae", "anna"); err != nil {
+		t.Fatal(err)
+	}
+	is("fae", fae.ID(), parley.UnknownName)
+	if err := n.Host().Rename(t.Context(), "bob", "fae"); err != nil {
+		t.Fatal(err)
+	}
+	is("fae", bob.ID(), "")
+	if err := n.Host().Copy(t.Context(), "fae", "half", capabilities.Facet{Mode: capabilities.AskOnly}); err != nil {
+		t.Fatal(err)
+	}
+	is("half", bob.ID(), parley.NotPermitted)
+}

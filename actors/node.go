@@ -31,6 +31,7 @@ type Node struct {
 
 	roster    *roster
 	waits     *waits
+	acting    acting
 	clock     *clock
 	snapshots *snapshots
 

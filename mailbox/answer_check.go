@@ -90,7 +90,7 @@ func (c *Contract) check(values map[string]capabilities.Value, w *wrongs) (map[s
 }
 
 func checkAnswerSize(values map[string]capabilities.Value) error {
-	n := 0
+	n := 5
 	for name, v := range values {
 		n += 5 + len(name) + measure(v).bytes
 	}

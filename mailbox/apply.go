@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"container/heap"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (s *State) Apply(r events.Recorded) error {
 		s.uncall(e.Name)
 		delete(s.names, e.Name)
 	case *events.CapabilityGranted:
-		s.given.Add(e.Grant)
+		s.applyGranted(e)
 	case *events.CapabilityRevoked:
 		s.applyRevoked(e)
 	case *events.RuleAdded:
@@ -103,7 +104,7 @@ func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
 }
 
 func (s *State) applyRequested(e *events.FormRequested) error {
-	f := &Form{FormRequested: e}
+	f := &Form{FormRequested: e, contract: s.kept(e.Form)}
 	if err := s.number(&Message{Form: f}, e.Number, e.Form); err != nil {
 		return err
 	}
@@ -171,6 +172,7 @@ func (s *State) form(id capabilities.ID) (*Message, error) {
 func (s *State) settled(m *Message) {
 	m.Changed = s.Version
 	f := m.Form
+	f.contract = nil // nobody needs it any more
 	if f.From != s.ID {
 		return
 	}
@@ -219,12 +221,32 @@ func (s *State) applyDismissed(e *events.MessageDismissed) error {
 }
 
 func (s *State) applyDelivered(e *events.MessageDelivered) error {
-	i := slices.Index(s.outbox, Parcel{Kind: e.Parcel, Subject: e.Subject, To: e.To})
-	if i < 0 {
-		return fmt.Errorf("%w: nothing owed to %s", ErrNonsense, e.To)
+	i, owed := s.owes(Parcel{Seq: e.Seq, Kind: e.Parcel, Subject: e.Subject, To: e.To})
+	if !owed {
+		return fmt.Errorf("%w: parcel %d is not owed to %s", ErrNonsense, e.Seq, e.To)
 	}
 	s.outbox = slices.Delete(s.outbox, i, i+1)
 	return nil
+}
+
+// applyGranted enters what the agent gave. An answerer learns of its answer after the home has it: what it
+// gave by was perhaps revoked meanwhile, and then the gift falls with it at once.
+func (s *State) applyGranted(e *events.CapabilityGranted) {
+	g := e.Grant
+	if _, before := s.given.Get(g.ID); before {
+		return
+	}
+	s.given.Add(g)
+	if at, gone := s.revoked[g.Parent]; gone {
+		s.fall(g, at)
+	}
+}
+
+// fall ends a grant of the agent's own, which its holder is owed to hear.
+func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
+	s.given.Mark(g.ID, at)
+	s.revoked[g.ID] = at
+	s.owe(events.ParcelRevocation, g.ID, g.To)
 }
 
 // applyRevoked cuts what the agent derived from a grant of its own or of another's.
@@ -234,17 +256,22 @@ func (s *State) applyRevoked(e *events.CapabilityRevoked) {
 	}
 	s.revoked[e.Grant] = e.Date
 	for _, g := range s.given.Cut(e.Grant) {
-		s.given.Mark(g.ID, e.Date)
-		s.revoked[g.ID] = e.Date
-		s.owe(events.ParcelRevocation, g.ID, g.To)
+		s.fall(g, e.Date)
 	}
 }
 
 // owe puts a parcel in the outbox. An agent owes itself nothing: it has it.
 func (s *State) owe(kind events.ParcelKind, subject, to capabilities.ID) {
 	if to != s.ID {
-		s.outbox = append(s.outbox, Parcel{Kind: kind, Subject: subject, To: to})
+		s.owed++
+		s.outbox = append(s.outbox, Parcel{Seq: s.owed, Kind: kind, Subject: subject, To: to})
 	}
+}
+
+// owes finds a parcel in the outbox, which is in the order of their numbers.
+func (s *State) owes(p Parcel) (int, bool) {
+	i, found := slices.BinarySearchFunc(s.outbox, p.Seq, func(o Parcel, seq uint64) int { return cmp.Compare(o.Seq, seq) })
+	return i, found && s.outbox[i] == p
 }
 
 func (s *State) use(grant capabilities.ID) {

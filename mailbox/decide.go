@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"parley"
@@ -18,7 +19,7 @@ type Command interface {
 }
 
 // Decide returns the events that should follow a command at a time. No events and no error means that
-// there is nothing to do: what was wanted is so already. It changes nothing.
+// there is nothing to do: what was wanted is so already. It changes nothing that can be seen of the state.
 func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	return c.decide(s, now, ids)
 }
@@ -30,6 +31,8 @@ const (
 	maxReason      = 4 << 10
 	maxText        = 128 << 10
 	maxKey         = 255
+	maxGrantName   = 1 << 10
+	maxMessage     = 256 << 10 // with all that it carries
 )
 
 func checkText(what, text string, limit int) error {
@@ -94,6 +97,9 @@ func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, e
 	if a.Kind == events.Request {
 		a.Fields = []events.Field{{Name: requestField, Label: "Capability", Type: events.Capability, Required: true}}
 	}
+	if err := checkKind(a.Kind, a.Fields); err != nil {
+		return nil, err
+	}
 	contract, err := Compile(a.Fields)
 	if err != nil {
 		return nil, err
@@ -102,22 +108,43 @@ func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, e
 	if err != nil {
 		return nil, err
 	}
-	return []events.Event{&events.FormRequested{
+	e := &events.FormRequested{
 		Number: uint64(len(s.messages)), Form: ids(), Promise: ids(), Resolver: ids(),
-		From: s.ID, To: to.Target, Via: to.Grant, Kind: a.Kind,
+		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
 		Title: a.Title, Description: a.Description, Fields: contract.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result,
-	}}, nil
+	}
+	s.keep(e.Form, contract)
+	return []events.Event{e}, nil
+}
+
+// checkKind refuses with INVALID_FORM a kind that is unknown, or is another than its fields are of.
+func checkKind(kind events.FormKind, fields []events.Field) error {
+	switch kind {
+	case events.PlainForm:
+		return nil
+	case events.Request:
+		if len(fields) == 1 && fields[0].Name == requestField && fields[0].Type == events.Capability {
+			return nil
+		}
+		return parley.Refuse(parley.InvalidForm, "a request has the one field %q, for a capability", requestField)
+	}
+	return parley.Refuse(parley.InvalidForm, "unknown kind of form %s", quoted(string(kind), 40))
+}
+
+// checkFormWords holds the words of a form to their bounds, those being asked and those that come in.
+func checkFormWords(description, title string) error {
+	if description == "" {
+		return parley.Refuse(parley.InvalidForm, "a form needs a description")
+	}
+	if err := checkText("a description", description, maxDescription); err != nil {
+		return err
+	}
+	return checkText("a title", title, maxTitle)
 }
 
 func (a Ask) checkWords(now capabilities.Time) error {
-	if a.Description == "" {
-		return parley.Refuse(parley.InvalidForm, "a form needs a description")
-	}
-	if err := checkText("a description", a.Description, maxDescription); err != nil {
-		return err
-	}
-	if err := checkText("a title", a.Title, maxTitle); err != nil {
+	if err := checkFormWords(a.Description, a.Title); err != nil {
 		return err
 	}
 	if err := checkText("a key", a.Key, maxKey); err != nil {
@@ -165,16 +192,20 @@ func (c Cancel) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 	}}, nil
 }
 
-// Expire ends all forms whose deadline has passed.
+// Expire ends all forms whose deadline has passed, the earliest first.
 type Expire struct{}
 
 func (Expire) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	var evs []events.Event
+	var past []deadline
 	for _, d := range s.due {
-		f := s.messages[d.number].Form
-		if d.at <= now && f.IsOpen() {
-			evs = append(evs, &events.FormCancelled{Form: f.FormRequested.Form, Reason: events.Expired, Date: now})
+		if d.at <= now && s.messages[d.number].Form.IsOpen() {
+			past = append(past, d)
 		}
+	}
+	slices.SortFunc(past, deadline.compare) // the heap's own order tells how it came about
+	evs := make([]events.Event, len(past))
+	for i, d := range past {
+		evs[i] = &events.FormCancelled{Form: s.messages[d.number].Form.FormRequested.Form, Reason: events.Expired, Date: now}
 	}
 	return evs, nil
 }

@@ -1,25 +1,29 @@
 package mailbox
 
 import (
+	"iter"
+	"maps"
+	"slices"
+
 	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
 
-// Reach gives the agent at a path, or with an ID or locator that the agent holds, checked for a use. It
+// reach gives the agent at a path, or with an ID or locator that the agent holds, checked for a use. It
 // refuses with UNKNOWN_RECIPIENT what is not there or is no agent, and with NOT_PERMITTED what is not, or
 // no longer, the agent's to use.
 func (s *State) reach(to string, use capabilities.Use, now capabilities.Time) (capabilities.Ref, error) {
-	ref, err := s.recipient(to)
+	ref, err := s.recipient(to, use, now)
 	if err != nil {
 		return ref, err
 	}
 	return ref, s.permit(ref, use, now)
 }
 
-func (s *State) recipient(to string) (capabilities.Ref, error) {
+func (s *State) recipient(to string, use capabilities.Use, now capabilities.Time) (capabilities.Ref, error) {
 	if id, err := parseTarget(to); err == nil {
-		return s.claim(capabilities.Ref{Target: id, Kind: capabilities.KindAgent})
+		return s.claim(agentRef(id), use, now)
 	}
 	v, err := s.Lookup(to)
 	switch parley.CodeOf(err) {
@@ -46,49 +50,62 @@ func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilit
 }
 
 // claim gives the reference by which the agent holds a target: under its names, or by what mail brought
-// it. The facet is the one held, whatever the claim says. It refuses with NOT_PERMITTED what is not held.
-func (s *State) claim(want capabilities.Ref) (capabilities.Ref, error) {
-	var held, revoked *capabilities.Ref
-	s.eachHeld(func(r capabilities.Ref) bool {
+// it. Where it holds several, that is one that carries the use now rather than one that does not, then the
+// widest, then the first. The facet is the one held, whatever the claim says. It refuses with NOT_PERMITTED
+// what is not held, or only by what was revoked; whether the reference carries the use, permit says.
+func (s *State) claim(want capabilities.Ref, use capabilities.Use, now capabilities.Time) (capabilities.Ref, error) {
+	var best, revoked *capabilities.Ref
+	carries := false
+	for r := range s.held(want.Target) {
 		if r.Target != want.Target || r.Kind != want.Kind || !want.Grant.IsZero() && r.Grant != want.Grant {
-			return true
+			continue
 		}
 		if _, gone := s.revoked[r.Grant]; gone {
 			revoked = &r
-			return true
+			continue
 		}
-		held = &r
-		return false
-	})
+		fit := s.permit(r, use, now) == nil
+		if best == nil || fit && !carries || fit == carries && r.Facet.Wider(best.Facet) {
+			best, carries = &r, fit
+		}
+		if carries && best.Facet.IsFull() {
+			break // there is no better one
+		}
+	}
 	switch {
-	case held != nil:
-		return *held, nil
+	case best != nil:
+		return *best, nil
 	case revoked != nil:
-		return *revoked, s.permit(*revoked, capabilities.UseRead, 0)
+		return *revoked, s.permit(*revoked, use, now)
 	}
 	return capabilities.Ref{}, parley.Refuse(parley.NotPermitted, "this agent does not hold %s", want.Target).
 		WithHint("knowing an ID gives no authority: ask whoever holds it to give it")
 }
 
-// eachHeld calls fn with every reference that the agent holds, until fn returns false.
-func (s *State) eachHeld(fn func(capabilities.Ref) bool) {
-	if !fn(agentRef(s.ID)) || !fn(agentRef(s.Profile.Host)) {
-		return
-	}
-	for _, v := range s.names {
-		for _, r := range v.Refs() {
-			if !fn(r) {
+// held yields every reference that the agent holds, always in the same order: those that it was made with,
+// those under its names, and those that its mail brought. First among the names come the target's own, so
+// that one who looks for it need seldom go on.
+func (s *State) held(target capabilities.ID) iter.Seq[capabilities.Ref] {
+	return func(yield func(capabilities.Ref) bool) {
+		if !yield(agentRef(s.ID)) || !yield(agentRef(s.Profile.Host)) {
+			return
+		}
+		for _, n := range slices.Sorted(slices.Values(s.called[target])) {
+			if !eachRef(s.names[n], yield) {
 				return
 			}
 		}
-	}
-	for _, m := range s.messages {
-		for name, v := range s.edges(m) {
-			if name == "@to" && m.From() != s.ID {
-				continue // whom else it was sent to is known, not held
+		for _, n := range slices.Sorted(maps.Keys(s.names)) {
+			if !eachRef(s.names[n], yield) {
+				return
 			}
-			for _, r := range v.Refs() {
-				if !fn(r) {
+		}
+		for _, m := range s.messages {
+			for _, e := range s.carried(m) {
+				if e.name == "@to" && m.From() != s.ID {
+					continue // whom else it was sent to is known, not held
+				}
+				if !eachRef(e.value, yield) {
 					return
 				}
 			}
@@ -96,14 +113,27 @@ func (s *State) eachHeld(fn func(capabilities.Ref) bool) {
 	}
 }
 
+// eachRef yields the references within a value until yield has enough.
+func eachRef(v capabilities.Value, yield func(capabilities.Ref) bool) bool {
+	if r, ok := v.AsRef(); ok {
+		return yield(r)
+	}
+	for _, r := range v.Refs() {
+		if !yield(r) {
+			return false
+		}
+	}
+	return true
+}
+
 // claimAll turns every reference in a value that came from outside into the one held.
-func (s *State) claimAll(v capabilities.Value) (capabilities.Value, error) {
+func (s *State) claimAll(v capabilities.Value, use capabilities.Use, now capabilities.Time) (capabilities.Value, error) {
 	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
 		ref, ok := leaf.AsRef()
 		if !ok {
 			return leaf, nil
 		}
-		held, err := s.claim(ref)
+		held, err := s.claim(ref, use, now)
 		return capabilities.Reference(held), err
 	})
 }

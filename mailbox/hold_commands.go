@@ -15,24 +15,24 @@ type Store struct {
 	Value string
 }
 
-func (c Store) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c Store) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
-	v, err := s.readValue(c.Value)
+	v, err := s.readValue(c.Value, now)
 	if err != nil {
 		return nil, err
 	}
 	return bind(c.Name, v)
 }
 
-func (s *State) readValue(text string) (capabilities.Value, error) {
+func (s *State) readValue(text string, now capabilities.Time) (capabilities.Value, error) {
 	if !capabilities.IsLocator(text) {
 		v, err := capabilities.ParseJSON([]byte(text))
 		if err != nil {
 			return v, err
 		}
-		return s.claimAll(v)
+		return s.claimAll(v, capabilities.UseRead, now)
 	}
 	l, err := capabilities.ParseLocator(text)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *State) readValue(text string) (capabilities.Value, error) {
 	if kind == "" {
 		kind = capabilities.KindAgent
 	}
-	ref, err := s.claim(capabilities.Ref{Target: l.ID, Kind: kind})
+	ref, err := s.claim(capabilities.Ref{Target: l.ID, Kind: kind}, capabilities.UseRead, now)
 	return capabilities.Reference(ref), err
 }
 
@@ -68,6 +68,10 @@ func (s *State) checkFree(name string) error {
 }
 
 // Copy binds a second name to a value. With a facet, the references in it are narrowed to that.
+//
+// Uses are counted by grant. A reference that nobody gave to the agent has none: narrowed to so many uses, it
+// is what others will have when it is given to them, each so many; the agent's own uses of it do not count.
+// One by a grant is good until that grant was used so many times, by whatever name, and cannot be given on.
 type Copy struct {
 	From, To string
 	Facet    capabilities.Facet

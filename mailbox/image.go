@@ -15,7 +15,7 @@ import (
 
 // imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const imageFormat = 1
+const imageFormat = 2
 
 // image is a State written down. What can be computed from the rest is not in it.
 type image struct {
@@ -29,6 +29,7 @@ type image struct {
 	Revoked  []revokedImage
 	Used     []usedImage
 	Outbox   []Parcel
+	Owed     uint64
 	Rules    []events.RuleAdded
 }
 
@@ -62,7 +63,7 @@ type usedImage struct {
 func (s *State) Snapshot() ([]byte, error) {
 	img := image{
 		Format: imageFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
-		Given: s.given.All(), Outbox: s.outbox,
+		Given: s.given.All(), Outbox: s.outbox, Owed: s.owed,
 	}
 	for _, m := range s.messages {
 		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
@@ -109,7 +110,7 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
 	}
 	s := New(id)
-	s.Version, s.Profile, s.outbox = img.Version, img.Profile, img.Outbox
+	s.Version, s.Profile, s.outbox, s.owed = img.Version, img.Profile, img.Outbox, img.Owed
 	for n, mi := range img.Messages {
 		if err := s.restoreMessage(uint64(n), mi); err != nil {
 			return nil, fmt.Errorf("snapshot of %s: %w", id, err)

@@ -138,8 +138,6 @@ func (s *State) mailRoot(p capabilities.Path) (capabilities.Value, capabilities.
 // edges gives what a message brought, by name: the standard edges start with "@", those of its text do not.
 func (s *State) edges(m *Message) map[string]capabilities.Value {
 	edges := map[string]capabilities.Value{
-		"@from":    capabilities.Reference(agentRef(m.From())),
-		"@to":      capabilities.Reference(s.refTo(m)),
 		"@date":    capabilities.String(m.Date().String()),
 		"@message": capabilities.String(m.ID().String()),
 		"@type":    capabilities.String(m.Type()),
@@ -147,33 +145,56 @@ func (s *State) edges(m *Message) map[string]capabilities.Value {
 	if r := m.ReplyTo(); !r.IsZero() {
 		edges["@reply"] = capabilities.String(r.String())
 	}
-	if p := m.Posted; p != nil {
-		edges["@strings"] = capabilities.Strings(words(p.Text)...)
-		for _, sp := range p.Text {
-			if sp.Edge != "" {
-				edges[sp.Edge] = sp.Value
-			}
-		}
-		return edges
+	if m.Posted != nil {
+		edges["@strings"] = capabilities.Strings(words(m.Posted.Text)...)
+	} else {
+		edges["@description"] = capabilities.String(m.Form.Description)
 	}
-	f := m.Form
-	edges["@description"] = capabilities.String(f.Description)
-	edges["@promise"] = capabilities.Reference(capabilities.Ref{Target: f.Promise, Kind: capabilities.KindPromise})
-	edges["@resolver"] = capabilities.Reference(capabilities.Ref{Target: f.Resolver, Kind: capabilities.KindResolver})
-	if f.Answered != nil && !f.Answered.Withheld {
-		edges["@value"] = f.value(f.Answered.Values)
+	for _, e := range s.carried(m) {
+		edges[e.name] = e.value
 	}
 	return edges
 }
 
-// refTo is the reference by which the message was sent, as far as this mailbox holds it.
+type edge struct {
+	name  string
+	value capabilities.Value
+}
+
+// carried gives the edges of a message that may hold references, always in the same order.
+func (s *State) carried(m *Message) []edge {
+	all := []edge{
+		{"@from", capabilities.Reference(agentRef(m.From()))},
+		{"@to", capabilities.Reference(s.refTo(m))},
+	}
+	if m.Posted != nil {
+		for _, sp := range m.Posted.Text {
+			if sp.Edge != "" {
+				all = append(all, edge{sp.Edge, sp.Value})
+			}
+		}
+		return all
+	}
+	f := m.Form
+	all = append(all,
+		edge{"@promise", capabilities.Reference(capabilities.Ref{Target: f.Promise, Kind: capabilities.KindPromise})},
+		edge{"@resolver", capabilities.Reference(capabilities.Ref{Target: f.Resolver, Kind: capabilities.KindResolver})},
+	)
+	if f.Answered != nil && !f.Answered.Withheld {
+		all = append(all, edge{"@value", f.value(f.Answered.Values)})
+	}
+	return all
+}
+
+// refTo is the reference by which the message was sent, as its sender held it. To others it is a name.
 func (s *State) refTo(m *Message) capabilities.Ref {
 	r := agentRef(m.To())
-	if m.Form != nil && m.From() == s.ID {
-		r.Grant = m.Form.Via
-	}
-	if m.Posted != nil && m.From() == s.ID {
-		r.Grant = m.Posted.Via
+	switch {
+	case m.From() != s.ID:
+	case m.Form != nil:
+		r.Grant, r.Facet = m.Form.Via, m.Form.Facet
+	default:
+		r.Grant, r.Facet = m.Posted.Via, m.Posted.Facet
 	}
 	return r
 }
@@ -276,5 +297,7 @@ func (s *State) CheckRequest(which string) error {
 
 // WasDelivered reports whether a message that the agent sent has arrived where it was sent first.
 func (s *State) WasDelivered(m *Message) bool {
-	return !slices.Contains(s.outbox, Parcel{Kind: events.ParcelCopy, Subject: m.ID(), To: m.To()})
+	return !slices.ContainsFunc(s.outbox, func(p Parcel) bool {
+		return p.Kind == events.ParcelCopy && p.Subject == m.ID() && p.To == m.To()
+	})
 }

@@ -36,7 +36,7 @@ func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, 
 		return nil, err
 	}
 	evs := []events.Event{&events.MessagePosted{
-		Number: uint64(len(s.messages)), Message: id, From: s.ID, To: to.Target, Via: to.Grant,
+		Number: uint64(len(s.messages)), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
 		Text: spans, ReplyTo: replyTo, Date: now,
 	}}
 	return append(evs, granted(g.grants)...), nil
@@ -63,9 +63,13 @@ func (s *State) addressee(c Post, now capabilities.Time) (to capabilities.Ref, r
 func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
 	spans := make([]events.Span, len(marks))
 	given := map[string]capabilities.Value{}
+	var all tally
 	for i, m := range marks {
 		if v, again := given[m.Edge]; m.Edge == "" || again {
 			spans[i] = events.Span{Words: m.Words, Edge: m.Edge, Value: v}
+			if err := all.add(spans[i]); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		v, err := s.Lookup(m.Path)
@@ -76,6 +80,9 @@ func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
 			e := *parley.AsError(err)
 			return nil, e.WithHint(`write \@ for a plain @`)
 		}
+		if err := all.add(events.Span{Edge: m.Edge, Value: v}); err != nil {
+			return nil, err
+		}
 		if v, err = s.give(g, m.Edge, v); err != nil {
 			return nil, err
 		}
@@ -83,4 +90,19 @@ func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
 		spans[i] = events.Span{Edge: m.Edge, Value: v}
 	}
 	return spans, nil
+}
+
+// tally adds up a message, span by span. An edge may stand many times, and its value is written down each time.
+type tally struct{ bytes int }
+
+// add refuses a span with a value that cannot be written down, and with TOO_LARGE one too much.
+func (t *tally) add(sp events.Span) error {
+	if err := sp.Value.Check(); err != nil {
+		return err
+	}
+	t.bytes += 10 + len(sp.Words) + len(sp.Edge) + measure(sp.Value).bytes
+	if t.bytes > maxMessage {
+		return parley.Refuse(parley.TooLarge, "a message with all that it carries is over the limit of %d bytes", maxMessage)
+	}
+	return nil
 }

@@ -2,6 +2,8 @@ package mailbox
 
 import (
 	"fmt"
+	"slices"
+	"unicode/utf8"
 
 	"parley"
 	"parley/capabilities"
@@ -41,7 +43,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 	}
 	claimed := make(map[string]capabilities.Value, len(r.Values))
 	for k, v := range r.Values {
-		if claimed[k], err = s.claimAll(v); err != nil {
+		if claimed[k], err = s.claimAll(v, capabilities.UseGive, now); err != nil {
 			return Settle{}, capabilities.ID{}, err
 		}
 	}
@@ -106,9 +108,20 @@ func (c Settle) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 		return nil, parley.Refuse(parley.AlreadyExpired, "the form expired at %s", f.Deadline)
 	}
 	if c.Reason != "" {
+		if err := c.checkDecline(); err != nil {
+			return nil, err
+		}
 		return []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now}}, nil
 	}
 	return s.answer(f, c, now)
+}
+
+// checkDecline holds one who says no to saying just that: all other ends are the home's own to decide.
+func (c Settle) checkDecline() error {
+	if c.Reason != events.Declined {
+		return parley.Refuse(parley.NotPermitted, "one who was asked may answer or decline, and this is %s", quoted(string(c.Reason), 40))
+	}
+	return checkText("a reason", c.Note, maxReason)
 }
 
 func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event, error) {
@@ -118,6 +131,9 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event
 	}
 	values, err := contract.Check(c.Values)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.checkGrants(values, c.By, c.Grants); err != nil {
 		return nil, err
 	}
 	for _, field := range f.Fields {
@@ -130,6 +146,9 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event
 		}
 		values[field.Name] = sealed
 	}
+	if err := checkAnswerSize(values); err != nil { // a sealed value is longer than what is in it
+		return nil, err
+	}
 	e := &events.FormAnswered{Form: c.Form, By: c.By, Values: capabilities.Record(values), Date: now, Grants: c.Grants}
 	evs := []events.Event{e}
 	if c.By == s.ID {
@@ -139,6 +158,36 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event
 		evs = append(evs, &events.NameBound{Name: f.Result, Value: f.value(e.Values)})
 	}
 	return evs, nil
+}
+
+// checkGrants holds the capabilities in an answer to its grants: each by one of its own, from the answerer to
+// the asker, and no grant without.
+func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities.ID, grants []capabilities.Grant) error {
+	n := 0
+	for _, field := range f.Fields {
+		if field.Type != events.Capability {
+			continue // none but these take references
+		}
+		ref, given := values[field.Name].AsRef()
+		if !given {
+			continue
+		}
+		i := slices.IndexFunc(grants, func(g capabilities.Grant) bool { return g.ID == ref.Grant })
+		if i < 0 || grants[i].Ref() != ref || !f.takes(grants[i], by) {
+			return parley.Refuse(parley.NotPermitted, "the capability in %s is not given by a grant of the answer", field.Name)
+		}
+		n++
+	}
+	if n != len(grants) {
+		return parley.Refuse(parley.NotPermitted, "the answer has %d grants for %d capabilities", len(grants), n)
+	}
+	return nil
+}
+
+// takes reports whether a grant is one that an answer to the form makes.
+func (f *Form) takes(g capabilities.Grant, by capabilities.ID) bool {
+	return !g.ID.IsZero() && g.By == by && g.To == f.From && g.Message == f.FormRequested.Form && g.Revoked == 0 &&
+		len(g.Name) <= maxGrantName && utf8.ValidString(g.Name)
 }
 
 // Secrets names the form's fields whose values are to be sealed.
@@ -199,6 +248,9 @@ func (s *State) DraftForward(which, to string, now capabilities.Time) (Handover,
 	if err != nil {
 		return Handover{}, capabilities.ID{}, err
 	}
+	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // it is the home that asks, which counts no uses of the agent's
+		return Handover{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
+	}
 	return Handover{Form: m.Form.FormRequested.Form, By: s.ID, To: ref.Target}, m.Form.From, nil
 }
 
@@ -219,6 +271,8 @@ func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, f.alreadyTo()
 	case f.NoForward:
 		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
+	case c.To.IsZero():
+		return nil, parley.Refuse(parley.InvalidArgument, "a form is forwarded to nobody")
 	case c.To == s.ID:
 		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
 	case f.mayAnswer(c.To):

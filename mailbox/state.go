@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 
@@ -24,9 +25,15 @@ type State struct {
 	revoked  map[capabilities.ID]capabilities.Time // grants that it was given and lost
 	used     map[capabilities.ID]uint32            // uses of grants that it was given
 	outbox   []Parcel                              // oldest first
+	owed     uint64                                // parcels so far
 	open     int                                   // forms it asked that are not settled
 	due      dueHeap
 	rules    map[capabilities.ID]events.RuleAdded
+
+	// The contract of the form that was decided last, for the Form that Apply will most likely make of it
+	// next. It is worth a compilation and nothing else: whoever does not find it here compiles again.
+	lastForm     capabilities.ID
+	lastContract *Contract
 }
 
 // Profile is what an agent is, apart from its mail.
@@ -63,8 +70,10 @@ type Form struct {
 	contract *Contract // compiled when first needed
 }
 
-// Parcel is something that a mailbox owes to another. It is in the outbox until the other has it.
+// Parcel is something that a mailbox owes to another. It is in the outbox until the other has it. Seq is its
+// number among all that the mailbox ever owed, so that a receipt that comes twice is for one parcel.
 type Parcel struct {
+	Seq     uint64
 	Kind    events.ParcelKind
 	Subject capabilities.ID // the form, message or grant
 	To      capabilities.ID
@@ -171,6 +180,19 @@ func (f *Form) Contract() (*Contract, error) {
 	return f.contract, nil
 }
 
+// keep holds the contract of a form that is being decided.
+func (s *State) keep(form capabilities.ID, c *Contract) { s.lastForm, s.lastContract = form, c }
+
+// kept gives it to the form when it comes about, or nil.
+func (s *State) kept(form capabilities.ID) *Contract {
+	if s.lastForm != form {
+		return nil
+	}
+	c := s.lastContract
+	s.lastContract = nil
+	return c
+}
+
 // nextDeadline is the earliest deadline of an open form. Deadlines of forms that ended are dropped as they
 // come to the top.
 func (s *State) nextDeadline() capabilities.Time {
@@ -186,6 +208,10 @@ func (s *State) nextDeadline() capabilities.Time {
 type deadline struct {
 	at     capabilities.Time
 	number uint64
+}
+
+func (d deadline) compare(o deadline) int {
+	return cmp.Or(cmp.Compare(d.at, o.at), cmp.Compare(d.number, o.number))
 }
 
 // dueHeap has the earliest deadline on top.

@@ -20,8 +20,9 @@ const maxEdges = 64
 
 // ParseText reads a message: @name and @edge:name refer to values, \@ is a plain @, and an @ within a word
 // (as in an e-mail address) or with no name behind it is plain text. A name here is made of letters,
-// digits, "_", "-", "/" and inner dots; a name with other characters can be given another by rename. It
-// refuses with INVALID_ARGUMENT an edge that stands for two values.
+// digits, "_", "-", "/" and inner dots; a name with other characters can be given another by rename. An edge
+// never starts with "@": those are the message's own. It refuses with INVALID_ARGUMENT an edge that stands
+// for two values.
 func ParseText(text string) ([]Mark, error) {
 	var (
 		marks []Mark
@@ -41,7 +42,7 @@ func ParseText(text string) ([]Mark, error) {
 			if length == 0 {
 				break
 			}
-			if path, ok := edges[m.Edge]; ok && path != m.Path || len(edges) == maxEdges {
+			if path, ok := edges[m.Edge]; ok && path != m.Path || !ok && len(edges) == maxEdges {
 				return nil, parley.Refuse(parley.InvalidArgument, "the message has two values under @%.80s, or more than %d in all", m.Edge, maxEdges).
 					WithHint("give each an edge name of its own: @edge:name")
 			}
@@ -76,7 +77,7 @@ func reference(text string) (m Mark, length int) {
 	name := text[1 : 1+first]
 	rest := text[1+first:]
 	if !strings.HasPrefix(rest, ":") || strings.Contains(name, "/") {
-		return Mark{Edge: name[strings.LastIndexByte(name, '/')+1:], Path: name}, 1 + first
+		return Mark{Edge: strings.TrimLeft(name[strings.LastIndexByte(name, '/')+1:], "@"), Path: name}, 1 + first
 	}
 	second := nameLength(rest[1:], true)
 	if second == 0 {

@@ -41,7 +41,7 @@ func TestTextsAreParted(t *testing.T) {
 		"see @a/b/c.":          {words("see "), ref("c", "a/b/c"), words(".")},
 		"@a/b:c":               {ref("b", "a/b"), words(":c")},
 		"@a/":                  {ref("a", "a"), words("/")},
-		"@a/@b":                {ref("@b", "a/@b")},
+		"@a/@b":                {ref("b", "a/@b")},
 		"ask @fae.":            {words("ask "), ref("fae", "fae"), words(".")},
 		"@fae...":              {ref("fae", "fae"), words("...")},
 		"@v1.2":                {ref("v1.2", "v1.2")},
@@ -71,6 +71,9 @@ func TestAnEdgeStandsForOneValue(t *testing.T) {
 	}
 	if marks, err := ParseText(many.String()); err != nil || len(marks) != 2*maxEdges {
 		t.Errorf("%d edges: %d marks, %v", maxEdges, len(marks), err)
+	}
+	if marks, err := ParseText(many.String() + "@e0"); err != nil || len(marks) != 2*maxEdges+1 {
+		t.Errorf("%d edges, and one again: %d marks, %v", maxEdges, len(marks), err)
 	}
 	for what, text := range map[string]string{"two values": "@a and @a:b", "two paths": "@x/a and @y/a", "65 edges": many.String() + "@more"} {
 		if marks, err := ParseText(text); parley.CodeOf(err) != parley.InvalidArgument {

@@ -1,0 +1,144 @@
+package mailbox
+
+import (
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Learn takes in what became of a form that the mailbox has a copy of: that it was answered, or ended
+// otherwise, or all the times that the mailbox's agent handed it on. One of the three is there.
+type Learn struct {
+	Form      capabilities.ID
+	Answered  *events.FormAnswered
+	Cancelled *events.FormCancelled
+	Forwarded []events.FormForwarded
+}
+
+func (c Learn) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.FindFormID(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	f := m.Form
+	if f.From == s.ID { // here it is settled, and by Settle and Cancel alone
+		return nil, parley.Refuse(parley.NotPermitted, "form %s was asked here", c.Form)
+	}
+	switch {
+	case c.Answered != nil && c.Cancelled == nil && len(c.Forwarded) == 0:
+		return c.answered(s, f)
+	case c.Cancelled != nil && c.Answered == nil && len(c.Forwarded) == 0:
+		return c.cancelled(f)
+	case c.Cancelled == nil && c.Answered == nil && len(c.Forwarded) > 0:
+		return c.forwarded(s, f)
+	}
+	return nil, parley.Refuse(parley.InvalidArgument, "the news of form %s has to be of one thing", c.Form)
+}
+
+func (c Learn) answered(s *State, f *Form) ([]events.Event, error) {
+	if err := f.checkAnswered(c.Answered, s.ID); err != nil || !f.IsOpen() {
+		return nil, err
+	}
+	evs := []events.Event{c.Answered}
+	if c.Answered.By == s.ID { // what it gave away is on its books from now on
+		evs = append(evs, granted(c.Answered.Grants)...)
+	}
+	return evs, nil
+}
+
+// checkAnswered holds the news of an answer to what outcomeFor makes: the values are for their giver alone.
+func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) error {
+	mine := a.By == holder
+	if a.Form != f.FormRequested.Form || a.By.IsZero() || a.Withheld == mine {
+		return newsOfAnother(f)
+	}
+	if !mine {
+		if !a.Values.IsNull() || len(a.Grants) > 0 {
+			return newsOfAnother(f)
+		}
+		return nil
+	}
+	values, ok := a.Values.AsRecord()
+	if !ok {
+		return newsOfAnother(f)
+	}
+	if err := a.Values.Check(); err != nil {
+		return err
+	}
+	return f.checkGrants(values, holder, a.Grants)
+}
+
+func newsOfAnother(f *Form) error {
+	return parley.Refuse(parley.InvalidArgument, "this is no news of form %s for the agent that it came to", f.FormRequested.Form)
+}
+
+func (c Learn) cancelled(f *Form) ([]events.Event, error) {
+	e := c.Cancelled
+	known := []events.Reason{events.Cancelled, events.Declined, events.Expired, events.Superseded}
+	if e.Form != f.FormRequested.Form || !slices.Contains(known, e.Reason) {
+		return nil, newsOfAnother(f)
+	}
+	if err := checkText("a reason", e.Note, maxReason); err != nil || !f.IsOpen() {
+		return nil, err
+	}
+	return []events.Event{e}, nil
+}
+
+func (c Learn) forwarded(s *State, f *Form) ([]events.Event, error) {
+	var evs []events.Event
+	for _, h := range c.Forwarded {
+		if h.Form != f.FormRequested.Form || h.By != s.ID || h.To.IsZero() {
+			return nil, newsOfAnother(f)
+		}
+		if slices.Contains(f.Handed, h) {
+			continue
+		}
+		evs = append(evs, &h)
+		if n := len(f.Handed) + len(evs); n > maxHolders {
+			return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", n)
+		}
+	}
+	return evs, nil
+}
+
+// Lose takes in that a grant which the agent was given is revoked.
+type Lose struct {
+	Grant capabilities.ID
+	By    capabilities.ID
+	Date  capabilities.Time
+}
+
+func (c Lose) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if c.Grant.IsZero() { // the parent of all that the agent gave of its own
+		return nil, parley.Refuse(parley.InvalidArgument, "there is no grant without an ID")
+	}
+	if _, gone := s.revoked[c.Grant]; gone {
+		return nil, nil
+	}
+	if _, own := s.given.Get(c.Grant); own {
+		return nil, parley.Refuse(parley.NotPermitted, "grant %s is this agent's own to revoke", c.Grant)
+	}
+	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}, nil
+}
+
+// maxRefused is how many characters are kept of why a parcel was refused.
+const maxRefused = 200
+
+// Delivered notes that a parcel has arrived, or that the other would not have it. A receipt for what is no
+// longer owed changes nothing.
+type Delivered struct {
+	Parcel  Parcel
+	Refused string
+}
+
+func (c Delivered) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	p := c.Parcel
+	if _, owed := s.owes(p); !owed {
+		return nil, nil
+	}
+	return []events.Event{&events.MessageDelivered{
+		Seq: p.Seq, Parcel: p.Kind, Subject: p.Subject, To: p.To, Refused: shown(c.Refused, maxRefused),
+	}}, nil
+}

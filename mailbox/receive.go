@@ -1,0 +1,171 @@
+package mailbox
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// The commands here and in learn.go come from other mailboxes, perhaps of other nodes. Nothing in them is
+// taken on trust but who brought them, which is for the rooms outside to know.
+
+// Receive takes in a copy of a form or message from its sender: one of the two is there. Its number is of
+// no account. A copy that is here already changes nothing, however often and late it comes. What is in it is
+// held to the rules of what is asked and sent here, but that its deadline may have passed on the way.
+type Receive struct {
+	Form   *events.FormRequested
+	Posted *events.MessagePosted
+
+	contract *Contract // the form's, where the asker's mailbox is next door and has compiled it
+}
+
+func (c Receive) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	switch {
+	case (c.Form == nil) == (c.Posted == nil):
+		return nil, parley.Refuse(parley.InvalidArgument, "a delivery brings a form or a message, and one of them")
+	case c.Form != nil:
+		return c.form(s)
+	}
+	return c.posted(s)
+}
+
+func (c Receive) form(s *State) ([]events.Event, error) {
+	e := *c.Form
+	if err := s.checkSender(e.From, e.Form, e.Promise, e.Resolver); err != nil {
+		return nil, err
+	}
+	if _, here := s.byID[e.Form]; here {
+		return nil, nil
+	}
+	if err := s.checkForm(&e); err != nil {
+		return nil, err
+	}
+	contract := c.contract
+	if contract == nil {
+		var err error
+		if contract, err = Compile(e.Fields); err != nil {
+			return nil, err
+		}
+	}
+	e.Number, e.Fields = uint64(len(s.messages)), contract.Fields()
+	strip(&e)
+	s.keep(e.Form, contract)
+	return []events.Event{&e}, nil
+}
+
+// checkSender refuses what its sender cannot have sent. An ID is of the node that made it, so nobody can
+// take those of another's mail for its own.
+func (s *State) checkSender(from capabilities.ID, made ...capabilities.ID) error {
+	if from == s.ID {
+		return parley.Refuse(parley.NotPermitted, "the delivery claims to come from the agent that it came to")
+	}
+	if from.IsZero() {
+		return parley.Refuse(parley.InvalidArgument, "the delivery comes from nobody")
+	}
+	for _, id := range made {
+		if id.IsZero() || id.Node != from.Node {
+			return parley.Refuse(parley.NotPermitted, "the delivery has an ID that its sender's node did not make")
+		}
+	}
+	return nil
+}
+
+func (s *State) checkForm(e *events.FormRequested) error {
+	_, promise := s.byID[e.Promise]
+	_, resolver := s.byID[e.Resolver]
+	if promise || resolver || e.Form == e.Promise || e.Form == e.Resolver || e.Promise == e.Resolver {
+		return parley.Refuse(parley.InvalidArgument, "the form shares an ID with something else")
+	}
+	if err := s.checkWay(e); err != nil {
+		return err
+	}
+	if err := checkKind(e.Kind, e.Fields); err != nil {
+		return err
+	}
+	return checkFormWords(e.Description, e.Title)
+}
+
+// checkWay refuses a form that did not come here: it was put to this agent, or its chain says who handed it
+// on, from the one it was put to.
+func (s *State) checkWay(e *events.FormRequested) error {
+	if len(e.Chain) > maxHolders {
+		return parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(e.Chain))
+	}
+	direct := e.To == s.ID && len(e.Chain) == 0 && e.Forwarder.IsZero()
+	handed := e.To != s.ID && len(e.Chain) > 0 && e.Chain[0] == e.To && e.Chain[len(e.Chain)-1] == e.Forwarder
+	if !direct && !handed {
+		return parley.Refuse(parley.NotPermitted, "the form was neither put to this agent nor handed on to it")
+	}
+	return nil
+}
+
+func (c Receive) posted(s *State) ([]events.Event, error) {
+	e := *c.Posted
+	if err := s.checkSender(e.From, e.Message); err != nil {
+		return nil, err
+	}
+	if _, here := s.byID[e.Message]; here {
+		return nil, nil
+	}
+	if e.To != s.ID {
+		return nil, parley.Refuse(parley.NotPermitted, "the message was not sent to this agent")
+	}
+	if err := checkSpans(e.Text); err != nil {
+		return nil, err
+	}
+	e.Number, e.Via, e.Facet = uint64(len(s.messages)), capabilities.ID{}, capabilities.Facet{}
+	return []events.Event{&e}, nil
+}
+
+// checkSpans holds a message that came in to what Post makes.
+func checkSpans(spans []events.Span) error {
+	var (
+		all   tally
+		words int
+		edges = map[string]capabilities.Value{}
+	)
+	for _, sp := range spans {
+		if err := all.add(sp); err != nil {
+			return err
+		}
+		words += len(sp.Words) + len(sp.Edge)
+		if why := wrongSpan(sp); why != "" {
+			return parley.Refuse(parley.InvalidArgument, "the message %s", why)
+		}
+		if sp.Edge == "" {
+			continue
+		}
+		if v, again := edges[sp.Edge]; again && !v.Equal(sp.Value) {
+			return parley.Refuse(parley.InvalidArgument, "the message has two values under %s", quoted("@"+sp.Edge, 80))
+		}
+		edges[sp.Edge] = sp.Value
+	}
+	if words > maxText || len(edges) > maxEdges {
+		return parley.Refuse(parley.TooLarge, "a message of %d bytes with %d values is over the limits of %d and %d", words, len(edges), maxText, maxEdges)
+	}
+	return nil
+}
+
+// wrongSpan says why a span is none, or "": it is words, or a value under an edge. An edge that starts with
+// "@" would pass for one of the message's own.
+func wrongSpan(sp events.Span) string {
+	switch {
+	case !utf8.ValidString(sp.Words) || !utf8.ValidString(sp.Edge):
+		return "is not valid UTF-8"
+	case sp.Edge == "":
+		return unless(sp.Value.IsNull(), "has a value under no edge")
+	case sp.Words != "":
+		return "has words and a value in one"
+	case strings.HasPrefix(sp.Edge, "@") || strings.Contains(sp.Edge, "/"):
+		return "has an edge that cannot be one"
+	}
+	return unless(carriesGrants(sp.Value), "has a reference that nobody gave")
+}
+
+// carriesGrants reports whether each reference in a value is by a grant, as all that is given is.
+func carriesGrants(v capabilities.Value) bool {
+	return eachRef(v, func(r capabilities.Ref) bool { return !r.Grant.IsZero() })
+}
