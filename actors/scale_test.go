@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -135,13 +134,7 @@ func BenchmarkOpenForms(b *testing.B) {
 			}
 		}
 		waitFor(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
-		debug.FreeOSMemory()
-		if f := os.Getenv("HEAPPROF"); f != "" {
-			w, _ := os.Create(f)
-			pprof.WriteHeapProfile(w)
-			w.Close()
-		}
-		b.ReportMetric(float64(residentMemory(b))/(1<<20), "MiB")
+		b.ReportMetric(float64(settledMemory(b))/(1<<20), "MiB")
 		if st := n.State(); st.OpenForms != forms {
 			b.Fatalf("%d open forms", st.OpenForms)
 		}

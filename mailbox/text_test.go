@@ -140,3 +140,13 @@ func afterWords(t *testing.T, text, words string) string {
 	}
 	return text
 }
+
+func TestAnEdgeMayStandAgainAfterSixtyFour(t *testing.T) {
+	s := ""
+	for n := range maxEdges {
+		s += fmt.Sprintf("@e%d ", n)
+	}
+	if _, err := ParseText(s + "@e0"); err != nil {
+		t.Error(err)
+	}
+}

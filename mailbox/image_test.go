@@ -1,0 +1,33 @@
+package mailbox
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
+	v := three(t, capabilities.Facet{})
+	for n, at := range []capabilities.Time{10, 50, 20, 60, 70, 30, 40, 5, 6, 7} {
+		v.must("fae", Ask{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
+	}
+	v.must("fae", Cancel{Which: "1"})
+	v.states["fae"].Summary() // drops what ended
+	restored, err := Restore(v.states["fae"].ID, []byte(v.snapshot("fae")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func(s *State) (ids []string) {
+		evs, _ := s.Decide(Expire{}, 1000, v.id)
+		for _, e := range evs {
+			ids = append(ids, fmt.Sprint(s.byID[e.(*events.FormCancelled).Form]))
+		}
+		return ids
+	}
+	if live, again := order(v.states["fae"]), order(restored); !slices.Equal(live, again) {
+		t.Errorf("live %v, restored %v", live, again)
+	}
+}

@@ -1,0 +1,85 @@
+package mailbox
+
+import (
+	"testing"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// What Decide returns must be readable again, or the mailbox is lost at the next start.
+func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
+	v := newVillage(t)
+	v.add("host")
+	v.add("fae")
+	deep := "1"
+	for range 31 {
+		deep = "[" + deep + "]"
+	}
+	v.must("fae", Ask{To: "SELF", Description: "d", Fields: []events.Field{{Name: "f", Pattern: []byte(`{"type":"array"}`)}}})
+	value, err := capabilities.ParseJSON([]byte(deep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := v.states["fae"].DraftAnswer(Reply{Which: "0", Values: map[string]capabilities.Value{"f": value}}, v.now, v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.must("fae", c)
+	evs, err := v.states["fae"].Decide(Post{To: "HOST", Text: "see @it:@mail/0"}, v.now, v.id)
+	if err != nil {
+		return // refused: that is fine
+	}
+	body, err := events.Append(nil, events.Recorded{At: 1, Event: evs[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := events.Decode(body, 1); err != nil {
+		t.Errorf("decided and written, but: %v", err)
+	}
+}
+
+func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
+	v := newVillage(t)
+	for _, name := range []string{"host", "fae", "bob", "eve"} {
+		v.add(name)
+	}
+	v.introduce()
+	v.must("fae", Ask{To: "HOST", Description: "d", Fields: text})
+	v.deliver(false)
+	hand := func(to string) Parcel {
+		c, home, err := v.states["host"].DraftForward("0", to, v.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.must(v.names[home], c)
+		return Parcel{Kind: events.ParcelForward, Subject: c.Form, To: v.states["host"].ID}
+	}
+	p := hand("bob")
+	v.carry("fae", p) // and its receipt is on its way, twice
+	hand("eve")
+	v.must("fae", Delivered{Parcel: p})
+	v.must("fae", Delivered{Parcel: p})
+	v.deliver(false)
+	if n := len(v.states["host"].Messages()[0].Form.Handed); n != 2 {
+		t.Errorf("the host knows of %d of its 2 handovers", n)
+	}
+}
+
+func TestAnEmptyDeliveryIsRefused(t *testing.T) {
+	v := three(t, capabilities.Facet{})
+	v.must("fae", Ask{To: "HOST", Description: "d", Fields: text})
+	id := v.states["fae"].Messages()[1].ID()
+	for _, c := range []Command{Learn{Form: id}, Receive{}} {
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					t.Errorf("%T: %v", c, p)
+				}
+			}()
+			if evs, err := v.states["fae"].Decide(c, v.now, v.id); err == nil && len(evs) != 0 {
+				t.Errorf("%T: %v", c, evs)
+			}
+		}()
+	}
+}
