@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -22,6 +21,9 @@ type box struct {
 	state *mailbox.State // nil until it is needed
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
+
+	receipts []receipt // room for those being noted
+	scribe   scribe
 }
 
 // Receive runs one visit.
@@ -119,12 +121,17 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	if err := b.node.journal.Err(); err != nil {
 		return err
 	}
-	rs := b.seat.receipts.take()
+	atLeast := receiptsAtOnce
+	if len(evs) == 0 {
+		atLeast = 1
+	}
+	rs := b.seat.receipts.take(b.receipts[:0], atLeast)
+	b.receipts = rs
 	noted := b.noted(rs, now)
 	if len(noted)+len(evs) == 0 {
 		return nil
 	}
-	section, err := encodeSection(b.state, slices.Concat(noted, evs), now)
+	section, recorded, err := b.scribe.section(b.state, now, noted, evs)
 	if err != nil {
 		b.seat.receipts.add(rs...)
 		return err
@@ -132,9 +139,9 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	if b.seat.id == b.node.host {
 		b.node.acting.note(evs)
 	}
-	b.apply(now, noted)
+	b.apply(recorded[:len(noted)])
 	owed := len(b.state.Outbox())
-	b.apply(now, evs)
+	b.apply(recorded[len(noted):])
 	section.Summary = b.state.Summary()
 	b.last = b.node.journal.Append(append([]events.Section{section}, more...)...)
 	b.seat.last.Store(uint64(b.last))
@@ -146,28 +153,12 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	return nil
 }
 
-func (b *box) apply(now capabilities.Time, evs []events.Event) {
-	for _, e := range evs {
-		if err := b.state.Apply(events.Recorded{At: now, Event: e}); err != nil {
+func (b *box) apply(recorded []events.Recorded) {
+	for _, r := range recorded {
+		if err := b.state.Apply(r); err != nil {
 			panic(err) // what Decide returned does not fit: the state is not to be used any more
 		}
 	}
-}
-
-// encodeSection writes down the events that follow a state.
-func encodeSection(s *mailbox.State, evs []events.Event, now capabilities.Time) (events.Section, error) {
-	recorded := make([]events.Recorded, len(evs))
-	for i, e := range evs {
-		recorded[i] = events.Recorded{At: now, Event: e}
-	}
-	body, err := events.Append(nil, recorded...)
-	if err != nil {
-		return events.Section{}, err
-	}
-	if len(body) > maxSectionBytes {
-		return events.Section{}, parley.Refuse(parley.TooLarge, "%d bytes at once are over the limit of %d", len(body), maxSectionBytes)
-	}
-	return events.Section{Mailbox: s.ID, First: s.Version + 1, Count: uint32(len(evs)), Body: body}, nil
 }
 
 // release calls fn when all that the box knows is on disk, or will never be.

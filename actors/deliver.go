@@ -22,7 +22,7 @@ func (b *box) deliver(parcels []mailbox.Parcel) {
 }
 
 func (b *box) hand(p mailbox.Parcel, c mailbox.Command) {
-	node, from, id := b.node, b.seat.id, p.To.String()
+	node, from := b.node, b.seat.id
 	node.roster.tell(p.To, visit{
 		after: b.last,
 		run: func(to *box) {
@@ -30,7 +30,7 @@ func (b *box) hand(p mailbox.Parcel, c mailbox.Command) {
 			to.confirm(from, p, err)
 		},
 		lost: func(err error) { // it stays in the outbox
-			node.log.Warn("parcel not delivered", "to", id, "error", err)
+			node.log.Warn("parcel not delivered", "to", p.To.String(), "error", err)
 		},
 	})
 }
@@ -47,5 +47,5 @@ func (b *box) confirm(sender capabilities.ID, p mailbox.Parcel, err error) {
 	default:
 		refused = string(code)
 	}
-	b.node.roster.receipt(sender, receipt{Delivered: mailbox.Delivered{Parcel: p, Refused: refused}, after: b.last})
+	b.node.roster.receipt(sender, receipt{parcel: p, refused: refused, after: b.last})
 }

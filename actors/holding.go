@@ -20,7 +20,7 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 			return nil, err
 		}
 		child, genesis := mailbox.New(c.Agent), c.Genesis(b.state)
-		section, err := encodeSection(child, []events.Event{genesis}, now)
+		section, err := firstSection(child, genesis, now)
 		if err != nil {
 			return nil, err
 		}

@@ -122,7 +122,7 @@ func (n *Node) makeHost() error {
 	}
 	s := mailbox.New(id)
 	genesis := &events.AgentCreated{Agent: id, Kind: events.Host, Host: id, Name: "HOST"}
-	section, err := encodeSection(s, []events.Event{genesis}, n.now())
+	section, err := firstSection(s, genesis, n.now())
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"slices"
 	"sync"
 
 	"parley/capabilities"
@@ -11,18 +10,23 @@ import (
 )
 
 // receipts are left at a mailbox's seat by those who got its parcels. They wake nobody: the mailbox writes
-// them down with whatever it writes next, or when the clock comes round. If they are lost before that, in a
-// crash, the parcels are delivered again, which changes nothing.
+// them down with what it writes next once there are some, or when the clock comes round. If they are lost
+// before that, in a crash, the parcels are delivered again, which changes nothing.
 type receipts struct {
 	mu   sync.Mutex
 	left []receipt
 }
 
-// receipt says that a parcel arrived, if the append of who says so is not lost.
+// receipt says that a parcel arrived, if the append of who says so is not lost. Refused, if any, is why the
+// other would not have it.
 type receipt struct {
-	mailbox.Delivered
-	after persistence.Position
+	parcel  mailbox.Parcel
+	refused string
+	after   persistence.Position
 }
+
+// receiptsAtOnce is how many are worth an event. It bounds what is delivered again after a crash, too.
+const receiptsAtOnce = 32
 
 func (r *receipts) add(rs ...receipt) {
 	r.mu.Lock()
@@ -30,11 +34,16 @@ func (r *receipts) add(rs ...receipt) {
 	r.left = append(r.left, rs...)
 }
 
-func (r *receipts) take() []receipt {
+// take moves the receipts to the end of rs if there are as many as at least.
+func (r *receipts) take(rs []receipt, atLeast int) []receipt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rs := r.left
-	r.left = nil
+	if len(r.left) < atLeast {
+		return rs
+	}
+	rs = append(rs, r.left...)
+	clear(r.left)
+	r.left = r.left[:0]
 	return rs
 }
 
@@ -88,15 +97,28 @@ func (r *roster) noteAll() bool {
 	return found
 }
 
-// noted turns receipts into the events that they amount to, once for each parcel.
+// noted turns receipts into the events that they amount to: one for what arrived, and one for each refusal.
 func (b *box) noted(rs []receipt, now capabilities.Time) []events.Event {
-	var evs []events.Event
-	for i, r := range rs {
-		again := slices.ContainsFunc(rs[:i], func(o receipt) bool { return o.Parcel == r.Parcel })
-		if again || b.node.journal.Lost(r.after) {
+	if len(rs) == 0 {
+		return nil
+	}
+	arrived := mailbox.Delivered{Parcels: make([]mailbox.Parcel, 0, len(rs))}
+	var all []mailbox.Delivered
+	seen := map[uint64]bool{}
+	for _, r := range rs {
+		switch {
+		case seen[r.parcel.Seq] || b.node.journal.Lost(r.after):
 			continue
+		case r.refused == "":
+			arrived.Parcels = append(arrived.Parcels, r.parcel)
+		default:
+			all = append(all, mailbox.Delivered{Parcels: []mailbox.Parcel{r.parcel}, Refused: r.refused})
 		}
-		e, err := b.state.Decide(r.Delivered, now, b.node.newID)
+		seen[r.parcel.Seq] = true
+	}
+	var evs []events.Event
+	for _, c := range append(all, arrived) {
+		e, err := b.state.Decide(c, now, b.node.newID)
 		if err != nil {
 			b.node.log.Warn("delivery not noted", "mailbox", b.seat.id.String(), "error", err)
 			continue

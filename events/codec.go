@@ -18,9 +18,6 @@ var errMalformed = errors.New("malformed event")
 // payload, where the payload is an array in bytes of the 32-bit form. It fails only for a value that cannot
 // be passed.
 func Append(dst []byte, evs ...Recorded) ([]byte, error) {
-	if cap(dst) == 0 {
-		dst = make([]byte, 0, 512*len(evs)) // most fit
-	}
 	buf := bytes.NewBuffer(dst)
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)

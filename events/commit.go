@@ -59,12 +59,16 @@ var ErrDamaged = errors.New("damaged frame")
 
 // Encode writes the commit as a frame: a magic, the msgpack sequence of format, number, previous hash,
 // time, node, table of contents and bodies, and at the end the hash of all that, which it also returns.
-func (c *Commit) Encode() ([]byte, Hash, error) {
+// The frame is written over what is in room, if that is large enough.
+func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 	size := 256
 	for _, s := range c.Sections {
 		size += len(s.Body) + 64
 	}
-	buf := bytes.NewBuffer(make([]byte, 0, size))
+	if cap(room) < size {
+		room = make([]byte, 0, size)
+	}
+	buf := bytes.NewBuffer(room[:0])
 	buf.WriteString(frameMagic)
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)

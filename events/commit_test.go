@@ -32,7 +32,7 @@ func testCommit(t testing.TB) *Commit {
 
 func TestFrameComesBackWhole(t *testing.T) {
 	c := testCommit(t)
-	frame, hash, err := c.Encode()
+	frame, hash, err := c.Encode(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestFrameComesBackWhole(t *testing.T) {
 }
 
 func TestDamagedFrameIsRefused(t *testing.T) {
-	frame, _, err := testCommit(t).Encode()
+	frame, _, err := testCommit(t).Encode(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

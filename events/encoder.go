@@ -57,11 +57,7 @@ func (e *FormAnswered) EncodeMsgpack(enc *msgpack.Encoder) error {
 // EncodeMsgpack writes the event as an array.
 func (e *MessageDelivered) EncodeMsgpack(enc *msgpack.Encoder) error {
 	w := writer{enc: enc}
-	w.array(5)
-	w.uint(e.Seq)
-	w.uint(uint64(e.Parcel))
-	w.ids(&e.Subject, &e.To)
-	w.text(e.Refused)
+	w.delivered(e)
 	return w.err
 }
 
@@ -132,4 +128,17 @@ func (w *writer) field(f *Field) {
 	}
 	w.value(f.Example)
 	w.do(w.enc.EncodeBytes(f.Pattern))
+}
+
+func (w *writer) delivered(e *MessageDelivered) {
+	w.array(2)
+	if e.Parcels == nil {
+		w.null()
+	} else {
+		w.array(len(e.Parcels))
+		for _, p := range e.Parcels {
+			w.uint(p)
+		}
+	}
+	w.text(e.Refused)
 }

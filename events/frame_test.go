@@ -37,7 +37,7 @@ func forgedFrame(t testing.TB, bodies []byte, header ...any) []byte {
 
 func TestAnEmptyCommitComesBack(t *testing.T) {
 	c := &Commit{Number: 1, At: goldenAt, Sections: []Section{}}
-	frame, hash, err := c.Encode()
+	frame, hash, err := c.Encode(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestNumbersOfAnySizeComeBack(t *testing.T) {
 	c := &Commit{Number: math.MaxUint64, At: math.MinInt64, Sections: []Section{{
 		First: math.MaxUint64, Count: math.MaxUint32, Summary: Summary{Open: math.MaxUint32, Outbox: math.MaxUint32, Deadline: math.MaxInt64}, Body: []byte{},
 	}, {Summary: Summary{Deadline: math.MinInt64}, Body: []byte{1}}}}
-	frame, _, err := c.Encode()
+	frame, _, err := c.Encode(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestEveryFrameHasItsOwnHash(t *testing.T) {
 	} {
 		c := testCommit(t)
 		change(c)
-		_, h, err := c.Encode()
+		_, h, err := c.Encode(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestEveryFrameHasItsOwnHash(t *testing.T) {
 // FuzzDecodeCommit puts a right hash behind whatever comes, so that what is before it is looked at.
 func FuzzDecodeCommit(f *testing.F) {
 	for _, c := range []*Commit{testCommit(f), goldenFrame(f), {Number: 1}} {
-		frame, _, err := c.Encode()
+		frame, _, err := c.Encode(nil)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func FuzzDecodeCommit(f *testing.F) {
 			}
 			return
 		}
-		frame, hash, err := c.Encode()
+		frame, hash, err := c.Encode(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,14 +170,14 @@ func BenchmarkEncodeCommit(b *testing.B) {
 	c := commitOf64(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := c.Encode(); err != nil {
+		if _, _, err := c.Encode(nil); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkDecodeCommit(b *testing.B) {
-	frame, _, err := commitOf64(b).Encode()
+	frame, _, err := commitOf64(b).Encode(nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,7 +1,10 @@
 package events
 
 import (
+	"bytes"
 	"parley/capabilities"
+
+	"github.com/vmihailenco/msgpack/v5"
 )
 
 // MessagePosted is a message in a mailbox: its sender's or its recipient's copy, each with its own Number.
@@ -41,13 +44,28 @@ const (
 	ParcelForward    ParcelKind = 4 // that a form of the other's was handed on
 )
 
-// MessageDelivered says that a parcel has arrived: To's mailbox has it in its log. Seq is its number among
-// all that the mailbox ever owed, Subject the form, message or grant that it is about. Refused, if any, is
-// why the other would not have it.
+// MessageDelivered says that parcels have arrived: the mailboxes that they were owed to have them in their
+// logs. Parcels are their numbers among all that the mailbox ever owed, ascending. Refused, if any, is why
+// the other would not have them.
 type MessageDelivered struct {
-	Seq     uint64          `json:"seq"`
-	Parcel  ParcelKind      `json:"parcel"`
-	Subject capabilities.ID `json:"subject"`
-	To      capabilities.ID `json:"to"`
-	Refused string          `json:"refused,omitempty"`
+	Parcels []uint64 `json:"parcels"`
+	Refused string   `json:"refused,omitempty"`
+}
+
+// deliveredOne lifts version 1, which was about one parcel and said again what was in it.
+func deliveredOne(payload []byte) ([]byte, error) {
+	var old struct {
+		_msgpack    struct{} `msgpack:",as_array"`
+		Seq         uint64
+		Parcel      ParcelKind
+		Subject, To capabilities.ID
+		Refused     string
+	}
+	if err := msgpack.Unmarshal(payload, &old); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	w := writer{enc: msgpack.NewEncoder(&buf)}
+	w.delivered(&MessageDelivered{Parcels: []uint64{old.Seq}, Refused: old.Refused})
+	return buf.Bytes(), w.err
 }

@@ -24,7 +24,7 @@ var schemas = map[Kind]schema{
 	kindFormForwarded:     {name: "FormForwarded", version: 1, make: func() Event { return new(FormForwarded) }},
 	kindMessagePosted:     {name: "MessagePosted", version: 1, make: func() Event { return new(MessagePosted) }},
 	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
-	kindMessageDelivered:  {name: "MessageDelivered", version: 1, make: func() Event { return new(MessageDelivered) }},
+	kindMessageDelivered:  {name: "MessageDelivered", version: 2, make: func() Event { return new(MessageDelivered) }, upcast: map[uint8]upcast{1: deliveredOne}},
 	kindNameBound:         {name: "NameBound", version: 1, make: func() Event { return new(NameBound) }},
 	kindNameUnbound:       {name: "NameUnbound", version: 1, make: func() Event { return new(NameUnbound) }},
 	kindCapabilityGranted: {name: "CapabilityGranted", version: 1, make: func() Event { return new(CapabilityGranted) }},

@@ -221,11 +221,19 @@ func (s *State) applyDismissed(e *events.MessageDismissed) error {
 }
 
 func (s *State) applyDelivered(e *events.MessageDelivered) error {
-	i, owed := s.owes(Parcel{Seq: e.Seq, Kind: e.Parcel, Subject: e.Subject, To: e.To})
-	if !owed {
-		return fmt.Errorf("%w: parcel %d is not owed to %s", ErrNonsense, e.Seq, e.To)
+	arrived := e.Parcels
+	left := s.outbox[:0]
+	for _, p := range s.outbox {
+		if len(arrived) > 0 && p.Seq == arrived[0] {
+			arrived = arrived[1:]
+			continue
+		}
+		left = append(left, p)
 	}
-	s.outbox = slices.Delete(s.outbox, i, i+1)
+	s.outbox = left
+	if len(arrived) > 0 {
+		return fmt.Errorf("%w: parcel %d is not owed", ErrNonsense, arrived[0])
+	}
 	return nil
 }
 

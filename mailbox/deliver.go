@@ -52,7 +52,7 @@ func (m *Message) copyFor(to capabilities.ID) Command {
 		}
 		c.Chain = append([]capabilities.ID{at}, c.Chain...)
 	}
-	return Receive{Form: &c, contract: m.Form.contract}
+	return Receive{Form: &c, own: true, contract: m.Form.contract}
 }
 
 // strip takes out of a form what is its asker's own business.

@@ -126,19 +126,23 @@ func (c Lose) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, erro
 // maxRefused is how many characters are kept of why a parcel was refused.
 const maxRefused = 200
 
-// Delivered notes that a parcel has arrived, or that the other would not have it. A receipt for what is no
+// Delivered notes that parcels have arrived, or that the other would not have them. A receipt for what is no
 // longer owed changes nothing.
 type Delivered struct {
-	Parcel  Parcel
+	Parcels []Parcel
 	Refused string
 }
 
 func (c Delivered) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	p := c.Parcel
-	if _, owed := s.owes(p); !owed {
+	seqs := make([]uint64, 0, len(c.Parcels))
+	for _, p := range c.Parcels {
+		if _, owed := s.owes(p); owed {
+			seqs = append(seqs, p.Seq)
+		}
+	}
+	if len(seqs) == 0 {
 		return nil, nil
 	}
-	return []events.Event{&events.MessageDelivered{
-		Seq: p.Seq, Parcel: p.Kind, Subject: p.Subject, To: p.To, Refused: shown(c.Refused, maxRefused),
-	}}, nil
+	slices.Sort(seqs)
+	return []events.Event{&events.MessageDelivered{Parcels: slices.Compact(seqs), Refused: shown(c.Refused, maxRefused)}}, nil
 }

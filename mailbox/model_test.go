@@ -227,7 +227,7 @@ func (m *model) hand(t *rapid.T, p *person, o Parcel, receipt bool) {
 		to.lose(c.Grant)
 	}
 	if receipt {
-		m.do(t, p.name, Delivered{Parcel: o}, "")
+		m.do(t, p.name, Delivered{Parcels: []Parcel{o}}, "")
 	}
 }
 

@@ -19,7 +19,9 @@ type Receive struct {
 	Form   *events.FormRequested
 	Posted *events.MessagePosted
 
-	contract *Contract // the form's, where the asker's mailbox is next door and has compiled it
+	// From a mailbox next door: Form is a copy for this delivery alone, and its contract may be compiled.
+	own      bool
+	contract *Contract
 }
 
 func (c Receive) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -33,14 +35,17 @@ func (c Receive) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, e
 }
 
 func (c Receive) form(s *State) ([]events.Event, error) {
-	e := *c.Form
+	e := c.Form
+	if !c.own {
+		e = new(*c.Form)
+	}
 	if err := s.checkSender(e.From, e.Form, e.Promise, e.Resolver); err != nil {
 		return nil, err
 	}
 	if _, here := s.byID[e.Form]; here {
 		return nil, nil
 	}
-	if err := s.checkForm(&e); err != nil {
+	if err := s.checkForm(e); err != nil {
 		return nil, err
 	}
 	contract := c.contract
@@ -51,9 +56,9 @@ func (c Receive) form(s *State) ([]events.Event, error) {
 		}
 	}
 	e.Number, e.Fields = uint64(len(s.messages)), contract.Fields()
-	strip(&e)
+	strip(e)
 	s.keep(e.Form, contract)
-	return []events.Event{&e}, nil
+	return []events.Event{e}, nil
 }
 
 // checkSender refuses what its sender cannot have sent. An ID is of the node that made it, so nobody can

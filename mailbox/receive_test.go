@@ -58,8 +58,8 @@ func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
 	p := hand("bob")
 	v.carry("fae", p) // and its receipt is on its way, twice
 	hand("eve")
-	v.must("fae", Delivered{Parcel: p})
-	v.must("fae", Delivered{Parcel: p})
+	v.must("fae", Delivered{Parcels: []Parcel{p}})
+	v.must("fae", Delivered{Parcels: []Parcel{p}})
 	v.deliver(false)
 	if n := len(v.states["host"].Messages()[0].Form.Handed); n != 2 {
 		t.Errorf("the host knows of %d of its 2 handovers", n)

@@ -119,7 +119,7 @@ func (v *village) deliver(twice bool) {
 				if twice {
 					v.carry(from, p)
 				}
-				if _, err := v.decide(from, Delivered{Parcel: p}); err != nil {
+				if _, err := v.decide(from, Delivered{Parcels: []Parcel{p}}); err != nil {
 					v.tb.Fatal(err)
 				}
 			}

@@ -61,6 +61,9 @@ func (j *Journal) commitNext(ctx context.Context) int {
 	return len(batch)
 }
 
+// roomMost bounds the room that is kept for the next frame.
+const roomMost = 1 << 20
+
 // encode makes the next commit of a batch.
 func (j *Journal) encode(batch []appended) (*frame, error) {
 	head := j.lastCommit()
@@ -81,8 +84,10 @@ func (j *Journal) encode(batch []appended) (*frame, error) {
 	if err := j.fits(&f.Commit); err != nil {
 		return nil, err
 	}
+	room := j.room
+	j.room = nil // until keep gives it back
 	var err error
-	if f.bytes, f.hash, err = f.Encode(); err != nil {
+	if f.bytes, f.hash, err = f.Encode(room); err != nil {
 		return nil, readOnly("the commit cannot be encoded", err)
 	}
 	return f, nil
@@ -91,6 +96,9 @@ func (j *Journal) encode(batch []appended) (*frame, error) {
 // keep makes a stored commit part of what readers see. The caller has busy.
 func (j *Journal) keep(f *frame) error {
 	j.doubts = nil
+	if j.room = f.bytes; cap(j.room) > roomMost {
+		j.room = nil
+	}
 	j.durable.Lock()
 	err := j.durable.index.add(&f.Commit)
 	if err == nil {

@@ -36,6 +36,7 @@ type Journal struct {
 		index *index
 	}
 	doubts []*frame // sent as the next commit, and not known to be stored or not; under busy
+	room   []byte   // that the next frame may take: nobody holds it; under busy
 	frames *cache
 	closed sync.Once
 	ended  error

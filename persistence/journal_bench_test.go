@@ -100,7 +100,7 @@ func filled(b testing.TB, commits, per int) Options {
 		for i := range per {
 			c.Sections = append(c.Sections, w.section(b, (n*per+i)%10_000, 1))
 		}
-		bytes, hash, err := c.Encode()
+		bytes, hash, err := c.Encode(nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -128,7 +128,7 @@ func (j *Journal) probe(ctx context.Context) (late bool, err error) {
 		Number: head.number + 1, Prev: head.hash, Node: j.o.Node,
 		At: max(capabilities.At(j.o.Clock()), head.at),
 	}}
-	if f.bytes, f.hash, err = f.Encode(); err != nil {
+	if f.bytes, f.hash, err = f.Encode(nil); err != nil {
 		return false, fmt.Errorf("encode commit %d: %w", f.Number, err)
 	}
 	err = j.store(ctx, f)
