@@ -67,6 +67,9 @@ func (v *vault) sealFields(names []string, values map[string]capabilities.Value)
 
 // open gives a value with all that is sealed in it opened.
 func (v *vault) open(value capabilities.Value) (capabilities.Value, error) {
+	if !value.Has(capabilities.Value.IsSealed) {
+		return value, nil
+	}
 	return value.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
 		ciphertext, ok := leaf.AsSealed()
 		if !ok {

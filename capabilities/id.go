@@ -67,6 +67,12 @@ func ParseID(s string) (ID, error) {
 	return ID{ULID: u, Node: n}, nil
 }
 
+// ParseLocalID reads the part of an ID before the "@", where the node is known.
+func ParseLocalID(s string, node NodeID) (ID, error) {
+	u, err := parseULID(s)
+	return ID{ULID: u, Node: node}, err
+}
+
 func parseULID(s string) (ulid.ULID, error) {
 	u, err := ulid.ParseStrict(s)
 	if err != nil || u.String() != s {

@@ -289,6 +289,30 @@ func (v Value) Map(fn func(Value) (Value, error)) (Value, error) {
 	return fn(v)
 }
 
+// Has reports whether fn is true of a leaf of the value.
+func (v Value) Has(fn func(Value) bool) bool {
+	switch x := v.v.(type) {
+	case list:
+		for _, e := range x {
+			if e.Has(fn) {
+				return true
+			}
+		}
+		return false
+	case record:
+		for _, e := range x {
+			if e.Has(fn) {
+				return true
+			}
+		}
+		return false
+	}
+	return fn(v)
+}
+
+// IsRef reports whether the value is a reference.
+func (v Value) IsRef() bool { _, ok := v.v.(Ref); return ok }
+
 // Refs returns the references within the value, in canonical order.
 func (v Value) Refs() []Ref {
 	var refs []Ref

@@ -52,10 +52,10 @@ func (c *Contract) check(values map[string]capabilities.Value, w *wrongs) (map[s
 	if err := checkAnswerSize(values); err != nil {
 		return nil, err
 	}
-	out := make(map[string]capabilities.Value, len(c.questions))
+	out := make(map[string]capabilities.Value, len(c.fields))
 	left := newBudget()
-	for i := range c.questions {
-		q := &c.questions[i]
+	for i := range c.fields {
+		q := c.question(i)
 		if w.has(q.Name) {
 			continue
 		}
@@ -78,11 +78,11 @@ func (c *Contract) check(values map[string]capabilities.Value, w *wrongs) (map[s
 		out[q.Name] = v
 	}
 	for name := range values {
-		if _, known := c.index[name]; !known && !w.has(shown(name, maxFieldName)) {
+		if _, known := c.find(name); !known && !w.has(shown(name, maxFieldName)) {
 			w.add(shown(name, maxFieldName), "no such field")
 		}
 	}
-	w.sort(c.index)
+	w.sort(c.find)
 	if err := w.err(parley.InvalidAnswer); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func isEmpty(v capabilities.Value) bool {
 }
 
 // wrong says why v is no answer to the question, or "".
-func (q *question) wrong(v capabilities.Value, left *budget) string {
+func (q question) wrong(v capabilities.Value, left *budget) string {
 	if v.IsSealed() {
 		if q.Type != events.Secret {
 			return "only a secret field takes a sealed value"
@@ -138,7 +138,7 @@ func wrongValue(v capabilities.Value) string {
 	return ""
 }
 
-func (q *question) wrongType(v capabilities.Value) string {
+func (q question) wrongType(v capabilities.Value) string {
 	switch q.Type {
 	case events.Number:
 		_, isInt := v.AsInt()
@@ -175,12 +175,12 @@ func unless(ok bool, why string) string {
 	return why
 }
 
-func (q *question) hasOption(s string) bool {
+func (q question) hasOption(s string) bool {
 	return slices.ContainsFunc(q.Options, func(o events.Option) bool { return o.Value == s })
 }
 
 // options says which there are, as far as they fit in a line.
-func (q *question) options() string {
+func (q question) options() string {
 	const most = 10
 	var values []string
 	for _, o := range q.Options[:min(most, len(q.Options))] {
@@ -192,7 +192,7 @@ func (q *question) options() string {
 	return "not one of the options: " + strings.Join(values, ", ")
 }
 
-func (q *question) wrongChoices(v capabilities.Value) string {
+func (q question) wrongChoices(v capabilities.Value) string {
 	l, ok := v.AsList()
 	if !ok {
 		return "want a list of options"

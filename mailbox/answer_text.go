@@ -44,11 +44,7 @@ type finder = func(path string) (capabilities.Value, error)
 func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
 	var w wrongs
 	values := readTexts(fields, texts, lookup, &w)
-	index := make(map[string]int, len(fields))
-	for i, f := range fields {
-		index[f.Name] = i
-	}
-	w.sort(index)
+	w.sort((&Contract{fields: fields}).find)
 	if err := w.err(parley.InvalidAnswer); err != nil {
 		return nil, err
 	}
@@ -60,20 +56,34 @@ func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (c
 // both find.
 func (c *Contract) ReadAndCheck(texts []Text, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
 	var w wrongs
-	all := readTexts(c.fields, texts, lookup, &w)
+	all := values
+	if len(texts) > 0 || c.has(events.Capability) {
+		all = c.readAll(texts, values, lookup, &w)
+	}
+	return c.check(all, &w)
+}
+
+// has reports whether there is a field of a type.
+func (c *Contract) has(t events.FieldType) bool {
+	return slices.ContainsFunc(c.fields, func(f events.Field) bool { return f.Type == t })
+}
+
+// readAll adds what texts and paths say to values.
+func (c *Contract) readAll(texts []Text, values map[string]capabilities.Value, lookup finder, w *wrongs) map[string]capabilities.Value {
+	all := readTexts(c.fields, texts, lookup, w)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, twice := all[name]; twice || w.has(name) {
 			w.add(name, "given twice")
 			continue
 		}
 		v := values[name]
-		i, known := c.index[name]
+		i, known := c.find(name)
 		if path, isText := v.AsString(); known && isText && path != "" && c.fields[i].Type == events.Capability {
-			v = find(path, name, lookup, &w)
+			v = find(path, name, lookup, w)
 		}
 		all[name] = v
 	}
-	return c.check(all, &w)
+	return all
 }
 
 // readTexts gives the values of the texts that can be read, and adds what is wrong with the others.

@@ -94,12 +94,12 @@ func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
 	if n != uint64(len(s.messages)) {
 		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, n, len(s.messages))
 	}
-	if _, twice := s.byID[id]; twice {
+	if s.byID.has(id) {
 		return fmt.Errorf("%w: message %s twice", ErrNonsense, id)
 	}
 	m.Number, m.Changed = n, s.Version
 	s.messages = append(s.messages, m)
-	s.byID[id] = n
+	s.byID.put(n, id)
 	return nil
 }
 
@@ -108,8 +108,7 @@ func (s *State) applyRequested(e *events.FormRequested) error {
 	if err := s.number(&Message{Form: f}, e.Number, e.Form); err != nil {
 		return err
 	}
-	s.byID[e.Promise] = e.Number
-	s.byID[e.Resolver] = e.Number
+	s.byID.put(e.Number, e.Promise, e.Resolver)
 	if e.From != s.ID {
 		return nil
 	}
@@ -161,7 +160,7 @@ func (s *State) unsettled(form capabilities.ID) (*Message, error) {
 }
 
 func (s *State) form(id capabilities.ID) (*Message, error) {
-	n, ok := s.byID[id]
+	n, ok := s.byID.get(id)
 	if !ok || s.messages[n].Form == nil {
 		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
 	}

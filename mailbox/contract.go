@@ -3,6 +3,7 @@ package mailbox
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,15 +29,37 @@ const (
 // Contract is what a form's fields ask of an answer, its patterns compiled. It is immutable, and safe to
 // use from many places at once.
 type Contract struct {
-	fields    []events.Field
-	questions []question // as fields
-	index     map[string]int
+	fields   []events.Field
+	patterns []*pattern     // as fields, nil for none; nil if there are none at all
+	index    map[string]int // nil if there are few fields
 }
+
+// fewFields are found sooner by looking through them.
+const fewFields = 8
 
 // question is one field as Check asks it.
 type question struct {
-	events.Field
+	*events.Field
 	pattern *pattern // nil if there is none
+}
+
+// question gives the field with a number.
+func (c *Contract) question(i int) question {
+	q := question{Field: &c.fields[i]}
+	if c.patterns != nil {
+		q.pattern = c.patterns[i]
+	}
+	return q
+}
+
+// find gives the number of the field with a name.
+func (c *Contract) find(name string) (int, bool) {
+	if c.index != nil {
+		i, ok := c.index[name]
+		return i, ok
+	}
+	i := slices.IndexFunc(c.fields, func(f events.Field) bool { return f.Name == name })
+	return i, i >= 0
 }
 
 // Compile checks a form's fields and compiles their patterns. It refuses with INVALID_FORM, naming every
@@ -45,22 +68,30 @@ func Compile(fields []events.Field) (*Contract, error) {
 	if err := checkFormSize(fields); err != nil {
 		return nil, err
 	}
-	c := &Contract{
-		fields:    make([]events.Field, len(fields)),
-		questions: make([]question, len(fields)),
-		index:     make(map[string]int, len(fields)),
+	c := &Contract{fields: make([]events.Field, 0, len(fields))}
+	if len(fields) > fewFields {
+		c.index = make(map[string]int, len(fields))
 	}
 	var w wrongs
-	for i, f := range fields {
-		q, problems := compileField(f)
-		if _, twice := c.index[f.Name]; twice && f.Name != "" {
+	for i := range fields {
+		_, twice := c.find(fields[i].Name)
+		c.fields = append(c.fields, fields[i])
+		p, problems := compileField(&c.fields[i])
+		if twice && fields[i].Name != "" {
 			problems = append(problems, "this name stands twice")
 		}
-		for _, p := range problems {
-			w.add(fieldKey(f.Name, i), p)
+		for _, why := range problems {
+			w.add(fieldKey(fields[i].Name, i), why)
 		}
-		c.index[f.Name] = i
-		c.fields[i], c.questions[i] = q.Field, q
+		if c.index != nil {
+			c.index[fields[i].Name] = i
+		}
+		if p != nil {
+			if c.patterns == nil {
+				c.patterns = make([]*pattern, len(fields))
+			}
+			c.patterns[i] = p
+		}
 	}
 	if err := w.err(parley.InvalidForm); err != nil {
 		return nil, err
@@ -101,8 +132,8 @@ func fieldKey(name string, i int) string {
 	return shown(name, maxFieldName)
 }
 
-// compileField gives the field as it is asked, and everything that is wrong with it.
-func compileField(f events.Field) (q question, problems []string) {
+// compileField makes a field plain, and gives its pattern and everything that is wrong with it.
+func compileField(f *events.Field) (p *pattern, problems []string) {
 	say := func(why string) {
 		if why != "" {
 			problems = append(problems, why)
@@ -122,22 +153,21 @@ func compileField(f events.Field) (q question, problems []string) {
 	if isEmpty(f.Default) {
 		f.Default = capabilities.Null()
 	}
-	q = question{Field: f}
 	if len(f.Pattern) > 0 {
-		p, why := compilePattern(f.Pattern)
+		var why string
+		p, why = compilePattern(f.Pattern)
 		say(why)
-		q.pattern = p
 	}
 	if why := cmp.Or(wrongValue(f.Example), wrongLeaf(f.Example)); why != "" { // shown to all, so plain data
 		say("example: " + why)
 	}
 	if len(problems) == 0 { // a default can be asked only of a field that makes sense
-		say(q.wrongDefault())
+		say(question{f, p}.wrongDefault())
 	}
-	return q, problems
+	return p, problems
 }
 
-func (q *question) wrongDefault() string {
+func (q question) wrongDefault() string {
 	if q.Default.IsNull() {
 		return ""
 	}
@@ -190,7 +220,7 @@ func wrongText(what, s string, limit int) string {
 }
 
 // wrongOptions checks the type together with its options.
-func wrongOptions(f events.Field) string {
+func wrongOptions(f *events.Field) string {
 	switch f.Type {
 	case events.Select, events.Multiselect, events.Radio, events.Buttons:
 		if len(f.Options) == 0 {
@@ -206,6 +236,9 @@ func wrongOptions(f events.Field) string {
 	}
 	if n := len(f.Options); n > MaxOptions {
 		return fmt.Sprintf("%d options are over the limit of %d", n, MaxOptions)
+	}
+	if len(f.Options) == 0 {
+		return ""
 	}
 	seen := make(map[string]bool, len(f.Options))
 	for i, o := range f.Options {

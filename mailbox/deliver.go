@@ -17,7 +17,7 @@ func (s *State) Open(p Parcel) (Command, error) {
 		}
 		return Lose{Grant: g.ID, By: s.ID, Date: g.Revoked}, nil
 	}
-	n, ok := s.byID[p.Subject]
+	n, ok := s.byID.get(p.Subject)
 	if !ok {
 		return nil, parley.Refuse(parley.Internal, "parcel of message %s, which is not here", p.Subject)
 	}

@@ -128,6 +128,9 @@ func eachRef(v capabilities.Value, yield func(capabilities.Ref) bool) bool {
 
 // claimAll turns every reference in a value that came from outside into the one held.
 func (s *State) claimAll(v capabilities.Value, use capabilities.Use, now capabilities.Time) (capabilities.Value, error) {
+	if !v.Has(capabilities.Value.IsRef) {
+		return v, nil
+	}
 	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
 		ref, ok := leaf.AsRef()
 		if !ok {
@@ -150,6 +153,9 @@ type gift struct {
 // give returns the value as its receiver will hold it. It refuses with NOT_PERMITTED references that the
 // giver may not pass on.
 func (s *State) give(g *gift, name string, v capabilities.Value) (capabilities.Value, error) {
+	if !v.Has(capabilities.Value.IsRef) {
+		return v, nil
+	}
 	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
 		ref, ok := leaf.AsRef()
 		if !ok {

@@ -142,12 +142,12 @@ func (s *State) restoreMessage(n uint64, mi messageImage) error {
 	}
 	if e := mi.Requested; e != nil {
 		m.Form = &Form{FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended}
-		s.byID[e.Promise], s.byID[e.Resolver] = n, n
+		s.byID.put(n, e.Promise, e.Resolver)
 		if e.From == s.ID {
 			s.restoreAsked(m)
 		}
 	}
-	s.byID[m.ID()] = n
+	s.byID.put(n, m.ID())
 	s.messages = append(s.messages, m)
 	return nil
 }

@@ -23,7 +23,8 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 	order := func(s *State) (ids []string) {
 		evs, _ := s.Decide(Expire{}, 1000, v.id)
 		for _, e := range evs {
-			ids = append(ids, fmt.Sprint(s.byID[e.(*events.FormCancelled).Form]))
+			n, _ := s.byID.get(e.(*events.FormCancelled).Form)
+			ids = append(ids, fmt.Sprint(n))
 		}
 		return ids
 	}

@@ -22,7 +22,7 @@ func (s *State) Find(which string) (*Message, error) {
 		}
 		return s.messages[n], nil
 	}
-	id, err := parseTarget(which)
+	id, err := s.parseOwn(which)
 	if err != nil {
 		return nil, parley.Refuse(parley.InvalidArgument, "%.120q is neither a message's number nor an ID", which)
 	}
@@ -40,7 +40,7 @@ func messageNumber(s string) (uint64, bool) {
 // FindID gives the message with an ID, of its own or of its promise or resolver. It refuses with
 // NO_SUCH_MESSAGE.
 func (s *State) FindID(id capabilities.ID) (*Message, error) {
-	n, ok := s.byID[id]
+	n, ok := s.byID.get(id)
 	if !ok {
 		return nil, parley.Refuse(parley.NoSuchMessage, "no message %s", id)
 	}
@@ -64,6 +64,17 @@ func mustBeForm(m *Message, err error) (*Message, error) {
 		return nil, parley.Refuse(parley.NotAForm, "message %d is not a form (is %q)", m.Number, "message")
 	}
 	return m, err
+}
+
+// parseOwn is parseTarget for what is most likely an ID of this node, whose key need not be read each time.
+func (s *State) parseOwn(which string) (capabilities.ID, error) {
+	if s.nodeText == "" {
+		s.nodeText = "@" + s.ID.Node.String()
+	}
+	if u, ours := strings.CutSuffix(which, s.nodeText); ours {
+		return capabilities.ParseLocalID(u, s.ID.Node)
+	}
+	return parseTarget(which)
 }
 
 func parseTarget(s string) (capabilities.ID, error) {

@@ -42,7 +42,7 @@ func (c Receive) form(s *State) ([]events.Event, error) {
 	if err := s.checkSender(e.From, e.Form, e.Promise, e.Resolver); err != nil {
 		return nil, err
 	}
-	if _, here := s.byID[e.Form]; here {
+	if s.byID.has(e.Form) {
 		return nil, nil
 	}
 	if err := s.checkForm(e); err != nil {
@@ -79,9 +79,7 @@ func (s *State) checkSender(from capabilities.ID, made ...capabilities.ID) error
 }
 
 func (s *State) checkForm(e *events.FormRequested) error {
-	_, promise := s.byID[e.Promise]
-	_, resolver := s.byID[e.Resolver]
-	if promise || resolver || e.Form == e.Promise || e.Form == e.Resolver || e.Promise == e.Resolver {
+	if s.byID.has(e.Promise) || s.byID.has(e.Resolver) || e.Form == e.Promise || e.Form == e.Resolver || e.Promise == e.Resolver {
 		return parley.Refuse(parley.InvalidArgument, "the form shares an ID with something else")
 	}
 	if err := s.checkWay(e); err != nil {
@@ -112,7 +110,7 @@ func (c Receive) posted(s *State) ([]events.Event, error) {
 	if err := s.checkSender(e.From, e.Message); err != nil {
 		return nil, err
 	}
-	if _, here := s.byID[e.Message]; here {
+	if s.byID.has(e.Message) {
 		return nil, nil
 	}
 	if e.To != s.ID {

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"unicode/utf8"
 
@@ -20,6 +21,9 @@ type Settle struct {
 	Values map[string]capabilities.Value
 	Sealed map[string]capabilities.Value
 	Grants []capabilities.Grant
+
+	// From a mailbox next door: the values were held to the same fields, and are this settlement's alone.
+	checked bool
 }
 
 // Reply is what an agent wants to answer. A capability may stand in Values as a path.
@@ -41,11 +45,9 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 	if err != nil {
 		return Settle{}, capabilities.ID{}, err
 	}
-	claimed := make(map[string]capabilities.Value, len(r.Values))
-	for k, v := range r.Values {
-		if claimed[k], err = s.claimAll(v, capabilities.UseGive, now); err != nil {
-			return Settle{}, capabilities.ID{}, err
-		}
+	claimed, err := s.claimEach(r.Values, now)
+	if err != nil {
+		return Settle{}, capabilities.ID{}, err
 	}
 	values, err := contract.ReadAndCheck(r.Texts, claimed, s.Lookup)
 	if err != nil {
@@ -61,7 +63,26 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 			return Settle{}, capabilities.ID{}, err
 		}
 	}
-	return Settle{Form: f.FormRequested.Form, By: s.ID, Values: values, Grants: g.grants}, f.From, nil
+	return Settle{Form: f.FormRequested.Form, By: s.ID, Values: values, Grants: g.grants, checked: true}, f.From, nil
+}
+
+// claimEach is claimAll for values by name. The given map stays as it is.
+func (s *State) claimEach(values map[string]capabilities.Value, now capabilities.Time) (map[string]capabilities.Value, error) {
+	claimed, copied := values, false
+	for k, v := range values {
+		if !v.Has(capabilities.Value.IsRef) {
+			continue
+		}
+		held, err := s.claimAll(v, capabilities.UseGive, now)
+		if err != nil {
+			return nil, err
+		}
+		if !copied {
+			claimed, copied = maps.Clone(values), true
+		}
+		claimed[k] = held
+	}
+	return claimed, nil
 }
 
 // DraftDecline is DraftAnswer for saying no.
@@ -125,11 +146,7 @@ func (c Settle) checkDecline() error {
 }
 
 func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event, error) {
-	contract, err := f.Contract()
-	if err != nil {
-		return nil, err
-	}
-	values, err := contract.Check(c.Values)
+	values, err := f.check(c)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +175,18 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event
 		evs = append(evs, &events.NameBound{Name: f.Result, Value: f.value(e.Values)})
 	}
 	return evs, nil
+}
+
+// check gives the values of an answer as they are stored.
+func (f *Form) check(c Settle) (map[string]capabilities.Value, error) {
+	if c.checked {
+		return c.Values, nil
+	}
+	contract, err := f.Contract()
+	if err != nil {
+		return nil, err
+	}
+	return contract.Check(c.Values)
 }
 
 // checkGrants holds the capabilities in an answer to its grants: each by one of its own, from the answerer to

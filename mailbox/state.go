@@ -16,7 +16,7 @@ type State struct {
 	Profile Profile
 
 	messages []*Message // by number
-	byID     map[capabilities.ID]uint64
+	byID     numbers
 	keys     map[string]uint64 // idempotency keys of what it asked
 	results  map[string]uint64 // names awaited by its open forms
 	names    map[string]capabilities.Value
@@ -29,6 +29,8 @@ type State struct {
 	open     int                                   // forms it asked that are not settled
 	due      dueHeap
 	rules    map[capabilities.ID]events.RuleAdded
+
+	nodeText string // "@" and its node, once needed
 
 	// The contract of the form that was decided last, for the Form that Apply will most likely make of it
 	// next. It is worth a compilation and nothing else: whoever does not find it here compiles again.
@@ -83,7 +85,7 @@ type Parcel struct {
 func New(id capabilities.ID) *State {
 	return &State{
 		ID:      id,
-		byID:    map[capabilities.ID]uint64{},
+		byID:    newNumbers(id.Node),
 		keys:    map[string]uint64{},
 		results: map[string]uint64{},
 		names:   map[string]capabilities.Value{},

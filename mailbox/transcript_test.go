@@ -215,7 +215,11 @@ func (v *village) settle(home capabilities.ID, c Settle, err error) string {
 	if err != nil {
 		return v.refusal(err)
 	}
-	for _, f := range v.states[v.names[home]].messages[v.states[v.names[home]].byID[c.Form]].Form.Fields {
+	m, err := v.states[v.names[home]].FindFormID(c.Form)
+	if err != nil {
+		v.tb.Fatal(err)
+	}
+	for _, f := range m.Form.Fields {
 		if f.Type == events.Secret {
 			c.Sealed = map[string]capabilities.Value{f.Name: capabilities.Sealed([]byte{1, 2, 3})}
 		}

@@ -36,9 +36,12 @@ func (w *wrongs) add(name, why string) {
 func (w *wrongs) has(name string) bool { _, ok := w.why[name]; return ok }
 
 // sort puts the fields into the form's order, and those it does not have behind them by name.
-func (w *wrongs) sort(index map[string]int) {
+func (w *wrongs) sort(find func(name string) (int, bool)) {
+	if len(w.names) < 2 {
+		return
+	}
 	at := func(name string) int {
-		if i, ok := index[name]; ok {
+		if i, ok := find(name); ok {
 			return i
 		}
 		return MaxFields

@@ -20,12 +20,9 @@ func (j *Journal) committer(ctx context.Context) {
 		}
 		j.linger(j.o.Linger, math.MaxInt, j.o.Busy)
 		for {
-			start := time.Now()
-			n := j.commitNext(ctx)
-			if n == 0 {
+			if j.commitNext(ctx) == 0 {
 				break
 			}
-			j.linger(max(j.o.Linger, time.Since(start)/4), n, nil)
 		}
 	}
 }
