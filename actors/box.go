@@ -74,7 +74,7 @@ func (b *box) ready(after persistence.Position) error {
 	if b.state != nil {
 		return nil
 	}
-	return b.load()
+	return b.node.roster.turns.aside(b.load)
 }
 
 func errLost(err error) error {

@@ -84,6 +84,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n.roster = newRoster(n)
 	jo.Busy = n.roster.busy
 	if n.journal, err = persistence.Open(ctx, jo); err != nil {
+		n.roster.end()
 		return nil, err
 	}
 	n.latest.Store(int64(n.journal.LastTime()))
@@ -250,8 +251,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.tasks.Wait()
 		n.clock.stop()
 		err = errors.Join(n.roster.drain(ctx), n.journal.Close(ctx))
-		n.roster.system.Shutdown()
-		close(n.roster.turns.ended)
+		n.roster.end()
 	})
 	return err
 }

@@ -167,6 +167,12 @@ func (r *roster) close() {
 	r.mu.Unlock()
 }
 
+// end ends the actors and all that they run on.
+func (r *roster) end() {
+	r.system.Shutdown()
+	close(r.turns.ended)
+}
+
 // drain waits until no mailbox has anything to do, and all receipts are noted.
 func (r *roster) drain(ctx context.Context) error {
 	for again := true; again; again = r.noteAll() {
