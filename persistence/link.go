@@ -19,6 +19,10 @@ const (
 	answerTimeout  = 10 * time.Second // for requests other than commits
 )
 
+// writeAtOnce has what is longer written to an embedded server by the goroutine that sends it. Each commit
+// that another had to take up would wait for its turn once more.
+const writeAtOnce = 64
+
 // link is the way to the stream: a connection and, if it is embedded, the server behind it.
 type link struct {
 	o      *Options
@@ -64,7 +68,9 @@ func connect(o *Options, lazily bool) (*link, error) {
 			return nil, err
 		}
 		l.server = server
-		opts = append(opts, nats.InProcessServer(server))
+		opts = append(opts,
+			nats.InProcessServer(server),
+			nats.WriteBufferSize(writeAtOnce))
 	}
 	if err := l.dial(opts); err != nil {
 		l.close()
