@@ -167,8 +167,19 @@ func (r *roster) close() {
 	r.mu.Unlock()
 }
 
-// end ends the actors and all that they run on.
+// end ends the actors, when they have nothing to do, and all that they run on.
 func (r *roster) end() {
+	r.mu.Lock()
+	seats := r.seats
+	r.seats = map[capabilities.ID]*seat{} // whoever still holds the node holds no mailboxes
+	r.mu.Unlock()
+	var stops []*actor.Future
+	for _, s := range seats {
+		stops = append(stops, r.system.Root.StopFuture(s.pid))
+	}
+	for _, stop := range stops {
+		_ = stop.Wait() // it has nothing to do, so the worst is that its memory stays for a while
+	}
 	r.system.Shutdown()
 	close(r.turns.ended)
 }

@@ -77,7 +77,7 @@ func fillJournal(b *testing.B, folder string, want uint64) uint64 {
 	const callers = 256
 	hosts, guests := pairs(b, n, callers)
 	var left atomic.Int64
-	left.Store(int64(want / 6))
+	left.Store(int64(want / 4)) // events in each, and a few receipts
 	done := make(chan error, callers)
 	for i := range callers {
 		go func() {
@@ -184,7 +184,7 @@ func BenchmarkFirstMessage(b *testing.B) {
 	}
 	defer closeNode(b, n)
 	hosts, guests := pairs(b, n, 1)
-	for range 1000 / 3 {
+	for range 1000 / 2 {
 		if err := cycle(hosts[0], guests[0]); err != nil {
 			b.Fatal(err)
 		}

@@ -49,3 +49,11 @@ func (c *cache) put(commit *events.Commit, size int, hash events.Hash) {
 		delete(c.slots, old)
 	}
 }
+
+// drop forgets all commits.
+func (c *cache) drop() {
+	c.Lock()
+	defer c.Unlock()
+	clear(c.slots)
+	c.oldest = nil
+}

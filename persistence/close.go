@@ -40,6 +40,7 @@ func (j *Journal) close(ctx context.Context) error {
 		j.log.Warn("the high-water mark is behind", "error", err)
 	}
 	j.way().close()
+	j.frames.drop()
 	return errors.Join(append(errs, j.high.close())...)
 }
 
