@@ -28,6 +28,11 @@ type box struct {
 
 // Receive runs one visit.
 func (b *box) Receive(ctx actor.Context) {
+	if last, ok := ctx.Message().(farewell); ok {
+		b.state = nil
+		last.heard()
+		return
+	}
 	v, ok := ctx.Message().(visit)
 	if !ok {
 		return

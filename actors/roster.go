@@ -51,6 +51,9 @@ type visit struct {
 	lost  func(error)
 }
 
+// farewell is the last that an actor hears when the node ends.
+type farewell struct{ heard func() }
+
 func newRoster(n *Node) *roster {
 	return &roster{
 		node: n, crash: actor.NewRestartingStrategy(), turns: newDispatcher(), seats: map[capabilities.ID]*seat{},
@@ -173,13 +176,12 @@ func (r *roster) end() {
 	seats := r.seats
 	r.seats = map[capabilities.ID]*seat{} // whoever still holds the node holds no mailboxes
 	r.mu.Unlock()
-	var stops []*actor.Future
+	var left sync.WaitGroup
+	left.Add(len(seats))
 	for _, s := range seats {
-		stops = append(stops, r.system.Root.StopFuture(s.pid))
+		r.system.Root.Send(s.pid, farewell{left.Done})
 	}
-	for _, stop := range stops {
-		_ = stop.Wait() // it has nothing to do, so the worst is that its memory stays for a while
-	}
+	left.Wait()
 	r.system.Shutdown()
 	close(r.turns.ended)
 }
