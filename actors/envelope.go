@@ -58,6 +58,7 @@ type View struct {
 type Inbox struct {
 	Messages []Envelope `json:"messages"`
 	Cursor   uint64     `json:"cursor"`
+	Next     uint64     `json:"next,omitempty"` // of a Page: the number from which there is more; 0 if there is none
 }
 
 // Sent is an accepted message: it is on disk.

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,5 +105,40 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 	again := ask(t, fae, Ask{Name: "config"})
 	if again.Outcome == nil || again.Outcome.Values.Text() != `{"a":"hello"}` {
 		t.Fatalf("%+v", again)
+	}
+}
+
+func TestPagesAreAllOfTheInbox(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	for range 5 {
+		ask(t, fae, Ask{})
+	}
+	if err := n.Host().Dismiss(t.Context(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "all arrived", func() bool {
+		in, err := n.Host().Inbox(t.Context(), View{})
+		return err == nil && len(in.Messages) == 4
+	})
+	var numbers []uint64
+	for first, pages := uint64(0), 0; ; pages++ {
+		in, err := n.Host().Page(t.Context(), View{}, first, 2)
+		if err != nil || len(in.Messages) > 2 || pages > 3 {
+			t.Fatalf("%d messages, %v", len(in.Messages), err)
+		}
+		for _, m := range in.Messages {
+			numbers = append(numbers, m.Number)
+		}
+		if first = in.Next; first == 0 {
+			break
+		}
+	}
+	if want := []uint64{0, 2, 3, 4}; !slices.Equal(numbers, want) {
+		t.Errorf("%v, want %v", numbers, want)
+	}
+	sent, err := fae.Message(t.Context(), "0")
+	if err != nil || !sent.Delivered {
+		t.Errorf("what has arrived is not shown as delivered: %v", err)
 	}
 }

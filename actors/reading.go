@@ -3,21 +3,29 @@ package actors
 import (
 	"context"
 	"iter"
+	"math"
 
 	"parley/events"
 )
 
 // Inbox lists the messages of a view by number.
 func (a *Agent) Inbox(ctx context.Context, v View) (Inbox, error) {
-	return a.since(ctx, v, 0)
+	return a.list(ctx, v, 0, 0, math.MaxInt)
 }
 
-// since lists the messages of a view that changed after a cursor.
-func (a *Agent) since(ctx context.Context, v View, cursor uint64) (Inbox, error) {
+// Page is Inbox from a message number on, and no more than limit messages. If there are more, Next is the
+// number from which to go on.
+func (a *Agent) Page(ctx context.Context, v View, first uint64, limit int) (Inbox, error) {
+	return a.list(ctx, v, 0, first, limit)
+}
+
+// list lists the messages of a view that changed after a cursor, from a number on.
+func (a *Agent) list(ctx context.Context, v View, cursor, first uint64, limit int) (Inbox, error) {
 	return visitFor(ctx, a, func(b *box) (Inbox, error) {
+		b.noteReceipts()
 		in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
-		show := b.view()
-		for _, m := range b.state.Messages() {
+		show, all := b.view(), b.state.Messages()
+		for _, m := range all[min(first, uint64(len(all))):] {
 			if m.Changed <= cursor {
 				continue
 			}
@@ -25,9 +33,14 @@ func (a *Agent) since(ctx context.Context, v View, cursor uint64) (Inbox, error)
 			if err != nil {
 				return in, err
 			}
-			if v.shows(e) {
-				in.Messages = append(in.Messages, e)
+			if !v.shows(e) {
+				continue
 			}
+			if len(in.Messages) == limit {
+				in.Next = m.Number
+				break
+			}
+			in.Messages = append(in.Messages, e)
 		}
 		return in, nil
 	})
@@ -36,6 +49,7 @@ func (a *Agent) since(ctx context.Context, v View, cursor uint64) (Inbox, error)
 // Message gives one message.
 func (a *Agent) Message(ctx context.Context, w Which) (Envelope, error) {
 	return visitFor(ctx, a, func(b *box) (Envelope, error) {
+		b.noteReceipts()
 		m, err := b.state.Find(string(w))
 		if err != nil {
 			return Envelope{}, err
@@ -51,7 +65,7 @@ func (a *Agent) Changes(ctx context.Context, v View, cursor uint64) (Inbox, erro
 	a.node.waits.watch(a.id, changed)
 	defer a.node.waits.unwatch(a.id, changed)
 	for {
-		in, err := a.since(ctx, v, cursor)
+		in, err := a.list(ctx, v, cursor, 0, math.MaxInt)
 		if ctx.Err() != nil {
 			return Inbox{Messages: []Envelope{}, Cursor: cursor}, nil
 		}

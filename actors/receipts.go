@@ -70,12 +70,18 @@ func (r *roster) receipt(to capabilities.ID, rc receipt) {
 // noteReceipts is the visit that has a mailbox write down its receipts.
 func noteReceipts() visit {
 	return visit{
-		run: func(b *box) {
-			if err := b.commit(b.node.now(), nil); err != nil {
-				b.node.log.Warn("deliveries not noted", "mailbox", b.seat.id.String(), "error", err)
-			}
-		},
+		run:  (*box).noteReceipts,
 		lost: func(error) {}, // the parcels are delivered again, and change nothing
+	}
+}
+
+// noteReceipts writes down all receipts there are, so that what was delivered is seen to be.
+func (b *box) noteReceipts() {
+	if !b.seat.receipts.any() || b.node.journal.Err() != nil {
+		return
+	}
+	if err := b.commit(b.node.now(), nil); err != nil {
+		b.node.log.Warn("deliveries not noted", "mailbox", b.seat.id.String(), "error", err)
 	}
 }
 

@@ -70,14 +70,23 @@ func getMessage(ctx context.Context, a *actors.Agent, r MessageRequest) (actors.
 	return a.Message(ctx, which)
 }
 
-// ListMessagesRequest lists what the view shows.
+// ListMessagesRequest lists what the view shows, by number. If there is more than the limit, the response
+// has as "next" the number to go on from as "first".
 type ListMessagesRequest struct {
 	Acting
 	actors.View
+	First uint64 `json:"first,omitempty"`
+	Limit int    `json:"limit,omitempty"` // default 1,000, which is the most
 }
 
+const maxPage = 1000
+
 func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (actors.Inbox, error) {
-	in, err := a.Inbox(ctx, r.View)
+	limit := r.Limit
+	if limit <= 0 || limit > maxPage {
+		limit = maxPage
+	}
+	in, err := a.Page(ctx, r.View, r.First, limit)
 	if in.Messages == nil {
 		in.Messages = []actors.Envelope{}
 	}

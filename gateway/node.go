@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"os"
+	"strings"
 
 	"parley"
 	"parley/actors"
@@ -25,6 +27,7 @@ type StatusResponse struct {
 	Agents    int                 `json:"agents"`
 	OpenForms int                 `json:"openForms"`
 	Journal   actors.JournalState `json:"journal"`
+	LogLevel  string              `json:"logLevel"`           // the least that it logs
 	External  bool                `json:"external,omitempty"` // its journal is in another NATS system
 	Problem   *parley.Error       `json:"problem,omitempty"`
 }
@@ -32,9 +35,19 @@ type StatusResponse struct {
 func status(_ context.Context, s *Server, _ NodeRequest) (StatusResponse, error) {
 	st := s.node.State()
 	return StatusResponse{
-		Node: st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), Version: s.version,
+		Node: st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
 		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Problem: st.Problem,
 	}, nil
+}
+
+// logLevel is the least level that the log takes.
+func (s *Server) logLevel() string {
+	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
+		if s.log.Enabled(context.Background(), l) {
+			return strings.ToLower(l.String())
+		}
+	}
+	return strings.ToLower(slog.LevelError.String())
 }
 
 // VerifyResponse says that the whole log is whole, and how much it is.

@@ -47,10 +47,33 @@ func (c *Client) Await(ctx context.Context, as Acting, subject Subject, w Waitin
 	}
 }
 
-// Page is what follow_messages answers, with the messages as they are.
+// Page is what list_messages and follow_messages answer, with the messages as they are.
 type Page struct {
 	Messages []json.RawMessage `json:"messages"`
 	Cursor   uint64            `json:"cursor"`
+	Next     uint64            `json:"next"`
+}
+
+// List gives all messages of a view, page by page, to each, and the cursor from which to follow them.
+func (c *Client) List(ctx context.Context, as Acting, v actors.View, each func(json.RawMessage) error) (uint64, error) {
+	var cursor uint64
+	for r := (ListMessagesRequest{Acting: as, View: v}); ; {
+		var page Page
+		if err := c.Call(ctx, "list_messages", r, &page); err != nil {
+			return 0, err
+		}
+		if r.First == 0 {
+			cursor = page.Cursor // what changes while the others are read is shown again
+		}
+		for _, m := range page.Messages {
+			if err := each(m); err != nil {
+				return 0, err
+			}
+		}
+		if r.First = page.Next; page.Next == 0 {
+			return cursor, nil
+		}
+	}
 }
 
 // Follow gives what changes after the cursor to each, until ctx ends or each fails. It goes on through

@@ -46,9 +46,7 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 			return err
 		}
 		if answer.Values == nil && answer.Texts == nil && p.interactive() {
-			if err := p.interview(c.Context(), &answer); err != nil {
-				return err
-			}
+			return p.answerInPerson(c.Context(), answer, args[0])
 		}
 		return p.settle(c.Context(), "respond_form", answer, args[0])
 	}

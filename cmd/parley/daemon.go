@@ -59,8 +59,8 @@ func (p *program) restartCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restart",
 		Short: "Stop the node and start it again",
-		Long: `Stops the node if it runs and starts it in the background. It listens where it did, unless --listen says
-otherwise. Waiting clients go on waiting.`,
+		Long: `Stops the node if it runs and starts it in the background, with the options that it had, but for those that
+are given. Waiting clients go on waiting.`,
 		Example: "  parley restart",
 	}
 	s.flags(c.Flags())
@@ -73,8 +73,8 @@ otherwise. Waiting clients go on waiting.`,
 		switch {
 		case err == nil && was.External && s.nats == "":
 			return usage(c, "the node's journal is in another NATS system: say which with --nats")
-		case err == nil && !c.Flags().Changed("listen"):
-			s.listen = was.Listen
+		case err == nil:
+			s.keep(c.Flags(), was)
 		}
 		if _, err := p.stop(c.Context()); err != nil && parley.CodeOf(err) != parley.NotRunning {
 			return err

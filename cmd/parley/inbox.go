@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/actors"
-	"parley/gateway"
 )
 
 func (p *program) inboxCommand() *cobra.Command {
@@ -32,19 +31,22 @@ do not show themselves are shown escaped.`,
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		client := p.client()
 		defer client.Close()
-		var page gateway.Page
-		if err := client.Call(c.Context(), "list_messages", gateway.ListMessagesRequest{Acting: p.acting(), View: view}, &page); err != nil {
-			return err
-		}
 		if !follow {
-			return p.sayMessages(page.Messages)
-		}
-		for _, m := range page.Messages {
-			if err := p.sayMessage(m); err != nil {
+			var all []json.RawMessage
+			_, err := client.List(c.Context(), p.acting(), view, func(m json.RawMessage) error {
+				all = append(all, m)
+				return nil
+			})
+			if err != nil {
 				return err
 			}
+			return p.sayMessages(all)
 		}
-		err := client.Follow(c.Context(), p.acting(), view, page.Cursor, p.sayMessage)
+		cursor, err := client.List(c.Context(), p.acting(), view, p.sayMessage)
+		if err != nil {
+			return err
+		}
+		err = client.Follow(c.Context(), p.acting(), view, cursor, p.sayMessage)
 		if c.Context().Err() != nil {
 			return &interrupted{} // the way to end it
 		}

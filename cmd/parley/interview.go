@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"parley"
 	"strings"
 
 	"charm.land/huh/v2"
@@ -27,13 +28,31 @@ type question struct {
 	texts  func() []gateway.Text
 }
 
-// interview asks the person at the terminal for the answer, field by field. Everything in a form comes
-// from its asker and is made visible before it is shown.
-func (p *program) interview(ctx context.Context, answer *gateway.RespondFormRequest) error {
+// answerInPerson has the person at the terminal answer a form. An answer that is wrong is asked for again,
+// with what was said before.
+func (p *program) answerInPerson(ctx context.Context, answer gateway.RespondFormRequest, which string) error {
 	var e envelope
 	if err := p.call(ctx, "get_message", gateway.MessageRequest{Acting: answer.Acting, Subject: answer.Subject}, &e); err != nil {
 		return err
 	}
+	for {
+		if err := p.interview(ctx, e, &answer); err != nil {
+			return err
+		}
+		err := p.settle(ctx, "respond_form", answer, which)
+		if parley.CodeOf(err) != parley.InvalidAnswer || len(answer.Texts) == 0 {
+			return err
+		}
+		fmt.Fprintln(p.stderr, visible(parley.AsError(err).Message))
+		for i := range e.Fields {
+			e.Fields[i].remember(answer.Texts)
+		}
+	}
+}
+
+// interview asks for an answer field by field. Everything in a form comes from its asker and is made
+// visible before it is shown.
+func (p *program) interview(ctx context.Context, e envelope, answer *gateway.RespondFormRequest) error {
 	if len(e.Fields) == 0 || e.Outcome != nil { // the node says why it cannot be answered
 		return nil
 	}
@@ -50,10 +69,30 @@ func (p *program) interview(ctx context.Context, answer *gateway.RespondFormRequ
 		}
 		return fmt.Errorf("ask on the terminal: %w", err)
 	}
+	answer.Texts = nil
 	for _, q := range questions {
 		answer.Texts = append(answer.Texts, q.texts()...)
 	}
 	return nil
+}
+
+// remember makes what was said the field's default, but for secrets.
+func (f *field) remember(texts []gateway.Text) {
+	var said []string
+	for _, t := range texts {
+		if t.Name == f.Name {
+			said = append(said, t.Text)
+		}
+	}
+	switch { // strings can always be written as JSON
+	case f.Type == events.Secret || len(said) == 0:
+	case f.Type == events.Multiselect:
+		f.Default, _ = json.Marshal(said)
+	case f.Type == events.Checkbox || f.Type == events.Confirm && len(f.Options) == 0:
+		f.Default = json.RawMessage(said[0])
+	default:
+		f.Default, _ = json.Marshal(said[0])
+	}
 }
 
 func (f *field) question() question {

@@ -48,6 +48,19 @@ func (s *serving) args() []string {
 	return args
 }
 
+// keep takes over, for options that were not given, what a node ran with.
+func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
+	if !given.Changed("listen") {
+		s.listen = was.Listen
+	}
+	if !given.Changed("log-level") {
+		s.logLevel = was.LogLevel
+	}
+	if machine, err := os.Hostname(); !given.Changed("node-name") && (err != nil || was.Name != machine) {
+		s.name = was.Name
+	}
+}
+
 func (s *serving) level(c *cobra.Command) (slog.Level, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
