@@ -55,6 +55,10 @@ func handOver[T any](ctx context.Context, a *Agent, fn func(*box, replyTo[T])) (
 		var zero T
 		return zero, err
 	}
+	if ctx.Done() == nil {
+		r := <-reply
+		return r.value, r.err
+	}
 	select {
 	case r := <-reply:
 		return r.value, r.err

@@ -8,8 +8,8 @@ import (
 // the actor library's own way, a commit on its way to the disk stands in line behind them all at each of its
 // steps, and a tenth of the node's time goes into growing stacks.
 type dispatcher struct {
-	turns chan func()
-	ended chan struct{} // closed when no goroutine is to stay
+	turns chan func() // nil ends one of the goroutines
+	staff int
 }
 
 const (
@@ -17,13 +17,20 @@ const (
 	turnLength   = 300  // messages before another actor has its turn
 )
 
-// newDispatcher makes a dispatcher that works until ended is closed.
+// newDispatcher makes a dispatcher that works until end is called.
 func newDispatcher() *dispatcher {
-	d := &dispatcher{turns: make(chan func(), turnsWaiting), ended: make(chan struct{})}
-	for range runtime.GOMAXPROCS(0) {
-		go d.work(nil)
+	d := &dispatcher{turns: make(chan func(), turnsWaiting), staff: runtime.GOMAXPROCS(0)}
+	for range d.staff {
+		go d.work()
 	}
 	return d
+}
+
+// end lets the goroutines go, once, when nobody is in need of a turn any more.
+func (d *dispatcher) end() {
+	for range d.staff {
+		d.turns <- nil
+	}
 }
 
 // Schedule runs fn soon.
@@ -43,19 +50,27 @@ func (d *dispatcher) Throughput() int { return turnLength }
 func (d *dispatcher) aside(wait func() error) error {
 	done := make(chan struct{})
 	defer close(done)
-	go d.work(done)
+	go d.standIn(done)
 	return wait()
 }
 
-// work runs turns until there are to be none, or until done is closed.
-func (d *dispatcher) work(done <-chan struct{}) {
+func (d *dispatcher) work() {
+	for fn := <-d.turns; fn != nil; fn = <-d.turns {
+		fn()
+	}
+}
+
+// standIn works until done is closed.
+func (d *dispatcher) standIn(done <-chan struct{}) {
 	for {
 		select {
 		case fn := <-d.turns:
+			if fn == nil { // meant for one of the staff
+				d.turns <- nil
+				return
+			}
 			fn()
 		case <-done:
-			return
-		case <-d.ended:
 			return
 		}
 	}

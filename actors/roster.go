@@ -183,7 +183,7 @@ func (r *roster) end() {
 	}
 	left.Wait()
 	r.system.Shutdown()
-	close(r.turns.ended)
+	r.turns.end()
 }
 
 // drain waits until no mailbox has anything to do, and all receipts are noted.

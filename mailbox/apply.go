@@ -108,7 +108,6 @@ func (s *State) applyRequested(e *events.FormRequested) error {
 	if err := s.number(&Message{Form: f}, e.Number, e.Form); err != nil {
 		return err
 	}
-	s.byID.put(e.Number, e.Promise, e.Resolver)
 	if e.From != s.ID {
 		return nil
 	}

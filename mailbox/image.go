@@ -142,7 +142,6 @@ func (s *State) restoreMessage(n uint64, mi messageImage) error {
 	}
 	if e := mi.Requested; e != nil {
 		m.Form = &Form{FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended}
-		s.byID.put(n, e.Promise, e.Resolver)
 		if e.From == s.ID {
 			s.restoreAsked(m)
 		}

@@ -40,11 +40,28 @@ func messageNumber(s string) (uint64, bool) {
 // FindID gives the message with an ID, of its own or of its promise or resolver. It refuses with
 // NO_SUCH_MESSAGE.
 func (s *State) FindID(id capabilities.ID) (*Message, error) {
+	if m, err := s.byOwnID(id); err == nil {
+		return m, nil
+	}
+	for _, m := range s.messages { // rarely asked for, and dear to index
+		if m.Form != nil && (m.Form.Promise == id || m.Form.Resolver == id) {
+			return m, nil
+		}
+	}
+	return nil, noMessage(id)
+}
+
+// byOwnID gives the message that has an ID itself.
+func (s *State) byOwnID(id capabilities.ID) (*Message, error) {
 	n, ok := s.byID.get(id)
 	if !ok {
-		return nil, parley.Refuse(parley.NoSuchMessage, "no message %s", id)
+		return nil, noMessage(id)
 	}
 	return s.messages[n], nil
+}
+
+func noMessage(id capabilities.ID) error {
+	return parley.Refuse(parley.NoSuchMessage, "no message %s", id)
 }
 
 // FindForm is Find for what must be a form. It refuses with NOT_A_FORM too.
@@ -53,9 +70,9 @@ func (s *State) FindForm(which string) (*Message, error) {
 	return mustBeForm(m, err)
 }
 
-// FindFormID is FindID for what must be a form. It refuses with NOT_A_FORM too.
+// FindFormID gives the form with an ID of its own. It refuses with NO_SUCH_MESSAGE and NOT_A_FORM.
 func (s *State) FindFormID(id capabilities.ID) (*Message, error) {
-	m, err := s.FindID(id)
+	m, err := s.byOwnID(id)
 	return mustBeForm(m, err)
 }
 

@@ -30,12 +30,10 @@ func (n *numbers) has(id capabilities.ID) bool {
 	return ok
 }
 
-func (n *numbers) put(number uint64, ids ...capabilities.ID) {
-	for i := range ids {
-		if ids[i].Node == n.node {
-			n.own[ids[i].ULID] = number
-		} else {
-			n.others[ids[i]] = number
-		}
+func (n *numbers) put(number uint64, id capabilities.ID) {
+	if id.Node == n.node {
+		n.own[id.ULID] = number
+	} else {
+		n.others[id] = number
 	}
 }

@@ -79,7 +79,7 @@ func (s *State) checkSender(from capabilities.ID, made ...capabilities.ID) error
 }
 
 func (s *State) checkForm(e *events.FormRequested) error {
-	if s.byID.has(e.Promise) || s.byID.has(e.Resolver) || e.Form == e.Promise || e.Form == e.Resolver || e.Promise == e.Resolver {
+	if e.Form == e.Promise || e.Form == e.Resolver || e.Promise == e.Resolver {
 		return parley.Refuse(parley.InvalidArgument, "the form shares an ID with something else")
 	}
 	if err := s.checkWay(e); err != nil {
