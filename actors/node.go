@@ -25,6 +25,7 @@ type Node struct {
 	id      capabilities.NodeID
 	host    capabilities.ID
 	journal *persistence.Journal
+	lease   *persistence.Lease // nil if nobody else can reach the journal
 	ids     *capabilities.Source
 	vault   *vault
 	latest  atomic.Int64 // the latest time given out, in milliseconds
@@ -64,7 +65,8 @@ type JournalState struct {
 
 // Open starts the node that lives in a state folder, and makes one where there is none. It returns when
 // the node is ready to answer. It fails with CORRUPT_LOG if the log is not whole, READ_ONLY if the folder
-// cannot be written, ALREADY_RUNNING if another process has it open. The caller closes the node.
+// cannot be written, ALREADY_RUNNING if another process has it open. A node whose journal is elsewhere waits, as
+// a standby, as long as another process runs it. The caller closes the node.
 func Open(ctx context.Context, o Options) (*Node, error) {
 	o = o.withDefaults()
 	key, err := loadOrMakeKey(o.Folder)
@@ -83,9 +85,15 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	jo.Node = id
 	n.roster = newRoster(n)
 	jo.Busy = n.roster.busy
-	if n.journal, err = persistence.Open(ctx, jo); err != nil {
+	if o.URL != "" {
+		n.lease, err = persistence.AcquireLease(ctx, jo, o.Standby)
+	}
+	if err == nil {
+		n.journal, err = persistence.Open(ctx, jo)
+	}
+	if err != nil {
 		n.roster.end()
-		return nil, err
+		return nil, errors.Join(err, n.giveUpLease(ctx))
 	}
 	n.latest.Store(int64(n.journal.LastTime()))
 	n.life, n.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -112,8 +120,28 @@ func (n *Node) start() error {
 	}
 	n.spawnRoot()
 	n.tasks.Go(n.snapshots.run)
+	if n.lease != nil {
+		n.tasks.Go(n.watchLease)
+	}
 	n.resume()
 	return nil
+}
+
+// watchLease stops the node when another process has taken it over.
+func (n *Node) watchLease() {
+	select {
+	case <-n.lease.Lost():
+		n.log.Error("another process has taken the node over: stopping")
+		n.stopFor(parley.Refuse(parley.ReadOnly, "another process has taken the node over"))
+	case <-n.life.Done():
+	}
+}
+
+func (n *Node) giveUpLease(ctx context.Context) error {
+	if n.lease == nil {
+		return nil
+	}
+	return n.lease.Close(ctx)
 }
 
 func (n *Node) makeHost() error {
@@ -250,7 +278,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.end()
 		n.tasks.Wait()
 		n.clock.stop()
-		err = errors.Join(n.roster.drain(ctx), n.journal.Close(ctx))
+		err = errors.Join(n.roster.drain(ctx), n.journal.Close(ctx), n.giveUpLease(ctx))
 		n.roster.end()
 	})
 	return err

@@ -17,6 +17,9 @@ type Options struct {
 	Log      *slog.Logger  // default: nothing is logged
 	Idle     time.Duration // a mailbox not used for so long is put to rest; default 30 s
 
+	// Standby, if any, is called when, with a URL, the node runs in another process: Open waits until that ends.
+	Standby func()
+
 	Clock     func() time.Time        // default time.Now
 	Failpoint func(step string) error // for tests: see persistence.Options
 }

@@ -108,6 +108,11 @@ func (p *program) start(ctx context.Context, s serving) error {
 		if err == nil && status.PID == node.Process.Pid {
 			return p.say(status, func() string { return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen) })
 		}
+		if p.isStandby(node.Process.Pid) {
+			return p.say(map[string]int{"standby": node.Process.Pid}, func() string {
+				return fmt.Sprintf("process %d waits as a standby: the node runs elsewhere", node.Process.Pid)
+			})
+		}
 		select {
 		case <-ended:
 			return p.whyEnded(from)

@@ -25,6 +25,7 @@ const (
 	socketFile      = "parley.sock"
 	lockFile        = "parley.lock"
 	logFile         = "parley.log"
+	standbyFile     = "parley.standby"
 	environment     = "PARLEY_"
 	formatText      = "text"
 	formatJSON      = "json"
@@ -81,9 +82,10 @@ func defaultState(env func(string) (string, bool)) string {
 	return filepath.Join(home, ".local", "state", stateFolderName)
 }
 
-func (o *options) socket() string { return filepath.Join(o.state, socketFile) }
-func (o *options) lock() string   { return filepath.Join(o.state, lockFile) }
-func (o *options) log() string    { return filepath.Join(o.state, logFile) }
+func (o *options) socket() string  { return filepath.Join(o.state, socketFile) }
+func (o *options) lock() string    { return filepath.Join(o.state, lockFile) }
+func (o *options) log() string     { return filepath.Join(o.state, logFile) }
+func (o *options) standby() string { return filepath.Join(o.state, standbyFile) }
 
 // fromEnvironment sets the options that were not given on the command line from variables: --log-level
 // from PARLEY_LOG_LEVEL. Of an option that may be repeated, the variable has one value a line.

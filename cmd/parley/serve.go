@@ -110,7 +110,11 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 	defer func() { err = errors.Join(err, l.release()) }()
 	node, err := actors.Open(ctx, actors.Options{
 		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Log: log,
+		Standby: func() { p.standBy(log) },
 	})
+	if gone := os.Remove(p.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+		log.Warn("the mark of a standby stays", "error", gone)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // it was stopped before it had begun
@@ -140,6 +144,20 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 		log.Warn("not everything in flight had ended", "error", drained)
 	}
 	return err
+}
+
+// standBy says, in the log and to whoever started it, that this process waits for the one that runs the node.
+func (p *program) standBy(log *slog.Logger) {
+	log.Info("standby: the node runs in another process, and in this one when that ends")
+	if err := os.WriteFile(p.options.standby(), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		log.Warn("it cannot be shown that this is a standby", "error", err)
+	}
+}
+
+// isStandby reports whether a process waits as a standby.
+func (p *program) isStandby(pid int) bool {
+	who, err := os.ReadFile(p.options.standby())
+	return err == nil && string(who) == strconv.Itoa(pid)
 }
 
 func untilStopped(ctx context.Context, node *actors.Node, server *gateway.Server) error {

@@ -1,0 +1,68 @@
+package actors
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+)
+
+// startSystem runs a NATS system that several nodes reach.
+func startSystem(t *testing.T) string {
+	t.Helper()
+	srv, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, NoLog: true, NoSigs: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS system does not start")
+	}
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	return srv.ClientURL()
+}
+
+func TestStandbyTakesOverWithAllThatThereWas(t *testing.T) {
+	url := startSystem(t)
+	first, second := t.TempDir(), t.TempDir()
+	n, err := Open(t.Context(), Options{Folder: first, URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := ask(t, guest(t, n, "fae"), Ask{})
+	key, err := os.ReadFile(filepath.Join(first, KeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(second, KeyFile), key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waiting, took := make(chan struct{}), make(chan *Node)
+	go func() {
+		n, err := Open(t.Context(), Options{Folder: second, URL: url, Standby: func() { close(waiting) }})
+		if err != nil {
+			t.Error(err)
+		}
+		took <- n
+	}()
+	<-waiting
+	closeNode(t, n)
+	n = <-took
+	if n == nil {
+		t.FailNow()
+	}
+	defer closeNode(t, n)
+	if m, err := n.Host().Message(t.Context(), Which(asked.Form.String())); err != nil || !m.AnswerNeeded {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: Which(asked.Form.String()), Values: text("a", "yes")}); err != nil {
+		t.Fatal(err)
+	}
+}

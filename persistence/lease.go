@@ -1,0 +1,170 @@
+package persistence
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Lease is the right to run a node whose journal is on a NATS system: it keeps a standby waiting as long as
+// the node runs elsewhere. That two never write is not its doing but the fence's.
+type Lease struct {
+	log   *slog.Logger
+	conn  *nats.Conn
+	kv    jetstream.KeyValue
+	who   string
+	rev   uint64
+	lost  chan struct{}
+	quiet context.CancelFunc
+	tasks sync.WaitGroup
+}
+
+const (
+	leaseTime  = 4 * time.Second // a holder that is silent for so long has lost it
+	leaseRenew = time.Second
+	leaseTry   = 500 * time.Millisecond
+	leaseKey   = "holder"
+	leaseFile  = "lease" // in the state folder: by what it knows a lease that it held before a crash
+)
+
+// AcquireLease returns once no other process runs the node. If one does, it calls waiting, once, and tries
+// until ctx ends. READ_ONLY says that the NATS system cannot be reached.
+func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := &Lease{log: o.Log, lost: make(chan struct{})}
+	if l.who, err = leaseHolder(o.Folder); err != nil {
+		return nil, readOnly("the state folder cannot be written", err)
+	}
+	l.conn, err = nats.Connect(o.URL, nats.Name("parley lease"), nats.Timeout(connectTimeout), nats.MaxReconnects(-1))
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	js, err := jetstream.New(l.conn, jetstream.WithDefaultTimeout(connectTimeout))
+	if err == nil {
+		l.kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: o.streamName() + "_lease", Description: "which process runs a Parley node",
+			TTL: leaseTime, Replicas: o.Replicas, Storage: jetstream.FileStorage,
+		})
+	}
+	if err == nil {
+		err = l.wait(ctx, waiting)
+	}
+	if err != nil {
+		l.conn.Close()
+		return nil, unreachable(err)
+	}
+	background, quiet := context.WithCancel(context.WithoutCancel(ctx))
+	l.quiet = quiet
+	l.tasks.Go(func() { l.renew(background) })
+	return l, nil
+}
+
+// leaseHolder gives the name by which the folder's processes hold the lease. Only one runs at a time.
+func leaseHolder(folder string) (string, error) {
+	path := filepath.Join(folder, leaseFile)
+	who, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(who) == 0 {
+		who = []byte(rand.Text())
+		err = os.WriteFile(path, who, 0o600)
+	}
+	machine, _ := os.Hostname() // the folder may have been copied to another
+	return string(who) + "@" + machine, err
+}
+
+func (l *Lease) wait(ctx context.Context, waiting func()) error {
+	tick := time.NewTicker(leaseTry)
+	defer tick.Stop()
+	for told := false; ; {
+		err := l.take(ctx)
+		if !errors.Is(err, jetstream.ErrKeyExists) {
+			return err
+		}
+		if !told && waiting != nil {
+			told = true
+			waiting()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// take enters this process as the holder. ErrKeyExists says that another is.
+func (l *Lease) take(ctx context.Context) (err error) {
+	l.rev, err = l.kv.Create(ctx, leaseKey, []byte(l.who))
+	if !errors.Is(err, jetstream.ErrKeyExists) {
+		return err
+	}
+	held, err := l.kv.Get(ctx, leaseKey)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound): // it has just ended
+		return jetstream.ErrKeyExists
+	case err != nil:
+		return err
+	case string(held.Value()) != l.who:
+		return jetstream.ErrKeyExists
+	}
+	l.rev = held.Revision() // of a process of before, that is gone
+	return nil
+}
+
+// renew keeps the lease until ctx ends or another has it. What fails for other reasons is tried again: the
+// lease may run out meanwhile, and is taken again if nobody else wanted it.
+func (l *Lease) renew(ctx context.Context) {
+	tick := time.NewTicker(leaseRenew)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		rev, err := l.kv.Update(ctx, leaseKey, []byte(l.who), l.rev)
+		if err == nil {
+			l.rev = rev
+			continue
+		}
+		if err = l.take(ctx); errors.Is(err, jetstream.ErrKeyExists) {
+			close(l.lost)
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			l.log.Warn("the lease cannot be renewed", "error", err)
+		}
+	}
+}
+
+// Lost is closed when another process has the lease.
+func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// Close gives the lease up, so that a standby need not wait for it to run out.
+func (l *Lease) Close(ctx context.Context) error {
+	l.quiet()
+	l.tasks.Wait()
+	defer l.conn.Close()
+	err := l.kv.Delete(ctx, leaseKey, jetstream.LastRevision(l.rev))
+	select {
+	case <-l.lost:
+		return nil
+	default:
+	}
+	if err != nil {
+		return fmt.Errorf("give up the lease: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package persistence
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func acquire(t *testing.T, o Options, waiting func()) *Lease {
+	t.Helper()
+	var l *Lease
+	eventually(t, "the lease is there", func() bool { // JetStream is up a little after the port
+		var err error
+		l, err = AcquireLease(t.Context(), o, waiting)
+		return err == nil
+	})
+	return l
+}
+
+func giveUp(t *testing.T, l *Lease) {
+	t.Helper()
+	if err := l.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStandbyWaitsUntilTheLeaseIsGivenUp(t *testing.T) {
+	e := startExternal(t)
+	first := acquire(t, e.options(t), nil)
+	waiting, got := make(chan struct{}), make(chan *Lease)
+	go func() {
+		l, err := AcquireLease(t.Context(), e.options(t), func() { close(waiting) })
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	<-waiting
+	select {
+	case <-got:
+		t.Fatal("two hold it")
+	case <-time.After(2 * leaseRenew): // it is renewed meanwhile
+	}
+	giveUp(t, first)
+	giveUp(t, <-got)
+}
+
+func TestLeaseOfOneThatDiedRunsOut(t *testing.T) {
+	e := startExternal(t)
+	dead := acquire(t, e.options(t), nil)
+	dead.quiet() // as if killed: it renews nothing, and gives nothing up
+	dead.tasks.Wait()
+	dead.conn.Close()
+	start := time.Now()
+	l := acquire(t, e.options(t), nil)
+	if took := time.Since(start); took < leaseTime/2 {
+		t.Errorf("after %v", took)
+	}
+	giveUp(t, l)
+}
+
+func TestLeaseOfTheSameFolderIsTakenUpAtOnce(t *testing.T) {
+	e := startExternal(t)
+	o := e.options(t)
+	dead := acquire(t, o, nil)
+	dead.quiet()
+	dead.tasks.Wait()
+	dead.conn.Close()
+	l := acquire(t, o, func() { t.Error("it waits for itself") })
+	giveUp(t, l)
+}
+
+func TestHolderLearnsThatItWasOvertaken(t *testing.T) {
+	e := startExternal(t)
+	l := acquire(t, e.options(t), nil)
+	if _, err := l.kv.Put(t.Context(), leaseKey, []byte("another")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-l.Lost():
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not notice")
+	}
+	giveUp(t, l)
+}
