@@ -26,6 +26,7 @@ type ID struct {
 const (
 	idSize       = 16 + 32
 	nodeTextSize = 56
+	idTextSize   = ulid.EncodedSize + 1 + nodeTextSize
 )
 
 // ParseNodeID reads the nkeys text of a node's public key. It refuses with INVALID_ARGUMENT.
@@ -81,8 +82,13 @@ func parseULID(s string) (ulid.ULID, error) {
 	return u, nil
 }
 
-func (id ID) String() string {
-	return id.ULID.String() + "@" + id.Node.String()
+func (id ID) String() string { return string(id.appendText(make([]byte, 0, idTextSize))) }
+
+func (id ID) appendText(b []byte) []byte {
+	var u [ulid.EncodedSize]byte
+	_ = id.ULID.MarshalTextTo(u[:]) // it fails only for want of room
+	b = append(append(b, u[:]...), '@')
+	return append(b, id.Node.String()...)
 }
 
 // IsZero reports whether id names nothing.
@@ -101,7 +107,7 @@ func (id ID) MarshalText() ([]byte, error) {
 	if id.IsZero() {
 		return nil, nil
 	}
-	return []byte(id.String()), nil
+	return id.appendText(make([]byte, 0, idTextSize)), nil
 }
 
 // UnmarshalText reads what MarshalText wrote.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -37,20 +39,77 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		return json.Marshal(map[string]string{jsonBytes: base64.StdEncoding.EncodeToString(x)})
 	case sealed:
 		return []byte(`{"` + jsonSealed + `":true}`), nil
-	case list:
-		if x == nil {
-			return []byte("[]"), nil
-		}
-		return json.Marshal([]Value(x))
-	case record:
-		if x == nil {
-			return []byte("{}"), nil
-		}
-		return json.Marshal(map[string]Value(x))
+	case string, list, record:
+		return v.appendJSON(nil)
 	case Ref:
 		return json.Marshal(refJSON{Cap: x.Target, Kind: x.Kind, Facet: x.Facet, Grant: x.Grant})
 	}
 	return json.Marshal(v.v)
+}
+
+// appendJSON writes lists, records and what stands in them into one buffer: marshalling each by itself would
+// check and copy what is inside once for every level above it.
+func (v Value) appendJSON(b []byte) ([]byte, error) {
+	switch x := v.v.(type) {
+	case string:
+		return appendString(b, x)
+	case int64:
+		return strconv.AppendInt(b, x, 10), nil
+	case list:
+		return x.appendJSON(b)
+	case record:
+		return x.appendJSON(b)
+	}
+	text, err := json.Marshal(v)
+	return append(b, text...), err
+}
+
+func (l list) appendJSON(b []byte) (_ []byte, err error) {
+	b = append(b, '[')
+	for i, e := range l {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = e.appendJSON(b); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, ']'), nil
+}
+
+func (r record) appendJSON(b []byte) (_ []byte, err error) {
+	b = append(b, '{')
+	for i, k := range slices.Sorted(maps.Keys(r)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = appendString(b, k); err != nil {
+			return nil, err
+		}
+		if b, err = r[k].appendJSON(append(b, ':')); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+func appendString(b []byte, s string) ([]byte, error) {
+	if isPlain(s) {
+		return append(append(append(b, '"'), s...), '"'), nil
+	}
+	text, err := json.Marshal(s)
+	return append(b, text...), err
+}
+
+// isPlain reports whether s is the same in JSON, between quotes, also where HTML is escaped.
+func isPlain[T string | []byte](s T) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ', c >= utf8.RuneSelf, c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return false
+		}
+	}
+	return true
 }
 
 func floatText(f float64) string {
@@ -77,6 +136,10 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 func ParseJSON(b []byte) (Value, error) {
 	if len(b) > 2*MaxValueSize {
 		return Value{}, parley.Refuse(parley.TooLarge, "%d bytes of JSON are over the limit of %d", len(b), 2*MaxValueSize)
+	}
+	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && isPlain(b[1:n-1]) { // most are
+		v := String(string(b[1 : n-1]))
+		return v, v.Check()
 	}
 	if !utf8.Valid(b) {
 		return Value{}, parley.Refuse(parley.InvalidArgument, "text is not valid UTF-8")

@@ -88,6 +88,9 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, o operation) error
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.draining, cancel)()
+		if visitor, ok := w.(*responseWriter); ok {
+			defer visitor.visit.watch(cancel)()
+		}
 	}
 	resp, err := o.call(ctx, s, buf.Bytes())
 	if err != nil {

@@ -44,7 +44,8 @@ type Server struct {
 	socket     net.Listener
 	socketPath string
 	tcp        net.Listener // nil if off
-	servers    []*http.Server
+	door       *door        // of the socket
+	public     *http.Server
 	serving    sync.WaitGroup
 	broken     chan error
 
@@ -81,6 +82,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.socket = socket
+	s.door = newDoor(socket, s, o.Log)
 	return s, nil
 }
 
@@ -94,35 +96,27 @@ func (s *Server) Address() string {
 
 // Serve answers until Drain. It returns at once.
 func (s *Server) Serve() {
-	quiet := slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)
-	s.serve(s.socket, &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       5 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          quiet,
-	})
+	s.serving.Go(func() { s.report(s.socket, s.door.serve()) })
 	if s.tcp == nil {
 		return
 	}
-	s.serve(s.tcp, &http.Server{
+	s.public = &http.Server{
 		Handler:           http.HandlerFunc(public),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          quiet,
-	})
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.serving.Go(func() { s.report(s.tcp, s.public.Serve(s.tcp)) })
 }
 
-func (s *Server) serve(l net.Listener, h *http.Server) {
-	s.servers = append(s.servers, h)
-	s.serving.Go(func() {
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.broken <- fmt.Errorf("serve %s: %w", l.Addr(), err)
-		}
-	})
+// report tells of a door that closed by itself.
+func (s *Server) report(l net.Listener, err error) {
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		s.broken <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+	}
 }
 
 // Stopped is closed when someone called the operation "stop".
@@ -139,9 +133,10 @@ func (s *Server) Drain(ctx context.Context) error {
 		err = nil
 	}
 	s.drain()
-	for _, h := range s.servers {
-		if shut := h.Shutdown(ctx); shut != nil {
-			err = errors.Join(err, shut, h.Close())
+	err = errors.Join(err, s.door.drain(ctx))
+	if s.public != nil {
+		if shut := s.public.Shutdown(ctx); shut != nil {
+			err = errors.Join(err, shut, s.public.Close())
 		}
 	}
 	s.serving.Wait()

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"parley"
 	"parley/actors"
@@ -49,6 +51,10 @@ func (r *Which) UnmarshalJSON(b []byte) error {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is neither a number nor an ID", b)
 		}
 		*r = Which(n)
+		return nil
+	}
+	if bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) { // it is what it says
+		*r = Which(bytes.Trim(b, `"`))
 		return nil
 	}
 	var s string
