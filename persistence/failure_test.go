@@ -1,7 +1,11 @@
 package persistence
 
 import (
+	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -182,5 +186,22 @@ func TestCommitTimesNeverGoBack(t *testing.T) {
 	w.write(t, j, 1, 1)
 	if j.LastTime() != last {
 		t.Fatalf("%s, want %s", j.LastTime(), last)
+	}
+}
+
+func TestServerThatCannotStartSaysWhyAtOnce(t *testing.T) {
+	o := testOptions(t)
+	if err := os.MkdirAll(journalFolder(o.Folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(journalFolder(o.Folder), "jetstream"), []byte("in the way"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), serverStart/2)
+	defer cancel()
+	_, err := Open(ctx, o)
+	wantCode(t, err, parley.ReadOnly)
+	if ctx.Err() != nil || !strings.Contains(err.Error(), "not a directory") {
+		t.Fatalf("after waiting (%v): %v", ctx.Err(), err)
 	}
 }

@@ -154,20 +154,19 @@ func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
 	return nil
 }
 
-// takeBack removes an unfinished journal, and closes the link. The embedded server removes files in the
-// background, and may leave some when it stops.
+// takeBack removes an unfinished journal, and closes the link. The embedded server would remove its files in
+// the background, also those of the next server in that folder: it is stopped first.
 func (l *link) takeBack(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
-	defer cancel()
-	if err := l.js.DeleteStream(ctx, l.o.streamName()); err != nil {
-		return fmt.Errorf("remove the unfinished journal: %w", err)
+	var err error
+	if l.server != nil {
+		l.close()
+		err = os.RemoveAll(filepath.Dir(blockFolder(l.o)))
+	} else {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+		defer cancel()
+		err = l.js.DeleteStream(ctx, l.o.streamName())
 	}
-	embedded := l.server != nil
-	l.close()
-	if !embedded {
-		return nil
-	}
-	if err := os.RemoveAll(filepath.Dir(blockFolder(l.o))); err != nil {
+	if err != nil {
 		return fmt.Errorf("remove the unfinished journal: %w", err)
 	}
 	return nil

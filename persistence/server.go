@@ -43,10 +43,14 @@ func startServer(o *Options, lazily bool, ear *serverEar) (*natsserver.Server, e
 	}
 	srv.SetLoggerV2(ear, false, false, false)
 	srv.Start()
-	if !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
+	if last := ear.last.Load(); last != nil || !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
 		stopServer(srv)
-		return nil, parley.Refuse(parley.ReadOnly, "the journal's server does not start").
+		e := parley.Refuse(parley.ReadOnly, "the journal's server does not start").
 			WithHint("see the log; the disk may be full or the folder not writable")
+		if last != nil {
+			e.Message += ": " + cause(*last).Error()
+		}
+		return nil, e
 	}
 	return srv, nil
 }
@@ -62,13 +66,19 @@ type serverEar struct {
 	log    *slog.Logger
 	stream string
 	heard  atomic.Pointer[func(error)]
+	last   atomic.Pointer[string] // what it gave up over, while it started
 }
 
 func (e *serverEar) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
 func (e *serverEar) Debugf(string, ...any)           {}
 func (e *serverEar) Tracef(string, ...any)           {}
 func (e *serverEar) Warnf(format string, v ...any)   { e.log.Warn(e.line(format, v)) }
-func (e *serverEar) Fatalf(format string, v ...any)  { e.log.Error(e.line(format, v)) }
+
+func (e *serverEar) Fatalf(format string, v ...any) {
+	line := e.line(format, v)
+	e.last.Store(&line)
+	e.log.Error(line)
+}
 
 func (e *serverEar) Errorf(format string, v ...any) {
 	line := e.line(format, v)
