@@ -39,6 +39,9 @@ type Asked struct {
 	Promise capabilities.ID `json:"promise,omitzero"`
 	Number  uint64          `json:"number"`
 	Outcome *Outcome        `json:"outcome,omitempty"`
+
+	// Unreachable says that the recipient's node cannot be reached now: the form goes there when it can.
+	Unreachable bool `json:"unreachable,omitempty"`
 }
 
 // Status says where a form stands.
@@ -52,6 +55,10 @@ const (
 	StatusDeclined   Status = "declined"
 	StatusExpired    Status = "expired"
 	StatusSuperseded Status = "superseded"
+
+	// StatusAnswering is an answer that is kept, and on its way to a home that cannot be reached. The form is
+	// open until it arrives.
+	StatusAnswering Status = "answering"
 )
 
 // Outcome is how a form ended. Values is a record, in the clear for the asker and masked for others where

@@ -38,8 +38,10 @@ type Envelope struct {
 	Forwarder    capabilities.ID   `json:"forwarder,omitzero"` // who handed it on to the agent
 	ForwardName  string            `json:"forwarderName,omitempty"`
 	ForwardedTo  []Party           `json:"forwardedTo,omitempty"`
-	Outcome      *Outcome          `json:"outcome,omitempty"` // nil while it is open
-	AnswerNeeded bool              `json:"answerNeeded"`      // it is open and this agent may answer it
+	Outcome      *Outcome          `json:"outcome,omitempty"`   // nil while it is open
+	AnswerNeeded bool              `json:"answerNeeded"`        // it is open and this agent may answer it
+	Answering    bool              `json:"answering,omitempty"` // what the agent said is on its way to the form's home
+	Refused      string            `json:"refused,omitempty"`   // why the home would not have what the agent said
 }
 
 // Party is another agent, with the viewer's name for it if there is one.
@@ -65,6 +67,9 @@ type Inbox struct {
 type Sent struct {
 	Message capabilities.ID `json:"message"`
 	Number  uint64          `json:"number"`
+
+	// Unreachable says that the recipient's node cannot be reached now: the message goes there when it can.
+	Unreachable bool `json:"unreachable,omitempty"`
 }
 
 // Entry is one event of a mailbox's log. Payload is the event's JSON form.

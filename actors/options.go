@@ -14,6 +14,7 @@ type Options struct {
 	Name     string        // the node's display name; default: the host's name
 	URL      string        // NATS system to keep the journal on; default: embedded
 	Replicas int           // of the journal on that NATS system; default 1
+	Peers    string        // address on which other nodes reach this one; default: none
 	Log      *slog.Logger  // default: nothing is logged
 	Idle     time.Duration // a mailbox not used for so long is put to rest; default 30 s
 
