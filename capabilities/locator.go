@@ -12,11 +12,18 @@ import (
 // reached. Hints are no part of identity: two locators with the same ID locate the same thing.
 //
 // Its text is parley://{node}/{ulid}?type=promise&at=nats://host:port, with "at" as often as needed.
+//
+// That of an invitation has a secret too, and is the one locator that is to be kept from others.
 type Locator struct {
-	ID    ID
-	Kind  Kind
-	Hints []string
+	ID     ID
+	Kind   Kind
+	Hints  []string
+	Secret string
 }
+
+// KindInvitation is what the locator of an invitation says. No reference is of this kind: an invitation is
+// used, not held.
+const KindInvitation Kind = "invitation"
 
 const (
 	locatorScheme  = "parley"
@@ -31,6 +38,9 @@ func (l Locator) String() string {
 	}
 	for _, h := range l.Hints {
 		q.Add("at", h)
+	}
+	if l.Secret != "" {
+		q.Set("secret", l.Secret)
 	}
 	u := url.URL{Scheme: locatorScheme, Host: l.ID.Node.String(), Path: "/" + l.ID.ULID.String(), RawQuery: q.Encode()}
 	return u.String()
@@ -65,7 +75,9 @@ func ParseLocator(s string) (Locator, error) {
 		return bad("malformed query")
 	}
 	l := Locator{ID: ID{ULID: id, Node: node}, Kind: Kind(q.Get("type")), Hints: slices.Clone(q["at"])}
-	if l.Kind != "" && !KnownKind(l.Kind) {
+	if l.Kind == KindInvitation {
+		l.Secret = q.Get("secret")
+	} else if l.Kind != "" && !KnownKind(l.Kind) {
 		return bad("unknown type")
 	}
 	if len(l.Hints) > maxHints {

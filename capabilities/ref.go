@@ -34,23 +34,44 @@ func KnownKind(k Kind) bool {
 // Ref is a reference to a target: what it is, how much of it is held, and by which grant. A zero Grant
 // means that nobody gave it: the holder made the target, or was made with it.
 //
+// Root is the grant that the target's home knows, where that is another: Grant was then derived from it within
+// the holder's node, which the home leaves to that node.
+//
 // A Ref is authority only where a mailbox's log says that its agent holds it. Refs are comparable.
 type Ref struct {
 	Target ID
 	Kind   Kind
 	Facet  Facet
 	Grant  ID
+	Root   ID
 }
 
-// maxRefSize bounds the encoding of a Ref: two IDs and a facet take some 150 bytes.
+// Known is the grant by which the target's home knows the holder's node; zero if there is none.
+func (r Ref) Known() ID {
+	if !r.Root.IsZero() {
+		return r.Root
+	}
+	return r.Grant
+}
+
+// Bare is the reference as its grant made it.
+func (r Ref) Bare() Ref {
+	r.Root = ID{}
+	return r
+}
+
+// maxRefSize bounds the encoding of a Ref: three IDs and a facet take some 200 bytes.
 const maxRefSize = 512
 
-// EncodeMsgpack writes extension 2: [target, kind, mode, until, uses, grant].
+// EncodeMsgpack writes extension 2: [target, kind, mode, until, uses, grant], and then root if there is one.
 func (r Ref) EncodeMsgpack(enc *msgpack.Encoder) error {
 	var buf bytes.Buffer
 	in := msgpack.NewEncoder(&buf)
 	in.UseCompactInts(true)
 	err := in.EncodeMulti(r.Target, string(r.Kind), string(r.Facet.Mode), int64(r.Facet.Until), r.Facet.Uses, r.Grant)
+	if err == nil && !r.Root.IsZero() {
+		err = r.Root.EncodeMsgpack(in)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +111,11 @@ func (r *Ref) decodeBody(dec *msgpack.Decoder, n int) error {
 	)
 	if err := in.DecodeMulti(&got.Target, &kind, &mode, &until, &got.Facet.Uses, &got.Grant); err != nil {
 		return fmt.Errorf("reference: %w", err)
+	}
+	if rd.Len() != 0 {
+		if err := got.Root.DecodeMsgpack(in); err != nil || got.Root.IsZero() {
+			return fmt.Errorf("%w: reference", errMalformed)
+		}
 	}
 	got.Kind, got.Facet.Mode, got.Facet.Until = Kind(kind), Mode(mode), Time(until)
 	if rd.Len() != 0 || got.Target.IsZero() || !KnownKind(got.Kind) || got.Facet.Check() != nil {

@@ -32,6 +32,12 @@ const (
 	kindRunEnded          Kind = 16
 	kindRuleAdded         Kind = 17
 	kindRuleRemoved       Kind = 18
+	kindCapabilityMinted  Kind = 19
+	kindFormAnswering     Kind = 20
+	kindFormForwarding    Kind = 21
+	kindInvitationMade    Kind = 22
+	kindInvitationEnded   Kind = 23
+	kindNodeMet           Kind = 24
 )
 
 func (*FormRequested) kind() Kind     { return kindFormRequested }
@@ -52,6 +58,12 @@ func (*RunStarted) kind() Kind        { return kindRunStarted }
 func (*RunEnded) kind() Kind          { return kindRunEnded }
 func (*RuleAdded) kind() Kind         { return kindRuleAdded }
 func (*RuleRemoved) kind() Kind       { return kindRuleRemoved }
+func (*CapabilityMinted) kind() Kind  { return kindCapabilityMinted }
+func (*FormAnswering) kind() Kind     { return kindFormAnswering }
+func (*FormForwarding) kind() Kind    { return kindFormForwarding }
+func (*InvitationMade) kind() Kind    { return kindInvitationMade }
+func (*InvitationEnded) kind() Kind   { return kindInvitationEnded }
+func (*NodeMet) kind() Kind           { return kindNodeMet }
 
 // Recorded is an event as it stands in the log.
 type Recorded struct {

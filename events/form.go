@@ -1,6 +1,10 @@
 package events
 
 import (
+	"bytes"
+
+	"github.com/vmihailenco/msgpack/v5"
+
 	"parley/capabilities"
 )
 
@@ -71,10 +75,50 @@ type FormCancelled struct {
 }
 
 // FormForwarded lets another agent answer a form. In the home's log it says who may answer from now on;
-// in the forwarder's, that it handed the form on.
+// in the forwarder's, that it handed the form on. Via, if any, is the grant by which To can be reached from
+// the home.
 type FormForwarded struct {
 	Form capabilities.ID   `json:"form"`
 	By   capabilities.ID   `json:"by"`
 	To   capabilities.ID   `json:"to"`
+	Date capabilities.Time `json:"date"`
+	Via  capabilities.ID   `json:"via,omitzero"`
+}
+
+// forwardedVia lifts version 1, which had no Via.
+func forwardedVia(payload []byte) ([]byte, error) {
+	var old struct {
+		_msgpack     struct{} `msgpack:",as_array"`
+		Form, By, To capabilities.ID
+		Date         capabilities.Time
+	}
+	if err := msgpack.Unmarshal(payload, &old); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.UseCompactInts(true)
+	enc.UseArrayEncodedStructs(true)
+	err := enc.Encode(&FormForwarded{Form: old.Form, By: old.By, To: old.To, Date: old.Date})
+	return buf.Bytes(), err
+}
+
+// FormAnswering is what a holder says to a form whose home is on another node, kept until the home has
+// decided on it. Reason is "" for an answer. Secret values are sealed.
+type FormAnswering struct {
+	Form   capabilities.ID      `json:"form"`
+	Reason Reason               `json:"reason,omitempty"`
+	Note   string               `json:"note,omitempty"`
+	Values capabilities.Value   `json:"values,omitzero"`
+	Grants []capabilities.Grant `json:"grants,omitempty"`
+	Date   capabilities.Time    `json:"date"`
+}
+
+// FormForwarding is a holder's wish that another may answer too, kept until the form's home, on another node,
+// has decided on it. Via is the grant, made for that, by which the home can reach To.
+type FormForwarding struct {
+	Form capabilities.ID   `json:"form"`
+	To   capabilities.ID   `json:"to"`
+	Via  capabilities.ID   `json:"via,omitzero"`
 	Date capabilities.Time `json:"date"`
 }

@@ -20,6 +20,12 @@ type CapabilityGranted struct {
 	Grant capabilities.Grant `json:"grant"`
 }
 
+// CapabilityMinted stands in the log of a grant's target: it may be reached by that grant from another node.
+// The grant's Parent is the one by which its giver could be seen to hold the target.
+type CapabilityMinted struct {
+	Grant capabilities.Grant `json:"grant"`
+}
+
 // CapabilityRevoked stands in the giver's log and in the holder's. Each in its own, it cuts what was
 // derived from the grant.
 type CapabilityRevoked struct {

@@ -42,6 +42,9 @@ const (
 	ParcelOutcome    ParcelKind = 2 // how a form that the other has a copy of ended
 	ParcelRevocation ParcelKind = 3 // that a grant of the other's is revoked
 	ParcelForward    ParcelKind = 4 // that a form of the other's was handed on
+	ParcelMint       ParcelKind = 5 // that the other can be reached by a grant
+	ParcelAnswer     ParcelKind = 6 // what the mailbox says to a form of the other's
+	ParcelHandover   ParcelKind = 7 // its wish that another may answer a form of the other's
 )
 
 // MessageDelivered says that parcels have arrived: the mailboxes that they were owed to have them in their

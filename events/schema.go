@@ -21,7 +21,7 @@ var schemas = map[Kind]schema{
 	kindFormRequested:     {name: "FormRequested", version: 1, make: func() Event { return new(FormRequested) }},
 	kindFormAnswered:      {name: "FormAnswered", version: 1, make: func() Event { return new(FormAnswered) }},
 	kindFormCancelled:     {name: "FormCancelled", version: 1, make: func() Event { return new(FormCancelled) }},
-	kindFormForwarded:     {name: "FormForwarded", version: 1, make: func() Event { return new(FormForwarded) }},
+	kindFormForwarded:     {name: "FormForwarded", version: 2, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia}},
 	kindMessagePosted:     {name: "MessagePosted", version: 1, make: func() Event { return new(MessagePosted) }},
 	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
 	kindMessageDelivered:  {name: "MessageDelivered", version: 2, make: func() Event { return new(MessageDelivered) }, upcast: map[uint8]upcast{1: deliveredOne}},
@@ -36,6 +36,12 @@ var schemas = map[Kind]schema{
 	kindRunEnded:          {name: "RunEnded", version: 1, make: func() Event { return new(RunEnded) }},
 	kindRuleAdded:         {name: "RuleAdded", version: 1, make: func() Event { return new(RuleAdded) }},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
+	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
+	kindFormAnswering:     {name: "FormAnswering", version: 1, make: func() Event { return new(FormAnswering) }},
+	kindFormForwarding:    {name: "FormForwarding", version: 1, make: func() Event { return new(FormForwarding) }},
+	kindInvitationMade:    {name: "InvitationMade", version: 1, make: func() Event { return new(InvitationMade) }},
+	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
+	kindNodeMet:           {name: "NodeMet", version: 1, make: func() Event { return new(NodeMet) }},
 }
 
 // Name gives the name of an event's type, as in "FormRequested".

@@ -33,7 +33,7 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.MessageDismissed:
 		return s.applyDismissed(e)
 	case *events.MessageDelivered:
-		return s.applyDelivered(e)
+		return s.applyDelivered(e, r.At)
 	case *events.NameBound:
 		s.uncall(e.Name)
 		s.names[e.Name] = e.Value
@@ -49,6 +49,27 @@ func (s *State) Apply(r events.Recorded) error {
 		s.rules[e.Rule] = *e
 	case *events.RuleRemoved:
 		delete(s.rules, e.Rule)
+	default:
+		return s.applyOutside(r)
+	}
+	return nil
+}
+
+// applyOutside folds what has to do with other nodes.
+func (s *State) applyOutside(r events.Recorded) error {
+	switch e := r.Event.(type) {
+	case *events.CapabilityMinted:
+		s.applyMinted(e)
+	case *events.FormAnswering:
+		return s.applyAnswering(e)
+	case *events.FormForwarding:
+		return s.applyForwarding(e)
+	case *events.InvitationMade:
+		s.realm.made(e)
+	case *events.InvitationEnded:
+		s.realm.ended(e)
+	case *events.NodeMet:
+		s.realm.met(e)
 	default:
 		return s.applyAgent(r)
 	}
@@ -108,12 +129,13 @@ func (s *State) applyRequested(e *events.FormRequested) error {
 	if err := s.number(&Message{Form: f}, e.Number, e.Form); err != nil {
 		return err
 	}
+	s.use(e.Via)
 	if e.From != s.ID {
 		return nil
 	}
 	f.Holders = []capabilities.ID{e.To}
 	s.open++
-	s.use(e.Via)
+	s.deal(e.To)
 	s.owe(events.ParcelCopy, e.Form, e.To)
 	if e.Key != "" {
 		s.keys[e.Key] = e.Number
@@ -133,7 +155,8 @@ func (s *State) applyAnswered(e *events.FormAnswered) error {
 		return err
 	}
 	m.Form.Answered = e
-	s.settled(m)
+	s.rooted(e.Values)
+	s.settled(m, e.Date)
 	return nil
 }
 
@@ -143,7 +166,7 @@ func (s *State) applyCancelled(e *events.FormCancelled) error {
 		return err
 	}
 	m.Form.Ended = e
-	s.settled(m)
+	s.settled(m, e.Date)
 	return nil
 }
 
@@ -167,11 +190,12 @@ func (s *State) form(id capabilities.ID) (*Message, error) {
 }
 
 // settled does what follows when a form ends: at its home, every holder is owed the outcome.
-func (s *State) settled(m *Message) {
+func (s *State) settled(m *Message, at capabilities.Time) {
 	m.Changed = s.Version
 	f := m.Form
 	f.contract = nil // nobody needs it any more
 	if f.From != s.ID {
+		s.draftEnds(f, at)
 		return
 	}
 	s.open--
@@ -192,6 +216,7 @@ func (s *State) applyForwarded(e *events.FormForwarded) error {
 	m.Form.Handed = append(m.Form.Handed, *e)
 	if m.Form.From == s.ID {
 		m.Form.Holders = append(m.Form.Holders, e.To)
+		s.deal(e.To)
 		s.owe(events.ParcelCopy, e.Form, e.To)
 		s.owe(events.ParcelForward, e.Form, e.By)
 	}
@@ -202,9 +227,14 @@ func (s *State) applyPosted(e *events.MessagePosted) error {
 	if err := s.number(&Message{Posted: e}, e.Number, e.Message); err != nil {
 		return err
 	}
+	s.use(e.Via)
 	if e.From == s.ID {
-		s.use(e.Via)
+		s.deal(e.To)
 		s.owe(events.ParcelCopy, e.Message, e.To)
+		return nil
+	}
+	for _, sp := range e.Text {
+		s.rooted(sp.Value)
 	}
 	return nil
 }
@@ -218,12 +248,21 @@ func (s *State) applyDismissed(e *events.MessageDismissed) error {
 	return nil
 }
 
-func (s *State) applyDelivered(e *events.MessageDelivered) error {
+func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time) error {
 	arrived := e.Parcels
+	for len(arrived) > 0 && len(s.outbox) > 0 && s.outbox[0].Seq == arrived[0] { // mostly, all of them
+		p := s.outbox[0]
+		s.outbox, arrived = s.outbox[1:], arrived[1:]
+		s.parcelGone(p, e.Refused, at)
+	}
+	if len(arrived) == 0 {
+		return nil
+	}
+	var gone []Parcel
 	left := s.outbox[:0]
 	for _, p := range s.outbox {
 		if len(arrived) > 0 && p.Seq == arrived[0] {
-			arrived = arrived[1:]
+			gone, arrived = append(gone, p), arrived[1:]
 			continue
 		}
 		left = append(left, p)
@@ -232,7 +271,22 @@ func (s *State) applyDelivered(e *events.MessageDelivered) error {
 	if len(arrived) > 0 {
 		return fmt.Errorf("%w: parcel %d is not owed", ErrNonsense, arrived[0])
 	}
+	for _, p := range gone {
+		s.parcelGone(p, e.Refused, at)
+	}
 	return nil
+}
+
+// parcelGone does what follows when a parcel has arrived, or the other would not have it.
+func (s *State) parcelGone(p Parcel, refused string, at capabilities.Time) {
+	if p.Kind == events.ParcelMint {
+		s.minting--
+	}
+	if refused != "" {
+		s.refused(p, refused, at)
+		return
+	}
+	s.arrived(p)
 }
 
 // applyGranted enters what the agent gave. An answerer learns of its answer after the home has it: what it
@@ -243,6 +297,7 @@ func (s *State) applyGranted(e *events.CapabilityGranted) {
 		return
 	}
 	s.given.Add(g)
+	s.entered(g)
 	if at, gone := s.revoked[g.Parent]; gone {
 		s.fall(g, at)
 	}
@@ -253,6 +308,9 @@ func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
 	s.given.Mark(g.ID, at)
 	s.revoked[g.ID] = at
 	s.owe(events.ParcelRevocation, g.ID, g.To)
+	if s.mints(g) && g.To != g.Target {
+		s.owe(events.ParcelRevocation, g.ID, g.Target)
+	}
 }
 
 // applyRevoked cuts what the agent derived from a grant of its own or of another's.
@@ -261,6 +319,9 @@ func (s *State) applyRevoked(e *events.CapabilityRevoked) {
 		return
 	}
 	s.revoked[e.Grant] = e.Date
+	for _, g := range s.minted.Cut(e.Grant) {
+		s.minted.Mark(g.ID, e.Date)
+	}
 	for _, g := range s.given.Cut(e.Grant) {
 		s.fall(g, e.Date)
 	}

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"iter"
 	"slices"
 
 	"parley"
@@ -17,6 +18,9 @@ func (s *State) Open(p Parcel) (Command, error) {
 		}
 		return Lose{Grant: g.ID, By: s.ID, Date: g.Revoked}, nil
 	}
+	if p.Kind == events.ParcelMint || p.Kind == events.ParcelHandover {
+		return s.openGrant(p)
+	}
 	n, ok := s.byID.get(p.Subject)
 	if !ok {
 		return nil, parley.Refuse(parley.Internal, "parcel of message %s, which is not here", p.Subject)
@@ -24,23 +28,94 @@ func (s *State) Open(p Parcel) (Command, error) {
 	m := s.messages[n]
 	switch p.Kind {
 	case events.ParcelCopy:
-		return m.copyFor(p.To), nil
+		return s.copyFor(m, p.To), nil
+	case events.ParcelAnswer:
+		return m.Form.keptAnswer(s.ID)
 	case events.ParcelForward:
 		return Learn{Form: p.Subject, Forwarded: m.Form.handedBy(p.To)}, nil
 	}
 	return m.Form.outcomeFor(p.To), nil
 }
 
+// Outgoing yields what is owed to mailboxes of another node and can go there, in the order in which it
+// has to arrive. What gives a reference away waits, with all that comes after it for the same mailbox, until
+// the target knows of the grant: what arrives can be used.
+func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[Parcel] {
+	return func(yield func(Parcel) bool) {
+		unknown := s.unminted()
+		held := map[capabilities.ID]bool{}
+		for _, p := range s.outbox {
+			if p.To.Node != node || held[p.To] {
+				continue
+			}
+			if p.Kind != events.ParcelMint && unknown[p.Subject] {
+				held[p.To] = true
+				continue
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// unminted gives the mail, and the handovers, that give what its target does not know of yet.
+func (s *State) unminted() map[capabilities.ID]bool {
+	if s.minting == 0 {
+		return nil
+	}
+	unknown := map[capabilities.ID]bool{}
+	for _, p := range s.outbox {
+		if p.Kind != events.ParcelMint {
+			continue
+		}
+		if g, ok := s.given.Get(p.Subject); ok {
+			unknown[g.Message], unknown[g.ID] = true, true
+		}
+	}
+	return unknown
+}
+
+// openGrant gives what is in a parcel about a grant that the agent has made.
+func (s *State) openGrant(p Parcel) (Command, error) {
+	g, ok := s.given.Get(p.Subject)
+	if !ok {
+		return nil, parley.Refuse(parley.Internal, "parcel of grant %s, which was not given", p.Subject)
+	}
+	if p.Kind == events.ParcelHandover {
+		return Handover{Form: g.Message, By: s.ID, To: g.Target, Via: g.ID}, nil
+	}
+	g.Name = "" // the giver's own business
+	return Mint{Grant: g, Via: s.presented(g.Parent, g.Target)}, nil
+}
+
+// keptAnswer gives what the agent has said to a form, with what is secret still sealed.
+func (f *Form) keptAnswer(by capabilities.ID) (Command, error) {
+	e := f.Answering
+	if e == nil {
+		return nil, parley.Refuse(parley.Internal, "parcel of an answer to form %s, which has none", f.FormRequested.Form)
+	}
+	values, _ := e.Values.AsRecord()
+	return Settle{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants}, nil
+}
+
 // copyFor gives the copy for one who may answer: without what is the asker's own business, and with the
 // way that it came.
-func (m *Message) copyFor(to capabilities.ID) Command {
+func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 	if m.Posted != nil {
 		c := *m.Posted
-		c.Via, c.Facet = capabilities.ID{}, capabilities.Facet{}
+		c.Via, c.Facet = s.presented(c.Via, to), capabilities.Facet{}
 		return Receive{Posted: &c}
 	}
 	c := *m.Form.FormRequested
+	via := c.Via
 	strip(&c)
+	for _, h := range m.Form.Handed {
+		if h.To == to {
+			via = h.Via
+		}
+	}
+	c.Via = s.presented(via, to)
 	for at := to; at != c.To; {
 		i := slices.IndexFunc(m.Form.Handed, func(h events.FormForwarded) bool { return h.To == at })
 		if i < 0 {

@@ -172,7 +172,11 @@ func (s *State) give(g *gift, name string, v capabilities.Value) (capabilities.V
 			Name: s.giftName(ref, name), To: g.to, By: s.ID, Message: g.message, At: g.now,
 		}
 		g.grants = append(g.grants, grant)
-		return capabilities.Reference(grant.Ref()), nil
+		given := grant.Ref()
+		if !s.isOutside(g.to) { // by what its target's home knows, if that is another or has it from another
+			given.Root = s.presented(ref.Known(), ref.Target)
+		}
+		return capabilities.Reference(given), nil
 	})
 }
 

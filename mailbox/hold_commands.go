@@ -64,6 +64,10 @@ func (s *State) checkFree(name string) error {
 	if n, awaited := s.results[name]; awaited {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits the answer of form %d", name, n)
 	}
+	if s.realm.invited(name) >= 0 {
+		return parley.Refuse(parley.NameTaken, "the name %.80q awaits whom an invitation is for", name).
+			WithHint("parley invite --revoke %s ends it", name)
+	}
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 // imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const imageFormat = 2
+const imageFormat = 3
 
 // image is a State written down. What can be computed from the rest is not in it.
 type image struct {
@@ -31,6 +31,10 @@ type image struct {
 	Outbox   []Parcel
 	Owed     uint64
 	Rules    []events.RuleAdded
+	Minted   []capabilities.Grant
+
+	Invitations []Invitation
+	Nodes       []Acquaintance
 }
 
 type messageImage struct {
@@ -42,6 +46,10 @@ type messageImage struct {
 	Handed    []events.FormForwarded
 	Answered  *events.FormAnswered
 	Ended     *events.FormCancelled
+
+	Answering  *events.FormAnswering
+	Forwarding []events.FormForwarding
+	Refused    string
 }
 
 type nameImage struct {
@@ -63,12 +71,14 @@ type usedImage struct {
 func (s *State) Snapshot() ([]byte, error) {
 	img := image{
 		Format: imageFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
-		Given: s.given.All(), Outbox: s.outbox, Owed: s.owed,
+		Given: s.given.All(), Outbox: s.outbox, Owed: s.owed, Minted: s.minted.All(),
+		Invitations: s.realm.invitations, Nodes: s.realm.nodes,
 	}
 	for _, m := range s.messages {
 		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
 		if f := m.Form; f != nil {
 			mi.Requested, mi.Holders, mi.Handed, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Handed, f.Answered, f.Ended
+			mi.Answering, mi.Forwarding, mi.Refused = f.Answering, f.Forwarding, f.Refused
 		}
 		img.Messages = append(img.Messages, mi)
 	}
@@ -132,7 +142,25 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 	for _, r := range img.Rules {
 		s.rules[r.Rule] = r
 	}
+	s.restoreOutside(&img)
 	return s, nil
+}
+
+// restoreOutside restores what has to do with other nodes.
+func (s *State) restoreOutside(img *image) {
+	for _, g := range img.Minted {
+		s.minted.Add(g)
+	}
+	for _, p := range s.outbox {
+		if p.Kind == events.ParcelMint {
+			s.minting++
+		}
+	}
+	s.realm.invitations, s.realm.nodes = img.Invitations, img.Nodes
+	s.realm.byNode = make(map[capabilities.NodeID]int, len(img.Nodes))
+	for i, n := range img.Nodes {
+		s.realm.byNode[n.Node] = i
+	}
 }
 
 func (s *State) restoreMessage(n uint64, mi messageImage) error {
@@ -141,14 +169,40 @@ func (s *State) restoreMessage(n uint64, mi messageImage) error {
 		return fmt.Errorf("%w: message %d is both or neither", ErrNonsense, n)
 	}
 	if e := mi.Requested; e != nil {
-		m.Form = &Form{FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended}
+		m.Form = &Form{
+			FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended,
+			Answering: mi.Answering, Forwarding: mi.Forwarding, Refused: mi.Refused,
+		}
 		if e.From == s.ID {
 			s.restoreAsked(m)
 		}
+		if a := mi.Answered; a != nil {
+			s.rooted(a.Values)
+		}
 	}
+	s.restoreDealings(m)
 	s.byID.put(n, m.ID())
 	s.messages = append(s.messages, m)
 	return nil
+}
+
+// restoreDealings notes again with which nodes the message had to do.
+func (s *State) restoreDealings(m *Message) {
+	if m.From() != s.ID {
+		if m.Posted != nil {
+			for _, sp := range m.Posted.Text {
+				s.rooted(sp.Value)
+			}
+		}
+		return
+	}
+	s.deal(m.To())
+	if m.Form == nil {
+		return
+	}
+	for _, h := range m.Form.Handed {
+		s.deal(h.To)
+	}
 }
 
 func (s *State) restoreAsked(m *Message) {

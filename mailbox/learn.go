@@ -15,6 +15,8 @@ type Learn struct {
 	Answered  *events.FormAnswered
 	Cancelled *events.FormCancelled
 	Forwarded []events.FormForwarded
+
+	home capabilities.ID // of another node, which brought it; zero from next door
 }
 
 func (c Learn) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -23,6 +25,9 @@ func (c Learn) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, err
 		return nil, err
 	}
 	f := m.Form
+	if !c.home.IsZero() && f.From != c.home {
+		return nil, parley.Refuse(parley.NotPermitted, "form %s was not asked by the one who brings its news", c.Form)
+	}
 	if f.From == s.ID { // here it is settled, and by Settle and Cancel alone
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was asked here", c.Form)
 	}
@@ -42,10 +47,24 @@ func (c Learn) answered(s *State, f *Form) ([]events.Event, error) {
 		return nil, err
 	}
 	evs := []events.Event{c.Answered}
+	if !c.home.IsZero() {
+		return evs, s.checkGave(c.Answered)
+	}
 	if c.Answered.By == s.ID { // what it gave away is on its books from now on
 		evs = append(evs, granted(c.Answered.Grants)...)
 	}
 	return evs, nil
+}
+
+// checkGave refuses news from another node of something given that is not on the agent's books: they were
+// there before it left.
+func (s *State) checkGave(a *events.FormAnswered) error {
+	for _, g := range a.Grants {
+		if own, ok := s.given.Get(g.ID); !ok || own.Ref() != g.Ref() || own.To != g.To {
+			return parley.Refuse(parley.NotPermitted, "the news of form %s is of a grant that was not made", a.Form)
+		}
+	}
+	return nil
 }
 
 // checkAnswered holds the news of an answer to what outcomeFor makes: the values are for their giver alone.
@@ -133,16 +152,34 @@ type Delivered struct {
 	Refused string
 }
 
-func (c Delivered) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c Delivered) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	seqs := make([]uint64, 0, len(c.Parcels))
+	var evs []events.Event
 	for _, p := range c.Parcels {
-		if _, owed := s.owes(p); owed {
-			seqs = append(seqs, p.Seq)
+		if _, owed := s.owes(p); !owed {
+			continue
+		}
+		seqs = append(seqs, p.Seq)
+		if e := s.unwanted(p, c.Refused, now); e != nil {
+			evs = append(evs, e)
 		}
 	}
 	if len(seqs) == 0 {
 		return nil, nil
 	}
 	slices.Sort(seqs)
-	return []events.Event{&events.MessageDelivered{Parcels: slices.Compact(seqs), Refused: shown(c.Refused, maxRefused)}}, nil
+	arrived := &events.MessageDelivered{Parcels: slices.Compact(seqs), Refused: shown(c.Refused, maxRefused)}
+	return append([]events.Event{arrived}, evs...), nil
+}
+
+// unwanted ends a form that the only one who could have answered it would not have.
+func (s *State) unwanted(p Parcel, refused string, now capabilities.Time) events.Event {
+	if refused == "" || p.Kind != events.ParcelCopy {
+		return nil
+	}
+	m, err := s.form(p.Subject)
+	if err != nil || !m.Form.IsOpen() || len(m.Form.Holders) != 1 {
+		return nil
+	}
+	return &events.FormCancelled{Form: p.Subject, Reason: events.Declined, By: p.To, Note: "not accepted: " + shown(refused, maxRefused), Date: now}
 }

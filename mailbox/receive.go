@@ -22,19 +22,21 @@ type Receive struct {
 	// From a mailbox next door: Form is a copy for this delivery alone, and its contract may be compiled.
 	own      bool
 	contract *Contract
+
+	outside bool // from another node
 }
 
-func (c Receive) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c Receive) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	switch {
 	case (c.Form == nil) == (c.Posted == nil):
 		return nil, parley.Refuse(parley.InvalidArgument, "a delivery brings a form or a message, and one of them")
 	case c.Form != nil:
-		return c.form(s)
+		return c.form(s, now)
 	}
-	return c.posted(s)
+	return c.posted(s, now)
 }
 
-func (c Receive) form(s *State) ([]events.Event, error) {
+func (c Receive) form(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := c.Form
 	if !c.own {
 		e = new(*c.Form)
@@ -48,6 +50,10 @@ func (c Receive) form(s *State) ([]events.Event, error) {
 	if err := s.checkForm(e); err != nil {
 		return nil, err
 	}
+	via, err := c.letIn(s, e.From, e.Via, capabilities.UseAsk, now)
+	if err != nil {
+		return nil, err
+	}
 	contract := c.contract
 	if contract == nil {
 		var err error
@@ -57,8 +63,24 @@ func (c Receive) form(s *State) ([]events.Event, error) {
 	}
 	e.Number, e.Fields = uint64(len(s.messages)), contract.Fields()
 	strip(e)
+	e.Via = via
 	s.keep(e.Form, contract)
 	return []events.Event{e}, nil
+}
+
+// letIn checks mail that comes from another node, or by what was given there. It returns the grant whose uses
+// the mail counts among, if there is one.
+func (c Receive) letIn(s *State, from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
+	if !c.outside && !s.isOutside(via) {
+		return capabilities.ID{}, nil
+	}
+	if _, err := s.admit(from, via, use, now); err != nil {
+		return capabilities.ID{}, err
+	}
+	if _, minted := s.minted.Get(via); !minted {
+		return capabilities.ID{}, nil
+	}
+	return via, nil
 }
 
 // checkSender refuses what its sender cannot have sent. An ID is of the node that made it, so nobody can
@@ -105,7 +127,7 @@ func (s *State) checkWay(e *events.FormRequested) error {
 	return nil
 }
 
-func (c Receive) posted(s *State) ([]events.Event, error) {
+func (c Receive) posted(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := *c.Posted
 	if err := s.checkSender(e.From, e.Message); err != nil {
 		return nil, err
@@ -119,7 +141,14 @@ func (c Receive) posted(s *State) ([]events.Event, error) {
 	if err := checkSpans(e.Text); err != nil {
 		return nil, err
 	}
-	e.Number, e.Via, e.Facet = uint64(len(s.messages)), capabilities.ID{}, capabilities.Facet{}
+	if c.outside && !rootless(e.Text) {
+		return nil, parley.Refuse(parley.NotPermitted, "the message brings what its sender's node has not given")
+	}
+	via, err := c.letIn(s, e.From, e.Via, capabilities.UseSend, now)
+	if err != nil {
+		return nil, err
+	}
+	e.Number, e.Via, e.Facet = uint64(len(s.messages)), via, capabilities.Facet{}
 	return []events.Event{&e}, nil
 }
 
@@ -171,4 +200,15 @@ func wrongSpan(sp events.Span) string {
 // carriesGrants reports whether each reference in a value is by a grant, as all that is given is.
 func carriesGrants(v capabilities.Value) bool {
 	return eachRef(v, func(r capabilities.Ref) bool { return !r.Grant.IsZero() })
+}
+
+// rootless reports whether no reference in a message claims to be derived from another: what comes from another
+// node is given by a grant of its own.
+func rootless(spans []events.Span) bool {
+	for _, sp := range spans {
+		if !eachRef(sp.Value, func(r capabilities.Ref) bool { return r.Root.IsZero() }) {
+			return false
+		}
+	}
+	return true
 }

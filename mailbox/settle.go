@@ -106,6 +106,9 @@ func (s *State) answerable(which string) (*Message, error) {
 	if !m.Form.IsOpen() {
 		return nil, s.already(m)
 	}
+	if err := s.mayDraft(m); err != nil {
+		return nil, err
+	}
 	if !s.Received(m) {
 		return nil, parley.Refuse(parley.NotPermitted, "only %s may answer form %d", s.calls(m.Form.To), m.Number).
 			WithHint("parley cancel %d takes it back", m.Number)
@@ -149,6 +152,9 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event
 	values, err := f.check(c)
 	if err != nil {
 		return nil, err
+	}
+	if s.isOutside(c.By) && !eachRef(capabilities.Record(values), func(r capabilities.Ref) bool { return r.Root.IsZero() }) {
+		return nil, parley.Refuse(parley.NotPermitted, "the answer brings what its giver's node has not given")
 	}
 	if err := f.checkGrants(values, c.By, c.Grants); err != nil {
 		return nil, err
@@ -202,7 +208,7 @@ func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities
 			continue
 		}
 		i := slices.IndexFunc(grants, func(g capabilities.Grant) bool { return g.ID == ref.Grant })
-		if i < 0 || grants[i].Ref() != ref || !f.takes(grants[i], by) {
+		if i < 0 || grants[i].Ref() != ref.Bare() || !f.takes(grants[i], by) {
 			return parley.Refuse(parley.NotPermitted, "the capability in %s is not given by a grant of the answer", field.Name)
 		}
 		n++
@@ -259,6 +265,7 @@ type Handover struct {
 	Form capabilities.ID
 	By   capabilities.ID
 	To   capabilities.ID
+	Via  capabilities.ID // the grant by which the home can reach To; zero if it needs none
 }
 
 // maxHolders bounds how far a form can be handed on.
@@ -280,7 +287,8 @@ func (s *State) DraftForward(which, to string, now capabilities.Time) (Handover,
 	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // it is the home that asks, which counts no uses of the agent's
 		return Handover{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
 	}
-	return Handover{Form: m.Form.FormRequested.Form, By: s.ID, To: ref.Target}, m.Form.From, nil
+	h := Handover{Form: m.Form.FormRequested.Form, By: s.ID, To: ref.Target, Via: s.presented(ref.Known(), ref.Target)}
+	return h, m.Form.From, nil
 }
 
 func (s *State) noForward(m *Message) error {
@@ -309,5 +317,5 @@ func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	case len(f.Holders) >= maxHolders:
 		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
 	}
-	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Date: now}}, nil
+	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
 }

@@ -29,6 +29,11 @@ type State struct {
 	open     int                                   // forms it asked that are not settled
 	due      dueHeap
 	rules    map[capabilities.ID]events.RuleAdded
+	minted   capabilities.Ledger                 // grants by which it can be reached from other nodes
+	minting  int                                 // parcels of grants that their targets do not know yet
+	dealt    map[capabilities.NodeID]bool        // other nodes to which it has sent mail
+	roots    map[capabilities.ID]capabilities.ID // of the references it was given that have one, by grant
+	realm    realm
 
 	nodeText string // "@" and its node, once needed
 
@@ -69,6 +74,11 @@ type Form struct {
 	Answered *events.FormAnswered  // if it was
 	Ended    *events.FormCancelled // if it ended otherwise
 
+	// In a copy whose home is on another node: what is on its way there, and why it would not have that.
+	Answering  *events.FormAnswering
+	Forwarding []events.FormForwarding
+	Refused    string
+
 	contract *Contract // compiled when first needed
 }
 
@@ -77,7 +87,7 @@ type Form struct {
 type Parcel struct {
 	Seq     uint64
 	Kind    events.ParcelKind
-	Subject capabilities.ID // the form, message or grant
+	Subject capabilities.ID // the form, message or grant; of a handover, the grant made for it
 	To      capabilities.ID
 }
 
@@ -100,6 +110,9 @@ func New(id capabilities.ID) *State {
 func (s *State) Summary() events.Summary {
 	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox)), Deadline: s.nextDeadline()}
 }
+
+// Owed returns the number of the newest parcel that the mailbox has ever owed.
+func (s *State) Owed() uint64 { return s.owed }
 
 // Outbox returns what the mailbox owes, oldest first. The slice is the state's own.
 func (s *State) Outbox() []Parcel { return s.outbox }

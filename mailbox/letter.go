@@ -1,0 +1,143 @@
+package mailbox
+
+import (
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Pack gives what is said to a mailbox of another node as events: those that it would write down.
+func Pack(c Command) []events.Event {
+	switch c := c.(type) {
+	case Receive:
+		if c.Form != nil {
+			return []events.Event{c.Form}
+		}
+		return []events.Event{c.Posted}
+	case Learn:
+		return c.pack()
+	case Lose:
+		return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}
+	case Mint:
+		g := c.Grant
+		g.Parent = c.Via
+		return []events.Event{&events.CapabilityMinted{Grant: g}}
+	case Settle:
+		e := &events.FormAnswering{Form: c.Form, Reason: c.Reason, Note: c.Note, Grants: c.Grants}
+		if c.Reason == "" {
+			e.Values = capabilities.Record(c.Values)
+		}
+		return []events.Event{e}
+	case Handover:
+		return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via}}
+	}
+	return nil
+}
+
+func (c Learn) pack() []events.Event {
+	switch {
+	case c.Answered != nil:
+		return []events.Event{c.Answered}
+	case c.Cancelled != nil:
+		return []events.Event{c.Cancelled}
+	}
+	evs := make([]events.Event, len(c.Forwarded))
+	for i := range c.Forwarded {
+		evs[i] = &c.Forwarded[i]
+	}
+	return evs
+}
+
+// Unpack reads what a mailbox of another node says. From is who that is, which its node's signature has
+// shown. It refuses with NOT_PERMITTED what is not that one's to say, and with INVALID_ARGUMENT what is
+// nothing that one says. The command is checked further when it is decided on.
+func Unpack(kind events.ParcelKind, from capabilities.ID, evs []events.Event) (Command, error) {
+	if len(evs) == 0 || len(evs) > 1 && kind != events.ParcelForward {
+		return nil, parley.Refuse(parley.InvalidArgument, "a parcel of %d events", len(evs))
+	}
+	c, by, ok := unpack(kind, from, evs)
+	if !ok {
+		return nil, parley.Refuse(parley.InvalidArgument, "a parcel of kind %d with %s in it", kind, events.Name(evs[0]))
+	}
+	if by != from {
+		return nil, parley.Refuse(parley.NotPermitted, "the parcel is not of the one that it came from")
+	}
+	return c, nil
+}
+
+// unpack gives the command, and whose it is to give.
+func unpack(kind events.ParcelKind, from capabilities.ID, evs []events.Event) (c Command, by capabilities.ID, ok bool) {
+	switch e := evs[0].(type) {
+	case *events.FormRequested:
+		return Receive{Form: e, outside: true}, e.From, kind == events.ParcelCopy
+	case *events.MessagePosted:
+		return Receive{Posted: e, outside: true}, e.From, kind == events.ParcelCopy
+	case *events.FormAnswered:
+		return Learn{Form: e.Form, Answered: e, home: from}, from, kind == events.ParcelOutcome
+	case *events.FormCancelled:
+		return Learn{Form: e.Form, Cancelled: e, home: from}, from, kind == events.ParcelOutcome
+	case *events.FormForwarded:
+		if kind == events.ParcelHandover {
+			return Handover{Form: e.Form, By: e.By, To: e.To, Via: e.Via}, e.By, true
+		}
+		l := Learn{Form: e.Form, home: from}
+		for _, h := range evs {
+			f, same := h.(*events.FormForwarded)
+			if !same {
+				return nil, from, false
+			}
+			l.Forwarded = append(l.Forwarded, *f)
+		}
+		return l, from, kind == events.ParcelForward
+	case *events.CapabilityRevoked:
+		c := Lose{Grant: e.Grant, By: e.By, Date: e.Date}
+		if e.Grant.Node != from.Node { // it made no such grant
+			return nil, capabilities.ID{}, kind == events.ParcelRevocation
+		}
+		return c, e.By, kind == events.ParcelRevocation
+	case *events.CapabilityMinted:
+		return Mint{Grant: e.Grant, Via: e.Grant.Parent}, e.Grant.By, kind == events.ParcelMint
+	case *events.FormAnswering:
+		return unpackSettle(e, from, kind)
+	}
+	return nil, from, false
+}
+
+func unpackSettle(e *events.FormAnswering, from capabilities.ID, kind events.ParcelKind) (Command, capabilities.ID, bool) {
+	c := Settle{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants}
+	if e.Reason == "" {
+		values, isRecord := e.Values.AsRecord()
+		if !isRecord {
+			return nil, from, false
+		}
+		c.Values = values
+	}
+	return c, from, kind == events.ParcelAnswer
+}
+
+// Introduces gives the nodes, other than the two ends, that whoever gets a parcel has to know to make use of
+// it: those of what it gives, and of whom it lets in.
+func Introduces(evs []events.Event) []capabilities.NodeID {
+	var all []capabilities.NodeID
+	refs := func(v capabilities.Value) {
+		eachRef(v, func(r capabilities.Ref) bool {
+			all = append(all, r.Target.Node)
+			return true
+		})
+	}
+	for _, e := range evs {
+		switch e := e.(type) {
+		case *events.MessagePosted:
+			for _, sp := range e.Text {
+				refs(sp.Value)
+			}
+		case *events.FormAnswering:
+			refs(e.Values)
+		case *events.CapabilityMinted:
+			all = append(all, e.Grant.To.Node)
+		case *events.FormForwarded:
+			all = append(all, e.To.Node)
+		}
+	}
+	return all
+}

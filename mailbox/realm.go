@@ -1,0 +1,259 @@
+package mailbox
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// realm is what the host of a node knows beyond it: other nodes, and whom it has invited.
+type realm struct {
+	invitations []Invitation // in the order in which they were made
+	nodes       []Acquaintance
+	byNode      map[capabilities.NodeID]int
+}
+
+// Invitation is one that a node's host has made. Ended says that it is good no more; By, which node used it.
+type Invitation struct {
+	events.InvitationMade
+	Ended bool
+	By    capabilities.NodeID
+}
+
+// Acquaintance is another node, as far as it is known.
+type Acquaintance struct {
+	Node  capabilities.NodeID
+	Host  capabilities.ID     // zero if it is known only by introduction
+	By    capabilities.NodeID // who introduced it first; zero if it came itself
+	Hints []string
+	Stamp capabilities.Time
+}
+
+// Bounds of what a node's host keeps.
+const (
+	maxInvitations = 256    // open
+	maxNodes       = 10_000 // known
+	maxHints       = 8
+	maxHint        = 255 // bytes
+)
+
+func (r *realm) made(e *events.InvitationMade) {
+	r.invitations = append(r.invitations, Invitation{InvitationMade: *e})
+}
+
+func (r *realm) ended(e *events.InvitationEnded) {
+	if i := r.invitation(e.Invitation); i >= 0 {
+		r.invitations[i].Ended, r.invitations[i].By = true, e.Node
+	}
+}
+
+func (r *realm) invitation(id capabilities.ID) int {
+	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return i.Invitation == id })
+}
+
+// invited finds the open invitation under a name.
+func (r *realm) invited(name string) int {
+	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return !i.Ended && i.Name == name })
+}
+
+func (r *realm) met(e *events.NodeMet) {
+	a := Acquaintance{Node: e.Node, Host: e.Host, By: e.By, Hints: e.Hints, Stamp: e.Stamp}
+	if i, known := r.byNode[e.Node]; known {
+		was := r.nodes[i]
+		if a.Host.IsZero() {
+			a.Host = was.Host
+		}
+		a.By = was.By
+		r.nodes[i] = a
+		return
+	}
+	if r.byNode == nil {
+		r.byNode = map[capabilities.NodeID]int{}
+	}
+	r.byNode[e.Node] = len(r.nodes)
+	r.nodes = append(r.nodes, a)
+}
+
+// Nodes returns the nodes that the host knows, in the order in which it came to. The slice is the state's own.
+func (s *State) Nodes() []Acquaintance { return s.realm.nodes }
+
+// Invitations returns those that are open. The slice is the caller's.
+func (s *State) Invitations() []Invitation {
+	return slices.DeleteFunc(slices.Clone(s.realm.invitations), func(i Invitation) bool { return i.Ended })
+}
+
+func (s *State) mustBeNodesHost() error {
+	if s.Profile.Kind != events.Host || !s.Profile.By.IsZero() {
+		return parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
+	}
+	return nil
+}
+
+// Invite makes an invitation. One that is open under the same name ends.
+type Invite struct {
+	Name   string
+	Digest []byte // SHA-256 of its secret
+	Until  capabilities.Time
+}
+
+func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := s.mustBeNodesHost(); err != nil {
+		return nil, err
+	}
+	if c.Until <= now {
+		return nil, parley.Refuse(parley.InvalidArgument, "the invitation would have ended at %s", c.Until)
+	}
+	var evs []events.Event
+	if i := s.realm.invited(c.Name); i >= 0 {
+		evs = append(evs, &events.InvitationEnded{Invitation: s.realm.invitations[i].Invitation})
+	} else if err := s.checkFree(c.Name); err != nil {
+		return nil, err
+	}
+	if len(s.Invitations()) >= maxInvitations {
+		return nil, parley.Refuse(parley.TooLarge, "%d invitations are open already", maxInvitations).
+			WithHint("parley invite --revoke NAME ends one")
+	}
+	return append(evs, &events.InvitationMade{Invitation: ids(), Name: c.Name, Digest: c.Digest, Until: c.Until, Grant: ids()}), nil
+}
+
+// Uninvite revokes the open invitation under a name.
+type Uninvite struct{ Name string }
+
+func (c Uninvite) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	i := s.realm.invited(c.Name)
+	if i < 0 {
+		return nil, parley.Refuse(parley.UnknownName, "no invitation is open under %.200q", c.Name).
+			WithHint("parley invite --list shows those that are")
+	}
+	return []events.Event{&events.InvitationEnded{Invitation: s.realm.invitations[i].Invitation}}, nil
+}
+
+// Checkable reports whether an invitation is good for a node that shows its secret's digest: it is open, or
+// was used by that node.
+func (s *State) Checkable(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
+	i := s.realm.invitation(invitation)
+	if i < 0 || subtle.ConstantTimeCompare(s.realm.invitations[i].Digest, digest) != 1 {
+		return Invitation{}, parley.Refuse(parley.NotPermitted, "there is no such invitation")
+	}
+	inv := s.realm.invitations[i]
+	switch {
+	case inv.Ended && inv.By != node:
+		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was used or revoked").WithHint("ask for another")
+	case !inv.Ended && inv.Until <= now:
+		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was good until %s", inv.Until).WithHint("ask for another")
+	}
+	return inv, nil
+}
+
+// Welcome takes in the host of a node that shows an invitation. Grant is the one by which that gives itself.
+type Welcome struct {
+	Invitation capabilities.ID
+	Digest     []byte
+	Host       capabilities.ID
+	Grant      capabilities.ID
+	Hints      []string
+	Stamp      capabilities.Time
+}
+
+func (c Welcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	inv, err := s.Checkable(c.Invitation, c.Digest, c.Host.Node, now)
+	if err != nil {
+		return nil, err
+	}
+	if inv.Ended { // its answer was lost on the way
+		return nil, nil
+	}
+	if c.Host.Node == s.ID.Node || c.Grant.Node != c.Host.Node {
+		return nil, parley.Refuse(parley.InvalidArgument, "a node does not accept its own invitation")
+	}
+	met, err := s.meet(Meet{Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp}, now)
+	if err != nil {
+		return nil, err
+	}
+	return append([]events.Event{&events.InvitationEnded{Invitation: c.Invitation, Node: c.Host.Node}}, met...), nil
+}
+
+// Meet binds a name to the host of another node, by the grant that it gave, and gives it this host.
+type Meet struct {
+	Host   capabilities.ID
+	Name   string
+	Theirs capabilities.ID
+	Ours   capabilities.ID
+	Hints  []string
+	Stamp  capabilities.Time
+}
+
+func (c Meet) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.CheckMeeting(c.Name); err != nil {
+		return nil, err
+	}
+	return s.meet(c, now)
+}
+
+// CheckMeeting refuses what Meet would refuse before anybody is met.
+func (s *State) CheckMeeting(name string) error {
+	if err := s.mustBeNodesHost(); err != nil {
+		return err
+	}
+	return s.checkFree(name)
+}
+
+func (s *State) meet(c Meet, now capabilities.Time) ([]events.Event, error) {
+	if err := checkHints(c.Hints); err != nil {
+		return nil, err
+	}
+	theirs := agentRef(c.Host)
+	theirs.Grant = c.Theirs
+	evs := []events.Event{
+		&events.NodeMet{Node: c.Host.Node, Host: c.Host, Hints: c.Hints, Stamp: c.Stamp},
+		&events.NameBound{Name: c.Name, Value: capabilities.Reference(theirs)},
+	}
+	if _, given := s.given.Get(c.Ours); given {
+		return evs, nil
+	}
+	return append(evs, &events.CapabilityGranted{Grant: capabilities.Grant{
+		ID: c.Ours, Target: s.ID, Kind: capabilities.KindAgent, Name: capabilities.NameSelf, To: c.Host, By: s.ID, At: now,
+	}}), nil
+}
+
+// Hear takes in where a node is to be found: from itself, or by introduction.
+type Hear struct {
+	Node  capabilities.NodeID
+	By    capabilities.NodeID // zero if it says so itself
+	Hints []string
+	Stamp capabilities.Time
+}
+
+func (c Hear) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := checkHints(c.Hints); err != nil {
+		return nil, err
+	}
+	i, known := s.realm.byNode[c.Node]
+	switch {
+	case c.Node == s.ID.Node:
+		return nil, parley.Refuse(parley.InvalidArgument, "a node is not introduced to itself")
+	case !known && len(s.realm.nodes) >= maxNodes:
+		return nil, parley.Refuse(parley.TooLarge, "%d nodes are known already", maxNodes)
+	case known && c.By != (capabilities.NodeID{}):
+		return nil, nil // what a node says of itself goes before what others say of it
+	case known && (c.Stamp <= s.realm.nodes[i].Stamp || slices.Equal(c.Hints, s.realm.nodes[i].Hints)):
+		return nil, nil
+	}
+	return []events.Event{&events.NodeMet{Node: c.Node, By: c.By, Hints: c.Hints, Stamp: c.Stamp}}, nil
+}
+
+func checkHints(hints []string) error {
+	if len(hints) > maxHints {
+		return parley.Refuse(parley.TooLarge, "%d hints are over the limit of %d", len(hints), maxHints)
+	}
+	for _, h := range hints {
+		if len(h) > maxHint || bytes.ContainsAny([]byte(h), "\x00\r\n ") {
+			return parley.Refuse(parley.InvalidArgument, "a hint is not an address")
+		}
+	}
+	return nil
+}
