@@ -42,6 +42,8 @@ type Asked struct {
 
 	// Unreachable says that the recipient's node cannot be reached now: the form goes there when it can.
 	Unreachable bool `json:"unreachable,omitempty"`
+
+	to capabilities.ID
 }
 
 // Status says where a form stands.
@@ -73,4 +75,6 @@ type Outcome struct {
 	Note    string             `json:"note,omitempty"` // in words, by who declined or cancelled
 	Values  capabilities.Value `json:"values,omitzero"`
 	Order   []string           `json:"order,omitempty"`
+
+	away *away // what is still to be said to a home on another node
 }

@@ -26,7 +26,7 @@ func (a *Agent) Request(ctx context.Context, r Request) (Asked, error) {
 }
 
 func (a *Agent) ask(ctx context.Context, ask mailbox.Ask) (Asked, error) {
-	return visitFor(ctx, a, func(b *box) (Asked, error) {
+	asked, err := visitFor(ctx, a, func(b *box) (Asked, error) {
 		if known, ok := ask.Known(b.state); ok {
 			return b.known(ask, known)
 		}
@@ -35,8 +35,20 @@ func (a *Agent) ask(ctx context.Context, ask mailbox.Ask) (Asked, error) {
 			return Asked{}, err
 		}
 		e := evs[0].(*events.FormRequested)
-		return Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}, nil
+		return Asked{Form: e.Form, Promise: e.Promise, Number: e.Number, to: e.To}, nil
 	})
+	if err == nil {
+		asked.Unreachable = a.node.isOut(ctx, asked.to)
+	}
+	return asked, err
+}
+
+// isOut reports whether an agent's node is another and cannot be reached now.
+func (n *Node) isOut(ctx context.Context, agent capabilities.ID) bool {
+	if agent.IsZero() || agent.Node == n.id {
+		return false
+	}
+	return !n.peers.of(agent.Node).inReach(ctx)
 }
 
 // known gives what an ask of before came to.
@@ -105,7 +117,7 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 // Answer answers a form that the agent was asked. An answer that is wrong in any field is refused with
 // INVALID_ANSWER, and the form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
-	return handOver(ctx, a, func(b *box, reply replyTo[Outcome]) {
+	outcome, err := handOver(ctx, a, func(b *box, reply replyTo[Outcome]) {
 		draft := mailbox.Reply{Which: string(ans.Which), Values: ans.Values, Texts: ans.Texts}
 		settle, home, err := b.state.DraftAnswer(draft, b.node.now(), b.node.newID)
 		if err == nil {
@@ -113,6 +125,15 @@ func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
 		}
 		b.send(home, settle, err, reply)
 	})
+	return a.finish(ctx, outcome, err)
+}
+
+// finish takes to its home what is to be settled on another node.
+func (a *Agent) finish(ctx context.Context, o Outcome, err error) (Outcome, error) {
+	if err != nil || o.away == nil {
+		return o, err
+	}
+	return a.say(ctx, *o.away)
 }
 
 // seal puts the sealed form of secret values beside them.
@@ -129,6 +150,11 @@ func (b *box) seal(c *mailbox.Settle) error {
 func (b *box) send(home capabilities.ID, c mailbox.Settle, err error, reply replyTo[Outcome]) {
 	if err != nil {
 		b.answer(reply.durably(Outcome{}, err))
+		return
+	}
+	if home.Node != b.node.id {
+		w, err := b.away(home, c)
+		b.answer(reply.durably(Outcome{away: w}, err))
 		return
 	}
 	b.node.roster.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *box) {
@@ -156,10 +182,11 @@ func (b *box) settled(form, by capabilities.ID) (Outcome, error) {
 
 // Decline says no to a form that the agent was asked.
 func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, error) {
-	return handOver(ctx, a, func(b *box, reply replyTo[Outcome]) {
+	outcome, err := handOver(ctx, a, func(b *box, reply replyTo[Outcome]) {
 		settle, home, err := b.state.DraftDecline(string(w), reason)
 		b.send(home, settle, err, reply)
 	})
+	return a.finish(ctx, outcome, err)
 }
 
 // Cancel takes back a form that the agent asked.
@@ -178,18 +205,21 @@ func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (Outcome, er
 
 // Forward hands a form on to another agent that this one can reach. Whoever answers first settles it.
 func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
-	_, err := handOver(ctx, a, func(b *box, reply replyTo[struct{}]) {
+	abroad, err := handOver(ctx, a, func(b *box, reply replyTo[bool]) {
 		handover, home, err := b.state.DraftForward(string(w), to, b.node.now())
-		if err != nil {
-			b.answer(reply.durably(struct{}{}, err))
+		if err != nil || home.Node != b.node.id {
+			b.answer(reply.durably(true, err))
 			return
 		}
 		b.node.roster.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *box) {
 			_, err := h.decide(handover)
-			h.answer(reply.durably(struct{}{}, err))
+			h.answer(reply.durably(false, err))
 		}})
 	})
-	return err
+	if err != nil || !abroad {
+		return err
+	}
+	return a.handOn(ctx, w, to)
 }
 
 // Resolve answers a request with what the agent has at a path. It refuses with NOT_A_REQUEST other forms.

@@ -105,7 +105,7 @@ func (b *box) load() error {
 		return err
 	}
 	b.state, b.saved = s, saved
-	b.deliver(s.Outbox())
+	b.redeliver()
 	return nil
 }
 
@@ -143,16 +143,21 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	}
 	if b.seat.id == b.node.host {
 		b.node.acting.note(evs)
+		b.node.peers.note(evs)
 	}
-	b.apply(recorded[:len(noted)])
-	owed := len(b.state.Outbox())
-	b.apply(recorded[len(noted):])
+	owed := b.state.Owed()
+	b.apply(recorded)
 	section.Summary = b.state.Summary()
 	b.last = b.node.journal.Append(append([]events.Section{section}, more...)...)
 	b.seat.last.Store(uint64(b.last))
 	b.node.clock.expect(b.seat.id, section.Summary.Deadline)
-	if now := b.state.Outbox(); len(now) > owed {
-		b.deliver(now[owed:])
+	if b.state.Owed() > owed {
+		b.deliver(b.state.OutboxAfter(owed))
+	}
+	if len(rs) > 0 {
+		b.mintsArrived(rs)
+		b.judged(rs)
+		b.announce(noted)
 	}
 	b.announce(evs)
 	return nil

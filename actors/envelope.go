@@ -37,6 +37,7 @@ type Envelope struct {
 	NoForward    bool              `json:"noForward,omitempty"`
 	Forwarder    capabilities.ID   `json:"forwarder,omitzero"` // who handed it on to the agent
 	ForwardName  string            `json:"forwarderName,omitempty"`
+	Chain        []Party           `json:"chain,omitempty"` // who had it before the agent, first the one asked
 	ForwardedTo  []Party           `json:"forwardedTo,omitempty"`
 	Outcome      *Outcome          `json:"outcome,omitempty"`   // nil while it is open
 	AnswerNeeded bool              `json:"answerNeeded"`        // it is open and this agent may answer it
@@ -70,6 +71,8 @@ type Sent struct {
 
 	// Unreachable says that the recipient's node cannot be reached now: the message goes there when it can.
 	Unreachable bool `json:"unreachable,omitempty"`
+
+	to capabilities.ID
 }
 
 // Entry is one event of a mailbox's log. Payload is the event's JSON form.

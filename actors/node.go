@@ -11,7 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nkeys"
+	"golang.org/x/time/rate"
+
 	"parley"
+	"parley/actors/wire"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -30,11 +34,16 @@ type Node struct {
 	vault   *vault
 	latest  atomic.Int64 // the latest time given out, in milliseconds
 
-	roster    *roster
-	waits     *waits
-	acting    acting
-	clock     *clock
-	snapshots *snapshots
+	roster *roster
+	waits  *waits
+	acting acting
+	peers  *peers
+	wire   *wire.Wire
+
+	strangers      *rate.Limiter // letters of those who are not known
+	refusedLetters atomic.Uint64
+	clock          *clock
+	snapshots      *snapshots
 
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc
@@ -77,13 +86,13 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), done: make(chan struct{})}
+	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), done: make(chan struct{}), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
 	if n.vault, err = newVault(key); err != nil {
 		return nil, err
 	}
 	jo := o.journal()
 	jo.Node = id
-	n.roster = newRoster(n)
+	n.roster, n.peers = newRoster(n), newPeers(n)
 	jo.Busy = n.roster.busy
 	if o.URL != "" {
 		n.lease, err = persistence.AcquireLease(ctx, jo, o.Standby)
@@ -99,14 +108,14 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n.life, n.end = context.WithCancel(context.WithoutCancel(ctx))
 	n.clock = newClock(n)
 	n.snapshots = newSnapshots(n)
-	if err := n.start(); err != nil {
+	if err := n.start(key); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
 	return n, nil
 }
 
 // start makes the host if there is none, and sets the node going where its log left off.
-func (n *Node) start() error {
+func (n *Node) start(key nkeys.KeyPair) error {
 	for id := range n.journal.Mailboxes() {
 		if n.host.IsZero() || id.Compare(n.host) < 0 {
 			n.host = id // the host is the oldest agent
@@ -122,6 +131,9 @@ func (n *Node) start() error {
 	n.tasks.Go(n.snapshots.run)
 	if n.lease != nil {
 		n.tasks.Go(n.watchLease)
+	}
+	if err := n.reachOut(key); err != nil {
+		return err
 	}
 	n.resume()
 	return nil
@@ -275,10 +287,14 @@ func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closed.Do(func() {
 		n.roster.close()
+		n.peers.close()
 		n.end()
+		if n.wire != nil {
+			err = n.wire.Close()
+		}
 		n.tasks.Wait()
 		n.clock.stop()
-		err = errors.Join(n.roster.drain(ctx), n.journal.Close(ctx), n.giveUpLease(ctx))
+		err = errors.Join(err, n.roster.drain(ctx), n.journal.Close(ctx), n.giveUpLease(ctx))
 		n.roster.end()
 	})
 	return err

@@ -2,9 +2,13 @@ package actors
 
 import (
 	"context"
+	"crypto/rand"
+	"time"
 
 	"parley"
 	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
 )
 
 // NewInvitation says whom to invite. The host of the node that accepts it will be held under Name.
@@ -52,33 +56,108 @@ type Traffic struct {
 	Refused    uint64 `json:"refused"` // letters that were forged, altered, malformed, oversized or foreign
 }
 
-func errNoPeers() error {
-	return parley.Refuse(parley.NodeUnreachable, "this node does not reach others").
-		WithHint("parley serve --peer-listen ADDR, or --nats URL, lets it")
-}
+// invitationTime is how long an invitation is good where nothing else is said.
+const invitationTime = 24 * time.Hour
 
 // Invite makes an invitation. Only the node's host may. NAME_TAKEN says that the name is not free.
 func (a *Agent) Invite(ctx context.Context, n NewInvitation) (Invitation, error) {
-	return Invitation{}, errNoPeers()
+	hints := a.node.wire.Hints()
+	if len(hints) == 0 && a.node.o.URL == "" {
+		return Invitation{}, parley.Refuse(parley.NodeUnreachable, "other nodes cannot reach this one").
+			WithHint("parley serve --peer-listen ADDR, or --nats URL, lets them")
+	}
+	if n.Until == 0 {
+		n.Until = a.node.now().Add(invitationTime)
+	}
+	secret := rand.Text()
+	return visitFor(ctx, a, func(b *box) (Invitation, error) {
+		evs, err := b.decide(mailbox.Invite{Name: n.Name, Digest: digest(secret), Until: n.Until})
+		if err != nil {
+			return Invitation{}, err
+		}
+		made := evs[len(evs)-1].(*events.InvitationMade)
+		l := capabilities.Locator{ID: made.Invitation, Kind: capabilities.KindInvitation, Hints: hints, Secret: secret}
+		return Invitation{ID: made.Invitation, Name: made.Name, Until: made.Until, Locator: l.String()}, nil
+	})
 }
 
 // Uninvite revokes the invitation under a name. UNKNOWN_NAME says that none is open.
-func (a *Agent) Uninvite(ctx context.Context, name string) error { return errNoPeers() }
+func (a *Agent) Uninvite(ctx context.Context, name string) error {
+	return a.do(ctx, mailbox.Uninvite{Name: name})
+}
 
 // Invitations lists those that are open, oldest first, without their secrets.
 func (a *Agent) Invitations(ctx context.Context) ([]Invitation, error) {
-	return []Invitation{}, nil
+	return visitFor(ctx, a, func(b *box) ([]Invitation, error) {
+		all := []Invitation{}
+		for _, i := range b.state.Invitations() {
+			all = append(all, Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
+		}
+		return all, nil
+	})
 }
 
 // Accept takes an invitation up. Afterwards each node's host holds the other's, this one under name.
 // INVITATION_USED says that another was faster, or that it has ended; NODE_UNREACHABLE, that it should be
 // tried again.
 func (a *Agent) Accept(ctx context.Context, name, locator string) (Accepted, error) {
-	return Accepted{}, errNoPeers()
+	if a.id != a.node.host {
+		return Accepted{}, parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
+	}
+	l, err := capabilities.ParseLocator(locator)
+	if err != nil {
+		return Accepted{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, acceptTime)
+	defer cancel()
+	return a.node.accept(ctx, name, l)
 }
 
 // Nodes lists the nodes that this one knows, in the order in which it came to.
-func (n *Node) Nodes(ctx context.Context) ([]Peer, error) { return []Peer{}, nil }
+func (n *Node) Nodes(ctx context.Context) ([]Peer, error) {
+	known, hosts := n.peers.list()
+	names, err := visitFor(ctx, n.Host(), func(b *box) ([]string, error) {
+		names := make([]string, len(hosts))
+		for i, h := range hosts {
+			names[i] = b.state.NameOf(h)
+		}
+		return names, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Peer, len(known))
+	for i, p := range known {
+		all[i] = Peer{
+			Node: p.id, Name: names[i], Host: hosts[i], Hints: p.place().Hints, Reachable: p.reachable.Load(),
+			Heard: capabilities.Time(p.heard.Load()), Waiting: p.waiting(), Traffic: n.trafficWith(p),
+		}
+	}
+	return all, nil
+}
+
+func (n *Node) trafficWith(p *peer) Traffic {
+	t := n.wire.Traffic(p.id)
+	return Traffic{
+		LettersIn: t.LettersIn, LettersOut: t.LettersOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
+		MailIn: p.mailIn.Load(), MailOut: p.mailOut.Load(),
+	}
+}
 
 // Traffic counts what went between this node and all others.
-func (n *Node) Traffic() Traffic { return Traffic{} }
+func (n *Node) Traffic() Traffic {
+	t := n.wire.Total()
+	all := Traffic{
+		LettersIn: t.LettersIn, LettersOut: t.LettersOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
+		Refused: n.wire.Refused() + n.refusedLetters.Load(),
+	}
+	known, _ := n.peers.list()
+	for _, p := range known {
+		all.MailIn += p.mailIn.Load()
+		all.MailOut += p.mailOut.Load()
+	}
+	return all
+}
+
+// PeerAddress is where other nodes reach this one, "" if nowhere.
+func (n *Node) PeerAddress() string { return n.wire.Address() }

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"strings"
 	"sync"
 
 	"parley/capabilities"
@@ -47,13 +48,27 @@ func (r *receipts) take(rs []receipt, atLeast int) []receipt {
 	return rs
 }
 
+// parcels gives the numbers of those that the receipts are for.
+func (r *receipts) parcels() map[uint64]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.left) == 0 {
+		return nil
+	}
+	seqs := make(map[uint64]bool, len(r.left))
+	for _, rc := range r.left {
+		seqs[rc.parcel.Seq] = true
+	}
+	return seqs
+}
+
 func (r *receipts) any() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.left) > 0
 }
 
-// receipt leaves one for a mailbox, which is woken only if it is at rest.
+// receipt leaves one for a mailbox, which is woken only if it is at rest or something hangs on it.
 func (r *roster) receipt(to capabilities.ID, rc receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +77,35 @@ func (r *roster) receipt(to capabilities.ID, rc receipt) {
 		s = r.seat(to)
 	}
 	s.receipts.add(rc)
-	if !awake {
+	if !awake || rc.isUrgent() {
 		r.send(s, noteReceipts())
+	}
+}
+
+// isUrgent reports whether somebody waits for the receipt, or other parcels do.
+func (rc receipt) isUrgent() bool {
+	return rc.refused != "" || rc.parcel.Kind == events.ParcelMint || rc.parcel.Kind == events.ParcelHandover
+}
+
+// judged tells those who wait for what became of something that they said to another node.
+func (b *box) judged(rs []receipt) {
+	for _, r := range rs {
+		handover := r.parcel.Kind == events.ParcelHandover
+		if !handover && (r.parcel.Kind != events.ParcelAnswer || r.refused == "") {
+			continue
+		}
+		for _, w := range b.node.waits.takeJudges(place{b.seat.id, r.parcel.Subject}) {
+			var err error
+			if code, text, ok := strings.Cut(r.refused, ": "); ok {
+				err = refused(code, text)
+			}
+			b.release(func(lost error) {
+				if lost != nil {
+					err = lost
+				}
+				w <- result[Outcome]{err: err}
+			})
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func newRoster(n *Node) *roster {
 // call is tell for what comes from outside: it refuses with RATE_LIMITED when too much waits, and with
 // NOT_RUNNING when the node is closing.
 func (r *roster) call(id capabilities.ID, v visit) error {
-	if r.queued.Load() >= maxQueuedNode || r.node.journal.Backlog() >= maxBacklog {
+	if r.crowded() {
 		return parley.Refuse(parley.RateLimited, "the node has too much to do").WithHint("try again in a moment")
 	}
 	r.mu.Lock()
@@ -78,6 +78,11 @@ func (r *roster) call(id capabilities.ID, v visit) error {
 	}
 	r.send(s, v)
 	return nil
+}
+
+// crowded reports whether too much waits for anything more to be let in from outside.
+func (r *roster) crowded() bool {
+	return r.queued.Load() >= maxQueuedNode || r.node.journal.Backlog() >= maxBacklog
 }
 
 func errClosing() error {

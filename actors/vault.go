@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/mailbox"
 )
 
 // vault seals the values of secret fields, so that the log, its snapshots and its backups without the
@@ -63,6 +64,16 @@ func (v *vault) sealFields(names []string, values map[string]capabilities.Value)
 		sealed[n] = s
 	}
 	return sealed, nil
+}
+
+// openSettle gives a settlement that was kept as it is to be sent: to its home alone, under seal.
+func (v *vault) openSettle(c mailbox.Settle) (mailbox.Settle, error) {
+	opened, err := v.open(capabilities.Record(c.Values))
+	if err != nil {
+		return c, err
+	}
+	c.Values, _ = opened.AsRecord()
+	return c, nil
 }
 
 // open gives a value with all that is sealed in it opened.

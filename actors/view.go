@@ -51,10 +51,17 @@ func (v view) form(e *Envelope, f *mailbox.Form) error {
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward = f.Deadline, f.NoForward
 	e.Forwarder, e.ForwardName = f.Forwarder, v.state.NameOf(f.Forwarder)
+	for _, id := range f.Chain {
+		e.Chain = append(e.Chain, Party{ID: id, Name: v.state.NameOf(id)})
+	}
+	for _, h := range f.Forwarding {
+		e.ForwardedTo = append(e.ForwardedTo, Party{ID: h.To, Name: v.state.NameOf(h.To)})
+	}
 	for _, h := range f.Handed {
 		e.ForwardedTo = append(e.ForwardedTo, Party{ID: h.To, Name: v.state.NameOf(h.To)})
 	}
-	e.AnswerNeeded = f.IsOpen() && e.Received
+	e.Answering, e.Refused = f.Answering != nil, f.Refused
+	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
 	if f.IsOpen() {
 		return nil
 	}

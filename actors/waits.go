@@ -13,6 +13,7 @@ import (
 type waits struct {
 	mu       sync.Mutex
 	settling map[place][]chan<- result[Outcome]
+	judging  map[place][]chan<- result[Outcome]
 	watching map[capabilities.ID][]chan<- struct{}
 	watchers atomic.Int64
 }
@@ -26,33 +27,53 @@ type result[T any] struct {
 }
 
 func newWaits() *waits {
-	return &waits{settling: map[place][]chan<- result[Outcome]{}, watching: map[capabilities.ID][]chan<- struct{}{}}
-}
-
-// add enters a waiter for a form's end. The channel has room for one result and gets at most one.
-func (w *waits) add(p place, ch chan<- result[Outcome]) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.settling[p] = append(w.settling[p], ch)
-}
-
-// drop forgets a waiter.
-func (w *waits) drop(p place, ch chan<- result[Outcome]) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.settling[p] = slices.DeleteFunc(w.settling[p], func(c chan<- result[Outcome]) bool { return c == ch })
-	if len(w.settling[p]) == 0 {
-		delete(w.settling, p)
+	return &waits{
+		settling: map[place][]chan<- result[Outcome]{}, judging: map[place][]chan<- result[Outcome]{},
+		watching: map[capabilities.ID][]chan<- struct{}{},
 	}
 }
 
+// add enters a waiter for a form's end. The channel has room for one result and gets at most one.
+func (w *waits) add(p place, ch chan<- result[Outcome]) { w.enter(w.settling, p, ch) }
+
+// drop forgets a waiter.
+func (w *waits) drop(p place, ch chan<- result[Outcome]) { w.leave(w.settling, p, ch) }
+
 // take removes and returns the waiters for a form.
 func (w *waits) take(mailbox, form capabilities.ID) []chan<- result[Outcome] {
+	return w.remove(w.settling, place{mailbox, form})
+}
+
+// judge enters a waiter for what a home on another node says to what was said to it: to an answer to a form, or
+// to handing it on, which goes by the ID of its grant. The channel is as in add.
+func (w *waits) judge(p place, ch chan<- result[Outcome]) { w.enter(w.judging, p, ch) }
+
+// unjudge forgets such a waiter.
+func (w *waits) unjudge(p place, ch chan<- result[Outcome]) { w.leave(w.judging, p, ch) }
+
+// takeJudges removes and returns such waiters.
+func (w *waits) takeJudges(p place) []chan<- result[Outcome] { return w.remove(w.judging, p) }
+
+func (w *waits) enter(all map[place][]chan<- result[Outcome], p place, ch chan<- result[Outcome]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := place{mailbox, form}
-	waiting := w.settling[p]
-	delete(w.settling, p)
+	all[p] = append(all[p], ch)
+}
+
+func (w *waits) leave(all map[place][]chan<- result[Outcome], p place, ch chan<- result[Outcome]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all[p] = slices.DeleteFunc(all[p], func(c chan<- result[Outcome]) bool { return c == ch })
+	if len(all[p]) == 0 {
+		delete(all, p)
+	}
+}
+
+func (w *waits) remove(all map[place][]chan<- result[Outcome], p place) []chan<- result[Outcome] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waiting := all[p]
+	delete(all, p)
 	return waiting
 }
 

@@ -17,7 +17,9 @@ const (
 	CompleteMail     = "mail"     // numbers of what the agent received or sent
 	CompleteOpen     = "open"     // numbers of what the agent asked and is still open
 	CompleteGrants   = "grants"   // IDs of what the agent gave out
-	maxCandidates    = 200
+
+	CompleteInvitations = "invitations" // names for which one is open
+	maxCandidates       = 200
 )
 
 // CompleteRequest asks how a word that someone is typing may go on.
@@ -68,6 +70,8 @@ func candidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([]Cand
 		})
 	case CompleteGrants:
 		return grantCandidates(ctx, a)
+	case CompleteInvitations:
+		return invitationCandidates(ctx, a)
 	}
 	return nil, parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q to complete", r.Of)
 }
@@ -132,6 +136,18 @@ func grantCandidates(ctx context.Context, a *actors.Agent) ([]Candidate, error) 
 		if g.Revoked == 0 {
 			found = append(found, Candidate{Word: g.ID.String(), Description: g.Name + " to " + g.ToName})
 		}
+	}
+	return found, nil
+}
+
+func invitationCandidates(ctx context.Context, a *actors.Agent) ([]Candidate, error) {
+	open, err := a.Invitations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Candidate, len(open))
+	for i, v := range open {
+		found[i] = Candidate{Word: v.Name, Description: "until " + v.Until.String()}
 	}
 	return found, nil
 }

@@ -51,12 +51,17 @@ func isContextEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// shown gives an error as the world sees it.
+func shown(err error) *parley.Error {
+	if isContextEnd(err) {
+		return parley.Refuse(parley.Timeout, "the call was given up")
+	}
+	return parley.AsError(err)
+}
+
 // refuse writes an error as the response. Nothing of a response may have been written before.
 func refuse(w http.ResponseWriter, err error, status int) {
-	e := parley.AsError(err)
-	if isContextEnd(err) {
-		e = parley.Refuse(parley.Timeout, "the call was given up")
-	}
+	e := shown(err)
 	if status == 0 {
 		status = httpStatus(e.Code)
 	}

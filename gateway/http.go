@@ -23,6 +23,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !isCall && r.URL.Path == "/healthz":
 		healthz(w)
+	case !isCall && r.URL.Path == metricsPath:
+		s.serveMetrics(w, r)
 	case !isCall:
 		refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
 	case r.Method != http.MethodPost:
@@ -63,6 +65,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, name string) 
 	}
 	if err := places.enter(); err != nil {
 		refuse(w, err, 0)
+		s.metrics.called(name, err)
 		return
 	}
 	defer places.leave()
@@ -140,11 +143,14 @@ func (s *Server) survive(w http.ResponseWriter, name string) {
 		panic(p)
 	}
 	s.log.Error("operation panicked", "operation", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	refuse(w, parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details"), 0)
+	e := parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details")
+	refuse(w, e, 0)
+	s.metrics.called(name, e)
 }
 
-// access notes a call, never what was in it.
+// access counts a call and notes it, never what was in it.
 func (s *Server) access(ctx context.Context, name string, err error, started time.Time) {
+	s.metrics.called(name, err)
 	if !s.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}

@@ -102,7 +102,7 @@ func TestOnlyPOSTCalls(t *testing.T) {
 
 func TestNothingButHealthAnswersWithoutAToken(t *testing.T) {
 	_, s := serveLimited(t, Limits{})
-	for path, want := range map[string]int{"/healthz": 200, "/rpc/status": 401, "/": 401} {
+	for path, want := range map[string]int{"/healthz": 200, "/rpc/status": 401, "/metrics": 401, "/": 401} {
 		r, err := http.Get("http://" + s.Address() + path)
 		if err != nil {
 			t.Fatal(err)

@@ -30,13 +30,22 @@ type StatusResponse struct {
 	LogLevel  string              `json:"logLevel"`           // the least that it logs
 	External  bool                `json:"external,omitempty"` // its journal is in another NATS system
 	Problem   *parley.Error       `json:"problem,omitempty"`
+
+	PeerListen string `json:"peerListen"` // where other nodes reach it, or ""
+	Peers      Peers  `json:"peers"`
 }
 
-func status(_ context.Context, s *Server, _ NodeRequest) (StatusResponse, error) {
+// status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.
+func status(ctx context.Context, s *Server, _ NodeRequest) (StatusResponse, error) {
 	st := s.node.State()
+	known, err := s.node.Nodes(ctx)
+	if err != nil && st.Problem == nil {
+		st.Problem = shown(err)
+	}
 	return StatusResponse{
 		Node: st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
 		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Problem: st.Problem,
+		PeerListen: s.node.PeerAddress(), Peers: countPeers(known, s.node.Traffic()),
 	}, nil
 }
 

@@ -109,6 +109,12 @@ func operations() []operation {
 		op("read_log", scopeRead, readLog),
 		op("complete", scopeRead, complete),
 
+		op("invite", scopeAdmin, invite),
+		op("uninvite", scopeAdmin, uninvite),
+		op("list_invitations", scopeRead, listInvitations),
+		op("accept", scopeAdmin, accept),
+		nodeOp("list_nodes", scopeRead, listNodes),
+
 		nodeOp("status", scopeRead, status),
 		waiting(nodeOp("verify", scopeRead, verify)),
 		nodeOp("stop", scopeAdmin, stop),

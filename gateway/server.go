@@ -41,6 +41,8 @@ type Server struct {
 	calls  admission
 	waits  admission
 
+	metrics *metrics
+
 	socket     net.Listener
 	socketPath string
 	tcp        net.Listener // nil if off
@@ -65,6 +67,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		calls: admission{limit: o.Limits.Calls}, waits: admission{limit: o.Limits.Waits},
 		socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
 	}
+	s.metrics = newMetrics(s)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	if o.Listen != Off && o.Listen != "" {
 		tcp, err := net.Listen("tcp", o.Listen)

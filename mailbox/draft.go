@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"maps"
 	"slices"
 
 	"parley"
@@ -25,16 +26,19 @@ func (c KeepAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 	}
 	e := &events.FormAnswering{Form: c.Settle.Form, Reason: c.Settle.Reason, Note: c.Settle.Note, Grants: c.Settle.Grants, Date: now}
 	if e.Reason == "" {
-		values := map[string]capabilities.Value{}
-		for k, v := range c.Settle.Values {
-			values[k] = v
-		}
-		for k, v := range c.Settle.Sealed {
-			values[k] = v
-		}
-		e.Values = capabilities.Record(values)
+		e.Values = c.Settle.Masked()
 	}
 	return append(granted(e.Grants), e), nil
+}
+
+// Masked is the values of an answer as a record, with what is secret sealed.
+func (c Settle) Masked() capabilities.Value {
+	values := maps.Clone(c.Values)
+	if values == nil {
+		values = map[string]capabilities.Value{}
+	}
+	maps.Copy(values, c.Sealed)
+	return capabilities.Record(values)
 }
 
 // mayDraft refuses a form that has ended, or to which something is being said already.

@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"slices"
 
 	"parley"
@@ -136,7 +135,7 @@ func (c Uninvite) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 // was used by that node.
 func (s *State) Checkable(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
 	i := s.realm.invitation(invitation)
-	if i < 0 || subtle.ConstantTimeCompare(s.realm.invitations[i].Digest, digest) != 1 {
+	if i < 0 || !bytes.Equal(s.realm.invitations[i].Digest, digest) { // of digests, time tells nothing of use
 		return Invitation{}, parley.Refuse(parley.NotPermitted, "there is no such invitation")
 	}
 	inv := s.realm.invitations[i]
@@ -188,16 +187,20 @@ type Meet struct {
 }
 
 func (c Meet) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.CheckMeeting(c.Name); err != nil {
+	if err := s.CheckMeeting(c.Name, c.Ours); err != nil {
 		return nil, err
 	}
 	return s.meet(c, now)
 }
 
-// CheckMeeting refuses what Meet would refuse before anybody is met.
-func (s *State) CheckMeeting(name string) error {
+// CheckMeeting refuses what Meet would refuse before anybody is met: INVITATION_USED says that this node has
+// accepted the invitation before.
+func (s *State) CheckMeeting(name string, ours capabilities.ID) error {
 	if err := s.mustBeNodesHost(); err != nil {
 		return err
+	}
+	if _, before := s.given.Get(ours); before {
+		return parley.Refuse(parley.InvitationUsed, "this node has accepted the invitation already")
 	}
 	return s.checkFree(name)
 }
@@ -211,9 +214,6 @@ func (s *State) meet(c Meet, now capabilities.Time) ([]events.Event, error) {
 	evs := []events.Event{
 		&events.NodeMet{Node: c.Host.Node, Host: c.Host, Hints: c.Hints, Stamp: c.Stamp},
 		&events.NameBound{Name: c.Name, Value: capabilities.Reference(theirs)},
-	}
-	if _, given := s.given.Get(c.Ours); given {
-		return evs, nil
 	}
 	return append(evs, &events.CapabilityGranted{Grant: capabilities.Grant{
 		ID: c.Ours, Target: s.ID, Kind: capabilities.KindAgent, Name: capabilities.NameSelf, To: c.Host, By: s.ID, At: now,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"slices"
 
 	"parley/capabilities"
 	"parley/events"
@@ -116,6 +117,12 @@ func (s *State) Owed() uint64 { return s.owed }
 
 // Outbox returns what the mailbox owes, oldest first. The slice is the state's own.
 func (s *State) Outbox() []Parcel { return s.outbox }
+
+// OutboxAfter returns what is in it of the parcels after a number. The slice is the state's own.
+func (s *State) OutboxAfter(seq uint64) []Parcel {
+	first, _ := slices.BinarySearchFunc(s.outbox, seq+1, func(p Parcel, seq uint64) int { return cmp.Compare(p.Seq, seq) })
+	return s.outbox[first:]
+}
 
 // Messages returns all messages by number. The slice and what it points to are the state's own.
 func (s *State) Messages() []*Message { return s.messages }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway"
 	"parley/mailbox"
@@ -98,7 +99,21 @@ func (p *program) settle(ctx context.Context, operation string, req any, which s
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}
-	return p.say(raw, func() string { return fmt.Sprintf("%s %s", o.Status, visible(which)) })
+	return p.say(raw, func() string {
+		if o.Status == actors.StatusAnswering {
+			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", visible(which), said(operation))
+		}
+		return fmt.Sprintf("%s %s", o.Status, visible(which))
+	})
+}
+
+// said is what an operation says to a form, in a word.
+func said(operation string) string {
+	switch operation {
+	case "decline_form", "reject":
+		return "the refusal"
+	}
+	return "the answer"
 }
 
 func (p *program) declineCommand() *cobra.Command {

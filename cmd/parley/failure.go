@@ -163,13 +163,19 @@ func unwritable(folder string, err error) error {
 // maxInput bounds what is read of files and standard input: a request can carry no more.
 const maxInput = gateway.MaxBody
 
-func readAll(r io.Reader, what string) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+func readAll(r io.Reader, what string) ([]byte, error) { return readAtMost(r, what, maxInput) }
+
+func readAtMost(r io.Reader, what string, most int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
 		return nil, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", what, reason(err))
 	}
-	if len(b) > maxInput {
-		return nil, parley.Refuse(parley.TooLarge, "%s has more than %d bytes", what, maxInput)
+	if len(b) > most {
+		return nil, tooLong(what, most)
 	}
 	return b, nil
+}
+
+func tooLong(what string, most int) error {
+	return parley.Refuse(parley.TooLarge, "%s has more than %d bytes", what, most)
 }

@@ -78,7 +78,7 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 		if err != nil {
 			return err
 		}
-		return p.follow(c.Context(), asked, options, (*outcome).answerText)
+		return p.follow(c.Context(), asked, args[0], options, (*outcome).answerText)
 	}
 	return c
 }
@@ -105,7 +105,7 @@ names, or rejects it. Prints what was given.`,
 		if err != nil {
 			return err
 		}
-		return p.follow(c.Context(), asked, options, (*outcome).requestText)
+		return p.follow(c.Context(), asked, args[0], options, (*outcome).requestText)
 	}
 	return c
 }
@@ -141,9 +141,10 @@ type asked struct {
 
 // accepted is what --no-wait prints.
 type accepted struct {
-	Form    capabilities.ID `json:"form"`
-	Promise capabilities.ID `json:"promise"`
-	Number  uint64          `json:"number"`
+	Form        capabilities.ID `json:"form"`
+	Promise     capabilities.ID `json:"promise"`
+	Number      uint64          `json:"number"`
+	Unreachable bool            `json:"unreachable,omitempty"`
 }
 
 // fields gathers the fields of a form from its options.
@@ -169,11 +170,12 @@ func (p *program) fields(c *cobra.Command, args []string, file string) ([]events
 }
 
 // follow goes on after an ask was accepted: it waits, unless that was not wanted or is not needed.
-func (p *program) follow(ctx context.Context, a asked, o asking, text func(*outcome) string) error {
+func (p *program) follow(ctx context.Context, a asked, to string, o asking, text func(*outcome) string) error {
 	settledBefore := len(a.Outcome) > 0 && string(a.Outcome) != "null"
+	p.noteUnreachable(a.Unreachable && !settledBefore, quoted(to))
 	switch {
 	case o.noWait && !a.Form.IsZero():
-		return p.say(accepted{a.Form, a.Promise, a.Number}, a.Form.String)
+		return p.say(accepted{a.Form, a.Promise, a.Number, a.Unreachable}, a.Form.String)
 	case settledBefore:
 		return p.sayOutcome(a.Outcome, text)
 	}

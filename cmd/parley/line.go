@@ -36,6 +36,12 @@ func (e *envelope) line() string {
 	if e.Outcome != nil {
 		b.WriteString(" - " + e.Outcome.end())
 	}
+	switch {
+	case e.Answering:
+		b.WriteString(" - answering")
+	case e.Refused != "":
+		b.WriteString(" - refused: " + visible(e.Refused))
+	}
 	return b.String()
 }
 

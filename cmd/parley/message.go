@@ -23,6 +23,7 @@ another word. The recipient may keep it with "parley adopt". \@ is a plain @, an
 			if err != nil {
 				return err
 			}
+			p.noteUnreachable(sent.Unreachable, quoted(args[0]))
 			return p.say(sent, sent.Message.String)
 		},
 	}
@@ -44,6 +45,7 @@ func (p *program) replyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			p.noteUnreachable(sent.Unreachable, "whoever sent "+visible(args[0]))
 			return p.say(sent, sent.Message.String)
 		},
 	}

@@ -79,6 +79,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		&cobra.Group{ID: groupDaemon, Title: "The node:"},
 		&cobra.Group{ID: groupHolding, Title: "Agents and names:"},
 		&cobra.Group{ID: groupMail, Title: "Mail:"},
+		&cobra.Group{ID: groupNodes, Title: "Other nodes:"},
 	)
 	add(root, groupDaemon, p.serveCommand(), p.startCommand(), p.stopCommand(), p.restartCommand(), p.statusCommand(),
 		p.verifyCommand(), p.backupCommand(), p.restoreCommand(), p.doctorCommand(), p.versionCommand(),
@@ -89,6 +90,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 	add(root, groupMail, p.formCommand(), p.awaitCommand(), p.inboxCommand(), p.respondFormCommand(),
 		p.declineCommand(), p.cancelCommand(), p.forwardCommand(), p.requestCommand(), p.resolveCommand(),
 		p.rejectCommand(), p.sendCommand(), p.replyCommand(), p.adoptCommand(), p.dismissCommand(), p.logCommand())
+	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return root
@@ -98,6 +100,7 @@ const (
 	groupDaemon  = "daemon"
 	groupHolding = "holding"
 	groupMail    = "mail"
+	groupNodes   = "nodes"
 )
 
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {

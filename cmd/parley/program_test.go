@@ -156,6 +156,12 @@ func TestLines(t *testing.T) {
 			Envelope: actors.Envelope{Number: 3, Type: "request", FromName: "bob", Description: "x", Date: when},
 			Outcome:  &outcome{Outcome: actors.Outcome{Status: actors.StatusSuperseded, By: someone, ByName: "bob", At: when, Note: "n\n"}},
 		},
+		`4. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - answering`: {
+			Envelope: actors.Envelope{Number: 4, Type: "form", FromName: "fae", Description: "D", Date: when, Answering: true, Refused: "old"},
+		},
+		`5. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - refused: no\u{202e}`: {
+			Envelope: actors.Envelope{Number: 5, Type: "form", FromName: "fae", Description: "D", Date: when, Refused: "no\u202e"},
+		},
 	} {
 		if got := e.line(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -21,15 +21,17 @@ import (
 
 // serving are the options of a node.
 type serving struct {
-	listen   string
-	nats     string
-	replicas int
-	name     string
-	logLevel string
+	listen     string
+	peerListen string
+	nats       string
+	replicas   int
+	name       string
+	logLevel   string
 }
 
 func (s *serving) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.listen, "listen", defaultListen, "`address` for pages and clients; off for none, port 0 for a free one")
+	f.StringVar(&s.peerListen, "peer-listen", gateway.Off, "`address` on which other nodes reach this one; off for none, port 0 for a free one")
 	f.StringVar(&s.nats, "nats", "", "keep the journal in the NATS system at this `URL` (default: in the state folder)")
 	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
@@ -38,7 +40,7 @@ func (s *serving) flags(f *pflag.FlagSet) {
 
 // args gives the options as a command line, for a process of its own.
 func (s *serving) args() []string {
-	args := []string{"--listen", s.listen, "--log-level", s.logLevel}
+	args := []string{"--listen", s.listen, "--peer-listen", s.peerListen, "--log-level", s.logLevel}
 	if s.nats != "" {
 		args = append(args, "--nats", s.nats, "--replicas", strconv.Itoa(s.replicas))
 	}
@@ -53,12 +55,23 @@ func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
 	if !given.Changed("listen") {
 		s.listen = was.Listen
 	}
+	if !given.Changed("peer-listen") && was.PeerListen != "" {
+		s.peerListen = was.PeerListen
+	}
 	if !given.Changed("log-level") {
 		s.logLevel = was.LogLevel
 	}
 	if machine, err := os.Hostname(); !given.Changed("node-name") && (err != nil || was.Name != machine) {
 		s.name = was.Name
 	}
+}
+
+// peers is the address for other nodes as the node takes it: "" for none.
+func (s *serving) peers() string {
+	if s.peerListen == gateway.Off {
+		return ""
+	}
+	return s.peerListen
 }
 
 func (s *serving) level(c *cobra.Command) (slog.Level, error) {
@@ -79,6 +92,7 @@ ends, waits are cut short (clients take them up again), and everything is on dis
 the same state folder is refused.`,
 		Example: `  parley serve
   parley serve --listen off --log-level debug
+  parley serve --peer-listen 0.0.0.0:7421
   parley serve --nats nats://10.0.0.5:4222 --replicas 3`,
 	}
 	s.flags(c.Flags())
@@ -109,7 +123,7 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
 	node, err := actors.Open(ctx, actors.Options{
-		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Log: log,
+		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Log: log,
 		Standby: func() { p.standBy(log) },
 	})
 	if gone := os.Remove(p.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {

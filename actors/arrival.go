@@ -1,0 +1,216 @@
+package actors
+
+import (
+	"context"
+	"sync"
+
+	"parley"
+	"parley/actors/wire"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// receive handles a letter from another node, whose signature was checked. What has no response was not
+// worth one: its sender does not belong here.
+func (n *Node) receive(ctx context.Context, l wire.Letter) (wire.Kind, []byte, bool) {
+	kind, response := n.respond(ctx, l)
+	if response == nil {
+		n.refusedLetters.Add(1)
+		n.log.Warn("letter refused", "from", l.From.String(), "kind", l.Kind)
+		return 0, nil, false
+	}
+	body, err := writeLetter(response)
+	if err != nil {
+		n.log.Error("response", "error", err)
+		return 0, nil, false
+	}
+	return kind, body, true
+}
+
+func (n *Node) respond(ctx context.Context, l wire.Letter) (wire.Kind, any) {
+	if l.Kind == letterAccept {
+		return letterWelcome, n.respondAccept(ctx, l)
+	}
+	if !n.peers.belongs(ctx, l.From) {
+		return 0, nil
+	}
+	p := n.peers.of(l.From)
+	p.hear()
+	switch l.Kind {
+	case letterMail:
+		mail, err := readLetter[mailLetter](l.Body)
+		if err != nil || mail.check() != nil {
+			return 0, nil
+		}
+		return letterReceipts, n.takeIn(ctx, p, mail)
+	case letterAnnounce:
+		at, err := readLetter[placeLetter](l.Body)
+		if err != nil {
+			return 0, nil
+		}
+		n.hearFrom(ctx, l.From, at)
+		return letterNoted, n.placeNow()
+	}
+	return 0, nil
+}
+
+// takeIn delivers the parcels of a letter and says what became of each, once that is on disk.
+func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
+	in := &intake{node: n, from: p.id, receipts: make([]receiptLetter, len(l.Parcels)), broken: map[capabilities.ID]bool{}}
+	if n.roster.crowded() {
+		for i := range in.receipts {
+			in.receipts[i].Fate = fateLater
+		}
+		return receiptsLetter{in.receipts}
+	}
+	for _, i := range l.Introduced {
+		n.introduced(ctx, p.id, i)
+	}
+	in.open.Add(len(l.Parcels))
+	for i, parcel := range l.Parcels {
+		in.take(i, parcel)
+	}
+	done := make(chan struct{})
+	go func() {
+		in.open.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil
+	}
+	p.mailIn.Add(uint64(len(l.Parcels)))
+	return receiptsLetter{in.receipts}
+}
+
+// intake is a letter of mail being delivered.
+type intake struct {
+	node     *Node
+	from     capabilities.NodeID
+	receipts []receiptLetter
+	open     sync.WaitGroup
+
+	mu     sync.Mutex
+	broken map[capabilities.ID]bool // mailboxes that could not take in something, and so take in nothing after it
+}
+
+// take delivers one parcel. Those for one mailbox come to it in their order.
+func (in *intake) take(i int, parcel parcelLetter) {
+	to := capabilities.ID{ULID: parcel.To, Node: in.node.id}
+	c, evs, err := parcel.unpack(in.from)
+	if err == nil {
+		if _, there := in.node.journal.Mailbox(to); !there {
+			err = parley.Refuse(parley.AgentNotFound, "there is no such agent")
+		}
+	}
+	if err != nil {
+		in.ends(i, to, err, 0)
+		return
+	}
+	in.node.roster.tell(to, visit{
+		run: func(b *box) {
+			if in.isBroken(to) {
+				in.ends(i, to, errDelayed, 0)
+				return
+			}
+			at, err := b.takeIn(c, evs)
+			if isTransient(err) {
+				in.breaks(to)
+			}
+			b.release(func(lost error) {
+				if lost != nil {
+					err = lost
+				}
+				in.ends(i, to, err, at)
+			})
+		},
+		lost: func(err error) { in.ends(i, to, err, 0) },
+	})
+}
+
+func (in *intake) ends(i int, to capabilities.ID, err error, at capabilities.Time) {
+	defer in.open.Done()
+	r := &in.receipts[i]
+	switch {
+	case err == nil:
+		r.Fate, r.At = fateArrived, at
+	case isTransient(err):
+		in.breaks(to)
+		r.Fate = fateLater
+	default:
+		r.Fate = fateRefused
+		r.Code, r.Text = refusal(err)
+	}
+}
+
+func (in *intake) breaks(to capabilities.ID) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.broken[to] = true
+}
+
+func (in *intake) isBroken(to capabilities.ID) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.broken[to]
+}
+
+// isTransient reports whether what failed may be done later.
+func isTransient(err error) bool {
+	switch parley.CodeOf(err) {
+	case parley.ReadOnly, parley.CorruptLog, parley.Internal, parley.RateLimited, parley.NotRunning:
+		return true
+	}
+	return false
+}
+
+// takeIn has the mailbox decide on what one of another node says. It returns when a form was settled by it.
+func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time, err error) {
+	settle, settles := c.(mailbox.Settle)
+	if settles {
+		if err := b.seal(&settle); err != nil {
+			return 0, err
+		}
+		c = settle
+	}
+	_, err = b.decide(c)
+	if !settles {
+		return 0, err
+	}
+	m, found := b.state.FindFormID(settle.Form)
+	if found != nil {
+		return 0, err
+	}
+	if err != nil && b.saidBefore(m.Form, settle) {
+		err = nil
+	}
+	if a := m.Form.Answered; a != nil {
+		at = a.Date
+	} else if e := m.Form.Ended; e != nil {
+		at = e.Date
+	}
+	return at, err
+}
+
+// saidBefore reports whether a form was settled by just what is being said again, because word of it was lost.
+func (b *box) saidBefore(f *mailbox.Form, c mailbox.Settle) bool {
+	if e := f.Ended; e != nil {
+		return c.Reason == e.Reason && c.By == e.By && c.Note == e.Note
+	}
+	a := f.Answered
+	if a == nil || c.Reason != "" || a.By != c.By || len(a.Grants) != len(c.Grants) {
+		return false
+	}
+	was, err := b.node.vault.open(a.Values)
+	if err != nil {
+		return false
+	}
+	for i, g := range a.Grants {
+		if g != c.Grants[i] {
+			return false
+		}
+	}
+	return was.Equal(capabilities.Record(c.Values))
+}

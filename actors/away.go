@@ -1,0 +1,164 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// homePatience is how long one who answers, or hands on, waits for a home on another node before it is told
+// that what it said is kept.
+const homePatience = 2 * time.Second
+
+// away is what an agent says to a form whose home is on another node.
+type away struct {
+	settle mailbox.Settle
+	home   capabilities.ID
+	place  place
+	number uint64
+}
+
+// away makes of a settlement what is to be said to its home on another node.
+func (b *box) away(home capabilities.ID, c mailbox.Settle) (*away, error) {
+	m, err := b.state.FindFormID(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	return &away{settle: c, home: home, place: place{b.seat.id, c.Form}, number: m.Number}, nil
+}
+
+// say takes a settlement to its home on another node: at once, if that is in reach and has to know nothing
+// first, or else by way of the agent's own log.
+func (a *Agent) say(ctx context.Context, w away) (Outcome, error) {
+	learned := make(chan result[Outcome], 1)
+	a.node.waits.add(w.place, learned)
+	defer a.node.waits.drop(w.place, learned)
+	p := a.node.peers.of(w.home.Node)
+	if len(w.settle.Grants) == 0 && p.inReach(ctx) {
+		parcel, err := packParcel(mailbox.Parcel{Kind: events.ParcelAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
+		if err != nil {
+			return Outcome{}, err
+		}
+		saying, cancel := context.WithTimeout(ctx, homePatience)
+		defer cancel()
+		v := p.say(saying, parcel)
+		switch {
+		case v.err == nil:
+			return a.heard(ctx, w, v, learned)
+		case ctx.Err() != nil:
+			return Outcome{}, errEnded(ctx)
+		case parley.CodeOf(v.err) != parley.NodeUnreachable:
+			return Outcome{}, v.err
+		}
+	}
+	return a.keepAnswer(ctx, w, p, learned)
+}
+
+// heard gives the outcome when the home has settled by what the agent said: as the agent's own copy has it,
+// unless the news takes long.
+func (a *Agent) heard(ctx context.Context, w away, v verdict, learned <-chan result[Outcome]) (Outcome, error) {
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case r := <-learned:
+		return r.value, r.err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	o := Outcome{Status: StatusAnswered, Form: w.settle.Form, By: a.id, ByName: "SELF", At: v.at, Note: w.settle.Note}
+	if w.settle.Reason != "" {
+		o.Status = Status(w.settle.Reason)
+		return o, nil
+	}
+	o.Values = w.settle.Masked()
+	return o, nil
+}
+
+// keepAnswer writes down what the agent says, and waits a while for what becomes of it.
+func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan result[Outcome]) (Outcome, error) {
+	judged := make(chan result[Outcome], 1)
+	a.node.waits.judge(w.place, judged)
+	defer a.node.waits.unjudge(w.place, judged)
+	kept, err := visitFor(ctx, a, func(b *box) (Outcome, error) {
+		if _, err := b.decide(mailbox.KeepAnswer{Settle: w.settle}); err != nil {
+			return Outcome{}, err
+		}
+		m, err := b.state.FindFormID(w.settle.Form)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return Outcome{Status: StatusAnswering, Form: m.ID(), Promise: m.Form.Promise, By: a.id, ByName: "SELF", At: m.Form.Answering.Date}, nil
+	})
+	if err != nil || !p.reachable.Load() {
+		return kept, err
+	}
+	timer := time.NewTimer(homePatience)
+	defer timer.Stop()
+	select {
+	case r := <-learned:
+		return a.ownOutcome(r, w)
+	case r := <-judged:
+		return r.value, r.err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return kept, nil
+}
+
+// ownOutcome gives a form's end to one who said something to it: an error, if another was faster.
+func (a *Agent) ownOutcome(r result[Outcome], w away) (Outcome, error) {
+	if r.err != nil || r.value.By == a.id {
+		return r.value, r.err
+	}
+	code := map[Status]parley.Code{
+		StatusAnswered: parley.AlreadyAnswered, StatusDeclined: parley.AlreadyDeclined, StatusExpired: parley.AlreadyExpired,
+	}[r.value.Status]
+	if code == "" {
+		code = parley.AlreadyCancelled
+	}
+	by := r.value.By.String()
+	if r.value.By.IsZero() {
+		by = "its deadline"
+	}
+	return Outcome{}, parley.Refuse(code, "form %d was %s by %s at %s", w.number, r.value.Status, by, r.value.At)
+}
+
+// handOn forwards a form whose home is on another node, by way of the agent's own log.
+func (a *Agent) handOn(ctx context.Context, w Which, to string) error {
+	judged := make(chan result[Outcome], 1)
+	var at place
+	var home capabilities.NodeID
+	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
+		evs, err := b.decide(mailbox.KeepHandover{Which: string(w), To: to})
+		if err != nil {
+			return struct{}{}, err
+		}
+		for _, e := range evs {
+			if g, ok := e.(*events.CapabilityGranted); ok {
+				at, home = place{a.id, g.Grant.ID}, g.Grant.To.Node
+				b.node.waits.judge(at, judged)
+			}
+		}
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	defer a.node.waits.unjudge(at, judged)
+	if p := a.node.peers.of(home); !p.reachable.Load() {
+		return nil
+	}
+	timer := time.NewTimer(homePatience)
+	defer timer.Stop()
+	select {
+	case r := <-judged:
+		return r.err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package actors
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/vmihailenco/msgpack/v5"
+
+	"parley"
+	"parley/actors/wire"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// What nodes write to each other. Each kind of letter has a response of the kind after it. Numbers are never
+// used again, and a change of what is in a letter is a new kind.
+const (
+	letterMail     wire.Kind = 1 // parcels
+	letterReceipts wire.Kind = 2
+	letterAccept   wire.Kind = 3 // an invitation is taken up
+	letterWelcome  wire.Kind = 4
+	letterAnnounce wire.Kind = 5 // where the sender is to be found
+	letterNoted    wire.Kind = 6
+)
+
+// Bounds of a letter of mail. One parcel may be larger than letterBytes, as mail may be.
+const (
+	letterParcels = 256
+	letterBytes   = 256 << 10
+	maxParcel     = 640 << 10
+	maxLetter     = wire.MaxBody - 64<<10 // of the parcels alone
+	maxIntroduced = 64
+)
+
+// mailLetter is parcels, in the order in which they are to arrive, and where the nodes are that they speak of.
+type mailLetter struct {
+	Introduced []introduction
+	Parcels    []parcelLetter
+}
+
+// introduction says where a node is to be found. Stamp is by that node's own clock.
+type introduction struct {
+	Node  capabilities.NodeID
+	Hints []string
+	Stamp capabilities.Time
+}
+
+// parcelLetter is one parcel from a mailbox of the sender's to one of the receiver's. Body has Count events as
+// package events encodes them.
+type parcelLetter struct {
+	Kind  events.ParcelKind
+	From  ulid.ULID
+	To    ulid.ULID
+	Count int
+	Body  []byte
+}
+
+// fate is what became of a parcel.
+type fate uint8
+
+const (
+	fateArrived fate = 1 // it is on disk, or was before
+	fateRefused fate = 2 // it is not wanted, and never will be
+	fateLater   fate = 3 // it could not be stored now
+)
+
+// final reports whether a parcel is off its sender's hands.
+func (f fate) final() bool { return f == fateArrived || f == fateRefused }
+
+// receiptsLetter has one receipt for each parcel of a letter, in the same order.
+type receiptsLetter struct{ Receipts []receiptLetter }
+
+// receiptLetter says what became of a parcel, and why if it was refused. At is when a form was settled by it.
+type receiptLetter struct {
+	Fate fate
+	Code string
+	Text string
+	At   capabilities.Time
+}
+
+// acceptLetter takes an invitation up, for the host of the sender.
+type acceptLetter struct {
+	Invitation ulid.ULID
+	Secret     string
+	Host       ulid.ULID
+	Hints      []string
+	Stamp      capabilities.Time
+}
+
+// welcomeLetter says who has invited, and by which grant that may be reached; or why not.
+type welcomeLetter struct {
+	Code  string
+	Text  string
+	Host  ulid.ULID
+	Grant ulid.ULID
+	Hints []string
+	Stamp capabilities.Time
+}
+
+// placeLetter says where its sender is to be found from now on. It is both the announcement and its response.
+type placeLetter struct {
+	Hints []string
+	Stamp capabilities.Time
+}
+
+var errMalformedLetter = errors.New("malformed letter")
+
+func writeLetter(x any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.UseCompactInts(true)
+	enc.UseArrayEncodedStructs(true)
+	if err := enc.Encode(x); err != nil {
+		return nil, fmt.Errorf("write a letter: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// readLetter reads the one thing that body is.
+func readLetter[T any](body []byte) (x T, err error) {
+	rd := bytes.NewReader(body)
+	if err := msgpack.NewDecoder(rd).Skip(); err != nil || rd.Len() != 0 { // the library allocates what a list claims to be
+		return x, errMalformedLetter
+	}
+	if err := msgpack.Unmarshal(body, &x); err != nil {
+		return x, fmt.Errorf("%w: %w", errMalformedLetter, err)
+	}
+	return x, nil
+}
+
+// check refuses a letter of mail that is over its bounds.
+func (l *mailLetter) check() error {
+	if len(l.Parcels) > letterParcels || len(l.Introduced) > maxIntroduced {
+		return errMalformedLetter
+	}
+	for _, p := range l.Parcels {
+		if p.Count < 1 || p.Count > letterParcels || len(p.Body) > maxParcel {
+			return errMalformedLetter
+		}
+	}
+	return nil
+}
+
+// packParcel writes down what a mailbox says to one of another node.
+func packParcel(p mailbox.Parcel, from capabilities.ID, evs []events.Event) (parcelLetter, error) {
+	recorded := make([]events.Recorded, len(evs))
+	for i, e := range evs {
+		recorded[i].Event = e
+	}
+	body, err := events.Append(nil, recorded...)
+	if err != nil {
+		return parcelLetter{}, err
+	}
+	if len(body) > maxParcel {
+		return parcelLetter{}, parley.Refuse(parley.TooLarge, "%d bytes are over the %d that go to another node", len(body), maxParcel)
+	}
+	return parcelLetter{Kind: p.Kind, From: from.ULID, To: p.To.ULID, Count: len(evs), Body: body}, nil
+}
+
+// unpack reads it, as said by a mailbox of a node.
+func (p parcelLetter) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
+	recorded, err := events.Decode(p.Body, p.Count)
+	if err != nil {
+		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed parcel: %v", err)
+	}
+	evs := make([]events.Event, len(recorded))
+	for i, r := range recorded {
+		evs[i] = r.Event
+	}
+	c, err := mailbox.Unpack(p.Kind, capabilities.ID{ULID: p.From, Node: node}, evs)
+	return c, evs, err
+}
+
+// refusal turns an error into words for another node.
+func refusal(err error) (code, text string) {
+	e := parley.AsError(err)
+	return string(e.Code), e.Message
+}
+
+// maxCode and maxText bound what another node says of why it refused.
+const (
+	maxCode = 40
+	maxText = 400
+)
+
+// refused turns another node's words into an error. They are shown to people, and escaped there.
+func refused(code, text string) error {
+	known := len(code) > 0 && len(code) <= maxCode
+	for _, r := range code {
+		known = known && (r == '_' || r >= 'A' && r <= 'Z')
+	}
+	if !known {
+		code = string(parley.Internal)
+	}
+	if len(text) > maxText {
+		text = text[:maxText]
+	}
+	return parley.Refuse(parley.Code(code), "%s", bytes.ToValidUTF8([]byte(text), []byte("?")))
+}

@@ -1,0 +1,176 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"parley"
+	"parley/actors/wire"
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+const (
+	maxSecret      = 255
+	acceptTime     = 15 * time.Second
+	strangersRate  = 10 // letters a second, of all who are not known
+	strangersBurst = 20
+)
+
+// reachOut opens the way to other nodes, and takes up what the host's log knows of them.
+func (n *Node) reachOut(key nkeys.KeyPair) error {
+	identity, err := wire.NewIdentity(key)
+	if err != nil {
+		return err
+	}
+	_, err = visitFor(n.life, n.Host(), func(b *box) (struct{}, error) {
+		n.peers.remember(b.state)
+		return struct{}{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	n.wire, err = wire.Open(n.life, wire.Options{
+		Identity: identity, Listen: n.o.Peers, Hub: n.o.URL, Log: n.log, Admit: n.peers.admits, Receive: n.receive,
+	})
+	if err != nil {
+		return err
+	}
+	n.peers.begin()
+	return nil
+}
+
+// placeNow says where this node is to be found.
+func (n *Node) placeNow() placeLetter {
+	return placeLetter{Hints: n.wire.Hints(), Stamp: n.now()}
+}
+
+// hearFrom takes in where a known node says it is.
+func (n *Node) hearFrom(ctx context.Context, node capabilities.NodeID, at placeLetter) {
+	p := n.peers.of(node)
+	if now := p.place(); at.Stamp <= now.Stamp || sameHints(at.Hints, now.Hints) {
+		return
+	}
+	if err := n.Host().do(ctx, mailbox.Hear{Node: node, Hints: at.Hints, Stamp: at.Stamp}); err != nil {
+		n.log.Warn("a node's new place is not noted", "node", node.String(), "error", err)
+	}
+}
+
+func sameHints(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// introduced takes in what a node says of another. Who is known already speaks for itself.
+func (n *Node) introduced(ctx context.Context, by capabilities.NodeID, i introduction) {
+	if i.Node == n.id || n.peers.knows(i.Node) {
+		return
+	}
+	if err := n.Host().do(ctx, mailbox.Hear{Node: i.Node, By: by, Hints: i.Hints, Stamp: i.Stamp}); err != nil {
+		n.log.Warn("introduction not noted", "by", by.String(), "node", i.Node.String(), "error", err)
+	}
+}
+
+// respondAccept welcomes a node that shows an invitation, or says why not.
+func (n *Node) respondAccept(ctx context.Context, l wire.Letter) any {
+	a, err := readLetter[acceptLetter](l.Body)
+	if err != nil || len(a.Secret) > maxSecret {
+		return nil
+	}
+	if !n.strangers.Allow() {
+		return nil
+	}
+	c := mailbox.Welcome{
+		Invitation: capabilities.ID{ULID: a.Invitation, Node: n.id}, Digest: digest(a.Secret),
+		Host: capabilities.ID{ULID: a.Host, Node: l.From}, Grant: capabilities.ID{ULID: a.Invitation, Node: l.From},
+		Hints: a.Hints, Stamp: a.Stamp,
+	}
+	grant, err := visitFor(ctx, n.Host(), func(b *box) (capabilities.ID, error) {
+		if _, err := b.decide(c); err != nil {
+			return capabilities.ID{}, err
+		}
+		i, err := b.state.Checkable(c.Invitation, c.Digest, l.From, b.node.now())
+		return i.Grant, err
+	})
+	if err != nil {
+		code, text := refusal(err)
+		return welcomeLetter{Code: code, Text: text}
+	}
+	n.peers.of(l.From).hear()
+	at := n.placeNow()
+	return welcomeLetter{Host: n.host.ULID, Grant: grant.ULID, Hints: at.Hints, Stamp: at.Stamp}
+}
+
+// accept shows an invitation to the node that made it, and takes in its host under a name.
+func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) (Accepted, error) {
+	other := l.ID.Node
+	if err := n.checkInvitation(ctx, name, l); err != nil {
+		return Accepted{}, err
+	}
+	met := n.peers.await(other)
+	if met == nil {
+		return Accepted{}, parley.Refuse(parley.RateLimited, "an invitation of that node is being accepted already")
+	}
+	defer met()
+	if len(l.Hints) > 0 {
+		if err := n.wire.Dial(ctx, other, l.Hints, token(l.ID.ULID, l.Secret)); err != nil && n.o.URL == "" {
+			return Accepted{}, notAccepted(err)
+		}
+	}
+	at := n.placeNow()
+	body, err := writeLetter(acceptLetter{Invitation: l.ID.ULID, Secret: l.Secret, Host: n.host.ULID, Hints: at.Hints, Stamp: at.Stamp})
+	if err != nil {
+		return Accepted{}, err
+	}
+	answer, err := n.wire.Call(ctx, other, letterAccept, body)
+	if err != nil {
+		return Accepted{}, err
+	}
+	w, err := readLetter[welcomeLetter](answer.Body)
+	if err != nil || answer.Kind != letterWelcome {
+		return Accepted{}, parley.Refuse(parley.NodeUnreachable, "the other node's answer is none")
+	}
+	if w.Code != "" {
+		return Accepted{}, refused(w.Code, w.Text)
+	}
+	host := capabilities.ID{ULID: w.Host, Node: other}
+	err = n.Host().do(ctx, mailbox.Meet{
+		Host: host, Name: name, Hints: w.Hints, Stamp: w.Stamp,
+		Theirs: capabilities.ID{ULID: w.Grant, Node: other}, Ours: capabilities.ID{ULID: l.ID.ULID, Node: n.id},
+	})
+	if err != nil {
+		return Accepted{}, err
+	}
+	return Accepted{Name: name, Node: other, Host: host}, nil
+}
+
+// notAccepted tells an invitation that its maker's listener does not take from a node that is not there.
+func notAccepted(err error) error {
+	if parley.CodeOf(err) == parley.NotPermitted {
+		return parley.Refuse(parley.InvitationUsed, "the other node takes this invitation no more: it was used, was revoked, or has ended").
+			WithHint("ask for another")
+	}
+	return err
+}
+
+func (n *Node) checkInvitation(ctx context.Context, name string, l capabilities.Locator) error {
+	switch {
+	case l.Kind != capabilities.KindInvitation || l.Secret == "" || len(l.Secret) > maxSecret:
+		return parley.Refuse(parley.InvalidArgument, "this locator is not an invitation")
+	case l.ID.Node == n.id:
+		return parley.Refuse(parley.InvalidArgument, "this invitation is this node's own")
+	}
+	_, err := visitFor(ctx, n.Host(), func(b *box) (struct{}, error) {
+		return struct{}{}, b.state.CheckMeeting(name, capabilities.ID{ULID: l.ID.ULID, Node: n.id})
+	})
+	return err
+}

@@ -1,0 +1,338 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/actors/wire"
+	"parley/capabilities"
+)
+
+// peer is another node: what is known of it, and the mail for it. Its letters of mail go one after the other,
+// so that what a mailbox sends to another arrives in order whatever is lost on the way; while one is on its
+// way the next gathers.
+type peer struct {
+	node *Node
+	id   capabilities.NodeID
+
+	reachable atomic.Bool
+	heard     atomic.Int64 // the last time, in unix milliseconds
+	mailIn    atomic.Uint64
+	mailOut   atomic.Uint64
+	wake      chan struct{} // has one when there may be something to do
+	back      chan struct{} // has one when it was heard of, so that there is no sense in waiting
+
+	mu     sync.Mutex
+	hints  []string
+	stamp  capabilities.Time
+	owed   map[capabilities.ID]int  // how many parcels each mailbox owes to it
+	ready  []capabilities.ID        // mailboxes to be asked for theirs
+	queued map[capabilities.ID]bool // those in ready
+	said   []*errand                // what is to be said at once
+}
+
+// errand is a settlement on its way to a form's home, without being kept here. What becomes of it is told once.
+type errand struct {
+	parcel parcelLetter
+	fate   chan verdict // has room for one
+}
+
+// verdict is what the home says: when the form was settled, or why not. NODE_UNREACHABLE says that it was not
+// asked, as far as is known.
+type verdict struct {
+	at  capabilities.Time
+	err error
+}
+
+const (
+	retryFirst = 100 * time.Millisecond
+	retryMost  = 5 * time.Second
+	callTime   = 10 * time.Second // what a letter may take: the other's disk included
+	dialTime   = 3 * time.Second
+	maxErrands = 4096 // waiting for one node
+)
+
+func (p *peer) signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// owes notes that a mailbox owes so many parcels more, or less.
+func (p *peer) owes(box capabilities.ID, more int) {
+	p.mu.Lock()
+	p.owed[box] = max(p.owed[box]+more, 0)
+	if p.owed[box] == 0 {
+		delete(p.owed, box)
+	}
+	p.mu.Unlock()
+	if more > 0 {
+		p.ask(box)
+	}
+}
+
+// owesJust notes how many parcels a mailbox owes.
+func (p *peer) owesJust(box capabilities.ID, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.owed[box] = n; n == 0 {
+		delete(p.owed, box)
+	}
+}
+
+// ask has a mailbox asked for its parcels.
+func (p *peer) ask(box capabilities.ID) {
+	p.mu.Lock()
+	if !p.queued[box] {
+		p.queued[box] = true
+		p.ready = append(p.ready, box)
+	}
+	p.mu.Unlock()
+	p.signal(p.wake)
+}
+
+// askAll has all mailboxes asked that owe something.
+func (p *peer) askAll() {
+	p.mu.Lock()
+	boxes := make([]capabilities.ID, 0, len(p.owed))
+	for box := range p.owed {
+		boxes = append(boxes, box)
+	}
+	p.mu.Unlock()
+	for _, box := range boxes {
+		p.ask(box)
+	}
+}
+
+// waiting returns how many parcels have not arrived.
+func (p *peer) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.said)
+	for _, owed := range p.owed {
+		n += owed
+	}
+	return n
+}
+
+// next gives mailboxes to be asked.
+func (p *peer) next(most int) []capabilities.ID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(most, len(p.ready))
+	boxes := p.ready[:n:n]
+	p.ready = p.ready[n:]
+	for _, box := range boxes {
+		delete(p.queued, box)
+	}
+	return boxes
+}
+
+func (p *peer) place() introduction {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return introduction{Node: p.id, Hints: p.hints, Stamp: p.stamp}
+}
+
+func (p *peer) moveTo(hints []string, stamp capabilities.Time) {
+	p.mu.Lock()
+	p.hints, p.stamp = hints, stamp
+	p.mu.Unlock()
+	p.signal(p.back)
+	p.signal(p.wake)
+}
+
+// run carries the node's mail until ctx ends. A node that is out of reach is looked for until it shows.
+func (p *peer) run(ctx context.Context) {
+	wait := retryFirst
+	for ctx.Err() == nil {
+		if !p.reachable.Load() && !p.announce(ctx) {
+			p.giveUpErrands()
+			p.pause(ctx, wait)
+			wait = min(2*wait, retryMost)
+			continue
+		}
+		wait = retryFirst
+		select {
+		case <-p.wake:
+			p.deliverAll(ctx)
+		case <-ctx.Done():
+		}
+	}
+}
+
+// deliverAll carries letters until there is nothing to carry, or the node is out of reach.
+func (p *peer) deliverAll(ctx context.Context) {
+	wait := retryFirst
+	for more := true; more && ctx.Err() == nil; {
+		var err error
+		if more, err = p.deliver(ctx); err == nil {
+			wait = retryFirst
+			continue
+		}
+		p.signal(p.wake)
+		if !p.reachable.Load() {
+			return
+		}
+		p.pause(ctx, wait)
+		wait = min(2*wait, retryMost)
+	}
+}
+
+// giveUpErrands tells those who have something said at once that it cannot be.
+func (p *peer) giveUpErrands() {
+	p.mu.Lock()
+	said := p.said
+	p.said = nil
+	p.mu.Unlock()
+	for _, e := range said {
+		e.fate <- verdict{err: parley.Refuse(parley.NodeUnreachable, "node %s is out of reach", p.id)}
+	}
+}
+
+func (p *peer) pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.back:
+	case <-ctx.Done():
+	}
+}
+
+// deliver carries one letter, and reports whether there may be more to carry.
+func (p *peer) deliver(ctx context.Context) (more bool, err error) {
+	batch := p.gather(ctx)
+	if len(batch.parcels) == 0 && len(batch.errands) == 0 {
+		return false, nil
+	}
+	receipts, err := p.carry(ctx, batch)
+	if err != nil {
+		batch.failed(p, err)
+		return true, err
+	}
+	batch.settle(p, receipts.Receipts)
+	if batch.delayed {
+		return true, errDelayed
+	}
+	return true, nil
+}
+
+var errDelayed = errors.New("the other node could not store all of it now")
+
+// carry takes a batch there and brings its receipts back.
+func (p *peer) carry(ctx context.Context, b *batch) (receiptsLetter, error) {
+	body, err := writeLetter(b.letter(p.node))
+	if err != nil {
+		return receiptsLetter{}, err
+	}
+	answer, err := p.call(ctx, letterMail, body)
+	if err != nil {
+		return receiptsLetter{}, err
+	}
+	receipts, err := readLetter[receiptsLetter](answer.Body)
+	if err != nil || answer.Kind != letterReceipts || len(receipts.Receipts) != len(b.parcels)+len(b.errands) {
+		return receiptsLetter{}, errMalformedLetter
+	}
+	p.mailOut.Add(uint64(len(receipts.Receipts)))
+	return receipts, nil
+}
+
+// call sends a letter and keeps the books on whether the node can be reached.
+func (p *peer) call(ctx context.Context, kind wire.Kind, body []byte) (wire.Letter, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	answer, err := p.node.wire.Call(ctx, p.id, kind, body)
+	if err != nil && p.dial(ctx) == nil {
+		answer, err = p.node.wire.Call(ctx, p.id, kind, body)
+	}
+	if err != nil {
+		if p.reachable.Swap(false) {
+			p.node.log.Warn("node out of reach", "node", p.id.String(), "error", err)
+		}
+		return answer, err
+	}
+	p.hear()
+	return answer, nil
+}
+
+// dial connects to the node where it is said to be.
+func (p *peer) dial(ctx context.Context) error {
+	at := p.place()
+	if len(at.Hints) == 0 {
+		return parley.Refuse(parley.NodeUnreachable, "it is not known where node %s is", p.id)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	return p.node.wire.Dial(ctx, p.id, at.Hints, "")
+}
+
+// hear notes that the node has shown itself.
+func (p *peer) hear() {
+	p.heard.Store(time.Now().UnixMilli())
+	if !p.reachable.Swap(true) {
+		p.node.log.Info("node reached", "node", p.id.String())
+		p.signal(p.back)
+		p.askAll()
+	}
+}
+
+// announce tells the node where this one is, and hears where it is itself. What goes wrong shows with the mail.
+func (p *peer) announce(ctx context.Context) bool {
+	body, err := writeLetter(p.node.placeNow())
+	if err != nil {
+		return false
+	}
+	answer, err := p.call(ctx, letterAnnounce, body)
+	if err != nil {
+		return false
+	}
+	at, err := readLetter[placeLetter](answer.Body)
+	if err != nil || answer.Kind != letterNoted {
+		return false
+	}
+	p.node.hearFrom(ctx, p.id, at)
+	return true
+}
+
+// within is how long ago a node may have been heard for it to count as reachable without another look.
+const within = 250 * time.Millisecond
+
+// inReach reports whether the node can be reached now. It may ask.
+func (p *peer) inReach(ctx context.Context) bool {
+	if !p.reachable.Load() {
+		return false
+	}
+	if time.Since(time.UnixMilli(p.heard.Load())) < within {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return p.announce(ctx)
+}
+
+// say has a settlement said at once, and returns what the home says to it.
+func (p *peer) say(ctx context.Context, parcel parcelLetter) verdict {
+	e := &errand{parcel: parcel, fate: make(chan verdict, 1)}
+	p.mu.Lock()
+	full := len(p.said) >= maxErrands
+	if !full {
+		p.said = append(p.said, e)
+	}
+	p.mu.Unlock()
+	if full {
+		return verdict{err: parley.Refuse(parley.NodeUnreachable, "too much waits for node %s", p.id)}
+	}
+	p.signal(p.wake)
+	select {
+	case v := <-e.fate:
+		return v
+	case <-ctx.Done():
+		return verdict{err: parley.Refuse(parley.NodeUnreachable, "node %s did not answer in time", p.id)}
+	}
+}

@@ -1,0 +1,211 @@
+package actors
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// peers is the other nodes. Whom the node knows, and whom it has invited, stands in its host's log; what is
+// here follows from that.
+type peers struct {
+	node *Node
+
+	mu      sync.Mutex
+	all     map[capabilities.NodeID]*peer
+	met     []capabilities.NodeID // in order
+	hosts   map[capabilities.NodeID]capabilities.ID
+	invited map[ulid.ULID]*events.InvitationMade
+	awaited map[capabilities.NodeID]chan struct{} // those whose invitation is being accepted
+	closed  bool
+}
+
+func newPeers(n *Node) *peers {
+	return &peers{
+		node: n, all: map[capabilities.NodeID]*peer{}, hosts: map[capabilities.NodeID]capabilities.ID{},
+		invited: map[ulid.ULID]*events.InvitationMade{}, awaited: map[capabilities.NodeID]chan struct{}{},
+	}
+}
+
+// of gives a node's peer, which is made and set to work if there is none.
+func (ps *peers) of(id capabilities.NodeID) *peer {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p, ok := ps.all[id]; ok {
+		return p
+	}
+	p := &peer{
+		node: ps.node, id: id, wake: make(chan struct{}, 1), back: make(chan struct{}, 1),
+		owed: map[capabilities.ID]int{}, queued: map[capabilities.ID]bool{},
+	}
+	ps.all[id] = p
+	if !ps.closed && ps.node.wire != nil {
+		ps.node.tasks.Go(func() { p.run(ps.node.life) })
+	}
+	return p
+}
+
+// begin sets those to work that were known before there was a way to them.
+func (ps *peers) begin() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, p := range ps.all {
+		ps.node.tasks.Go(func() { p.run(ps.node.life) })
+	}
+}
+
+func (ps *peers) close() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.closed = true
+}
+
+func (ps *peers) get(id capabilities.NodeID) (*peer, bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p, ok := ps.all[id]
+	return p, ok
+}
+
+// knows reports whether the node has met another.
+func (ps *peers) knows(id capabilities.NodeID) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	_, met := ps.hosts[id]
+	return met
+}
+
+// await has a node that is not known yet wait, until the function that is returned is called. It returns nil if
+// that is the case already.
+func (ps *peers) await(id capabilities.NodeID) func() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.awaited[id] != nil {
+		return nil
+	}
+	over := make(chan struct{})
+	ps.awaited[id] = over
+	return func() {
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		delete(ps.awaited, id)
+		close(over)
+	}
+}
+
+// belongs reports whether a node is known, when it will be if it is being met.
+func (ps *peers) belongs(ctx context.Context, id capabilities.NodeID) bool {
+	ps.mu.Lock()
+	over := ps.awaited[id]
+	ps.mu.Unlock()
+	if over != nil {
+		select {
+		case <-over:
+		case <-ctx.Done():
+		}
+	}
+	return ps.knows(id)
+}
+
+// remember takes up what the host's log says.
+func (ps *peers) remember(s *mailbox.State) {
+	for _, i := range s.Invitations() {
+		ps.invite(&i.InvitationMade)
+	}
+	for _, a := range s.Nodes() {
+		ps.meet(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp})
+	}
+}
+
+// note is told what happens in the host's mailbox.
+func (ps *peers) note(evs []events.Event) {
+	for _, e := range evs {
+		switch e := e.(type) {
+		case *events.NodeMet:
+			ps.meet(e)
+		case *events.InvitationMade:
+			ps.invite(e)
+		case *events.InvitationEnded:
+			ps.mu.Lock()
+			delete(ps.invited, e.Invitation.ULID)
+			ps.mu.Unlock()
+		}
+	}
+}
+
+func (ps *peers) invite(e *events.InvitationMade) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.invited[e.Invitation.ULID] = e
+}
+
+func (ps *peers) meet(e *events.NodeMet) {
+	p := ps.of(e.Node)
+	ps.mu.Lock()
+	host, before := ps.hosts[e.Node]
+	if !before {
+		ps.met = append(ps.met, e.Node)
+	}
+	if !before || host.IsZero() {
+		ps.hosts[e.Node] = e.Host
+	}
+	ps.mu.Unlock()
+	p.moveTo(e.Hints, e.Stamp)
+}
+
+// admits reports whether a node may connect to this one's listener: it is known, or shows an invitation.
+func (ps *peers) admits(node capabilities.NodeID, token string) bool {
+	if ps.knows(node) {
+		return true
+	}
+	id, secret, ok := strings.Cut(token, ".")
+	if !ok {
+		return false
+	}
+	invitation, err := ulid.ParseStrict(id)
+	if err != nil {
+		return false
+	}
+	ps.mu.Lock()
+	i, open := ps.invited[invitation]
+	ps.mu.Unlock()
+	return open && i.Until.Std().After(time.Now()) && subtle.ConstantTimeCompare(i.Digest, digest(secret)) == 1
+}
+
+// digest is what is kept of an invitation's secret.
+func digest(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+// token is what a node shows to a listener that does not know it yet.
+func token(invitation ulid.ULID, secret string) string { return invitation.String() + "." + secret }
+
+// list gives the nodes that were met, in order, with their hosts.
+func (ps *peers) list() ([]*peer, []capabilities.ID) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	all, hosts := make([]*peer, len(ps.met)), make([]capabilities.ID, len(ps.met))
+	for i, id := range ps.met {
+		all[i], hosts[i] = ps.all[id], ps.hosts[id]
+	}
+	return all, hosts
+}
+
+// later does something after a pause, if the node is there still.
+func (n *Node) later(pause time.Duration, do func()) {
+	time.AfterFunc(pause, func() {
+		if n.life.Err() == nil {
+			do()
+		}
+	})
+}

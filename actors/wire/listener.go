@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"parley"
+	"parley/capabilities"
+)
+
+const (
+	listenerStart   = 10 * time.Second
+	listenerPayload = 1 << 20
+	maxConnections  = 1024
+	maxSubjects     = 8 // of one connection; a wire needs two
+)
+
+// listener is where other nodes reach this one: a server without storage, whose connections all prove a node's
+// key and are bounded in what they can take.
+type listener struct{ server *natsserver.Server }
+
+func startListener(o *Options) (*listener, error) {
+	host, port, err := listenAddress(o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	tlsConfig, err := o.Identity.listening()
+	if err != nil {
+		return nil, err
+	}
+	node := o.Identity.Node()
+	l := &listener{}
+	srv, err := natsserver.NewServer(&natsserver.Options{
+		ServerName:          "parley-" + node.String(),
+		Host:                host,
+		Port:                port,
+		NoSigs:              true,
+		NoLog:               true, // of its own; it has ours below
+		NoSystemAccount:     true,
+		TLSConfig:           tlsConfig,
+		TLSHandshakeFirst:   true, // a stranger learns nothing, and nobody in between can alter the challenge
+		TLSTimeout:          5,
+		AuthTimeout:         5,
+		AlwaysEnableNonce:   true,
+		MaxConn:             maxConnections,
+		MaxSubs:             maxSubjects,
+		MaxPayload:          listenerPayload,
+		MaxPending:          16 << 20, // what one node has on its way, and as much again
+		MaxControlLine:      2048,
+		NoFastProducerStall: true, // one slow reader holds up nobody: what it does not take is dropped
+		WriteDeadline:       5 * time.Second,
+		PingInterval:        10 * time.Second,
+		MaxPingsOut:         2,
+
+		CustomClientAuthentication: &doorkeeper{node: node, admit: o.Admit, house: l},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the listener: %w", err)
+	}
+	l.server = srv
+	ear := &listenerEar{log: o.Log}
+	srv.SetLoggerV2(ear, false, false, false)
+	srv.Start()
+	if last := ear.last.Load(); last != nil || !srv.ReadyForConnections(listenerStart) {
+		l.stop()
+		return nil, notListening(o.Listen, last)
+	}
+	return l, nil
+}
+
+func notListening(address string, why *string) error {
+	e := parley.Refuse(parley.InvalidArgument, "other nodes cannot be listened to on %s", address).
+		WithHint("choose an address of this machine whose port is free")
+	if why != nil {
+		e.Message += ": " + *why
+	}
+	return e
+}
+
+// listenAddress reads HOST:PORT for the server, to which port 0 means its default.
+func listenAddress(address string) (string, int, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, parley.Refuse(parley.InvalidArgument, "%.80q is no address to listen on: want HOST:PORT", address)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0, parley.Refuse(parley.InvalidArgument, "%.80q is no port to listen on", text)
+	}
+	if port == 0 {
+		return host, natsserver.RANDOM_PORT, nil
+	}
+	return host, int(port), nil
+}
+
+func (l *listener) address() string { return l.server.Addr().String() }
+
+// of gives the connections of a node, the oldest first.
+func (l *listener) of(node capabilities.NodeID) []uint64 {
+	list, err := l.server.Connz(&natsserver.ConnzOptions{Sort: natsserver.ByCid, Username: true, User: node.String(), Limit: maxConnections})
+	if err != nil {
+		return nil
+	}
+	ids := make([]uint64, 0, len(list.Conns))
+	for _, c := range list.Conns {
+		ids = append(ids, c.Cid)
+	}
+	return ids
+}
+
+// makeRoom ends a node's oldest connections, so that it has no more than so many.
+func (l *listener) makeRoom(node capabilities.NodeID, most int) {
+	ids := l.of(node)
+	for _, id := range ids[:max(len(ids)-most, 0)] {
+		_ = l.server.DisconnectClientByID(id) // it fails if the connection has ended by itself
+	}
+}
+
+func (l *listener) stop() {
+	l.server.Shutdown()
+	l.server.WaitForShutdown()
+}
+
+// listenerEar hears what the server has to say. Strangers can make it say much: none of it is more than for
+// who looks for a fault, but for what keeps it from starting.
+type listenerEar struct {
+	log  *slog.Logger
+	last atomic.Pointer[string]
+}
+
+func (e *listenerEar) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
+func (e *listenerEar) Warnf(format string, v ...any)   { e.log.Debug(e.line(format, v)) }
+func (e *listenerEar) Errorf(format string, v ...any)  { e.log.Debug(e.line(format, v)) }
+func (e *listenerEar) Debugf(string, ...any)           {}
+func (e *listenerEar) Tracef(string, ...any)           {}
+
+func (e *listenerEar) Fatalf(format string, v ...any) {
+	line := strings.TrimSpace(fmt.Sprintf(format, v...))
+	e.last.Store(&line)
+	e.log.Debug(e.line(format, v))
+}
+
+func (e *listenerEar) line(format string, v []any) string {
+	return "listener: " + strings.TrimSpace(fmt.Sprintf(format, v...))
+}

@@ -1,0 +1,138 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley/actors"
+)
+
+const (
+	maxPeerMetrics = 1000 // nodes that have metrics of their own: a monitoring system keeps each of them for long
+	collectTime    = 5 * time.Second
+)
+
+// collector reads a node's metrics off the node.
+type collector struct {
+	server *Server
+	state  []reading[actors.State]
+	peers  []reading[Peers]
+	peer   []reading[actors.Peer] // by node
+}
+
+// reading is one metric of what a T is about.
+type reading[T any] struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(T) float64
+}
+
+func gauge[T any](name, help string, value func(T) float64, labels ...string) reading[T] {
+	return reading[T]{prometheus.NewDesc("parley_"+name, help, labels, nil), prometheus.GaugeValue, value}
+}
+
+func counter[T any](name, help string, value func(T) uint64, labels ...string) reading[T] {
+	return reading[T]{prometheus.NewDesc("parley_"+name+"_total", help, labels, nil), prometheus.CounterValue,
+		func(t T) float64 { return float64(value(t)) }}
+}
+
+func newCollector(s *Server) *collector {
+	return &collector{server: s, state: stateReadings(), peers: peersReadings(), peer: peerReadings()}
+}
+
+func stateReadings() []reading[actors.State] {
+	type of = actors.State
+	return []reading[of]{
+		counter("journal_commits", "Commits in the journal.", func(s of) uint64 { return s.Journal.Commits }),
+		counter("journal_events", "Events in the journal.", func(s of) uint64 { return s.Journal.Events }),
+		gauge("journal_bytes", "Size of the journal.", func(s of) float64 { return float64(s.Journal.Bytes) }),
+		gauge("agents", "Agents of the node.", func(s of) float64 { return float64(s.Agents) }),
+		gauge("open_forms", "Forms and requests that have not ended.", func(s of) float64 { return float64(s.OpenForms) }),
+		gauge("active_mailboxes", "Mailboxes in memory.", func(s of) float64 { return float64(s.Active) }),
+		gauge("read_only", "1 while the node takes no changes.", func(s of) float64 { return truth(s.Problem != nil) }),
+	}
+}
+
+func peersReadings() []reading[Peers] {
+	type of = Peers
+	return append([]reading[of]{
+		gauge("peers_known", "Other nodes that the node knows.", func(p of) float64 { return float64(p.Known) }),
+		gauge("peers_reachable", "Those that can be reached now.", func(p of) float64 { return float64(p.Reachable) }),
+		gauge("peers_waiting_parcels", "Parcels for other nodes that have not arrived.", func(p of) float64 { return float64(p.Waiting) }),
+	}, trafficReadings("peers_", func(p of) actors.Traffic { return p.Traffic })...)
+}
+
+func peerReadings() []reading[actors.Peer] {
+	type of = actors.Peer
+	return append([]reading[of]{
+		gauge("peer_reachable", "1 if the other node can be reached now.", func(p of) float64 { return truth(p.Reachable) }, "node"),
+		gauge("peer_waiting_parcels", "Parcels for the other node that have not arrived.", func(p of) float64 { return float64(p.Waiting) }, "node"),
+	}, trafficReadings("peer_", func(p of) actors.Traffic { return p.Traffic }, "node")...)
+}
+
+func trafficReadings[T any](prefix string, of func(T) actors.Traffic, labels ...string) []reading[T] {
+	count := func(name, help string, value func(actors.Traffic) uint64) reading[T] {
+		return counter(prefix+name, help, func(t T) uint64 { return value(of(t)) }, labels...)
+	}
+	type t = actors.Traffic
+	return []reading[T]{
+		count("received_letters", "Letters from other nodes.", func(t t) uint64 { return t.LettersIn }),
+		count("sent_letters", "Letters to other nodes.", func(t t) uint64 { return t.LettersOut }),
+		count("received_bytes", "Bytes of letters from other nodes.", func(t t) uint64 { return t.BytesIn }),
+		count("sent_bytes", "Bytes of letters to other nodes.", func(t t) uint64 { return t.BytesOut }),
+		count("received_parcels", "Parcels of mail from other nodes.", func(t t) uint64 { return t.MailIn }),
+		count("sent_parcels", "Parcels of mail to other nodes.", func(t t) uint64 { return t.MailOut }),
+		count("refused_letters", "Letters that were forged, altered, malformed, oversized or foreign.", func(t t) uint64 { return t.Refused }),
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Describe is part of prometheus.Collector.
+func (c *collector) Describe(to chan<- *prometheus.Desc) {
+	describe(to, c.state)
+	describe(to, c.peers)
+	describe(to, c.peer)
+}
+
+func describe[T any](to chan<- *prometheus.Desc, readings []reading[T]) {
+	for _, r := range readings {
+		to <- r.desc
+	}
+}
+
+// Collect is part of prometheus.Collector. A node that cannot tell of others still tells of itself.
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	collect(to, c.state, c.server.node.State())
+
+	ctx, cancel := context.WithTimeout(c.server.draining, collectTime)
+	defer cancel()
+	known, err := c.server.node.Nodes(ctx)
+	if err != nil {
+		err = fmt.Errorf("list the other nodes: %w", err)
+		to <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
+		return
+	}
+	c.collectPeers(to, known, c.server.node.Traffic())
+}
+
+func (c *collector) collectPeers(to chan<- prometheus.Metric, known []actors.Peer, all actors.Traffic) {
+	collect(to, c.peers, countPeers(known, all))
+	for _, p := range known[:min(len(known), maxPeerMetrics)] {
+		collect(to, c.peer, p, p.Node.String())
+	}
+}
+
+func collect[T any](to chan<- prometheus.Metric, readings []reading[T], of T, labels ...string) {
+	for _, r := range readings {
+		to <- prometheus.MustNewConstMetric(r.desc, r.kind, r.value(of), labels...) // it panics over the number of labels
+	}
+}

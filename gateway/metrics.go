@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"parley"
+)
+
+const metricsPath = "/metrics"
+
+// metrics are what a node tells a monitoring system, in the text format of Prometheus. What the node knows
+// is read when it is asked for; only calls are counted as they end.
+type metrics struct {
+	calls *prometheus.CounterVec
+	page  http.Handler
+}
+
+func newMetrics(s *Server) *metrics {
+	m := &metrics{calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "parley_calls_total",
+		Help: "Calls that have ended, by operation and by the code of their error: OK if there was none.",
+	}, []string{"operation", "code"})}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.calls, newCollector(s), // it panics over duplicates, which no input can bring about
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:           slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ErrorHandling:      promhttp.ContinueOnError, // a node that is not well is watched all the more
+		DisableCompression: true,                     // it does not leave the machine
+	})
+	return m
+}
+
+// called counts a call. Operations are those of the table, so that no caller can make up new counters.
+func (m *metrics) called(operation string, err error) {
+	code := parley.Code("OK")
+	if err != nil {
+		code = shown(err).Code
+	}
+	m.calls.WithLabelValues(operation, string(code)).Inc()
+}
+
+// serveMetrics is for the node's own socket. Who may look there may see which nodes this one knows.
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		refuse(w, parley.Refuse(parley.InvalidArgument, "metrics are read with GET"), http.StatusMethodNotAllowed)
+		return
+	}
+	if err := s.calls.enter(); err != nil {
+		refuse(w, err, 0)
+		return
+	}
+	defer s.calls.leave()
+	s.metrics.page.ServeHTTP(w, r)
+}

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"parley/actors"
+	"parley/capabilities"
+)
+
+// scrape reads the metrics twice on one connection, as a monitoring system does, and gives the second.
+func scrape(t *testing.T, c *Client) string {
+	t.Helper()
+	conn, err := dialUnix(t.Context(), c.connections.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in, text := bufio.NewReader(conn), []byte(nil)
+	for range 2 {
+		fmt.Fprint(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")
+		r, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err = io.ReadAll(r.Body); err != nil || r.StatusCode != http.StatusOK || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/plain") {
+			t.Fatalf("%d %v %v", r.StatusCode, r.Header, err)
+		}
+	}
+	return string(text)
+}
+
+func TestMetricsTellHowTheNodeIs(t *testing.T) {
+	c := serveTest(t)
+	askHost(t, c)
+	if err := c.Call(t.Context(), "get_message", MessageRequest{Subject: About("7")}, nil); err == nil {
+		t.Fatal("there is a message 7")
+	}
+	lines := strings.Split(scrape(t, c), "\n")
+	for _, want := range []string{
+		"parley_agents 2", "parley_open_forms 1", "parley_read_only 0", "parley_peers_known 0", "parley_peers_refused_letters_total 0",
+		`parley_calls_total{code="OK",operation="form"} 1`, `parley_calls_total{code="NO_SUCH_MESSAGE",operation="get_message"} 1`,
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("there is no %q in\n%s", want, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+func TestMetricsAreNamedAsUsual(t *testing.T) {
+	problems, err := promlint.New(strings.NewReader(scrape(t, serveTest(t)))).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "parley_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+func TestMetricsAreOnlyRead(t *testing.T) {
+	if status, e := rawPost(t, serveTest(t), metricsPath, nil); status != http.StatusMethodNotAllowed || e.Code == "" {
+		t.Errorf("%d %v", status, e)
+	}
+}
+
+// What a stranger could make grow without end would be a way to fill the memory of whoever watches.
+func TestCallersCannotMakeUpMetrics(t *testing.T) {
+	c := serveTest(t)
+	for i := range 5 {
+		if err := c.Call(t.Context(), fmt.Sprint("fly", i), NodeRequest{}, nil); err == nil {
+			t.Fatal("it flies")
+		}
+	}
+	if text := scrape(t, c); strings.Contains(text, "fly") {
+		t.Error(text)
+	}
+}
+
+// crowded is the collector of a node that knows too many others.
+type crowded struct{ *collector }
+
+func (c crowded) Collect(to chan<- prometheus.Metric) {
+	known := make([]actors.Peer, maxPeerMetrics+1)
+	for i := range known {
+		known[i] = actors.Peer{Node: capabilities.NodeID{byte(i), byte(i >> 8)}, Waiting: 2}
+	}
+	c.collectPeers(to, known, actors.Traffic{})
+}
+
+func TestOnlySoManyNodesHaveMetricsOfTheirOwn(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(crowded{newCollector(nil)})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		metrics := f.GetMetric()
+		if strings.HasPrefix(f.GetName(), "parley_peer_") && len(metrics) != maxPeerMetrics {
+			t.Errorf("%s is there %d times, want %d", f.GetName(), len(metrics), maxPeerMetrics)
+		}
+		if f.GetName() == "parley_peers_waiting_parcels" && metrics[0].GetGauge().GetValue() != 2*(maxPeerMetrics+1) {
+			t.Errorf("parcels wait: %v", metrics)
+		}
+	}
+}

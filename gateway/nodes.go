@@ -1,0 +1,84 @@
+package gateway
+
+import (
+	"context"
+
+	"parley/actors"
+	"parley/capabilities"
+)
+
+// InviteRequest asks for an invitation. The host of the node that accepts it will be held under Name.
+type InviteRequest struct {
+	Acting
+	Name    string            `json:"name"`
+	Expires capabilities.Time `json:"expires,omitzero"` // default: a day from now
+}
+
+func invite(ctx context.Context, a *actors.Agent, r InviteRequest) (actors.Invitation, error) {
+	return a.Invite(ctx, actors.NewInvitation{Name: r.Name, Until: r.Expires})
+}
+
+func uninvite(ctx context.Context, a *actors.Agent, r NameRequest) (Done, error) {
+	return Done{}, a.Uninvite(ctx, r.Name)
+}
+
+// ListInvitationsRequest lists the invitations that are open, oldest first.
+type ListInvitationsRequest struct {
+	Acting
+}
+
+// ListInvitationsResponse has them, without their secrets.
+type ListInvitationsResponse struct {
+	Invitations []actors.Invitation `json:"invitations"`
+}
+
+func listInvitations(ctx context.Context, a *actors.Agent, _ ListInvitationsRequest) (ListInvitationsResponse, error) {
+	open, err := a.Invitations(ctx)
+	if open == nil {
+		open = []actors.Invitation{}
+	}
+	return ListInvitationsResponse{Invitations: open}, err
+}
+
+// AcceptRequest takes up the invitation that another node gave out.
+type AcceptRequest struct {
+	Acting
+	Name    string `json:"name"`
+	Locator string `json:"locator"`
+}
+
+func accept(ctx context.Context, a *actors.Agent, r AcceptRequest) (actors.Accepted, error) {
+	return a.Accept(ctx, r.Name, r.Locator)
+}
+
+// ListNodesResponse has the nodes that this one knows, in the order in which it came to.
+type ListNodesResponse struct {
+	Nodes []actors.Peer `json:"nodes"`
+}
+
+func listNodes(ctx context.Context, s *Server, _ NodeRequest) (ListNodesResponse, error) {
+	known, err := s.node.Nodes(ctx)
+	if known == nil {
+		known = []actors.Peer{}
+	}
+	return ListNodesResponse{Nodes: known}, err
+}
+
+// Peers counts the nodes that this one knows, and what went between them and it.
+type Peers struct {
+	Known     int            `json:"known"`
+	Reachable int            `json:"reachable"`
+	Waiting   int            `json:"waiting"` // parcels that have not arrived
+	Traffic   actors.Traffic `json:"traffic"`
+}
+
+func countPeers(known []actors.Peer, traffic actors.Traffic) Peers {
+	count := Peers{Known: len(known), Traffic: traffic}
+	for _, p := range known {
+		if p.Reachable {
+			count.Reachable++
+		}
+		count.Waiting += p.Waiting
+	}
+	return count
+}
