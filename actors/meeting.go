@@ -44,7 +44,15 @@ func (n *Node) reachOut(key nkeys.KeyPair) error {
 
 // placeNow says where this node is to be found.
 func (n *Node) placeNow() placeLetter {
-	return placeLetter{Hints: n.wire.Hints(), Stamp: n.now()}
+	return placeLetter{Hints: n.hints(), Stamp: n.now()}
+}
+
+// hints are the addresses that other nodes are told.
+func (n *Node) hints() []string {
+	if n.o.Public != "" && n.wire.Address() != "" {
+		return []string{"nats://" + n.o.Public}
+	}
+	return n.wire.Hints()
 }
 
 // hearFrom takes in where a known node says it is.

@@ -61,7 +61,7 @@ const invitationTime = 24 * time.Hour
 
 // Invite makes an invitation. Only the node's host may. NAME_TAKEN says that the name is not free.
 func (a *Agent) Invite(ctx context.Context, n NewInvitation) (Invitation, error) {
-	hints := a.node.wire.Hints()
+	hints := a.node.hints()
 	if len(hints) == 0 && a.node.o.URL == "" {
 		return Invitation{}, parley.Refuse(parley.NodeUnreachable, "other nodes cannot reach this one").
 			WithHint("parley serve --peer-listen ADDR, or --nats URL, lets them")
@@ -161,3 +161,6 @@ func (n *Node) Traffic() Traffic {
 
 // PeerAddress is where other nodes reach this one, "" if nowhere.
 func (n *Node) PeerAddress() string { return n.wire.Address() }
+
+// PublicAddress is what other nodes are told instead, "" if nothing.
+func (n *Node) PublicAddress() string { return n.o.Public }

@@ -15,6 +15,7 @@ type Options struct {
 	URL      string        // NATS system to keep the journal on; default: embedded
 	Replicas int           // of the journal on that NATS system; default 1
 	Peers    string        // address on which other nodes reach this one; default: none
+	Public   string        // address that they are told instead, where the way there leads through another
 	Log      *slog.Logger  // default: nothing is logged
 	Idle     time.Duration // a mailbox not used for so long is put to rest; default 30 s
 

@@ -31,8 +31,9 @@ type StatusResponse struct {
 	External  bool                `json:"external,omitempty"` // its journal is in another NATS system
 	Problem   *parley.Error       `json:"problem,omitempty"`
 
-	PeerListen string `json:"peerListen"` // where other nodes reach it, or ""
-	Peers      Peers  `json:"peers"`
+	PeerListen  string `json:"peerListen"`            // where other nodes reach it, or ""
+	PeerAddress string `json:"peerAddress,omitempty"` // what they are told instead
+	Peers       Peers  `json:"peers"`
 }
 
 // status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.
@@ -45,7 +46,7 @@ func status(ctx context.Context, s *Server, _ NodeRequest) (StatusResponse, erro
 	return StatusResponse{
 		Node: st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
 		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Problem: st.Problem,
-		PeerListen: s.node.PeerAddress(), Peers: countPeers(known, s.node.Traffic()),
+		PeerListen: s.node.PeerAddress(), PeerAddress: s.node.PublicAddress(), Peers: countPeers(known, s.node.Traffic()),
 	}, nil
 }
 

@@ -65,7 +65,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"nobody receives": {Identity: newIdentity(t)},
 		"no address":      {Identity: newIdentity(t), Receive: echo, Listen: "here"},
 		"a taken address": {Identity: newIdentity(t), Receive: echo, Listen: taken.Address()},
-		"no hub":          {Identity: newIdentity(t), Receive: echo, Hub: "secret@host"},
+		"no hub":          {Identity: newIdentity(t), Receive: echo, Hub: "http://secret@host"},
 	} {
 		start := time.Now()
 		w, err := Open(soon(t), o)

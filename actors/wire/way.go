@@ -154,10 +154,14 @@ func errNoHub() error {
 		WithHint("it is nats://HOST:PORT or tls://HOST:PORT, with USER:PASSWORD@ before the host if the hub wants it")
 }
 
-// isHub reports whether text is the URL of a hub, or several separated by commas.
+// isHub reports whether text is the URL of a hub, or several separated by commas. As everywhere with NATS, the
+// scheme may be left out.
 func isHub(text string) bool {
 	for one := range strings.SplitSeq(text, ",") {
-		u, err := url.Parse(strings.TrimSpace(one))
+		if one = strings.TrimSpace(one); !strings.Contains(one, "://") {
+			one = "nats://" + one
+		}
+		u, err := url.Parse(one)
 		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
 			return false
 		}

@@ -23,6 +23,7 @@ import (
 type serving struct {
 	listen     string
 	peerListen string
+	peerPublic string
 	nats       string
 	replicas   int
 	name       string
@@ -31,6 +32,7 @@ type serving struct {
 
 func (s *serving) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.listen, "listen", defaultListen, "`address` for pages and clients; off for none, port 0 for a free one")
+	f.StringVar(&s.peerPublic, "peer-address", "", "with --peer-listen: `address` that other nodes are told instead, where the way there leads through another")
 	f.StringVar(&s.peerListen, "peer-listen", gateway.Off, "`address` on which other nodes reach this one; off for none, port 0 for a free one")
 	f.StringVar(&s.nats, "nats", "", "keep the journal in the NATS system at this `URL` (default: in the state folder)")
 	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
@@ -41,6 +43,9 @@ func (s *serving) flags(f *pflag.FlagSet) {
 // args gives the options as a command line, for a process of its own.
 func (s *serving) args() []string {
 	args := []string{"--listen", s.listen, "--peer-listen", s.peerListen, "--log-level", s.logLevel}
+	if s.peerPublic != "" {
+		args = append(args, "--peer-address", s.peerPublic)
+	}
 	if s.nats != "" {
 		args = append(args, "--nats", s.nats, "--replicas", strconv.Itoa(s.replicas))
 	}
@@ -57,6 +62,9 @@ func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
 	}
 	if !given.Changed("peer-listen") && was.PeerListen != "" {
 		s.peerListen = was.PeerListen
+	}
+	if !given.Changed("peer-address") {
+		s.peerPublic = was.PeerAddress
 	}
 	if !given.Changed("log-level") {
 		s.logLevel = was.LogLevel
@@ -123,7 +131,7 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
 	node, err := actors.Open(ctx, actors.Options{
-		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Log: log,
+		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log,
 		Standby: func() { p.standBy(log) },
 	})
 	if gone := os.Remove(p.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
