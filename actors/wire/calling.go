@@ -41,8 +41,17 @@ var (
 	errNoAnswer = errors.New("it did not answer in time")
 )
 
+// outOfReach is NODE_UNREACHABLE and also why.
+type outOfReach struct {
+	refusal *parley.Error
+	why     error
+}
+
+func (e *outOfReach) Error() string   { return e.refusal.Error() }
+func (e *outOfReach) Unwrap() []error { return []error{e.refusal, e.why} }
+
 func unreachable(node capabilities.NodeID, why error) error {
-	return fmt.Errorf("%w (%w)", parley.Refuse(parley.NodeUnreachable, "node %s is out of reach: %v", node, why), why)
+	return &outOfReach{parley.Refuse(parley.NodeUnreachable, "node %s is out of reach: %v", node, why), why}
 }
 
 // Call sends a letter to a node and returns its response. It tries one way after the other, at once where the
