@@ -17,7 +17,7 @@ func (n *Node) receive(ctx context.Context, l wire.Letter) (wire.Kind, []byte, b
 	kind, response := n.respond(ctx, l)
 	if response == nil {
 		n.refusedLetters.Add(1)
-		n.log.Warn("letter refused", "from", l.From.String(), "kind", l.Kind)
+		n.sayRefused.Do(func() { n.log.Warn("letter refused", "from", l.From.String(), "kind", l.Kind) })
 		return 0, nil, false
 	}
 	body, err := writeLetter(response)
@@ -58,19 +58,21 @@ func (n *Node) respond(ctx context.Context, l wire.Letter) (wire.Kind, any) {
 // takeIn delivers the parcels of a letter and says what became of each, once that is on disk.
 func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 	in := &intake{node: n, from: p.id, receipts: make([]receiptLetter, len(l.Parcels)), broken: map[capabilities.ID]bool{}}
-	if n.roster.crowded() {
+	for _, i := range l.Introduced {
+		n.introduced(ctx, p.id, i)
+	}
+	if n.roster.crowded() || !p.stops.wait(ctx, l.Epoch, l.Number) {
 		for i := range in.receipts {
 			in.receipts[i].Fate = fateLater
 		}
+		p.stops.breaks(l.Epoch)
 		return receiptsLetter{in.receipts}
-	}
-	for _, i := range l.Introduced {
-		n.introduced(ctx, p.id, i)
 	}
 	in.open.Add(len(l.Parcels))
 	for i, parcel := range l.Parcels {
 		in.take(i, parcel)
 	}
+	p.stops.letIn(l.Epoch)
 	done := make(chan struct{})
 	go func() {
 		in.open.Wait()
@@ -80,6 +82,9 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 	case <-done:
 	case <-ctx.Done():
 		return nil
+	}
+	if len(in.broken) > 0 {
+		p.stops.breaks(l.Epoch)
 	}
 	p.mailIn.Add(uint64(len(l.Parcels)))
 	return receiptsLetter{in.receipts}

@@ -37,8 +37,11 @@ func (p *peer) gather(ctx context.Context) *batch {
 		b.parcels = append(b.parcels, asked...)
 	}
 	b.trim(p, bytes)
+	p.takeOff(b.parcels)
 	return b
 }
+
+func (b *batch) size() int { return len(b.errands) + len(b.parcels) }
 
 // trim puts back what is too much for one letter.
 func (b *batch) trim(p *peer, bytes int) {
@@ -123,6 +126,7 @@ func (b *batch) failed(p *peer, why error) {
 		e.fate <- verdict{err: parley.Refuse(parley.NodeUnreachable, "node %s: %v", p.id, why)}
 	}
 	for _, o := range b.parcels {
+		p.touchDown(o)
 		p.ask(o.from)
 	}
 }
@@ -136,6 +140,7 @@ func (b *batch) settle(p *peer, receipts []receiptLetter) {
 		r := receipts[len(b.errands)+i]
 		if !r.Fate.final() {
 			b.delayed = true
+			p.touchDown(o)
 			p.ask(o.from)
 			continue
 		}
@@ -145,6 +150,7 @@ func (b *batch) settle(p *peer, receipts []receiptLetter) {
 		}
 		p.owes(o.from, -1)
 		p.node.roster.receipt(o.from, receipt{parcel: o.parcel, refused: refused})
+		p.touchDown(o)
 	}
 }
 

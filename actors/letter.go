@@ -36,7 +36,10 @@ const (
 )
 
 // mailLetter is parcels, in the order in which they are to arrive, and where the nodes are that they speak of.
+// Epoch and Number say where it stands among the sender's letters.
 type mailLetter struct {
+	Epoch      uint64
+	Number     uint64
 	Introduced []introduction
 	Parcels    []parcelLetter
 }
@@ -121,8 +124,7 @@ func writeLetter(x any) ([]byte, error) {
 
 // readLetter reads the one thing that body is.
 func readLetter[T any](body []byte) (x T, err error) {
-	rd := bytes.NewReader(body)
-	if err := msgpack.NewDecoder(rd).Skip(); err != nil || rd.Len() != 0 { // the library allocates what a list claims to be
+	if most := shapeOfLetter; !most.takes(body) { // the library allocates what a list claims to be
 		return x, errMalformedLetter
 	}
 	if err := msgpack.Unmarshal(body, &x); err != nil {
@@ -162,6 +164,9 @@ func packParcel(p mailbox.Parcel, from capabilities.ID, evs []events.Event) (par
 
 // unpack reads it, as said by a mailbox of a node.
 func (p parcelLetter) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
+	if most := shapeOfParcel; !most.takesEvents(p.Body, p.Count) {
+		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed parcel")
+	}
 	recorded, err := events.Decode(p.Body, p.Count)
 	if err != nil {
 		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed parcel: %v", err)

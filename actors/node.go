@@ -42,6 +42,7 @@ type Node struct {
 
 	strangers      *rate.Limiter // letters of those who are not known
 	refusedLetters atomic.Uint64
+	sayRefused     rate.Sometimes // strangers can have any number of letters refused
 	clock          *clock
 	snapshots      *snapshots
 
@@ -87,6 +88,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), done: make(chan struct{}), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
+	n.sayRefused.Interval = time.Second
 	if n.vault, err = newVault(key); err != nil {
 		return nil, err
 	}

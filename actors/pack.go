@@ -21,6 +21,7 @@ func (b *box) pack(p *peer, most int) (all []outgoing, more bool) {
 		b.noteReceipts()
 		taken = b.seat.receipts.parcels()
 	}
+	taken = p.onTheWay(b.seat.id, taken)
 	bytes := 0
 	for owed := range b.state.Outgoing(p.id) {
 		if taken[owed.Seq] {

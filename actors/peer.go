@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,9 +11,7 @@ import (
 	"parley/capabilities"
 )
 
-// peer is another node: what is known of it, and the mail for it. Its letters of mail go one after the other,
-// so that what a mailbox sends to another arrives in order whatever is lost on the way; while one is on its
-// way the next gathers.
+// peer is another node: what is known of it, and the mail for it.
 type peer struct {
 	node *Node
 	id   capabilities.NodeID
@@ -29,10 +26,13 @@ type peer struct {
 	mu     sync.Mutex
 	hints  []string
 	stamp  capabilities.Time
-	owed   map[capabilities.ID]int  // how many parcels each mailbox owes to it
-	ready  []capabilities.ID        // mailboxes to be asked for theirs
-	queued map[capabilities.ID]bool // those in ready
-	said   []*errand                // what is to be said at once
+	owed   map[capabilities.ID]int             // how many parcels each mailbox owes to it
+	ready  []capabilities.ID                   // mailboxes to be asked for theirs
+	queued map[capabilities.ID]bool            // those in ready
+	said   []*errand                           // what is to be said at once
+	flying map[capabilities.ID]map[uint64]bool // parcels that are on their way, by mailbox
+	epoch  uint64                              // of the newest flight
+	stops  landing                             // for letters that come from it
 }
 
 // errand is a settlement on its way to a form's home, without being kept here. What becomes of it is told once.
@@ -160,27 +160,15 @@ func (p *peer) run(ctx context.Context) {
 		wait = retryFirst
 		select {
 		case <-p.wake:
-			p.deliverAll(ctx)
 		case <-ctx.Done():
-		}
-	}
-}
-
-// deliverAll carries letters until there is nothing to carry, or the node is out of reach.
-func (p *peer) deliverAll(ctx context.Context) {
-	wait := retryFirst
-	for more := true; more && ctx.Err() == nil; {
-		var err error
-		if more, err = p.deliver(ctx); err == nil {
-			wait = retryFirst
-			continue
-		}
-		p.signal(p.wake)
-		if !p.reachable.Load() {
 			return
 		}
-		p.pause(ctx, wait)
-		wait = min(2*wait, retryMost)
+		f := p.newFlight()
+		for f.carry(ctx) != nil && p.reachable.Load() && ctx.Err() == nil {
+			p.pause(ctx, wait)
+			wait = min(2*wait, retryMost)
+			f = p.newFlight()
+		}
 	}
 }
 
@@ -203,44 +191,6 @@ func (p *peer) pause(ctx context.Context, wait time.Duration) {
 	case <-p.back:
 	case <-ctx.Done():
 	}
-}
-
-// deliver carries one letter, and reports whether there may be more to carry.
-func (p *peer) deliver(ctx context.Context) (more bool, err error) {
-	batch := p.gather(ctx)
-	if len(batch.parcels) == 0 && len(batch.errands) == 0 {
-		return false, nil
-	}
-	receipts, err := p.carry(ctx, batch)
-	if err != nil {
-		batch.failed(p, err)
-		return true, err
-	}
-	batch.settle(p, receipts.Receipts)
-	if batch.delayed {
-		return true, errDelayed
-	}
-	return true, nil
-}
-
-var errDelayed = errors.New("the other node could not store all of it now")
-
-// carry takes a batch there and brings its receipts back.
-func (p *peer) carry(ctx context.Context, b *batch) (receiptsLetter, error) {
-	body, err := writeLetter(b.letter(p.node))
-	if err != nil {
-		return receiptsLetter{}, err
-	}
-	answer, err := p.call(ctx, letterMail, body)
-	if err != nil {
-		return receiptsLetter{}, err
-	}
-	receipts, err := readLetter[receiptsLetter](answer.Body)
-	if err != nil || answer.Kind != letterReceipts || len(receipts.Receipts) != len(b.parcels)+len(b.errands) {
-		return receiptsLetter{}, errMalformedLetter
-	}
-	p.mailOut.Add(uint64(len(receipts.Receipts)))
-	return receipts, nil
 }
 
 // call sends a letter and keeps the books on whether the node can be reached.

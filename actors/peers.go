@@ -46,6 +46,7 @@ func (ps *peers) of(id capabilities.NodeID) *peer {
 	p := &peer{
 		node: ps.node, id: id, wake: make(chan struct{}, 1), back: make(chan struct{}, 1),
 		owed: map[capabilities.ID]int{}, queued: map[capabilities.ID]bool{},
+		flying: map[capabilities.ID]map[uint64]bool{},
 	}
 	ps.all[id] = p
 	if !ps.closed && ps.node.wire != nil {

@@ -8,15 +8,23 @@ import (
 
 // view shows a mailbox to its agent: with the agent's own names for others.
 type view struct {
-	state *mailbox.State
-	vault *vault
+	state   *mailbox.State
+	vault   *vault
+	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 }
 
-func (b *box) view() view {
-	return view{state: b.state, vault: b.node.vault}
+func (b *box) view() *view {
+	return &view{state: b.state, vault: b.node.vault}
 }
 
-func (v view) envelope(m *mailbox.Message) (Envelope, error) {
+func (v *view) wasDelivered(m *mailbox.Message) bool {
+	if v.waiting == nil {
+		v.waiting = v.state.Undelivered()
+	}
+	return !v.waiting[m]
+}
+
+func (v *view) envelope(m *mailbox.Message) (Envelope, error) {
 	e := Envelope{
 		Number: m.Number, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
 		From: m.From(), FromName: v.state.NameOf(m.From()), To: m.To(), ToName: v.state.NameOf(m.To()),
@@ -25,7 +33,7 @@ func (v view) envelope(m *mailbox.Message) (Envelope, error) {
 	if parent, err := v.state.Find(e.ReplyTo.String()); err == nil {
 		e.ReplyNumber = &parent.Number
 	}
-	e.Delivered = e.Sent && v.state.WasDelivered(m)
+	e.Delivered = e.Sent && v.wasDelivered(m)
 	if m.Posted != nil {
 		v.message(&e, m.Posted)
 		return e, nil
@@ -33,7 +41,7 @@ func (v view) envelope(m *mailbox.Message) (Envelope, error) {
 	return e, v.form(&e, m.Form)
 }
 
-func (v view) message(e *Envelope, p *events.MessagePosted) {
+func (v *view) message(e *Envelope, p *events.MessagePosted) {
 	e.Text = mailbox.ShowText(p.Text)
 	for _, s := range p.Text {
 		if s.Edge == "" {
@@ -46,7 +54,7 @@ func (v view) message(e *Envelope, p *events.MessagePosted) {
 	}
 }
 
-func (v view) form(e *Envelope, f *mailbox.Form) error {
+func (v *view) form(e *Envelope, f *mailbox.Form) error {
 	e.Title, e.Description, e.Fields = f.Title, f.Description, f.Fields
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward = f.Deadline, f.NoForward
@@ -71,7 +79,7 @@ func (v view) form(e *Envelope, f *mailbox.Form) error {
 }
 
 // outcome gives how a form ended. With reveal, its asker sees what is sealed.
-func (v view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
+func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
 	o := Outcome{Status: StatusOpen, Form: f.FormRequested.Form, Promise: f.Promise}
 	if c := f.Ended; c != nil {
 		o.Status, o.By, o.At, o.Note = Status(c.Reason), c.By, c.Date, c.Note

@@ -35,12 +35,19 @@ func (t Time) Std() time.Time {
 // Add gives the time d later.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
-// String gives RFC 3339 in UTC with milliseconds; no time is "".
+// The ends of the years that RFC 3339 has.
+const (
+	firstTime Time = -62_167_219_200_000
+	lastTime  Time = 253_402_300_799_999
+)
+
+// String gives RFC 3339 in UTC with milliseconds; no time is "". A time that it cannot say, which only a
+// stranger makes, is the nearest that it can: what is written can be read again.
 func (t Time) String() string {
 	if t == 0 {
 		return ""
 	}
-	return t.Std().Format(timeLayout)
+	return min(max(t, firstTime), lastTime).Std().Format(timeLayout)
 }
 
 // MarshalText is String.

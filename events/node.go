@@ -26,5 +26,5 @@ type NodeMet struct {
 	Host  capabilities.ID     `json:"host,omitzero"` // the other's host; zero if it is known only by introduction
 	By    capabilities.NodeID `json:"by,omitzero"`   // who introduced it; zero if it came itself
 	Hints []string            `json:"hints,omitempty"`
-	Stamp capabilities.Time   `json:"stamp"` // the other's clock when it gave the hints: the newest stand
+	Stamp capabilities.Time   `json:"stamp"` // the other's clock when it gave the hints: the newest stand; zero if it was introduced
 }

@@ -69,7 +69,7 @@ func (s *State) unminted() map[capabilities.ID]bool {
 		if p.Kind != events.ParcelMint {
 			continue
 		}
-		if g, ok := s.given.Get(p.Subject); ok {
+		if g, ok := s.given.Get(p.Subject); ok && g.Revoked == 0 { // what is taken back holds up nothing
 			unknown[g.Message], unknown[g.ID] = true, true
 		}
 	}

@@ -46,23 +46,45 @@ func (c Learn) answered(s *State, f *Form) ([]events.Event, error) {
 	if err := f.checkAnswered(c.Answered, s.ID); err != nil || !f.IsOpen() {
 		return nil, err
 	}
-	evs := []events.Event{c.Answered}
 	if !c.home.IsZero() {
-		return evs, s.checkGave(c.Answered)
+		return c.answeredAway(s)
 	}
+	evs := []events.Event{c.Answered}
 	if c.Answered.By == s.ID { // what it gave away is on its books from now on
 		evs = append(evs, granted(c.Answered.Grants)...)
 	}
 	return evs, nil
 }
 
+// answeredAway takes in the news from another node. What is sealed there is of no use here, and passes for
+// nothing that was sealed here.
+func (c Learn) answeredAway(s *State) ([]events.Event, error) {
+	a := *c.Answered
+	if err := s.checkGave(&a); err != nil {
+		return nil, err
+	}
+	a.Values, _ = a.Values.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
+		if leaf.IsSealed() {
+			return capabilities.Sealed(nil), nil
+		}
+		return leaf, nil
+	})
+	return []events.Event{&a}, nil
+}
+
 // checkGave refuses news from another node of something given that is not on the agent's books: they were
-// there before it left.
+// there before it left. Who holds what it has given away holds what stands in the news.
 func (s *State) checkGave(a *events.FormAnswered) error {
 	for _, g := range a.Grants {
-		if own, ok := s.given.Get(g.ID); !ok || own.Ref() != g.Ref() || own.To != g.To {
+		if own, ok := s.given.Get(g.ID); !ok || own.Ref() != g.Ref() || own.To != g.To || own.Message != a.Form {
 			return parley.Refuse(parley.NotPermitted, "the news of form %s is of a grant that was not made", a.Form)
 		}
+	}
+	given := func(r capabilities.Ref) bool {
+		return slices.ContainsFunc(a.Grants, func(g capabilities.Grant) bool { return g.Ref() == r })
+	}
+	if !eachRef(a.Values, given) {
+		return parley.Refuse(parley.NotPermitted, "the news of form %s brings what the agent has not given", a.Form)
 	}
 	return nil
 }
@@ -114,6 +136,9 @@ func (c Learn) forwarded(s *State, f *Form) ([]events.Event, error) {
 		if slices.Contains(f.Handed, h) {
 			continue
 		}
+		if own, ok := s.given.Get(h.Via); !c.home.IsZero() && (!ok || own.Target != h.To || own.Message != h.Form) {
+			return nil, parley.Refuse(parley.NotPermitted, "the news of form %s is of a handover that was not wanted", h.Form)
+		}
 		evs = append(evs, &h)
 		if n := len(f.Handed) + len(evs); n > maxHolders {
 			return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", n)
@@ -127,6 +152,8 @@ type Lose struct {
 	Grant capabilities.ID
 	By    capabilities.ID
 	Date  capabilities.Time
+
+	outside bool // from another node
 }
 
 func (c Lose) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -139,7 +166,35 @@ func (c Lose) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, erro
 	if _, own := s.given.Get(c.Grant); own {
 		return nil, parley.Refuse(parley.NotPermitted, "grant %s is this agent's own to revoke", c.Grant)
 	}
+	if c.outside && !s.touches(c.Grant, c.By) {
+		return nil, nil
+	}
 	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}, nil
+}
+
+// touches reports whether a grant that another made has been any concern of the agent's: it can be reached by
+// it, or was given something by it. Others could make any number up.
+func (s *State) touches(grant, by capabilities.ID) bool {
+	byIt := func(r capabilities.Ref) bool { return r.Grant == grant }
+	if _, minted := s.minted.Get(grant); minted || len(s.given.Cut(grant)) > 0 {
+		return true
+	}
+	for _, v := range s.names {
+		if !eachRef(v, func(r capabilities.Ref) bool { return !byIt(r) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.messages, func(m *Message) bool {
+		if m.From() == s.ID && byIt(s.refTo(m)) {
+			return true
+		}
+		if m.From() != by && (m.Form == nil || m.Form.Answered == nil || m.Form.Answered.By != by) {
+			return false
+		}
+		return slices.ContainsFunc(s.carried(m), func(e edge) bool {
+			return !eachRef(e.value, func(r capabilities.Ref) bool { return !byIt(r) })
+		})
+	})
 }
 
 // maxRefused is how many characters are kept of why a parcel was refused.

@@ -90,7 +90,7 @@ func unpack(kind events.ParcelKind, from capabilities.ID, evs []events.Event) (c
 		}
 		return l, from, kind == events.ParcelForward
 	case *events.CapabilityRevoked:
-		c := Lose{Grant: e.Grant, By: e.By, Date: e.Date}
+		c := Lose{Grant: e.Grant, By: e.By, Date: e.Date, outside: true}
 		if e.Grant.Node != from.Node { // it made no such grant
 			return nil, capabilities.ID{}, kind == events.ParcelRevocation
 		}

@@ -323,9 +323,16 @@ func (s *State) CheckRequest(which string) error {
 	return nil
 }
 
-// WasDelivered reports whether a message that the agent sent has arrived where it was sent first.
-func (s *State) WasDelivered(m *Message) bool {
-	return !slices.ContainsFunc(s.outbox, func(p Parcel) bool {
-		return p.Kind == events.ParcelCopy && p.Subject == m.ID() && p.To == m.To()
-	})
+// Undelivered gives the messages that have not arrived where they were sent first.
+func (s *State) Undelivered() map[*Message]bool {
+	waiting := map[*Message]bool{}
+	for _, p := range s.outbox {
+		if p.Kind != events.ParcelCopy {
+			continue
+		}
+		if n, ok := s.byID.get(p.Subject); ok && s.messages[n].To() == p.To {
+			waiting[s.messages[n]] = true
+		}
+	}
+	return waiting
 }

@@ -36,6 +36,7 @@ type Acquaintance struct {
 const (
 	maxInvitations = 256    // open
 	maxNodes       = 10_000 // known
+	maxIntroduced  = 1_000  // by one of them
 	maxHints       = 8
 	maxHint        = 255 // bytes
 )
@@ -75,6 +76,17 @@ func (r *realm) met(e *events.NodeMet) {
 	}
 	r.byNode[e.Node] = len(r.nodes)
 	r.nodes = append(r.nodes, a)
+}
+
+// introducedBy counts the nodes that are known by a node's introduction alone.
+func (r *realm) introducedBy(node capabilities.NodeID) int {
+	n := 0
+	for _, a := range r.nodes {
+		if a.By == node && a.Host.IsZero() {
+			n++
+		}
+	}
+	return n
 }
 
 // Nodes returns the nodes that the host knows, in the order in which it came to. The slice is the state's own.
@@ -233,13 +245,19 @@ func (c Hear) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, erro
 		return nil, err
 	}
 	i, known := s.realm.byNode[c.Node]
+	introduced := c.By != (capabilities.NodeID{})
+	if introduced {
+		c.Stamp = 0 // it is by the clock of a node that has not spoken yet
+	}
 	switch {
 	case c.Node == s.ID.Node:
 		return nil, parley.Refuse(parley.InvalidArgument, "a node is not introduced to itself")
 	case !known && len(s.realm.nodes) >= maxNodes:
 		return nil, parley.Refuse(parley.TooLarge, "%d nodes are known already", maxNodes)
-	case known && c.By != (capabilities.NodeID{}):
+	case known && introduced:
 		return nil, nil // what a node says of itself goes before what others say of it
+	case introduced && s.realm.introducedBy(c.By) >= maxIntroduced:
+		return nil, parley.Refuse(parley.TooLarge, "the node has introduced %d others already", maxIntroduced)
 	case known && (c.Stamp <= s.realm.nodes[i].Stamp || slices.Equal(c.Hints, s.realm.nodes[i].Hints)):
 		return nil, nil
 	}

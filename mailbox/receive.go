@@ -77,7 +77,7 @@ func (c Receive) letIn(s *State, from, via capabilities.ID, use capabilities.Use
 	if _, err := s.admit(from, via, use, now); err != nil {
 		return capabilities.ID{}, err
 	}
-	if _, minted := s.minted.Get(via); !minted {
+	if g, minted := s.minted.Get(via); !minted || g.To.Node != from.Node { // the uses of another are not its to count
 		return capabilities.ID{}, nil
 	}
 	return via, nil
@@ -141,8 +141,10 @@ func (c Receive) posted(s *State, now capabilities.Time) ([]events.Event, error)
 	if err := checkSpans(e.Text); err != nil {
 		return nil, err
 	}
-	if c.outside && !rootless(e.Text) {
-		return nil, parley.Refuse(parley.NotPermitted, "the message brings what its sender's node has not given")
+	for _, sp := range e.Text {
+		if c.outside && !isGift(sp.Value, e.From.Node) {
+			return nil, parley.Refuse(parley.NotPermitted, "the message brings what its sender's node has not given")
+		}
 	}
 	via, err := c.letIn(s, e.From, e.Via, capabilities.UseSend, now)
 	if err != nil {
@@ -202,13 +204,9 @@ func carriesGrants(v capabilities.Value) bool {
 	return eachRef(v, func(r capabilities.Ref) bool { return !r.Grant.IsZero() })
 }
 
-// rootless reports whether no reference in a message claims to be derived from another: what comes from another
-// node is given by a grant of its own.
-func rootless(spans []events.Span) bool {
-	for _, sp := range spans {
-		if !eachRef(sp.Value, func(r capabilities.Ref) bool { return r.Root.IsZero() }) {
-			return false
-		}
-	}
-	return true
+// isGift reports whether all in a value is a node's to give to another: each reference is by a grant that it has
+// made, and not by one that the receiver's own node knows, or is said to know; and nothing is sealed, which only
+// the node that did it could open.
+func isGift(v capabilities.Value, of capabilities.NodeID) bool {
+	return !v.Has(capabilities.Value.IsSealed) && eachRef(v, func(r capabilities.Ref) bool { return r.Root.IsZero() && r.Grant.Node == of })
 }

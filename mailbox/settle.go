@@ -153,7 +153,7 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event
 	if err != nil {
 		return nil, err
 	}
-	if s.isOutside(c.By) && !eachRef(capabilities.Record(values), func(r capabilities.Ref) bool { return r.Root.IsZero() }) {
+	if s.isOutside(c.By) && !isGift(capabilities.Record(values), c.By.Node) {
 		return nil, parley.Refuse(parley.NotPermitted, "the answer brings what its giver's node has not given")
 	}
 	if err := f.checkGrants(values, c.By, c.Grants); err != nil {
@@ -310,6 +310,8 @@ func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
 	case c.To.IsZero():
 		return nil, parley.Refuse(parley.InvalidArgument, "a form is forwarded to nobody")
+	case s.isOutside(c.By) && c.Via.Node != c.By.Node: // or it would go by what is held here
+		return nil, parley.Refuse(parley.NotPermitted, "the form is forwarded by a grant that its holder's node has not made")
 	case c.To == s.ID:
 		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
 	case f.mayAnswer(c.To):

@@ -3,7 +3,6 @@ package wire
 import (
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 
 	"github.com/oklog/ulid/v2"
 
@@ -75,19 +74,14 @@ func (i *Identity) seal(to capabilities.NodeID, id ulid.ULID, kind Kind, role by
 	if len(body) > MaxBody {
 		return nil, parley.Refuse(parley.TooLarge, "a letter of %d bytes: at most %d", len(body), MaxBody)
 	}
-	key, err := curveKey(to)
-	if err != nil {
-		return nil, parley.Refuse(parley.InvalidArgument, "no letter can be sealed to %s: %v", to, err)
-	}
-	sealed, err := i.curve.Seal(body, key)
-	if err != nil {
-		return nil, fmt.Errorf("seal a letter to %s: %w", to, err)
-	}
 	e := make([]byte, 0, minEnvelope+len(body))
 	e = append(append(e, magic...), version)
 	e = append(append(e, i.node[:]...), to[:]...)
 	e = append(append(e, id[:]...), byte(kind), role)
-	e = append(e, sealed...)
+	e, err := i.secrets.seal(e, body, to)
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "no letter can be sealed to %s: %v", to, err)
+	}
 	return append(e, i.sign(forLetter, e)...), nil
 }
 
@@ -100,15 +94,16 @@ func (i *Identity) Open(envelope []byte) (Letter, error) {
 	if capabilities.NodeID(envelope[toAt:idAt]) != i.node {
 		return Letter{}, ErrForeign
 	}
-	key, err := curveKey(from)
-	if err != nil {
-		return Letter{}, ErrForged
+	if !i.secrets.knows(from) {
+		if _, err := curveKey(from); err != nil {
+			return Letter{}, ErrForged
+		}
 	}
 	end := len(envelope) - ed25519.SignatureSize
 	if !signed(from, envelope[end:], forLetter, envelope[:end]) {
 		return Letter{}, ErrForged
 	}
-	body, err := i.curve.Open(envelope[sealedAt:end], key)
+	body, err := i.secrets.open(envelope[sealedAt:end], from)
 	if err != nil {
 		return Letter{}, ErrSealed
 	}

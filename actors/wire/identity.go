@@ -1,13 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"crypto/ed25519"
-	"crypto/sha512"
-	"errors"
 	"fmt"
 
-	"filippo.io/edwards25519"
 	"github.com/nats-io/nkeys"
 
 	"parley"
@@ -17,9 +13,9 @@ import (
 // Identity is a node's key at work: it signs and opens what the node sends and gets. It may be used by many
 // goroutines.
 type Identity struct {
-	node  capabilities.NodeID
-	key   ed25519.PrivateKey
-	curve nkeys.KeyPair // what letters to the node are sealed to
+	node    capabilities.NodeID
+	key     ed25519.PrivateKey
+	secrets *secrets
 }
 
 // NewIdentity makes the Identity of the node that has a key: an nkeys server key pair with its seed.
@@ -35,45 +31,13 @@ func NewIdentity(key nkeys.KeyPair) (*Identity, error) {
 	if prefix != nkeys.PrefixByteServer || len(seed) != ed25519.SeedSize {
 		return nil, parley.Refuse(parley.InvalidArgument, "the key is not a node's: want an nkeys server key")
 	}
-	i := &Identity{key: ed25519.NewKeyFromSeed(seed)}
+	i := &Identity{key: ed25519.NewKeyFromSeed(seed), secrets: newSecrets(seed)}
 	copy(i.node[:], i.key[ed25519.SeedSize:])
-	if i.curve, err = curvePair(seed); err != nil {
-		return nil, fmt.Errorf("node's key: %w", err)
-	}
 	return i, nil
 }
 
 // Node returns the ID of the node.
 func (i *Identity) Node() capabilities.NodeID { return i.node }
-
-// curvePair derives the X25519 key pair that goes with an Ed25519 seed, as libsodium and age do.
-func curvePair(seed []byte) (nkeys.KeyPair, error) {
-	sum := sha512.Sum512(seed)
-	scalar := sum[:32]
-	scalar[0] &= 248
-	scalar[31] = scalar[31]&127 | 64
-	text, err := nkeys.EncodeSeed(nkeys.PrefixByteCurve, scalar)
-	if err != nil {
-		return nil, err
-	}
-	return nkeys.FromCurveSeed(text)
-}
-
-var errNoPoint = errors.New("the node's ID is no usable key")
-
-// curveKey computes the public half of a node's curve pair from its ID. An ID that is no point, not the one
-// spelling of it, or of so low an order that anybody could sign as it and open what is sealed to it, has none.
-func curveKey(node capabilities.NodeID) (string, error) {
-	point, err := new(edwards25519.Point).SetBytes(node[:])
-	if err != nil || !bytes.Equal(point.Bytes(), node[:]) {
-		return "", errNoPoint
-	}
-	if new(edwards25519.Point).MultByCofactor(point).Equal(edwards25519.NewIdentityPoint()) == 1 {
-		return "", errNoPoint
-	}
-	text, err := nkeys.Encode(nkeys.PrefixByteCurve, point.BytesMontgomery())
-	return string(text), err
-}
 
 // The key signs for several purposes. What is signed begins with which, so that a signature got for one is
 // worth nothing for another.

@@ -37,13 +37,42 @@ func TestOnlyANodesKeyMakesAnIdentity(t *testing.T) {
 func TestTheIDAloneGivesTheKeyToSealTo(t *testing.T) {
 	for range 50 {
 		i := newIdentity(t)
-		own, err := i.curve.PublicKey()
+		own, err := curvePair(t, i).PublicKey()
 		must(t, err)
 		computed, err := curveKey(i.Node())
 		must(t, err)
-		if own != computed {
-			t.Fatalf("the seed of %s gives %s, its ID %s", i.Node(), own, computed)
+		text, err := nkeys.Encode(nkeys.PrefixByteCurve, computed[:])
+		must(t, err)
+		if own != string(text) {
+			t.Fatalf("the seed of %s gives %s, its ID %s", i.Node(), own, text)
 		}
+	}
+}
+
+// curvePair is the identity's curve key as nkeys has it.
+func curvePair(t *testing.T, i *Identity) nkeys.KeyPair {
+	t.Helper()
+	seed, err := nkeys.EncodeSeed(nkeys.PrefixByteCurve, i.secrets.curve[:])
+	must(t, err)
+	pair, err := nkeys.FromCurveSeed(seed)
+	must(t, err)
+	return pair
+}
+
+func TestWhatIsSealedIsSealedAsNkeysDoes(t *testing.T) {
+	here, there := newIdentity(t), newIdentity(t)
+	ours, theirs := curvePair(t, here), curvePair(t, there)
+	ourKey, err := ours.PublicKey()
+	must(t, err)
+	sealed, err := here.secrets.seal(nil, []byte("ours"), there.Node())
+	must(t, err)
+	if body, err := theirs.Open(sealed, ourKey); err != nil || string(body) != "ours" {
+		t.Fatalf("nkeys opens %q, %v", body, err)
+	}
+	sealed, err = theirs.Seal([]byte("theirs"), ourKey)
+	must(t, err)
+	if body, err := here.secrets.open(sealed, there.Node()); err != nil || string(body) != "theirs" {
+		t.Fatalf("what nkeys has sealed opens as %q, %v", body, err)
 	}
 }
 

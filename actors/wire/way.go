@@ -44,6 +44,9 @@ func (w *Wire) connect(ctx context.Context, name, addresses string, more ...nats
 	return way, nil
 }
 
+// writeAtOnce has a letter written by the goroutine that sends it. One more to take it up would cost a turn each.
+const writeAtOnce = 64
+
 func (w *Wire) wayOptions(way *way) []nats.Option {
 	return []nats.Option{
 		nats.Name("parley"),
@@ -54,6 +57,7 @@ func (w *Wire) wayOptions(way *way) []nats.Option {
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(2),
 		nats.FlusherTimeout(flushTimeout),
+		nats.WriteBufferSize(writeAtOnce),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			w.o.Log.Debug("connection to other nodes lost", "way", way.name, "error", err)
 			w.lost(way)

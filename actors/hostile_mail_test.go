@@ -1,0 +1,129 @@
+package actors
+
+import (
+	"testing"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// village is what stands around the victim's host in these tests.
+type hostileVillage struct {
+	*mallory
+	fae, worker, asked, twice, lost *Agent
+	holdsFae                        capabilities.ID // grants of the hostile node: all of fae,
+	mayAsk                          capabilities.ID // asked, to ask only,
+	mayTwice                        capabilities.ID // twice, for two uses,
+	revoked                         capabilities.ID // and lost, no more. It was never given worker.
+}
+
+func newHostileVillage(t *testing.T) *hostileVillage {
+	n := openVictim(t)
+	h := n.Host()
+	v := &hostileVillage{
+		fae: guest(t, n, "fae"), worker: guest(t, n, "worker"), asked: guest(t, n, "asked"), twice: guest(t, n, "twice"), lost: guest(t, n, "lost"),
+	}
+	v.mallory = befriend(t, n, "mallory")
+	narrow := func(from, to string, f capabilities.Facet) {
+		if err := h.Copy(t.Context(), from, to, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	narrow("asked", "asked-only", capabilities.Facet{Mode: capabilities.AskOnly})
+	narrow("twice", "twice-only", capabilities.Facet{Uses: 2})
+	v.holdsFae, v.mayAsk, v.mayTwice, v.revoked = v.gives("fae"), v.gives("asked-only"), v.gives("twice-only"), v.gives("lost")
+	if err := h.Revoke(t.Context(), v.revoked); err != nil {
+		t.Fatal(err)
+	}
+	got[*events.CapabilityRevoked](v.mallory)
+	v.quiet()
+	return v
+}
+
+func TestNobodyIsReachedWhoWasNotGiven(t *testing.T) {
+	v := newHostileVillage(t)
+	host, none := v.victim.host, capabilities.ID{}
+	stranger := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
+	other := v.newID()
+	mint := func(target, via capabilities.ID, f capabilities.Facet) events.Event {
+		return &events.CapabilityMinted{Grant: capabilities.Grant{
+			ID: v.newID(), Parent: via, Target: target, Kind: capabilities.KindAgent, Facet: f, To: other, By: v.self,
+		}}
+	}
+	forged := func(f func(*events.FormRequested)) events.Event {
+		e := v.form(v.fae.id, v.holdsFae)
+		f(e)
+		return e
+	}
+	forgedMessage := func(f func(*events.MessagePosted)) events.Event {
+		e := v.message(v.fae.id, v.holdsFae)
+		f(e)
+		return e
+	}
+	forgedMint := func(f func(*capabilities.Grant)) events.Event {
+		e := mint(v.fae.id, v.holdsFae, capabilities.Facet{}).(*events.CapabilityMinted)
+		f(&e.Grant)
+		return e
+	}
+	for _, c := range []struct {
+		what string
+		kind events.ParcelKind
+		to   capabilities.ID
+		e    events.Event
+		code string
+	}{
+		{"a form for one it was never given", events.ParcelCopy, v.worker.id, v.form(v.worker.id, none), "NOT_PERMITTED"},
+		{"a message for one it was never given", events.ParcelCopy, v.worker.id, v.message(v.worker.id, none), "NOT_PERMITTED"},
+		{"by a grant of another agent", events.ParcelCopy, v.worker.id, v.form(v.worker.id, v.holdsFae), "NOT_PERMITTED"},
+		{"by a grant that it made up", events.ParcelCopy, v.worker.id, v.form(v.worker.id, v.newID()), "NOT_PERMITTED"},
+		{"by a grant that the victim might have made", events.ParcelCopy, v.worker.id, v.form(v.worker.id, stranger), "NOT_PERMITTED"},
+		{"without showing its grant", events.ParcelCopy, v.fae.id, v.form(v.fae.id, none), "NOT_PERMITTED"},
+		{"by a grant that was revoked", events.ParcelCopy, v.lost.id, v.form(v.lost.id, v.revoked), "NOT_PERMITTED"},
+		{"a message by a reference for asking only", events.ParcelCopy, v.asked.id, v.message(v.asked.id, v.mayAsk), "NOT_PERMITTED"},
+		{"for nobody", events.ParcelCopy, stranger, v.form(stranger, none), "AGENT_NOT_FOUND"},
+		{"a form from the one it is for", events.ParcelCopy, v.fae.id, forged(func(e *events.FormRequested) { e.From = v.fae.id }), "NOT_PERMITTED"},
+		{"a form from the victim's host", events.ParcelCopy, v.fae.id, forged(func(e *events.FormRequested) { e.From = host }), "NOT_PERMITTED"},
+		{"a form from another agent of its own", events.ParcelCopy, v.fae.id, forged(func(e *events.FormRequested) { e.From = other }), "NOT_PERMITTED"},
+		{"a form with IDs of the victim's", events.ParcelCopy, v.fae.id, forged(func(e *events.FormRequested) { e.Promise = stranger }), "NOT_PERMITTED"},
+		{"a form that went elsewhere", events.ParcelCopy, v.fae.id, forged(func(e *events.FormRequested) { e.To = v.worker.id }), "NOT_PERMITTED"},
+		{"a form handed on in a circle", events.ParcelCopy, v.fae.id, forged(func(e *events.FormRequested) {
+			e.To, e.Chain, e.Forwarder = v.worker.id, make([]capabilities.ID, 1000), v.worker.id
+		}), "TOO_LARGE"},
+		{"a form without fields", events.ParcelCopy, v.fae.id, forged(func(e *events.FormRequested) { e.Fields = nil }), "INVALID_FORM"},
+		{"a form with a capability in it", events.ParcelCopy, v.fae.id, forged(func(e *events.FormRequested) {
+			e.Fields[0].Type, e.Fields[0].Default = events.Capability, capabilities.Reference(agentRef(v.worker.id, none))
+		}), "INVALID_FORM"},
+		{"a message from the victim's host", events.ParcelCopy, v.fae.id, forgedMessage(func(e *events.MessagePosted) { e.From = host }), "NOT_PERMITTED"},
+		{"a message with an ID of the victim's", events.ParcelCopy, v.fae.id, forgedMessage(func(e *events.MessagePosted) { e.Message = stranger }), "NOT_PERMITTED"},
+		{"a message for another", events.ParcelCopy, v.fae.id, forgedMessage(func(e *events.MessagePosted) { e.To = v.worker.id }), "NOT_PERMITTED"},
+		{"a message in a parcel of an outcome", events.ParcelOutcome, v.fae.id, v.message(v.fae.id, v.holdsFae), "INVALID_ARGUMENT"},
+		{"minting what it does not hold", events.ParcelMint, v.worker.id, mint(v.worker.id, none, capabilities.Facet{}), "NOT_PERMITTED"},
+		{"minting by another's target", events.ParcelMint, v.worker.id, mint(v.worker.id, v.holdsFae, capabilities.Facet{}), "NOT_PERMITTED"},
+		{"minting what was revoked", events.ParcelMint, v.lost.id, mint(v.lost.id, v.revoked, capabilities.Facet{}), "NOT_PERMITTED"},
+		{"minting more than it holds", events.ParcelMint, v.asked.id, mint(v.asked.id, v.mayAsk, capabilities.Facet{}), "NOT_PERMITTED"},
+		{"minting from what is for some uses", events.ParcelMint, v.twice.id, mint(v.twice.id, v.mayTwice, capabilities.Facet{Uses: 1}), "NOT_PERMITTED"},
+		{"minting an unknown facet", events.ParcelMint, v.fae.id, mint(v.fae.id, v.holdsFae, capabilities.Facet{Mode: "more"}), "INVALID_ARGUMENT"},
+		{"minting of another at one", events.ParcelMint, v.fae.id, mint(v.worker.id, v.holdsFae, capabilities.Facet{}), "NOT_PERMITTED"},
+		{"minting in the victim's name", events.ParcelMint, v.fae.id, forgedMint(func(g *capabilities.Grant) { g.By = v.fae.id }), "NOT_PERMITTED"},
+		{"minting in its host's name", events.ParcelMint, v.fae.id, forgedMint(func(g *capabilities.Grant) { g.By, g.Parent = host, none }), "NOT_PERMITTED"},
+		{"minting under an ID of the victim's", events.ParcelMint, v.fae.id, forgedMint(func(g *capabilities.Grant) { g.ID = stranger }), "NOT_PERMITTED"},
+		{"minting for nobody", events.ParcelMint, v.fae.id, forgedMint(func(g *capabilities.Grant) { g.To = none }), "NOT_PERMITTED"},
+		{"minting no agent", events.ParcelMint, v.fae.id, forgedMint(func(g *capabilities.Grant) { g.Kind = capabilities.KindForm }), "NOT_PERMITTED"},
+		{"settling a form that is not there", events.ParcelAnswer, v.fae.id, &events.FormAnswering{Form: stranger, Values: capabilities.Record(nil)}, "NO_SUCH_MESSAGE"},
+		{"handing on a form that is not there", events.ParcelHandover, v.fae.id, &events.FormForwarded{Form: stranger, By: v.self, To: other}, "NO_SUCH_MESSAGE"},
+		{"handing on in the victim's name", events.ParcelHandover, v.fae.id, &events.FormForwarded{Form: stranger, By: v.fae.id, To: other}, "NOT_PERMITTED"},
+		{"news of a form that is not there", events.ParcelOutcome, v.fae.id, &events.FormCancelled{Form: stranger, Reason: events.Cancelled}, "NO_SUCH_MESSAGE"},
+		{"revoking what another gave", events.ParcelRevocation, v.fae.id, &events.CapabilityRevoked{Grant: v.holdsFae, By: v.self, Date: 1}, "NOT_PERMITTED"},
+		{"revoking in another's name", events.ParcelRevocation, v.fae.id, &events.CapabilityRevoked{Grant: v.newID(), By: other, Date: 1}, "NOT_PERMITTED"},
+		{"a grant for the agent's books", events.ParcelMint, v.fae.id, &events.CapabilityGranted{Grant: capabilities.Grant{ID: v.newID(), By: v.self}}, "INVALID_ARGUMENT"},
+		{"a name for the agent", events.ParcelCopy, v.fae.id, &events.NameBound{Name: "x", Value: capabilities.Int(1)}, "INVALID_ARGUMENT"},
+		{"an agent to be archived", events.ParcelCopy, v.fae.id, &events.AgentArchived{By: v.self}, "INVALID_ARGUMENT"},
+		{"a node to be met", events.ParcelCopy, host, &events.NodeMet{Node: v.id}, "INVALID_ARGUMENT"},
+		{"a parcel of no kind", 99, v.fae.id, v.message(v.fae.id, v.holdsFae), "INVALID_ARGUMENT"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			v.changesNothing(func() { v.isRefused(v.say(c.kind, c.to, c.e), c.code) })
+		})
+	}
+	v.isServed()
+}

@@ -1,0 +1,287 @@
+package actors
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+	"github.com/oklog/ulid/v2"
+
+	"parley/actors/wire"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// mallory is a node that does as it likes: it has a key and a wire, and writes its letters by hand.
+type mallory struct {
+	testing.TB
+	victim *Node
+	id     capabilities.NodeID
+	self   capabilities.ID // who it says that its host is
+	wire   *wire.Wire
+
+	mu   sync.Mutex
+	came []events.Event // in parcels from the victim
+}
+
+// openVictim opens a node that others can reach.
+func openVictim(tb testing.TB) *Node {
+	tb.Helper()
+	n, err := Open(tb.Context(), Options{Folder: tb.TempDir(), Name: "victim", Peers: "127.0.0.1:0"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { closeNode(tb, n) })
+	return n
+}
+
+// newMallory makes a hostile node that has come no further than the victim's listener, by an invitation.
+func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, capabilities.Locator) {
+	tb.Helper()
+	key, err := nkeys.CreateServer()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	identity, err := wire.NewIdentity(key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m := &mallory{TB: tb, victim: victim, id: identity.Node()}
+	m.self = m.newID()
+	if m.wire, err = wire.Open(tb.Context(), wire.Options{Identity: identity, Receive: m.receive}); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := m.wire.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	l, err := capabilities.ParseLocator(invitation.Locator)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := m.wire.Dial(tb.Context(), victim.ID(), l.Hints, token(l.ID.ULID, l.Secret)); err != nil {
+		tb.Fatal(err)
+	}
+	return m, l
+}
+
+func invite(tb testing.TB, n *Node, name string) Invitation {
+	tb.Helper()
+	i, err := n.Host().Invite(tb.Context(), NewInvitation{Name: name})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return i
+}
+
+// befriend makes a hostile node that the victim's host has invited in good faith.
+func befriend(tb testing.TB, victim *Node, name string) *mallory {
+	tb.Helper()
+	m, l := newMallory(tb, victim, invite(tb, victim, name))
+	if w := m.accept(l.ID.ULID, l.Secret); w.Code != "" {
+		tb.Fatal(w.Code, w.Text)
+	}
+	return m
+}
+
+func (m *mallory) accept(invitation ulid.ULID, secret string) welcomeLetter {
+	m.Helper()
+	return exchange[welcomeLetter](m, letterAccept, acceptLetter{Invitation: invitation, Secret: secret, Host: m.self.ULID, Stamp: 1})
+}
+
+func (m *mallory) newID() capabilities.ID { return capabilities.ID{ULID: ulid.Make(), Node: m.id} }
+
+// receive says to each parcel that it has arrived.
+func (m *mallory) receive(_ context.Context, l wire.Letter) (wire.Kind, []byte, bool) {
+	if l.Kind == letterAnnounce {
+		body, err := writeLetter(placeLetter{Stamp: 1})
+		return letterNoted, body, err == nil
+	}
+	mail, err := readLetter[mailLetter](l.Body)
+	if err != nil {
+		return 0, nil, false
+	}
+	var r receiptsLetter
+	for _, p := range mail.Parcels {
+		r.Receipts = append(r.Receipts, receiptLetter{Fate: fateArrived})
+		if recorded, err := events.Decode(p.Body, p.Count); err == nil {
+			m.mu.Lock()
+			for _, e := range recorded {
+				m.came = append(m.came, e.Event)
+			}
+			m.mu.Unlock()
+		}
+	}
+	body, err := writeLetter(r)
+	return letterReceipts, body, err == nil
+}
+
+// got waits for something that the victim sends, and takes it.
+func got[E events.Event](m *mallory) (e E) {
+	m.Helper()
+	eventually(m, "mail from the victim", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for i, c := range m.came {
+			if is, ok := c.(E); ok {
+				e, m.came = is, slices.Delete(m.came, i, i+1)
+				return true
+			}
+		}
+		return false
+	})
+	return e
+}
+
+func eventually(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			tb.Fatal("it never came: " + what)
+		}
+	}
+}
+
+// exchange sends a letter and reads the response.
+func exchange[T any](m *mallory, kind wire.Kind, x any) T {
+	m.Helper()
+	body, err := writeLetter(x)
+	if err != nil {
+		m.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
+	defer cancel()
+	answer, err := m.wire.Call(ctx, m.victim.ID(), kind, body)
+	if err != nil {
+		m.Fatal(err)
+	}
+	read, err := readLetter[T](answer.Body)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return read
+}
+
+// parcel writes one by hand.
+func (m *mallory) parcel(kind events.ParcelKind, from, to capabilities.ID, evs ...events.Event) parcelLetter {
+	m.Helper()
+	p, err := packParcel(mailbox.Parcel{Kind: kind, To: to}, from, evs)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return p
+}
+
+// mail sends parcels in a letter and gives what became of each.
+func (m *mallory) mail(parcels ...parcelLetter) []receiptLetter {
+	m.Helper()
+	r := exchange[receiptsLetter](m, letterMail, mailLetter{Parcels: parcels}).Receipts
+	if len(r) != len(parcels) {
+		m.Fatalf("%d receipts for %d parcels", len(r), len(parcels))
+	}
+	return r
+}
+
+// say is mail for one parcel, from the hostile host itself.
+func (m *mallory) say(kind events.ParcelKind, to capabilities.ID, evs ...events.Event) receiptLetter {
+	m.Helper()
+	return m.mail(m.parcel(kind, m.self, to, evs...))[0]
+}
+
+// form is a form that is as it should be.
+func (m *mallory) form(to, via capabilities.ID) *events.FormRequested {
+	return &events.FormRequested{
+		Form: m.newID(), Promise: m.newID(), Resolver: m.newID(), From: m.self, To: to, Via: via,
+		Description: "tell me", Fields: textField("a"), Date: 1,
+	}
+}
+
+// message is a message that is as it should be.
+func (m *mallory) message(to, via capabilities.ID, spans ...events.Span) *events.MessagePosted {
+	return &events.MessagePosted{
+		Message: m.newID(), From: m.self, To: to, Via: via, Date: 1, Text: append([]events.Span{{Words: "hello "}}, spans...),
+	}
+}
+
+func carries(edge string, r capabilities.Ref) events.Span {
+	return events.Span{Edge: edge, Value: capabilities.Reference(r)}
+}
+
+func agentRef(id, grant capabilities.ID) capabilities.Ref {
+	return capabilities.Ref{Target: id, Kind: capabilities.KindAgent, Grant: grant}
+}
+
+// gives has the victim's host give an agent of its own to the hostile host, and returns the grant.
+func (m *mallory) gives(path string) capabilities.ID {
+	m.Helper()
+	if _, err := m.victim.Host().Send(m.Context(), "mallory", "take @it:"+path); err != nil {
+		m.Fatal(err)
+	}
+	for _, sp := range got[*events.MessagePosted](m).Text {
+		if ref, ok := sp.Value.AsRef(); ok {
+			return ref.Grant
+		}
+	}
+	m.Fatal("nothing was given")
+	return capabilities.ID{}
+}
+
+// quiet waits until the victim has nothing left to write down.
+func (m *mallory) quiet() {
+	m.Helper()
+	calm := 0
+	eventually(m, "rest", func() bool {
+		if m.victim.roster.noteAll() || m.victim.roster.queued.Load() > 0 || m.victim.journal.Backlog() > 0 {
+			calm = 0
+		}
+		calm++
+		return calm > 5
+	})
+}
+
+// changesNothing runs an attack and checks that not one event came of it.
+func (m *mallory) changesNothing(attack func()) {
+	m.Helper()
+	m.quiet()
+	before := m.victim.State().Journal
+	attack()
+	m.quiet()
+	if after := m.victim.State().Journal; after.Events != before.Events || after.Commits != before.Commits {
+		m.Errorf("the victim wrote down %d events in %d commits", after.Events-before.Events, after.Commits-before.Commits)
+	}
+}
+
+// isRefused checks that a parcel was.
+func (m *mallory) isRefused(r receiptLetter, code string) {
+	m.Helper()
+	if r.Fate != fateRefused || code != "" && r.Code != code {
+		m.Errorf("fate %d, %s: %s; want %s", r.Fate, r.Code, r.Text, code)
+	}
+}
+
+func (m *mallory) arrives(r receiptLetter) {
+	m.Helper()
+	if r.Fate != fateArrived {
+		m.Errorf("fate %d, %s: %s", r.Fate, r.Code, r.Text)
+	}
+}
+
+// isServed checks that the victim goes on serving its own.
+func (m *mallory) isServed() {
+	m.Helper()
+	ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
+	defer cancel()
+	host := m.victim.Host()
+	sent, err := host.Send(ctx, "SELF", "still there?")
+	if err != nil {
+		m.Fatal(err)
+	}
+	if _, err := host.Message(ctx, Which(sent.Message.String())); err != nil {
+		m.Fatal(err)
+	}
+}

@@ -1,0 +1,89 @@
+package actors
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// landing lets the letters of a node in by their numbers, whatever order they come in. Of an epoch that is over
+// it lets in none, nor any after one that could not be stored.
+type landing struct {
+	mu     sync.Mutex
+	epoch  uint64
+	next   uint64        // number of the letter that is to come in now
+	moved  chan struct{} // closed when the above change
+	broken bool
+}
+
+// landingPatience is how long a letter waits for those before it. One that was lost is sent again, with all
+// after it, in another epoch.
+const landingPatience = 500 * time.Millisecond
+
+// wait returns true when it is a letter's turn: the caller says when it has been let in. Letters without an epoch
+// have no order.
+func (l *landing) wait(ctx context.Context, epoch, number uint64) bool {
+	if epoch == 0 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, landingPatience)
+	defer cancel()
+	for {
+		turn, over, moved := l.look(epoch, number)
+		if turn || over {
+			return turn
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (l *landing) look(epoch, number uint64) (turn, over bool, moved <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch > l.epoch && number == 1 {
+		l.epoch, l.next, l.broken = epoch, 1, false
+		l.move()
+	}
+	if l.moved == nil {
+		l.moved = make(chan struct{})
+	}
+	switch {
+	case epoch < l.epoch, epoch == l.epoch && (l.broken || number < l.next):
+		return false, true, nil
+	case epoch == l.epoch && number == l.next:
+		return true, false, nil
+	}
+	return false, false, l.moved
+}
+
+// letIn says that the letter is in, and the next may come.
+func (l *landing) letIn(epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch == l.epoch && epoch != 0 {
+		l.next++
+		l.move()
+	}
+}
+
+// breaks says that part of a letter could not be stored.
+func (l *landing) breaks(epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch == l.epoch {
+		l.broken = true
+		l.move()
+	}
+}
+
+// move wakes those who wait. The caller has the lock.
+func (l *landing) move() {
+	if l.moved != nil {
+		close(l.moved)
+		l.moved = nil
+	}
+}
