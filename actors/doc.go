@@ -8,11 +8,14 @@
 // other mailboxes at once, too. What leaves the node is held until the commit that it depends on is on disk:
 // every result of this package is durable, refusals included.
 //
+// Other nodes are peers. What a mailbox owes to theirs waits in its log until it can be carried there, in
+// letters that package wire seals. There it is checked like anything from a stranger, and taken in once.
+//
 // Promised: what a call returned without an error survives a crash at any point; a form is settled once and
 // all who wait for it hear the same; a waiter may come before or after the answer, before or after a
 // restart; when the disk fails the node says READ_ONLY, acknowledges nothing, still reads what it can, and
 // goes on without a restart when the disk does.
 //
 // Not promised: that a call whose context ended did nothing (give it an idempotency key, or look); that the
-// other side of an ask is ever there.
+// other side of an ask is ever there; that another node tells the truth about its own agents.
 package actors

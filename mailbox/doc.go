@@ -9,6 +9,9 @@
 // (copies, outcomes, revocations) is its outbox, which follows from its events and so survives whatever
 // they survive.
 //
+// Others may be on other nodes. Who can reach an agent from there stands in that agent's own log, and what is
+// said to a form whose home is there can be kept until it gets through.
+//
 // Promised: a form is settled at most once; a message number is never reused; a delivery that comes twice
 // changes nothing; a refused command leaves no trace; nobody uses what its log does not say it holds.
 //
