@@ -93,8 +93,16 @@ func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan 
 		}
 		return Outcome{Status: StatusAnswering, Form: m.ID(), Promise: m.Form.Promise, By: a.id, ByName: "SELF", At: m.Form.Answering.Date}, nil
 	})
-	if err != nil || !p.reachable.Load() {
-		return kept, err
+	if err != nil {
+		select {
+		case r := <-learned: // meanwhile it has ended, perhaps by what was said
+			return a.ownOutcome(r, w)
+		default:
+			return kept, err
+		}
+	}
+	if !p.reachable.Load() {
+		return kept, nil
 	}
 	timer := time.NewTimer(homePatience)
 	defer timer.Stop()

@@ -1,0 +1,91 @@
+package actors
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestLettersLandByTheirNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l landing
+		var mu sync.Mutex
+		var landed []uint64
+		var all sync.WaitGroup
+		for _, number := range []uint64{3, 1, 4, 2} {
+			all.Go(func() {
+				if !l.wait(t.Context(), 7, number) {
+					t.Errorf("letter %d was not let in", number)
+					return
+				}
+				mu.Lock()
+				landed = append(landed, number)
+				mu.Unlock()
+				l.letIn(7)
+			})
+			synctest.Wait() // it is in, or waits for those before it
+		}
+		all.Wait()
+		if want := []uint64{1, 2, 3, 4}; !slices.Equal(landed, want) {
+			t.Fatalf("they landed as %v, want %v", landed, want)
+		}
+	})
+}
+
+func TestNoLetterLandsInVain(t *testing.T) {
+	land := func(l *landing, epoch, number uint64) bool {
+		in := l.wait(context.Background(), epoch, number)
+		if in {
+			l.letIn(epoch)
+		}
+		return in
+	}
+	for name, c := range map[string]struct {
+		before func(l *landing)
+		epoch  uint64
+		number uint64
+		want   bool
+	}{
+		"the first":                          {epoch: 1, number: 1, want: true},
+		"without an epoch":                   {number: 9, want: true},
+		"whose predecessor is lost":          {epoch: 1, number: 2},
+		"in the middle of an unknown flight": {epoch: 5, number: 3},
+		"that has landed before": {
+			before: func(l *landing) { land(l, 1, 1) }, epoch: 1, number: 1,
+		},
+		"of a flight that is over": {
+			before: func(l *landing) { land(l, 2, 1) }, epoch: 1, number: 1,
+		},
+		"of a new flight": {
+			before: func(l *landing) { land(l, 1, 1) }, epoch: 2, number: 1, want: true,
+		},
+		"after one that could not be stored": {
+			before: func(l *landing) { land(l, 1, 1); l.breaks(1) }, epoch: 1, number: 2,
+		},
+		"of the flight after that": {
+			before: func(l *landing) { land(l, 1, 1); l.breaks(1) }, epoch: 2, number: 1, want: true,
+		},
+		"when an older flight broke late": {
+			before: func(l *landing) { land(l, 2, 1); l.breaks(1) }, epoch: 2, number: 2, want: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l landing
+				if c.before != nil {
+					c.before(&l)
+				}
+				begin := time.Now()
+				if got := land(&l, c.epoch, c.number); got != c.want {
+					t.Fatalf("let in: %v, want %v", got, c.want)
+				}
+				if took := time.Since(begin); took > landingPatience {
+					t.Fatalf("it took %v", took)
+				}
+			})
+		})
+	}
+}
