@@ -72,7 +72,7 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 	for i, parcel := range l.Parcels {
 		in.take(i, parcel)
 	}
-	p.stops.letIn(l.Epoch)
+	p.stops.letIn(l.Epoch, l.Number)
 	done := make(chan struct{})
 	go func() {
 		in.open.Wait()

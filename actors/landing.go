@@ -60,11 +60,11 @@ func (l *landing) look(epoch, number uint64) (turn, over bool, moved <-chan stru
 	return false, false, l.moved
 }
 
-// letIn says that the letter is in, and the next may come.
-func (l *landing) letIn(epoch uint64) {
+// letIn says that the letter is in, and the next may come. One that came twice is in once.
+func (l *landing) letIn(epoch, number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if epoch == l.epoch && epoch != 0 {
+	if epoch == l.epoch && number == l.next && epoch != 0 {
 		l.next++
 		l.move()
 	}

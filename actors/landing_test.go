@@ -24,7 +24,7 @@ func TestLettersLandByTheirNumbers(t *testing.T) {
 				mu.Lock()
 				landed = append(landed, number)
 				mu.Unlock()
-				l.letIn(7)
+				l.letIn(7, number)
 			})
 			synctest.Wait() // it is in, or waits for those before it
 		}
@@ -39,7 +39,7 @@ func TestNoLetterLandsInVain(t *testing.T) {
 	land := func(l *landing, epoch, number uint64) bool {
 		in := l.wait(context.Background(), epoch, number)
 		if in {
-			l.letIn(epoch)
+			l.letIn(epoch, number)
 		}
 		return in
 	}
@@ -87,5 +87,20 @@ func TestNoLetterLandsInVain(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestLetterThatComesTwiceHasOneTurn(t *testing.T) {
+	var l landing
+	if !l.wait(t.Context(), 7, 1) || !l.wait(t.Context(), 7, 1) {
+		t.Fatal("both find that it is their turn")
+	}
+	l.letIn(7, 1)
+	l.letIn(7, 1)
+	if turn, _, _ := l.look(7, 3); turn {
+		t.Error("it is letter 3's turn before letter 2's")
+	}
+	if turn, _, _ := l.look(7, 2); !turn {
+		t.Error("it is not letter 2's turn")
 	}
 }

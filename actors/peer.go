@@ -51,7 +51,7 @@ type verdict struct {
 const (
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
-	callTime   = 10 * time.Second // what a letter may take: the other's disk included
+	callTime   = 5 * time.Second // what a letter may take: the other's disk included
 	dialTime   = 3 * time.Second
 	maxErrands = 4096 // waiting for one node
 )

@@ -304,6 +304,8 @@ func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	switch {
 	case f.From != s.ID || !f.mayAnswer(c.By):
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
+	case f.wasHanded(c):
+		return nil, nil // word of it was lost
 	case !f.IsOpen():
 		return nil, f.alreadyTo()
 	case f.NoForward:
@@ -320,4 +322,12 @@ func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
 	}
 	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
+}
+
+// wasHanded reports whether the very same handover has come before. Each that comes from another node has a grant
+// of its own.
+func (f *Form) wasHanded(c Handover) bool {
+	return !c.Via.IsZero() && slices.ContainsFunc(f.Handed, func(h events.FormForwarded) bool {
+		return h.By == c.By && h.To == c.To && h.Via == c.Via
+	})
 }
