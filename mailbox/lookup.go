@@ -139,6 +139,8 @@ func (s *State) root(p capabilities.Path) (capabilities.Value, capabilities.Path
 		return capabilities.Reference(agentRef(s.Profile.Host)), p[1:], nil
 	case capabilities.NameMail:
 		return s.mailRoot(p)
+	case capabilities.NameNodes:
+		return capabilities.Record(s.nodeHosts()), p[1:], nil
 	}
 	v, ok := s.names[p[0]]
 	if !ok {
@@ -161,6 +163,18 @@ func (s *State) mailRoot(p capabilities.Path) (capabilities.Value, capabilities.
 		return capabilities.Value{}, nil, err
 	}
 	return capabilities.Record(s.edges(m)), p[2:], nil
+}
+
+// nodeHosts gives the hosts of other nodes that the agent has names for, by those names. Only a node's host knows
+// which they are.
+func (s *State) nodeHosts() map[string]capabilities.Value {
+	hosts := map[string]capabilities.Value{}
+	for _, n := range s.realm.nodes {
+		for _, name := range s.called[n.Host] {
+			hosts[name] = s.names[name]
+		}
+	}
+	return hosts
 }
 
 // edges gives what a message brought, by name: the standard edges start with "@", those of its text do not.
