@@ -38,6 +38,8 @@ const (
 	kindInvitationMade    Kind = 22
 	kindInvitationEnded   Kind = 23
 	kindNodeMet           Kind = 24
+	kindTokenMade         Kind = 25
+	kindTokenRevoked      Kind = 26
 )
 
 func (*FormRequested) kind() Kind     { return kindFormRequested }
@@ -64,6 +66,8 @@ func (*FormForwarding) kind() Kind    { return kindFormForwarding }
 func (*InvitationMade) kind() Kind    { return kindInvitationMade }
 func (*InvitationEnded) kind() Kind   { return kindInvitationEnded }
 func (*NodeMet) kind() Kind           { return kindNodeMet }
+func (*TokenMade) kind() Kind         { return kindTokenMade }
+func (*TokenRevoked) kind() Kind      { return kindTokenRevoked }
 
 // Recorded is an event as it stands in the log.
 type Recorded struct {

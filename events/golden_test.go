@@ -67,6 +67,8 @@ func samples() map[string]Event {
 		"FormAnswering.v1":     &FormAnswering{Form: testID(1), Reason: Declined, Note: "no", Values: goldenValue(), Grants: []capabilities.Grant{goldenGrant(20)}, Date: goldenAt},
 		"FormForwarding.v1":    &FormForwarding{Form: testID(1), To: testID(8), Via: testID(20), Date: goldenAt},
 		"CapabilityMinted.v1":  &CapabilityMinted{Grant: goldenGrant(20)},
+		"TokenMade.v1":         &TokenMade{Token: testID(14), Digest: []byte{1, 2, 3}, Scopes: []string{"ask", "read"}, Until: goldenAt, Note: "for the page"},
+		"TokenRevoked.v1":      &TokenRevoked{Token: testID(14)},
 		"InvitationMade.v1":    &InvitationMade{Invitation: testID(12), Name: "bob", Digest: []byte{1, 2, 3}, Until: goldenAt + 1, Grant: testID(13)},
 		"InvitationEnded.v1":   &InvitationEnded{Invitation: testID(12), Node: testID(0).Node},
 		"NodeMet.v1":           &NodeMet{Node: testID(0).Node, Host: testID(4), By: testID(1).Node, Hints: []string{"nats://127.0.0.1:4222"}, Stamp: goldenAt},

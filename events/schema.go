@@ -42,6 +42,8 @@ var schemas = map[Kind]schema{
 	kindInvitationMade:    {name: "InvitationMade", version: 1, make: func() Event { return new(InvitationMade) }},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
 	kindNodeMet:           {name: "NodeMet", version: 1, make: func() Event { return new(NodeMet) }},
+	kindTokenMade:         {name: "TokenMade", version: 1, make: func() Event { return new(TokenMade) }},
+	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 
 // Name gives the name of an event's type, as in "FormRequested".

@@ -37,15 +37,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// public answers those who have shown no token, on addresses that anyone may reach.
-func public(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/healthz" {
-		healthz(w)
-		return
-	}
-	refuse(w, parley.Refuse(parley.Unauthenticated, "nothing but /healthz answers without a token"), 0)
-}
-
 func healthz(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("ok\n")) // who has gone away does not miss it
@@ -71,7 +62,10 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, name string) 
 	defer places.leave()
 	defer s.survive(w, name)
 
-	err := s.call(w, r, o)
+	err := caller(r.Context()).may(o)
+	if err == nil {
+		err = s.call(w, r, o)
+	}
 	if err != nil {
 		s.fail(w, r, name, err)
 	}

@@ -23,6 +23,7 @@ const (
 type operation struct {
 	name     string
 	scope    scope
+	ofNode   bool // it is about the whole node, and so for its host
 	waits    bool // a call may take long without doing anything; it is counted apart
 	request  reflect.Type
 	response reflect.Type
@@ -40,7 +41,7 @@ type acting interface{ actor() string }
 
 // op is an operation of one agent's.
 func op[Req acting, Resp any](name string, needs scope, handle func(context.Context, *actors.Agent, Req) (Resp, error)) operation {
-	return nodeOp(name, needs, func(ctx context.Context, s *Server, req Req) (resp Resp, err error) {
+	return serverOp(name, needs, func(ctx context.Context, s *Server, req Req) (resp Resp, err error) {
 		agent, err := s.agent(ctx, req.actor())
 		if err != nil {
 			return resp, err
@@ -51,6 +52,13 @@ func op[Req acting, Resp any](name string, needs scope, handle func(context.Cont
 
 // nodeOp is an operation of the whole node's.
 func nodeOp[Req acting, Resp any](name string, needs scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
+	o := serverOp(name, needs, handle)
+	o.ofNode = true
+	return o
+}
+
+// serverOp is an operation that the server itself has a part in.
+func serverOp[Req acting, Resp any](name string, needs scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
 	return operation{
 		name:     name,
 		scope:    needs,
@@ -113,6 +121,11 @@ func operations() []operation {
 		op("uninvite", scopeAdmin, uninvite),
 		op("list_invitations", scopeRead, listInvitations),
 		op("accept", scopeAdmin, accept),
+		op("create_token", scopeAdmin, createToken),
+		op("list_tokens", scopeRead, listTokens),
+		op("revoke_token", scopeAdmin, revokeToken),
+		serverOp("open_link", scopeAdmin, openLink),
+
 		nodeOp("list_nodes", scopeRead, listNodes),
 
 		nodeOp("status", scopeRead, status),
@@ -135,6 +148,11 @@ func (s *Server) agent(ctx context.Context, as string) (*actors.Agent, error) {
 	switch capabilities.Special(as) {
 	case capabilities.NameHost, capabilities.NameSelf:
 		as = ""
+	}
+	if p := caller(ctx); p != nil {
+		if agent, err := p.acting(as); err != nil || as == "" {
+			return agent, err
+		}
 	}
 	return s.node.ActAs(ctx, as)
 }

@@ -43,13 +43,16 @@ type Server struct {
 
 	metrics *metrics
 
-	socket     net.Listener
-	socketPath string
-	tcp        net.Listener // nil if off
-	door       *door        // of the socket
-	public     *http.Server
-	serving    sync.WaitGroup
-	broken     chan error
+	socket      net.Listener
+	socketPath  string
+	tcp         net.Listener // nil if off
+	door        *door        // of the socket
+	public      *http.Server
+	listens     string // the address as it was given
+	links       links
+	crossOrigin *http.CrossOriginProtection
+	serving     sync.WaitGroup
+	broken      chan error
 
 	draining context.Context // ends when waits are to be cut
 	drain    context.CancelFunc
@@ -65,7 +68,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
 		calls: admission{limit: o.Limits.Calls}, waits: admission{limit: o.Limits.Waits},
-		socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
+		listens: o.Listen, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
 	}
 	s.metrics = newMetrics(s)
 	s.draining, s.drain = context.WithCancel(context.Background())
@@ -104,10 +107,10 @@ func (s *Server) Serve() {
 		return
 	}
 	s.public = &http.Server{
-		Handler:           http.HandlerFunc(public),
+		Handler:           http.HandlerFunc(s.servePublic),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      30 * time.Second,
+		WriteTimeout:      2 * time.Minute, // longer than any wait
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

@@ -49,6 +49,10 @@ func (s *State) Apply(r events.Recorded) error {
 		s.rules[e.Rule] = *e
 	case *events.RuleRemoved:
 		delete(s.rules, e.Rule)
+	case *events.TokenMade:
+		s.tokens = append(s.tokens, Token{TokenMade: *e, Made: r.At})
+	case *events.TokenRevoked:
+		s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.Token == e.Token })
 	default:
 		return s.applyOutside(r)
 	}

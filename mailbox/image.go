@@ -15,7 +15,7 @@ import (
 
 // imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const imageFormat = 3
+const imageFormat = 4
 
 // image is a State written down. What can be computed from the rest is not in it.
 type image struct {
@@ -35,6 +35,7 @@ type image struct {
 
 	Invitations []Invitation
 	Nodes       []Acquaintance
+	Tokens      []Token
 }
 
 type messageImage struct {
@@ -72,7 +73,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	img := image{
 		Format: imageFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
 		Given: s.given.All(), Outbox: s.outbox, Owed: s.owed, Minted: s.minted.All(),
-		Invitations: s.realm.invitations, Nodes: s.realm.nodes,
+		Invitations: s.realm.invitations, Nodes: s.realm.nodes, Tokens: s.tokens,
 	}
 	for _, m := range s.messages {
 		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
@@ -156,6 +157,7 @@ func (s *State) restoreOutside(img *image) {
 			s.minting++
 		}
 	}
+	s.tokens = img.Tokens
 	s.realm.invitations, s.realm.nodes = img.Invitations, img.Nodes
 	s.realm.byNode = make(map[capabilities.NodeID]int, len(img.Nodes))
 	for i, n := range img.Nodes {

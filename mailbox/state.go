@@ -35,6 +35,7 @@ type State struct {
 	dealt    map[capabilities.NodeID]bool        // other nodes to which it has sent mail
 	roots    map[capabilities.ID]capabilities.ID // of the references it was given that have one, by grant
 	realm    realm
+	tokens   []Token // that were not revoked
 
 	nodeText string // "@" and its node, once needed
 

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/gateway"
+)
+
+func (p *program) tokenCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke the tokens by which programs act for an agent",
+		Example: `  parley token create --as fae --scope ask,read --expires 30d
+  parley token ls --as fae
+  parley token revoke 01JQ…@N…`,
+		Args: p.exactly(),
+		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: create, ls or revoke") },
+	}
+	c.AddCommand(p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
+	return c
+}
+
+func (p *program) tokenCreateCommand() *cobra.Command {
+	var (
+		scopes  []string
+		expires moment
+		note    string
+	)
+	c := &cobra.Command{
+		Use:   "create",
+		Short: "Make a token for the agent",
+		Long: `Prints a token by which a program acts for the agent (--as), on the address that the node listens on. It is
+shown this once, and kept only as a digest. Scopes: ask sends mail, answer settles what others asked, read
+looks, admin changes what the agent holds. Without --scope it is good for all but admin.`,
+		Args: p.exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var made actors.Token
+			err := p.call(c.Context(), "create_token", gateway.CreateTokenRequest{
+				Acting: p.acting(), NewToken: actors.NewToken{Scopes: scopes, Until: capabilities.At(expires.at), Note: note},
+			}, &made)
+			if err != nil {
+				return err
+			}
+			return p.say(made, func() string { return made.Text })
+		},
+	}
+	c.Flags().StringSliceVar(&scopes, "scope", nil, "what it is good for: `ask,answer,read,admin`; default ask,answer,read")
+	c.Flags().Var(&expires, "expires", "it is good until then: a `time` from now (30d) or a moment; default for ever")
+	c.Flags().StringVar(&note, "note", "", "what it is for, in `words`")
+	return c
+}
+
+func (p *program) tokenListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the agent's tokens",
+		Args:    p.exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var got gateway.ListTokensResponse
+			if err := p.call(c.Context(), "list_tokens", gateway.ListTokensRequest{Acting: p.acting()}, &got); err != nil {
+				return err
+			}
+			return p.say(got.Tokens, func() string {
+				lines := make([]string, len(got.Tokens))
+				for i, t := range got.Tokens {
+					lines[i] = tokenLine(t)
+				}
+				return strings.Join(lines, "\n")
+			})
+		},
+	}
+}
+
+func tokenLine(t actors.Token) string {
+	until := "for ever"
+	if t.Until != 0 {
+		until = "until " + t.Until.String()
+	}
+	line := fmt.Sprintf("%s  %s  %s", t.ID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","), until)
+	if t.Note != "" {
+		line += "  " + visible(t.Note)
+	}
+	return line
+}
+
+func (p *program) tokenRevokeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "End a token",
+		Args:  p.exactly("ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := capabilities.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			return p.change(c, "revoke_token", gateway.RevokeTokenRequest{Acting: p.acting(), Token: id}, args[0])
+		},
+	}
+}
+
+func (p *program) openCommand() *cobra.Command {
+	var quiet bool
+	c := &cobra.Command{
+		Use:   "open",
+		Short: "Sign a browser in",
+		Long: `Prints a link that signs a browser in as the agent (--as; default the node's host), and opens it. The link is
+good once, for two minutes.`,
+		Example: "  parley open\n  parley open --print --as fae",
+		Args:    p.exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var link gateway.OpenLinkResponse
+			if err := p.call(c.Context(), "open_link", gateway.OpenLinkRequest{Acting: p.acting()}, &link); err != nil {
+				return err
+			}
+			if err := p.say(link, func() string { return link.URL }); err != nil || quiet || p.options.json {
+				return err
+			}
+			if err := browse(c.Context(), link.URL); err != nil {
+				_, err = fmt.Fprintf(p.stderr, "parley: note: no browser could be opened (%v): open the link yourself\n", parley.AsError(err).Message)
+				return err
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&quiet, "print", false, "print the link and open nothing")
+	return c
+}

@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"strings"
+
+	"parley"
+)
+
+// The public door is the TCP address, which anyone may reach: every request shows a token, or a browser's
+// session, and none comes from another site.
+
+// servePublic answers on the TCP address.
+func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
+	harden(w.Header())
+	if !s.isOwnName(r.Host) {
+		refuse(w, parley.Refuse(parley.NotPermitted, "this is not %.80q", r.Host), http.StatusMisdirectedRequest)
+		return
+	}
+	if r.URL.Path == "/healthz" {
+		healthz(w)
+		return
+	}
+	if err := s.crossOrigin.Check(r); err != nil {
+		refuse(w, parley.Refuse(parley.NotPermitted, "requests from other sites are refused"), http.StatusForbidden)
+		return
+	}
+	if r.URL.Path == signInPath {
+		s.signIn(w, r)
+		return
+	}
+	p, err := s.authenticate(r)
+	if err != nil {
+		refuse(w, err, 0)
+		return
+	}
+	s.serveTo(w, r.WithContext(p.as(r.Context())))
+}
+
+// serveTo answers a principal.
+func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
+	name, isCall := strings.CutPrefix(r.URL.Path, rpcPath)
+	switch {
+	case !isCall:
+		refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, parley.Refuse(parley.InvalidArgument, "operations are called with POST"), http.StatusMethodNotAllowed)
+	default:
+		s.serveCall(w, r, name)
+	}
+}
+
+// harden sets what every response says to browsers: nothing of it is to be run, framed, sniffed or remembered.
+func harden(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+}
+
+// isOwnName reports whether a Host header names this server: a page of a name that was pointed at this address
+// says another.
+func (s *Server) isOwnName(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	if name == "localhost" {
+		return true
+	}
+	own, _, err := net.SplitHostPort(s.listens)
+	if err == nil && own != "" && strings.EqualFold(name, own) {
+		return true
+	}
+	ip := net.ParseIP(name)
+	return ip != nil // a page's name is never an address, unless it came from there
+}

@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"html/template"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+)
+
+// links are the one-time links that sign a browser in. They are in memory alone: one that a restart forgets is
+// asked for again.
+type links struct {
+	mu   sync.Mutex
+	open map[string]link
+}
+
+type link struct {
+	agent *actors.Agent
+	until time.Time
+}
+
+const (
+	signInPath  = "/sign-in"
+	linkTime    = 2 * time.Minute
+	sessionTime = 30 * 24 * time.Hour
+	maxLinks    = 64
+)
+
+// make makes a link for an agent.
+func (l *links) make(a *actors.Agent) (code string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	for c, k := range l.open {
+		if now.After(k.until) {
+			delete(l.open, c)
+		}
+	}
+	if len(l.open) >= maxLinks {
+		return "", parley.Refuse(parley.RateLimited, "%d links wait to be used", maxLinks).WithHint("they end after %v", linkTime)
+	}
+	if l.open == nil {
+		l.open = map[string]link{}
+	}
+	code = rand.Text()
+	l.open[code] = link{agent: a, until: now.Add(linkTime)}
+	return code, nil
+}
+
+// use gives the agent of a link, once.
+func (l *links) use(code string) (*actors.Agent, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, ok := l.open[code]
+	delete(l.open, code)
+	return k.agent, ok && time.Now().Before(k.until)
+}
+
+// OpenLinkRequest asks for a link that signs a browser in as the agent.
+type OpenLinkRequest struct {
+	Acting
+}
+
+// OpenLinkResponse has the link. It is good once, for two minutes.
+type OpenLinkResponse struct {
+	URL   string            `json:"url"`
+	Until capabilities.Time `json:"until"`
+}
+
+func openLink(ctx context.Context, s *Server, r OpenLinkRequest) (OpenLinkResponse, error) {
+	if s.tcp == nil {
+		return OpenLinkResponse{}, parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
+			WithHint("parley restart --listen 127.0.0.1:7420")
+	}
+	agent, err := s.agent(ctx, r.actor())
+	if err != nil {
+		return OpenLinkResponse{}, err
+	}
+	code, err := s.links.make(agent)
+	if err != nil {
+		return OpenLinkResponse{}, err
+	}
+	return OpenLinkResponse{URL: "http://" + s.Address() + signInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
+}
+
+var signInTemplate = template.Must(template.New("sign in").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley: sign in</title>
+<h1>Sign in to Parley</h1>
+<form method="post" action="/sign-in"><input type="hidden" name="code" value="{{.}}"><button autofocus>Sign in</button></form>
+</html>
+`))
+
+// signIn takes a link and gives a session. Fetching a link only shows a button, so that whatever previews links
+// does not use it up.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		signInPage(w, r)
+		return
+	}
+	agent, ok := s.links.use(r.FormValue("code"))
+	if !ok {
+		refuse(w, parley.Refuse(parley.Unauthenticated, "the link was used, or has ended").WithHint("parley open makes another"), 0)
+		return
+	}
+	t, err := agent.MakeToken(r.Context(), actors.NewToken{
+		Scopes: []string{"read", "ask", "answer", "admin"}, Until: capabilities.At(time.Now().Add(sessionTime)), Note: "a browser's session",
+	})
+	if err != nil {
+		s.fail(w, r, "sign in", err)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: SessionCookie, Value: t.Text, Path: "/", MaxAge: int(sessionTime.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+	})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// signInPage shows the button that uses a link.
+func signInPage(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if err := signInTemplate.Execute(w, r.FormValue("code")); err != nil {
+		return // who has gone away does not miss it
+	}
+}
