@@ -14,6 +14,9 @@ import (
 // receive handles a letter from another node, whose signature was checked. What has no response was not
 // worth one: its sender does not belong here.
 func (n *Node) receive(ctx context.Context, l wire.Letter) (wire.Kind, []byte, bool) {
+	if n.peers.isClosed() {
+		return 0, nil, false // it stops: the sender finds it gone
+	}
 	kind, response := n.respond(ctx, l)
 	if response == nil {
 		n.refusedLetters.Add(1)
@@ -36,6 +39,10 @@ func (n *Node) respond(ctx context.Context, l wire.Letter) (wire.Kind, any) {
 		return 0, nil
 	}
 	p := n.peers.of(l.From)
+	if l.Kind == letterLeave {
+		p.leaves()
+		return letterNoted, n.placeNow()
+	}
 	p.hear()
 	switch l.Kind {
 	case letterMail:
