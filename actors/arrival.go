@@ -14,6 +14,9 @@ import (
 // receive handles a letter from another node, whose signature was checked. What has no response was not
 // worth one: its sender does not belong here.
 func (n *Node) receive(ctx context.Context, l wire.Letter) (wire.Kind, []byte, bool) {
+	if n.peers.isClosed() {
+		return 0, nil, false // it stops: the sender finds it gone
+	}
 	kind, response := n.respond(ctx, l)
 	if response == nil {
 		n.refusedLetters.Add(1)
@@ -36,6 +39,10 @@ func (n *Node) respond(ctx context.Context, l wire.Letter) (wire.Kind, any) {
 		return 0, nil
 	}
 	p := n.peers.of(l.From)
+	if l.Kind == letterLeave {
+		p.leaves()
+		return letterNoted, n.placeNow()
+	}
 	p.hear()
 	switch l.Kind {
 	case letterMail:
@@ -57,7 +64,7 @@ func (n *Node) respond(ctx context.Context, l wire.Letter) (wire.Kind, any) {
 
 // takeIn delivers the parcels of a letter and says what became of each, once that is on disk.
 func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
-	in := &intake{node: n, from: p.id, receipts: make([]receiptLetter, len(l.Parcels)), broken: map[capabilities.ID]bool{}}
+	in := &intake{node: n, from: p.id, stops: &p.stops, epoch: l.Epoch, receipts: make([]receiptLetter, len(l.Parcels)), broken: map[capabilities.ID]bool{}}
 	for _, i := range l.Introduced {
 		n.introduced(ctx, p.id, i)
 	}
@@ -83,9 +90,6 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 	case <-ctx.Done():
 		return nil
 	}
-	if len(in.broken) > 0 {
-		p.stops.breaks(l.Epoch)
-	}
 	p.mailIn.Add(uint64(len(l.Parcels)))
 	return receiptsLetter{in.receipts}
 }
@@ -94,6 +98,8 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 type intake struct {
 	node     *Node
 	from     capabilities.NodeID
+	stops    *landing
+	epoch    uint64
 	receipts []receiptLetter
 	open     sync.WaitGroup
 
@@ -116,13 +122,13 @@ func (in *intake) take(i int, parcel parcelLetter) {
 	}
 	in.node.roster.tell(to, visit{
 		run: func(b *box) {
-			if in.isBroken(to) {
+			if in.isBroken(to) || in.stops.isBroken(in.epoch) {
 				in.ends(i, to, errDelayed, 0)
 				return
 			}
 			at, err := b.takeIn(c, evs)
 			if isTransient(err) {
-				in.breaks(to)
+				in.breaks(to, err)
 			}
 			b.release(func(lost error) {
 				if lost != nil {
@@ -142,7 +148,7 @@ func (in *intake) ends(i int, to capabilities.ID, err error, at capabilities.Tim
 	case err == nil:
 		r.Fate, r.At = fateArrived, at
 	case isTransient(err):
-		in.breaks(to)
+		in.breaks(to, err)
 		r.Fate = fateLater
 	default:
 		r.Fate = fateRefused
@@ -150,10 +156,15 @@ func (in *intake) ends(i int, to capabilities.ID, err error, at capabilities.Tim
 	}
 }
 
-func (in *intake) breaks(to capabilities.ID) {
+// breaks lets nothing more in for a mailbox, nor of the flight, so that all of it comes again in its order. A mailbox
+// that was put aside holds up itself alone.
+func (in *intake) breaks(to capabilities.ID, why error) {
 	in.mu.Lock()
-	defer in.mu.Unlock()
 	in.broken[to] = true
+	in.mu.Unlock()
+	if parley.CodeOf(why) != parley.CorruptLog {
+		in.stops.breaks(in.epoch)
+	}
 }
 
 func (in *intake) isBroken(to capabilities.ID) bool {

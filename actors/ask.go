@@ -42,8 +42,6 @@ type Asked struct {
 
 	// Unreachable says that the recipient's node cannot be reached now: the form goes there when it can.
 	Unreachable bool `json:"unreachable,omitempty"`
-
-	to capabilities.ID
 }
 
 // Status says where a form stands.

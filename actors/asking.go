@@ -26,29 +26,43 @@ func (a *Agent) Request(ctx context.Context, r Request) (Asked, error) {
 }
 
 func (a *Agent) ask(ctx context.Context, ask mailbox.Ask) (Asked, error) {
-	asked, err := visitFor(ctx, a, func(b *box) (Asked, error) {
+	off, err := visitFor(ctx, a, func(b *box) (underway[Asked], error) {
 		if known, ok := ask.Known(b.state); ok {
-			return b.known(ask, known)
+			asked, err := b.known(ask, known)
+			return underway[Asked]{accepted: asked}, err
 		}
 		evs, err := b.decide(ask)
 		if err != nil {
-			return Asked{}, err
+			return underway[Asked]{}, err
 		}
 		e := evs[0].(*events.FormRequested)
-		return Asked{Form: e.Form, Promise: e.Promise, Number: e.Number, to: e.To}, nil
+		return underway[Asked]{Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
 	})
-	if err == nil {
-		asked.Unreachable = a.node.isOut(ctx, asked.to)
-	}
-	return asked, err
+	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
+	return off.accepted, err
 }
 
-// isOut reports whether an agent's node is another and cannot be reached now.
-func (n *Node) isOut(ctx context.Context, agent capabilities.ID) bool {
-	if agent.IsZero() || agent.Node == n.id {
-		return false
+// underway is what was accepted, and the other nodes that have to be in reach for it to arrive.
+type underway[T any] struct {
+	accepted T
+	waits    []capabilities.NodeID
+}
+
+func (b *box) waitsFor(to capabilities.ID) []capabilities.NodeID {
+	if to.Node == b.node.id {
+		return nil
 	}
-	return !n.peers.of(agent.Node).inReach(ctx)
+	return append(b.state.HeldFor(to), to.Node)
+}
+
+// isOut reports whether one of some nodes is another and cannot be reached now.
+func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
+	for _, id := range nodes {
+		if id != n.id && !n.peers.of(id).inReach(ctx) {
+			return true
+		}
+	}
+	return false
 }
 
 // known gives what an ask of before came to.

@@ -154,6 +154,7 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	if b.state.Owed() > owed {
 		b.deliver(b.state.OutboxAfter(owed))
 	}
+	b.recount(evs)
 	if len(rs) > 0 {
 		b.mintsArrived(rs)
 		b.judged(rs)

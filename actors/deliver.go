@@ -41,6 +41,24 @@ func (b *box) redeliver() {
 	b.deliver(b.state.Outbox())
 }
 
+// recount says anew what is owed to the homes, on other nodes, of forms that have ended: what was on its way there
+// about them no longer is.
+func (b *box) recount(evs []events.Event) {
+	for _, e := range evs {
+		var form capabilities.ID
+		switch e := e.(type) {
+		case *events.FormAnswered:
+			form = e.Form
+		case *events.FormCancelled:
+			form = e.Form
+		}
+		if form.IsZero() || form.Node == b.node.id { // a form's ID is of its home
+			continue
+		}
+		b.node.peers.of(form.Node).owesJust(b.seat.id, b.owes(form.Node))
+	}
+}
+
 // mintsArrived has the peers look again for what waited until a grant was known.
 func (b *box) mintsArrived(rs []receipt) {
 	minted := false

@@ -69,10 +69,9 @@ type Sent struct {
 	Message capabilities.ID `json:"message"`
 	Number  uint64          `json:"number"`
 
-	// Unreachable says that the recipient's node cannot be reached now: the message goes there when it can.
+	// Unreachable says that the recipient's node cannot be reached now, or that of something that the message or
+	// one before it gives: it goes there when they can.
 	Unreachable bool `json:"unreachable,omitempty"`
-
-	to capabilities.ID
 }
 
 // Entry is one event of a mailbox's log. Payload is the event's JSON form.

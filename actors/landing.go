@@ -80,6 +80,13 @@ func (l *landing) breaks(epoch uint64) {
 	}
 }
 
+// isBroken reports whether part of the flight could not be stored.
+func (l *landing) isBroken(epoch uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return epoch != 0 && epoch == l.epoch && l.broken
+}
+
 // move wakes those who wait. The caller has the lock.
 func (l *landing) move() {
 	if l.moved != nil {

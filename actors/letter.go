@@ -24,6 +24,7 @@ const (
 	letterWelcome  wire.Kind = 4
 	letterAnnounce wire.Kind = 5 // where the sender is to be found
 	letterNoted    wire.Kind = 6
+	letterLeave    wire.Kind = 7 // the sender stops; the response is letterNoted too
 )
 
 // Bounds of a letter of mail. One parcel may be larger than letterBytes, as mail may be.

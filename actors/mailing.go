@@ -19,18 +19,16 @@ func (a *Agent) Reply(ctx context.Context, w Which, text string) (Sent, error) {
 }
 
 func (a *Agent) post(ctx context.Context, p mailbox.Post) (Sent, error) {
-	sent, err := visitFor(ctx, a, func(b *box) (Sent, error) {
+	off, err := visitFor(ctx, a, func(b *box) (underway[Sent], error) {
 		evs, err := b.decide(p)
 		if err != nil {
-			return Sent{}, err
+			return underway[Sent]{}, err
 		}
 		e := evs[0].(*events.MessagePosted)
-		return Sent{Message: e.Message, Number: e.Number, to: e.To}, nil
+		return underway[Sent]{Sent{Message: e.Message, Number: e.Number}, b.waitsFor(e.To)}, nil
 	})
-	if err == nil {
-		sent.Unreachable = a.node.isOut(ctx, sent.to)
-	}
-	return sent, err
+	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
+	return off.accepted, err
 }
 
 // Adopt binds a name to what a message carries under an edge; an empty name is the edge's.

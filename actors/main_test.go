@@ -11,5 +11,8 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(victimFolder); folder != "" {
 		runVictim(folder)
 	}
+	if spec := os.Getenv(farawayNode); spec != "" {
+		runFaraway(spec)
+	}
 	goleak.VerifyTestMain(m)
 }

@@ -130,7 +130,7 @@ func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) 
 	}
 	defer met()
 	if len(l.Hints) > 0 {
-		if err := n.wire.Dial(ctx, other, l.Hints, token(l.ID.ULID, l.Secret)); err != nil && n.o.URL == "" {
+		if err := n.wire.Dial(ctx, other, l.Hints, token(l.ID.ULID, l.Secret)); err != nil && n.o.URL == "" && !n.peers.knows(other) {
 			return Accepted{}, notAccepted(err)
 		}
 	}
@@ -141,7 +141,7 @@ func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) 
 	}
 	answer, err := n.wire.Call(ctx, other, letterAccept, body)
 	if err != nil {
-		return Accepted{}, err
+		return Accepted{}, notAccepted(err)
 	}
 	w, err := readLetter[welcomeLetter](answer.Body)
 	if err != nil || answer.Kind != letterWelcome {
@@ -166,6 +166,9 @@ func notAccepted(err error) error {
 	if parley.CodeOf(err) == parley.NotPermitted {
 		return parley.Refuse(parley.InvitationUsed, "the other node takes this invitation no more: it was used, was revoked, or has ended").
 			WithHint("ask for another")
+	}
+	if e := parley.AsError(err); e.Code == parley.NodeUnreachable {
+		return e.WithHint("the invitation stays good: try again, or ask for another if the node has moved")
 	}
 	return err
 }

@@ -290,6 +290,9 @@ func (n *Node) Close(ctx context.Context) error {
 	n.closed.Do(func() {
 		n.roster.close()
 		n.peers.close()
+		if n.wire != nil {
+			n.peers.leave(ctx)
+		}
 		n.end()
 		if n.wire != nil {
 			err = n.wire.Close()

@@ -90,7 +90,7 @@ func (a *Agent) Uninvite(ctx context.Context, name string) error {
 func (a *Agent) Invitations(ctx context.Context) ([]Invitation, error) {
 	return visitFor(ctx, a, func(b *box) ([]Invitation, error) {
 		all := []Invitation{}
-		for _, i := range b.state.Invitations() {
+		for _, i := range b.state.Invitations(b.node.now()) {
 			all = append(all, Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
 		}
 		return all, nil

@@ -53,6 +53,7 @@ const (
 	retryMost  = 5 * time.Second
 	callTime   = 5 * time.Second // what a letter may take: the other's disk included
 	dialTime   = 3 * time.Second
+	quiet      = 3 * time.Second
 	maxErrands = 4096 // waiting for one node
 )
 
@@ -158,10 +159,8 @@ func (p *peer) run(ctx context.Context) {
 			continue
 		}
 		wait = retryFirst
-		select {
-		case <-p.wake:
-		case <-ctx.Done():
-			return
+		if !p.idle(ctx) {
+			continue
 		}
 		f := p.newFlight()
 		for f.carry(ctx) != nil && p.reachable.Load() && ctx.Err() == nil {
@@ -182,6 +181,26 @@ func (p *peer) giveUpErrands() {
 		e.fate <- verdict{err: parley.Refuse(parley.NodeUnreachable, "node %s is out of reach", p.id)}
 	}
 }
+
+// idle waits until there is something to do, and reports whether there is. A node that has not been heard for a
+// while is asked whether it is there still.
+func (p *peer) idle(ctx context.Context) bool {
+	timer := time.NewTimer(quiet)
+	defer timer.Stop()
+	select {
+	case <-p.wake:
+		return true
+	case <-timer.C:
+		if p.silence() >= quiet {
+			p.announce(ctx)
+		}
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// silence is how long ago the node was heard.
+func (p *peer) silence() time.Duration { return time.Since(time.UnixMilli(p.heard.Load())) }
 
 func (p *peer) pause(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
@@ -222,6 +241,14 @@ func (p *peer) dial(ctx context.Context) error {
 	return p.node.wire.Dial(ctx, p.id, at.Hints, "")
 }
 
+// leaves notes that the node stops.
+func (p *peer) leaves() {
+	if p.reachable.Swap(false) {
+		p.node.log.Info("node has stopped", "node", p.id.String())
+	}
+	p.signal(p.wake)
+}
+
 // hear notes that the node has shown itself.
 func (p *peer) hear() {
 	p.heard.Store(time.Now().UnixMilli())
@@ -258,7 +285,7 @@ func (p *peer) inReach(ctx context.Context) bool {
 	if !p.reachable.Load() {
 		return false
 	}
-	if time.Since(time.UnixMilli(p.heard.Load())) < within {
+	if p.silence() < within {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

@@ -70,6 +70,33 @@ func (ps *peers) close() {
 	ps.closed = true
 }
 
+func (ps *peers) isClosed() bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.closed
+}
+
+// leave tells the nodes that are in reach that this one stops. It does not wait long.
+func (ps *peers) leave(ctx context.Context) {
+	body, err := writeLetter(ps.node.placeNow())
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	var told sync.WaitGroup
+	all, _ := ps.list()
+	for _, p := range all {
+		if p.reachable.Load() {
+			told.Go(func() { _, _ = ps.node.wire.Call(ctx, p.id, letterLeave, body) }) // who does not hear it finds out
+		}
+	}
+	told.Wait()
+}
+
+// leaveTime bounds how long a node that stops tells others.
+const leaveTime = 300 * time.Millisecond
+
 func (ps *peers) get(id capabilities.NodeID) (*peer, bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -119,7 +146,7 @@ func (ps *peers) belongs(ctx context.Context, id capabilities.NodeID) bool {
 
 // remember takes up what the host's log says.
 func (ps *peers) remember(s *mailbox.State) {
-	for _, i := range s.Invitations() {
+	for _, i := range s.Invitations(ps.node.now()) {
 		ps.invite(&i.InvitationMade)
 	}
 	for _, a := range s.Nodes() {

@@ -311,8 +311,11 @@ func (s *State) applyGranted(e *events.CapabilityGranted) {
 func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
 	s.given.Mark(g.ID, at)
 	s.revoked[g.ID] = at
+	for _, own := range s.minted.Cut(g.ID) { // it gave itself
+		s.minted.Mark(own.ID, at)
+	}
 	s.owe(events.ParcelRevocation, g.ID, g.To)
-	if s.mints(g) && g.To != g.Target {
+	if s.mints(g) {
 		s.owe(events.ParcelRevocation, g.ID, g.Target)
 	}
 }

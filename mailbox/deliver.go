@@ -59,6 +59,27 @@ func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[Parcel] {
 	}
 }
 
+// HeldFor gives the nodes that have to know of a grant before the mail for an agent can go there.
+func (s *State) HeldFor(to capabilities.ID) []capabilities.NodeID {
+	unknown := s.unminted()
+	if len(unknown) == 0 {
+		return nil
+	}
+	holds := map[capabilities.ID]bool{} // the mail, and the handovers, that wait
+	for _, p := range s.outbox {
+		if p.To == to && p.Kind != events.ParcelMint && unknown[p.Subject] {
+			holds[p.Subject] = true
+		}
+	}
+	var nodes []capabilities.NodeID
+	for _, p := range s.outbox {
+		if g, ok := s.given.Get(p.Subject); ok && p.Kind == events.ParcelMint && (holds[g.Message] || holds[g.ID]) {
+			nodes = append(nodes, p.To.Node)
+		}
+	}
+	return nodes
+}
+
 // unminted gives the mail, and the handovers, that give what its target does not know of yet.
 func (s *State) unminted() map[capabilities.ID]bool {
 	if s.minting == 0 {

@@ -72,7 +72,7 @@ func (c KeepHandover) decide(s *State, now capabilities.Time, ids IDs) ([]events
 		return nil, err
 	}
 	g := capabilities.Grant{
-		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: ref.Facet.Narrow(capabilities.Facet{Mode: capabilities.AskOnly}),
+		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: ref.Facet.Narrow(capabilities.Facet{Mode: capabilities.AskOnly, Uses: 1}), // for this form
 		Name: s.giftName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
 	}
 	return []events.Event{
@@ -115,6 +115,11 @@ func (s *State) draftEnds(f *Form, at capabilities.Time) {
 	})
 	if f.Answering != nil && (f.Answered == nil || f.Answered.By != s.ID) {
 		s.takeBack(f.Answering.Grants, at)
+	}
+	for _, w := range f.Forwarding {
+		if g, ok := s.given.Get(w.Via); ok {
+			s.takeBack([]capabilities.Grant{g}, at)
+		}
 	}
 	f.Answering, f.Forwarding = nil, nil
 }

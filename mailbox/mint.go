@@ -108,9 +108,10 @@ func (s *State) deal(with capabilities.ID) {
 	s.dealt[with.Node] = true
 }
 
-// mints reports whether the target of a grant, which is another agent, has to be told of it.
+// mints reports whether the target of a grant, which is another agent, has to be told of it. One that is given
+// itself has no use for that, and would wait for it for ever.
 func (s *State) mints(g capabilities.Grant) bool {
-	return s.isOutside(g.To) && g.Kind == capabilities.KindAgent && g.Target != s.ID
+	return s.isOutside(g.To) && g.Kind == capabilities.KindAgent && g.Target != s.ID && g.To != g.Target
 }
 
 // entered does what follows from a new grant of the agent's own: it can be used once its target knows of it.

@@ -92,9 +92,9 @@ func (r *realm) introducedBy(node capabilities.NodeID) int {
 // Nodes returns the nodes that the host knows, in the order in which it came to. The slice is the state's own.
 func (s *State) Nodes() []Acquaintance { return s.realm.nodes }
 
-// Invitations returns those that are open. The slice is the caller's.
-func (s *State) Invitations() []Invitation {
-	return slices.DeleteFunc(slices.Clone(s.realm.invitations), func(i Invitation) bool { return i.Ended })
+// Invitations returns those that are open at a time. The slice is the caller's.
+func (s *State) Invitations(now capabilities.Time) []Invitation {
+	return slices.DeleteFunc(slices.Clone(s.realm.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
 }
 
 func (s *State) mustBeNodesHost() error {
@@ -124,7 +124,7 @@ func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 	} else if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
-	if len(s.Invitations()) >= maxInvitations {
+	if len(s.Invitations(now)) >= maxInvitations {
 		return nil, parley.Refuse(parley.TooLarge, "%d invitations are open already", maxInvitations).
 			WithHint("parley invite --revoke NAME ends one")
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -72,27 +73,70 @@ func (w *Wire) dialingEnds(node capabilities.NodeID, mine chan struct{}) {
 	close(mine)
 }
 
-// reach tries one address after the other, until the node itself has spoken.
+// headStart is how long an address is tried before the next one is, beside it.
+const headStart = 250 * time.Millisecond
+
+// attempt is what came of trying an address.
+type attempt struct {
+	way *way
+	err error
+}
+
+// reach tries the addresses, in their order but not for long alone, until the node itself has spoken.
 func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, addresses []string, token string) (*way, error) {
-	var failures []error
-	for _, address := range addresses {
-		way, err := w.reachAt(ctx, node, address, token)
-		if err == nil {
-			err = way.conn.SetServerPool(addresses) // any of them will do when the connection is lost
-			if err == nil {
-				return way, nil
+	trying, stop := context.WithCancel(ctx)
+	tried := make(chan attempt, len(addresses))
+	open := 0
+	defer func() {
+		stop()
+		for ; open > 0; open-- {
+			if late := <-tried; late.way != nil {
+				late.way.close()
 			}
-			way.close()
 		}
-		if ctx.Err() != nil {
+	}()
+	next := time.NewTimer(0)
+	defer next.Stop()
+	var failures []error
+	for left := addresses; len(left) > 0 || open > 0; {
+		select {
+		case <-next.C:
+			if len(left) == 0 {
+				continue
+			}
+			address := left[0]
+			left = left[1:]
+			open++
+			go func() { tried <- w.attempt(trying, node, address, addresses, token) }()
+			next.Reset(headStart)
+		case a := <-tried:
+			open--
+			if a.err == nil {
+				return a.way, nil
+			}
+			if errors.Is(a.err, nats.ErrAuthorization) {
+				return nil, parley.Refuse(parley.NotPermitted, "node %s does not admit this one", node)
+			}
+			failures = append(failures, a.err)
+			next.Reset(0)
+		case <-ctx.Done():
 			return nil, unreachable(node, ctx.Err())
 		}
-		if errors.Is(err, nats.ErrAuthorization) {
-			return nil, parley.Refuse(parley.NotPermitted, "node %s does not admit this one", node)
-		}
-		failures = append(failures, err)
 	}
 	return nil, unreachable(node, errors.Join(failures...))
+}
+
+// attempt tries one address. Any of the others will do when the connection is lost later.
+func (w *Wire) attempt(ctx context.Context, node capabilities.NodeID, address string, addresses []string, token string) attempt {
+	way, err := w.reachAt(ctx, node, address, token)
+	if err != nil {
+		return attempt{err: err}
+	}
+	if err := way.conn.SetServerPool(addresses); err != nil {
+		way.close()
+		return attempt{err: err}
+	}
+	return attempt{way: way}
 }
 
 func (w *Wire) reachAt(ctx context.Context, node capabilities.NodeID, address, token string) (*way, error) {

@@ -118,7 +118,7 @@ const maxInvitation = 8 << 10
 
 // invitation gives the locator that is the argument, if there is one, or comes on standard input.
 func (p *program) invitation(given []string) (string, error) {
-	text, from := strings.Join(given, ""), "the invitation"
+	text, from := strings.Join(given, ""), "the argument"
 	if len(given) == 0 || text == "-" {
 		if p.interactive() {
 			fmt.Fprintln(p.stderr, "parley: paste the invitation and press Enter, then Ctrl-D")

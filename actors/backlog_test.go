@@ -1,0 +1,132 @@
+package actors
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestBacklogArrivesInOrderOnce sends messages to a node that is closed and then opens. Both nodes are restarted in
+// the middle of their delivery.
+func TestBacklogArrivesInOrderOnce(t *testing.T) {
+	t.Parallel()
+	messages := 2_000
+	if os.Getenv("PARLEY_NIGHTLY") != "" {
+		messages = 100_000
+	}
+	a, b := openStation(t, "a", false), openStation(t, "b", true)
+	meet(t, b, a)
+	closeNode(t, b.Node)
+	sendMany(t, a.Host(), "b", messages)
+	b.open(t)
+	some := messages / 10
+	waitFor(t, "some have arrived", func() bool { return countMail(t, b.Host()) > some })
+	closeNode(t, a.Node)
+	a.open(t)
+	some = countMail(t, b.Host()) + 1
+	closeNode(t, b.Node)
+	b.open(t)
+	waitFor(t, "more have arrived", func() bool { return countMail(t, b.Host()) >= min(some, messages) })
+	before(t, 5*time.Minute, "all have arrived", func() bool { return countMail(t, b.Host()) >= messages })
+	checkBacklog(t, a.Host(), b.Host(), messages)
+	waitFor(t, "all is noted", func() bool { return owesNothing(t, a.Host()) })
+}
+
+// BenchmarkBacklog times how long messages for a node that was closed take to arrive when it opens.
+func BenchmarkBacklog(b *testing.B) {
+	const messages = 100_000
+	for b.Loop() {
+		b.StopTimer()
+		here, there := openStation(b, "here", false), openStation(b, "there", true)
+		meet(b, there, here)
+		closeNode(b, there.Node)
+		began := time.Now()
+		sendMany(b, here.Host(), "there", messages)
+		b.ReportMetric(time.Since(began).Seconds(), "s-sending")
+		b.ReportMetric(heapMiB(), "MiB-waiting")
+		b.StartTimer()
+		there.open(b)
+		before(b, 10*time.Minute, "all have arrived", func() bool { return countMail(b, there.Host()) >= messages })
+		b.StopTimer()
+		b.ReportMetric(heapMiB(), "MiB-after")
+		checkBacklog(b, here.Host(), there.Host(), messages)
+		closeNode(b, there.Node)
+		closeNode(b, here.Node)
+		b.StartTimer()
+	}
+	b.ReportMetric(messages*float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+}
+
+// heapMiB is what is on the heap now.
+func heapMiB() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / (1 << 20)
+}
+
+// sendMany sends so many messages, by many callers at once.
+func sendMany(tb testing.TB, from *Agent, to string, messages int) {
+	tb.Helper()
+	var left atomic.Int64
+	left.Store(int64(messages))
+	var callers sync.WaitGroup
+	for caller := range 128 {
+		callers.Go(func() {
+			for left.Add(-1) >= 0 {
+				if _, err := from.Send(tb.Context(), to, fmt.Sprint("from caller ", caller)); err != nil {
+					tb.Error(err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// countMail gives how many messages a mailbox has.
+func countMail(tb testing.TB, a *Agent) int {
+	tb.Helper()
+	n, err := visitFor(tb.Context(), a, func(b *box) (int, error) { return len(b.state.Messages()), nil })
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// checkBacklog checks that what one sent is what the other has, in the same order.
+func checkBacklog(tb testing.TB, from, to *Agent, messages int) {
+	tb.Helper()
+	list := func(a *Agent) []string {
+		ids, err := visitFor(tb.Context(), a, func(b *box) (ids []string, err error) {
+			for _, m := range b.state.Messages() {
+				ids = append(ids, m.ID().String())
+			}
+			return ids, nil
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return ids
+	}
+	if sent, got := list(from), list(to); len(sent) != messages || !slices.Equal(sent, got) {
+		tb.Errorf("%d were sent and %d are there, or in another order", len(sent), len(got))
+	}
+}
+
+// before is waitFor for what takes long.
+func before(tb testing.TB, most time.Duration, what string, is func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(most); !is(); <-tick.C {
+		if time.Now().After(end) {
+			tb.Fatalf("waited too long until %s", what)
+		}
+	}
+}

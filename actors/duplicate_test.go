@@ -1,0 +1,259 @@
+package actors
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// written gives the parcels that a mailbox owes to a node as letters have them, without anything being sent.
+func written(tb testing.TB, from *Agent, to *station) []parcelLetter {
+	tb.Helper()
+	all, err := visitFor(tb.Context(), from, func(b *box) ([]parcelLetter, error) {
+		var all []parcelLetter
+		for _, p := range b.state.Outbox() {
+			if p.To.Node != to.id {
+				continue
+			}
+			o, err := b.packOne(p)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, o.written)
+		}
+		return all, nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return all
+}
+
+// bring delivers a letter from a station to another, as if the wire had brought it.
+func bring(tb testing.TB, from, to *station, parcels ...parcelLetter) []receiptLetter {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, ok := to.takeIn(ctx, to.peers.of(from.id), mailLetter{Parcels: parcels}).(receiptsLetter)
+	if !ok || len(r.Receipts) != len(parcels) {
+		tb.Fatalf("no receipts: %+v", r)
+	}
+	return r.Receipts
+}
+
+// bringAgain delivers what has been delivered, as it was, in reverse, and each on its own, and checks that all
+// have it as before and none of some mailboxes changes.
+func bringAgain(tb testing.TB, from, to *station, parcels []parcelLetter, boxes ...*Agent) {
+	tb.Helper()
+	before := versions(tb, boxes)
+	backwards := slices.Clone(parcels)
+	slices.Reverse(backwards)
+	receipts := append(bring(tb, from, to, parcels...), bring(tb, from, to, backwards...)...)
+	for _, p := range backwards {
+		receipts = append(receipts, bring(tb, from, to, p)...)
+	}
+	for _, r := range receipts {
+		if r.Fate != fateArrived {
+			tb.Errorf("brought again: %+v", r)
+		}
+	}
+	if after := versions(tb, boxes); !slices.Equal(before, after) {
+		tb.Errorf("brought again, mailboxes go from %v to %v", before, after)
+	}
+}
+
+func versions(tb testing.TB, boxes []*Agent) []uint64 {
+	tb.Helper()
+	all := make([]uint64, len(boxes))
+	for i, a := range boxes {
+		v, err := visitFor(tb.Context(), a, func(b *box) (uint64, error) { return b.state.Version, nil })
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all[i] = v
+	}
+	return all
+}
+
+// TestMailThatComesAgainChangesNothing brings all that a says to b by hand, while the way between them is cut, and
+// again at every stage of what follows.
+func TestMailThatComesAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	a, b := openStation(t, "a", false), openStation(t, "b", true)
+	meet(t, b, a)
+	b.gate.set(cut)
+	outOfReach(t, a, b)
+	fae := guest(t, a.Node, "fae")
+	var asked []Asked
+	for range 3 {
+		asked = append(asked, ask(t, a.Host(), Ask{To: "b"}))
+	}
+	gift := send(t, a.Host(), "b", "take @fae")
+	mail := written(t, a.Host(), b)
+	if len(mail) != 4 {
+		t.Fatalf("%d parcels", len(mail))
+	}
+	bring(t, a, b, mail...)
+	brings(t, b.Host(), gift.Message, "fae", "fae")
+	bringAgain(t, a, b, mail, b.Host())
+
+	if o, err := answerWith(b.Host(), asked[0].Form, "mine"); err != nil || o.Status != StatusAnswering {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if o, err := b.Host().Decline(t.Context(), which(asked[1].Form), "no"); err != nil || o.Status != StatusAnswering {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	said := written(t, b.Host(), a)
+	bring(t, b, a, said...)
+	bringAgain(t, b, a, said, a.Host())
+	bringAgain(t, a, b, mail, b.Host())
+
+	if _, err := a.Host().Cancel(t.Context(), which(asked[2].Form), ""); err != nil {
+		t.Fatal(err)
+	}
+	revoke(t, a.Host(), fae)
+	outcomes := written(t, a.Host(), b)
+	bring(t, a, b, outcomes...)
+	for i, status := range []Status{StatusAnswered, StatusDeclined, StatusCancelled} {
+		endsAlike(t, asked[i].Form, status, a.Host(), b.Host())
+	}
+	if _, err := b.Host().Send(t.Context(), "fae", "still there?"); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("what was revoked is used: %v", err)
+	}
+	bringAgain(t, a, b, outcomes, b.Host())
+	bringAgain(t, a, b, mail, b.Host())
+	bringAgain(t, b, a, said, a.Host())
+
+	b.gate.set(passing)
+	waitFor(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) })
+	bringAgain(t, a, b, append(mail, outcomes...), b.Host())
+	bringAgain(t, b, a, said, a.Host())
+	if in, err := b.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != 4 {
+		t.Errorf("%d messages, %v", len(in.Messages), err)
+	}
+}
+
+// TestHandoverAndGiftsThatComeAgainChangeNothing brings the parcels of three nodes again: a grant's minting, a
+// handover, what follows from it, and the revocation.
+func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
+	t.Parallel()
+	a, b, c := trio(t)
+	fae := guest(t, c.Node, "fae")
+	brings(t, b.Host(), send(t, c.Host(), "b", "@fae").Message, "fae", "fae")
+	asked := ask(t, a.Host(), Ask{To: "b"})
+	arrives(t, b.Host(), asked.Form)
+	waitFor(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
+	for _, s := range []*station{b, c} {
+		s.gate.set(cut)
+	}
+	outOfReach(t, b, a)
+	outOfReach(t, b, c)
+	outOfReach(t, a, c)
+	if err := b.Host().Forward(t.Context(), which(asked.Form), "fae"); err != nil {
+		t.Fatal(err)
+	}
+	mint, handover := written(t, b.Host(), c), written(t, b.Host(), a)
+	if len(mint) != 1 || mint[0].Kind != events.ParcelMint || len(handover) != 1 || handover[0].Kind != events.ParcelHandover {
+		t.Fatalf("%+v, %+v", mint, handover)
+	}
+	bring(t, b, c, mint...)
+	bringAgain(t, b, c, mint, fae)
+	bring(t, b, a, handover...)
+	bringAgain(t, b, a, handover, a.Host())
+	copies := written(t, a.Host(), c)
+	if r := bring(t, a, c, copies...); r[0].Fate != fateArrived {
+		t.Fatalf("%+v", r)
+	}
+	bringAgain(t, a, c, copies, fae)
+	revoke(t, b.Host(), fae)
+	revocation := written(t, b.Host(), c)
+	bring(t, b, c, revocation...)
+	bringAgain(t, b, c, append(mint, revocation...), fae, c.Host())
+	bringAgain(t, a, c, copies, fae)
+	if o, err := answerWith(fae, asked.Form, "all the same"); err != nil || o.Status != StatusAnswering {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	for _, s := range []*station{b, c} {
+		s.gate.set(passing)
+	}
+	endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host(), fae)
+	bringAgain(t, b, a, handover, a.Host())
+	waitFor(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, fae) })
+	e, err := b.Host().Message(t.Context(), which(asked.Form))
+	if err != nil || e.Refused != "" || len(e.ForwardedTo) != 1 {
+		t.Errorf("the forwarder's copy: refused %q, handed on to %v, %v", e.Refused, e.ForwardedTo, err)
+	}
+}
+
+// TestForwardWhoseReceiptIsLostStillReachesItsHolder has b's handover be in a's log, and word of that lost, while c,
+// whom the form goes to, is closed.
+func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
+	t.Parallel()
+	a, b, c := trio(t)
+	asked := ask(t, a.Host(), Ask{To: "b"})
+	arrives(t, b.Host(), asked.Form)
+	waitFor(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
+	b.gate.set(cut)
+	outOfReach(t, b, a)
+	if err := b.Host().Forward(t.Context(), which(asked.Form), "c"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "c knows the grant", func() bool { return len(written(t, b.Host(), c)) == 0 })
+	handover := written(t, b.Host(), a)
+	closeNode(t, c.Node)
+	if r := bring(t, b, a, handover...); r[0].Fate != fateArrived {
+		t.Fatalf("%+v", r)
+	}
+	b.gate.set(passing)
+	waitFor(t, "b has been told", func() bool { return len(written(t, b.Host(), a)) == 0 })
+	c.open(t)
+	end := time.Now().Add(15 * time.Second)
+	waitFor(t, "a has rid itself of all", func() bool { return owesNothing(t, a.Host()) || time.Now().After(end) })
+	e, err := b.Host().Message(t.Context(), which(asked.Form))
+	if err != nil || e.Refused != "" {
+		t.Errorf("b is told that it was refused: %q, %v", e.Refused, err)
+	}
+	if _, err := c.Host().Message(t.Context(), which(asked.Form)); err != nil {
+		t.Errorf("c never gets the form: %v", err)
+	}
+}
+
+// owesNothing reports whether all that a mailbox owed has arrived.
+func owesNothing(tb testing.TB, a *Agent) bool {
+	tb.Helper()
+	owed, err := visitFor(tb.Context(), a, func(b *box) (int, error) {
+		b.noteReceipts()
+		return len(b.state.Outbox()), nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return owed == 0
+}
+
+// revoke takes back all that an agent gave of a target.
+func revoke(tb testing.TB, by, target *Agent) {
+	tb.Helper()
+	grants, err := by.Grants(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	revoked := []capabilities.ID{}
+	for _, g := range grants {
+		if g.Target != target.id || g.Revoked != 0 {
+			continue
+		}
+		if err := by.Revoke(tb.Context(), g.ID); err != nil {
+			tb.Fatal(err)
+		}
+		revoked = append(revoked, g.ID)
+	}
+	if len(revoked) == 0 {
+		tb.Fatalf("nothing was given of %s", target.id)
+	}
+}

@@ -1,0 +1,276 @@
+package actors
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// puppet is one of the nodes, in a process of its own.
+type puppet struct {
+	station *station
+	ledger  *ledger
+	cmd     *exec.Cmd
+	read    chan struct{} // closed when all that it said is in the ledger
+}
+
+// start runs the process, and returns when its node is there.
+func (p *puppet) start(t *testing.T) {
+	t.Helper()
+	o := p.station.options
+	spec, err := json.Marshal(faraway{Role: o.Name, Folder: o.Folder, Peers: o.Peers, Public: o.Public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(os.Args[0])
+	p.cmd.Env = append(os.Environ(), farawayNode+"="+string(spec))
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.read = make(chan struct{})
+	listens := make(chan string, 1)
+	go func() {
+		defer close(p.read)
+		defer close(listens)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if at, first := strings.CutPrefix(lines.Text(), "listens "); first {
+				listens <- at
+				continue
+			}
+			p.ledger.add(strings.Fields(lines.Text()))
+		}
+	}()
+	at, ok := <-listens
+	if !ok {
+		t.Fatalf("%s does not start", o.Name)
+	}
+	if p.station.gate != nil {
+		p.station.gate.aim(at)
+	}
+}
+
+// end is for when the test has failed before it killed the process.
+func (p *puppet) end() {
+	if p.read != nil {
+		_ = p.cmd.Process.Kill() // it fails if the process has ended
+		<-p.read
+	}
+}
+
+// kill ends the process with SIGKILL.
+func (p *puppet) kill(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	<-p.read
+	if p.cmd.Wait() == nil {
+		t.Error("the node ended by itself")
+	}
+}
+
+// TestAnyNodeKilledUnderLoadLosesNothing kills the asker's, the forwarder's and the answerer's process in turn: at
+// work, while all ways are cut so that what they say is kept, and while only the forwarder's is. Whatever any of
+// them acknowledged is there afterwards, once, and all agree on it.
+func TestAnyNodeKilledUnderLoadLosesNothing(t *testing.T) {
+	t.Parallel()
+	rounds := 9
+	if os.Getenv("PARLEY_NIGHTLY") != "" {
+		rounds = 180
+	}
+	a, b, c := trio(t)
+	l := &ledger{}
+	var puppets []*puppet
+	for _, s := range []*station{a, b, c} {
+		closeNode(t, s.Node)
+		puppets = append(puppets, &puppet{station: s, ledger: l})
+	}
+	for _, p := range puppets {
+		t.Cleanup(p.end)
+		p.start(t)
+	}
+	for round := range rounds {
+		killFaraway(t, l, puppets, puppets[round%3], round/3%3)
+	}
+	for _, p := range puppets {
+		p.kill(t)
+	}
+	for _, s := range []*station{a, b, c} {
+		s.open(t)
+	}
+	checkFaraway(t, l, a, b, c)
+}
+
+// killFaraway kills one and has it come back.
+func killFaraway(t *testing.T, l *ledger, puppets []*puppet, victim *puppet, phase int) {
+	t.Helper()
+	more(t, l, 20+rand.IntN(60))
+	parted := map[int][]*puppet{0: {}, 1: puppets, 2: puppets[1:2]}[phase]
+	for _, p := range parted {
+		set(cut, p.station)
+	}
+	if len(parted) > 0 {
+		more(t, l, 5+rand.IntN(30))
+	}
+	victim.kill(t)
+	if rand.IntN(2) == 0 {
+		victim.start(t)
+		set(passing, puppets[0].station, puppets[1].station, puppets[2].station)
+		return
+	}
+	set(passing, puppets[0].station, puppets[1].station, puppets[2].station)
+	victim.start(t)
+}
+
+// more waits until so many lines have come, but not for long: while the nodes cannot reach each other there may be
+// nothing more to say.
+func more(t *testing.T, l *ledger, lines int) {
+	t.Helper()
+	want, end := l.len(t)+lines, time.Now().Add(700*time.Millisecond)
+	waitFor(t, "there is more", func() bool { return l.len(t) >= want || time.Now().After(end) })
+}
+
+// checkFaraway lets everything arrive that can, and holds the three nodes to what was acknowledged and to each other.
+func checkFaraway(t *testing.T, l *ledger, a, b, c *station) {
+	t.Helper()
+	waitFor(t, "all mail has arrived", func() bool {
+		return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, c.Host())
+	})
+	home, atB, atC := formsOf(t, a.Node, a.Host()), formsOf(t, b.Node, b.Host()), formsOf(t, c.Node, c.Host())
+	for id, e := range home {
+		if e.Type != "form" {
+			continue
+		}
+		sameEnd(t, e, atB[id], "b")
+		_, hasC := atC[id]
+		handed := slices.ContainsFunc(e.ForwardedTo, func(p Party) bool { return p.ID == c.host })
+		switch {
+		case hasC != handed && (hasC || e.Outcome == nil): // what ends before it gets to c need not get there
+			t.Errorf("form %s: handed to c: %t; c has it: %t", id, handed, hasC)
+		case hasC:
+			sameEnd(t, e, atC[id], "c")
+		}
+	}
+	said := map[string]int{}
+	for _, words := range l.lines {
+		said[words[0]]++
+		checkAcknowledged(t, words, home, b.host, c.host)
+	}
+	for _, s := range []*station{a, b, c} {
+		checkEndedOnce(t, s.Host())
+		if _, err := s.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	sameMail(t, home, atB, a.host, b.host)
+	sameMail(t, home, atC, a.host, c.host)
+	t.Log(said)
+	if said["answered"] == 0 || said["forwarded"] == 0 || said["settled"] == 0 {
+		t.Error("nothing was answered, or forwarded, or settled")
+	}
+}
+
+func sameEnd(t *testing.T, home, copied Envelope, who string) {
+	t.Helper()
+	switch {
+	case copied.Type != "form":
+		t.Errorf("%s has no copy of form %s", who, home.MessageID)
+	case (home.Outcome == nil) != (copied.Outcome == nil):
+		t.Errorf("form %s: %+v at home, %+v with %s", home.MessageID, home.Outcome, copied.Outcome, who)
+	case copied.Answering:
+		t.Errorf("form %s: what %s said is still on its way", home.MessageID, who)
+	case home.Outcome == nil:
+		return
+	case home.Outcome.Status != copied.Outcome.Status || home.Outcome.By != copied.Outcome.By || home.Outcome.At != copied.Outcome.At:
+		t.Errorf("form %s: %+v at home, %+v with %s", home.MessageID, home.Outcome, copied.Outcome, who)
+	}
+}
+
+// checkAcknowledged looks for what one line says.
+func checkAcknowledged(t *testing.T, words []string, home map[string]Envelope, b, c capabilities.ID) {
+	t.Helper()
+	if words[0] == "sent" {
+		to := map[string]capabilities.ID{"b": b, "c": c}[words[1]]
+		for _, e := range home {
+			if e.Type == "message" && e.To == to && e.Text == words[2] {
+				return
+			}
+		}
+		t.Errorf("message %v was acknowledged and is gone", words)
+		return
+	}
+	e, ok := home[words[1]]
+	switch {
+	case !ok:
+		t.Errorf("form %v was acknowledged and is gone", words)
+	case words[0] == "forwarded":
+		if e.Outcome == nil && len(e.ForwardedTo) == 0 {
+			t.Errorf("form %v was handed on, and the home does not know", words)
+		}
+	case len(words) < 3 || words[0] == "asked":
+	case e.Outcome == nil:
+		t.Errorf("%v was acknowledged, and the form is open", words)
+	case Status(words[2]) == StatusAnswering:
+	case string(e.Outcome.Status) != words[2] || len(words) > 3 && words[2] == string(StatusAnswered) && answerOf(e) != words[3]:
+		t.Errorf("%v was acknowledged, and the form has %+v", words, e.Outcome)
+	}
+}
+
+// checkEndedOnce counts the ends of all forms in a mailbox's log.
+func checkEndedOnce(t *testing.T, a *Agent) {
+	t.Helper()
+	entries, err := a.Log(t.Context(), 0, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[capabilities.ID]int{}
+	for _, e := range entries {
+		switch e := e.Payload.(type) {
+		case *events.FormAnswered:
+			ends[e.Form]++
+		case *events.FormCancelled:
+			ends[e.Form]++
+		}
+	}
+	for form, n := range ends {
+		if n != 1 {
+			t.Errorf("form %s ended %d times in the log of %s", form, n, a.id)
+		}
+	}
+}
+
+// sameMail checks that all that one has sent to another is there, in order.
+func sameMail(t *testing.T, sent, got map[string]Envelope, from, to capabilities.ID) {
+	t.Helper()
+	order := func(all map[string]Envelope) (ids []string) {
+		var mine []Envelope
+		for _, e := range all {
+			if e.From == from && e.To == to {
+				mine = append(mine, e)
+			}
+		}
+		slices.SortFunc(mine, func(x, y Envelope) int { return cmp.Compare(x.Number, y.Number) })
+		for _, e := range mine {
+			ids = append(ids, e.MessageID.String())
+		}
+		return ids
+	}
+	if s, g := order(sent), order(got); !slices.Equal(s, g) {
+		t.Errorf("%d were sent to %s, and %d are there, or in another order", len(s), to, len(g))
+	}
+}

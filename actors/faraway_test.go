@@ -1,0 +1,171 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// farawayNode is the variable that makes this test's binary one of three nodes, to be killed.
+const farawayNode = "PARLEY_TEST_FARAWAY"
+
+// faraway says which one: a asks and sends, b hands on and answers, c answers.
+type faraway struct{ Role, Folder, Peers, Public string }
+
+const (
+	farawayOpen  = 24 // forms that a waits for at once
+	farawayAtOne = 12 // that b and c deal with at once
+)
+
+// runFaraway runs the node under load and says, a line each, where it listens and what was acknowledged. It never
+// returns.
+func runFaraway(spec string) {
+	var f faraway
+	err := json.Unmarshal([]byte(spec), &f)
+	ctx := context.Background()
+	var n *Node
+	if err == nil {
+		n, err = Open(ctx, Options{Folder: f.Folder, Name: f.Role, Peers: f.Peers, Public: f.Public})
+	}
+	if err == nil {
+		fmt.Println("listens", n.PeerAddress())
+		err = map[string]func(context.Context, *Agent) error{"a": askFaraway, "b": handOnFaraway, "c": answerFaraway}[f.Role](ctx, n.Host())
+	}
+	fmt.Println("failed", err)
+	os.Exit(1)
+}
+
+// askFaraway asks b, and sends to both others, for ever.
+func askFaraway(ctx context.Context, host *Agent) error {
+	in, err := host.Inbox(ctx, View{All: true})
+	if err != nil {
+		return err
+	}
+	open := make(chan struct{}, farawayOpen)
+	await := func(form capabilities.ID) {
+		o, err := host.Await(ctx, which(form))
+		say("settled", form, o.Status, o.Values.Text(), err)
+	}
+	for _, e := range in.Messages {
+		if e.Type == "form" && e.Outcome == nil {
+			go await(e.MessageID)
+		}
+	}
+	for i := 0; ; i++ {
+		mark := fmt.Sprint(os.Getpid(), "/", i)
+		asked, err := host.Ask(ctx, Ask{To: "b", Description: mark, Fields: textField("a"), Key: mark})
+		if err != nil {
+			return err
+		}
+		fmt.Println("asked", asked.Form)
+		for _, to := range []string{"b", "c"} {
+			if _, err := host.Send(ctx, to, mark); err != nil {
+				return err
+			}
+			fmt.Println("sent", to, mark)
+		}
+		if i%7 == 3 {
+			_, err := host.Cancel(ctx, which(asked.Form), "")
+			say("cancelled", asked.Form, StatusCancelled, "", err)
+		}
+		open <- struct{}{}
+		go func() {
+			await(asked.Form)
+			<-open
+		}()
+	}
+}
+
+// eachPending does something with every form that waits for the host's answer, once, some at a time.
+func eachPending(ctx context.Context, host *Agent, do func(Envelope)) error {
+	room, seen := make(chan struct{}, farawayAtOne), map[capabilities.ID]bool{}
+	for e, err := range host.Follow(ctx, View{Pending: true}, 0) {
+		if err != nil {
+			return err
+		}
+		if seen[e.MessageID] {
+			continue
+		}
+		seen[e.MessageID] = true
+		room <- struct{}{}
+		go func() {
+			do(e)
+			<-room
+		}()
+	}
+	return nil
+}
+
+// handOnFaraway hands on two forms of three, and answers two of three, so that one of three is a race.
+func handOnFaraway(ctx context.Context, host *Agent) error {
+	return eachPending(ctx, host, func(e Envelope) {
+		kind := e.MessageID.ULID[15] % 3
+		if kind != 0 && len(e.ForwardedTo) == 0 {
+			err := host.Forward(ctx, which(e.MessageID), "c")
+			if parley.CodeOf(err) != parley.NotPermitted { // c has it: the node was killed before it heard that
+				say("forwarded", e.MessageID, "", "", err)
+			}
+		}
+		if kind != 1 {
+			answerOne(ctx, host, "b", e)
+		}
+	})
+}
+
+func answerFaraway(ctx context.Context, host *Agent) error {
+	return eachPending(ctx, host, func(e Envelope) { answerOne(ctx, host, "c", e) })
+}
+
+func answerOne(ctx context.Context, host *Agent, name string, e Envelope) {
+	value := fmt.Sprint(name, "/", os.Getpid())
+	o, err := host.Answer(ctx, Answer{Which: which(e.MessageID), Values: text("a", value)})
+	say("answered", e.MessageID, o.Status, `{"a":"`+value+`"}`, err)
+}
+
+var saying sync.Mutex
+
+// say writes one line in one call. That another was faster is no failure.
+func say(what string, form capabilities.ID, status Status, value string, err error) {
+	saying.Lock()
+	defer saying.Unlock()
+	switch parley.CodeOf(err) {
+	case "":
+		fmt.Println(what, form, string(status), value)
+	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired:
+	default:
+		fmt.Println("failed", what, form, err)
+	}
+}
+
+// ledger is what the three nodes have acknowledged.
+type ledger struct {
+	mu     sync.Mutex
+	lines  [][]string // of words
+	failed string
+}
+
+func (l *ledger) add(words []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if words[0] == "failed" && l.failed == "" {
+		l.failed = strings.Join(words, " ")
+	}
+	l.lines = append(l.lines, words)
+}
+
+func (l *ledger) len(t *testing.T) int {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != "" {
+		t.Fatal(l.failed)
+	}
+	return len(l.lines)
+}

@@ -1,0 +1,222 @@
+package actors
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/events"
+)
+
+// TestPartedBetweenAskAnswerAndSettlement parts two nodes, of which either can be dialed or both, before an ask,
+// and then between the ask and its answer.
+func TestPartedBetweenAskAnswerAndSettlement(t *testing.T) {
+	for _, how := range []passage{cut, stalled} {
+		for _, who := range []string{"asker", "answerer", "both"} {
+			t.Run(fmt.Sprintf("%s/%s listens", map[passage]string{cut: "cut", stalled: "stalled"}[how], who), func(t *testing.T) {
+				t.Parallel()
+				a, b := openStation(t, "a", who != "answerer"), openStation(t, "b", who != "asker")
+				if a.gate != nil {
+					meet(t, a, b)
+				} else {
+					meet(t, b, a)
+				}
+				partAndHeal(t, how, a, b)
+			})
+		}
+	}
+}
+
+func partAndHeal(t *testing.T, how passage, a, b *station) {
+	t.Helper()
+	before := ask(t, a.Host(), Ask{To: "b"})
+	arrives(t, b.Host(), before.Form)
+	waitFor(t, "a has heard that it arrived", func() bool { return owesNothing(t, a.Host()) })
+	set(how, a, b)
+	outOfReach(t, a, b)
+
+	asked := ask(t, a.Host(), Ask{To: "b"})
+	if !asked.Unreachable {
+		t.Error("b is said to be in reach")
+	}
+	awaited := awaiting(a.Host(), before.Form)
+	o, err := answerWith(b.Host(), before.Form, "kept")
+	if err != nil || o.Status != StatusAnswering || o.By != b.host {
+		t.Fatalf("answered while parted: %+v, %v", o, err)
+	}
+	e, err := b.Host().Message(t.Context(), which(before.Form))
+	if err != nil || !e.Answering || e.AnswerNeeded || e.Outcome != nil {
+		t.Errorf("kept: %+v, %v", e, err)
+	}
+	if _, err := answerWith(b.Host(), before.Form, "another"); parley.CodeOf(err) != parley.AlreadyAnswered {
+		t.Errorf("answered twice while parted: %v", err)
+	}
+	if e, err := a.Host().Message(t.Context(), which(before.Form)); err != nil || e.Outcome != nil {
+		t.Errorf("the home while parted: %+v, %v", e, err)
+	}
+	set(passing, a, b)
+
+	if r := <-awaited; r.err != nil || r.value.Status != StatusAnswered || r.value.Values.Text() != `{"a":"kept"}` {
+		t.Errorf("awaited: %+v", r)
+	}
+	endsAlike(t, before.Form, StatusAnswered, a.Host(), b.Host())
+	if e := arrives(t, b.Host(), asked.Form); e.Number != 1 {
+		t.Errorf("asked while parted: %+v", e)
+	}
+	if o, err := answerWith(b.Host(), asked.Form, "healed"); err != nil || o.Status != StatusAnswered && o.Status != StatusAnswering {
+		t.Errorf("answered after it: %+v, %v", o, err)
+	}
+	endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host())
+}
+
+// TestForwardedWhilePartedFromTheHome has c, which the home reaches, get the form when word of it gets there.
+func TestForwardedWhilePartedFromTheHome(t *testing.T) {
+	t.Parallel()
+	a, b, c := trio(t)
+	asked := ask(t, a.Host(), Ask{To: "b"})
+	arrives(t, b.Host(), asked.Form)
+	b.gate.set(cut)
+	outOfReach(t, b, a)
+	if err := b.Host().Forward(t.Context(), which(asked.Form), "c"); err != nil {
+		t.Fatal(err)
+	}
+	e, err := b.Host().Message(t.Context(), which(asked.Form))
+	if err != nil || len(e.ForwardedTo) != 1 || e.ForwardedTo[0].ID != c.host || !e.AnswerNeeded {
+		t.Errorf("kept: %+v, %v", e, err)
+	}
+	if _, err := c.Host().Message(t.Context(), which(asked.Form)); parley.CodeOf(err) != parley.NoSuchMessage {
+		t.Errorf("c has it already: %v", err)
+	}
+	b.gate.set(passing)
+	e = arrives(t, c.Host(), asked.Form)
+	if e.Forwarder != b.host || len(e.Chain) != 1 || e.Chain[0].ID != b.host {
+		t.Errorf("handed on: %+v", e)
+	}
+	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != StatusAnswered {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	o := endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host(), c.Host())
+	if o.By != c.host || o.Values.Text() != `{"a":"c's"}` {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestKeptAnswerThatComesSecond has c answer while b's answer cannot get home.
+func TestKeptAnswerThatComesSecond(t *testing.T) {
+	t.Parallel()
+	a, b, c := trio(t)
+	asked := ask(t, a.Host(), Ask{To: "b"})
+	arrives(t, b.Host(), asked.Form)
+	if err := b.Host().Forward(t.Context(), which(asked.Form), "c"); err != nil {
+		t.Fatal(err)
+	}
+	arrives(t, c.Host(), asked.Form)
+	b.gate.set(cut)
+	outOfReach(t, b, a)
+	if o, err := answerWith(b.Host(), asked.Form, "b's"); err != nil || o.Status != StatusAnswering {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != StatusAnswered {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	b.gate.set(passing)
+	o := endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host(), c.Host())
+	if o.By != c.host || o.Values.Text() != `{"a":"c's"}` {
+		t.Errorf("%+v", o)
+	}
+	_, err := answerWith(b.Host(), asked.Form, "again")
+	if parley.CodeOf(err) != parley.AlreadyAnswered || !strings.Contains(err.Error(), `"c"`) || !strings.Contains(err.Error(), o.At.String()) {
+		t.Errorf("b is not told by whom and when: %v", err)
+	}
+}
+
+// TestCancelledAndExpiredWhileParted has a home end forms whose holder cannot hear of it, but answers one of each.
+func TestCancelledAndExpiredWhileParted(t *testing.T) {
+	t.Parallel()
+	var ahead atomic.Int64
+	a := &station{options: Options{Folder: t.TempDir(), Name: "a"}}
+	a.options.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	a.open(t)
+	b := openStation(t, "b", true)
+	meet(t, b, a)
+	ends := []Status{StatusCancelled, StatusCancelled, StatusExpired, StatusExpired}
+	codes := []parley.Code{parley.AlreadyCancelled, parley.AlreadyCancelled, parley.AlreadyExpired, parley.AlreadyExpired}
+	asked := make([]Asked, len(ends))
+	for i, end := range ends {
+		q := Ask{To: "b"}
+		if end == StatusExpired {
+			q.Deadline = a.now().Add(time.Hour)
+		}
+		asked[i] = ask(t, a.Host(), q)
+		arrives(t, b.Host(), asked[i].Form)
+	}
+	b.gate.set(cut)
+	outOfReach(t, b, a)
+	for i := 0; i < len(asked); i += 2 {
+		if o, err := answerWith(b.Host(), asked[i].Form, "late"); err != nil || o.Status != StatusAnswering {
+			t.Fatalf("%+v, %v", o, err)
+		}
+	}
+	for _, q := range asked[:2] {
+		if _, err := a.Host().Cancel(t.Context(), which(q.Form), "no need"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ahead.Store(int64(2 * time.Hour))
+	for _, q := range asked {
+		waitFor(t, "it has ended at home", func() bool {
+			e, err := a.Host().Message(t.Context(), which(q.Form))
+			return err == nil && e.Outcome != nil
+		})
+	}
+	b.gate.set(passing)
+	for i, q := range asked {
+		endsAlike(t, q.Form, ends[i], a.Host(), b.Host())
+		if _, err := answerWith(b.Host(), q.Form, "too late"); parley.CodeOf(err) != codes[i] {
+			t.Errorf("form %d answered after its end: %v", i, err)
+		}
+	}
+}
+
+// TestKeptWhileTheNodeRestarts closes and opens the answerer's node, and then the asker's, with an answer and a
+// handover on their way.
+func TestKeptWhileTheNodeRestarts(t *testing.T) {
+	t.Parallel()
+	a, b, c := trio(t)
+	fae := guest(t, c.Node, "fae")
+	gift := send(t, c.Host(), "b", "take @fae")
+	brings(t, b.Host(), gift.Message, "fae", "fae")
+	answered, handed := ask(t, a.Host(), Ask{To: "b"}), ask(t, a.Host(), Ask{To: "b"})
+	given := ask(t, a.Host(), Ask{To: "b", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
+	arrives(t, b.Host(), given.Form)
+	b.gate.set(cut)
+	outOfReach(t, b, a)
+	if err := b.Host().Forward(t.Context(), which(handed.Form), "c"); err != nil {
+		t.Fatal(err)
+	}
+	for form, value := range map[Asked]string{answered: "kept", given: "fae"} {
+		if o, err := answerWith(b.Host(), form.Form, value); err != nil || o.Status != StatusAnswering {
+			t.Fatalf("%+v, %v", o, err)
+		}
+	}
+	for _, s := range []*station{b, a} {
+		closeNode(t, s.Node)
+		s.open(t)
+	}
+	b.gate.set(passing)
+	endsAlike(t, answered.Form, StatusAnswered, a.Host(), b.Host())
+	endsAlike(t, given.Form, StatusAnswered, a.Host(), b.Host())
+	arrives(t, c.Host(), handed.Form)
+	if err := a.Host().Adopt(t.Context(), which(given.Form), "@value", "brought"); err != nil {
+		t.Fatal(err)
+	}
+	v, err := a.Host().Show(t.Context(), "brought/a", false)
+	if ref, ok := v.AsRef(); err != nil || !ok || ref.Target != fae.id {
+		t.Fatalf("%v, %v", v, err)
+	}
+	used := ask(t, a.Host(), Ask{To: "brought/a"})
+	arrives(t, fae, used.Form)
+}

@@ -1,0 +1,129 @@
+package actors
+
+import (
+	"fmt"
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// ring gives a reference to an agent on a from host to host, all the way round and back to a: b and c hold it as
+// "fae", and a as "back".
+func ring(t *testing.T, a, b, c *station) (fae *Agent) {
+	t.Helper()
+	fae = guest(t, a.Node, "fae")
+	brings(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
+	brings(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
+	brings(t, a.Host(), send(t, c.Host(), "a", "@fae").Message, "fae", "back")
+	return fae
+}
+
+// chain opens three nodes of which b knows both others, and a and c do not know each other.
+func chain(t *testing.T) (a, b, c *station) {
+	t.Helper()
+	a, b, c = openStation(t, "a", true), openStation(t, "b", true), openStation(t, "c", true)
+	meet(t, a, b)
+	meet(t, b, c)
+	return a, b, c
+}
+
+func TestReferenceThatGoesRoundIsTheSameAtHome(t *testing.T) {
+	t.Parallel()
+	a, b, c := trio(t)
+	fae := ring(t, a, b, c)
+	v, err := a.Host().Show(t.Context(), "back", false)
+	if ref, ok := v.AsRef(); err != nil || !ok || ref.Target != fae.id || ref.Kind != capabilities.KindAgent {
+		t.Fatalf("what came back is %v, %v", v, err)
+	}
+	for i, host := range []*Agent{a.Host(), b.Host(), c.Host()} {
+		name := []string{"back", "fae", "fae"}[i]
+		asked := ask(t, host, Ask{To: name, Fields: textField("a")})
+		arrives(t, fae, asked.Form)
+		if o, err := answerWith(fae, asked.Form, name); err != nil || o.Status != StatusAnswered {
+			t.Errorf("host %d: %+v, %v", i, o, err)
+		}
+		endsAlike(t, asked.Form, StatusAnswered, host, fae)
+		sent := send(t, host, name, fmt.Sprint("from host ", i))
+		arrives(t, fae, sent.Message)
+	}
+}
+
+// TestReferenceOfAThirdNodeIsAnIntroduction has b give c something of a's, which c has never heard of.
+func TestReferenceOfAThirdNodeIsAnIntroduction(t *testing.T) {
+	t.Parallel()
+	a, b, c := chain(t)
+	fae := guest(t, a.Node, "fae")
+	brings(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
+	brings(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
+	closeNode(t, b.Node) // c is on its own
+	asked := ask(t, c.Host(), Ask{To: "fae", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
+	arrives(t, fae, asked.Form)
+	if o, err := answerWith(fae, asked.Form, "@self"); err != nil || o.Status != StatusAnswered && o.Status != StatusAnswering {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	endsAlike(t, asked.Form, StatusAnswered, c.Host(), fae)
+}
+
+// TestRevokedAtHomeIsRevokedEverywhere has a revoke what it gave b while c, which has it from b, is closed, after the
+// givers have removed their own names, which cuts nobody.
+func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
+	t.Parallel()
+	a, b, c := trio(t)
+	fae := ring(t, a, b, c)
+	for _, s := range []*station{a, b} {
+		if err := s.Host().Remove(t.Context(), "fae"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arrives(t, fae, ask(t, c.Host(), Ask{To: "fae"}).Form)
+	kept := send(t, c.Host(), "fae", "and this")
+	arrives(t, fae, kept.Message)
+
+	closeNode(t, c.Node)
+	revoke(t, a.Host(), fae)
+	gone := func(s *station, to string) func() bool {
+		return func() bool {
+			_, err := s.Host().Send(t.Context(), to, "still there?")
+			return parley.CodeOf(err) == parley.NotPermitted
+		}
+	}
+	c.open(t)
+	waitFor(t, "c's reference is cut", gone(c, "fae"))
+	waitFor(t, "what came back to a from c is cut", gone(a, "back"))
+	_, err := b.Host().Send(t.Context(), fae.id.String(), "by its ID?")
+	if parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("b's reference: %v", err)
+	}
+	waitFor(t, "all have said what they had to", func() bool {
+		return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, c.Host())
+	})
+	in, err := fae.Inbox(t.Context(), View{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range in.Messages {
+		if e.Text == "still there?" && e.From == c.host {
+			t.Errorf("c's message %d came through after the revocation at home", e.Number)
+		}
+	}
+}
+
+// TestGiverCutsWhatItGave has b, in the middle, revoke: c loses it, a and b do not.
+func TestGiverCutsWhatItGave(t *testing.T) {
+	t.Parallel()
+	a, b, c := trio(t)
+	fae := guest(t, a.Node, "fae")
+	brings(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
+	brings(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
+	closeNode(t, c.Node)
+	revoke(t, b.Host(), fae)
+	c.open(t)
+	waitFor(t, "c's reference is cut", func() bool {
+		_, err := c.Host().Send(t.Context(), "fae", "still there?")
+		return parley.CodeOf(err) == parley.NotPermitted
+	})
+	arrives(t, fae, send(t, b.Host(), "fae", "b has it").Message)
+	arrives(t, fae, send(t, a.Host(), "fae", "a has it").Message)
+}

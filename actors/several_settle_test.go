@@ -1,0 +1,147 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// TestFormIsSettledOnceAmongNodes races answers and declines from three nodes, which hold a form by forwarding, with
+// its asker's cancelling, over ways that are slow, stall, and now and then are cut.
+func TestFormIsSettledOnceAmongNodes(t *testing.T) {
+	t.Parallel()
+	rounds, nightly := 25, os.Getenv("PARLEY_NIGHTLY") != ""
+	if nightly {
+		rounds = 500
+	}
+	a, b, c := trio(t)
+	fae := guest(t, a.Node, "fae")
+	holders := []*Agent{a.Host(), b.Host(), c.Host()}
+	ended := map[Status]int{}
+	for round := range rounds {
+		form := askAmong(t, fae, holders)
+		for _, s := range []*station{b, c} {
+			s.gate.slow(rand.N(4 * time.Millisecond))
+		}
+		disturbed := make(chan struct{})
+		go func() {
+			defer close(disturbed)
+			s, how := []*station{b, c}[rand.IntN(2)], stalled
+			if nightly && round%10 == 9 { // it takes as long as a call may
+				how = cut
+			}
+			s.gate.set(how)
+			s.gate.set(passing)
+		}()
+		history := raceAmong(t, fae, holders, form)
+		<-disturbed
+		if r := porcupine.CheckOperationsTimeout(settlement.ToModel(), history, 10*time.Second); r != porcupine.Ok {
+			t.Fatalf("round %d: %v: %+v", round, r, history)
+		}
+		home, err := fae.Message(t.Context(), which(form))
+		if err != nil || home.Outcome == nil {
+			t.Fatalf("round %d: %+v, %v", round, home, err)
+		}
+		ended[home.Outcome.Status]++
+		endsAlike(t, form, home.Outcome.Status, fae, holders...)
+	}
+	t.Log(ended)
+}
+
+// askAmong asks a form that all holders have: the first by being asked, each other from the one before.
+func askAmong(t *testing.T, asker *Agent, holders []*Agent) capabilities.ID {
+	t.Helper()
+	asked := ask(t, asker, Ask{To: "HOST"})
+	for i, h := range holders {
+		arrives(t, h, asked.Form)
+		if i+1 < len(holders) {
+			if err := h.Forward(t.Context(), which(asked.Form), []string{"b", "c"}[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return asked.Form
+}
+
+func raceAmong(t *testing.T, asker *Agent, holders []*Agent, form capabilities.ID) []porcupine.Operation {
+	t.Helper()
+	var (
+		mu      sync.Mutex
+		history []porcupine.Operation
+		wg      sync.WaitGroup
+		start   = time.Now()
+	)
+	run := func(client int, who *Agent, a attempt) {
+		called := time.Since(start)
+		got := tryFrom(t, asker, who, form, a)
+		op := porcupine.Operation{ClientId: client, Input: a, Output: got, Call: int64(called), Return: int64(time.Since(start))}
+		mu.Lock()
+		defer mu.Unlock()
+		history = append(history, op)
+	}
+	for client := range 2 * len(holders) {
+		wg.Go(func() {
+			what := []string{"answer", "answer", "decline"}[rand.IntN(3)]
+			a := attempt{what: what}
+			if what == "answer" {
+				a.mark = fmt.Sprint(client)
+			}
+			run(client, holders[client%len(holders)], a)
+		})
+	}
+	wg.Go(func() {
+		what := []string{"cancel", "look"}[rand.IntN(2)]
+		run(len(holders)*2, asker, attempt{what: what})
+	})
+	wg.Wait()
+	return history
+}
+
+// tryFrom makes an attempt from wherever one is and says how the form stands after it. An answer that is kept is
+// waited for: its attempt lasts until its fate is known.
+func tryFrom(t *testing.T, asker, who *Agent, form capabilities.ID, a attempt) ending {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var o Outcome
+	var err error
+	switch a.what {
+	case "answer":
+		o, err = answerWith(who, form, a.mark)
+	case "decline":
+		o, err = who.Decline(ctx, which(form), "")
+	case "cancel":
+		o, err = who.Cancel(ctx, which(form), "")
+	case "look":
+		e, err := asker.Message(ctx, which(form))
+		if err != nil {
+			t.Error(err)
+		}
+		return standing(e.Outcome)
+	}
+	if err == nil && o.Status != StatusAnswering {
+		return ending(a.what + a.mark)
+	}
+	switch code := parley.CodeOf(err); code {
+	case "", parley.AlreadyAnswered, parley.AlreadyDeclined, parley.AlreadyCancelled:
+	default:
+		t.Errorf("%s: %v", a.what, err)
+	}
+	if _, err := asker.Await(ctx, which(form)); err != nil { // what is kept, or another's, is on its way
+		t.Error(err)
+	}
+	e, err := asker.Message(ctx, which(form))
+	if err != nil {
+		t.Error(err)
+	}
+	return standing(e.Outcome)
+}
