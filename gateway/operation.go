@@ -145,14 +145,17 @@ func table(ops []operation) map[string]operation {
 
 // agent gives the agent that a request is made for.
 func (s *Server) agent(ctx context.Context, as string) (*actors.Agent, error) {
-	switch capabilities.Special(as) {
-	case capabilities.NameHost, capabilities.NameSelf:
+	sp := capabilities.Special(as)
+	if sp == capabilities.NameSelf {
 		as = ""
 	}
 	if p := caller(ctx); p != nil {
 		if agent, err := p.acting(as); err != nil || as == "" {
 			return agent, err
 		}
+	}
+	if sp == capabilities.NameHost {
+		as = ""
 	}
 	return s.node.ActAs(ctx, as)
 }

@@ -10,7 +10,8 @@ import (
 // The names of INTERFACE's mail section, and those that the command line needs besides.
 const promised = `make_agent form request await respond_form decline_form cancel_form forward_form resolve reject send reply
 adopt dismiss list_messages follow_messages get_message list_names lookup locate store_name rename_name remove_name copy_name
-list_grants revoke read_log invite uninvite list_invitations accept list_nodes status verify stop complete`
+list_grants revoke read_log invite uninvite list_invitations accept list_nodes status verify stop complete
+create_token list_tokens revoke_token open_link`
 
 func TestEveryOperationIsThereOnce(t *testing.T) {
 	var names []string
