@@ -7,7 +7,7 @@ import (
 	"parley/events"
 )
 
-// village is what stands around the victim's host in these tests.
+// hostileVillage is what stands around the victim's host in these tests.
 type hostileVillage struct {
 	*mallory
 	fae, worker, asked, twice, lost *Agent
@@ -38,6 +38,16 @@ func newHostileVillage(t *testing.T) *hostileVillage {
 	got[*events.CapabilityRevoked](v.mallory)
 	v.quiet()
 	return v
+}
+
+// run is t.Run whose test the hostile node fails.
+func (m *mallory) run(t *testing.T, what string, attack func()) {
+	t.Run(what, func(t *testing.T) {
+		all := m.TB
+		m.TB = t
+		defer func() { m.TB = all }()
+		attack()
+	})
 }
 
 func TestNobodyIsReachedWhoWasNotGiven(t *testing.T) {
@@ -121,7 +131,7 @@ func TestNobodyIsReachedWhoWasNotGiven(t *testing.T) {
 		{"a node to be met", events.ParcelCopy, host, &events.NodeMet{Node: v.id}, "INVALID_ARGUMENT"},
 		{"a parcel of no kind", 99, v.fae.id, v.message(v.fae.id, v.holdsFae), "INVALID_ARGUMENT"},
 	} {
-		t.Run(c.what, func(t *testing.T) {
+		v.run(t, c.what, func() {
 			v.changesNothing(func() { v.isRefused(v.say(c.kind, c.to, c.e), c.code) })
 		})
 	}

@@ -22,6 +22,8 @@ type mallory struct {
 	victim *Node
 	id     capabilities.NodeID
 	self   capabilities.ID // who it says that its host is
+	key    nkeys.KeyPair
+	seals  *wire.Identity
 	wire   *wire.Wire
 
 	mu   sync.Mutex
@@ -39,8 +41,7 @@ func openVictim(tb testing.TB) *Node {
 	return n
 }
 
-// newMallory makes a hostile node that has come no further than the victim's listener, by an invitation.
-func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, capabilities.Locator) {
+func newKey(tb testing.TB) (nkeys.KeyPair, *wire.Identity) {
 	tb.Helper()
 	key, err := nkeys.CreateServer()
 	if err != nil {
@@ -50,8 +51,16 @@ func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, c
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m := &mallory{TB: tb, victim: victim, id: identity.Node()}
+	return key, identity
+}
+
+// newMallory makes a hostile node that has come no further than the victim's listener, by an invitation.
+func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, capabilities.Locator) {
+	tb.Helper()
+	key, identity := newKey(tb)
+	m := &mallory{TB: tb, victim: victim, id: identity.Node(), key: key, seals: identity}
 	m.self = m.newID()
+	var err error
 	if m.wire, err = wire.Open(tb.Context(), wire.Options{Identity: identity, Receive: m.receive}); err != nil {
 		tb.Fatal(err)
 	}
@@ -219,10 +228,15 @@ func agentRef(id, grant capabilities.ID) capabilities.Ref {
 // gives has the victim's host give an agent of its own to the hostile host, and returns the grant.
 func (m *mallory) gives(path string) capabilities.ID {
 	m.Helper()
-	if _, err := m.victim.Host().Send(m.Context(), "mallory", "take @it:"+path); err != nil {
+	sent, err := m.victim.Host().Send(m.Context(), "mallory", "take @it:"+path)
+	if err != nil {
 		m.Fatal(err)
 	}
-	for _, sp := range got[*events.MessagePosted](m).Text {
+	came := got[*events.MessagePosted](m)
+	for came.Message != sent.Message { // one of before may come again
+		came = got[*events.MessagePosted](m)
+	}
+	for _, sp := range came.Text {
 		if ref, ok := sp.Value.AsRef(); ok {
 			return ref.Grant
 		}

@@ -152,6 +152,17 @@ func (p *peer) moveTo(hints []string, stamp capabilities.Time) {
 func (p *peer) run(ctx context.Context) {
 	wait := retryFirst
 	for ctx.Err() == nil {
+		if p.isOfNoConcern() {
+			select {
+			case <-p.wake:
+				if !p.isOfNoConcern() {
+					p.signal(p.wake) // it is for what comes after
+				}
+			case <-p.back:
+			case <-ctx.Done():
+			}
+			continue
+		}
 		if !p.reachable.Load() && !p.announce(ctx) {
 			p.giveUpErrands()
 			p.pause(ctx, wait)
@@ -169,6 +180,12 @@ func (p *peer) run(ctx context.Context) {
 			f = p.newFlight()
 		}
 	}
+}
+
+// isOfNoConcern reports whether nothing is to be had from looking for the node: another has spoken of it, and
+// nobody here has anything to do with it yet.
+func (p *peer) isOfNoConcern() bool {
+	return !p.reachable.Load() && p.waiting() == 0 && p.node.peers.isIntroduced(p.id)
 }
 
 // giveUpErrands tells those who have something said at once that it cannot be.

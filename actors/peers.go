@@ -144,6 +144,14 @@ func (ps *peers) belongs(ctx context.Context, id capabilities.NodeID) bool {
 	return ps.knows(id)
 }
 
+// isIntroduced reports whether a node is known only by what another has said of it.
+func (ps *peers) isIntroduced(id capabilities.NodeID) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	host, met := ps.hosts[id]
+	return met && host.IsZero()
+}
+
 // remember takes up what the host's log says.
 func (ps *peers) remember(s *mailbox.State) {
 	for _, i := range s.Invitations(ps.node.now()) {

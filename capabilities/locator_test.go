@@ -79,6 +79,7 @@ func TestMalformedLocatorsAreRefused(t *testing.T) {
 func FuzzParseLocator(f *testing.F) {
 	f.Add(locatorText)
 	f.Add(locatorText + "?type=promise&at=nats://host:4222&at=x")
+	f.Add(locatorText + "?type=invitation&secret=abc&at=nats://host:4222")
 	f.Add("parley://me@" + nodeText + "/" + ulidText + "#f")
 	f.Fuzz(func(t *testing.T, s string) {
 		l, err := ParseLocator(s)

@@ -18,8 +18,8 @@ import (
 )
 
 // TestTranscripts runs the conversations in testdata, which are the specification of a mailbox. Agents are
-// made by "agents"; time starts at 0 and moves by "wait"; mail is delivered by "deliver", or at once unless
-// "hold" is on.
+// made by "agents", on several nodes if so named (fae@A); time starts at 0 and moves by "wait"; mail is delivered
+// by "deliver", or at once unless "hold" is on, or the node is "away" until it is "back".
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		v := newVillage(t)
@@ -30,11 +30,16 @@ func TestTranscripts(t *testing.T) {
 }
 
 func (v *village) run(d *datadriven.TestData) string {
+	var refused strings.Builder
+	v.refuse = func(to, from, why string) {
+		fmt.Fprintf(&refused, "%s would not have it from %s: %s\n", to, from, v.plain(why))
+	}
 	out := v.command(d)
 	if !v.held {
 		v.deliver(false)
 	}
 	v.checkReplay()
+	out += refused.String()
 	if out == "" {
 		return "ok\n"
 	}
@@ -93,13 +98,19 @@ func (v *village) command(d *datadriven.TestData) string {
 		return v.answer(as, which(), d.Input, arg("late") == "yes")
 	case "decline":
 		c, home, err := v.states[as].DraftDecline(which(), arg("note"))
-		return v.settle(home, c, err)
+		return v.settle(as, home, c, err)
 	case "forward":
 		c, home, err := v.states[as].DraftForward(which(), arg("to"), v.now)
 		if err != nil {
 			return v.refusal(err)
 		}
+		if home.Node != v.states[as].ID.Node {
+			return v.outcome(v.decide(as, KeepHandover{Which: which(), To: arg("to")}))
+		}
 		return v.outcome(v.decide(v.names[home], c))
+	}
+	if out, ok := v.outside(d.Cmd, as, arg); ok {
+		return out
 	}
 	c := v.simple(d.Cmd, which(), arg, d.Input)
 	if c == nil {
@@ -133,17 +144,18 @@ func (v *village) simple(cmd, which string, arg func(string) string, input strin
 		n, _ := strconv.Atoi(arg("grant"))
 		return Revoke{Grant: v.states[arg("as")].Grants()[n].ID}
 	case "make":
-		return MakeAgent{Agent: v.id(), Kind: events.Guest, Name: arg("name")}
+		return MakeAgent{Agent: v.idOf(arg("as"))(), Kind: events.Guest, Name: arg("name")}
 	}
 	return nil
 }
 
 // introduce lets the host hold all the others by name, as their maker does.
 func (v *village) introduce() string {
-	host := v.agents[0]
-	for _, name := range v.agents[1:] {
-		if _, taken := v.states[host].names[name]; !taken {
-			v.apply(host, &events.NameBound{Name: name, Value: capabilities.Reference(agentRef(v.states[name].ID))})
+	for _, name := range v.agents {
+		host := v.hostOf(name)
+		called, _, _ := strings.Cut(name, "@")
+		if _, taken := v.states[host].names[called]; !taken && name != host {
+			v.apply(host, &events.NameBound{Name: called, Value: capabilities.Reference(agentRef(v.states[name].ID))})
 		}
 	}
 	return ""
@@ -204,16 +216,19 @@ func (v *village) answer(as, which, input string, late bool) string {
 		}
 		texts = append(texts, text)
 	}
-	c, home, err := v.states[as].DraftAnswer(Reply{Which: which, Texts: texts}, v.now, v.id)
+	c, home, err := v.states[as].DraftAnswer(Reply{Which: which, Texts: texts}, v.now, v.idOf(as))
 	if late {
 		v.now = v.now.Add(time.Hour)
 	}
-	return v.settle(home, c, err)
+	return v.settle(as, home, c, err)
 }
 
-func (v *village) settle(home capabilities.ID, c Settle, err error) string {
+func (v *village) settle(as string, home capabilities.ID, c Settle, err error) string {
 	if err != nil {
 		return v.refusal(err)
+	}
+	if home.Node != v.states[as].ID.Node {
+		return v.outcome(v.decide(as, KeepAnswer{Settle: c}))
 	}
 	m, err := v.states[v.names[home]].FindFormID(c.Form)
 	if err != nil {
@@ -260,8 +275,8 @@ func (v *village) plain(text string) string {
 		text = strings.ReplaceAll(text, capabilities.Locator{ID: id, Kind: capabilities.KindAgent}.String(), "<"+name+">")
 		text = strings.ReplaceAll(text, id.String(), "<"+name+">")
 	}
-	for n := range v.next {
-		text = strings.ReplaceAll(text, villageID(n+1).String(), "<id>")
+	for _, id := range v.made {
+		text = strings.ReplaceAll(text, id.String(), "<id>")
 	}
 	return text
 }
@@ -299,7 +314,7 @@ func (v *village) describe(s *State, m *Message) string {
 	if !f.Forwarder.IsZero() {
 		from += " by way of " + v.names[f.Forwarder]
 	}
-	status := "open"
+	status := "open" + v.onItsWay(f)
 	if a := f.Answered; a != nil {
 		status = "answered by " + v.names[a.By]
 		if !a.Withheld {

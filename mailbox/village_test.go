@@ -2,15 +2,17 @@ package mailbox
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
 
-// village is some mailboxes that are next to each other.
+// village is some mailboxes that are next to each other, or on several nodes: fae@A is one of node A.
 type village struct {
 	tb     rapid.TB
 	agents []string
@@ -18,8 +20,11 @@ type village struct {
 	names  map[capabilities.ID]string // for the transcript only
 	now    capabilities.Time
 	next   uint16
-	held   bool // parcels stay in the outboxes
-	quick  bool // Decide is trusted to change nothing
+	made   []capabilities.ID
+	off    map[string]bool            // nodes that are out of reach
+	refuse func(to, from, why string) // is told of a parcel that was refused; nil if none may be
+	held   bool                       // parcels stay in the outboxes
+	quick  bool                       // Decide is trusted to change nothing
 	logs   map[string][]events.Recorded
 }
 
@@ -32,23 +37,42 @@ func villageID(n uint16) capabilities.ID {
 	return capabilities.ID{ULID: ulid.ULID{14: byte(n >> 8), 15: byte(n)}, Node: capabilities.NodeID{31: 1}}
 }
 
-func (v *village) id() capabilities.ID {
-	v.next++
-	return villageID(v.next)
+func (v *village) id() capabilities.ID { return v.idOf("")() }
+
+// idOf makes the IDs of an agent's node.
+func (v *village) idOf(agent string) IDs {
+	return func() capabilities.ID {
+		v.next++
+		id := villageID(v.next)
+		if node := nodeOf(agent); node != "" {
+			id.Node[31] = node[0]
+		}
+		v.made = append(v.made, id)
+		return id
+	}
 }
 
-// add makes an agent. The first is the host of all others, and each knows those before it by name.
+// nodeOf gives the node in an agent's name, "" if there is none.
+func nodeOf(agent string) string {
+	_, node, _ := strings.Cut(agent, "@")
+	return node
+}
+
+// hostOf gives the first agent of another's node.
+func (v *village) hostOf(agent string) string {
+	return v.agents[slices.IndexFunc(v.agents, func(a string) bool { return nodeOf(a) == nodeOf(agent) })]
+}
+
+// add makes an agent. The first of a node is the host of all others there.
 func (v *village) add(name string) {
-	id := v.id()
+	id := v.idOf(name)()
 	s := New(id)
-	e := &events.AgentCreated{Agent: id, Kind: events.Guest, Name: name}
-	if len(v.agents) == 0 {
-		e.Kind, e.Host = events.Host, id
-	} else {
-		e.Host = v.states[v.agents[0]].ID
-	}
 	v.states[name], v.names[id] = s, name
 	v.agents = append(v.agents, name)
+	e := &events.AgentCreated{Agent: id, Kind: events.Guest, Name: name, Host: v.states[v.hostOf(name)].ID}
+	if e.Host == id {
+		e.Kind = events.Host
+	}
 	v.apply(name, e)
 }
 
@@ -78,7 +102,7 @@ func (v *village) decide(name string, c Command) ([]events.Event, error) {
 	if !v.quick {
 		before = v.snapshot(name)
 	}
-	evs, err := v.states[name].Decide(c, v.now, v.id)
+	evs, err := v.states[name].Decide(c, v.now, v.idOf(name))
 	if !v.quick && v.snapshot(name) != before {
 		v.tb.Fatalf("%T changed the state by deciding", c)
 	}
@@ -107,19 +131,18 @@ func (v *village) snapshot(name string) string {
 	return string(b)
 }
 
-// deliver takes all parcels where they belong, until nobody owes anything. With twice, each goes twice.
+// deliver takes all parcels where they belong, until nobody owes anything that can go. With twice, each goes twice.
 func (v *village) deliver(twice bool) {
 	v.tb.Helper()
 	for again := true; again; {
 		again = false
 		for _, from := range v.agents {
-			for _, p := range slices.Clone(v.states[from].Outbox()) {
+			for _, p := range v.outgoing(from) {
 				again = true
-				v.carry(from, p)
 				if twice {
 					v.carry(from, p)
 				}
-				if _, err := v.decide(from, Delivered{Parcels: []Parcel{p}}); err != nil {
+				if _, err := v.decide(from, Delivered{Parcels: []Parcel{p}, Refused: v.carry(from, p)}); err != nil {
 					v.tb.Fatal(err)
 				}
 			}
@@ -127,15 +150,65 @@ func (v *village) deliver(twice bool) {
 	}
 }
 
-func (v *village) carry(from string, p Parcel) {
+// outgoing gives what an agent owes and can go now.
+func (v *village) outgoing(from string) (all []Parcel) {
+	s := v.states[from]
+	for _, p := range s.Outbox() {
+		to := nodeOf(v.names[p.To])
+		switch {
+		case p.To.Node == s.ID.Node:
+			all = append(all, p)
+		case v.off[to] || v.off[nodeOf(from)]:
+		case slices.Contains(slices.Collect(s.Outgoing(p.To.Node)), p):
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// carry takes a parcel to its mailbox, and gives why that would not have it.
+func (v *village) carry(from string, p Parcel) (refused string) {
 	v.tb.Helper()
 	c, err := v.states[from].Open(p)
 	if err != nil {
 		v.tb.Fatal(err)
 	}
-	if _, err := v.decide(v.names[p.To], c); err != nil {
-		v.tb.Fatalf("%s would not have %v: %v", v.names[p.To], p, err)
+	if p.To.Node != v.states[from].ID.Node {
+		c = v.abroad(from, p, c)
 	}
+	if _, err := v.decide(v.names[p.To], c); err != nil {
+		if v.refuse == nil {
+			v.tb.Fatalf("%s would not have %v: %v", v.names[p.To], p, err)
+		}
+		e := parley.AsError(err)
+		refused = string(e.Code) + ": " + e.Message
+		v.refuse(v.names[p.To], from, refused)
+	}
+	return refused
+}
+
+// abroad gives what comes out on another node of what goes in here.
+func (v *village) abroad(from string, p Parcel, c Command) Command {
+	v.tb.Helper()
+	var recorded []events.Recorded
+	for _, e := range Pack(c) {
+		recorded = append(recorded, events.Recorded{Event: e})
+	}
+	body, err := events.Append(nil, recorded...)
+	if err != nil {
+		v.tb.Fatal(err)
+	}
+	if recorded, err = events.Decode(body, len(recorded)); err != nil {
+		v.tb.Fatal(err)
+	}
+	evs := make([]events.Event, len(recorded))
+	for i, r := range recorded {
+		evs[i] = r.Event
+	}
+	if c, err = Unpack(p.Kind, v.states[from].ID, evs); err != nil {
+		v.tb.Fatal(err)
+	}
+	return c
 }
 
 // checkReplay fails if a state is not the fold of its events, or does not survive a snapshot.

@@ -1,0 +1,239 @@
+package actors
+
+import (
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// What the hostile node may say to fae, which it was given, must not make fae its deputy: fae reaches nobody
+// by it whom it did not reach before.
+
+// cannotUse checks that fae does not reach worker: not by its ID, and not by what the newest message carries.
+func (v *hostileVillage) cannotUse() {
+	v.Helper()
+	v.quiet()
+	before, err := v.worker.Inbox(v.Context(), View{All: true})
+	if err != nil {
+		v.Fatal(err)
+	}
+	for _, to := range v.paths() {
+		_, err := v.fae.Send(v.Context(), to, "do as I say")
+		if err != nil && parley.CodeOf(err) != parley.NotPermitted && parley.CodeOf(err) != parley.UnknownRecipient {
+			v.Fatal(err)
+		}
+		_, _ = v.fae.Ask(v.Context(), Ask{To: to, Description: "tell me", Fields: textField("a")}) // as above
+		_, _ = v.fae.Send(v.Context(), "HOST", "take @it:"+to)
+	}
+	v.quiet()
+	after, err := v.worker.Inbox(v.Context(), View{All: true})
+	if err != nil {
+		v.Fatal(err)
+	}
+	if after.Cursor != before.Cursor {
+		v.Errorf("worker was reached: %d events", after.Cursor-before.Cursor)
+	}
+	held, err := v.victim.Host().Grants(v.Context())
+	if err != nil {
+		v.Fatal(err)
+	}
+	for _, g := range held {
+		if g.Target == v.worker.id {
+			v.Errorf("worker was given on: %+v", g)
+		}
+	}
+}
+
+// paths are the ways by which fae could mean worker: its ID, and whatever the mail of others and the answers to
+// its own have brought.
+func (v *hostileVillage) paths() []string {
+	v.Helper()
+	in, err := v.fae.Inbox(v.Context(), View{All: true})
+	if err != nil {
+		v.Fatal(err)
+	}
+	paths := []string{v.worker.id.String()}
+	for _, e := range in.Messages {
+		if e.Type == "message" && e.From == v.fae.id {
+			continue
+		}
+		root := "@mail/" + e.MessageID.String()
+		all, err := v.fae.Show(v.Context(), root, false)
+		if err != nil {
+			v.Fatal(err)
+		}
+		paths = append(paths, pathsTo(v.worker.id, root, all)...)
+	}
+	return paths
+}
+
+// pathsTo gives those that lead to a target within a value.
+func pathsTo(target capabilities.ID, at string, value capabilities.Value) (paths []string) {
+	if r, ok := value.AsRef(); ok && r.Target == target {
+		return []string{at}
+	}
+	r, _ := value.AsRecord()
+	for name, inner := range r {
+		paths = append(paths, pathsTo(target, at+"/"+name, inner)...)
+	}
+	return paths
+}
+
+// faeAsks has fae hold the hostile host, and ask it something.
+func (v *hostileVillage) faeAsks(fields []events.Field) (Asked, *events.FormRequested) {
+	v.Helper()
+	h := v.victim.Host()
+	sent, err := h.Send(v.Context(), "fae", "this is @mallory")
+	if err != nil {
+		v.Fatal(err)
+	}
+	if err := v.fae.Adopt(v.Context(), Which(sent.Message.String()), "mallory", "mallory"); err != nil {
+		v.Fatal(err)
+	}
+	asked := ask(v, v.fae, Ask{To: "mallory", Fields: fields})
+	return asked, got[*events.FormRequested](v.mallory)
+}
+
+func capabilityField() []events.Field {
+	return []events.Field{{Name: "who", Type: events.Capability}, {Name: "word", Type: events.Text}}
+}
+
+func TestAReferenceFromAStrangerToOneNextDoorIsWorthNothing(t *testing.T) {
+	v := newHostileVillage(t)
+	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
+	rooted := agentRef(v.worker.id, v.newID())
+	rooted.Root = local
+	message := func(r capabilities.Ref) events.Event { return v.message(v.fae.id, v.holdsFae, carries("it", r)) }
+	for what, e := range map[string]events.Event{
+		"by no grant":                      message(agentRef(v.worker.id, capabilities.ID{})),
+		"by a grant of the victim's":       message(agentRef(v.worker.id, local)),
+		"by one that is there":             message(agentRef(v.worker.id, v.revoked)),
+		"by one that the victim's holds":   message(agentRef(v.worker.id, v.holdsFae)),
+		"with a root at the victim's":      message(rooted),
+		"in a record":                      v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Record(map[string]capabilities.Value{"x": capabilities.List(capabilities.Reference(agentRef(v.worker.id, local)))})}),
+		"sealed, as by the victim's vault": v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Sealed([]byte("sealed"))}),
+	} {
+		v.run(t, what, func() {
+			v.changesNothing(func() { v.isRefused(v.say(events.ParcelCopy, v.fae.id, e), "") })
+			v.cannotUse()
+		})
+	}
+	v.run(t, "by a grant that it made", func() {
+		v.arrives(v.say(events.ParcelCopy, v.fae.id, message(agentRef(v.worker.id, v.newID()))))
+		v.cannotUse()
+	})
+	v.run(t, "of another kind", func() {
+		for _, kind := range []capabilities.Kind{capabilities.KindForm, capabilities.KindResolver, capabilities.KindGrant, capabilities.KindNode} {
+			v.arrives(v.say(events.ParcelCopy, v.fae.id, message(capabilities.Ref{Target: v.worker.id, Kind: kind, Grant: v.newID()})))
+		}
+		v.cannotUse()
+	})
+}
+
+func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
+	v := newHostileVillage(t)
+	asked, _ := v.faeAsks(capabilityField())
+	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
+	mine := v.newID()
+	grant := func(id, target capabilities.ID) capabilities.Grant {
+		return capabilities.Grant{ID: id, Target: target, Kind: capabilities.KindAgent, To: v.fae.id, By: v.self, Message: asked.Form}
+	}
+	answer := func(r capabilities.Ref, word capabilities.Value, grants ...capabilities.Grant) events.Event {
+		values := map[string]capabilities.Value{"word": word}
+		if !r.Target.IsZero() {
+			values["who"] = capabilities.Reference(r)
+		}
+		return &events.FormAnswering{Form: asked.Form, Values: capabilities.Record(values), Grants: grants}
+	}
+	word, nobody := capabilities.String("x"), capabilities.Ref{}
+	other := func(f func(*capabilities.Grant)) events.Event {
+		g := grant(mine, v.worker.id)
+		f(&g)
+		return answer(agentRef(v.worker.id, mine), word, g)
+	}
+	rooted := agentRef(v.worker.id, mine)
+	rooted.Root = v.holdsFae
+	for what, e := range map[string]events.Event{
+		"without a grant":                 answer(agentRef(v.worker.id, capabilities.ID{}), word),
+		"by a grant of the victim's":      answer(agentRef(v.worker.id, local), word, grant(local, v.worker.id)),
+		"by one that fae's host has made": answer(agentRef(v.worker.id, v.holdsFae), word, grant(v.holdsFae, v.worker.id)),
+		"by a grant of another thing":     answer(agentRef(v.worker.id, mine), word, grant(mine, v.self)),
+		"by a grant of another's":         other(func(g *capabilities.Grant) { g.By = v.worker.id }),
+		"by a grant to another":           other(func(g *capabilities.Grant) { g.To = v.worker.id }),
+		"by a grant of another answer":    other(func(g *capabilities.Grant) { g.Message = local }),
+		"with a root":                     answer(rooted, word, grant(mine, v.worker.id)),
+		"a grant too many":                answer(nobody, word, grant(mine, v.worker.id)),
+		"a reference as a word":           answer(nobody, capabilities.Reference(agentRef(v.worker.id, mine)), grant(mine, v.worker.id)),
+		"what was sealed":                 answer(nobody, capabilities.Sealed([]byte("sealed"))),
+		"a field that was not asked":      &events.FormAnswering{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"more": word})},
+		"no values":                       &events.FormAnswering{Form: asked.Form, Values: word},
+		"that it was cancelled":           &events.FormAnswering{Form: asked.Form, Reason: events.Cancelled},
+		"that it expired":                 &events.FormAnswering{Form: asked.Form, Reason: events.Expired},
+	} {
+		v.run(t, what, func() {
+			v.changesNothing(func() { v.isRefused(v.say(events.ParcelAnswer, v.fae.id, e), "") })
+		})
+	}
+	v.run(t, "for one who was not asked", func() {
+		p := v.parcel(events.ParcelAnswer, v.newID(), v.fae.id, answer(nobody, word))
+		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
+	})
+	v.run(t, "of its own", func() {
+		v.arrives(v.say(events.ParcelAnswer, v.fae.id, answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))))
+		v.cannotUse()
+		if o, err := v.fae.Await(t.Context(), Which(asked.Form.String())); err != nil || o.By != v.self {
+			t.Errorf("%+v, %v", o, err)
+		}
+	})
+	v.run(t, "again", func() {
+		said := answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))
+		v.changesNothing(func() {
+			v.arrives(v.say(events.ParcelAnswer, v.fae.id, said)) // its receipt may have been lost
+			v.isRefused(v.say(events.ParcelAnswer, v.fae.id, answer(nobody, word)), "ALREADY_ANSWERED")
+			v.isRefused(v.say(events.ParcelAnswer, v.fae.id, &events.FormAnswering{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
+		})
+	})
+}
+
+func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
+	v := newHostileVillage(t)
+	asked, _ := v.faeAsks(textField("a"))
+	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
+	handover := func(to, via capabilities.ID) events.Event {
+		return &events.FormForwarded{Form: asked.Form, By: v.self, To: to, Via: via}
+	}
+	for what, e := range map[string]events.Event{
+		"by nothing":                   handover(v.worker.id, capabilities.ID{}),
+		"by a grant of the victim's":   handover(v.worker.id, local),
+		"by a grant of something else": handover(v.worker.id, v.holdsFae),
+		"to its asker":                 handover(v.fae.id, v.newID()),
+		"to nobody":                    handover(capabilities.ID{}, v.newID()),
+		"to who has it":                handover(v.self, v.newID()),
+	} {
+		v.run(t, what, func() {
+			v.changesNothing(func() { v.isRefused(v.say(events.ParcelHandover, v.fae.id, e), "") })
+		})
+	}
+	v.run(t, "by one who was not asked", func() {
+		other := v.newID()
+		p := v.parcel(events.ParcelHandover, other, v.fae.id, &events.FormForwarded{Form: asked.Form, By: other, To: v.worker.id, Via: v.newID()})
+		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
+	})
+	v.run(t, "by a grant that its target does not know", func() {
+		v.quiet()
+		before, _ := v.worker.Inbox(t.Context(), View{All: true})
+		v.arrives(v.say(events.ParcelHandover, v.fae.id, handover(v.worker.id, v.newID())))
+		v.quiet()
+		if after, err := v.worker.Inbox(t.Context(), View{All: true}); err != nil || after.Cursor != before.Cursor {
+			t.Errorf("worker has %+v, %v", after.Messages, err)
+		}
+	})
+	fixed := ask(t, v.fae, Ask{To: "mallory", NoForward: true})
+	v.run(t, "that is not to be forwarded", func() {
+		v.changesNothing(func() {
+			v.isRefused(v.say(events.ParcelHandover, v.fae.id, &events.FormForwarded{Form: fixed.Form, By: v.self, To: v.newID(), Via: v.newID()}), "NOT_PERMITTED")
+		})
+	})
+}

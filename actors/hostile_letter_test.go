@@ -1,0 +1,284 @@
+package actors
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/oklog/ulid/v2"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"parley/actors/wire"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// raw is a connection to a node's listener over which anything can be sent. One that is not known shows a token.
+func (m *mallory) raw(to *Node, shows ...string) *nats.Conn {
+	m.Helper()
+	listener := to.ID()
+	conn, err := nats.Connect("nats://"+to.PeerAddress(), nats.TLSHandshakeFirst(), nats.Secure(&tls.Config{InsecureSkipVerify: true}),
+		nats.Token(strings.Join(shows, "")),
+		nats.Nkey(m.id.String(), func(nonce []byte) ([]byte, error) {
+			return m.key.Sign(slices.Concat([]byte("parley connection 1"), m.id[:], listener[:], nonce))
+		}))
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.Cleanup(conn.Close)
+	return conn
+}
+
+func mailSubject(n *Node) string { return "parley.node." + n.ID().String() + ".mail" }
+
+// throw sends envelopes and waits until so many were refused.
+func (m *mallory) throw(conn *nats.Conn, to *Node, refused uint64, envelopes ...[]byte) {
+	m.Helper()
+	before := to.Traffic().Refused
+	for _, e := range envelopes {
+		if err := conn.Publish(mailSubject(to), e); err != nil {
+			m.Fatal(err)
+		}
+	}
+	eventually(m, "refusals", func() bool { return to.Traffic().Refused == before+refused })
+}
+
+func (m *mallory) sealed(to *Node, kind wire.Kind, body []byte) []byte {
+	m.Helper()
+	e, err := m.seals.Seal(to.ID(), ulid.Make(), kind, body)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return e
+}
+
+func (m *mallory) written(x any) []byte {
+	m.Helper()
+	body, err := writeLetter(x)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return body
+}
+
+func nested(code byte, n int) []byte { return append(bytes.Repeat([]byte{code}, n), msgpcode.Nil) }
+
+// list is a list that claims so many elements, and has so many that are nil.
+func list(claims, has int) []byte {
+	b := []byte{msgpcode.Array32, byte(claims >> 24), byte(claims >> 16), byte(claims >> 8), byte(claims)}
+	return append(b, bytes.Repeat([]byte{msgpcode.Nil}, has)...)
+}
+
+func TestLettersThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
+	v := newHostileVillage(t)
+	conn := v.raw(v.victim)
+	genuine := v.written(mailLetter{Parcels: []parcelLetter{v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
+	good := v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
+	with := func(f func(*parcelLetter)) []byte {
+		p := good
+		f(&p)
+		return v.written(mailLetter{Parcels: []parcelLetter{p}})
+	}
+	letter := func(kind wire.Kind, body []byte) []byte { return v.sealed(v.victim, kind, body) }
+	for what, c := range map[string]struct {
+		kind wire.Kind
+		body []byte
+	}{
+		"nothing":                       {letterMail, nil},
+		"cut short":                     {letterMail, genuine[:len(genuine)-1]},
+		"with something after it":       {letterMail, append(slices.Clone(genuine), 0)},
+		"no letter":                     {letterMail, []byte("hello")},
+		"nested without end":            {letterMail, nested(0x91, wire.MaxBody-1)},
+		"records without end":           {letterMail, nested(0x81, wire.MaxBody-1)},
+		"with more than it has":         {letterMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(1<<31-1, 3)...)},
+		"of a million parcels":          {letterMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
+		"of a million introductions":    {letterMail, append(append([]byte{0x94, 0, 0}, list(900_000, 900_000)...), msgpcode.Nil)},
+		"a few parcels too many":        {letterMail, v.written(mailLetter{Parcels: make([]parcelLetter, letterParcels+1)})},
+		"a few introductions too many":  {letterMail, v.written(mailLetter{Introduced: make([]introduction, maxIntroduced+1)})},
+		"with a parcel of nothing":      {letterMail, with(func(p *parcelLetter) { p.Count = 0 })},
+		"with a parcel of less":         {letterMail, with(func(p *parcelLetter) { p.Count = -1 })},
+		"with a parcel of too much":     {letterMail, with(func(p *parcelLetter) { p.Count = letterParcels + 1 })},
+		"with too large a parcel":       {letterMail, with(func(p *parcelLetter) { p.Body = make([]byte, maxParcel+1) })},
+		"of no kind":                    {0, genuine},
+		"of a later kind":               {letterLeave + 1, genuine},
+		"of the last kind":              {255, genuine},
+		"a response to nothing":         {letterReceipts, v.written(receiptsLetter{})},
+		"a welcome that was not wanted": {letterWelcome, v.written(welcomeLetter{})},
+		"a place that is none":          {letterAnnounce, nested(0x91, 1000)},
+		"an acceptance that is none":    {letterAccept, nested(0x91, 1000)},
+		"too long a secret":             {letterAccept, v.written(acceptLetter{Secret: string(make([]byte, maxSecret+1))})},
+	} {
+		v.run(t, what, func() {
+			v.changesNothing(func() { v.throw(conn, v.victim, 1, letter(c.kind, c.body)) })
+		})
+	}
+	altered := letter(letterMail, genuine)
+	altered[len(altered)-1] ^= 1
+	resigned := letter(letterMail, genuine)
+	copy(resigned[4:36], v.newStranger().id[:]) // another signer than it says
+	stranger := v.newStranger()
+	for what, e := range map[string][]byte{
+		"no envelope":                {1, 2, 3},
+		"nothing at all":             nil,
+		"altered":                    altered,
+		"signed by another":          resigned,
+		"longer than any":            make([]byte, 1<<20),
+		"from one who is not known":  stranger.sealed(v.victim, letterMail, genuine),
+		"a stranger's whereabouts":   stranger.sealed(v.victim, letterAnnounce, v.written(placeLetter{Stamp: 1})),
+		"from the victim, it says":   slices.Concat(altered[:4], v.victimID(), altered[36:]),
+		"of a version that is later": slices.Concat([]byte("PLT\x02"), altered[4:]),
+	} {
+		v.run(t, what, func() { v.changesNothing(func() { v.throw(conn, v.victim, 1, e) }) })
+	}
+	v.isServed()
+}
+
+func (m *mallory) victimID() []byte {
+	id := m.victim.ID()
+	return id[:]
+}
+
+// newStranger is a node that the victim does not know. It has no way there of its own.
+func (m *mallory) newStranger() *mallory {
+	m.Helper()
+	key, seals := newKey(m)
+	return &mallory{TB: m.TB, victim: m.victim, id: seals.Node(), key: key, seals: seals}
+}
+
+func TestALetterCountsOnceAndForOneNode(t *testing.T) {
+	v := newHostileVillage(t)
+	conn := v.raw(v.victim)
+	e := v.sealed(v.victim, letterMail, v.written(mailLetter{Parcels: []parcelLetter{
+		v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
+		v.parcel(events.ParcelCopy, v.self, v.twice.id, v.form(v.twice.id, v.mayTwice)),
+	}}))
+	send := func(to *Node) {
+		if err := conn.Publish(mailSubject(to), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(v.victim)
+	eventually(t, "the letter", func() bool {
+		in, err := v.twice.Inbox(t.Context(), View{})
+		return err == nil && len(in.Messages) == 1
+	})
+	v.changesNothing(func() {
+		at := v.victim.Traffic().LettersIn
+		for i := range uint64(5) {
+			send(v.victim)
+			eventually(t, "the letter again", func() bool { return v.victim.Traffic().LettersIn > at+i })
+		}
+	})
+
+	second := openVictim(t)
+	i := invite(t, second, "mallory")
+	l, err := capabilities.ParseLocator(i.Locator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mallory{TB: t, victim: second, id: v.id, self: v.self, key: v.key, seals: v.seals, wire: v.wire}
+	if err := m.wire.Dial(t.Context(), second.ID(), l.Hints, token(l.ID.ULID, l.Secret)); err != nil {
+		t.Fatal(err)
+	}
+	if w := m.accept(l.ID.ULID, l.Secret); w.Code != "" {
+		t.Fatal(w.Code)
+	}
+	m.changesNothing(func() { m.throw(m.raw(second), second, 1, e) })
+}
+
+func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
+	v := newHostileVillage(t)
+	good := func() parcelLetter {
+		return v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
+	}
+	framed := func(kind events.ParcelKind, e events.Event, payload []byte) parcelLetter {
+		p := v.parcel(kind, v.self, v.fae.id, e)
+		head := 2 + 10 // kind, version, time
+		p.Body = slices.Concat(p.Body[:head], []byte{msgpcode.Bin32, byte(len(payload) >> 24), byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload))}, payload)
+		return p
+	}
+	with := func(f func(*parcelLetter)) parcelLetter {
+		p := good()
+		p.Body = slices.Clone(p.Body)
+		f(&p)
+		return p
+	}
+	answered := func(wide []byte) parcelLetter {
+		payload := slices.Concat([]byte{0x96, msgpcode.Nil, msgpcode.Nil, msgpcode.Nil, 0xd7, 3, 0, 0, 0, 0, 0, 0, 0, 1}, wide, []byte{msgpcode.False})
+		return framed(events.ParcelOutcome, &events.FormAnswered{Values: capabilities.Null()}, payload)
+	}
+	for what, p := range map[string]parcelLetter{
+		"of nothing":                with(func(p *parcelLetter) { p.Body = nil }),
+		"cut short":                 with(func(p *parcelLetter) { p.Body = p.Body[:len(p.Body)-1] }),
+		"with something after it":   with(func(p *parcelLetter) { p.Body = append(p.Body, 0) }),
+		"with fewer than it claims": with(func(p *parcelLetter) { p.Count = 2 }),
+		"of two events":             with(func(p *parcelLetter) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
+		"of an unknown kind":        with(func(p *parcelLetter) { p.Body[0] = 0x7f }),
+		"of a newer version":        with(func(p *parcelLetter) { p.Body[1] = 0x7f }),
+		"nested without end":        framed(events.ParcelCopy, v.message(v.fae.id, v.holdsFae), nested(0x91, 600<<10)),
+		"claiming a billion":        answered(list(1<<30, 4)),
+		"of a million grants":       answered(list(600<<10, 600<<10)),
+		"of empty grants":           answered(append(list(600<<10, 0), bytes.Repeat([]byte{0x90}, 600<<10)...)),
+		"of a list as its head":     with(func(p *parcelLetter) { p.Body = slices.Concat(nested(0x91, 600<<10), p.Body[1:]) }),
+	} {
+		v.run(t, what, func() {
+			var before, after runtime.MemStats
+			v.changesNothing(func() {
+				runtime.ReadMemStats(&before)
+				v.isRefused(v.mail(p)[0], "INVALID_ARGUMENT")
+				runtime.ReadMemStats(&after)
+			})
+			if grown := after.TotalAlloc - before.TotalAlloc; grown > 48<<20 {
+				t.Errorf("it took %d MiB", grown>>20)
+			}
+		})
+	}
+	r := v.mail(with(func(p *parcelLetter) { p.Body = nil }), good(), with(func(p *parcelLetter) { p.To = ulid.Make() }), good())
+	for i, want := range []fate{fateRefused, fateArrived, fateRefused, fateArrived} {
+		if r[i].Fate != want {
+			t.Errorf("parcel %d: %+v", i, r[i])
+		}
+	}
+}
+
+func TestAFloodDrownsNobody(t *testing.T) {
+	v := newHostileVillage(t)
+	var letter mailLetter
+	for range letterParcels {
+		letter.Parcels = append(letter.Parcels, v.parcel(events.ParcelCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
+	}
+	body := v.written(letter)
+	conn := v.raw(v.victim)
+	ctx, stop := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	defer stop()
+	v.changesNothing(func() {
+		var floods sync.WaitGroup
+		for range 8 {
+			floods.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = v.wire.Call(ctx, v.victim.ID(), letterMail, body) // that it is not taken in is what is wanted
+					_ = conn.Publish(mailSubject(v.victim), v.sealed(v.victim, letterMail, []byte("hello")))
+				}
+			})
+		}
+		for ctx.Err() == nil {
+			at := time.Now()
+			if _, err := v.worker.Inbox(t.Context(), View{}); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(at); took > 2*time.Second {
+				t.Errorf("worker was out of reach for %v", took)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		floods.Wait()
+	})
+	v.isServed()
+}

@@ -1,0 +1,182 @@
+package actors
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func someNode() (id capabilities.NodeID) {
+	_, _ = rand.Read(id[:]) // it does not fail
+	return id
+}
+
+func (m *mallory) known(id capabilities.NodeID) (Peer, bool) {
+	m.Helper()
+	all, err := m.victim.Nodes(m.Context())
+	if err != nil {
+		m.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(p Peer) bool { return p.Node == id })
+	if i < 0 {
+		return Peer{}, false
+	}
+	return all[i], true
+}
+
+func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
+	n := openVictim(t)
+	m := befriend(t, n, "mallory")
+	carol := m.newStranger()
+	trap := []string{"nats://127.0.0.1:1"}
+	introduce := func(all ...introduction) {
+		m.Helper()
+		exchange[receiptsLetter](m, letterMail, mailLetter{Introduced: all})
+	}
+	t.Run("a node's own word goes before that of others", func(t *testing.T) {
+		introduce(introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1})
+		if p, ok := m.known(carol.id); !ok || !slices.Equal(p.Hints, trap) {
+			t.Fatalf("%+v", p)
+		}
+		own := []string{"nats://127.0.0.1:2"}
+		if err := carol.raw(n).Publish(mailSubject(n), carol.sealed(n, letterAnnounce, carol.written(placeLetter{Hints: own, Stamp: 5}))); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "carol's own word", func() bool {
+			p, _ := m.known(carol.id)
+			return slices.Equal(p.Hints, own)
+		})
+		m.changesNothing(func() { introduce(introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1}) })
+	})
+	t.Run("nor of those whom the host has met", func(t *testing.T) {
+		dave := befriend(t, n, "dave")
+		m.changesNothing(func() {
+			introduce(introduction{Node: dave.id, Hints: trap, Stamp: 9}, introduction{Node: n.ID(), Hints: trap, Stamp: 9}, introduction{Node: m.id, Hints: trap, Stamp: 9})
+		})
+	})
+	t.Run("hints that are none", func(t *testing.T) {
+		m.changesNothing(func() {
+			for _, hints := range [][]string{
+				make([]string, 9), {strings.Repeat("x", 256)}, {"nats://a b:1"}, {"nats://a\x00:1"}, {"a\r\nb"},
+			} {
+				introduce(introduction{Node: someNode(), Hints: hints, Stamp: 1})
+				exchange[placeLetter](m, letterAnnounce, placeLetter{Hints: hints, Stamp: capabilities.At(time.Now())})
+			}
+		})
+	})
+	t.Run("an old place", func(t *testing.T) {
+		exchange[placeLetter](m, letterAnnounce, placeLetter{Hints: trap, Stamp: 100})
+		m.changesNothing(func() {
+			exchange[placeLetter](m, letterAnnounce, placeLetter{Hints: []string{"nats://127.0.0.1:3"}, Stamp: 99})
+		})
+	})
+	t.Run("many", func(t *testing.T) {
+		for range 4 {
+			var all []introduction
+			for range maxIntroduced {
+				all = append(all, introduction{Node: someNode(), Hints: trap, Stamp: 1})
+			}
+			introduce(all...)
+		}
+		befriend(t, n, "erin")
+		m.isServed()
+	})
+}
+
+func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
+	n := openVictim(t)
+	m := befriend(t, n, "mallory")
+	open := invite(t, n, "friend")
+	l, err := capabilities.ParseLocator(open.Locator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := n.Host().Invite(t.Context(), NewInvitation{Name: "late", Until: capabilities.At(time.Now()).Add(30 * time.Millisecond)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := capabilities.ParseLocator(short.Locator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(40 * time.Millisecond)
+	refuses := func(what string, a acceptLetter, code string) {
+		t.Helper()
+		m.run(t, what, func() {
+			m.changesNothing(func() {
+				if w := exchange[welcomeLetter](m, letterAccept, a); w.Code != code || !w.Host.IsZero() || !w.Grant.IsZero() {
+					m.Errorf("%+v", w)
+				}
+			})
+		})
+	}
+	refuses("a wrong secret", acceptLetter{Invitation: l.ID.ULID, Secret: l.Secret + "x", Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("no secret", acceptLetter{Invitation: l.ID.ULID, Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("one that was not made", acceptLetter{Invitation: m.newID().ULID, Secret: l.Secret, Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("one that has expired", acceptLetter{Invitation: late.ID.ULID, Secret: late.Secret, Host: m.self.ULID}, "INVITATION_USED")
+	refuses("hints that are none", acceptLetter{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID, Hints: make([]string, 9)}, "TOO_LARGE")
+
+	friend, _ := newMallory(t, n, open)
+	t.Run("mail before it was accepted", func(t *testing.T) {
+		conn := friend.raw(n, token(l.ID.ULID, l.Secret))
+		friend.changesNothing(func() {
+			friend.throw(conn, n, 2, friend.sealed(n, letterMail, friend.written(mailLetter{})), friend.sealed(n, letterAnnounce, friend.written(placeLetter{Stamp: 1})))
+		})
+	})
+	first := friend.accept(l.ID.ULID, l.Secret)
+	if first.Code != "" {
+		t.Fatal(first.Code, first.Text)
+	}
+	t.Run("again", func(t *testing.T) {
+		friend.changesNothing(func() {
+			if again := friend.accept(l.ID.ULID, l.Secret); again.Host != first.Host || again.Grant != first.Grant || again.Code != "" {
+				t.Errorf("%+v", again)
+			}
+		})
+	})
+	refuses("one that another used", acceptLetter{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID}, "INVITATION_USED")
+	t.Run("a name that is promised", func(t *testing.T) {
+		invite(t, n, "promised")
+		if err := n.Host().Store(t.Context(), "promised", "1"); parley.CodeOf(err) != parley.NameTaken {
+			t.Error(err)
+		}
+	})
+	t.Run("revoked", func(t *testing.T) {
+		i := invite(t, n, "never")
+		at, err := capabilities.ParseLocator(i.Locator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Host().Uninvite(t.Context(), "never"); err != nil {
+			t.Fatal(err)
+		}
+		refuses("and used", acceptLetter{Invitation: at.ID.ULID, Secret: at.Secret, Host: m.self.ULID}, "INVITATION_USED")
+	})
+	t.Run("guessing has its limits", func(t *testing.T) {
+		conn := m.raw(n)
+		m.changesNothing(func() {
+			before := n.Traffic().Refused
+			for i := range 100 {
+				body := m.written(acceptLetter{Invitation: l.ID.ULID, Secret: fmt.Sprint(i)})
+				if err := conn.Publish(mailSubject(n), m.sealed(n, letterAccept, body)); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Millisecond)
+			}
+			eventually(t, "refusals", func() bool { return n.Traffic().Refused > before })
+		})
+	})
+	t.Run("what was given to one is not another's", func(t *testing.T) {
+		by := capabilities.ID{ULID: first.Grant, Node: n.ID()}
+		m.changesNothing(func() { m.isRefused(m.say(events.ParcelCopy, n.host, m.message(n.host, by)), "NOT_PERMITTED") })
+		friend.arrives(friend.say(events.ParcelCopy, n.host, friend.message(n.host, by)))
+	})
+	m.isServed()
+}

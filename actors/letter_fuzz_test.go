@@ -1,0 +1,66 @@
+package actors
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/oklog/ulid/v2"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// FuzzMailLetter reads whatever a node may write. A letter that can be read is the same when it is written and
+// read again, and all in it is within bounds.
+func FuzzMailLetter(f *testing.F) {
+	node := capabilities.NodeID{31: 1}
+	id := func(n byte) capabilities.ID { return capabilities.ID{ULID: ulid.ULID{15: n}, Node: node} }
+	var l mailLetter
+	for _, e := range []events.Event{
+		&events.MessagePosted{Message: id(1), From: id(2), To: id(3), Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(agentRef(id(4), id(5)))}}},
+		&events.FormRequested{Form: id(1), Promise: id(6), Resolver: id(7), From: id(2), To: id(3), Description: "d", Fields: textField("a")},
+		&events.FormForwarded{Form: id(1), By: id(2), To: id(3)},
+	} {
+		p, err := packParcel(mailbox.Parcel{Kind: events.ParcelCopy, To: id(3)}, id(2), []events.Event{e})
+		if err != nil {
+			f.Fatal(err)
+		}
+		l.Parcels = append(l.Parcels, p)
+		body, err := writeLetter(mailLetter{Parcels: []parcelLetter{p}, Introduced: []introduction{{Node: node, Hints: []string{"nats://a:1"}, Stamp: 1}}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	body, err := writeLetter(l)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
+	f.Add(nested(0x91, 5000))
+	f.Add(append([]byte{0x94, 0, 0, 0xc0}, list(1<<30, 9)...))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		l, err := readLetter[mailLetter](body)
+		if err != nil || l.check() != nil {
+			return
+		}
+		written, err := writeLetter(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := readLetter[mailLetter](written)
+		if err != nil || again.check() != nil {
+			t.Fatalf("what was read cannot be read again: %v", err)
+		}
+		for i, p := range l.Parcels {
+			if q := again.Parcels[i]; q.Kind != p.Kind || q.From != p.From || q.To != p.To || q.Count != p.Count || !bytes.Equal(q.Body, p.Body) {
+				t.Fatalf("%+v came back as %+v", p, q)
+			}
+			c, evs, err := p.unpack(node)
+			if err == nil && (c == nil || len(evs) != p.Count) {
+				t.Fatalf("%d events of %d make %T", len(evs), p.Count, c)
+			}
+		}
+	})
+}

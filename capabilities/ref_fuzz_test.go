@@ -1,0 +1,36 @@
+package capabilities
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// FuzzRef checks that a reference that can be read is the same when it is written and read again.
+func FuzzRef(f *testing.F) {
+	for _, r := range []Ref{
+		{Target: testID(1), Kind: KindAgent},
+		{Target: testID(1), Kind: KindAgent, Grant: testID(2), Facet: Facet{Mode: AskOnly, Until: 5, Uses: 3}},
+		{Target: testID(1), Kind: KindForm, Grant: testID(2), Root: testID(3)},
+	} {
+		var buf bytes.Buffer
+		if err := r.EncodeMsgpack(msgpack.NewEncoder(&buf)); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(buf.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r, again Ref
+		if err := r.DecodeMsgpack(msgpack.NewDecoder(bytes.NewReader(b))); err != nil {
+			return
+		}
+		var buf bytes.Buffer
+		if err := r.EncodeMsgpack(msgpack.NewEncoder(&buf)); err != nil {
+			t.Fatal(err)
+		}
+		if err := again.DecodeMsgpack(msgpack.NewDecoder(&buf)); err != nil || again != r {
+			t.Fatalf("%+v came back as %+v, %v", r, again, err)
+		}
+	})
+}

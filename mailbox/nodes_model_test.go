@@ -1,0 +1,357 @@
+package mailbox
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Whatever comes late, twice or not at all between three nodes: each form is settled once, and everybody learns
+// the same of it; nobody is reached from where nobody gave it; and what is revoked is revoked everywhere.
+func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		actions := map[string]func(*rapid.T){
+			"ask": w.ask, "answer": w.answer, "answer too": w.answer, "forward": w.forward, "cancel": w.cancel, "send": w.send, "send too": w.send,
+			"adopt": w.adopt, "revoke": w.revoke, "wait": w.wait, "carry": w.carryOne, "carry too": w.carryOne, "carry more": w.carryOne,
+			"come again": w.comeAgain, "restart": w.restart, "go away": w.goAway,
+		}
+		t.Repeat(actions)
+		w.off = nil
+		w.deliver(false)
+		for _, name := range w.agents { // what is past its time, at last
+			w.now += 100
+			w.must(name, Expire{})
+		}
+		w.deliver(true)
+		w.comeAgain(t)
+		w.checkForms(t)
+		w.checkGrants(t)
+		w.checkReplay()
+	})
+}
+
+// world is a village on three nodes, and the plainest record of what went on there.
+type world struct {
+	*village
+	echo  []func()           // parcels that went to another node, to come again
+	mayBe map[[2]string]bool // by agent and node: whether that may reach it
+	seen  map[string]int     // by agent: events looked at
+}
+
+func newWorld(t *rapid.T) *world {
+	w := &world{village: newVillage(t), mayBe: map[[2]string]bool{}, seen: map[string]int{}}
+	w.quick = true
+	w.refuse = func(string, string, string) {}
+	for _, name := range []string{"h@A", "a@A", "h@B", "b@B", "h@C", "c@C"} {
+		w.add(name)
+	}
+	w.introduce()
+	w.befriend("h@A", "h@B")
+	w.befriend("h@B", "h@C")
+	w.look(t)
+	return w
+}
+
+func (w *world) anyone(t *rapid.T) string { return rapid.SampledFrom(w.agents).Draw(t, "who") }
+
+// path draws a name of an agent's, or one of what its mail brought.
+func (w *world) path(t *rapid.T, who string) string {
+	names := []string{"HOST", "SELF", "A", "B", "C", "a", "b", "c", "x", "y"}
+	if n := len(w.states[who].Messages()); n > 0 {
+		names = append(names, "@mail/"+rapid.SampledFrom(numbersTo(n)).Draw(t, "message")+"/@from")
+	}
+	return rapid.SampledFrom(names).Draw(t, "path")
+}
+
+func numbersTo(n int) (all []string) {
+	for i := range n {
+		all = append(all, string(rune('0'+i%10)))
+	}
+	return all[:min(n, 10)]
+}
+
+// try runs what may be refused. What goes wrong inside is not a refusal.
+func (w *world) try(t *rapid.T, who string, c Command) ([]events.Event, bool) {
+	evs, err := w.decide(who, c)
+	if code := parley.CodeOf(err); code == parley.Internal {
+		t.Fatalf("%s, %+v: %v", who, c, err)
+	}
+	w.look(t)
+	return evs, err == nil
+}
+
+func (w *world) ask(t *rapid.T) {
+	who := w.anyone(t)
+	a := Ask{To: w.path(t, who), Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}
+	if rapid.IntRange(0, 3).Draw(t, "deadline") == 0 {
+		a.Deadline = w.now + 20
+	}
+	w.try(t, who, a)
+}
+
+// open draws a form that an agent has.
+func (w *world) form(t *rapid.T, who string) string {
+	var ids []string
+	for _, m := range w.states[who].Messages() {
+		if m.Form != nil && (m.Form.IsOpen() || rapid.IntRange(0, 9).Draw(t, "old") == 0) {
+			ids = append(ids, m.ID().String())
+		}
+	}
+	if len(ids) == 0 {
+		t.Skip("no forms")
+	}
+	return rapid.SampledFrom(ids).Draw(t, "form")
+}
+
+func (w *world) answer(t *rapid.T) {
+	who := w.anyone(t)
+	form := w.form(t, who)
+	s := w.states[who]
+	var c Settle
+	var home capabilities.ID
+	var err error
+	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
+		c, home, err = s.DraftDecline(form, "no")
+	} else {
+		r := Reply{Which: form, Texts: []Text{{Name: "f", Text: who}}}
+		if rapid.Bool().Draw(t, "gives") {
+			r.Texts = append(r.Texts, Text{Name: "who", Text: w.path(t, who)})
+		}
+		c, home, err = s.DraftAnswer(r, w.now, w.idOf(who))
+	}
+	switch {
+	case err != nil:
+	case home.Node == s.ID.Node:
+		w.try(t, w.names[home], c)
+	case len(c.Grants) == 0 && rapid.Bool().Draw(t, "at once"):
+		said := w.abroad(who, Parcel{Kind: events.ParcelAnswer}, c)
+		w.try(t, w.names[home], said)
+		w.echo = append(w.echo, func() { w.try(t, w.names[home], said) })
+	default:
+		w.try(t, who, KeepAnswer{Settle: c})
+	}
+}
+
+func (w *world) forward(t *rapid.T) {
+	who := w.anyone(t)
+	form, to := w.form(t, who), w.path(t, who)
+	c, home, err := w.states[who].DraftForward(form, to, w.now)
+	switch {
+	case err != nil:
+	case home.Node == w.states[who].ID.Node:
+		w.try(t, w.names[home], c)
+	default:
+		w.try(t, who, KeepHandover{Which: form, To: to})
+	}
+}
+
+func (w *world) cancel(t *rapid.T) {
+	who := w.anyone(t)
+	w.try(t, who, Cancel{Which: w.form(t, who)})
+}
+
+func (w *world) send(t *rapid.T) {
+	who := w.anyone(t)
+	to, gift := w.path(t, who), w.path(t, who)
+	w.try(t, who, Post{To: to, Text: "take @it:" + gift})
+}
+
+func (w *world) adopt(t *rapid.T) {
+	who := w.anyone(t)
+	name := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name")
+	n := len(w.states[who].Messages())
+	if n == 0 {
+		t.Skip("no mail")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "free it") == 0 {
+		w.try(t, who, Remove{Name: name})
+	}
+	w.try(t, who, Adopt{Which: rapid.SampledFrom(numbersTo(n)).Draw(t, "message"), Edge: "it", Name: name})
+}
+
+func (w *world) revoke(t *rapid.T) {
+	who := w.anyone(t)
+	if all := w.states[who].Grants(); len(all) > 0 {
+		w.try(t, who, Revoke{Grant: rapid.SampledFrom(all).Draw(t, "grant").ID})
+	}
+}
+
+func (w *world) wait(t *rapid.T) {
+	w.now += 10
+	w.try(t, w.anyone(t), Expire{})
+}
+
+func (w *world) goAway(t *rapid.T) {
+	node := rapid.SampledFrom([]string{"A", "B", "C", ""}).Draw(t, "node")
+	w.off = map[string]bool{node: node != ""}
+}
+
+// carryOne takes the first parcel of one mailbox for another, as far as it can go. Its receipt may be lost.
+func (w *world) carryOne(t *rapid.T) {
+	from := w.anyone(t)
+	firsts := map[capabilities.ID]bool{}
+	all := slices.DeleteFunc(w.outgoing(from), func(p Parcel) bool {
+		was := firsts[p.To]
+		firsts[p.To] = true
+		return was
+	})
+	if len(all) == 0 {
+		t.Skip("nothing to carry")
+	}
+	p := rapid.SampledFrom(all).Draw(t, "parcel")
+	c, err := w.states[from].Open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := w.names[p.To]
+	if p.To.Node != w.states[from].ID.Node {
+		c = w.abroad(from, p, c)
+		w.echo = append(w.echo, func() { w.try(t, to, c) })
+	}
+	_, err = w.decide(to, c)
+	w.look(t)
+	refused := ""
+	if err != nil {
+		refused = string(parley.CodeOf(err))
+	}
+	if rapid.IntRange(0, 4).Draw(t, "receipt") > 0 {
+		w.try(t, from, Delivered{Parcels: []Parcel{p}, Refused: refused})
+	}
+}
+
+// comeAgain has old letters come again, in any order.
+func (w *world) comeAgain(t *rapid.T) {
+	for range min(3, len(w.echo)) {
+		rapid.SampledFrom(w.echo).Draw(t, "echo")()
+	}
+}
+
+func (w *world) restart(t *rapid.T) {
+	who := w.anyone(t)
+	s, err := Restore(w.states[who].ID, []byte(w.snapshot(who)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.states[who] = s
+}
+
+// look follows what was written down since it last did, and holds whatever came from another node to what was
+// given before.
+func (w *world) look(t *rapid.T) {
+	for again := true; again; { // an event may bear out another that stands elsewhere
+		again = false
+		for _, who := range w.agents {
+			for ; w.seen[who] < len(w.logs[who]); w.seen[who]++ {
+				again = true
+				w.follow(t, who, w.logs[who][w.seen[who]].Event)
+			}
+		}
+	}
+}
+
+func (w *world) follow(t *rapid.T, who string, e events.Event) {
+	node := nodeOf(who)
+	came := func(from capabilities.ID) {
+		if at := nodeOf(w.names[from]); at != node && !w.mayBe[[2]string{who, at}] {
+			t.Fatalf("%s was reached from %s, which nobody gave it", who, at)
+		}
+	}
+	went := func(to capabilities.ID) { w.mayBe[[2]string{who, nodeOf(w.names[to])}] = true }
+	switch e := e.(type) {
+	case *events.FormRequested:
+		if e.From != w.states[who].ID {
+			came(e.From)
+			return
+		}
+		went(e.To)
+	case *events.MessagePosted:
+		if e.From != w.states[who].ID {
+			came(e.From)
+			return
+		}
+		went(e.To)
+	case *events.FormForwarded:
+		if m, err := w.states[who].FindFormID(e.Form); err == nil && m.Form.From == w.states[who].ID {
+			went(e.To)
+		}
+	case *events.CapabilityGranted:
+		w.gave(t, who, e.Grant)
+	case *events.CapabilityMinted:
+		if by := nodeOf(w.names[e.Grant.By]); by != node && !w.mayBe[[2]string{who, by}] {
+			t.Fatalf("%s was given by %s, which nobody gave it", who, by)
+		}
+	}
+}
+
+// gave notes who may be reached from where, by what its giver held.
+func (w *world) gave(t *rapid.T, who string, g capabilities.Grant) {
+	target := w.names[g.Target]
+	if target == "" {
+		t.Fatalf("%s gave %+v", who, g)
+	}
+	if by := nodeOf(who); by == nodeOf(target) || w.mayBe[[2]string{target, by}] {
+		w.mayBe[[2]string{target, nodeOf(w.names[g.To])}] = true
+	}
+}
+
+func (w *world) checkForms(t *rapid.T) {
+	for _, home := range w.agents {
+		for _, m := range w.states[home].Messages() {
+			if m.Form == nil || m.Form.From != w.states[home].ID {
+				continue
+			}
+			for _, h := range m.Form.Holders {
+				c, err := w.states[w.names[h]].FindFormID(m.ID())
+				if err != nil {
+					continue // it would not have it
+				}
+				if end(c.Form) != end(m.Form) {
+					t.Fatalf("%s: form %s ended %q, and for %s %q", home, m.ID(), end(m.Form), w.names[h], end(c.Form))
+				}
+				if len(c.Form.Forwarding) > 0 || c.Form.Answering != nil {
+					t.Fatalf("%s still waits to say something to form %s", w.names[h], m.ID())
+				}
+			}
+		}
+	}
+}
+
+// end is how a form ended, for all to see.
+func end(f *Form) string {
+	switch {
+	case f.Answered != nil:
+		return "answered by " + f.Answered.By.String() + f.Answered.Date.String()
+	case f.Ended != nil:
+		return string(f.Ended.Reason) + " by " + f.Ended.By.String()
+	}
+	return "open"
+}
+
+// checkGrants checks that nothing is left of what was derived from a revoked grant.
+func (w *world) checkGrants(t *rapid.T) {
+	var all []capabilities.Grant
+	for _, who := range w.agents {
+		all = append(all, w.states[who].Grants()...)
+	}
+	slices.SortFunc(all, func(a, b capabilities.Grant) int { return a.ID.Compare(b.ID) }) // parents are older
+	fallen := map[capabilities.ID]bool{}
+	for _, g := range all {
+		fallen[g.ID] = g.Revoked != 0 || fallen[g.Parent]
+		if fallen[g.ID] && g.Revoked == 0 {
+			t.Fatalf("%s gives on what it has lost: %+v", w.names[g.By], g)
+		}
+	}
+	for _, who := range w.agents {
+		for _, g := range w.states[who].minted.All() {
+			if fallen[g.ID] && g.Revoked == 0 {
+				t.Fatalf("%s can be reached by %s, which is revoked", who, g.ID)
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package mailbox
+
+import (
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// FuzzUnpack has a mailbox decide on whatever comes from another node. Nothing breaks it, and what it writes
+// down can be read again.
+func FuzzUnpack(f *testing.F) {
+	v := newVillage(f)
+	for _, name := range []string{"h@A", "a@A", "h@B"} {
+		v.add(name)
+	}
+	v.introduce()
+	v.befriend("h@A", "h@B")
+	v.refuse = func(string, string, string) {}
+	fields := []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}
+	asked := v.must("h@A", Ask{To: "B", Description: "d", Fields: fields})[0].(*events.FormRequested)
+	v.deliver(false)
+	other := v.must("h@B", Ask{To: "A", Description: "d", Fields: fields})[0].(*events.FormRequested)
+	v.deliver(false)
+	b, host := v.states["h@B"].ID, v.states["h@A"].ID
+	grant := capabilities.Grant{ID: v.idOf("h@B")(), Target: host, Kind: capabilities.KindAgent, To: v.states["a@A"].ID, By: b}
+	for kind, e := range map[events.ParcelKind]events.Event{
+		events.ParcelCopy:       &events.MessagePosted{Message: v.idOf("h@B")(), From: b, To: host, Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(grant.Ref())}}},
+		events.ParcelOutcome:    &events.FormAnswered{Form: other.Form, By: host, Values: capabilities.Record(map[string]capabilities.Value{"f": capabilities.Int(1)})},
+		events.ParcelRevocation: &events.CapabilityRevoked{Grant: grant.ID, By: b, Date: 1},
+		events.ParcelForward:    &events.FormForwarded{Form: other.Form, By: host, To: b},
+		events.ParcelMint:       &events.CapabilityMinted{Grant: grant},
+		events.ParcelAnswer:     &events.FormAnswering{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"f": capabilities.String("x")})},
+		events.ParcelHandover:   &events.FormForwarded{Form: asked.Form, By: b, To: grant.To, Via: grant.ID},
+	} {
+		body, err := events.Append(nil, events.Recorded{Event: e})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint8(kind), 1, body)
+	}
+	before := v.snapshot("h@A")
+	f.Fuzz(func(t *testing.T, kind uint8, count int, body []byte) {
+		recorded, err := events.Decode(body, min(max(count, 0), 256))
+		if err != nil {
+			return
+		}
+		evs := make([]events.Event, len(recorded))
+		for i, r := range recorded {
+			evs[i] = r.Event
+		}
+		c, err := Unpack(events.ParcelKind(kind), b, evs)
+		if err != nil {
+			return
+		}
+		s, err := Restore(host, []byte(before))
+		if err != nil {
+			t.Fatal(err)
+		}
+		evs, err = s.Decide(c, 5, v.idOf("h@A"))
+		if err != nil {
+			if code := parley.CodeOf(err); code == parley.Internal {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, e := range evs {
+			stored, err := events.Append(nil, events.Recorded{At: 5, Event: e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := events.Decode(stored, 1)
+			if err != nil {
+				t.Fatalf("%s cannot be read again: %v", events.Name(e), err)
+			}
+			if err := s.Apply(again[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		image, err := s.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Restore(host, image); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
