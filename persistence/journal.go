@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -96,7 +98,7 @@ func (j *Journal) start(ctx context.Context) error {
 		return err
 	}
 	j.line.link = l
-	unchecked, err := j.replay(ctx)
+	unchecked, err := j.takeUp(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,6 +111,31 @@ func (j *Journal) start(ctx context.Context) error {
 	j.tasks.Go(func() { j.indexer(background) })
 	j.tasks.Go(func() { j.scrub(background, unchecked) })
 	return nil
+}
+
+// takeUp replays the log. On an external server it then stores an empty commit: who wrote before, and does not
+// know yet that it was overtaken, is fenced from now on, and not only once there is something to write. What that
+// one stores meanwhile is replayed again; so is all if a server died with it and the others have yet to agree.
+func (j *Journal) takeUp(ctx context.Context) (unchecked uint64, err error) {
+	for end := time.Now().Add(serverStart); ; {
+		unchecked, err = j.replay(ctx)
+		if j.o.URL == "" {
+			return unchecked, err
+		}
+		if err == nil {
+			j.doubts = nil // of an attempt before: the replay has taken in what was stored
+			_, err = j.probe(ctx)
+		}
+		if parley.CodeOf(err) != parley.ReadOnly || time.Now().After(end) {
+			return unchecked, err
+		}
+		j.log.Warn("the journal does not open yet", "error", err)
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
 }
 
 // way gives the link as it is now.

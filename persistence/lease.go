@@ -30,15 +30,16 @@ type Lease struct {
 }
 
 const (
-	leaseTime  = 4 * time.Second // a holder that is silent for so long has lost it
-	leaseRenew = time.Second
-	leaseTry   = 500 * time.Millisecond
-	leaseKey   = "holder"
-	leaseFile  = "lease" // in the state folder: by what it knows a lease that it held before a crash
+	leaseTime   = 4 * time.Second // a holder that is silent for so long has lost it
+	leaseRenew  = time.Second
+	leaseTry    = 500 * time.Millisecond
+	leaseAnswer = 2 * time.Second // for one request: one that reaches no leader has none
+	leaseKey    = "holder"
+	leaseFile   = "lease" // in the state folder: by what it knows a lease that it held before a crash
 )
 
 // AcquireLease returns once no other process runs the node. If one does, it calls waiting, once, and tries
-// until ctx ends. READ_ONLY says that the NATS system cannot be reached.
+// until ctx ends, whatever becomes of the NATS system meanwhile. READ_ONLY says that the system cannot be reached.
 func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -48,11 +49,12 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 	if l.who, err = leaseHolder(o.Folder); err != nil {
 		return nil, readOnly("the state folder cannot be written", err)
 	}
-	l.conn, err = nats.Connect(o.URL, nats.Name("parley lease"), nats.Timeout(connectTimeout), nats.MaxReconnects(-1))
+	l.conn, err = nats.Connect(o.URL, nats.Name("parley lease"), nats.Timeout(connectTimeout), nats.MaxReconnects(-1),
+		nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(leaseRenew), nats.MaxPingsOutstanding(2))
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	js, err := jetstream.New(l.conn, jetstream.WithDefaultTimeout(connectTimeout))
+	js, err := jetstream.New(l.conn, jetstream.WithDefaultTimeout(leaseAnswer))
 	if err == nil {
 		l.kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: o.streamName() + "_lease", Description: "which process runs a Parley node",
@@ -89,12 +91,18 @@ func (l *Lease) wait(ctx context.Context, waiting func()) error {
 	defer tick.Stop()
 	for told := false; ; {
 		err := l.take(ctx)
-		if !errors.Is(err, jetstream.ErrKeyExists) {
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, jetstream.ErrKeyExists) && !told:
 			return err
-		}
-		if !told && waiting != nil {
+		case !errors.Is(err, jetstream.ErrKeyExists):
+			l.log.Warn("the lease cannot be asked for", "error", err) // as when a server of the NATS system has died
+		case !told:
 			told = true
-			waiting()
+			if waiting != nil {
+				waiting()
+			}
 		}
 		select {
 		case <-tick.C:

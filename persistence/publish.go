@@ -21,6 +21,7 @@ const (
 
 const (
 	commitTimeout = 15 * time.Second       // for an answer that nothing says will not come
+	remoteTimeout = 5 * time.Second        // the same of an external server, which may have died unseen
 	settleTimeout = 500 * time.Millisecond // for a look at what became of a commit
 )
 
@@ -59,7 +60,11 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 	if err := l.conn.PublishMsg(msg); err != nil {
 		return err
 	}
-	timer := time.NewTimer(commitTimeout)
+	timeout := commitTimeout
+	if l.server == nil {
+		timeout = remoteTimeout
+	}
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
 		select {

@@ -15,6 +15,9 @@ import (
 // restoring marks, in the stream's metadata, a journal whose restore is not finished.
 const restoring = "parley-restore"
 
+// lookTimeout is for one look at the stream on an external server: one that reaches no leader has no answer.
+const lookTimeout = 2 * time.Second
+
 func streamConfig(o *Options) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        o.streamName(),
@@ -52,6 +55,11 @@ func (l *link) openStream(ctx context.Context, mark mark) (jetstream.StreamState
 
 // findStream looks at the stream, if it is there, and refuses one that cannot be a whole journal.
 func (l *link) findStream(ctx context.Context) (state jetstream.StreamState, found bool, err error) {
+	if l.server == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+	}
 	s, err := l.js.Stream(ctx, l.o.streamName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return state, false, nil

@@ -182,7 +182,11 @@ func (p *program) whyEnded(from int64) error {
 // stop asks the node to stop and waits until its process has ended.
 func (p *program) stop(ctx context.Context) (gateway.StopResponse, error) {
 	var stopped gateway.StopResponse
-	if err := p.call(ctx, "stop", gateway.NodeRequest{}, &stopped); err != nil {
+	err := p.call(ctx, "stop", gateway.NodeRequest{}, &stopped)
+	if parley.CodeOf(err) == parley.NotRunning {
+		stopped.PID, err = p.stopStandby(err)
+	}
+	if err != nil {
 		return stopped, err
 	}
 	patience, cancel := context.WithTimeout(ctx, 3*drainTime)
@@ -201,4 +205,17 @@ func (p *program) stop(ctx context.Context) (gateway.StopResponse, error) {
 		case <-time.After(pollEvery):
 		}
 	}
+}
+
+// stopStandby ends a process that waits as a standby, which has no socket on which to ask it. Where none waits,
+// none is the error.
+func (p *program) stopStandby(none error) (pid int, err error) {
+	pid, locked, err := p.isLocked()
+	if err != nil || !locked || !p.isStandby(pid) {
+		return 0, none
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		return 0, fmt.Errorf("stop the standby: %w", err)
+	}
+	return pid, nil
 }

@@ -32,6 +32,12 @@ func (p *program) offlineOptions() (persistence.Options, error) {
 	if err != nil {
 		return persistence.Options{}, err
 	}
+	if _, err := os.Stat(filepath.Join(p.options.state, "lease")); err == nil {
+		if _, err := os.Stat(filepath.Join(p.options.state, "journal")); errors.Is(err, fs.ErrNotExist) {
+			return persistence.Options{}, parley.Refuse(parley.NotRunning, "the journal of this node is in a NATS system, and no node runs here").
+				WithHint("start it with --nats as before")
+		}
+	}
 	return persistence.Options{Folder: p.options.state, Node: id, Log: slog.New(slog.DiscardHandler)}, nil
 }
 

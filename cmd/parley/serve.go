@@ -182,6 +182,16 @@ func (p *program) isStandby(pid int) bool {
 	return err == nil && string(who) == strconv.Itoa(pid)
 }
 
+// orStandby says, in place of err, that a standby waits on the state folder, if one does.
+func (p *program) orStandby(err error) error {
+	pid, locked, look := p.isLocked()
+	if look != nil || !locked || !p.isStandby(pid) {
+		return err
+	}
+	return parley.Refuse(parley.NotRunning, "process %d waits as a standby: the node runs elsewhere", pid).
+		WithHint("parley stop ends the standby")
+}
+
 func untilStopped(ctx context.Context, node *actors.Node, server *gateway.Server) error {
 	select {
 	case <-ctx.Done():

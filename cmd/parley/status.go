@@ -45,8 +45,11 @@ func (p *program) awaitReady(ctx context.Context, wait time.Duration) (gateway.S
 	deadline := time.Now().Add(wait)
 	for {
 		status, err := p.status(ctx)
-		if parley.CodeOf(err) != parley.NotRunning || time.Now().After(deadline) {
+		if parley.CodeOf(err) != parley.NotRunning {
 			return status, err
+		}
+		if time.Now().After(deadline) {
+			return status, p.orStandby(err)
 		}
 		select {
 		case <-ctx.Done():

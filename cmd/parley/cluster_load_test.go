@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway"
+)
+
+const (
+	loadGuests  = 4
+	loadRetry   = 10 * time.Millisecond // between two attempts at what was not acknowledged
+	loadAttempt = 2 * time.Second       // for one attempt: then whether it was done is not known
+)
+
+// load is programs that use a node: guests ask and its host answers. What is not acknowledged they say again,
+// with the same key, wherever the node is now.
+type load struct {
+	t     *testing.T
+	nodes []*clusterNode // where the node may be
+	seat  atomic.Int64   // which of them took it last
+	stop  chan struct{}
+	tasks sync.WaitGroup
+	ended sync.Once
+
+	acks atomic.Int64
+
+	mu       sync.Mutex
+	latest   time.Time         // when the last of them came
+	longest  time.Duration     // between two of them
+	asked    map[string]string // by form: its key
+	answered map[string]string // by form: the answer
+}
+
+// startLoad makes the guests and sets them to work until stopped is called.
+func startLoad(t *testing.T, nodes ...*clusterNode) *load {
+	t.Helper()
+	l := &load{t: t, nodes: nodes, stop: make(chan struct{}), asked: map[string]string{}, answered: map[string]string{}}
+	for i := range loadGuests {
+		name := fmt.Sprint("guest", i)
+		err := nodes[0].client.Call(t.Context(), "make_agent", gateway.MakeAgentRequest{Name: name}, nil)
+		if err != nil && parley.CodeOf(err) != parley.NameTaken {
+			t.Fatal(err)
+		}
+		l.tasks.Go(func() { l.work(name) })
+	}
+	t.Cleanup(l.end)
+	return l
+}
+
+// end lets each guest end what it is about.
+func (l *load) end() {
+	l.ended.Do(func() { close(l.stop) })
+	l.tasks.Wait()
+}
+
+func (l *load) work(name string) {
+	for i := 0; ; i++ {
+		select {
+		case <-l.stop:
+			return
+		default:
+		}
+		key := fmt.Sprint(name, "/", i)
+		form, ok := l.ask(name, key)
+		if !ok {
+			return
+		}
+		if i%4 == 3 {
+			continue // some stay open
+		}
+		if !l.answer(name, form, "answer to "+key) {
+			return
+		}
+	}
+}
+
+func (l *load) ask(name, key string) (form string, ok bool) {
+	var asked actors.Asked
+	err := l.attempt(func(ctx context.Context, c *gateway.Client) error {
+		return c.Call(ctx, "form", formRequest(name, "HOST", key), &asked)
+	})
+	if err != nil {
+		l.t.Errorf("ask %s: %v", key, err)
+		return "", false
+	}
+	form = asked.Form.String()
+	l.acknowledged(l.asked, form, key)
+	return form, true
+}
+
+func formRequest(as, to, key string) gateway.FormRequest {
+	return gateway.FormRequest{
+		Acting: gateway.Acting{As: as}, Recipient: to, Description: key, Key: key,
+		Fields: gateway.Fields{{Name: "a", Type: events.Text, Required: true}},
+	}
+}
+
+func answerRequest(form, value string) gateway.RespondFormRequest {
+	return gateway.RespondFormRequest{Subject: gateway.About(form), Values: map[string]capabilities.Value{"a": capabilities.String(value)}}
+}
+
+func (l *load) answer(name, form, value string) bool {
+	err := l.attempt(func(ctx context.Context, c *gateway.Client) error {
+		err := c.Call(ctx, "respond_form", answerRequest(form, value), nil)
+		if parley.CodeOf(err) != parley.AlreadyAnswered {
+			return err
+		}
+		var got actors.Outcome // of an attempt before, of which nothing was heard
+		if err := c.Call(ctx, "await", gateway.AwaitRequest{Acting: gateway.Acting{As: name}, Subject: gateway.About(form)}, &got); err != nil {
+			return err
+		}
+		if got.Values.Text() != answerText(value) {
+			return fmt.Errorf("it has the answer %s", got.Values.Text())
+		}
+		return nil
+	})
+	if err != nil {
+		l.t.Errorf("answer %s with %q: %v", form, value, err)
+		return false
+	}
+	l.acknowledged(l.answered, form, value)
+	return true
+}
+
+func answerText(value string) string {
+	return capabilities.Record(map[string]capabilities.Value{"a": capabilities.String(value)}).Text()
+}
+
+// acknowledged notes what the node has promised to keep.
+func (l *load) acknowledged(kept map[string]string, form, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.longest, l.latest = max(l.longest, now.Sub(l.latest)), now
+	kept[form] = what
+	l.acks.Add(1)
+}
+
+// attempt does something at one node after another until it is acknowledged, or refused for good.
+func (l *load) attempt(do func(context.Context, *gateway.Client) error) error {
+	tick := time.NewTicker(loadRetry)
+	defer tick.Stop()
+	for {
+		seat := l.seat.Load()
+		ctx, cancel := context.WithTimeout(l.t.Context(), loadAttempt)
+		err := do(ctx, l.nodes[seat%int64(len(l.nodes))].client)
+		gaveUp := ctx.Err() != nil
+		cancel()
+		switch code := parley.CodeOf(err); {
+		case err == nil:
+			return nil
+		case l.t.Context().Err() != nil:
+			return err
+		case !gaveUp && code != parley.NotRunning && code != parley.ReadOnly && code != parley.Timeout:
+			return err
+		}
+		l.seat.CompareAndSwap(seat, seat+1)
+		<-tick.C
+	}
+}
+
+// more waits until so many more acknowledgements have come.
+func (l *load) more(t *testing.T, n int64) {
+	t.Helper()
+	want := l.acks.Load() + n
+	soon(t, "the load is acknowledged", func(context.Context) bool { return l.acks.Load() >= want || t.Failed() })
+}
+
+// gap does something that interrupts the load, and gives for how long nothing was acknowledged.
+func (l *load) gap(t *testing.T, interrupt func()) time.Duration {
+	t.Helper()
+	l.mu.Lock()
+	l.longest = 0
+	l.mu.Unlock()
+	interrupt()
+	l.more(t, 2*loadGuests) // each guest may have had one on its way
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.longest
+}
+
+// check compares what a node has with what was acknowledged: all of that is there, once, and both sides of
+// each form agree.
+func (l *load) check(t *testing.T, n *clusterNode) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	soon(t, "all mail is delivered", func(context.Context) bool {
+		for i := range loadGuests {
+			for _, e := range n.inbox(t, fmt.Sprint("guest", i)) {
+				if !e.Delivered {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	var host map[string]actors.Envelope
+	soon(t, "both sides agree", func(context.Context) bool {
+		host = n.inbox(t, "")
+		return l.agree(t, n, host)
+	})
+	keys := map[string]bool{}
+	for form, e := range host {
+		if keys[e.Description] {
+			t.Errorf("%q is asked twice", e.Description)
+		}
+		keys[e.Description] = true
+		if want := l.answered[form]; want != "" && answerOf(e) != answerText(want) {
+			t.Errorf("form %s: acknowledged %q, has %s", form, want, answerOf(e))
+		}
+	}
+	for form, key := range l.asked {
+		if _, ok := host[form]; !ok {
+			t.Errorf("form %s, which asks %s, was acknowledged and is gone", form, key)
+		}
+	}
+	if out := n.must(t, "", "verify"); out[:3] != "ok:" {
+		t.Error(out)
+	}
+}
+
+func (l *load) agree(t *testing.T, n *clusterNode, host map[string]actors.Envelope) bool {
+	t.Helper()
+	count := 0
+	for i := range loadGuests {
+		for form, e := range n.inbox(t, fmt.Sprint("guest", i)) {
+			copied, ok := host[form]
+			if !ok || answerOf(copied) != answerOf(e) {
+				return false
+			}
+			count++
+		}
+	}
+	return count == len(host)
+}
+
+// inbox gives all messages of an agent, and fails if one stands twice or a number is missing.
+func (n *clusterNode) inbox(t *testing.T, as string) map[string]actors.Envelope {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	all := map[string]actors.Envelope{}
+	for first := uint64(0); ; {
+		var page actors.Inbox
+		err := n.client.Call(ctx, "list_messages", gateway.ListMessagesRequest{
+			Acting: gateway.Acting{As: as}, View: actors.View{All: true}, First: first,
+		}, &page)
+		if err != nil {
+			t.Fatalf("inbox of %q: %v", as, err)
+		}
+		for _, e := range page.Messages {
+			if _, twice := all[e.MessageID.String()]; twice || e.Number != uint64(len(all)) {
+				t.Fatalf("message %d of %q stands twice, or one before it is missing", e.Number, as)
+			}
+			all[e.MessageID.String()] = e
+		}
+		if first = page.Next; first == 0 {
+			return all
+		}
+	}
+}
+
+func answerOf(e actors.Envelope) string {
+	if e.Outcome == nil {
+		return ""
+	}
+	return e.Outcome.Values.Text()
+}
+
+// nightly is how many rounds there are, by day and by night.
+func nightly(day, night int) int {
+	if os.Getenv("PARLEY_NIGHTLY") != "" {
+		return night
+	}
+	return day
+}

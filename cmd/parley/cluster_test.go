@@ -1,0 +1,357 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/actors"
+	"parley/gateway"
+)
+
+// A cluster of NATS servers and the nodes on it, each a process of its own, so that any of them can be killed.
+
+// clusterServer is the command as which this test's binary is a server of the cluster.
+const clusterServer = "parley-test-nats"
+
+const clusterSize = 3
+
+// serverOptions are what a server is told on its command line.
+type serverOptions struct {
+	Name, Store   string
+	Port, Cluster int
+	Routes        []int
+}
+
+// serveCluster runs a server until it is killed, or until the test that has started it is no more.
+func serveCluster() {
+	var o serverOptions
+	if err := json.Unmarshal([]byte(os.Args[1]), &o); err != nil {
+		panic(err)
+	}
+	so := &natsserver.Options{
+		ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, NoSigs: true, LogFile: o.Store + ".log",
+		JetStream: true, StoreDir: o.Store, SyncAlways: true,
+		Cluster: natsserver.ClusterOpts{Name: "parley-test", Host: "127.0.0.1", Port: o.Cluster},
+	}
+	for _, port := range o.Routes {
+		so.Routes = append(so.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+	}
+	srv, err := natsserver.NewServer(so)
+	if err != nil {
+		panic(err)
+	}
+	srv.ConfigureLogger()
+	srv.Start()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(1)
+}
+
+// process is one that can be killed.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// startProcess starts a command of this test's binary. What it says goes to the end of a log, which is shown
+// if the test fails.
+func startProcess(t *testing.T, log, command string, args ...string) *process {
+	t.Helper()
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close() //nolint:errcheck // the process has it open by itself
+	p := &process{cmd: exec.Command(command, args...), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	life, err := p.cmd.StdinPipe() // ends with this process
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // how it ended is in its state
+		_ = life.Close()
+		close(p.ended)
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+// kill ends the process as kill -9 does.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+func (p *process) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type cluster struct {
+	options [clusterSize]serverOptions
+	servers [clusterSize]*process
+	js      jetstream.JetStream
+}
+
+// startCluster starts the servers and returns once they keep what they are given.
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{}
+	folder, ports := t.TempDir(), freePorts(t, 2*clusterSize)
+	for i := range c.options {
+		c.options[i] = serverOptions{
+			Name: fmt.Sprint("S", i), Store: filepath.Join(folder, fmt.Sprint("S", i)),
+			Port: ports[i], Cluster: ports[clusterSize+i], Routes: ports[clusterSize:],
+		}
+		c.start(t, i)
+	}
+	c.connect(t)
+	soon(t, "the cluster keeps streams", func(ctx context.Context) bool {
+		s, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: "READY", Replicas: clusterSize})
+		return err == nil && s.CachedInfo().Cluster != nil && c.js.DeleteStream(ctx, "READY") == nil
+	})
+	return c
+}
+
+// freePorts gives ports on which nobody listens.
+func freePorts(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() //nolint:errcheck // all are held until all are known
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+func (c *cluster) start(t *testing.T, i int) {
+	t.Helper()
+	o, err := json.Marshal(c.options[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.servers[i] = startProcess(t, c.options[i].Store+".out", clusterServer, string(o))
+}
+
+// URL is where the cluster is, as a node is told.
+func (c *cluster) URL() string {
+	urls := make([]string, clusterSize)
+	for i, o := range c.options {
+		urls[i] = fmt.Sprintf("nats://127.0.0.1:%d", o.Port)
+	}
+	return strings.Join(urls, ",")
+}
+
+func (c *cluster) connect(t *testing.T) {
+	t.Helper()
+	conn, err := nats.Connect(c.URL(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if c.js, err = jetstream.New(conn, jetstream.WithDefaultTimeout(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leader gives the server that leads a stream.
+func (c *cluster) leader(t *testing.T, stream string) (leader int) {
+	t.Helper()
+	soon(t, "the stream has a leader", func(ctx context.Context) bool {
+		s, err := c.js.Stream(ctx, stream)
+		if err != nil || s.CachedInfo().Cluster == nil {
+			return false
+		}
+		for i, o := range c.options {
+			if o.Name == s.CachedInfo().Cluster.Leader {
+				leader = i
+				return true
+			}
+		}
+		return false
+	})
+	return leader
+}
+
+// clusterNode is a state folder of a node whose journal is on the cluster, and the process that runs on it.
+type clusterNode struct {
+	*process
+	cluster *cluster
+	folder  string
+	client  *gateway.Client
+}
+
+// folderOf makes a state folder for a node. twin, if any, is one whose node it is to be.
+func (c *cluster) folderOf(t *testing.T, twin *clusterNode) *clusterNode {
+	t.Helper()
+	n := &clusterNode{cluster: c, folder: t.TempDir()}
+	if twin != nil {
+		key, err := os.ReadFile(filepath.Join(twin.folder, actors.KeyFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(n.folder, actors.KeyFile), key, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.client = gateway.NewClient(filepath.Join(n.folder, socketFile))
+	t.Cleanup(n.client.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s:\n%s", n.folder, n.logged())
+		}
+	})
+	return n
+}
+
+func (n *clusterNode) start(t *testing.T) {
+	t.Helper()
+	n.process = startProcess(t, filepath.Join(n.folder, logFile), "parley", "serve", "--state", n.folder, "--listen", "off",
+		"--nats", n.cluster.URL(), "--replicas", fmt.Sprint(clusterSize))
+}
+
+// logged is what the processes on the folder have said.
+func (n *clusterNode) logged() string {
+	text, err := os.ReadFile(filepath.Join(n.folder, logFile))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (n *clusterNode) status(ctx context.Context) (s gateway.StatusResponse, err error) {
+	err = n.client.Call(ctx, "status", gateway.NodeRequest{}, &s)
+	return s, err
+}
+
+// runs waits until the node runs in this process.
+func (n *clusterNode) runs(t *testing.T) gateway.StatusResponse {
+	t.Helper()
+	var status gateway.StatusResponse
+	soon(t, "the node answers", func(ctx context.Context) bool {
+		n.isAlive(t)
+		var err error
+		status, err = n.status(ctx)
+		return err == nil && status.PID == n.cmd.Process.Pid && status.Problem == nil
+	})
+	return status
+}
+
+// waits waits until this process is a standby, and says so.
+func (n *clusterNode) waits(t *testing.T) {
+	t.Helper()
+	soon(t, "the process is a standby", func(context.Context) bool {
+		n.isAlive(t)
+		_, said, exit := runTest(t.Context(), n.folder, nil, "status")
+		return exit == exitNotRunning && strings.Contains(said, fmt.Sprintf("process %d waits as a standby", n.cmd.Process.Pid))
+	})
+}
+
+func (n *clusterNode) isAlive(t *testing.T) {
+	t.Helper()
+	select {
+	case <-n.ended:
+		t.Fatalf("the process has ended: %v", n.cmd.ProcessState)
+	default:
+	}
+}
+
+// must runs a command on the node's folder and gives what it prints.
+func (n *clusterNode) must(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	out, errs, exit := runTest(t.Context(), n.folder, strings.NewReader(stdin), args...)
+	if exit != exitDone {
+		t.Fatalf("parley %s: exit %d\n%s%s", strings.Join(args, " "), exit, out, errs)
+	}
+	return strings.TrimSpace(out)
+}
+
+// pair starts a node and its standby.
+func (c *cluster) pair(t *testing.T) (node, standby *clusterNode, status gateway.StatusResponse) {
+	t.Helper()
+	node = c.folderOf(t, nil)
+	node.start(t)
+	status = node.runs(t)
+	standby = c.folderOf(t, node)
+	standby.start(t)
+	standby.waits(t)
+	return node, standby, status
+}
+
+// soon polls until something is so. Each attempt has a time of its own.
+func soon(t *testing.T, what string, is func(context.Context) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		once, cancel := context.WithTimeout(ctx, 2*time.Second) // what a server without a leader gets is lost
+		done := is(once)
+		cancel()
+		if done {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited too long until %s", what)
+		}
+	}
+}
+
+// stoppedLoudly checks that a process ended by itself, not well, and said why.
+func (n *clusterNode) stoppedLoudly(t *testing.T) {
+	t.Helper()
+	soon(t, "the process ends", func(context.Context) bool {
+		select {
+		case <-n.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if s := n.cmd.ProcessState; !s.Exited() || s.ExitCode() == exitDone {
+		t.Errorf("it ended with %v", s)
+	}
+	if e := lastFailure(n.logged()); e == nil || !strings.Contains(e.Message, "another process") {
+		t.Errorf("it ended with %v", e)
+	}
+}
+
+// isWhole reports whether every server has all of a node's journal.
+func (c *cluster) isWhole(ctx context.Context, status gateway.StatusResponse) bool {
+	s, err := c.js.Stream(ctx, "PARLEY_"+status.Node.String())
+	if err != nil || s.CachedInfo().Cluster == nil || len(s.CachedInfo().Cluster.Replicas) != clusterSize-1 {
+		return false
+	}
+	for _, r := range s.CachedInfo().Cluster.Replicas {
+		if !r.Current || r.Offline {
+			return false
+		}
+	}
+	return true
+}
