@@ -27,8 +27,11 @@ type StatusResponse struct {
 	Agents    int                 `json:"agents"`
 	OpenForms int                 `json:"openForms"`
 	Journal   actors.JournalState `json:"journal"`
-	LogLevel  string              `json:"logLevel"`           // the least that it logs
-	External  bool                `json:"external,omitempty"` // its journal is in another NATS system
+	TLSCert   string              `json:"tlsCert,omitempty"`   // file with the certificate of that
+	TLSKey    string              `json:"tlsKey,omitempty"`    // and its key
+	PlainHTTP bool                `json:"plainHTTP,omitempty"` // it is in the clear, also beyond loopback
+	LogLevel  string              `json:"logLevel"`            // the least that it logs
+	External  bool                `json:"external,omitempty"`  // its journal is in another NATS system
 	Problem   *parley.Error       `json:"problem,omitempty"`
 
 	PeerListen  string `json:"peerListen"`            // where other nodes reach it, or ""
@@ -46,6 +49,7 @@ func status(ctx context.Context, s *Server, _ NodeRequest) (StatusResponse, erro
 	return StatusResponse{
 		Node: st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
 		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Problem: st.Problem,
+		TLSCert: s.tls.Cert, TLSKey: s.tls.Key, PlainHTTP: s.tls.Plain,
 		PeerListen: s.node.PeerAddress(), PeerAddress: s.node.PublicAddress(), Peers: countPeers(known, s.node.Traffic()),
 	}, nil
 }

@@ -23,6 +23,7 @@ const Off = "off"
 type Options struct {
 	Socket   string // path of the Unix socket
 	Listen   string // TCP address, or Off
+	TLS      TLS    // how that is protected
 	Version  string // what the node says its version is
 	External bool   // the journal is in another NATS system
 	Limits   Limits // zero: the defaults
@@ -49,6 +50,7 @@ type Server struct {
 	door        *door        // of the socket
 	public      *http.Server
 	listens     string // the address as it was given
+	tls         TLS
 	links       links
 	crossOrigin *http.CrossOriginProtection
 	serving     sync.WaitGroup
@@ -68,11 +70,14 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
 		calls: admission{limit: o.Limits.Calls}, waits: admission{limit: o.Limits.Waits},
-		listens: o.Listen, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
+		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
 	}
 	s.metrics = newMetrics(s)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	if o.Listen != Off && o.Listen != "" {
+		if err := o.TLS.check(o.Listen); err != nil {
+			return nil, err
+		}
 		tcp, err := net.Listen("tcp", o.Listen)
 		if err != nil {
 			return nil, parley.Refuse(parley.InvalidArgument, "cannot listen on %s: %v", o.Listen, errors.Unwrap(err)).
@@ -115,7 +120,7 @@ func (s *Server) Serve() {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	s.serving.Go(func() { s.report(s.tcp, s.public.Serve(s.tcp)) })
+	s.serving.Go(func() { s.report(s.tcp, s.tls.serve(s.public, s.tcp)) })
 }
 
 // report tells of a door that closed by itself.

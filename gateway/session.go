@@ -86,7 +86,7 @@ func openLink(ctx context.Context, s *Server, r OpenLinkRequest) (OpenLinkRespon
 	if err != nil {
 		return OpenLinkResponse{}, err
 	}
-	return OpenLinkResponse{URL: "http://" + s.Address() + signInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
+	return OpenLinkResponse{URL: s.tls.scheme() + "://" + s.Address() + signInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
 }
 
 var signInTemplate = template.Must(template.New("sign in").Parse(`<!doctype html>

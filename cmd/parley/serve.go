@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 // serving are the options of a node.
 type serving struct {
 	listen     string
+	tls        gateway.TLS
 	peerListen string
 	peerPublic string
 	nats       string
@@ -32,6 +34,9 @@ type serving struct {
 
 func (s *serving) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.listen, "listen", defaultListen, "`address` for pages and clients; off for none, port 0 for a free one")
+	f.StringVar(&s.tls.Cert, "tls-cert", "", "`file` with the certificate for --listen, in PEM")
+	f.StringVar(&s.tls.Key, "tls-key", "", "`file` with its key")
+	f.BoolVar(&s.tls.Plain, "plain-http", false, "listen in the clear also beyond this machine: something else protects the way")
 	f.StringVar(&s.peerPublic, "peer-address", "", "with --peer-listen: `address` that other nodes are told instead, where the way there leads through another")
 	f.StringVar(&s.peerListen, "peer-listen", gateway.Off, "`address` on which other nodes reach this one; off for none, port 0 for a free one")
 	f.StringVar(&s.nats, "nats", "", "keep the journal in the NATS system at this `URL` (default: in the state folder)")
@@ -43,6 +48,12 @@ func (s *serving) flags(f *pflag.FlagSet) {
 // args gives the options as a command line, for a process of its own.
 func (s *serving) args() []string {
 	args := []string{"--listen", s.listen, "--peer-listen", s.peerListen, "--log-level", s.logLevel}
+	if s.tls.Cert != "" || s.tls.Key != "" {
+		args = append(args, "--tls-cert", whole(s.tls.Cert), "--tls-key", whole(s.tls.Key))
+	}
+	if s.tls.Plain {
+		args = append(args, "--plain-http")
+	}
 	if s.peerPublic != "" {
 		args = append(args, "--peer-address", s.peerPublic)
 	}
@@ -55,10 +66,24 @@ func (s *serving) args() []string {
 	return args
 }
 
+// whole is a path that is good in any folder.
+func whole(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && path != "" {
+		return abs
+	}
+	return path
+}
+
 // keep takes over, for options that were not given, what a node ran with.
 func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
 	if !given.Changed("listen") {
 		s.listen = was.Listen
+	}
+	if !given.Changed("tls-cert") && !given.Changed("tls-key") {
+		s.tls.Cert, s.tls.Key = was.TLSCert, was.TLSKey
+	}
+	if !given.Changed("plain-http") {
+		s.tls.Plain = was.PlainHTTP
 	}
 	if !given.Changed("peer-listen") && was.PeerListen != "" {
 		s.peerListen = was.PeerListen
@@ -150,7 +175,7 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 		err = errors.Join(err, node.Close(closing))
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
-		Socket: p.options.socket(), Listen: s.listen, Version: version(), External: s.nats != "", Log: log,
+		Socket: p.options.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Log: log,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,164 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// visitor is somebody at the public door.
+type visitor struct {
+	t *testing.T
+	s *Server
+}
+
+// call calls an operation and returns the status and the body.
+func (v visitor) call(operation, token, body string, more ...string) (int, string) {
+	v.t.Helper()
+	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420/rpc/"+operation, strings.NewReader(body))
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		r.Header.Set(more[i], more[i+1])
+	}
+	w := httptest.NewRecorder()
+	v.s.servePublic(w, r)
+	return w.Code, w.Body.String()
+}
+
+func TestATokenIsForOneAgentAndItsScopes(t *testing.T) {
+	node, s := openServer(t)
+	v := visitor{t, s}
+	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := makeToken(t, fae, "read")
+	all := makeToken(t, node.Host(), "read", "ask", "answer", "admin")
+	for name, c := range map[string]struct {
+		operation, token, body string
+		status                 int
+		want                   string
+	}{
+		"no token":                       {"list_names", "", `{}`, 401, "UNAUTHENTICATED"},
+		"no token of ours":               {"list_names", "secret", `{}`, 401, "UNAUTHENTICATED"},
+		"another secret":                 {"list_names", reads[:len(reads)-1] + "_", `{}`, 401, "UNAUTHENTICATED"},
+		"of nobody":                      {"list_names", "ply_" + strings.Repeat("0", 52) + "SECRET", `{}`, 401, "UNAUTHENTICATED"},
+		"its own agent":                  {"list_names", reads, `{}`, 200, `"@self"`},
+		"beyond its scopes":              {"send", reads, `{"recipient":"HOST","text":"hi"}`, 403, "lacks the scope ask"},
+		"as another":                     {"list_names", reads, `{"as":"fae"}`, 403, "acts for no other"},
+		"as the host":                    {"list_names", reads, `{"as":"HOST"}`, 403, "acts for no other"},
+		"about the node, as a guest":     {"status", reads, `{}`, 403, "for the node's host"},
+		"about the node, as its host":    {"status", all, `{}`, 200, `"node"`},
+		"as one that the host holds":     {"list_names", all, `{"as":"fae"}`, 200, `"@self"`},
+		"as one that nobody holds":       {"list_names", all, `{"as":"joe"}`, 404, "UNKNOWN_NAME"},
+		"an operation that there is not": {"shout", all, `{}`, 404, "INVALID_ARGUMENT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if status, body := v.call(c.operation, c.token, c.body); status != c.status || !strings.Contains(body, c.want) {
+				t.Fatalf("%d %s, want %d and %q", status, body, c.status, c.want)
+			}
+		})
+	}
+}
+
+func makeToken(t *testing.T, a *actors.Agent, scopes ...string) string {
+	t.Helper()
+	made, err := a.MakeToken(t.Context(), actors.NewToken{Scopes: scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Text
+}
+
+func TestATokenThatWasRevokedOrHasEndedIsNotGood(t *testing.T) {
+	node, s := openServer(t)
+	v := visitor{t, s}
+	made, err := node.Host().MakeToken(t.Context(), actors.NewToken{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body := v.call("list_names", made.Text, `{}`); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	if err := node.Host().RevokeToken(t.Context(), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := v.call("list_names", made.Text, `{}`); status != 401 {
+		t.Fatalf("%d %s", status, body)
+	}
+	left, err := node.Host().Tokens(t.Context())
+	if err != nil || len(left) != 0 {
+		t.Fatalf("%v, %v", left, err)
+	}
+}
+
+func TestOtherSitesAndOtherNamesAreRefused(t *testing.T) {
+	node, s := openServer(t)
+	v := visitor{t, s}
+	all := makeToken(t, node.Host(), "read")
+	if status, body := v.call("list_names", all, `{}`, "Sec-Fetch-Site", "cross-site"); status != 403 {
+		t.Errorf("from another site: %d %s", status, body)
+	}
+	if status, body := v.call("list_names", all, `{}`, "Origin", "http://evil.example"); status != 403 {
+		t.Errorf("from another origin: %d %s", status, body)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://evil.example/rpc/list_names", strings.NewReader(`{}`))
+	r.Header.Set("Authorization", "Bearer "+all)
+	w := httptest.NewRecorder()
+	s.servePublic(w, r)
+	if w.Code != http.StatusMisdirectedRequest {
+		t.Errorf("by another name: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestALinkSignsInOnce(t *testing.T) {
+	node, s := openServer(t)
+	code, err := s.links.make(node.Host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := func(method, url string, cookies ...*http.Cookie) *http.Response {
+		r := httptest.NewRequestWithContext(t.Context(), method, url, nil)
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		w := httptest.NewRecorder()
+		s.servePublic(w, r)
+		return w.Result()
+	}
+	link := "http://localhost:7420/sign-in?code=" + code
+	if shown := do(http.MethodGet, link); shown.StatusCode != 200 {
+		t.Fatalf("a look at the link: %d", shown.StatusCode) // and it is not used up
+	}
+	in := do(http.MethodPost, link)
+	if in.StatusCode != http.StatusSeeOther || len(in.Cookies()) != 1 {
+		t.Fatalf("%d, %v", in.StatusCode, in.Cookies())
+	}
+	session := in.Cookies()[0]
+	if !session.HttpOnly || session.SameSite != http.SameSiteStrictMode {
+		t.Errorf("the cookie is %v", session)
+	}
+	if again := do(http.MethodPost, link); again.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the link is good again: %d", again.StatusCode)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:7420/rpc/status", strings.NewReader(`{}`))
+	r.AddCookie(session)
+	w := httptest.NewRecorder()
+	s.servePublic(w, r)
+	if w.Code != 200 {
+		t.Errorf("with the session: %d %s", w.Code, w.Body)
+	}
+}
+
+// openServer opens a node and its server, as they are without anybody to call.
+func openServer(t *testing.T) (*actors.Node, *Server) {
+	t.Helper()
+	_, s := serveLimited(t, Limits{})
+	return s.node, s
+}
