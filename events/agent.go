@@ -61,6 +61,13 @@ type RuleAdded struct {
 	Form  capabilities.ID   `json:"form,omitzero"` // the approval that it came from
 }
 
+// RuleUsed says that a standing rule has answered whether a tool may be called.
+type RuleUsed struct {
+	Rule  capabilities.ID `json:"rule"`
+	Tool  string          `json:"tool"`
+	Input string          `json:"input"` // a JSON document
+}
+
 // RuleRemoved takes a standing answer back.
 type RuleRemoved struct {
 	Rule capabilities.ID `json:"rule"`

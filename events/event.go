@@ -40,6 +40,7 @@ const (
 	kindNodeMet           Kind = 24
 	kindTokenMade         Kind = 25
 	kindTokenRevoked      Kind = 26
+	kindRuleUsed          Kind = 27
 )
 
 func (*FormRequested) kind() Kind     { return kindFormRequested }
@@ -68,6 +69,7 @@ func (*InvitationEnded) kind() Kind   { return kindInvitationEnded }
 func (*NodeMet) kind() Kind           { return kindNodeMet }
 func (*TokenMade) kind() Kind         { return kindTokenMade }
 func (*TokenRevoked) kind() Kind      { return kindTokenRevoked }
+func (*RuleUsed) kind() Kind          { return kindRuleUsed }
 
 // Recorded is an event as it stands in the log.
 type Recorded struct {

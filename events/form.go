@@ -13,8 +13,9 @@ type FormKind string
 
 // The kinds of forms.
 const (
-	PlainForm FormKind = ""        // fields that the asker made up
-	Request   FormKind = "request" // a capability asked for in words: one capability field named "value"
+	PlainForm FormKind = ""         // fields that the asker made up
+	Approval  FormKind = "approval" // whether a tool may be called: its title names that, its description is the input
+	Request   FormKind = "request"  // a capability asked for in words: one capability field named "value"
 )
 
 // FormRequested is a form in a mailbox: in its asker's, which is the home of its promise, and as a copy in

@@ -67,6 +67,7 @@ func samples() map[string]Event {
 		"FormAnswering.v1":     &FormAnswering{Form: testID(1), Reason: Declined, Note: "no", Values: goldenValue(), Grants: []capabilities.Grant{goldenGrant(20)}, Date: goldenAt},
 		"FormForwarding.v1":    &FormForwarding{Form: testID(1), To: testID(8), Via: testID(20), Date: goldenAt},
 		"CapabilityMinted.v1":  &CapabilityMinted{Grant: goldenGrant(20)},
+		"RuleUsed.v1":          &RuleUsed{Rule: testID(11), Tool: "shell", Input: `{"command":"ls"}`},
 		"TokenMade.v1":         &TokenMade{Token: testID(14), Digest: []byte{1, 2, 3}, Scopes: []string{"ask", "read"}, Until: goldenAt, Note: "for the page"},
 		"TokenRevoked.v1":      &TokenRevoked{Token: testID(14)},
 		"InvitationMade.v1":    &InvitationMade{Invitation: testID(12), Name: "bob", Digest: []byte{1, 2, 3}, Until: goldenAt + 1, Grant: testID(13)},

@@ -43,6 +43,7 @@ var schemas = map[Kind]schema{
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
 	kindNodeMet:           {name: "NodeMet", version: 1, make: func() Event { return new(NodeMet) }},
 	kindTokenMade:         {name: "TokenMade", version: 1, make: func() Event { return new(TokenMade) }},
+	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 

@@ -100,6 +100,9 @@ func operations() []operation {
 
 		op("form", scopeAsk, form),
 		op("request", scopeAsk, request),
+		op("approve", scopeAsk, approve),
+		serverOp("list_rules", scopeRead, listRules),
+		serverOp("remove_rule", scopeAdmin, removeRule),
 		waiting(op("await", scopeRead, await)),
 		op("cancel_form", scopeAsk, cancelForm),
 		op("respond_form", scopeAnswer, respondForm),

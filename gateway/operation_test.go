@@ -11,7 +11,7 @@ import (
 const promised = `make_agent form request await respond_form decline_form cancel_form forward_form resolve reject send reply
 adopt dismiss list_messages follow_messages get_message list_names lookup locate store_name rename_name remove_name copy_name
 list_grants revoke read_log invite uninvite list_invitations accept list_nodes status verify stop complete
-create_token list_tokens revoke_token open_link`
+create_token list_tokens revoke_token open_link approve list_rules remove_rule`
 
 func TestEveryOperationIsThereOnce(t *testing.T) {
 	var names []string

@@ -46,7 +46,12 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.CapabilityRevoked:
 		s.applyRevoked(e)
 	case *events.RuleAdded:
-		s.rules[e.Rule] = *e
+		s.rules[e.Rule] = &Rule{RuleAdded: *e, Made: r.At}
+	case *events.RuleUsed:
+		if rule, ok := s.rules[e.Rule]; ok {
+			rule.Uses++
+			rule.Used = r.At
+		}
 	case *events.RuleRemoved:
 		delete(s.rules, e.Rule)
 	case *events.TokenMade:

@@ -123,6 +123,11 @@ func checkKind(kind events.FormKind, fields []events.Field) error {
 	switch kind {
 	case events.PlainForm:
 		return nil
+	case events.Approval:
+		if slices.EqualFunc(fields, approvalFields(), sameQuestion) {
+			return nil
+		}
+		return parley.Refuse(parley.InvalidForm, "an approval has the fields %q and %q, as all of them have", decisionField, reasonField)
 	case events.Request:
 		if len(fields) == 1 && fields[0].Name == requestField && fields[0].Type == events.Capability {
 			return nil
@@ -130,6 +135,12 @@ func checkKind(kind events.FormKind, fields []events.Field) error {
 		return parley.Refuse(parley.InvalidForm, "a request has the one field %q, for a capability", requestField)
 	}
 	return parley.Refuse(parley.InvalidForm, "unknown kind of form %s", quoted(string(kind), 40))
+}
+
+// sameQuestion reports whether two fields ask for the same, in the same words.
+func sameQuestion(a, b events.Field) bool {
+	return a.Name == b.Name && a.Label == b.Label && a.Type == b.Type && a.Required == b.Required && slices.Equal(a.Options, b.Options) &&
+		a.Default.IsNull() && a.Help == "" && a.Placeholder == "" && a.Example.IsNull() && len(a.Pattern) == 0
 }
 
 // checkFormWords holds the words of a form to their bounds, those being asked and those that come in.

@@ -15,7 +15,7 @@ import (
 
 // imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const imageFormat = 4
+const imageFormat = 5
 
 // image is a State written down. What can be computed from the rest is not in it.
 type image struct {
@@ -30,7 +30,7 @@ type image struct {
 	Used     []usedImage
 	Outbox   []Parcel
 	Owed     uint64
-	Rules    []events.RuleAdded
+	Rules    []Rule
 	Minted   []capabilities.Grant
 
 	Invitations []Invitation
@@ -93,7 +93,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		img.Used = append(img.Used, usedImage{Grant: g, Uses: s.used[g]})
 	}
 	for _, r := range sortedIDs(s.rules) {
-		img.Rules = append(img.Rules, s.rules[r])
+		img.Rules = append(img.Rules, *s.rules[r])
 	}
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
@@ -141,7 +141,7 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 		s.used[u.Grant] = u.Uses
 	}
 	for _, r := range img.Rules {
-		s.rules[r.Rule] = r
+		s.rules[r.Rule] = &r
 	}
 	s.restoreOutside(&img)
 	return s, nil

@@ -256,8 +256,8 @@ func (m *Message) Type() string {
 	switch {
 	case m.Form == nil:
 		return "message"
-	case m.Form.Kind == events.Request:
-		return "request"
+	case m.Form.Kind != events.PlainForm:
+		return string(m.Form.Kind)
 	}
 	return "form"
 }

@@ -116,7 +116,7 @@ func (s *State) answerable(which string) (*Message, error) {
 	return m, s.checkActive()
 }
 
-func (c Settle) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c Settle) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	m, err := s.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (c Settle) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 		}
 		return []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now}}, nil
 	}
-	return s.answer(f, c, now)
+	return s.answer(f, c, now, ids)
 }
 
 // checkDecline holds one who says no to saying just that: all other ends are the home's own to decide.
@@ -148,7 +148,7 @@ func (c Settle) checkDecline() error {
 	return checkText("a reason", c.Note, maxReason)
 }
 
-func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event, error) {
+func (s *State) answer(f *Form, c Settle, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	values, err := f.check(c)
 	if err != nil {
 		return nil, err
@@ -172,6 +172,10 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event
 	if err := checkAnswerSize(values); err != nil { // a sealed value is longer than what is in it
 		return nil, err
 	}
+	rule, err := s.standing(f, c.By, values, ids)
+	if err != nil {
+		return nil, err
+	}
 	e := &events.FormAnswered{Form: c.Form, By: c.By, Values: capabilities.Record(values), Date: now, Grants: c.Grants}
 	evs := []events.Event{e}
 	if c.By == s.ID {
@@ -179,6 +183,9 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time) ([]events.Event
 	}
 	if f.Result != "" {
 		evs = append(evs, &events.NameBound{Name: f.Result, Value: f.value(e.Values)})
+	}
+	if rule != nil {
+		evs = append(evs, rule)
 	}
 	return evs, nil
 }

@@ -29,7 +29,7 @@ type State struct {
 	owed     uint64                                // parcels so far
 	open     int                                   // forms it asked that are not settled
 	due      dueHeap
-	rules    map[capabilities.ID]events.RuleAdded
+	rules    map[capabilities.ID]*Rule
 	minted   capabilities.Ledger                 // grants by which it can be reached from other nodes
 	minting  int                                 // parcels of grants that their targets do not know yet
 	dealt    map[capabilities.NodeID]bool        // other nodes to which it has sent mail
@@ -104,7 +104,7 @@ func New(id capabilities.ID) *State {
 		called:  map[capabilities.ID][]string{},
 		revoked: map[capabilities.ID]capabilities.Time{},
 		used:    map[capabilities.ID]uint32{},
-		rules:   map[capabilities.ID]events.RuleAdded{},
+		rules:   map[capabilities.ID]*Rule{},
 	}
 }
 

@@ -90,6 +90,8 @@ func (v *village) command(d *datadriven.TestData) string {
 		return v.show(as)
 	case "names":
 		return v.showNames(as)
+	case "rules":
+		return v.showRules(as)
 	case "grants":
 		return v.showGrants(as)
 	case "ask":
@@ -119,6 +121,19 @@ func (v *village) command(d *datadriven.TestData) string {
 	return v.outcome(v.decide(as, c))
 }
 
+// showRules lists an agent's standing rules.
+func (v *village) showRules(as string) string {
+	var b strings.Builder
+	for i, r := range v.states[as].Rules(v.now) {
+		verb := "never"
+		if r.Allow {
+			verb = "always"
+		}
+		fmt.Fprintf(&b, "%d: %s %s %s, used %d times\n", i, verb, r.Tool, r.Shape, r.Uses)
+	}
+	return b.String()
+}
+
 func (v *village) simple(cmd, which string, arg func(string) string, input string) Command {
 	switch cmd {
 	case "cancel":
@@ -143,6 +158,11 @@ func (v *village) simple(cmd, which string, arg func(string) string, input strin
 	case "revoke":
 		n, _ := strconv.Atoi(arg("grant"))
 		return Revoke{Grant: v.states[arg("as")].Grants()[n].ID}
+	case "approve":
+		return Approve{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input)}
+	case "unrule":
+		n, _ := strconv.Atoi(arg("rule"))
+		return RemoveRule{Rule: v.states[arg("as")].Rules(v.now)[n].Rule, By: v.states[cmp.Or(arg("by"), "host")].ID}
 	case "make":
 		return MakeAgent{Agent: v.idOf(arg("as"))(), Kind: events.Guest, Name: arg("name")}
 	}

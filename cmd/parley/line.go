@@ -53,6 +53,8 @@ func (e *envelope) verb(with string) string {
 		words = []string{"sent form", quoted(e.Description), with, "(fields: " + e.fieldNames() + ")"}
 	case "request":
 		words = []string{"requested", quoted(e.Description), with}
+	case approvalType:
+		words = []string{"asked to call", quoted(e.Title), with, "(input: " + visible(e.Description) + ")"}
 	default:
 		words = []string{"sent", quoted(e.Text), with}
 		if !e.ReplyTo.IsZero() {
@@ -64,8 +66,11 @@ func (e *envelope) verb(with string) string {
 }
 
 func (e *envelope) preposition() string {
-	if e.Type == "request" {
+	switch e.Type {
+	case "request":
 		return "of"
+	case approvalType:
+		return "from"
 	}
 	return "to"
 }

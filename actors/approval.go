@@ -1,0 +1,119 @@
+package actors
+
+import (
+	"context"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Approval asks whether a tool may be called with an input. To is as in Ask; default: the agent's host. Input is a
+// JSON document of at most 16 KiB, which is shown to the letter.
+type Approval struct {
+	To       string            `json:"to,omitempty"`
+	Tool     string            `json:"tool"`
+	Input    string            `json:"input"`
+	Key      string            `json:"key,omitempty"` // idempotency key
+	Deadline capabilities.Time `json:"deadline,omitzero"`
+}
+
+// Permission is what became of an approval that was asked for: a standing rule has decided it at once, or there is
+// a form, whose outcome says what was decided.
+type Permission struct {
+	Asked
+	Decided bool            `json:"decided"`       // a standing rule has
+	Allowed bool            `json:"allowed"`       // if it was decided, by rule or by who was asked
+	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, if one has decided it
+}
+
+// Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
+// AwaitApproval waits for the decision.
+func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
+	c := mailbox.Approve{To: ask.To, Tool: ask.Tool, Input: ask.Input, Key: ask.Key, Deadline: ask.Deadline}
+	off, err := visitFor(ctx, a, func(b *box) (underway[Permission], error) {
+		if known, ok := c.Ask().Known(b.state); ok {
+			p, err := b.knownPermission(c, known)
+			return underway[Permission]{accepted: p}, err
+		}
+		evs, err := b.decide(c)
+		if err != nil {
+			return underway[Permission]{}, err
+		}
+		switch e := evs[0].(type) {
+		case *events.RuleUsed:
+			rule, _ := b.state.Rule(e.Rule)
+			return underway[Permission]{accepted: Permission{Decided: true, Allowed: rule.Allow, Rule: e.Rule}}, nil
+		case *events.FormRequested:
+			asked := Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}
+			return underway[Permission]{Permission{Asked: asked}, b.waitsFor(e.To)}, nil
+		}
+		return underway[Permission]{}, nil
+	})
+	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
+	return off.accepted, err
+}
+
+// knownPermission gives what an approval that was asked before came to.
+func (b *box) knownPermission(c mailbox.Approve, known mailbox.Known) (Permission, error) {
+	asked, err := b.known(c.Ask(), known)
+	if err != nil || known.Message == nil {
+		return Permission{Asked: asked}, err
+	}
+	return Permission{Asked: asked, Allowed: allows(known.Message.Form)}, nil
+}
+
+func allows(f *mailbox.Form) bool {
+	decision, _ := f.Decision()
+	return decision == mailbox.Once || decision == mailbox.Always
+}
+
+// AwaitApproval waits until an approval is decided, or has ended otherwise, and reports whether the call may be
+// made. One that was declined, cancelled or has expired is not approved.
+func (a *Agent) AwaitApproval(ctx context.Context, w Which) (bool, Outcome, error) {
+	outcome, err := a.Await(ctx, w)
+	if err != nil {
+		return false, outcome, err
+	}
+	allowed, err := visitFor(ctx, a, func(b *box) (bool, error) {
+		m, err := b.state.FindForm(string(w))
+		if err != nil {
+			return false, err
+		}
+		return allows(m.Form), nil
+	})
+	return allowed, outcome, err
+}
+
+// Rule is a standing rule: calls of a tool whose input has a shape are always allowed, or never.
+type Rule struct {
+	Rule  capabilities.ID   `json:"rule"`
+	Agent capabilities.ID   `json:"agent"`
+	Tool  string            `json:"tool"`
+	Shape string            `json:"shape"`
+	Allow bool              `json:"allow"`
+	Made  capabilities.Time `json:"made"`
+	Until capabilities.Time `json:"until,omitzero"`
+	Form  capabilities.ID   `json:"form,omitzero"` // the approval whose answer made it
+	Uses  uint64            `json:"uses"`
+	Used  capabilities.Time `json:"lastUsed,omitzero"`
+}
+
+// Rules lists the agent's standing rules, oldest first.
+func (a *Agent) Rules(ctx context.Context) ([]Rule, error) {
+	return visitFor(ctx, a, func(b *box) ([]Rule, error) {
+		all := []Rule{}
+		for _, r := range b.state.Rules(b.node.now()) {
+			all = append(all, Rule{
+				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Shape: r.Shape, Allow: r.Allow, Made: r.Made, Until: r.Until,
+				Form: r.Form, Uses: r.Uses, Used: r.Used,
+			})
+		}
+		return all, nil
+	})
+}
+
+// RemoveRule ends a standing rule of an agent that this one, its host, holds under a name.
+func (a *Agent) RemoveRule(ctx context.Context, agent *Agent, rule capabilities.ID) error {
+	return agent.do(ctx, mailbox.RemoveRule{Rule: rule, By: a.id})
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/actors"
+	"parley/gateway"
+	"parley/mailbox"
+)
+
+func (p *program) permitCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "permit",
+		Short: "Decide on the calls that agents ask permission for",
+		Example: `  parley permit ls
+  parley permit allow fae
+  parley permit deny fae 12 --message 'not on a Friday'
+  parley permit allow fae --always`,
+		Args: p.exactly(),
+		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls, allow or deny") },
+	}
+	c.AddCommand(p.permitListCommand(), p.permitAllowCommand(), p.permitDenyCommand())
+	return c
+}
+
+func (p *program) permitListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the calls that wait for permission",
+		Args:    p.exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			waiting, err := p.permissions(c.Context())
+			if err != nil {
+				return err
+			}
+			raw := make([]json.RawMessage, len(waiting))
+			for i, w := range waiting {
+				raw[i] = w.raw
+			}
+			return p.say(raw, func() string {
+				lines := make([]string, len(waiting))
+				for i, w := range waiting {
+					lines[i] = w.line()
+				}
+				return strings.Join(lines, "\n")
+			})
+		},
+	}
+}
+
+// permission is an approval that waits to be decided.
+type permission struct {
+	envelope
+	raw json.RawMessage
+}
+
+func (p *program) permissions(ctx context.Context) ([]permission, error) {
+	client := p.client()
+	defer client.Close()
+	waiting := []permission{}
+	_, err := client.List(ctx, p.acting(), actors.View{Pending: true, All: true}, func(raw json.RawMessage) error {
+		w := permission{raw: raw}
+		if err := json.Unmarshal(raw, &w.envelope); err != nil {
+			return notANode(err)
+		}
+		if w.Type == approvalType {
+			waiting = append(waiting, w)
+		}
+		return nil
+	})
+	return waiting, err
+}
+
+const approvalType = "approval"
+
+func (p *program) permitAllowCommand() *cobra.Command {
+	var always bool
+	c := &cobra.Command{
+		Use:   "allow AGENT [FORM]",
+		Short: "Allow a call that an agent asks permission for",
+		Args:  p.between(1, 2, "AGENT", "FORM"),
+		RunE: func(c *cobra.Command, args []string) error {
+			decision := mailbox.Once
+			if always {
+				decision = mailbox.Always
+			}
+			return p.permit(c.Context(), args, decision, "")
+		},
+	}
+	c.Flags().BoolVar(&always, "always", false, "and all calls of its shape from now on")
+	return c
+}
+
+func (p *program) permitDenyCommand() *cobra.Command {
+	var (
+		always  bool
+		message string
+	)
+	c := &cobra.Command{
+		Use:   "deny AGENT [FORM]",
+		Short: "Deny a call that an agent asks permission for",
+		Args:  p.between(1, 2, "AGENT", "FORM"),
+		RunE: func(c *cobra.Command, args []string) error {
+			decision := mailbox.Deny
+			if always {
+				decision = mailbox.Never
+			}
+			return p.permit(c.Context(), args, decision, message)
+		},
+	}
+	c.Flags().BoolVar(&always, "always", false, "and all calls of its shape from now on")
+	c.Flags().StringVar(&message, "message", "", "say why, in `words`")
+	return c
+}
+
+// permit decides on the one call that is meant.
+func (p *program) permit(ctx context.Context, args []string, decision, reason string) error {
+	which, err := p.pending(ctx, args)
+	if err != nil {
+		return err
+	}
+	texts := []gateway.Text{{Name: "decision", Text: decision}}
+	if reason != "" {
+		texts = append(texts, gateway.Text{Name: "reason", Text: reason})
+	}
+	number := strconv.FormatUint(which.Number, 10)
+	var got json.RawMessage
+	req := gateway.RespondFormRequest{Acting: p.acting(), Subject: gateway.About(number), Texts: texts}
+	if err := p.call(ctx, "respond_form", req, &got); err != nil {
+		return err
+	}
+	return p.sayOutcome(got, func(o *outcome) string {
+		if o.Status != actors.StatusAnswered {
+			return fmt.Sprintf("%s %s", o.Status, number)
+		}
+		return fmt.Sprintf("decided %s: %s", number, decision)
+	})
+}
+
+// pending finds the approval that an agent, by the name that it is held under or its ID, waits for.
+func (p *program) pending(ctx context.Context, args []string) (permission, error) {
+	waiting, err := p.permissions(ctx)
+	if err != nil {
+		return permission{}, err
+	}
+	var found []permission
+	for _, w := range waiting {
+		if w.FromName != args[0] && w.From.String() != args[0] {
+			continue
+		}
+		if len(args) == 1 || strconv.FormatUint(w.Number, 10) == args[1] || w.MessageID.String() == args[1] {
+			found = append(found, w)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return permission{}, parley.Refuse(parley.NoPendingPermission, "%q waits for no permission", args[0]).
+			WithHint("parley permit ls lists what waits")
+	}
+	numbers := make([]string, len(found))
+	for i, w := range found {
+		numbers[i] = strconv.FormatUint(w.Number, 10)
+	}
+	return permission{}, parley.Refuse(parley.Ambiguous, "%q waits for %d permissions: %s", args[0], len(found), strings.Join(numbers, ", ")).
+		WithHint("name the one: parley permit allow %s %s", args[0], numbers[0])
+}

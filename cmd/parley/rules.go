@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/gateway"
+)
+
+func (p *program) rulesCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "rules",
+		Short:   "List and end the standing rules that an agent's calls go by",
+		Long:    "A standing rule is made where a call is always allowed or denied. It is for calls of the same tool by the same\nagent, whose input has the same shape.",
+		Example: "  parley rules ls fae\n  parley rules rm fae 01JQ…@N…",
+		Args:    p.exactly(),
+		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls or rm") },
+	}
+	c.AddCommand(p.rulesListCommand(), p.rulesRemoveCommand())
+	return c
+}
+
+func (p *program) rulesListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls AGENT",
+		Aliases: []string{"list"},
+		Short:   "List an agent's standing rules",
+		Args:    p.exactly("AGENT"),
+		RunE: func(c *cobra.Command, args []string) error {
+			var got gateway.ListRulesResponse
+			req := gateway.ListRulesRequest{Acting: p.acting(), Agent: args[0]}
+			if err := p.call(c.Context(), "list_rules", req, &got); err != nil {
+				return err
+			}
+			return p.say(got.Rules, func() string {
+				lines := make([]string, len(got.Rules))
+				for i, r := range got.Rules {
+					lines[i] = ruleLine(r)
+				}
+				return strings.Join(lines, "\n")
+			})
+		},
+	}
+}
+
+func ruleLine(r actors.Rule) string {
+	verb := "never"
+	if r.Allow {
+		verb = "always"
+	}
+	line := fmt.Sprintf("%s  %s %s %s  used %d times", r.Rule, verb, visible(r.Tool), visible(r.Shape), r.Uses)
+	if r.Until != 0 {
+		line += "  until " + r.Until.String()
+	}
+	return line
+}
+
+func (p *program) rulesRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm AGENT RULE",
+		Short: "End a standing rule",
+		Args:  p.exactly("AGENT", "RULE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			rule, err := capabilities.ParseID(args[1])
+			if err != nil {
+				return err
+			}
+			return p.change(c, "remove_rule", gateway.RemoveRuleRequest{Acting: p.acting(), Agent: args[0], Rule: rule}, args[1])
+		},
+	}
+}

@@ -1,0 +1,162 @@
+package mailbox
+
+import (
+	"cmp"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// The decisions of an approval. Always and Never decide calls of the same shape from then on, too.
+const (
+	Deny   = "deny"
+	Once   = "once"
+	Always = "always"
+	Never  = "never"
+)
+
+const (
+	decisionField = "decision"
+	reasonField   = "reason"
+)
+
+// approvalFields are those of every approval. The form itself shows the tool, as its title, and the input, as its
+// description: what is decided on is what was shown, as a form never changes.
+func approvalFields() []events.Field {
+	return []events.Field{
+		{Name: decisionField, Label: "Decision", Type: events.Buttons, Required: true, Options: []events.Option{
+			{Value: Deny, Label: "Deny"}, {Value: Once, Label: "Once"}, {Value: Always, Label: "Always"}, {Value: Never, Label: "Never"},
+		}},
+		{Name: reasonField, Label: "Reason", Type: events.Textarea},
+	}
+}
+
+// Approve asks whether a tool may be called with an input, a JSON document. A standing rule for calls of its shape
+// answers at once; the rule's use is what follows then.
+type Approve struct {
+	To       string // default: the agent's host
+	Tool     string
+	Input    string
+	Deadline capabilities.Time
+	Key      string
+}
+
+// Ask is the form that asks it.
+func (c Approve) Ask() Ask {
+	to := c.To
+	if to == "" {
+		to = capabilities.NameHost
+	}
+	return Ask{
+		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(),
+		Deadline: c.Deadline, Key: c.Key, NoForward: true,
+	}
+}
+
+func (c Approve) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := checkInput(c.Tool, c.Input); err != nil {
+		return nil, err
+	}
+	if rule, ok := s.ruleFor(c.Tool, c.Input, now); ok {
+		return []events.Event{&events.RuleUsed{Rule: rule.Rule, Tool: c.Tool, Input: c.Input}}, nil
+	}
+	return c.Ask().decide(s, now, ids)
+}
+
+// Rule is a standing rule of the agent's.
+type Rule struct {
+	events.RuleAdded
+	Made capabilities.Time
+	Uses uint64
+	Used capabilities.Time // the last time
+}
+
+// maxRules bounds the standing rules of one agent.
+const maxRules = 1024
+
+// Rules returns the agent's standing rules that are good at a time, oldest first.
+func (s *State) Rules(now capabilities.Time) []Rule {
+	var all []Rule
+	for _, r := range s.rules {
+		if r.Until == 0 || r.Until > now {
+			all = append(all, *r)
+		}
+	}
+	slices.SortFunc(all, func(a, b Rule) int { return cmp.Or(cmp.Compare(a.Made, b.Made), a.Rule.Compare(b.Rule)) })
+	return all
+}
+
+// Rule gives a standing rule.
+func (s *State) Rule(id capabilities.ID) (Rule, bool) {
+	r, ok := s.rules[id]
+	if !ok {
+		return Rule{}, false
+	}
+	return *r, true
+}
+
+// ruleFor finds the standing rule for a call: one that denies goes before those that allow.
+func (s *State) ruleFor(tool, input string, now capabilities.Time) (Rule, bool) {
+	shape := shapeOf(input)
+	var found Rule
+	ok := false
+	for _, r := range s.Rules(now) {
+		if r.Agent != s.ID || r.Tool != tool || r.Shape != shape {
+			continue
+		}
+		if !ok || found.Allow && !r.Allow {
+			found, ok = r, true
+		}
+	}
+	return found, ok
+}
+
+// standing gives the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
+func (s *State) standing(f *Form, by capabilities.ID, values map[string]capabilities.Value, ids IDs) (events.Event, error) {
+	if f.Kind != events.Approval {
+		return nil, nil
+	}
+	decision, _ := values[decisionField].AsString()
+	if decision != Always && decision != Never {
+		return nil, nil
+	}
+	if by != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host can decide for other calls too").
+			WithHint("decide %s or %s", Once, Deny)
+	}
+	if len(s.rules) >= maxRules {
+		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
+	}
+	return &events.RuleAdded{
+		Rule: ids(), Agent: s.ID, Tool: f.Title, Shape: shapeOf(f.Description), Allow: decision == Always, Form: f.FormRequested.Form,
+	}, nil
+}
+
+// RemoveRule ends a standing rule. By is whose wish that is: the agent's host's.
+type RemoveRule struct {
+	Rule capabilities.ID
+	By   capabilities.ID
+}
+
+func (c RemoveRule) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if c.By != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host ends its rules")
+	}
+	if _, ok := s.rules[c.Rule]; !ok {
+		return nil, parley.Refuse(parley.NotPermitted, "the agent has no rule %s", c.Rule).WithHint("parley rules ls lists them")
+	}
+	return []events.Event{&events.RuleRemoved{Rule: c.Rule}}, nil
+}
+
+// Decision gives what was decided on an approval that was answered.
+func (f *Form) Decision() (decision, reason string) {
+	if f.Kind != events.Approval || f.Answered == nil {
+		return "", ""
+	}
+	values, _ := f.Answered.Values.AsRecord()
+	decision, _ = values[decisionField].AsString()
+	reason, _ = values[reasonField].AsString()
+	return decision, reason
+}
