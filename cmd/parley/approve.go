@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway"
 	"parley/mailbox"
@@ -68,10 +69,14 @@ answers at once. Allowed is exit status 0; denied is NOT_PERMITTED.`,
 			return err
 		}
 		var o struct {
-			Values struct{ Decision, Reason string } `json:"values"`
+			Status actors.Status
+			Values struct{ Decision, Reason string }
 		}
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return notANode(err)
+		}
+		if o.Status != actors.StatusAnswered {
+			return p.sayOutcome(raw, (*outcome).requestText)
 		}
 		allowed := o.Values.Decision == mailbox.Once || o.Values.Decision == mailbox.Always
 		return p.sayDecided(decided{Allowed: allowed, Form: asked.Form, Reason: o.Values.Reason})
