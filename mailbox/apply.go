@@ -204,6 +204,7 @@ func (s *State) settled(m *Message, at capabilities.Time) {
 	f := m.Form
 	f.contract = nil // nobody needs it any more
 	if f.From != s.ID {
+		f.Refused = "" // how it ended says more
 		s.draftEnds(f, at)
 		return
 	}
