@@ -30,8 +30,10 @@ func (v *view) envelope(m *mailbox.Message) (Envelope, error) {
 		From: m.From(), FromName: v.state.NameOf(m.From()), To: m.To(), ToName: v.state.NameOf(m.To()),
 		Sent: v.state.Sent(m), Received: v.state.Received(m), ReplyTo: m.ReplyTo(),
 	}
-	if parent, err := v.state.Find(e.ReplyTo.String()); err == nil {
-		e.ReplyNumber = &parent.Number
+	if !e.ReplyTo.IsZero() { // most are no reply
+		if parent, err := v.state.FindID(e.ReplyTo); err == nil {
+			e.ReplyNumber = &parent.Number
+		}
 	}
 	e.Delivered = e.Sent && v.wasDelivered(m)
 	if m.Posted != nil {

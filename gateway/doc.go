@@ -1,9 +1,16 @@
 // Package gateway is how the world talks to a node.
 //
 // One table lists the operations, each with the types of its request and response; every edge walks that
-// table. Today's edge is HTTP on the node's Unix socket: POST /rpc/{operation}, JSON in and out.
+// table. HTTP on the node's Unix socket, and on a TCP address for who shows a token: POST /rpc/{operation}, JSON in
+// and out; and there, at /ws, a WebSocket. GET /openapi.json describes the table, and is made from it.
+//
+// On a WebSocket, each frame is a JSON object with a type. NAME_request is the operation, answered by one
+// NAME_response or error with the same requestId, in whatever order they end. follow_messages subscribes to a
+// mailbox, with cursors. All other types are those of dialects: the frames of systems that others are used to, each
+// turned into forms and back. A dialect keeps nothing of its own: what it has to know of a form stands in the form.
 //
 // Promised: a request is bounded and checked before it reaches the node; what an operation answers is
-// durable; an error is always {"error":{code,message,hint?,fields?}} and loses nothing; a wait that is cut
-// off can be taken up again. Not promised: that a wait ends within one call.
+// durable; an error is always {"error":{code,message,hint?,fields?}}, or a frame of its members, and loses nothing; a
+// wait that is cut off can be taken up again; a subscription taken up again at its last cursor misses nothing and
+// shows nothing twice; a client that is too slow delays itself alone. Not promised: that a wait ends within one call.
 package gateway

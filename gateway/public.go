@@ -32,7 +32,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	}
 	p, err := s.authenticate(r)
 	if err != nil {
-		refuse(w, err, 0)
+		s.refusePage(w, r, err)
 		return
 	}
 	s.serveTo(w, r.WithContext(p.as(r.Context())))
@@ -42,6 +42,11 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 	name, isCall := strings.CutPrefix(r.URL.Path, rpcPath)
 	switch {
+	case !isCall && r.URL.Path == webSocketPath:
+		s.serveWebSocket(w, r)
+	case !isCall && r.URL.Path == openAPIPath:
+		s.serveOpenAPI(w, r)
+	case !isCall && s.servePage(w, r):
 	case !isCall:
 		refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
 	case r.Method != http.MethodPost:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"net"
 	"net/http"
@@ -52,9 +53,22 @@ type Server struct {
 	listens     string // the address as it was given
 	tls         TLS
 	links       links
+	page        *page
 	crossOrigin *http.CrossOriginProtection
-	serving     sync.WaitGroup
-	broken      chan error
+
+	talks     admission // conversations
+	talking   sync.WaitGroup
+	frames    map[string]frame
+	dialects  map[string]dialect
+	stripes   stripes // on what one agent may do once at a time
+	called    called
+	frameTime time.Duration
+	keepAlive time.Duration
+	severed   context.Context // ends when conversations are to be broken off
+	sever     context.CancelFunc
+
+	serving sync.WaitGroup
+	broken  chan error
 
 	draining context.Context // ends when waits are to be cut
 	drain    context.CancelFunc
@@ -71,9 +85,17 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
 		calls: admission{limit: o.Limits.Calls}, waits: admission{limit: o.Limits.Waits},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
+		talks: admission{limit: maxConversations}, frames: frames(), dialects: dialects(), stripes: stripes{seed: maphash.MakeSeed()},
+		frameTime: frameTime, keepAlive: keepAliveTime,
 	}
+	page, err := newPage()
+	if err != nil {
+		return nil, fmt.Errorf("read the page: %w", err)
+	}
+	s.page = page
 	s.metrics = newMetrics(s)
 	s.draining, s.drain = context.WithCancel(context.Background())
+	s.severed, s.sever = context.WithCancel(context.Background())
 	if o.Listen != Off && o.Listen != "" {
 		if err := o.TLS.check(o.Listen); err != nil {
 			return nil, err
@@ -149,6 +171,8 @@ func (s *Server) Drain(ctx context.Context) error {
 		if shut := s.public.Shutdown(ctx); shut != nil {
 			err = errors.Join(err, shut, s.public.Close())
 		}
+		defer context.AfterFunc(ctx, s.sever)()
+		s.talking.Wait()
 	}
 	s.serving.Wait()
 	return err

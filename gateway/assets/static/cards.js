@@ -1,0 +1,101 @@
+// Messages as they stand in the page. The node draws them; here they are put in their place.
+
+import { page } from './rpc.js';
+
+const fresh = (html) => new DOMParser().parseFromString(html, 'text/html').querySelector('li.message');
+
+export const cardOf = (element) => element.closest('li.message');
+const formOf = (card) => card.querySelector('parley-form');
+
+/** Tells those who do not see. */
+export function announce(text) {
+  const news = document.getElementById('news');
+  news.textContent = '';
+  requestAnimationFrame(() => { news.textContent = text; });
+}
+
+/** Whether something is being typed, which nothing may disturb. */
+export function isTyping() {
+  if (document.querySelector('dialog[open]')) return true;
+  if ([...document.querySelectorAll('parley-form')].some((f) => f.isTyped)) return true;
+  const at = document.activeElement;
+  return Boolean(at?.matches('input, textarea') && at.value);
+}
+
+export function tellTimes(root) {
+  const today = new Date().toDateString();
+  for (const t of root.querySelectorAll('time[datetime]')) {
+    const at = new Date(t.dateTime);
+    const isToday = at.toDateString() === today;
+    t.title = at.toLocaleString();
+    t.textContent = at.toLocaleString([], isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' });
+  }
+}
+
+/** Puts a message as it is drawn now in the place of how it was. An open form keeps what is in it. */
+export function replaceCard(old, next) {
+  tellTimes(next);
+  if (old.hasAttribute('data-waits') && next.hasAttribute('data-waits')) {
+    for (const part of ['.head', '.notes']) old.querySelector(part).replaceWith(next.querySelector(part));
+    return old;
+  }
+  const had = old.contains(document.activeElement);
+  const lost = old.hasAttribute('data-waits') && formOf(old)?.isTyped && !formOf(old).busy;
+  old.replaceWith(next);
+  if (lost) {
+    const note = document.createElement('p');
+    note.className = 'hint';
+    note.textContent = 'What you typed here was not sent.';
+    next.querySelector('article').append(note);
+  }
+  const state = next.querySelector('.state')?.innerText.trim();
+  if (state && old.hasAttribute('data-waits')) announce(state);
+  if (had) next.focus({ preventScroll: true });
+  return next;
+}
+
+export function removeCard(card) {
+  const next = card.nextElementSibling ?? card.previousElementSibling;
+  const had = card.contains(document.activeElement);
+  card.remove();
+  if (had) (next ?? document.getElementById('main')).focus();
+  showEmpty();
+}
+
+/** Draws a message anew. */
+export async function refresh(card) {
+  const address = `/forms/${encodeURIComponent(card.dataset.id)}` + (card.dataset.as ? `?as=${encodeURIComponent(card.dataset.as)}` : '');
+  try {
+    const next = (await page(address)).querySelector('li.message');
+    const now = document.getElementById(card.id); // events may have been sooner
+    if (next && now) replaceCard(now, document.adoptNode(next));
+  } catch {
+    // the stream of events brings it, once it is back
+  }
+}
+
+/** Puts a message of the stream where its number says. */
+export function putCard(list, number, html) {
+  const next = html && fresh(html);
+  const old = list.querySelector(`:scope > li[data-number="${number}"]`);
+  if (!next) {
+    if (old) removeCard(old);
+    return null;
+  }
+  document.adoptNode(next);
+  if (old) return replaceCard(old, next), null;
+  const first = list.firstElementChild;
+  if (first && number < Number(first.dataset.number) && document.getElementById('older')) return null; // it comes with the older ones
+  tellTimes(next);
+  const after = [...list.children].find((c) => Number(c.dataset.number) > number);
+  list.insertBefore(next, after ?? null);
+  showEmpty();
+  return next;
+}
+
+export function showEmpty() {
+  const empty = document.getElementById('empty');
+  const list = document.querySelector('ol.stream');
+  if (!empty || !list) return;
+  empty.hidden = list.id === 'questions' ? Boolean(list.querySelector('[data-waits]')) : list.childElementCount > 0;
+}

@@ -1,0 +1,88 @@
+// The commands of the message box: what they take, and the calls that they are.
+
+const name = { is: 'NAME', of: 'names' };
+const pending = { is: 'NUMBER', of: 'pending' };
+const received = { is: 'NUMBER', of: 'messages' };
+const open = { is: 'NUMBER', of: 'open' };
+const rest = (is, optional) => ({ is, rest: true, optional });
+
+/** Each: what it takes, what it does in words, and as a call. What takes the rest of the line is given as it stands. */
+export const commands = {
+  '/form': { takes: [name, { is: 'DESCRIPTION' }, { is: 'FIELD:LABEL', many: true }], does: 'ask for fields to be filled in',
+    call: ([recipient, description, ...fields]) => ['form', { recipient, description, fields: fields.map((f) => pair(f, 'name', 'label', { required: true })) }] },
+  '/respond-form': { takes: [pending, { is: 'FIELD:VALUE', many: true }], does: 'answer a form',
+    call: ([number, ...texts]) => ['respond_form', { number, texts: texts.map((t) => pair(t, 'name', 'text')) }] },
+  '/request': { takes: [name, rest('WHAT')], does: 'ask for a capability in words', call: ([recipient, text]) => ['request', { recipient, text }] },
+  '/resolve': { takes: [pending, name], does: 'give what was requested', call: ([number, n]) => ['resolve', { number, name: n }] },
+  '/reject': { takes: [pending, rest('WHY', true)], does: 'refuse a request', call: ([number, reason]) => ['reject', { number, reason }] },
+  '/decline': { takes: [pending, rest('WHY', true)], does: 'decline a form', call: ([number, reason]) => ['decline_form', { number, reason }] },
+  '/cancel': { takes: [open, rest('WHY', true)], does: 'take back what you asked', call: ([number, reason]) => ['cancel_form', { number, reason }] },
+  '/forward': { takes: [pending, name], does: 'hand a form on', call: ([number, recipient]) => ['forward_form', { number, recipient }] },
+  '/send': { takes: [name, rest('TEXT')], does: 'send a message; @name in it gives what you hold', call: ([recipient, text]) => ['send', { recipient, text }] },
+  '/reply': { takes: [received, rest('TEXT')], does: 'reply to a message', call: ([number, text]) => ['reply', { number, text }] },
+  '/adopt': { takes: [received, { is: 'EDGE' }, { is: 'NAME', optional: true }], does: 'keep what a message brings', call: ([number, edge, n]) => ['adopt', { number, edge, name: n }] },
+  '/dismiss': { takes: [received], does: 'drop a message from view', call: ([number]) => ['dismiss', { number }] },
+  '/names': { takes: [{ ...name, is: 'PATH', optional: true }], does: 'list what you hold', call: ([path]) => ['list_names', { path }] },
+  '/help': { takes: [], does: 'list the commands' },
+};
+
+export class Misread extends Error {}
+
+function pair(text, first, second, more) {
+  const colon = text.indexOf(':');
+  if (colon < 1) throw new Misread(`${text}: put a colon between the field's name and what it is to say.`);
+  return { [first]: text.slice(0, colon), [second]: text.slice(colon + 1), ...more };
+}
+
+export function usage(command) {
+  const takes = commands[command].takes.map((t) => (t.optional ? `[${t.is}]` : t.is) + (t.many ? ' …' : ''));
+  return [command, ...takes].join(' ');
+}
+
+/** Splits a line into words with their places. Quotes keep spaces in a word. */
+export function words(line) {
+  const found = [];
+  for (const m of line.matchAll(/(?:"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"'])+/g)) {
+    const text = m[0].replace(/"((?:[^"\\]|\\.)*)"?|'([^']*)'?/g, (_, d, s) => d?.replace(/\\(.)/g, '$1') ?? s);
+    found.push({ text, start: m.index, end: m.index + m[0].length });
+  }
+  return found;
+}
+
+export const quote = (word) => (/[\s"']/.test(word) ? `"${word.replace(/["\\]/g, '\\$&')}"` : word);
+
+/** The rest of a line as it stands, but for quotes around all of it. */
+function unquoted(text) {
+  const m = /^(?:"((?:[^"\\]|\\.)*)"|'([^']*)')$/.exec(text);
+  return m ? (m[1]?.replace(/\\(.)/g, '$1') ?? m[2]) : text;
+}
+
+/** Reads a line as a call: the operation and its body. It throws Misread. */
+export function read(line) {
+  const [first, ...given] = words(line);
+  const command = Object.hasOwn(commands, first?.text ?? '') && commands[first.text];
+  if (!command) throw new Misread(first?.text.startsWith('/') ? `There is no ${first.text}. /help lists the commands.` : 'Begin with a command, such as /send NAME TEXT. /help lists them.');
+  const taken = [];
+  for (const [i, t] of command.takes.entries()) {
+    if (i >= given.length) {
+      if (t.optional) break;
+      throw new Misread('It goes: ' + usage(first.text));
+    }
+    if (t.rest) taken.push(unquoted(line.slice(given[i].start).trim()));
+    else taken.push(given[i].text);
+    if (t.many) taken.push(...given.slice(i + 1).map((w) => w.text));
+  }
+  const last = command.takes.at(-1);
+  if (given.length > command.takes.length && !last?.rest && !last?.many) throw new Misread('It goes: ' + usage(first.text));
+  return command.call ? command.call(taken) : ['help', {}];
+}
+
+/** What may stand where a line ends: the word so far, and what it is. */
+export function expected(line) {
+  const all = words(line);
+  if (all.length === 0 || /\s$/.test(line)) all.push({ text: '', start: line.length, end: line.length });
+  const word = all.at(-1);
+  if (all.length === 1) return { word, command: true };
+  const takes = Object.hasOwn(commands, all[0].text) ? commands[all[0].text].takes : [];
+  return { word, of: takes[all.length - 2]?.of };
+}

@@ -1,0 +1,38 @@
+// What waits for this person: how many, in the title and in the tabs, and on their page each of them.
+
+import { announce, isTyping, refresh, showEmpty, tellTimes } from './cards.js';
+import { page } from './rpc.js';
+
+export function questionsChanged({ count, keys }) {
+  document.getElementById('count').textContent = count;
+  document.getElementById('badge').hidden = count === 0;
+  document.title = (count ? `(${count}) ` : '') + document.title.replace(/^\(\d+\) /, '');
+  const list = document.getElementById('questions');
+  if (list) enqueue(() => reconcile(list, new Set(keys), count > keys.length));
+}
+
+let last = Promise.resolve(); // one look at a time
+const enqueue = (fn) => { last = last.then(fn, fn); };
+
+async function reconcile(list, keys, isPart) {
+  const waiting = [...list.querySelectorAll(':scope > li[data-waits]')];
+  const gone = isPart ? [] : waiting.filter((c) => !keys.has(c.id));
+  await Promise.all(gone.map(refresh));
+  if ([...keys].some((k) => !document.getElementById(k))) await fetchNew(list);
+  showEmpty();
+}
+
+async function fetchNew(list) {
+  const doc = await page('/questions');
+  const come = [...doc.querySelectorAll('#questions > li')].filter((c) => !document.getElementById(c.id)).map((c) => document.adoptNode(c));
+  if (come.length === 0) return;
+  list.append(...come);
+  come.forEach(tellTimes);
+  announce(come.length === 1 ? 'A new question' : `${come.length} new questions`);
+  if (!isTyping() && !document.activeElement?.closest('parley-form')) focusFirst(come[0]);
+}
+
+/** Goes to where a question is answered, but to no button: a key that was meant for something else must not answer. */
+export function focusFirst(card) {
+  (card?.querySelector('.field :is(input, textarea, select)') ?? card)?.focus();
+}

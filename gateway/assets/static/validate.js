@@ -1,0 +1,104 @@
+// What a person can see wrong with an answer before it is sent. The node checks everything again; patterns it alone
+// checks. Nothing here touches a document, so that any program may use it.
+
+const leaps = (y) => (y % 4 === 0 && y % 100 !== 0) || y % 400 === 0;
+const days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+const isEmpty = (v) => v === undefined || v === null || v === '' || (Array.isArray(v) && v.length === 0);
+const isOption = (field, v) => (field.options ?? []).some((o) => o.value === v);
+const cut = (s, n) => ([...s].length > n ? [...s].slice(0, n).join('') + '…' : s);
+
+function options(field) {
+  const all = field.options ?? [];
+  const values = all.slice(0, 10).map((o) => cut(o.value, 40));
+  if (all.length > 10) values.push(`and ${all.length - 10} more`);
+  return 'not one of the options: ' + values.join(', ');
+}
+
+function wrongDate(v) {
+  if (typeof v !== 'string' || v.length !== 10 || /[^0-9-]/.test(v)) return 'want a date such as 2026-01-31';
+  const m = /^(\d{4})-(\d{2})-(\d{2})$/.exec(v);
+  if (!m) return 'there is no such date';
+  const [year, month, day] = m.slice(1).map(Number);
+  const last = month === 2 && leaps(year) ? 29 : days[month - 1];
+  return day >= 1 && day <= last ? '' : 'there is no such date';
+}
+
+function wrongChoices(field, v) {
+  if (!Array.isArray(v)) return 'want a list of options';
+  for (const [i, one] of v.entries()) {
+    if (!isOption(field, one)) return options(field);
+    if (v.indexOf(one) !== i) return `${cut(one, 40)} is chosen twice`;
+  }
+  return '';
+}
+
+function wrong(field, v) {
+  switch (field.type ?? '') {
+    case 'number':
+      return typeof v === 'bigint' || (typeof v === 'number' && Number.isFinite(v)) ? '' : 'want a number';
+    case 'checkbox':
+      if (field.options?.length) return wrongChoices(field, v);
+      return typeof v === 'boolean' ? '' : 'want true or false';
+    case 'confirm':
+      if (!field.options?.length) return v === 'Yes' || v === 'No' ? '' : 'not one of the options: Yes, No';
+    // falls through
+    case 'select': case 'radio': case 'buttons':
+      return isOption(field, v) ? '' : options(field);
+    case 'multiselect':
+      return wrongChoices(field, v);
+    case 'date':
+      return wrongDate(v);
+    case 'capability':
+      return typeof v === 'string' || typeof v?.$cap === 'string' ? '' : 'want a capability';
+    case '':
+      if (field.pattern) return '';
+  }
+  return typeof v === 'string' ? '' : 'want text';
+}
+
+/**
+ * Says what is wrong with the values of an answer, by field name. An empty object means that nothing is.
+ * @param {Array<{name: string, type?: string, required?: boolean, default?: any, options?: Array<{value: string}>, pattern?: any}>} fields
+ * @param {Record<string, any>} values
+ * @returns {Record<string, string>}
+ */
+export function validateValues(fields, values) {
+  const errors = Object.create(null);
+  for (const field of fields) {
+    const given = Object.hasOwn(values, field.name);
+    const v = given ? values[field.name] : field.default;
+    if (isEmpty(v)) {
+      if (field.required) errors[field.name] = 'required';
+      continue;
+    }
+    const why = given ? wrong(field, v) : '';
+    if (why) errors[field.name] = why;
+  }
+  const known = new Set(fields.map((f) => f.name));
+  for (const name of Object.keys(values)) if (!known.has(name)) errors[name] = 'no such field';
+  return errors;
+}
+
+/**
+ * Reads what was typed for a field as its type says. What cannot be read is given back as it is, for validateValues to
+ * refuse.
+ * @param {string[]} texts
+ */
+export function readTexts(field, texts) {
+  if (field.type === 'multiselect' || (field.type === 'checkbox' && field.options?.length)) {
+    return texts.length === 1 && texts[0] === '' ? [] : texts;
+  }
+  const text = texts[0] ?? '';
+  if (text === '') return '';
+  switch (field.type) {
+    case 'number': {
+      const t = text.trim();
+      if (/^[+-]?\d+$/.test(t)) return BigInt(t.replace('+', ''));
+      return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(t) ? Number(t) : text;
+    }
+    case 'checkbox':
+      return { true: true, yes: true, on: true, false: false, no: false, off: false }[text.trim().toLowerCase()] ?? text;
+  }
+  return text;
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"parley"
+)
+
+// What one conversation may have under way at once. Waits hold back no calls.
+const (
+	maxCalls  = 64
+	maxWaits  = 256
+	maxLoaded = 8 << 20 // bytes of frames
+)
+
+// load is what a conversation has under way.
+type load struct {
+	calls, waits admission
+	bytes        atomic.Int64
+}
+
+// hear takes a frame to whoever it is for.
+func (c *conversation) hear(kind websocket.MessageType, text []byte) {
+	h, err := readHead(kind, text)
+	if err != nil {
+		c.tell(failed(regarding{RequestID: h.RequestID}, err))
+		return
+	}
+	if f, ok := c.server.frames[h.Type]; ok {
+		c.dispatch(f, h, text)
+		return
+	}
+	name, isRequest := strings.CutSuffix(h.Type, "_request")
+	if o, ok := c.server.operations[name]; ok && isRequest {
+		c.request(o, head{Type: h.Type, regarding: regarding{RequestID: h.RequestID}}, text)
+		return
+	}
+	c.tell(failed(h.regarding, parley.Refuse(parley.InvalidArgument, "there is no type of frame %.80q", h.Type)))
+}
+
+// request has an operation performed and answers with what comes of it.
+func (c *conversation) request(o operation, h head, text []byte) {
+	leave, err := c.admit(o, len(text))
+	if err != nil {
+		c.server.metrics.called(o.name, err)
+		c.tell(failed(h.regarding, err))
+		return
+	}
+	c.work.Go(func() {
+		defer leave()
+		started := time.Now()
+		answer, err := c.perform(o, h, text)
+		if err != nil {
+			c.tell(failed(h.regarding, err))
+		} else {
+			c.say(answer)
+		}
+		c.server.access(c.ctx, o.name, err, started)
+	})
+}
+
+// admit takes a place for a call, in the conversation and in the node, or refuses with RATE_LIMITED.
+func (c *conversation) admit(o operation, size int) (leave func(), err error) {
+	own, all := &c.load.calls, &c.server.calls
+	if o.waits {
+		own, all = &c.load.waits, &c.server.waits
+	}
+	if own.enter() != nil {
+		return nil, parley.Refuse(parley.RateLimited, "the connection has %d requests under way already", own.limit).
+			WithHint("send more when some have been answered")
+	}
+	if err := all.enter(); err != nil {
+		own.leave()
+		return nil, err
+	}
+	leave = func() {
+		c.load.bytes.Add(-int64(size))
+		all.leave()
+		own.leave()
+	}
+	if c.load.bytes.Add(int64(size)) > maxLoaded {
+		leave()
+		return nil, parley.Refuse(parley.RateLimited, "the requests under way are over %d bytes", maxLoaded)
+	}
+	return leave, nil
+}
+
+// perform performs an operation and writes the response. A wait ends when the conversation is to end; a call goes
+// on, for what it was asked may have happened.
+func (c *conversation) perform(o operation, h head, text []byte) (answer []byte, err error) {
+	defer c.survive(o.name, &err)
+	ctx := c.acts
+	if o.waits {
+		ctx = c.ctx
+	}
+	if err := c.check(c.acts); err != nil {
+		return nil, err
+	}
+	if err := c.principal.may(o); err != nil {
+		return nil, err
+	}
+	resp, err := o.call(ctx, c.server, text)
+	if err == nil {
+		answer, err = responseText(o.name, h, resp)
+	}
+	c.note(o.name, err)
+	return answer, err
+}
+
+// note takes to the log what is nobody's business outside.
+func (c *conversation) note(name string, err error) {
+	if err != nil && parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
+		c.server.log.LogAttrs(context.Background(), slog.LevelError, "operation failed", slog.String("operation", name), slog.Any("error", err))
+	}
+}
+
+// survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's.
+func (c *conversation) survive(name string, err *error) {
+	if p := recover(); p != nil {
+		c.server.log.Error("operation panicked", "operation", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		*err = parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details")
+	}
+}

@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+)
+
+func TestEveryOperationIsARequest(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	k := h.dial("host")
+	for _, o := range operations() {
+		if o.name == "stop" {
+			continue
+		}
+		k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"r-%s","waitMs":50}`, o.name, o.name))
+		f := k.read()
+		if f["requestId"] != "r-"+o.name || f["type"] != o.name+"_response" && f["type"] != "error" {
+			t.Errorf("%s: got %v", o.name, f)
+		}
+		if f["code"] == "INVALID_ARGUMENT" && strings.Contains(f["message"].(string), "no type of frame") {
+			t.Errorf("%s is unknown", o.name)
+		}
+	}
+}
+
+func TestAResponseIsInline(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	k := h.dial("host")
+	k.say(`{"type":"form_request","requestId":7,"as":"fae","recipient":"@host","description":"D<&>","fields":[{"name":"a"}]}`)
+	asked := k.read()
+	if asked["type"] != "form_response" || asked["requestId"] != 7.0 || asked["form"] == nil {
+		t.Fatalf("got %v", asked)
+	}
+	k.say(`{"type":"get_message_request","requestId":"m","number":0}`)
+	want(t, k.hear(), `{"type":"get_message_response","requestId":"m","message":{"number":0,"type":"form"`, `"D<&>"`)
+	k.say(`{"type":"dismiss_request","requestId":"d","number":0}`)
+	if got := k.hear(); got != `{"type":"dismiss_response","requestId":"d"}` {
+		t.Errorf("got %s", got)
+	}
+	k.say(`{"type":"respond_form_request","requestId":"x","number":0,"values":{"b":1}}`)
+	want(t, k.hear(), `{"type":"error","requestId":"x","code":"INVALID_ANSWER"`, `"fields":{"b":"no such field"}`, `"ts":"20`)
+}
+
+func TestBadFramesEndNothing(t *testing.T) {
+	h := openHouse(t)
+	k := h.dial("host")
+	for name, c := range map[string]struct{ frame, code, requestID string }{
+		"not JSON":           {`{"type"`, "PARSE_ERROR", ""},
+		"nothing":            {``, "PARSE_ERROR", ""},
+		"two documents":      {`{} {}`, "PARSE_ERROR", ""},
+		"not UTF-8":          {"{\"type\":\"\xff\"}", "PARSE_ERROR", ""},
+		"a list":             {`[]`, "INVALID_ARGUMENT", ""},
+		"null":               {`null`, "INVALID_ARGUMENT", ""},
+		"no type":            {`{"requestId":"r"}`, "INVALID_ARGUMENT", `"r"`},
+		"a number as type":   {`{"type":1}`, "INVALID_ARGUMENT", ""},
+		"an unknown type":    {`{"type":"fly_request","requestId":"r"}`, "INVALID_ARGUMENT", `"r"`},
+		"no request":         {`{"type":"list_names","requestId":"r"}`, "INVALID_ARGUMENT", `"r"`},
+		"a response":         {`{"type":"list_names_response","requestId":"r"}`, "INVALID_ARGUMENT", `"r"`},
+		"too deep":           {`{"type":` + strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64) + `}`, "TOO_LARGE", ""},
+		"a list as ID":       {`{"type":"list_names_request","requestId":[1]}`, "INVALID_ARGUMENT", ""},
+		"a long ID":          {`{"type":"list_names_request","requestId":"` + strings.Repeat("x", 300) + `"}`, "INVALID_ARGUMENT", ""},
+		"a wrong member":     {`{"type":"form_request","requestId":"r","recipient":5}`, "INVALID_ARGUMENT", `"r"`},
+		"no cursor":          {`{"type":"follow_messages","subscriptionId":"s","cursor":"1.2"}`, "INVALID_ARGUMENT", ""},
+		"no subscription ID": {`{"type":"follow_messages"}`, "INVALID_ARGUMENT", ""},
+		"unknown subscriber": {`{"type":"unsubscribe","subscriptionId":"s"}`, "INVALID_ARGUMENT", ""},
+	} {
+		k.say(c.frame)
+		got := k.hear()
+		want(t, got, `"type":"error"`, `"code":"`+c.code+`"`, `"ts":"`)
+		if c.requestID != "" {
+			want(t, got, `"requestId":`+c.requestID)
+		} else if strings.Contains(got, "requestId\":") {
+			t.Errorf("%s: a requestId in %s", name, got)
+		}
+	}
+	if err := k.conn.Write(t.Context(), websocket.MessageBinary, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, k.hear(), "INVALID_ARGUMENT")
+	k.say(`{"type":"list_names_request","requestId":"r"}`)
+	want(t, k.hear(), `"list_names_response"`)
+	k.say(`{"type":"` + strings.Repeat("x", maxFrame) + `"}`)
+	if got := k.end(); got != websocket.StatusMessageTooBig {
+		t.Errorf("a frame too large: %v", got)
+	}
+}
+
+func TestWaitsHoldBackNothing(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	k := h.dial("host")
+	k.say(`{"type":"form_request","as":"fae","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
+	form := k.read()["form"]
+	for i := range maxWaits {
+		k.say(fmt.Sprintf(`{"type":"await_request","requestId":%d,"as":"fae","id":%q}`, i, form))
+	}
+	k.say(`{"type":"await_request","requestId":"more","id":"0"}`)
+	want(t, k.hear(), `"requestId":"more"`, "RATE_LIMITED")
+	k.say(`{"type":"respond_form_request","requestId":"a","number":0,"values":{"a":"x"}}`)
+	answers := map[any]int{}
+	for range maxWaits + 1 {
+		answers[k.read()["requestId"]]++
+	}
+	if len(answers) != maxWaits+1 {
+		t.Errorf("%d were answered", len(answers))
+	}
+}
+
+func TestMoreCallsThanAConversationHasAreRefused(t *testing.T) {
+	h := openHouse(t)
+	inside, leave := make(chan bool), make(chan bool)
+	h.server.operations["hold"] = nodeOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
+		inside <- true
+		<-leave
+		return Done{}, nil
+	})
+	h.server.operations["panic"] = nodeOp("panic", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { panic("secret") })
+	k, other := h.dial("host"), h.dial("host")
+	for range maxCalls {
+		k.say(`{"type":"hold_request"}`)
+		<-inside
+	}
+	k.say(`{"type":"list_names_request","requestId":"more"}`)
+	want(t, k.hear(), `"requestId":"more"`, "RATE_LIMITED")
+	other.say(`{"type":"list_names_request"}`)
+	want(t, other.hear(), "list_names_response")
+	close(leave)
+	for range maxCalls {
+		want(t, k.hear(), "hold_response")
+	}
+	k.say(`{"type":"panic_request","requestId":"p"}`)
+	if got := k.hear(); !strings.Contains(got, "INTERNAL") || strings.Contains(got, "secret") {
+		t.Errorf("got %s", got)
+	}
+}

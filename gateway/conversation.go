@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"parley"
+)
+
+// conversation is one WebSocket connection and all that goes on over it.
+//
+// One goroutine reads, one writes, and each request has its own. What is to be written waits in a queue that has
+// bounds: who fills it waits too, and a client that does not take a frame in time is cut off. Nothing here waits
+// for a client but what that client asked for.
+//
+// It ends in order: no more is heard, waits are cut short, what is under way ends and is answered, then comes the
+// close frame. Or at once, when the connection breaks.
+type conversation struct {
+	server    *Server
+	conn      *websocket.Conn
+	principal *principal
+	token     string
+
+	acts  context.Context // of what was heard, which is done whether or not the client stays to be told
+	alive context.Context // ends with the connection
+	die   context.CancelFunc
+	ctx   context.Context // ends when the conversation is to end
+	cut   context.CancelFunc
+
+	out  chan []byte    // what is to be written; closed when no more can come
+	work sync.WaitGroup // whoever may still write
+
+	load          load
+	turns         turnQueue
+	subscriptions subscriptions
+	desk          desk
+
+	mu     sync.Mutex // guards what is below
+	ending bool
+	code   websocket.StatusCode
+	reason string
+}
+
+const (
+	maxQueuedFrames  = 64
+	frameTime        = 30 * time.Second // in which a client takes a frame, or answers a ping
+	keepAliveTime    = 30 * time.Second // between pings
+	maxFrame         = MaxBody
+	normalFarewell   = websocket.StatusNormalClosure
+	stoppingFarewell = websocket.StatusGoingAway
+)
+
+func newConversation(s *Server, conn *websocket.Conn, p *principal, token string) *conversation {
+	conn.SetReadLimit(maxFrame)
+	c := &conversation{
+		server: s, conn: conn, principal: p, token: token, out: make(chan []byte, maxQueuedFrames),
+		load: load{calls: admission{limit: maxCalls}, waits: admission{limit: maxWaits}}, code: normalFarewell,
+	}
+	c.acts = p.as(s.severed)
+	c.alive, c.die = context.WithCancel(c.acts)
+	c.ctx, c.cut = context.WithCancel(c.alive)
+	c.desk.open(c)
+	return c
+}
+
+// run goes on until the conversation has ended and nothing of it is left.
+func (c *conversation) run() {
+	defer c.die()
+	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingFarewell, "the node is stopping") })()
+	var hands sync.WaitGroup
+	hands.Go(c.write)
+	hands.Go(c.keepAlive)
+	hands.Go(c.closeQueue)
+	c.listen()
+	c.end(normalFarewell, "")
+	c.die()
+	hands.Wait()
+	_ = c.conn.CloseNow() // it is closed, or broken
+}
+
+// enter takes part in the work of the conversation, unless it is ending. Whoever did leaves by c.work.Done.
+func (c *conversation) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ending {
+		c.work.Add(1)
+	}
+	return !c.ending
+}
+
+// end has the conversation end. The first reason stands.
+func (c *conversation) end(code websocket.StatusCode, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ending {
+		c.ending, c.code, c.reason = true, code, reason
+		c.cut()
+	}
+}
+
+func (c *conversation) farewell() (websocket.StatusCode, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.code, c.reason
+}
+
+// listen hears frames until the connection ends.
+func (c *conversation) listen() {
+	if c.enter() {
+		c.work.Go(c.desk.follow)
+		c.work.Done()
+	}
+	for {
+		kind, text, err := c.conn.Read(c.alive)
+		if err != nil {
+			return
+		}
+		if c.enter() { // what comes while it ends is not heard
+			c.hear(kind, text)
+			c.work.Done()
+		}
+	}
+}
+
+// closeQueue closes the queue when nobody can write any more.
+func (c *conversation) closeQueue() {
+	<-c.ctx.Done()
+	c.end(normalFarewell, "") // the connection may have ended by itself
+	c.work.Wait()
+	close(c.out)
+}
+
+// write writes what is queued, then the close frame.
+func (c *conversation) write() {
+	defer c.die()
+	for text := range c.out {
+		ctx, cancel := context.WithTimeout(c.alive, c.server.frameTime)
+		err := c.conn.Write(ctx, websocket.MessageText, text)
+		cancel()
+		if err != nil { // it is gone, or too slow: nothing more can be told it
+			c.end(websocket.StatusPolicyViolation, "too slow")
+			return
+		}
+	}
+	code, reason := c.farewell()
+	_ = c.conn.Close(code, reason) // who has gone away does not miss it
+}
+
+// say queues a frame, and waits for room. It reports whether the connection is still there.
+func (c *conversation) say(text []byte) bool {
+	select {
+	case c.out <- text:
+		return true
+	case <-c.alive.Done():
+		return false
+	}
+}
+
+// tell says a frame that is not text yet.
+func (c *conversation) tell(frame any) {
+	text, err := frameText(frame)
+	if err != nil {
+		c.server.log.Error("a frame cannot be written", "error", err)
+		text, err = frameText(failed(regarding{}, parley.Refuse(parley.Internal, "internal error")))
+	}
+	if err == nil {
+		c.say(text)
+	}
+}
+
+// keepAlive finds out whether the client is still there and its token still good.
+func (c *conversation) keepAlive() {
+	tick := time.NewTicker(c.server.keepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(c.alive, c.server.frameTime)
+		err := c.conn.Ping(ctx)
+		cancel()
+		if err != nil {
+			c.die()
+			return
+		}
+		_ = c.check(c.ctx) // it ends the conversation if it has to
+	}
+}
+
+// check refuses when the token is good no more, and ends the conversation.
+func (c *conversation) check(ctx context.Context) error {
+	_, _, err := c.server.node.Authenticate(ctx, c.token)
+	if parley.CodeOf(err) == parley.Unauthenticated {
+		c.end(websocket.StatusPolicyViolation, "the token is not good any more")
+	}
+	return err
+}

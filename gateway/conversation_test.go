@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	k := h.dial("fae")
+	k.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
+	form := k.read()["form"]
+	k.say(fmt.Sprintf(`{"type":"await_request","requestId":"w","id":%q}`, form))
+	for h.server.waits.now.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	drained := make(chan struct{})
+	go func() {
+		h.close()
+		close(drained)
+	}()
+	want(t, k.hear(), `"requestId":"w"`, `"status":"open"`)
+	if got := k.end(); got != websocket.StatusGoingAway {
+		t.Errorf("got %v", got)
+	}
+	<-drained
+}
+
+func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
+	h := openHouse(t)
+	h.close()
+	h.open(func(s *Server) { s.frameTime = 200 * time.Millisecond })
+	h.guest("fae")
+	slow, quick := h.dial("host"), h.dial("host")
+	slow.say(`{"type":"follow_messages","subscriptionId":"s"}`)
+	quick.say(`{"type":"follow_messages","subscriptionId":"q"}`)
+	text := strings.Repeat("x", 100<<10)
+	agent, err := h.node.ActAs(t.Context(), "fae")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const messages = 100 // more than all buffers between hold
+	for range messages {
+		if _, err := agent.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+		want(t, quick.hear()[:100], `"type":"message"`)
+	}
+	for end := time.Now().Add(10 * time.Second); h.server.talks.now.Load() > 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the slow one is still there")
+		}
+	}
+}
+
+func TestAThousandFollowersLoseNoFrame(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	const followers, messages = 1000, 5
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	all := make([]*talker, followers)
+	for i := range all {
+		all[i] = h.dial("host")
+		all[i].say(`{"type":"follow_messages","requestId":"r","subscriptionId":"s"}`)
+		want(t, all[i].hear(), "subscribed")
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	t.Logf("%d KiB for each, with its client", (after.HeapAlloc+after.StackInuse-before.HeapAlloc-before.StackInuse)/followers/1024)
+	for i := range messages {
+		if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint("m", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, k := range all {
+		for i := range messages {
+			want(t, k.hear(), fmt.Sprintf(`"text":"m%d"`, i))
+		}
+	}
+}

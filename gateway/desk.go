@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/coder/websocket"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+)
+
+const maxRuns = 1024 // that one conversation watches
+
+// desk is where the forms of dialects are brought to one conversation's client: those that wait for its agent's
+// answer, and how those ended that its agent asked. It knows nothing that is not in the mailbox, but what the
+// client was told.
+type desk struct {
+	c       *conversation
+	asks    bool // the client may ask
+	answers bool // and answer
+
+	mu    sync.Mutex
+	await map[capabilities.ID]string     // the forms whose end the client waits for, and what it calls them
+	posed map[capabilities.ID]markedForm // what waits for the agent's answer
+	runs  map[string]bool                // the runs that the client watches
+	given map[capabilities.ID]bool       // the inputs that it was given
+}
+
+// open makes the desk ready.
+func (d *desk) open(c *conversation) {
+	d.c = c
+	may := func(s scope) bool { return c.principal.may(operation{scope: s}) == nil }
+	d.asks, d.answers = may(scopeRead) && may(scopeAsk), may(scopeRead) && may(scopeAnswer)
+	d.await, d.posed = map[capabilities.ID]string{}, map[capabilities.ID]markedForm{}
+	d.runs, d.given = map[string]bool{}, map[capabilities.ID]bool{}
+}
+
+// follow looks through the agent's mail, from the first message on, until the conversation is to end.
+func (d *desk) follow() {
+	if !d.asks && !d.answers {
+		return
+	}
+	for e, err := range d.c.principal.agent.Follow(d.c.ctx, actors.View{All: true}, 0) {
+		if err != nil {
+			if d.c.ctx.Err() == nil {
+				d.c.note("follow", err)
+				d.c.end(websocket.StatusTryAgainLater, "the mailbox cannot be read now")
+			}
+			return
+		}
+		if m, ok := markOf(e); ok {
+			d.see(markedForm{m, e})
+		}
+	}
+}
+
+// see tells the client what it is to know of a form as it is now.
+func (d *desk) see(f markedForm) {
+	defer d.c.survive(f.Dialect, new(error))
+	speaks, ok := d.c.server.dialects[f.Dialect]
+	if !ok {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.Received && d.answers {
+		d.received(speaks, f)
+	}
+	if f.Sent && d.asks && f.Outcome != nil {
+		d.ended(speaks, f)
+	}
+}
+
+func (d *desk) received(speaks dialect, f markedForm) {
+	before, told := d.posed[f.MessageID]
+	switch {
+	case f.AnswerNeeded && !f.Dismissed && !told:
+		if f.Dialect == approvalDialect {
+			f.mark.ID = d.c.server.called.name(f.MessageID)
+		}
+		d.posed[f.MessageID] = f
+		if f.Dialect != runDialect || d.runs[f.Run] {
+			d.tell(speaks.posed(f.mark, f.Envelope))
+		}
+	case f.Outcome != nil && told:
+		delete(d.posed, f.MessageID)
+		d.tell(speaks.settled(before.mark, f.Envelope, *f.Outcome))
+	}
+}
+
+// ended tells of the end of a form that the agent asked: to who waits for it, and an input until it was received.
+func (d *desk) ended(speaks dialect, f markedForm) {
+	id, waits := d.await[f.MessageID]
+	delete(d.await, f.MessageID)
+	if waits {
+		f.mark.ID = id
+	}
+	if f.Dialect == runDialect && f.Outcome.Status == actors.StatusAnswered {
+		waits = !f.Dismissed && !d.given[f.MessageID]
+		d.given[f.MessageID] = true
+	}
+	if waits {
+		d.tell(speaks.outcome(f.mark, f.MessageID.String(), *f.Outcome))
+	}
+}
+
+func (d *desk) tell(frame any) {
+	if frame != nil && d.c.check(d.c.acts) == nil {
+		d.c.tell(frame)
+	}
+}
+
+// ask asks a form of a dialect of the agent's host, or takes up again one that was asked before, and has the client
+// told how it ends.
+func (d *desk) ask(m mark, ask actors.Ask) error {
+	var err error
+	if ask.Fields, err = m.on(ask.Fields); err != nil {
+		return err
+	}
+	ask.To, ask.Key = capabilities.NameHost, m.key()
+	d.mu.Lock() // so that its end is not seen before it is known to be waited for
+	defer d.mu.Unlock()
+	asked, err := d.c.principal.agent.Ask(d.c.acts, ask)
+	if err != nil {
+		return err
+	}
+	d.asked(m, asked)
+	return nil
+}
+
+// approve is ask for a call to be approved. A standing rule may decide that at once.
+func (d *desk) approve(m mark) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	defer d.c.server.called.naming()()
+	p, err := d.c.principal.agent.Approve(d.c.acts, actors.Approval{Tool: m.Tool, Input: m.Input, Key: m.key()})
+	switch {
+	case err != nil:
+		return err
+	case p.Decided:
+		d.tell(ruled(m, p))
+	default:
+		d.c.server.called.note(p.Form, m.ID)
+		d.asked(m, p.Asked)
+	}
+	return nil
+}
+
+// asked has the client told how what it asked ends, at once if it has.
+func (d *desk) asked(m mark, asked actors.Asked) {
+	if asked.Outcome == nil {
+		d.await[asked.Form] = m.ID
+		return
+	}
+	if m.Dialect == runDialect {
+		if d.given[asked.Form] {
+			return
+		}
+		d.given[asked.Form] = true
+	}
+	d.tell(d.c.server.dialects[m.Dialect].outcome(m, asked.Form.String(), *asked.Outcome))
+}
+
+// watchRun has the client told of the inputs that a run waits for, beginning with those that wait now.
+func (d *desk) watchRun(run string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.runs[run] {
+		return nil
+	}
+	if len(d.runs) >= maxRuns {
+		return parley.Refuse(parley.RateLimited, "the connection watches %d runs already", maxRuns)
+	}
+	d.runs[run] = true
+	var waits []markedForm
+	for _, f := range d.posed {
+		if f.Run == run {
+			waits = append(waits, f)
+		}
+	}
+	slices.SortFunc(waits, func(a, b markedForm) int { return cmp.Compare(a.Number, b.Number) })
+	for _, f := range waits {
+		d.tell(d.c.server.dialects[f.Dialect].posed(f.mark, f.Envelope))
+	}
+	return nil
+}
+
+func (d *desk) leaveRun(run string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.runs, run)
+}

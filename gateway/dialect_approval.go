@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/json"
+	"sync"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+// The dialect of seed 001, second part: an agent asks whether it may call a tool. All approvals are spoken of in it,
+// whoever asked them.
+const approvalDialect = "approval"
+
+// ApprovalFrame is a tool's call to be approved, from the asker and to who is asked.
+type ApprovalFrame struct {
+	Type    string          `json:"type"` // approval_request
+	ID      string          `json:"id"`
+	Payload ApprovalPayload `json:"payload"`
+	Origin
+}
+
+// ApprovalPayload is the call.
+type ApprovalPayload struct {
+	Tool  string          `json:"tool"`
+	Input json.RawMessage `json:"input"`
+}
+
+// ApprovedFrame is what was decided, from who was asked and to the asker. Form is as in AskedFrame.
+type ApprovedFrame struct {
+	Type    string          `json:"type"` // approval_response
+	ID      string          `json:"id,omitempty"`
+	Payload ApprovedPayload `json:"payload"`
+	Form    string          `json:"form,omitempty"`
+	Rule    capabilities.ID `json:"rule,omitzero"` // the standing rule that decided
+}
+
+// ApprovedPayload has the decision. Always is for all such calls to come, also where they are not approved.
+type ApprovedPayload struct {
+	RequestID string `json:"request_id"`
+	Approved  bool   `json:"approved"`
+	Always    bool   `json:"always,omitempty"`
+}
+
+func approvalFrame(c *conversation, _ *head, text []byte) error {
+	var f ApprovalFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	if err := checkID("the id", f.ID); err != nil {
+		return err
+	}
+	input := cmp.Or(string(f.Payload.Input), "null")
+	return c.desk.approve(mark{Dialect: approvalDialect, ID: f.ID, Tool: f.Payload.Tool, Input: input})
+}
+
+// approvedFrame decides.
+func approvedFrame(c *conversation, h *head, text []byte) error {
+	var f ApprovedFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	id := h.calledFor(f.Payload.RequestID, f.ID)
+	none := parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id)
+	form, err := c.asked(c.acts, approvalDialect, none, func(_ mark, e actors.Envelope) bool {
+		own := e.MessageID.String()
+		return (own == id || c.server.called.name(e.MessageID) == id) && (f.Form == "" || f.Form == own)
+	})
+	if err != nil {
+		return err
+	}
+	values := map[string]capabilities.Value{"decision": capabilities.String(f.Payload.decision())}
+	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Which: actors.Which(form.MessageID.String()), Values: values})
+	return err
+}
+
+func (p ApprovedPayload) decision() string {
+	switch {
+	case p.Approved && p.Always:
+		return mailbox.Always
+	case p.Approved:
+		return mailbox.Once
+	case p.Always:
+		return mailbox.Never
+	}
+	return mailbox.Deny
+}
+
+func approvalPosed(m mark, e actors.Envelope) any {
+	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Payload: ApprovalPayload{Tool: m.Tool, Input: json.RawMessage(m.Input)}, Origin: originOf(e)}
+	if !json.Valid(f.Payload.Input) { // a stranger's
+		f.Payload.Input, _ = json.Marshal(m.Input) // a string, which can always be
+	}
+	return f
+}
+
+func approvalSettled(m mark, e actors.Envelope, o actors.Outcome) any {
+	return approvalOutcome(m, e.MessageID.String(), o)
+}
+
+// approvalOutcome gives the decision. Who declines to decide has not approved.
+func approvalOutcome(m mark, form string, o actors.Outcome) any {
+	payload := ApprovedPayload{RequestID: m.ID}
+	switch o.Status {
+	case actors.StatusAnswered:
+		values, _ := o.Values.AsRecord()
+		decision, _ := values["decision"].AsString()
+		payload.Approved = decision == mailbox.Once || decision == mailbox.Always
+		payload.Always = decision == mailbox.Always || decision == mailbox.Never
+	case actors.StatusDeclined:
+	default:
+		return endedByID(m, o)
+	}
+	return ApprovedFrame{Type: "approval_response", ID: m.ID, Payload: payload, Form: form}
+}
+
+// ruled gives what a standing rule has decided.
+func ruled(m mark, p actors.Permission) any {
+	return ApprovedFrame{
+		Type: "approval_response", ID: m.ID, Payload: ApprovedPayload{RequestID: m.ID, Approved: p.Allowed, Always: true}, Rule: p.Rule,
+	}
+}
+
+// called remembers what askers call the approvals that they ask for, to call them so to who is asked. A form of
+// that kind has no room for it; one that is not remembered goes by its own ID, by which all can be called.
+type called struct {
+	asking sync.RWMutex // held for reading while what is being asked for has yet to be noted
+	mu     sync.Mutex
+	ids    map[capabilities.ID]string
+}
+
+const maxCalled = 16384
+
+// naming is called before something is asked for, and what it gives when that is noted.
+func (c *called) naming() (noted func()) {
+	c.asking.RLock()
+	return c.asking.RUnlock
+}
+
+func (c *called) note(form capabilities.ID, id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ids == nil || len(c.ids) >= maxCalled {
+		c.ids = map[capabilities.ID]string{}
+	}
+	c.ids[form] = id
+}
+
+// name gives what a form is called.
+func (c *called) name(form capabilities.ID) string {
+	c.asking.Lock() // whoever asks for it now has noted it then
+	defer c.asking.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.ids[form], form.String())
+}

@@ -1,0 +1,182 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// The dialect of seed 001, first part: an agent asks by widgets, and is answered with one text.
+const askDialect = "ask"
+
+// AskFrame is a prompt, from the asker and to who is asked.
+type AskFrame struct {
+	Type    string     `json:"type"` // ask_request
+	ID      string     `json:"id"`
+	Payload AskPayload `json:"payload"`
+	Origin
+}
+
+// AskPayload is a prompt and the widgets to answer it by: the first that is used answers. None is one confirm.
+type AskPayload struct {
+	Prompt  string   `json:"prompt"`
+	Widgets []Widget `json:"widgets"`
+}
+
+// Widget is one way to answer: buttons, confirm, select, radio or checkbox.
+type Widget struct {
+	Type    events.FieldType `json:"type"`
+	Label   string           `json:"label,omitempty"`
+	Options []string         `json:"options,omitempty"`
+	Default string           `json:"default,omitempty"`
+}
+
+// Origin tells who is asked which form waits, and who asks.
+type Origin struct {
+	Form     string            `json:"form,omitempty"`
+	From     capabilities.ID   `json:"from,omitzero"`
+	FromName string            `json:"fromName,omitempty"`
+	TS       capabilities.Time `json:"ts,omitzero"`
+}
+
+func originOf(e actors.Envelope) Origin {
+	return Origin{Form: e.MessageID.String(), From: e.From, FromName: e.FromName, TS: e.Date}
+}
+
+// AskedFrame is an answer, from who was asked and to the asker. Form is only where an ID is another's too.
+type AskedFrame struct {
+	Type    string       `json:"type"` // ask_response
+	ID      string       `json:"id,omitempty"`
+	Payload AskedPayload `json:"payload"`
+	Form    string       `json:"form,omitempty"`
+}
+
+// AskedPayload has the answer. Choices of a checkbox are separated by commas; a client may also give a list.
+type AskedPayload struct {
+	RequestID string             `json:"request_id"`
+	Value     capabilities.Value `json:"value"`
+}
+
+func askFrame(c *conversation, _ *head, text []byte) error {
+	var f AskFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	if err := checkID("the id", f.ID); err != nil {
+		return err
+	}
+	if strings.TrimSpace(f.Payload.Prompt) == "" {
+		return parley.Refuse(parley.InvalidArgument, "an ask needs a prompt")
+	}
+	fields, err := widgetFields(f.Payload.Widgets)
+	if err != nil {
+		return err
+	}
+	return c.desk.ask(mark{Dialect: askDialect, ID: f.ID}, actors.Ask{Description: f.Payload.Prompt, Fields: fields})
+}
+
+// widgetFields gives the fields for widgets.
+func widgetFields(widgets []Widget) ([]events.Field, error) {
+	if len(widgets) == 0 {
+		widgets = []Widget{{Type: events.Confirm, Options: []string{"Yes", "No"}}}
+	}
+	fields := make([]events.Field, len(widgets))
+	for i, w := range widgets {
+		f := events.Field{Name: "value", Label: w.Label, Type: w.Type, Required: len(widgets) == 1}
+		if i > 0 {
+			f.Name = fmt.Sprintf("value%d", i+1)
+		}
+		switch w.Type {
+		case events.Buttons, events.Confirm, events.Select, events.Radio, events.Checkbox:
+		default:
+			return nil, parley.Refuse(parley.InvalidForm, "widget %d: there is no widget %.40q", i+1, string(w.Type))
+		}
+		if w.Type == events.Checkbox && len(w.Options) == 0 {
+			return nil, parley.Refuse(parley.InvalidForm, "widget %d: a checkbox needs options", i+1)
+		}
+		for _, o := range w.Options {
+			f.Options = append(f.Options, events.Option{Value: o})
+		}
+		if w.Default != "" {
+			f.Default = choiceOf(f, capabilities.String(w.Default))
+		}
+		fields[i] = f
+	}
+	return fields, nil
+}
+
+// widgetsOf gives the widgets for fields.
+func widgetsOf(fields []events.Field) []Widget {
+	widgets := make([]Widget, len(fields))
+	for i, f := range fields {
+		widgets[i] = Widget{Type: f.Type, Label: f.Label, Default: answerText(f.Default)}
+		for _, o := range f.Options {
+			widgets[i].Options = append(widgets[i].Options, o.Value)
+		}
+	}
+	return widgets
+}
+
+// askedFrame answers a prompt.
+func askedFrame(c *conversation, h *head, text []byte) error {
+	var f AskedFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	id := h.calledFor(f.Payload.RequestID, f.ID)
+	form, err := c.askedByID(askDialect, id, f.Form)
+	if err != nil {
+		return err
+	}
+	values := map[string]capabilities.Value{}
+	if field := widgetFor(form.Fields, f.Payload.Value); field.Name != "" {
+		values[field.Name] = choiceOf(field, f.Payload.Value)
+	}
+	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Which: actors.Which(form.MessageID.String()), Values: values})
+	return err
+}
+
+// askedByID gives the form that a client calls by its asker's ID for it, or by its own.
+func (c *conversation) askedByID(dialect, id, form string) (markedForm, error) {
+	none := parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id)
+	return c.asked(c.acts, dialect, none, func(m mark, e actors.Envelope) bool {
+		return m.ID == id && (form == "" || e.MessageID.String() == form)
+	})
+}
+
+func askPosed(m mark, e actors.Envelope) any {
+	return AskFrame{Type: "ask_request", ID: m.ID, Payload: AskPayload{Prompt: e.Description, Widgets: widgetsOf(e.Fields)}, Origin: originOf(e)}
+}
+
+func askSettled(m mark, e actors.Envelope, o actors.Outcome) any {
+	return askOutcome(m, e.MessageID.String(), o)
+}
+
+func askOutcome(m mark, form string, o actors.Outcome) any {
+	if o.Status != actors.StatusAnswered {
+		return endedByID(m, o)
+	}
+	values, _ := o.Values.AsRecord()
+	var given []string
+	for _, name := range o.Order {
+		if v, ok := values[name]; ok {
+			given = append(given, answerText(v))
+		}
+	}
+	value := capabilities.String(strings.Join(given, choiceSeparator))
+	return AskedFrame{Type: "ask_response", ID: m.ID, Payload: AskedPayload{RequestID: m.ID, Value: value}, Form: form}
+}
+
+// endedByID is the error for a form that ended without an answer.
+func endedByID(m mark, o actors.Outcome) any {
+	id, err := json.Marshal(m.ID)
+	if err != nil {
+		return nil
+	}
+	return failed(regarding{ID: id}, unanswered(o))
+}

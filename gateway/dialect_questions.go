@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"encoding/json"
+	"slices"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+)
+
+// This is the side of seed 002 where questions are answered: the client of the asker's host.
+
+// Question is a question that waits.
+type Question struct {
+	QuestionID string            `json:"questionId"`
+	SessionID  string            `json:"sessionId"`
+	Title      string            `json:"title"`
+	Context    string            `json:"context,omitempty"`
+	Schema     QuestionSchema    `json:"schema"`
+	AskedAt    capabilities.Time `json:"askedAt"`
+	Deadline   capabilities.Time `json:"deadline,omitzero"`
+	From       capabilities.ID   `json:"from"`
+	FromName   string            `json:"fromName,omitempty"`
+}
+
+func questionOf(m mark, e actors.Envelope) Question {
+	q := Question{
+		QuestionID: e.MessageID.String(), SessionID: m.Session, Title: e.Title, Context: e.Description,
+		Schema: schemaOf(m, e.Fields), AskedAt: e.Date, Deadline: e.Deadline, From: e.From, FromName: e.FromName,
+	}
+	if m.Bare {
+		q.Context = ""
+	}
+	return q
+}
+
+// QuestionPending tells that a question waits.
+type QuestionPending struct {
+	Type     string   `json:"type"` // question_pending
+	Question Question `json:"question"`
+}
+
+// QuestionSettled tells that one waits no more.
+type QuestionSettled struct {
+	Type       string            `json:"type"` // question_settled
+	QuestionID string            `json:"questionId"`
+	SessionID  string            `json:"sessionId"`
+	Status     string            `json:"status"`      // answered, cancelled
+	By         capabilities.ID   `json:"by,omitzero"` // nobody, if its time had passed
+	ByName     string            `json:"byName,omitempty"`
+	At         capabilities.Time `json:"at"`
+}
+
+func questionPosed(m mark, e actors.Envelope) any {
+	return QuestionPending{Type: "question_pending", Question: questionOf(m, e)}
+}
+
+func questionSettled(m mark, e actors.Envelope, o actors.Outcome) any {
+	settled := QuestionSettled{
+		Type: "question_settled", QuestionID: e.MessageID.String(), SessionID: m.Session, Status: "cancelled",
+		By: o.By, ByName: o.ByName, At: o.At,
+	}
+	if o.Status == actors.StatusAnswered {
+		settled.Status = "answered"
+	}
+	return settled
+}
+
+// FetchQuestionsFrame asks what waits, in one session or in all.
+type FetchQuestionsFrame struct {
+	SessionID string `json:"sessionId,omitempty"`
+}
+
+// FetchQuestionsResponse has the questions that wait, oldest first.
+type FetchQuestionsResponse struct {
+	Type      string          `json:"type"` // fetch_questions_response
+	RequestID json.RawMessage `json:"requestId,omitempty"`
+	Questions []Question      `json:"questions"`
+}
+
+func fetchQuestionsFrame(c *conversation, h *head, text []byte) error {
+	var f FetchQuestionsFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	forms, err := c.formsOf(c.acts, questionDialect, actors.View{Pending: true}, func(m mark, _ actors.Envelope) bool {
+		return f.SessionID == "" || m.Session == f.SessionID
+	})
+	if err != nil {
+		return err
+	}
+	resp := FetchQuestionsResponse{Type: "fetch_questions_response", RequestID: h.RequestID, Questions: []Question{}}
+	for _, q := range forms {
+		resp.Questions = append(resp.Questions, questionOf(q.mark, q.Envelope))
+	}
+	c.tell(resp)
+	return nil
+}
+
+// QuestionCommand answers a question, or says no to it.
+type QuestionCommand struct {
+	QuestionID string                        `json:"questionId"`
+	SessionID  string                        `json:"sessionId"`
+	Values     map[string]capabilities.Value `json:"values,omitempty"`
+}
+
+func submitFrame(c *conversation, _ *head, text []byte) error {
+	return c.commandQuestion(text, func(which actors.Which, f QuestionCommand) error {
+		_, err := c.principal.agent.Answer(c.acts, actors.Answer{Which: which, Values: f.Values})
+		return err
+	})
+}
+
+func cancelFrame(c *conversation, _ *head, text []byte) error {
+	return c.commandQuestion(text, func(which actors.Which, _ QuestionCommand) error {
+		_, err := c.principal.agent.Decline(c.acts, which, "")
+		return err
+	})
+}
+
+// commandQuestion does something to a question that was put to the agent.
+func (c *conversation) commandQuestion(text []byte, do func(actors.Which, QuestionCommand) error) error {
+	var f QuestionCommand
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	which := actors.Which(f.QuestionID)
+	e, err := c.principal.agent.Message(c.acts, which)
+	m, ok := markOf(e)
+	if hidden := []parley.Code{parley.NoSuchMessage, parley.InvalidArgument}; err != nil && !slices.Contains(hidden, parley.CodeOf(err)) {
+		return err
+	}
+	if err != nil || !ok || m.Dialect != questionDialect || !e.Received || e.MessageID.String() != f.QuestionID {
+		return parley.Refuse(QuestionNotFound, "there is no question %.120q", f.QuestionID)
+	}
+	if m.Session != f.SessionID {
+		return parley.Refuse(SessionMismatch, "question %s is not of session %.80q", f.QuestionID, f.SessionID)
+	}
+	err = do(which, f)
+	switch parley.CodeOf(err) {
+	case parley.AlreadyDeclined, parley.AlreadyExpired: // to this dialect they are all one
+		return parley.Refuse(parley.AlreadyCancelled, "%s", parley.AsError(err).Message)
+	}
+	return err
+}

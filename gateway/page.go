@@ -1,0 +1,215 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/actors"
+)
+
+// The page is what a person has in a browser: HTML that Go renders, which works as it is, and which small
+// modules make live. A message is drawn in one place, here, whether it is in the first paint, comes later or
+// stands alone.
+
+//go:embed assets
+var embedded embed.FS
+
+// page has what is the same for every visit.
+type page struct {
+	assets    *assets
+	templates *template.Template
+}
+
+func newPage() (*page, error) {
+	a, err := newAssets(embedded, "assets/static")
+	if err != nil {
+		return nil, err
+	}
+	funcs := template.FuncMap{
+		"seen": seen, "lines": seenLines, "asset": a.url, "when": readable, "party": partyOf,
+	}
+	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	return &page{assets: a, templates: t}, nil
+}
+
+// pagePolicy is the Content-Security-Policy of pages: nothing runs, is drawn or is fetched but what this node serves.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// viewing is one request for a page.
+type viewing struct {
+	s     *Server
+	w     http.ResponseWriter
+	r     *http.Request
+	agent *actors.Agent // whose mail it is about
+	as    string        // the name under which the host holds it; "" is who is signed in
+}
+
+// layout is what every page shows around its own part.
+type layout struct {
+	Title  string
+	As     string
+	Count  int      // questions that wait, where they are at hand: the stream of events tells them soon
+	Names  []string // what the agent holds
+	Cursor string   // from where to follow the agent's mail; "" if the page does not show it
+	Here   string   // the path
+	Main   any
+}
+
+// servePage answers what is no call. It reports whether there is such a page.
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
+	serve, known := s.pageAt(r.URL.Path)
+	if !known {
+		return false
+	}
+	places := &s.calls
+	if r.URL.Path == eventsPath {
+		places = &s.waits
+	}
+	if err := places.enter(); err != nil {
+		s.refusePage(w, r, err)
+		return true
+	}
+	defer places.leave()
+	defer s.survive(w, "page")
+
+	v := &viewing{s: s, w: w, r: r, as: r.URL.Query().Get("as")}
+	err := caller(r.Context()).may(operation{name: "the page", scope: scopeRead})
+	if err == nil {
+		v.agent, err = s.agent(r.Context(), v.as)
+	}
+	if err == nil {
+		w.Header().Set("Content-Security-Policy", pagePolicy)
+		err = serve(v)
+	}
+	if err != nil {
+		if parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
+			s.log.LogAttrs(r.Context(), slog.LevelError, "page failed", slog.String("path", r.URL.Path), slog.Any("error", err))
+		}
+		s.refusePage(w, r, err)
+	}
+	return true
+}
+
+// pageAt gives what serves a path.
+func (s *Server) pageAt(path string) (func(*viewing) error, bool) {
+	switch {
+	case path == "/":
+		return (*viewing).inbox, true
+	case path == "/questions":
+		return (*viewing).questions, true
+	case path == "/agents":
+		return (*viewing).agents, true
+	case path == eventsPath:
+		return (*viewing).events, true
+	case strings.HasPrefix(path, formsPath):
+		return (*viewing).form, true
+	case strings.HasPrefix(path, assetsPath):
+		return (*viewing).asset, true
+	}
+	return nil, false
+}
+
+// readsOnly refuses everything but GET and HEAD.
+func (v *viewing) readsOnly() error {
+	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
+		return nil
+	}
+	v.w.Header().Set("Allow", "GET, HEAD")
+	return parley.Refuse(parley.InvalidArgument, "pages are read with GET")
+}
+
+// show writes a page that is whole: it is rendered before its first byte goes out.
+func (v *viewing) show(status int, name string, f layout) error {
+	f.As, f.Here = v.as, v.r.URL.Path
+	var err error
+	if f.Names, err = v.agent.Names(v.r.Context(), ""); err != nil {
+		return err
+	}
+	return v.s.render(v.w, status, name, f)
+}
+
+func (s *Server) render(w http.ResponseWriter, status int, name string, with any) error {
+	buf := s.bodies.get()
+	defer s.bodies.put(buf)
+	if err := s.page.templates.ExecuteTemplate(buf, name, with); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(buf.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(buf.Bytes()) // who has gone away does not miss it
+	return nil
+}
+
+// fragment renders one message as it stands in a page.
+func (s *Server) fragment(c card) (string, error) {
+	var buf bytes.Buffer
+	err := s.page.templates.ExecuteTemplate(&buf, "message", c)
+	return buf.String(), err
+}
+
+// refusePage writes an error as its reader reads: a page for people, JSON for programs.
+func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		refuse(w, err, 0)
+		return
+	}
+	e := shown(err)
+	name := "refusal.html"
+	if e.Code == parley.Unauthenticated {
+		name = "signedout.html"
+	}
+	if err := s.render(w, httpStatus(e.Code), name, e); err != nil {
+		refuse(w, err, 0)
+	}
+}
+
+// local is an agent of this node that who is signed in may act as.
+type local struct {
+	name  string // "" is who is signed in
+	agent *actors.Agent
+}
+
+// maxLocals bounds the agents that the page looks at.
+const maxLocals = 500
+
+// locals gives who is signed in, and, if that is the node's host, the agents of this node that it holds.
+func (s *Server) locals(ctx context.Context) ([]local, error) {
+	self := s.node.Host()
+	if p := caller(ctx); p != nil {
+		self = p.agent
+	}
+	found := []local{{agent: self}}
+	if !self.IsHost() {
+		return found, nil
+	}
+	names, err := self.Names(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{self.ID().String(): true}
+	for _, name := range names {
+		if strings.HasPrefix(name, "@") || len(found) > maxLocals {
+			continue
+		}
+		agent, err := s.node.ActAs(ctx, name)
+		if err != nil || seen[agent.ID().String()] { // it is no agent, one of another node, or a second name for one
+			continue
+		}
+		seen[agent.ID().String()] = true
+		found = append(found, local{name: name, agent: agent})
+	}
+	return found, nil
+}

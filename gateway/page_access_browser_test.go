@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// axePath is where axe-core is. Where there must be a browser, there must be that.
+func axePath(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("PARLEY_AXE")
+	if path == "" {
+		if os.Getenv("CI") == "true" && os.Getenv("PARLEY_NO_BROWSER") == "" {
+			t.Fatal("PARLEY_AXE names no axe.min.js, and the page is not to go unchecked")
+		}
+		t.Skip("the page is NOT checked for accessibility: PARLEY_AXE names no axe.min.js")
+	}
+	return path
+}
+
+func TestNobodyIsLeftOut(t *testing.T) {
+	source, err := os.ReadFile(axePath(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openParlour(t)
+	h.fillScene()
+	b := h.openBrowser()
+	for _, scheme := range []string{"light", "dark"} {
+		b.prefer(scheme)
+		for _, path := range []string{"/", "/questions", "/agents", "/forms/0", "/forms/1", "/forms/8", "/forms/77"} {
+			b.do(chromedp.Navigate(b.url + path))
+			b.until(`document.readyState === 'complete'`)
+			if path == "/questions" {
+				b.click(".ask:has(.select) button.primary") // with what is wrong
+				b.reads(".wrong", "Required")
+			}
+			b.run(string(source))
+			b.run(`axe.run().then((r) => { window.passed = r.passes.length; window.found = r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target + " " + n.failureSummary)) })`)
+			b.until(`window.found`)
+			if b.text(`passed > 10`) != "true" {
+				t.Errorf("%s: only %s rules were looked at", path, b.text(`passed`))
+			}
+			if found := b.text(`found.join("\n")`); found != "" {
+				t.Errorf("%s in %s:\n%s", path, scheme, found)
+			}
+		}
+	}
+}
+
+// prefer has the browser ask for a colour scheme, and for no motion.
+func (b *tab) prefer(scheme string) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+	})
+	if err != nil {
+		b.t.Fatal(fmt.Errorf("prefer %s: %w", scheme, err))
+	}
+}

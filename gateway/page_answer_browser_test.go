@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// everyType is a form with a field of each type.
+func everyType() []events.Field {
+	colours := []events.Option{{Value: "red", Label: "Red"}, {Value: "green", Label: "Green", Description: "as grass"}, {Value: "blue"}}
+	return []events.Field{
+		{Name: "name", Label: "Project name", Type: events.Text, Required: true, Placeholder: "my-app", Help: "Letters and dashes"},
+		{Name: "notes", Label: "Notes", Type: events.Textarea},
+		{Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(7420)},
+		{Name: "agree", Label: "I agree", Type: events.Checkbox},
+		{Name: "colour", Label: "Colour", Type: events.Select, Options: colours, Required: true},
+		{Name: "several", Label: "Several", Type: events.Multiselect, Options: colours},
+		{Name: "one", Label: "One of them", Type: events.Radio, Options: colours},
+		{Name: "speed", Label: "Speed", Type: events.Buttons, Options: []events.Option{{Value: "slow"}, {Value: "fast"}}, Required: true},
+		{Name: "sure", Label: "Sure?", Type: events.Confirm, Required: true},
+		{Name: "day", Label: "Day", Type: events.Date},
+		{Name: "key", Label: "API key", Type: events.Secret},
+		{Name: "helper", Label: "Helper", Type: events.Capability},
+	}
+}
+
+func TestEachTypeOfFieldIsAnsweredAndReadByTheAsker(t *testing.T) {
+	h := openParlour(t)
+	h.guest("joe")
+	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything at once.", Fields: everyType()})
+	b := h.openBrowser()
+	b.open("/")
+	b.fill(fieldAt(0)+" input", "my-app")
+	b.fill(fieldAt(1)+" textarea", "two\nlines")
+	b.fill(fieldAt(2)+" input", "9007199254740993") // more than a script's number can tell
+	b.click(fieldAt(3) + " input")
+	b.set(fieldAt(4)+" select", "green")
+	b.click(fieldAt(5) + " label:nth-of-type(1)")
+	b.click(fieldAt(5) + " label:nth-of-type(3)")
+	b.click(fieldAt(6) + " label:nth-of-type(2)")
+	b.click(fieldAt(7) + " label:nth-of-type(2)")
+	b.click(fieldAt(8) + " label:nth-of-type(1)")
+	b.set(fieldAt(9)+" input", "2026-01-31")
+	b.fill(fieldAt(10)+" input", "sk-1234")
+	b.fill(fieldAt(11)+" input", "joe")
+	b.click(answerButton)
+	b.reads(".state", "Answered by")
+	b.reads(".answers", "Red, blue")
+	text := b.text(`document.body.innerText`)
+	b.isFine()
+
+	o := h.outcome(asked)
+	values, _ := o.Values.AsRecord()
+	want := map[string]string{
+		"name": "my-app", "notes": "two\nlines", "port": "9007199254740993", "agree": "true", "colour": "green", "several": `["red","blue"]`,
+		"one": "green", "speed": "fast", "sure": "Yes", "day": "2026-01-31", "key": "sk-1234",
+	}
+	for name, w := range want {
+		if got := values[name].Text(); got != w {
+			t.Errorf("%s: %q, want %q", name, got, w)
+		}
+	}
+	if !values["helper"].IsRef() {
+		t.Errorf("helper: %v", values["helper"].Text())
+	}
+	if strings.Contains(text, "sk-1234") {
+		t.Error("the page shows the secret")
+	}
+}
+
+func TestARefusedAnswerSaysWhatIsWrongAtItsFields(t *testing.T) {
+	h := openParlour(t)
+	asked := h.ask(actors.Ask{Fields: []events.Field{
+		{Name: "name", Label: "Name", Required: true},
+		{Name: "port", Label: "Port", Type: events.Number},
+		{Name: "zip", Label: "Zip", Pattern: []byte(`{"type":"string","pattern":"^[0-9]{5}$"}`)},
+	}})
+	b := h.openBrowser()
+	b.open("/")
+	b.fill(fieldAt(1)+" input", "eighty")
+	b.click(answerButton)
+	b.reads(fieldAt(0)+" .wrong", "Required") // by the page itself
+	b.reads(fieldAt(1)+" .wrong", "Want a number")
+	b.until(`document.activeElement.name === 'f0' && document.activeElement.getAttribute('aria-invalid') === 'true'`)
+	b.fill(fieldAt(0)+" input", "x")
+	b.reads("body", "Name")
+	b.until(`document.querySelector('[data-control=f0] .wrong').textContent === ''`)
+	b.fill(fieldAt(1)+" input", "80")
+	b.fill(fieldAt(2)+" input", "12")
+	b.click(answerButton)
+	b.reads(fieldAt(2)+" .wrong", "Does not match") // by the node
+	b.until(`!document.querySelector('button.primary').disabled`)
+	b.fill(fieldAt(2)+" input", "12345")
+	b.click(answerButton)
+	b.reads(".state", "Answered")
+	b.isFine()
+	if got := h.outcome(asked).Values.Text(); got != `{"name":"x","port":80,"zip":"12345"}` {
+		t.Error(got)
+	}
+}
+
+func TestTheFirstOfTwoTabsWinsAndTheOtherSaysByWhom(t *testing.T) {
+	h := openParlour(t)
+	h.guest("joe")
+	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	one := h.openBrowser()
+	one.open("/")
+	two := h.tab(one.ctx)
+	two.open("/questions")
+	two.fill(fieldAt(0)+" input", "second")
+	one.fill(fieldAt(0)+" input", "first")
+	one.click(answerButton)
+	one.reads(".state", "Answered by HOST")
+	two.reads(".state", "Answered by HOST")
+	two.reads("article", "What you typed here was not sent")
+	two.until(`document.title === 'Questions · Parley'`)
+	one.isFine()
+	two.isFine()
+	if got := h.outcome(asked).Values.Text(); got != `{"a":"first"}` {
+		t.Error(got)
+	}
+}
+
+func TestKeyboardAloneFromQuestionToAnswer(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/questions")
+	b.reads("#empty", "No questions right now.")
+	lone := h.ask(actors.Ask{Description: "What is your name?", Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
+	b.until(`document.activeElement.name === 'f0'`) // nothing was being typed
+	b.until(`document.title.startsWith('(1) ') && document.getElementById('count').textContent === '1'`)
+	b.press("Ada" + kb.Enter)
+	b.reads(".state", "Answered by HOST")
+	if got := h.outcome(lone).Values.Text(); got != `{"name":"Ada"}` {
+		t.Error(got)
+	}
+
+	two := h.ask(actors.Ask{Description: "And more", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B", Type: events.Textarea}}})
+	b.until(`document.activeElement.name === 'f0'`)
+	late := h.ask(actors.Ask{Description: "Do not disturb", Fields: []events.Field{{Name: "a", Label: "A"}}})
+	b.reads("#questions", "Do not disturb")
+	b.until(`document.activeElement.closest('li').innerText.includes('And more')`)
+	b.press("x" + kb.Escape) // something was typed: it asks
+	b.reads("dialog[open]", "Leave this form?")
+	b.press(kb.Escape) // stays
+	b.until(`!document.querySelector('dialog') && document.activeElement.name === 'f0'`)
+	b.enter() // on to the next field
+	b.until(`document.activeElement.name === 'f1'`)
+	b.press("y")
+	b.press(kb.Enter, chromedp.ModifierCtrl) // Ctrl
+	b.reads(".state", "Answered by HOST")
+	if got := h.outcome(two).Values.Text(); got != `{"a":"x","b":"y"}` {
+		t.Error(got)
+	}
+	b.isFine()
+	if in, err := h.node.Host().Inbox(t.Context(), actors.View{Pending: true}); err != nil || len(in.Messages) != 1 {
+		t.Errorf("%v waits besides %v, %v", len(in.Messages), late.Form, err)
+	}
+}
+
+func TestAnApprovalIsDecidedByOneButton(t *testing.T) {
+	h := openParlour(t)
+	permission, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"rm -r <b>"}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := h.openBrowser()
+	b.open("/questions")
+	b.reads(".context.input", `{"command":"rm -r <b>"}`)
+	b.until(`document.activeElement.tagName === 'TEXTAREA'`) // on no button: a key meant for something else decides nothing
+	b.press("only today")
+	b.click(`button[value=once]`)
+	b.reads(".state", "Answered by HOST")
+	b.isFine()
+	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), actors.Which(permission.Form.String()))
+	if err != nil || !allowed || outcome.Values.Text() != `{"decision":"once","reason":"only today"}` {
+		t.Errorf("%v %v %v", allowed, outcome.Values.Text(), err)
+	}
+}

@@ -1,0 +1,277 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// parlour is a node with its page, and the browser that looks at it.
+type parlour struct {
+	t      *testing.T
+	server *Server
+	node   *actors.Node
+	fae    *actors.Agent // a guest, who asks
+	url    string
+	token  string
+}
+
+// openParlour opens a node with a guest. Its page is at its own address.
+func openParlour(t *testing.T) *parlour {
+	t.Helper()
+	node, s := openServer(t)
+	h := &parlour{t: t, server: s, node: node, url: "http://" + s.Address(), token: makeToken(t, node.Host(), "read", "ask", "answer", "admin")}
+	h.fae = h.guest("fae")
+	return h
+}
+
+func (h *parlour) guest(name string) *actors.Agent {
+	h.t.Helper()
+	a, err := h.node.Host().Make(h.t.Context(), actors.NewAgent{Kind: events.Guest, Name: name})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// ask has the guest ask the host.
+func (h *parlour) ask(what actors.Ask) actors.Asked {
+	h.t.Helper()
+	if what.To == "" {
+		what.To = "HOST"
+	}
+	if what.Description == "" {
+		what.Description = "Configure the project"
+	}
+	asked, err := h.fae.Ask(h.t.Context(), what)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return asked
+}
+
+// outcome is what the guest hears.
+func (h *parlour) outcome(asked actors.Asked) actors.Outcome {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Second)
+	defer cancel()
+	o, err := h.fae.Await(ctx, actors.Which(asked.Promise.String()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return o
+}
+
+// browserPath finds a Chromium. Where there must be one, none is a failure.
+func browserPath(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("PARLEY_NO_BROWSER") == "" {
+		for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+			if path, err := exec.LookPath(name); err == nil {
+				return path
+			}
+		}
+		if os.Getenv("CI") == "true" {
+			t.Fatal("there is no Chromium, and the page is not to go untested: install one, or set PARLEY_NO_BROWSER=1")
+		}
+	}
+	t.Skip("the page is NOT tested in a browser: there is no Chromium, or PARLEY_NO_BROWSER is set")
+	return ""
+}
+
+// tab is a tab of a browser, signed in.
+type tab struct {
+	*parlour
+	ctx context.Context
+	mu  sync.Mutex
+	bad []string // what the browser complained of
+}
+
+// openBrowser starts a browser with one tab. It ends with the test.
+func (h *parlour) openBrowser(options ...chromedp.ExecAllocatorOption) *tab {
+	h.t.Helper()
+	options = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserPath(h.t)), chromedp.NoSandbox,
+		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(1100, 900), chromedp.Flag("lang", "en-GB")), options...)
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	h.t.Cleanup(stop)
+	return h.tab(alloc)
+}
+
+// tab opens a tab in the browser of a context.
+func (h *parlour) tab(in context.Context) *tab {
+	h.t.Helper()
+	ctx, stop := chromedp.NewContext(in)
+	h.t.Cleanup(func() { _ = chromedp.Cancel(ctx); stop() })
+	b := &tab{parlour: h, ctx: ctx}
+	if err := chromedp.Listen(ctx, b.hear); err != nil { // it starts the browser
+		h.t.Fatal(err)
+	}
+	_, err := chromedp.Call(ctx, network.SetCookie, network.SetCookieParams{
+		Name: SessionCookie, Value: h.token, URL: h.url, HTTPOnly: new(true), SameSite: network.CookieSameSiteStrict,
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return b
+}
+
+// hear notes what no page may do: throw, be refused by its own policy, or ask a question of its own.
+func (b *tab) hear(ev any) {
+	note := func(what string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.bad = append(b.bad, what)
+	}
+	switch e := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		note(e.ExceptionDetails.Text)
+	case *cdppage.EventJavascriptDialogOpening:
+		note("dialog: " + e.Message)
+	}
+}
+
+// isFine fails if the browser complained.
+func (b *tab) isFine() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.bad) > 0 {
+		b.t.Errorf("the browser complained: %q", b.bad)
+	}
+}
+
+// do does things in the tab, soon.
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.t.Fatalf("in the browser: %v", err)
+	}
+}
+
+// open opens a page and waits until it is live.
+func (b *tab) open(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.url+path), chromedp.WaitReady("html[data-live]"))
+}
+
+// until waits until an expression holds in the page.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(6*time.Second)))
+	if err != nil {
+		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`)) // for the report alone
+		b.t.Fatalf("never came about: %s (%v)\nthe page:\n%s", expression, err, text)
+	}
+}
+
+// reads waits until an element's text has some words.
+func (b *tab) reads(selector, words string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.innerText.includes(%q))`, selector, words))
+}
+
+// text gives what an expression says.
+func (b *tab) text(expression string) string {
+	b.t.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+expression+")"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return text
+}
+
+// run runs a script, whose value nobody asks for.
+func (b *tab) run(script string) {
+	b.t.Helper()
+	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](script+"\n;0")); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	b.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+func (b *tab) fill(selector, text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`((e) => { e?.focus(); e?.select(); return e })(document.querySelector(%q))`, selector))
+	b.press(text)
+}
+
+// set puts a value where keys would depend on the language.
+func (b *tab) set(selector, value string) {
+	b.t.Helper()
+	b.do(chromedp.SetValue(chromedp.CSS(selector), value))
+}
+
+// enter presses Enter as a keyboard does where the page takes it for itself: no character follows.
+func (b *tab) enter() {
+	b.t.Helper()
+	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
+		_, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+			Type: kind, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, NativeVirtualKeyCode: 13,
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// press presses keys wherever the focus is.
+func (b *tab) press(keys string, modifiers ...chromedp.Modifier) {
+	b.t.Helper()
+	b.do(chromedp.KeyEvent(keys, chromedp.KeyModifiers(modifiers...)))
+}
+
+// fieldAt is the selector of a field's controls.
+func fieldAt(i int) string { return fmt.Sprintf("[data-control=f%d]", i) }
+
+const answerButton = "button.primary[name=do]"
+
+// get fetches a path as a visitor with a session would.
+func (h *parlour) get(path, accept string) (int, http.Header, string) {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Accept", accept)
+	return h.send(r, h.token)
+}
+
+func (h *parlour) send(r *http.Request, token string) (int, http.Header, string) {
+	h.t.Helper()
+	if token != "" {
+		r.AddCookie(&http.Cookie{Name: SessionCookie, Value: token})
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(body)
+}

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"parley"
+	"parley/actors"
+)
+
+// formsPath, with a number or an ID behind it, is one message on a page of its own. It needs no script.
+const formsPath = "/forms/"
+
+// maxPlainForm bounds what a plain HTML form may send: an answer, with every byte of it written as three.
+const maxPlainForm = 4 * MaxBody
+
+// form shows one message, and takes what its plain HTML form sends.
+func (v *viewing) form() error {
+	which, err := About(strings.TrimPrefix(v.r.URL.Path, formsPath)).which()
+	if err != nil {
+		return err
+	}
+	if v.r.Method == http.MethodPost {
+		return v.take(which)
+	}
+	if err := v.readsOnly(); err != nil {
+		return err
+	}
+	return v.showForm(which, http.StatusOK, nil)
+}
+
+func (v *viewing) showForm(which actors.Which, status int, t *tried) error {
+	ctx := v.r.Context()
+	e, err := v.agent.Message(ctx, which)
+	if err != nil {
+		return err
+	}
+	c := v.s.card(ctx, local{v.as, v.agent}, e, t)
+	f := layout{Title: seen(c.Heading()), Main: c}
+	if f.Title == "" {
+		f.Title = "Message"
+	}
+	return v.show(status, "form.html", f)
+}
+
+// take does what a plain HTML form asks for, and shows how it went.
+func (v *viewing) take(which actors.Which) error {
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxPlainForm)
+	if err := v.r.ParseForm(); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
+	}
+	sent := v.r.PostForm
+	e, err := v.agent.Message(v.r.Context(), which)
+	if err != nil {
+		return err
+	}
+	t := &tried{texts: texts(e.Fields, sent)}
+	if err := v.act(which, sent, t); err != nil {
+		shown := shown(err)
+		t.wrong, t.fields = shown.Message, shown.Fields
+		return v.showForm(which, httpStatus(shown.Code), t)
+	}
+	there := url.URL{Path: v.r.URL.Path}
+	if sent.Get("do") == "dismiss" {
+		there.Path = "/"
+	}
+	if v.as != "" {
+		there.RawQuery = url.Values{"as": {v.as}}.Encode()
+	}
+	http.Redirect(v.w, v.r, there.String(), http.StatusSeeOther)
+	return nil
+}
+
+// act performs what a form's button stands for.
+func (v *viewing) act(which actors.Which, sent url.Values, t *tried) error {
+	ctx, a := v.r.Context(), v.agent
+	what := sent.Get("do")
+	if what == "" {
+		what = "answer"
+	}
+	operations := map[string]string{
+		"answer": "respond_form", "decline": "decline_form", "cancel": "cancel_form", "forward": "forward_form",
+		"dismiss": "dismiss", "adopt": "adopt", "reply": "reply",
+	}
+	o, known := v.s.operations[operations[what]]
+	if !known {
+		return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", what)
+	}
+	if err := caller(ctx).may(o); err != nil {
+		return err
+	}
+	var err error
+	switch what {
+	case "answer":
+		_, err = a.Answer(ctx, actors.Answer{Which: which, Texts: t.texts})
+	case "decline":
+		_, err = a.Decline(ctx, which, sent.Get("reason"))
+	case "cancel":
+		_, err = a.Cancel(ctx, which, sent.Get("reason"))
+	case "forward":
+		err = a.Forward(ctx, which, sent.Get("to"))
+	case "dismiss":
+		err = a.Dismiss(ctx, which)
+	case "adopt":
+		err = a.Adopt(ctx, which, sent.Get("edge"), sent.Get("name"))
+	case "reply":
+		_, err = a.Reply(ctx, which, sent.Get("text"))
+	}
+	return err
+}

@@ -1,0 +1,33 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// TestAQuestionIsSeenAtOnce measures from the ask to the drawn question, in an inbox of 1,000 other messages. The
+// bound leaves room for a machine that is busy with other tests.
+func TestAQuestionIsSeenAtOnce(t *testing.T) {
+	h := openParlour(t)
+	h.flood(1000)
+	b := h.openBrowser()
+	b.open("/")
+	var took []time.Duration
+	for i := range 20 {
+		began := time.Now()
+		h.ask(actors.Ask{Description: fmt.Sprintf("question number %d", i), Fields: []events.Field{{Name: "a"}}})
+		b.reads("#stream > li:last-child h2", fmt.Sprintf("question number %d", i))
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	t.Logf("median %v, p95 %v", took[10], took[18])
+	if took[18] > time.Second {
+		t.Errorf("p95 is %v", took[18])
+	}
+	b.isFine()
+}

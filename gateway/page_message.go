@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// card is one message as the page draws it.
+type card struct {
+	actors.Envelope
+	As      string // the name of the agent whose mail it is in; "" is who is signed in
+	Key     string // what element IDs begin with
+	Status  actors.Status
+	Widgets []widget
+	Answers []answer
+	Carried []carried
+	Wrong   string // what a refused try said
+}
+
+// carried is a value that a message brings.
+type carried struct{ Edge, Value string }
+
+// tried is what someone sent that was refused.
+type tried struct {
+	texts  []mailbox.Text
+	wrong  string
+	fields map[string]string
+}
+
+// card draws a message. Names are those of the agent whose mail it is in.
+func (s *Server) card(ctx context.Context, l local, e actors.Envelope, t *tried) card {
+	c := card{Envelope: e, As: l.name, Key: elementKey(l.name, e.Number), Status: statusOf(e)}
+	if t != nil {
+		c.Wrong = t.wrong
+	}
+	name := s.namer(ctx, l.agent)
+	for _, edge := range sortedKeys(e.Edges) {
+		c.Carried = append(c.Carried, carried{Edge: edge, Value: showValue(e.Edges[edge], nil, name)})
+	}
+	switch {
+	case e.AnswerNeeded:
+		if c.Widgets = widgets(c.Key, e.Fields, t); c.IsApproval() {
+			c.Widgets = decisions(c.Widgets)
+		}
+	case e.Outcome != nil:
+		c.Answers = answers(e, name)
+	}
+	return c
+}
+
+func statusOf(e actors.Envelope) actors.Status {
+	switch {
+	case e.Type == "message":
+		return ""
+	case e.Outcome != nil:
+		return e.Outcome.Status
+	case e.Answering:
+		return actors.StatusAnswering
+	}
+	return actors.StatusOpen
+}
+
+// elementKey tells the elements of one message from those of all others that a page may show.
+func elementKey(as string, number uint64) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(as)) // a hash takes everything
+	return fmt.Sprintf("m%x-%d", h.Sum32(), number)
+}
+
+// Waits reports whether it is for the agent to answer.
+func (c card) Waits() bool { return c.AnswerNeeded }
+
+// MayCancel reports whether the agent asked it and may take it back.
+func (c card) MayCancel() bool { return c.Sent && c.Status == actors.StatusOpen }
+
+// Lone reports whether the form is answered by one press of a button.
+func (c card) Lone() bool {
+	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Lone })
+}
+
+// IsApproval reports whether it is about a call of a tool, which its context shows to the letter.
+func (c card) IsApproval() bool { return c.Type == string(events.Approval) }
+
+// HasRequired reports whether a mark needs explaining.
+func (c card) HasRequired() bool {
+	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Required && !w.Lone })
+}
+
+// HasSecret reports whether the form asks for what is not kept as a draft.
+func (c card) HasSecret() bool {
+	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Kind == "secret" })
+}
+
+// DueSoon reports whether a form is soon due.
+func (c card) DueSoon() bool {
+	return c.Deadline != 0 && time.Until(c.Deadline.Std()) < time.Hour
+}
+
+// Heading is what the message is about, in a line.
+func (c card) Heading() string {
+	switch {
+	case c.Title != "":
+		return c.Title
+	case c.Type == "message":
+		return ""
+	}
+	return c.Description
+}
+
+// Context is what more there is to read.
+func (c card) Context() string {
+	if c.Title == "" {
+		return ""
+	}
+	return c.Description
+}
+
+// party is somebody as a page names them.
+type party struct {
+	Name string // what to show
+	ID   string
+	Own  bool // the name is the reader's own for them
+}
+
+// partyOf names a party: by the reader's name for it, or by its ID.
+func partyOf(id capabilities.ID, name string) party {
+	if name == "" {
+		return party{Name: shortID(id), ID: id.String()}
+	}
+	return party{Name: name, ID: id.String(), Own: true}
+}
+
+// shortID is the part of an ID that differs most between those made at about one time.
+func shortID(id capabilities.ID) string {
+	text, _, _ := strings.Cut(id.String(), "@")
+	return "…" + text[max(0, len(text)-8):]
+}
+
+// readable is a time for those whose browser does not say it better.
+func readable(t capabilities.Time) string { return t.Std().Format("2 Jan 2006, 15:04 UTC") }

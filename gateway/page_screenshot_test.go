@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+var screenshots = flag.String("screenshots", "", "folder to write pictures of the page to: go test ./gateway -run Screenshots -screenshots DIR")
+
+func TestScreenshots(t *testing.T) {
+	if *screenshots == "" {
+		t.Skip("no folder was given with -screenshots")
+	}
+	h := openParlour(t)
+	h.fillScene()
+	b := h.openBrowser()
+	for _, look := range []struct {
+		name, path, scheme string
+		width              int64
+	}{
+		{"inbox", "/", "light", 1100}, {"inbox-dark", "/", "dark", 1100}, {"inbox-narrow", "/", "light", 320},
+		{"questions", "/questions", "light", 1100}, {"questions-dark", "/questions", "dark", 1100}, {"questions-narrow", "/questions", "dark", 320},
+		{"settled", "/forms/0", "light", 1100}, {"agents", "/agents", "light", 1100}, {"agents-narrow", "/agents", "light", 320},
+	} {
+		b.do(chromedp.EmulateViewport(look.width, 900))
+		b.prefer(look.scheme)
+		b.open(look.path)
+		b.shoot(look.name)
+		if wide := b.text(`document.documentElement.scrollWidth > innerWidth`); wide != "false" {
+			t.Errorf("%s is wider than its window", look.name)
+		}
+	}
+	b.open("/questions")
+	b.click(".ask:has(.select) button.primary")
+	b.reads(".wrong", "Required")
+	b.shoot("refused")
+}
+
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	b.grow() // a window as high as the page: what is out of sight is not drawn
+	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*screenshots, name+".png"), picture, 0o600)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *tab) grow() {
+	b.t.Helper()
+	size, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]int64](`[innerWidth, Math.ceil(document.body.getBoundingClientRect().height) + 400]`))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.do(chromedp.EmulateViewport(size[0], size[1]))
+	b.until(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+}
+
+// fillScene has a day's mail in the inbox.
+func (h *parlour) fillScene() {
+	h.t.Helper()
+	must := func(err error) {
+		h.t.Helper()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	ctx := h.t.Context()
+	h.guest("joe")
+	host := h.node.Host()
+	h.ask(actors.Ask{Description: "Configure project settings", Fields: []events.Field{{Name: "projectName", Label: "Project name", Required: true}, {Name: "apiKey", Label: "API key", Type: events.Secret}, {Name: "tags", Label: "Tags", Type: events.Multiselect, Options: []events.Option{{Value: "web", Label: "Web"}, {Value: "cli", Label: "Command line"}}}, {Name: "due", Label: "Due", Type: events.Date}}})
+	_, err := host.Answer(ctx, actors.Answer{Which: "0", Texts: []mailbox.Text{{Name: "projectName", Text: "my-app"}, {Name: "apiKey", Text: "sk-1"}, {Name: "tags", Text: "web"}, {Name: "tags", Text: "cli"}}})
+	must(err)
+	h.ask(actors.Ask{Description: "May I delete the old branches?", Fields: []events.Field{{Name: "ok", Type: events.Confirm}}})
+	_, err = host.Decline(ctx, "1", "Two of them are still in use.")
+	must(err)
+	old := h.ask(actors.Ask{Description: "Which port should the server use?", Fields: []events.Field{{Name: "port", Type: events.Number}}})
+	_, err = h.fae.Cancel(ctx, actors.Which(old.Form.String()), "")
+	must(err)
+	_, err = h.fae.Send(ctx, "HOST", "The build is green again.\nI will go on with the release notes, and ask when something is unclear.")
+	must(err)
+	_, err = host.Ask(ctx, actors.Ask{To: "joe", Description: "How long will the migration take?", Fields: []events.Field{{Name: "hours", Label: "Hours", Type: events.Number}}})
+	must(err)
+	_, err = h.fae.Request(ctx, actors.Request{To: "HOST", Text: "a reference to the agent that reviews my changes"})
+	must(err)
+	h.ask(actors.Ask{Title: "Deploy to production?", Description: "Version 1.4.2 has passed all checks on staging.\nThe database migration takes about two minutes, during which the site is read-only.",
+		Deadline: capabilities.At(time.Now().Add(40 * time.Minute)), Fields: []events.Field{{Name: "go", Label: "How shall I go on?", Type: events.Buttons, Options: []events.Option{{Value: "now", Label: "Deploy now"}, {Value: "tonight", Label: "Tonight at 22:00"}, {Value: "stop", Label: "Not yet"}}}}})
+	_, err = h.fae.Approve(ctx, actors.Approval{Tool: "shell", Input: `{"command": "git push --force origin main", "cwd": "/work/site"}`})
+	must(err)
+	h.ask(actors.Ask{Title: "Set up the project", Description: "A few things I cannot know myself.", Fields: everyType()})
+}

@@ -1,0 +1,237 @@
+package gateway
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func TestWithoutASessionThereIsNothing(t *testing.T) {
+	h := openParlour(t)
+	asset := h.server.page.assets.url("page.css")
+	for _, path := range []string{"/", "/questions", "/agents", "/events", "/forms/0", asset, "/nothing"} {
+		for accept, want := range map[string]string{"text/html": "parley open", "": "UNAUTHENTICATED"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", accept)
+			if status, _, body := h.send(r, ""); status != 401 || !strings.Contains(body, want) {
+				t.Errorf("%s for %q: %d %s", path, accept, status, body)
+			}
+		}
+	}
+}
+
+func TestPagesRunNothingOfOthers(t *testing.T) {
+	h := openParlour(t)
+	h.ask(actors.Ask{Fields: everyType()})
+	for _, path := range []string{"/", "/questions", "/agents", "/forms/0"} {
+		status, head, body := h.get(path, "text/html")
+		if status != 200 {
+			t.Fatalf("%s: %d %s", path, status, body)
+		}
+		const want = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+		if got := head.Get("Content-Security-Policy"); got != want {
+			t.Errorf("%s: policy %q", path, got)
+		}
+		if bad := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script[^>]*>[^<]|https?://`).FindString(body); bad != "" {
+			t.Errorf("%s has %q in it", path, bad)
+		}
+	}
+}
+
+func TestAssetsAreSmallAndKept(t *testing.T) {
+	h := openParlour(t)
+	total := 0
+	for name := range h.server.page.assets.files {
+		address := h.server.page.assets.url(name)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", "gzip")
+		status, head, body := h.send(r, h.token)
+		if status != 200 || !strings.Contains(head.Get("Cache-Control"), "immutable") || head.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s: %d %v", name, status, head)
+		}
+		total += len(body)
+		plain, err := gzip.NewReader(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, plain); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if total > 60<<10 {
+		t.Errorf("the page's own code takes %d bytes", total)
+	}
+	t.Logf("%d bytes", total)
+	if status, _, _ := h.get("/assets/0123456789abcdef/page.js", ""); status != 404 {
+		t.Errorf("of another build: %d", status)
+	}
+}
+
+// postForm sends a plain HTML form, as a browser without scripts does.
+func (h *parlour) postForm(path string, values url.Values) (int, http.Header, string) {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.url+path, strings.NewReader(values.Encode()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "text/html")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return h.send(r, h.token)
+}
+
+func TestAFormNeedsNoScript(t *testing.T) {
+	h := openParlour(t)
+	asked := h.ask(actors.Ask{Fields: everyType()})
+	path := "/forms/" + asked.Form.String()
+	status, _, body := h.get(path, "text/html")
+	if status != 200 || !strings.Contains(body, `<form class="ask" method="post" action="/forms/`) {
+		t.Fatalf("%d %s", status, body)
+	}
+	status, _, body = h.postForm(path, url.Values{"do": {"answer"}, "f0": {"typed <b>"}, "f2": {"eighty"}, "f10": {"hush"}})
+	for _, want := range []string{"want a number", "required", `value="typed &lt;b&gt;"`, `value="eighty"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the refusal lacks %q", want)
+		}
+	}
+	if status != 422 || strings.Contains(body, "hush") {
+		t.Errorf("refused with %d, secret shown: %v", status, strings.Contains(body, "hush"))
+	}
+	good := url.Values{"do": {"answer"}, "f0": {"x"}, "f1": {"a\r\nb"}, "f2": {""}, "f4": {"red"}, "f5": {"red", "blue"}, "f6": {""}, "f7": {"fast"}, "f8": {"Yes"}, "f10": {"hush"}, "f11": {"@self"}}
+	status, head, body := h.postForm(path, good)
+	if status != 303 || !strings.HasPrefix(head.Get("Location"), "/forms/") {
+		t.Fatalf("%d %v %s", status, head, body)
+	}
+	_, _, body = h.get(path, "text/html")
+	if !strings.Contains(body, "Answered by") || strings.Contains(body, "hush") {
+		t.Errorf("settled: %s", body)
+	}
+	values, _ := h.outcome(asked).Values.AsRecord()
+	for name, want := range map[string]string{"name": "x", "notes": "a\nb", "agree": "false", "several": `["red","blue"]`, "key": "hush"} {
+		if got := values[name].Text(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if _, has := values["port"]; has {
+		t.Error("what was emptied has its default again")
+	}
+	if status, _, body = h.postForm(path, good); status != 409 || !strings.Contains(body, "Answered by") {
+		t.Errorf("again: %d %s", status, body)
+	}
+}
+
+func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
+	h := openParlour(t)
+	joe := h.guest("joe")
+	field := []events.Field{{Name: "a"}}
+	h.ask(actors.Ask{Fields: field})
+	h.ask(actors.Ask{Fields: field})
+	sent, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Mine", Fields: field})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path   string
+		values url.Values
+		want   string
+	}{
+		{"/forms/0", url.Values{"do": {"decline"}, "reason": {"not today"}}, "not today"},
+		{"/forms/1", url.Values{"do": {"forward"}, "to": {"joe"}}, "Forwarded to"},
+		{"/forms/" + sent.Form.String(), url.Values{"do": {"cancel"}}, "Cancelled"},
+	} {
+		if status, _, body := h.postForm(c.path, c.values); status != 303 {
+			t.Errorf("%s: %d %s", c.path, status, body)
+		}
+		if _, _, body := h.get(c.path, "text/html"); !strings.Contains(body, c.want) {
+			t.Errorf("%s lacks %q", c.path, c.want)
+		}
+	}
+	if in, err := joe.Inbox(t.Context(), actors.View{Pending: true}); err != nil || len(in.Messages) != 1 {
+		t.Errorf("%v %v", in, err)
+	}
+	if status, _, _ := h.postForm("/forms/1", url.Values{"do": {"fly"}}); status != 400 {
+		t.Errorf("what is not known: %d", status)
+	}
+	if status, _, _ := h.get("/forms/77", "text/html"); status != 404 {
+		t.Errorf("what is not there: %d", status)
+	}
+}
+
+func TestATokenThatOnlyReadsAnswersNothingOnThePage(t *testing.T) {
+	h := openParlour(t)
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	h.token = makeToken(t, h.node.Host(), "read")
+	if status, _, body := h.postForm("/forms/0", url.Values{"do": {"answer"}, "f0": {"x"}}); status != 403 {
+		t.Errorf("%d %s", status, body)
+	}
+	h.token = makeToken(t, h.fae, "read", "answer")
+	if status, _, _ := h.get("/?as=fae", "text/html"); status != 403 {
+		t.Errorf("as another: %d", status)
+	}
+	if status, _, body := h.get("/", "text/html"); status != 200 || !strings.Contains(body, "You asked") {
+		t.Errorf("its own mail: %d %s", status, body)
+	}
+}
+
+func TestQuestionsAreThoseOfAllAgentsOldestFirst(t *testing.T) {
+	h := openParlour(t)
+	joe := h.guest("joe")
+	if _, _, body := h.get("/questions", "text/html"); !strings.Contains(body, "No questions right now.") {
+		t.Error("none is not said")
+	}
+	ask := func(from *actors.Agent, to, what string) {
+		t.Helper()
+		if _, err := from.Ask(t.Context(), actors.Ask{To: to, Description: what, Fields: []events.Field{{Name: "a"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(h.fae, "HOST", "the first")
+	if err := h.node.Host().Copy(t.Context(), "joe", "helper", capabilities.Facet{}); err != nil { // a second name for one
+		t.Fatal(err)
+	}
+	ask(joe, "@self", "the second")
+	ask(h.node.Host(), "joe", "my own, to another")
+	ask(h.fae, "HOST", "the third")
+	_, _, body := h.get("/questions", "text/html")
+	order := regexp.MustCompile(`the (first|second|third)|my own`).FindAllString(body, -1)
+	if strings.Join(order, ", ") != "the first, the second, the third" {
+		t.Errorf("%v", order)
+	}
+	if !strings.Contains(body, "<title>(3) Questions · Parley</title>") {
+		t.Error("the title does not say how many")
+	}
+}
+
+func TestTheFirstPaintOfALargeInboxIsQuick(t *testing.T) {
+	h := openParlour(t)
+	many := 10_000
+	if testing.Short() {
+		many = 1000
+	}
+	h.flood(many)
+	began := time.Now()
+	status, _, body := h.get("/", "text/html")
+	took := time.Since(began)
+	if status != 200 || strings.Count(body, "<li class=\"message\"") != firstPaint || !strings.Contains(body, `href="/?before=`) {
+		t.Fatalf("%d, %d messages", status, strings.Count(body, "<li class=\"message\""))
+	}
+	if took > 300*time.Millisecond {
+		t.Errorf("%d messages took %v", many, took)
+	}
+	t.Logf("%d messages: %v", many, took)
+}

@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// listener reads a stream of events.
+type listener struct {
+	t      *testing.T
+	lines  *bufio.Scanner
+	end    func()
+	status int
+}
+
+// heard is one event.
+type heard struct{ Name, ID, Data string }
+
+// listen opens a stream of events, after a cursor.
+func (h *parlour) listen(query, last string) *listener {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/events"+query, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.AddCookie(&http.Cookie{Name: SessionCookie, Value: h.token})
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	transport := &http.Transport{}
+	resp, err := (&http.Client{Transport: transport}).Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	l := &listener{t: h.t, lines: bufio.NewScanner(resp.Body), status: resp.StatusCode}
+	l.lines.Buffer(nil, 8<<20)
+	l.end = func() {
+		cancel()
+		_ = resp.Body.Close() // it was cancelled
+		transport.CloseIdleConnections()
+	}
+	h.t.Cleanup(l.end)
+	return l
+}
+
+// next gives the next event of a name; none when the stream has ended.
+func (l *listener) next(name string) (heard, bool) {
+	l.t.Helper()
+	var e heard
+	for l.lines.Scan() {
+		key, value, _ := strings.Cut(l.lines.Text(), ": ")
+		switch {
+		case key == "event":
+			e.Name = value
+		case key == "id":
+			e.ID = value
+		case key == "data":
+			e.Data = value
+		case l.lines.Text() == "":
+			if e.Name == name {
+				return e, true
+			}
+			e = heard{}
+		}
+	}
+	return heard{}, false
+}
+
+func (l *listener) messages() (numbers []uint64, cursor string) {
+	l.t.Helper()
+	e, ok := l.next("messages")
+	if !ok {
+		l.t.Fatal("the stream has ended")
+	}
+	var c changed
+	if err := json.Unmarshal([]byte(e.Data), &c); err != nil {
+		l.t.Fatal(err)
+	}
+	for _, m := range c.Messages {
+		numbers = append(numbers, m.Number)
+	}
+	return numbers, e.ID
+}
+
+// flood has the guest send messages, which have arrived when it returns.
+func (h *parlour) flood(many int) {
+	h.t.Helper()
+	failed := make(chan error, 16)
+	for i := range cap(failed) {
+		go func() {
+			var err error
+			for n := i; n < many && err == nil; n += cap(failed) {
+				_, err = h.fae.Send(h.t.Context(), "HOST", fmt.Sprintf("word %d", n))
+			}
+			failed <- err
+		}()
+	}
+	for range cap(failed) {
+		if err := <-failed; err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func TestAReconnectLosesNothingAndDoublesNothing(t *testing.T) {
+	h := openParlour(t)
+	const many = 300
+	done := make(chan bool)
+	go func() { h.flood(many); close(done) }()
+	var got []uint64
+	cursor := "0"
+	for len(got) < many {
+		l := h.listen("?cursor=0", cursor)
+		for range 3 { // and it is cut off
+			var numbers []uint64
+			if numbers, cursor = l.messages(); len(numbers) == 0 {
+				t.Fatal("an event of nothing")
+			}
+			if got = append(got, numbers...); len(got) >= many {
+				break
+			}
+		}
+		l.end()
+	}
+	<-done
+	want := make([]uint64, many)
+	for i := range want {
+		want[i] = uint64(i)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d messages: %v", len(got), got)
+	}
+}
+
+func TestThePageIsToldOfQuestionsAndOfTheirEnd(t *testing.T) {
+	h := openParlour(t)
+	l := h.listen("", "")
+	says := func(want string) {
+		t.Helper()
+		if e, ok := l.next("questions"); !ok || !strings.HasPrefix(e.Data, want) || e.ID != "" {
+			t.Fatalf("%v %v, want %s", e, ok, want)
+		}
+	}
+	says(`{"count":0`)
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	says(`{"count":1`)
+	if _, err := h.node.Host().Decline(t.Context(), "0", ""); err != nil {
+		t.Fatal(err)
+	}
+	says(`{"count":0`)
+}
+
+func TestAStreamEndsWithTheNode(t *testing.T) {
+	h := openParlour(t)
+	l := h.listen("?cursor=0", "")
+	if _, ok := l.next("questions"); !ok {
+		t.Fatal("it did not begin")
+	}
+	began := time.Now()
+	if err := h.server.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, more := l.next("questions"); more {
+		t.Error("it goes on")
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
+	h := openParlour(t)
+	conn, err := net.Dial("tcp", h.server.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nCookie: %s=%s\r\n\r\n", SessionCookie, h.token)
+	for h.server.waits.now.Load() == 0 { // it is served
+		time.Sleep(time.Millisecond)
+	}
+	l := h.listen("?cursor=0", "")
+	words := strings.Repeat("x", 50_000)
+	for i := range 100 { // more than the way to the other holds
+		if _, err := h.fae.Send(t.Context(), "HOST", words); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if numbers, _ := l.messages(); len(numbers) != 1 || numbers[0] != uint64(i) {
+			t.Fatalf("%v, want %d", numbers, i)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Fatalf("message %d took %v", i, took)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+
+	"parley"
+	"parley/actors"
+)
+
+const maxSubscriptions = 64 // of one conversation
+
+// subscriptions are what one conversation follows.
+type subscriptions struct {
+	mu   sync.Mutex
+	open map[string]*subscription
+}
+
+// subscription is messages followed.
+type subscription struct {
+	id    string
+	as    string
+	view  actors.View
+	at    position
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// SubscribeFrame follows the messages of a view: first those that there are, or that changed after the cursor, then
+// each that changes.
+type SubscribeFrame struct {
+	Acting
+	actors.View
+	SubscriptionID string `json:"subscriptionId"`
+	Cursor         Cursor `json:"cursor,omitempty"`
+}
+
+// MessageFrame is a message that was followed. Who comes back with its cursor is told what came after it.
+type MessageFrame struct {
+	Type           string          `json:"type"` // message
+	SubscriptionID string          `json:"subscriptionId"`
+	Cursor         string          `json:"cursor"`
+	Message        actors.Envelope `json:"message"`
+}
+
+// UnsubscribeFrame ends a subscription, to messages or to a run.
+type UnsubscribeFrame struct {
+	SubscriptionID string `json:"subscriptionId,omitempty"`
+	RunID          string `json:"runId,omitempty"`
+}
+
+// subscribed acknowledges, to who gave a requestId, that a subscription has begun or ended.
+type subscribed struct {
+	Type string `json:"type"`
+	regarding
+}
+
+// followFrame opens a subscription.
+func followFrame(c *conversation, h *head, text []byte) error {
+	var f SubscribeFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	at, err := parsePosition(string(f.Cursor))
+	if err != nil {
+		return err
+	}
+	if f.SubscriptionID == "" || len(f.SubscriptionID) > maxRequestID {
+		return parley.Refuse(parley.InvalidArgument, "a subscription has a subscriptionId of %d bytes at most", maxRequestID)
+	}
+	ctx, stop := context.WithCancel(c.ctx)
+	sub := &subscription{id: f.SubscriptionID, as: f.As, view: f.View, at: at, stop: stop, ended: make(chan struct{})}
+	if err := c.subscriptions.add(sub); err != nil {
+		stop()
+		return err
+	}
+	if h.RequestID != nil {
+		c.tell(subscribed{Type: "subscribed", regarding: h.regarding})
+	}
+	c.work.Go(func() {
+		defer close(sub.ended)
+		defer c.subscriptions.remove(sub)
+		defer stop()
+		if err := c.follow(ctx, sub); err != nil && ctx.Err() == nil {
+			c.note(h.Type, err)
+			c.tell(failed(h.regarding, err))
+		}
+	})
+	return nil
+}
+
+// unsubscribeFrame ends a subscription. No frame of it follows.
+func unsubscribeFrame(c *conversation, h *head, text []byte) error {
+	var f UnsubscribeFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	if f.RunID != "" && f.SubscriptionID == "" {
+		c.desk.leaveRun(f.RunID)
+	} else if sub := c.subscriptions.find(f.SubscriptionID); sub != nil {
+		sub.stop()
+		<-sub.ended
+	} else {
+		return parley.Refuse(parley.InvalidArgument, "there is no subscription %.80q", f.SubscriptionID)
+	}
+	if h.RequestID != nil {
+		c.tell(subscribed{Type: "unsubscribed", regarding: h.regarding})
+	}
+	return nil
+}
+
+func (s *subscriptions) add(sub *subscription) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[sub.id] != nil {
+		return parley.Refuse(parley.InvalidArgument, "the connection has a subscription %.80q already", sub.id)
+	}
+	if len(s.open) >= maxSubscriptions {
+		return parley.Refuse(parley.RateLimited, "the connection has %d subscriptions already", maxSubscriptions)
+	}
+	if s.open == nil {
+		s.open = map[string]*subscription{}
+	}
+	s.open[sub.id] = sub
+	return nil
+}
+
+func (s *subscriptions) find(id string) *subscription {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id]
+}
+
+func (s *subscriptions) remove(sub *subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, sub.id)
+}
+
+// follow tells of messages until ctx ends.
+func (c *conversation) follow(ctx context.Context, sub *subscription) (err error) {
+	defer c.survive("follow_messages", &err)
+	agent, err := c.server.agent(ctx, sub.as)
+	if err != nil {
+		return err
+	}
+	at, told := sub.at, []actors.Envelope(nil)
+	if at.isWithin() {
+		in, err := agent.Changes(ctx, sub.view, at.seen)
+		if err != nil {
+			return err
+		}
+		told = at.rest(in.Messages)
+		if err := c.tellBatch(ctx, sub, at, told); err != nil {
+			return err
+		}
+		at = position{seen: at.upTo}
+	}
+	for ctx.Err() == nil {
+		in, err := agent.Changes(ctx, sub.view, at.seen)
+		if err != nil {
+			return err
+		}
+		if err := c.tellBatch(ctx, sub, position{seen: at.seen, upTo: in.Cursor}, unlike(in.Messages, told)); err != nil {
+			return err
+		}
+		at, told = position{seen: in.Cursor}, nil
+	}
+	return nil
+}
+
+// tellBatch tells of messages that changed together, in the order of their numbers.
+func (c *conversation) tellBatch(ctx context.Context, sub *subscription, at position, batch []actors.Envelope) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	if err := c.check(ctx); err != nil {
+		return err
+	}
+	for i, e := range batch {
+		if at.number = e.Number; i == len(batch)-1 {
+			at = position{seen: at.upTo}
+		}
+		c.tell(MessageFrame{Type: "message", SubscriptionID: sub.id, Cursor: at.String(), Message: e})
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
+}

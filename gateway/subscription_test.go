@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/actors"
+)
+
+func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	const messages = 7
+	for i := range messages {
+		if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cursor := ""
+	for i := range messages { // one by one, with a new connection for each
+		k := h.dial("host")
+		k.say(`{"type":"follow_messages","requestId":"r","subscriptionId":"s","cursor":"` + cursor + `"}`)
+		want(t, k.hear(), `"type":"subscribed"`, `"requestId":"r"`)
+		f := k.read()
+		if got := f["message"].(map[string]any)["text"]; got != fmt.Sprint(i) {
+			t.Fatalf("message %d: got %v after cursor %s", i, got, cursor)
+		}
+		cursor = f["cursor"].(string)
+		if i == 3 { // what was shown changes, while the rest of the batch is still to be shown
+			if err := h.node.Host().Dismiss(t.Context(), "1"); err != nil {
+				t.Fatal(err)
+			}
+			k.say(`{"type":"follow_messages","subscriptionId":"all","all":true,"cursor":"` + cursor + `"}`)
+			var seen []string
+			for len(seen) < 7 {
+				f := k.read()
+				m := f["message"].(map[string]any)
+				seen = append(seen, fmt.Sprint(f["subscriptionId"], m["text"], m["dismissed"]))
+			}
+			for _, s := range []string{"all4false", "all5false", "all6false", "all1true", "s4false"} {
+				if n := strings.Count(" "+strings.Join(seen, " ")+" ", " "+s+" "); n != 1 {
+					t.Errorf("%s came %d times in %v", s, n, seen)
+				}
+			}
+		}
+		k.leave()
+	}
+	k := h.dial("host")
+	k.say(`{"type":"follow_messages","subscriptionId":"s","cursor":"` + cursor + `"}`)
+	if _, err := fae.Send(t.Context(), "HOST", "new"); err != nil {
+		t.Fatal(err)
+	}
+	want(t, k.hear(), `"text":"new"`)
+	k.say(`{"type":"unsubscribe","requestId":"u","subscriptionId":"s"}`)
+	want(t, k.hear(), `"type":"unsubscribed"`, `"subscriptionId":"s"`)
+	if _, err := fae.Send(t.Context(), "HOST", "newer"); err != nil {
+		t.Fatal(err)
+	}
+	k.say(`{"type":"list_names_request"}`)
+	want(t, k.hear(), "list_names_response")
+}
+
+func TestAPositionIsReadAsItIsWritten(t *testing.T) {
+	for _, p := range []position{{}, {seen: 7}, {1, 5, 0}, {0, 5, 3}} {
+		if got, err := parsePosition(p.String()); err != nil || got != p {
+			t.Errorf("%v: %v %v", p, got, err)
+		}
+	}
+	for _, s := range []string{"x", "1.2", "1.2.3.4", "5.3.1", "01", "-1", "1.0.0", " 1"} {
+		if p, err := parsePosition(s); err == nil {
+			t.Errorf("%q is read as %v", s, p)
+		}
+	}
+	e := actors.Envelope{Number: 1, Text: "a"}
+	if got := unlike([]actors.Envelope{e, {Number: 2}}, []actors.Envelope{e}); len(got) != 1 || got[0].Number != 2 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// house is a node with its server, that can be closed and opened again.
+type house struct {
+	t       *testing.T
+	folder  string
+	node    *actors.Node
+	server  *Server
+	tokens  map[string]string // by agent
+	talkers map[string]*talker
+	shut    bool
+}
+
+func openHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{t: t, folder: t.TempDir(), tokens: map[string]string{}, talkers: map[string]*talker{}}
+	h.open(nil)
+	t.Cleanup(func() {
+		for _, k := range h.talkers {
+			k.leave()
+		}
+		if !h.shut {
+			h.close()
+		}
+	})
+	h.tokens["host"] = makeToken(t, h.node.Host(), "read", "ask", "answer", "admin")
+	return h
+}
+
+// open opens the house; change, if any, may change the server before it serves.
+func (h *house) open(change func(*Server)) {
+	h.t.Helper()
+	node, err := actors.Open(context.Background(), actors.Options{Folder: h.folder, Name: "test"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	server, err := Listen(node, Options{
+		Socket: filepath.Join(h.folder, "parley.sock"), Listen: "127.0.0.1:0", Version: "test", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if change != nil {
+		change(server)
+	}
+	server.Serve()
+	h.node, h.server, h.shut = node, server, false
+}
+
+func (h *house) close() {
+	h.t.Helper()
+	h.shut = true
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := h.server.Drain(ctx); err != nil {
+		h.t.Error(err)
+	}
+	if err := h.node.Close(ctx); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// guest makes an agent, and a token for it.
+func (h *house) guest(name string) *actors.Agent {
+	h.t.Helper()
+	a, err := h.node.Host().Make(h.t.Context(), actors.NewAgent{Kind: events.Guest, Name: name})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.tokens[name] = makeToken(h.t, a, "read", "ask", "answer")
+	return a
+}
+
+// talker is a WebSocket client.
+type talker struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+// dial opens a connection for an agent.
+func (h *house) dial(agent string) *talker {
+	h.t.Helper()
+	conn, r, err := websocket.Dial(h.t.Context(), "ws://"+h.server.Address()+webSocketPath, &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + h.tokens[agent]}},
+	})
+	if err != nil {
+		h.t.Fatalf("%v: %v", err, r)
+	}
+	conn.SetReadLimit(16 << 20)
+	k := &talker{h.t, conn}
+	h.t.Cleanup(k.leave)
+	return k
+}
+
+func (k *talker) leave() { _ = k.conn.CloseNow() }
+
+func (k *talker) say(frames ...string) {
+	k.t.Helper()
+	for _, f := range frames {
+		if err := k.conn.Write(k.t.Context(), websocket.MessageText, []byte(f)); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+}
+
+// hear gives the next frame.
+func (k *talker) hear() string {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, text, err := k.conn.Read(ctx)
+	if err != nil {
+		k.t.Fatalf("wanted a frame: %v", err)
+	}
+	return string(text)
+}
+
+// read gives the next frame by its members.
+func (k *talker) read() map[string]any {
+	k.t.Helper()
+	var f map[string]any
+	if err := json.Unmarshal([]byte(k.hear()), &f); err != nil {
+		k.t.Fatal(err)
+	}
+	return f
+}
+
+// end gives the code with which the connection is closed.
+func (k *talker) end() websocket.StatusCode {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for {
+		_, _, err := k.conn.Read(ctx)
+		if err != nil {
+			return websocket.CloseStatus(err)
+		}
+	}
+}
+
+// want fails unless the frame holds all of some texts.
+func want(t *testing.T, frame string, texts ...string) {
+	t.Helper()
+	for _, s := range texts {
+		if !strings.Contains(frame, s) {
+			t.Errorf("got %s, want %s in it", frame, s)
+		}
+	}
+}

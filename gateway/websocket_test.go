@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+func TestWhoMayTalk(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	address := "ws://" + h.server.Address() + webSocketPath
+	own := "http://" + h.server.Address()
+	bearer := http.Header{"Authorization": {"Bearer " + h.tokens["fae"]}}
+	cookie := http.Header{"Cookie": {SessionCookie + "=" + h.tokens["host"]}}
+	with := func(h http.Header, key, value string) http.Header {
+		h = h.Clone()
+		h.Set(key, value)
+		return h
+	}
+	for name, c := range map[string]struct {
+		header    http.Header
+		protocols []string
+		status    int
+		protocol  string
+	}{
+		"nobody":                         {nil, nil, 401, ""},
+		"a token":                        {bearer, nil, 101, ""},
+		"a token as protocol":            {nil, []string{BearerProtocol + h.tokens["fae"]}, 101, BearerProtocol + h.tokens["fae"]},
+		"a token as one of protocols":    {nil, []string{"chat", BearerProtocol + h.tokens["fae"]}, 101, BearerProtocol + h.tokens["fae"]},
+		"a token not to be told again":   {nil, []string{BearerProtocol + h.tokens["fae"], "parley"}, 101, "parley"},
+		"no good token as protocol":      {nil, []string{BearerProtocol + "x"}, 401, ""},
+		"a session":                      {cookie, nil, 101, ""},
+		"a session of our page":          {with(cookie, "Origin", own), nil, 101, ""},
+		"a session of another page":      {with(cookie, "Origin", "http://evil.example"), nil, 403, ""},
+		"a session of another port":      {with(cookie, "Origin", "http://127.0.0.1:1"), nil, 403, ""},
+		"a session of no page":           {with(cookie, "Origin", "null"), nil, 403, ""},
+		"a token of another page":        {with(bearer, "Origin", "http://evil.example"), nil, 403, ""},
+		"a token by another server name": {with(bearer, "Host", "evil.example"), nil, 421, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, r, err := websocket.Dial(t.Context(), address, &websocket.DialOptions{HTTPHeader: c.header, Host: c.header.Get("Host"), Subprotocols: c.protocols})
+			if r == nil || r.StatusCode != c.status {
+				t.Fatalf("got %v %v, want %d", r, err, c.status)
+			}
+			if conn == nil {
+				return
+			}
+			defer conn.CloseNow()
+			if conn.Subprotocol() != c.protocol {
+				t.Errorf("the protocol is %q, want %q", conn.Subprotocol(), c.protocol)
+			}
+		})
+	}
+	r, err := http.DefaultClient.Do(&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: h.server.Address(), Path: webSocketPath}, Header: bearer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusUpgradeRequired {
+		t.Errorf("without an upgrade: %d", r.StatusCode)
+	}
+}
+
+func TestScopesHoldOnTheWire(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	h.tokens["fae"] = makeToken(t, fae, "read")
+	k := h.dial("fae")
+	for _, f := range []string{
+		`{"type":"send_request","requestId":1,"recipient":"HOST","text":"hi"}`,
+		`{"type":"status_request","requestId":1}`,
+		`{"type":"list_names_request","requestId":1,"as":"HOST"}`,
+		`{"type":"ask_request","id":"1","payload":{"prompt":"?"}}`,
+		`{"type":"subscribe","runId":"1"}`,
+	} {
+		k.say(f)
+		want(t, k.hear(), "NOT_PERMITTED")
+	}
+	k.say(`{"type":"follow_messages","subscriptionId":"s","as":"HOST"}`)
+	want(t, k.hear(), "NOT_PERMITTED", `"subscriptionId":"s"`)
+}
+
+func TestARevokedTokenEndsTheConversation(t *testing.T) {
+	h := openHouse(t)
+	h.close()
+	h.open(func(s *Server) { s.keepAlive = 20 * time.Millisecond })
+	fae := h.guest("fae")
+	k, idle := h.dial("fae"), h.dial("fae")
+	made, err := fae.Tokens(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fae.RevokeToken(t.Context(), made[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := idle.end(); got != websocket.StatusPolicyViolation {
+		t.Errorf("an idle one: %v", got)
+	}
+	_ = k.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"list_names_request"}`)) // it may be cut already
+	if got := k.end(); got != websocket.StatusPolicyViolation {
+		t.Errorf("got %v", got)
+	}
+}
