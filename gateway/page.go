@@ -110,8 +110,12 @@ func (s *Server) pageAt(path string) (func(*viewing) error, bool) {
 		return (*viewing).questions, true
 	case path == "/agents":
 		return (*viewing).agents, true
+	case strings.HasPrefix(path, agentsPath):
+		return (*viewing).ofAgent, true
 	case path == eventsPath:
 		return (*viewing).events, true
+	case path == elementsPath, path == elementTypesPath:
+		return (*viewing).elements, true
 	case strings.HasPrefix(path, formsPath):
 		return (*viewing).form, true
 	case strings.HasPrefix(path, assetsPath):
@@ -170,6 +174,7 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	name := "refusal.html"
 	if e.Code == parley.Unauthenticated {
 		name = "signedout.html"
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'")
 	}
 	if err := s.render(w, httpStatus(e.Code), name, e); err != nil {
 		refuse(w, err, 0)

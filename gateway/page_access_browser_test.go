@@ -32,7 +32,7 @@ func TestNobodyIsLeftOut(t *testing.T) {
 	b := h.openBrowser()
 	for _, scheme := range []string{"light", "dark"} {
 		b.prefer(scheme)
-		for _, path := range []string{"/", "/questions", "/agents", "/forms/0", "/forms/1", "/forms/8", "/forms/77"} {
+		for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/forms/0", "/forms/1", "/forms/8", "/forms/77"} {
 			b.do(chromedp.Navigate(b.url + path))
 			b.until(`document.readyState === 'complete'`)
 			if path == "/questions" {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"mime"
+	"net/http"
 	"path"
 	"strconv"
 	"strings"
@@ -58,6 +59,8 @@ func mediaType(name string) string {
 	switch path.Ext(name) {
 	case ".js":
 		return "text/javascript; charset=utf-8"
+	case ".ts":
+		return "application/typescript; charset=utf-8"
 	case ".css":
 		return "text/css; charset=utf-8"
 	case ".svg":
@@ -93,16 +96,20 @@ func (v *viewing) asset() error {
 	if !known || hash != a.hash {
 		return parley.Refuse(parley.NoSuchMessage, "there is nothing at %.80q", v.r.URL.Path)
 	}
-	body := file.plain
-	h := v.w.Header()
-	h.Set("Cache-Control", "private, max-age=31536000, immutable")
-	h.Set("Content-Type", file.kind)
+	v.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	file.serve(v.w, v.r)
+	return nil
+}
+
+func (f asset) serve(w http.ResponseWriter, r *http.Request) {
+	body := f.plain
+	h := w.Header()
+	h.Set("Content-Type", f.kind)
 	h.Set("Vary", "Accept-Encoding")
-	if strings.Contains(v.r.Header.Get("Accept-Encoding"), "gzip") {
-		body = file.packed
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		body = f.packed
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = v.w.Write(body) // who has gone away does not miss it
-	return nil
+	_, _ = w.Write(body) // who has gone away does not miss it
 }

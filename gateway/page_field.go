@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,6 +152,9 @@ func (w widget) Text() string {
 	}
 	return w.Values[0]
 }
+
+// Advice is its help as a page shows it.
+func (w widget) Advice() template.HTML { return markdown(w.Help) }
 
 // IsGroup reports whether the field is several controls, which a legend names.
 func (w widget) IsGroup() bool {

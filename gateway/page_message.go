@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -113,16 +114,30 @@ func (c card) Heading() string {
 	case c.Type == "message":
 		return ""
 	}
-	return c.Description
+	subject, _ := c.subject()
+	return subject
 }
 
 // Context is what more there is to read.
 func (c card) Context() string {
 	if c.Title == "" {
-		return ""
+		_, more := c.subject()
+		return more
 	}
 	return c.Description
 }
+
+// subject parts a description as letters are: a line, an empty one, and more. An approval's is one piece.
+func (c card) subject() (line, more string) {
+	line, more, parted := strings.Cut(strings.ReplaceAll(c.Description, "\r\n", "\n"), "\n\n")
+	if !parted || c.IsApproval() || c.Type == "message" || line == "" || strings.ContainsAny(line[:1], "\n`~>|") || strings.Contains(line, "\n") {
+		return c.Description, ""
+	}
+	return line, more
+}
+
+// Reading is the context as a page shows it. The input of a call is not for this: it is shown to the letter.
+func (c card) Reading() template.HTML { return markdown(c.Context()) }
 
 // party is somebody as a page names them.
 type party struct {

@@ -90,9 +90,11 @@ func openLink(ctx context.Context, s *Server, r OpenLinkRequest) (OpenLinkRespon
 }
 
 var signInTemplate = template.Must(template.New("sign in").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Parley: sign in</title>
-<h1>Sign in to Parley</h1>
-<form method="post" action="/sign-in"><input type="hidden" name="code" value="{{.}}"><button autofocus>Sign in</button></form>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Parley: sign in</title>
+<link rel="stylesheet" href="/sign-in?style"></head>
+<body><main class="refusal"><h1>Sign in to Parley</h1>
+<form method="post" action="/sign-in"><input type="hidden" name="code" value="{{.}}"><button class="primary" autofocus>Sign in</button></form></main></body>
 </html>
 `))
 
@@ -100,6 +102,11 @@ var signInTemplate = template.Must(template.New("sign in").Parse(`<!doctype html
 // does not use it up.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
+		if r.URL.Query().Has("style") {
+			// The stylesheet is no secret, but assets are for those with a session.
+			s.page.assets.files["page.css"].serve(w, r)
+			return
+		}
 		signInPage(w, r)
 		return
 	}
@@ -125,7 +132,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 // signInPage shows the button that uses a link.
 func signInPage(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	if err := signInTemplate.Execute(w, r.FormValue("code")); err != nil {
 		return // who has gone away does not miss it

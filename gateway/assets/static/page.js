@@ -1,5 +1,6 @@
 // What makes the page live. Without it everything is a plain page with plain forms.
 
+import { approvalsChanged } from './approval.js';
 import { forgetOldDrafts } from './draft.js';
 import { ParleyAct, ParleyForm } from './form.js';
 import { tellTimes } from './cards.js';
@@ -22,7 +23,7 @@ if (questions) focusFirst(questions.querySelector('[data-waits]'));
 
 const isNewest = stream && !location.search.includes('before=');
 follow({ as, cursor: isNewest ? cursor : '' }, {
-  questions: questionsChanged,
+  questions: (what) => { questionsChanged(what); approvalsChanged(what); },
   ...(isNewest && { messages: (what) => mailChanged(stream, what) }),
 });
 document.documentElement.dataset.live = 'yes';

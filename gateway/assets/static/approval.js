@@ -1,0 +1,94 @@
+// An approval that comes while nothing is being typed stands on top of the page. Esc leaves it waiting.
+
+import { announce, isTyping, tellTimes } from './cards.js';
+import { focusFirst } from './questions.js';
+import { page } from './rpc.js';
+
+const prefix = 'top-'; // the page may show the same message: no two elements have one ID
+const references = ['id', 'for', 'form', 'aria-labelledby', 'aria-describedby'];
+
+let known; // the questions that have been told of
+let come = []; // those that came since, in order
+let busy = false;
+
+export function approvalsChanged({ keys }) {
+  const shown = document.querySelector('dialog.approval');
+  if (known && shown && known.has(shown.dataset.key) && !keys.includes(shown.dataset.key)) settled(shown);
+  if (known) come.push(...keys.filter((k) => !known.has(k)));
+  known = new Set(keys);
+  document.documentElement.dataset.told = 'yes';
+  if (!document.querySelector('dialog.approval')) showNext();
+}
+
+/** Shows the first that still waits. Their own page shows them as it is. */
+async function showNext() {
+  if (busy) return;
+  come = come.filter((k) => known.has(k));
+  if (come.length === 0) return;
+  if (isTyping() || document.getElementById('questions')) {
+    come = [];
+    return;
+  }
+  busy = true;
+  try {
+    const doc = await page('/questions');
+    const cards = come.map((k) => doc.getElementById(k)).filter((c) => c?.matches('[data-type=approval][data-waits]'));
+    come = cards.slice(1).map((c) => c.id);
+    if (cards[0] && known.has(cards[0].id) && !isTyping()) show(cards[0]);
+  } catch {
+    come = []; // they wait, and the page counts them
+  }
+  busy = false;
+}
+
+function show(card) {
+  const { id } = card;
+  const dialog = document.createElement('dialog');
+  dialog.className = 'approval';
+  dialog.dataset.key = id;
+  dialog.setAttribute('aria-labelledby', `${prefix}${id}-head`);
+  dialog.innerHTML = '<ol class="stream"></ol><div class="acts"><button type="button" class="quiet" name="later">Later (Esc)</button></div>';
+  setApart(card, id);
+  dialog.firstElementChild.append(document.adoptNode(card));
+  tellTimes(card);
+  dialog.addEventListener('keydown', (e) => {
+    if (e.key !== 'Escape' || e.isComposing) return;
+    e.preventDefault();
+    e.stopPropagation(); // what was typed is a draft: there is nothing to ask
+    leave(dialog);
+  }, true);
+  dialog.addEventListener('cancel', (e) => { e.preventDefault(); leave(dialog); });
+  dialog.querySelector('[name=later]').addEventListener('click', () => leave(dialog));
+  new MutationObserver(() => { if (!dialog.querySelector('[data-waits]')) settled(dialog); }).observe(dialog, { childList: true, subtree: true });
+  document.body.append(dialog);
+  dialog.showModal();
+  focusFirst(card); // on no button: a key that was meant for something else decides nothing
+  announce('A tool waits for leave');
+}
+
+/** Gives a message's elements IDs of their own. */
+function setApart(card, id) {
+  for (const e of [card, ...card.querySelectorAll('*')]) {
+    for (const name of references.filter((n) => e.hasAttribute(n))) {
+      const ids = e.getAttribute(name).split(' ');
+      e.setAttribute(name, ids.map((i) => (i === id || i.startsWith(`${id}-`) ? prefix + i : i)).join(' '));
+    }
+  }
+}
+
+function close(dialog) {
+  dialog.close(); // the focus goes back to where it was
+  dialog.remove();
+}
+
+function leave(dialog) {
+  come = []; // whoever leaves one wants none now
+  close(dialog);
+}
+
+function settled(dialog) {
+  if (!dialog.isConnected) return;
+  close(dialog);
+  announce('The approval is settled');
+  showNext();
+}

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/actors"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// approve has the guest ask for leave to call a tool.
+func (h *parlour) approve(tool, input string) actors.Permission {
+	h.t.Helper()
+	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: input})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return p
+}
+
+// decide answers an approval as the host.
+func (h *parlour) decide(p actors.Permission, decision string) {
+	h.t.Helper()
+	texts := []mailbox.Text{{Name: "decision", Text: decision}}
+	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Which: actors.Which(p.Form.String()), Texts: texts}); err != nil {
+		h.t.Fatal(err)
+	}
+	if _, _, err := h.fae.AwaitApproval(h.t.Context(), actors.Which(p.Form.String())); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// give has the guest give itself to the host, once more.
+func (h *parlour) give() {
+	h.t.Helper()
+	asked, err := h.node.Host().Ask(h.t.Context(), actors.Ask{
+		To: "fae", Description: "Who helps?", Fields: []events.Field{{Name: "helper", Type: events.Capability}},
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	answer := actors.Answer{Which: actors.Which(asked.Form.String()), Texts: []mailbox.Text{{Name: "helper", Text: "SELF"}}}
+	if _, err := h.fae.Answer(h.t.Context(), answer); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
+	h := openParlour(t)
+	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
+	h.decide(h.approve("<script>alert(1)</script>\u202e", "{\"path\":\"<img src=x>\u202e\"}"), "never")
+	if p := h.approve("shell", `{"command":"git push --force"}`); !p.Decided || !p.Allowed {
+		t.Fatalf("%+v", p)
+	}
+	h.give()
+	status, head, body := h.get("/agents/fae", "text/html")
+	if status != 200 || head.Get("Content-Security-Policy") != pagePolicy {
+		t.Fatalf("%d %v\n%s", status, head, body)
+	}
+	for _, want := range []string{
+		h.fae.ID().String(), `href="/?as=fae"`, "@host", // its names
+		"<strong>SELF</strong></bdi> to <bdi",                                                           // what it gave
+		"Always</strong>", "command: git push …", "used 1 time, last", "Never</strong>", "not used yet", // its rules
+		"&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}", "&lt;img src=x&gt;\\u{202e}",
+		"<code>RuleUsed</code>", "<code>RuleAdded</code>", "&#34;tool&#34;", // its log
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("there is no %q in\n%s", want, body)
+		}
+	}
+	if bad := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script[^>]*>[^<]|https?://|<img src=x|\x{202e}`).FindString(body); bad != "" {
+		t.Errorf("it has %q in it", bad)
+	}
+	if _, _, list := h.get("/agents", "text/html"); !strings.Contains(list, `href="/agents/fae"`) || !strings.Contains(list, `href="/agents/SELF"`) {
+		t.Errorf("the list does not lead there:\n%s", list)
+	}
+}
+
+func TestAnAgentsPageShowsTheNewestOfItsLog(t *testing.T) {
+	h := openParlour(t)
+	for range newestEvents + 5 {
+		if err := h.fae.Store(t.Context(), "note", `"more"`); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.fae.Remove(t.Context(), "note"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := strings.Repeat("long", maxPayload)
+	if err := h.fae.Store(t.Context(), "last", `"`+long+`"`); err != nil {
+		t.Fatal(err)
+	}
+	_, _, body := h.get("/agents/fae", "text/html")
+	_, log, _ := strings.Cut(body, `id="log"`)
+	if got := strings.Count(log, "<details>"); got != newestEvents {
+		t.Errorf("%d events", got)
+	}
+	newest, _, _ := strings.Cut(log, "</details>")
+	if !strings.Contains(newest, "longlong") || !strings.Contains(newest, "characters more") || len(newest) > 2*maxPayload {
+		t.Errorf("the newest is first, and cut: %d bytes, %.200s", len(newest), newest)
+	}
+}
+
+func TestAnAgentsPageIsForTheHostAndForItself(t *testing.T) {
+	h := openParlour(t)
+	h.guest("joe")
+	odd := "what? #1 100%"
+	h.guest(odd)
+	if status, _, body := h.get(agentPage(odd), "text/html"); status != 200 || !strings.Contains(body, "what? #1") {
+		t.Errorf("a name of odd characters: %d\n%s", status, body)
+	}
+	if _, _, list := h.get("/agents", "text/html"); !strings.Contains(list, `href="`+agentPage(odd)+`"`) {
+		t.Errorf("the list does not lead to %s:\n%s", agentPage(odd), list)
+	}
+	if status, _, _ := h.get("/agents/nobody", "text/html"); status == 200 {
+		t.Error("there is a page of nobody")
+	}
+	guest := makeToken(t, h.fae, "read")
+	for _, c := range []struct {
+		path, token string
+		want        int
+	}{{"/agents/joe", guest, 403}, {"/agents/fae", guest, 403}, {"/agents/SELF", guest, 200}, {"/agents/fae", "", 401}} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/html")
+		if status, _, body := h.send(r, c.token); status != c.want {
+			t.Errorf("%s with token %.8q: %d, want %d\n%s", c.path, c.token, status, c.want, body)
+		}
+	}
+}
+
+func TestWhatAnAgentGaveIsTakenBackOnItsPage(t *testing.T) {
+	h := openParlour(t)
+	h.give()
+	b := h.openBrowser()
+	b.open("/agents")
+	b.click(`a[href="/agents/fae"]`)
+	b.do(chromedp.WaitVisible("#grants button[name=revoke]"))
+	b.reads("#grants li", "SELF to HOST")
+	b.click("#grants button[name=revoke]")
+	b.reads("#grants li", "revoked")
+	b.until(`!document.querySelector("#grants button") && document.activeElement.id === "main"`)
+	b.isFine()
+	grants, err := h.fae.Grants(t.Context())
+	if err != nil || len(grants) != 1 || grants[0].Revoked == 0 {
+		t.Errorf("%+v, %v", grants, err)
+	}
+}

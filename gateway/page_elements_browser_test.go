@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// openEmpty opens a page of the node's that has its policy and none of its scripts, as one of an app behind the same
+// proxy would be, and puts an element of the module there. What the element fires is in window.heard.
+func (b *tab) openEmpty(element string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.url+"/forms/77"), chromedp.WaitReady("main.refusal"))
+	b.run(fmt.Sprintf(`window.heard = [];
+		addEventListener('securitypolicyviolation', (e) => heard.push('violation ' + e.violatedDirective));
+		import('/elements.js').then((m) => {
+			window.parley = m;
+			const holder = document.createElement('div');
+			holder.innerHTML = %q;
+			window.element = holder.firstElementChild;
+			for (const name of ['submit', 'cancel', 'settled']) element.addEventListener(name, (e) => {
+				heard.push(name + ' ' + JSON.stringify(e.detail.values ?? e.detail.outcome?.status ?? null, (_, v) => typeof v === "bigint" ? String(v) : v));
+				if (window.prevents) e.preventDefault();
+			});
+			document.body.append(holder);
+		});`, element))
+}
+
+func TestElementsShowAFormInAnotherPage(t *testing.T) {
+	h := openParlour(t)
+	asked := h.ask(actors.Ask{Title: "<b>Set up</b>", Fields: []events.Field{
+		{Name: "name", Label: "Name", Required: true},
+		{Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(9007199254740993)},
+		{Name: "sure", Label: "Sure?", Type: events.Confirm, Required: true},
+		{Name: "several", Label: "Several", Type: events.Multiselect, Options: []events.Option{{Value: "red"}, {Value: "blue"}}},
+		{Name: "agree", Label: "I agree", Type: events.Checkbox, Default: capabilities.Bool(true)},
+	}})
+	b := h.openBrowser()
+	b.openEmpty(`<parley-form form="` + asked.Form.String() + `"></parley-form>`)
+	b.until(`window.element?.shadowRoot.querySelector('form[part=form]')`)
+	if got := b.text(`element.shadowRoot.querySelector('[part=title]').textContent`); got != "<b>Set up</b>" {
+		t.Errorf("the title is %q", got)
+	}
+	const answer = `element.shadowRoot.querySelector('[part=answer]').click()`
+	const wrongs = `[...element.shadowRoot.querySelectorAll('[part=wrong]')].map((e) => e.textContent).join()`
+	b.run(answer)
+	if got := b.text(wrongs); got != "Required,,Required,," {
+		t.Errorf("wrong: %s", got)
+	}
+	b.until(`element.shadowRoot.activeElement?.name === 'f0'`)
+	b.press("my-app")
+	b.run(`element.shadowRoot.querySelector('[name=f2][value=Yes]').click(); element.shadowRoot.querySelectorAll('[name=f3]')[1].click();`)
+	b.run(`window.prevents = true; ` + answer)
+	if got, want := b.text(`heard.join('; ')`), `submit {"name":"my-app","port":"9007199254740993","sure":"Yes","several":["blue"],"agree":true}`; got != want {
+		t.Errorf("fired %s, want %s", got, want)
+	}
+	b.run(`window.prevents = false; ` + answer)
+	b.until(`heard.length === 3 && element.shadowRoot.querySelector('[part=state]')?.textContent === 'Answered by HOST'`)
+	if got := b.text(`heard.at(-1)`); got != `settled "answered"` {
+		t.Errorf("the last it fired is %s", got)
+	}
+	if got := b.text(`heard.length`); got != "3" {
+		t.Errorf("it fired %s times", got)
+	}
+	b.isFine()
+	if got, want := h.outcome(asked).Values.Text(), `{"agree":true,"name":"my-app","port":9007199254740993,"several":["blue"],"sure":"Yes"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestElementsShowTheQuestionsThatWait(t *testing.T) {
+	h := openParlour(t)
+	decide := []events.Field{{Name: "go", Label: "Go?", Type: events.Confirm, Required: true}}
+	first := h.ask(actors.Ask{Title: "First", Fields: decide})
+	b := h.openBrowser()
+	b.openEmpty(`<parley-questions></parley-questions>`)
+	const forms = `[...(window.element?.shadowRoot.querySelectorAll('[part=question] > *') ?? [])].map((f) => f.shadowRoot)`
+	b.until(forms + `[0]?.querySelector('[part~=answer]')`)
+	second := h.ask(actors.Ask{Title: "Second", Fields: decide})
+	b.until(forms + `[1]?.querySelector('[part=decline]')`) // it came while the page was open
+	b.run(forms + `[0].querySelector('[part~=answer][value=Yes]').click()`)
+	b.until(forms + `.length === 1`)
+	b.run(forms + `[0].querySelector('[part=decline]').click()`)
+	b.until(`element.shadowRoot.textContent === 'No questions right now.'`)
+	if got, want := b.text(`heard.join('; ')`), `submit {"go":"Yes"}; settled "answered"; cancel null; settled "declined"`; got != want {
+		t.Errorf("fired %s, want %s", got, want)
+	}
+	if got := b.text(`JSON.stringify(parley.validateValues([{ name: 'a', required: true }], {}))`); got != `{"a":"required"}` {
+		t.Error(got)
+	}
+	b.isFine()
+	if got := h.outcome(first).Values.Text(); got != `{"go":"Yes"}` {
+		t.Error(got)
+	}
+	if got := h.outcome(second).Status; got != actors.StatusDeclined {
+		t.Error(got)
+	}
+}
+
+// appPage is what an app of another maker serves, with a strict policy of its own.
+const appPage = `<!doctype html><title>An app</title><script type="module" src="/parley/elements.js"></script>
+<parley-form base="/parley" form="0"></parley-form>`
+
+func TestElementsAnswerBehindAProxy(t *testing.T) {
+	h := openParlour(t)
+	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
+	node, err := url.Parse(h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := http.NewServeMux()
+	app.Handle("/parley/", http.StripPrefix("/parley", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(node) }}))
+	app.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; connect-src 'self'")
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(appPage)) // who has gone away does not miss it
+	})
+	proxy := httptest.NewServer(app)
+	t.Cleanup(func() { proxy.CloseClientConnections(); proxy.Close() }) // after the browser, which follows the mail
+	b := h.openBrowser()
+	b.do(chromedp.Navigate(proxy.URL + "/"))
+	b.until(`document.querySelector('parley-form').shadowRoot?.querySelector('input')`)
+	b.run(`document.querySelector('parley-form').focus()`)
+	b.press("Fae")
+	b.press("\r")
+	b.until(`document.querySelector('parley-form').shadowRoot.querySelector('[part=state]')?.textContent === 'Answered by HOST'`)
+	b.isFine()
+	if got := h.outcome(asked).Values.Text(); got != `{"name":"Fae"}` {
+		t.Error(got)
+	}
+}
+
+func TestElementsAreServedWithTheirTypes(t *testing.T) {
+	h := openParlour(t)
+	for path, kind := range map[string]string{elementsPath: "text/javascript", elementTypesPath: "application/typescript"} {
+		status, head, _ := h.get(path, "")
+		if status != http.StatusTemporaryRedirect {
+			t.Fatalf("%s: %d", path, status)
+		}
+		status, head, body := h.get("/"+head.Get("Location"), "")
+		if status != 200 || !strings.HasPrefix(head.Get("Content-Type"), kind) || !strings.Contains(body, "validateValues") {
+			t.Errorf("%s: %d %v", path, status, head)
+		}
+	}
+}
