@@ -105,6 +105,9 @@ func (b *box) load() error {
 		return err
 	}
 	b.state, b.saved = s, saved
+	if b.seat.id == b.node.host {
+		b.node.peers.remember(s)
+	}
 	b.redeliver()
 	return nil
 }
@@ -178,20 +181,24 @@ func (b *box) release(fn func(error)) { b.node.journal.Release(b.last, fn) }
 // announce wakes, once it is durable, who waits for what has happened.
 func (b *box) announce(evs []events.Event) {
 	for _, e := range evs {
-		var form capabilities.ID
-		switch e := e.(type) {
-		case *events.FormAnswered:
-			form = e.Form
-		case *events.FormCancelled:
-			form = e.Form
-		default:
-			continue
+		if form, ended := endOf(e); ended {
+			b.wake(form)
 		}
-		b.wake(form)
 	}
 	if b.node.waits.watched(b.seat.id) {
 		b.release(func(error) { b.node.waits.changed(b.seat.id) })
 	}
+}
+
+// endOf gives the form that an event ends.
+func endOf(e events.Event) (form capabilities.ID, ended bool) {
+	switch e := e.(type) {
+	case *events.FormAnswered:
+		return e.Form, true
+	case *events.FormCancelled:
+		return e.Form, true
+	}
+	return form, false
 }
 
 func (b *box) wake(form capabilities.ID) {

@@ -45,17 +45,10 @@ func (b *box) redeliver() {
 // about them no longer is.
 func (b *box) recount(evs []events.Event) {
 	for _, e := range evs {
-		var form capabilities.ID
-		switch e := e.(type) {
-		case *events.FormAnswered:
-			form = e.Form
-		case *events.FormCancelled:
-			form = e.Form
+		form, ended := endOf(e)
+		if ended && form.Node != b.node.id { // a form's ID is of its home
+			b.node.peers.of(form.Node).owesJust(b.seat.id, b.owes(form.Node))
 		}
-		if form.IsZero() || form.Node == b.node.id { // a form's ID is of its home
-			continue
-		}
-		b.node.peers.of(form.Node).owesJust(b.seat.id, b.owes(form.Node))
 	}
 }
 

@@ -25,11 +25,7 @@ func (n *Node) reachOut(key nkeys.KeyPair) error {
 	if err != nil {
 		return err
 	}
-	_, err = visitFor(n.life, n.Host(), func(b *box) (struct{}, error) {
-		n.peers.remember(b.state)
-		return struct{}{}, nil
-	})
-	if err != nil {
+	if _, err := n.Host().Names(n.life, ""); err != nil { // made from the log, the host's mailbox tells the peers
 		return err
 	}
 	n.wire, err = wire.Open(n.life, wire.Options{

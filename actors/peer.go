@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,8 +143,12 @@ func (p *peer) place() introduction {
 
 func (p *peer) moveTo(hints []string, stamp capabilities.Time) {
 	p.mu.Lock()
+	same := p.stamp == stamp && slices.Equal(p.hints, hints)
 	p.hints, p.stamp = hints, stamp
 	p.mu.Unlock()
+	if same {
+		return
+	}
 	p.signal(p.back)
 	p.signal(p.wake)
 }

@@ -152,8 +152,14 @@ func (ps *peers) isIntroduced(id capabilities.NodeID) bool {
 	return met && host.IsZero()
 }
 
-// remember takes up what the host's log says.
+// remember takes up what the host's log says, in place of what was noted before: some of that may have been lost
+// on its way there.
 func (ps *peers) remember(s *mailbox.State) {
+	ps.mu.Lock()
+	clear(ps.hosts)
+	clear(ps.invited)
+	ps.met = nil
+	ps.mu.Unlock()
 	for _, i := range s.Invitations(ps.node.now()) {
 		ps.invite(&i.InvitationMade)
 	}

@@ -14,7 +14,7 @@ func seen(s string) string { return escapeUnseen(s, false) }
 func seenLines(s string) string { return escapeUnseen(s, true) }
 
 func escapeUnseen(s string, lines bool) string {
-	hidden := func(r rune) bool { return hides(r) && (!lines || r != '\n' && r != '\t') }
+	hidden := func(r rune) bool { return Hides(r) && (!lines || r != '\n' && r != '\t') }
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if lines {
 		s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -33,8 +33,9 @@ func escapeUnseen(s string, lines bool) string {
 	return b.String()
 }
 
-// hides reports whether a character is one that a reader does not see for what it is.
-func hides(r rune) bool {
+// Hides reports whether a character is one that a reader does not see for what it is: a control character, one that
+// reorders a line, or one of no width.
+func Hides(r rune) bool {
 	if r < 0x7f {
 		return r < 0x20
 	}

@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"parley/gateway"
 )
 
 // visible makes text from others safe to print on one line: what does not show itself, or would move the
@@ -16,7 +17,7 @@ func visible(s string) string { return escape(s, "") }
 func quoted(s string) string { return `"` + escape(s, `"\`) + `"` }
 
 func escape(s, special string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return hides(r) || r == utf8.RuneError || strings.ContainsRune(special, r) }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return gateway.Hides(r) || r == utf8.RuneError || strings.ContainsRune(special, r) }) {
 		return s
 	}
 	var b strings.Builder
@@ -31,7 +32,7 @@ func escape(s, special string) string {
 			b.WriteString(`\t`)
 		case r == '\r':
 			b.WriteString(`\r`)
-		case hides(r):
+		case gateway.Hides(r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		case strings.ContainsRune(special, r):
 			b.WriteByte('\\')
@@ -44,34 +45,16 @@ func escape(s, special string) string {
 	return b.String()
 }
 
-// hides reports whether a character is one that a reader does not see for what it is.
-func hides(r rune) bool {
-	if r < 0x7f {
-		return r < 0x20
-	}
-	switch {
-	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp):
-		return true
-	case unicode.Is(unicode.Noncharacter_Code_Point, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-		return true
-	case unicode.Is(unicode.Variation_Selector, r):
-		return r != 0xfe0e && r != 0xfe0f // these two choose between text and emoji
-	case r == 0x2800: // braille without dots
-		return true
-	}
-	return false
-}
-
 // safeJSON escapes the same characters inside the strings of a JSON text. It means what it meant.
 func safeJSON(text []byte) []byte {
 	s := string(text)
-	if !strings.ContainsFunc(s, hides) {
+	if !strings.ContainsFunc(s, gateway.Hides) {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case !hides(r) || r < 0x20: // control characters below 0x20 are layout here: strings have none
+		case !gateway.Hides(r) || r < 0x20: // control characters below 0x20 are layout here: strings have none
 			b.WriteRune(r)
 		case r > 0xffff:
 			hi, lo := utf16.EncodeRune(r)

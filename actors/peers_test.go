@@ -1,0 +1,43 @@
+package actors
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"parley"
+)
+
+// TestAnInvitationThatWasLostAdmitsNobody has the disk fail under an invitation: what the peers were told of it, ahead
+// of the disk, goes when the host's mailbox is made from the log again.
+func TestAnInvitationThatWasLostAdmitsNobody(t *testing.T) {
+	var failing atomic.Bool
+	n, err := Open(t.Context(), Options{Folder: t.TempDir(), Peers: "127.0.0.1:0", Failpoint: func(step string) error {
+		if failing.Load() && step == "before publish" {
+			return errors.New("failpoint " + step)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeNode(t, n)
+	if _, err := n.Host().Invite(t.Context(), NewInvitation{Name: "kept"}); err != nil {
+		t.Fatal(err)
+	}
+	failing.Store(true)
+	if _, err := n.Host().Invite(t.Context(), NewInvitation{Name: "lost"}); parley.CodeOf(err) != parley.ReadOnly {
+		t.Fatalf("invited: %v", err)
+	}
+	failing.Store(false)
+	eventually(t, "the journal is back", func() bool { return n.journal.Err() == nil })
+	open, err := n.Host().Invitations(t.Context())
+	if err != nil || len(open) != 1 || open[0].Name != "kept" {
+		t.Fatalf("open are %v, %v", open, err)
+	}
+	n.peers.mu.Lock()
+	defer n.peers.mu.Unlock()
+	if len(n.peers.invited) != 1 {
+		t.Errorf("%d invitations would be taken at the door", len(n.peers.invited))
+	}
+}
