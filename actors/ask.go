@@ -73,6 +73,4 @@ type Outcome struct {
 	Note    string             `json:"note,omitempty"` // in words, by who declined or cancelled
 	Values  capabilities.Value `json:"values,omitzero"`
 	Order   []string           `json:"order,omitempty"`
-
-	away *away // what is still to be said to a home on another node
 }

@@ -131,7 +131,7 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 // Answer answers a form that the agent was asked. An answer that is wrong in any field is refused with
 // INVALID_ANSWER, and the form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
-	outcome, err := handOver(ctx, a, func(b *box, reply replyTo[Outcome]) {
+	s, err := handOver(ctx, a, func(b *box, reply replyTo[said]) {
 		draft := mailbox.Reply{Which: string(ans.Which), Values: ans.Values, Texts: ans.Texts}
 		settle, home, err := b.state.DraftAnswer(draft, b.node.now(), b.node.newID)
 		if err == nil {
@@ -139,15 +139,21 @@ func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
 		}
 		b.send(home, settle, err, reply)
 	})
-	return a.finish(ctx, outcome, err)
+	return a.finish(ctx, s, err)
+}
+
+// said is what came of saying something to a form: its outcome, or what is still to be said on another node.
+type said struct {
+	outcome Outcome
+	away    *away
 }
 
 // finish takes to its home what is to be settled on another node.
-func (a *Agent) finish(ctx context.Context, o Outcome, err error) (Outcome, error) {
-	if err != nil || o.away == nil {
-		return o, err
+func (a *Agent) finish(ctx context.Context, s said, err error) (Outcome, error) {
+	if err != nil || s.away == nil {
+		return s.outcome, err
 	}
-	return a.say(ctx, *o.away)
+	return a.say(ctx, *s.away)
 }
 
 // seal puts the sealed form of secret values beside them.
@@ -161,14 +167,14 @@ func (b *box) seal(c *mailbox.Settle) error {
 }
 
 // send takes a settlement home, where it is decided.
-func (b *box) send(home capabilities.ID, c mailbox.Settle, err error, reply replyTo[Outcome]) {
+func (b *box) send(home capabilities.ID, c mailbox.Settle, err error, reply replyTo[said]) {
 	if err != nil {
-		b.answer(reply.durably(Outcome{}, err))
+		b.answer(reply.durably(said{}, err))
 		return
 	}
 	if home.Node != b.node.id {
 		w, err := b.away(home, c)
-		b.answer(reply.durably(Outcome{away: w}, err))
+		b.answer(reply.durably(said{away: w}, err))
 		return
 	}
 	b.node.roster.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *box) {
@@ -177,7 +183,7 @@ func (b *box) send(home capabilities.ID, c mailbox.Settle, err error, reply repl
 		if err == nil {
 			outcome, err = h.settled(c.Form, b.seat.id)
 		}
-		h.answer(reply.durably(outcome, err))
+		h.answer(reply.durably(said{outcome: outcome}, err))
 	}})
 }
 
@@ -196,11 +202,11 @@ func (b *box) settled(form, by capabilities.ID) (Outcome, error) {
 
 // Decline says no to a form that the agent was asked.
 func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, error) {
-	outcome, err := handOver(ctx, a, func(b *box, reply replyTo[Outcome]) {
+	s, err := handOver(ctx, a, func(b *box, reply replyTo[said]) {
 		settle, home, err := b.state.DraftDecline(string(w), reason)
 		b.send(home, settle, err, reply)
 	})
-	return a.finish(ctx, outcome, err)
+	return a.finish(ctx, s, err)
 }
 
 // Cancel takes back a form that the agent asked.

@@ -106,7 +106,10 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(40 * time.Millisecond)
+	eventually(t, "the invitation's end", func() bool {
+		open, err := n.Host().Invitations(t.Context())
+		return err == nil && len(open) == 1
+	})
 	refuses := func(what string, a acceptLetter, code string) {
 		t.Helper()
 		m.run(t, what, func() {
@@ -168,7 +171,6 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 				if err := conn.Publish(mailSubject(n), m.sealed(n, letterAccept, body)); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Millisecond)
 			}
 			eventually(t, "refusals", func() bool { return n.Traffic().Refused > before })
 		})

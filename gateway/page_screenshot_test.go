@@ -97,7 +97,7 @@ func (h *parlour) fillScene() {
 	must(err)
 	h.ask(actors.Ask{Title: "Deploy to production?", Description: "Version 1.4.2 has passed all checks on staging.\nThe database migration takes about two minutes, during which the site is read-only.",
 		Deadline: capabilities.At(time.Now().Add(40 * time.Minute)), Fields: []events.Field{{Name: "go", Label: "How shall I go on?", Type: events.Buttons, Options: []events.Option{{Value: "now", Label: "Deploy now"}, {Value: "tonight", Label: "Tonight at 22:00"}, {Value: "stop", Label: "Not yet"}}}}})
-	_, err = h.fae.Approve(ctx, actors.Approval{Tool: "shell", Input: `{"command": "git push --force origin main", "cwd": "/work/site"}`})
+	_, err = h.fae.Approve(ctx, actors.Approval{Tool: "shell", Input: `{"command": "git push --force origin main", "cwd": "site"}`})
 	must(err)
 	h.ask(actors.Ask{Title: "Set up the project", Description: "A few things I cannot know myself.", Fields: everyType()})
 }

@@ -82,43 +82,34 @@ func (p *program) permissions(ctx context.Context) ([]permission, error) {
 const approvalType = "approval"
 
 func (p *program) permitAllowCommand() *cobra.Command {
-	var always bool
-	c := &cobra.Command{
-		Use:   "allow AGENT [FORM]",
-		Short: "Allow a call that an agent asks permission for",
-		Args:  p.between(1, 2, "AGENT", "FORM"),
-		RunE: func(c *cobra.Command, args []string) error {
-			decision := mailbox.Once
-			if always {
-				decision = mailbox.Always
-			}
-			return p.permit(c.Context(), args, decision, "")
-		},
+	c, always := p.decideCommand("allow AGENT [FORM]", "Allow a call that an agent asks permission for")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return p.permit(c.Context(), args, decision(*always, mailbox.Once, mailbox.Always), "")
 	}
-	c.Flags().BoolVar(&always, "always", false, "and all calls of its shape from now on")
 	return c
 }
 
 func (p *program) permitDenyCommand() *cobra.Command {
-	var (
-		always  bool
-		message string
-	)
-	c := &cobra.Command{
-		Use:   "deny AGENT [FORM]",
-		Short: "Deny a call that an agent asks permission for",
-		Args:  p.between(1, 2, "AGENT", "FORM"),
-		RunE: func(c *cobra.Command, args []string) error {
-			decision := mailbox.Deny
-			if always {
-				decision = mailbox.Never
-			}
-			return p.permit(c.Context(), args, decision, message)
-		},
+	c, always := p.decideCommand("deny AGENT [FORM]", "Deny a call that an agent asks permission for")
+	message := c.Flags().String("message", "", "say why, in `words`")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return p.permit(c.Context(), args, decision(*always, mailbox.Deny, mailbox.Never), *message)
 	}
-	c.Flags().BoolVar(&always, "always", false, "and all calls of its shape from now on")
-	c.Flags().StringVar(&message, "message", "", "say why, in `words`")
 	return c
+}
+
+// decideCommand is what allowing and denying have in common.
+func (p *program) decideCommand(use, short string) (c *cobra.Command, always *bool) {
+	c = &cobra.Command{Use: use, Short: short, Args: p.between(1, 2, "AGENT", "FORM")}
+	return c, c.Flags().Bool("always", false, "and all calls of its shape from now on")
+}
+
+// decision is the one for this call, or for all of its shape.
+func decision(always bool, once, ever string) string {
+	if always {
+		return ever
+	}
+	return once
 }
 
 // permit decides on the one call that is meant.
