@@ -22,8 +22,8 @@ type Approval struct {
 // a form, whose outcome says what was decided.
 type Permission struct {
 	Asked
-	Decided bool            `json:"decided"`       // a standing rule has
-	Allowed bool            `json:"allowed"`       // if it was decided, by rule or by who was asked
+	Decided bool            `json:"decided"`       // a standing rule has, or the agent's policy
+	Allowed bool            `json:"allowed"`       // if it was decided, by rule, by policy or by who was asked
 	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, if one has decided it
 }
 
@@ -42,8 +42,7 @@ func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
 		}
 		switch e := evs[0].(type) {
 		case *events.RuleUsed:
-			rule, _ := b.state.Rule(e.Rule)
-			return underway[Permission]{accepted: Permission{Decided: true, Allowed: rule.Allow, Rule: e.Rule}}, nil
+			return underway[Permission]{accepted: Permission{Decided: true, Allowed: b.state.Allows(e.Rule), Rule: e.Rule}}, nil
 		case *events.FormRequested:
 			asked := Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}
 			return underway[Permission]{Permission{Asked: asked}, b.waitsFor(e.To)}, nil

@@ -1,9 +1,6 @@
 package mailbox
 
 import (
-	"maps"
-	"slices"
-
 	"parley"
 	"parley/capabilities"
 	"parley/events"
@@ -203,16 +200,8 @@ func (c MakeAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event,
 	if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
-	if err := checkText("a title", c.Title, maxTitle); err != nil {
+	if err := checkProfile(c.Title, c.Labels); err != nil {
 		return nil, err
-	}
-	if len(c.Labels) > maxLabels {
-		return nil, parley.Refuse(parley.TooLarge, "an agent has %d labels at most", maxLabels)
-	}
-	for _, k := range slices.Sorted(maps.Keys(c.Labels)) {
-		if err := checkText("a label", k+c.Labels[k], maxLabelText); err != nil {
-			return nil, err
-		}
 	}
 	return []events.Event{&events.NameBound{Name: c.Name, Value: capabilities.Reference(agentRef(c.Agent))}}, nil
 }
