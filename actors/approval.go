@@ -112,7 +112,12 @@ func (a *Agent) Rules(ctx context.Context) ([]Rule, error) {
 	})
 }
 
-// RemoveRule ends a standing rule of an agent that this one, its host, holds under a name.
+// LimitRule has a standing rule of an agent that this one is the host of end at a time.
+func (a *Agent) LimitRule(ctx context.Context, agent *Agent, rule capabilities.ID, until capabilities.Time) error {
+	return agent.do(ctx, mailbox.LimitRule{Rule: rule, Until: until, By: a.id})
+}
+
+// RemoveRule ends a standing rule of an agent that this one is the host of.
 func (a *Agent) RemoveRule(ctx context.Context, agent *Agent, rule capabilities.ID) error {
 	return agent.do(ctx, mailbox.RemoveRule{Rule: rule, By: a.id})
 }

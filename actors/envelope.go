@@ -96,4 +96,8 @@ type NewAgent struct {
 	Name   string            `json:"name"`
 	Title  string            `json:"title,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+
+	Program *events.ProgramSet `json:"program,omitempty"` // what it runs for its messages; nil if some client serves it
+	Policy  string             `json:"policy,omitempty"`  // see mailbox.SetPolicy; "" is on-miss
+	Wait    bool               `json:"wait,omitempty"`    // its program does not begin before the first message
 }

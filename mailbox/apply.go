@@ -96,7 +96,7 @@ func (s *State) applyOutside(r events.Recorded) error {
 
 func (s *State) applyAgent(r events.Recorded) error {
 	p := &s.Profile
-	p.Updated = r.At
+	p.Updated, s.shown = r.At, s.Version
 	switch e := r.Event.(type) {
 	case *events.AgentCreated:
 		if s.Version != 1 || e.Agent != s.ID {
@@ -156,7 +156,7 @@ func (s *State) applyRequested(e *events.FormRequested) error {
 	f.Holders = []capabilities.ID{e.To}
 	s.open++
 	if e.Kind == events.Approval {
-		s.approvals = append(s.approvals, e.Number)
+		s.approvals, s.shown = append(s.approvals, e.Number), s.Version
 	}
 	s.deal(e.To)
 	s.owe(events.ParcelCopy, e.Form, e.To)
@@ -225,6 +225,7 @@ func (s *State) settled(m *Message, at capabilities.Time) {
 	s.open--
 	if f.Kind == events.Approval {
 		s.approvals = slices.DeleteFunc(s.approvals, func(n uint64) bool { return n == m.Number })
+		s.shown = s.Version
 	}
 	if f.Result != "" && s.results[f.Result] == m.Number {
 		delete(s.results, f.Result)

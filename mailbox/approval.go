@@ -191,7 +191,12 @@ func (f *Form) Decision() (decision, reason string) {
 	if f.Kind != events.Approval || f.Answered == nil {
 		return "", ""
 	}
-	values, _ := f.Answered.Values.AsRecord()
+	return ReadDecision(f.Answered.Values)
+}
+
+// ReadDecision reads the answer to an approval.
+func ReadDecision(answer capabilities.Value) (decision, reason string) {
+	values, _ := answer.AsRecord()
 	decision, _ = values[decisionField].AsString()
 	reason, _ = values[reasonField].AsString()
 	return decision, reason

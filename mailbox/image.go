@@ -129,7 +129,7 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
 	}
 	s := New(id)
-	s.Version, s.Profile, s.outbox, s.owed = img.Version, img.Profile, img.Outbox, img.Owed
+	s.Version, s.Profile, s.outbox, s.owed, s.shown = img.Version, img.Profile, img.Outbox, img.Owed, img.Version
 	for n, mi := range img.Messages {
 		if err := s.restoreMessage(uint64(n), mi); err != nil {
 			return nil, fmt.Errorf("snapshot of %s: %w", id, err)

@@ -12,6 +12,7 @@ type Post struct {
 	To    string
 	Reply string
 	Text  string
+	Plain bool   // an @ in it is a plain one
 	Key   string // idempotency key
 }
 
@@ -41,9 +42,11 @@ func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, 
 	if err != nil {
 		return nil, err
 	}
-	marks, err := ParseText(c.Text)
-	if err != nil {
-		return nil, err
+	marks := []Mark{{Words: c.Text}}
+	if !c.Plain {
+		if marks, err = ParseText(c.Text); err != nil {
+			return nil, err
+		}
 	}
 	id := ids()
 	g := gift{to: to.Target, message: id, now: now, ids: ids}

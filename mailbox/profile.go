@@ -11,11 +11,14 @@ import (
 
 // mayRule refuses with NOT_PERMITTED whoever is neither the agent's host nor made it.
 func (s *State) mayRule(by capabilities.ID) error {
-	if by == s.Profile.Host || by == s.Profile.By {
+	if s.RuledBy(by) {
 		return nil
 	}
 	return parley.Refuse(parley.NotPermitted, "that is for the agent's host")
 }
+
+// RuledBy reports whether an agent is this one's host, or made it.
+func (s *State) RuledBy(by capabilities.ID) bool { return by == s.Profile.Host || by == s.Profile.By }
 
 // Describe replaces what an agent is known by. A nil Title or Labels stays as it is.
 type Describe struct {

@@ -31,6 +31,7 @@ type State struct {
 	approvals []uint64                              // numbers of the approvals among them, oldest first
 	posted    map[string]uint64                     // idempotency keys of messages it sent
 	work      work
+	shown     uint64 // the version after the last event that changed what is said of the agent
 	due       dueHeap
 	rules     map[capabilities.ID]*Rule
 	minted    capabilities.Ledger                 // grants by which it can be reached from other nodes

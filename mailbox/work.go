@@ -72,13 +72,13 @@ func (s *State) inHand() int {
 // prompted enters a message that came in as something to run for.
 func (s *State) prompted(m *Message) {
 	if s.HasProgram() && !s.Profile.Archived {
-		s.work.prompts = append(s.work.prompts, m.Number)
+		s.work.prompts, s.shown = append(s.work.prompts, m.Number), s.Version
 	}
 }
 
 // unprompted drops a message from those that wait for a run.
 func (s *State) unprompted(number uint64) {
-	s.work.prompts = slices.DeleteFunc(s.work.prompts, func(n uint64) bool { return n == number })
+	s.work.prompts, s.shown = slices.DeleteFunc(s.work.prompts, func(n uint64) bool { return n == number }), s.Version
 }
 
 func (s *State) applyRunStarted(e *events.RunStarted) {
@@ -109,12 +109,6 @@ const (
 	maxCommand     = 256 // words
 	maxCommandText = 64 << 10
 )
-
-// SetProgram gives the agent a program. By is whose wish that is: the agent's host's, or its maker's.
-type SetProgram struct {
-	Program events.ProgramSet
-	By      capabilities.ID
-}
 
 // CheckProgram refuses with INVALID_ARGUMENT what cannot be a program.
 func CheckProgram(p events.ProgramSet) error {
@@ -148,16 +142,6 @@ func CheckProgram(p events.ProgramSet) error {
 		}
 	}
 	return nil
-}
-
-func (c SetProgram) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.mayRule(c.By); err != nil {
-		return nil, err
-	}
-	if err := CheckProgram(c.Program); err != nil {
-		return nil, err
-	}
-	return []events.Event{&c.Program}, nil
 }
 
 // StartRun begins the run for the message that has waited longest. There is nothing to do while one is under way, or
@@ -256,4 +240,22 @@ func (s *State) CallKey(call string, taken func(key string) bool) string {
 			return key
 		}
 	}
+}
+
+// Shown gives the version after the last event that changed what is said of the agent: its profile, its program's
+// work, and the calls that it needs permission for.
+func (s *State) Shown() uint64 { return s.shown }
+
+// Finish says what came of what the agent was to do, and whether it is over: idle, error, or permission, when that
+// waits for somebody to permit a call.
+func (s *State) Finish() (status string, over bool) {
+	switch {
+	case len(s.approvals) > 0:
+		return "permission", true
+	case s.inHand() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
+		return "", false
+	case s.Profile.Status == Failed:
+		return Failed, true
+	}
+	return Idle, true
 }

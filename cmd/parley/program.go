@@ -79,6 +79,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		&cobra.Group{ID: groupDaemon, Title: "The node:"},
 		&cobra.Group{ID: groupHolding, Title: "Agents and names:"},
 		&cobra.Group{ID: groupMail, Title: "Mail:"},
+		&cobra.Group{ID: groupWork, Title: "Agents at work:"},
 		&cobra.Group{ID: groupNodes, Title: "Other nodes:"},
 	)
 	add(root, groupDaemon, p.serveCommand(), p.startCommand(), p.stopCommand(), p.restartCommand(), p.statusCommand(),
@@ -90,10 +91,12 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 	add(root, groupMail, p.formCommand(), p.awaitCommand(), p.inboxCommand(), p.respondFormCommand(),
 		p.declineCommand(), p.cancelCommand(), p.forwardCommand(), p.requestCommand(), p.resolveCommand(),
 		p.rejectCommand(), p.sendCommand(), p.replyCommand(), p.adoptCommand(), p.dismissCommand(), p.logCommand())
+	add(root, groupWork, p.lsCommand(), p.inspectCommand(), p.runCommand(), p.promptCommand(), p.waitCommand(), p.interruptCommand(),
+		p.archiveCommand(), p.logsCommand(), p.attachCommand(), p.policyCommand(), p.approveCommand(), p.permitCommand(), p.rulesCommand())
 	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
-	add(root, groupHolding, p.approveCommand(), p.permitCommand(), p.rulesCommand(), p.tokenCommand(), p.openCommand())
+	add(root, groupHolding, p.tokenCommand(), p.openCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root
 }
 
@@ -101,6 +104,7 @@ const (
 	groupDaemon  = "daemon"
 	groupHolding = "holding"
 	groupMail    = "mail"
+	groupWork    = "work"
 	groupNodes   = "nodes"
 )
 
