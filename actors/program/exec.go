@@ -34,7 +34,7 @@ func (c *commands) Prepare(context.Context) error {
 	if !c.spec.Keep || c.kept != nil {
 		return nil
 	}
-	w, err := hire(c.spec, nil)
+	w, err := hire(c.spec, nil, true)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c *commands) Run(ctx context.Context, p Prompt, d Desk, taken func()) Resu
 // worker gives the process for a prompt, and whether it has served others before.
 func (c *commands) worker(p Prompt) (w *worker, used bool, err error) {
 	if !c.spec.Keep {
-		w, err = hire(c.spec, variablesOf(p))
+		w, err = hire(c.spec, variablesOf(p), true)
 		return w, false, err
 	}
 	if w = c.release(); w != nil {
@@ -75,7 +75,7 @@ func (c *commands) worker(p Prompt) (w *worker, used bool, err error) {
 		}
 		w.dismiss()
 	}
-	w, err = hire(c.spec, nil)
+	w, err = hire(c.spec, nil, true)
 	return w, false, err
 }
 
@@ -118,14 +118,17 @@ type worker struct {
 	errs *source
 }
 
-func hire(s Spec, environment []string) (*worker, error) {
+// hire starts a process. If it speaks a protocol, a line of its output is not longer than MaxLine; otherwise it is cut.
+func hire(s Spec, environment []string, protocol bool) (*worker, error) {
 	p, err := start(s, environment)
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{
-		process: p, in: newSink(p.input),
-		out: newSource(p.output, p.exited, true, MaxLine), errs: newSource(p.errors, p.exited, false, MaxText),
+	w := &worker{process: p, in: newSink(p.input), errs: newSource(p.errors, p.exited, false, MaxText)}
+	if protocol {
+		w.out = newSource(p.output, p.exited, true, MaxLine)
+	} else {
+		w.out = newSource(p.output, p.exited, false, MaxText)
 	}
 	go w.in.write()
 	go w.out.read()

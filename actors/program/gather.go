@@ -59,6 +59,14 @@ func (g *gather) flush(ctx context.Context) {
 	}
 }
 
+// put writes a piece by itself, after what was gathered.
+func (g *gather) put(ctx context.Context, stream Stream, text string) {
+	g.flush(ctx)
+	g.stream = stream
+	g.text.WriteString(text)
+	g.flush(ctx)
+}
+
 // tail is the last that a program has put out.
 type tail struct{ text []byte }
 

@@ -19,4 +19,9 @@ func groupGone(*os.Process) bool { return true }
 
 func endingText(s *os.ProcessState) string { return s.String() }
 
+func exitOf(s *os.ProcessState) (code *int, signal *string) {
+	status := s.ExitCode()
+	return &status, nil
+}
+
 func readNow(*os.File, []byte) int { return 0 }

@@ -14,9 +14,6 @@ func terminateGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
 // killGroup ends a process and its group.
 func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// groupGone reports whether nothing is left of the group that a process led.
-func groupGone(p *os.Process) bool { return syscall.Kill(-p.Pid, 0) == syscall.ESRCH }
-
 var signalNames = map[syscall.Signal]string{
 	syscall.SIGABRT: "SIGABRT", syscall.SIGALRM: "SIGALRM", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE",
 	syscall.SIGHUP: "SIGHUP", syscall.SIGILL: "SIGILL", syscall.SIGINT: "SIGINT", syscall.SIGKILL: "SIGKILL",
@@ -27,14 +24,24 @@ var signalNames = map[syscall.Signal]string{
 
 // endingText says how a process ended: exit status 3, killed by SIGKILL.
 func endingText(s *os.ProcessState) string {
+	if _, signal := exitOf(s); signal != nil {
+		return "killed by " + *signal
+	}
+	return s.String()
+}
+
+// exitOf gives the status or the signal that a process ended with.
+func exitOf(s *os.ProcessState) (code *int, signal *string) {
 	status, ok := s.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
-		return s.String()
+		code := s.ExitCode()
+		return &code, nil
 	}
-	if name, known := signalNames[status.Signal()]; known {
-		return "killed by " + name
+	name, known := signalNames[status.Signal()]
+	if !known {
+		name = fmt.Sprintf("signal %d", int(status.Signal()))
 	}
-	return fmt.Sprintf("killed by signal %d", int(status.Signal()))
+	return nil, &name
 }
 
 // readNow reads what is there already: 0 if that is nothing. Its file is one that does not block.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package program
 
 import (
@@ -17,6 +19,7 @@ var parts = map[string]func(){
 	"stubborn":   playStubborn,
 	"flood":      playFlood,
 	"many":       playMany,
+	"agent":      playAgent,
 }
 
 func TestMain(m *testing.M) {

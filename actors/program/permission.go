@@ -1,0 +1,128 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"github.com/coder/acp-go-sdk"
+)
+
+// maxTool is how much of a call's title is the name of its tool, in bytes.
+const maxTool = 200
+
+// permissionRequest is what an agent asks before it makes a call.
+type permissionRequest struct {
+	SessionID string                 `json:"sessionId"`
+	ToolCall  toolCall               `json:"toolCall"`
+	Options   []acp.PermissionOption `json:"options"`
+}
+
+// permit asks whether a call may be made.
+func permit(t *turn, ctx context.Context, params json.RawMessage) (any, error) {
+	var r permissionRequest
+	if err := t.parse(params, &r, &r.SessionID); err != nil {
+		return nil, err
+	}
+	t.settle(ctx)
+	d, err := t.desk.Approve(ctx, callOf(t.notices.calls.complete(r.ToolCall)))
+	switch {
+	case t.ctx.Err() != nil:
+		d = Decision{Ended: true}
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil: // it cannot be asked, so it is not allowed
+		d = Decision{}
+		t.complain(requestError(err).Error())
+	}
+	if option := optionFor(d, r.Options); option != nil {
+		return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option.OptionId)}, nil
+	}
+	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
+}
+
+// callOf is the call that is shown: its title, or else its kind, and what it is made with.
+func callOf(c toolCall) Call {
+	tool, input := c.Title, map[string]json.RawMessage{}
+	if tool == "" {
+		tool = c.Kind
+	}
+	if tool == "" {
+		tool = "tool"
+	}
+	if shown := plainName(tool); shown != tool {
+		input["title"] = quote(tool) // all of it is to be seen
+		tool = shown
+	}
+	if isGiven(c.Content) {
+		input["content"] = c.Content
+	}
+	if isGiven(c.RawInput) {
+		if len(input) == 0 {
+			return Call{Tool: tool, Input: compact(c.RawInput)}
+		}
+		input["rawInput"] = c.RawInput
+	}
+	whole, err := json.Marshal(input)
+	if err != nil {
+		whole = []byte("null")
+	}
+	return Call{Tool: tool, Input: string(whole)}
+}
+
+// optionFor gives the option that says what was decided, and nothing beyond; nil if none does.
+func optionFor(d Decision, options []acp.PermissionOption) *acp.PermissionOption {
+	var wanted []acp.PermissionOptionKind
+	switch {
+	case d.Ended:
+		return nil
+	case d.Allowed && d.Always:
+		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowAlways, acp.PermissionOptionKindAllowOnce}
+	case d.Allowed:
+		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce, acp.PermissionOptionKindRejectOnce}
+	case d.Always:
+		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindRejectAlways, acp.PermissionOptionKindRejectOnce}
+	default:
+		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}
+	}
+	for _, kind := range wanted {
+		for i := range options {
+			if options[i].Kind == kind {
+				return &options[i]
+			}
+		}
+	}
+	return nil
+}
+
+// plainName gives text as one line that is not too long.
+func plainName(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) > maxTool {
+		text = text[:cutAt(text, maxTool)]
+	}
+	return text
+}
+
+func quote(text string) json.RawMessage {
+	b, err := json.Marshal(text)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+func compact(text json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return string(text)
+	}
+	return b.String()
+}
