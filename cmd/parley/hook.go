@@ -99,7 +99,7 @@ func (p *program) hook(ctx context.Context, agent codingAgent, o hooking) (err e
 	if agent.asksItself(call) {
 		return p.sayRuling(agent, call, undecided("%s is a question to whoever works with it", visible(call.tool)))
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return p.sayRuling(agent, call, p.ruleOn(ctx, agent, call, o))
 }

@@ -57,7 +57,7 @@ func readCall(text []byte) (toolCall, error) {
 		Folder  string          `json:"cwd"`
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
-		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: %v", err)
+		return toolCall{}, parley.Refuse(parley.InvalidArgument, "the request cannot be read: it is not JSON as hooks get it")
 	}
 	if in.Event != preToolUse && in.Event != permissionRequest {
 		return toolCall{}, parley.Refuse(parley.InvalidArgument, "%.40q is no event that asks for permission", in.Event)

@@ -62,7 +62,7 @@ func withBlock(text []byte, block string) ([]byte, error) {
 	before, rest, begun := strings.Cut(string(text), blockBegin+"\n")
 	_, after, ended := strings.Cut(rest, blockEnd+"\n")
 	switch {
-	case begun != ended && (begun || strings.Contains(before, blockEnd)):
+	case begun != ended, strings.Contains(before, blockEnd):
 		return nil, fmt.Errorf("the lines around what parley setup entered are not both there")
 	case begun && strings.Contains(after, blockBegin):
 		return nil, fmt.Errorf("parley setup has entered something twice")
