@@ -37,9 +37,6 @@ func (p *program) ruleOn(ctx context.Context, agent codingAgent, call toolCall, 
 	case permission.Unattended:
 		h.takeBack(permission.Form, "nobody was there")
 		return undecided("nobody follows the inbox")
-	case permission.Unreachable && !o.waitAnyway:
-		h.takeBack(permission.Form, "the node could not be reached")
-		return undecided("who decides is on a node that cannot be reached")
 	}
 	return h.await(ctx, permission.Form, time.Duration(o.timeout))
 }
