@@ -4,7 +4,7 @@
 import { tellTimes } from './cards.js';
 
 const parts = {
-  '.head': 'from', '.heading': 'title', '.context': 'description', '.notes': 'notes', 'form.ask': 'form', '.field': 'field',
+  '.head': 'from', '.head > .number': 'number', '.heading': 'title', '.context': 'description', '.notes': 'notes', 'form.ask': 'form', '.field': 'field',
   '.field > label, legend, dt': 'label', '.help': 'help', 'input, textarea, select': 'control', '.choices': 'choices', '.choice': 'choice',
   '.wrong': 'wrong', '.failure': 'failure', '.acts': 'actions', 'button.primary[name=do], button.choice': 'answer', '.act': 'more', '.panel': 'panel',
   '[value=decline]': 'decline', '[value=forward]': 'forward', '.outcome': 'outcome', '.state': 'state', '.note': 'note', '.answers': 'answers',
@@ -16,7 +16,7 @@ export const exported = [...Object.values(parts), 'unsent'].join(', ');
 /** Takes of a message, as the node drew it, what another page shows. */
 export function dress(card) {
   const article = card.querySelector('article');
-  for (const e of article.querySelectorAll('.head > .number, parley-act')) e.remove();
+  for (const e of article.querySelectorAll('parley-act')) e.remove();
   for (const e of article.querySelectorAll('parley-ask, .head a')) e.replaceWith(...e.childNodes); // which belong to the node's own pages
   for (const [selector, part] of Object.entries(parts)) for (const e of article.querySelectorAll(selector)) e.part.add(part);
   article.dataset.status = card.dataset.status;
@@ -44,10 +44,12 @@ article, .ask { display: grid; gap: var(--gap); }
 article > *, .ask > * { min-width: 0; }
 p:empty, .notes:not(:has(*)) { display: none; }
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.head > .number { padding: 0 .4em; border: 1px solid var(--border); border-radius: var(--radius); }
 .head, .help, .describe, .hint, .note, .muted, dt { color: var(--muted); font-size: .9em; }
 .head { display: flex; flex-wrap: wrap; gap: 0 .75rem; }
 .route { flex: 1; min-width: 0; overflow-wrap: anywhere; }
 .who { color: var(--text); font-weight: 600; }
+.who.stranger { font-family: ui-monospace, monospace; font-weight: 400; }
 .heading, .context, .help, .note, dd { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; }
 .context.input, pre { margin: 0; padding: .5rem .7rem; max-height: 24rem; overflow: auto; border: 1px solid var(--border); border-radius: var(--radius); white-space: pre-wrap; font: .875em/1.5 ui-monospace, monospace; }
 .markdown :is(ul, ol) { padding-left: 1.4rem; }
