@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -148,7 +150,11 @@ func TestElementsAnswerBehindAProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := http.NewServeMux()
-	app.Handle("/parley/", http.StripPrefix("/parley", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(node) }}))
+	app.Handle("/parley/", http.StripPrefix("/parley", &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(node)
+		r.Out.Header.Del("Cookie")
+		r.Out.Header.Set("Authorization", "Bearer "+h.token)
+	}}))
 	app.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; connect-src 'self'")
 		w.Header().Set("Content-Type", "text/html")

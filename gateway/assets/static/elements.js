@@ -20,17 +20,15 @@
 //
 // Who wants no element imports validateValues alone: it needs no document.
 
-import { draftOf, forgetDraft, forgetOldDrafts } from './draft.js';
-import { dress, exported, shadowOf } from './dress.js';
-import { Feed } from './feed.js';
+import { draftOf, forgetDraft } from './draft.js';
+import { dress, exported } from './dress.js';
 import { Filling } from './filling.js';
+import { Live, said } from './live.js';
 import { Refused, call, page } from './rpc.js';
 import { readTexts, validateValues } from './validate.js';
-import { visible } from './visible.js';
 
 export { Refused, readTexts, validateValues };
 
-const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {}); // there is none where there is no document
 const open = ['open', 'answering'];
 const mostQuestions = 100;
 
@@ -39,113 +37,6 @@ const read = (text) => JSON.parse(text, (_, v, at) =>
   (typeof v === 'number' && /^-?\d{16,}$/.test(at?.source ?? '') && !Number.isSafeInteger(v) ? BigInt(at.source) : v));
 
 const plain = (v) => (typeof v === 'bigint' && Number.isSafeInteger(Number(v)) ? Number(v) : v);
-const said = (refused) => visible([refused.message, refused.hint].filter(Boolean).join(': '));
-
-/** What both elements have: they live while they are in a page, and begin anew when their attributes change. */
-class Live extends Base {
-  static names = ['base', 'token', 'as'];
-
-  static get observedAttributes() { return [...this.names, 'no-draft']; }
-
-  constructor() {
-    super();
-    this.shadow = shadowOf(this);
-    this.news = document.createElement('p'); // for those who do not see
-    this.news.className = 'sr';
-    this.news.role = 'status';
-    this.failure = document.createElement('p');
-    this.failure.className = 'failure';
-    this.failure.part = 'failure';
-    this.failure.role = 'alert';
-    this.last = Promise.resolve();
-    this.hear = (news) => this.heard(news);
-  }
-
-  get base() { return this.getAttribute('base') ?? ''; }
-
-  set base(base) { this.setAttribute('base', base); }
-
-  get as() { return this.getAttribute('as') ?? ''; }
-
-  set as(name) { this.setAttribute('as', name); }
-
-  get noDraft() { return this.hasAttribute('no-draft'); }
-
-  set noDraft(none) { this.toggleAttribute('no-draft', none); }
-
-  get token() { return this.secret ?? this.getAttribute('token') ?? ''; }
-
-  set token(token) {
-    this.secret = token;
-    if (this.isConnected) this.begin();
-  }
-
-  connectedCallback() {
-    for (const name of [...this.constructor.names, 'noDraft']) { // set before the element was one
-      if (!Object.hasOwn(this, name)) continue;
-      const value = this[name];
-      delete this[name];
-      this[name] = value;
-    }
-    this.begin();
-  }
-
-  disconnectedCallback() {
-    this.feed?.remove(this.hear);
-    this.feed = this.turn = this.next = undefined;
-  }
-
-  attributeChangedCallback(_, was, is) { if (this.isConnected && was !== is) this.begin(); }
-
-  begin() {
-    this.disconnectedCallback();
-    this.reset();
-    const turn = {};
-    this.turn = turn;
-    queueMicrotask(() => { // when all attributes are set
-      if (this.turn === turn && this.isConnected) this.start();
-    });
-  }
-
-  start() {
-    const at = URL.canParse(this.base, location.href) && new URL(this.base || '/', location.href);
-    if (at.origin !== location.origin) {
-      return this.fail(`The node takes nothing from pages of other origins, as this one is to ${visible(this.base)}: ` +
-        'have a proxy pass a path of the page’s own origin on to the node, and name that path as base');
-    }
-    forgetOldDrafts();
-    this.box = { base: at.pathname.replace(/\/+$/, ''), token: this.token, as: this.as };
-    this.feed = Feed.of(this.box);
-    this.feed.add(this.hear);
-  }
-
-  heard({ changed, refused }) {
-    if (refused) this.fail(said(refused));
-    else if (!changed || this.isAbout(changed)) this.look();
-  }
-
-  /** Looks at what is there now. One look comes after the other. */
-  look() {
-    const { feed } = this;
-    if (!feed) return Promise.resolve(); // it is in no page
-    this.next ??= this.last = this.last.then(async () => {
-      this.next = undefined;
-      if (this.feed !== feed) return;
-      try {
-        await this.draw(() => this.feed === feed);
-        if (this.feed === feed) this.fail('');
-      } catch (refused) {
-        if (this.feed === feed) this.fail(said(refused));
-      }
-    });
-    return this.next;
-  }
-
-  fail(why) { this.failure.textContent = why; }
-
-  /** Fires an event. It reports false if the page prevented what it announces. */
-  fire(name, detail, cancelable = false) { return this.dispatchEvent(new CustomEvent(name, { detail, cancelable })); }
-}
 
 /** ParleyFormElement shows one form: open, to be answered, and afterwards what became of it. */
 export class ParleyFormElement extends Live {
@@ -196,7 +87,8 @@ export class ParleyFormElement extends Live {
     const isLost = had?.isTyped && !this.busy;
     this.article?.remove();
     this.article = article;
-    this.shadow.prepend(article, document.adoptNode(names));
+    this.shadow.prepend(article);
+    if (waits) article.append(document.adoptNode(names)); // what there is to pick from
     this.filling = waits ? new Filling(article.querySelector('form.ask'), this.noDraft ? '' : draftOf(this.as, this.formId)) : undefined;
     if (!waits) forgetDraft(draftOf(this.as, this.formId));
     if (had) this.tellEnd(isLost);
@@ -238,7 +130,7 @@ export class ParleyFormElement extends Live {
   }
 
   async perform(operation, body, done = '') {
-    const { feed } = this;
+    const { turn } = this;
     this.setBusy(true);
     this.filling.fail('');
     let refused;
@@ -247,8 +139,9 @@ export class ParleyFormElement extends Live {
     } catch (why) {
       refused = why;
     }
-    if (this.feed !== feed) return;
+    if (this.turn !== turn) return;
     if (!refused || refused.code?.startsWith('ALREADY_')) await this.look();
+    if (this.turn !== turn) return;
     this.setBusy(false);
     if (!refused) this.news.textContent ||= done;
     else if (this.filling && !this.filling.show(refused.fields ?? {})) this.filling.fail(said(refused));

@@ -71,8 +71,9 @@ export class Filling {
 
   /** Says what is wrong with each field and goes to the first. It reports whether any is. */
   show(wrongs) {
-    for (const f of this.fields) f.say(wrongs[f.spec.name]);
-    const first = this.fields.find((f) => wrongs[f.spec.name]);
+    const isWrong = (f) => Object.hasOwn(wrongs, f.spec.name); // a name may be that of what every object has
+    for (const f of this.fields) f.say(isWrong(f) ? wrongs[f.spec.name] : '');
+    const first = this.fields.find(isWrong);
     first?.focus();
     if (first) this.fail('Look at the marked fields.');
     return Boolean(first);
