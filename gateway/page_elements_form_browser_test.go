@@ -185,3 +185,33 @@ func TestElementsKeepADraftUnlessTheyAreToldNot(t *testing.T) {
 	}
 	b.isFine()
 }
+
+func TestElementsOutliveARestartOfTheNode(t *testing.T) {
+	browserPath(t)
+	k := &keeper{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k.start()
+	t.Cleanup(func() { k.stop() })
+	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h.fae = h.guest("fae")
+	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	b := h.openBrowser()
+	b.openEmpty(`<parley-form form="0"></parley-form>`)
+	b.typeWithin("[name=f0]", "half")
+	k.stop()
+	b.readsWithin("[part=failure]:not(form *)", "cannot be reached") // it notices without being touched
+	b.clickWithin(answerPart)
+	b.readsWithin("form [part=failure]", "cannot be reached")
+
+	k.start()
+	h.node = k.node
+	var err error
+	if h.fae, err = k.node.ActAs(t.Context(), "fae"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`!` + within("[part=failure]:not(form *)") + `.textContent`)
+	b.clickWithin(answerPart)
+	b.readsWithin("[part=state]", "Answered by HOST")
+	if got := h.outcome(asked).Values.Text(); got != `{"a":"half"}` {
+		t.Error(got)
+	}
+}
