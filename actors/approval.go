@@ -143,3 +143,18 @@ func (a *Agent) LimitRule(ctx context.Context, agent *Agent, rule capabilities.I
 func (a *Agent) RemoveRule(ctx context.Context, agent *Agent, rule capabilities.ID) error {
 	return agent.do(ctx, mailbox.RemoveRule{Rule: rule, By: a.id})
 }
+
+// KeyOf gives the idempotency key under which an agent of the node asked a form; "" if it had none, or is an agent of
+// another node.
+func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, error) {
+	if asker.Node != n.id {
+		return "", nil
+	}
+	return visitFor(ctx, &Agent{node: n, id: asker}, func(b *box) (string, error) {
+		m, err := b.state.FindFormID(form)
+		if err != nil {
+			return "", err
+		}
+		return m.Form.Key, nil
+	})
+}
