@@ -27,6 +27,9 @@ const types = {
 /** JSON that stands as it was typed. */
 export class Raw { constructor(text) { this.text = text; } }
 
+/** Under what the node says what is wrong with a field. */
+export const errorKey = (name, i) => visible(name).replace(/\\u\{(\w+)\}/g, (_, hex) => '\\u' + hex.padStart(4, '0')) || `field ${i + 1}`;
+
 const words = ['name', 'label', 'placeholder', 'help', 'example'];
 const culprits = [[/^default/, 'default'], [/^example/, 'example'], [/^placeholder/, 'placeholder'], [/^help/, 'help'], [/^label/, 'label'], [/pattern|number in/, 'pattern'], [/option/, 'value'], [/type/, 'type']];
 let made = 0;
@@ -82,8 +85,9 @@ export class FieldBuilder {
 
   /** The field as it is sent. What is empty is not part of it. */
   get field() {
-    const { name, label, type, required, options, placeholder, help, example, pattern, ...rest } = this.draft;
+    const { name, label, type, required, placeholder, help, example, pattern, ...rest } = this.draft;
     const given = (text) => text || undefined;
+    const options = rest.options.filter((o) => o.value || o.label || o.description); // an empty row is none
     return {
       name, label: given(label), type: given(type), required: required || undefined, help: given(help), placeholder: this.kind.hint && given(placeholder),
       options: this.kind.options && options.length > 0 ? options : undefined, default: this.value(rest.default), example: this.value([example], true),
@@ -131,6 +135,7 @@ export class FieldBuilder {
     if (by !== this.by && this.rules !== this.pattern.kind) this.pattern.offer(this.rules);
     this.by = by;
     const place = this.control('.default');
+    if (place.contains(this.why)) this.say(''); // it goes with what it is about
     place.replaceChildren();
     this.default = undefined;
     if (!by) return;
@@ -150,18 +155,19 @@ export class FieldBuilder {
     this.culprit?.removeAttribute('aria-invalid');
     this.culprit?.removeAttribute('aria-describedby');
     this.culprit = undefined;
-    if (!text) return;
-    const name = culprits.find(([sign]) => sign.test(text))?.[1] ?? 'name';
-    this.culprit = (name === 'default' ? this.default?.controls[0] : this.named(name)) ?? (name === 'value' ? this.control('.options button') : this.named('name'));
-    if (!this.culprit.matches('button')) this.culprit.setAttribute('aria-invalid', 'true');
-    this.culprit.setAttribute('aria-describedby', this.why.id);
+    const name = text && (culprits.find(([sign]) => sign.test(why))?.[1] ?? 'name');
+    if (text) this.blame((name === 'default' ? this.default?.controls[0] : this.named(name)) ?? (name === 'value' ? this.control('.options button') : this.named('name')));
   }
 
-  focus() {
-    const at = this.culprit ?? this.named('name');
-    if (this.control('details').contains(at)) this.control('details').open = true;
-    at.focus();
+  blame(control) {
+    this.culprit = control;
+    (control.closest('label') ?? control).after(this.why);
+    if (!control.matches('button')) control.setAttribute('aria-invalid', 'true');
+    control.setAttribute('aria-describedby', this.why.id);
+    if (this.control('details').contains(control)) this.control('details').open = true;
   }
+
+  focus() { (this.culprit ?? this.named('name')).focus(); }
 }
 
 function isJSON(text) {

@@ -4,6 +4,7 @@ import { tellTimes } from './cards.js';
 import { Field } from './field.js';
 import { preview } from './rpc.js';
 import { readTexts, validateValues } from './validate.js';
+import { visible } from './visible.js';
 
 const pause = 250; // a word is typed, then it is drawn
 
@@ -16,19 +17,34 @@ export class Preview {
     root.addEventListener('submit', (e) => { e.preventDefault(); this.tried(e.submitter); });
   }
 
-  /** Draws it soon, and the last one that is asked for. */
+  /**
+   * Draws the form soon, unless it changes again before. Fields that cannot be asked yet are left out.
+   * @param {(wrongs: object) => string} body gives the form in JSON, without the fields that something is wrong with
+   */
   draw(as, body) {
-    const turn = ++this.turn;
-    clearTimeout(this.soon);
+    this.stop();
+    const { turn } = this;
     this.soon = setTimeout(async () => {
-      try {
-        const html = await preview(as, body);
-        if (turn === this.turn) this.show(html);
-      } catch (refused) {
-        if (!refused.code) throw refused;
-        if (turn === this.turn) this.wait(refused);
-      }
+      const refused = await this.look(turn, as, body({}));
+      if (turn !== this.turn) return;
+      this.told(refused);
+      const still = refused?.code === 'INVALID_FORM' ? await this.look(turn, as, body(refused.fields)) : refused;
+      if (turn !== this.turn) return;
+      if (still) this.list.replaceChildren();
+      this.hint.textContent = still && still.code !== 'INVALID_FORM' ? visible(still.message) : refused ? 'What cannot be asked yet is left out.' : '';
     }, pause);
+  }
+
+  /** Draws the form now, or gives why there is none. */
+  async look(turn, as, body) {
+    try {
+      const html = await preview(as, body);
+      if (turn === this.turn) this.show(html);
+      return null;
+    } catch (refused) {
+      if (!refused.code) throw refused;
+      return refused;
+    }
   }
 
   stop() {
@@ -46,14 +62,6 @@ export class Preview {
     tellTimes(card);
     form.noValidate = true;
     this.list.replaceChildren(card);
-    this.hint.textContent = '';
-    this.told(null);
-  }
-
-  /** What was drawn last stays until there is a form again. */
-  wait(refused) {
-    this.hint.textContent = refused.code === 'INVALID_FORM' ? 'The preview waits until every field can be asked.' : refused.message;
-    this.told(refused);
   }
 
   tried(pressed) {

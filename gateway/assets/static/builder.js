@@ -4,7 +4,7 @@
 import { Completion } from './completion.js';
 import { forgetDraft, readDraft, saveDraft } from './draft.js';
 import { askToLeave } from './form.js';
-import { FieldBuilder, Raw } from './builder-field.js';
+import { errorKey, FieldBuilder, Raw } from './builder-field.js';
 import { Preview } from './builder-preview.js';
 import { call } from './rpc.js';
 import { element, Sequence } from './sequence.js';
@@ -73,12 +73,15 @@ class Builder {
     return { ...Object.fromEntries(texts.map((name) => [name, this.control(name).value])), noForward: this.control('noForward').checked, fields: this.fields.parts.map((p) => p.draft) };
   }
 
-  /** The form as it is sent, in JSON. */
-  get body() {
+  /** The form as it is sent, in JSON, without the fields that something is wrong with. */
+  body(wrongs = {}) {
     const { recipient, title, description, deadline, noForward } = this.draft;
     const due = deadline ? new Date(deadline).toISOString() : undefined;
-    return json({ as: this.as, recipient, title, description, deadline: due, noForward, fields: this.fields.parts.map((p) => p.field) });
+    const fields = this.fields.parts.map((p) => p.field).filter(({ name }, i) => !wrongs[errorKey(name, i)]);
+    return json({ as: this.as, recipient, title, description, deadline: due, noForward, fields });
   }
+
+  show() { this.preview.draw(this.as, (wrongs) => this.body(wrongs)); }
 
   /** Opens it. The promise is of the node's answer, or of null if nothing was sent. */
   open() {
@@ -86,7 +89,7 @@ class Builder {
     this.dialog.showModal();
     const empty = texts.filter((name) => name === 'recipient' || name === 'description').find((name) => !this.control(name).value);
     (empty ? this.control(empty) : this.fields.parts[0] ?? this.control('title')).focus();
-    this.preview.draw(this.as, this.body);
+    this.show();
     return new Promise((resolve) => { this.resolve = resolve; });
   }
 
@@ -107,7 +110,7 @@ class Builder {
     const isTyped = JSON.stringify(this.draft) !== this.first;
     if (isTyped) saveDraft(this.card, this.draft);
     else forgetDraft(this.card);
-    this.preview.draw(this.as, this.body);
+    this.show();
   }
 
   /** Once it was tried to send it, what is wrong is said as long as it is. */
@@ -120,7 +123,7 @@ class Builder {
     let first;
     for (const [i, p] of this.fields.parts.entries()) {
       const { name } = p.draft;
-      const why = p.wrong || wrongs[visible(name) || `field ${i + 1}`];
+      const why = p.wrong || wrongs[errorKey(name, i)];
       p.say(why);
       if (why) first ??= p;
     }
@@ -135,7 +138,7 @@ class Builder {
     if (wrong) return wrong.focus();
     this.setBusy(true);
     try {
-      const answer = await call('form', this.body);
+      const answer = await call('form', this.body());
       forgetDraft(this.card);
       this.close(answer);
     } catch (refused) {
