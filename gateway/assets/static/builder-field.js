@@ -31,7 +31,7 @@ export class Raw { constructor(text) { this.text = text; } }
 export const errorKey = (name, i) => visible(name).replace(/\\u\{(\w+)\}/g, (_, hex) => '\\u' + hex.padStart(4, '0')) || `field ${i + 1}`;
 
 const words = ['name', 'label', 'placeholder', 'help', 'example'];
-const culprits = [[/^default/, 'default'], [/^example/, 'example'], [/^placeholder/, 'placeholder'], [/^help/, 'help'], [/^label/, 'label'], [/pattern|number in/, 'pattern'], [/option/, 'value'], [/type/, 'type']];
+const culprits = [[/^default/, 'default'], [/^example/, 'example'], [/^placeholder/, 'placeholder'], [/^help/, 'help'], [/^label/, 'label'], [/pattern|number in/, 'pattern'], [/option/, 'options'], [/type/, 'type']];
 let made = 0;
 
 export class FieldBuilder {
@@ -87,7 +87,7 @@ export class FieldBuilder {
   get field() {
     const { name, label, type, required, placeholder, help, example, pattern, ...rest } = this.draft;
     const given = (text) => text || undefined;
-    const options = rest.options.filter((o) => o.value || o.label || o.description); // an empty row is none
+    const options = this.options.given;
     return {
       name, label: given(label), type: given(type), required: required || undefined, help: given(help), placeholder: this.kind.hint && given(placeholder),
       options: this.kind.options && options.length > 0 ? options : undefined, default: this.value(rest.default), example: this.value([example], true),
@@ -156,7 +156,8 @@ export class FieldBuilder {
     this.culprit?.removeAttribute('aria-describedby');
     this.culprit = undefined;
     const name = text && (culprits.find(([sign]) => sign.test(why))?.[1] ?? 'name');
-    if (text) this.blame((name === 'default' ? this.default?.controls[0] : this.named(name)) ?? (name === 'value' ? this.control('.options button') : this.named('name')));
+    if (name === 'options' && this.kind.options) this.blame(this.options.control(/option (\d+)/.exec(why)?.[1] - 1));
+    else if (name) this.blame((name === 'default' ? this.default?.controls[0] : this.named(name)) ?? this.named('name'));
   }
 
   blame(control) {

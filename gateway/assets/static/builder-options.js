@@ -4,6 +4,8 @@ import { element, Sequence, tools } from './sequence.js';
 
 const keys = ['value', 'label', 'description'];
 
+const isGiven = (o) => Boolean(o.value || o.label || o.description);
+
 class Choice {
   constructor(draft) {
     this.element = element(`<li><fieldset class="option"><legend class="which"></legend>
@@ -32,6 +34,15 @@ export class Options {
   }
 
   get drafts() { return this.sequence.parts.map((p) => p.draft); }
+
+  /** The options as they are sent: an empty row is none. */
+  get given() { return this.drafts.filter(isGiven); }
+
+  /** Where the value of an option of those is typed, or where the first may be. */
+  control(i) {
+    const { parts } = this.sequence;
+    return (parts.filter((p) => isGiven(p.draft))[i] ?? parts[0])?.inputs[0] ?? this.element.lastElementChild;
+  }
 
   put(drafts) { this.sequence.put(drafts); }
 }

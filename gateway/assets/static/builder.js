@@ -20,7 +20,7 @@ const markup = `<dialog class="builder" aria-labelledby="builder-head"><h2 id="b
     <h3>Fields</h3><div><ol class="parts"></ol><button type="button" name="add">Add a field</button></div>
   </form><section aria-labelledby="builder-preview"><h3 id="builder-preview">As they will see it</h3><div class="preview"></div></section></div>
   <p class="failure" role="alert" id="builder-failure"></p>
-  <div class="acts"><button class="primary" form="builder-form">Send the form</button><button type="button" name="leave">Close (Esc)</button><output class="sr" role="status"></output></div></dialog>`;
+  <div class="acts"><button class="primary" form="builder-form">Send form</button><button type="button" name="leave">Close (Esc)</button><output class="sr" role="status"></output></div></dialog>`;
 
 const texts = ['recipient', 'title', 'description', 'deadline'];
 const signs = [[/^the deadline/, 'deadline'], [/description/, 'description'], [/^a title/, 'title']];

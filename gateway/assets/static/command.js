@@ -16,6 +16,7 @@ export class ParleyCommand extends HTMLElement {
     this.line = this.querySelector('input');
     this.output = this.querySelector('output');
     this.completion = new Completion(this.line, (text) => this.find(text), (c) => this.take(c));
+    this.line.addEventListener('input', () => this.line.removeAttribute('aria-invalid'));
     this.querySelector('form').addEventListener('submit', (e) => { e.preventDefault(); this.send(); });
   }
 
