@@ -307,8 +307,8 @@ func TestHostileWordsAreTextInTheBuilder(t *testing.T) {
 func TestAPreviewCanBeTriedAndSendsNothing(t *testing.T) {
 	h := openParlour(t)
 	b := h.openBrowser()
-	b.open("/")
-	b.openBuilder("/form fae What?")
+	b.open("/?as=fae") // the guest asks, by the host's hand
+	b.openBuilder("/form HOST What?")
 	b.build(1, events.Field{Name: "port", Type: events.Number, Required: true})
 	b.reads(".preview .heading", "What?")
 	b.click(".preview button.primary")
@@ -319,8 +319,14 @@ func TestAPreviewCanBeTriedAndSendsNothing(t *testing.T) {
 	b.click(".parts + [name=add]")
 	b.reads(".preview .hint", "left out")
 	b.until(`document.querySelectorAll('.preview .field').length === 1`)
-	b.isFine()
 	if in, err := h.node.Host().Inbox(t.Context(), actors.View{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Errorf("sent: %v %v", in, err)
+	}
+	b.click(part(2, "[name=remove]"))
+	b.click(sendBuilt)
+	b.reads(".said", "Asked, as number 0.")
+	b.isFine()
+	if m := h.mail(h.node.Host(), "0"); m.From != h.fae.ID() || m.Description != "What?" || len(m.Fields) != 1 {
+		t.Errorf("arrived: %+v", m)
 	}
 }
