@@ -117,7 +117,7 @@ export class ParleyForm extends ParleyAct {
 }
 
 /** Asks whether to leave what was typed. It gives stay, keep or discard. */
-function askToLeave() {
+export function askToLeave() {
   const back = document.activeElement;
   const dialog = document.createElement('dialog');
   dialog.className = 'leave';

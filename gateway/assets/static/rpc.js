@@ -36,13 +36,15 @@ function refusal({ response, text }) {
   return new Refused(error ?? { code: 'INTERNAL', message: `The node answered with ${response.status}.` }, response.status);
 }
 
+/** A POST of what stands for JSON, or of JSON as a string. */
+const post = (body) => ({ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) });
+
 /**
- * Calls an operation. It throws Refused.
+ * Calls an operation. The body is what stands for JSON, or JSON as a string. It throws Refused.
  * @param {Place} place
  */
 export async function call(operation, body, place = {}, read = JSON.parse) {
-  const asked = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
-  const answer = await ask('/rpc/' + operation, asked, place);
+  const answer = await ask('/rpc/' + operation, post(body), place);
   if (!answer.response.ok) throw refusal(answer);
   try {
     return read(answer.text);
@@ -59,4 +61,11 @@ export async function page(address, place = {}) {
   const answer = await ask(address, {}, place); // what is refused comes as JSON, for no HTML is asked for
   if (!answer.response.ok) throw refusal(answer);
   return new DOMParser().parseFromString(answer.text, 'text/html');
+}
+
+/** Has the node draw a form that is not sent yet, as HTML. It throws Refused. */
+export async function preview(as, body) {
+  const answer = await ask('/preview' + (as ? `?as=${encodeURIComponent(as)}` : ''), post(body), {});
+  if (!answer.response.ok) throw refusal(answer);
+  return answer.text;
 }
