@@ -107,7 +107,7 @@ func (c *crew) member(agent capabilities.ID, spec events.ProgramSet) *member {
 	m := c.members[agent]
 	if m == nil || !sameProgram(m.spec, spec) {
 		old := m
-		m = &member{agent: agent, spec: spec, runtime: newRuntime(spec, agent)}
+		m = &member{agent: agent, spec: spec, runtime: newRuntime(spec)}
 		c.members[agent] = m
 		if old != nil {
 			c.tasks.Go(old.close)
@@ -134,7 +134,7 @@ func (c *crew) prepare(agent capabilities.ID, spec events.ProgramSet) {
 		c.mu.Unlock()
 		ready := mailbox.Prepare{Status: mailbox.Idle}
 		if err != nil {
-			ready = mailbox.Prepare{Status: mailbox.Failed, Error: err.Error()}
+			ready = mailbox.Prepare{Status: mailbox.Failed, Error: inWords(err)}
 		}
 		c.tell(agent, "that a program is ready", ready, func() {})
 	})
@@ -195,7 +195,7 @@ func (c *crew) perform(m *member, r *run, p program.Prompt) {
 	case stopped != nil:
 		end.Error, end.Output = stopped.Error(), "" // if it was interrupted, its end is decided already
 	case result.Err != nil:
-		end.Error = result.Err.Error()
+		end.Error = inWords(result.Err)
 	}
 	c.tell(m.agent, "the end of a run", end, func() {
 		taken()
@@ -327,12 +327,9 @@ func (c *crew) close() {
 	c.tasks.Wait()
 }
 
-func newRuntime(p events.ProgramSet, agent capabilities.ID) program.Runtime {
+func newRuntime(p events.ProgramSet) program.Runtime {
 	spec := program.Spec{
 		Command: p.Command, Folder: p.Folder, Environment: p.Environment, Keep: p.Keep, RunTime: time.Duration(p.Seconds) * time.Second, Access: p.Access,
-	}
-	if p.Runtime == "acp" {
-		return program.NewACP(spec)
 	}
 	return program.NewExec(spec)
 }
@@ -340,6 +337,14 @@ func newRuntime(p events.ProgramSet, agent capabilities.ID) program.Runtime {
 func sameProgram(a, b events.ProgramSet) bool {
 	return a.Runtime == b.Runtime && a.Folder == b.Folder && a.Keep == b.Keep && a.Seconds == b.Seconds &&
 		slices.Equal(a.Command, b.Command) && slices.Equal(a.Environment, b.Environment) && slices.Equal(a.Access, b.Access)
+}
+
+// inWords says what went wrong with a program.
+func inWords(err error) string {
+	if e, ok := errors.AsType[*parley.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
 }
 
 func programError(err error) error {

@@ -191,6 +191,10 @@ type RunAgentRequest struct {
 }
 
 func runAgent(ctx context.Context, a *actors.Agent, r RunAgentRequest) (MakeAgentResponse, error) {
+	if caller(ctx) != nil { // a stolen token or session would be a shell on the node's machine
+		return MakeAgentResponse{}, parley.Refuse(parley.NotPermitted, "programs are given to a node on its own socket alone").
+			WithHint("parley run on the node's machine")
+	}
 	if r.Runtime == "" {
 		r.Runtime = "exec"
 	}

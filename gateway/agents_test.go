@@ -36,14 +36,24 @@ func (h *house) worker(name, title, script string, change ...func(*actors.NewAge
 func (k *talker) ask(operation, members string) map[string]any {
 	k.t.Helper()
 	k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"%s-1"%s}`, operation, operation, members))
-	f := k.read()
+	f := k.answer()
 	if f["type"] != operation+"_response" || f["requestId"] != operation+"-1" {
 		k.t.Fatalf("%s: got %v", operation, f)
 	}
 	return f
 }
 
-func statusOf(f map[string]any) any {
+// answer gives the next frame that answers a request: a host's client is told of questions too.
+func (k *talker) answer() map[string]any {
+	k.t.Helper()
+	for {
+		if f := k.read(); f["requestId"] != nil && f["type"] != "approval_request" {
+			return f
+		}
+	}
+}
+
+func lifecycle(f map[string]any) any {
 	agent, _ := f["agent"].(map[string]any)
 	return agent["status"]
 }
@@ -157,7 +167,7 @@ func TestAcceptedMeansDurableAndRunning(t *testing.T) {
 	if f["accepted"] != true || f["error"] != nil {
 		t.Fatalf("got %v", f)
 	}
-	if f := k.ask("fetch_agent", `,"agentId":"w"`); statusOf(f) != "running" {
+	if f := k.ask("fetch_agent", `,"agentId":"w"`); lifecycle(f) != "running" {
 		t.Fatalf("accepted, and then %v", f)
 	}
 	again := k.ask("send_agent_message", `,"agentId":"w","text":"go @there","messageId":"one"`)
@@ -209,7 +219,7 @@ func TestWhatCannotRunIsNotAccepted(t *testing.T) {
 	if f["accepted"] != false || errorCode(f) == nil {
 		t.Fatalf("got %v", f)
 	}
-	if f := k.ask("fetch_agent", `,"agentId":"w"`); statusOf(f) != "error" {
+	if f := k.ask("fetch_agent", `,"agentId":"w"`); lifecycle(f) != "error" {
 		t.Errorf("then it is %v", f)
 	}
 	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "error" {
@@ -222,7 +232,7 @@ func TestWaitingForFinish(t *testing.T) {
 	path, open := gate(t)
 	h.worker("well", "", waitForFile(path))
 	h.worker("ill", "", waitForFile(path)+"; echo broken >&2; exit 3")
-	h.worker("asks", "", waitForFile(path)+`; printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"ls"}}\n'; read decision`)
+	h.worker("asks", "", "read prompt; "+waitForFile(path)+`; printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"ls"}}\n'; read decision`)
 	k, other := h.dial("host"), h.dial("host")
 	for _, name := range []string{"well", "ill", "asks"} {
 		if f := k.ask("wait_for_finish", `,"agentId":"`+name+`"`); f["status"] != "idle" {
@@ -239,10 +249,13 @@ func TestWaitingForFinish(t *testing.T) {
 	open()
 	ends := map[string]string{}
 	for range 3 {
-		f := other.read()
+		f := other.answer()
+		if f["type"] != "wait_for_finish_response" {
+			t.Fatalf("got %v", f)
+		}
 		ends[f["requestId"].(string)] = fmt.Sprint(f["status"], " ", f["final"].(map[string]any)["error"])
 	}
-	if ends["well"] != "idle <nil>" || !strings.HasPrefix(ends["ill"], "error exit status 3") || ends["asks"] != "permission <nil>" {
+	if ends["well"] != "idle <nil>" || !strings.HasPrefix(ends["ill"], "error the program ended: exit status 3") || ends["asks"] != "permission <nil>" {
 		t.Errorf("got %v", ends)
 	}
 	for name, want := range map[string]string{"well": "idle", "ill": "error", "asks": "permission"} {
@@ -252,7 +265,7 @@ func TestWaitingForFinish(t *testing.T) {
 	}
 	f := k.ask("fetch_agent", `,"agentId":"asks"`)
 	pending := f["agent"].(map[string]any)["pendingPermissions"].([]any)
-	if statusOf(f) != "running" || len(pending) != 1 || pending[0].(map[string]any)["tool"] != "shell" {
+	if lifecycle(f) != "running" || len(pending) != 1 || pending[0].(map[string]any)["tool"] != "shell" {
 		t.Errorf("got %v", f)
 	}
 }

@@ -17,13 +17,16 @@ type ApproveRequest struct {
 	Input     json.RawMessage   `json:"input"`
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
+	Attended  bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
 }
 
 func approve(ctx context.Context, a *actors.Agent, r ApproveRequest) (actors.Permission, error) {
 	if len(r.Input) == 0 {
 		return actors.Permission{}, parley.Refuse(parley.InvalidArgument, "an approval needs the input of the call")
 	}
-	return a.Approve(ctx, actors.Approval{To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Key: r.Key, Deadline: r.Deadline})
+	return a.Approve(ctx, actors.Approval{
+		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Key: r.Key, Deadline: r.Deadline, Attended: r.Attended,
+	})
 }
 
 // ListRulesRequest asks for the standing rules of the agent, or of one that it is the host of.

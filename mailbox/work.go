@@ -61,6 +61,12 @@ func (s *State) Prompts() []*Message {
 	return waiting
 }
 
+// IsPrompt reports whether a message waits for a run.
+func (s *State) IsPrompt(number uint64) bool {
+	_, waits := slices.BinarySearch(s.work.prompts, number)
+	return waits
+}
+
 // inHand counts the runs that are under way or to come.
 func (s *State) inHand() int {
 	if s.work.run == nil {
@@ -89,6 +95,7 @@ func (s *State) applyRunStarted(e *events.RunStarted) {
 		w.attempt = e.Run
 	}
 	if len(w.prompts) > 0 && s.messages[w.prompts[0]].ID() == e.Prompt {
+		s.messages[w.prompts[0]].Changed = s.Version
 		w.prompts = w.prompts[1:]
 	}
 }

@@ -109,8 +109,8 @@ func (p *program) permitDenyCommand() *cobra.Command {
 	return c
 }
 
-// ruling is what is decided about calls.
-type ruling struct {
+// decree is what is decided about calls.
+type decree struct {
 	decision, reason string
 	always           bool   // for all calls of the same shape from now on
 	until            moment // when that ends
@@ -118,8 +118,8 @@ type ruling struct {
 }
 
 // decideCommand is what allowing and denying have in common.
-func (p *program) decideCommand(use, short string) (*cobra.Command, *ruling) {
-	how := &ruling{}
+func (p *program) decideCommand(use, short string) (*cobra.Command, *decree) {
+	how := &decree{}
 	c := &cobra.Command{Use: use, Short: short, Args: p.between(1, 2, "AGENT", "FORM"), ValidArgsFunction: p.completeArguments(gateway.CompleteNames)}
 	c.Flags().BoolVar(&how.always, "always", false, "and all calls of its shape from now on")
 	c.Flags().BoolVar(&how.all, "all", false, "all calls that the agent waits to make")
@@ -127,7 +127,7 @@ func (p *program) decideCommand(use, short string) (*cobra.Command, *ruling) {
 }
 
 // permit decides on the calls that are meant.
-func (p *program) permit(c *cobra.Command, args []string, how ruling) error {
+func (p *program) permit(c *cobra.Command, args []string, how decree) error {
 	switch {
 	case how.until.text != "" && !how.always:
 		return usage(c, "--until is for a standing rule: give --always too")
@@ -147,7 +147,7 @@ func (p *program) permit(c *cobra.Command, args []string, how ruling) error {
 }
 
 // rule decides on one call.
-func (p *program) rule(ctx context.Context, which permission, how ruling) error {
+func (p *program) rule(ctx context.Context, which permission, how decree) error {
 	texts := []gateway.Text{{Name: "decision", Text: how.decision}}
 	if how.reason != "" {
 		texts = append(texts, gateway.Text{Name: "reason", Text: how.reason})

@@ -22,15 +22,21 @@ type program struct {
 	env            func(string) (string, bool)
 
 	options options
+	hooked  bool // run by a coding agent, for which an exit status is an answer
 	began   bool // arguments and options were understood: what fails now is no mistake of usage
 }
 
 // run runs the program and gives its exit code.
 func (p *program) run(ctx context.Context) int {
-	if err := p.execute(ctx); err != nil {
-		return p.report(ctx, err)
+	err := p.execute(ctx)
+	if err == nil {
+		return exitDone
 	}
-	return exitDone
+	code := p.report(ctx, err)
+	if p.hooked {
+		return exitDone // nothing is decided by a mistake: the status of wrong usage would deny every call
+	}
+	return code
 }
 
 func (p *program) execute(ctx context.Context) error {
@@ -42,7 +48,9 @@ func (p *program) execute(ctx context.Context) error {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	return root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
+	p.hooked = isHook(c)
+	return err
 }
 
 // checkArguments refuses what no operation could take, before anything is sent.
@@ -92,7 +100,8 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		p.declineCommand(), p.cancelCommand(), p.forwardCommand(), p.requestCommand(), p.resolveCommand(),
 		p.rejectCommand(), p.sendCommand(), p.replyCommand(), p.adoptCommand(), p.dismissCommand(), p.logCommand())
 	add(root, groupWork, p.lsCommand(), p.inspectCommand(), p.runCommand(), p.promptCommand(), p.waitCommand(), p.interruptCommand(),
-		p.archiveCommand(), p.logsCommand(), p.attachCommand(), p.policyCommand(), p.approveCommand(), p.permitCommand(), p.rulesCommand())
+		p.archiveCommand(), p.logsCommand(), p.attachCommand(), p.policyCommand(), p.approveCommand(), p.permitCommand(), p.rulesCommand(),
+		p.hookCommand(), p.setupCommand())
 	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
 	add(root, groupHolding, p.tokenCommand(), p.openCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
