@@ -93,7 +93,7 @@ func fileError(err error) error {
 	return err
 }
 
-func readFile(t *turn, _ context.Context, params json.RawMessage) (any, error) {
+func readFile(_ context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r acp.ReadTextFileRequest
 	if err := t.parse(params, &r, (*string)(&r.SessionId)); err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func copyLines(b *bytes.Buffer, f io.Reader, line, limit *int) error {
 	return nil
 }
 
-func writeFile(t *turn, _ context.Context, params json.RawMessage) (any, error) {
+func writeFile(_ context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r acp.WriteTextFileRequest
 	if err := t.parse(params, &r, (*string)(&r.SessionId)); err != nil {
 		return nil, err

@@ -96,36 +96,6 @@ func (a *agents) Close() {
 	}
 }
 
-// idlingErrors keeps the end of what an agent writes to standard error between turns.
-type idlingErrors struct{ quit, done chan struct{} }
-
-func idleErrors(p *peer) *idlingErrors {
-	i := &idlingErrors{quit: make(chan struct{}), done: make(chan struct{})}
-	go i.keep(p)
-	return i
-}
-
-func (i *idlingErrors) keep(p *peer) {
-	defer close(i.done)
-	errs := p.errs.pieces
-	for {
-		select {
-		case piece, ok := <-errs:
-			if !ok {
-				errs = nil
-			}
-			p.note(piece.text)
-		case <-i.quit:
-			return
-		}
-	}
-}
-
-func (i *idlingErrors) stop() {
-	close(i.quit)
-	<-i.done
-}
-
 // failureIn says what an agent has answered a request with instead of a result.
 func failureIn(err error) error {
 	if _, ok := errors.AsType[*parley.Error](err); ok {

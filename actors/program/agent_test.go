@@ -105,6 +105,11 @@ func (a *testAgent) do(line string) string {
 		} else {
 			a.say("result " + string(m.Result) + "\n")
 		}
+	case "spam": // with no end, and nothing is read
+		for {
+			a.calls++
+			a.write(rpc{ID: a.calls, Method: strings.Repeat("nothing", 100)})
+		}
 	case "ask": // without waiting
 		method, params, _ := strings.Cut(rest, " ")
 		a.calls++

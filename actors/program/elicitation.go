@@ -55,7 +55,7 @@ type choice struct {
 }
 
 // elicit asks a question of the agent's. That it was answered, declined or not decided stay three things.
-func elicit(t *turn, ctx context.Context, params json.RawMessage) (any, error) {
+func elicit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r elicitRequest
 	if err := t.parse(params, &r, &r.SessionID); err != nil {
 		return nil, err

@@ -3,8 +3,6 @@ package program
 import (
 	"context"
 	"strings"
-
-	"parley"
 )
 
 // NewExec makes the runtime of a command that speaks lines of JSON, or none: exec.
@@ -108,90 +106,4 @@ func variablesOf(p Prompt) []string {
 		text = text[:cutAt(text, maxPromptText)]
 	}
 	return []string{"PARLEY_AGENT=" + p.Agent, "PARLEY_RUN=" + p.Run, "PARLEY_MESSAGE=" + p.Message, promptVariable + "=" + text}
-}
-
-// worker is a process with those who read and write its pipes.
-type worker struct {
-	*process
-	in   *sink
-	out  *source
-	errs *source
-}
-
-// hire starts a process. If it speaks a protocol, a line of its output is not longer than MaxLine; otherwise it is cut.
-func hire(s Spec, environment []string, protocol bool) (*worker, error) {
-	p, err := start(s, environment)
-	if err != nil {
-		return nil, err
-	}
-	w := &worker{process: p, in: newSink(p.input), errs: newSource(p.errors, p.exited, false, MaxText)}
-	if protocol {
-		w.out = newSource(p.output, p.exited, true, MaxLine)
-	} else {
-		w.out = newSource(p.output, p.exited, false, MaxText)
-	}
-	go w.in.write()
-	go w.out.read()
-	go w.errs.read()
-	return w, nil
-}
-
-// hasExited reports whether the process has ended.
-func (w *worker) hasExited() bool {
-	select {
-	case <-w.exited:
-		return true
-	default:
-		return false
-	}
-}
-
-// dismiss ends the process if it has not ended, and waits for all that belongs to it.
-func (w *worker) dismiss() {
-	w.in.close()
-	w.end()
-	w.out.abandon()
-	w.errs.abandon()
-	<-w.in.ended
-	for range w.out.pieces {
-	}
-	for range w.errs.pieces {
-	}
-}
-
-// idling drops what a process puts out between runs.
-type idling struct {
-	quit, done chan struct{}
-}
-
-func idle(w *worker) *idling {
-	i := &idling{quit: make(chan struct{}), done: make(chan struct{})}
-	go i.drop(w)
-	return i
-}
-
-func (i *idling) drop(w *worker) {
-	defer close(i.done)
-	out, errs := w.out.pieces, w.errs.pieces
-	for {
-		select {
-		case p, ok := <-out:
-			if !ok {
-				out = nil
-			} else if l, plain, _ := parseLine(p.text); !plain && l.ID != "" {
-				w.in.offer(refusal(l.ID, parley.Refuse(parley.InvalidArgument, "there is no run that this is for")))
-			}
-		case _, ok := <-errs:
-			if !ok {
-				errs = nil
-			}
-		case <-i.quit:
-			return
-		}
-	}
-}
-
-func (i *idling) stop() {
-	close(i.quit)
-	<-i.done
 }

@@ -20,6 +20,8 @@ var parts = map[string]func(){
 	"flood":      playFlood,
 	"many":       playMany,
 	"agent":      playAgent,
+	"deaf":       playDeaf,
+	"node":       playNode,
 }
 
 func TestMain(m *testing.M) {

@@ -32,6 +32,7 @@ type peer struct {
 	turn     *turn          // nil between turns
 	early    tail           // what it wrote to standard error between turns
 	broken   bool           // it does not read any more
+	leaving  bool           // nothing more is done for it
 	handlers sync.WaitGroup // of what it asks for
 }
 
@@ -118,14 +119,6 @@ func (p *peer) open(ctx context.Context, before acp.SessionId) error {
 	return nil
 }
 
-// withCause gives why a request failed, which is its context's cause if that has ended.
-func withCause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
 // lost reports whether the connection is gone.
 func (p *peer) lost() bool {
 	select {
@@ -166,7 +159,21 @@ func (p *peer) leave() {
 	p.terminals.close()
 	p.dismiss()
 	<-p.conn.Done()
+	p.mu.Lock()
+	p.leaving = true
+	p.mu.Unlock()
 	p.handlers.Wait()
+}
+
+// serve joins those who do something for the agent; it is false if that is about to go.
+func (p *peer) serve() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leaving {
+		return false
+	}
+	p.handlers.Add(1)
+	return true
 }
 
 // stray takes what an agent writes to its standard output that is no message: as what it writes to standard error.
@@ -218,10 +225,14 @@ func (p *peer) setTurn(t *turn) {
 
 // handle is called by the library for what an agent asks for, in a goroutine each, and for what it tells, in order.
 func (p *peer) handle(ctx context.Context, method string, params json.RawMessage) (any, *acp.RequestError) {
-	p.handlers.Add(1)
-	defer p.handlers.Done()
 	if method == acp.ClientMethodSessionUpdate {
 		defer p.gate.handle()
+	}
+	if !p.serve() {
+		return nil, acp.NewInternalError("the node is about to end the program")
+	}
+	defer p.handlers.Done()
+	if method == acp.ClientMethodSessionUpdate {
 		p.update(params)
 		return nil, nil
 	}
@@ -244,7 +255,7 @@ func (p *peer) handle(ctx context.Context, method string, params json.RawMessage
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
 	p.gate.catchUp(ctx)
-	result, err := serve(t, ctx, params)
+	result, err := serve(ctx, t, params)
 	if err != nil {
 		return nil, requestError(err)
 	}
@@ -266,37 +277,4 @@ func (p *peer) update(params json.RawMessage) {
 	case t.updates <- n.Update:
 	case <-t.over:
 	}
-}
-
-// outlet writes messages to an agent, whole lines each. It sees which answer a request, and which is the prompt.
-type outlet struct{ p *peer }
-
-func (o outlet) Write(line []byte) (int, error) {
-	var m message
-	if err := json.Unmarshal(line, &m); err != nil {
-		return 0, err
-	}
-	written := make(chan error, 1)
-	o.p.in.put(context.Background(), frame{line: line, written: written})
-	err := io.ErrClosedPipe
-	select {
-	case err = <-written:
-	case <-o.p.in.closed:
-	}
-	if m.Method == "" {
-		o.p.gate.answer()
-	}
-	if err != nil {
-		o.p.mu.Lock()
-		o.p.broken = true
-		o.p.mu.Unlock()
-		return 0, err
-	}
-	if t, done := o.p.enter(); t != nil {
-		if m.Method == acp.AgentMethodSessionPrompt {
-			close(t.written)
-		}
-		done()
-	}
-	return len(line), nil
 }

@@ -21,7 +21,7 @@ type permissionRequest struct {
 }
 
 // permit asks whether a call may be made.
-func permit(t *turn, ctx context.Context, params json.RawMessage) (any, error) {
+func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r permissionRequest
 	if err := t.parse(params, &r, &r.SessionID); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -82,4 +83,23 @@ func playMany() {
 		fmt.Println(">", in.Text())
 	}
 	fmt.Println(`{"type":"done"}`)
+}
+
+// playDeaf says what is wrong, and never reads that it is.
+func playDeaf() {
+	for i := range 20_000 {
+		fmt.Printf("{\"type\":\"nonsense %d\"}\n", i)
+	}
+	fmt.Println(`{"type":"done"}`)
+}
+
+// playNode is a node that has a program, and is killed.
+func playNode() {
+	s := script("sleep 60 & echo $$ $! >&2; wait")
+	s.Keep = true
+	p, err := start(s, nil)
+	if err != nil {
+		panic(err)
+	}
+	io.Copy(os.Stdout, p.errors)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // services are what an agent may ask of the node during a turn.
-var services = map[string]func(*turn, context.Context, json.RawMessage) (any, error){
+var services = map[string]func(context.Context, *turn, json.RawMessage) (any, error){
 	acp.ClientMethodSessionRequestPermission: permit,
 	acp.ClientMethodElicitationCreate:        elicit,
 	acp.ClientMethodFsReadTextFile:           readFile,

@@ -63,6 +63,9 @@ func (t *talk) run(ctx context.Context) Result {
 	t.w.in.put(t.ctx, promptFrame(t.prompt, t.written))
 	t.converse()
 	t.write()
+	if err := t.gather.failed; err != nil && t.err == nil {
+		t.err = withCause(t.ctx, err)
+	}
 	if !t.has && t.err == nil && !t.used {
 		t.take()
 	}
@@ -125,8 +128,8 @@ func (t *talk) converse() {
 		case <-exited:
 			return
 		}
-		if t.gather.failed != nil {
-			t.fail(t.gather.failed)
+		if err := t.gather.failed; err != nil {
+			t.fail(withCause(t.ctx, err))
 		}
 	}
 }
@@ -257,19 +260,3 @@ func (t *talk) stop() {
 }
 
 func (t *talk) pressIn(d time.Duration, press func()) { t.pressed, t.press = time.After(d), press }
-
-// lasting gives a context that outlasts another one by some time, and what ends it.
-func lasting(ctx context.Context, more time.Duration) (context.Context, func()) {
-	longer, end := context.WithCancel(context.WithoutCancel(ctx))
-	unhook := context.AfterFunc(ctx, func() {
-		defer end()
-		select {
-		case <-time.After(more):
-		case <-longer.Done():
-		}
-	})
-	return longer, func() {
-		unhook()
-		end()
-	}
-}

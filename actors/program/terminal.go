@@ -154,7 +154,7 @@ func (t *turn) terminal(params json.RawMessage) (*terminal, error) {
 	return t.p.terminals.get(r.TerminalID)
 }
 
-func createTerminal(t *turn, _ context.Context, params json.RawMessage) (any, error) {
+func createTerminal(_ context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r acp.CreateTerminalRequest
 	if err := t.parse(params, &r, (*string)(&r.SessionId)); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func createTerminal(t *turn, _ context.Context, params json.RawMessage) (any, er
 	return acp.CreateTerminalResponse{TerminalId: id}, err
 }
 
-func terminalOutput(t *turn, _ context.Context, params json.RawMessage) (any, error) {
+func terminalOutput(_ context.Context, t *turn, params json.RawMessage) (any, error) {
 	command, err := t.terminal(params)
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func terminalOutput(t *turn, _ context.Context, params json.RawMessage) (any, er
 	return acp.TerminalOutputResponse{Output: text, Truncated: cut, ExitStatus: status}, nil
 }
 
-func waitForTerminal(t *turn, ctx context.Context, params json.RawMessage) (any, error) {
+func waitForTerminal(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	command, err := t.terminal(params)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func waitForTerminal(t *turn, ctx context.Context, params json.RawMessage) (any,
 	return acp.WaitForTerminalExitResponse{ExitCode: status.ExitCode, Signal: status.Signal}, nil
 }
 
-func killTerminal(t *turn, _ context.Context, params json.RawMessage) (any, error) {
+func killTerminal(_ context.Context, t *turn, params json.RawMessage) (any, error) {
 	command, err := t.terminal(params)
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func killTerminal(t *turn, _ context.Context, params json.RawMessage) (any, erro
 	return acp.KillTerminalResponse{}, nil
 }
 
-func releaseTerminal(t *turn, _ context.Context, params json.RawMessage) (any, error) {
+func releaseTerminal(_ context.Context, t *turn, params json.RawMessage) (any, error) {
 	command, err := t.terminal(params)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,345 @@
+//go:build unix
+
+package program
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+func TestWhatAProgramLeavesBehindDoesNotHoldItsRun(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		s := playing("grandchild")
+		s.Keep = keep
+		d, r := run(t, s, hello)
+		if (r.Err == nil) == keep {
+			t.Errorf("ended with %v", r.Err)
+		}
+		pids := strings.Fields(d.output(Output))
+		if len(pids) != 2 {
+			t.Fatalf("it has left %q", pids)
+		}
+		ours, err := strconv.Atoi(pids[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped, err := strconv.Atoi(pids[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "what was in its group is gone", func() bool { return syscall.Kill(ours, 0) == syscall.ESRCH })
+		if err := syscall.Kill(escaped, syscall.SIGKILL); err != nil {
+			t.Errorf("what left its group: %v", err)
+		}
+	}
+}
+
+func TestAFloodWaitsForTheDesk(t *testing.T) {
+	d := newTestDesk(t)
+	var got strings.Builder
+	first, room := make(chan struct{}), make(chan struct{})
+	pieces := 0
+	d.write = func(_ Stream, text string) error {
+		if pieces++; pieces == 1 {
+			close(first)
+		}
+		<-room
+		got.WriteString(text)
+		return nil
+	}
+	r := NewExec(playing("flood"))
+	run := begin(t, r, d, hello)
+	<-first
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	until(t, "it waits", func() bool { return isWaiting(t) })
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if after.HeapAlloc > before.HeapAlloc+1<<20 {
+		t.Errorf("%d bytes more are held", after.HeapAlloc-before.HeapAlloc)
+	}
+	select {
+	case r := <-run.ended:
+		t.Fatalf("it ended before what it said was written: %v", r.Err)
+	default:
+	}
+	close(room)
+	if r := run.result(); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if got.Len() != 64<<16 || pieces > 64<<16/MaxText+10 {
+		t.Errorf("%d bytes were written, in %d pieces", got.Len(), pieces)
+	}
+	i := 0
+	for l := range strings.Lines(got.String()) {
+		if l != fmt.Sprintf("%063d\n", i) {
+			t.Fatalf("line %d is %q", i, l)
+		}
+		i++
+	}
+}
+
+// isWaiting reports whether the one program that runs waits for its output to be taken.
+func isWaiting(t testing.TB) bool {
+	for _, pid := range childrenOf(t, os.Getpid()) {
+		if where, err := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid)); err == nil && strings.Contains(string(where), "pipe") {
+			return true
+		}
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") S ") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestALineIsNotLongerThanItMayBe(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		wrong  bool
+		size   int
+	}{
+		"as long as it may be": {fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x; echo", MaxLine), false, MaxLine + 1},
+		"longer by one":        {fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x; echo; echo more", MaxLine+1), true, 0},
+		"10 MiB":               {"echo before; head -c 10485760 /dev/zero | tr '\\0' x; echo", true, 7},
+		"10 MiB without end":   {"head -c 10485760 /dev/zero", true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, r := run(t, script(c.script), hello)
+			if (parley.CodeOf(r.Err) == parley.TooLarge) != c.wrong {
+				t.Errorf("ended with %v", r.Err)
+			}
+			if got := len(d.output(Output)); got != c.size {
+				t.Errorf("%d bytes were written", got)
+			}
+		})
+	}
+	d, r := run(t, script("head -c 3145728 /dev/zero | tr '\\0' x >&2; printf 'é' >&2"), hello)
+	if got := d.output(Errors); r.Err != nil || len(got) != 3<<20+2 || !strings.HasSuffix(got, "xé") {
+		t.Errorf("standard error: %d bytes, %v", len(got), r.Err)
+	}
+}
+
+func TestAnyOutputIsText(t *testing.T) {
+	d, r := run(t, script("head -c 200000 /dev/urandom; head -c 200000 /dev/urandom >&2; echo; echo end"), hello)
+	if r.Err != nil || !strings.HasSuffix(d.output(Output), "end\n") || len(d.output(Errors)) < 200_000 {
+		t.Errorf("%v: %d and %d bytes", r.Err, len(d.output(Output)), len(d.output(Errors)))
+	}
+	if len(r.Tail) > tailOf {
+		t.Errorf("the tail has %d bytes", len(r.Tail))
+	}
+	deep := strings.Repeat(`{"a":[`, 40) + strings.Repeat("]}", 40)
+	d, r = run(t, script(`echo '{"type":"done","x":`+deep+`}'; echo '`+strings.Repeat("[", 500_000/10)+`'`), hello)
+	if r.Err != nil || !strings.Contains(d.output(Output), deep) {
+		t.Errorf("what is too deep is no protocol: %v", r.Err)
+	}
+}
+
+func TestAProgramThatDoesNotReadIsNotWaitedFor(t *testing.T) {
+	if _, r := run(t, playing("deaf"), hello); r.Err != nil {
+		t.Error(r.Err)
+	}
+	p := hello
+	p.Text = strings.Repeat("x", 1<<20)
+	d, r := run(t, script(`head -c 100000 /dev/zero | tr '\0' '\n'; echo end`), p)
+	if r.Err != nil || !strings.HasSuffix(d.output(Output), "\nend\n") {
+		t.Error(r.Err)
+	}
+}
+
+func TestARunEndsWhenNothingIsKeptAnyMore(t *testing.T) {
+	full := parley.Refuse(parley.ReadOnly, "the disk is full")
+	for _, r := range []Runtime{NewExec(script("echo one; exec sleep 60")), agent(t)} {
+		d := newTestDesk(t)
+		d.write = func(Stream, string) error { return full }
+		p := prompted("say one", "hang")
+		if got := begin(t, r, d, p).result(); !errors.Is(got.Err, full) {
+			t.Errorf("ended with %v", got.Err)
+		}
+		r.Close()
+	}
+}
+
+func TestARunEndsThoughTheDeskIsStuck(t *testing.T) {
+	for _, r := range []Runtime{NewExec(script("echo one; exec sleep 60")), agent(t)} {
+		d := newTestDesk(t)
+		stuck := make(chan struct{}, 10)
+		desk := &stuckDesk{testDesk: d, stuck: stuck}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := make(chan Result, 1)
+		go func() { ended <- r.Run(ctx, prompted("say one", "hang"), desk, func() {}) }()
+		next(t, stuck)
+		cancel(errEnough)
+		if got := next(t, ended); got.Err != errEnough {
+			t.Errorf("ended with %v", got.Err)
+		}
+		r.Close()
+	}
+}
+
+// stuckDesk does not get to keep anything.
+type stuckDesk struct {
+	*testDesk
+	stuck chan struct{}
+}
+
+func (d *stuckDesk) Write(ctx context.Context, _ Stream, _ string) error {
+	d.stuck <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAQuestionIsNotWaitedForAfterTheRun(t *testing.T) {
+	d, r := run(t, script(`echo '{"type":"ask","id":"a","prompt":"?"}'; echo '{"type":"approval","id":"b","tool":"t"}'; echo '{"type":"done"}'; read -r line; read -r more && echo "> $more"`), hello)
+	if r.Err != nil || d.output(Output) != "" {
+		t.Errorf("%v %q", r.Err, d.output(Output))
+	}
+}
+
+func TestAProgramThatDoesNotGoIsKilled(t *testing.T) {
+	s := script(`trap '' TERM; echo $$; echo '{"type":"done"}'; while :; do sleep 60; done`)
+	d, r := run(t, s, hello)
+	if r.Err != nil {
+		t.Errorf("it was done, and ended with %v", r.Err)
+	}
+	wantGone(t, d.output(Output))
+}
+
+func TestAKilledNodeLeavesNoProgram(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("nothing ends a program with its node there")
+	}
+	node := exec.Command(os.Args[0])
+	node.Env = append(os.Environ(), part+"=node")
+	out, err := node.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var program, child int
+	if _, err := fmt.Sscan(line, &program, &child); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	node.Wait()
+	until(t, "the program is gone", func() bool { return syscall.Kill(program, 0) == syscall.ESRCH })
+	if err := syscall.Kill(child, syscall.SIGKILL); err != nil { // not promised: what the program itself started
+		t.Log(err)
+	}
+}
+
+func TestRunsAndKillsLeaveNothing(t *testing.T) {
+	s := playing("echo")
+	s.Keep = true
+	r := NewExec(s)
+	defer r.Close()
+	for i := range 60 {
+		d := newTestDesk(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		text := []string{"text", "wait", "die", "ask a"}[i%4]
+		timer := time.AfterFunc(time.Duration(i%7)*time.Millisecond, func() {
+			if i%3 == 0 {
+				for _, pid := range childrenOf(t, os.Getpid()) {
+					syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			cancel(errEnough)
+		})
+		r.Run(ctx, Prompt{Run: strconv.Itoa(i), Text: text}, d, func() {})
+		timer.Stop()
+		cancel(nil)
+	}
+	d := newTestDesk(t)
+	if got := begin(t, r, d, Prompt{Run: "last", Text: "text"}).result(); got.Err != nil {
+		t.Error(got.Err)
+	}
+}
+
+func TestAnAgentAsksNoMoreThanItMay(t *testing.T) {
+	ask := `ask session/request_permission {"sessionId":"SESSION","toolCall":{"toolCallId":"c"},"options":` + permissionOptions + `}`
+	var lines []string
+	for range 100 {
+		lines = append(lines, ask)
+	}
+	for range 100 - maxOpen {
+		lines = append(lines, "hear")
+	}
+	lines = append(lines, "say refused ")
+	for range maxOpen {
+		lines = append(lines, "hear")
+	}
+	run := begin(t, agent(t), newTestDesk(t), prompted(lines...))
+	var open []*called
+	for range maxOpen {
+		open = append(open, run.call())
+	}
+	until(t, "the others are refused", func() bool { return strings.Contains(run.output(Output), "refused") })
+	for _, c := range open {
+		c.decide <- Decision{Allowed: true}
+	}
+	if got := run.result(); got.Err != nil || strings.Count(run.output(Output), "too many requests") != 100-maxOpen || strings.Count(run.output(Output), `"selected"`) != maxOpen {
+		t.Errorf("%v %s", got.Err, run.output(Output))
+	}
+}
+
+func TestAnAgentThatAsksAndDoesNotReadIsEnded(t *testing.T) {
+	r := agent(t)
+	run := begin(t, r, newTestDesk(t), prompted("pid", "spam"))
+	until(t, "it says who it is", func() bool { return run.output(Output) != "" })
+	until(t, "nothing of it is read any more", func() bool {
+		who, _, _ := strings.Cut(run.output(Output), " ")
+		stat, err := os.ReadFile("/proc/" + who + "/stat")
+		return err == nil && strings.Contains(string(stat), ") S ")
+	})
+	if n := runtime.NumGoroutine(); n > 2*maxRequested {
+		t.Errorf("%d goroutines are at work for it", n)
+	}
+	run.cancel(errEnough)
+	if got := run.result(); got.Err != errEnough {
+		t.Error(got.Err)
+	}
+	wantGone(t, strings.Fields(run.output(Output))[0])
+}
+
+func TestAgentsAndKillsLeaveNothing(t *testing.T) {
+	r := agent(t, granted(accessTerminal))
+	for i := range 40 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		work := []string{"say text", "until", "exit", "flood", `call terminal/create {"sessionId":"SESSION","command":"sleep","args":["60"]}`}[i%5]
+		timer := time.AfterFunc(time.Duration(i%7)*3*time.Millisecond, func() {
+			if i%3 == 0 {
+				for _, pid := range childrenOf(t, os.Getpid()) {
+					syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			cancel(errEnough)
+		})
+		r.Run(ctx, prompted(work), newTestDesk(t), func() {})
+		timer.Stop()
+		cancel(nil)
+	}
+	d := newTestDesk(t)
+	if got := begin(t, r, d, prompted("say text")).result(); got.Err != nil || d.output(Output) != "text" {
+		t.Error(got.Err)
+	}
+}
