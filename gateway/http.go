@@ -121,12 +121,17 @@ func encode(buf *bytes.Buffer, resp any) error {
 	return enc.Encode(resp)
 }
 
-// fail answers with an error. What is nobody's business outside goes to the log in full.
+// fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, name string, err error) {
-	if parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
-		s.log.LogAttrs(r.Context(), slog.LevelError, "operation failed", slog.String("operation", name), slog.Any("error", err))
-	}
+	s.note(r.Context(), name, err)
 	refuse(w, err, 0)
+}
+
+// note takes to the log what is nobody's business outside.
+func (s *Server) note(ctx context.Context, name string, err error) {
+	if parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
+		s.log.LogAttrs(ctx, slog.LevelError, "operation failed", slog.String("operation", name), slog.Any("error", err))
+	}
 }
 
 // survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's.

@@ -32,7 +32,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	}
 	p, err := s.authenticate(r)
 	if err != nil {
-		s.refusePage(w, r, err)
+		s.refuseStranger(w, r, err)
 		return
 	}
 	s.serveTo(w, r.WithContext(p.as(r.Context())))
@@ -44,6 +44,8 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !isCall && r.URL.Path == webSocketPath:
 		s.serveWebSocket(w, r)
+	case !isCall && r.URL.Path == metricsPath:
+		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == openAPIPath:
 		s.serveOpenAPI(w, r)
 	case !isCall && s.servePage(w, r):

@@ -64,6 +64,7 @@ type Server struct {
 	called    called
 	frameTime time.Duration
 	keepAlive time.Duration
+	slowest   time.Duration   // what a reader of a stream may take for what it is sent
 	severed   context.Context // ends when conversations are to be broken off
 	sever     context.CancelFunc
 
@@ -86,7 +87,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		calls: admission{limit: o.Limits.Calls}, waits: admission{limit: o.Limits.Waits},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
 		talks: admission{limit: maxConversations}, frames: frames(), dialects: dialects(), stripes: stripes{seed: maphash.MakeSeed()},
-		frameTime: frameTime, keepAlive: keepAliveTime,
+		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest,
 	}
 	page, err := newPage()
 	if err != nil {
@@ -141,6 +142,8 @@ func (s *Server) Serve() {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+
+		DisableGeneralOptionsHandler: true, // it answers whoever asks
 	}
 	s.serving.Go(func() { s.report(s.tcp, s.tls.serve(s.public, s.tcp)) })
 }
