@@ -176,3 +176,21 @@ func TestABrowserSignsInOnce(t *testing.T) {
 	b.reads("h1", "not good any more")
 	b.isFine()
 }
+
+// A browser says less of whose page sends something where the way is not protected, and the node is beyond its machine.
+func TestABrowserSignsInInTheClear(t *testing.T) {
+	h := openParlour(t)
+	const name = "parley.test"
+	_, port, _ := strings.Cut(h.server.Address(), ":")
+	h.server.listens, h.url = name+":"+port, "http://"+name+":"+port // before anybody is there
+	code, err := h.server.links.make(h.node.Host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.token = "none"
+	b := h.openBrowser(chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"))
+	b.do(chromedp.Navigate(b.url + signInPath + "?code=" + code))
+	b.click("main button")
+	b.do(chromedp.WaitReady("html[data-live]"))
+	b.isFine()
+}
