@@ -1,13 +1,11 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +17,6 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/events"
 )
 
 // hall is a house that is on a NATS system, and a client of that.
@@ -265,177 +262,4 @@ func (h *hall) post(operation, authorization, body string) (int, string) {
 		h.t.Fatal(err)
 	}
 	return resp.StatusCode, string(text)
-}
-
-func TestTheServiceDoesMoreThanItsShareForNobody(t *testing.T) {
-	s, _ := runNATS(t, anyPort, 0)
-	inside, leave := make(chan bool), make(chan bool)
-	h := openHall(t, s.ClientURL(), func(s *Server) {
-		s.service.load.calls.limit = 1
-		s.operations["hold"] = nodeOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
-			inside <- true
-			<-leave
-			return Done{}, nil
-		})
-		s.operations["panic"] = nodeOp("panic", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { panic("secret") })
-	})
-	host := "Bearer " + h.tokens["host"]
-	held := make(chan error, 1)
-	go func() {
-		m, err := h.ask("hold", host, `{}`)
-		if err == nil && string(m.Data) != "{}\n" {
-			err = fmt.Errorf("%s", m.Data)
-		}
-		held <- err
-	}()
-	<-inside
-	if m, err := h.ask("list_names", host, `{}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "429" {
-		t.Errorf("%v %v", m, err)
-	}
-	if status, body := h.post("list_names", host, `{}`); status != 200 {
-		t.Errorf("the node is as busy as its service: %d %s", status, body)
-	}
-	close(leave)
-	if err := <-held; err != nil {
-		t.Error(err)
-	}
-	within(t, func() bool { return h.server.service.load.calls.now.Load() == 0 })
-	if m, err := h.ask("panic", host, `{}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "500" || strings.Contains(string(m.Data), "secret") {
-		t.Errorf("%v %v", m, err)
-	}
-	within(t, func() bool { return h.server.service.load.calls.now.Load() == 0 && h.server.calls.now.Load() == 0 })
-	h.call("host", "list_names", `{}`, nil)
-	m, err := h.conn.Request("$SRV.STATS.parley", nil, 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, string(m.Data), `"data":{"ended":1,"failed":1,`, `"data":{"ended":2,"failed":1,`)
-}
-
-func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
-	s, _ := runNATS(t, anyPort, 0)
-	h := openHall(t, s.ClientURL(), nil)
-	fae := h.guest("fae")
-	heard, err := h.conn.SubscribeSync("$JS.API.>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, reply := range []string{"$JS.API.STREAM.DELETE.x", h.subject("list_names"), "PARLEY.x", ""} {
-		m := nats.NewMsg(h.subject("send"))
-		m.Reply, m.Data = reply, []byte(`{"recipient":"HOST","text":"hi"}`)
-		m.Header.Set("Authorization", "Bearer "+h.tokens["fae"])
-		if err := h.conn.PublishMsg(m); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h.call("fae", "send", `{"recipient":"HOST","text":"the last"}`, nil) // on the same subject, and so after them
-	if in, err := fae.Inbox(t.Context(), actors.View{All: true}); err != nil || len(in.Messages) != 1 {
-		t.Errorf("what could not be answered was done: %v %v", in.Messages, err)
-	}
-	if n, _, err := heard.Pending(); err != nil || n != 0 {
-		t.Errorf("%d answers went to the NATS system itself, %v", n, err)
-	}
-}
-
-func TestTheServiceComesBackWithItsServer(t *testing.T) {
-	s, stop := runNATS(t, anyPort, 0)
-	port := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port()
-	url := s.ClientURL()
-	h := openHall(t, url, nil)
-	h.guest("fae")
-	h.call("fae", "send", `{"recipient":"HOST","text":"before"}`, nil)
-	for _, word := range []string{"after", "and again"} {
-		stop()
-		within(t, func() bool { return !h.server.service.conn.IsConnected() && !h.conn.IsConnected() })
-		_, stop = runNATS(t, int(port), 0)
-		within(t, func() bool {
-			m, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`)
-			return err == nil && m.Header.Get(micro.ErrorHeader) == ""
-		})
-		h.call("fae", "send", `{"recipient":"HOST","text":"`+word+`"}`, nil)
-	}
-	var mail struct{ Messages []actors.Envelope }
-	if h.call("host", "list_messages", `{}`, &mail); len(mail.Messages) != 3 || mail.Messages[2].Text != "and again" {
-		t.Errorf("%v", mail.Messages)
-	}
-	stop()
-	within(t, func() bool { return !h.server.service.conn.IsConnected() })
-	if began := time.Now(); true {
-		if h.close(); time.Since(began) > 5*time.Second {
-			t.Errorf("without its NATS system the node took %v to stop", time.Since(began))
-		}
-	}
-}
-
-func TestTheNodeStartsBeforeItsNATSSystem(t *testing.T) {
-	s, stop := runNATS(t, anyPort, 0)
-	port, url := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port(), s.ClientURL()
-	stop()
-	h := openHall(t, url, nil)
-	if _, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"}); err != nil {
-		t.Fatal(err)
-	}
-	runNATS(t, int(port), 0)
-	within(t, func() bool {
-		m, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`)
-		return err == nil && strings.Contains(string(m.Data), `"fae"`)
-	})
-}
-
-func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
-	s, _ := runNATS(t, anyPort, 0)
-	h := openHall(t, s.ClientURL(), nil)
-	h.guest("fae")
-	var asked actors.Asked
-	h.call("fae", "form", `{"recipient":"HOST","description":"x","fields":[{"name":"a"}]}`, &asked)
-	awaited := make(chan string, 1)
-	go func() {
-		m, err := h.ask("await", "Bearer "+h.tokens["fae"], `{"id":"`+asked.Promise.String()+`"}`)
-		awaited <- fmt.Sprint(m, err)
-		if err == nil {
-			awaited <- string(m.Data)
-		}
-	}()
-	within(t, func() bool { return h.server.waits.now.Load() == 1 })
-	h.close()
-	<-awaited
-	want(t, <-awaited, `"status":"open"`)
-	if _, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`); !errors.Is(err, nats.ErrNoResponders) {
-		t.Errorf("after its end: %v", err)
-	}
-}
-
-func TestAnAnswerThatNATSDoesNotTakeIsRefused(t *testing.T) {
-	s, _ := runNATS(t, anyPort, 32<<10)
-	h := openHall(t, s.ClientURL(), nil)
-	h.guest("fae")
-	for range 4 {
-		h.call("fae", "send", `{"recipient":"HOST","text":"`+strings.Repeat("x", 10<<10)+`"}`, nil)
-	}
-	m, err := h.ask("list_messages", "Bearer "+h.tokens["host"], `{}`)
-	if err != nil || m.Header.Get(micro.ErrorCodeHeader) != "413" {
-		t.Errorf("%v %v", m, err)
-	}
-	h.call("host", "list_messages", `{"limit":1}`, nil)
-}
-
-func TestAnAddressIsShownWithoutItsSecrets(t *testing.T) {
-	for address, want := range map[string]string{
-		"nats://a:4222":                      "nats://a:4222",
-		"nats://ann:secret@a:4222":           "nats://a:4222",
-		"nats://secret@a,tls://ann:secret@b": "nats://a,tls://b",
-		"ann:secret@a:4222":                  "a:4222",
-		"secret@a":                           "a",
-		"nats://ann:sec%ret@a":               "?",
-	} {
-		if got := withoutSecrets(address); got != want {
-			t.Errorf("%s: %s, want %s", address, got, want)
-		}
-	}
-	_, s := openServer(t)
-	for _, address := range []string{"nats://ann:sec%ret@a", "nats://ann:secret@a:b:c", "://secret"} {
-		if _, err := newService(s, address); parley.CodeOf(err) != parley.InvalidArgument || strings.Contains(err.Error(), "sec") {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
 }
