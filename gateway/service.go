@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -114,7 +116,8 @@ func (v *service) offer() error {
 	}
 	v.micro = offered
 	group := offered.AddGroup(serviceSubject + "." + node)
-	for _, o := range v.server.operations {
+	for _, name := range slices.Sorted(maps.Keys(v.server.operations)) {
+		o := v.server.operations[name]
 		e := &endpoint{service: v, operation: o}
 		err := group.AddEndpoint(o.name, e, micro.WithEndpointMetadata(map[string]string{"scope": string(o.scope)}),
 			micro.WithEndpointPendingLimits(maxPending, maxPendingSize))

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -63,22 +64,28 @@ func TestTheNodeStartsBeforeItsNATSSystem(t *testing.T) {
 
 func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
-	h := openHall(t, s.ClientURL(), nil)
-	h.guest("fae")
-	var asked actors.Asked
-	h.call("fae", "form", `{"recipient":"HOST","description":"x","fields":[{"name":"a"}]}`, &asked)
-	awaited := make(chan string, 1)
+	inside := make(chan bool)
+	h := openHall(t, s.ClientURL(), func(s *Server) {
+		s.operations["linger"] = waiting(nodeOp("linger", scopeRead, func(ctx context.Context, _ *Server, _ NodeRequest) (Done, error) {
+			inside <- true
+			<-ctx.Done()
+			return Done{}, nil
+		}))
+	})
+	answered := make(chan string, 1)
 	go func() {
-		m, err := h.ask("await", "Bearer "+h.tokens["fae"], `{"id":"`+asked.Promise.String()+`"}`)
-		awaited <- fmt.Sprint(m, err)
-		if err == nil {
-			awaited <- string(m.Data)
+		m, err := h.ask("linger", "Bearer "+h.tokens["host"], `{}`)
+		if err != nil {
+			answered <- err.Error()
+			return
 		}
+		answered <- string(m.Data)
 	}()
-	within(t, func() bool { return h.server.waits.now.Load() == 1 })
+	<-inside
 	h.close()
-	<-awaited
-	want(t, <-awaited, `"status":"open"`)
+	if got := <-answered; got != "{}\n" {
+		t.Errorf("who waited is told %q", got)
+	}
 	if _, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("after its end: %v", err)
 	}
@@ -122,11 +129,24 @@ func TestTheServiceDoesMoreThanItsShareForNobody(t *testing.T) {
 	}
 	within(t, func() bool { return h.server.service.load.calls.now.Load() == 0 && h.server.calls.now.Load() == 0 })
 	h.call("host", "list_names", `{}`, nil)
+	within(t, func() bool { return h.server.service.load.calls.now.Load() == 0 })
 	m, err := h.conn.Request("$SRV.STATS.parley", nil, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, string(m.Data), `"data":{"ended":1,"failed":1,`, `"data":{"ended":2,"failed":1,`)
+	var stats micro.Stats
+	if err := json.Unmarshal(m.Data, &stats); err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]string{}
+	for _, e := range stats.Endpoints {
+		counted[e.Name], _, _ = strings.Cut(string(e.Data), `,"took_ns"`)
+	}
+	for name, want := range map[string]string{"hold": `{"ended":1,"failed":0`, "panic": `{"ended":1,"failed":1`, "list_names": `{"ended":2,"failed":1`} {
+		if counted[name] != want {
+			t.Errorf("%s: %s, want %s", name, counted[name], want)
+		}
+	}
 }
 
 func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
