@@ -50,7 +50,8 @@ type run struct {
 	ctx    context.Context
 	taken  chan struct{} // closed when the program has its prompt, or the run is over
 	failed error         // why it never had it; to be read once taken is closed
-	over   chan struct{} // closed when nothing of the run goes on
+	over   chan struct{} // closed when nothing of the run goes on, and that is written down
+	ended  bool          // nothing goes on; guarded by the crew's lock
 	desk   *desk
 }
 
@@ -186,7 +187,7 @@ func (c *crew) perform(m *member, r *run, p program.Prompt) {
 	m.turn.Unlock()
 	stopped := context.Cause(r.ctx)
 	r.stop(nil)
-	if c.isLeaving(m) {
+	if c.ended(m, r) {
 		m.close()
 	}
 	c.left()
@@ -236,9 +237,14 @@ func (c *crew) left() {
 	}
 }
 
-func (c *crew) isLeaving(m *member) bool {
+// ended notes that a run goes on no more, and reports whether its program is to end too.
+func (c *crew) ended(m *member, r *run) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	r.ended = true
+	if m.leaving && c.members[m.agent] == m {
+		delete(c.members, m.agent)
+	}
 	return m.leaving
 }
 
@@ -258,10 +264,10 @@ func (c *crew) present(agent capabilities.ID) *run {
 	return nil
 }
 
-// runs reports whether a run is one that goes on here.
+// runs reports whether a run is one that goes on here, or whose end has yet to be written down.
 func (c *crew) runs(agent, id capabilities.ID) bool {
 	r := c.present(agent)
-	return r != nil && r.id == id
+	return r != nil && r.id == id && !isClosed(r.over)
 }
 
 // taken gives the forms that an agent's present run has taken up from one before it.
@@ -281,7 +287,7 @@ func (c *crew) dismiss(agent capabilities.ID) {
 		return
 	}
 	m.leaving = true
-	if m.run == nil || isClosed(m.run.over) {
+	if m.run == nil || m.run.ended {
 		delete(c.members, agent)
 		c.tasks.Go(m.close)
 	}

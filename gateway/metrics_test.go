@@ -73,6 +73,60 @@ func TestMetricsAreOnlyRead(t *testing.T) {
 	}
 }
 
+func TestMetricsAreForTheHostAlone(t *testing.T) {
+	c, s := serveLimited(t, Limits{})
+	askHost(t, c)
+	fae, err := s.node.ActAs(t.Context(), "fae")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(token string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Address()+metricsPath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	for name, x := range map[string]struct {
+		token  string
+		status int
+		want   string
+	}{
+		"no token":                 {"", 401, "UNAUTHENTICATED"},
+		"no token of ours":         {"secret", 401, "UNAUTHENTICATED"},
+		"of a guest":               {makeToken(t, fae, "read", "ask", "answer"), 403, "NOT_PERMITTED"},
+		"of the host, not to read": {makeToken(t, s.node.Host(), "ask", "answer", "admin"), 403, "NOT_PERMITTED"},
+		"of the host":              {makeToken(t, s.node.Host(), "read"), 200, "parley_open_forms 1\n"},
+	} {
+		if status, body := get(x.token); status != x.status || !strings.Contains(body, x.want) {
+			t.Errorf("%s: %d %.300s, want %d and %q", name, status, body, x.status, x.want)
+		}
+	}
+	names := func(text string) (found []string) {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "# TYPE ") {
+				found = append(found, line)
+			}
+		}
+		return found
+	}
+	if _, body := get(makeToken(t, s.node.Host(), "read")); !slices.Equal(names(body), names(scrape(t, c))) {
+		t.Errorf("it is not what the socket has:\n%s", body)
+	}
+}
+
 // What a stranger could make grow without end would be a way to fill the memory of whoever watches.
 func TestCallersCannotMakeUpMetrics(t *testing.T) {
 	c := serveTest(t)

@@ -173,12 +173,7 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	e := shown(err)
-	name := "refusal.html"
-	if e.Code == parley.Unauthenticated {
-		name = "signedout.html"
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'")
-	}
-	if err := s.render(w, httpStatus(e.Code), name, e); err != nil {
+	if err := s.render(w, httpStatus(e.Code), "refusal.html", e); err != nil {
 		refuse(w, err, 0)
 	}
 }

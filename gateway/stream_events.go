@@ -40,7 +40,7 @@ func (v *viewing) events() error {
 	ctx, cancel := context.WithCancel(v.r.Context())
 	defer context.AfterFunc(v.s.draining, cancel)()
 
-	out, err := newSSE(v.w)
+	out, err := newSSE(v.w, v.s.slowest)
 	if err != nil {
 		cancel()
 		return nil // the reader has gone

@@ -55,7 +55,7 @@ export class Preview {
   show(html) {
     const card = document.adoptNode(new DOMParser().parseFromString(html, 'text/html').querySelector('li.message'));
     const form = card.querySelector('form.ask');
-    card.querySelector('parley-form').replaceWith(form); // what it does is not for here
+    card.querySelector('parley-ask').replaceWith(form); // what it does is not for here
     for (const e of card.querySelectorAll('.head, .act')) e.remove();
     for (const e of [card, form]) e.removeAttribute('aria-labelledby');
     card.removeAttribute('tabindex');
