@@ -337,6 +337,9 @@ func newRuntime(p events.ProgramSet) program.Runtime {
 	spec := program.Spec{
 		Command: p.Command, Folder: p.Folder, Environment: p.Environment, Keep: p.Keep, RunTime: time.Duration(p.Seconds) * time.Second, Access: p.Access,
 	}
+	if p.Runtime == "acp" {
+		return program.NewACP(spec)
+	}
 	return program.NewExec(spec)
 }
 

@@ -6,6 +6,7 @@
 //
 // Promised: a program gets a prompt only after Run was called for it, and one at a time; no process of a program is
 // left when Run or Close has returned that ended it, its children in the same process group included; what it puts out
-// is bounded in size before it is held. Not promised: that a program does what its prompt says, or that one that left
-// its process group is found.
+// is bounded in size before it is held, and never dropped while a run goes on; where the system can do it (Linux) it dies with
+// its node. Not promised: that a program does what its prompt says, that one that left its process group is found, or that
+// what a program has started itself dies with a node that was killed.
 package program

@@ -3,9 +3,7 @@
 package program
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -102,53 +100,6 @@ func TestALongPromptIsCutInTheEnvironmentOnly(t *testing.T) {
 	if environment < 130_000 || environment > 128<<10 || line < 2<<20 {
 		t.Errorf("%d bytes in the environment, %d in the line", environment, line)
 	}
-}
-
-func TestTheExamplesDoWhatTheySay(t *testing.T) {
-	t.Run("sh", func(t *testing.T) {
-		r := NewExec(Spec{Command: []string{"sh", "testdata/agent.sh"}})
-		run := begin(t, r, newTestDesk(t), hello)
-		q := run.question()
-		if q.ID != "port" || q.Description != "Which port?" || len(q.Fields) != 1 || q.Fields[0].Type != events.Select || len(q.Fields[0].Options) != 2 {
-			t.Errorf("asked %+v", q.Question)
-		}
-		q.answer <- Answer{Status: "answered", Values: []byte(`{"value":"443"}`), By: "host"}
-		c := run.call()
-		if c.Tool != "listen" || c.Input != `{"port":"443"}` {
-			t.Errorf("called %+v", c.Call)
-		}
-		c.decide <- Decision{Allowed: true}
-		if got := run.result(); got.Err != nil || run.output(Output) != "working on: hello \"there\"\nlistening on 443" {
-			t.Errorf("%v %q", got.Err, run.output(Output))
-		}
-	})
-	t.Run("python", func(t *testing.T) {
-		if _, err := exec.LookPath("python3"); err != nil {
-			t.Skip("there is no python3")
-		}
-		r := NewExec(Spec{Command: []string{"python3", "testdata/agent.py"}, Keep: true})
-		defer r.Close()
-		d := newTestDesk(t)
-		run := begin(t, r, d, hello)
-		q := run.question()
-		if q.ID != "settings" || q.Title != "Settings" || len(q.Fields) != 2 || q.Fields[0].Type != events.Number || !q.Fields[0].Required {
-			t.Errorf("asked %+v", q.Question)
-		}
-		q.answer <- Answer{Status: "answered", Values: []byte(`{"port":443}`)}
-		c := run.call()
-		if c.Input != `{"port":443}` && c.Input != `{"port": 443}` {
-			t.Errorf("called %+v", c.Call)
-		}
-		c.decide <- Decision{Reason: "not today"}
-		if got := run.result(); got.Err != nil || d.output(Output) != "working on: hello \"there\"\nnot deployed\n" {
-			t.Errorf("%v %q", got.Err, d.output(Output))
-		}
-		again := begin(t, r, d, hello)
-		again.question().answer <- Answer{Status: "declined"}
-		if got := again.result(); got.Err == nil || got.Err.Error() != "INTERNAL: no settings: declined" {
-			t.Errorf("%v", got.Err)
-		}
-	})
 }
 
 // heard gives the lines of JSON that a program has put out again.
@@ -390,95 +341,4 @@ func childrenOf(t testing.TB, pid int) []int {
 		}
 	}
 	return pids
-}
-
-var errEnough = errors.New("enough")
-
-func TestARunCanBeEnded(t *testing.T) {
-	t.Run("a command", func(t *testing.T) {
-		r := NewExec(script(`trap 'echo ended; exit 1' TERM; echo started; while :; do sleep 0.01; done`))
-		run := begin(t, r, newTestDesk(t), hello)
-		until(t, "started", func() bool { return run.output(Output) == "started\n" })
-		run.cancel(errEnough)
-		if got := run.result(); got.Err != errEnough || run.output(Output) != "started\nended\n" {
-			t.Errorf("%v %q", got.Err, run.output(Output))
-		}
-	})
-	t.Run("a stubborn command", func(t *testing.T) {
-		r := NewExec(playing("stubborn"))
-		run := begin(t, r, newTestDesk(t), hello)
-		until(t, "started", func() bool { return run.output(Output) != "" })
-		run.cancel(errEnough)
-		if got := run.result(); got.Err != errEnough {
-			t.Error(got.Err)
-		}
-		wantGone(t, run.output(Output))
-	})
-	t.Run("a program that is kept", func(t *testing.T) {
-		s := playing("echo")
-		s.Keep = true
-		r := NewExec(s)
-		defer r.Close()
-		run := begin(t, r, newTestDesk(t), Prompt{Run: "r", Text: "wait"})
-		until(t, "started", func() bool { return run.output(Output) == "waiting\n" })
-		before := childrenOf(t, os.Getpid())
-		run.cancel(errEnough)
-		if got := run.result(); got.Err != errEnough {
-			t.Error(got.Err)
-		}
-		d := newTestDesk(t)
-		if got := begin(t, r, d, Prompt{Run: "s", Text: "text"}).result(); got.Err != nil || !strings.HasPrefix(d.output(Output), strconv.Itoa(before[0])+" ") {
-			t.Errorf("%v: it is another one: %q", got.Err, d.output(Output))
-		}
-	})
-	t.Run("a stubborn program that is kept", func(t *testing.T) {
-		s := playing("stubborn")
-		s.Keep = true
-		r := NewExec(s)
-		defer r.Close()
-		run := begin(t, r, newTestDesk(t), hello)
-		until(t, "started", func() bool { return run.output(Output) != "" })
-		run.cancel(errEnough)
-		if got := run.result(); got.Err != errEnough {
-			t.Error(got.Err)
-		}
-		wantGone(t, run.output(Output))
-	})
-}
-
-func TestARunTakesNoLongerThanItMay(t *testing.T) {
-	for _, keep := range []bool{false, true} {
-		s := script(`echo $$; exec sleep 60`)
-		s.RunTime, s.Keep = 300*time.Millisecond, keep
-		d, r := run(t, s, hello)
-		if parley.CodeOf(r.Err) != parley.Timeout || !strings.Contains(r.Err.Error(), "300ms") {
-			t.Errorf("ended with %v", r.Err)
-		}
-		wantGone(t, d.output(Output))
-	}
-}
-
-// wantGone has nothing be left of the group whose leader's ID is given: nothing that lives longer than its reaping takes.
-func wantGone(t testing.TB, leader string) {
-	t.Helper()
-	pid, err := strconv.Atoi(strings.TrimSpace(leader))
-	if err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the group is gone", func() bool { return syscall.Kill(-pid, 0) == syscall.ESRCH })
-}
-
-func TestCloseLeavesNothing(t *testing.T) {
-	for _, name := range []string{"echo", "stubborn"} {
-		s := playing(name)
-		s.Keep = true
-		r := NewExec(s)
-		if err := r.Prepare(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		pid := r.(*commands).kept.cmd.Process.Pid
-		r.Close()
-		r.Close()
-		wantGone(t, strconv.Itoa(pid))
-	}
 }
