@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,7 @@ func fileError(err error) error {
 	return err
 }
 
-func readFile(_ context.Context, t *turn, params json.RawMessage) (any, error) {
+func readFile(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r acp.ReadTextFileRequest
 	if err := t.parse(params, &r, (*string)(&r.SessionId)); err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func readFile(_ context.Context, t *turn, params json.RawMessage) (any, error) {
 	if err := wantFile(f); err != nil {
 		return nil, err
 	}
-	text, err := readLines(f, r.Line, r.Limit)
+	text, err := readLines(ctx, f, r.Line, r.Limit)
 	if err != nil {
 		return nil, fileError(err)
 	}
@@ -134,13 +135,13 @@ func wantFile(f *os.File) error {
 }
 
 // readLines reads a file from a line on, the first being 1, and so many of them.
-func readLines(f io.Reader, line, limit *int) (string, error) {
+func readLines(ctx context.Context, f io.Reader, line, limit *int) (string, error) {
 	var b bytes.Buffer
 	if line == nil && limit == nil {
 		if _, err := io.Copy(&b, io.LimitReader(f, MaxLine+1)); err != nil {
 			return "", err
 		}
-	} else if err := copyLines(&b, f, line, limit); err != nil {
+	} else if err := copyLines(ctx, &b, f, line, limit); err != nil {
 		return "", err
 	}
 	if b.Len() > MaxLine {
@@ -149,7 +150,7 @@ func readLines(f io.Reader, line, limit *int) (string, error) {
 	return strings.ToValidUTF8(b.String(), string(utf8.RuneError)), nil
 }
 
-func copyLines(b *bytes.Buffer, f io.Reader, line, limit *int) error {
+func copyLines(ctx context.Context, b *bytes.Buffer, f io.Reader, line, limit *int) error {
 	skip, left := 0, -1
 	if line != nil {
 		skip = max(*line-1, 0)
@@ -180,7 +181,7 @@ func copyLines(b *bytes.Buffer, f io.Reader, line, limit *int) error {
 		if err == io.EOF {
 			return nil
 		}
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 	}

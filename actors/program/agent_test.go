@@ -93,6 +93,10 @@ func (a *testAgent) do(line string) string {
 		a.say(strings.Repeat("x", 10<<20))
 	case "deep":
 		a.update(strings.Repeat("[", 100) + strings.Repeat("]", 100))
+	case "bulk":
+		for range 24 {
+			a.say(strings.Repeat("x", 900<<10))
+		}
 	case "flood":
 		for i := range 5000 {
 			a.say(fmt.Sprintf("%d\n", i))

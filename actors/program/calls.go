@@ -1,9 +1,16 @@
 package program
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"sync"
+)
+
+// How many calls are remembered, for a request for permission that only names one, and up to what size of their updates.
+const (
+	keptCalls    = 64
+	keptCallSize = 64 << 10
 )
 
 // toolCall is what an agent has told of a call that it makes, or of a change to one.
@@ -32,6 +39,12 @@ func (c toolCall) with(change toolCall) toolCall {
 	return c
 }
 
+// tooLong stands for the input of a call that is too long to be remembered, and to be shown.
+var tooLong = json.RawMessage(`"too long"`)
+
+// isShowable reports whether all of a call can be shown.
+func (c toolCall) isShowable() bool { return !bytes.Equal(c.RawInput, tooLong) }
+
 func isGiven(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
 
 // calls remembers the newest calls of a turn.
@@ -46,6 +59,9 @@ func (c *calls) note(update json.RawMessage) {
 	var change toolCall
 	if json.Unmarshal(update, &change) != nil || len(change.ID) > maxID {
 		return
+	}
+	if len(update) > keptCallSize {
+		change = toolCall{ID: change.ID, RawInput: tooLong}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

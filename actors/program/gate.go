@@ -17,6 +17,7 @@ import (
 const (
 	maxNotified  = 512
 	maxRequested = 256
+	maxHeld      = 16 << 20 // bytes of what they say
 )
 
 // gate is what the library reads: an agent's lines, as long as there is room for what they say.
@@ -30,6 +31,7 @@ type gate struct {
 	notified  int           // notifications that came in
 	handled   int           // those of them that were handled
 	requested int           // requests that were not answered yet
+	held      int           // bytes of all that is not handled yet
 	moved     chan struct{} // closed, and replaced, when one of them changes
 	fault     error         // why nothing more is read; nil at the end of the output
 }
@@ -85,23 +87,24 @@ func (g *gate) admit(text string) (bool, error) {
 	case m.Method == "" || m.ID == nil && m.Method == "$/cancel_request":
 		return true, nil
 	case m.ID == nil && update:
-		return true, g.take(&g.notified, func() bool { return g.notified-g.handled < maxNotified })
+		return true, g.take(&g.notified, len(m.Params), func() bool { return g.notified-g.handled < maxNotified })
 	case m.ID == nil || update: // nobody waits for it
 		return false, nil
 	}
-	return true, g.take(&g.requested, func() bool { return g.requested < maxRequested })
+	return true, g.take(&g.requested, len(m.Params), func() bool { return g.requested < maxRequested })
 }
 
-// take counts one more, when there is room.
-func (g *gate) take(count *int, room func() bool) error {
+// take counts one more of some size, when there is room.
+func (g *gate) take(count *int, size int, room func() bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for !room() {
+	for !room() || g.held > 0 && g.held+size > maxHeld {
 		if err := g.wait(context.Background()); err != nil {
 			return err
 		}
 	}
 	*count++
+	g.held += size
 	return nil
 }
 
@@ -120,16 +123,23 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-// handle says that a notification was handled.
-func (g *gate) handle() { g.move(&g.handled, 1) }
+// handle says that a message with such parameters was handled: an update, or a request, which is still to be answered.
+func (g *gate) handle(update bool, params json.RawMessage) {
+	g.move(func() {
+		g.held -= len(params)
+		if update {
+			g.handled++
+		}
+	})
+}
 
 // answer says that a request was answered.
-func (g *gate) answer() { g.move(&g.requested, -1) }
+func (g *gate) answer() { g.move(func() { g.requested-- }) }
 
-func (g *gate) move(count *int, by int) {
+func (g *gate) move(change func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	*count += by
+	change()
 	close(g.moved)
 	g.moved = make(chan struct{})
 }

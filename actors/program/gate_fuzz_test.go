@@ -41,15 +41,16 @@ func FuzzGate(f *testing.F) {
 			switch {
 			case m.Method == "" && m.ID != nil, m.Method == "$/cancel_request" && m.ID == nil:
 			case m.Method == "session/update" && m.ID == nil:
-				g.handle()
+				g.handle(true, m.Params)
 			case m.Method != "session/update" && m.ID != nil:
+				g.handle(false, m.Params)
 				g.answer()
 			default:
 				t.Errorf("%q is let through", l)
 			}
 		}
-		if g.notified != g.handled || g.requested != 0 {
-			t.Errorf("%d came and %d were handled; %d are open", g.notified, g.handled, g.requested)
+		if g.notified != g.handled || g.requested != 0 || g.held != 0 {
+			t.Errorf("%d came and %d were handled; %d are open; %d bytes are held", g.notified, g.handled, g.requested, g.held)
 		}
 	})
 }

@@ -321,6 +321,35 @@ func TestAnAgentThatAsksAndDoesNotReadIsEnded(t *testing.T) {
 	wantGone(t, strings.Fields(run.output(Output))[0])
 }
 
+func TestLargeUpdatesWaitForTheDesk(t *testing.T) {
+	d := newTestDesk(t)
+	first, room := make(chan struct{}, 1<<16), make(chan struct{})
+	size := 0
+	d.write = func(stream Stream, text string) error {
+		if stream == Output {
+			first <- struct{}{}
+			<-room
+			size += len(text)
+		}
+		return nil
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	run := begin(t, agent(t), d, prompted("bulk"))
+	next(t, first)
+	until(t, "it waits", func() bool { return isWaiting(t) })
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 3*maxHeld {
+		t.Errorf("%d bytes are held", held)
+	}
+	close(room)
+	if got := run.result(); got.Err != nil || size != 24*900<<10 {
+		t.Errorf("%v: %d bytes were written", got.Err, size)
+	}
+}
+
 func TestAgentsAndKillsLeaveNothing(t *testing.T) {
 	r := agent(t, granted(accessTerminal))
 	for i := range 40 {

@@ -11,9 +11,6 @@ import (
 // thoughtSize is how much of a thought is one notice: written as JSON it is still a piece.
 const thoughtSize = 2 << 10
 
-// keptCalls is how many calls are remembered, for a request for permission that only names one.
-const keptCalls = 256
-
 // notification is what an agent tells of a session.
 type notification struct {
 	SessionID string          `json:"sessionId"`

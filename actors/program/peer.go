@@ -225,14 +225,13 @@ func (p *peer) setTurn(t *turn) {
 
 // handle is called by the library for what an agent asks for, in a goroutine each, and for what it tells, in order.
 func (p *peer) handle(ctx context.Context, method string, params json.RawMessage) (any, *acp.RequestError) {
-	if method == acp.ClientMethodSessionUpdate {
-		defer p.gate.handle()
-	}
+	update := method == acp.ClientMethodSessionUpdate
+	defer p.gate.handle(update, params)
 	if !p.serve() {
 		return nil, acp.NewInternalError("the node is about to end the program")
 	}
 	defer p.handlers.Done()
-	if method == acp.ClientMethodSessionUpdate {
+	if update {
 		p.update(params)
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"parley"
 	"strings"
 	"unicode"
 
@@ -27,7 +28,11 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 		return nil, err
 	}
 	t.settle(ctx)
-	d, err := t.desk.Approve(ctx, callOf(t.notices.calls.complete(r.ToolCall)))
+	call := t.notices.calls.complete(r.ToolCall)
+	d, err := Decision{}, error(parley.Refuse(parley.TooLarge, "the call is too long to be shown"))
+	if call.isShowable() {
+		d, err = t.desk.Approve(ctx, callOf(call))
+	}
 	switch {
 	case t.ctx.Err() != nil:
 		d = Decision{Ended: true}
@@ -35,12 +40,16 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 		return nil, err
 	case err != nil: // it cannot be asked, so it is not allowed
 		d = Decision{}
-		t.complain(requestError(err).Error())
+		t.complain("what the agent asks cannot be asked: " + parley.AsError(err).Error())
 	}
-	if option := optionFor(d, r.Options); option != nil {
-		return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option.OptionId)}, nil
+	option := optionFor(d, r.Options)
+	if d.Allowed && !d.Ended && (option == nil || option.Kind == acp.PermissionOptionKindRejectOnce) {
+		t.complain("what was allowed once is not, because the agent has no option for that")
 	}
-	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
+	if option == nil {
+		return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
+	}
+	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option.OptionId)}, nil
 }
 
 // callOf is the call that is shown: its title, or else its kind, and what it is made with.

@@ -82,6 +82,28 @@ func TestACallIsShownWhole(t *testing.T) {
 	}
 }
 
+func TestACallThatCannotBeShownIsNotAllowed(t *testing.T) {
+	for name, line := range map[string]string{
+		"told before": `update {"sessionUpdate":"tool_call","toolCallId":"c","title":"t","rawInput":"` + strings.Repeat("x", keptCallSize) + `"}`,
+		"refused":     "say nothing",
+	} {
+		d := newTestDesk(t)
+		d.approve = func(Call) (Decision, error) {
+			if name == "told before" {
+				t.Error("it was asked")
+			}
+			return Decision{Allowed: true}, parley.Refuse(parley.TooLarge, "it is too long")
+		}
+		got := begin(t, agent(t), d, prompted(line, `call session/request_permission {"sessionId":"SESSION","toolCall":{"toolCallId":"c"},"options":`+permissionOptions+`}`)).result()
+		if got.Err != nil || !strings.HasSuffix(d.output(Output), `result {"outcome":{"optionId":"3","outcome":"selected"}}`+"\n") {
+			t.Errorf("%s: %v %q", name, got.Err, d.output(Output))
+		}
+		if !strings.Contains(d.output(Errors), "TOO_LARGE") {
+			t.Errorf("%s: nobody is told why: %q", name, d.output(Errors))
+		}
+	}
+}
+
 const elicitation = `{"sessionId":"SESSION","mode":"form","message":"How?","requestedSchema":{"type":"object","title":"Settings","required":["name"],"properties":{
 	"name":{"type":"string","title":"Name","description":"yours","minLength":2,"default":"me"},"size":{"type":"integer","minimum":1},"ratio":{"type":"number"},"sure":{"type":"boolean"},
 	"colour":{"type":"string","enum":["r","g"],"enumNames":["red","green"]},"shape":{"type":"string","oneOf":[{"const":"c","title":"circle"}]},"many":{"type":"array","items":{"anyOf":[{"const":"x"},{"const":"y"}]},"maxItems":2},

@@ -134,6 +134,9 @@ func (t *turn) converse(answers <-chan stopped) {
 			if quiet = t.answered(a); quiet == nil {
 				t.leave()
 			}
+			if t.p.gate.why() != nil { // nothing that it says is read any more
+				t.stop()
+			}
 		case <-quiet:
 			quiet = nil
 			if t.stays = !t.stopping; t.stays {
