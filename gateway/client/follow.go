@@ -1,11 +1,12 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 )
@@ -26,9 +27,9 @@ type following struct {
 func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		at, err := parsePosition(from)
-		var told, batch []Message // told: of a batch that was told in part before, as it is now
 		for err == nil {
-			if batch, err = c.batch(ctx, v, &at, &told); err != nil {
+			var batch []Message
+			if batch, err = c.batch(ctx, v, &at); err != nil {
 				break
 			}
 			for _, m := range batch {
@@ -42,51 +43,40 @@ func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Mess
 }
 
 // batch waits for messages that changed together after a position, gives them with their cursors, and moves on.
-func (c *Client) batch(ctx context.Context, v View, at *position, told *[]Message) ([]Message, error) {
-	long, within := turnTime, at.isWithin()
-	if within {
-		long = 0 // they changed long ago, or are not to be shown any more
+func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, error) {
+	if at.isWithin() {
+		return c.rest(ctx, v, at)
 	}
-	ms := turn(ctx, long)
-	page, err := get[listed](ctx, c, "follow_messages", following{v, at.seen, &ms})
+	page, err := c.changes(ctx, v, at.seen, turnTime)
 	if err != nil {
 		return nil, err
 	}
-	var batch []Message
-	if within {
-		batch, page.Cursor = at.rest(page.Messages), at.upTo
-	} else {
-		batch = unlike(page.Messages, *told)
-	}
-	for i := range batch {
-		batch[i].Cursor = position{at.seen, page.Cursor, batch[i].Number}.cursor()
-	}
-	*at, *told = position{seen: page.Cursor}, nil
-	if len(batch) > 0 {
-		batch[len(batch)-1].Cursor = at.cursor()
-	}
-	if within {
-		*told = batch
-	}
-	return batch, nil
+	return at.pass(page.Messages, page.Cursor), nil
 }
 
-// unlike gives the messages that are not as they were told before.
-func unlike(messages, told []Message) []Message {
-	if len(told) == 0 {
-		return messages
+// rest gives what is still to be told of a batch that was told in part before. What has changed again after the batch is told
+// by going on from there.
+func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, error) {
+	since, err := c.changes(ctx, v, at.seen, 0) // they changed long ago, or are not to be shown any more
+	if err != nil {
+		return nil, err
 	}
-	before := make(map[uint64]Message, len(told))
-	for _, m := range told {
-		before[m.Number] = m
+	later, err := c.changes(ctx, v, at.upTo, 0)
+	if err != nil {
+		return nil, err
 	}
-	var changed []Message
-	for _, m := range messages {
-		if was, ok := before[m.Number]; !ok || !bytes.Equal(was.Raw, m.Raw) {
-			changed = append(changed, m)
-		}
+	again := make(map[uint64]bool, len(later.Messages))
+	for _, m := range later.Messages {
+		again[m.Number] = true
 	}
-	return changed
+	rest := slices.DeleteFunc(since.Messages, func(m Message) bool { return m.Number <= at.number || again[m.Number] })
+	return at.pass(rest, at.upTo), nil
+}
+
+// changes waits so long for messages that have changed after a version of the mailbox.
+func (c *Client) changes(ctx context.Context, v View, after uint64, long time.Duration) (listed, error) {
+	ms := turn(ctx, long)
+	return get[listed](ctx, c, "follow_messages", following{v, after, &ms})
 }
 
 // position is how far following has come: all that changed up to seen was told, and, of what changed from there to upTo,
@@ -96,15 +86,16 @@ type position struct{ seen, upTo, number uint64 }
 // isWithin reports whether there is a rest to tell of what changed before upTo.
 func (p position) isWithin() bool { return p.upTo != 0 }
 
-// rest gives those of the messages that changed after seen that are still to be told.
-func (p position) rest(changed []Message) []Message {
-	var rest []Message
-	for _, m := range changed {
-		if m.Number > p.number {
-			rest = append(rest, m)
-		}
+// pass gives the messages of a batch with their cursors, and moves to its end.
+func (p *position) pass(batch []Message, end uint64) []Message {
+	for i := range batch {
+		batch[i].Cursor = position{p.seen, end, batch[i].Number}.cursor()
 	}
-	return rest
+	*p = position{seen: end}
+	if len(batch) > 0 {
+		batch[len(batch)-1].Cursor = p.cursor()
+	}
+	return batch
 }
 
 func (p position) cursor() Cursor {
