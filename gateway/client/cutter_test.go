@@ -5,25 +5,28 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 )
 
-// cutter stands between a client and a node: it passes requests on, and cuts the connection in place of so many answers.
+// cutter stands between a client and a node: it passes requests on, and cuts the connection in place of so many answers, of one
+// operation if that is not "".
 type cutter struct {
 	url  string
+	of   string
 	cuts atomic.Int64
 	work sync.WaitGroup
 }
 
-func openCutter(t *testing.T, node string) *cutter {
+func openCutter(t *testing.T, node, of string) *cutter {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cutter{url: "http://" + l.Addr().String()}
+	c := &cutter{url: "http://" + l.Addr().String(), of: of}
 	c.work.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -57,7 +60,7 @@ func (c *cutter) pass(conn net.Conn, node string) {
 		return
 	}
 	defer answer.Body.Close()
-	if c.cuts.Add(-1) >= 0 {
+	if strings.HasSuffix(r.URL.Path, c.of) && c.cuts.Add(-1) >= 0 {
 		_, _ = io.Copy(io.Discard, answer.Body) // the node has done what it was asked
 		return
 	}
