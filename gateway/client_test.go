@@ -30,19 +30,14 @@ func BenchmarkCall(b *testing.B) {
 	})
 }
 
-// serveTest runs a node with a server and gives a client of it.
-func serveTest(tb testing.TB) *client.Client {
-	tb.Helper()
-	c, _ := serveLimited(tb, Limits{})
-	return c
-}
-
+// serveServer runs a node with a server.
 func serveServer(tb testing.TB) *Server {
 	tb.Helper()
 	_, s := serveLimited(tb, Limits{})
 	return s
 }
 
+// serveLimited runs a node with a server, and gives a client of it, which makes a call once.
 func serveLimited(tb testing.TB, limits Limits) (*client.Client, *Server) {
 	tb.Helper()
 	folder := tb.TempDir()

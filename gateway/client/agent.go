@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"parley"
@@ -23,7 +24,7 @@ type Agent struct {
 	Name               string            `json:"name,omitempty"` // the client's agent's name for it
 	Status             string            `json:"status"`
 	Labels             map[string]string `json:"labels"`
-	PendingPermissions []Message         `json:"pendingPermissions"`
+	PendingPermissions []json.RawMessage `json:"pendingPermissions"`
 	CreatedAt          time.Time         `json:"createdAt"`
 	UpdatedAt          time.Time         `json:"updatedAt"`
 	Node               string            `json:"node"`

@@ -14,6 +14,9 @@
 // its code, message, hint and, of a refused answer or form, what is wrong with each field; one for which a context ended wraps that
 // context's error too.
 //
+// A node that was there and is away is waited for, by every call that was not sent yet, for as long as its context or Options.Patience
+// allows: give a context with an end to what should not wait. One that was not there when connecting is NOT_RUNNING at once.
+//
 // Not promised: that any other change (an answer, a message, a name) is made when its connection breaks before the node
 // has answered. It is not made again: the error has the code NOT_RUNNING, says that it is not known, and to look is
 // the way to find out. An answer that was there in time is safe to give again: the node says ALREADY_ANSWERED, and by whom.
