@@ -98,7 +98,7 @@ func (h *raising) await(ctx context.Context, form capabilities.ID, timeout time.
 		return read(raw)
 	}
 	r := h.failed(ctx, err)
-	if parley.CodeOf(err) == parley.Timeout {
+	if parley.CodeOf(err) == parley.Timeout && ctx.Err() == nil {
 		r = undecided("nobody has decided within %s", timeout)
 	}
 	if late, ok := h.takeBack(form, "it is decided at the prompt of "+h.agent.title); ok {
