@@ -9,7 +9,7 @@ import { focusFirst, questionsChanged } from './questions.js';
 import { ParleyCommand } from './command.js';
 import { follow } from './stream.js';
 
-const { as, cursor } = document.body.dataset;
+const { reader, as, cursor } = document.body.dataset;
 const stream = document.getElementById('stream');
 const questions = document.getElementById('questions');
 
@@ -22,7 +22,7 @@ if (stream) startInbox(stream);
 if (questions) focusFirst(questions.querySelector('[data-waits]'));
 
 const isNewest = stream && !location.search.includes('before=');
-follow({ as, cursor: isNewest ? cursor : '' }, {
+follow({ reader, as, cursor: isNewest ? cursor : '' }, {
   questions: (what) => { questionsChanged(what); approvalsChanged(what); },
   ...(isNewest && { messages: (what) => mailChanged(stream, what) }),
 });
