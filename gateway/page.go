@@ -61,10 +61,10 @@ type layout struct {
 	Title  string
 	As     string
 	Reader capabilities.ID // who is signed in
-	Count  int      // questions that wait, where they are at hand: the stream of events tells them soon
-	Names  []string // what the agent holds
-	Cursor string   // from where to follow the agent's mail; "" if the page does not show it
-	Here   string   // the path
+	Count  int             // questions that wait, where they are at hand: the stream of events tells them soon
+	Names  []string        // what the agent holds
+	Cursor string          // from where to follow the agent's mail; "" if the page does not show it
+	Here   string          // the path
 	Main   any
 }
 

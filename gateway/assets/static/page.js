@@ -7,6 +7,7 @@ import { tellTimes } from './cards.js';
 import { mailChanged, startInbox } from './inbox.js';
 import { focusFirst, questionsChanged } from './questions.js';
 import { ParleyCommand } from './command.js';
+import { notifyOf, startNotifying } from './notify.js';
 import { follow } from './stream.js';
 
 const { reader, as, cursor } = document.body.dataset;
@@ -19,11 +20,12 @@ customElements.define('parley-form', ParleyForm);
 customElements.define('parley-command', ParleyCommand);
 tellTimes(document);
 if (stream) startInbox(stream);
-if (questions) focusFirst(questions.querySelector('[data-waits]'));
+if (questions) focusFirst(document.getElementById(location.hash.slice(1)) ?? questions.querySelector('[data-waits]'));
+startNotifying(document.getElementById('notify'));
 
 const isNewest = stream && !location.search.includes('before=');
 follow({ reader, as, cursor: isNewest ? cursor : '' }, {
-  questions: (what) => { questionsChanged(what); approvalsChanged(what); },
+  questions: (what) => { questionsChanged(what); approvalsChanged(what); notifyOf(what); },
   ...(isNewest && { messages: (what) => mailChanged(stream, what) }),
 });
 document.documentElement.dataset.live = 'yes';

@@ -1,6 +1,7 @@
 // What changes, as it does. A connection that ends is taken up where it was: nothing is lost and nothing comes twice.
 
 import { Hub } from './feed.js';
+import { hold } from './lock.js';
 
 /**
  * Follows the node's events.
@@ -23,36 +24,29 @@ export function follow(from, handlers) {
 
 /** The stream is the worker's, which all tabs share. */
 function shared(page) {
-  let stay; // until then the tab is there
-  const aborted = () => {}; // a request for a lock that is no longer wanted
+  let leave;
 
   function join() {
-    stay = new AbortController();
-    const { signal } = stay;
-    const lock = 'parley.tab.' + crypto.randomUUID();
     const worker = new SharedWorker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'parley' });
     const { port } = worker;
+    const lock = 'parley.tab.' + crypto.randomUUID();
+    const { reader, as, stirs, cursor } = page;
+    const goes = hold(lock, 'exclusive', () => port.postMessage({ reader, as, stirs, cursor, lock })); // however it goes, the worker sees it
+    let outlived = () => {};
+    leave = () => {
+      port.onmessage = null;
+      port.postMessage(null);
+      port.close();
+      goes();
+      outlived();
+    };
     worker.onerror = () => page.tell('state', 'Not live: reload to see what is new');
     port.onmessage = ({ data: [name, what] }) => {
-      if (signal.aborted) return;
-      if (name === 'life') outlive(what, signal);
+      if (name === 'life') outlived = hold(what, 'shared', () => { leave(); join(); }); // it is free when the worker has died
       else page.tell(name, what);
     };
-    signal.addEventListener('abort', () => { port.postMessage(null); port.close(); });
-    navigator.locks.request(lock, { signal }, () => { // the worker sees by it that the tab has gone, however it went
-      const { reader, as, stirs, cursor } = page;
-      port.postMessage({ reader, as, stirs, cursor, lock });
-      return new Promise((resolve) => { signal.addEventListener('abort', resolve); });
-    }).catch(aborted);
   }
-
-  /** Joins anew if the worker dies, whose lock is then free. */
-  function outlive(life, signal) {
-    navigator.locks.request(life, { mode: 'shared', signal }, () => { leave(); join(); }).catch(aborted);
-  }
-
-  const leave = () => stay.abort();
-  return { join, leave };
+  return { join, leave: () => leave() };
 }
 
 /** The stream is this tab's, for as long as somebody looks: a browser has few connections. */

@@ -2,6 +2,7 @@
 // a stream takes one for good.
 
 import { Hub } from './feed.js';
+import { hold } from './lock.js';
 
 const hubs = new Map(); // by reader
 
@@ -12,7 +13,7 @@ function hubOf(reader) {
 
 // A tab that gets this lock knows that the worker is no more.
 const life = 'parley.worker.' + crypto.randomUUID();
-navigator.locks.request(life, () => new Promise(() => {}));
+hold(life, 'exclusive');
 
 function enter(port, data) {
   const hub = hubOf(data.reader);
@@ -21,7 +22,7 @@ function enter(port, data) {
     hub.leave(page);
     if (hub.pages.size === 0 && hubs.get(data.reader) === hub) hubs.delete(data.reader);
   };
-  navigator.locks.request(data.lock, { mode: 'shared' }, leave); // the tab has it for as long as it lives
+  const gone = hold(data.lock, 'shared', () => { leave(); gone(); }); // the tab has it for as long as it lives
   hub.join(page);
   return leave;
 }
