@@ -1,5 +1,6 @@
 // What makes the page live. Without it everything is a plain page with plain forms.
 
+import { agentsStirred, startAgents } from './agent.js';
 import { approvalsChanged } from './approval.js';
 import { forgetOldDrafts } from './draft.js';
 import { ParleyAct, ParleyForm } from './form.js';
@@ -24,8 +25,16 @@ if (questions) focusFirst(document.getElementById(location.hash.slice(1)) ?? que
 startNotifying(document.getElementById('notify'));
 
 const isNewest = stream && !location.search.includes('before=');
+const agents = document.getElementById('agents') ?? document.getElementById('dossier');
+if (agents) startAgents();
 follow({ reader, as, cursor: isNewest ? cursor : '' }, {
-  questions: (what) => { questionsChanged(what); approvalsChanged(what); notifyOf(what); },
+  questions(what) { // told of at the beginning too, and after every loss
+    questionsChanged(what);
+    approvalsChanged(what);
+    notifyOf(what);
+    if (agents) agentsStirred();
+  },
   ...(isNewest && { messages: (what) => mailChanged(stream, what) }),
+  ...(agents && { stirred: agentsStirred }),
 });
 document.documentElement.dataset.live = 'yes';
