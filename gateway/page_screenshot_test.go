@@ -31,6 +31,7 @@ func TestScreenshots(t *testing.T) {
 		{"inbox", "/", "light", 1100}, {"inbox-dark", "/", "dark", 1100}, {"inbox-narrow", "/", "light", 320},
 		{"questions", "/questions", "light", 1100}, {"questions-dark", "/questions", "dark", 1100}, {"questions-narrow", "/questions", "dark", 320},
 		{"settled", "/forms/0", "light", 1100}, {"agents", "/agents", "light", 1100}, {"agents-narrow", "/agents", "light", 320},
+		{"agent", "/agents/fae", "light", 1100}, {"agent-dark", "/agents/fae", "dark", 1100}, {"agent-narrow", "/agents/fae", "light", 320},
 	} {
 		b.do(chromedp.EmulateViewport(look.width, 900))
 		b.prefer(look.scheme)
