@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
@@ -224,4 +225,57 @@ func TestAPageOfOneWhoSignedOutFollowsNothingOfAnother(t *testing.T) {
 	late.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' }, {}))`,
 		h.server.page.assets.url("stream.js"), host))
 	late.reads("#connection", "Signed in as another")
+}
+
+func TestWithoutAWorkerATabFollowsForAsLongAsItIsLookedAt(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	_, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `delete window.SharedWorker`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open("/")
+	b.live()
+	b.run(keep)
+	h.streams(1)
+	send := func(text string) {
+		t.Helper()
+		if _, err := h.fae.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("the first")
+	b.until(`window.come.join() === "the first"`)
+	b.hide(true)
+	h.streams(0)
+	send("the second")
+	b.hide(false)
+	h.streams(1)
+	send("the third")
+	b.until(`window.come.join() === "the first,the second,the third"`)
+	b.isFine()
+}
+
+func TestAPageThatWasLeftAndComesBackMissesNothing(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/")
+	b.live()
+	b.run(keep)
+	h.streams(1)
+	b.run(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`) // as the browser says it of a page that it keeps
+	h.streams(0)
+	send := func(text string) {
+		t.Helper()
+		if _, err := h.fae.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("meanwhile")
+	b.run(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`)
+	b.until(`window.come.join() === 'meanwhile'`)
+	send("then")
+	b.until(`window.come.join() === 'meanwhile,then'`)
+	h.streams(1)
+	b.isFine()
 }
