@@ -179,3 +179,24 @@ func TestADeniedNotificationIsSaidToBe(t *testing.T) {
 	b.until(`document.getElementById('notify').getAttribute('aria-pressed') === 'false'`)
 	b.isFine()
 }
+
+func TestAnApprovalBehindManyQuestionsIsSeen(t *testing.T) {
+	h := openParlour(t)
+	for range firstPaint + 10 {
+		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	}
+	all := h.tabs(2, "/agents")
+	h.mayNotify(all...)
+	all[1].click("#notify")
+	all[0].hide(true)
+	all[1].hide(true)
+	h.approve("shell", `{"command":"make"}`)
+	all[0].comes(`window.told.length === 1`)
+	if got := all[0].told()[0]; got.Title != "1 approval waits" || got.Body != "shell" {
+		t.Errorf("%+v", got)
+	}
+	for _, b := range all {
+		b.comes(`document.querySelector('dialog.approval[open] .heading')?.textContent === 'shell'`)
+		b.isFine()
+	}
+}

@@ -13,6 +13,7 @@ const (
 	recount    = 200 * time.Millisecond // between two looks at what waits, when much happens
 	relisten   = 10 * time.Second       // until an agent made meanwhile is listened to as well
 	maxStirred = 50                     // agents that one event names
+	maxKeys    = 1000                   // questions that one event names
 )
 
 // news is what has changed besides messages: the questions that wait, the agents to which something happened, or both.
@@ -21,7 +22,7 @@ type news struct {
 	stirred   *stirred
 }
 
-// counted is the event "questions": how many wait, and the keys of the first.
+// counted is the event "questions": how many wait, and the keys of them, oldest first.
 type counted struct {
 	Count int      `json:"count"`
 	Keys  []string `json:"keys"`
@@ -68,7 +69,7 @@ func (s *Server) watchQuestions(ctx context.Context, end func(), stirs bool, to 
 		}
 		var n news
 		if keys := questionKeys(waiting); first || !slices.Equal(last, keys) {
-			n.questions = &counted{Count: len(keys), Keys: keys[:min(len(keys), firstPaint)]}
+			n.questions = &counted{Count: len(keys), Keys: keys[:min(len(keys), maxKeys)]}
 			last = keys
 		}
 		if stirs && len(agents) > 0 {

@@ -4,7 +4,7 @@
 import { announce, isTyping } from './cards.js';
 import { hold } from './lock.js';
 import { focusFirst } from './questions.js';
-import { page } from './rpc.js';
+import { questionCards } from './rpc.js';
 import { visible } from './visible.js';
 
 const key = 'parley.notify';
@@ -82,14 +82,16 @@ async function speak() {
   timer = 0;
   if (!isSpeaker || !isOn() || !document.hidden) return;
   const { held } = await navigator.locks.query();
-  if (held.some((l) => l.name === 'parley.looked-at')) return come.clear();
-  let doc;
+  if (held.some((l) => l.name === 'parley.looked-at')) {
+    come.clear();
+    return;
+  }
+  let cards;
   try {
-    doc = await page('/questions');
+    cards = await questionCards([...come]);
   } catch {
     return; // the page counts them once the node is back
   }
-  const cards = [...come].map((k) => doc.getElementById(k)).filter((c) => c?.matches('[data-waits]'));
   if (cards.length > 0 && document.hidden) show(cards);
 }
 

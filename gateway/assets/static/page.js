@@ -29,7 +29,7 @@ const agents = document.getElementById('agents') ?? document.getElementById('dos
 if (agents) startAgents();
 follow({ reader, as, cursor: isNewest ? cursor : '' }, {
   questions(what) { // told of at the beginning too, and after every loss
-    questionsChanged(what);
+    questionsChanged({ ...what, keys: what.keys.slice(0, 50) }); // as many as their page begins with
     approvalsChanged(what);
     notifyOf(what);
     if (agents) agentsStirred();

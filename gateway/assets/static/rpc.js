@@ -35,3 +35,9 @@ export async function page(address) {
   if (!response.ok) throw new Error(`${address}: ${response.status}`);
   return new DOMParser().parseFromString(await response.text(), 'text/html');
 }
+
+/** Fetches some of the questions that wait, by their keys, and gives those that still do. */
+export async function questionCards(keys) {
+  const doc = await page('/questions?' + new URLSearchParams(keys.slice(0, 50).map((k) => ['key', k])));
+  return keys.map((k) => doc.getElementById(k)).filter((c) => c?.matches('[data-waits]'));
+}
