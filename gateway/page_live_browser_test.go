@@ -189,6 +189,8 @@ func TestAWorkerThatDiesIsReplaced(t *testing.T) {
 	all := h.tabs(2, "/")
 	all[0].run(keep)
 	all[1].run(keep)
+	all[0].run(`setInterval(async () => { window.watches = (await navigator.locks.query()).pending.filter((l) => l.name.startsWith('parley.worker.')).length }, 20)`)
+	all[0].until(`window.watches === 2`)
 	h.closeWorker(all[0])
 	if _, err := h.fae.Send(t.Context(), "HOST", "a word"); err != nil {
 		t.Fatal(err)

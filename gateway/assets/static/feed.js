@@ -4,6 +4,7 @@
 const [soonest, latest] = [250, 5000]; // between two tries
 const silence = 40_000; // the node shows every 15 s that it is there
 const settle = 20; // pages that come together share one request
+const absence = 60_000; // until it is asked again for mail that could not be followed
 const mostFeeds = 100;
 const longest = 12_000; // characters of an address
 
@@ -145,7 +146,7 @@ export class Hub {
   lose(lane, what) {
     lane.gone = true;
     this.tell(lane.pages, 'state', what.message);
-    this.reopen(2 * latest); // it may be back
+    this.reopen(absence); // it may be back
   }
 }
 

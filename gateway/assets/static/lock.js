@@ -10,9 +10,8 @@ export function hold(name, mode, got) {
   const end = new AbortController();
   const { signal } = end;
   navigator.locks.request(name, { mode, signal }, () => {
-    if (signal.aborted) return undefined;
-    got?.();
-    return new Promise((resolve) => { signal.addEventListener('abort', resolve); });
+    if (!signal.aborted) got?.();
+    return signal.aborted || new Promise((resolve) => { signal.addEventListener('abort', resolve); });
   }).catch((why) => { if (why.name !== 'AbortError') throw why; });
   return () => end.abort();
 }

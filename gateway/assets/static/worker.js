@@ -13,7 +13,7 @@ function hubOf(reader) {
 
 // A tab that gets this lock knows that the worker is no more.
 const life = 'parley.worker.' + crypto.randomUUID();
-hold(life, 'exclusive');
+const lives = new Promise((resolve) => { hold(life, 'exclusive', resolve); });
 
 function enter(port, data) {
   const hub = hubOf(data.reader);
@@ -33,5 +33,5 @@ addEventListener('connect', ({ ports: [port] }) => {
     leave?.();
     leave = data ? enter(port, data) : undefined;
   };
-  port.postMessage(['life', life]);
+  lives.then(() => port.postMessage(['life', life]));
 });
