@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// typescript is where the npm package is. What it knows of the operations is written from their table.
+// typescript is where the npm package is. What it knows of the operations is generatedBy from their table.
 var typescript = filepath.Join("client", "typescript")
 
 func TestTheTypeScriptIsThatOfTheTable(t *testing.T) {
@@ -36,7 +36,7 @@ func TestTheTypeScriptIsThatOfTheTable(t *testing.T) {
 	}
 }
 
-const written = "// Written from the node's table of operations by a test, TestTheTypeScriptIsThatOfTheTable: not by hand.\n\n"
+const generatedBy = "// Written from the node's table of operations by a test, TestTheTypeScriptIsThatOfTheTable: not by hand.\n\n"
 
 // looksOf writes the names of the operations that change nothing.
 func looksOf(t *testing.T, doc apiDocument) string {
@@ -51,14 +51,14 @@ func looksOf(t *testing.T, doc apiDocument) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return written + "/** The operations that change nothing, and so can be called again. */\nexport const looks = new Set(" + string(list) + ");\n"
+	return generatedBy + "/** The operations that change nothing, and so can be called again. */\nexport const looks = new Set(" + string(list) + ");\n"
 }
 
 // declarations writes the types of the requests and responses, and which operation has which.
 func declarations(t *testing.T, doc apiDocument) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(written)
+	b.WriteString(generatedBy)
 	taken := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
 		typed := typeName(name)

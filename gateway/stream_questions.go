@@ -58,12 +58,14 @@ func (s *Server) watchQuestions(ctx context.Context, end func(), stirs bool, to 
 	again := time.NewTicker(relisten)
 	defer again.Stop()
 	var last []string
+	asked := questionsOf{}
 	for first := true; ; first = false {
-		if err := s.listen(ctx, cancel, ear, &listening); err != nil {
+		who, err := s.listen(ctx, cancel, ear, &listening)
+		if err != nil {
 			return
 		}
 		agents := ear.take()
-		waiting, err := s.allQuestions(ctx)
+		waiting, err := asked.look(ctx, who, agents)
 		if err != nil {
 			return
 		}
@@ -102,11 +104,11 @@ func newEar() *ear {
 	return &ear{heard: make(chan struct{}, 1), at: map[string]bool{}, whose: map[string]bool{}}
 }
 
-// listen has everything heard that happens to agents to which nobody listens yet.
-func (s *Server) listen(ctx context.Context, fail func(), e *ear, work *sync.WaitGroup) error {
+// listen has everything heard that happens to agents to which nobody listens yet, and gives the agents that there are.
+func (s *Server) listen(ctx context.Context, fail func(), e *ear, work *sync.WaitGroup) ([]local, error) {
 	who, err := s.locals(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, l := range who {
 		id := l.agent.ID().String()
@@ -116,11 +118,11 @@ func (s *Server) listen(ctx context.Context, fail func(), e *ear, work *sync.Wai
 		e.at[id] = true
 		version, err := l.agent.Version(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		work.Go(func() { e.hear(ctx, fail, l.agent, version) })
 	}
-	return nil
+	return who, nil
 }
 
 // hear passes on that something has happened to an agent, however often, until it is heeded.
