@@ -9,6 +9,7 @@ import (
 
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/legible"
 )
 
 // agentsPath, with a name behind it, is an agent's own page: what it holds, what it gave, what is decided for it
@@ -95,7 +96,7 @@ func (v *viewing) ofAgent() error {
 	}
 	title := "You"
 	if d.Name != "" {
-		title = seen(d.Name)
+		title = legible.Line(d.Name)
 	}
 	return v.show(200, "agent.html", layout{Title: title, Count: len(waiting), Main: d})
 }

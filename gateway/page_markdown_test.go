@@ -15,6 +15,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/legible"
 )
 
 const linked = ` rel="nofollow noreferrer noopener" target="_blank">`
@@ -126,7 +127,7 @@ func wants(t *testing.T, in string) {
 			}
 		}
 	}
-	if seenLines(out) != out {
+	if legible.Lines(out) != out {
 		t.Fatalf("%q hides something: %q", in, out)
 	}
 }

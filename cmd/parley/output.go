@@ -8,6 +8,7 @@ import (
 
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/legible"
 )
 
 // say prints a result: doc as one line of JSON, or what text says.
@@ -35,7 +36,7 @@ func (p *program) sayJSON(doc any) error {
 		}
 		raw = buf.Bytes()
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s\n", safeJSON(bytes.TrimSpace(raw)))
+	_, err := fmt.Fprintf(p.stdout, "%s\n", legible.JSON(bytes.TrimSpace(raw)))
 	return err
 }
 
