@@ -44,6 +44,8 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !isCall && r.URL.Path == webSocketPath:
 		s.serveWebSocket(w, r)
+	case !isCall && r.URL.Path == toolsPath:
+		s.serveTools(w, r)
 	case !isCall && r.URL.Path == openAPIPath:
 		s.serveOpenAPI(w, r)
 	case !isCall && s.servePage(w, r):

@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/gateway/mcp"
 )
 
 // Off is the address that says: listen on the socket alone.
@@ -55,6 +56,7 @@ type Server struct {
 	links       links
 	page        *page
 	crossOrigin *http.CrossOriginProtection
+	tools       *mcp.HTTP
 
 	talks     admission // conversations
 	talking   sync.WaitGroup
@@ -93,6 +95,9 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		return nil, fmt.Errorf("read the page: %w", err)
 	}
 	s.page = page
+	if err := s.newTools(); err != nil {
+		return nil, fmt.Errorf("make the tools: %w", err)
+	}
 	s.metrics = newMetrics(s)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.severed, s.sever = context.WithCancel(context.Background())
@@ -166,6 +171,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		err = nil
 	}
 	s.drain()
+	s.tools.Close()
 	err = errors.Join(err, s.door.drain(ctx))
 	if s.public != nil {
 		if shut := s.public.Shutdown(ctx); shut != nil {

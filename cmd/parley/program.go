@@ -91,7 +91,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		p.declineCommand(), p.cancelCommand(), p.forwardCommand(), p.requestCommand(), p.resolveCommand(),
 		p.rejectCommand(), p.sendCommand(), p.replyCommand(), p.adoptCommand(), p.dismissCommand(), p.logCommand())
 	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
-	add(root, groupHolding, p.approveCommand(), p.permitCommand(), p.rulesCommand(), p.tokenCommand(), p.openCommand())
+	add(root, groupHolding, p.approveCommand(), p.permitCommand(), p.rulesCommand(), p.tokenCommand(), p.openCommand(), p.mcpCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return root
