@@ -64,23 +64,17 @@ func (c *call) show(ctx context.Context, m *message, p *sdk.ElicitParams) {
 	})
 }
 
-// converse shows a form until it has an answer that fits. What is shown first belongs to the call, which brings it to
-// clients that listen to nothing else.
+// converse shows a form until it has an answer that fits.
 func (c *call) converse(call context.Context, m *message, p *sdk.ElicitParams) {
-	life, stop := context.WithCancel(c.life)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(call))
-	defer context.AfterFunc(life, cancel)()
+	ctx, stop := context.WithCancel(outliving{c.life, call})
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		c.watch(life, m.ID)
+		c.watch(ctx, m.ID)
 		stop()
 	})
 	defer watch.Wait()
 	defer stop()
 	for n := 1; p != nil && n <= maxRounds; n++ {
-		if call.Err() != nil { // it was answered: what is said now is for the session
-			ctx = life
-		}
 		did, err := c.request.Session.Elicit(ctx, p)
 		if err != nil {
 			c.options.Log.Debug("a client did not show a form", slog.Any("error", err))
@@ -89,11 +83,26 @@ func (c *call) converse(call context.Context, m *message, p *sdk.ElicitParams) {
 		if p.Mode == byLink && did.Action == accepted { // they went to the page
 			return
 		}
-		if err = c.settle(life, m, did); parley.CodeOf(err) != parley.InvalidAnswer {
+		if err = c.settle(ctx, m, did); parley.CodeOf(err) != parley.InvalidAnswer {
 			return
 		}
-		p = c.elicitation(life, clientOf(c.request), m, err)
+		p = c.elicitation(ctx, clientOf(c.request), m, err)
 	}
+}
+
+// outliving belongs to a call while that is under way, so that what is said then goes the way its answer will, which
+// some clients alone listen to; and afterwards to the session.
+type outliving struct {
+	context.Context
+	call context.Context
+}
+
+// Value implements context.Context.
+func (o outliving) Value(key any) any {
+	if o.call.Err() == nil {
+		return o.call.Value(key)
+	}
+	return o.Context.Value(key)
 }
 
 // watch returns when a form has ended, by whomever, or ctx has.
