@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,7 @@ func (h *modelHouse) open() {
 
 func (h *modelHouse) close() {
 	h.t.Helper()
+	http.DefaultClient.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := h.server.Drain(ctx); err != nil {
@@ -133,7 +135,9 @@ func (h *modelHouse) connect(w wire, o *sdk.ClientOptions) *model {
 	h.t.Helper()
 	var transport sdk.Transport
 	if w.transport == "stdio" {
-		transport = &sdk.CommandTransport{Command: exec.Command("parley", "--state", h.folder, "--as", "fae", "mcp")}
+		c := exec.Command("parley", "--state", h.folder, "--as", "fae", "mcp")
+		c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // else it takes a second more under -race
+		transport = &sdk.CommandTransport{Command: c}
 	} else {
 		transport = &sdk.StreamableClientTransport{Endpoint: "http://" + h.listen + "/mcp", HTTPClient: &http.Client{Transport: bearer(h.token)}}
 	}
