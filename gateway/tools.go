@@ -39,12 +39,10 @@ func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
-	wire := http.NewResponseController(w)
-	_ = wire.SetReadDeadline(time.Time{}) // the body is read: a wait is no slow client
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	if r.Method == http.MethodGet { // a stream, which lasts as long as its session
-		_ = wire.SetWriteDeadline(time.Time{})
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		defer context.AfterFunc(s.draining, cancel)()
 	}
 	if err := s.tools.ServeAgent(w, r.WithContext(ctx), &toolUser{s, caller(ctx), tokenOf(r)}); err != nil {

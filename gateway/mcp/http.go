@@ -82,6 +82,10 @@ func (h *HTTP) ServeAgent(w http.ResponseWriter, r *http.Request, a Agent) error
 
 // begin serves a request that begins a session.
 func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, agent string) error {
+	if err := h.server.hold(); err != nil {
+		return err
+	}
+	defer h.server.work.Done()
 	live := map[string]*sdk.ServerSession{}
 	for s := range h.legacy.Sessions() {
 		live[s.ID()] = s
@@ -91,7 +95,7 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, agent string) error
 		return err
 	}
 	if oldest != nil {
-		go func() { _ = oldest.Close() }() // it waits for the calls of the session, which end
+		h.server.work.Go(func() { _ = oldest.Close() }) // it waits for the calls of the session, which end
 	}
 	h.withSessions.ServeHTTP(w, r)
 	h.sessions.name(place, w.Header().Get(sessionHeader))

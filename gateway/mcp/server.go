@@ -67,7 +67,11 @@ func Run(ctx context.Context, a Agent, o Options, in io.ReadCloser, out io.Write
 	if err != nil {
 		return err
 	}
-	return protocol.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	err = protocol.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	if err != nil && !isContextEnd(err) {
+		return parley.Refuse(parley.InvalidArgument, "what the client says cannot be read: %v", err)
+	}
+	return err
 }
 
 // maxMessage bounds one message of a client, in bytes.
@@ -149,18 +153,27 @@ func (s *Server) perform(ctx context.Context, do tool, c *call) (got any, err er
 	return do(ctx, c)
 }
 
-// enter takes a place for a call, or refuses with RATE_LIMITED.
-func (s *Server) enter() error {
+// hold keeps the Server from ending until work.Done is called. It refuses with NOT_RUNNING when it is ending.
+func (s *Server) hold() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return parley.Refuse(parley.NotRunning, "the node is stopping").WithHint("call again when it is back")
 	}
+	s.work.Add(1)
+	return nil
+}
+
+// enter takes a place for a call, or refuses with RATE_LIMITED.
+func (s *Server) enter() error {
+	if err := s.hold(); err != nil {
+		return err
+	}
 	select {
 	case s.places <- struct{}{}:
-		s.work.Add(1)
 		return nil
 	default:
+		s.work.Done()
 		return parley.Refuse(parley.RateLimited, "%d calls of tools are under way already", cap(s.places)).WithHint("try again in a moment")
 	}
 }
