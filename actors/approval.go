@@ -16,15 +16,20 @@ type Approval struct {
 	Input    string            `json:"input"`
 	Key      string            `json:"key,omitempty"` // idempotency key
 	Deadline capabilities.Time `json:"deadline,omitzero"`
+	Attended bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
 }
 
 // Permission is what became of an approval that was asked for: a standing rule has decided it at once, or there is
 // a form, whose outcome says what was decided.
 type Permission struct {
 	Asked
-	Decided bool            `json:"decided"`       // a standing rule has
-	Allowed bool            `json:"allowed"`       // if it was decided, by rule or by who was asked
+	Decided bool            `json:"decided"`       // a standing rule has, or the agent's policy
+	Allowed bool            `json:"allowed"`       // if it was decided, by rule, by policy or by who was asked
 	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, if one has decided it
+
+	// Unattended says of an approval that was to be Attended that nobody follows the mail of who would decide. What
+	// was not asked before is not asked then. Of who is on another node it is never said: that is not known here.
+	Unattended bool `json:"unattended,omitempty"`
 }
 
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
@@ -34,24 +39,40 @@ func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
 	off, err := visitFor(ctx, a, func(b *box) (underway[Permission], error) {
 		if known, ok := c.Ask().Known(b.state); ok {
 			p, err := b.knownPermission(c, known)
+			p.Unattended = ask.Attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !b.node.attends(known.Message.Form.To)
 			return underway[Permission]{accepted: p}, err
 		}
-		evs, err := b.decide(c)
-		if err != nil {
-			return underway[Permission]{}, err
-		}
-		switch e := evs[0].(type) {
-		case *events.RuleUsed:
-			rule, _ := b.state.Rule(e.Rule)
-			return underway[Permission]{accepted: Permission{Decided: true, Allowed: rule.Allow, Rule: e.Rule}}, nil
-		case *events.FormRequested:
-			asked := Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}
-			return underway[Permission]{Permission{Asked: asked}, b.waitsFor(e.To)}, nil
-		}
-		return underway[Permission]{}, nil
+		return b.approve(c, ask.Attended)
 	})
 	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.accepted, err
+}
+
+// approve decides by a standing rule or asks, but not where somebody has to attend and nobody does.
+func (b *box) approve(c mailbox.Approve, attended bool) (underway[Permission], error) {
+	now := b.node.now()
+	evs, err := b.state.Decide(c, now, b.node.newID)
+	if err != nil || len(evs) == 0 {
+		return underway[Permission]{}, err
+	}
+	p := underway[Permission]{}
+	switch e := evs[0].(type) {
+	case *events.RuleUsed:
+		p.accepted = Permission{Decided: true, Allowed: b.state.Allows(e.Rule), Rule: e.Rule}
+	case *events.FormRequested:
+		if attended && !b.node.attends(e.To) {
+			return underway[Permission]{accepted: Permission{Unattended: true}}, nil
+		}
+		p.accepted.Asked = Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}
+		p.waits = b.waitsFor(e.To)
+	}
+	return p, b.commit(now, evs)
+}
+
+// attends reports whether somebody follows the mail of an agent at this moment: a page, a client or a command. One
+// that was just told of something, and has yet to ask for more, is not seen. Of other nodes' agents nothing is known.
+func (n *Node) attends(agent capabilities.ID) bool {
+	return agent.Node != n.id || n.waits.watched(agent)
 }
 
 // knownPermission gives what an approval that was asked before came to.
@@ -113,7 +134,27 @@ func (a *Agent) Rules(ctx context.Context) ([]Rule, error) {
 	})
 }
 
-// RemoveRule ends a standing rule of an agent that this one, its host, holds under a name.
+// LimitRule has a standing rule of an agent that this one is the host of end at a time.
+func (a *Agent) LimitRule(ctx context.Context, agent *Agent, rule capabilities.ID, until capabilities.Time) error {
+	return agent.do(ctx, mailbox.LimitRule{Rule: rule, Until: until, By: a.id})
+}
+
+// RemoveRule ends a standing rule of an agent that this one is the host of.
 func (a *Agent) RemoveRule(ctx context.Context, agent *Agent, rule capabilities.ID) error {
 	return agent.do(ctx, mailbox.RemoveRule{Rule: rule, By: a.id})
+}
+
+// KeyOf gives the idempotency key under which an agent of the node asked a form; "" if it had none, or is an agent of
+// another node.
+func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, error) {
+	if asker.Node != n.id {
+		return "", nil
+	}
+	return visitFor(ctx, &Agent{node: n, id: asker}, func(b *box) (string, error) {
+		m, err := b.state.FindFormID(form)
+		if err != nil {
+			return "", err
+		}
+		return m.Form.Key, nil
+	})
 }

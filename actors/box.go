@@ -52,6 +52,7 @@ func (b *box) Receive(ctx actor.Context) {
 	b.last = max(b.last, v.after)
 	b.meetDeadlines()
 	v.run(b)
+	b.work()
 	b.snapshotIfDue()
 }
 
@@ -109,7 +110,7 @@ func (b *box) load() error {
 		b.node.peers.remember(s)
 	}
 	b.redeliver()
-	return nil
+	return b.takeUp()
 }
 
 // decide has the state decide on a command, and appends and applies what follows. Nothing leaves the node
@@ -148,7 +149,7 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 		b.node.acting.note(evs)
 		b.node.peers.note(evs)
 	}
-	owed := b.state.Owed()
+	owed, shown := b.state.Owed(), b.state.Shown()
 	b.apply(recorded)
 	section.Summary = b.state.Summary()
 	b.last = b.node.journal.Append(append([]events.Section{section}, more...)...)
@@ -164,6 +165,7 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 		b.announce(noted)
 	}
 	b.announce(evs)
+	b.show(shown)
 	return nil
 }
 

@@ -27,6 +27,8 @@ type Envelope struct {
 	Text  string                        `json:"text,omitempty"` // with @edge where it carries a value
 	Edges map[string]capabilities.Value `json:"edges,omitempty"`
 
+	Queued bool `json:"queued,omitempty"` // it waits for the agent's program to run for it
+
 	// of a form or request
 	Title        string            `json:"title,omitempty"`
 	Description  string            `json:"description,omitempty"`
@@ -96,4 +98,8 @@ type NewAgent struct {
 	Name   string            `json:"name"`
 	Title  string            `json:"title,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+
+	Program *events.ProgramSet `json:"program,omitempty"` // what it runs for its messages; nil if some client serves it
+	Policy  string             `json:"policy,omitempty"`  // see mailbox.SetPolicy; "" is on-miss
+	Wait    bool               `json:"wait,omitempty"`    // its program does not begin before the first message
 }

@@ -10,28 +10,44 @@ import (
 )
 
 // Make makes an agent, which this one holds under a name. Both are in one commit: there is never a name
-// without its agent.
+// without its agent. A program that is given with it begins at once.
 func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
+	if m.Program != nil && !a.IsHost() {
+		return nil, parley.Refuse(parley.NotPermitted, "only the node's host runs programs on it")
+	}
 	return visitFor(ctx, a, func(b *box) (*Agent, error) {
 		now := b.node.now()
-		c := mailbox.MakeAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels}
+		c := mailbox.MakeAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}
 		evs, err := b.state.Decide(c, now, b.node.newID)
 		if err != nil {
 			return nil, err
 		}
 		child, genesis := mailbox.New(c.Agent), c.Genesis(b.state)
-		section, err := firstSection(child, genesis, now)
+		section, err := firstSection(child, now, genesis...)
 		if err != nil {
 			return nil, err
 		}
-		if err := child.Apply(events.Recorded{At: now, Event: genesis}); err != nil {
-			return nil, err
+		for _, e := range genesis {
+			if err := child.Apply(events.Recorded{At: now, Event: e}); err != nil {
+				return nil, err
+			}
 		}
+		section.Summary = child.Summary()
+		snap := snapshotOf(child)
 		if err := b.commit(now, evs, section); err != nil {
 			return nil, err
 		}
+		b.release(func(lost error) {
+			if lost == nil {
+				b.node.directory.put(snap)
+			}
+		})
 		b.node.roster.enter(child, b.last)
-		return &Agent{node: b.node, id: c.Agent}, nil
+		made := &Agent{node: b.node, id: c.Agent}
+		if m.Program != nil {
+			b.node.roster.tell(c.Agent, visit{after: b.last, run: func(b *box) { b.setOut(m.Wait) }, lost: func(error) {}})
+		}
+		return made, nil
 	})
 }
 

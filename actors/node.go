@@ -46,6 +46,11 @@ type Node struct {
 	clock          *clock
 	snapshots      *snapshots
 
+	crew      *crew
+	directory *directory
+	finishing finishing
+	outputs   *waits // who waits for what programs put out
+
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc
 	tasks  sync.WaitGroup
@@ -95,6 +100,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	jo := o.journal()
 	jo.Node = id
 	n.roster, n.peers = newRoster(n), newPeers(n)
+	n.crew, n.directory, n.outputs = newCrew(n), newDirectory(n), newWaits()
 	jo.Busy = n.roster.busy
 	if o.URL != "" {
 		n.lease, err = persistence.AcquireLease(ctx, jo, o.Standby)
@@ -165,7 +171,7 @@ func (n *Node) makeHost() error {
 	}
 	s := mailbox.New(id)
 	genesis := &events.AgentCreated{Agent: id, Kind: events.Host, Host: id, Name: "HOST"}
-	section, err := firstSection(s, genesis, n.now())
+	section, err := firstSection(s, n.now(), genesis)
 	if err != nil {
 		return err
 	}
@@ -289,6 +295,7 @@ func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closed.Do(func() {
 		n.roster.close()
+		n.crew.close()
 		n.peers.close()
 		if n.wire != nil {
 			n.peers.leave(ctx)

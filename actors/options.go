@@ -18,6 +18,7 @@ type Options struct {
 	Public   string        // address that they are told instead, where the way there leads through another
 	Log      *slog.Logger  // default: nothing is logged
 	Idle     time.Duration // a mailbox not used for so long is put to rest; default 30 s
+	Runs     int           // programs of agents that may run at once; default 256
 
 	// Standby, if any, is called when, with a URL, the node runs in another process: Open waits until that ends.
 	Standby func()
@@ -28,6 +29,7 @@ type Options struct {
 
 const (
 	defaultIdle      = 30 * time.Second
+	defaultRuns      = 256
 	maxQueuedMailbox = 4096     // calls waiting for one mailbox
 	maxQueuedNode    = 65536    // calls waiting in all
 	maxBacklog       = 64 << 20 // bytes appended and not yet durable
@@ -44,6 +46,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Idle <= 0 {
 		o.Idle = defaultIdle
+	}
+	if o.Runs <= 0 {
+		o.Runs = defaultRuns
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -42,9 +42,9 @@ func (w *scribe) section(s *mailbox.State, now capabilities.Time, evs ...[]event
 	}, w.recorded, nil
 }
 
-// firstSection writes down the first event of a new mailbox.
-func firstSection(s *mailbox.State, genesis events.Event, now capabilities.Time) (events.Section, error) {
+// firstSection writes down the first events of a new mailbox.
+func firstSection(s *mailbox.State, now capabilities.Time, genesis ...events.Event) (events.Section, error) {
 	var w scribe
-	section, _, err := w.section(s, now, []events.Event{genesis})
+	section, _, err := w.section(s, now, genesis)
 	return section, err
 }

@@ -37,6 +37,23 @@ type AgentArchived struct {
 	By capabilities.ID `json:"by"`
 }
 
+// ProgramSet says what program an agent runs for the messages that it gets. It replaces the one before; one of no
+// Runtime is none.
+type ProgramSet struct {
+	Runtime     string   `json:"runtime"` // exec or acp
+	Command     []string `json:"command,omitempty"`
+	Folder      string   `json:"folder,omitempty"`      // where it runs
+	Environment []string `json:"environment,omitempty"` // "NAME=value" each, beside what the node itself has
+	Keep        bool     `json:"keep,omitempty"`        // one process serves one message after the other
+	Seconds     uint64   `json:"seconds,omitempty"`     // how long a run may take; 0 is as long as it takes
+	Access      []string `json:"access,omitempty"`      // what it may do through the node: read, write, terminal
+}
+
+// PolicySet says what becomes of an agent's calls that need permission: always, on-miss, never or deny.
+type PolicySet struct {
+	Policy string `json:"policy"`
+}
+
 // RunStarted says that the agent's program runs.
 type RunStarted struct {
 	Run    capabilities.ID `json:"run"`
@@ -61,9 +78,9 @@ type RuleAdded struct {
 	Form  capabilities.ID   `json:"form,omitzero"` // the approval that it came from
 }
 
-// RuleUsed says that a standing rule has answered whether a tool may be called.
+// RuleUsed says that a standing rule has answered whether a tool may be called, or, with no Rule, the agent's policy.
 type RuleUsed struct {
-	Rule  capabilities.ID `json:"rule"`
+	Rule  capabilities.ID `json:"rule,omitzero"`
 	Tool  string          `json:"tool"`
 	Input string          `json:"input"` // a JSON document
 }

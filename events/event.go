@@ -41,6 +41,8 @@ const (
 	kindTokenMade         Kind = 25
 	kindTokenRevoked      Kind = 26
 	kindRuleUsed          Kind = 27
+	kindProgramSet        Kind = 28
+	kindPolicySet         Kind = 29
 )
 
 func (*FormRequested) kind() Kind     { return kindFormRequested }
@@ -70,6 +72,8 @@ func (*NodeMet) kind() Kind           { return kindNodeMet }
 func (*TokenMade) kind() Kind         { return kindTokenMade }
 func (*TokenRevoked) kind() Kind      { return kindTokenRevoked }
 func (*RuleUsed) kind() Kind          { return kindRuleUsed }
+func (*ProgramSet) kind() Kind        { return kindProgramSet }
+func (*PolicySet) kind() Kind         { return kindPolicySet }
 
 // Recorded is an event as it stands in the log.
 type Recorded struct {

@@ -73,7 +73,7 @@ func samples() map[string]Event {
 		"InvitationMade.v1":    &InvitationMade{Invitation: testID(12), Name: "bob", Digest: []byte{1, 2, 3}, Until: goldenAt + 1, Grant: testID(13)},
 		"InvitationEnded.v1":   &InvitationEnded{Invitation: testID(12), Node: testID(0).Node},
 		"NodeMet.v1":           &NodeMet{Node: testID(0).Node, Host: testID(4), By: testID(1).Node, Hints: []string{"nats://127.0.0.1:4222"}, Stamp: goldenAt},
-		"MessagePosted.v1":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt},
+		"MessagePosted.v2":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key"},
 		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
 		"MessageDelivered.v2":  &MessageDelivered{Parcels: []uint64{4, 400, 1 << 40}, Refused: "AGENT_ARCHIVED: the agent is archived"},
 		"NameBound.v1":         &NameBound{Name: "config", Value: goldenValue()},
@@ -85,10 +85,14 @@ func samples() map[string]Event {
 		},
 		"AgentUpdated.v1":  &AgentUpdated{Title: &title, Labels: map[string]string{"a": "2"}, Status: "error", Error: "out of luck"},
 		"AgentArchived.v1": &AgentArchived{By: testID(5)},
-		"RunStarted.v1":    &RunStarted{Run: testID(10), Prompt: testID(9)},
-		"RunEnded.v1":      &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n"},
-		"RuleAdded.v1":     &RuleAdded{Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1)},
-		"RuleRemoved.v1":   &RuleRemoved{Rule: testID(11)},
+		"ProgramSet.v1": &ProgramSet{
+			Runtime: "exec", Command: []string{"python3", "agent.py"}, Folder: "/srv/agent", Environment: []string{"MODE=fast"}, Keep: true, Seconds: 600, Access: []string{"read"},
+		},
+		"PolicySet.v1":   &PolicySet{Policy: "on-miss"},
+		"RunStarted.v1":  &RunStarted{Run: testID(10), Prompt: testID(9)},
+		"RunEnded.v1":    &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n"},
+		"RuleAdded.v1":   &RuleAdded{Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1)},
+		"RuleRemoved.v1": &RuleRemoved{Rule: testID(11)},
 	}
 }
 

@@ -2,13 +2,15 @@ package events
 
 import (
 	"bytes"
-	"parley/capabilities"
 
 	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"parley/capabilities"
 )
 
 // MessagePosted is a message in a mailbox: its sender's or its recipient's copy, each with its own Number.
-// Only the sender's has Via and Facet.
+// Only the sender's has Via, Facet and Key.
 type MessagePosted struct {
 	Number  uint64             `json:"number"`
 	Message capabilities.ID    `json:"message"`
@@ -19,6 +21,17 @@ type MessagePosted struct {
 	Text    []Span             `json:"text"`
 	ReplyTo capabilities.ID    `json:"replyTo,omitzero"`
 	Date    capabilities.Time  `json:"date"`
+	Key     string             `json:"key,omitempty"` // idempotency key
+}
+
+// postedUnkeyed lifts version 1, which had no Key: it gets an empty one at its end.
+func postedUnkeyed(payload []byte) ([]byte, error) {
+	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|9 {
+		return nil, errMalformed
+	}
+	lifted := append(bytes.Clone(payload), msgpcode.FixedStrLow)
+	lifted[0]++
+	return lifted, nil
 }
 
 // Span is a piece of a message: words, or a value that the message carries under an edge name.

@@ -22,7 +22,7 @@ var schemas = map[Kind]schema{
 	kindFormAnswered:      {name: "FormAnswered", version: 1, make: func() Event { return new(FormAnswered) }},
 	kindFormCancelled:     {name: "FormCancelled", version: 1, make: func() Event { return new(FormCancelled) }},
 	kindFormForwarded:     {name: "FormForwarded", version: 2, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia}},
-	kindMessagePosted:     {name: "MessagePosted", version: 1, make: func() Event { return new(MessagePosted) }},
+	kindMessagePosted:     {name: "MessagePosted", version: 2, make: func() Event { return new(MessagePosted) }, upcast: map[uint8]upcast{1: postedUnkeyed}},
 	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
 	kindMessageDelivered:  {name: "MessageDelivered", version: 2, make: func() Event { return new(MessageDelivered) }, upcast: map[uint8]upcast{1: deliveredOne}},
 	kindNameBound:         {name: "NameBound", version: 1, make: func() Event { return new(NameBound) }},
@@ -44,6 +44,8 @@ var schemas = map[Kind]schema{
 	kindNodeMet:           {name: "NodeMet", version: 1, make: func() Event { return new(NodeMet) }},
 	kindTokenMade:         {name: "TokenMade", version: 1, make: func() Event { return new(TokenMade) }},
 	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
+	kindProgramSet:        {name: "ProgramSet", version: 1, make: func() Event { return new(ProgramSet) }},
+	kindPolicySet:         {name: "PolicySet", version: 1, make: func() Event { return new(PolicySet) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 

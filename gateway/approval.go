@@ -17,16 +17,19 @@ type ApproveRequest struct {
 	Input     json.RawMessage   `json:"input"`
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
+	Attended  bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
 }
 
 func approve(ctx context.Context, a *actors.Agent, r ApproveRequest) (actors.Permission, error) {
 	if len(r.Input) == 0 {
 		return actors.Permission{}, parley.Refuse(parley.InvalidArgument, "an approval needs the input of the call")
 	}
-	return a.Approve(ctx, actors.Approval{To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Key: r.Key, Deadline: r.Deadline})
+	return a.Approve(ctx, actors.Approval{
+		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Key: r.Key, Deadline: r.Deadline, Attended: r.Attended,
+	})
 }
 
-// ListRulesRequest asks for the standing rules of the agent, or of one that it holds under a name.
+// ListRulesRequest asks for the standing rules of the agent, or of one that it is the host of.
 type ListRulesRequest struct {
 	Acting
 	Agent string `json:"agent,omitempty"`
@@ -46,7 +49,7 @@ func listRules(ctx context.Context, s *Server, r ListRulesRequest) (ListRulesRes
 	return ListRulesResponse{Rules: rules}, err
 }
 
-// RemoveRuleRequest ends a standing rule of an agent that the host holds under a name.
+// RemoveRuleRequest ends a standing rule of an agent that the caller is the host of.
 type RemoveRuleRequest struct {
 	Acting
 	Agent string          `json:"agent"`
@@ -61,17 +64,41 @@ func removeRule(ctx context.Context, s *Server, r RemoveRuleRequest) (Done, erro
 	return Done{}, by.RemoveRule(ctx, agent, r.Rule)
 }
 
-// ruled gives who asks about rules, and the agent whose rules they are.
-func (s *Server) ruled(ctx context.Context, as Acting, name string) (by, agent *actors.Agent, err error) {
-	if by, err = s.agent(ctx, as.actor()); err != nil {
+// LimitRuleRequest has a standing rule end at a time: Rule, or that which the answer to an approval has made.
+type LimitRuleRequest struct {
+	Acting
+	Agent string            `json:"agent"`
+	Rule  capabilities.ID   `json:"rule,omitzero"`
+	Form  capabilities.ID   `json:"form,omitzero"`
+	Until capabilities.Time `json:"until"`
+}
+
+func limitRule(ctx context.Context, s *Server, r LimitRuleRequest) (Done, error) {
+	by, agent, err := s.ruled(ctx, r.Acting, r.Agent)
+	if err != nil {
+		return Done{}, err
+	}
+	if r.Rule.IsZero() {
+		rules, err := agent.Rules(ctx)
+		if err != nil {
+			return Done{}, err
+		}
+		for _, rule := range rules {
+			if !r.Form.IsZero() && rule.Form == r.Form {
+				r.Rule = rule.Rule
+			}
+		}
+	}
+	return Done{}, by.LimitRule(ctx, agent, r.Rule, r.Until)
+}
+
+// ruled gives who asks about rules, and the agent whose rules they are: itself, or one that it is the host of.
+func (s *Server) ruled(ctx context.Context, as Acting, which string) (by, agent *actors.Agent, err error) {
+	if by, err = s.agent(ctx, as.actor()); err != nil || which == "" {
+		return by, by, err
+	}
+	if agent, err = by.Find(ctx, which); err != nil {
 		return nil, nil, err
 	}
-	if name == "" {
-		return by, by, nil
-	}
-	if !by.IsHost() {
-		return nil, nil, parley.Refuse(parley.NotPermitted, "the rules of others are for the node's host")
-	}
-	agent, err = s.node.ActAs(ctx, name)
-	return by, agent, err
+	return by, agent, by.MayLookInto(ctx, agent)
 }

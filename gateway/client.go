@@ -35,10 +35,11 @@ func (c *Client) Call(ctx context.Context, operation string, req, resp any) erro
 }
 
 func (c *Client) call(ctx context.Context, operation string, req, resp any) error {
-	body, err := json.Marshal(req)
-	if err != nil {
+	var text bytes.Buffer
+	if err := encode(&text, req); err != nil { // what is shown as it was given has no escapes that it had not
 		return fmt.Errorf("encode the request: %w", err)
 	}
+	body := bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 	if len(body) > MaxBody {
 		return tooLarge()
 	}

@@ -7,24 +7,31 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/events"
 )
 
 // Subjects of completion.
 const (
 	CompleteNames    = "names"    // what the agent holds
 	CompletePending  = "pending"  // numbers of what waits for the agent's answer
+	CompleteRequests = "requests" // and of these, those that ask for a capability in words
 	CompleteMessages = "messages" // numbers of what the agent received
+	CompleteCarriers = "carriers" // and of these, those that bring a value to keep
 	CompleteMail     = "mail"     // numbers of what the agent received or sent
 	CompleteOpen     = "open"     // numbers of what the agent asked and is still open
 	CompleteGrants   = "grants"   // IDs of what the agent gave out
+	CompleteFields   = "fields"   // of one form, as "name:", and behind the colon the values that there are to choose from
+	CompleteEdges    = "edges"    // of the values that one message brings
 
 	CompleteInvitations = "invitations" // names for which one is open
 	maxCandidates       = 200
 )
 
-// CompleteRequest asks how a word that someone is typing may go on.
+// CompleteRequest asks how a word that someone is typing may go on. Fields and edges are those of the message that
+// Subject names.
 type CompleteRequest struct {
 	Acting
+	Subject
 	Of     string `json:"of"`
 	Prefix string `json:"prefix,omitempty"`
 }
@@ -60,14 +67,22 @@ func candidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([]Cand
 		return nameCandidates(ctx, a, r.Prefix)
 	case CompletePending:
 		return messageCandidates(ctx, a, actors.View{Pending: true}, func(actors.Envelope) bool { return true })
+	case CompleteRequests:
+		return messageCandidates(ctx, a, actors.View{Pending: true}, func(e actors.Envelope) bool { return e.Type == string(events.Request) })
 	case CompleteMessages:
 		return messageCandidates(ctx, a, actors.View{}, func(actors.Envelope) bool { return true })
+	case CompleteCarriers:
+		return messageCandidates(ctx, a, actors.View{}, func(e actors.Envelope) bool { return len(e.Edges) > 0 })
 	case CompleteMail:
 		return messageCandidates(ctx, a, actors.View{All: true}, func(actors.Envelope) bool { return true })
 	case CompleteOpen:
 		return messageCandidates(ctx, a, actors.View{All: true}, func(e actors.Envelope) bool {
 			return e.Sent && e.Type != "message" && e.Outcome == nil
 		})
+	case CompleteFields:
+		return fieldCandidates(ctx, a, r)
+	case CompleteEdges:
+		return edgeCandidates(ctx, a, r)
 	case CompleteGrants:
 		return grantCandidates(ctx, a)
 	case CompleteInvitations:

@@ -79,7 +79,7 @@ func (d *desk) received(speaks dialect, f markedForm) {
 	switch {
 	case f.AnswerNeeded && !f.Dismissed && !told:
 		if f.Dialect == approvalDialect {
-			f.mark.ID = d.c.server.called.name(f.MessageID)
+			f.mark.ID = d.c.nameOf(f.Envelope)
 		}
 		d.posed[f.MessageID] = f
 		if f.Dialect != runDialect || d.runs[f.Run] {
@@ -135,7 +135,6 @@ func (d *desk) ask(m mark, ask actors.Ask) error {
 func (d *desk) approve(m mark) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	defer d.c.server.called.naming()()
 	p, err := d.c.principal.agent.Approve(d.c.acts, actors.Approval{Tool: m.Tool, Input: m.Input, Key: m.key()})
 	switch {
 	case err != nil:
@@ -143,7 +142,6 @@ func (d *desk) approve(m mark) error {
 	case p.Decided:
 		d.tell(ruled(m, p))
 	default:
-		d.c.server.called.note(p.Form, m.ID)
 		d.asked(m, p.Asked)
 	}
 	return nil

@@ -19,8 +19,9 @@ type frame struct {
 func frames() map[string]frame {
 	asks, answers := []scope{scopeAsk, scopeRead}, []scope{scopeAnswer, scopeRead}
 	return map[string]frame{
-		"follow_messages": {scopes: []scope{scopeRead}, handle: followFrame, atOnce: true},
-		"unsubscribe":     {scopes: []scope{scopeRead}, handle: unsubscribeFrame, atOnce: true},
+		"follow_messages":         {scopes: []scope{scopeRead}, handle: followFrame, atOnce: true},
+		"subscribe_agent_updates": {scopes: []scope{scopeRead}, handle: agentsFrame, atOnce: true},
+		"unsubscribe":             {scopes: []scope{scopeRead}, handle: unsubscribeFrame, atOnce: true},
 
 		"ask_request":       {scopes: asks, handle: askFrame},
 		"ask_response":      {scopes: answers, handle: askedFrame},

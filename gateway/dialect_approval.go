@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"encoding/json"
-	"sync"
 
 	"parley"
 	"parley/actors"
@@ -67,7 +66,7 @@ func approvedFrame(c *conversation, h *head, text []byte) error {
 	none := parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id)
 	form, err := c.asked(c.acts, approvalDialect, none, func(_ mark, e actors.Envelope) bool {
 		own := e.MessageID.String()
-		return (own == id || c.server.called.name(e.MessageID) == id) && (f.Form == "" || f.Form == own)
+		return (own == id || c.nameOf(e) == id) && (f.Form == "" || f.Form == own)
 	})
 	if err != nil {
 		return err
@@ -124,36 +123,12 @@ func ruled(m mark, p actors.Permission) any {
 	}
 }
 
-// called remembers what askers call the approvals that they ask for, to call them so to who is asked. A form of
-// that kind has no room for it; one that is not remembered goes by its own ID, by which all can be called.
-type called struct {
-	asking sync.RWMutex // held for reading while what is being asked for has yet to be noted
-	mu     sync.Mutex
-	ids    map[capabilities.ID]string
-}
-
-const maxCalled = 16384
-
-// naming is called before something is asked for, and what it gives when that is noted.
-func (c *called) naming() (noted func()) {
-	c.asking.RLock()
-	return c.asking.RUnlock
-}
-
-func (c *called) note(form capabilities.ID, id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ids == nil || len(c.ids) >= maxCalled {
-		c.ids = map[capabilities.ID]string{}
+// nameOf gives what its asker calls an approval: by the key under which it was asked. One of another node's agent, or
+// that was asked otherwise, goes by its own ID, by which all can be called.
+func (c *conversation) nameOf(e actors.Envelope) string {
+	key, err := c.server.node.KeyOf(c.acts, e.From, e.MessageID)
+	if err != nil {
+		c.note("approval", err)
 	}
-	c.ids[form] = id
-}
-
-// name gives what a form is called.
-func (c *called) name(form capabilities.ID) string {
-	c.asking.Lock() // whoever asks for it now has noted it then
-	defer c.asking.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return cmp.Or(c.ids[form], form.String())
+	return cmp.Or(idOfKey(approvalDialect, key), e.MessageID.String())
 }

@@ -94,3 +94,14 @@ func (m mark) key() string {
 	}
 	return key
 }
+
+// idOfKey gives the asker's ID in a key of a dialect; "" if it has none, or was too long to stand in it.
+func idOfKey(dialect, key string) string {
+	rest, ok := strings.CutPrefix(key, markPrefix+dialect+"/")
+	if parts := strings.Split(rest, "/"); ok && len(parts) > 1 {
+		if id, err := url.PathUnescape(parts[1]); err == nil {
+			return id
+		}
+	}
+	return ""
+}

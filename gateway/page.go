@@ -115,6 +115,8 @@ func (s *Server) pageAt(path string) (func(*viewing) error, bool) {
 		return (*viewing).ofAgent, true
 	case path == eventsPath:
 		return (*viewing).events, true
+	case path == previewPath:
+		return (*viewing).preview, true
 	case path == elementsPath, path == elementTypesPath:
 		return (*viewing).elements, true
 	case strings.HasPrefix(path, formsPath):

@@ -15,14 +15,43 @@ import (
 	"parley/mailbox"
 )
 
+// command types a line into the message box, sends it and waits for what is said of it.
+func (b *tab) command(line, says string) {
+	b.t.Helper()
+	b.text(`document.querySelector('.said').textContent = ''`)
+	b.fill("#line", line)
+	b.enterLine()
+	b.reads(".said", says)
+}
+
+// mail is one message in an agent's mailbox.
+func (h *parlour) mail(of *actors.Agent, which string) actors.Envelope {
+	h.t.Helper()
+	e, err := of.Message(h.t.Context(), actors.Which(which))
+	if err != nil {
+		h.t.Fatalf("message %s: %v", which, err)
+	}
+	return e
+}
+
+// status is how a message of the host's ended, and what was said about it.
+func (h *parlour) status(which string) string {
+	h.t.Helper()
+	o := h.mail(h.node.Host(), which).Outcome
+	if o == nil {
+		return "open"
+	}
+	return strings.TrimSpace(string(o.Status) + " " + o.Note)
+}
+
 func TestEachSlashCommand(t *testing.T) {
 	h := openParlour(t)
 	joe := h.guest("joe dee")
-	field := []events.Field{{Name: "a"}}
-	for range 3 {
-		h.ask(actors.Ask{Fields: field}) // 0, 1, 2
-	}
-	for range 2 { // 3, 4
+	host := h.node.Host()
+	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}}) // 0
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})          // 1
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})          // 2
+	for range 2 {                                                   // 3, 4
 		if _, err := h.fae.Request(t.Context(), actors.Request{To: "HOST", Text: "a helper"}); err != nil {
 			t.Fatal(err)
 		}
@@ -30,73 +59,213 @@ func TestEachSlashCommand(t *testing.T) {
 	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self"); err != nil { // 5
 		t.Fatal(err)
 	}
+	newest := func(of *actors.Agent) actors.Envelope {
+		t.Helper()
+		in, err := of.Inbox(t.Context(), actors.View{})
+		if err != nil || len(in.Messages) == 0 {
+			t.Fatalf("%v %v", in, err)
+		}
+		return in.Messages[len(in.Messages)-1]
+	}
 	b := h.openBrowser()
 	b.open("/")
-	for _, c := range []struct{ line, says string }{
-		{`/respond-form 0 a:b:c`, "Done."},
-		{`/decline 1 not today`, "Done."},
-		{`/forward 2 "joe dee"`, "Done."},
-		{`/resolve 3 fae`, "Done."},
-		{`/reject 4`, "Done."},
-		{`/adopt 5 me friend`, "Done."},
-		{`/reply 5 thank you`, "Done."},
-		{`/send fae it's "done"`, "Done."},
-		{`/form fae "What is it?" a:A b:B:C`, "Asked, as number 8."},
-		{`/cancel 8 changed my mind`, "Done."},
-		{`/request fae a reviewer`, "Asked, as number 9."},
-		{`/names`, "friend"},
-		{`/dismiss 5`, "Done."},
-		{`/help`, "/respond-form NUMBER FIELD:VALUE …"},
-		{`/fly`, "There is no /fly"},
-		{`hello`, "Begin with a command"},
-		{`/send`, "It goes: /send NAME TEXT"},
-		{`/send nobody hi`, "nobody"},
+	for _, c := range []struct {
+		line, says string
+		came       func() string // what came of it, told by the mailboxes
+		want       string
+	}{
+		{`/respond-form 0 a:b:c`, "Done.", func() string { return h.outcome(asked).Values.Text() }, `{"a":"b:c"}`},
+		{`/decline 1 not today`, "Done.", func() string { return h.status("1") }, "declined not today"},
+		{`/forward 2 "joe dee"`, "Done.", func() string { return fmt.Sprint(newest(joe).AnswerNeeded, newest(joe).Description) }, "trueConfigure the project"},
+		{`/resolve 3 fae`, "Done.", func() string { return h.status("3") }, "answered"},
+		{`/reject 4 "no such helper"`, "Done.", func() string { return h.status("4") }, "declined no such helper"},
+		{`/adopt 5 me friend`, "Done.", func() string {
+			held, err := host.Show(t.Context(), "friend", false)
+			ref, isRef := held.AsRef()
+			return fmt.Sprint(isRef && ref.Target == h.fae.ID(), err)
+		}, "true <nil>"},
+		{`/reply 5 thank you`, "Done.", func() string {
+			return fmt.Sprint(newest(h.fae).Text, newest(h.fae).ReplyTo == h.mail(host, "5").MessageID)
+		}, "thank youtrue"},
+		{`/send fae it's "done", see @peer:friend and a@b.c`, "Done.", func() string {
+			ref, _ := newest(h.fae).Edges["peer"].AsRef()
+			return fmt.Sprint(newest(h.fae).Text, ref.Target == h.fae.ID())
+		}, `it's "done", see @peer and a@b.ctrue`},
+		{`/form fae "What is it?" a:A b:B:C`, "Asked, as number 8.", func() string {
+			e := newest(h.fae)
+			return fmt.Sprint(e.Description, jsonOf(t, e.Fields))
+		}, `What is it?[{"label":"A","name":"a","required":true},{"label":"B:C","name":"b","required":true}]`},
+		{`/cancel 8 changed my mind`, "Done.", func() string { return h.status("8") }, "cancelled changed my mind"},
+		{`/request fae a reviewer of "this"`, "Asked, as number 9.", func() string { return newest(h.fae).Type + " " + newest(h.fae).Description }, `request a reviewer of "this"`},
+		{`/names`, "friend", nil, ""},
+		{`/dismiss 5`, "Done.", func() string { return fmt.Sprint(h.mail(host, "5").Dismissed) }, "true"},
+		{`/help`, "/respond-form NUMBER FIELD:VALUE …", nil, ""},
 	} {
-		b.text(`document.querySelector('.said').textContent = ''`)
-		b.fill("#line", c.line)
-		b.press(kb.Escape)
-		b.press(kb.Enter)
-		b.reads(".said", c.says)
+		b.command(c.line, c.says)
+		b.until(`document.getElementById('line').value === ''`)
+		if c.came == nil {
+			continue
+		}
+		if got := c.came(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.line, got, c.want)
+		}
 	}
 	b.isFine()
-	in, err := h.node.Host().Inbox(t.Context(), actors.View{All: true})
-	if err != nil {
+}
+
+func TestARefusedCommandSaysWhyAndLosesNothing(t *testing.T) {
+	h := openParlour(t)
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "port", Type: events.Number}}})
+	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self"); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []actors.Status{actors.StatusAnswered, actors.StatusDeclined, "", actors.StatusAnswered, actors.StatusDeclined, "", "", "", actors.StatusCancelled, ""} {
-		got := actors.Status("")
-		if o := in.Messages[i].Outcome; o != nil {
-			got = o.Status
-		}
-		if got != want {
-			t.Errorf("message %d is %q, want %q", i, got, want)
-		}
+	b := h.openBrowser()
+	b.open("/")
+	for line, says := range map[string]string{
+		`/fly`:                        "There is no /fly",
+		`hello`:                       "Begin with a command",
+		`/send`:                       "It goes: /send NAME TEXT",
+		`/send nobody hi`:             "nobody",
+		`/respond-form 0 port:eighty`: "want a number",
+		`/respond-form 0 port`:        "put a colon",
+		`/respond-form 0 ports:1`:     "no such field",
+		`/respond-form 7 a:b`:         "7",
+		`/form fae What? a`:           "put a colon",
+		`/form fae What? a:A a:B`:     "this name stands twice",
+		`/request nobody a helper`:    "nobody",
+		`/resolve 0 fae`:              "request",
+		`/reject 0`:                   "request",
+		`/decline 1`:                  "form",
+		`/cancel 0`:                   "0",
+		`/forward 0 nobody`:           "nobody",
+		`/reply 9 hi`:                 "9",
+		`/adopt 1 you`:                "you",
+		`/adopt 1 me a/b/c`:           "a/b/c",
+		`/dismiss x`:                  "x",
+		`/names fae/x/y`:              "fae",
+		`/help me`:                    "It goes: /help",
+	} {
+		b.command(line, says)
+		b.until(fmt.Sprintf(`document.querySelector('.said.failed') && document.getElementById('line').value === %q && document.getElementById('line').getAttribute('aria-invalid')`, line))
 	}
-	if text := in.Messages[7].Text; text != `it's "done"` {
-		t.Errorf("sent %q", text)
-	}
-	if mail, err := joe.Inbox(t.Context(), actors.View{Pending: true}); err != nil || len(mail.Messages) != 1 {
-		t.Errorf("forwarded: %v %v", mail, err)
-	}
+	b.command(`/send fae @a:fae @a:HOST`, "give each an edge name of its own") // the hint
+	b.isFine()
+}
+
+// offers waits until the message box offers words, and no others, for what is typed.
+func (b *tab) offers(typed string, words ...string) {
+	b.t.Helper()
+	b.fill("#line", typed)
+	b.until(fmt.Sprintf(`[...document.querySelectorAll('parley-command .suggestions b')].map((e) => e.textContent).join('\n') === %q`, strings.Join(words, "\n")))
+}
+
+// takes waits until the message box has a line.
+func (b *tab) takes(line string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`document.getElementById('line').value === %q`, line))
 }
 
 func TestCommandsAreCompleted(t *testing.T) {
 	h := openParlour(t)
 	h.guest("joe dee")
-	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	h.ask(actors.Ask{Fields: []events.Field{
+		{Name: "host name"}, {Name: "zone", Label: "Where", Type: events.Select, Options: []events.Option{{Value: "eu west"}, {Value: "us"}}},
+		{Name: "tls", Type: events.Checkbox}, {Name: "helper", Type: events.Capability},
+	}}) // 0
+	if _, err := h.fae.Request(t.Context(), actors.Request{To: "HOST", Text: "a helper"}); err != nil { // 1
+		t.Fatal(err)
+	}
+	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self and @you:@host"); err != nil { // 2
+		t.Fatal(err)
+	}
+	if _, err := h.fae.Send(t.Context(), "HOST", "no more"); err != nil { // 3
+		t.Fatal(err)
+	}
+	if _, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "Mine", Fields: []events.Field{{Name: "a"}}}); err != nil { // 4
+		t.Fatal(err)
+	}
 	b := h.openBrowser()
 	b.open("/")
-	b.fill("#line", "/forw")
-	b.reads(".suggestions", "hand a form on")
+
+	b.offers("/re", "/respond-form", "/request", "/resolve", "/reject", "/reply")
+	b.offers("/forw", "/forward")
 	b.press(kb.Tab)
+	b.takes("/forward ")
 	b.reads(".suggestions", "Configure the project")
 	b.press(kb.ArrowDown)
+	b.press(kb.ArrowDown)
 	b.enter()
+	b.takes("/forward 0 ")
 	b.reads(".suggestions", "joe dee")
 	b.press("jo")
 	b.until(`document.querySelectorAll('.suggestions li').length === 1`)
 	b.press(kb.Tab)
-	b.until(`document.getElementById('line').value === '/forward 0 "joe dee" '`)
+	b.takes(`/forward 0 "joe dee" `)
+
+	b.offers("/decline ", "1", "0")
+	b.offers("/resolve ", "1")
+	b.offers("/reject ", "1")
+	b.offers("/cancel ", "4")
+	b.offers("/reply ", "3", "2", "1", "0")
+	b.offers("/dismiss 3", "3")
+	b.offers("/adopt ", "2")
+	b.offers("/adopt 2 ", "me", "you")
+	b.reads(".suggestions", "agent")
+	b.press(kb.ArrowUp)
+	b.enter()
+	b.takes("/adopt 2 you ")
+
+	b.offers("/respond-form 0 ", "host name:", "zone:", "tls:", "helper:")
+	b.reads(".suggestions", "Where, select")
+	b.press(kb.Tab)
+	b.takes(`/respond-form 0 "host name":`)
+	b.press("web ")
+	b.offers(`/respond-form 0 "host name":web zone:`, "zone:eu west", "zone:us")
+	b.press(kb.Tab)
+	b.takes(`/respond-form 0 "host name":web "zone:eu west" `)
+	b.offers("/respond-form 0 tls:t", "tls:true")
+	b.offers("/respond-form 0 helper:jo", "helper:joe dee")
+	b.press(kb.Tab)
+	b.takes(`/respond-form 0 "helper:joe dee" `)
+	b.offers("/respond-form 99 ")
+	b.command(`/respond-form 0 "host name":web "zone:eu west" tls:true "helper:joe dee"`, "Done.")
+
+	b.offers("/send fae look at @peer:f", "fae")
+	b.press(kb.Tab)
+	b.takes("/send fae look at @peer:fae ")
+	b.offers("/send fae look at @f", "fae")
+	b.offers("/send fae look at me@f")
+	b.offers("/form j", "joe dee")
+	b.fill("#line", "/form ")
+	b.reads(".suggestions li:first-child", "build a form …")
+	b.press(kb.ArrowDown)
+	b.enter()
+	b.until(`document.querySelector('dialog.builder[open]')`)
+	b.isFine()
+}
+
+func TestHostileWordsAreTextInTheMessageBox(t *testing.T) {
+	h := openParlour(t)
+	const evil = `<img src=x onerror=alert(1)>` + "\u202egpj.exe\u200b"
+	const shown = `<img src=x onerror=alert(1)>\u{202e}gpj.exe\u{200b}`
+	h.guest(`<b>` + "\u202e" + `joe`)
+	h.ask(actors.Ask{Title: evil, Description: evil, Fields: []events.Field{{Name: "<i>", Label: evil, Type: events.Select, Options: []events.Option{{Value: evil, Label: evil}}}}})
+	b := h.openBrowser()
+	b.open("/")
+	b.offers("/send <", `<b>\u{202e}joe`)
+	b.press(kb.Tab)
+	b.takes("/send <b>\u202ejoe ") // what is taken is the name itself
+	b.offers("/decline ", "0")
+	b.reads(".suggestions", shown)
+	b.offers("/respond-form 0 ", "<i>:")
+	b.reads(".suggestions", shown)
+	b.offers("/respond-form 0 <i>:", "<i>:"+shown)
+	b.paste("#line", "/send <x>\u202e hi")
+	b.enterLine()
+	b.reads(".said.failed", `<x>`)
+	if found := b.text(`document.querySelectorAll('parley-command :is(img, i, script)').length + ' ' + /[\u202e\u200b]/.test(document.querySelector('parley-command').innerText)`); found != "0 false" {
+		t.Errorf("of text was made: %s", found)
+	}
 	b.isFine()
 }
 

@@ -63,7 +63,6 @@ type Server struct {
 	frames    map[string]frame
 	dialects  map[string]dialect
 	stripes   stripes // on what one agent may do once at a time
-	called    called
 	frameTime time.Duration
 	keepAlive time.Duration
 	severed   context.Context // ends when conversations are to be broken off

@@ -206,3 +206,24 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOpenPageAttends: who has the page open can be asked what is only asked of somebody who is there.
+func TestAnOpenPageAttends(t *testing.T) {
+	h := openParlour(t)
+	attended := func() actors.Permission {
+		p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `"ls"`, Key: "one", Attended: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := attended(); !p.Unattended {
+		t.Fatalf("nobody is there: %+v", p)
+	}
+	h.listen("", "")
+	for end := time.Now().Add(10 * time.Second); attended().Unattended; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the page does not count")
+		}
+	}
+}

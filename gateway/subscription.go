@@ -13,17 +13,22 @@ const maxSubscriptions = 64 // of one conversation
 // subscriptions are what one conversation follows.
 type subscriptions struct {
 	mu   sync.Mutex
-	open map[string]*subscription
+	open map[string]*line
+}
+
+// line is one subscription, to whatever.
+type line struct {
+	id    string
+	stop  context.CancelFunc
+	ended chan struct{}
 }
 
 // subscription is messages followed.
 type subscription struct {
-	id    string
-	as    string
-	view  actors.View
-	at    position
-	stop  context.CancelFunc
-	ended chan struct{}
+	id   string
+	as   string
+	view actors.View
+	at   position
 }
 
 // SubscribeFrame follows the messages of a view: first those that there are, or that changed after the cursor, then
@@ -65,28 +70,41 @@ func followFrame(c *conversation, h *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if f.SubscriptionID == "" || len(f.SubscriptionID) > maxRequestID {
+	sub := &subscription{id: f.SubscriptionID, as: f.As, view: f.View, at: at}
+	return c.subscribe(h, f.SubscriptionID, func(ctx context.Context) error { return c.follow(ctx, sub) })
+}
+
+// subscribe goes on with something, as a subscription, until that ends or is to end.
+func (c *conversation) subscribe(h *head, id string, goOn func(context.Context) error) error {
+	if id == "" || len(id) > maxRequestID {
 		return parley.Refuse(parley.InvalidArgument, "a subscription has a subscriptionId of %d bytes at most", maxRequestID)
 	}
 	ctx, stop := context.WithCancel(c.ctx)
-	sub := &subscription{id: f.SubscriptionID, as: f.As, view: f.View, at: at, stop: stop, ended: make(chan struct{})}
-	if err := c.subscriptions.add(sub); err != nil {
+	line := &line{id: id, stop: stop, ended: make(chan struct{})}
+	if err := c.subscriptions.add(line); err != nil {
 		stop()
 		return err
 	}
 	if h.RequestID != nil {
 		c.tell(subscribed{Type: "subscribed", regarding: h.regarding})
 	}
+	about := h.regarding
+	kind := h.Type
 	c.work.Go(func() {
-		defer close(sub.ended)
-		defer c.subscriptions.remove(sub)
+		defer close(line.ended)
+		defer c.subscriptions.remove(line)
 		defer stop()
-		if err := c.follow(ctx, sub); err != nil && ctx.Err() == nil {
-			c.note(h.Type, err)
-			c.tell(failed(h.regarding, err))
+		if err := c.survives(kind, func() error { return goOn(ctx) }); err != nil && ctx.Err() == nil {
+			c.note(kind, err)
+			c.tell(failed(about, err))
 		}
 	})
 	return nil
+}
+
+func (c *conversation) survives(kind string, do func() error) (err error) {
+	defer c.survive(kind, &err)
+	return do()
 }
 
 // unsubscribeFrame ends a subscription. No frame of it follows.
@@ -109,7 +127,7 @@ func unsubscribeFrame(c *conversation, h *head, text []byte) error {
 	return nil
 }
 
-func (s *subscriptions) add(sub *subscription) error {
+func (s *subscriptions) add(sub *line) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[sub.id] != nil {
@@ -119,27 +137,26 @@ func (s *subscriptions) add(sub *subscription) error {
 		return parley.Refuse(parley.RateLimited, "the connection has %d subscriptions already", maxSubscriptions)
 	}
 	if s.open == nil {
-		s.open = map[string]*subscription{}
+		s.open = map[string]*line{}
 	}
 	s.open[sub.id] = sub
 	return nil
 }
 
-func (s *subscriptions) find(id string) *subscription {
+func (s *subscriptions) find(id string) *line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open[id]
 }
 
-func (s *subscriptions) remove(sub *subscription) {
+func (s *subscriptions) remove(sub *line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, sub.id)
 }
 
 // follow tells of messages until ctx ends.
-func (c *conversation) follow(ctx context.Context, sub *subscription) (err error) {
-	defer c.survive("follow_messages", &err)
+func (c *conversation) follow(ctx context.Context, sub *subscription) error {
 	agent, err := c.server.agent(ctx, sub.as)
 	if err != nil {
 		return err

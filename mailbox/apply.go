@@ -46,7 +46,7 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.CapabilityRevoked:
 		s.applyRevoked(e)
 	case *events.RuleAdded:
-		s.rules[e.Rule] = &Rule{RuleAdded: *e, Made: r.At}
+		s.applyRule(e, r.At)
 	case *events.RuleUsed:
 		if rule, ok := s.rules[e.Rule]; ok {
 			rule.Uses++
@@ -62,6 +62,15 @@ func (s *State) Apply(r events.Recorded) error {
 		return s.applyOutside(r)
 	}
 	return nil
+}
+
+// applyRule enters a rule, or one that is there already with another end.
+func (s *State) applyRule(e *events.RuleAdded, at capabilities.Time) {
+	if rule, ok := s.rules[e.Rule]; ok {
+		rule.RuleAdded = *e
+		return
+	}
+	s.rules[e.Rule] = &Rule{RuleAdded: *e, Made: at}
 }
 
 // applyOutside folds what has to do with other nodes.
@@ -87,13 +96,13 @@ func (s *State) applyOutside(r events.Recorded) error {
 
 func (s *State) applyAgent(r events.Recorded) error {
 	p := &s.Profile
-	p.Updated = r.At
+	p.Updated, s.shown = r.At, s.Version
 	switch e := r.Event.(type) {
 	case *events.AgentCreated:
 		if s.Version != 1 || e.Agent != s.ID {
 			return fmt.Errorf("%w: agent made twice", ErrNonsense)
 		}
-		*p = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Title: e.Title, Labels: e.Labels, Status: "idle", Created: r.At, Updated: r.At}
+		*p = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Title: e.Title, Labels: e.Labels, Status: Idle, Created: r.At, Updated: r.At}
 	case *events.AgentUpdated:
 		if e.Title != nil {
 			p.Title = *e.Title
@@ -105,14 +114,16 @@ func (s *State) applyAgent(r events.Recorded) error {
 			p.Status, p.Error = e.Status, e.Error
 		}
 	case *events.AgentArchived:
-		p.Archived, p.Status = true, "closed"
+		p.Archived, p.Status = true, Closed
+		s.work.prompts = nil
+	case *events.ProgramSet:
+		s.work.program = *e
+	case *events.PolicySet:
+		s.work.policy = e.Policy
 	case *events.RunStarted:
-		p.Status, p.Error = "running", ""
+		s.applyRunStarted(e)
 	case *events.RunEnded:
-		p.Status, p.Error = "idle", e.Error
-		if e.Error != "" {
-			p.Status = "error"
-		}
+		s.applyRunEnded(e)
 	default:
 		return fmt.Errorf("%w: %T", ErrNonsense, r.Event)
 	}
@@ -144,6 +155,9 @@ func (s *State) applyRequested(e *events.FormRequested) error {
 	}
 	f.Holders = []capabilities.ID{e.To}
 	s.open++
+	if e.Kind == events.Approval {
+		s.approvals, s.shown = append(s.approvals, e.Number), s.Version
+	}
 	s.deal(e.To)
 	s.owe(events.ParcelCopy, e.Form, e.To)
 	if e.Key != "" {
@@ -209,6 +223,10 @@ func (s *State) settled(m *Message, at capabilities.Time) {
 		return
 	}
 	s.open--
+	if f.Kind == events.Approval {
+		s.approvals = slices.DeleteFunc(s.approvals, func(n uint64) bool { return n == m.Number })
+		s.shown = s.Version
+	}
 	if f.Result != "" && s.results[f.Result] == m.Number {
 		delete(s.results, f.Result)
 	}
@@ -234,13 +252,20 @@ func (s *State) applyForwarded(e *events.FormForwarded) error {
 }
 
 func (s *State) applyPosted(e *events.MessagePosted) error {
-	if err := s.number(&Message{Posted: e}, e.Number, e.Message); err != nil {
+	m := &Message{Posted: e}
+	if err := s.number(m, e.Number, e.Message); err != nil {
 		return err
 	}
 	s.use(e.Via)
+	if e.To == s.ID {
+		s.prompted(m)
+	}
 	if e.From == s.ID {
 		s.deal(e.To)
 		s.owe(events.ParcelCopy, e.Message, e.To)
+		if e.Key != "" {
+			s.posted[e.Key] = e.Number
+		}
 		return nil
 	}
 	for _, sp := range e.Text {
@@ -255,6 +280,7 @@ func (s *State) applyDismissed(e *events.MessageDismissed) error {
 	}
 	m := s.messages[e.Number]
 	m.Dismissed, m.Changed = true, s.Version
+	s.unprompted(e.Number)
 	return nil
 }
 

@@ -59,10 +59,28 @@ func (c Approve) decide(s *State, now capabilities.Time, ids IDs) ([]events.Even
 	if err := checkInput(c.Tool, c.Input); err != nil {
 		return nil, err
 	}
-	if rule, ok := s.ruleFor(c.Tool, c.Input, now); ok {
-		return []events.Event{&events.RuleUsed{Rule: rule.Rule, Tool: c.Tool, Input: c.Input}}, nil
+	if by, decided := s.standsOn(c, now); decided {
+		return []events.Event{&events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input}}, nil
 	}
 	return c.Ask().decide(s, now, ids)
+}
+
+// standsOn gives the rule by which a call is decided without a question; zero is the agent's policy.
+func (s *State) standsOn(c Approve, now capabilities.Time) (rule capabilities.ID, decided bool) {
+	r, found := s.ruleFor(c.Tool, c.Input, now)
+	if found && (!r.Allow || s.Policy() != AskAlways) {
+		return r.Rule, true
+	}
+	return capabilities.ID{}, s.Policy() == AskNever || s.Policy() == DenyAll
+}
+
+// Allows says what a decision without a question was: of a rule, or with none of the agent's policy.
+func (s *State) Allows(rule capabilities.ID) bool {
+	if rule.IsZero() {
+		return s.Policy() == AskNever
+	}
+	r, ok := s.rules[rule]
+	return ok && r.Allow
 }
 
 // Rule is a standing rule of the agent's.
@@ -86,15 +104,6 @@ func (s *State) Rules(now capabilities.Time) []Rule {
 	}
 	slices.SortFunc(all, func(a, b Rule) int { return cmp.Or(cmp.Compare(a.Made, b.Made), a.Rule.Compare(b.Rule)) })
 	return all
-}
-
-// Rule gives a standing rule.
-func (s *State) Rule(id capabilities.ID) (Rule, bool) {
-	r, ok := s.rules[id]
-	if !ok {
-		return Rule{}, false
-	}
-	return *r, true
 }
 
 // ruleFor finds the standing rule for a call: one that denies goes before those that allow.
@@ -134,6 +143,33 @@ func (s *State) standing(f *Form, by capabilities.ID, values map[string]capabili
 	}, nil
 }
 
+// LimitRule has a standing rule end at a time. By is whose wish that is: the agent's host's.
+type LimitRule struct {
+	Rule  capabilities.ID
+	Until capabilities.Time
+	By    capabilities.ID
+}
+
+func (c LimitRule) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if c.By != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host limits its rules")
+	}
+	r, ok := s.rules[c.Rule]
+	if !ok {
+		return nil, noRule(c.Rule)
+	}
+	if c.Until <= now {
+		return nil, parley.Refuse(parley.InvalidArgument, "the time %s has passed", c.Until)
+	}
+	limited := r.RuleAdded
+	limited.Until = c.Until
+	return []events.Event{&limited}, nil
+}
+
+func noRule(id capabilities.ID) error {
+	return parley.Refuse(parley.NotPermitted, "the agent has no rule %s", id).WithHint("parley rules ls lists them")
+}
+
 // RemoveRule ends a standing rule. By is whose wish that is: the agent's host's.
 type RemoveRule struct {
 	Rule capabilities.ID
@@ -145,7 +181,7 @@ func (c RemoveRule) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host ends its rules")
 	}
 	if _, ok := s.rules[c.Rule]; !ok {
-		return nil, parley.Refuse(parley.NotPermitted, "the agent has no rule %s", c.Rule).WithHint("parley rules ls lists them")
+		return nil, noRule(c.Rule)
 	}
 	return []events.Event{&events.RuleRemoved{Rule: c.Rule}}, nil
 }
@@ -155,7 +191,12 @@ func (f *Form) Decision() (decision, reason string) {
 	if f.Kind != events.Approval || f.Answered == nil {
 		return "", ""
 	}
-	values, _ := f.Answered.Values.AsRecord()
+	return ReadDecision(f.Answered.Values)
+}
+
+// ReadDecision reads the answer to an approval.
+func ReadDecision(answer capabilities.Value) (decision, reason string) {
+	values, _ := answer.AsRecord()
 	decision, _ = values[decisionField].AsString()
 	reason, _ = values[reasonField].AsString()
 	return decision, reason

@@ -1,9 +1,6 @@
 package mailbox
 
 import (
-	"maps"
-	"slices"
-
 	"parley"
 	"parley/capabilities"
 	"parley/events"
@@ -179,13 +176,15 @@ func (c Revoke) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: s.ID, Date: now}}, nil
 }
 
-// MakeAgent binds a name to a new agent. Genesis makes the agent's own first event.
+// MakeAgent binds a name to a new agent. Genesis makes the agent's own first events.
 type MakeAgent struct {
-	Agent  capabilities.ID
-	Kind   events.AgentKind
-	Name   string
-	Title  string
-	Labels map[string]string
+	Agent   capabilities.ID
+	Kind    events.AgentKind
+	Name    string
+	Title   string
+	Labels  map[string]string
+	Program *events.ProgramSet // nil for none
+	Policy  string             // "" is on-miss
 }
 
 const (
@@ -203,26 +202,35 @@ func (c MakeAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event,
 	if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
-	if err := checkText("a title", c.Title, maxTitle); err != nil {
+	if err := checkProfile(c.Title, c.Labels); err != nil {
 		return nil, err
 	}
-	if len(c.Labels) > maxLabels {
-		return nil, parley.Refuse(parley.TooLarge, "an agent has %d labels at most", maxLabels)
+	if c.Program != nil {
+		if err := CheckProgram(*c.Program); err != nil {
+			return nil, err
+		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(c.Labels)) {
-		if err := checkText("a label", k+c.Labels[k], maxLabelText); err != nil {
+	if c.Policy != "" {
+		if err := CheckPolicy(c.Policy); err != nil {
 			return nil, err
 		}
 	}
 	return []events.Event{&events.NameBound{Name: c.Name, Value: capabilities.Reference(agentRef(c.Agent))}}, nil
 }
 
-// Genesis is the first event of the mailbox of an agent that by makes. A host's @host is itself, a guest's
-// is that of its maker.
-func (c MakeAgent) Genesis(by *State) events.Event {
-	e := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: c.Name, Title: c.Title, Labels: c.Labels}
+// Genesis are the first events of the mailbox of an agent that by makes. A host's @host is itself, a guest's is that
+// of its maker.
+func (c MakeAgent) Genesis(by *State) []events.Event {
+	made := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: c.Name, Title: c.Title, Labels: c.Labels}
 	if c.Kind == events.Host {
-		e.Host = c.Agent
+		made.Host = c.Agent
 	}
-	return e
+	evs := []events.Event{made}
+	if c.Program != nil {
+		evs = append(evs, c.Program)
+	}
+	if c.Policy != "" {
+		evs = append(evs, &events.PolicySet{Policy: c.Policy})
+	}
+	return evs
 }

@@ -15,7 +15,7 @@ import (
 
 // imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const imageFormat = 5
+const imageFormat = 6
 
 // image is a State written down. What can be computed from the rest is not in it.
 type image struct {
@@ -36,6 +36,13 @@ type image struct {
 	Invitations []Invitation
 	Nodes       []Acquaintance
 	Tokens      []Token
+
+	Program events.ProgramSet
+	Policy  string
+	Run     *Run
+	Ended   uint64
+	Attempt capabilities.ID
+	Prompts []uint64
 }
 
 type messageImage struct {
@@ -74,6 +81,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		Format: imageFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
 		Given: s.given.All(), Outbox: s.outbox, Owed: s.owed, Minted: s.minted.All(),
 		Invitations: s.realm.invitations, Nodes: s.realm.nodes, Tokens: s.tokens,
+		Program: s.work.program, Policy: s.work.policy, Run: s.work.run, Ended: s.work.ended, Attempt: s.work.attempt, Prompts: s.work.prompts,
 	}
 	for _, m := range s.messages {
 		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
@@ -121,7 +129,7 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
 	}
 	s := New(id)
-	s.Version, s.Profile, s.outbox, s.owed = img.Version, img.Profile, img.Outbox, img.Owed
+	s.Version, s.Profile, s.outbox, s.owed, s.shown = img.Version, img.Profile, img.Outbox, img.Owed, img.Version
 	for n, mi := range img.Messages {
 		if err := s.restoreMessage(uint64(n), mi); err != nil {
 			return nil, fmt.Errorf("snapshot of %s: %w", id, err)
@@ -143,6 +151,7 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 	for _, r := range img.Rules {
 		s.rules[r.Rule] = &r
 	}
+	s.work = work{program: img.Program, policy: img.Policy, run: img.Run, ended: img.Ended, attempt: img.Attempt, prompts: img.Prompts}
 	s.restoreOutside(&img)
 	return s, nil
 }
@@ -200,6 +209,9 @@ func (s *State) restoreDealings(m *Message) {
 	}
 	s.deal(m.To())
 	if m.Form == nil {
+		if m.Posted.Key != "" {
+			s.posted[m.Posted.Key] = m.Number
+		}
 		return
 	}
 	for _, h := range m.Form.Handed {
@@ -216,6 +228,9 @@ func (s *State) restoreAsked(m *Message) {
 		return
 	}
 	s.open++
+	if f.Kind == events.Approval {
+		s.approvals = append(s.approvals, m.Number)
+	}
 	if f.Result != "" {
 		s.results[f.Result] = m.Number
 	}

@@ -299,6 +299,16 @@ func (s *State) NameOf(id capabilities.ID) string {
 	return ""
 }
 
+// Called gives the agents that the agent has names for, and for each the name that NameOf gives.
+func (s *State) Called() map[capabilities.ID]string {
+	all := make(map[capabilities.ID]string, len(s.called)+1)
+	for id := range s.called {
+		all[id] = s.NameOf(id)
+	}
+	all[s.Profile.Host] = s.NameOf(s.Profile.Host)
+	return all
+}
+
 // call and uncall keep the names by which agents are known, as names are bound and freed.
 func (s *State) call(name string) {
 	if r, ok := s.names[name].AsRef(); ok {

@@ -12,10 +12,27 @@ type Post struct {
 	To    string
 	Reply string
 	Text  string
+	Plain bool   // an @ in it is a plain one
+	Key   string // idempotency key
+}
+
+// Known gives the message of before, if this one was sent before.
+func (c Post) Known(s *State) (*Message, bool) {
+	n, ok := s.posted[c.Key]
+	if !ok || c.Key == "" {
+		return nil, false
+	}
+	return s.messages[n], true
 }
 
 func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
+	if _, ok := c.Known(s); ok {
+		return nil, nil
+	}
+	if err := checkText("a key", c.Key, maxKey); err != nil {
 		return nil, err
 	}
 	if err := checkText("a message", c.Text, maxText); err != nil {
@@ -25,9 +42,11 @@ func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, 
 	if err != nil {
 		return nil, err
 	}
-	marks, err := ParseText(c.Text)
-	if err != nil {
-		return nil, err
+	marks := []Mark{{Words: c.Text}}
+	if !c.Plain {
+		if marks, err = ParseText(c.Text); err != nil {
+			return nil, err
+		}
 	}
 	id := ids()
 	g := gift{to: to.Target, message: id, now: now, ids: ids}
@@ -37,7 +56,7 @@ func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, 
 	}
 	evs := []events.Event{&events.MessagePosted{
 		Number: uint64(len(s.messages)), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
-		Text: spans, ReplyTo: replyTo, Date: now,
+		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
 	}}
 	return append(evs, granted(g.grants)...), nil
 }

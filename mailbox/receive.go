@@ -150,7 +150,7 @@ func (c Receive) posted(s *State, now capabilities.Time) ([]events.Event, error)
 	if err != nil {
 		return nil, err
 	}
-	e.Number, e.Via, e.Facet = uint64(len(s.messages)), via, capabilities.Facet{}
+	e.Number, e.Via, e.Facet, e.Key = uint64(len(s.messages)), via, capabilities.Facet{}, ""
 	return []events.Event{&e}, nil
 }
 

@@ -28,14 +28,18 @@ func shapeOf(input string) string {
 	return "exactly: " + input
 }
 
-// commandOf gives the command line that an input is: an object with nothing in it but that.
+// commandOf gives the command line that an input is: an object with nothing in it but that, and perhaps words that
+// describe it. Coding agents describe the same command in other words each time, and nothing is run by those.
 func commandOf(input string) (string, bool) {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(input), &fields) != nil || len(fields) != 1 {
+	if json.Unmarshal([]byte(input), &fields) != nil {
 		return "", false
 	}
-	var command string
-	if json.Unmarshal(fields["command"], &command) != nil {
+	var command, words string
+	if described, ok := fields["description"]; ok && json.Unmarshal(described, &words) == nil {
+		delete(fields, "description")
+	}
+	if len(fields) != 1 || json.Unmarshal(fields["command"], &command) != nil {
 		return "", false
 	}
 	return command, true

@@ -16,26 +16,30 @@ type State struct {
 	Version uint64 // events folded so far
 	Profile Profile
 
-	messages []*Message // by number
-	byID     numbers
-	keys     map[string]uint64 // idempotency keys of what it asked
-	results  map[string]uint64 // names awaited by its open forms
-	names    map[string]capabilities.Value
-	called   map[capabilities.ID][]string // the names of each agent that has one
-	given    capabilities.Ledger
-	revoked  map[capabilities.ID]capabilities.Time // grants that it was given and lost
-	used     map[capabilities.ID]uint32            // uses of grants that it was given
-	outbox   []Parcel                              // oldest first
-	owed     uint64                                // parcels so far
-	open     int                                   // forms it asked that are not settled
-	due      dueHeap
-	rules    map[capabilities.ID]*Rule
-	minted   capabilities.Ledger                 // grants by which it can be reached from other nodes
-	minting  int                                 // parcels of grants that their targets do not know yet
-	dealt    map[capabilities.NodeID]bool        // other nodes to which it has sent mail
-	roots    map[capabilities.ID]capabilities.ID // of the references it was given that have one, by grant
-	realm    realm
-	tokens   []Token // that were not revoked
+	messages  []*Message // by number
+	byID      numbers
+	keys      map[string]uint64 // idempotency keys of what it asked
+	results   map[string]uint64 // names awaited by its open forms
+	names     map[string]capabilities.Value
+	called    map[capabilities.ID][]string // the names of each agent that has one
+	given     capabilities.Ledger
+	revoked   map[capabilities.ID]capabilities.Time // grants that it was given and lost
+	used      map[capabilities.ID]uint32            // uses of grants that it was given
+	outbox    []Parcel                              // oldest first
+	owed      uint64                                // parcels so far
+	open      int                                   // forms it asked that are not settled
+	approvals []uint64                              // numbers of the approvals among them, oldest first
+	posted    map[string]uint64                     // idempotency keys of messages it sent
+	work      work
+	shown     uint64 // the version after the last event that changed what is said of the agent
+	due       dueHeap
+	rules     map[capabilities.ID]*Rule
+	minted    capabilities.Ledger                 // grants by which it can be reached from other nodes
+	minting   int                                 // parcels of grants that their targets do not know yet
+	dealt     map[capabilities.NodeID]bool        // other nodes to which it has sent mail
+	roots     map[capabilities.ID]capabilities.ID // of the references it was given that have one, by grant
+	realm     realm
+	tokens    []Token // that were not revoked
 
 	nodeText string // "@" and its node, once needed
 
@@ -105,12 +109,13 @@ func New(id capabilities.ID) *State {
 		revoked: map[capabilities.ID]capabilities.Time{},
 		used:    map[capabilities.ID]uint32{},
 		rules:   map[capabilities.ID]*Rule{},
+		posted:  map[string]uint64{},
 	}
 }
 
 // Summary is what the journal notes of the mailbox beside its events.
 func (s *State) Summary() events.Summary {
-	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox)), Deadline: s.nextDeadline()}
+	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox) + s.inHand()), Deadline: s.nextDeadline()}
 }
 
 // Owed returns the number of the newest parcel that the mailbox has ever owed.
@@ -123,6 +128,15 @@ func (s *State) Outbox() []Parcel { return s.outbox }
 func (s *State) OutboxAfter(seq uint64) []Parcel {
 	first, _ := slices.BinarySearchFunc(s.outbox, seq+1, func(p Parcel, seq uint64) int { return cmp.Compare(p.Seq, seq) })
 	return s.outbox[first:]
+}
+
+// Approvals returns the agent's questions whether it may make a call that are open, oldest first.
+func (s *State) Approvals() []*Message {
+	open := make([]*Message, len(s.approvals))
+	for i, n := range s.approvals {
+		open[i] = s.messages[n]
+	}
+	return open
 }
 
 // Messages returns all messages by number. The slice and what it points to are the state's own.

@@ -27,6 +27,8 @@ const (
 	exitNotRunning  = 3
 	exitTimeout     = 4
 	exitEnded       = 5
+	exitAgentFailed = 6
+	exitPermission  = 7
 	exitInterrupted = 130 // as shells count: 128 and SIGINT
 )
 
@@ -48,6 +50,9 @@ func (e *interrupted) Error() string { return e.message }
 
 // report shows an error and gives the exit code for it.
 func (p *program) report(ctx context.Context, err error) int {
+	if exit, said := asExit(err); said {
+		return exit
+	}
 	shown, exit := p.verdict(ctx, err)
 	if shown.Message == "" {
 		return exit

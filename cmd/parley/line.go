@@ -37,6 +37,8 @@ func (e *envelope) line() string {
 		b.WriteString(" - " + e.Outcome.end())
 	}
 	switch {
+	case e.Queued:
+		b.WriteString(" - queued")
 	case e.Answering:
 		b.WriteString(" - answering")
 	case e.Refused != "":

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,8 @@ type told struct {
 		Ended        *told
 		Truncated    bool
 	}
+	Agents []struct{ ID, Title, Status string }
+	Final  struct{ ID, Status string }
 	Cursor string
 	Number uint64
 	Error  *struct {
@@ -475,4 +478,44 @@ func TestAskingAgainWithAKeyIsTheSameForm(t *testing.T) {
 	if got := m.use("send_form", portForm(arguments{"key": "port"})); got.Status != "answered" || got.Values["port"] != 443.0 {
 		t.Errorf("%s", got.raw)
 	}
+}
+
+func TestAgentsAreListedAndWaitedFor(t *testing.T) {
+	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
+		fae := h.agent("fae")
+		for _, title := range []string{"one", "two\u202e", "three"} {
+			if _, err := fae.Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "g" + title[:3], Title: title}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := h.connect(w, nil)
+		var titles []string
+		for cursor := ""; ; {
+			page := m.use("list_agents", arguments{"limit": 2, "cursor": cursor})
+			if len(page.Agents) == 0 || len(page.Agents) > 2 {
+				t.Fatal(page.raw)
+			}
+			for _, a := range page.Agents {
+				titles = append(titles, a.Title)
+			}
+			if cursor = page.Cursor; cursor == "" {
+				break
+			}
+		}
+		if !slices.Contains(titles, "one") || !slices.Contains(titles, `two\u{202e}`) || !slices.Contains(titles, "three") {
+			t.Errorf("%q", titles)
+		}
+		if got := m.use("wait_for_agent", arguments{"agent": "three"}); got.Status != "idle" || got.Final.ID == "" {
+			t.Error(got.raw)
+		}
+		if got := m.use("wait_for_agent", arguments{"agent": "nobody", "timeoutSeconds": 0}); got.Error == nil || got.Error.Code != "AGENT_NOT_FOUND" {
+			t.Error(got.raw)
+		}
+		if _, err := h.agent("fae").Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"ls"}`}); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.use("wait_for_agent", arguments{"agent": "fae", "timeoutSeconds": 0.2}); got.Status != "permission" {
+			t.Error(got.raw)
+		}
+	})
 }

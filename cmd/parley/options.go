@@ -28,7 +28,9 @@ const (
 	standbyFile     = "parley.standby"
 	environment     = "PARLEY_"
 	formatText      = "text"
+	formatTable     = "table" // the same as text
 	formatJSON      = "json"
+	formatYAML      = "yaml"
 	stateFolderName = "parley"
 	maxLogFile      = 16 << 20
 )
@@ -39,23 +41,26 @@ type options struct {
 	as     string
 	output string
 	json   bool
+	yaml   bool // of JSON
 }
 
 func (o *options) global(f *pflag.FlagSet) {
 	f.StringVar(&o.state, "state", "", "state `folder` (default $XDG_STATE_HOME/parley or ~/.local/state/parley)")
 	f.StringVar(&o.as, "as", "", "act as the agent that the node's host holds under this `name` (default HOST)")
-	f.StringVarP(&o.output, "output", "o", formatText, "output `format`: text or json")
+	f.StringVarP(&o.output, "output", "o", formatText, "output `format`: text (or table), json or yaml")
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
 }
 
 // settle completes the options once flags and environment were read.
 func (o *options) settle(c *cobra.Command, env func(string) (string, bool)) error {
 	switch o.output {
-	case formatText:
+	case formatText, formatTable:
 	case formatJSON:
 		o.json = true
+	case formatYAML:
+		o.json, o.yaml = true, true
 	default:
-		return usage(c, "unknown output format %q: want text or json", o.output)
+		return usage(c, "unknown output format %q: want text, table, json or yaml", o.output)
 	}
 	if o.state == "" {
 		o.state = defaultState(env)

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/capabilities"
 	"parley/gateway"
 	"parley/mailbox"
 )
@@ -82,45 +83,74 @@ func (p *program) permissions(ctx context.Context) ([]permission, error) {
 const approvalType = "approval"
 
 func (p *program) permitAllowCommand() *cobra.Command {
-	c, always := p.decideCommand("allow AGENT [FORM]", "Allow a call that an agent asks permission for")
+	c, how := p.decideCommand("allow AGENT [FORM]", "Allow a call that an agent asks permission for")
+	c.Flags().Var(&how.until, "until", "with --always: the rule ends then, a `time` from now (8h) or a moment")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return p.permit(c.Context(), args, decision(*always, mailbox.Once, mailbox.Always), "")
+		how.decision = mailbox.Once
+		if how.always {
+			how.decision = mailbox.Always
+		}
+		return p.permit(c, args, *how)
 	}
 	return c
 }
 
 func (p *program) permitDenyCommand() *cobra.Command {
-	c, always := p.decideCommand("deny AGENT [FORM]", "Deny a call that an agent asks permission for")
-	message := c.Flags().String("message", "", "say why, in `words`")
+	c, how := p.decideCommand("deny AGENT [FORM]", "Deny a call that an agent asks permission for")
+	c.Flags().StringVar(&how.reason, "message", "", "say why, in `words`")
+	c.Flags().Var(&how.until, "until", "with --always: the rule ends then, a `time` from now (8h) or a moment")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return p.permit(c.Context(), args, decision(*always, mailbox.Deny, mailbox.Never), *message)
+		how.decision = mailbox.Deny
+		if how.always {
+			how.decision = mailbox.Never
+		}
+		return p.permit(c, args, *how)
 	}
 	return c
 }
 
+// decree is what is decided about calls.
+type decree struct {
+	decision, reason string
+	always           bool   // for all calls of the same shape from now on
+	until            moment // when that ends
+	all              bool   // all that the agent waits to make
+}
+
 // decideCommand is what allowing and denying have in common.
-func (p *program) decideCommand(use, short string) (c *cobra.Command, always *bool) {
-	c = &cobra.Command{Use: use, Short: short, Args: p.between(1, 2, "AGENT", "FORM")}
-	return c, c.Flags().Bool("always", false, "and all calls of its shape from now on")
+func (p *program) decideCommand(use, short string) (*cobra.Command, *decree) {
+	how := &decree{}
+	c := &cobra.Command{Use: use, Short: short, Args: p.between(1, 2, "AGENT", "FORM"), ValidArgsFunction: p.completeArguments(gateway.CompleteNames)}
+	c.Flags().BoolVar(&how.always, "always", false, "and all calls of its shape from now on")
+	c.Flags().BoolVar(&how.all, "all", false, "all calls that the agent waits to make")
+	return c, how
 }
 
-// decision is the one for this call, or for all of its shape.
-func decision(always bool, once, ever string) string {
-	if always {
-		return ever
+// permit decides on the calls that are meant.
+func (p *program) permit(c *cobra.Command, args []string, how decree) error {
+	switch {
+	case how.until.text != "" && !how.always:
+		return usage(c, "--until is for a standing rule: give --always too")
+	case how.all && len(args) > 1:
+		return usage(c, "give a FORM or --all")
 	}
-	return once
-}
-
-// permit decides on the one call that is meant.
-func (p *program) permit(ctx context.Context, args []string, decision, reason string) error {
-	which, err := p.pending(ctx, args)
+	which, err := p.pending(c, args, how.all)
 	if err != nil {
 		return err
 	}
-	texts := []gateway.Text{{Name: "decision", Text: decision}}
-	if reason != "" {
-		texts = append(texts, gateway.Text{Name: "reason", Text: reason})
+	for _, w := range which {
+		if err := p.rule(c.Context(), w, how); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rule decides on one call.
+func (p *program) rule(ctx context.Context, which permission, how decree) error {
+	texts := []gateway.Text{{Name: "decision", Text: how.decision}}
+	if how.reason != "" {
+		texts = append(texts, gateway.Text{Name: "reason", Text: how.reason})
 	}
 	number := strconv.FormatUint(which.Number, 10)
 	var got json.RawMessage
@@ -128,40 +158,47 @@ func (p *program) permit(ctx context.Context, args []string, decision, reason st
 	if err := p.call(ctx, "respond_form", req, &got); err != nil {
 		return err
 	}
+	if how.until.text != "" {
+		req := gateway.LimitRuleRequest{Acting: p.acting(), Agent: which.From.String(), Form: which.MessageID, Until: capabilities.At(how.until.at)}
+		if err := p.call(ctx, "limit_rule", req, nil); err != nil {
+			return err
+		}
+	}
 	return p.sayOutcome(got, func(o *outcome) string {
 		if o.Status != actors.StatusAnswered {
 			return fmt.Sprintf("%s %s", o.Status, number)
 		}
-		return fmt.Sprintf("decided %s: %s", number, decision)
+		return fmt.Sprintf("decided %s: %s", number, how.decision)
 	})
 }
 
-// pending finds the approval that an agent, by the name that it is held under or its ID, waits for.
-func (p *program) pending(ctx context.Context, args []string) (permission, error) {
-	waiting, err := p.permissions(ctx)
+// pending finds the approvals that an agent waits for: the one that is meant, or all.
+func (p *program) pending(c *cobra.Command, args []string, all bool) ([]permission, error) {
+	_, agent, err := p.fetchAgent(c, args[0])
 	if err != nil {
-		return permission{}, err
+		return nil, err
+	}
+	waiting, err := p.permissions(c.Context())
+	if err != nil {
+		return nil, err
 	}
 	var found []permission
 	for _, w := range waiting {
-		if w.FromName != args[0] && w.From.String() != args[0] {
-			continue
-		}
-		if len(args) == 1 || strconv.FormatUint(w.Number, 10) == args[1] || w.MessageID.String() == args[1] {
+		if w.From == agent.ID && (len(args) == 1 || strconv.FormatUint(w.Number, 10) == args[1] || w.MessageID.String() == args[1]) {
 			found = append(found, w)
 		}
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return permission{}, parley.Refuse(parley.NoPendingPermission, "%q waits for no permission", args[0]).
+	switch {
+	case len(found) == 0:
+		return nil, parley.Refuse(parley.NoPendingPermission, "%q waits for no permission", args[0]).
 			WithHint("parley permit ls lists what waits")
+	case len(found) == 1 || all:
+		return found, nil
 	}
 	numbers := make([]string, len(found))
 	for i, w := range found {
 		numbers[i] = strconv.FormatUint(w.Number, 10)
 	}
-	return permission{}, parley.Refuse(parley.Ambiguous, "%q waits for %d permissions: %s", args[0], len(found), strings.Join(numbers, ", ")).
-		WithHint("name the one: parley permit allow %s %s", args[0], numbers[0])
+	return nil, parley.Refuse(parley.Ambiguous, "%q waits for %d permissions: %s", args[0], len(found), strings.Join(numbers, ", ")).
+		WithHint("name the one, as in parley permit allow %s %s, or give --all", args[0], numbers[0])
 }

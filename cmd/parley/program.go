@@ -22,15 +22,21 @@ type program struct {
 	env            func(string) (string, bool)
 
 	options options
+	hooked  bool // run by a coding agent, for which an exit status is an answer
 	began   bool // arguments and options were understood: what fails now is no mistake of usage
 }
 
 // run runs the program and gives its exit code.
 func (p *program) run(ctx context.Context) int {
-	if err := p.execute(ctx); err != nil {
-		return p.report(ctx, err)
+	err := p.execute(ctx)
+	if err == nil {
+		return exitDone
 	}
-	return exitDone
+	code := p.report(ctx, err)
+	if p.hooked {
+		return exitDone // nothing is decided by a mistake: the status of wrong usage would deny every call
+	}
+	return code
 }
 
 func (p *program) execute(ctx context.Context) error {
@@ -42,7 +48,9 @@ func (p *program) execute(ctx context.Context) error {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	return root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
+	p.hooked = isHook(c)
+	return err
 }
 
 // checkArguments refuses what no operation could take, before anything is sent.
@@ -79,6 +87,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		&cobra.Group{ID: groupDaemon, Title: "The node:"},
 		&cobra.Group{ID: groupHolding, Title: "Agents and names:"},
 		&cobra.Group{ID: groupMail, Title: "Mail:"},
+		&cobra.Group{ID: groupWork, Title: "Agents at work:"},
 		&cobra.Group{ID: groupNodes, Title: "Other nodes:"},
 	)
 	add(root, groupDaemon, p.serveCommand(), p.startCommand(), p.stopCommand(), p.restartCommand(), p.statusCommand(),
@@ -90,10 +99,13 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 	add(root, groupMail, p.formCommand(), p.awaitCommand(), p.inboxCommand(), p.respondFormCommand(),
 		p.declineCommand(), p.cancelCommand(), p.forwardCommand(), p.requestCommand(), p.resolveCommand(),
 		p.rejectCommand(), p.sendCommand(), p.replyCommand(), p.adoptCommand(), p.dismissCommand(), p.logCommand())
+	add(root, groupWork, p.lsCommand(), p.inspectCommand(), p.runCommand(), p.promptCommand(), p.waitCommand(), p.interruptCommand(),
+		p.archiveCommand(), p.logsCommand(), p.attachCommand(), p.policyCommand(), p.approveCommand(), p.permitCommand(), p.rulesCommand(),
+		p.hookCommand(), p.setupCommand())
 	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
-	add(root, groupHolding, p.approveCommand(), p.permitCommand(), p.rulesCommand(), p.tokenCommand(), p.openCommand(), p.mcpCommand())
+	add(root, groupHolding, p.tokenCommand(), p.openCommand(), p.mcpCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root
 }
 
@@ -101,6 +113,7 @@ const (
 	groupDaemon  = "daemon"
 	groupHolding = "holding"
 	groupMail    = "mail"
+	groupWork    = "work"
 	groupNodes   = "nodes"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"parley"
 	"parley/gateway/legible"
@@ -85,8 +86,10 @@ func waitForAgent(ctx context.Context, c *call) (any, error) {
 	if arguments.Agent == "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "which agent?").WithHint("list_agents lists them")
 	}
+	ctx, cancel := context.WithTimeout(ctx, wait+time.Second) // the node is to say what became of the wait
+	defer cancel()
 	var got any
-	request := map[string]any{"agentId": arguments.Agent, "timeoutMs": wait.Milliseconds()}
+	request := map[string]any{"agentId": arguments.Agent, "timeoutMs": max(1, wait.Milliseconds())}
 	if err := steadily(ctx, c.agent, "wait_for_finish", request, &got); err != nil {
 		return nil, err
 	}

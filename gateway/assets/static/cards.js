@@ -5,7 +5,7 @@ import { page } from './rpc.js';
 const fresh = (html) => new DOMParser().parseFromString(html, 'text/html').querySelector('li.message');
 
 export const cardOf = (element) => element.closest('li.message');
-const formOf = (card) => card.querySelector('parley-form');
+const formOf = (card) => card.querySelector('parley-ask');
 
 /** Tells those who do not see. */
 export function announce(text) {
@@ -17,7 +17,7 @@ export function announce(text) {
 /** Whether something is being typed, which nothing may disturb. */
 export function isTyping() {
   if (document.querySelector('dialog[open]')) return true;
-  if ([...document.querySelectorAll('parley-form')].some((f) => f.isTyped)) return true;
+  if ([...document.querySelectorAll('parley-ask')].some((f) => f.isTyped)) return true;
   const at = document.activeElement;
   return Boolean(at?.matches('input, textarea') && at.value);
 }

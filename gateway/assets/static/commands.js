@@ -4,23 +4,29 @@ const name = { is: 'NAME', of: 'names' };
 const pending = { is: 'NUMBER', of: 'pending' };
 const received = { is: 'NUMBER', of: 'messages' };
 const open = { is: 'NUMBER', of: 'open' };
+const requested = { is: 'NUMBER', of: 'requests' };
+const carrier = { is: 'NUMBER', of: 'carriers' };
 const rest = (is, optional) => ({ is, rest: true, optional });
+const text = { ...rest('TEXT'), marks: true };
 
-/** Each: what it takes, what it does in words, and as a call. What takes the rest of the line is given as it stands. */
+/**
+ * Each: what it takes, what it does in words, and as a call. What takes the rest of the line is given as it stands; of
+ * says how a word is completed, ofFirst that this is about the message that the first word numbers.
+ */
 export const commands = {
-  '/form': { takes: [name, { is: 'DESCRIPTION' }, { is: 'FIELD:LABEL', many: true }], does: 'ask for fields to be filled in',
+  '/form': { takes: [name, { is: 'DESCRIPTION' }, { is: 'FIELD:LABEL', many: true }], does: 'ask for fields to be filled in; /form alone opens a builder',
     call: ([recipient, description, ...fields]) => ['form', { recipient, description, fields: fields.map((f) => pair(f, 'name', 'label', { required: true })) }] },
-  '/respond-form': { takes: [pending, { is: 'FIELD:VALUE', many: true }], does: 'answer a form',
+  '/respond-form': { takes: [pending, { is: 'FIELD:VALUE', of: 'fields', ofFirst: true, many: true }], does: 'answer a form',
     call: ([number, ...texts]) => ['respond_form', { number, texts: texts.map((t) => pair(t, 'name', 'text')) }] },
   '/request': { takes: [name, rest('WHAT')], does: 'ask for a capability in words', call: ([recipient, text]) => ['request', { recipient, text }] },
-  '/resolve': { takes: [pending, name], does: 'give what was requested', call: ([number, n]) => ['resolve', { number, name: n }] },
-  '/reject': { takes: [pending, rest('WHY', true)], does: 'refuse a request', call: ([number, reason]) => ['reject', { number, reason }] },
+  '/resolve': { takes: [requested, name], does: 'give what was requested', call: ([number, n]) => ['resolve', { number, name: n }] },
+  '/reject': { takes: [requested, rest('WHY', true)], does: 'refuse a request', call: ([number, reason]) => ['reject', { number, reason }] },
   '/decline': { takes: [pending, rest('WHY', true)], does: 'decline a form', call: ([number, reason]) => ['decline_form', { number, reason }] },
   '/cancel': { takes: [open, rest('WHY', true)], does: 'take back what you asked', call: ([number, reason]) => ['cancel_form', { number, reason }] },
   '/forward': { takes: [pending, name], does: 'hand a form on', call: ([number, recipient]) => ['forward_form', { number, recipient }] },
-  '/send': { takes: [name, rest('TEXT')], does: 'send a message; @name in it gives what you hold', call: ([recipient, text]) => ['send', { recipient, text }] },
-  '/reply': { takes: [received, rest('TEXT')], does: 'reply to a message', call: ([number, text]) => ['reply', { number, text }] },
-  '/adopt': { takes: [received, { is: 'EDGE' }, { is: 'NAME', optional: true }], does: 'keep what a message brings', call: ([number, edge, n]) => ['adopt', { number, edge, name: n }] },
+  '/send': { takes: [name, text], does: 'send a message; @name in it gives what you hold', call: ([recipient, text]) => ['send', { recipient, text }] },
+  '/reply': { takes: [received, text], does: 'reply to a message', call: ([number, text]) => ['reply', { number, text }] },
+  '/adopt': { takes: [carrier, { is: 'EDGE', of: 'edges', ofFirst: true }, { is: 'NAME', optional: true }], does: 'keep what a message brings', call: ([number, edge, n]) => ['adopt', { number, edge, name: n }] },
   '/dismiss': { takes: [received], does: 'drop a message from view', call: ([number]) => ['dismiss', { number }] },
   '/names': { takes: [{ ...name, is: 'PATH', optional: true }], does: 'list what you hold', call: ([path]) => ['list_names', { path }] },
   '/help': { takes: [], does: 'list the commands' },
@@ -77,12 +83,28 @@ export function read(line) {
   return command.call ? command.call(taken) : ['help', {}];
 }
 
-/** What may stand where a line ends: the word so far, and what it is. */
+/** What a line that asks for a form has of it so far, if it is for the builder; else null. */
+export function unfinishedForm(line) {
+  const [first, recipient = '', description = '', more] = words(line).map((w) => w.text);
+  return first === '/form' && more === undefined ? { recipient, description } : null;
+}
+
+const mark = /(?:^|[^\p{L}\p{N}_@\\])@(?:([\p{L}\p{N}_.-]+):)?(@?[\p{L}\p{N}_./-]*)$/u;
+
+/** Whether a name can stand in a text behind an @, or, a special one too, behind an edge. */
+export const fitsText = (name, hasEdge) => (hasEdge || !name.startsWith('@')) && /^@?[\p{L}\p{N}_]+(?:[-./]+[\p{L}\p{N}_]+)*$/u.test(name);
+
+/** What may stand where a line ends: the word so far, where it starts, and what it is. */
 export function expected(line) {
   const all = words(line);
-  if (all.length === 0 || /\s$/.test(line)) all.push({ text: '', start: line.length, end: line.length });
+  if (all.length === 0 || /\s$/.test(line)) all.push({ text: '', start: line.length });
   const word = all.at(-1);
-  if (all.length === 1) return { word, command: true };
+  if (all.length === 1) return { ...word, isCommand: true };
   const takes = Object.hasOwn(commands, all[0].text) ? commands[all[0].text].takes : [];
-  return { word, of: takes[all.length - 2]?.of };
+  const at = Math.min(all.length - 2, takes.length - 1);
+  const t = takes[at] ?? {};
+  if (all.length - 2 > at && !t.many && !t.rest) return word;
+  const m = t.marks && mark.exec(line);
+  if (m) return { text: m[2], start: line.length - m[2].length, of: 'names', isMark: true, hasEdge: Boolean(m[1]) };
+  return { ...word, of: t.of, about: t.ofFirst && all[1].text, mayBuild: word.text === '' && Boolean(unfinishedForm(line)) };
 }

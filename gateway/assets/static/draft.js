@@ -3,8 +3,6 @@
 const prefix = 'parley.draft.';
 const keep = 30 * 24 * 3600 * 1000;
 
-const key = (card) => prefix + card.dataset.as + '/' + card.dataset.id;
-
 function store(fn) {
   try {
     return fn(localStorage);
@@ -13,12 +11,12 @@ function store(fn) {
   }
 }
 
-export const saveDraft = (card, fields) => store((s) => s.setItem(key(card), JSON.stringify({ at: Date.now(), fields })));
-export const forgetDraft = (card) => store((s) => s.removeItem(key(card)));
+/** What a draft is called: for whom, and of which form. */
+export const draftOf = (as, id) => `${as}/${id}`;
 
-export function readDraft(card) {
-  return store((s) => JSON.parse(s.getItem(key(card)))?.fields) ?? null;
-}
+export const saveDraft = (name, fields) => store((s) => s.setItem(prefix + name, JSON.stringify({ at: Date.now(), fields })));
+export const forgetDraft = (name) => store((s) => s.removeItem(prefix + name));
+export const readDraft = (name) => store((s) => JSON.parse(s.getItem(prefix + name))?.fields) ?? null;
 
 /** Forgets drafts that nobody has touched for long. */
 export function forgetOldDrafts() {

@@ -35,24 +35,39 @@ export interface FormEvents {
   /** An answer is about to be sent. Whoever prevents it sends it, or not. Secrets are in its values. */
   submit: CustomEvent<{ form: string; values: Record<string, Value> }>;
   /** The form is about to be declined. */
-  cancel: CustomEvent<{ form: string }>;
+  cancel: CustomEvent<{ form: string; reason: string }>;
   /** The form has ended, here or elsewhere. */
   settled: CustomEvent<{ form: string; outcome: Outcome }>;
 }
 
-declare class EventedElement extends HTMLElement {
+export {}; // and nothing but what says so
+
+/** What both elements have. */
+declare class MailElement extends HTMLElement {
+  /** The path under which a proxy has the node; '' if it has none. */
+  base: string;
+  /** The name of an agent that the host holds; '' is who is signed in. */
+  as: string;
+  /** A bearer token in place of the browser's session. What is set here does not show in the document. */
+  token: string;
+  /** Whether nothing of what is typed is kept over a reload. */
+  noDraft: boolean;
   addEventListener<K extends keyof FormEvents>(type: K, listener: (event: FormEvents[K]) => void, options?: boolean | AddEventListenerOptions): void;
   addEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | AddEventListenerOptions): void;
 }
 
-/** `<parley-form form base token as>` */
-export class ParleyFormElement extends EventedElement {}
+/** `<parley-form form base token as no-draft>` */
+export class ParleyFormElement extends MailElement {
+  /** A message's ID or number. */
+  form: string;
+}
 
-/** `<parley-questions base token as>`: its events are those of its forms. */
-export class ParleyQuestionsElement extends EventedElement {}
+/** `<parley-questions base token as no-draft>`: its events are those of its forms. */
+export class ParleyQuestionsElement extends MailElement {}
 
 /** Why the node did not do what it was asked. */
 export class Refused extends Error {
+  constructor(error: { code: string; message: string; hint?: string; fields?: Record<string, string> }, status: number);
   code: string;
   hint: string;
   fields: Record<string, string>;

@@ -1,14 +1,11 @@
-// <parley-form> makes the plain HTML form of an open form live: it checks before sending, keeps drafts, says what is
-// wrong where it is wrong, and obeys the keyboard.
+// <parley-ask> makes the plain HTML form of an open form live: it checks before sending, keeps drafts, says what is
+// wrong where it is wrong, and obeys the keyboard. It is the page's own: <parley-form> is an element for other pages.
 
 import { call } from './rpc.js';
-import { forgetDraft, readDraft, saveDraft } from './draft.js';
-import { Field } from './field.js';
-import { readTexts, validateValues } from './validate.js';
+import { draftOf } from './draft.js';
+import { Filling } from './filling.js';
 import { announce, cardOf, refresh, removeCard } from './cards.js';
 import { visible } from './visible.js';
-
-const typed = 'input[type=text], input[type=password], input[type=date], input:not([type])';
 
 /** What a button does, as a call: the operation and its body. */
 function callOf(what, card, sent) {
@@ -83,94 +80,30 @@ export class ParleyForm extends ParleyAct {
   connectedCallback() {
     if (this.card) return;
     super.connectedCallback();
-    this.form = this.querySelector('form.ask');
-    this.form.noValidate = true; // what is wrong is said at its field
-    this.fields = [...this.form.querySelectorAll('.field')].map((e) => new Field(e));
-    this.first = this.snapshot();
-    this.addEventListener('input', (e) => this.changed(e));
-    this.addEventListener('keydown', (e) => this.pressed(e));
-    this.restore();
+    this.filling = new Filling(this.querySelector('form.ask'), draftOf(this.card.dataset.as, this.card.dataset.id));
+    this.addEventListener('keydown', (e) => { if (e.key === 'Escape' && !e.isComposing) this.leave(e); });
   }
-
-  snapshot() { return JSON.stringify(this.fields.map((f) => f.texts())); }
 
   /** Whether something stands in it that did not at first. */
-  get isTyped() { return this.snapshot() !== this.first; }
-
-  restore() {
-    const draft = readDraft(this.card);
-    for (const f of this.fields) if (draft && Object.hasOwn(draft, f.spec.name)) f.put(draft[f.spec.name]);
-  }
-
-  changed(event) {
-    const field = this.fields.find((f) => f.element.contains(event.target));
-    if (!field) return;
-    if (field.element.hasAttribute('data-wrong')) field.say(this.wrongs()[field.spec.name]);
-    if (!this.querySelector('[data-wrong]')) this.fail('');
-    this.keep();
-  }
-
-  keep() {
-    if (!this.isTyped) return forgetDraft(this.card);
-    const open = this.fields.filter((f) => !f.isSecret);
-    saveDraft(this.card, Object.fromEntries(open.map((f) => [f.spec.name, f.texts()])));
-  }
-
-  discard() {
-    forgetDraft(this.card);
-    JSON.parse(this.first).forEach((texts, i) => this.fields[i].put(texts));
-    for (const f of this.fields) f.say('');
-    this.fail('');
-  }
-
-  wrongs(pressed) {
-    const values = Object.fromEntries(this.fields.map((f) => [f.spec.name, readTexts(f.spec, f.texts(pressed))]));
-    return validateValues(this.fields.map((f) => f.spec), values);
-  }
+  get isTyped() { return this.filling.isTyped; }
 
   submitted(event) {
-    if (event.target !== this.form) return super.submitted(event);
+    if (event.target !== this.filling.form) return super.submitted(event);
     event.preventDefault();
     if (this.busy) return;
     const pressed = event.submitter;
-    if (this.show(this.wrongs(pressed))) return;
-    const texts = this.fields.flatMap((f) => f.texts(pressed).map((text) => ({ name: f.spec.name, text })));
+    if (this.filling.show(this.filling.wrongs(pressed))) return;
+    const texts = this.filling.texts(pressed);
     this.perform('answer', pressed, () => ['respond_form', { as: this.card.dataset.as, id: this.card.dataset.id, texts }]);
   }
 
-  /** Says what is wrong with each field and goes to the first. It reports whether any is. */
-  show(wrongs) {
-    for (const f of this.fields) f.say(wrongs[f.spec.name]);
-    const first = this.fields.find((f) => wrongs[f.spec.name]);
-    first?.focus();
-    if (first) this.fail('Look at the marked fields.');
-    return Boolean(first);
-  }
-
   async done(what) {
-    if (what !== 'forward') {
-      forgetDraft(this.card);
-      this.first = this.snapshot();
-    }
+    if (what !== 'forward') this.filling.finish();
     await super.done(what);
   }
 
   async refused(refused, button) {
-    if (!this.show(refused.fields)) await super.refused(refused, button);
-  }
-
-  pressed(event) {
-    if (event.isComposing) return;
-    if (event.key === 'Escape') this.leave(event);
-    if (event.key !== 'Enter' || !this.form.contains(event.target) || event.target.form !== this.form) return;
-    if (event.ctrlKey || event.metaKey) {
-      event.preventDefault();
-      this.form.requestSubmit(this.form.querySelector('button.primary[name=do]') ?? undefined);
-    } else if (event.target.matches(typed) && this.fields.length > 1) {
-      event.preventDefault(); // a form of several fields is not sent half-filled
-      const at = this.fields.findIndex((f) => f.element.contains(event.target));
-      (this.fields[at + 1] ?? { focus: () => this.form.querySelector('button.primary').focus() }).focus();
-    }
+    if (!this.filling.show(refused.fields)) await super.refused(refused, button);
   }
 
   async leave(event) {
@@ -178,13 +111,13 @@ export class ParleyForm extends ParleyAct {
     event.preventDefault();
     const choice = this.isTyped ? await askToLeave() : 'keep';
     if (choice === 'stay') return;
-    if (choice === 'discard') this.discard();
+    if (choice === 'discard') this.filling.discard();
     this.card.focus();
   }
 }
 
 /** Asks whether to leave what was typed. It gives stay, keep or discard. */
-function askToLeave() {
+export function askToLeave() {
   const back = document.activeElement;
   const dialog = document.createElement('dialog');
   dialog.className = 'leave';

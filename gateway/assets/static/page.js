@@ -15,7 +15,7 @@ const questions = document.getElementById('questions');
 
 forgetOldDrafts();
 customElements.define('parley-act', ParleyAct);
-customElements.define('parley-form', ParleyForm);
+customElements.define('parley-ask', ParleyForm);
 customElements.define('parley-command', ParleyCommand);
 tellTimes(document);
 if (stream) startInbox(stream);

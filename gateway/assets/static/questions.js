@@ -29,7 +29,7 @@ async function fetchNew(list) {
   list.append(...come);
   come.forEach(tellTimes);
   announce(come.length === 1 ? 'A new question' : `${come.length} new questions`);
-  if (!isTyping() && !document.activeElement?.closest('parley-form')) focusFirst(come[0]);
+  if (!isTyping() && !document.activeElement?.closest('parley-ask')) focusFirst(come[0]);
 }
 
 /** Goes to where a question is answered, but to no button: a key that was meant for something else must not answer. */

@@ -1,0 +1,71 @@
+package actors
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"parley/mailbox"
+)
+
+// TestAttendedApprovalsAskOnlyWhoIsThere: nothing is asked where nobody follows the host's mail, a standing rule
+// answers all the same, and what was asked before is found again.
+func TestAttendedApprovalsAskOnlyWhoIsThere(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	approve := func(input string) Permission {
+		t.Helper()
+		p, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: input, Key: input, Attended: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := approve(`"ls"`); !p.Unattended || !p.Form.IsZero() || p.Decided {
+		t.Fatalf("nobody is there: %+v", p)
+	}
+	if in, err := n.Host().Inbox(t.Context(), View{All: true}); err != nil || len(in.Messages) != 0 {
+		t.Fatalf("%d messages, %v", len(in.Messages), err)
+	}
+
+	leave := follow(t, n.Host())
+	asked := approve(`"ls"`)
+	if asked.Unattended || asked.Form.IsZero() {
+		t.Fatalf("somebody is there: %+v", asked)
+	}
+	leave()
+	if p := approve(`"ls"`); !p.Unattended || p.Form != asked.Form {
+		t.Fatalf("asked before, and nobody is there any more: %+v", p)
+	}
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("decision", mailbox.Always)}); err != nil {
+		t.Fatal(err)
+	}
+	if p := approve(`"ls"`); p.Unattended || !p.Allowed || p.Form != asked.Form {
+		t.Fatalf("answered before: %+v", p)
+	}
+	again, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: `"ls"`, Attended: true})
+	if err != nil || !again.Decided || !again.Allowed || again.Unattended {
+		t.Fatalf("a rule decides: %+v, %v", again, err)
+	}
+}
+
+// follow follows an agent's mail until it is told to leave.
+func follow(t *testing.T, a *Agent) (leave func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, err := range a.Follow(ctx, View{All: true}, 0) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for end := time.Now().Add(10 * time.Second); !a.node.waits.watched(a.id); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nobody follows")
+		}
+	}
+	return func() { cancel(); <-done }
+}

@@ -1,0 +1,361 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors/program"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// crew are the programs of a node's agents: those that run, and those that are kept for their next message. What a
+// program is to do is decided in its agent's mailbox; here it is done.
+type crew struct {
+	node *Node
+	life context.Context // of the programs
+	end  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	members map[capabilities.ID]*member
+	running int
+	waiting []capabilities.ID // mailboxes with something to run for, for which there was no room
+	closed  bool
+	tasks   sync.WaitGroup
+}
+
+// member is one agent's program.
+type member struct {
+	agent   capabilities.ID
+	spec    events.ProgramSet
+	runtime program.Runtime
+	turn    sync.Mutex // held while the runtime is used
+
+	// Guarded by the crew's lock.
+	run       *run // the newest; nil if there was none
+	leaving   bool // it is to end for good
+	preparing bool
+}
+
+// run is one run of a program, from its decision to its end.
+type run struct {
+	id     capabilities.ID
+	prompt capabilities.ID
+	stop   context.CancelCauseFunc
+	ctx    context.Context
+	taken  chan struct{} // closed when the program has its prompt, or the run is over
+	failed error         // why it never had it; to be read once taken is closed
+	over   chan struct{} // closed when nothing of the run goes on, and that is written down
+	ended  bool          // nothing goes on; guarded by the crew's lock
+	desk   *desk
+}
+
+var (
+	errInterrupted = errors.New(mailbox.Interrupted)
+	errStopped     = errors.New("the run was ended")
+)
+
+func newCrew(n *Node) *crew {
+	c := &crew{node: n, members: map[capabilities.ID]*member{}}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	return c
+}
+
+// enlist gives a place to the run that an agent's mailbox is about to begin, or says that there is none now: then
+// the mailbox is told when there is.
+func (c *crew) enlist(agent capabilities.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if c.running >= c.node.o.Runs {
+		if !slices.Contains(c.waiting, agent) {
+			c.waiting = append(c.waiting, agent)
+		}
+		return false
+	}
+	c.running++
+	return true
+}
+
+// full reports whether there is no place for another run.
+func (c *crew) full() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running >= c.node.o.Runs
+}
+
+// begin enters a run that was decided on. It goes on when launch is called, or is given up by abandon.
+func (c *crew) begin(agent capabilities.ID, spec events.ProgramSet, e *events.RunStarted) (*member, *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.member(agent, spec)
+	r := &run{id: e.Run, prompt: e.Prompt, taken: make(chan struct{}), over: make(chan struct{})}
+	r.ctx, r.stop = context.WithCancelCause(c.life)
+	r.desk = newDesk(c.node, agent, r)
+	m.run = r
+	return m, r
+}
+
+// member gives an agent's program, anew if it is another than before. The caller has the lock.
+func (c *crew) member(agent capabilities.ID, spec events.ProgramSet) *member {
+	m := c.members[agent]
+	if m == nil || !sameProgram(m.spec, spec) {
+		old := m
+		m = &member{agent: agent, spec: spec, runtime: newRuntime(spec)}
+		c.members[agent] = m
+		if old != nil {
+			c.tasks.Go(old.close)
+		}
+	}
+	return m
+}
+
+// prepare gets an agent's program ready for its first run.
+func (c *crew) prepare(agent capabilities.ID, spec events.ProgramSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	m := c.member(agent, spec)
+	m.preparing = true
+	c.tasks.Go(func() {
+		m.turn.Lock()
+		err := m.runtime.Prepare(c.life)
+		m.turn.Unlock()
+		c.mu.Lock()
+		m.preparing = false
+		c.mu.Unlock()
+		ready := mailbox.Prepare{Status: mailbox.Idle}
+		if err != nil {
+			ready = mailbox.Prepare{Status: mailbox.Failed, Error: inWords(err)}
+		}
+		c.tell(agent, "that a program is ready", ready, func() {})
+	})
+}
+
+func (c *crew) isPreparing(agent capabilities.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.members[agent]
+	return m != nil && m.preparing
+}
+
+// launch runs the program.
+func (c *crew) launch(m *member, r *run, p program.Prompt) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		c.abandon(r, errClosing())
+		return
+	}
+	c.tasks.Go(func() { c.perform(m, r, p) })
+	c.mu.Unlock()
+}
+
+// abandon gives up a run that never came to be.
+func (c *crew) abandon(r *run, why error) {
+	r.failed = why
+	r.stop(why)
+	close(r.taken)
+	close(r.over)
+	c.left()
+}
+
+func (c *crew) perform(m *member, r *run, p program.Prompt) {
+	m.turn.Lock()
+	taken := sync.OnceFunc(func() { close(r.taken) })
+	result := program.Result{Err: context.Cause(r.ctx)}
+	if result.Err == nil {
+		result = m.runtime.Run(r.ctx, p, r.desk, taken)
+	}
+	if result.Err != nil {
+		select {
+		case <-r.taken:
+		default:
+			r.failed = result.Err
+		}
+	}
+	r.desk.close()
+	m.turn.Unlock()
+	stopped := context.Cause(r.ctx)
+	r.stop(nil)
+	if c.ended(m, r) {
+		m.close()
+	}
+	c.left()
+	end := mailbox.EndRun{Run: r.id, Output: result.Tail}
+	switch {
+	case stopped != nil:
+		end.Error, end.Output = stopped.Error(), "" // if it was interrupted, its end is decided already
+	case result.Err != nil:
+		end.Error = inWords(result.Err)
+	}
+	c.tell(m.agent, "the end of a run", end, func() {
+		taken()
+		close(r.over)
+	})
+}
+
+// tell has an agent's mailbox write down what has come of its program.
+func (c *crew) tell(agent capabilities.ID, what string, command mailbox.Command, then func()) {
+	failed := func(err error) {
+		c.node.log.Error(what+" is not written down", "mailbox", agent.String(), "error", err)
+	}
+	c.node.roster.tell(agent, visit{
+		run: func(b *box) {
+			if _, err := b.decide(command); err != nil {
+				failed(err)
+			}
+			b.release(func(error) { then() })
+		},
+		lost: func(err error) {
+			failed(err)
+			then()
+		},
+	})
+}
+
+// left frees a place, for the mailbox that has waited longest.
+func (c *crew) left() {
+	c.mu.Lock()
+	c.running--
+	var next capabilities.ID
+	if len(c.waiting) > 0 {
+		next, c.waiting = c.waiting[0], c.waiting[1:]
+	}
+	c.mu.Unlock()
+	if !next.IsZero() {
+		c.node.roster.tell(next, visit{run: func(*box) {}, lost: func(error) {}}) // it works when it is visited
+	}
+}
+
+// ended notes that a run goes on no more, and reports whether its program is to end too.
+func (c *crew) ended(m *member, r *run) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.ended = true
+	if m.leaving && c.members[m.agent] == m {
+		delete(c.members, m.agent)
+	}
+	return m.leaving
+}
+
+func (m *member) close() {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	m.runtime.Close()
+}
+
+// present gives the newest run of an agent's program, or nil.
+func (c *crew) present(agent capabilities.ID) *run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.members[agent]; m != nil {
+		return m.run
+	}
+	return nil
+}
+
+// runs reports whether a run is one that goes on here, or whose end has yet to be written down.
+func (c *crew) runs(agent, id capabilities.ID) bool {
+	r := c.present(agent)
+	return r != nil && r.id == id && !isClosed(r.over)
+}
+
+// taken gives the forms that an agent's present run has taken up from one before it.
+func (c *crew) taken(agent capabilities.ID) []capabilities.ID {
+	if r := c.present(agent); r != nil {
+		return r.desk.forms()
+	}
+	return nil
+}
+
+// dismiss has an agent's program end for good.
+func (c *crew) dismiss(agent capabilities.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.members[agent]
+	if m == nil {
+		return
+	}
+	m.leaving = true
+	if m.run == nil || m.run.ended {
+		delete(c.members, agent)
+		c.tasks.Go(m.close)
+	}
+}
+
+// wait waits until nothing of a run goes on.
+func (r *run) wait(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.over:
+		return nil
+	case <-ctx.Done():
+		return errEnded(ctx)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// close ends all programs and waits until nothing of them is left.
+func (c *crew) close() {
+	c.mu.Lock()
+	c.closed = true
+	members := make([]*member, 0, len(c.members))
+	for _, m := range c.members {
+		members = append(members, m)
+	}
+	c.mu.Unlock()
+	c.end(errInterrupted)
+	var left sync.WaitGroup
+	for _, m := range members {
+		left.Go(m.close)
+	}
+	left.Wait()
+	c.tasks.Wait()
+}
+
+func newRuntime(p events.ProgramSet) program.Runtime {
+	spec := program.Spec{
+		Command: p.Command, Folder: p.Folder, Environment: p.Environment, Keep: p.Keep, RunTime: time.Duration(p.Seconds) * time.Second, Access: p.Access,
+	}
+	return program.NewExec(spec)
+}
+
+func sameProgram(a, b events.ProgramSet) bool {
+	return a.Runtime == b.Runtime && a.Folder == b.Folder && a.Keep == b.Keep && a.Seconds == b.Seconds &&
+		slices.Equal(a.Command, b.Command) && slices.Equal(a.Environment, b.Environment) && slices.Equal(a.Access, b.Access)
+}
+
+// inWords says what went wrong with a program.
+func inWords(err error) string {
+	if e, ok := errors.AsType[*parley.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
+func programError(err error) error {
+	if e, ok := errors.AsType[*parley.Error](err); ok {
+		return e
+	}
+	return parley.Refuse(parley.InvalidArgument, "the program could not be started: %v", err)
+}

@@ -1,0 +1,189 @@
+package actors
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"parley/actors/program"
+	"parley/capabilities"
+	"parley/mailbox"
+)
+
+// desk is the node as the program of one agent sees it during a run. What it asks, the agent asks.
+type desk struct {
+	agent *Agent
+	run   *run
+
+	mu     sync.Mutex
+	closed bool
+	asked  map[capabilities.ID]bool // forms that the run asked or took up
+	taken  map[string]bool          // keys of calls, that the run asks about
+	denied map[string]string        // calls that were declined in the run, and why
+}
+
+func newDesk(n *Node, agent capabilities.ID, r *run) *desk {
+	return &desk{
+		agent: &Agent{node: n, id: agent}, run: r,
+		asked: map[capabilities.ID]bool{}, taken: map[string]bool{}, denied: map[string]string{},
+	}
+}
+
+var errRunOver = errors.New("the run is over")
+
+// close has whatever the program still says go unheard.
+func (d *desk) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+}
+
+// note notes a form of the run's.
+func (d *desk) note(form capabilities.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked[form] = true
+}
+
+// forms gives the forms that the run asked or took up.
+func (d *desk) forms() []capabilities.ID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]capabilities.ID, 0, len(d.asked))
+	for id := range d.asked {
+		all = append(all, id)
+	}
+	return all
+}
+
+func (d *desk) check() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errRunOver
+	}
+	return nil
+}
+
+// Write keeps output in the agent's timeline.
+func (d *desk) Write(ctx context.Context, stream program.Stream, text string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	return d.agent.writeOutput(ctx, OutputPiece{Run: d.run.id, Stream: string(stream), Text: text})
+}
+
+// Ask sends a question as a form from the agent, and waits for its end.
+func (d *desk) Ask(ctx context.Context, q program.Question) (program.Answer, error) {
+	if err := d.check(); err != nil {
+		return program.Answer{}, err
+	}
+	key, err := visitFor(ctx, d.agent, func(b *box) (string, error) { return b.state.AskKey(q.ID), nil })
+	if err != nil {
+		return program.Answer{}, err
+	}
+	ask := Ask{To: q.To, Title: q.Title, Description: q.Description, Fields: q.Fields, Key: key}
+	if ask.To == "" {
+		ask.To = capabilities.NameHost
+	}
+	if q.Timeout > 0 {
+		ask.Deadline = d.agent.node.now().Add(q.Timeout)
+	}
+	asked, err := d.agent.Ask(ctx, ask)
+	if err != nil {
+		return program.Answer{}, err
+	}
+	d.note(asked.Form)
+	outcome, err := d.agent.Await(ctx, Which(asked.Form.String()))
+	if err != nil {
+		return program.Answer{}, err
+	}
+	return programAnswer(outcome)
+}
+
+func programAnswer(o Outcome) (program.Answer, error) {
+	a := program.Answer{Status: string(o.Status), By: o.ByName, Note: o.Note}
+	if a.By == "" && !o.By.IsZero() {
+		a.By = o.By.String()
+	}
+	if o.Status != StatusAnswered {
+		return a, nil
+	}
+	values, err := json.Marshal(o.Values)
+	a.Values = values
+	return a, err
+}
+
+// Approve asks whether the agent's program may make a call. One that was declined in this run is refused again.
+func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, error) {
+	if err := d.check(); err != nil {
+		return program.Decision{}, err
+	}
+	call := digestCall(c)
+	d.mu.Lock()
+	why, before := d.denied[call]
+	d.mu.Unlock()
+	if before {
+		return program.Decision{Reason: why}, nil
+	}
+	key, err := d.claim(ctx, call)
+	if err != nil {
+		return program.Decision{}, err
+	}
+	p, err := d.agent.Approve(ctx, Approval{Tool: c.Tool, Input: c.Input, Key: key})
+	if err != nil || p.Decided {
+		return program.Decision{Allowed: p.Allowed, Always: p.Decided}, err
+	}
+	d.note(p.Form)
+	allowed, outcome, err := d.agent.AwaitApproval(ctx, Which(p.Form.String()))
+	if err != nil {
+		return program.Decision{}, err
+	}
+	return d.decided(call, allowed, outcome), nil
+}
+
+// claim gives the key under which to ask about a call, which no other call of the run gets.
+func (d *desk) claim(ctx context.Context, call string) (string, error) {
+	return visitFor(ctx, d.agent, func(b *box) (string, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		key := b.state.CallKey(call, func(key string) bool { return d.taken[key] })
+		d.taken[key] = true
+		return key, nil
+	})
+}
+
+// decided reads what was decided, and remembers what was declined.
+func (d *desk) decided(call string, allowed bool, o Outcome) program.Decision {
+	decision, reason := mailbox.ReadDecision(o.Values)
+	out := program.Decision{
+		Allowed: allowed, Always: decision == mailbox.Always || decision == mailbox.Never, Reason: reason,
+		Ended: o.Status == StatusCancelled || o.Status == StatusExpired,
+	}
+	if out.Reason == "" {
+		out.Reason = o.Note
+	}
+	if !allowed && !out.Ended {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.denied[call] = out.Reason
+	}
+	return out
+}
+
+func digestCall(c program.Call) string {
+	sum := sha256.Sum256([]byte(c.Tool + "\x00" + c.Input))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Send sends a message to someone whom the agent holds.
+func (d *desk) Send(ctx context.Context, to, text string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	_, err := d.agent.Send(ctx, to, text)
+	return err
+}

@@ -1,0 +1,193 @@
+package actors
+
+import (
+	"context"
+	"strings"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// sight is which agents of the node an agent sees, and by which names.
+type sight struct {
+	everything bool // the node's host sees all
+	names      map[capabilities.ID]string
+}
+
+func (s sight) sees(id capabilities.ID) bool {
+	_, named := s.names[id]
+	return s.everything || named
+}
+
+// sight gives what the agent sees: itself, what it holds, and the node's host everything.
+func (a *Agent) sight(ctx context.Context) (sight, error) {
+	names, err := visitFor(ctx, a, func(b *box) (map[capabilities.ID]string, error) { return b.state.Called(), nil })
+	if err != nil {
+		return sight{}, err
+	}
+	if _, named := names[a.id]; !named {
+		names[a.id] = "SELF"
+	}
+	return sight{everything: a.IsHost(), names: names}, nil
+}
+
+// Agents lists the agents of the node that the agent sees, the oldest first.
+func (a *Agent) Agents(ctx context.Context, f Filter) ([]Snapshot, error) {
+	s, err := a.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.node.directory.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []Snapshot{}
+	for _, snap := range all {
+		if s.sees(snap.ID) && snap.matches(f) {
+			list = append(list, snap.to(a.id, s.names[snap.ID]))
+		}
+	}
+	return list, nil
+}
+
+// FollowAgents tells of the agents that the agent sees and a filter picks: of all there are, then of each that changes,
+// until ctx ends or tell fails. Only, if not zero, is the one agent that it is about. An agent that a filter picks no
+// longer is told of a last time, as gone.
+func (a *Agent) FollowAgents(ctx context.Context, f Filter, only capabilities.ID, tell func(s Snapshot, gone bool) error) error {
+	d := a.node.directory
+	w := d.watch()
+	defer d.unwatch(w)
+	told := map[capabilities.ID]bool{}
+	all, err := d.all(ctx)
+	for err == nil {
+		if err = a.tellOf(ctx, all, f, only, told, tell); err != nil {
+			break
+		}
+		select {
+		case <-w.signal:
+			all = d.news(w)
+		case <-ctx.Done():
+			return nil
+		case <-a.node.life.Done():
+			return errClosing()
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (a *Agent) tellOf(ctx context.Context, all []Snapshot, f Filter, only capabilities.ID, told map[capabilities.ID]bool, tell func(Snapshot, bool) error) error {
+	seen, err := a.sight(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if !only.IsZero() && s.ID != only || !seen.sees(s.ID) {
+			continue
+		}
+		picked := s.matches(f)
+		if !picked && !told[s.ID] {
+			continue
+		}
+		told[s.ID] = picked
+		if err := tell(s.to(a.id, seen.names[s.ID]), !picked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxOffered is how many candidates an ambiguous name is answered with.
+const maxOffered = 5
+
+// Find gives the agent of the node that is meant: an ID or a locator, a name of the caller's, the beginning of
+// an ID that only one agent has, or the whole title of just one. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and
+// NOT_PERMITTED for an agent of another node.
+func (a *Agent) Find(ctx context.Context, which string) (*Agent, error) {
+	id, err := a.find(ctx, which)
+	if err != nil {
+		return nil, err
+	}
+	if id.Node != a.node.id {
+		return nil, parley.Refuse(parley.NotPermitted, "%.200q is an agent of another node, which alone knows what it does", which)
+	}
+	return &Agent{node: a.node, id: id}, nil
+}
+
+func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error) {
+	if which == "" {
+		return capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "which agent? give an ID, the beginning of one, a name or a title")
+	}
+	seen, err := a.sight(ctx)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	if id, ok := a.exactly(which, seen); ok {
+		return id, nil
+	}
+	if v, err := a.Show(ctx, which, false); err == nil {
+		if ref, ok := v.AsRef(); ok && ref.Kind == capabilities.KindAgent {
+			return ref.Target, nil
+		}
+	}
+	all, err := a.node.directory.all(ctx)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	begins := func(s Snapshot) bool { return strings.HasPrefix(s.ID.ULID.String(), strings.ToUpper(which)) }
+	titled := func(s Snapshot) bool { return s.Title == which }
+	for _, fits := range []func(Snapshot) bool{begins, titled} {
+		var found []Snapshot
+		for _, s := range all {
+			if seen.sees(s.ID) && fits(s) {
+				found = append(found, s)
+			}
+		}
+		if len(found) == 1 {
+			return found[0].ID, nil
+		}
+		if len(found) > 1 {
+			return capabilities.ID{}, ambiguous(which, found, seen)
+		}
+	}
+	return capabilities.ID{}, parley.Refuse(parley.AgentNotFound, "no agent %.200q", which).
+		WithHint("parley ls lists the agents")
+}
+
+// exactly reads a whole ID, with its node or without, or a locator.
+func (a *Agent) exactly(which string, seen sight) (capabilities.ID, bool) {
+	id, err := capabilities.ParseID(which)
+	if capabilities.IsLocator(which) {
+		var l capabilities.Locator
+		l, err = capabilities.ParseLocator(which)
+		id = l.ID
+	} else if err != nil {
+		id, err = capabilities.ParseLocalID(which, a.node.id)
+	}
+	if err != nil || !seen.sees(id) {
+		return id, false
+	}
+	if id.Node != a.node.id {
+		return id, true
+	}
+	_, there := a.node.journal.Mailbox(id)
+	return id, there
+}
+
+func ambiguous(which string, found []Snapshot, seen sight) error {
+	words := make([]string, 0, maxOffered+1)
+	for _, s := range found[:min(len(found), maxOffered)] {
+		name := seen.names[s.ID]
+		if name == "" {
+			name = s.Title
+		}
+		words = append(words, strings.TrimSpace(s.ID.ULID.String()+" "+name))
+	}
+	if more := len(found) - maxOffered; more > 0 {
+		words = append(words, "…")
+	}
+	return parley.Refuse(parley.Ambiguous, "%.200q could be any of %d agents: %s", which, len(found), strings.Join(words, ", ")).
+		WithHint("give more of the ID")
+}

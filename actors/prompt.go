@@ -1,0 +1,98 @@
+package actors
+
+import (
+	"context"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Prompted is an accepted message to an agent: it is on disk there. With Running, the agent's program has it and runs;
+// with Queued it waits for the program's next run.
+type Prompted struct {
+	Message capabilities.ID `json:"message"`
+	Running bool            `json:"running"`
+	Queued  bool            `json:"queued"`
+}
+
+// Prompt sends an agent a message to work on, in plain words. If it has a program that is not running yet, that runs
+// when Prompt returns; an error means that it does not. The same key is the same message, however often it is sent.
+// It refuses with AGENT_ARCHIVED, and with RATE_LIMITED when as many programs run as may.
+func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompted, error) {
+	if err := to.checkPrompt(ctx); err != nil {
+		return Prompted{}, err
+	}
+	type accepted struct {
+		Prompted
+		run *run
+	}
+	off, err := handOver(ctx, a, func(b *box, reply replyTo[accepted]) {
+		message, err := b.post(mailbox.Post{To: to.id.String(), Text: text, Plain: true, Key: key})
+		if err != nil {
+			b.answer(reply.durably(accepted{}, err))
+			return
+		}
+		b.node.roster.tell(to.id, visit{after: b.last, lost: reply.lost, run: func(t *box) {
+			p, r, err := t.prompted(message)
+			t.answer(reply.durably(accepted{p, r}, err))
+		}})
+	})
+	if err != nil || off.run == nil {
+		return off.Prompted, err
+	}
+	select {
+	case <-off.run.taken:
+	case <-ctx.Done():
+		return Prompted{}, errEnded(ctx)
+	}
+	if off.run.failed != nil {
+		return Prompted{}, programError(off.run.failed)
+	}
+	off.Running = true
+	return off.Prompted, nil
+}
+
+// checkPrompt refuses what an agent could not work on now.
+func (a *Agent) checkPrompt(ctx context.Context) error {
+	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
+		_, running := b.state.Run()
+		switch {
+		case b.state.Profile.Archived:
+			return struct{}{}, parley.Refuse(parley.AgentArchived, "the agent is archived")
+		case b.state.HasProgram() && !running && b.node.crew.full():
+			return struct{}{}, parley.Refuse(parley.RateLimited, "as many programs run as may at once").WithHint("try again when one has ended")
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// post sends a message, or finds that it was sent.
+func (b *box) post(p mailbox.Post) (capabilities.ID, error) {
+	if m, ok := p.Known(b.state); ok {
+		return m.ID(), nil
+	}
+	evs, err := b.decide(p)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	return evs[0].(*events.MessagePosted).Message, nil
+}
+
+// prompted says what has become of a message that was sent here.
+func (b *box) prompted(message capabilities.ID) (Prompted, *run, error) {
+	m, err := b.state.FindID(message)
+	if err != nil {
+		return Prompted{}, nil, parley.Refuse(parley.NotPermitted, "the agent would not have the message")
+	}
+	p := Prompted{Message: message}
+	for _, waiting := range b.state.Prompts() {
+		p.Queued = p.Queued || waiting == m
+	}
+	if r := b.node.crew.present(b.seat.id); r != nil && r.prompt == message {
+		return p, r, nil
+	}
+	return p, nil, nil
+}

@@ -1,0 +1,72 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// OutputPiece is something that an agent's program has put out. Cursor grows from each piece to the next.
+type OutputPiece struct {
+	Cursor uint64            `json:"cursor"`
+	Run    capabilities.ID   `json:"run"`
+	Stream string            `json:"stream"` // output, errors, notice
+	At     capabilities.Time `json:"at"`
+	Text   string            `json:"text"`
+}
+
+// writeOutput adds to the agent's timeline, and returns when that is on disk.
+func (a *Agent) writeOutput(ctx context.Context, p OutputPiece) error {
+	p.At = a.node.now()
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if _, err := a.node.journal.Note(ctx, a.id, body); err != nil {
+		return err
+	}
+	a.node.outputs.changed(a.id)
+	return nil
+}
+
+// Output gives what the agent's program has put out after a cursor, oldest first, at most limit pieces. What is older
+// than the node keeps is left out.
+func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]OutputPiece, error) {
+	kept, err := a.node.journal.Timeline(ctx, a.id, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	pieces := make([]OutputPiece, len(kept))
+	for i, k := range kept {
+		if err := json.Unmarshal(k.Body, &pieces[i]); err != nil {
+			return nil, parley.Refuse(parley.Internal, "a piece of output cannot be read: %v", err)
+		}
+		pieces[i].Cursor = k.Cursor
+	}
+	return pieces, nil
+}
+
+// AwaitOutput is Output that waits until there is some, or ctx ends: then there is none, and no error.
+func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]OutputPiece, error) {
+	more := make(chan struct{}, 1)
+	a.node.outputs.watch(a.id, more)
+	defer a.node.outputs.unwatch(a.id, more)
+	for {
+		pieces, err := a.Output(ctx, after, limit)
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		if err != nil || len(pieces) > 0 {
+			return pieces, err
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, nil
+		case <-a.node.life.Done():
+			return nil, errClosing()
+		}
+	}
+}

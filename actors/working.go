@@ -1,0 +1,123 @@
+package actors
+
+import (
+	"parley/actors/program"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// work begins the next run of the agent's program, if there is one to begin. It is called after every visit, so that
+// whatever a visit brings is worked on.
+func (b *box) work() {
+	if b.state == nil || !b.state.HasProgram() || len(b.state.Prompts()) == 0 {
+		return
+	}
+	if err := b.begin(mailbox.StartRun{}); err != nil {
+		b.node.log.Warn("a run does not begin", "mailbox", b.seat.id.String(), "error", err)
+	}
+}
+
+// setOut has a new agent's program get ready, if it has to, and unless it is to wait for a message begins it.
+func (b *box) setOut(wait bool) {
+	p := b.state.Program()
+	var err error
+	switch {
+	case p.Keep || p.Runtime == "acp":
+		if _, err = b.decide(mailbox.Prepare{Status: mailbox.Initializing}); err == nil {
+			b.release(func(lost error) {
+				if lost == nil {
+					b.node.crew.prepare(b.seat.id, p)
+				}
+			})
+		}
+	case !wait:
+		err = b.begin(mailbox.StartRun{Unprompted: true})
+	}
+	if err != nil {
+		b.node.log.Warn("a new agent's program does not begin", "mailbox", b.seat.id.String(), "error", err)
+	}
+}
+
+// begin decides on a run and has it performed once that is durable.
+func (b *box) begin(c mailbox.StartRun) error {
+	crew := b.node.crew
+	if _, running := b.state.Run(); running || !crew.enlist(b.seat.id) {
+		return nil
+	}
+	evs, err := b.decide(c)
+	if err != nil || len(evs) == 0 {
+		crew.left()
+		return err
+	}
+	e := evs[0].(*events.RunStarted)
+	m, r := crew.begin(b.seat.id, b.state.Program(), e)
+	p := b.prompt(e)
+	b.release(func(lost error) {
+		if lost != nil {
+			crew.abandon(r, lost)
+			return
+		}
+		crew.launch(m, r, p)
+	})
+	return nil
+}
+
+// prompt is what a run's program is given.
+func (b *box) prompt(e *events.RunStarted) program.Prompt {
+	p := program.Prompt{Run: e.Run.String(), Agent: b.seat.id.String()}
+	if m, err := b.state.FindID(e.Prompt); err == nil && m.Posted != nil {
+		p.Message, p.From, p.Text = m.ID().String(), m.From().String(), mailbox.ShowText(m.Posted.Text)
+	}
+	return p
+}
+
+// takeUp ends what the log shows as going on and does not, because the node it went on in has ended.
+func (b *box) takeUp() error {
+	if run, running := b.state.Run(); running && !b.node.crew.runs(b.seat.id, run.Run) {
+		_, err := b.decide(mailbox.EndRun{Run: run.Run, Error: mailbox.Interrupted})
+		return err
+	}
+	if b.state.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !b.node.crew.isPreparing(b.seat.id) {
+		_, err := b.decide(mailbox.Prepare{Status: mailbox.Idle}) // it is made ready for its first message
+		return err
+	}
+	return nil
+}
+
+// interrupt has the state decide on a command that ends a run, and stops that run's program once it is durable.
+func (b *box) interrupt(c mailbox.Command) (*run, error) {
+	running, any := b.state.Run()
+	if _, err := b.decide(c); err != nil || !any {
+		return nil, err
+	}
+	r := b.node.crew.present(b.seat.id)
+	if r == nil || r.id != running.Run {
+		return nil, nil
+	}
+	b.release(func(lost error) {
+		if lost == nil {
+			r.stop(errStopped)
+		}
+	})
+	return r, nil
+}
+
+// show tells the node how the agent is, and whoever waits for it to have finished, once that is durable.
+func (b *box) show(before uint64) {
+	if b.state.Shown() == before {
+		return
+	}
+	snap := snapshotOf(b.state)
+	var finished []chan<- result[Finish]
+	if status, over := b.state.Finish(); over {
+		finished = b.node.finishing.take(b.seat.id)
+		for _, f := range finished {
+			defer b.release(func(lost error) { f <- result[Finish]{Finish{Status: status, Final: snap}, lost} })
+		}
+	}
+	b.release(func(lost error) {
+		if lost == nil {
+			b.node.directory.put(snap)
+		}
+	})
+}

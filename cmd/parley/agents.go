@@ -1,0 +1,205 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/actors"
+	"parley/gateway"
+)
+
+// An AGENT on these commands' lines is a whole ID, the beginning of one, a name or an exact title. The node finds out
+// which is meant; no list is fetched for it here.
+
+func (p *program) lsCommand() *cobra.Command {
+	var (
+		all, quiet, bare bool
+		labels, statuses []string
+	)
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List agents and what they do",
+		Long:  "Lists the agents of the node that the caller sees: those that it holds, and the node's host all of them.",
+		Example: `  parley ls
+  parley ls --label team=web --status running --status error
+  parley ls -a -o yaml`,
+		Args: p.exactly(),
+	}
+	f := c.Flags()
+	f.BoolVarP(&all, "all", "a", false, "also those that are archived")
+	f.StringArrayVar(&labels, "label", nil, "only those with a label `key=value`; may be repeated")
+	f.StringArrayVar(&statuses, "status", nil, "only those with a `status`: initializing, idle, running, error, closed; may be repeated")
+	f.BoolVarP(&quiet, "quiet", "q", false, "only IDs")
+	f.BoolVar(&bare, "no-headers", false, "no line of headers")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		byKey, err := parseLabels(c, labels)
+		if err != nil {
+			return err
+		}
+		if all && len(statuses) == 0 {
+			statuses = []string{"initializing", "idle", "running", "error", "closed"}
+		}
+		var got struct {
+			Agents []json.RawMessage `json:"agents"`
+		}
+		req := gateway.FetchAgentsRequest{Acting: p.acting(), Filter: actors.Filter{Labels: byKey, Statuses: statuses}}
+		if err := p.call(c.Context(), "fetch_agents", req, &got); err != nil {
+			return err
+		}
+		agents := make([]actors.Snapshot, len(got.Agents))
+		for i, raw := range got.Agents {
+			if err := json.Unmarshal(raw, &agents[i]); err != nil {
+				return notANode(err)
+			}
+		}
+		if quiet {
+			ids := make([]string, len(agents))
+			for i, a := range agents {
+				ids[i] = a.ID.String()
+			}
+			return p.say(ids, func() string { return strings.Join(ids, "\n") })
+		}
+		return p.say(got.Agents, func() string { return agentTable(agents, !bare) })
+	}
+	return c
+}
+
+// agentTable is a line for each agent.
+func agentTable(agents []actors.Snapshot, headed bool) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+	if headed {
+		fmt.Fprintln(w, "ID\tNAME\tSTATUS\tTITLE\tLABELS\tWAITING\tUPDATED")
+	}
+	for _, a := range agents {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.ID.ULID, cell(a.Name), a.Status, cell(a.Title), cell(labelText(a.Labels)),
+			cell(waitingText(a)), a.Updated.Std().UTC().Format(time.DateTime))
+	}
+	_ = w.Flush() // to memory
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// cell is a text in a table, where nothing is a dash.
+func cell(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return visible(s)
+}
+
+func labelText(labels map[string]string) string {
+	words := make([]string, 0, len(labels))
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		words = append(words, k+"="+labels[k])
+	}
+	return strings.Join(words, ",")
+}
+
+// waitingText says what an agent waits for, and what waits for it.
+func waitingText(a actors.Snapshot) string {
+	var words []string
+	for _, n := range []struct {
+		count int
+		what  string
+	}{{len(a.Pending), "permission"}, {a.Asks - len(a.Pending), "answer"}, {a.Queued, "queued"}} {
+		if n.count > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n.count, n.what))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func (p *program) inspectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "inspect AGENT",
+		Short:             "Show how an agent is",
+		Example:           "  parley inspect fae\n  parley inspect 01JQ --json",
+		Args:              p.exactly("AGENT"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			raw, snap, err := p.fetchAgent(c, args[0])
+			if err != nil {
+				return err
+			}
+			return p.say(raw, func() string { return agentText(snap) })
+		},
+	}
+}
+
+// fetchAgent asks the node for the agent that is meant.
+func (p *program) fetchAgent(c *cobra.Command, which string) (json.RawMessage, actors.Snapshot, error) {
+	var got struct {
+		gateway.FetchAgentResponse
+		Agent json.RawMessage `json:"agent"`
+	}
+	var snap actors.Snapshot
+	if err := p.call(c.Context(), "fetch_agent", gateway.AgentRequest{Acting: p.acting(), AgentID: which}, &got); err != nil {
+		return nil, snap, err
+	}
+	if got.Error != nil {
+		return nil, snap, got.Error
+	}
+	if err := json.Unmarshal(got.Agent, &snap); err != nil {
+		return nil, snap, notANode(err)
+	}
+	return got.Agent, snap, nil
+}
+
+func agentText(a actors.Snapshot) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-9s %s\n", name+":", visible(value))
+		}
+	}
+	line("id", a.ID.String())
+	line("name", a.Name)
+	line("title", a.Title)
+	line("status", a.Status)
+	line("error", a.Error)
+	line("labels", labelText(a.Labels))
+	line("runtime", a.Runtime)
+	line("policy", a.Policy)
+	line("waiting", waitingText(a))
+	line("created", a.Created.String())
+	line("updated", a.Updated.String())
+	for _, w := range a.Pending {
+		line("asks", strings.TrimSpace(w.Tool+" "+w.Input))
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func (p *program) archiveCommand() *cobra.Command {
+	return p.agentCommand("archive", "archive_agent", "Put an agent out of use", `Puts an agent out of use: it ends its run, takes back what it asks, and gets nothing more to work on. Its log stays.`)
+}
+
+func (p *program) interruptCommand() *cobra.Command {
+	return p.agentCommand("interrupt", "stop_agent", "End an agent's run and what it was asking", `Ends the run of an agent's program, and takes back what it was asking. It returns when the program has ended. What
+waits for the agent beyond that is run for next.`)
+}
+
+// agentCommand is a change to one agent.
+func (p *program) agentCommand(verb, operation, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use:               verb + " AGENT",
+		Short:             short,
+		Long:              long,
+		Example:           "  parley " + verb + " fae",
+		Args:              p.exactly("AGENT"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			var got gateway.AgentResponse
+			if err := p.call(c.Context(), operation, gateway.AgentRequest{Acting: p.acting(), AgentID: args[0]}, &got); err != nil {
+				return err
+			}
+			return p.say(got, got.AgentID.String)
+		},
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestHooksSpeakAsTheirAgentsDo reads inputs as both agents write them, and shows all that may be said to them.
+func TestHooksSpeakAsTheirAgentsDo(t *testing.T) {
+	for _, agent := range codingAgents() {
+		datadriven.RunTest(t, filepath.Join("testdata", "hook", agent.name+".txt"), func(t *testing.T, d *datadriven.TestData) string {
+			call, err := readCall([]byte(d.Input))
+			if err != nil {
+				return fmt.Sprintf("%v\nundecided: %s\n", err, printed(agent, call.event, undecided("why")))
+			}
+			return fmt.Sprintf("%s in %q calls %s with %s\nits own question: %t, has a key: %t\nallowed: %s\ndenied: %s\nundecided: %s\n",
+				call.event, call.folder, call.tool, call.input, agent.asksItself(call), call.key(agent) != "",
+				printed(agent, call.event, ruling{decided: true, allowed: true, reason: "allowed in Parley"}),
+				printed(agent, call.event, ruling{decided: true, reason: "denied in Parley: not <that> && not now"}),
+				printed(agent, call.event, undecided("why")))
+		})
+	}
+}
+
+func printed(agent codingAgent, event string, r ruling) string {
+	a := agent.answer(event, r)
+	if a == nil {
+		return "(nothing)"
+	}
+	return string(plainJSON(a))
+}
+
+func TestAKeyIsOfOneCall(t *testing.T) {
+	call := toolCall{event: preToolUse, session: "s", id: "1", tool: "Bash", input: []byte(`{}`)}
+	keys := map[string]string{}
+	for name, change := range map[string]func(*toolCall){
+		"as it is": func(*toolCall) {}, "session": func(c *toolCall) { c.session = "s1" }, "id": func(c *toolCall) { c.id = "2" },
+		"tool": func(c *toolCall) { c.tool = "Edit" }, "input": func(c *toolCall) { c.input = []byte(`[]`) },
+		"moved": func(c *toolCall) { c.session, c.id = "", "s1" },
+	} {
+		other := call
+		change(&other)
+		key := other.key(claudeCode())
+		if was, ok := keys[key]; ok {
+			t.Errorf("%s and %s have one key", name, was)
+		}
+		keys[key] = name
+	}
+	if keys[""] != "moved" {
+		t.Error("a call of no session has a key")
+	}
+	if call.key(claudeCode()) == call.key(codex()) {
+		t.Error("two agents have one key")
+	}
+	again := call
+	again.event, again.folder = permissionRequest, "elsewhere"
+	if again.key(claudeCode()) != call.key(claudeCode()) {
+		t.Error("the same call has two keys")
+	}
+}
+
+func TestEachFolderHasItsAsker(t *testing.T) {
+	a, b, same := claudeCode().asker("/home/a/app"), claudeCode().asker("/home/b/app"), claudeCode().asker("/home/a/app")
+	if a.name == b.name || a.name != same.name || !strings.HasPrefix(a.name, "claude-code-app-") || a.title != "Claude Code in /home/a/app" {
+		t.Errorf("askers %+v, %+v", a, b)
+	}
+	if odd := codex().asker("/x/\u202ea b\n/" + strings.Repeat("é", 300)); len(odd.name) > 60 || visible(odd.title) != odd.title {
+		t.Errorf("asker %+v", odd)
+	}
+	if root := codex().asker("/"); !strings.HasPrefix(root.name, "codex---") {
+		t.Errorf("asker %+v", root)
+	}
+	folder := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	if codex().asker(folder).name != codex().asker(link).name {
+		t.Error("one folder has two askers")
+	}
+}
+
+// TestOnlyAnAnswerDecides: nothing that ends a question otherwise allows a call.
+func TestOnlyAnAnswerDecides(t *testing.T) {
+	for outcome, want := range map[string]ruling{
+		`{"status":"answered","values":{"decision":"once"}}`:                     {true, true, "allowed in Parley"},
+		`{"status":"answered","values":{"decision":"always","reason":"go on"}}`:  {true, true, "allowed in Parley: go on"},
+		`{"status":"answered","values":{"decision":"deny","reason":"not that"}}`: {true, false, "denied in Parley: not that"},
+		`{"status":"answered","values":{"decision":"never"}}`:                    {true, false, "denied in Parley"},
+		`{"status":"declined","note":"ask me tomorrow"}`:                         {true, false, "declined in Parley: ask me tomorrow"},
+		`{"status":"expired"}`:                                {false, false, "the question was expired"},
+		`{"status":"cancelled"}`:                              {false, false, "the question was cancelled"},
+		`{"status":"open"}`:                                   {false, false, "the question was open"},
+		`{"status":"answered","values":{"decision":"maybe"}}`: {false, false, `the decision "maybe" is not known`},
+		`{"status":"answered"}`:                               {false, false, `the decision "" is not known`},
+	} {
+		if got := read([]byte(outcome)); got != want {
+			t.Errorf("%s is %+v, want %+v", outcome, got, want)
+		}
+	}
+	if got := read([]byte(`no`)); got.decided {
+		t.Errorf("what cannot be read decides: %+v", got)
+	}
+}

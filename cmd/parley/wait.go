@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/actors"
+	"parley/gateway"
+)
+
+// oneWait is how long one call waits for an agent. A longer wait is made of several: a connection that has gone away
+// unseen is noticed by then.
+const oneWait = 25 * time.Second
+
+// finished is how an agent was when it had nothing more to do.
+type finished struct {
+	AgentID string          `json:"agentId"`
+	Status  string          `json:"status"` // idle, error, permission, timeout
+	Final   json.RawMessage `json:"final"`
+
+	snapshot actors.Snapshot
+}
+
+// exitStatus ends the program with an exit code, when all is said already.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// exit gives the exit code for what an agent came to.
+func (f finished) exit() error {
+	switch f.Status {
+	case actors.FinishError:
+		return exitStatus(exitAgentFailed)
+	case actors.FinishPermission:
+		return exitStatus(exitPermission)
+	case actors.FinishTimeout:
+		return parley.Refuse(parley.Timeout, "%q still has something to do", f.called()).WithHint("it goes on; parley wait %s waits again", shellWord(f.called()))
+	}
+	return nil
+}
+
+func (f finished) called() string {
+	for _, name := range []string{f.snapshot.Name, f.snapshot.Title} {
+		if name != "" {
+			return name
+		}
+	}
+	return f.AgentID
+}
+
+func (f finished) line() string {
+	words := visible(f.called()) + ": " + f.Status
+	if f.snapshot.Error != "" {
+		words += ": " + visible(f.snapshot.Error)
+	}
+	for _, w := range f.snapshot.Pending {
+		words += fmt.Sprintf("\n  asks for permission: %s %s", visible(w.Tool), visible(w.Input))
+	}
+	return words
+}
+
+func (p *program) waitCommand() *cobra.Command {
+	var (
+		timeout duration
+		any     bool
+	)
+	c := &cobra.Command{
+		Use:   "wait AGENT…",
+		Short: "Wait until agents have nothing more to do",
+		Long: `Waits until agents are idle, in error or wait for permission: at once if they are. The exit status is 0 for idle,
+6 for error, 7 for permission and 4 when the timeout has passed; of several agents, that of the first that is not idle.`,
+		Example: "  parley wait fae --timeout 10m\n  parley wait builder tester --any",
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage(c, "missing: AGENT")
+		}
+		return nil
+	}
+	c.Flags().Var(&timeout, "timeout", "wait so `long` at most")
+	c.Flags().BoolVar(&any, "any", false, "wait for the first of them only")
+	c.ValidArgsFunction = p.completeFlag(gateway.CompleteNames)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		done, err := p.waitForAll(c.Context(), args, time.Duration(timeout), any)
+		if err != nil {
+			return err
+		}
+		if err := p.sayFinished(done, len(args) > 1 && !any); err != nil {
+			return err
+		}
+		for _, f := range done {
+			if err := f.exit(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+func (p *program) sayFinished(done []finished, several bool) error {
+	var doc any = done
+	if !several {
+		doc = done[0]
+	}
+	return p.say(doc, func() string {
+		lines := make([]string, len(done))
+		for i, f := range done {
+			lines[i] = f.line()
+		}
+		return strings.Join(lines, "\n")
+	})
+}
+
+// waitForAll waits for several agents at once: for all, or for the first to have finished.
+func (p *program) waitForAll(ctx context.Context, agents []string, timeout time.Duration, any bool) ([]finished, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type ended struct {
+		at int
+		f  finished
+		error
+	}
+	ends := make(chan ended, len(agents))
+	for i, a := range agents {
+		go func() {
+			f, err := p.waitFor(ctx, a, timeout)
+			ends <- ended{i, f, err}
+		}()
+	}
+	done := make([]finished, len(agents))
+	for range agents {
+		e := <-ends
+		if e.error != nil {
+			return nil, e.error
+		}
+		if any {
+			return []finished{e.f}, nil
+		}
+		done[e.at] = e.f
+	}
+	return done, nil
+}
+
+// waitFor waits until an agent has finished, or a timeout, 0 being none, has passed.
+func (p *program) waitFor(ctx context.Context, agent string, timeout time.Duration) (finished, error) {
+	client := p.client()
+	defer client.Close()
+	end := time.Now().Add(timeout)
+	for {
+		wait := oneWait
+		if timeout > 0 {
+			wait = max(min(wait, time.Until(end)), time.Millisecond)
+		}
+		f := finished{}
+		req := gateway.WaitForFinishRequest{Acting: p.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
+		if err := client.Call(ctx, "wait_for_finish", req, &f); err != nil {
+			return f, err
+		}
+		if err := json.Unmarshal(f.Final, &f.snapshot); err != nil {
+			return f, notANode(err)
+		}
+		f.AgentID = f.snapshot.ID.String()
+		if f.Status != actors.FinishTimeout || timeout > 0 && !time.Now().Before(end) {
+			return f, nil
+		}
+	}
+}
+
+// asExit gives the exit code of an error that is no more than that.
+func asExit(err error) (int, bool) {
+	e, ok := errors.AsType[exitStatus](err)
+	return int(e), ok
+}

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"context"
+
+	"parley/actors"
+	"parley/capabilities"
+)
+
+// SubscribeAgentsFrame follows the agents that the caller sees and a filter picks. The first updates are of all there
+// are, so that a subscription needs no cursor.
+type SubscribeAgentsFrame struct {
+	Acting
+	SubscriptionID string `json:"subscriptionId"`
+	Filter         struct {
+		actors.Filter
+		AgentID string `json:"agentId,omitempty"` // only this one
+	} `json:"filter,omitzero"`
+}
+
+// AgentUpdateFrame is an agent as it is now. One that the filter no longer picks is removed.
+type AgentUpdateFrame struct {
+	Type           string          `json:"type"` // agent_update
+	SubscriptionID string          `json:"subscriptionId"`
+	Kind           string          `json:"kind"` // upsert, remove
+	Agent          actors.Snapshot `json:"agent"`
+}
+
+// agentsFrame opens a subscription to agents.
+func agentsFrame(c *conversation, h *head, text []byte) error {
+	var f SubscribeAgentsFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	return c.subscribe(h, f.SubscriptionID, func(ctx context.Context) error {
+		agent, err := c.server.agent(ctx, f.As)
+		if err != nil {
+			return err
+		}
+		var only capabilities.ID
+		if f.Filter.AgentID != "" {
+			one, err := agent.Find(ctx, f.Filter.AgentID)
+			if err != nil {
+				return err
+			}
+			only = one.ID()
+		}
+		return agent.FollowAgents(ctx, f.Filter.Filter, only, func(s actors.Snapshot, gone bool) error {
+			if err := c.check(ctx); err != nil {
+				return err
+			}
+			kind := "upsert"
+			if gone {
+				kind = "remove"
+			}
+			c.tell(AgentUpdateFrame{Type: "agent_update", SubscriptionID: f.SubscriptionID, Kind: kind, Agent: s})
+			return ctx.Err()
+		})
+	})
+}

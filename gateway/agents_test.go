@@ -1,0 +1,413 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// These tests walk the list of guarantees for agents, over the wire.
+
+// worker makes an agent that runs a shell script for each message.
+func (h *house) worker(name, title, script string, change ...func(*actors.NewAgent)) *actors.Agent {
+	h.t.Helper()
+	m := actors.NewAgent{
+		Kind: events.Guest, Name: name, Title: title, Wait: true,
+		Program: &events.ProgramSet{Runtime: "exec", Command: []string{"sh", "-c", script}, Folder: h.t.TempDir()},
+	}
+	for _, c := range change {
+		c(&m)
+	}
+	a, err := h.node.Host().Make(h.t.Context(), m)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// ask sends a request and gives the response, which it must be.
+func (k *talker) ask(operation, members string) map[string]any {
+	k.t.Helper()
+	k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"%s-1"%s}`, operation, operation, members))
+	f := k.answer()
+	if f["type"] != operation+"_response" || f["requestId"] != operation+"-1" {
+		k.t.Fatalf("%s: got %v", operation, f)
+	}
+	return f
+}
+
+// answer gives the next frame that answers a request: a host's client is told of questions too.
+func (k *talker) answer() map[string]any {
+	k.t.Helper()
+	for {
+		if f := k.read(); f["requestId"] != nil && f["type"] != "approval_request" {
+			return f
+		}
+	}
+}
+
+func lifecycle(f map[string]any) any {
+	agent, _ := f["agent"].(map[string]any)
+	return agent["status"]
+}
+
+func errorCode(f map[string]any) any {
+	e, _ := f["error"].(map[string]any)
+	return e["code"]
+}
+
+func TestAgentsAreResolvedByTheNode(t *testing.T) {
+	h := openHouse(t)
+	build := h.worker("builder", "The builder", "true")
+	h.worker("twin-1", "Twin", "true")
+	h.worker("twin-2", "Twin", "true")
+	h.worker("named", "builder", "true") // a title that is another's name
+	k := h.dial("host")
+	id := build.ID().ULID.String()
+	for which, want := range map[string]string{
+		build.ID().String(): id, id: id, id[:25]: id, strings.ToLower(id[:25]): id, "The builder": id, "builder": id,
+	} {
+		f := k.ask("fetch_agent", fmt.Sprintf(`,"agentId":%q`, which))
+		agent, _ := f["agent"].(map[string]any)
+		if got, _ := agent["id"].(string); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %v", which, f)
+		}
+	}
+	for which, code := range map[string]string{"Twin": "AMBIGUOUS", id[:2]: "AMBIGUOUS", "the builder": "AGENT_NOT_FOUND", "nobody": "AGENT_NOT_FOUND"} {
+		f := k.ask("fetch_agent", fmt.Sprintf(`,"agentId":%q`, which))
+		if errorCode(f) != code || f["agent"] != nil {
+			t.Errorf("%s: got %v, want %s", which, f, code)
+		}
+		if words := fmt.Sprint(f["error"]); which == "Twin" && (!strings.Contains(words, "twin-1") || !strings.Contains(words, "twin-2")) {
+			t.Errorf("the candidates are not said: %s", words)
+		}
+		if f := k.ask("send_agent_message", fmt.Sprintf(`,"agentId":%q,"text":"x"`, which)); f["accepted"] != false || errorCode(f) != code {
+			t.Errorf("a message to %s: got %v, want %s", which, f, code)
+		}
+		for _, operation := range []string{"wait_for_finish", "stop_agent", "archive_agent"} {
+			k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"r","agentId":%q}`, operation, which))
+			if f := k.read(); f["type"] != "error" || f["code"] != code || f["requestId"] != "r" {
+				t.Errorf("%s of %s: got %v, want %s", operation, which, f, code)
+			}
+		}
+	}
+	if f := k.ask("fetch_agent", `,"agentId":""`); errorCode(f) != "INVALID_ARGUMENT" {
+		t.Errorf("got %v", f)
+	}
+}
+
+func TestNobodyFindsWhatItDoesNotHold(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	secret := h.worker("secret", "Secret", "true")
+	k := h.dial("fae")
+	for _, which := range []string{"secret", "Secret", secret.ID().String(), secret.ID().ULID.String()[:25]} {
+		if f := k.ask("fetch_agent", fmt.Sprintf(`,"agentId":%q`, which)); errorCode(f) != "AGENT_NOT_FOUND" {
+			t.Errorf("%s: got %v", which, f)
+		}
+	}
+	if list := k.ask("fetch_agents", "")["agents"].([]any); len(list) != 2 { // itself and its host
+		t.Errorf("got %v", list)
+	}
+}
+
+func TestFetchAgentsFilters(t *testing.T) {
+	h := openHouse(t)
+	labelled := func(labels map[string]string) func(*actors.NewAgent) {
+		return func(m *actors.NewAgent) { m.Labels = labels }
+	}
+	h.worker("a", "", "true", labelled(map[string]string{"ui": "true", "team": "web"}))
+	h.worker("b", "", "true", labelled(map[string]string{"ui": "true"}))
+	h.worker("c", "", "true", labelled(map[string]string{"ui": "false"}))
+	k := h.dial("host")
+	for filter, want := range map[string]string{
+		`{"labels":{"ui":"true"}}`:                        "[a b]",
+		`{"labels":{"ui":"true","team":"web"}}`:           "[a]",
+		`{"labels":{"ui":"maybe"}}`:                       "[]",
+		`{"labels":{"ui":"true"},"statuses":["running"]}`: "[]",
+		`{"labels":{"ui":"true"},"statuses":["idle"]}`:    "[a b]",
+		`{}`: "[HOST a b c]",
+	} {
+		f := k.ask("fetch_agents", `,"filter":`+filter)
+		names := []string{}
+		for _, a := range f["agents"].([]any) {
+			names = append(names, a.(map[string]any)["name"].(string))
+		}
+		if fmt.Sprint(names) != want {
+			t.Errorf("%s: got %v, want %s", filter, names, want)
+		}
+	}
+}
+
+// gate is a file that a script waits for.
+func gate(t *testing.T) (path string, open func()) {
+	path = filepath.Join(t.TempDir(), "gate")
+	return path, func() {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func waitForFile(path string) string { return "until [ -e '" + path + "' ]; do sleep 0.01; done" }
+
+func TestAcceptedMeansDurableAndRunning(t *testing.T) {
+	h := openHouse(t)
+	path, open := gate(t)
+	h.worker("w", "", waitForFile(path))
+	k := h.dial("host")
+	f := k.ask("send_agent_message", `,"agentId":"w","text":"go @there","messageId":"one"`)
+	if f["accepted"] != true || f["error"] != nil {
+		t.Fatalf("got %v", f)
+	}
+	if f := k.ask("fetch_agent", `,"agentId":"w"`); lifecycle(f) != "running" {
+		t.Fatalf("accepted, and then %v", f)
+	}
+	again := k.ask("send_agent_message", `,"agentId":"w","text":"go @there","messageId":"one"`)
+	if again["accepted"] != true || again["message"] != f["message"] {
+		t.Errorf("a repeat: got %v, first %v", again, f)
+	}
+	more := k.ask("send_agent_message", `,"agentId":"w","text":"then this"`)
+	if more["accepted"] != true || more["queued"] != true {
+		t.Errorf("a message to one that runs: %v", more)
+	}
+	open()
+	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "idle" {
+		t.Errorf("got %v", f)
+	}
+	runs := 0
+	for _, e := range logOf(t, h, "w") {
+		if strings.Contains(e, "RunStarted") {
+			runs++
+		}
+	}
+	if runs != 2 {
+		t.Errorf("%d runs for two messages", runs)
+	}
+}
+
+// logOf gives the types of the events of an agent that the host holds.
+func logOf(t *testing.T, h *house, name string) []string {
+	t.Helper()
+	a, err := h.node.ActAs(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := a.Log(t.Context(), 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := make([]string, len(entries))
+	for i, e := range entries {
+		types[i] = e.Type
+	}
+	return types
+}
+
+func TestWhatCannotRunIsNotAccepted(t *testing.T) {
+	h := openHouse(t)
+	h.worker("w", "", "", func(m *actors.NewAgent) { m.Program.Command = []string{"no-such-program-here"} })
+	k := h.dial("host")
+	f := k.ask("send_agent_message", `,"agentId":"w","text":"go"`)
+	if f["accepted"] != false || errorCode(f) == nil {
+		t.Fatalf("got %v", f)
+	}
+	if f := k.ask("fetch_agent", `,"agentId":"w"`); lifecycle(f) != "error" {
+		t.Errorf("then it is %v", f)
+	}
+	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "error" {
+		t.Errorf("got %v", f)
+	}
+}
+
+func TestWaitingForFinish(t *testing.T) {
+	h := openHouse(t)
+	path, open := gate(t)
+	h.worker("well", "", waitForFile(path))
+	h.worker("ill", "", waitForFile(path)+"; echo broken >&2; exit 3")
+	h.worker("asks", "", "read prompt; "+waitForFile(path)+`; printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"ls"}}\n'; read decision`)
+	k, other := h.dial("host"), h.dial("host")
+	for _, name := range []string{"well", "ill", "asks"} {
+		if f := k.ask("wait_for_finish", `,"agentId":"`+name+`"`); f["status"] != "idle" {
+			t.Errorf("%s has not run: %v", name, f)
+		}
+		if f := k.ask("send_agent_message", `,"agentId":"`+name+`","text":"go"`); f["accepted"] != true {
+			t.Fatalf("got %v", f)
+		}
+		if f := k.ask("wait_for_finish", `,"agentId":"`+name+`","timeoutMs":20`); f["status"] != "timeout" || f["final"].(map[string]any)["status"] != "running" {
+			t.Errorf("%s runs: %v", name, f)
+		}
+		other.say(fmt.Sprintf(`{"type":"wait_for_finish_request","requestId":%q,"agentId":%q}`, name, name))
+	}
+	open()
+	ends := map[string]string{}
+	for range 3 {
+		f := other.answer()
+		if f["type"] != "wait_for_finish_response" {
+			t.Fatalf("got %v", f)
+		}
+		ends[f["requestId"].(string)] = fmt.Sprint(f["status"], " ", f["final"].(map[string]any)["error"])
+	}
+	if ends["well"] != "idle <nil>" || !strings.HasPrefix(ends["ill"], "error the program ended: exit status 3") || ends["asks"] != "permission <nil>" {
+		t.Errorf("got %v", ends)
+	}
+	for name, want := range map[string]string{"well": "idle", "ill": "error", "asks": "permission"} {
+		if f := k.ask("wait_for_finish", `,"agentId":"`+name+`"`); f["status"] != want {
+			t.Errorf("%s has finished: %v", name, f)
+		}
+	}
+	f := k.ask("fetch_agent", `,"agentId":"asks"`)
+	pending := f["agent"].(map[string]any)["pendingPermissions"].([]any)
+	if lifecycle(f) != "running" || len(pending) != 1 || pending[0].(map[string]any)["tool"] != "shell" {
+		t.Errorf("got %v", f)
+	}
+}
+
+func TestAgentUpdates(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	h.worker("w", "", "true", func(m *actors.NewAgent) { m.Labels = map[string]string{"ui": "true"} })
+	k, one := h.dial("host"), h.dial("host")
+	k.say(`{"type":"subscribe_agent_updates","requestId":"r","subscriptionId":"ui","filter":{"labels":{"ui":"true"}}}`)
+	want(t, k.hear(), `"type":"subscribed"`, `"requestId":"r"`)
+	want(t, k.hear(), `"type":"agent_update"`, `"subscriptionId":"ui"`, `"kind":"upsert"`, `"name":"w"`, `"status":"idle"`)
+	one.say(`{"type":"subscribe_agent_updates","subscriptionId":"s","filter":{"agentId":"fae"}}`)
+	want(t, one.hear(), `"kind":"upsert"`, `"name":"fae"`)
+
+	talk := h.dial("host")
+	if f := talk.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
+		t.Fatalf("got %v", f)
+	}
+	for last := ""; last != "idle"; {
+		f := k.read()
+		last, _ = f["agent"].(map[string]any)["status"].(string)
+		if f["type"] != "agent_update" || f["subscriptionId"] != "ui" || f["agent"].(map[string]any)["name"] != "w" {
+			t.Fatalf("got %v", f)
+		}
+	}
+	h.dial("fae").ask("set_status", `,"status":"running"`)
+	want(t, one.hear(), `"name":"fae"`, `"status":"running"`)
+	if err := fae.Describe(t.Context(), nil, map[string]string{"ui": "true"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, k.hear(), `"kind":"upsert"`, `"name":"fae"`)
+	want(t, one.hear(), `"name":"fae"`)
+	talk.ask("archive_agent", `,"agentId":"w"`)
+	want(t, k.hear(), `"kind":"remove"`, `"name":"w"`, `"status":"closed"`)
+	if f := talk.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != false || errorCode(f) != "AGENT_ARCHIVED" {
+		t.Errorf("got %v", f)
+	}
+}
+
+func TestAStoppedAgentAsksNothingMore(t *testing.T) {
+	h := openHouse(t)
+	h.worker("w", "", `printf '{"type":"ask","id":"q","prompt":"Go on?"}\n'; read answer; sleep 600`)
+	k := h.dial("host")
+	if f := k.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
+		t.Fatalf("got %v", f)
+	}
+	question := func() actors.Envelope {
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			in, err := h.node.Host().Inbox(t.Context(), actors.View{All: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range in.Messages {
+				if m.Type == "form" {
+					return m
+				}
+			}
+			if time.Now().After(end) {
+				t.Fatal("it does not ask")
+			}
+		}
+	}
+	question()
+	k.ask("stop_agent", `,"agentId":"w"`)
+	if m := question(); m.Outcome == nil || m.Outcome.Status != actors.StatusCancelled {
+		t.Errorf("what it asked is %+v", m.Outcome)
+	}
+	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "idle" {
+		t.Errorf("got %v", f)
+	}
+}
+
+func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
+	h := openHouse(t)
+	path, open := gate(t)
+	h.worker("w", "", `read prompt; case "$prompt" in *first*) printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"rm"}}\n'; read decision;; *) `+waitForFile(path)+`;; esac`)
+	h.worker("alone", "", "sleep 600")
+	k := h.dial("host")
+	for _, text := range []string{"first", "second"} {
+		if f := k.ask("send_agent_message", `,"agentId":"w","text":"`+text+`"`); f["accepted"] != true {
+			t.Fatalf("got %v", f)
+		}
+	}
+	if f := k.ask("send_agent_message", `,"agentId":"alone","text":"go"`); f["accepted"] != true {
+		t.Fatalf("got %v", f)
+	}
+	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "permission" {
+		t.Fatalf("got %v", f)
+	}
+	h.close()
+	h.open(nil)
+	k = h.dial("host")
+	f := k.ask("fetch_agent", `,"agentId":"alone"`)
+	if agent := f["agent"].(map[string]any); agent["status"] != "error" || agent["error"] != "interrupted" {
+		t.Errorf("got %v", agent)
+	}
+	f = k.ask("fetch_agent", `,"agentId":"w"`) // it goes on with the second message, and its question is still there
+	agent := f["agent"].(map[string]any)
+	if agent["status"] != "running" || len(agent["pendingPermissions"].([]any)) != 1 {
+		t.Errorf("got %v", agent)
+	}
+	open()
+	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "permission" {
+		t.Errorf("got %v", f)
+	}
+	in, err := h.node.Host().Inbox(t.Context(), actors.View{Pending: true})
+	if err != nil || len(in.Messages) != 1 {
+		t.Fatalf("got %v, %v", in.Messages, err)
+	}
+}
+
+func TestAnAgentsPendingCallsAreForThoseWhoRuleIt(t *testing.T) {
+	h := openHouse(t)
+	fae, bob := h.guest("fae"), h.guest("bob")
+	if _, err := h.node.Host().Send(t.Context(), "bob", "meet @fae"); err != nil {
+		t.Fatal(err)
+	}
+	if err := bob.Adopt(t.Context(), "0", "fae", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"secret"}`}); err != nil {
+		t.Fatal(err)
+	}
+	for who, sees := range map[string]bool{"bob": false, "host": true, "fae": true} {
+		which := "fae"
+		if who == "fae" {
+			which = "SELF"
+		}
+		f, err := json.Marshal(h.dial(who).ask("fetch_agent", `,"agentId":"`+which+`"`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(f), "secret"); got != sees {
+			t.Errorf("%s sees the call: %v in %s", who, got, f)
+		}
+	}
+	k := h.dial("bob")
+	for _, operation := range []string{"stop_agent", "read_output"} {
+		k.say(`{"type":"` + operation + `_request","requestId":"r","agentId":"fae"}`)
+		if f := k.read(); f["code"] != "NOT_PERMITTED" {
+			t.Errorf("%s: got %v", operation, f)
+		}
+	}
+}

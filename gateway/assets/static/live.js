@@ -1,0 +1,117 @@
+// What the elements for other pages have in common: where their node is, and when they look at it.
+
+import { forgetOldDrafts } from './draft.js';
+import { shadowOf } from './dress.js';
+import { Feed } from './feed.js';
+import { visible } from './visible.js';
+
+const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {}); // there is none where there is no document
+
+/** What a refusal says, for people. */
+export const said = (refused) => visible([refused.message, refused.hint].filter(Boolean).join(': '));
+
+/** Live elements look at their node while they are in a page, and begin anew when their attributes change. */
+export class Live extends Base {
+  static names = ['base', 'token', 'as'];
+
+  static get observedAttributes() { return [...this.names, 'no-draft']; }
+
+  constructor() {
+    super();
+    this.shadow = shadowOf(this);
+    this.news = document.createElement('p'); // for those who do not see
+    this.news.className = 'sr';
+    this.news.role = 'status';
+    this.failure = document.createElement('p');
+    this.failure.className = 'failure';
+    this.failure.part = 'failure';
+    this.failure.role = 'alert';
+    this.last = Promise.resolve();
+    this.hear = (news) => this.heard(news);
+  }
+
+  get base() { return this.getAttribute('base') ?? ''; }
+
+  set base(base) { this.setAttribute('base', base); }
+
+  get as() { return this.getAttribute('as') ?? ''; }
+
+  set as(name) { this.setAttribute('as', name); }
+
+  get noDraft() { return this.hasAttribute('no-draft'); }
+
+  set noDraft(none) { this.toggleAttribute('no-draft', none); }
+
+  get token() { return this.secret ?? this.getAttribute('token') ?? ''; }
+
+  set token(token) {
+    this.secret = token;
+    if (this.isConnected) this.begin();
+  }
+
+  connectedCallback() {
+    for (const name of [...this.constructor.names, 'noDraft']) { // set before the element was one
+      if (!Object.hasOwn(this, name)) continue;
+      const value = this[name];
+      delete this[name];
+      this[name] = value;
+    }
+    this.begin();
+  }
+
+  disconnectedCallback() {
+    this.feed?.remove(this.hear);
+    this.feed = this.turn = this.next = undefined;
+  }
+
+  attributeChangedCallback(_, was, is) { if (this.isConnected && was !== is) this.begin(); }
+
+  begin() {
+    this.disconnectedCallback();
+    this.reset();
+    const turn = {};
+    this.turn = turn;
+    queueMicrotask(() => { // when all attributes are set
+      if (this.turn === turn && this.isConnected) this.start();
+    });
+  }
+
+  start() {
+    const at = URL.canParse(this.base, location.href) && new URL(this.base || '/', location.href);
+    if (at.origin !== location.origin) {
+      return this.fail(`The node takes nothing from pages of other origins, as this one is to ${visible(this.base)}: ` +
+        'have a proxy pass a path of the page’s own origin on to the node, and name that path as base');
+    }
+    forgetOldDrafts();
+    this.box = { base: at.pathname.replace(/\/+$/, ''), token: this.token, as: this.as };
+    this.feed = Feed.of(this.box);
+    this.feed.add(this.hear);
+  }
+
+  heard({ changed, refused }) {
+    if (refused) this.fail(said(refused));
+    else if (!changed || this.isAbout(changed)) this.look();
+  }
+
+  /** Looks at what is there now. One look comes after the other. */
+  look() {
+    const { turn } = this;
+    if (!this.feed) return Promise.resolve(); // it is in no page
+    this.next ??= this.last = this.last.then(async () => {
+      if (this.turn !== turn) return;
+      this.next = undefined;
+      try {
+        await this.draw(() => this.turn === turn);
+        if (this.turn === turn) this.fail('');
+      } catch (refused) {
+        if (this.turn === turn) this.fail(said(refused));
+      }
+    });
+    return this.next;
+  }
+
+  fail(why) { this.failure.textContent = why; }
+
+  /** Fires an event. It reports false if the page prevented what it announces. */
+  fire(name, detail, cancelable = false) { return this.dispatchEvent(new CustomEvent(name, { detail, cancelable })); }
+}

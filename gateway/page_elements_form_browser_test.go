@@ -1,0 +1,217 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"parley/actors"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func TestElementsAnswerEachTypeOfField(t *testing.T) {
+	h := openParlour(t)
+	h.guest("joe")
+	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything **at once**.\n\n- one\n- two <img src=x onerror=alert(1)>", Fields: everyType()})
+	b := h.openBrowser()
+	b.openEmpty(`<parley-form form="0"></parley-form>`)
+	b.typeWithin("[name=f0]", "my-app")
+	b.typeWithin("[name=f1]", "two\nlines")
+	b.typeWithin("[name=f2]", "9007199254740993") // more than a script's number can tell
+	b.clickWithin("[name=f3]")
+	b.setWithin("[name=f4]", "green")
+	b.clickWithin("[name=f5][value=red]")
+	b.clickWithin("[name=f5][value=blue]")
+	b.clickWithin("[name=f6][value=green]")
+	b.clickWithin("[name=f7][value=fast]")
+	b.clickWithin("[name=f8][value=Yes]")
+	b.setWithin("[name=f9]", "2026-01-31")
+	b.typeWithin("[name=f10]", "sk-1234")
+	b.until(within("#names option[value=joe]") + ` && ` + within("[name=f11]") + `.list.id === 'names'`) // what there is to pick
+	b.typeWithin("[name=f11]", "joe")
+	if got := b.text(within("[part=description]") + ".innerHTML"); !strings.Contains(got, "<strong>at once</strong>") || !strings.Contains(got, "<li>one</li>") || strings.Contains(got, "<img") {
+		t.Errorf("the context is %s", got)
+	}
+	b.clickWithin(answerPart)
+	b.readsWithin("[part=state]", "Answered by HOST")
+	b.readsWithin("[part=answers]", "Red, blue")
+	if strings.Contains(b.text(within("article")+".innerText"), "sk-1234") {
+		t.Error("the element shows the secret")
+	}
+	if got := b.text(within("time") + ".dateTime.slice(0, 4) > '2000' && !" + within("input, textarea, select, button")); got != "true" {
+		t.Error("what has ended does not say when, or can still be filled in")
+	}
+	b.isFine()
+	values, _ := h.outcome(asked).Values.AsRecord()
+	for name, want := range map[string]string{
+		"name": "my-app", "notes": "two\nlines", "port": "9007199254740993", "agree": "true", "colour": "green", "several": `["red","blue"]`,
+		"one": "green", "speed": "fast", "sure": "Yes", "day": "2026-01-31", "key": "sk-1234",
+	} {
+		if got := values[name].Text(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if !values["helper"].IsRef() {
+		t.Errorf("helper: %v", values["helper"].Text())
+	}
+}
+
+func TestElementsSayWhatTheNodeRefusesAndSendNothingTwice(t *testing.T) {
+	h := openParlour(t)
+	asked := h.ask(actors.Ask{Fields: []events.Field{
+		{Name: "toString", Label: "What every object has"}, {Name: "zip", Label: "Zip", Pattern: []byte(`{"type":"string","pattern":"^[0-9]{5}$"}`)},
+	}})
+	b := h.openBrowser()
+	b.openEmpty(`<parley-form form="0"></parley-form>`)
+	b.typeWithin("[name=f1]", "12")
+	b.run(`const send = fetch; let count = 0; const held = []; // what goes to the node waits for its turn
+		window.fetch = (to, how) => (!String(to).includes('respond_form') ? send(to, how) : new Promise((go) => { count++; held.push(() => go(send(to, how))); }));
+		window.sent = () => count;
+		window.release = () => held.shift()();`)
+	b.clickWithin(answerPart)
+	b.until(`sent() === 1`)
+	b.run(within("form") + `.requestSubmit(); ` + within("[part=decline]") + `.click()`)
+	if got := b.text(`heard.length + ' ' + sent() + ' ' + [...element.shadowRoot.querySelectorAll('button')].every((e) => e.disabled)`); got != "1 1 true" {
+		t.Errorf("while it is on its way: %s", got)
+	}
+	b.run(`release()`)
+	b.readsWithin("[data-control=f1] .wrong", "Does not match")
+	b.until(`element.shadowRoot.activeElement?.name === 'f1' && element.shadowRoot.activeElement.getAttribute('aria-describedby').endsWith('-wrong') && !` + within(answerPart) + `.disabled`)
+	if got := b.text(within("[data-control=f0] .wrong") + `.textContent`); got != "" {
+		t.Errorf("the other field is %q", got)
+	}
+	b.typeWithin("[name=f1]", "12345")
+	b.clickWithin(answerPart)
+	b.until(`sent() === 2`)
+	b.run(`release()`)
+	b.readsWithin("[part=state]", "Answered by HOST")
+	b.isFine()
+	if got := h.outcome(asked).Values.Text(); got != `{"zip":"12345"}` {
+		t.Error(got)
+	}
+}
+
+// TestElementsAndThePageLiveInOneDocument has a form of the node's own page answered by the module's element beside it.
+func TestElementsAndThePageLiveInOneDocument(t *testing.T) {
+	h := openParlour(t)
+	first := h.ask(actors.Ask{Title: "First", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	second := h.ask(actors.Ask{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	b := h.openBrowser()
+	b.open("/")
+	b.run(`import('/elements.js').then((m) => { // parley-ask is the page's, and parley-form is not
+		for (const number of [0, 1]) {
+			const form = document.createElement('parley-form');
+			form.form = String(number);
+			document.body.append(form);
+		}
+		window.isBoth = customElements.get('parley-ask') && customElements.get('parley-form') === m.ParleyFormElement;
+		window.element = document.querySelector('parley-form');
+	})`)
+	b.until(`window.isBoth && document.querySelectorAll('parley-ask').length === 2`)
+	b.typeWithin("[name=f0]", "by the element")
+	b.clickWithin(answerPart)
+	b.reads("#stream .state", "Answered by HOST")
+	b.fill("parley-ask input", "by the page")
+	b.click("parley-ask " + answerButton)
+	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
+	b.isFine()
+	for asked, want := range map[actors.Asked]string{first: `{"a":"by the element"}`, second: `{"a":"by the page"}`} {
+		if got := h.outcome(asked).Values.Text(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestElementsSayWhatBecameOfAFormElsewhere(t *testing.T) {
+	h := openParlour(t)
+	ctx := t.Context()
+	two := []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}
+	declined, cancelled := h.ask(actors.Ask{Fields: two}), h.ask(actors.Ask{Fields: two})
+	b := h.openBrowser()
+	h.ask(actors.Ask{Fields: two, Deadline: capabilities.At(time.Now().Add(4 * time.Second))}) // it may have expired before it is shown
+	b.openEmpty(`<parley-form form="0"></parley-form><parley-form form="1"></parley-form><parley-form form="2"></parley-form>`)
+	b.until(`[...document.querySelectorAll('parley-form')].filter((f) => f.shadowRoot?.querySelector('form')).length >= 2`) // several in one page
+	b.typeWithin("[name=f0]", "half")
+	if _, err := h.node.Host().Decline(ctx, actors.Which(declined.Form.String()), "<i>no</i>"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.fae.Cancel(ctx, actors.Which(cancelled.Form.String()), ""); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`heard.length === 3`)
+	if got := b.text(`heard.sort().join('; ')`); got != `settled "cancelled"; settled "declined"; settled "expired"` {
+		t.Errorf("fired %s", got)
+	}
+	b.readsWithin("[part=state]", "Declined by HOST")
+	b.readsWithin("[part=note]", "<i>no</i>")
+	b.readsWithin("[part=unsent]", "not sent")
+	b.until(`element.shadowRoot.activeElement?.dataset.status === 'declined'`) // the focus is not lost
+	b.readsWithin("[role=status]", "Declined by HOST")
+	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]').innerText.includes('Cancelled by fae')`)
+	b.until(`document.querySelectorAll('parley-form')[2].shadowRoot.querySelector('[part=state]').innerText.includes('Expired without an answer')`)
+	b.isFine()
+}
+
+func TestElementsKeepADraftUnlessTheyAreToldNot(t *testing.T) {
+	h := openParlour(t)
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name"}, {Name: "key", Label: "Key", Type: events.Secret}}})
+	b := h.openBrowser()
+	for range 2 { // over a reload
+		b.openEmpty(`<parley-form form="0"></parley-form>`)
+		b.until(within("[name=f0]"))
+		if b.text(`localStorage.length`) == "0" {
+			b.typeWithin("[name=f0]", "half")
+			b.typeWithin("[name=f1]", "hush")
+		}
+	}
+	b.until(within("[name=f0]") + `.value === 'half' && !` + within("[name=f1]") + `.value`)
+	if kept := b.text(`JSON.stringify(localStorage)`); strings.Contains(kept, "hush") {
+		t.Error("a secret is kept")
+	}
+	b.run(`localStorage.clear()`)
+	b.openEmpty(`<parley-form form="0" no-draft></parley-form>`)
+	b.typeWithin("[name=f0]", "half")
+	if kept := b.text(`localStorage.length`); kept != "0" {
+		t.Errorf("%s drafts are kept", kept)
+	}
+	b.run(`element.noDraft = false`)
+	b.typeWithin("[name=f0]", "whole")
+	b.until(`localStorage.length === 1`)
+	b.clickWithin(answerPart)
+	b.readsWithin("[part=state]", "Answered")
+	if kept := b.text(`localStorage.length`); kept != "0" {
+		t.Errorf("%s drafts are left", kept)
+	}
+	b.isFine()
+}
+
+func TestElementsOutliveARestartOfTheNode(t *testing.T) {
+	browserPath(t)
+	k := &keeper{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k.start()
+	t.Cleanup(func() { k.stop() })
+	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h.fae = h.guest("fae")
+	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
+	b := h.openBrowser()
+	b.openEmpty(`<parley-form form="0"></parley-form>`)
+	b.typeWithin("[name=f0]", "half")
+	k.stop()
+	b.readsWithin("[part=failure]:not(form *)", "cannot be reached") // it notices without being touched
+	b.clickWithin(answerPart)
+	b.readsWithin("form [part=failure]", "cannot be reached")
+
+	k.start()
+	h.node = k.node
+	var err error
+	if h.fae, err = k.node.ActAs(t.Context(), "fae"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`!` + within("[part=failure]:not(form *)") + `.textContent`)
+	b.clickWithin(answerPart)
+	b.readsWithin("[part=state]", "Answered by HOST")
+	if got := h.outcome(asked).Values.Text(); got != `{"a":"half"}` {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,42 @@
+package gateway
+
+import (
+	"net/http"
+
+	"parley"
+	"parley/actors"
+	"parley/mailbox"
+)
+
+// previewPath shows a form that nobody has sent yet: whoever builds it sees what its recipient will.
+const previewPath = "/preview"
+
+// preview draws the form of a FormRequest. It refuses what is wrong with the fields as sending them would; to whom the
+// form goes, and until when, is looked at when it is sent.
+func (v *viewing) preview() error {
+	if v.r.Method != http.MethodPost {
+		v.w.Header().Set("Allow", http.MethodPost)
+		return parley.Refuse(parley.InvalidArgument, "a form is shown with POST")
+	}
+	buf := v.s.bodies.get()
+	defer v.s.bodies.put(buf)
+	if err := readBody(v.r, buf); err != nil {
+		return err
+	}
+	var r FormRequest
+	if err := decode(buf.Bytes(), &r); err != nil {
+		return err
+	}
+	contract, err := mailbox.Compile(r.Fields)
+	if err != nil {
+		return err
+	}
+	const key = "preview"
+	return v.s.render(v.w, http.StatusOK, "message", card{
+		Envelope: actors.Envelope{
+			Type: "form", From: v.agent.ID(), Title: r.Title, Description: r.Description, Fields: contract.Fields(),
+			Deadline: r.Deadline, NoForward: r.NoForward, AnswerNeeded: true,
+		},
+		Key: key, Status: actors.StatusOpen, Widgets: widgets(key, contract.Fields(), nil),
+	})
+}

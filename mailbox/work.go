@@ -1,0 +1,268 @@
+package mailbox
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// The statuses of an agent.
+const (
+	Initializing = "initializing" // its program is getting ready
+	Idle         = "idle"
+	Running      = "running"
+	Failed       = "error"
+	Closed       = "closed" // it is archived
+)
+
+// Interrupted is the error of a run that ended because its node did.
+const Interrupted = "interrupted"
+
+// work is what an agent's program does and has to do.
+type work struct {
+	program events.ProgramSet
+	policy  string
+	run     *Run            // nil if none is under way
+	ended   uint64          // the version after the end of the last run
+	attempt capabilities.ID // the first run since one ended well
+	prompts []uint64        // numbers of the messages that wait for a run, oldest first
+}
+
+// Run is one run of an agent's program.
+type Run struct {
+	events.RunStarted
+	First uint64 // the number of the first message after it began
+}
+
+// Program gives the agent's program; one of no Runtime is none.
+func (s *State) Program() events.ProgramSet { return s.work.program }
+
+// HasProgram reports whether messages to the agent are for a program to run for.
+func (s *State) HasProgram() bool { return s.work.program.Runtime != "" }
+
+// Run gives the run that is under way.
+func (s *State) Run() (Run, bool) {
+	if s.work.run == nil {
+		return Run{}, false
+	}
+	return *s.work.run, true
+}
+
+// Prompts gives the messages that wait for a run, oldest first.
+func (s *State) Prompts() []*Message {
+	waiting := make([]*Message, len(s.work.prompts))
+	for i, n := range s.work.prompts {
+		waiting[i] = s.messages[n]
+	}
+	return waiting
+}
+
+// IsPrompt reports whether a message waits for a run.
+func (s *State) IsPrompt(number uint64) bool {
+	_, waits := slices.BinarySearch(s.work.prompts, number)
+	return waits
+}
+
+// inHand counts the runs that are under way or to come.
+func (s *State) inHand() int {
+	if s.work.run == nil {
+		return len(s.work.prompts)
+	}
+	return len(s.work.prompts) + 1
+}
+
+// prompted enters a message that came in as something to run for.
+func (s *State) prompted(m *Message) {
+	if s.HasProgram() && !s.Profile.Archived {
+		s.work.prompts, s.shown = append(s.work.prompts, m.Number), s.Version
+	}
+}
+
+// unprompted drops a message from those that wait for a run.
+func (s *State) unprompted(number uint64) {
+	s.work.prompts, s.shown = slices.DeleteFunc(s.work.prompts, func(n uint64) bool { return n == number }), s.Version
+}
+
+func (s *State) applyRunStarted(e *events.RunStarted) {
+	w := &s.work
+	s.Profile.Status, s.Profile.Error = Running, ""
+	w.run = &Run{RunStarted: *e, First: uint64(len(s.messages))}
+	if w.attempt.IsZero() {
+		w.attempt = e.Run
+	}
+	if len(w.prompts) > 0 && s.messages[w.prompts[0]].ID() == e.Prompt {
+		s.messages[w.prompts[0]].Changed = s.Version
+		w.prompts = w.prompts[1:]
+	}
+}
+
+func (s *State) applyRunEnded(e *events.RunEnded) {
+	w := &s.work
+	s.Profile.Status, s.Profile.Error = Idle, e.Error
+	if e.Error != "" {
+		s.Profile.Status = Failed
+	} else {
+		w.attempt = capabilities.ID{}
+	}
+	w.run, w.ended = nil, s.Version
+}
+
+// Bounds of what an agent's program is.
+const (
+	maxCommand     = 256 // words
+	maxCommandText = 64 << 10
+)
+
+// CheckProgram refuses with INVALID_ARGUMENT what cannot be a program.
+func CheckProgram(p events.ProgramSet) error {
+	if p.Runtime != "exec" && p.Runtime != "acp" {
+		return parley.Refuse(parley.InvalidArgument, "unknown runtime %s", quoted(p.Runtime, 40)).WithHint("the runtimes are exec and acp")
+	}
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		return parley.Refuse(parley.InvalidArgument, "a program needs a command")
+	}
+	if len(p.Command)+len(p.Environment)+len(p.Access) > maxCommand {
+		return parley.Refuse(parley.TooLarge, "a command and its environment have %d words at most", maxCommand)
+	}
+	size := len(p.Folder)
+	for _, word := range slices.Concat(p.Command, p.Environment) {
+		if strings.ContainsRune(word, 0) {
+			return parley.Refuse(parley.InvalidArgument, "a command holds no NUL")
+		}
+		size += len(word) + 1
+	}
+	if size > maxCommandText {
+		return parley.Refuse(parley.TooLarge, "a command with its environment has %d bytes at most", maxCommandText)
+	}
+	for _, e := range p.Environment {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return parley.Refuse(parley.InvalidArgument, "%s in the environment: want NAME=value", quoted(e, 40))
+		}
+	}
+	for _, a := range p.Access {
+		if a != "read" && a != "write" && a != "terminal" {
+			return parley.Refuse(parley.InvalidArgument, "unknown access %s", quoted(a, 40)).WithHint("there are read, write and terminal")
+		}
+	}
+	return nil
+}
+
+// StartRun begins the run for the message that has waited longest. There is nothing to do while one is under way, or
+// when no message waits, unless the run is to be Unprompted.
+type StartRun struct{ Unprompted bool }
+
+func (c StartRun) decide(s *State, _ capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
+	if !s.HasProgram() || s.work.run != nil {
+		return nil, nil
+	}
+	e := &events.RunStarted{}
+	if len(s.work.prompts) > 0 {
+		e.Prompt = s.messages[s.work.prompts[0]].ID()
+	} else if !c.Unprompted {
+		return nil, nil
+	}
+	e.Run = ids()
+	return []events.Event{e}, nil
+}
+
+const (
+	maxRunError  = 4 << 10
+	maxRunOutput = 8 << 10
+)
+
+// EndRun says how a run ended. One that has ended already changes nothing.
+type EndRun struct {
+	Run    capabilities.ID
+	Error  string // "" is a good end
+	Output string // the tail of it
+}
+
+func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if s.work.run == nil || s.work.run.Run != c.Run {
+		return nil, nil
+	}
+	output := c.Output
+	if len(output) > maxRunOutput {
+		output = output[len(output)-maxRunOutput:]
+	}
+	return []events.Event{&events.RunEnded{
+		Run: c.Run, Error: shown(c.Error, maxRunError), Output: strings.ToValidUTF8(output, "�"),
+	}}, nil
+}
+
+// Interrupt ends the run that is under way, and takes back what the agent asks since it began, and Also the forms
+// that the run takes up from one before it.
+type Interrupt struct {
+	Note string
+	Also []capabilities.ID
+}
+
+func (c Interrupt) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if s.work.run == nil {
+		return nil, nil
+	}
+	evs := []events.Event{&events.RunEnded{Run: s.work.run.Run}}
+	return append(evs, s.withdraw(s.work.run.First, c, now)...), nil
+}
+
+// withdraw cancels the open forms that the agent asked, from a message number on.
+func (s *State) withdraw(first uint64, c Interrupt, now capabilities.Time) []events.Event {
+	var evs []events.Event
+	for _, m := range s.messages {
+		if m.Form == nil || m.Form.From != s.ID || !m.Form.IsOpen() {
+			continue
+		}
+		if m.Number >= first || slices.Contains(c.Also, m.ID()) {
+			evs = append(evs, &events.FormCancelled{
+				Form: m.ID(), Reason: events.Cancelled, By: s.ID, Note: c.Note, Date: now,
+			})
+		}
+	}
+	return evs
+}
+
+// AskKey is the idempotency key of what the agent's program asks under an ID of its own. Runs from one that fails to
+// the next that ends well are one attempt, in which an ID stands for one question.
+func (s *State) AskKey(id string) string { return "run:" + s.work.attempt.ULID.String() + ":" + id }
+
+// CallKey is the key under which the program's run is to ask whether it may make a call. What the run before it asked
+// and did not hear is taken up, unless it is taken already; whatever a run has heard was for one call.
+func (s *State) CallKey(call string, taken func(key string) bool) string {
+	for n := 0; ; n++ {
+		key := s.AskKey(call + ":" + strconv.Itoa(n))
+		asked, ok := s.keys[key]
+		if !ok {
+			return key
+		}
+		m := s.messages[asked]
+		before := s.work.run == nil || m.Number < s.work.run.First
+		if before && (m.Form.IsOpen() || m.Changed > s.work.ended) && !taken(key) {
+			return key
+		}
+	}
+}
+
+// Shown gives the version after the last event that changed what is said of the agent: its profile, its program's
+// work, and the calls that it needs permission for.
+func (s *State) Shown() uint64 { return s.shown }
+
+// Finish says what came of what the agent was to do, and whether it is over: idle, error, or permission, when that
+// waits for somebody to permit a call.
+func (s *State) Finish() (status string, over bool) {
+	switch {
+	case len(s.approvals) > 0:
+		return "permission", true
+	case s.inHand() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
+		return "", false
+	case s.Profile.Status == Failed:
+		return Failed, true
+	}
+	return Idle, true
+}

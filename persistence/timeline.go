@@ -1,0 +1,93 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// The timeline is what agents' programs put out: a stream of its own beside the journal, that forgets. It keeps the
+// newest pieces of each agent, and of all no more than a bound; backups do not have it.
+const (
+	timelinePieces = 2048    // kept of each agent
+	timelineBytes  = 4 << 30 // kept of all agents
+	MaxPiece       = 64 << 10
+)
+
+// Piece is one entry of a timeline. Cursor grows from each piece of an agent to the next.
+type Piece struct {
+	Cursor uint64
+	Body   []byte
+}
+
+func (o *Options) timelineName() string { return "PARLEY_OUT_" + o.Node.String() }
+
+func (o *Options) timelineSubject(agent capabilities.ID) string {
+	return "PARLEY.OUT." + o.Node.String() + "." + agent.ULID.String()
+}
+
+// Note adds a piece, of at most MaxPiece bytes, to an agent's timeline, and returns its cursor when it is on disk.
+func (j *Journal) Note(ctx context.Context, agent capabilities.ID, body []byte) (uint64, error) {
+	if len(body) > MaxPiece {
+		return 0, parley.Refuse(parley.TooLarge, "a piece of output has %d bytes at most", MaxPiece)
+	}
+	l := j.way()
+	ack, err := l.js.Publish(ctx, l.o.timelineSubject(agent), body)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+		if err = l.makeTimeline(ctx); err == nil {
+			ack, err = l.js.Publish(ctx, l.o.timelineSubject(agent), body)
+		}
+	}
+	if err != nil {
+		return 0, readOnly("output cannot be stored", err)
+	}
+	return ack.Sequence, nil
+}
+
+func (l *link) makeTimeline(ctx context.Context) error {
+	_, err := l.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:              l.o.timelineName(),
+		Subjects:          []string{"PARLEY.OUT." + l.o.Node.String() + ".*"},
+		Description:       "what the programs of a Parley node put out: the newest of it",
+		Storage:           jetstream.FileStorage,
+		Retention:         jetstream.LimitsPolicy,
+		Discard:           jetstream.DiscardOld,
+		MaxMsgsPerSubject: timelinePieces,
+		MaxBytes:          timelineBytes,
+		MaxMsgSize:        MaxPiece + frameOverhead,
+		Replicas:          l.o.Replicas,
+		AllowDirect:       true,
+	})
+	return err
+}
+
+// Timeline gives the pieces of an agent after a cursor, oldest first, at most limit.
+func (j *Journal) Timeline(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]Piece, error) {
+	l := j.way()
+	s, err := l.js.Stream(ctx, l.o.timelineName())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	var pieces []Piece
+	for next := after + 1; len(pieces) < limit; {
+		m, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(l.o.timelineSubject(agent)))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			break
+		}
+		if err != nil {
+			return pieces, fmt.Errorf("read the timeline: %w", unreachable(err))
+		}
+		pieces = append(pieces, Piece{Cursor: m.Sequence, Body: m.Data})
+		next = m.Sequence + 1
+	}
+	return pieces, nil
+}
