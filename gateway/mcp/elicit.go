@@ -132,7 +132,7 @@ func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Link && did.Action == accepted { // they went to the page
+	if m.Outcome != nil || r.Link && did.Action == accepted { // someone was first, or they went to the page
 		return c.await(ctx, r.Form, wait)
 	}
 	err = c.settle(ctx, m, did)
