@@ -2,9 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,6 +22,7 @@ const (
 type load struct {
 	calls, waits admission
 	bytes        atomic.Int64
+	room         int64 // for those
 }
 
 // hear takes a frame to whoever it is for.
@@ -48,7 +46,7 @@ func (c *conversation) hear(kind websocket.MessageType, text []byte) {
 
 // request has an operation performed and answers with what comes of it.
 func (c *conversation) request(o operation, h head, text []byte) {
-	leave, err := c.admit(o, len(text))
+	leave, err := c.load.admit(c.server, o, len(text))
 	if err != nil {
 		c.server.metrics.called(o.name, err)
 		c.tell(failed(h.regarding, err))
@@ -67,11 +65,11 @@ func (c *conversation) request(o operation, h head, text []byte) {
 	})
 }
 
-// admit takes a place for a call, in the conversation and in the node, or refuses with RATE_LIMITED.
-func (c *conversation) admit(o operation, size int) (leave func(), err error) {
-	own, all := &c.load.calls, &c.server.calls
+// admit takes a place for a call, of the connection's and of the node's, or refuses with RATE_LIMITED.
+func (l *load) admit(s *Server, o operation, size int) (leave func(), err error) {
+	own, all := &l.calls, &s.calls
 	if o.waits {
-		own, all = &c.load.waits, &c.server.waits
+		own, all = &l.waits, &s.waits
 	}
 	if own.enter() != nil {
 		return nil, parley.Refuse(parley.RateLimited, "the connection has %d requests under way already", own.limit).
@@ -82,13 +80,13 @@ func (c *conversation) admit(o operation, size int) (leave func(), err error) {
 		return nil, err
 	}
 	leave = func() {
-		c.load.bytes.Add(-int64(size))
+		l.bytes.Add(-int64(size))
 		all.leave()
 		own.leave()
 	}
-	if c.load.bytes.Add(int64(size)) > maxLoaded {
+	if l.bytes.Add(int64(size)) > l.room {
 		leave()
-		return nil, parley.Refuse(parley.RateLimited, "the requests under way are over %d bytes", maxLoaded)
+		return nil, parley.Refuse(parley.RateLimited, "the requests under way are over %d bytes", l.room)
 	}
 	return leave, nil
 }
@@ -115,17 +113,11 @@ func (c *conversation) perform(o operation, h head, text []byte) (answer []byte,
 	return answer, err
 }
 
-// note takes to the log what is nobody's business outside.
-func (c *conversation) note(name string, err error) {
-	if err != nil && parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
-		c.server.log.LogAttrs(context.Background(), slog.LevelError, "operation failed", slog.String("operation", name), slog.Any("error", err))
-	}
-}
+func (c *conversation) note(name string, err error) { c.server.note(context.Background(), name, err) }
 
 // survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's.
 func (c *conversation) survive(name string, err *error) {
 	if p := recover(); p != nil {
-		c.server.log.Error("operation panicked", "operation", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		*err = parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details")
+		*err = c.server.panicked(name, p)
 	}
 }

@@ -57,7 +57,7 @@ func newConversation(s *Server, conn *websocket.Conn, p *principal, token string
 	conn.SetReadLimit(maxFrame)
 	c := &conversation{
 		server: s, conn: conn, principal: p, token: token, out: make(chan []byte, maxQueuedFrames),
-		load: load{calls: admission{limit: maxCalls}, waits: admission{limit: maxWaits}}, code: normalFarewell,
+		load: load{calls: admission{limit: maxCalls}, waits: admission{limit: maxWaits}, room: maxLoaded}, code: normalFarewell,
 	}
 	c.acts = p.as(s.severed)
 	c.alive, c.die = context.WithCancel(c.acts)

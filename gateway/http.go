@@ -121,12 +121,17 @@ func encode(buf *bytes.Buffer, resp any) error {
 	return enc.Encode(resp)
 }
 
-// fail answers with an error. What is nobody's business outside goes to the log in full.
+// fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, name string, err error) {
-	if parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
-		s.log.LogAttrs(r.Context(), slog.LevelError, "operation failed", slog.String("operation", name), slog.Any("error", err))
-	}
+	s.note(r.Context(), name, err)
 	refuse(w, err, 0)
+}
+
+// note takes to the log what is nobody's business outside.
+func (s *Server) note(ctx context.Context, name string, err error) {
+	if err != nil && parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
+		s.log.LogAttrs(ctx, slog.LevelError, "operation failed", slog.String("operation", name), slog.Any("error", err))
+	}
 }
 
 // survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's.
@@ -138,10 +143,15 @@ func (s *Server) survive(w http.ResponseWriter, name string) {
 	if p == http.ErrAbortHandler { // net/http's own way of cutting a response off
 		panic(p)
 	}
+	err := s.panicked(name, p)
+	refuse(w, err, 0)
+	s.metrics.called(name, err)
+}
+
+// panicked takes a panic of one call to the log and gives the error that its caller is told.
+func (s *Server) panicked(name string, p any) error {
 	s.log.Error("operation panicked", "operation", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	e := parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details")
-	refuse(w, e, 0)
-	s.metrics.called(name, e)
+	return parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details")
 }
 
 // access counts a call and notes it, never what was in it.

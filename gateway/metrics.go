@@ -31,7 +31,7 @@ func newMetrics(s *Server) *metrics {
 	m.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog:           slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ErrorHandling:      promhttp.ContinueOnError, // a node that is not well is watched all the more
-		DisableCompression: true,                     // it does not leave the machine
+		DisableCompression: true,                     // most are read on the machine itself
 	})
 	return m
 }
@@ -45,8 +45,12 @@ func (m *metrics) called(operation string, err error) {
 	m.calls.WithLabelValues(operation, string(code)).Inc()
 }
 
-// serveMetrics is for the node's own socket. Who may look there may see which nodes this one knows.
+// serveMetrics is for the node's host: who reads them sees which nodes this one knows.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if err := caller(r.Context()).may(operation{name: "metrics", scope: scopeRead, ofNode: true}); err != nil {
+		refuse(w, err, 0)
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		refuse(w, parley.Refuse(parley.InvalidArgument, "metrics are read with GET"), http.StatusMethodNotAllowed)

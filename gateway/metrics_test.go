@@ -14,12 +14,13 @@ import (
 
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/client"
 )
 
 // scrape reads the metrics twice on one connection, as a monitoring system does, and gives the second.
-func scrape(t *testing.T, c *Client) string {
+func scrape(t *testing.T, s *Server) string {
 	t.Helper()
-	conn, err := dialUnix(t.Context(), c.connections.path)
+	conn, err := client.Dial(t.Context(), s.socketPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +40,12 @@ func scrape(t *testing.T, c *Client) string {
 }
 
 func TestMetricsTellHowTheNodeIs(t *testing.T) {
-	c := serveTest(t)
+	c, s := serveLimited(t, Limits{})
 	askHost(t, c)
 	if err := c.Call(t.Context(), "get_message", MessageRequest{Subject: About("7")}, nil); err == nil {
 		t.Fatal("there is a message 7")
 	}
-	lines := strings.Split(scrape(t, c), "\n")
+	lines := strings.Split(scrape(t, s), "\n")
 	for _, want := range []string{
 		"parley_agents 2", "parley_open_forms 1", "parley_read_only 0", "parley_peers_known 0", "parley_peers_refused_letters_total 0",
 		`parley_calls_total{code="OK",operation="form"} 1`, `parley_calls_total{code="NO_SUCH_MESSAGE",operation="get_message"} 1`,
@@ -56,7 +57,7 @@ func TestMetricsTellHowTheNodeIs(t *testing.T) {
 }
 
 func TestMetricsAreNamedAsUsual(t *testing.T) {
-	problems, err := promlint.New(strings.NewReader(scrape(t, serveTest(t)))).Lint()
+	problems, err := promlint.New(strings.NewReader(scrape(t, serveServer(t)))).Lint()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,20 +69,74 @@ func TestMetricsAreNamedAsUsual(t *testing.T) {
 }
 
 func TestMetricsAreOnlyRead(t *testing.T) {
-	if status, e := rawPost(t, serveTest(t), metricsPath, nil); status != http.StatusMethodNotAllowed || e.Code == "" {
+	if status, e := rawPost(t, serveServer(t), metricsPath, nil); status != http.StatusMethodNotAllowed || e.Code == "" {
 		t.Errorf("%d %v", status, e)
+	}
+}
+
+func TestMetricsAreForTheHostAlone(t *testing.T) {
+	c, s := serveLimited(t, Limits{})
+	askHost(t, c)
+	fae, err := s.node.ActAs(t.Context(), "fae")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(token string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Address()+metricsPath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	for name, x := range map[string]struct {
+		token  string
+		status int
+		want   string
+	}{
+		"no token":                 {"", 401, "UNAUTHENTICATED"},
+		"no token of ours":         {"secret", 401, "UNAUTHENTICATED"},
+		"of a guest":               {makeToken(t, fae, "read", "ask", "answer"), 403, "NOT_PERMITTED"},
+		"of the host, not to read": {makeToken(t, s.node.Host(), "ask", "answer", "admin"), 403, "NOT_PERMITTED"},
+		"of the host":              {makeToken(t, s.node.Host(), "read"), 200, "parley_open_forms 1\n"},
+	} {
+		if status, body := get(x.token); status != x.status || !strings.Contains(body, x.want) {
+			t.Errorf("%s: %d %.300s, want %d and %q", name, status, body, x.status, x.want)
+		}
+	}
+	names := func(text string) (found []string) {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "# TYPE ") {
+				found = append(found, line)
+			}
+		}
+		return found
+	}
+	if _, body := get(makeToken(t, s.node.Host(), "read")); !slices.Equal(names(body), names(scrape(t, s))) {
+		t.Errorf("it is not what the socket has:\n%s", body)
 	}
 }
 
 // What a stranger could make grow without end would be a way to fill the memory of whoever watches.
 func TestCallersCannotMakeUpMetrics(t *testing.T) {
-	c := serveTest(t)
+	c, s := serveLimited(t, Limits{})
 	for i := range 5 {
 		if err := c.Call(t.Context(), fmt.Sprint("fly", i), NodeRequest{}, nil); err == nil {
 			t.Fatal("it flies")
 		}
 	}
-	if text := scrape(t, c); strings.Contains(text, "fly") {
+	if text := scrape(t, s); strings.Contains(text, "fly") {
 		t.Error(text)
 	}
 }

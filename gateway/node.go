@@ -32,6 +32,7 @@ type StatusResponse struct {
 	PlainHTTP bool                `json:"plainHTTP,omitempty"` // it is in the clear, also beyond loopback
 	LogLevel  string              `json:"logLevel"`            // the least that it logs
 	External  bool                `json:"external,omitempty"`  // its journal is in another NATS system
+	Service   string              `json:"service,omitempty"`   // the NATS system whose clients it serves too
 	Problem   *parley.Error       `json:"problem,omitempty"`
 
 	PeerListen  string `json:"peerListen"`            // where other nodes reach it, or ""
@@ -48,10 +49,18 @@ func status(ctx context.Context, s *Server, _ NodeRequest) (StatusResponse, erro
 	}
 	return StatusResponse{
 		Node: st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
-		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Problem: st.Problem,
+		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Service: s.serves(), Problem: st.Problem,
 		TLSCert: s.tls.Cert, TLSKey: s.tls.Key, PlainHTTP: s.tls.Plain,
 		PeerListen: s.node.PeerAddress(), PeerAddress: s.node.PublicAddress(), Peers: countPeers(known, s.node.Traffic()),
 	}, nil
+}
+
+// serves gives the addresses of the NATS system whose clients are served too; "" for none.
+func (s *Server) serves() string {
+	if s.service == nil {
+		return ""
+	}
+	return s.service.where
 }
 
 // logLevel is the least level that the log takes.

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -200,23 +198,5 @@ func TestFormsShowMarkdownAndApprovalsDoNot(t *testing.T) {
 	}
 	if c.Title = ""; c.Heading() != c.Description || c.Context() != "" {
 		t.Errorf("an approval is taken apart: %q, %q", c.Heading(), c.Context())
-	}
-}
-
-func TestTheSignInPageHasItsStyle(t *testing.T) {
-	_, s := openServer(t)
-	get := func(path string) *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost:7420"+path, nil)
-		w := httptest.NewRecorder()
-		s.servePublic(w, r)
-		return w
-	}
-	page := get("/sign-in?code=x")
-	if !strings.Contains(page.Body.String(), `href="/sign-in?style"`) || !strings.Contains(page.Header().Get("Content-Security-Policy"), "style-src 'self'") {
-		t.Errorf("%v %s", page.Header(), page.Body)
-	}
-	style := get("/sign-in?style")
-	if style.Code != 200 || style.Header().Get("Content-Type") != "text/css; charset=utf-8" || !strings.Contains(style.Body.String(), ".refusal") {
-		t.Errorf("%d %v", style.Code, style.Header())
 	}
 }

@@ -18,7 +18,7 @@ type question struct {
 	local
 }
 
-// questions shows what waits for this person, oldest first.
+// questions shows what waits for this person, oldest first, or those of which the keys are asked for.
 func (v *viewing) questions() error {
 	if err := v.readsOnly(); err != nil {
 		return err
@@ -28,11 +28,15 @@ func (v *viewing) questions() error {
 	if err != nil {
 		return err
 	}
+	count := len(waiting)
+	if keys := v.r.URL.Query()["key"]; len(keys) > 0 {
+		waiting = slices.DeleteFunc(waiting, func(q question) bool { return !slices.Contains(keys, elementKey(q.name, q.Number)) })
+	}
 	var cards []card
 	for _, q := range waiting[:min(len(waiting), firstPaint)] {
 		cards = append(cards, v.s.card(ctx, q.local, q.Envelope, nil))
 	}
-	return v.show(200, "questions.html", layout{Title: "Questions", Count: len(waiting), Main: cards})
+	return v.show(200, "questions.html", layout{Title: "Questions", Count: count, Main: cards})
 }
 
 // allQuestions gives what waits, oldest first. A form that has come to several of the agents waits once, and what who

@@ -56,8 +56,8 @@ const SessionCookie = "parley_session"
 
 // tokenOf gives the token that a request shows.
 func tokenOf(r *http.Request) string {
-	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return strings.TrimSpace(bearer)
+	if bearer := bearerOf(r.Header.Get("Authorization")); bearer != "" {
+		return bearer
 	}
 	for protocol := range strings.SplitSeq(r.Header.Get("Sec-WebSocket-Protocol"), ",") {
 		if bearer, ok := strings.CutPrefix(strings.TrimSpace(protocol), BearerProtocol); ok {
@@ -70,17 +70,30 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
+// bearerOf gives the token in an Authorization header, or "".
+func bearerOf(authorization string) string {
+	bearer, ok := strings.CutPrefix(authorization, "Bearer ")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(bearer)
+}
+
 // BearerProtocol, with a token behind it, is the WebSocket subprotocol by which a browser's script shows that.
 const BearerProtocol = "parley.bearer."
 
 // authenticate gives the principal of a request. It refuses with UNAUTHENTICATED.
 func (s *Server) authenticate(r *http.Request) (*principal, error) {
-	token := tokenOf(r)
+	return s.identify(r.Context(), tokenOf(r))
+}
+
+// identify gives the principal that a token is for. It refuses with UNAUTHENTICATED.
+func (s *Server) identify(ctx context.Context, token string) (*principal, error) {
 	if token == "" {
 		return nil, parley.Refuse(parley.Unauthenticated, "nothing but /healthz answers without a token").
 			WithHint("parley token create makes one; parley open signs a browser in")
 	}
-	agent, t, err := s.node.Authenticate(r.Context(), token)
+	agent, t, err := s.node.Authenticate(ctx, token)
 	if err != nil {
 		return nil, err
 	}

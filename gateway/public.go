@@ -22,8 +22,8 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		healthz(w)
 		return
 	}
-	if err := s.crossOrigin.Check(r); err != nil {
-		refuse(w, parley.Refuse(parley.NotPermitted, "requests from other sites are refused"), http.StatusForbidden)
+	if err := s.checkSite(r); err != nil {
+		refuse(w, err, http.StatusForbidden)
 		return
 	}
 	if r.URL.Path == signInPath {
@@ -32,11 +32,36 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	}
 	p, err := s.authenticate(r)
 	if err != nil {
-		s.refusePage(w, r, err)
+		s.refuseStranger(w, r, err)
 		return
 	}
 	s.serveTo(w, r.WithContext(p.as(r.Context())))
 }
+
+// checkSite refuses with NOT_PERMITTED what another origin's page sends: what may change something, and what that page
+// could watch or show. A link to here, that a person follows, is neither.
+func (s *Server) checkSite(r *http.Request) error {
+	if s.crossOrigin.Check(r) != nil {
+		return errOtherSite
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return nil
+	case "": // it is no browser, or does not say
+		if isRead(r.Method) {
+			return checkOrigin(r)
+		}
+		return nil // it was checked
+	}
+	if isRead(r.Method) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
+		return nil
+	}
+	return errOtherSite
+}
+
+var errOtherSite = parley.Refuse(parley.NotPermitted, "requests from other sites are refused")
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // serveTo answers a principal.
 func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
@@ -46,6 +71,8 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 		s.serveWebSocket(w, r)
 	case !isCall && r.URL.Path == toolsPath:
 		s.serveTools(w, r)
+	case !isCall && r.URL.Path == metricsPath:
+		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == openAPIPath:
 		s.serveOpenAPI(w, r)
 	case !isCall && s.servePage(w, r):
@@ -63,7 +90,7 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 func harden(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with less, a browser that says no more hides whose form it sends
 	h.Set("Cache-Control", "no-store")
 }
 

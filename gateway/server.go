@@ -28,6 +28,7 @@ type Options struct {
 	TLS      TLS    // how that is protected
 	Version  string // what the node says its version is
 	External bool   // the journal is in another NATS system
+	Service  string // URL of the NATS system whose clients are served too; "" or Off for none
 	Limits   Limits // zero: the defaults
 	Log      *slog.Logger
 }
@@ -58,6 +59,8 @@ type Server struct {
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
 
+	service *service // nil if off
+
 	talks     admission // conversations
 	talking   sync.WaitGroup
 	frames    map[string]frame
@@ -65,6 +68,7 @@ type Server struct {
 	stripes   stripes // on what one agent may do once at a time
 	frameTime time.Duration
 	keepAlive time.Duration
+	slowest   time.Duration   // what a reader of a stream may take for what it is sent
 	severed   context.Context // ends when conversations are to be broken off
 	sever     context.CancelFunc
 
@@ -85,9 +89,9 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
 		calls: admission{limit: o.Limits.Calls}, waits: admission{limit: o.Limits.Waits},
-		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 2),
+		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 		talks: admission{limit: maxConversations}, frames: frames(), dialects: dialects(), stripes: stripes{seed: maphash.MakeSeed()},
-		frameTime: frameTime, keepAlive: keepAliveTime,
+		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest,
 	}
 	page, err := newPage()
 	if err != nil {
@@ -111,16 +115,29 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		}
 		s.tcp = tcp
 	}
+	if o.Service != Off && o.Service != "" {
+		if s.service, err = newService(s, o.Service); err != nil {
+			return nil, errors.Join(err, s.abandon())
+		}
+	}
 	socket, err := listenUnix(o.Socket)
 	if err != nil {
-		if s.tcp != nil {
-			err = errors.Join(err, s.tcp.Close())
-		}
-		return nil, err
+		return nil, errors.Join(err, s.abandon())
 	}
 	s.socket = socket
 	s.door = newDoor(socket, s, o.Log)
 	return s, nil
+}
+
+// abandon closes what was opened of a server that could not be opened whole.
+func (s *Server) abandon() (err error) {
+	if s.service != nil {
+		s.service.conn.Close()
+	}
+	if s.tcp != nil {
+		err = s.tcp.Close()
+	}
+	return err
 }
 
 // Address is where the server listens besides its socket: host and port, or Off.
@@ -134,6 +151,11 @@ func (s *Server) Address() string {
 // Serve answers until Drain. It returns at once.
 func (s *Server) Serve() {
 	s.serving.Go(func() { s.report(s.socket, s.door.serve()) })
+	if s.service != nil {
+		if err := s.service.offer(); err != nil {
+			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.where, err)
+		}
+	}
 	if s.tcp == nil {
 		return
 	}
@@ -145,6 +167,8 @@ func (s *Server) Serve() {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+
+		DisableGeneralOptionsHandler: true, // it answers whoever asks
 	}
 	s.serving.Go(func() { s.report(s.tcp, s.tls.serve(s.public, s.tcp)) })
 }
@@ -171,12 +195,15 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	s.drain()
 	s.tools.Close()
+	defer context.AfterFunc(ctx, s.sever)()
+	if s.service != nil {
+		err = errors.Join(err, s.service.drain(ctx))
+	}
 	err = errors.Join(err, s.door.drain(ctx))
 	if s.public != nil {
 		if shut := s.public.Shutdown(ctx); shut != nil {
 			err = errors.Join(err, shut, s.public.Close())
 		}
-		defer context.AfterFunc(ctx, s.sever)()
 		s.talking.Wait()
 	}
 	s.serving.Wait()

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
-	"html/template"
 	"net/http"
 	"sync"
 	"time"
@@ -89,37 +88,34 @@ func openLink(ctx context.Context, s *Server, r OpenLinkRequest) (OpenLinkRespon
 	return OpenLinkResponse{URL: s.tls.scheme() + "://" + s.Address() + signInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
 }
 
-var signInTemplate = template.Must(template.New("sign in").Parse(`<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Parley: sign in</title>
-<link rel="stylesheet" href="/sign-in?style"></head>
-<body><main class="refusal"><h1>Sign in to Parley</h1>
-<form method="post" action="/sign-in"><input type="hidden" name="code" value="{{.}}"><button class="primary" autofocus>Sign in</button></form></main></body>
-</html>
-`))
+// maxSignIn bounds, in bytes, what a browser sends to use a link.
+const maxSignIn = 4 << 10
 
 // signIn takes a link and gives a session. Fetching a link only shows a button, so that whatever previews links
 // does not use it up.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		if r.URL.Query().Has("style") {
-			// The stylesheet is no secret, but assets are for those with a session.
-			s.page.assets.files["page.css"].serve(w, r)
-			return
-		}
-		signInPage(w, r)
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		s.showDoorway(w, http.StatusOK, doorway{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")})
+		return
+	case http.MethodPost:
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		refuse(w, parley.Refuse(parley.InvalidArgument, "a link is used with POST"), http.StatusMethodNotAllowed)
 		return
 	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
 	agent, ok := s.links.use(r.FormValue("code"))
 	if !ok {
-		refuse(w, parley.Refuse(parley.Unauthenticated, "the link was used, or has ended").WithHint("parley open makes another"), 0)
+		s.refuseStranger(w, r, parley.Refuse(parley.Unauthenticated, "the link was used, or has ended").WithHint("parley open makes another"))
 		return
 	}
 	t, err := agent.MakeToken(r.Context(), actors.NewToken{
 		Scopes: []string{"read", "ask", "answer", "admin"}, Until: capabilities.At(time.Now().Add(sessionTime)), Note: "a browser's session",
 	})
 	if err != nil {
-		s.fail(w, r, "sign in", err)
+		s.note(r.Context(), "sign in", err)
+		s.refuseStranger(w, r, err)
 		return
 	}
 	http.SetCookie(w, &http.Cookie{
@@ -127,14 +123,4 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})
 	http.Redirect(w, r, "/", http.StatusSeeOther)
-}
-
-// signInPage shows the button that uses a link.
-func signInPage(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	if err := signInTemplate.Execute(w, r.FormValue("code")); err != nil {
-		return // who has gone away does not miss it
-	}
 }

@@ -19,11 +19,13 @@ const (
 type sse struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
+
+	slowest time.Duration // what the reader may take for each write
 }
 
 // newSSE begins a stream of events.
-func newSSE(w http.ResponseWriter) (*sse, error) {
-	s := &sse{w: w, rc: http.NewResponseController(w)}
+func newSSE(w http.ResponseWriter, slowest time.Duration) (*sse, error) {
+	s := &sse{w: w, rc: http.NewResponseController(w), slowest: slowest}
 	if err := s.rc.SetReadDeadline(time.Time{}); err != nil { // what a request may take is no bound of its stream
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func (s *sse) send(name string, cursor uint64, what any) error {
 func (s *sse) beat() error { return s.write([]byte(": \n\n")) }
 
 func (s *sse) write(b []byte) error {
-	if err := s.rc.SetWriteDeadline(time.Now().Add(slowest)); err != nil {
+	if err := s.rc.SetWriteDeadline(time.Now().Add(s.slowest)); err != nil {
 		return err
 	}
 	if _, err := s.w.Write(b); err != nil {

@@ -30,7 +30,7 @@ type heard struct{ Name, ID, Data string }
 // listen opens a stream of events, after a cursor.
 func (h *parlour) listen(query, last string) *listener {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/events"+query, nil)
 	if err != nil {
 		h.t.Fatal(err)

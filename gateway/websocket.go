@@ -58,7 +58,7 @@ func checkOrigin(r *http.Request) error {
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
-		return parley.Refuse(parley.NotPermitted, "requests from other sites are refused")
+		return errOtherSite
 	}
 	return nil
 }

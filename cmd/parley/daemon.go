@@ -73,6 +73,8 @@ are given. Waiting clients go on waiting.`,
 		switch {
 		case err == nil && was.External && s.nats == "":
 			return usage(c, "the node's journal is in another NATS system: say which with --nats")
+		case err == nil && was.Service != "" && !c.Flags().Changed("service"):
+			return usage(c, "the node serves the clients of a NATS system: say which with --service, or --service off")
 		case err == nil:
 			s.keep(c.Flags(), was)
 		}

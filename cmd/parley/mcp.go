@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/gateway"
+	"parley/gateway/client"
 	"parley/gateway/mcp"
 )
 
@@ -29,9 +30,9 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 }
 
 func (p *program) serveTools(ctx context.Context) error {
-	client := p.client()
-	defer client.Close()
-	user := &toolUser{program: p, client: client}
+	node := p.client()
+	defer node.Close()
+	user := &toolUser{program: p, client: node}
 	// That there is such an agent is better found out now, where its user looks, than at a model's first call.
 	var names struct{}
 	if err := user.Call(ctx, "list_names", map[string]any{}, &names); err != nil {
@@ -60,7 +61,7 @@ func (writeCloser) Close() error { return nil }
 // toolUser is the agent for whom the program acts, through the node's socket.
 type toolUser struct {
 	program *program
-	client  *gateway.Client
+	client  *client.Client
 }
 
 // Identity implements mcp.Agent. There is but one.

@@ -14,6 +14,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway"
+	"parley/gateway/client"
 	"parley/gateway/legible"
 )
 
@@ -60,13 +61,12 @@ func TestCtrlCWhileWaitingSaysHowToGoOn(t *testing.T) {
 		t.Fatal(errs)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	client := gateway.NewClient(filepath.Join(state, socketFile))
-	defer client.Close()
+	watcher := onceClient(t, state)
 	go func() { // ends when the form arrives
-		_ = client.Follow(ctx, gateway.Acting{}, actors.View{}, 0, func(json.RawMessage) error {
+		for range watcher.Follow(ctx, client.View{}, "") {
 			time.AfterFunc(50*time.Millisecond, cancel)
-			return errArrived
-		})
+			return
+		}
 	}()
 	_, errs, exit := runTest(ctx, state, nil, "form", "HOST", "Wait", "--as", "fae", "--field", "a:A")
 	if exit != exitInterrupted || !strings.Contains(errs, "stays open") || !strings.Contains(errs, "parley await 0") && !strings.Contains(errs, "parley await ") {

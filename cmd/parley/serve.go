@@ -28,6 +28,7 @@ type serving struct {
 	peerPublic string
 	nats       string
 	replicas   int
+	service    string
 	name       string
 	logLevel   string
 }
@@ -41,13 +42,14 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.peerListen, "peer-listen", gateway.Off, "`address` on which other nodes reach this one; off for none, port 0 for a free one")
 	f.StringVar(&s.nats, "nats", "", "keep the journal in the NATS system at this `URL` (default: in the state folder)")
 	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
+	f.StringVar(&s.service, "service", gateway.Off, "offer the operations as a micro service of the NATS system at this `URL` too; off for none")
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
 	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
 }
 
 // args gives the options as a command line, for a process of its own.
 func (s *serving) args() []string {
-	args := []string{"--listen", s.listen, "--peer-listen", s.peerListen, "--log-level", s.logLevel}
+	args := []string{"--listen", s.listen, "--peer-listen", s.peerListen, "--service", s.service, "--log-level", s.logLevel}
 	if s.tls.Cert != "" || s.tls.Key != "" {
 		args = append(args, "--tls-cert", whole(s.tls.Cert), "--tls-key", whole(s.tls.Key))
 	}
@@ -126,7 +128,8 @@ the same state folder is refused.`,
 		Example: `  parley serve
   parley serve --listen off --log-level debug
   parley serve --peer-listen 0.0.0.0:7421
-  parley serve --nats nats://10.0.0.5:4222 --replicas 3`,
+  parley serve --nats nats://10.0.0.5:4222 --replicas 3
+  parley serve --service nats://10.0.0.5:4222`,
 	}
 	s.flags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -175,7 +178,7 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 		err = errors.Join(err, node.Close(closing))
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
-		Socket: p.options.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Log: log,
+		Socket: p.options.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Log: log,
 	})
 	if err != nil {
 		return err

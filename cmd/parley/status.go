@@ -69,6 +69,9 @@ func statusText(s gateway.StatusResponse) string {
 	fmt.Fprintf(&b, "agents:     %d\n", s.Agents)
 	fmt.Fprintf(&b, "open forms: %d\n", s.OpenForms)
 	fmt.Fprintf(&b, "journal:    %d commits, %d events, %d bytes", s.Journal.Commits, s.Journal.Events, s.Journal.Bytes)
+	if s.Service != "" {
+		fmt.Fprintf(&b, "\nservice:    %s", s.Service)
+	}
 	if s.Peers.Known > 0 {
 		fmt.Fprintf(&b, "\npeers:      %d known, %d reachable, %d waiting", s.Peers.Known, s.Peers.Reachable, s.Peers.Waiting)
 	}

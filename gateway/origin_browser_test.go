@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// porter lets requests to the public door by, and notes what becomes of them.
+type porter struct {
+	http.Handler
+	mu   sync.Mutex
+	seen []passing
+}
+
+// passing is one request.
+type passing struct {
+	what    string // method and path
+	status  int
+	session bool
+}
+
+func (p *porter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	noted := &noting{ResponseWriter: w}
+	p.Handler.ServeHTTP(noted, r)
+	_, err := r.Cookie(SessionCookie)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = append(p.seen, passing{r.Method + " " + r.URL.Path, noted.status, err == nil})
+}
+
+// of gives what became of the requests of a kind.
+func (p *porter) of(what string) (found []passing) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.seen {
+		if s.what == what {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// noting notes the status of a response.
+type noting struct {
+	http.ResponseWriter
+	status int
+}
+
+func (n *noting) WriteHeader(status int) { n.status = status; n.ResponseWriter.WriteHeader(status) }
+
+func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
+// hostilePage tries what a page can try, with the browser's session where the browser lets it.
+const hostilePage = `<!doctype html><title>Elsewhere</title>
+<form id="words" method="post" enctype="text/plain" target="first"><input name='{"recipient":"fae","text":"forged","x":"' value='"}'></form>
+<form id="answer" method="post" target="second"><input name="do" value="answer"><input name="f0" value="forged"></form>
+<iframe name="first"></iframe><iframe name="second"></iframe>
+<script>
+const node = 'http://' + location.hash.slice(1);
+window.tries = {};
+const says = (name) => [(r) => { tries[name] = 'answered ' + r.status }, () => { tries[name] = 'failed' }];
+const body = JSON.stringify({ recipient: 'fae', text: 'forged' });
+fetch(node + '/rpc/send', { method: 'POST', credentials: 'include', mode: 'no-cors', headers: { 'Content-Type': 'text/plain' }, body }).then(...says('simple'));
+fetch(node + '/rpc/send', { method: 'POST', credentials: 'include', headers: { 'Content-Type': 'application/json' }, body }).then(...says('asked for'));
+fetch(node + '/openapi.json', { credentials: 'include' }).then(...says('read'));
+navigator.sendBeacon(node + '/rpc/decline_form', '{"number":0}');
+document.getElementById('words').action = node + '/rpc/reply';
+document.getElementById('answer').action = node + '/forms/0';
+document.getElementById('words').submit();
+document.getElementById('answer').submit();
+const socket = new WebSocket(node.replace('http', 'ws') + '/ws');
+socket.onopen = () => says('socket')[0]({ status: 101 });
+socket.onerror = says('socket')[1];
+const stream = new EventSource(node + '/events?cursor=0', { withCredentials: true });
+stream.onopen = () => says('stream')[0]({ status: 200 });
+stream.onerror = () => { tries.stream = 'failed ' + stream.readyState };
+const image = document.createElement('img');
+image.src = node + '/agents';
+</script>`
+
+func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
+	h := openParlour(t)
+	door := &porter{Handler: http.HandlerFunc(h.server.servePublic)}
+	inner := httptest.NewServer(door)
+	t.Cleanup(func() { inner.CloseClientConnections(); inner.Close() })
+	h.url = inner.URL
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(hostilePage)) // who has gone away does not miss it
+	}))
+	t.Cleanup(func() { elsewhere.CloseClientConnections(); elsewhere.Close() })
+	b := h.openBrowser()
+	b.open("/") // the session is good
+	b.do(chromedp.Navigate("about:blank"))
+	eventually(t, func() bool { return len(door.of("GET /events")) > 0 }) // what our page followed has ended
+	_, port, _ := strings.Cut(strings.TrimPrefix(elsewhere.URL, "http://"), ":")
+	for _, c := range []struct {
+		host    string
+		session bool // for another port of the same host the browser sends it
+	}{{"127.0.0.1", true}, {"localhost", false}} {
+		t.Run(c.host, func(t *testing.T) {
+			door.mu.Lock()
+			door.seen = nil
+			door.mu.Unlock()
+			b.do(chromedp.Navigate("http://" + c.host + ":" + port + "/#" + strings.TrimPrefix(h.url, "http://")))
+			b.until(`Object.keys(window.tries ?? {}).length === 5`)
+			if got, want := b.text(`JSON.stringify(Object.entries(tries).sort())`),
+				`[["asked for","failed"],["read","failed"],["simple","answered 0"],["socket","failed"],["stream","failed 2"]]`; got != want {
+				t.Errorf("it is told %s", got)
+			}
+			for what, session := range map[string]bool{
+				"POST /rpc/send": c.session, "OPTIONS /rpc/send": false, "GET /openapi.json": c.session, "POST /rpc/decline_form": c.session,
+				"POST /rpc/reply": c.session, "POST /forms/0": c.session, "GET /ws": c.session, "GET /events": c.session, "GET /agents": c.session,
+			} {
+				eventually(t, func() bool { return len(door.of(what)) > 0 })
+				if got := door.of(what); slices.ContainsFunc(got, func(s passing) bool { return s.status != 403 && s.status != 401 || s.session != session }) {
+					t.Errorf("%s: %v", what, got)
+				}
+			}
+		})
+	}
+	for name, a := range map[string]*actors.Agent{"fae": h.fae, "the host": h.node.Host()} {
+		in, err := a.Inbox(t.Context(), actors.View{All: true})
+		if err != nil || len(in.Messages) != 1 || in.Messages[0].Outcome != nil || in.Messages[0].Description != "Configure the project" {
+			t.Errorf("the mail of %s has changed: %v %v", name, in.Messages, err)
+		}
+	}
+	b.do(chromedp.Navigate(b.url + "/agents")) // and the way in is as open as before
+	b.reads("h1", "Agents")
+}
+
+func TestWhoseRequestsAreTaken(t *testing.T) {
+	h := openParlour(t)
+	const own = "http://localhost"
+	for name, c := range map[string]struct {
+		method, path string
+		header       []string
+		status       int
+	}{
+		"a program":                      {"GET", "/", nil, 200},
+		"our page":                       {"GET", "/", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors"}, 200},
+		"the address bar":                {"GET", "/", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, 200},
+		"a link in another page":         {"GET", "/", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		"another page's frame":           {"GET", "/", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		"another page's script":          {"GET", "/openapi.json", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}, 403},
+		"another port's stream":          {"GET", "/events", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "cors", "Origin", "http://localhost:1"}, 403},
+		"an old browser's stream":        {"GET", "/events", []string{"Origin", "http://evil.example"}, 403},
+		"an old browser, of our page":    {"GET", "/", []string{"Origin", own}, 200},
+		"an old browser, of no page":     {"GET", "/", []string{"Origin", "null"}, 403},
+		"an old browser's post, of ours": {"POST", "/rpc/list_names", []string{"Origin", own}, 200},
+		"an old browser's post":          {"POST", "/rpc/list_names", []string{"Origin", "http://localhost:1"}, 403},
+		"another page's form":            {"POST", "/rpc/list_names", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
+		"another page's sign-in":         {"POST", signInPath, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequestWithContext(t.Context(), c.method, own+c.path, nil)
+			r.AddCookie(&http.Cookie{Name: SessionCookie, Value: h.token})
+			for i := 0; i < len(c.header); i += 2 {
+				r.Header.Set(c.header[i], c.header[i+1])
+			}
+			w := httptest.NewRecorder()
+			h.server.servePublic(w, r)
+			if w.Code != c.status {
+				t.Errorf("%d, want %d: %.200s", w.Code, c.status, w.Body)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"parley/gateway/legible"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"parley"
+)
+
+// endpoint is one operation as the service offers it.
+type endpoint struct {
+	service   *service
+	operation operation
+	tally     tally
+}
+
+// Handle takes a request. It returns at once: the operation is performed aside, and answers when it has ended.
+func (e *endpoint) Handle(r micro.Request) {
+	v := e.service
+	if !isReturnAddress(r.Reply()) {
+		return // nothing that was done could be told
+	}
+	if !v.enter() {
+		e.refuse(r, parley.Refuse(parley.NotRunning, "the node is stopping"))
+		return
+	}
+	leave, err := v.load.admit(v.server, e.operation, len(r.Data()))
+	if err != nil {
+		v.work.Done()
+		v.server.metrics.called(e.operation.name, err)
+		e.tally.add(err, 0)
+		e.refuse(r, err)
+		return
+	}
+	go func() {
+		defer v.work.Done()
+		defer leave()
+		started := time.Now()
+		err := e.call(r)
+		if err != nil {
+			e.refuse(r, err)
+		}
+		e.tally.add(err, time.Since(started))
+		v.server.access(context.Background(), e.operation.name, err, started)
+	}()
+}
+
+// isReturnAddress reports whether a subject may be one on which somebody waits for an answer. The subjects of the NATS
+// system itself, and those of nodes and their journals, are none: whoever may not send there may not have this node do it.
+func isReturnAddress(subject string) bool {
+	first, _, _ := strings.Cut(subject, ".")
+	return first != "" && first[0] != '$' && !strings.EqualFold(first, "parley")
+}
+
+// call performs the operation and sends what it gives.
+func (e *endpoint) call(r micro.Request) (err error) {
+	s := e.service.server
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.panicked(e.operation.name, p)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(s.severed, serviceTime)
+	defer cancel()
+	if e.operation.waits {
+		defer context.AfterFunc(s.draining, cancel)()
+	}
+	resp, err := e.perform(ctx, r)
+	if err != nil {
+		s.note(ctx, e.operation.name, err)
+		return err
+	}
+	buf := s.bodies.get()
+	defer s.bodies.put(buf)
+	if err := encode(buf, resp); err != nil {
+		return err
+	}
+	return e.answer(r.Reply(), buf)
+}
+
+// perform checks who calls, and with what, as the other edges do, and performs the operation.
+func (e *endpoint) perform(ctx context.Context, r micro.Request) (any, error) {
+	s := e.service.server
+	p, err := s.identify(ctx, bearerOf(r.Headers().Get("Authorization")))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.may(e.operation); err != nil {
+		return nil, err
+	}
+	if len(r.Data()) > MaxBody {
+		return nil, tooLarge()
+	}
+	if err := checkBody(r.Data()); err != nil {
+		return nil, err
+	}
+	return e.operation.call(p.as(ctx), s, r.Data())
+}
+
+// answer sends a response, or refuses with TOO_LARGE one that the NATS system does not take.
+func (e *endpoint) answer(to string, body *bytes.Buffer) error {
+	err := e.service.conn.PublishMsg(&nats.Msg{Subject: to, Data: body.Bytes()})
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return parley.Refuse(parley.TooLarge, "the answer has %d bytes: the NATS system takes %d", body.Len(), e.service.conn.MaxPayload()).
+			WithHint("ask for fewer at once, or over HTTP")
+	}
+	if err != nil {
+		e.service.unanswered(e.operation.name, err)
+	}
+	return nil // it was done, whether or not anybody is told
+}
+
+// refuse sends an error: in the headers that clients of micro services look at, with the status that it has over HTTP,
+// and in full as the body.
+func (e *endpoint) refuse(r micro.Request, err error) {
+	f := shown(err)
+	body, err := json.Marshal(Failure{Error: f})
+	if err != nil {
+		body = nil // the headers say enough
+	}
+	err = e.service.conn.PublishMsg(&nats.Msg{Subject: r.Reply(), Data: body, Header: nats.Header{
+		micro.ErrorHeader:     {string(f.Code) + ": " + legible.Line(f.Message)},
+		micro.ErrorCodeHeader: {strconv.Itoa(httpStatus(f.Code))},
+	}})
+	if err != nil {
+		e.service.unanswered(e.operation.name, err)
+	}
+}

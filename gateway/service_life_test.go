@@ -1,0 +1,210 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"parley"
+	"parley/actors"
+	"parley/events"
+)
+
+func TestTheServiceComesBackWithItsServer(t *testing.T) {
+	s, stop := runNATS(t, anyPort, 0)
+	port := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port()
+	url := s.ClientURL()
+	h := openHall(t, url, nil)
+	h.guest("fae")
+	h.call("fae", "send", `{"recipient":"HOST","text":"before"}`, nil)
+	for _, word := range []string{"after", "and again"} {
+		stop()
+		eventually(t, func() bool { return !h.server.service.conn.IsConnected() && !h.conn.IsConnected() })
+		_, stop = runNATS(t, int(port), 0)
+		eventually(t, func() bool {
+			m, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`)
+			return err == nil && m.Header.Get(micro.ErrorHeader) == ""
+		})
+		h.call("fae", "send", `{"recipient":"HOST","text":"`+word+`"}`, nil)
+	}
+	var mail struct{ Messages []actors.Envelope }
+	if h.call("host", "list_messages", `{}`, &mail); len(mail.Messages) != 3 || mail.Messages[2].Text != "and again" {
+		t.Errorf("%v", mail.Messages)
+	}
+	stop()
+	eventually(t, func() bool { return !h.server.service.conn.IsConnected() })
+	began := time.Now()
+	if h.close(); time.Since(began) > 5*time.Second {
+		t.Errorf("without its NATS system the node took %v to stop", time.Since(began))
+	}
+}
+
+func TestTheNodeStartsBeforeItsNATSSystem(t *testing.T) {
+	s, stop := runNATS(t, anyPort, 0)
+	port, url := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port(), s.ClientURL()
+	stop()
+	h := openHall(t, url, nil)
+	if _, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"}); err != nil {
+		t.Fatal(err)
+	}
+	runNATS(t, int(port), 0)
+	eventually(t, func() bool {
+		m, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`)
+		return err == nil && strings.Contains(string(m.Data), `"fae"`)
+	})
+}
+
+func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
+	s, _ := runNATS(t, anyPort, 0)
+	inside := make(chan bool)
+	h := openHall(t, s.ClientURL(), func(s *Server) {
+		s.operations["linger"] = waiting(nodeOp("linger", scopeRead, func(ctx context.Context, _ *Server, _ NodeRequest) (Done, error) {
+			inside <- true
+			<-ctx.Done()
+			return Done{}, nil
+		}))
+	})
+	answered := make(chan string, 1)
+	go func() {
+		m, err := h.ask("linger", "Bearer "+h.tokens["host"], `{}`)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		answered <- string(m.Data)
+	}()
+	<-inside
+	h.close()
+	if got := <-answered; got != "{}\n" {
+		t.Errorf("who waited is told %q", got)
+	}
+	if _, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`); !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+func TestTheServiceDoesMoreThanItsShareForNobody(t *testing.T) {
+	s, _ := runNATS(t, anyPort, 0)
+	inside, leave := make(chan bool), make(chan bool)
+	h := openHall(t, s.ClientURL(), func(s *Server) {
+		s.service.load.calls.limit = 1
+		s.operations["hold"] = nodeOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
+			inside <- true
+			<-leave
+			return Done{}, nil
+		})
+		s.operations["panic"] = nodeOp("panic", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { panic("secret") })
+	})
+	host := "Bearer " + h.tokens["host"]
+	held := make(chan error, 1)
+	go func() {
+		m, err := h.ask("hold", host, `{}`)
+		if err == nil && string(m.Data) != "{}\n" {
+			err = fmt.Errorf("%s", m.Data)
+		}
+		held <- err
+	}()
+	<-inside
+	if m, err := h.ask("list_names", host, `{}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "429" {
+		t.Errorf("%v %v", m, err)
+	}
+	if status, body := h.post("list_names", host, `{}`); status != 200 {
+		t.Errorf("the node is as busy as its service: %d %s", status, body)
+	}
+	close(leave)
+	if err := <-held; err != nil {
+		t.Error(err)
+	}
+	eventually(t, func() bool { return h.server.service.load.calls.now.Load() == 0 })
+	if m, err := h.ask("panic", host, `{}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "500" || strings.Contains(string(m.Data), "secret") {
+		t.Errorf("%v %v", m, err)
+	}
+	eventually(t, func() bool { return h.server.service.load.calls.now.Load() == 0 && h.server.calls.now.Load() == 0 })
+	h.call("host", "list_names", `{}`, nil)
+	eventually(t, func() bool { return h.server.service.load.calls.now.Load() == 0 })
+	m, err := h.conn.Request("$SRV.STATS.parley", nil, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stats micro.Stats
+	if err := json.Unmarshal(m.Data, &stats); err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]string{}
+	for _, e := range stats.Endpoints {
+		counted[e.Name], _, _ = strings.Cut(string(e.Data), `,"took_ns"`)
+	}
+	for name, want := range map[string]string{"hold": `{"ended":1,"failed":0`, "panic": `{"ended":1,"failed":1`, "list_names": `{"ended":2,"failed":1`} {
+		if counted[name] != want {
+			t.Errorf("%s: %s, want %s", name, counted[name], want)
+		}
+	}
+}
+
+func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
+	s, _ := runNATS(t, anyPort, 0)
+	h := openHall(t, s.ClientURL(), nil)
+	fae := h.guest("fae")
+	heard, err := h.conn.SubscribeSync("$JS.API.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reply := range []string{"$JS.API.STREAM.DELETE.x", h.subject("list_names"), "PARLEY.x", ""} {
+		m := nats.NewMsg(h.subject("send"))
+		m.Reply, m.Data = reply, []byte(`{"recipient":"HOST","text":"hi"}`)
+		m.Header.Set("Authorization", "Bearer "+h.tokens["fae"])
+		if err := h.conn.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.call("fae", "send", `{"recipient":"HOST","text":"the last"}`, nil) // on the same subject, and so after them
+	if in, err := fae.Inbox(t.Context(), actors.View{All: true}); err != nil || len(in.Messages) != 1 {
+		t.Errorf("what could not be answered was done: %v %v", in.Messages, err)
+	}
+	if n, _, err := heard.Pending(); err != nil || n != 0 {
+		t.Errorf("%d answers went to the NATS system itself, %v", n, err)
+	}
+}
+
+func TestAnAnswerThatNATSDoesNotTakeIsRefused(t *testing.T) {
+	s, _ := runNATS(t, anyPort, 32<<10)
+	h := openHall(t, s.ClientURL(), nil)
+	h.guest("fae")
+	for range 4 {
+		h.call("fae", "send", `{"recipient":"HOST","text":"`+strings.Repeat("x", 10<<10)+`"}`, nil)
+	}
+	m, err := h.ask("list_messages", "Bearer "+h.tokens["host"], `{}`)
+	if err != nil || m.Header.Get(micro.ErrorCodeHeader) != "413" {
+		t.Errorf("%v %v", m, err)
+	}
+	h.call("host", "list_messages", `{"limit":1}`, nil)
+}
+
+func TestAnAddressIsShownWithoutItsSecrets(t *testing.T) {
+	for address, want := range map[string]string{
+		"nats://a:4222":                      "nats://a:4222",
+		"nats://ann:secret@a:4222":           "nats://a:4222",
+		"nats://secret@a,tls://ann:secret@b": "nats://a,tls://b",
+		"ann:secret@a:4222":                  "a:4222",
+		"secret@a":                           "a",
+		"nats://ann:sec%ret@a":               "?",
+	} {
+		if got := withoutSecrets(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+	_, s := openServer(t)
+	for _, address := range []string{"nats://ann:sec%ret@a", "nats://ann:secret@a:b:c", "://secret"} {
+		if _, err := newService(s, address); parley.CodeOf(err) != parley.InvalidArgument || strings.Contains(err.Error(), "sec") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"parley"
+	"parley/actors"
+)
+
+// hall is a house that is on a NATS system, and a client of that.
+type hall struct {
+	*house
+	conn *nats.Conn
+}
+
+// openHall opens a house on the NATS system at url, after which change may change its server.
+func openHall(t *testing.T, url string, change func(*Server)) *hall {
+	t.Helper()
+	h := &hall{house: &house{t: t, folder: t.TempDir(), tokens: map[string]string{}, talkers: map[string]*talker{}}}
+	h.open(func(s *Server) {
+		var err error
+		if s.service, err = newService(s, url); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(s)
+		}
+	})
+	t.Cleanup(func() {
+		if !h.shut {
+			h.close()
+		}
+	})
+	h.tokens["host"] = makeToken(t, h.node.Host(), "read", "ask", "answer", "admin")
+	conn, err := nats.Connect(url, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	h.conn = conn
+	return h
+}
+
+// runNATS runs a NATS server until the function that it gives is called, or the test ends.
+func runNATS(t *testing.T, port int, maxPayload int32) (s *natsserver.Server, stop func()) {
+	t.Helper()
+	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: port, MaxPayload: maxPayload, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	stop = func() { s.Shutdown(); s.WaitForShutdown() }
+	t.Cleanup(stop)
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server is not ready")
+	}
+	return s, stop
+}
+
+const anyPort = natsserver.RANDOM_PORT
+
+func (h *hall) subject(operation string) string {
+	return serviceSubject + "." + h.node.State().Node.String() + "." + operation
+}
+
+// ask calls an operation; authorization is the header's whole value.
+func (h *hall) ask(operation, authorization, body string) (*nats.Msg, error) {
+	m := nats.NewMsg(h.subject(operation))
+	if m.Data = []byte(body); authorization != "" {
+		m.Header.Set("Authorization", authorization)
+	}
+	return h.conn.RequestMsg(m, 20*time.Second)
+}
+
+// call calls an operation for an agent, which must go well.
+func (h *hall) call(agent, operation, body string, into any) {
+	h.t.Helper()
+	m, err := h.ask(operation, "Bearer "+h.tokens[agent], body)
+	if err != nil {
+		h.t.Fatalf("%s: %v", operation, err)
+	}
+	if problem := m.Header.Get(micro.ErrorHeader); problem != "" {
+		h.t.Fatalf("%s: %s", operation, problem)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal(m.Data, into); err != nil {
+		h.t.Fatalf("%s: %s %v", operation, m.Data, err)
+	}
+}
+
+func TestEveryOperationIsOfferedAsAService(t *testing.T) {
+	s, _ := runNATS(t, anyPort, 0)
+	h := openHall(t, s.ClientURL(), nil)
+	h.guest("fae")
+	m, err := h.conn.Request("$SRV.INFO.parley", nil, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info micro.Info
+	if err := json.Unmarshal(m.Data, &info); err != nil || info.Metadata["node"] != h.node.State().Node.String() {
+		t.Fatalf("%s %v", m.Data, err)
+	}
+	var offered, there []string
+	for _, e := range info.Endpoints {
+		offered = append(offered, e.Subject)
+	}
+	for _, o := range operations() {
+		there = append(there, h.subject(o.name))
+	}
+	if slices.Sort(offered); !slices.Equal(offered, slices.Sorted(slices.Values(there))) {
+		t.Errorf("it offers %v", offered)
+	}
+	for _, o := range operations() {
+		if o.name == "stop" {
+			continue
+		}
+		m, err := h.ask(o.name, "Bearer "+h.tokens["host"], `{"waitMs":50}`)
+		if err != nil || !json.Valid(m.Data) || m.Header.Get(micro.ErrorCodeHeader) == "500" {
+			t.Errorf("%s: %v %v", o.name, m, err)
+		}
+	}
+}
+
+func TestAnAskIsAnsweredOverNATS(t *testing.T) {
+	s, _ := runNATS(t, anyPort, 0)
+	h := openHall(t, s.ClientURL(), nil)
+	h.guest("fae")
+	var asked actors.Asked
+	h.call("fae", "form", `{"recipient":"HOST","description":"Which port?","fields":[{"name":"port","type":"number"}]}`, &asked)
+	awaited := make(chan string, 1)
+	go func() {
+		m, err := h.ask("await", "Bearer "+h.tokens["fae"], `{"id":"`+asked.Promise.String()+`"}`)
+		if err != nil {
+			awaited <- err.Error()
+			return
+		}
+		awaited <- string(m.Data)
+	}()
+	eventually(t, func() bool { return h.server.waits.now.Load() == 1 })
+	var mail struct {
+		Messages []actors.Envelope
+		Cursor   uint64
+	}
+	h.call("host", "list_messages", `{"pending":true}`, &mail)
+	if len(mail.Messages) != 1 {
+		t.Fatalf("%v", mail)
+	}
+	var empty struct{ Messages []actors.Envelope }
+	h.call("host", "follow_messages", fmt.Sprintf(`{"cursor":%d,"waitMs":50}`, mail.Cursor), &empty)
+	if len(empty.Messages) != 0 {
+		t.Fatalf("%v", empty)
+	}
+	h.call("host", "respond_form", `{"number":0,"values":{"port":443}}`, nil)
+	want(t, <-awaited, `"status":"answered"`, `"port":443`)
+
+	eventually(t, func() bool { return h.server.waits.now.Load() == 0 })
+	followed := make(chan string, 1)
+	go func() {
+		m, err := h.ask("follow_messages", "Bearer "+h.tokens["host"], fmt.Sprintf(`{"cursor":%d,"pending":true}`, mail.Cursor))
+		if err != nil {
+			followed <- err.Error()
+			return
+		}
+		followed <- string(m.Data)
+	}()
+	eventually(t, func() bool { return h.server.waits.now.Load() == 1 })
+	h.call("fae", "form", `{"recipient":"HOST","description":"And which host?","fields":[{"name":"host"}]}`, nil)
+	want(t, <-followed, `"cursor"`, "And which host?")
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never came about")
+		}
+	}
+}
+
+// What one edge refuses, another does: with the same status, and the same words.
+func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
+	s, _ := runNATS(t, anyPort, 8<<20)
+	h := openHall(t, s.ClientURL(), nil)
+	fae := h.guest("fae")
+	reads := "Bearer " + makeToken(t, fae, "read")
+	host := "Bearer " + h.tokens["host"]
+	for name, c := range map[string]struct {
+		operation, authorization, body string
+		status                         int
+		code                           parley.Code
+	}{
+		"no token":                 {"list_names", "", `{}`, 401, parley.Unauthenticated},
+		"no token of ours":         {"list_names", "Bearer x", `{}`, 401, parley.Unauthenticated},
+		"a token by itself":        {"list_names", h.tokens["host"], `{}`, 401, parley.Unauthenticated},
+		"another secret":           {"list_names", host[:len(host)-1] + "_", `{}`, 401, parley.Unauthenticated},
+		"beyond its scopes":        {"send", reads, `{"recipient":"HOST","text":"hi"}`, 403, parley.NotPermitted},
+		"as another":               {"list_names", reads, `{"as":"fae"}`, 403, parley.NotPermitted},
+		"about the node":           {"status", reads, `{}`, 403, parley.NotPermitted},
+		"not JSON":                 {"send", host, `{"recipient"`, 400, parley.InvalidArgument},
+		"not UTF-8":                {"send", host, "{\"recipient\":\"\xff\"}", 400, parley.InvalidArgument},
+		"too deep":                 {"respond_form", host, `{"values":{"a":` + strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64) + `}}`, 413, parley.TooLarge},
+		"too large":                {"send", host, `{"text":"` + strings.Repeat("x", MaxBody) + `"}`, 413, parley.TooLarge},
+		"no such message":          {"get_message", host, `{"number":7}`, 404, parley.NoSuchMessage},
+		"words with line breaks":   {"lookup", host, `{"name":"a\r\nNats-Service-Error-Code: 200\r\n"}`, 0, ""},
+		"a wrong answer in fields": {"form", host, `{"recipient":"fae","description":"x","fields":[{"name":"a","requierd":true}]}`, 422, parley.InvalidForm},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := h.ask(c.operation, c.authorization, c.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, body := h.post(c.operation, c.authorization, c.body)
+			if got := strings.TrimSpace(body); got != string(m.Data) || fmt.Sprint(status) != m.Header.Get(micro.ErrorCodeHeader) || status < 400 {
+				t.Errorf("%v %s, but over HTTP %d %s", m.Header, m.Data, status, got)
+			}
+			if c.status != 0 && (status != c.status || !strings.HasPrefix(m.Header.Get(micro.ErrorHeader), string(c.code)+": ")) {
+				t.Errorf("%d %v, want %d %s", status, m.Header, c.status, c.code)
+			}
+		})
+	}
+	if in, err := h.node.Host().Inbox(t.Context(), actors.View{All: true}); err != nil || len(in.Messages) != 0 {
+		t.Errorf("what was refused was done: %v %v", in.Messages, err)
+	}
+	if m, err := h.ask("send", "", `{"text":"`+strings.Repeat("x", MaxBody)+`"}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "401" {
+		t.Errorf("too large, and from nobody: %v %v", m, err)
+	}
+	if _, err := h.ask("fly", host, `{}`); !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("an operation that there is not: %v", err)
+	}
+}
+
+// post calls an operation over HTTP.
+func (h *hall) post(operation, authorization, body string) (int, string) {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, "http://"+h.server.Address()+rpcPath+operation, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", authorization)
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}

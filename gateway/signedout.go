@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"parley/gateway/legible"
+	"strconv"
+	"strings"
+
+	"parley"
+)
+
+// What a browser without a session is shown. All of it stands in the page itself, so that nothing else has to answer
+// those who show nothing.
+
+// doorway is such a page.
+type doorway struct {
+	Title   string
+	Message string
+	Code    string // of the link that the button uses; "" for no button
+}
+
+const doorwayStyle = `
+:root { color-scheme: light dark; }
+html { background: light-dark(#f4f5f8, #14161b); color: light-dark(#1a1d24, #e8eaf0); font: 100%/1.5 system-ui, sans-serif; }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; }
+main { display: grid; gap: .75rem; max-width: 34rem; padding: 1rem; }
+h1, p { margin: 0; }
+h1 { font-size: 1.35rem; }
+code { font: .875em ui-monospace, monospace; }
+button { padding: .5rem 1.25rem; border: 0; border-radius: 10px; background: light-dark(#2f50c0, #9db4ff); color: light-dark(#ffffff, #10162b); font: inherit; font-weight: 600; cursor: pointer; }
+:focus-visible { outline: 3px solid light-dark(#2f50c0, #9db4ff); outline-offset: 2px; }
+`
+
+var doorwayTemplate = template.Must(template.New("doorway").Parse(`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Parley: sign in</title>
+<style>` + doorwayStyle + `</style></head>
+<body><main><h1>{{.Title}}</h1>{{with .Message}}<p>{{.}}</p>{{end}}
+{{if .Code}}<form method="post" action="` + signInPath + `"><input type="hidden" name="code" value="{{.Code}}"><button autofocus>Sign in</button></form>
+{{else}}<p>Run <code>parley open</code> in a terminal: it gives a link that signs this browser in.</p>
+{{end}}</main></body>
+</html>
+`))
+
+// doorwayPolicy lets nothing into a doorway but its own style, by its hash.
+var doorwayPolicy = func() string {
+	sum := sha256.Sum256([]byte(doorwayStyle))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+}()
+
+// showDoorway writes a doorway.
+func (s *Server) showDoorway(w http.ResponseWriter, status int, d doorway) {
+	buf := s.bodies.get()
+	defer s.bodies.put(buf)
+	if err := doorwayTemplate.Execute(buf, d); err != nil {
+		refuse(w, err, 0)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", doorwayPolicy)
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(buf.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(buf.Bytes()) // who has gone away does not miss it
+}
+
+// refuseStranger writes, for who has no session, an error as its reader reads: a page for people, JSON for programs.
+func (s *Server) refuseStranger(w http.ResponseWriter, r *http.Request, err error) {
+	e := shown(err)
+	switch {
+	case !strings.Contains(r.Header.Get("Accept"), "text/html"):
+		refuse(w, err, 0)
+	case e.Code != parley.Unauthenticated:
+		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "That did not work", Message: legible.Line(e.Message)})
+	case r.URL.Path == signInPath:
+		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
+	default:
+		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "Sign in to Parley"})
+	}
+}

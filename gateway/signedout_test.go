@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley"
+)
+
+// stranger is somebody with nothing to show.
+type stranger struct {
+	t      *testing.T
+	url    string
+	client *http.Client
+}
+
+func newStranger(t *testing.T, s *Server) stranger {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return stranger{t, "http://" + s.Address(), &http.Client{
+		Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func (v stranger) ask(method, path, accept, body string) (*http.Response, string) {
+	v.t.Helper()
+	r, err := http.NewRequestWithContext(v.t.Context(), method, v.url, strings.NewReader(body))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	path, r.URL.RawQuery, _ = strings.Cut(path, "?")
+	if r.URL.Path = path; path == "*" { // as it goes over the wire
+		r.URL.Path, r.URL.Opaque = "", "*"
+	}
+	r.Header.Set("Accept", accept)
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := v.client.Do(r)
+	if err != nil {
+		v.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		v.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return resp, string(text)
+}
+
+// everyPath is every place that there is, and some that there are not.
+func everyPath(s *Server) []string {
+	paths := []string{
+		"/", "/questions", "/agents", agentsPath + "HOST", formsPath + "0", eventsPath, eventsPath + "?cursor=0", elementsPath, elementTypesPath,
+		webSocketPath, openAPIPath, metricsPath, rpcPath, rpcPath + backupName, rpcPath + "fly", "*",
+		"/healthz/", "/rpc/../healthz", "//healthz", "/sign-in/", "/sign-in/../", "/sign-in/style", "/favicon.ico", "/debug/pprof/", "/elsewhere",
+	}
+	for name := range s.operations {
+		paths = append(paths, rpcPath+name)
+	}
+	for name := range s.page.assets.files {
+		paths = append(paths, s.page.assets.url(name))
+	}
+	return paths
+}
+
+func TestNoPlaceAnswersAStranger(t *testing.T) {
+	_, s := openServer(t)
+	v := newStranger(t, s)
+	for _, path := range everyPath(s) {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"} {
+			for _, accept := range []string{"*/*", "text/html"} {
+				resp, body := v.ask(method, path, accept, "")
+				if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+					t.Errorf("%s %s: %d %.200s", method, path, resp.StatusCode, body)
+				}
+				if len(resp.Cookies()) > 0 || len(body) > 4<<10 {
+					t.Errorf("%s %s: cookies %v, %d bytes", method, path, resp.Cookies(), len(body))
+				}
+			}
+		}
+	}
+	if resp, body := v.ask("GET", "/healthz", "*/*", ""); resp.StatusCode != 200 || body != "ok\n" {
+		t.Errorf("%d %q", resp.StatusCode, body)
+	}
+	for _, query := range []string{"", "?style", "?code=x"} { // whatever is asked of it, it is the one page
+		if resp, body := v.ask("GET", signInPath+query, "*/*", ""); resp.StatusCode != 200 || !strings.Contains(body, "<title>Parley: sign in</title>") {
+			t.Errorf("%s: %d %s", query, resp.StatusCode, body)
+		}
+	}
+	if resp, _ := v.ask("DELETE", signInPath, "*/*", ""); resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("DELETE: %d", resp.StatusCode)
+	}
+}
+
+// ownStyle is the one style in a page, which nothing but its hash lets in.
+var ownStyle = regexp.MustCompile(`(?s)<style>(.*)</style>`)
+
+func TestADoorwayNeedsNothingElse(t *testing.T) {
+	_, s := openServer(t)
+	v := newStranger(t, s)
+	for _, path := range []string{signInPath + "?code=x", "/"} {
+		resp, body := v.ask("GET", path, "text/html", "")
+		style := ownStyle.FindStringSubmatch(body)
+		if style == nil {
+			t.Fatalf("%s has no style: %s", path, body)
+		}
+		sum := sha256.Sum256([]byte(style[1]))
+		policy, hash := resp.Header.Get("Content-Security-Policy"), base64.StdEncoding.EncodeToString(sum[:])
+		if !strings.Contains(policy, "style-src 'sha256-"+hash+"';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "script-src") {
+			t.Errorf("%s has the policy %s, and its style the hash %s", path, policy, hash)
+		}
+		if strings.Contains(body, "<link") || strings.Contains(body, "<script") || strings.Contains(body, "src=") {
+			t.Errorf("%s needs more than itself: %s", path, body)
+		}
+	}
+}
+
+func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
+	node, s := openServer(t)
+	v := newStranger(t, s)
+	code, err := s.links.make(node.Host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := url.Values{"code": {code}}.Encode()
+	if resp, body := v.ask("POST", signInPath, "text/html", used); resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) != 1 {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	for name, body := range map[string]string{"used": used, "unknown": "code=x", "none": "", "too long": "code=" + strings.Repeat("x", 1<<20)} {
+		resp, page := v.ask("POST", signInPath, "text/html,application/xhtml+xml", body)
+		if resp.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") ||
+			!strings.Contains(page, "<code>parley open</code>") || !strings.Contains(page, "not good any more") {
+			t.Errorf("%s, to a person: %d %v %s", name, resp.StatusCode, resp.Header, page)
+		}
+		resp, text := v.ask("POST", signInPath, "*/*", body)
+		var f Failure
+		if err := json.Unmarshal([]byte(text), &f); err != nil || resp.StatusCode != http.StatusUnauthorized || f.Error.Code != parley.Unauthenticated || f.Error.Hint == "" {
+			t.Errorf("%s, to a program: %d %s %v", name, resp.StatusCode, text, err)
+		}
+		if len(resp.Cookies()) > 0 {
+			t.Errorf("%s signs in: %v", name, resp.Cookies())
+		}
+	}
+}
+
+func TestABrowserSignsInOnce(t *testing.T) {
+	h := openParlour(t)
+	code, err := h.server.links.make(h.node.Host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.token = "none" // the session that the tab begins with is not good
+	b := h.openBrowser()
+	b.do(chromedp.Navigate(b.url + "/"))
+	b.reads("main code", "parley open")
+	link := b.url + signInPath + "?code=" + code
+	for _, then := range []string{"html[data-live]", "main:not(:has(button)) code"} {
+		b.do(chromedp.Navigate(link))
+		b.until(`document.querySelector('main button')`)
+		if got := b.text(`getComputedStyle(document.querySelector('main button')).borderRadius`); got != "10px" {
+			t.Errorf("the button is not styled: %s", got)
+		}
+		b.click("main button")
+		b.do(chromedp.WaitReady(chromedp.CSS(then)))
+	}
+	b.reads("h1", "not good any more")
+	b.isFine()
+}
+
+// A browser says less of whose page sends something where the way is not protected, and the node is beyond its machine.
+func TestABrowserSignsInInTheClear(t *testing.T) {
+	h := openParlour(t)
+	const name = "parley.test"
+	_, port, _ := strings.Cut(h.server.Address(), ":")
+	h.server.listens, h.url = name+":"+port, "http://"+name+":"+port // before anybody is there
+	code, err := h.server.links.make(h.node.Host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.token = "none"
+	b := h.openBrowser(chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"))
+	b.do(chromedp.Navigate(b.url + signInPath + "?code=" + code))
+	b.click("main button")
+	b.do(chromedp.WaitReady("html[data-live]"))
+	b.isFine()
+}

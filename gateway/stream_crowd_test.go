@@ -1,0 +1,181 @@
+package gateway
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// attend opens a stream of events on a connection of its own, and reads nothing of it.
+func (h *parlour) attend(receives int) *net.TCPConn {
+	h.t.Helper()
+	conn, err := net.Dial("tcp", h.server.Address())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = conn.Close() }) // it may be closed already
+	tcp := conn.(*net.TCPConn)
+	if receives > 0 {
+		if err := tcp.SetReadBuffer(receives); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	if _, err := fmt.Fprintf(tcp, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nCookie: %s=%s\r\n\r\n", SessionCookie, h.token); err != nil {
+		h.t.Fatal(err)
+	}
+	return tcp
+}
+
+// numbersUpTo reads a stream until it has told of a message, and gives how often it told of each.
+func numbersUpTo(conn net.Conn, last uint64) (map[uint64]int, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		return nil, err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil) // whose body is not closed: that would read to its end
+	if err != nil {
+		return nil, err
+	}
+	told := map[uint64]int{}
+	lines := bufio.NewScanner(resp.Body)
+	for name := ""; told[last] == 0 && lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ": ")
+		if key == "event" {
+			name = value
+		}
+		if key != "data" || name != "messages" {
+			continue
+		}
+		var c changed
+		if err := json.Unmarshal([]byte(value), &c); err != nil {
+			return told, err
+		}
+		for _, m := range c.Messages {
+			told[m.Number]++
+		}
+	}
+	return told, lines.Err()
+}
+
+// inUse is what the program has on its heap and its stacks, without what nobody refers to any more.
+func inUse() uint64 {
+	runtime.GC()
+	runtime.GC() // what had a finalizer
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+func TestAThousandSubscribersAreEachToldOnce(t *testing.T) {
+	const many = 1000
+	h := openParlour(t)
+	before := inUse()
+	crowd := make([]*net.TCPConn, many)
+	for i := range crowd {
+		crowd[i] = h.attend(0)
+	}
+	eventually(t, func() bool { return h.server.waits.now.Load() == many })
+	t.Logf("%d KiB for each idle subscriber, %d goroutines in all", (int64(inUse())-int64(before))/many>>10, runtime.NumGoroutine())
+
+	told, failed := make([]map[uint64]int, many), make([]error, many)
+	var reading sync.WaitGroup
+	for i, conn := range crowd {
+		reading.Go(func() { told[i], failed[i] = numbersUpTo(conn, 1) })
+	}
+	began := time.Now()
+	for _, text := range []string{"for everybody", "the end"} { // what comes twice comes before the next
+		if _, err := h.fae.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reading.Wait()
+	t.Logf("all were told within %v", time.Since(began))
+	for i := range crowd {
+		if failed[i] != nil || !maps.Equal(told[i], map[uint64]int{0: 1, 1: 1}) {
+			t.Errorf("subscriber %d was told of %v: %v", i, told[i], failed[i])
+		}
+	}
+}
+
+// sip reads one byte a second until it is told to stop or there is no more.
+func sip(conn net.Conn, stop <-chan struct{}) {
+	pace := time.NewTicker(time.Second)
+	defer pace.Stop()
+	for one := make([]byte, 1); ; {
+		if _, err := conn.Read(one); err != nil {
+			return
+		}
+		select {
+		case <-pace.C:
+		case <-stop:
+			return
+		}
+	}
+}
+
+func TestAReaderOfOneByteASecondIsCutOffAndDelaysNoOther(t *testing.T) {
+	h := openParlour(t)
+	h.server.slowest = 500 * time.Millisecond // before anybody is there
+	slow := h.attend(256 << 10)
+	eventually(t, func() bool { return h.server.waits.now.Load() == 1 })
+	stop := make(chan struct{})
+	var sipping sync.WaitGroup
+	sipping.Go(func() { sip(slow, stop) })
+
+	l := h.listen("?cursor=0", "")
+	eventually(t, func() bool { return h.server.waits.now.Load() == 2 })
+	words := strings.Repeat("x", 50_000)
+	sent := 0
+	var full time.Time // when what is on its way to the slow one can only grow
+	for end := time.Now().Add(30 * time.Second); h.server.waits.now.Load() == 2; sent++ {
+		if time.Now().After(end) {
+			t.Fatalf("after %d messages the slow reader is still there", sent)
+		}
+		if sent == 200 { // 10 MB: more than the way holds
+			full = time.Now()
+		}
+		if sent > 200 {
+			time.Sleep(time.Millisecond) // nothing more is needed
+			continue
+		}
+		if _, err := h.fae.Send(t.Context(), "HOST", words); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if numbers, _ := l.messages(); len(numbers) != 1 || numbers[0] != uint64(sent) {
+			t.Fatalf("%v, want %d", numbers, sent)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Fatalf("message %d took %v", sent, took)
+		}
+	}
+	t.Logf("cut off after %d messages", sent)
+	if !full.IsZero() && time.Since(full) > 10*h.server.slowest {
+		t.Errorf("it was cut off %v after the last that it could take", time.Since(full))
+	}
+	close(stop)
+	sipping.Wait()
+
+	if err := slow.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, slow); errors.Is(err, os.ErrDeadlineExceeded) { // what was on its way still comes
+		t.Errorf("it is still open after %d bytes", n)
+	}
+	if _, err := h.fae.Send(t.Context(), "HOST", "and on it goes"); err != nil {
+		t.Fatal(err)
+	}
+	if numbers, _ := l.messages(); len(numbers) != 1 {
+		t.Errorf("the other is told of %v", numbers)
+	}
+}
