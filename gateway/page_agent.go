@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/legible"
 )
 
 // agentsPath, with a name behind it, is an agent's own page: what it holds, what it gave, what is decided for it
@@ -94,7 +95,7 @@ func (v *viewing) ofAgent() error {
 	}
 	title := "You"
 	if d.Name != "" {
-		title = seen(d.Name)
+		title = legible.Line(d.Name)
 	}
 	return v.show(200, "agent.html", layout{Title: title, Main: d})
 }

@@ -13,6 +13,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/legible"
 )
 
 const linked = ` rel="nofollow noreferrer noopener" target="_blank">`
@@ -124,7 +125,7 @@ func wants(t *testing.T, in string) {
 			}
 		}
 	}
-	if seenLines(out) != out {
+	if legible.Lines(out) != out {
 		t.Fatalf("%q hides something: %q", in, out)
 	}
 }

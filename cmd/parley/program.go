@@ -105,7 +105,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		p.archiveCommand(), p.logsCommand(), p.attachCommand(), p.policyCommand(), p.approveCommand(), p.permitCommand(), p.rulesCommand(),
 		p.hookCommand(), p.setupCommand())
 	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
-	add(root, groupHolding, p.tokenCommand(), p.openCommand())
+	add(root, groupHolding, p.tokenCommand(), p.openCommand(), p.mcpCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root
