@@ -19,11 +19,7 @@ import (
 type vault struct{ aead cipher.AEAD }
 
 func newVault(key nkeys.KeyPair) (*vault, error) {
-	seed, err := key.Seed()
-	if err != nil {
-		return nil, fmt.Errorf("vault: %w", err)
-	}
-	secret, err := hkdf.Key(sha256.New, seed, nil, "parley secret values 1", 32)
+	secret, err := deriveKey(key, "parley secret values 1")
 	if err != nil {
 		return nil, fmt.Errorf("vault: %w", err)
 	}
@@ -36,6 +32,25 @@ func newVault(key nkeys.KeyPair) (*vault, error) {
 		return nil, fmt.Errorf("vault: %w", err)
 	}
 	return &vault{aead: aead}, nil
+}
+
+// deriveKey gives 32 bytes that only the node can know, others for each purpose.
+func deriveKey(key nkeys.KeyPair, purpose string) ([]byte, error) {
+	seed, err := key.Seed()
+	if err != nil {
+		return nil, err
+	}
+	return hkdf.Key(sha256.New, seed, nil, purpose, 32)
+}
+
+// DeriveKey gives 32 bytes for a purpose: the same at every start of the node, known to nobody else, and of no use for
+// any other purpose. It is for what leaves the node and has to be recognised when it comes back.
+func (n *Node) DeriveKey(purpose string) ([]byte, error) {
+	key, err := LoadKey(n.o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	return deriveKey(key, purpose)
 }
 
 func (v *vault) seal(value capabilities.Value) (capabilities.Value, error) {

@@ -10,11 +10,12 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/gateway/client"
 )
 
 // Bounds of a request.
 const (
-	MaxBody  = 1 << 20
+	MaxBody  = client.MaxBody
 	maxDepth = 48 // objects and lists within each other: those of a value, and of what it stands in
 )
 

@@ -2,8 +2,9 @@
 //
 // One table lists the operations, each with the types of its request and response; every edge walks that
 // table. HTTP on the node's Unix socket, and on a TCP address for who shows a token: POST /rpc/{operation}, JSON in
-// and out; and there, at /ws, a WebSocket. GET /openapi.json describes the table, and is made from it. Where a NATS system is
-// named, the table is a micro service there: a request on parley.rpc.{node}.{operation}, with a token in its header.
+// and out; and there, at /ws, a WebSocket, and at /mcp, tools for models (package mcp). GET /openapi.json describes the
+// table, and is made from it. Where a NATS system is named, the table is a micro service there: a request on
+// parley.rpc.{node}.{operation}, with a token in its header.
 //
 // On a WebSocket, each frame is a JSON object with a type. NAME_request is the operation, answered by one
 // NAME_response or error with the same requestId, in whatever order they end. follow_messages subscribes to a

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"parley/gateway/client"
 )
 
 // openDoor serves a handler on a Unix socket, and gives a way to connect.
@@ -38,7 +40,7 @@ func openDoor(t *testing.T, h http.HandlerFunc, tune ...func(*door)) (*door, fun
 	})
 	return d, func() *net.UnixConn {
 		t.Helper()
-		conn, err := dialUnix(t.Context(), path)
+		conn, err := client.Dial(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

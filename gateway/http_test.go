@@ -16,14 +16,15 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/gateway/client"
 )
 
 // rawPost sends bytes as they are.
-func rawPost(t *testing.T, c *Client, path string, body []byte) (int, parley.Error) {
+func rawPost(t *testing.T, s *Server, path string, body []byte) (int, parley.Error) {
 	t.Helper()
 	h := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, c.connections.path) },
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return client.Dial(ctx, s.socketPath) },
 	}}
 	r, err := h.Post("http://parley"+path, "application/json", bytes.NewReader(body))
 	if err != nil {
@@ -41,7 +42,7 @@ func rawPost(t *testing.T, c *Client, path string, body []byte) (int, parley.Err
 }
 
 func TestBadRequestsAreRefused(t *testing.T) {
-	c := serveTest(t)
+	_, s := serveLimited(t, Limits{})
 	deep := strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64)
 	for _, x := range []struct {
 		name, path, body string
@@ -75,7 +76,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		{"complete what", "/rpc/complete", `{"of":"everything"}`, 400, parley.InvalidArgument},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			status, e := rawPost(t, c, x.path, []byte(x.body))
+			status, e := rawPost(t, s, x.path, []byte(x.body))
 			if x.status != 0 && status != x.status || x.code != "" && e.Code != x.code || x.status == 0 && status < 400 {
 				t.Errorf("got %d %v, want %d %s", status, e, x.status, x.code)
 			}
@@ -87,8 +88,8 @@ func TestBadRequestsAreRefused(t *testing.T) {
 }
 
 func TestOnlyPOSTCalls(t *testing.T) {
-	c := serveTest(t)
-	conn, err := dialUnix(t.Context(), c.connections.path)
+	_, s := serveLimited(t, Limits{})
+	conn, err := client.Dial(t.Context(), s.socketPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.Await(t.Context(), Acting{As: "fae"}, About(form.Form.String()), Waiting{})
+		_, err := asFae(t, s).Await(t.Context(), client.ID(form.Form.String()))
 		done <- err
 	}()
 	for s.waits.now.Load() == 0 {
@@ -196,7 +197,7 @@ func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.Await(ctx, Acting{As: "fae"}, About(form.Form.String()), Waiting{})
+		_, err := asFae(t, s).Await(ctx, client.ID(form.Form.String()))
 		done <- err
 	}()
 	for s.waits.now.Load() == 0 {
@@ -213,8 +214,19 @@ func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
 	}
 }
 
+// asFae gives a client that acts for fae.
+func asFae(t *testing.T, s *Server) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Options{Socket: s.socketPath, As: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
 // askHost makes fae and has it ask the host a form of one field.
-func askHost(t *testing.T, c *Client) actors.Asked {
+func askHost(t *testing.T, c *client.Client) actors.Asked {
 	t.Helper()
 	if err := c.Call(t.Context(), "make_agent", MakeAgentRequest{Name: "fae"}, nil); err != nil {
 		t.Fatal(err)
@@ -272,7 +284,7 @@ func TestSocketsOfAnyPath(t *testing.T) {
 			if err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("%v %v", info.Mode(), err)
 			}
-			conn, err := dialUnix(t.Context(), path)
+			conn, err := client.Dial(t.Context(), path)
 			if err != nil {
 				t.Fatal(err)
 			}

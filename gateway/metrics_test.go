@@ -14,12 +14,13 @@ import (
 
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/client"
 )
 
 // scrape reads the metrics twice on one connection, as a monitoring system does, and gives the second.
-func scrape(t *testing.T, c *Client) string {
+func scrape(t *testing.T, s *Server) string {
 	t.Helper()
-	conn, err := dialUnix(t.Context(), c.connections.path)
+	conn, err := client.Dial(t.Context(), s.socketPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +40,12 @@ func scrape(t *testing.T, c *Client) string {
 }
 
 func TestMetricsTellHowTheNodeIs(t *testing.T) {
-	c := serveTest(t)
+	c, s := serveLimited(t, Limits{})
 	askHost(t, c)
 	if err := c.Call(t.Context(), "get_message", MessageRequest{Subject: About("7")}, nil); err == nil {
 		t.Fatal("there is a message 7")
 	}
-	lines := strings.Split(scrape(t, c), "\n")
+	lines := strings.Split(scrape(t, s), "\n")
 	for _, want := range []string{
 		"parley_agents 2", "parley_open_forms 1", "parley_read_only 0", "parley_peers_known 0", "parley_peers_refused_letters_total 0",
 		`parley_calls_total{code="OK",operation="form"} 1`, `parley_calls_total{code="NO_SUCH_MESSAGE",operation="get_message"} 1`,
@@ -56,7 +57,7 @@ func TestMetricsTellHowTheNodeIs(t *testing.T) {
 }
 
 func TestMetricsAreNamedAsUsual(t *testing.T) {
-	problems, err := promlint.New(strings.NewReader(scrape(t, serveTest(t)))).Lint()
+	problems, err := promlint.New(strings.NewReader(scrape(t, serveServer(t)))).Lint()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestMetricsAreNamedAsUsual(t *testing.T) {
 }
 
 func TestMetricsAreOnlyRead(t *testing.T) {
-	if status, e := rawPost(t, serveTest(t), metricsPath, nil); status != http.StatusMethodNotAllowed || e.Code == "" {
+	if status, e := rawPost(t, serveServer(t), metricsPath, nil); status != http.StatusMethodNotAllowed || e.Code == "" {
 		t.Errorf("%d %v", status, e)
 	}
 }
@@ -122,20 +123,20 @@ func TestMetricsAreForTheHostAlone(t *testing.T) {
 		}
 		return found
 	}
-	if _, body := get(makeToken(t, s.node.Host(), "read")); !slices.Equal(names(body), names(scrape(t, c))) {
+	if _, body := get(makeToken(t, s.node.Host(), "read")); !slices.Equal(names(body), names(scrape(t, s))) {
 		t.Errorf("it is not what the socket has:\n%s", body)
 	}
 }
 
 // What a stranger could make grow without end would be a way to fill the memory of whoever watches.
 func TestCallersCannotMakeUpMetrics(t *testing.T) {
-	c := serveTest(t)
+	c, s := serveLimited(t, Limits{})
 	for i := range 5 {
 		if err := c.Call(t.Context(), fmt.Sprint("fly", i), NodeRequest{}, nil); err == nil {
 			t.Fatal("it flies")
 		}
 	}
-	if text := scrape(t, c); strings.Contains(text, "fly") {
+	if text := scrape(t, s); strings.Contains(text, "fly") {
 		t.Error(text)
 	}
 }

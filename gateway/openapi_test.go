@@ -16,6 +16,8 @@ import (
 	"context"
 
 	_ "github.com/cockroachdb/datadriven" // for its flag -rewrite
+
+	"parley/gateway/client"
 )
 
 func TestTheDescriptionIsStable(t *testing.T) {
@@ -58,7 +60,7 @@ func TestTheDescriptionHasEveryOperation(t *testing.T) {
 	public := fetch(t, http.DefaultClient, r, http.StatusOK)
 
 	socket := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialUnix(ctx, h.server.socketPath)
+		return client.Dial(ctx, h.server.socketPath)
 	}}}
 	r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, "http://parley"+openAPIPath, nil)
 	if err != nil {

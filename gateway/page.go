@@ -12,6 +12,8 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/capabilities"
+	"parley/gateway/legible"
 )
 
 // The page is what a person has in a browser: HTML that Go renders, which works as it is, and which small
@@ -33,7 +35,7 @@ func newPage() (*page, error) {
 		return nil, err
 	}
 	funcs := template.FuncMap{
-		"seen": seen, "lines": seenLines, "asset": a.url, "when": readable, "party": partyOf,
+		"seen": legible.Line, "lines": legible.Lines, "asset": a.url, "when": readable, "party": partyOf,
 	}
 	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
 	if err != nil {
@@ -43,7 +45,7 @@ func newPage() (*page, error) {
 }
 
 // pagePolicy is the Content-Security-Policy of pages: nothing runs, is drawn or is fetched but what this node serves.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+const pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // viewing is one request for a page.
@@ -59,10 +61,11 @@ type viewing struct {
 type layout struct {
 	Title  string
 	As     string
-	Count  int      // questions that wait, where they are at hand: the stream of events tells them soon
-	Names  []string // what the agent holds
-	Cursor string   // from where to follow the agent's mail; "" if the page does not show it
-	Here   string   // the path
+	Reader capabilities.ID // who is signed in
+	Count  int             // questions that wait, where they are at hand: the stream of events tells them soon
+	Names  []string        // what the agent holds
+	Cursor string          // from where to follow the agent's mail; "" if the page does not show it
+	Here   string          // the path
 	Main   any
 }
 
@@ -137,7 +140,7 @@ func (v *viewing) readsOnly() error {
 
 // show writes a page that is whole: it is rendered before its first byte goes out.
 func (v *viewing) show(status int, name string, f layout) error {
-	f.As, f.Here = v.as, v.r.URL.Path
+	f.As, f.Here, f.Reader = v.as, v.r.URL.Path, v.s.reader(v.r.Context()).ID()
 	var err error
 	if f.Names, err = v.agent.Names(v.r.Context(), ""); err != nil {
 		return err
@@ -184,15 +187,20 @@ type local struct {
 	agent *actors.Agent
 }
 
+// reader is who is signed in.
+func (s *Server) reader(ctx context.Context) *actors.Agent {
+	if p := caller(ctx); p != nil {
+		return p.agent
+	}
+	return s.node.Host()
+}
+
 // maxLocals bounds the agents that the page looks at.
 const maxLocals = 500
 
 // locals gives who is signed in, and, if that is the node's host, the agents of this node that it holds.
 func (s *Server) locals(ctx context.Context) ([]local, error) {
-	self := s.node.Host()
-	if p := caller(ctx); p != nil {
-		self = p.agent
-	}
+	self := s.reader(ctx)
 	found := []local{{agent: self}}
 	if !self.IsHost() {
 		return found, nil

@@ -32,9 +32,14 @@ func TestNobodyIsLeftOut(t *testing.T) {
 	b := h.openBrowser()
 	for _, scheme := range []string{"light", "dark"} {
 		b.prefer(scheme)
-		for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/forms/0", "/forms/1", "/forms/8", "/forms/77"} {
+		for _, path := range []string{"/", "/questions", "/agents", "/agents/fae", "/agents/SELF", "/forms/0", "/forms/1", "/forms/8", "/forms/77"} {
 			b.do(chromedp.Navigate(b.url + path))
 			b.until(`document.readyState === 'complete'`)
+			if path == "/agents/fae" {
+				b.until(`document.documentElement.dataset.live`)
+				b.click("#holds summary")
+				b.click("#log summary")
+			}
 			if path == "/questions" {
 				b.click(".ask:has(.select) button.primary") // with what is wrong
 				b.reads(".wrong", "Required")

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"parley"
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/legible"
 )
 
 // agentsPath, with a name behind it, is an agent's own page: what it holds, what it gave, what is decided for it
@@ -16,7 +19,8 @@ import (
 const agentsPath = "/agents/"
 
 const (
-	newestEvents = 100   // of the log, that the page shows
+	newestEvents = 100   // of the log, that the page shows at once
+	newestMail   = 10    // messages
 	shownGrants  = 200   // the newest
 	maxPayload   = 4_000 // characters of an event that the page shows
 )
@@ -25,15 +29,28 @@ const (
 type dossier struct {
 	Name   string // "" is who is signed in
 	ID     capabilities.ID
-	Names  []named
+	Mail   []card           // newest first
+	Names  []named          // sorted
 	Grants []actors.Granted // newest first
 	Rules  []actors.Rule    // oldest first
-	Log    []logged         // newest first
-	MayEnd bool             // the reader is the node's host, who ends rules
+	Log    history
+	MayAct bool // the session may take back, remove and end
+	MayEnd bool // and the reader is the node's host, who ends rules
+	standing
+}
+
+// history is a part of an agent's log.
+type history struct {
+	Events []logged // newest first
+	Older  uint64   // there is more before this version; 0 if there is none
+	Newest bool     // it is the end of the log
 }
 
 // named is what stands under one of the agent's names.
 type named struct{ Name, Value string }
+
+// Special reports whether it is a name that nobody gave, and nobody removes.
+func (n named) Special() bool { return strings.HasPrefix(n.Name, "@") }
 
 // logged is an event of the agent's log.
 type logged struct {
@@ -53,9 +70,6 @@ func agentPage(name string) string {
 	return agentsPath + url.PathEscape(name)
 }
 
-// Page is where more is told of it.
-func (h held) Page() string { return agentPage(h.Name) }
-
 // ofAgent shows an agent's page.
 func (v *viewing) ofAgent() error {
 	if err := v.readsOnly(); err != nil {
@@ -71,9 +85,29 @@ func (v *viewing) ofAgent() error {
 	if err != nil {
 		return err
 	}
-	d := dossier{Name: name, ID: agent.ID(), MayEnd: reader.IsHost()}
+	d := dossier{Name: name, ID: agent.ID(), MayAct: caller(ctx).may(operation{name: "the page", scope: scopeAdmin}) == nil}
+	d.MayEnd = d.MayAct && reader.IsHost()
 	if agent.ID() == reader.ID() {
 		d.Name = ""
+	}
+	if err := v.fill(&d, agent); err != nil {
+		return err
+	}
+	title := "You"
+	if d.Name != "" {
+		title = legible.Line(d.Name)
+	}
+	return v.show(200, "agent.html", layout{Title: title, Main: d})
+}
+
+// fill looks up what the page shows.
+func (v *viewing) fill(d *dossier, agent *actors.Agent) (err error) {
+	ctx := v.r.Context()
+	if d.standing, err = standingOf(ctx, agent); err != nil {
+		return err
+	}
+	if d.Mail, err = v.newestMail(local{d.Name, agent}); err != nil {
+		return err
 	}
 	if d.Names, err = v.named(agent); err != nil {
 		return err
@@ -86,18 +120,26 @@ func (v *viewing) ofAgent() error {
 	if d.Rules, err = agent.Rules(ctx); err != nil {
 		return err
 	}
-	if d.Log, err = v.newest(agent); err != nil {
-		return err
-	}
-	waiting, err := v.s.allQuestions(ctx)
+	d.Log, err = v.history(agent)
+	return err
+}
+
+// newestMail gives the end of an agent's mail, newest first.
+func (v *viewing) newestMail(l local) ([]card, error) {
+	ctx := v.r.Context()
+	end, _, err := endOfMail(ctx, l.agent)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	title := "You"
-	if d.Name != "" {
-		title = seen(d.Name)
+	messages, _, err := window(ctx, l.agent, end, newestMail)
+	if err != nil {
+		return nil, err
 	}
-	return v.show(200, "agent.html", layout{Title: title, Count: len(waiting), Main: d})
+	var cards []card
+	for _, e := range slices.Backward(messages[len(messages)-min(len(messages), newestMail):]) {
+		cards = append(cards, card{Envelope: e, As: l.name, Status: statusOf(e)})
+	}
+	return cards, nil
 }
 
 // named gives what an agent holds, by name.
@@ -134,17 +176,35 @@ func limits(f capabilities.Facet) string {
 	return b.String()
 }
 
-// newest gives the end of an agent's log, newest first.
-func (v *viewing) newest(agent *actors.Agent) ([]logged, error) {
+// history gives the end of an agent's log, or what is before a version of it.
+func (v *viewing) history(agent *actors.Agent) (history, error) {
 	ctx := v.r.Context()
-	in, err := agent.Page(ctx, actors.View{All: true}, 0, 0)
+	end, err := agent.Version(ctx)
 	if err != nil {
-		return nil, err
+		return history{}, err
 	}
-	entries, err := agent.Log(ctx, in.Cursor-min(in.Cursor, newestEvents), newestEvents)
+	h := history{Newest: true}
+	if text := v.r.URL.Query().Get("before"); text != "" {
+		before, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || before == 0 {
+			return h, parley.Refuse(parley.InvalidArgument, "%.40q is no version", text)
+		}
+		end, h.Newest = min(end, before-1), false
+	}
+	first := end - min(end, newestEvents)
+	if first > 0 {
+		h.Older = first + 1
+	}
+	entries, err := agent.Log(ctx, first, int(end-first))
 	if err != nil {
-		return nil, err
+		return h, err
 	}
+	h.Events, err = written(entries)
+	return h, err
+}
+
+// written gives events as they are read, the last first.
+func written(entries []actors.Entry) ([]logged, error) {
 	list := make([]logged, 0, len(entries))
 	for _, e := range slices.Backward(entries) {
 		raw, err := json.MarshalIndent(e.Payload, "", "  ")
@@ -161,6 +221,9 @@ func (v *viewing) newest(agent *actors.Agent) ([]logged, error) {
 
 // Limits says what is held back of what was given.
 func (d dossier) Limits(f capabilities.Facet) string { return limits(f) }
+
+// Page is the address of the agent's page.
+func (d dossier) Page() string { return agentPage(d.Name) }
 
 // Inbox is the address of the agent's mail.
 func (d dossier) Inbox() string {

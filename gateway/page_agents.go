@@ -1,69 +1,153 @@
 package gateway
 
 import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
 	"strings"
 
+	"parley/actors"
 	"parley/capabilities"
 )
 
-// held is something that an agent holds, as the list of agents shows it.
-type held struct {
-	Name    string
-	ID      capabilities.ID
-	Here    bool // it is an agent of this node that the reader may act as
-	Waiting int  // forms that wait for its answer
+// shownAgents is how many agents the list shows at once.
+const shownAgents = 100
+
+// roll is a part of the list of agents.
+type roll struct {
+	Agents []listed
+	After  string // there are more after this name; "" if there are not
+	Later  bool   // it is not the first part
 }
 
-// agents lists the agents that who is signed in holds.
+// More is the address of the next part.
+func (r roll) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
+
+// listed is an agent as the list shows it.
+type listed struct {
+	Name    string
+	ID      capabilities.ID
+	Away    bool // it is on another node
+	Here    bool // the reader may act as it, and so sees what follows
+	Waiting int  // forms that wait for its answer
+	standing
+}
+
+// Page is where more is told of it.
+func (l listed) Page() string { return agentPage(l.Name) }
+
+// standing is how an agent of this node is.
+type standing struct {
+	Title  string
+	Labels []string // key=value, sorted
+	Status string   // initializing, idle, running, error or closed
+	Error  string   // why, if it is error
+	Asks   uint32   // forms that it asked and that are open
+}
+
+// standingOf says how an agent is. It is the one place from which pages take that.
+func standingOf(ctx context.Context, a *actors.Agent) (standing, error) {
+	p, err := a.Profile(ctx)
+	if err != nil {
+		return standing{}, err
+	}
+	s := standing{Title: p.Title, Status: cmp.Or(p.Status, "idle"), Error: p.Error, Asks: p.Open}
+	for _, key := range sortedKeys(p.Labels) {
+		s.Labels = append(s.Labels, key+"="+p.Labels[key])
+	}
+	return s, nil
+}
+
+// Sign is a character for the status.
+func (s standing) Sign() string {
+	switch s.Status {
+	case "running":
+		return "●"
+	case "error":
+		return "✕"
+	case "closed":
+		return "⊘"
+	case "initializing":
+		return "◌"
+	}
+	return "○"
+}
+
+// agents lists who is signed in and the agents that it holds, by name.
 func (v *viewing) agents() error {
 	if err := v.readsOnly(); err != nil {
 		return err
 	}
 	ctx := v.r.Context()
-	who, err := v.s.locals(ctx)
+	reader := v.s.reader(ctx)
+	all, err := heldAgents(ctx, reader)
 	if err != nil {
 		return err
 	}
-	f := layout{Title: "Agents"}
-	var list []held
-	here := map[capabilities.ID]bool{}
-	for _, l := range who {
-		waiting, err := waitingFor(ctx, l, who[0])
-		if err != nil {
+	all = append([]listed{{ID: reader.ID()}}, all...)
+	after, later := v.r.URL.Query().Get("after"), v.r.URL.Query().Has("after")
+	if later {
+		all = slices.DeleteFunc(all, func(l listed) bool { return l.Name <= after })
+	}
+	r := roll{Agents: all[:min(len(all), shownAgents)], Later: later}
+	if len(all) > shownAgents {
+		r.After = r.Agents[shownAgents-1].Name
+	}
+	for i := range r.Agents {
+		if err := v.look(&r.Agents[i], reader); err != nil {
 			return err
 		}
-		f.Count += len(waiting)
-		here[l.agent.ID()] = true
-		list = append(list, held{Name: l.name, ID: l.agent.ID(), Here: true, Waiting: len(waiting)})
 	}
-	elsewhere, err := v.elsewhere(here)
-	if err != nil {
-		return err
-	}
-	f.Main = append(list, elsewhere...)
-	return v.show(200, "agents.html", f)
+	return v.show(200, "agents.html", layout{Title: "Agents", Main: r})
 }
 
-// elsewhere gives the agents that are held by name, and are not among those here.
-func (v *viewing) elsewhere(here map[capabilities.ID]bool) ([]held, error) {
-	ctx := v.r.Context()
-	names, err := v.agent.Names(ctx, "")
+// heldAgents gives the agents that one holds, each under the first of its names, by name.
+func heldAgents(ctx context.Context, reader *actors.Agent) ([]listed, error) {
+	names, err := reader.Names(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	var list []held
-	for _, name := range names[:min(len(names), maxNamed)] {
+	var all []listed
+	seen := map[capabilities.ID]bool{reader.ID(): true}
+	for _, name := range names {
 		if strings.HasPrefix(name, "@") {
 			continue
 		}
-		value, err := v.agent.Show(ctx, name, false)
+		value, err := reader.Show(ctx, name, false)
 		if err != nil {
-			return nil, err
+			continue // it has gone meanwhile
 		}
-		r, ok := value.AsRef()
-		if ok && r.Kind == capabilities.KindAgent && !here[r.Target] {
-			list = append(list, held{Name: name, ID: r.Target})
+		r, isRef := value.AsRef()
+		if !isRef || r.Kind != capabilities.KindAgent || seen[r.Target] {
+			continue
 		}
+		seen[r.Target] = true
+		all = append(all, listed{Name: name, ID: r.Target})
 	}
-	return list, nil
+	slices.SortFunc(all, func(a, b listed) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// look fills in what the reader may see of an agent. One that cannot be read does not keep the others from view.
+func (v *viewing) look(l *listed, reader *actors.Agent) error {
+	ctx := v.r.Context()
+	l.Away = l.ID.Node != v.s.node.ID()
+	if l.Away {
+		return nil
+	}
+	agent, err := v.s.agent(ctx, l.Name)
+	if err != nil || agent.ID() != l.ID {
+		return nil // it is not for the reader to act as
+	}
+	waiting, err := waitingFor(ctx, local{l.Name, agent}, local{agent: reader})
+	if err == nil {
+		l.standing, err = standingOf(ctx, agent)
+	}
+	if err != nil {
+		l.standing = standing{Status: "error", Error: shown(err).Message}
+		return ctx.Err()
+	}
+	l.Here, l.Waiting = true, len(waiting)
+	return nil
 }

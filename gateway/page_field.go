@@ -11,6 +11,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/legible"
 	"parley/mailbox"
 )
 
@@ -75,8 +76,8 @@ func widgets(key string, fields []events.Field, t *tried) []widget {
 		if f.Example.IsNull() {
 			w.Sample = ""
 		}
-		if len(w.Values) == 1 && seenLines(w.Values[0]) != strings.ReplaceAll(w.Values[0], "\r\n", "\n") {
-			w.Hidden = seenLines(w.Values[0])
+		if len(w.Values) == 1 && legible.Lines(w.Values[0]) != strings.ReplaceAll(w.Values[0], "\r\n", "\n") {
+			w.Hidden = legible.Lines(w.Values[0])
 		}
 		if t != nil {
 			w.Wrong, w.Values = t.fields[f.Name], t.said(f)

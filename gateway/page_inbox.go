@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/gateway/legible"
 )
 
 // firstPaint is how many messages a page begins with.
@@ -47,7 +48,7 @@ func (v *viewing) inbox() error {
 	}
 	title := "Inbox"
 	if v.as != "" {
-		title = "Inbox of " + seen(v.as)
+		title = "Inbox of " + legible.Line(v.as)
 	}
 	return v.show(200, "inbox.html", layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: st})
 }

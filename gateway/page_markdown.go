@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net"
 	"net/url"
+	"parley/gateway/legible"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ const (
 
 // markdown renders text from others. What is too long or too entangled for it stands as it was typed.
 func markdown(s string) template.HTML {
-	s = seenLines(s)
+	s = legible.Lines(s)
 	if len(s) > maxMarkdown || entangled(s) {
 		return asTyped(s)
 	}
@@ -44,8 +45,8 @@ func markdown(s string) template.HTML {
 	if err := markdownReader.Renderer().Render(&drawn, source, tree); err != nil {
 		return asTyped(s)
 	}
-	// An entity may have brought back what seenLines took away.
-	clean := seenLines(markdownPolicy.Sanitize(drawn.String()))
+	// An entity may have brought back what legible.Lines took away.
+	clean := legible.Lines(markdownPolicy.Sanitize(drawn.String()))
 	return template.HTML(compact(clean))
 }
 

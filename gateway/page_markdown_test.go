@@ -13,6 +13,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/legible"
 )
 
 const linked = ` rel="nofollow noreferrer noopener" target="_blank">`
@@ -124,7 +125,7 @@ func wants(t *testing.T, in string) {
 			}
 		}
 	}
-	if seenLines(out) != out {
+	if legible.Lines(out) != out {
 		t.Fatalf("%q hides something: %q", in, out)
 	}
 }
@@ -139,11 +140,12 @@ func FuzzMarkdown(f *testing.F) {
 	f.Fuzz(wants)
 }
 
-// quickly is how long a rendering may take: the race detector makes it ten times as long.
+// quickly is how long a rendering may take: some ten times what the worst takes, as the machine does other things too.
+// What is entangled beyond bounds takes minutes. The race detector makes all ten times as long.
 func quickly() time.Duration {
-	const limit = 50 * time.Millisecond
+	const limit = 500 * time.Millisecond
 	if b, ok := debug.ReadBuildInfo(); ok && slices.Contains(b.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		return 20 * limit
+		return 10 * limit
 	}
 	return limit
 }
@@ -155,13 +157,9 @@ func TestEntangledMarkdownIsQuick(t *testing.T) {
 		"- a\n", "> a\n", ">\n", "|", "|-", "a|b\n-|-\n", "|-|\n", "\n", "\t", "~~~\n", "```", "* * ", "(", "[a]: b\n", "\u202e", "a\n\n", "- \n  ",
 	} {
 		in := strings.Repeat(unit, maxMarkdown/len(unit))
-		took := time.Hour
-		for range 3 { // the machine does other things too
-			began := time.Now()
-			markdown(in)
-			took = min(took, time.Since(began))
-		}
-		if took > limit {
+		began := time.Now()
+		markdown(in)
+		if took := time.Since(began); took > limit {
 			t.Errorf("%q took %v", unit, took)
 		}
 		wants(t, in)

@@ -18,7 +18,7 @@ type question struct {
 	local
 }
 
-// questions shows what waits for this person, oldest first.
+// questions shows what waits for this person, oldest first, or those of which the keys are asked for.
 func (v *viewing) questions() error {
 	if err := v.readsOnly(); err != nil {
 		return err
@@ -28,31 +28,53 @@ func (v *viewing) questions() error {
 	if err != nil {
 		return err
 	}
+	count := len(waiting)
+	if keys := v.r.URL.Query()["key"]; len(keys) > 0 {
+		waiting = slices.DeleteFunc(waiting, func(q question) bool { return !slices.Contains(keys, elementKey(q.name, q.Number)) })
+	}
 	var cards []card
 	for _, q := range waiting[:min(len(waiting), firstPaint)] {
 		cards = append(cards, v.s.card(ctx, q.local, q.Envelope, nil))
 	}
-	return v.show(200, "questions.html", layout{Title: "Questions", Count: len(waiting), Main: cards})
+	return v.show(200, "questions.html", layout{Title: "Questions", Count: count, Main: cards})
 }
 
-// allQuestions gives what waits, oldest first. A form that has come to several of the agents waits once, and what who
-// is signed in asked of them is not a question to that person.
+// allQuestions gives what waits, oldest first.
 func (s *Server) allQuestions(ctx context.Context) ([]question, error) {
 	who, err := s.locals(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return questionsOf{}.look(ctx, who, nil)
+}
+
+// questionsOf is what waits for each of several agents, by ID, as it was when that was looked at. Most of many agents
+// have not changed since, and to look at one that is at rest is to wake it.
+type questionsOf map[string][]question
+
+// look gives what waits for agents, oldest first, and looks anew only at those that were stirred. A form that has come
+// to several of them waits once, and what the first of them, who is signed in, asked is not a question to that person.
+func (q questionsOf) look(ctx context.Context, who []local, stirred []string) ([]question, error) {
+	for _, id := range stirred {
+		delete(q, id)
+	}
 	var all []question
 	seen := map[capabilities.ID]bool{}
 	for _, l := range who {
-		waiting, err := waitingFor(ctx, l, who[0])
-		if err != nil {
-			return nil, err
+		id := l.agent.ID().String()
+		waiting, known := q[id]
+		if !known {
+			var err error
+			if waiting, err = waitingFor(ctx, l, who[0]); err != nil {
+				return nil, err
+			}
+			q[id] = waiting
 		}
-		for _, q := range waiting {
-			if !seen[q.MessageID] {
-				seen[q.MessageID] = true
-				all = append(all, q)
+		for _, w := range waiting {
+			if !seen[w.MessageID] {
+				seen[w.MessageID] = true
+				w.local = l // it may be called otherwise by now
+				all = append(all, w)
 			}
 		}
 	}

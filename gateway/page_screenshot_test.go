@@ -31,6 +31,7 @@ func TestScreenshots(t *testing.T) {
 		{"inbox", "/", "light", 1100}, {"inbox-dark", "/", "dark", 1100}, {"inbox-narrow", "/", "light", 320},
 		{"questions", "/questions", "light", 1100}, {"questions-dark", "/questions", "dark", 1100}, {"questions-narrow", "/questions", "dark", 320},
 		{"settled", "/forms/0", "light", 1100}, {"agents", "/agents", "light", 1100}, {"agents-narrow", "/agents", "light", 320},
+		{"agent", "/agents/fae", "light", 1100}, {"agent-dark", "/agents/fae", "dark", 1100}, {"agent-narrow", "/agents/fae", "light", 320},
 	} {
 		b.do(chromedp.EmulateViewport(look.width, 900))
 		b.prefer(look.scheme)
@@ -78,10 +79,11 @@ func (h *parlour) fillScene() {
 		}
 	}
 	ctx := h.t.Context()
-	h.guest("joe")
 	host := h.node.Host()
+	_, err := host.Make(ctx, actors.NewAgent{Kind: events.Guest, Name: "joe", Title: "Looks after the database", Labels: map[string]string{"team": "site", "shift": "night"}})
+	must(err)
 	h.ask(actors.Ask{Description: "Configure project settings", Fields: []events.Field{{Name: "projectName", Label: "Project name", Required: true}, {Name: "apiKey", Label: "API key", Type: events.Secret}, {Name: "tags", Label: "Tags", Type: events.Multiselect, Options: []events.Option{{Value: "web", Label: "Web"}, {Value: "cli", Label: "Command line"}}}, {Name: "due", Label: "Due", Type: events.Date}}})
-	_, err := host.Answer(ctx, actors.Answer{Which: "0", Texts: []mailbox.Text{{Name: "projectName", Text: "my-app"}, {Name: "apiKey", Text: "sk-1"}, {Name: "tags", Text: "web"}, {Name: "tags", Text: "cli"}}})
+	_, err = host.Answer(ctx, actors.Answer{Which: "0", Texts: []mailbox.Text{{Name: "projectName", Text: "my-app"}, {Name: "apiKey", Text: "sk-1"}, {Name: "tags", Text: "web"}, {Name: "tags", Text: "cli"}}})
 	must(err)
 	h.ask(actors.Ask{Description: "May I delete the old branches?", Fields: []events.Field{{Name: "ok", Type: events.Confirm}}})
 	_, err = host.Decline(ctx, "1", "Two of them are still in use.")
@@ -99,5 +101,7 @@ func (h *parlour) fillScene() {
 		Deadline: capabilities.At(time.Now().Add(40 * time.Minute)), Fields: []events.Field{{Name: "go", Label: "How shall I go on?", Type: events.Buttons, Options: []events.Option{{Value: "now", Label: "Deploy now"}, {Value: "tonight", Label: "Tonight at 22:00"}, {Value: "stop", Label: "Not yet"}}}}})
 	_, err = h.fae.Approve(ctx, actors.Approval{Tool: "shell", Input: `{"command": "git push --force origin main", "cwd": "site"}`})
 	must(err)
+	must(h.fae.Store(ctx, "branch", `"release-1.4"`))
 	h.ask(actors.Ask{Title: "Set up the project", Description: "A few things I cannot know myself.", Fields: everyType()})
+	h.give()
 }

@@ -41,7 +41,7 @@ func TestPagesRunNothingOfOthers(t *testing.T) {
 		if status != 200 {
 			t.Fatalf("%s: %d %s", path, status, body)
 		}
-		const want = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+		const want = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 		if got := head.Get("Content-Security-Policy"); got != want {
 			t.Errorf("%s: policy %q", path, got)
 		}

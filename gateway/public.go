@@ -69,6 +69,8 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !isCall && r.URL.Path == webSocketPath:
 		s.serveWebSocket(w, r)
+	case !isCall && r.URL.Path == toolsPath:
+		s.serveTools(w, r)
 	case !isCall && r.URL.Path == metricsPath:
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == openAPIPath:

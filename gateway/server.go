@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/gateway/mcp"
 )
 
 // Off is the address that says: listen on the socket alone.
@@ -56,6 +57,7 @@ type Server struct {
 	links       links
 	page        *page
 	crossOrigin *http.CrossOriginProtection
+	tools       *mcp.HTTP
 
 	service *service // nil if off
 
@@ -96,6 +98,9 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		return nil, fmt.Errorf("read the page: %w", err)
 	}
 	s.page = page
+	if err := s.newTools(); err != nil {
+		return nil, fmt.Errorf("make the tools: %w", err)
+	}
 	s.metrics = newMetrics(s)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.severed, s.sever = context.WithCancel(context.Background())
@@ -189,6 +194,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		err = nil
 	}
 	s.drain()
+	s.tools.Close()
 	defer context.AfterFunc(ctx, s.sever)()
 	if s.service != nil {
 		err = errors.Join(err, s.service.drain(ctx))

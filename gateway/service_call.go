@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"parley/gateway/legible"
 	"strconv"
 	"strings"
 	"time"
@@ -127,7 +128,7 @@ func (e *endpoint) refuse(r micro.Request, err error) {
 		body = nil // the headers say enough
 	}
 	err = e.service.conn.PublishMsg(&nats.Msg{Subject: r.Reply(), Data: body, Header: nats.Header{
-		micro.ErrorHeader:     {string(f.Code) + ": " + seen(f.Message)},
+		micro.ErrorHeader:     {string(f.Code) + ": " + legible.Line(f.Message)},
 		micro.ErrorCodeHeader: {strconv.Itoa(httpStatus(f.Code))},
 	}})
 	if err != nil {

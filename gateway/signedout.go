@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
+	"parley/gateway/legible"
 	"strconv"
 	"strings"
 
@@ -73,7 +74,7 @@ func (s *Server) refuseStranger(w http.ResponseWriter, r *http.Request, err erro
 	case !strings.Contains(r.Header.Get("Accept"), "text/html"):
 		refuse(w, err, 0)
 	case e.Code != parley.Unauthenticated:
-		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "That did not work", Message: seen(e.Message)})
+		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "That did not work", Message: legible.Line(e.Message)})
 	case r.URL.Path == signInPath:
 		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
 	default:

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
@@ -15,8 +14,10 @@ const eventsPath = "/events"
 // maxBatch is how many messages one event draws. Who has missed more reads the page again.
 const maxBatch = 200
 
-// changed is the event "messages": those that changed, as they are drawn now.
+// changed is the event "messages": those of a feed that changed, as they are drawn now.
 type changed struct {
+	Feed     int     `json:"feed"` // which of those that were asked for
+	Cursor   uint64  `json:"cursor"`
 	Messages []drawn `json:"messages"`
 	Reload   bool    `json:"reload,omitempty"` // too many to draw
 }
@@ -27,13 +28,24 @@ type drawn struct {
 	HTML   string `json:"html"`
 }
 
-// events streams what changes: an agent's messages after a cursor, if there is one, and the questions that wait.
-// It ends with the node, with the session, and when its reader is too slow.
+// lostFeed is the event "gone": a feed that cannot be followed now.
+type lostFeed struct {
+	Feed    int         `json:"feed"`
+	Code    parley.Code `json:"code"`
+	Message string      `json:"message"`
+}
+
+// events streams what changes: messages of mailboxes after a cursor each, the questions that wait, and, for who asks
+// with "stirs", to which agents something happens. It ends with the node, with the session, and when its reader is
+// too slow.
 func (v *viewing) events() error {
 	if err := v.readsOnly(); err != nil {
 		return err
 	}
-	cursor, follow, err := v.cursor()
+	if err := v.isReader(); err != nil {
+		return err
+	}
+	feeds, err := v.feeds()
 	if err != nil {
 		return err
 	}
@@ -48,48 +60,26 @@ func (v *viewing) events() error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
-	batches, counts := make(chan actors.Inbox), make(chan []string)
-	if follow {
-		work.Go(func() { v.follow(ctx, cancel, cursor, batches) })
+	batches, news := make(chan batch), make(chan news)
+	for i, f := range feeds {
+		work.Go(func() { v.s.follow(ctx, cancel, i, f, batches) })
 	}
-	work.Go(func() { v.s.watchQuestions(ctx, cancel, counts) })
-	v.pump(ctx, out, batches, counts)
+	work.Go(func() { v.s.watchQuestions(ctx, cancel, v.r.URL.Query().Has("stirs"), news) })
+	v.pump(ctx, out, batches, news)
 	return nil
 }
 
-// cursor is where the reader was last.
-func (v *viewing) cursor() (cursor uint64, follow bool, err error) {
-	text := v.r.URL.Query().Get("cursor")
-	if last := v.r.Header.Get("Last-Event-ID"); last != "" {
-		text = last
+// isReader refuses who is not the one for whom the page was drawn: the browser has been signed in as another since.
+func (v *viewing) isReader() error {
+	want := v.r.URL.Query().Get("reader")
+	if want == "" || want == v.s.reader(v.r.Context()).ID().String() {
+		return nil
 	}
-	if text == "" {
-		return 0, false, nil
-	}
-	if cursor, err = strconv.ParseUint(text, 10, 64); err != nil {
-		return 0, false, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor", text)
-	}
-	return cursor, true, nil
-}
-
-// follow hands over what changes in the agent's mail. The next is read only when the last was taken.
-func (v *viewing) follow(ctx context.Context, end func(), cursor uint64, to chan<- actors.Inbox) {
-	defer end()
-	for ctx.Err() == nil {
-		in, err := v.agent.Changes(ctx, actors.View{All: true}, cursor)
-		if err != nil || ctx.Err() != nil {
-			return // the reader comes back
-		}
-		cursor = in.Cursor
-		select {
-		case to <- in:
-		case <-ctx.Done():
-		}
-	}
+	return parley.Refuse(parley.NotPermitted, "the browser is signed in as another agent now")
 }
 
 // pump writes what there is to one reader until something ends.
-func (v *viewing) pump(ctx context.Context, out *sse, batches <-chan actors.Inbox, counts <-chan []string) {
+func (v *viewing) pump(ctx context.Context, out *sse, batches <-chan batch, news <-chan news) {
 	pulse := time.NewTicker(heartbeat)
 	defer pulse.Stop()
 	for {
@@ -97,13 +87,10 @@ func (v *viewing) pump(ctx context.Context, out *sse, batches <-chan actors.Inbo
 		select {
 		case <-ctx.Done():
 			return
-		case in := <-batches:
-			err = v.sendBatch(ctx, out, in)
-		case waiting := <-counts:
-			err = out.send("questions", 0, struct {
-				Count int      `json:"count"`
-				Keys  []string `json:"keys"`
-			}{len(waiting), waiting[:min(len(waiting), firstPaint)]})
+		case b := <-batches:
+			err = v.sendBatch(ctx, out, b)
+		case n := <-news:
+			err = n.send(out)
 		case <-pulse.C:
 			if _, gone := v.s.authenticate(v.r.WithContext(ctx)); gone != nil { // the session has ended
 				return
@@ -116,21 +103,38 @@ func (v *viewing) pump(ctx context.Context, out *sse, batches <-chan actors.Inbo
 	}
 }
 
-func (v *viewing) sendBatch(ctx context.Context, out *sse, in actors.Inbox) error {
-	if len(in.Messages) > maxBatch {
-		return out.send("messages", in.Cursor, changed{Messages: []drawn{}, Reload: true})
+func (v *viewing) sendBatch(ctx context.Context, out *sse, b batch) error {
+	if b.gone != nil {
+		e := shown(b.gone)
+		return out.send("gone", 0, lostFeed{Feed: b.number, Code: e.Code, Message: e.Message})
 	}
-	c := changed{Messages: make([]drawn, len(in.Messages))}
-	for i, e := range in.Messages {
-		c.Messages[i].Number = e.Number
+	c := changed{Feed: b.number, Cursor: b.in.Cursor, Messages: []drawn{}, Reload: len(b.in.Messages) > maxBatch}
+	if !c.Reload {
+		var err error
+		if c.Messages, err = v.draw(ctx, b.feed.local, b.in.Messages); err != nil {
+			return err
+		}
+	}
+	var id uint64
+	if b.feed.resumes {
+		id = c.Cursor
+	}
+	return out.send("messages", id, c)
+}
+
+// draw renders messages of an agent's mail.
+func (v *viewing) draw(ctx context.Context, of local, messages []actors.Envelope) ([]drawn, error) {
+	all := make([]drawn, len(messages))
+	for i, e := range messages {
+		all[i].Number = e.Number
 		if e.Dismissed {
 			continue
 		}
-		html, err := v.s.fragment(v.s.card(ctx, local{v.as, v.agent}, e, nil))
+		html, err := v.s.fragment(v.s.card(ctx, of, e, nil))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		c.Messages[i].HTML = html
+		all[i].HTML = html
 	}
-	return out.send("messages", in.Cursor, c)
+	return all, nil
 }

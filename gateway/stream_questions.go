@@ -10,37 +10,79 @@ import (
 )
 
 const (
-	recount  = 200 * time.Millisecond // between two looks at what waits, when much happens
-	relisten = 10 * time.Second       // until an agent made meanwhile is listened to as well
+	recount    = 200 * time.Millisecond // between two looks at what waits, when much happens
+	relisten   = 10 * time.Second       // until an agent made meanwhile is listened to as well
+	maxStirred = 50                     // agents that one event names
+	maxKeys    = 1000                   // questions that one event names
 )
 
-// watchQuestions hands over the keys of the questions that wait, now and whenever they change, until ctx ends or
-// something fails.
-func (s *Server) watchQuestions(ctx context.Context, end func(), to chan<- []string) {
+// news is what has changed besides messages: the questions that wait, the agents to which something happened, or both.
+type news struct {
+	questions *counted
+	stirred   *stirred
+}
+
+// counted is the event "questions": how many wait, and the keys of them, oldest first.
+type counted struct {
+	Count int      `json:"count"`
+	Keys  []string `json:"keys"`
+}
+
+// stirred is the event "stirred": agents to which something has happened.
+type stirred struct {
+	Agents []string `json:"agents"`
+	Many   bool     `json:"many,omitempty"` // and more of them than are named
+}
+
+func (n news) send(out *sse) error {
+	if n.questions != nil {
+		if err := out.send("questions", 0, n.questions); err != nil {
+			return err
+		}
+	}
+	if n.stirred != nil {
+		return out.send("stirred", 0, n.stirred)
+	}
+	return nil
+}
+
+// watchQuestions hands over the keys of the questions that wait, now and whenever they change, and, if that is wanted,
+// the agents to which something happens, until ctx ends or something fails.
+func (s *Server) watchQuestions(ctx context.Context, end func(), stirs bool, to chan<- news) {
 	defer end()
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ear := &ear{heard: make(chan struct{}, 1), at: map[string]bool{}}
+	ear := newEar()
 	again := time.NewTicker(relisten)
 	defer again.Stop()
 	var last []string
+	asked := questionsOf{}
 	for first := true; ; first = false {
-		if err := s.listen(ctx, cancel, ear, &listening); err != nil {
-			return
-		}
-		waiting, err := s.allQuestions(ctx)
+		who, err := s.listen(ctx, cancel, ear, &listening)
 		if err != nil {
 			return
 		}
+		agents := ear.take()
+		waiting, err := asked.look(ctx, who, agents)
+		if err != nil {
+			return
+		}
+		var n news
 		if keys := questionKeys(waiting); first || !slices.Equal(last, keys) {
+			n.questions = &counted{Count: len(keys), Keys: keys[:min(len(keys), maxKeys)]}
+			last = keys
+		}
+		if stirs && len(agents) > 0 {
+			n.stirred = &stirred{Agents: agents[:min(len(agents), maxStirred)], Many: len(agents) > maxStirred}
+		}
+		if n != (news{}) {
 			select {
-			case to <- keys:
+			case to <- n:
 			case <-ctx.Done():
 				return
 			}
-			last = keys
 		}
 		if !ear.wait(ctx, again.C) {
 			return
@@ -48,18 +90,25 @@ func (s *Server) watchQuestions(ctx context.Context, end func(), to chan<- []str
 	}
 }
 
-// ear is told when the mail of any of several agents changes.
+// ear is told when something happens to any of several agents.
 type ear struct {
 	heard chan struct{}
 	at    map[string]bool // by agent
 	last  time.Time
+
+	mu    sync.Mutex
+	whose map[string]bool // to whom it happened
 }
 
-// listen has every agent's changes heard that are not yet.
-func (s *Server) listen(ctx context.Context, fail func(), e *ear, work *sync.WaitGroup) error {
+func newEar() *ear {
+	return &ear{heard: make(chan struct{}, 1), at: map[string]bool{}, whose: map[string]bool{}}
+}
+
+// listen has everything heard that happens to agents to which nobody listens yet, and gives the agents that there are.
+func (s *Server) listen(ctx context.Context, fail func(), e *ear, work *sync.WaitGroup) ([]local, error) {
 	who, err := s.locals(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, l := range who {
 		id := l.agent.ID().String()
@@ -67,31 +116,45 @@ func (s *Server) listen(ctx context.Context, fail func(), e *ear, work *sync.Wai
 			continue
 		}
 		e.at[id] = true
-		in, err := l.agent.Page(ctx, actors.View{All: true}, 0, 0)
+		version, err := l.agent.Version(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		work.Go(func() { e.hear(ctx, fail, l.agent, in.Cursor) })
+		work.Go(func() { e.hear(ctx, fail, l.agent, version) })
 	}
-	return nil
+	return who, nil
 }
 
-// hear passes on that an agent's mail has changed, however often, until it is heeded.
-func (e *ear) hear(ctx context.Context, fail func(), a *actors.Agent, cursor uint64) {
-	for ctx.Err() == nil {
-		in, err := a.Changes(ctx, actors.View{All: true}, cursor)
+// hear passes on that something has happened to an agent, however often, until it is heeded.
+func (e *ear) hear(ctx context.Context, fail func(), a *actors.Agent, version uint64) {
+	id := a.ID().String()
+	for {
+		now, err := a.Beyond(ctx, version)
 		if err != nil {
 			fail()
 			return
 		}
-		if cursor = in.Cursor; len(in.Messages) == 0 {
-			continue
+		if ctx.Err() != nil {
+			return
 		}
+		version = now
+		e.mu.Lock()
+		e.whose[id] = true
+		e.mu.Unlock()
 		select {
 		case e.heard <- struct{}{}:
 		default: // it was told, and has not looked yet
 		}
 	}
+}
+
+// take gives the agents of which something was heard since it was asked last, sorted.
+func (e *ear) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ids := sortedKeys(e.whose)
+	clear(e.whose)
+	return ids
 }
 
 // wait waits until something is heard, or until it is time to look for new agents. It reports false when ctx has

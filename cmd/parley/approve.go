@@ -64,7 +64,7 @@ answers at once. Allowed is exit status 0; denied is NOT_PERMITTED.`,
 			return p.say(asked.accepted, asked.Form.String)
 		}
 		p.noteUnreachable(asked.Unreachable, "the host")
-		raw, err := p.await(c.Context(), asked.Form.String(), gateway.Waiting{Timeout: time.Duration(timeout), Known: true})
+		raw, err := p.await(c.Context(), asked.Form.String(), time.Duration(timeout), true)
 		if err != nil {
 			return err
 		}

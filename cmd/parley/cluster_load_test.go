@@ -14,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
+	"parley/gateway/client"
 )
 
 const (
@@ -86,7 +87,7 @@ func (l *load) work(name string) {
 
 func (l *load) ask(name, key string) (form string, ok bool) {
 	var asked actors.Asked
-	err := l.attempt(func(ctx context.Context, c *gateway.Client) error {
+	err := l.attempt(func(ctx context.Context, c *client.Client) error {
 		return c.Call(ctx, "form", formRequest(name, "HOST", key), &asked)
 	})
 	if err != nil {
@@ -110,7 +111,7 @@ func answerRequest(form, value string) gateway.RespondFormRequest {
 }
 
 func (l *load) answer(name, form, value string) bool {
-	err := l.attempt(func(ctx context.Context, c *gateway.Client) error {
+	err := l.attempt(func(ctx context.Context, c *client.Client) error {
 		err := c.Call(ctx, "respond_form", answerRequest(form, value), nil)
 		if parley.CodeOf(err) != parley.AlreadyAnswered {
 			return err
@@ -147,7 +148,7 @@ func (l *load) acknowledged(kept map[string]string, form, what string) {
 }
 
 // attempt does something at one node after another until it is acknowledged, or refused for good.
-func (l *load) attempt(do func(context.Context, *gateway.Client) error) error {
+func (l *load) attempt(do func(context.Context, *client.Client) error) error {
 	tick := time.NewTicker(loadRetry)
 	defer tick.Stop()
 	for {

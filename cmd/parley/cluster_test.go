@@ -20,6 +20,7 @@ import (
 
 	"parley/actors"
 	"parley/gateway"
+	"parley/gateway/client"
 )
 
 // A cluster of NATS servers and the nodes on it, each a process of its own, so that any of them can be killed.
@@ -201,7 +202,18 @@ type clusterNode struct {
 	*process
 	cluster *cluster
 	folder  string
-	client  *gateway.Client
+	client  *client.Client
+}
+
+// onceClient gives a client of the node on a folder, which makes a call once.
+func onceClient(t *testing.T, folder string) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Options{Socket: filepath.Join(folder, socketFile), Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 // folderOf makes a state folder for a node. twin, if any, is one whose node it is to be.
@@ -217,8 +229,7 @@ func (c *cluster) folderOf(t *testing.T, twin *clusterNode) *clusterNode {
 			t.Fatal(err)
 		}
 	}
-	n.client = gateway.NewClient(filepath.Join(n.folder, socketFile))
-	t.Cleanup(n.client.Close)
+	n.client = onceClient(t, n.folder)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("%s:\n%s", n.folder, n.logged())

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
 	"parley/gateway"
+	"parley/gateway/client"
 )
 
 func (p *program) demoCommand() *cobra.Command {
@@ -105,11 +104,13 @@ func (t *tour) ask(ctx context.Context) (func() error, error) {
 		text, err := t.run(ctx, args...)
 		answered <- result{text, err}
 	}()
-	client := t.at().client()
-	defer client.Close()
-	err := client.Follow(ctx, gateway.Acting{}, actors.View{}, 0, func(_ json.RawMessage) error { return errArrived })
-	if !errors.Is(err, errArrived) {
-		return nil, err
+	waiter := t.at().waiter(true)
+	defer waiter.Close()
+	for _, err := range waiter.Follow(ctx, client.View{}, "") { // it is the first message
+		if err != nil {
+			return nil, err
+		}
+		break
 	}
 	return func() error {
 		r := <-answered
@@ -117,8 +118,6 @@ func (t *tour) ask(ctx context.Context) (func() error, error) {
 		return r.err
 	}, nil
 }
-
-var errArrived = errors.New("the form has arrived")
 
 func (t *tour) answer(ctx context.Context) error {
 	if t.auto {

@@ -16,6 +16,7 @@ import (
 
 	"parley"
 	"parley/gateway"
+	"parley/gateway/legible"
 )
 
 // The exit codes.
@@ -72,7 +73,7 @@ func (p *program) printFailureJSON(e *parley.Error) {
 	if err != nil {
 		body = []byte(`{"error":{"code":"INTERNAL","message":"internal error"}}`)
 	}
-	fmt.Fprintf(p.stderr, "%s\n", safeJSON(body))
+	fmt.Fprintf(p.stderr, "%s\n", legible.JSON(body))
 }
 
 // verdict turns any error into the one that is shown.

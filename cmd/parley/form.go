@@ -14,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
+	"parley/gateway/client"
 	"parley/mailbox"
 )
 
@@ -124,7 +125,7 @@ The wait goes on through restarts of the node.`,
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		o, err := p.await(c.Context(), args[0], gateway.Waiting{Timeout: time.Duration(timeout)})
+		o, err := p.await(c.Context(), args[0], time.Duration(timeout), false)
 		if err != nil {
 			return err
 		}
@@ -179,32 +180,41 @@ func (p *program) follow(ctx context.Context, a asked, to string, o asking, text
 	case settledBefore:
 		return p.sayOutcome(a.Outcome, text)
 	}
-	outcome, err := p.await(ctx, a.Form.String(), gateway.Waiting{Timeout: time.Duration(o.timeout), Known: true})
+	outcome, err := p.await(ctx, a.Form.String(), time.Duration(o.timeout), true)
 	if err != nil {
 		return err
 	}
 	return p.sayOutcome(outcome, text)
 }
 
-// await waits for a form, and says of a wait that ended early how to take it up again.
-func (p *program) await(ctx context.Context, id string, w gateway.Waiting) (json.RawMessage, error) {
-	client := p.client()
-	defer client.Close()
+// await waits for a form, for so long if it is not 0, and says of a wait that ended early how to take it up again. known
+// says that the node was there a moment ago.
+func (p *program) await(ctx context.Context, id string, timeout time.Duration, known bool) (json.RawMessage, error) {
+	waiter := p.waiter(known)
+	defer waiter.Close()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	go p.letGoOnceOrphaned(watching) // ends with the wait
-	o, err := client.Await(ctx, p.acting(), gateway.About(id), w)
+	var (
+		o   client.Outcome
+		err error
+	)
+	if timeout > 0 {
+		o, err = waiter.AwaitWithin(watching, client.ID(id), timeout)
+	} else {
+		o, err = waiter.Await(watching, client.ID(id))
+	}
 	again := fmt.Sprintf("go on waiting with: parley await %s%s", shellWord(id), p.asFlag())
 	switch {
 	case ctx.Err() != nil:
 		return nil, &interrupted{message: fmt.Sprintf("no longer waiting for %s; it stays open", id), hint: again}
 	case parley.CodeOf(err) == parley.Timeout:
-		return nil, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open", id, w.Timeout).WithHint("%s", again)
-	case parley.CodeOf(err) == parley.NotRunning && w.Known:
+		return nil, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open", id, timeout).WithHint("%s", again)
+	case parley.CodeOf(err) == parley.NotRunning && known:
 		e, _ := errors.AsType[*parley.Error](err) // CodeOf found one
 		return nil, e.WithHint("what was asked is on disk; once the node runs again, %s", again)
 	}
-	return o, err
+	return o.Raw, err
 }
 
 // sayOutcome prints an answer, or refuses with the code of another end.

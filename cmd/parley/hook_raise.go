@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
+	"parley/gateway/client"
 	"parley/mailbox"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // ruleOn raises an approval and waits for the decision.
 func (p *program) ruleOn(ctx context.Context, agent codingAgent, call toolCall, o hooking) ruling {
-	h := raising{client: p.client(), agent: agent, call: call, as: p.acting()}
+	h := raising{program: p, client: p.client(), agent: agent, call: call, as: p.acting()}
 	defer h.client.Close()
 	if h.as.As == "" {
 		h.made = agent.asker(p.workFolder(agent, call))
@@ -43,11 +44,12 @@ func (p *program) ruleOn(ctx context.Context, agent codingAgent, call toolCall, 
 
 // raising is one call on its way to whoever decides.
 type raising struct {
-	client *gateway.Client
-	agent  codingAgent
-	call   toolCall
-	as     gateway.Acting
-	made   asker // who asks, if it is one of the hook's making
+	program *program
+	client  *client.Client // makes a call once
+	agent   codingAgent
+	call    toolCall
+	as      gateway.Acting
+	made    asker // who asks, if it is one of the hook's making
 }
 
 // raise asks, and makes the one who asks where there is none yet. It looks more than once for somebody who attends.
@@ -91,18 +93,34 @@ func (h *raising) makeAsker(ctx context.Context) error {
 // await waits for the decision. A question that nobody has answered in time is taken back: the agent's own prompt
 // asks it now, and what expires is not approved.
 func (h *raising) await(ctx context.Context, form capabilities.ID, timeout time.Duration) ruling {
-	raw, err := h.client.Await(ctx, h.as, gateway.About(form.String()), gateway.Waiting{Timeout: timeout, Known: true})
+	raw, err := h.outcome(ctx, form, timeout)
 	if err == nil {
 		return read(raw)
 	}
 	r := h.failed(ctx, err)
-	if parley.CodeOf(err) == parley.Timeout {
+	if parley.CodeOf(err) == parley.Timeout && ctx.Err() == nil {
 		r = undecided("nobody has decided within %s", timeout)
 	}
 	if late, ok := h.takeBack(form, "it is decided at the prompt of "+h.agent.title); ok {
 		return late
 	}
 	return r
+}
+
+// outcome waits for a form's end, for so long if that is not 0.
+func (h *raising) outcome(ctx context.Context, form capabilities.ID, timeout time.Duration) (json.RawMessage, error) {
+	waiter := h.program.clientOf(client.Options{As: h.as.As, Patience: patience, Known: true})
+	defer waiter.Close()
+	var (
+		o   client.Outcome
+		err error
+	)
+	if timeout > 0 {
+		o, err = waiter.AwaitWithin(ctx, client.ID(form.String()), timeout)
+	} else {
+		o, err = waiter.Await(ctx, client.ID(form.String()))
+	}
+	return o.Raw, err
 }
 
 // takeBack takes a question back, so that nobody answers what is asked elsewhere. Where somebody was faster, what
@@ -118,7 +136,7 @@ func (h *raising) takeBack(form capabilities.ID, why string) (ruling, bool) {
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		return ruling{}, false
 	}
-	raw, err := h.client.Await(ctx, h.as, subject, gateway.Waiting{Timeout: lastWords, Known: true})
+	raw, err := h.outcome(ctx, form, lastWords)
 	if err != nil {
 		return ruling{}, false
 	}

@@ -1,18 +1,19 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"parley/actors"
+	"parley/gateway/client"
 )
 
 func (p *program) inboxCommand() *cobra.Command {
 	var (
-		view   actors.View
+		view   client.View
 		follow bool
 	)
 	c := &cobra.Command{
@@ -29,30 +30,37 @@ do not show themselves are shown escaped.`,
 	c.Flags().BoolVar(&view.Pending, "pending", false, "only what waits for the agent's answer")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		client := p.client()
-		defer client.Close()
-		if !follow {
-			var all []json.RawMessage
-			_, err := client.List(c.Context(), p.acting(), view, func(m json.RawMessage) error {
-				all = append(all, m)
-				return nil
-			})
+		waiter := p.waiter(false)
+		defer waiter.Close()
+		if follow {
+			return p.followInbox(c.Context(), waiter, view)
+		}
+		var all []json.RawMessage
+		for m, err := range waiter.List(c.Context(), view) {
 			if err != nil {
 				return err
 			}
-			return p.sayMessages(all)
+			all = append(all, m.Raw)
 		}
-		cursor, err := client.List(c.Context(), p.acting(), view, p.sayMessage)
+		return p.sayMessages(all)
+	}
+	return c
+}
+
+// followInbox shows what there is and what comes, until it is interrupted.
+func (p *program) followInbox(ctx context.Context, waiter *client.Client, view client.View) error {
+	for m, err := range waiter.Follow(ctx, view, "") {
+		if ctx.Err() != nil {
+			return &interrupted{} // the way to end it
+		}
+		if err == nil {
+			err = p.sayMessage(m.Raw)
+		}
 		if err != nil {
 			return err
 		}
-		err = client.Follow(c.Context(), p.acting(), view, cursor, p.sayMessage)
-		if c.Context().Err() != nil {
-			return &interrupted{} // the way to end it
-		}
-		return err
 	}
-	return c
+	return nil
 }
 
 func (p *program) sayMessages(messages []json.RawMessage) error {

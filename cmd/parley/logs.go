@@ -13,6 +13,7 @@ import (
 
 	"parley/actors"
 	"parley/gateway"
+	"parley/gateway/client"
 )
 
 func (p *program) logsCommand() *cobra.Command {
@@ -122,7 +123,7 @@ type outputPage struct {
 	Cursor uint64            `json:"cursor"`
 }
 
-func readOutput(ctx context.Context, client *gateway.Client, as gateway.Acting, agent string, after uint64, wait time.Duration) (outputPage, error) {
+func readOutput(ctx context.Context, client *client.Client, as gateway.Acting, agent string, after uint64, wait time.Duration) (outputPage, error) {
 	var page outputPage
 	req := gateway.ReadOutputRequest{Acting: as, AgentID: agent, After: after, WaitMs: wait.Milliseconds()}
 	err := client.Call(ctx, "read_output", req, &page)
@@ -130,7 +131,7 @@ func readOutput(ctx context.Context, client *gateway.Client, as gateway.Acting, 
 }
 
 // lastOutput gives the cursor at the end of an agent's output.
-func lastOutput(ctx context.Context, client *gateway.Client, as gateway.Acting, agent string) (uint64, error) {
+func lastOutput(ctx context.Context, client *client.Client, as gateway.Acting, agent string) (uint64, error) {
 	var got struct {
 		Cursor uint64 `json:"cursor"`
 	}

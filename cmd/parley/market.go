@@ -14,6 +14,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
+	"parley/gateway/client"
 )
 
 // market is where a measurement's agents meet: a node, in this process or behind its socket.
@@ -100,7 +101,7 @@ func wantAnswered(s actors.Status, err error) error {
 
 // socketMarket is a node in another process.
 type socketMarket struct {
-	client *gateway.Client
+	client *client.Client
 	pid    int
 }
 
@@ -163,7 +164,7 @@ func (m socketMarket) close(context.Context) error {
 }
 
 type socketSpeaker struct {
-	client *gateway.Client
+	client *client.Client
 	as     gateway.Acting
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/legible"
 )
 
 // say prints a result: doc as one line of JSON, or what text says.
@@ -37,7 +38,7 @@ func (p *program) sayJSON(doc any) error {
 		}
 		raw = buf.Bytes()
 	}
-	safe := safeJSON(bytes.TrimSpace(raw))
+	safe := legible.JSON(bytes.TrimSpace(raw))
 	if p.options.yaml {
 		return p.sayYAML([]byte(safe))
 	}

@@ -13,6 +13,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway"
+	"parley/gateway/client"
 	"parley/mailbox"
 )
 
@@ -64,20 +65,23 @@ type permission struct {
 }
 
 func (p *program) permissions(ctx context.Context) ([]permission, error) {
-	client := p.client()
-	defer client.Close()
+	waiter := p.waiter(false)
+	defer waiter.Close()
 	waiting := []permission{}
-	_, err := client.List(ctx, p.acting(), actors.View{Pending: true, All: true}, func(raw json.RawMessage) error {
-		w := permission{raw: raw}
-		if err := json.Unmarshal(raw, &w.envelope); err != nil {
-			return notANode(err)
+	for m, err := range waiter.List(ctx, client.View{Pending: true, All: true}) {
+		if err != nil {
+			return nil, err
 		}
-		if w.Type == approvalType {
-			waiting = append(waiting, w)
+		if m.Type != approvalType {
+			continue
 		}
-		return nil
-	})
-	return waiting, err
+		w := permission{raw: m.Raw}
+		if err := json.Unmarshal(m.Raw, &w.envelope); err != nil {
+			return nil, notANode(err)
+		}
+		waiting = append(waiting, w)
+	}
+	return waiting, nil
 }
 
 const approvalType = "approval"

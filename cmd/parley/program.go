@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/term"
@@ -12,6 +13,7 @@ import (
 
 	"parley"
 	"parley/gateway"
+	"parley/gateway/client"
 )
 
 // program is one run of the command line: its surroundings, and what its options say.
@@ -103,7 +105,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		p.archiveCommand(), p.logsCommand(), p.attachCommand(), p.policyCommand(), p.approveCommand(), p.permitCommand(), p.rulesCommand(),
 		p.hookCommand(), p.setupCommand())
 	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
-	add(root, groupHolding, p.tokenCommand(), p.openCommand())
+	add(root, groupHolding, p.tokenCommand(), p.openCommand(), p.mcpCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root
@@ -139,8 +141,28 @@ func (p *program) begin(c *cobra.Command, _ []string) error {
 	return nil
 }
 
-// client gives a client of the node on the state folder.
-func (p *program) client() *gateway.Client { return gateway.NewClient(p.options.socket()) }
+// client gives a client of the node on the state folder, which makes a call once. Its requests say for whom they are.
+func (p *program) client() *client.Client {
+	return p.clientOf(client.Options{Patience: -1})
+}
+
+// patience is how long a wait outlasts its node: long enough for a restart.
+const patience = 15 * time.Second
+
+// waiter gives a client for waits, which go on through restarts of the node. known says that the node was there a
+// moment ago; one that was not is not waited for.
+func (p *program) waiter(known bool) *client.Client {
+	return p.clientOf(client.Options{As: p.options.as, Patience: patience, Known: known})
+}
+
+func (p *program) clientOf(o client.Options) *client.Client {
+	o.Socket = p.options.socket()
+	c, err := client.New(o)
+	if err != nil {
+		panic(err) // the options are those of a socket
+	}
+	return c
+}
 
 // call performs one operation.
 func (p *program) call(ctx context.Context, operation string, req, resp any) error {

@@ -14,6 +14,8 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway"
+	"parley/gateway/client"
+	"parley/gateway/legible"
 )
 
 // runTest runs a command line against the state folder.
@@ -59,13 +61,12 @@ func TestCtrlCWhileWaitingSaysHowToGoOn(t *testing.T) {
 		t.Fatal(errs)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	client := gateway.NewClient(filepath.Join(state, socketFile))
-	defer client.Close()
+	watcher := onceClient(t, state)
 	go func() { // ends when the form arrives
-		_ = client.Follow(ctx, gateway.Acting{}, actors.View{}, 0, func(json.RawMessage) error {
+		for range watcher.Follow(ctx, client.View{}, "") {
 			time.AfterFunc(50*time.Millisecond, cancel)
-			return errArrived
-		})
+			return
+		}
 	}()
 	_, errs, exit := runTest(ctx, state, nil, "form", "HOST", "Wait", "--as", "fae", "--field", "a:A")
 	if exit != exitInterrupted || !strings.Contains(errs, "stays open") || !strings.Contains(errs, "parley await 0") && !strings.Contains(errs, "parley await ") {
@@ -105,7 +106,7 @@ func TestVisible(t *testing.T) {
 
 func TestSafeJSONMeansTheSame(t *testing.T) {
 	text := []byte(`{"a":"x` + "\u202e\u200b\U000e0041" + `y","b":[1]}`)
-	safe := safeJSON(text)
+	safe := legible.JSON(text)
 	if visible(string(safe)) != string(safe) {
 		t.Errorf("%s", safe)
 	}

@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
-	"parley/gateway"
+	"parley/gateway/legible"
 )
 
 // visible makes text from others safe to print on one line: what does not show itself, or would move the
@@ -17,7 +16,7 @@ func visible(s string) string { return escape(s, "") }
 func quoted(s string) string { return `"` + escape(s, `"\`) + `"` }
 
 func escape(s, special string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return gateway.Hides(r) || r == utf8.RuneError || strings.ContainsRune(special, r) }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return legible.Hides(r) || r == utf8.RuneError || strings.ContainsRune(special, r) }) {
 		return s
 	}
 	var b strings.Builder
@@ -32,7 +31,7 @@ func escape(s, special string) string {
 			b.WriteString(`\t`)
 		case r == '\r':
 			b.WriteString(`\r`)
-		case gateway.Hides(r):
+		case legible.Hides(r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		case strings.ContainsRune(special, r):
 			b.WriteByte('\\')
@@ -43,25 +42,4 @@ func escape(s, special string) string {
 		i += size
 	}
 	return b.String()
-}
-
-// safeJSON escapes the same characters inside the strings of a JSON text. It means what it meant.
-func safeJSON(text []byte) []byte {
-	s := string(text)
-	if !strings.ContainsFunc(s, gateway.Hides) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case !gateway.Hides(r) || r < 0x20: // control characters below 0x20 are layout here: strings have none
-			b.WriteRune(r)
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return []byte(b.String())
 }

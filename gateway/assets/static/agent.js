@@ -1,42 +1,81 @@
-// An agent's page: what it gave is taken back, and its standing rules end, at the press of a button.
+// The list of agents, and an agent's own page, as they are now. What an agent gave is taken back, names are removed and
+// standing rules end at the press of a button.
 
-import { announce, tellTimes } from './cards.js';
+import { announce } from './cards.js';
+import { renew } from './renew.js';
 import { call, page } from './rpc.js';
 import { visible } from './visible.js';
 
 const calls = {
   revoke: (agent, grant) => ['revoke', { as: agent, grant }],
+  remove: (agent, name) => ['remove_name', { as: agent, name }],
   end: (agent, rule) => ['remove_rule', { agent, rule }],
 };
-const said = { revoke: 'Revoked', end: 'The rule has ended' };
+const said = { revoke: 'Revoked', remove: 'The name is removed', end: 'The rule has ended' };
+const pause = 1000; // between two looks, however much happens
 
-const dossier = () => document.getElementById('dossier');
+const shown = () => document.getElementById('dossier') ?? document.getElementById('agents');
 
-/** Without this script the buttons would do nothing: they are shown by it. */
-function showButtons() {
-  for (const b of dossier().querySelectorAll('button[hidden]')) b.hidden = false;
+/** Something has happened to agents. Nothing said means: it may have. */
+export function agentsStirred(what) {
+  const { id } = shown().dataset;
+  if (!what || !id || what.many || what.agents.includes(id)) again();
+}
+
+let wanted = false;
+let looks = false;
+
+async function again() {
+  wanted = true;
+  if (looks) return;
+  looks = true;
+  while (wanted) {
+    wanted = false;
+    await shownAgain();
+    await look();
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+  }
+  looks = false;
+}
+
+/** Waits until somebody sees the page. */
+function shownAgain() {
+  if (!document.hidden) return undefined;
+  return new Promise((resolve) => { document.addEventListener('visibilitychange', resolve, { once: true }); });
+}
+
+async function look() {
+  try {
+    const next = (await page(location.href)).getElementById(shown().id);
+    const failure = shown().querySelector(':scope > .failure');
+    if (!next) return;
+    if (failure) next.querySelector(':scope > .failure').textContent = failure.textContent;
+    renew(shown(), next);
+  } catch {
+    // the stream of events asks for it, once the node is back
+  }
 }
 
 async function pressed(button) {
-  const failure = dossier().querySelector('.failure');
-  failure.textContent = '';
+  const agent = shown().dataset.agent;
+  const fail = (why) => { shown().querySelector(':scope > .failure').textContent = visible(why); };
+  fail('');
   button.disabled = true;
   try {
-    await call(...calls[button.name](dossier().dataset.agent, button.value));
-    dossier().replaceWith(document.adoptNode((await page(location.href)).getElementById('dossier')));
+    await call(...calls[button.name](agent, button.value));
   } catch (refused) {
     button.disabled = false;
-    failure.textContent = visible(refused.message);
+    fail(refused.message);
     return;
   }
-  tellTimes(dossier());
-  showButtons();
+  await look();
   announce(said[button.name]);
   document.getElementById('main').focus();
 }
 
-showButtons();
-document.getElementById('main').addEventListener('click', (e) => {
-  const button = e.target.closest('button[name]');
-  if (button && Object.hasOwn(calls, button.name)) pressed(button);
-});
+export function startAgents() {
+  document.getElementById('main').addEventListener('click', (e) => {
+    const button = e.target.closest('#dossier button[name]');
+    if (button && Object.hasOwn(calls, button.name)) pressed(button);
+  });
+}

@@ -2,7 +2,7 @@
 
 import { announce, isTyping, tellTimes } from './cards.js';
 import { focusFirst } from './questions.js';
-import { page } from './rpc.js';
+import { questionCards } from './rpc.js';
 
 const prefix = 'top-'; // the page may show the same message: no two elements have one ID
 const references = ['id', 'for', 'form', 'aria-labelledby', 'aria-describedby'];
@@ -31,8 +31,7 @@ async function showNext() {
   }
   busy = true;
   try {
-    const doc = await page('/questions');
-    const cards = come.map((k) => doc.getElementById(k)).filter((c) => c?.matches('[data-type=approval][data-waits]'));
+    const cards = (await questionCards(come)).filter((c) => c.matches('[data-type=approval]'));
     come = cards.slice(1).map((c) => c.id);
     if (cards[0] && known.has(cards[0].id) && !isTyping()) show(cards[0]);
   } catch {

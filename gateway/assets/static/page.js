@@ -1,5 +1,6 @@
 // What makes the page live. Without it everything is a plain page with plain forms.
 
+import { agentsStirred, startAgents } from './agent.js';
 import { approvalsChanged } from './approval.js';
 import { forgetOldDrafts } from './draft.js';
 import { ParleyAct, ParleyForm } from './form.js';
@@ -7,9 +8,10 @@ import { tellTimes } from './cards.js';
 import { mailChanged, startInbox } from './inbox.js';
 import { focusFirst, questionsChanged } from './questions.js';
 import { ParleyCommand } from './command.js';
+import { notifyOf, startNotifying } from './notify.js';
 import { follow } from './stream.js';
 
-const { as, cursor } = document.body.dataset;
+const { reader, as, cursor } = document.body.dataset;
 const stream = document.getElementById('stream');
 const questions = document.getElementById('questions');
 
@@ -19,11 +21,20 @@ customElements.define('parley-ask', ParleyForm);
 customElements.define('parley-command', ParleyCommand);
 tellTimes(document);
 if (stream) startInbox(stream);
-if (questions) focusFirst(questions.querySelector('[data-waits]'));
+if (questions) focusFirst(document.getElementById(location.hash.slice(1)) ?? questions.querySelector('[data-waits]'));
+startNotifying(document.getElementById('notify'));
 
 const isNewest = stream && !location.search.includes('before=');
-follow({ as, cursor: isNewest ? cursor : '' }, {
-  questions: (what) => { questionsChanged(what); approvalsChanged(what); },
+const agents = document.getElementById('agents') ?? document.getElementById('dossier');
+if (agents) startAgents();
+follow({ reader, as, cursor: isNewest ? cursor : '' }, {
+  questions(what) { // told of at the beginning too, and after every loss
+    questionsChanged({ ...what, keys: what.keys.slice(0, 50) }); // as many as their page begins with
+    approvalsChanged(what);
+    notifyOf(what);
+    if (agents) agentsStirred();
+  },
   ...(isNewest && { messages: (what) => mailChanged(stream, what) }),
+  ...(agents && { stirred: agentsStirred }),
 });
 document.documentElement.dataset.live = 'yes';

@@ -69,3 +69,9 @@ export async function preview(as, body) {
   if (!answer.response.ok) throw refusal(answer);
   return answer.text;
 }
+
+/** Fetches some of the questions that wait, by their keys, and gives those that still do. */
+export async function questionCards(keys) {
+  const doc = await page('/questions?' + new URLSearchParams(keys.slice(0, 50).map((k) => ['key', k])));
+  return keys.map((k) => doc.getElementById(k)).filter((c) => c?.matches('[data-waits]'));
+}

@@ -1,46 +1,60 @@
 // What changes, as it does. A connection that ends is taken up where it was: nothing is lost and nothing comes twice.
 
-import { call } from './rpc.js';
-
-const pause = 1000;
+import { Hub } from './hub.js';
+import { hold } from './lock.js';
 
 /**
  * Follows the node's events.
- * @param {{as: string, cursor: string}} from
+ * @param {{reader: string, as: string, cursor: string}} from
  * @param {Record<string, (what: any) => void>} handlers by the name of the event
  */
 export function follow(from, handlers) {
-  let { cursor } = from;
-  let source;
-  let again = 0;
-  const say = (text) => { document.getElementById('connection').textContent = text; };
-
-  function open() {
-    const query = new URLSearchParams({ ...(from.as && { as: from.as }), ...(cursor && { cursor }) });
-    source = new EventSource('/events?' + query);
-    source.onopen = () => say('');
-    source.onerror = lost;
-    for (const [name, handle] of Object.entries(handlers)) {
-      source.addEventListener(name, (e) => {
-        if (name === 'messages') cursor = e.lastEventId;
-        handle(JSON.parse(e.data));
-      });
-    }
+  const page = { ...from, stirs: 'stirred' in handlers, tell };
+  function tell(name, what) {
+    if (name === 'messages') page.cursor = String(what.cursor);
+    if (name === 'state') document.getElementById('connection').textContent = what;
+    else handlers[name]?.(what);
   }
+  const isShared = 'SharedWorker' in globalThis && 'locks' in navigator;
+  const way = isShared ? shared(page) : alone(page);
+  way.join();
+  addEventListener('pagehide', () => way.leave());
+  addEventListener('pageshow', (e) => { if (e.persisted) way.join(); });
+}
 
-  async function lost() {
-    say('Reconnecting…');
-    if (source.readyState !== EventSource.CLOSED) return; // the browser tries again itself
-    clearTimeout(again);
-    try {
-      await call('list_names', { as: from.as });
-    } catch (refused) {
-      if (refused.code === 'UNAUTHENTICATED') return say('Signed out: run parley open');
-    }
-    again = setTimeout(open, pause);
+/** The stream is the worker's, which all tabs share. */
+function shared(page) {
+  let leave;
+
+  function join() {
+    const worker = new SharedWorker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'parley' });
+    const { port } = worker;
+    const lock = 'parley.tab.' + crypto.randomUUID();
+    const { reader, as, stirs, cursor } = page;
+    const goes = hold(lock, 'exclusive', () => port.postMessage({ reader, as, stirs, cursor, lock })); // however it goes, the worker sees it
+    let outlived = () => {};
+    leave = () => {
+      port.onmessage = null;
+      port.postMessage(null);
+      port.close();
+      goes();
+      outlived();
+    };
+    worker.onerror = () => page.tell('state', 'Not live: reload to see what is new');
+    port.onmessage = ({ data: [name, what] }) => {
+      if (name === 'life') outlived = hold(what, 'shared', () => { leave(); join(); }); // it is free when the worker has died
+      else page.tell(name, what);
+    };
   }
+  return { join, leave: () => leave() };
+}
 
-  open();
-  addEventListener('pagehide', () => { source.close(); clearTimeout(again); });
-  addEventListener('pageshow', (e) => { if (e.persisted) open(); });
+/** The stream is this tab's, for as long as somebody looks: a browser has few connections. */
+function alone(page) {
+  const hub = new Hub(page.reader);
+  const look = () => (document.hidden ? hub.leave(page) : hub.join(page));
+  return {
+    join() { document.addEventListener('visibilitychange', look); look(); },
+    leave() { document.removeEventListener('visibilitychange', look); hub.leave(page); },
+  };
 }

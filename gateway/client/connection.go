@@ -1,4 +1,4 @@
-package gateway
+package client
 
 import (
 	"bufio"
@@ -17,6 +17,9 @@ import (
 
 // The client speaks as much HTTP as a node's socket needs: a request in one write, the response read by
 // whoever waits for it. net/http's own client takes three goroutines and twice the time for the same.
+
+// callPath is where operations are called.
+const callPath = "/rpc/"
 
 // maxIdle is how long a connection is kept without use: less than the server keeps it.
 const maxIdle = time.Minute
@@ -51,7 +54,7 @@ func (c *connections) take(ctx context.Context, fresh bool) (*connection, bool, 
 		}
 		c.mu.Unlock()
 	}
-	conn, err := dialUnix(ctx, c.path)
+	conn, err := Dial(ctx, c.path)
 	if err != nil {
 		return nil, false, err
 	}
@@ -77,37 +80,36 @@ func (c *connections) close() {
 	c.idle = nil
 }
 
-// response is what answered a call.
-type response struct {
-	status int
-	body   []byte
-}
+func (c *connections) absence() string { return "no node runs on this state folder" }
 
 // exchange sends a request and reads the response. A connection that the node had closed meanwhile takes
 // nothing, so that trying again with a new one does nothing twice.
-func (c *connections) exchange(ctx context.Context, operation string, body []byte) (response, error) {
+func (c *connections) exchange(ctx context.Context, operation string, body []byte) (answer, error) {
 	conn, used, err := c.take(ctx, false)
 	if err != nil {
-		return response{}, err
+		return answer{}, unsent(err)
 	}
-	r, err := c.over(ctx, conn, operation, body)
+	a, err := c.over(ctx, conn, operation, body)
 	if used && errors.Is(err, syscall.EPIPE) {
 		if conn, _, err = c.take(ctx, true); err != nil {
-			return response{}, err
+			return answer{}, unsent(err)
 		}
-		r, err = c.over(ctx, conn, operation, body)
+		a, err = c.over(ctx, conn, operation, body)
 	}
-	return r, err
+	if err != nil {
+		return answer{}, &lost{sent: true, cause: err}
+	}
+	return a, nil
 }
 
 // over has one call made over a connection, which is kept if it can be used again.
-func (c *connections) over(ctx context.Context, conn *connection, operation string, body []byte) (response, error) {
+func (c *connections) over(ctx context.Context, conn *connection, operation string, body []byte) (answer, error) {
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // it fails if the connection is closed already
 		defer stop()
 	}
 	if err := conn.send(operation, body); err != nil {
-		return response{}, errors.Join(err, conn.Close())
+		return answer{}, errors.Join(err, conn.Close())
 	}
 	r, keep, err := conn.receive()
 	switch {
@@ -122,7 +124,7 @@ func (c *connections) over(ctx context.Context, conn *connection, operation stri
 }
 
 func (c *connection) send(operation string, body []byte) error {
-	c.out = append(c.out[:0], "POST "+rpcPath...)
+	c.out = append(c.out[:0], "POST "+callPath...)
 	c.out = append(c.out, operation...)
 	c.out = append(c.out, " HTTP/1.1\r\nHost: parley\r\nContent-Type: application/json\r\nContent-Length: "...)
 	c.out = strconv.AppendInt(c.out, int64(len(body)), 10)
@@ -133,7 +135,7 @@ func (c *connection) send(operation string, body []byte) error {
 }
 
 // receive reads a response, and says whether the connection can be used again.
-func (c *connection) receive() (r response, keep bool, err error) {
+func (c *connection) receive() (r answer, keep bool, err error) {
 	h, err := c.header()
 	if err != nil {
 		return r, false, err

@@ -1,19 +1,21 @@
-package gateway
+// Package legible makes text from others safe to read: what does not show itself, would move a cursor, reorder a line
+// or hide between letters stands as an escape. Markup is the care of whoever writes it.
+package legible
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 )
 
-// seen makes text from others safe to read on one line: what does not show itself, or would reorder the line or hide
-// between letters, stands as an escape. Markup is the templates' care.
-func seen(s string) string { return escapeUnseen(s, false) }
+// Line makes text safe to read on one line.
+func Line(s string) string { return escape(s, false) }
 
-// seenLines is seen for text that may have lines.
-func seenLines(s string) string { return escapeUnseen(s, true) }
+// Lines is Line for text that may have lines.
+func Lines(s string) string { return escape(s, true) }
 
-func escapeUnseen(s string, lines bool) string {
+func escape(s string, lines bool) string {
 	hidden := func(r rune) bool { return Hides(r) && (!lines || r != '\n' && r != '\t') }
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if lines {
@@ -31,6 +33,27 @@ func escapeUnseen(s string, lines bool) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// JSON escapes what hides inside the strings of a JSON text. It means what it meant.
+func JSON(text []byte) []byte {
+	s := string(text)
+	if !strings.ContainsFunc(s, Hides) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !Hides(r) || r < 0x20: // control characters below 0x20 are layout here: strings have none
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return []byte(b.String())
 }
 
 // Hides reports whether a character is one that a reader does not see for what it is: a control character, one that

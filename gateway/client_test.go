@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"parley/actors"
+	"parley/gateway/client"
 )
 
 // BenchmarkCall is what the way to a node and back costs, without what the node does.
 func BenchmarkCall(b *testing.B) {
-	client, server := serveLimited(b, Limits{})
+	c, server := serveLimited(b, Limits{})
 	server.operations["echo"] = nodeOp("echo", scopeRead, func(_ context.Context, _ *Server, r FormRequest) (FormRequest, error) {
 		return r, nil
 	})
@@ -21,7 +22,7 @@ func BenchmarkCall(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			var resp struct{ Recipient string }
-			if err := client.Call(b.Context(), "echo", req, &resp); err != nil {
+			if err := c.Call(b.Context(), "echo", req, &resp); err != nil {
 				b.Error(err)
 				return
 			}
@@ -29,14 +30,15 @@ func BenchmarkCall(b *testing.B) {
 	})
 }
 
-// serveTest runs a node with a server and gives a client of it.
-func serveTest(tb testing.TB) *Client {
+// serveServer runs a node with a server.
+func serveServer(tb testing.TB) *Server {
 	tb.Helper()
-	client, _ := serveLimited(tb, Limits{})
-	return client
+	_, s := serveLimited(tb, Limits{})
+	return s
 }
 
-func serveLimited(tb testing.TB, limits Limits) (*Client, *Server) {
+// serveLimited runs a node with a server, and gives a client of it, which makes a call once.
+func serveLimited(tb testing.TB, limits Limits) (*client.Client, *Server) {
 	tb.Helper()
 	folder := tb.TempDir()
 	node, err := actors.Open(tb.Context(), actors.Options{Folder: folder, Name: "test"})
@@ -49,12 +51,15 @@ func serveLimited(tb testing.TB, limits Limits) (*Client, *Server) {
 		tb.Fatal(err)
 	}
 	server.Serve()
-	client := NewClient(socket)
+	c, err := client.New(client.Options{Socket: socket, Patience: -1})
+	if err != nil {
+		tb.Fatal(err)
+	}
 	tb.Cleanup(func() {
-		client.Close()
+		c.Close()
 		ctx := tb.Context() // has ended, so that nothing lingers
 		_ = server.Drain(ctx)
 		_ = node.Close(ctx)
 	})
-	return client, server
+	return c, server
 }

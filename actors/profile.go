@@ -1,0 +1,53 @@
+package actors
+
+import (
+	"context"
+	"maps"
+
+	"parley/mailbox"
+)
+
+// Profile is what an agent is, apart from its mail. Its texts may come from strangers: escape them wherever they
+// are shown.
+type Profile struct {
+	mailbox.Profile
+	Open uint32 // forms that it asked and that are not settled
+}
+
+// Profile gives the agent's.
+func (a *Agent) Profile(ctx context.Context) (Profile, error) {
+	return visitFor(ctx, a, func(b *box) (Profile, error) {
+		p := Profile{Profile: b.state.Profile, Open: b.state.Summary().Open}
+		p.Labels = maps.Clone(p.Labels)
+		return p, nil
+	})
+}
+
+// Version is how many events the agent's mailbox has.
+func (a *Agent) Version(ctx context.Context) (uint64, error) {
+	return visitFor(ctx, a, func(b *box) (uint64, error) { return b.state.Version, nil })
+}
+
+// Beyond waits until the agent's mailbox has come beyond a version, whatever happened to it, and gives the version
+// that it has then. When ctx ends first, it gives the same version, and no error.
+func (a *Agent) Beyond(ctx context.Context, version uint64) (uint64, error) {
+	changed := make(chan struct{}, 1)
+	a.node.waits.watch(a.id, changed)
+	defer a.node.waits.unwatch(a.id, changed)
+	for {
+		now, err := a.Version(ctx)
+		if ctx.Err() != nil {
+			return version, nil
+		}
+		if err != nil || now > version {
+			return now, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return version, nil
+		case <-a.node.life.Done():
+			return version, errClosing()
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package actors
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	"parley/events"
+)
+
+func TestAProfileSaysWhatAnAgentIs(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	labels := map[string]string{"team": "site"}
+	fae, err := n.Host().Make(t.Context(), NewAgent{Kind: events.Guest, Name: "fae", Title: "Mends things", Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, fae, Ask{})
+	p, err := fae.Profile(t.Context())
+	if err != nil || p.Title != "Mends things" || !maps.Equal(p.Labels, labels) || p.Status != "idle" || p.Open != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	p.Labels["team"] = "other"
+	if again, err := fae.Profile(t.Context()); err != nil || again.Labels["team"] != "site" {
+		t.Errorf("a reader changed it: %+v, %v", again, err)
+	}
+	if _, err := n.Host().Decline(t.Context(), "0", ""); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := fae.Profile(t.Context()); err != nil || p.Open != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestBeyondSeesWhatIsNoMail(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	before, err := fae.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	came := make(chan uint64, 1)
+	go func() {
+		version, err := fae.Beyond(ctx, before)
+		if err != nil {
+			version = 0
+		}
+		came <- version
+	}()
+	waitFor(t, "it waits", func() bool { return n.waits.watched(fae.ID()) })
+	if err := fae.Store(t.Context(), "note", `"x"`); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-came; got != before+1 {
+		t.Errorf("version %d, want %d", got, before+1)
+	}
+	cancel()
+	if got, err := fae.Beyond(ctx, before+1); err != nil || got != before+1 {
+		t.Errorf("with nobody to wait for it: %d, %v", got, err)
+	}
+}

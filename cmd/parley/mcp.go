@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"parley/gateway"
+	"parley/gateway/client"
+	"parley/gateway/mcp"
+)
+
+func (p *program) mcpCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve an agent's mail to a language model",
+		Long: `Speaks the Model Context Protocol on standard input and output: the agent's mail as tools, with which a model asks
+people and agents, waits for their answers, and answers what it is asked. A client of the protocol starts it.
+
+Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
+		Example: `  parley mkguest fae
+  parley mcp --as fae        # what a client's settings have as the command of a server`,
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return p.serveTools(c.Context()) }
+	return c
+}
+
+func (p *program) serveTools(ctx context.Context) error {
+	node := p.client()
+	defer node.Close()
+	user := &toolUser{program: p, client: node}
+	// That there is such an agent is better found out now, where its user looks, than at a model's first call.
+	var names struct{}
+	if err := user.Call(ctx, "list_names", map[string]any{}, &names); err != nil {
+		return err
+	}
+	key := make([]byte, 32) // the client and this process end together, and so may what was sealed
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	in, ok := p.stdin.(io.ReadCloser)
+	if !ok {
+		in = io.NopCloser(p.stdin)
+	}
+	err := mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: slog.New(slog.NewTextHandler(p.stderr, nil))}, in, writeCloser{p.stdout})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// writeCloser is output that stays open.
+type writeCloser struct{ io.Writer }
+
+func (writeCloser) Close() error { return nil }
+
+// toolUser is the agent for whom the program acts, through the node's socket.
+type toolUser struct {
+	program *program
+	client  *client.Client
+}
+
+// Identity implements mcp.Agent. There is but one.
+func (u *toolUser) Identity() string { return u.program.options.as }
+
+// May implements mcp.Agent. Whoever may open the socket may do all of it.
+func (u *toolUser) May(string) error { return nil }
+
+// Call implements mcp.Agent.
+func (u *toolUser) Call(ctx context.Context, operation string, request map[string]any, response any) error {
+	if as := u.program.options.as; as != "" {
+		request["as"] = as
+	}
+	return u.client.Call(ctx, operation, request, response)
+}
+
+// Link implements mcp.Agent.
+func (u *toolUser) Link(ctx context.Context, form string) string {
+	var at gateway.StatusResponse
+	if err := u.client.Call(ctx, "status", gateway.NodeRequest{}, &at); err != nil || at.Listen == gateway.Off {
+		return ""
+	}
+	scheme := "http"
+	if at.TLSCert != "" {
+		scheme = "https"
+	}
+	return gateway.FormLink(scheme+"://"+at.Listen, u.program.options.as, form)
+}

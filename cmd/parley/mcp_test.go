@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/actors"
+	"parley/events"
+	"parley/gateway"
+	"parley/mailbox"
+)
+
+// modelHouse is a node in this process, with an agent whose tools a model has.
+type modelHouse struct {
+	t      *testing.T
+	folder string
+	listen string
+	node   *actors.Node
+	server *gateway.Server
+	token  string
+}
+
+func openModelHouse(t *testing.T) *modelHouse {
+	t.Helper()
+	h := &modelHouse{t: t, folder: t.TempDir(), listen: "127.0.0.1:0"}
+	h.open()
+	t.Cleanup(h.close)
+	h.token = h.guest("fae", "read", "ask", "answer")
+	return h
+}
+
+func (h *modelHouse) open() {
+	h.t.Helper()
+	node, err := actors.Open(context.Background(), actors.Options{Folder: h.folder, Name: "test"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.node = node
+	h.server, err = gateway.Listen(node, gateway.Options{
+		Socket: filepath.Join(h.folder, socketFile), Listen: h.listen, Version: "test", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.server.Serve()
+	h.listen = h.server.Address()
+}
+
+func (h *modelHouse) close() {
+	h.t.Helper()
+	http.DefaultClient.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := h.server.Drain(ctx); err != nil {
+		h.t.Error(err)
+	}
+	if err := h.node.Close(ctx); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// guest makes an agent, and a token for it.
+func (h *modelHouse) guest(name string, scopes ...string) string {
+	h.t.Helper()
+	a, err := h.node.Host().Make(h.t.Context(), actors.NewAgent{Kind: events.Guest, Name: name})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	made, err := a.MakeToken(h.t.Context(), actors.NewToken{Scopes: scopes})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return made.Text
+}
+
+// agent gives the agent that the host holds under a name.
+func (h *modelHouse) agent(name string) *actors.Agent {
+	h.t.Helper()
+	a, err := h.node.ActAs(h.t.Context(), name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// wire is how a model's client reaches its agent's tools.
+type wire struct{ transport, version string }
+
+// wires are all ways there are: each transport, with each protocol.
+func wires() []wire {
+	var all []wire
+	for _, transport := range []string{"stdio", "http"} {
+		for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18"} {
+			all = append(all, wire{transport, version})
+		}
+	}
+	return all
+}
+
+// onEveryWire runs a test on a house of its own for each wire.
+func onEveryWire(t *testing.T, test func(*testing.T, *modelHouse, wire)) {
+	t.Helper()
+	for _, w := range wires() {
+		t.Run(w.transport+" "+w.version, func(t *testing.T) { test(t, openModelHouse(t), w) })
+	}
+}
+
+// model is the official client.
+type model struct {
+	t       *testing.T
+	session *sdk.ClientSession
+}
+
+// bearer shows a token with every request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// connect connects a client for fae. elicit, if any, is the person at it.
+func (h *modelHouse) connect(w wire, o *sdk.ClientOptions) *model {
+	h.t.Helper()
+	var transport sdk.Transport
+	if w.transport == "stdio" {
+		c := exec.Command("parley", "--state", h.folder, "--as", "fae", "mcp")
+		c.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // else it takes a second more under -race
+		transport = &sdk.CommandTransport{Command: c}
+	} else {
+		transport = &sdk.StreamableClientTransport{Endpoint: "http://" + h.listen + "/mcp", HTTPClient: &http.Client{Transport: bearer(h.token)}}
+	}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).
+		Connect(h.t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: w.version})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = session.Close() }) // the node may be gone
+	return &model{h.t, session}
+}
+
+// told is what a tool's result has, as a model reads it.
+type told struct {
+	Status   string
+	Handle   string
+	Values   map[string]any
+	By       struct{ Name string }
+	Reason   string
+	Link     string
+	Messages []struct {
+		Number       uint64
+		Type         string
+		Handle       string
+		From         struct{ ID, Name string }
+		Title, Text  string
+		Fields       []struct{ Name, Label string }
+		AnswerNeeded bool
+		Ended        *told
+		Truncated    bool
+	}
+	Agents []struct{ ID, Title, Status string }
+	Final  struct{ ID, Status string }
+	Cursor string
+	Number uint64
+	Error  *struct {
+		Code, Message, Hint string
+		Fields              map[string]string
+	}
+	raw string
+}
+
+// use calls a tool. Refusals are results.
+func (m *model) use(tool string, arguments any) told {
+	m.t.Helper()
+	got, err := m.call(m.t.Context(), tool, arguments)
+	if err != nil {
+		m.t.Fatalf("%s: %v", tool, err)
+	}
+	return got
+}
+
+func (m *model) call(ctx context.Context, tool string, arguments any) (told, error) {
+	r, err := m.session.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		return told{}, err
+	}
+	var got told
+	text, _ := r.Content[0].(*sdk.TextContent)
+	if err := json.Unmarshal([]byte(text.Text), &got); err != nil {
+		return told{}, err
+	}
+	got.raw = text.Text
+	if r.IsError != (got.Error != nil) {
+		m.t.Errorf("an error is one in both places: %v %s", r.IsError, text.Text)
+	}
+	return got, nil
+}
+
+// arguments of a tool.
+type arguments map[string]any
+
+func portForm(more arguments) arguments {
+	a := arguments{"message": "Which port?", "fields": []arguments{{"name": "port", "label": "Port", "type": "number", "required": true}}}
+	for k, v := range more {
+		a[k] = v
+	}
+	return a
+}
+
+// awaitForm waits for a form that an agent is to answer.
+func awaitForm(t *testing.T, a *actors.Agent) actors.Envelope {
+	t.Helper()
+	for e, err := range a.Follow(t.Context(), actors.View{Pending: true}, 0) {
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if e.AnswerNeeded {
+			return e
+		}
+	}
+	return actors.Envelope{}
+}
+
+// answer answers a form with texts: name, text, ….
+func answer(t *testing.T, a *actors.Agent, form string, texts ...string) {
+	t.Helper()
+	ans := actors.Answer{Which: actors.Which(form)}
+	for i := 0; i+1 < len(texts); i += 2 {
+		ans.Texts = append(ans.Texts, mailbox.Text{Name: texts[i], Text: texts[i+1]})
+	}
+	if _, err := a.Answer(t.Context(), ans); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,129 @@
+// Notifications of the browser, for who wants them: when nobody looks at Parley, those who wait are said together, once,
+// whichever tab says it.
+
+import { announce, isTyping } from './cards.js';
+import { hold } from './lock.js';
+import { focusFirst } from './questions.js';
+import { questionCards } from './rpc.js';
+import { visible } from './visible.js';
+
+const key = 'parley.notify';
+const gathering = 2000;
+const [mostTitles, longestTitle] = [3, 80];
+const isPossible = 'Notification' in globalThis && 'locks' in navigator;
+
+const come = new Set(); // questions that came since somebody looked
+let known; // all that wait
+let timer = 0;
+let shown; // the notification that stands
+
+const remember = (wants) => { try { localStorage.setItem(key, wants ? 'yes' : 'no'); } catch { /* for this page alone, then */ } };
+const wants = () => { try { return localStorage.getItem(key) === 'yes'; } catch { return false; } };
+const isOn = () => isPossible && wants() && Notification.permission === 'granted';
+
+/** Makes the button work, which nobody sees where it could not. */
+export function startNotifying(button) {
+  if (!isPossible) return;
+  const say = () => button.setAttribute('aria-pressed', String(isOn()));
+  button.hidden = false;
+  say();
+  button.addEventListener('click', async () => {
+    const on = !isOn();
+    if (on && await Notification.requestPermission() !== 'granted') {
+      button.textContent = 'Blocked by the browser';
+      announce('The browser lets this page show no notifications: its settings for this site say so.');
+    }
+    remember(on);
+    if (!on) forget();
+    say();
+  });
+  addEventListener('storage', (e) => { if (e.key === key) say(); }); // another tab's button
+  document.addEventListener('visibilitychange', looked);
+  looked();
+  takeTurn();
+  addEventListener('pageshow', (e) => { if (e.persisted) takeTurn(); });
+}
+
+/** Whoever is looked at says so by a lock that all may have. */
+let lookAway = () => {};
+function looked() {
+  lookAway();
+  if (document.hidden) return;
+  lookAway = hold('parley.looked-at', 'shared');
+  forget();
+}
+
+/** One tab speaks, for as long as it lives; then another. */
+let isSpeaker = false;
+function takeTurn() {
+  const end = hold('parley.speaker', 'exclusive', () => { isSpeaker = true; });
+  addEventListener('pagehide', () => { isSpeaker = false; forget(); end(); }, { once: true });
+}
+
+function forget() {
+  come.clear();
+  clearTimeout(timer);
+  timer = 0;
+  shown?.close();
+  shown = undefined;
+}
+
+export function notifyOf({ keys }) {
+  const fresh = known ? keys.filter((k) => !known.has(k)) : [];
+  known = new Set(keys);
+  for (const k of come) if (!known.has(k)) come.delete(k);
+  if (come.size === 0) shown?.close(); // all were answered
+  if (!document.hidden) return;
+  for (const k of fresh) come.add(k);
+  if (fresh.length > 0 && timer === 0) timer = setTimeout(speak, gathering);
+}
+
+async function speak() {
+  timer = 0;
+  if (!isSpeaker || !isOn() || !document.hidden) return;
+  const { held } = await navigator.locks.query();
+  if (held.some((l) => l.name === 'parley.looked-at')) {
+    come.clear();
+    return;
+  }
+  let cards;
+  try {
+    cards = await questionCards([...come]);
+  } catch {
+    return; // the page counts them once the node is back
+  }
+  if (cards.length > 0 && document.hidden) show(cards);
+}
+
+function show(cards) {
+  const isApproval = (c) => c.dataset.type === 'approval';
+  const approvals = cards.filter(isApproval);
+  const inOrder = [...approvals, ...cards.filter((c) => !isApproval(c))];
+  const titles = inOrder.slice(0, mostTitles).map(title);
+  if (inOrder.length > mostTitles) titles.push(`and ${inOrder.length - mostTitles} more`);
+  shown?.close();
+  const what = heading(approvals.length, cards.length - approvals.length);
+  shown = new Notification(what, { body: titles.join(', '), tag: 'parley.questions', renotify: true });
+  shown.onclick = () => { goTo(inOrder[0].id); forget(); };
+}
+
+function heading(approvals, questions) {
+  const some = (n, what) => (n === 0 ? [] : [`${n} ${what}${n === 1 ? '' : 's'}`]);
+  const all = [...some(approvals, 'approval'), ...some(questions, 'question')];
+  return `${all.join(' and ')} ${approvals + questions === 1 ? 'waits' : 'wait'}`;
+}
+
+function title(card) {
+  const text = visible(card.querySelector('.heading')?.textContent.replace(/\s+/g, ' ').trim() ?? '');
+  const letters = [...text];
+  return letters.length > longestTitle ? letters.slice(0, longestTitle).join('') + '…' : text;
+}
+
+/** Goes to a question, in this tab if nothing would be disturbed here. */
+function goTo(id) {
+  window.focus();
+  const here = document.getElementById('top-' + id) ?? document.getElementById(id);
+  if (here) focusFirst(here);
+  else if (isTyping()) window.open('/questions#' + id);
+  else location.assign('/questions#' + id);
+}

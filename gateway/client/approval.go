@@ -1,0 +1,77 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Approval asks whether a tool may be called with an input, any JSON value, which is shown to the letter.
+type Approval struct {
+	To       string          `json:"recipient,omitempty"` // default: the agent's host
+	Tool     string          `json:"tool"`
+	Input    json.RawMessage `json:"input"`
+	Key      string          `json:"key,omitempty"`
+	Deadline time.Time       `json:"deadline,omitzero"`
+	Attended bool            `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
+}
+
+// permitted is what became of an approval when it was asked for.
+type permitted struct {
+	accepted
+	Decided    bool `json:"decided"`
+	Allowed    bool `json:"allowed"`
+	Rule       ID   `json:"rule,omitempty"`
+	Unattended bool `json:"unattended,omitempty"`
+}
+
+// Permission is an approval that was asked for, and is on the node's disk: a standing rule has decided it, or it is a form.
+type Permission struct {
+	Asked
+	rule *Decision
+}
+
+// Decision says whether the call may be made. One that was declined, cancelled or has expired may not.
+type Decision struct {
+	Allowed bool
+	Reason  string  // in words, by who decided, if there are any
+	Rule    ID      // the standing rule that decided, or ""
+	Outcome Outcome // of the form, if there was one
+}
+
+// Approve asks whether a tool may be called, once, and returns when the question is accepted.
+func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
+	if a.Key == "" {
+		a.Key = NewKey()
+	}
+	got, err := get[permitted](ctx, c, "approve", a)
+	if err != nil {
+		return nil, err
+	}
+	p := &Permission{Asked: *got.by(c)}
+	if got.Decided {
+		p.rule = &Decision{Allowed: got.Allowed, Rule: got.Rule}
+	}
+	return p, nil
+}
+
+// Await waits for the decision, as Client.Await does.
+func (p *Permission) Await(ctx context.Context) (Decision, error) {
+	if p.rule != nil {
+		return *p.rule, nil
+	}
+	o, err := p.Asked.Await(ctx)
+	if err != nil {
+		return Decision{}, err
+	}
+	d := Decision{Outcome: o, Reason: o.Note}
+	if o.Status != Answered {
+		return d, nil
+	}
+	var said struct{ Decision, Reason string }
+	if err := o.Decode(&said); err != nil {
+		return Decision{}, err
+	}
+	d.Allowed, d.Reason = said.Decision == "once" || said.Decision == "always", said.Reason
+	return d, nil
+}

@@ -1,0 +1,52 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"parley"
+)
+
+const (
+	backupName     = "backup"
+	failureTrailer = "Parley-Error"
+)
+
+// Backup writes the node's journal as it is now. It is to be had on the node's own socket alone.
+func (c *Client) Backup(ctx context.Context, w io.Writer) error {
+	if c.options.Socket == "" {
+		return parley.Refuse(parley.NotPermitted, "a backup is made on the node's own socket")
+	}
+	// The one answer that is not read as a whole is read with net/http's client.
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return Dial(ctx, c.options.Socket)
+	}}
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+callPath+backupName, nil)
+	if err != nil {
+		return parley.Refuse(parley.InvalidArgument, "a backup cannot be asked for: %v", err)
+	}
+	a := again{client: c, operation: backupName}
+	got, err := transport.RoundTrip(r)
+	if err != nil {
+		return a.over(ctx, &lost{sent: !isDial(err), cause: err})
+	}
+	defer got.Body.Close() //nolint:errcheck // read to its end or given up
+	if got.StatusCode != http.StatusOK {
+		body, err := io.ReadAll(io.LimitReader(got.Body, MaxBody))
+		if err != nil {
+			return a.over(ctx, &lost{sent: true, cause: err})
+		}
+		return a.over(ctx, refusal(answer{got.StatusCode, body}))
+	}
+	if _, err := io.Copy(w, got.Body); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if text := got.Trailer.Get(failureTrailer); text != "" {
+		return a.over(ctx, refusal(answer{http.StatusInternalServerError, []byte(`{"error":` + text + `}`)}))
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"parley"
+	"parley/gateway/client"
+)
+
+// withNode runs an example with a node in a process of its own, of which fae is a guest: host is on its socket, and fae has
+// a URL and a token.
+func withNode(do func(ctx context.Context, h *house, host, fae client.Options)) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	h, err := openHouse()
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	defer h.close()
+	token, err := h.token(ctx, "fae")
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	do(ctx, h, client.Options{Socket: h.socket()}, client.Options{URL: h.url(), Token: token})
+}
+
+// One program asks, another answers.
+func Example() {
+	withNode(func(ctx context.Context, _ *house, hostOptions, faeOptions client.Options) {
+		fae, err := client.Connect(ctx, faeOptions)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer fae.Close()
+		asked, err := fae.Ask(ctx, client.Form{
+			To: "HOST", Description: "Where to listen?",
+			Fields: []client.Field{{Name: "port", Type: "number", Required: true}, {Name: "public", Type: "checkbox"}},
+		})
+		if err != nil {
+			log.Print(err)
+			return
+		}
+
+		host, err := client.Connect(ctx, hostOptions) // it may be any program that may open the socket, at any time
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer host.Close()
+		for m, err := range host.List(ctx, client.View{Pending: true}) {
+			if err != nil {
+				log.Print(err)
+				return
+			}
+			fmt.Println(m.FromName, "asks:", m.Description)
+			if _, err := host.Answer(ctx, m.ID(), map[string]any{"port": 443, "public": true}); err != nil {
+				log.Print(err)
+				return
+			}
+		}
+
+		outcome, err := asked.Await(ctx) // now, or after a restart
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		var answer struct {
+			Port   int
+			Public bool
+		}
+		if err := outcome.Decode(&answer); err != nil { // also if it was declined, cancelled, or has expired
+			log.Print(err)
+			return
+		}
+		fmt.Println(outcome.ByName, "says:", answer.Port, answer.Public)
+	})
+	// Output:
+	// fae asks: Where to listen?
+	// HOST says: 443 true
+}
+
+// A wrong answer says of each field what is wrong, and leaves the form open.
+func ExampleClient_Answer() {
+	withNode(func(ctx context.Context, _ *house, hostOptions, faeOptions client.Options) {
+		fae, err := client.Connect(ctx, faeOptions)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer fae.Close()
+		asked, err := fae.Ask(ctx, client.Form{To: "HOST", Description: "?", Fields: []client.Field{{Name: "port", Type: "number"}}})
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		host, err := client.Connect(ctx, hostOptions)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer host.Close()
+
+		_, err = host.Answer(ctx, client.Number(0), map[string]any{"port": "http", "host": "x"})
+		var refused *parley.Error
+		if errors.As(err, &refused) {
+			fmt.Println(refused.Code, refused.Fields["port"], "/", refused.Fields["host"])
+		}
+
+		if _, err := host.Decline(ctx, client.Number(0), "not today"); err != nil {
+			log.Print(err)
+			return
+		}
+		outcome, err := asked.Await(ctx)
+		fmt.Println(outcome.Status, outcome.Note, err)
+		fmt.Println(parley.CodeOf(outcome.Err()))
+	})
+	// Output:
+	// INVALID_ANSWER want a number / no such field
+	// declined not today <nil>
+	// DECLINED
+}
+
+// Whoever comes back with the last cursor goes on where they were, also when the node was killed meanwhile.
+func ExampleClient_Follow() {
+	withNode(func(ctx context.Context, h *house, hostOptions, faeOptions client.Options) {
+		host, err := client.Connect(ctx, hostOptions)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer host.Close()
+		fae, err := client.Connect(ctx, faeOptions)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer fae.Close()
+		for _, text := range []string{"one", "two", "three"} {
+			if _, err := fae.Send(ctx, "HOST", text); err != nil {
+				log.Print(err)
+				return
+			}
+		}
+
+		var last client.Cursor
+		for m, err := range host.Follow(ctx, client.View{}, "") {
+			if err != nil {
+				log.Print(err)
+				return
+			}
+			fmt.Println(m.FromName, "said", m.Text)
+			if last = m.Cursor; m.Text == "two" {
+				break // the program ends here, and keeps the cursor
+			}
+		}
+
+		h.kill()
+		if err := h.start(); err != nil {
+			log.Print(err)
+			return
+		}
+		for m, err := range host.Follow(ctx, client.View{}, last) {
+			if err != nil {
+				log.Print(err)
+				return
+			}
+			fmt.Println(m.FromName, "said", m.Text)
+			break
+		}
+	})
+	// Output:
+	// fae said one
+	// fae said two
+	// fae said three
+}
+
+// An agent asks before it calls a tool.
+func ExampleClient_Approve() {
+	withNode(func(ctx context.Context, _ *house, hostOptions, faeOptions client.Options) {
+		fae, err := client.Connect(ctx, faeOptions)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer fae.Close()
+		permission, err := fae.Approve(ctx, client.Approval{Tool: "shell", Input: json.RawMessage(`{"command":"git push"}`)})
+		if err != nil {
+			log.Print(err)
+			return
+		}
+
+		host, err := client.Connect(ctx, hostOptions)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer host.Close()
+		m, err := host.Message(ctx, client.Number(0))
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		fmt.Println(m.Title, m.Description)
+		if _, err := host.Answer(ctx, m.ID(), map[string]any{"decision": "once"}); err != nil {
+			log.Print(err)
+			return
+		}
+
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		decision, err := permission.Await(ctx)
+		fmt.Println(decision.Allowed, err)
+	})
+	// Output:
+	// shell {"command":"git push"}
+	// true <nil>
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+// Cursor is where to go on following, as a WebSocket of the node's has it too. "" is the beginning.
+type Cursor string
+
+type following struct {
+	View
+	Cursor uint64 `json:"cursor"`
+	WaitMs *int64 `json:"waitMs,omitempty"`
+}
+
+// Follow yields the messages of a view as they are after a cursor, then each that comes or changes, until ctx ends or an
+// error, which comes last. It goes on through restarts of the node. Each message has its Cursor: Follow from there yields what
+// came after it, each change once, in this program or the next. From the beginning of a large mailbox the first answer is
+// large: to List first asks for less at once.
+func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		at, err := parsePosition(from)
+		for err == nil {
+			var batch []Message
+			if batch, err = c.batch(ctx, v, &at); err != nil {
+				break
+			}
+			for _, m := range batch {
+				if !yield(m, nil) {
+					return
+				}
+			}
+		}
+		yield(Message{}, err)
+	}
+}
+
+// batch waits for messages that changed together after a position, gives them with their cursors, and moves on.
+func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, error) {
+	if at.isWithin() {
+		return c.rest(ctx, v, at)
+	}
+	page, err := c.changes(ctx, v, at.seen, turnTime)
+	if err != nil {
+		return nil, err
+	}
+	return at.pass(page.Messages, page.Cursor), nil
+}
+
+// rest gives what is still to be told of a batch that was told in part before. What has changed again after the batch is told
+// by going on from there.
+func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, error) {
+	since, err := c.changes(ctx, v, at.seen, 0) // they changed long ago, or are not to be shown any more
+	if err != nil {
+		return nil, err
+	}
+	later, err := c.changes(ctx, v, at.upTo, 0)
+	if err != nil {
+		return nil, err
+	}
+	again := make(map[uint64]bool, len(later.Messages))
+	for _, m := range later.Messages {
+		again[m.Number] = true
+	}
+	rest := slices.DeleteFunc(since.Messages, func(m Message) bool { return m.Number <= at.number || again[m.Number] })
+	return at.pass(rest, at.upTo), nil
+}
+
+// changes waits so long for messages that have changed after a version of the mailbox.
+func (c *Client) changes(ctx context.Context, v View, after uint64, long time.Duration) (listed, error) {
+	ms := turn(ctx, long)
+	return get[listed](ctx, c, "follow_messages", following{v, after, &ms})
+}
+
+// position is how far following has come: all that changed up to seen was told, and, of what changed from there to upTo,
+// the messages up to a number.
+type position struct{ seen, upTo, number uint64 }
+
+// isWithin reports whether there is a rest to tell of what changed before upTo.
+func (p position) isWithin() bool { return p.upTo != 0 }
+
+// pass gives the messages of a batch with their cursors, and moves to its end.
+func (p *position) pass(batch []Message, end uint64) []Message {
+	for i := range batch {
+		batch[i].Cursor = position{p.seen, end, batch[i].Number}.cursor()
+	}
+	*p = position{seen: end}
+	if len(batch) > 0 {
+		batch[len(batch)-1].Cursor = p.cursor()
+	}
+	return batch
+}
+
+func (p position) cursor() Cursor {
+	s := strconv.FormatUint(p.seen, 10)
+	if p.isWithin() {
+		s += "." + strconv.FormatUint(p.upTo, 10) + "." + strconv.FormatUint(p.number, 10)
+	}
+	return Cursor(s)
+}
+
+// parsePosition reads a cursor. It refuses with INVALID_ARGUMENT.
+func parsePosition(c Cursor) (p position, err error) {
+	if c == "" {
+		return p, nil
+	}
+	into := []*uint64{&p.seen, &p.upTo, &p.number}
+	for i, part := range strings.SplitN(string(c), ".", len(into)) {
+		if *into[i], err = strconv.ParseUint(part, 10, 64); err != nil {
+			break
+		}
+	}
+	if err != nil || p.cursor() != c || p.isWithin() && p.upTo < p.seen { // one way to write each
+		return position{}, parley.Refuse(parley.InvalidArgument, "%.80q is not a cursor", string(c))
+	}
+	return p, nil
+}

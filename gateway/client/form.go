@@ -1,0 +1,182 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"parley"
+)
+
+// Form is one to be asked. The zero value of everything but To, Description and Fields is a good default.
+type Form struct {
+	To          string    `json:"recipient"` // a path of the asker's names, as HOST, or the ID or locator of an agent that it holds
+	Description string    `json:"description"`
+	Title       string    `json:"title,omitempty"`
+	Fields      []Field   `json:"fields"`
+	Name        string    `json:"name,omitempty"`    // the answer is bound to this name; if it is bound, nothing is sent
+	Key         string    `json:"key,omitempty"`     // idempotency key, of 255 bytes at most: the same one is the same form
+	Deadline    time.Time `json:"deadline,omitzero"` // it expires then
+	NoForward   bool      `json:"noForward,omitempty"`
+}
+
+// Field is one question of a form. Type is one of text, textarea, number, checkbox, select, multiselect, radio, buttons,
+// confirm, date, secret and capability. Pattern is a JSON Schema (2020-12) for the answer's JSON form.
+type Field struct {
+	Name        string          `json:"name"`
+	Label       string          `json:"label,omitempty"`
+	Type        string          `json:"type,omitempty"` // "" is text, or what the pattern allows
+	Required    bool            `json:"required,omitempty"`
+	Default     any             `json:"default,omitempty"`
+	Placeholder string          `json:"placeholder,omitempty"`
+	Help        string          `json:"help,omitempty"`
+	Options     []Option        `json:"options,omitempty"`
+	Example     any             `json:"example,omitempty"`
+	Pattern     json.RawMessage `json:"pattern,omitempty"`
+}
+
+// Option is one choice of a field. An empty Label shows the value.
+type Option struct {
+	Value       string `json:"value"`
+	Label       string `json:"label,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// Request asks for a capability in words. Its answer is a Ref, under the name "value".
+type Request struct {
+	To        string    `json:"recipient"`
+	Text      string    `json:"text"`
+	Name      string    `json:"name,omitempty"` // what is given is bound to this name
+	Key       string    `json:"key,omitempty"`
+	Deadline  time.Time `json:"deadline,omitzero"`
+	NoForward bool      `json:"noForward,omitempty"`
+}
+
+// Asked is what was asked, and is on the node's disk. Form is "" if nothing was, because the name for the answer is
+// bound already.
+type Asked struct {
+	Form        ID
+	Promise     ID
+	Number      uint64 // of the form in the asker's mailbox
+	Unreachable bool   // the recipient's node cannot be reached now: the form goes there when it can
+
+	client  *Client
+	outcome *Outcome // if it was settled already
+}
+
+// accepted is how a node says that.
+type accepted struct {
+	Form        ID       `json:"form,omitempty"`
+	Promise     ID       `json:"promise,omitempty"`
+	Number      uint64   `json:"number"`
+	Outcome     *Outcome `json:"outcome,omitempty"`
+	Unreachable bool     `json:"unreachable,omitempty"`
+}
+
+func (a accepted) by(c *Client) *Asked {
+	return &Asked{Form: a.Form, Promise: a.Promise, Number: a.Number, Unreachable: a.Unreachable, client: c, outcome: a.Outcome}
+}
+
+// Ask sends a form, once, and returns when it is accepted. Who was asked may answer at any time from then on.
+func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
+	if f.Key == "" {
+		f.Key = NewKey()
+	}
+	if f.Fields == nil {
+		f.Fields = []Field{} // which is refused as what it is
+	}
+	a, err := get[accepted](ctx, c, "form", f)
+	if err != nil {
+		return nil, err
+	}
+	return a.by(c), nil
+}
+
+// Request asks for a capability, once.
+func (c *Client) Request(ctx context.Context, r Request) (*Asked, error) {
+	if r.Key == "" {
+		r.Key = NewKey()
+	}
+	a, err := get[accepted](ctx, c, "request", r)
+	if err != nil {
+		return nil, err
+	}
+	return a.by(c), nil
+}
+
+// Await is Client.Await for what was asked.
+func (a *Asked) Await(ctx context.Context) (Outcome, error) {
+	if a.outcome != nil && a.outcome.Status != Open {
+		return *a.outcome, nil
+	}
+	return a.client.Await(ctx, a.Form)
+}
+
+// The statuses of a form. All but Open and Answering are ends.
+const (
+	Open       = "open"
+	Answered   = "answered"
+	Cancelled  = "cancelled"
+	Declined   = "declined"
+	Expired    = "expired"
+	Superseded = "superseded"
+	Answering  = "answering" // an answer is on its way to a home that cannot be reached: the form is open until it arrives
+)
+
+// Outcome is how a form ended. Values is a record: in the clear for the asker, and for others {"$sealed":true} where a
+// field is secret. Order has the names in it as the form orders them.
+type Outcome struct {
+	Status  string          `json:"status"`
+	Form    ID              `json:"form,omitempty"`
+	Promise ID              `json:"promise,omitempty"`
+	By      ID              `json:"by,omitempty"`
+	ByName  string          `json:"byName,omitempty"` // the client's agent's name for By
+	At      time.Time       `json:"at,omitzero"`
+	Note    string          `json:"note,omitempty"` // in words, by who declined or cancelled
+	Values  json.RawMessage `json:"values,omitempty"`
+	Order   []string        `json:"order,omitempty"`
+
+	// Raw is the outcome as the node sent it.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON keeps Raw.
+func (o *Outcome) UnmarshalJSON(b []byte) error {
+	type plain Outcome
+	*o = Outcome{}
+	o.Raw = append(o.Raw, b...)
+	return json.Unmarshal(b, (*plain)(o))
+}
+
+// Err is nil for an answer, and else the error of how the form ended: DECLINED, CANCELLED or EXPIRED.
+func (o Outcome) Err() error {
+	code := parley.Cancelled
+	switch o.Status {
+	case Answered:
+		return nil
+	case Declined:
+		code = parley.Declined
+	case Expired:
+		code = parley.Expired
+	case Open, Answering:
+		return parley.Refuse(parley.Timeout, "form %s is %s", o.Form, o.Status)
+	}
+	if o.Note != "" {
+		return parley.Refuse(code, "form %s was %s: %s", o.Form, o.Status, o.Note)
+	}
+	return parley.Refuse(code, "form %s was %s", o.Form, o.Status)
+}
+
+// Decode reads the answer's values into a struct or map, as json.Unmarshal does, or gives Err.
+func (o Outcome) Decode(into any) error {
+	if err := o.Err(); err != nil {
+		return err
+	}
+	if len(o.Values) == 0 {
+		return parley.Refuse(parley.NotPermitted, "what %s was answered is not for this agent", o.Form)
+	}
+	if err := json.Unmarshal(o.Values, into); err != nil {
+		return unreadable("await", err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"parley"
+)
+
+// lost is a call that brought no answer.
+type lost struct {
+	sent  bool // the node may have heard it: there was one
+	cause error
+}
+
+func (e *lost) Error() string { return e.cause.Error() }
+func (e *lost) Unwrap() error { return e.cause }
+
+// refusal reads the error in an answer. One that is none of the node's own is by something on the way to it.
+func refusal(a answer) error {
+	var f struct {
+		Error *parley.Error `json:"error"`
+	}
+	err := json.Unmarshal(a.body, &f)
+	switch {
+	case err == nil && f.Error != nil && f.Error.Code == parley.NotRunning: // it is about to stop
+		return &lost{sent: true, cause: f.Error}
+	case err == nil && f.Error != nil:
+		return f.Error
+	case a.status == http.StatusBadGateway, a.status == http.StatusServiceUnavailable, a.status == http.StatusGatewayTimeout:
+		return &lost{sent: true, cause: fmt.Errorf("HTTP status %d", a.status)}
+	}
+	return parley.Refuse(parley.Internal, "the node answered with HTTP status %d and no error", a.status)
+}
+
+// unsent says why a call could not be sent.
+func unsent(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return parley.Refuse(parley.NotPermitted, "the node's socket may not be opened by this user")
+	}
+	if e, ok := errors.AsType[*parley.Error](err); ok {
+		return e
+	}
+	return &lost{cause: err}
+}
+
+// again decides whether a call is made again, and pauses before it is.
+type again struct {
+	client    *Client
+	operation string
+	body      []byte
+	until     time.Time // it is not made again later; zero: as long as its context allows
+	pause     time.Duration
+}
+
+func (a *again) harmless() bool { return repeats(a.operation, a.body) }
+
+// The pauses between attempts: each is up to twice as long as the one before.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// after returns nil if the call is to be made again, now, and else the error to give up with.
+func (a *again) after(ctx context.Context, err error) error {
+	l, isLost := errors.AsType[*lost](err)
+	if !isLost || ctx.Err() != nil {
+		return a.over(ctx, err)
+	}
+	c := a.client
+	if l.sent {
+		c.saw()
+	}
+	away := time.Since(time.Unix(0, c.seen.Load()))
+	switch patience := c.options.Patience; {
+	case l.sent && !a.harmless(), patience < 0, c.seen.Load() == 0, patience > 0 && away > patience:
+		return a.over(ctx, err)
+	case !a.until.IsZero() && !time.Now().Before(a.until):
+		return parley.Refuse(parley.Timeout, "the time for %s has passed, and the node is away", a.operation)
+	}
+	a.pause = min(max(2*a.pause, firstPause), lastPause)
+	timer := time.NewTimer(a.pause/2 + rand.N(a.pause/2)) // so that not all come at once
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return a.over(ctx, err)
+	}
+}
+
+// over is what the caller is told of a call that brought an error, and is not made again.
+func (a *again) over(ctx context.Context, err error) error {
+	l, isLost := errors.AsType[*lost](err)
+	if !isLost {
+		return err
+	}
+	said, isSaid := errors.AsType[*parley.Error](l.cause)
+	switch {
+	case ctx.Err() != nil:
+		return a.ended(ctx)
+	case isSaid:
+		return said
+	case !l.sent:
+		return parley.Refuse(parley.NotRunning, "%s", a.client.door.absence()).WithHint("start one with: parley start")
+	case a.harmless():
+		return parley.Refuse(parley.NotRunning, "the node went away before it answered %s", a.operation).
+			WithHint("parley status --wait 15s says when it is back")
+	}
+	return parley.Refuse(parley.NotRunning, "the node went away before it answered; whether %s was done is not known", a.operation).
+		WithHint("parley status --wait 15s says when it is back")
+}
+
+// ended is the error for which a context ended: what the node would say, and the context's own.
+func (a *again) ended(ctx context.Context) error {
+	e := parley.Refuse(parley.Timeout, "%s ended before the node answered", a.operation)
+	if !a.harmless() {
+		e = e.WithHint("what was asked for may still happen")
+	}
+	return &ended{e, ctx.Err()}
+}
+
+// ended is an error with that of its context beside it.
+type ended struct {
+	refused *parley.Error
+	cause   error
+}
+
+func (e *ended) Error() string   { return e.refused.Error() }
+func (e *ended) Unwrap() []error { return []error{e.refused, e.cause} }
+
+// isDial reports whether err is one of opening a connection.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial" || errors.Is(err, fs.ErrNotExist)
+}

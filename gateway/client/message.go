@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+)
+
+// Message is one as its mailbox's agent sees it. Names are the agent's own, of today, and "" where it has none.
+type Message struct {
+	Number      uint64    `json:"number"`
+	Type        string    `json:"type"` // form, request, approval or message
+	MessageID   ID        `json:"messageId"`
+	From        ID        `json:"from"`
+	FromName    string    `json:"fromName,omitempty"`
+	To          ID        `json:"to"`
+	ToName      string    `json:"toName,omitempty"`
+	Sent        bool      `json:"sent"`     // the agent itself sent it
+	Received    bool      `json:"received"` // it was sent to the agent; a message to itself is both
+	Date        time.Time `json:"date"`
+	Dismissed   bool      `json:"dismissed"`
+	Delivered   bool      `json:"delivered"` // of what it sent: whether it has arrived
+	ReplyTo     ID        `json:"replyTo,omitempty"`
+	ReplyNumber *uint64   `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
+
+	// of a message
+	Text   string                     `json:"text,omitempty"` // with @edge where it carries a value
+	Edges  map[string]json.RawMessage `json:"edges,omitempty"`
+	Queued bool                       `json:"queued,omitempty"` // it waits for the agent's program to run for it
+
+	// of a form, request or approval
+	Title        string    `json:"title,omitempty"`
+	Description  string    `json:"description,omitempty"`
+	Fields       []Field   `json:"fields,omitempty"`
+	PromiseID    ID        `json:"promiseId,omitempty"`
+	ResolverID   ID        `json:"resolverId,omitempty"`
+	Deadline     time.Time `json:"deadline,omitzero"`
+	NoForward    bool      `json:"noForward,omitempty"`
+	Forwarder    ID        `json:"forwarder,omitempty"` // who handed it on to the agent
+	ForwardName  string    `json:"forwarderName,omitempty"`
+	Chain        []Party   `json:"chain,omitempty"` // who had it before the agent, first the one asked
+	ForwardedTo  []Party   `json:"forwardedTo,omitempty"`
+	Outcome      *Outcome  `json:"outcome,omitempty"`   // nil while it is open
+	AnswerNeeded bool      `json:"answerNeeded"`        // it is open and this agent may answer it
+	Answering    bool      `json:"answering,omitempty"` // what the agent said is on its way to the form's home
+	Refused      string    `json:"refused,omitempty"`   // why the home would not have what the agent said
+
+	Cursor Cursor          `json:"-"` // of a message that was followed: where to go on after it
+	Raw    json.RawMessage `json:"-"` // the message as the node sent it
+}
+
+// Party is another agent, with the viewer's name for it if there is one.
+type Party struct {
+	ID   ID     `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+// UnmarshalJSON keeps Raw.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	type plain Message
+	*m = Message{}
+	m.Raw = append(m.Raw, b...)
+	return json.Unmarshal(b, (*plain)(m))
+}
+
+// ID is what to call the message by in every method.
+func (m Message) ID() ID { return m.MessageID }
+
+// View says which messages to list. The zero View is what was received and not dismissed.
+type View struct {
+	All     bool `json:"all,omitempty"`     // also what the agent sent and what it dismissed
+	Pending bool `json:"pending,omitempty"` // only what waits for its answer
+}
+
+type listing struct {
+	View
+	First uint64 `json:"first,omitempty"`
+	Limit int    `json:"limit,omitempty"`
+}
+
+// listed is a page of messages.
+type listed struct {
+	Messages []Message `json:"messages"`
+	Cursor   uint64    `json:"cursor"`
+	Next     uint64    `json:"next,omitempty"`
+}
+
+// List yields the messages of a view by number, read page by page. An error comes last.
+func (c *Client) List(ctx context.Context, v View) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		for r := (listing{View: v}); ; {
+			page, err := get[listed](ctx, c, "list_messages", r)
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			for _, m := range page.Messages {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if r.First = page.Next; page.Next == 0 {
+				return
+			}
+		}
+	}
+}
+
+// Message gives one.
+func (c *Client) Message(ctx context.Context, id ID) (Message, error) {
+	return get[Message](ctx, c, "get_message", about(id))
+}
+
+// Sent is an accepted message: it is on the node's disk.
+type Sent struct {
+	Message     ID     `json:"message"`
+	Number      uint64 `json:"number"`
+	Unreachable bool   `json:"unreachable,omitempty"` // it, or what it gives, goes there when it can
+}
+
+type sending struct {
+	To   string `json:"recipient"`
+	Text string `json:"text"`
+}
+
+// Send sends words, with references as @edge:name or @name.
+func (c *Client) Send(ctx context.Context, to, text string) (Sent, error) {
+	return get[Sent](ctx, c, "send", sending{to, text})
+}
+
+type replying struct {
+	subject
+	Text string `json:"text"`
+}
+
+// Reply answers a message with words.
+func (c *Client) Reply(ctx context.Context, to ID, text string) (Sent, error) {
+	return get[Sent](ctx, c, "reply", replying{about(to), text})
+}
+
+type adopting struct {
+	subject
+	Edge string `json:"edge"`
+	Name string `json:"name,omitempty"`
+}
+
+// Adopt keeps what a message carries under edge, as name or, if that is "", under the edge's own name.
+func (c *Client) Adopt(ctx context.Context, message ID, edge, name string) error {
+	return c.Call(ctx, "adopt", adopting{about(message), edge, name}, nil)
+}
+
+// Dismiss drops a message from view.
+func (c *Client) Dismiss(ctx context.Context, message ID) error {
+	return c.Call(ctx, "dismiss", about(message), nil)
+}

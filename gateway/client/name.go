@@ -1,0 +1,97 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+)
+
+type naming struct {
+	Path string `json:"path,omitempty"`
+}
+
+type names struct {
+	Names []string `json:"names"`
+}
+
+// Names lists the names that the agent holds, sorted, or those within what stands under a path.
+func (c *Client) Names(ctx context.Context, path string) ([]string, error) {
+	n, err := get[names](ctx, c, "list_names", naming{path})
+	return n.Names, err
+}
+
+type lookingUp struct {
+	Name   string `json:"name"`
+	Reveal bool   `json:"reveal,omitempty"`
+}
+
+type lookedUp struct {
+	Value json.RawMessage `json:"value"`
+}
+
+// Lookup reads the value under a name into a pointer, as json.Unmarshal does; one that is a reference is a Ref. With reveal,
+// what is sealed is opened.
+func (c *Client) Lookup(ctx context.Context, name string, reveal bool, into any) error {
+	l, err := get[lookedUp](ctx, c, "lookup", lookingUp{name, reveal})
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(l.Value, into); err != nil {
+		return unreadable("lookup", err)
+	}
+	return nil
+}
+
+type nameRequest struct {
+	Name string `json:"name"`
+}
+
+// Located says where a name's target is.
+type Located struct {
+	Locator string `json:"locator"`
+	ID      ID     `json:"id"`
+	Kind    string `json:"kind,omitempty"`
+}
+
+// Locate gives the locator of what stands under a name.
+func (c *Client) Locate(ctx context.Context, name string) (Located, error) {
+	return get[Located](ctx, c, "locate", nameRequest{name})
+}
+
+type storing struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
+// Store puts a value under a name: the value itself, or the text of a locator of what the agent may reach already.
+func (c *Client) Store(ctx context.Context, name string, value any) error {
+	written, err := json.Marshal(value)
+	if err != nil {
+		return unwritable(err)
+	}
+	return c.Call(ctx, "store_name", storing{name, written}, nil)
+}
+
+// Remove takes a name away.
+func (c *Client) Remove(ctx context.Context, name string) error {
+	return c.Call(ctx, "remove_name", nameRequest{name}, nil)
+}
+
+// NewAgent says what agent to make: a host or a guest, which is the default. The maker holds it under Name.
+type NewAgent struct {
+	Kind   string            `json:"kind,omitempty"`
+	Name   string            `json:"name"`
+	Title  string            `json:"title,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Made is an agent that was made.
+type Made struct {
+	Agent ID     `json:"agent"`
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
+}
+
+// Make makes an agent.
+func (c *Client) Make(ctx context.Context, a NewAgent) (Made, error) {
+	return get[Made](ctx, c, "make_agent", a)
+}

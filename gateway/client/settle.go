@@ -1,0 +1,91 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+type answering struct {
+	subject
+	Values map[string]any `json:"values,omitempty"`
+	Texts  []text         `json:"texts,omitempty"`
+}
+
+// text is what someone wrote for a field.
+type text struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Answer answers a form. values is a struct or map that JSON makes a record of, with the types that the fields want; for
+// a capability that is a Ref, or a name of the answerer's. A wrong answer is refused with INVALID_ANSWER, with what is
+// wrong with each field, and leaves the form open. The outcome is that of this answer; after the first it is ALREADY_ANSWERED.
+func (c *Client) Answer(ctx context.Context, form ID, values any) (Outcome, error) {
+	written, err := json.Marshal(values)
+	if err != nil {
+		return Outcome{}, unwritable(err)
+	}
+	var each map[string]json.RawMessage
+	if err := json.Unmarshal(written, &each); err != nil {
+		return Outcome{}, parley.Refuse(parley.InvalidArgument, "the values of an answer are a record, not %.80s", written)
+	}
+	record := make(map[string]any, len(each))
+	for name, v := range each {
+		record[name] = v
+	}
+	return get[Outcome](ctx, c, "respond_form", answering{subject: about(form), Values: record})
+}
+
+// AnswerText answers a form with texts by the names of the fields, which are read by the fields' types, as on a command
+// line: 443, true, or a name of the answerer's for a capability. A field for several choices has several texts.
+func (c *Client) AnswerText(ctx context.Context, form ID, texts map[string][]string) (Outcome, error) {
+	a := answering{subject: about(form)}
+	for name, several := range texts {
+		for _, t := range several {
+			a.Texts = append(a.Texts, text{name, t})
+		}
+	}
+	return get[Outcome](ctx, c, "respond_form", a)
+}
+
+type ending struct {
+	subject
+	Reason string `json:"reason,omitempty"`
+}
+
+// Decline says no to a form, in words if there are any.
+func (c *Client) Decline(ctx context.Context, form ID, reason string) (Outcome, error) {
+	return get[Outcome](ctx, c, "decline_form", ending{about(form), reason})
+}
+
+// Cancel takes back a form that the agent asked.
+func (c *Client) Cancel(ctx context.Context, form ID, reason string) (Outcome, error) {
+	return get[Outcome](ctx, c, "cancel_form", ending{about(form), reason})
+}
+
+// Reject says no to a request.
+func (c *Client) Reject(ctx context.Context, request ID, reason string) (Outcome, error) {
+	return get[Outcome](ctx, c, "reject", ending{about(request), reason})
+}
+
+type giving struct {
+	subject
+	Name string `json:"name"`
+}
+
+// Resolve gives what was requested: what the agent holds under a name.
+func (c *Client) Resolve(ctx context.Context, request ID, name string) (Outcome, error) {
+	return get[Outcome](ctx, c, "resolve", giving{about(request), name})
+}
+
+type handing struct {
+	subject
+	To string `json:"recipient"`
+}
+
+// Forward hands a form on: whoever answers first settles it.
+func (c *Client) Forward(ctx context.Context, form ID, to string) error {
+	return c.Call(ctx, "forward_form", handing{about(form), to}, nil)
+}

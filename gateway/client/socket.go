@@ -1,0 +1,44 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"parley"
+)
+
+// maxSocketPath is what every system takes as a Unix socket's address; Linux has room for 107.
+const maxSocketPath = 100
+
+// Dial opens a connection to the Unix socket at a path of any length.
+func Dial(ctx context.Context, path string) (net.Conn, error) {
+	address, done, err := SocketAddress(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", address)
+}
+
+// SocketAddress gives an address for path that is short enough for a Unix socket: path itself, or its
+// folder by way of an open file. The address is good until done is called.
+func SocketAddress(path string) (address string, done func(), err error) {
+	if len(path) <= maxSocketPath {
+		return path, func() {}, nil
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", nil, err
+	}
+	byFile := fmt.Sprintf("/proc/self/fd/%d", folder.Fd())
+	if _, err := os.Stat(byFile); err != nil {
+		_ = folder.Close() // opened for reading: nothing can be lost
+		return "", nil, parley.Refuse(parley.InvalidArgument, "the path of the socket is too long for this system: %s", path).
+			WithHint("choose a shorter --state folder")
+	}
+	return filepath.Join(byFile, filepath.Base(path)), func() { _ = folder.Close() }, nil
+}

@@ -1,0 +1,66 @@
+/**
+ * @param {Wire} wire
+ * @param {string | number} form
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Outcome>}
+ */
+export function awaitEnd(wire: Wire, form: string | number, signal?: AbortSignal): Promise<Outcome>;
+/** @typedef {import("./wire.js").Wire} Wire */
+/** @typedef {import("./wire.js").Ending} Ending */
+/** @typedef {import("./operations.js").Outcome} Outcome */
+/** How long one waiting call takes, in milliseconds. A longer wait is made of several. */
+export const turnTime: 25000;
+/** A form that was asked, and is on the node's disk. */
+export class Asked {
+    /**
+     * @param {Wire} wire
+     * @param {import("./operations.js").Asked} asked
+     */
+    constructor(wire: Wire, asked: import("./operations.js").Asked);
+    /** undefined if nothing was asked, because the name for the answer is bound already @readonly */
+    readonly form: string | undefined;
+    /** @readonly */
+    readonly promise: string | undefined;
+    /** of the form in the asker's mailbox @readonly */
+    readonly number: number;
+    /** the recipient's node cannot be reached now: the form goes there when it can @readonly */
+    readonly unreachable: boolean;
+    /**
+     * Waits until the form has ended, at once if it has, also through restarts of the node.
+     *
+     * @param {Ending} [ending]
+     * @returns {Promise<Outcome>}
+     */
+    await({ signal }?: Ending): Promise<Outcome>;
+    /**
+     * Waits for the answer's values. A form that ends otherwise throws DECLINED, CANCELLED or EXPIRED.
+     *
+     * @param {Ending} [ending]
+     * @returns {Promise<any>}
+     */
+    answer(ending?: Ending): Promise<any>;
+    #private;
+}
+/** An approval that was asked for: a standing rule has decided it, or it is a form. */
+export class Permission extends Asked {
+    /**
+     * @param {Wire} wire
+     * @param {import("./operations.js").Permission} permission
+     */
+    constructor(wire: Wire, permission: import("./operations.js").Permission);
+    /**
+     * Waits for the decision. What was declined, cancelled or has expired is not allowed.
+     *
+     * @param {Ending} [ending]
+     * @returns {Promise<{allowed: boolean, reason: string, rule?: string | undefined}>}
+     */
+    decision(ending?: Ending): Promise<{
+        allowed: boolean;
+        reason: string;
+        rule?: string | undefined;
+    }>;
+    #private;
+}
+export type Wire = import("./wire.js").Wire;
+export type Ending = import("./wire.js").Ending;
+export type Outcome = import("./operations.js").Outcome;

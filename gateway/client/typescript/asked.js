@@ -1,0 +1,98 @@
+import { ParleyError } from "./error.js";
+
+/** @typedef {import("./wire.js").Wire} Wire */
+/** @typedef {import("./wire.js").Ending} Ending */
+/** @typedef {import("./operations.js").Outcome} Outcome */
+
+/** How long one waiting call takes, in milliseconds. A longer wait is made of several. */
+export const turnTime = 25000;
+
+/**
+ * @param {Wire} wire
+ * @param {string | number} form
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Outcome>}
+ */
+export async function awaitEnd(wire, form, signal) {
+  const text = String(form);
+  const which = /^[0-9]+$/.test(text) ? { number: text } : { id: text };
+  for (;;) {
+    const outcome = await wire.call("await", { ...which, waitMs: turnTime }, signal);
+    if (outcome.status !== "open") return outcome;
+  }
+}
+
+/** A form that was asked, and is on the node's disk. */
+export class Asked {
+  #wire;
+  #outcome;
+
+  /**
+   * @param {Wire} wire
+   * @param {import("./operations.js").Asked} asked
+   */
+  constructor(wire, asked) {
+    this.#wire = wire;
+    this.#outcome = asked.outcome;
+    /** undefined if nothing was asked, because the name for the answer is bound already @readonly */
+    this.form = asked.form;
+    /** @readonly */
+    this.promise = asked.promise;
+    /** of the form in the asker's mailbox @readonly */
+    this.number = asked.number;
+    /** the recipient's node cannot be reached now: the form goes there when it can @readonly */
+    this.unreachable = asked.unreachable ?? false;
+  }
+
+  /**
+   * Waits until the form has ended, at once if it has, also through restarts of the node.
+   *
+   * @param {Ending} [ending]
+   * @returns {Promise<Outcome>}
+   */
+  async await({ signal } = {}) {
+    if (this.#outcome && this.#outcome.status !== "open") return this.#outcome;
+    return awaitEnd(this.#wire, this.form ?? "", signal);
+  }
+
+  /**
+   * Waits for the answer's values. A form that ends otherwise throws DECLINED, CANCELLED or EXPIRED.
+   *
+   * @param {Ending} [ending]
+   * @returns {Promise<any>}
+   */
+  async answer(ending) {
+    const outcome = await this.await(ending);
+    if (outcome.status === "answered") return outcome.values;
+    const code = { declined: "DECLINED", expired: "EXPIRED" }[outcome.status] ?? "CANCELLED";
+    throw new ParleyError(code, `form ${outcome.form} was ${outcome.status}${outcome.note ? `: ${outcome.note}` : ""}`);
+  }
+}
+
+/** An approval that was asked for: a standing rule has decided it, or it is a form. */
+export class Permission extends Asked {
+  #rule;
+
+  /**
+   * @param {Wire} wire
+   * @param {import("./operations.js").Permission} permission
+   */
+  constructor(wire, permission) {
+    super(wire, permission);
+    if (permission.decided) this.#rule = { allowed: permission.allowed, reason: "", rule: permission.rule };
+  }
+
+  /**
+   * Waits for the decision. What was declined, cancelled or has expired is not allowed.
+   *
+   * @param {Ending} [ending]
+   * @returns {Promise<{allowed: boolean, reason: string, rule?: string | undefined}>}
+   */
+  async decision(ending) {
+    if (this.#rule) return this.#rule;
+    const { status, note, values } = await this.await(ending);
+    if (status !== "answered") return { allowed: false, reason: note ?? "" };
+    const { decision, reason } = /** @type {{decision?: string, reason?: string}} */ (values);
+    return { allowed: decision === "once" || decision === "always", reason: reason ?? "" };
+  }
+}

@@ -1,0 +1,319 @@
+/** @typedef {import("./operations.js").Operations} Operations */
+/** @typedef {import("./operations.js").Envelope} Message */
+/** @typedef {import("./operations.js").Outcome} Outcome */
+/** @typedef {import("./operations.js").Sent} Sent */
+/** @typedef {import("./operations.js").Field} Field */
+/** @typedef {{all?: boolean, pending?: boolean}} View all: also what the agent sent and dismissed; pending: only what waits for its answer */
+/** @typedef {import("./wire.js").Options} Options */
+/** @typedef {import("./wire.js").Ending} Ending */
+/** @typedef {import("./agents.js").Agent} Agent */
+/** @typedef {import("./agents.js").AgentFilter} AgentFilter */
+/**
+ * A message's number in the agent's own mailbox, or the ID of a message, form or promise.
+ *
+ * @typedef {string | number} Which
+ */
+/** @typedef {{$cap: string, kind: string}} Ref a live reference, as answers and messages carry it */
+/**
+ * What each operation is asked, without "as", which the client adds.
+ *
+ * @template {keyof Operations} N
+ * @typedef {Omit<Operations[N]["request"], "as">} RequestOf
+ */
+/**
+ * Connects to a node. It throws NOT_RUNNING where there is none, and UNAUTHENTICATED if the token is not good.
+ *
+ * @param {Options} options
+ * @returns {Promise<Client>}
+ */
+export function connect(options: Options): Promise<Client>;
+/** Calls a node's operations for one agent. It holds no connection that would need closing. */
+export class Client {
+    /** @param {Wire} wire */
+    constructor(wire: Wire);
+    /**
+     * Performs any of the node's operations. What is made again after a lost connection is what has a key, or only looks.
+     *
+     * @template {keyof Operations} N
+     * @param {N} operation
+     * @param {RequestOf<N>} request
+     * @param {Ending} [ending]
+     * @returns {Promise<Operations[N]["response"]>}
+     */
+    call<N extends keyof Operations>(operation: N, request: RequestOf<N>, { signal }?: Ending): Promise<Operations[N]["response"]>;
+    /**
+     * Sends a form, once, and resolves when it is accepted: it is on the node's disk. Who was asked may answer at any time from then on.
+     *
+     * @param {RequestOf<"form">} form
+     * @param {Ending} [ending]
+     */
+    ask(form: RequestOf<"form">, ending?: Ending): Promise<Asked>;
+    /**
+     * Asks for a capability in words, once. Its answer is a Ref, under the name "value".
+     *
+     * @param {RequestOf<"request">} request
+     * @param {Ending} [ending]
+     */
+    request(request: RequestOf<"request">, ending?: Ending): Promise<Asked>;
+    /**
+     * Asks whether a tool may be called with an input, once.
+     *
+     * @param {RequestOf<"approve">} approval
+     * @param {Ending} [ending]
+     */
+    approve(approval: RequestOf<"approve">, ending?: Ending): Promise<Permission>;
+    /**
+     * Waits until a form has ended, at once if it has, also through restarts of the node.
+     *
+     * @param {Which} form
+     * @param {Ending} [ending]
+     * @returns {Promise<Outcome>}
+     */
+    await(form: Which, { signal }?: Ending): Promise<Outcome>;
+    /**
+     * Answers a form. A wrong answer is INVALID_ANSWER, with what is wrong with each field, and leaves the form open.
+     *
+     * @param {Which} form
+     * @param {Record<string, unknown>} values by field; a capability is a Ref, or a name of the answerer's
+     * @param {Ending} [ending]
+     */
+    answer(form: Which, values: Record<string, unknown>, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    /**
+     * Answers a form with texts, which are read by the fields' types, as on a command line.
+     *
+     * @param {Which} form
+     * @param {Record<string, string | string[]>} texts several for a field for several choices
+     * @param {Ending} [ending]
+     */
+    answerText(form: Which, texts: Record<string, string | string[]>, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    /**
+     * Says no to a form.
+     *
+     * @param {Which} form
+     * @param {string} [reason]
+     * @param {Ending} [ending]
+     */
+    decline(form: Which, reason?: string, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    /**
+     * Takes back a form that the agent asked.
+     *
+     * @param {Which} form
+     * @param {string} [reason]
+     * @param {Ending} [ending]
+     */
+    cancel(form: Which, reason?: string, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    /**
+     * Hands a form on: whoever answers first settles it.
+     *
+     * @param {Which} form
+     * @param {string} recipient
+     * @param {Ending} [ending]
+     */
+    forward(form: Which, recipient: string, ending?: Ending): Promise<void>;
+    /**
+     * Gives what was requested: what the agent holds under a name.
+     *
+     * @param {Which} request
+     * @param {string} name
+     * @param {Ending} [ending]
+     */
+    resolve(request: Which, name: string, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    /**
+     * Says no to a request.
+     *
+     * @param {Which} request
+     * @param {string} [reason]
+     * @param {Ending} [ending]
+     */
+    reject(request: Which, reason?: string, ending?: Ending): Promise<import("./operations.js").Outcome>;
+    /**
+     * Sends words, with references as @edge:name or @name.
+     *
+     * @param {string} recipient
+     * @param {string} text
+     * @param {Ending} [ending]
+     */
+    send(recipient: string, text: string, ending?: Ending): Promise<import("./operations.js").Sent>;
+    /**
+     * Answers a message with words.
+     *
+     * @param {Which} message
+     * @param {string} text
+     * @param {Ending} [ending]
+     */
+    reply(message: Which, text: string, ending?: Ending): Promise<import("./operations.js").Sent>;
+    /**
+     * Keeps what a message carries under an edge.
+     *
+     * @param {Which} message
+     * @param {string} edge
+     * @param {string} [name] default: the edge's own
+     * @param {Ending} [ending]
+     */
+    adopt(message: Which, edge: string, name?: string, ending?: Ending): Promise<void>;
+    /**
+     * Drops a message from view.
+     *
+     * @param {Which} message
+     * @param {Ending} [ending]
+     */
+    dismiss(message: Which, ending?: Ending): Promise<void>;
+    /**
+     * @param {Which} message
+     * @param {Ending} [ending]
+     */
+    message(message: Which, ending?: Ending): Promise<import("./operations.js").Envelope>;
+    /**
+     * Lists the messages of a view by number. Without one that is what was received and not dismissed.
+     *
+     * @param {View} [view]
+     * @param {Ending} [ending]
+     */
+    inbox(view?: View, ending?: Ending): Promise<import("./operations.js").Envelope[]>;
+    /**
+     * Yields the messages of a view as they are after a cursor, then each that comes or changes, until the signal. It goes on through
+     * restarts of the node. To follow from the cursor of a message yields what came after it, each change once, in this program or the next.
+     *
+     * @param {{cursor?: string, view?: View} & Ending} [from]
+     * @returns {AsyncGenerator<{message: Message, cursor: string}, void, void>}
+     */
+    follow(from?: {
+        cursor?: string;
+        view?: View;
+    } & Ending): AsyncGenerator<{
+        message: Message;
+        cursor: string;
+    }, void, void>;
+    /**
+     * Lists the names that the agent holds, or those within what stands under a path.
+     *
+     * @param {string} [path]
+     * @param {Ending} [ending]
+     */
+    names(path?: string, ending?: Ending): Promise<string[]>;
+    /**
+     * Gives the value under a name; a reference is a Ref.
+     *
+     * @param {string} name
+     * @param {{reveal?: boolean} & Ending} [how]
+     */
+    lookup(name: string, { reveal, signal }?: {
+        reveal?: boolean;
+    } & Ending): Promise<unknown>;
+    /**
+     * Puts a value under a name: the value itself, or the text of a locator of what the agent may reach already.
+     *
+     * @param {string} name
+     * @param {unknown} value
+     * @param {Ending} [ending]
+     */
+    store(name: string, value: unknown, ending?: Ending): Promise<void>;
+    /**
+     * Takes a name away.
+     *
+     * @param {string} name
+     * @param {Ending} [ending]
+     */
+    remove(name: string, ending?: Ending): Promise<void>;
+    /**
+     * Lists agents.
+     *
+     * @param {AgentFilter} [filter]
+     * @param {Ending} [ending]
+     * @returns {Promise<Agent[]>}
+     */
+    agents(filter?: AgentFilter, { signal }?: Ending): Promise<Agent[]>;
+    /**
+     * Gives an agent by its ID, a unique beginning of that, a name or an exact title. It throws AGENT_NOT_FOUND and AMBIGUOUS.
+     *
+     * @param {string} agentId
+     * @param {Ending} [ending]
+     * @returns {Promise<Agent>}
+     */
+    agent(agentId: string, { signal }?: Ending): Promise<Agent>;
+    /**
+     * Sends a message to an agent at work, once, and resolves when it is accepted.
+     *
+     * @param {string} agentId
+     * @param {string} text
+     * @param {{messageId?: string} & Ending} [how]
+     */
+    prompt(agentId: string, text: string, { messageId, signal }?: {
+        messageId?: string;
+    } & Ending): Promise<void>;
+    /**
+     * Waits until an agent is idle, in error, or waits for permission.
+     *
+     * @param {string} agentId
+     * @param {Ending} [ending]
+     * @returns {Promise<{status: "idle" | "error" | "permission", final: Agent}>}
+     */
+    waitForAgent(agentId: string, { signal }?: Ending): Promise<{
+        status: "idle" | "error" | "permission";
+        final: Agent;
+    }>;
+    /**
+     * Ends the run of an agent, and what it was asking.
+     *
+     * @param {string} agentId
+     * @param {Ending} [ending]
+     */
+    stop(agentId: string, { signal }?: Ending): Promise<void>;
+    /**
+     * Puts an agent away: it takes no more messages.
+     *
+     * @param {string} agentId
+     * @param {Ending} [ending]
+     */
+    archive(agentId: string, { signal }?: Ending): Promise<void>;
+    /**
+     * Yields agents as they are, then each that changes, until the signal. It needs a WebSocket: a browser, Node 22, or one in the options.
+     *
+     * @param {{labels?: Record<string, string>, agentId?: string} & Ending} [of]
+     * @returns {AsyncGenerator<{kind: "upsert" | "remove", agent: Agent}, void, void>}
+     */
+    followAgents(of?: {
+        labels?: Record<string, string>;
+        agentId?: string;
+    } & Ending): AsyncGenerator<{
+        kind: "upsert" | "remove";
+        agent: Agent;
+    }, void, void>;
+    #private;
+}
+export type Operations = import("./operations.js").Operations;
+export type Message = import("./operations.js").Envelope;
+export type Outcome = import("./operations.js").Outcome;
+export type Sent = import("./operations.js").Sent;
+export type Field = import("./operations.js").Field;
+/**
+ * all: also what the agent sent and dismissed; pending: only what waits for its answer
+ */
+export type View = {
+    all?: boolean;
+    pending?: boolean;
+};
+export type Options = import("./wire.js").Options;
+export type Ending = import("./wire.js").Ending;
+export type Agent = import("./agents.js").Agent;
+export type AgentFilter = import("./agents.js").AgentFilter;
+/**
+ * A message's number in the agent's own mailbox, or the ID of a message, form or promise.
+ */
+export type Which = string | number;
+/**
+ * a live reference, as answers and messages carry it
+ */
+export type Ref = {
+    $cap: string;
+    kind: string;
+};
+/**
+ * What each operation is asked, without "as", which the client adds.
+ */
+export type RequestOf<N extends keyof Operations> = Omit<Operations[N]["request"], "as">;
+import { ParleyError } from "./error.js";
+import { Asked } from "./asked.js";
+import { Permission } from "./asked.js";
+import { Wire } from "./wire.js";
+export { ParleyError, Asked, Permission };

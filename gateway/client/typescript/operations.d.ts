@@ -1,0 +1,845 @@
+// Written from the node's table of operations by a test, TestTheTypeScriptIsThatOfTheTable: not by hand.
+
+export interface AcceptRequest {
+  as?: string;
+  locator: string;
+  name: string;
+}
+
+export interface AdoptRequest {
+  as?: string;
+  edge: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  name?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+}
+
+export interface AgentRequest {
+  agentId: string;
+  as?: string;
+}
+
+export interface AgentResponse {
+  /** An ID: {ULID}@{node}. */
+  agentId: string;
+}
+
+export interface ApproveRequest {
+  as?: string;
+  attended?: boolean;
+  /** A time in UTC, with milliseconds. */
+  deadline?: string;
+  /** Any JSON. */
+  input: unknown;
+  key?: string;
+  recipient?: string;
+  tool: string;
+}
+
+export interface AwaitRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  waitMs?: number;
+}
+
+export interface Candidate {
+  description?: string;
+  word: string;
+}
+
+export interface CapabilityRequest {
+  as?: string;
+  /** A time in UTC, with milliseconds. */
+  deadline?: string;
+  key?: string;
+  name?: string;
+  noForward?: boolean;
+  recipient: string;
+  text: string;
+}
+
+export interface CompleteRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  of: string;
+  prefix?: string;
+}
+
+export interface CompleteResponse {
+  candidates: Array<Candidate>;
+}
+
+export interface CopyNameRequest {
+  as?: string;
+  facet?: string;
+  new: string;
+  old: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+  uses?: number;
+}
+
+export interface CreateTokenRequest {
+  as?: string;
+  note?: string;
+  scopes?: Array<string>;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+}
+
+export interface DescribeAgentRequest {
+  as?: string;
+  labels?: Record<string, string>;
+  title?: string;
+}
+
+export interface Done {
+}
+
+export interface EndRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  reason?: string;
+}
+
+export interface Failure {
+  error?: Refusal;
+}
+
+export interface FetchAgentResponse {
+  agent?: Snapshot;
+  error?: Refusal;
+}
+
+export interface FetchAgentsRequest {
+  as?: string;
+  filter?: Filter;
+}
+
+export interface FetchAgentsResponse {
+  agents: Array<Snapshot>;
+}
+
+export interface FollowMessagesRequest {
+  all?: boolean;
+  as?: string;
+  cursor: number;
+  pending?: boolean;
+  waitMs?: number;
+}
+
+export interface FormRequest {
+  as?: string;
+  /** A time in UTC, with milliseconds. */
+  deadline?: string;
+  description: string;
+  fields: Array<Field>;
+  key?: string;
+  name?: string;
+  noForward?: boolean;
+  recipient: string;
+  title?: string;
+}
+
+export interface ForwardFormRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  recipient: string;
+}
+
+export interface InviteRequest {
+  as?: string;
+  /** A time in UTC, with milliseconds. */
+  expires?: string;
+  name: string;
+}
+
+export interface LimitRuleRequest {
+  agent: string;
+  as?: string;
+  /** An ID: {ULID}@{node}. */
+  form?: string;
+  /** An ID: {ULID}@{node}. */
+  rule?: string;
+  /** A time in UTC, with milliseconds. */
+  until: string;
+}
+
+export interface ListGrantsRequest {
+  as?: string;
+}
+
+export interface ListGrantsResponse {
+  grants: Array<Granted>;
+}
+
+export interface ListInvitationsRequest {
+  as?: string;
+}
+
+export interface ListInvitationsResponse {
+  invitations: Array<Invitation>;
+}
+
+export interface ListMessagesRequest {
+  all?: boolean;
+  as?: string;
+  first?: number;
+  limit?: number;
+  pending?: boolean;
+}
+
+export interface ListNamesRequest {
+  as?: string;
+  path?: string;
+}
+
+export interface ListNamesResponse {
+  names: Array<string>;
+}
+
+export interface ListNodesResponse {
+  nodes: Array<Peer>;
+}
+
+export interface ListRulesRequest {
+  agent?: string;
+  as?: string;
+}
+
+export interface ListRulesResponse {
+  rules: Array<Rule>;
+}
+
+export interface ListTokensRequest {
+  as?: string;
+}
+
+export interface ListTokensResponse {
+  tokens: Array<Token>;
+}
+
+export interface LocateResponse {
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  kind?: string;
+  locator: string;
+}
+
+export interface LookupRequest {
+  as?: string;
+  name: string;
+  reveal?: boolean;
+}
+
+export interface LookupResponse {
+  /** Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}. */
+  value: unknown;
+}
+
+export interface MakeAgentRequest {
+  as?: string;
+  kind?: string;
+  labels?: Record<string, string>;
+  name: string;
+  title?: string;
+}
+
+export interface MakeAgentResponse {
+  /** An ID: {ULID}@{node}. */
+  agent: string;
+  kind: string;
+  name: string;
+}
+
+export interface MessageRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+}
+
+export interface NameRequest {
+  as?: string;
+  name: string;
+}
+
+export interface NodeRequest {
+  as?: string;
+}
+
+export interface OpenLinkRequest {
+  as?: string;
+}
+
+export interface OpenLinkResponse {
+  /** A time in UTC, with milliseconds. */
+  until: string;
+  url: string;
+}
+
+export interface Peers {
+  known: number;
+  reachable: number;
+  traffic: Traffic;
+  waiting: number;
+}
+
+export interface ReadLogRequest {
+  after?: number;
+  as?: string;
+  limit?: number;
+}
+
+export interface ReadLogResponse {
+  entries: Array<Entry>;
+  more: boolean;
+}
+
+export interface ReadOutputRequest {
+  after?: number;
+  agentId: string;
+  as?: string;
+  limit?: number;
+  waitMs?: number;
+}
+
+export interface ReadOutputResponse {
+  cursor: number;
+  pieces: Array<OutputPiece>;
+}
+
+export interface RemoveRuleRequest {
+  agent: string;
+  as?: string;
+  /** An ID: {ULID}@{node}. */
+  rule: string;
+}
+
+export interface RenameNameRequest {
+  as?: string;
+  new: string;
+  old: string;
+}
+
+export interface ReplyRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  text: string;
+}
+
+export interface ResolveRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  name: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+}
+
+export interface RespondFormRequest {
+  as?: string;
+  /** A message's number, or the ID of a message, form or promise. */
+  id?: string | number;
+  /** A message's number, or the ID of a message, form or promise. */
+  number?: string | number;
+  texts?: Array<Text>;
+  values?: Record<string, unknown>;
+}
+
+export interface RevokeRequest {
+  as?: string;
+  grant: string;
+}
+
+export interface RevokeTokenRequest {
+  as?: string;
+  /** An ID: {ULID}@{node}. */
+  token: string;
+}
+
+export interface RunAgentRequest {
+  access?: Array<string>;
+  as?: string;
+  command?: Array<string>;
+  environment?: Array<string>;
+  folder?: string;
+  keep?: boolean;
+  labels?: Record<string, string>;
+  name?: string;
+  policy?: string;
+  runtime: string;
+  seconds?: number;
+  title?: string;
+  wait?: boolean;
+}
+
+export interface SendAgentMessageRequest {
+  agentId: string;
+  as?: string;
+  messageId?: string;
+  text: string;
+}
+
+export interface SendAgentMessageResponse {
+  accepted: boolean;
+  /** An ID: {ULID}@{node}. */
+  agentId?: string;
+  error?: Refusal;
+  /** An ID: {ULID}@{node}. */
+  message?: string;
+  queued?: boolean;
+}
+
+export interface SendRequest {
+  as?: string;
+  recipient: string;
+  text: string;
+}
+
+export interface SetPolicyRequest {
+  agentId: string;
+  as?: string;
+  policy: string;
+}
+
+export interface SetStatusRequest {
+  as?: string;
+  error?: string;
+  status: string;
+}
+
+export interface StatusResponse {
+  agents: number;
+  external?: boolean;
+  journal: JournalState;
+  listen: string;
+  logLevel: string;
+  name: string;
+  /** A node's public key. */
+  node: string;
+  openForms: number;
+  peerAddress?: string;
+  peerListen: string;
+  peers: Peers;
+  pid: number;
+  plainHTTP?: boolean;
+  problem?: Refusal;
+  service?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+  version: string;
+}
+
+export interface StopResponse {
+  pid: number;
+}
+
+export interface StoreNameRequest {
+  as?: string;
+  name: string;
+  /** Any JSON. */
+  value: unknown;
+}
+
+export interface Text {
+  name: string;
+  text: string;
+}
+
+export interface VerifyResponse {
+  commits: number;
+  events: number;
+  mailboxes: number;
+}
+
+export interface WaitForFinishRequest {
+  agentId: string;
+  as?: string;
+  timeoutMs?: number;
+}
+
+export interface Accepted {
+  /** An ID: {ULID}@{node}. */
+  host: string;
+  name: string;
+  /** A node's public key. */
+  node: string;
+}
+
+export interface Asked {
+  /** An ID: {ULID}@{node}. */
+  form?: string;
+  number: number;
+  outcome?: Outcome;
+  /** An ID: {ULID}@{node}. */
+  promise?: string;
+  unreachable?: boolean;
+}
+
+export interface Entry {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  commit: number;
+  /** An event's own members. */
+  payload: Record<string, unknown>;
+  schema: number;
+  type: string;
+  version: number;
+}
+
+export interface Envelope {
+  answerNeeded: boolean;
+  answering?: boolean;
+  chain?: Array<Party>;
+  /** A time in UTC, with milliseconds. */
+  date: string;
+  /** A time in UTC, with milliseconds. */
+  deadline?: string;
+  delivered: boolean;
+  description?: string;
+  dismissed: boolean;
+  edges?: Record<string, unknown>;
+  fields?: Array<Field>;
+  forwardedTo?: Array<Party>;
+  /** An ID: {ULID}@{node}. */
+  forwarder?: string;
+  forwarderName?: string;
+  /** An ID: {ULID}@{node}. */
+  from: string;
+  fromName?: string;
+  /** An ID: {ULID}@{node}. */
+  messageId: string;
+  noForward?: boolean;
+  number: number;
+  outcome?: Outcome;
+  /** An ID: {ULID}@{node}. */
+  promiseId?: string;
+  queued?: boolean;
+  received: boolean;
+  refused?: string;
+  replyNumber?: number;
+  /** An ID: {ULID}@{node}. */
+  replyTo?: string;
+  /** An ID: {ULID}@{node}. */
+  resolverId?: string;
+  sent: boolean;
+  text?: string;
+  title?: string;
+  /** An ID: {ULID}@{node}. */
+  to: string;
+  toName?: string;
+  type: string;
+}
+
+export interface Filter {
+  labels?: Record<string, string>;
+  statuses?: Array<string>;
+}
+
+export interface Finish {
+  final: Snapshot;
+  status: string;
+}
+
+export interface Granted {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  /** An ID: {ULID}@{node}. */
+  by: string;
+  facet?: Facet;
+  /** An ID: {ULID}@{node}. */
+  grant: string;
+  kind: string;
+  /** An ID: {ULID}@{node}. */
+  message?: string;
+  name: string;
+  /** An ID: {ULID}@{node}. */
+  parent?: string;
+  /** A time in UTC, with milliseconds. */
+  revoked?: string;
+  /** An ID: {ULID}@{node}. */
+  target: string;
+  /** An ID: {ULID}@{node}. */
+  to: string;
+  toName?: string;
+}
+
+export interface Inbox {
+  cursor: number;
+  messages: Array<Envelope>;
+  next?: number;
+}
+
+export interface Invitation {
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  locator?: string;
+  name: string;
+  /** A time in UTC, with milliseconds. */
+  until: string;
+}
+
+export interface JournalState {
+  bytes: number;
+  commits: number;
+  events: number;
+}
+
+export interface Outcome {
+  /** A time in UTC, with milliseconds. */
+  at?: string;
+  /** An ID: {ULID}@{node}. */
+  by?: string;
+  byName?: string;
+  /** An ID: {ULID}@{node}. */
+  form?: string;
+  note?: string;
+  order?: Array<string>;
+  /** An ID: {ULID}@{node}. */
+  promise?: string;
+  status: string;
+  /** Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}. */
+  values?: unknown;
+}
+
+export interface OutputPiece {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  cursor: number;
+  /** An ID: {ULID}@{node}. */
+  run: string;
+  stream: string;
+  text: string;
+}
+
+export interface Party {
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  name?: string;
+}
+
+export interface Peer {
+  hints?: Array<string>;
+  /** An ID: {ULID}@{node}. */
+  host?: string;
+  /** A time in UTC, with milliseconds. */
+  lastHeard?: string;
+  name?: string;
+  /** A node's public key. */
+  node: string;
+  reachable: boolean;
+  traffic: Traffic;
+  waiting: number;
+}
+
+export interface PendingPermission {
+  /** A time in UTC, with milliseconds. */
+  askedAt: string;
+  /** An ID: {ULID}@{node}. */
+  form: string;
+  input: string;
+  number: number;
+  tool: string;
+}
+
+export interface Permission {
+  allowed: boolean;
+  decided: boolean;
+  /** An ID: {ULID}@{node}. */
+  form?: string;
+  number: number;
+  outcome?: Outcome;
+  /** An ID: {ULID}@{node}. */
+  promise?: string;
+  /** An ID: {ULID}@{node}. */
+  rule?: string;
+  unattended?: boolean;
+  unreachable?: boolean;
+}
+
+export interface Rule {
+  /** An ID: {ULID}@{node}. */
+  agent: string;
+  allow: boolean;
+  /** An ID: {ULID}@{node}. */
+  form?: string;
+  /** A time in UTC, with milliseconds. */
+  lastUsed?: string;
+  /** A time in UTC, with milliseconds. */
+  made: string;
+  /** An ID: {ULID}@{node}. */
+  rule: string;
+  shape: string;
+  tool: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+  uses: number;
+}
+
+export interface Sent {
+  /** An ID: {ULID}@{node}. */
+  message: string;
+  number: number;
+  unreachable?: boolean;
+}
+
+export interface Snapshot {
+  /** A time in UTC, with milliseconds. */
+  createdAt: string;
+  error?: string;
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  kind: string;
+  labels: Record<string, string>;
+  name?: string;
+  /** A node's public key. */
+  node: string;
+  openForms: number;
+  pendingPermissions: Array<PendingPermission>;
+  policy?: string;
+  queued: number;
+  runtime?: string;
+  status: string;
+  title: string;
+  /** A time in UTC, with milliseconds. */
+  updatedAt: string;
+}
+
+export interface Token {
+  /** An ID: {ULID}@{node}. */
+  id: string;
+  /** A time in UTC, with milliseconds. */
+  made: string;
+  note?: string;
+  scopes: Array<string>;
+  token?: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+}
+
+export interface Traffic {
+  bytesIn: number;
+  bytesOut: number;
+  lettersIn: number;
+  lettersOut: number;
+  mailIn: number;
+  mailOut: number;
+  refused: number;
+}
+
+export interface Facet {
+  mode?: string;
+  /** A time in UTC, with milliseconds. */
+  until?: string;
+  uses?: number;
+}
+
+export interface Field {
+  /** Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}. */
+  default?: unknown;
+  /** Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}. */
+  example?: unknown;
+  help?: string;
+  label?: string;
+  name: string;
+  options?: Array<Option>;
+  /** Any JSON. */
+  pattern?: unknown;
+  placeholder?: string;
+  required?: boolean;
+  type?: string;
+}
+
+export interface Option {
+  description?: string;
+  label?: string;
+  value: string;
+}
+
+export interface Refusal {
+  code: string;
+  fields?: Record<string, string>;
+  hint?: string;
+  message: string;
+}
+
+/** What is sent to each operation, and what it answers. */
+export interface Operations {
+  accept: { request: AcceptRequest; response: Accepted };
+  adopt: { request: AdoptRequest; response: Done };
+  approve: { request: ApproveRequest; response: Permission };
+  archive_agent: { request: AgentRequest; response: AgentResponse };
+  await: { request: AwaitRequest; response: Outcome };
+  cancel_form: { request: EndRequest; response: Outcome };
+  complete: { request: CompleteRequest; response: CompleteResponse };
+  copy_name: { request: CopyNameRequest; response: Done };
+  create_token: { request: CreateTokenRequest; response: Token };
+  decline_form: { request: EndRequest; response: Outcome };
+  describe_agent: { request: DescribeAgentRequest; response: Done };
+  dismiss: { request: MessageRequest; response: Done };
+  fetch_agent: { request: AgentRequest; response: FetchAgentResponse };
+  fetch_agents: { request: FetchAgentsRequest; response: FetchAgentsResponse };
+  follow_messages: { request: FollowMessagesRequest; response: Inbox };
+  form: { request: FormRequest; response: Asked };
+  forward_form: { request: ForwardFormRequest; response: Done };
+  get_message: { request: MessageRequest; response: Envelope };
+  invite: { request: InviteRequest; response: Invitation };
+  limit_rule: { request: LimitRuleRequest; response: Done };
+  list_grants: { request: ListGrantsRequest; response: ListGrantsResponse };
+  list_invitations: { request: ListInvitationsRequest; response: ListInvitationsResponse };
+  list_messages: { request: ListMessagesRequest; response: Inbox };
+  list_names: { request: ListNamesRequest; response: ListNamesResponse };
+  list_nodes: { request: NodeRequest; response: ListNodesResponse };
+  list_rules: { request: ListRulesRequest; response: ListRulesResponse };
+  list_tokens: { request: ListTokensRequest; response: ListTokensResponse };
+  locate: { request: NameRequest; response: LocateResponse };
+  lookup: { request: LookupRequest; response: LookupResponse };
+  make_agent: { request: MakeAgentRequest; response: MakeAgentResponse };
+  open_link: { request: OpenLinkRequest; response: OpenLinkResponse };
+  read_log: { request: ReadLogRequest; response: ReadLogResponse };
+  read_output: { request: ReadOutputRequest; response: ReadOutputResponse };
+  reject: { request: EndRequest; response: Outcome };
+  remove_name: { request: NameRequest; response: Done };
+  remove_rule: { request: RemoveRuleRequest; response: Done };
+  rename_name: { request: RenameNameRequest; response: Done };
+  reply: { request: ReplyRequest; response: Sent };
+  request: { request: CapabilityRequest; response: Asked };
+  resolve: { request: ResolveRequest; response: Outcome };
+  respond_form: { request: RespondFormRequest; response: Outcome };
+  revoke: { request: RevokeRequest; response: Done };
+  revoke_token: { request: RevokeTokenRequest; response: Done };
+  run_agent: { request: RunAgentRequest; response: MakeAgentResponse };
+  send: { request: SendRequest; response: Sent };
+  send_agent_message: { request: SendAgentMessageRequest; response: SendAgentMessageResponse };
+  set_policy: { request: SetPolicyRequest; response: AgentResponse };
+  set_status: { request: SetStatusRequest; response: Done };
+  status: { request: NodeRequest; response: StatusResponse };
+  stop: { request: NodeRequest; response: StopResponse };
+  stop_agent: { request: AgentRequest; response: AgentResponse };
+  store_name: { request: StoreNameRequest; response: Done };
+  uninvite: { request: NameRequest; response: Done };
+  verify: { request: NodeRequest; response: VerifyResponse };
+  wait_for_finish: { request: WaitForFinishRequest; response: Finish };
+}
+
+/** The operations that change nothing, and so can be called again. */
+export const looks: Set<string>;

@@ -1,0 +1,25 @@
+// Written from the node's table of operations by a test, TestTheTypeScriptIsThatOfTheTable: not by hand.
+
+/** The operations that change nothing, and so can be called again. */
+export const looks = new Set([
+  "await",
+  "complete",
+  "fetch_agent",
+  "fetch_agents",
+  "follow_messages",
+  "get_message",
+  "list_grants",
+  "list_invitations",
+  "list_messages",
+  "list_names",
+  "list_nodes",
+  "list_rules",
+  "list_tokens",
+  "locate",
+  "lookup",
+  "read_log",
+  "read_output",
+  "status",
+  "verify",
+  "wait_for_finish"
+]);

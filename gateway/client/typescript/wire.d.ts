@@ -1,0 +1,64 @@
+/**
+ * @param {number} ms
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<void>}
+ */
+export function rest(ms: number, signal?: AbortSignal): Promise<void>;
+/** Makes an idempotency key that is like no other: a ULID. */
+export function newKey(): string;
+/** The way to a node. */
+export class Wire {
+    /** @param {Options} options */
+    constructor(options: Options);
+    base: string;
+    options: Options;
+    /**
+     * Calls an operation, again and again where that does nothing twice and the node may come back.
+     *
+     * @param {string} operation
+     * @param {Record<string, unknown>} request
+     * @param {AbortSignal} [signal]
+     * @returns {Promise<any>}
+     */
+    call(operation: string, request: Record<string, unknown>, signal?: AbortSignal): Promise<any>;
+    /** Notes that the node is there. */
+    saw(): void;
+    #private;
+}
+export type Options = {
+    /**
+     * where the node listens, as http://127.0.0.1:7420
+     */
+    url: string;
+    /**
+     * as parley token create makes them; in a page of the node's own, its session will do
+     */
+    token?: string | undefined;
+    /**
+     * name under which the node's host holds the agent to act for
+     */
+    as?: string | undefined;
+    /**
+     * for how many milliseconds a node is waited for that was there and is not; default: until the
+     * signal of the call
+     */
+    patience?: number | undefined;
+    /**
+     * ends connecting
+     */
+    signal?: AbortSignal | undefined;
+    /**
+     * in place of the global one
+     */
+    fetch?: typeof fetch | undefined;
+    /**
+     * in place of the global one, which Node has from 22 on
+     */
+    WebSocket?: any;
+};
+/**
+ * what ends a call: it rejects with the signal's reason, and what was asked may still happen
+ */
+export type Ending = {
+    signal?: AbortSignal;
+};

@@ -1,0 +1,237 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/cockroachdb/datadriven" // for its flag -rewrite
+
+	"parley/gateway/client"
+)
+
+// script runs an example of the TypeScript client's, and gives what it prints when it has ended.
+type script struct {
+	name   string
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+	stderr bytes.Buffer
+	lines  chan string
+}
+
+func startScript(t *testing.T, name, url, token string, args ...string) *script {
+	t.Helper()
+	node, err := exec.LookPath("node")
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skip("there is no node")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	s := &script{name: name, lines: make(chan string, 100)}
+	s.cmd = exec.CommandContext(ctx, node, append([]string{filepath.Join("typescript", "examples", name)}, args...)...)
+	s.cmd.Env = append(os.Environ(), "PARLEY_URL="+url, "PARLEY_TOKEN="+token)
+	out, in := io.Pipe()
+	s.cmd.Stdout, s.cmd.Stderr = io.MultiWriter(&s.stdout, in), &s.stderr
+	go func() { // ends with the script
+		defer close(s.lines)
+		var rest []byte
+		buf := make([]byte, 4096)
+		for {
+			n, err := out.Read(buf)
+			rest = append(rest, buf[:n]...)
+			for {
+				line, after, ok := bytes.Cut(rest, []byte("\n"))
+				if !ok {
+					break
+				}
+				s.lines <- string(line)
+				rest = after
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = in.Close()
+	})
+	return s
+}
+
+// ends waits until the script has ended well, and gives what it printed.
+func (s *script) ends(t *testing.T) string {
+	t.Helper()
+	if err := s.cmd.Wait(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", s.name, err, s.stdout.String(), s.stderr.String())
+	}
+	return s.stdout.String()
+}
+
+func (s *script) line(t *testing.T) string {
+	t.Helper()
+	select {
+	case l := <-s.lines:
+		return l
+	case <-time.After(limit):
+		t.Fatalf("%s says no more\n%s", s.name, s.stderr.String())
+		return ""
+	}
+}
+
+// hostToken makes a token for the host.
+func hostToken(t *testing.T, host *client.Client) string {
+	t.Helper()
+	var made struct{ Token string }
+	if err := host.Call(t.Context(), "create_token", struct{}{}, &made); err != nil {
+		t.Fatal(err)
+	}
+	return made.Token
+}
+
+func TestScriptsAskAndAnswer(t *testing.T) {
+	h, host, _ := openTest(t)
+	ask := startScript(t, "ask.mjs", h.url(), tokenOf(t, host))
+	answer := startScript(t, "answer.mjs", h.url(), hostToken(t, host))
+	if got, want := answer.ends(t), `fae asks: Where to listen?
+INVALID_ANSWER { host: 'no such field', port: 'want a number' }
+answered { port: 443, public: true }
+`; got != want {
+		t.Errorf("answer.mjs:\n%swant\n%s", got, want)
+	}
+	if got, want := ask.ends(t), "the host says 443 true\n"; got != want {
+		t.Errorf("ask.mjs: %s", got)
+	}
+
+	approve := startScript(t, "approve.mjs", h.url(), tokenOf(t, host))
+	for m, err := range host.Follow(t.Context(), client.View{Pending: true}, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := host.Answer(t.Context(), m.ID(), map[string]string{"decision": "deny", "reason": "not on a Friday"}); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if got, want := approve.ends(t), "not allowed not on a Friday\n"; got != want {
+		t.Errorf("approve.mjs: %s", got)
+	}
+}
+
+// TestAScriptsAskArrivesOnce has the connection cut when the node has accepted, and the node killed while the answer is awaited.
+func TestAScriptsAskArrivesOnce(t *testing.T) {
+	h, host, _ := openTest(t)
+	token := tokenOf(t, host)
+	cut := openCutter(t, h.address, "/form")
+	cut.cuts.Store(3)
+	ask := startScript(t, "ask.mjs", cut.url, token)
+	var form client.ID
+	for m, err := range host.Follow(t.Context(), client.View{}, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		form = m.ID()
+		break
+	}
+	h.kill()
+	if err := h.start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.Decline(t.Context(), form, "no"); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask.ends(t); !strings.HasPrefix(got, "no answer: DECLINED") {
+		t.Errorf("ask.mjs: %s", got)
+	}
+	if got := listed(t, host, client.View{}); len(got) != 1 || cut.cuts.Load() >= 0 {
+		t.Errorf("%d messages arrived, with %d cuts to come", len(got), cut.cuts.Load())
+	}
+}
+
+// TestAScriptFollowsAcrossARestart kills the node in the middle, and then the script is another.
+func TestAScriptFollowsAcrossARestart(t *testing.T) {
+	h, host, fae := openTest(t)
+	token := hostToken(t, host)
+	say := func(texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			if _, err := fae.Send(t.Context(), "HOST", text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	say("one", "two")
+	follow := startScript(t, "follow.mjs", h.url(), token)
+	cursor, text, _ := strings.Cut(follow.line(t), " ")
+	if text != "one" {
+		t.Fatalf("got %q", text)
+	}
+	if _, text, _ = strings.Cut(follow.line(t), " "); text != "two" {
+		t.Fatalf("got %q", text)
+	}
+	h.kill()
+	if err := h.start(); err != nil {
+		t.Fatal(err)
+	}
+	say("three", "end")
+	if got := texts(follow.ends(t)); got != "one two three end" {
+		t.Errorf("it was told %s", got)
+	}
+	if got := texts(startScript(t, "follow.mjs", h.url(), token, cursor).ends(t)); got != "two three end" {
+		t.Errorf("after %s: %s", cursor, got)
+	}
+}
+
+// texts gives what was said, of lines with cursors before it.
+func texts(lines string) string {
+	var all []string
+	for line := range strings.Lines(lines) {
+		_, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestTheTypesAreThoseOfTheScript has the compiler check the scripts and the typed example, and write the declarations.
+func TestTheTypesAreThoseOfTheScript(t *testing.T) {
+	compiler := os.Getenv("PARLEY_TSC")
+	if compiler == "" && os.Getenv("CI") == "" {
+		t.Skip("PARLEY_TSC does not name the compiler")
+	}
+	project, out := filepath.Join("typescript", "tsconfig.json"), t.TempDir()
+	compile := func(args ...string) {
+		t.Helper()
+		if said, err := exec.Command("node", append([]string{compiler, "--project", project}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+	}
+	compile()
+	compile("--noEmit", "false", "--declaration", "--emitDeclarationOnly", "--outDir", out)
+	for _, name := range []string{"client", "error", "asked", "agents", "wire", "follow", "cursor"} {
+		made, err := os.ReadFile(filepath.Join(out, name+".d.ts"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := filepath.Join("typescript", name+".d.ts")
+		if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" {
+			if err := os.WriteFile(kept, made, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(kept); err != nil || !bytes.Equal(made, want) {
+			t.Errorf("%s is another (%v): look at what changed, and run go test -run %s -rewrite ./gateway/client if it is wanted", kept, err, t.Name())
+		}
+	}
+}

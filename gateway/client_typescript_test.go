@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// typescript is where the npm package is. What it knows of the operations is generatedBy from their table.
+var typescript = filepath.Join("client", "typescript")
+
+func TestTheTypeScriptIsThatOfTheTable(t *testing.T) {
+	doc := document(table(operations()), "test")
+	for name, text := range map[string]string{"operations.d.ts": declarations(t, doc), "operations.js": looksOf(t, doc)} {
+		path := filepath.Join(typescript, name)
+		if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal([]byte(text), want) {
+			t.Errorf("%s is another: look at what changed, and run go test -run %s -rewrite ./gateway if it is wanted", path, t.Name())
+		}
+	}
+}
+
+const generatedBy = "// Written from the node's table of operations by a test, TestTheTypeScriptIsThatOfTheTable: not by hand.\n\n"
+
+// looksOf writes the names of the operations that change nothing.
+func looksOf(t *testing.T, doc apiDocument) string {
+	t.Helper()
+	var names []string
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		if call := doc.Paths[path].Post; call != nil && call.Scope == scopeRead {
+			names = append(names, call.OperationID)
+		}
+	}
+	list, err := json.MarshalIndent(names, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generatedBy + "/** The operations that change nothing, and so can be called again. */\nexport const looks = new Set(" + string(list) + ");\n"
+}
+
+// declarations writes the types of the requests and responses, and which operation has which.
+func declarations(t *testing.T, doc apiDocument) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(generatedBy)
+	taken := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
+		typed := typeName(name)
+		if other, ok := taken[typed]; ok {
+			t.Errorf("%s and %s are both %s", name, other, typed)
+		}
+		taken[typed] = name
+		fmt.Fprintf(&b, "export interface %s ", typed)
+		writeMembers(&b, doc.Components.Schemas[name])
+		b.WriteString("\n\n")
+	}
+	b.WriteString("/** What is sent to each operation, and what it answers. */\nexport interface Operations {\n")
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		if call := doc.Paths[path].Post; call != nil {
+			request, response := call.Request.Content[jsonType[0]].Schema, call.Responses["200"].Content[jsonType[0]].Schema
+			fmt.Fprintf(&b, "  %s: { request: %s; response: %s };\n", call.OperationID, typeOf(request), typeOf(response))
+		}
+	}
+	b.WriteString("}\n\n/** The operations that change nothing, and so can be called again. */\nexport const looks: Set<string>;\n")
+	return b.String()
+}
+
+func writeMembers(b *strings.Builder, s *schema) {
+	b.WriteString("{\n")
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		member, optional := s.Properties[name], "?"
+		if slices.Contains(s.Required, name) {
+			optional = ""
+		}
+		if said := cmp.Or(member.Description, map[string]string{"date-time": "A time in UTC, with milliseconds."}[member.Format]); said != "" {
+			fmt.Fprintf(b, "  /** %s */\n", said)
+		}
+		fmt.Fprintf(b, "  %s%s: %s;\n", name, optional, typeOf(member))
+	}
+	b.WriteString("}")
+}
+
+// typeName is a schema's name without its package. What JavaScript calls an Error is something else.
+func typeName(schema string) string {
+	if name := schema[strings.LastIndexByte(schema, '.')+1:]; name != "Error" {
+		return name
+	}
+	return "Refusal"
+}
+
+func typeOf(s *schema) string {
+	if s.Ref != "" {
+		return typeName(strings.TrimPrefix(s.Ref, schemaPlace))
+	}
+	switch of := s.Type.(type) {
+	case []string:
+		kinds := make([]string, len(of))
+		for i, kind := range of {
+			kinds[i] = typeOf(&schema{Type: kind})
+		}
+		return strings.Join(kinds, " | ")
+	case string:
+		switch of {
+		case "integer", "number":
+			return "number"
+		case "array":
+			return "Array<" + typeOf(s.Items) + ">"
+		case "object":
+			if s.Additional == nil {
+				return "Record<string, unknown>"
+			}
+			return "Record<string, " + typeOf(s.Additional) + ">"
+		}
+		return of
+	}
+	return "unknown"
+}

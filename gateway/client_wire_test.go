@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/gateway/client"
+)
+
+// The client's types are its own, so that a program that imports it links no node. Here they are held to the table.
+
+func TestTheClientSpeaksAsTheNodeDoes(t *testing.T) {
+	ops := table(operations())
+	for _, c := range client.Operations() {
+		o, ok := ops[c.Name]
+		if !ok {
+			t.Errorf("the client calls %s, which is no operation", c.Name)
+			continue
+		}
+		for what, types := range map[string][2]reflect.Type{"request": {c.Request, o.request}, "response": {c.Response, o.response}} {
+			got, want := unfolded(t, types[0]), unfolded(t, types[1])
+			delete(want, ".as")
+			for member, kind := range want {
+				if got[member] != kind {
+					t.Errorf("%s, %s: %s is %q in the client, and %q in the node", c.Name, what, member, got[member], kind)
+				}
+				delete(got, member)
+			}
+			for member, kind := range got {
+				t.Errorf("%s, %s: only the client has %s, %q", c.Name, what, member, kind)
+			}
+		}
+	}
+}
+
+func TestTheClientKnowsWhatOnlyLooks(t *testing.T) {
+	known, ops := client.Looks(), table(operations())
+	for _, o := range operations() {
+		if looks := o.scope == scopeRead; looks != slices.Contains(known, o.name) {
+			t.Errorf("%s only looks: %v, and the client says %v", o.name, looks, !looks)
+		}
+	}
+	for _, name := range known {
+		if o, ok := ops[name]; ok && o.scope != scopeRead {
+			t.Errorf("%s is repeated, and does something", name)
+		}
+	}
+}
+
+// unfolded gives the kind of JSON at each path of members within a type. What texts have to look like is left out: a client
+// passes them on.
+func unfolded(t *testing.T, of reflect.Type) map[string]string {
+	t.Helper()
+	made, all := schemas{}, map[string]string{}
+	made.unfold(made.of(of), "", all)
+	return all
+}
+
+func (s schemas) unfold(of *schema, path string, all map[string]string) {
+	if of.Ref != "" {
+		of = s[strings.TrimPrefix(of.Ref, schemaPlace)]
+	}
+	if strings.Count(path, ".") > 8 {
+		all[path] = "too deep"
+		return
+	}
+	if path != "" {
+		kind, err := json.Marshal(of.Type)
+		if err != nil {
+			kind = []byte(err.Error())
+		}
+		all[path] = string(kind)
+		if all[path] == `["string","integer"]` { // either will do
+			all[path] = `"string"`
+		}
+	}
+	for name, member := range of.Properties {
+		s.unfold(member, path+"."+name, all)
+	}
+	if of.Items != nil {
+		s.unfold(of.Items, path+"[]", all)
+	}
+	if of.Additional != nil {
+		s.unfold(of.Additional, path+"{}", all)
+	}
+}

@@ -1,0 +1,55 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley"
+)
+
+// Agent is what the tools act through: the operations of one agent, on its node. It is used by many goroutines.
+type Agent interface {
+	// Identity names the agent, the same at every call, and unlike any other's that the Server serves.
+	Identity() string
+
+	// Call performs an operation with a request, which it may add to, and reads the answer into response.
+	// Errors are those of the operation; NOT_RUNNING says that the node was away, and whether it was done is not known.
+	Call(ctx context.Context, operation string, request map[string]any, response any) error
+
+	// May refuses with NOT_PERMITTED an operation that Call would refuse whatever the request.
+	May(operation string) error
+
+	// Link gives the address of the page where the host settles, as the agent, a form that the agent has; "" if there
+	// is none.
+	Link(ctx context.Context, form string) string
+}
+
+const (
+	patience = 15 * time.Second // how long a node may be away: long enough for a restart
+	pause    = 100 * time.Millisecond
+)
+
+// steadily performs an operation that may be repeated, through a restart of the node.
+func steadily(ctx context.Context, a Agent, operation string, request map[string]any, response any) error {
+	for end := time.Now().Add(patience); ; {
+		err := a.Call(ctx, operation, request, response)
+		if parley.CodeOf(err) != parley.NotRunning || time.Now().After(end) || !rest(ctx) {
+			return err
+		}
+	}
+}
+
+// rest pauses, and reports whether there is time to go on.
+func rest(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause):
+		return true
+	}
+}
+
+func isContextEnd(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

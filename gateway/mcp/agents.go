@@ -1,0 +1,117 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"parley"
+	"parley/gateway/legible"
+)
+
+// agents is one page of agents.
+type agents struct {
+	Agents []any  `json:"agents"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// listAgents lists the agents that there are.
+func listAgents(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		Labels   map[string]string `json:"labels"`
+		Statuses []string          `json:"statuses"`
+		Cursor   string            `json:"cursor"`
+		Limit    int               `json:"limit"`
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	first := 0
+	if arguments.Cursor != "" {
+		var err error
+		if first, err = strconv.Atoi(arguments.Cursor); err != nil || first < 0 {
+			return nil, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor of this tool", arguments.Cursor)
+		}
+	}
+	filter := map[string]any{}
+	if len(arguments.Labels) > 0 {
+		filter["labels"] = arguments.Labels
+	}
+	if len(arguments.Statuses) > 0 {
+		filter["statuses"] = arguments.Statuses
+	}
+	var all struct {
+		Agents []any `json:"agents"`
+	}
+	if err := steadily(ctx, c.agent, "fetch_agents", map[string]any{"filter": filter}, &all); err != nil {
+		return nil, err
+	}
+	return agentsOf(all.Agents, first, limit(arguments.Limit))
+}
+
+// agentsOf shows as many agents as there is room for.
+func agentsOf(all []any, first, most int) (agents, error) {
+	page := agents{Agents: []any{}}
+	size := 0
+	for i := min(first, len(all)); i < len(all); i++ {
+		shown := legibleWords(all[i])
+		text, err := textOf(shown)
+		if err != nil {
+			return page, err
+		}
+		size += len(text)
+		if n := len(page.Agents); n >= most || n > 0 && size > maxPageSize {
+			page.Cursor = strconv.Itoa(i)
+			break
+		}
+		page.Agents = append(page.Agents, shown)
+	}
+	return page, nil
+}
+
+// waitForAgent waits until an agent has finished, failed or needs permission.
+func waitForAgent(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		Agent string `json:"agent"`
+		waiting
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	wait, err := arguments.duration()
+	if err != nil {
+		return nil, err
+	}
+	if arguments.Agent == "" {
+		return nil, parley.Refuse(parley.InvalidArgument, "which agent?").WithHint("list_agents lists them")
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait+time.Second) // the node is to say what became of the wait
+	defer cancel()
+	var got any
+	request := map[string]any{"agentId": arguments.Agent, "timeoutMs": max(1, wait.Milliseconds())}
+	if err := steadily(ctx, c.agent, "wait_for_finish", request, &got); err != nil {
+		return nil, err
+	}
+	return legibleWords(got), nil
+}
+
+// legibleWords is JSON whose texts, which others chose, hide nothing.
+func legibleWords(v any) any {
+	switch v := v.(type) {
+	case string:
+		return legible.Lines(v)
+	case []any:
+		for i := range v {
+			v[i] = legibleWords(v[i])
+		}
+	case map[string]any:
+		shown := make(map[string]any, len(v))
+		for name, of := range v {
+			shown[legible.Line(name)] = legibleWords(of)
+		}
+		return shown
+	case json.RawMessage, json.Number, bool, float64, nil:
+	}
+	return v
+}

@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"parley"
+	"parley/actors"
+	"parley/gateway/legible"
+)
+
+const statusPending = "pending"
+
+// ending is what a model is told of a form: how it ended, or that it has not.
+type ending struct {
+	Status      string          `json:"status"` // answered, declined, cancelled, expired; pending while it is open
+	Handle      string          `json:"handle"`
+	Values      json.RawMessage `json:"values,omitempty"`
+	By          *party          `json:"by,omitempty"`
+	At          string          `json:"at,omitempty"`
+	Reason      string          `json:"reason,omitempty"` // by whoever declined or cancelled
+	Link        string          `json:"link,omitempty"`   // of the page where a person who is signed in answers
+	Next        string          `json:"next,omitempty"`
+	Unreachable bool            `json:"unreachable,omitempty"` // the recipient's node is away; the form goes there when it is back
+}
+
+func (o *outcome) ending(handle string) ending {
+	e := ending{Status: o.Status, Handle: handle, By: partyOf(o.By, o.ByName), At: o.At, Reason: legible.Lines(o.Note)}
+	switch actors.Status(o.Status) {
+	case actors.StatusAnswered:
+		e.Values = o.Values
+	case actors.StatusSuperseded:
+		e.Status, e.Reason = string(actors.StatusCancelled), "superseded"
+	}
+	return e
+}
+
+// pending says that a form is open, and how to go on.
+func pending(handle string) ending {
+	return ending{
+		Status: statusPending, Handle: handle,
+		Next: "The form stays open. Call await_answer with this handle to wait for the answer, now or later.",
+	}
+}
+
+// goOn waits for a form's end. One for the person at the client is shown there, if the client can.
+func (c *call) goOn(ctx context.Context, handle string, wait time.Duration) (any, error) {
+	m, err := c.message(ctx, handle)
+	if err != nil {
+		return nil, err
+	}
+	if m.Outcome == nil && m.isForClient() {
+		shown, err := c.present(ctx, m, nil, 1)
+		switch {
+		case err != nil:
+			return nil, err
+		case shown.result != nil:
+			return shown.result, nil
+		case !shown.elsewhere && c.request.Params.Name == "ask_user":
+			return c.onThePage(ctx, handle), nil
+		}
+	}
+	return c.await(ctx, m.ID, wait)
+}
+
+// onThePage says that the person finds the form on the page alone.
+func (c *call) onThePage(ctx context.Context, handle string) ending {
+	e := pending(handle)
+	e.Link = c.agent.Link(ctx, handle)
+	e.Next = "This client cannot show the form. Give the person the link, then call await_answer with this handle."
+	if e.Link == "" {
+		e.Next = "This client cannot show the form, and the node has no page. Ask for it in words, or ask another recipient."
+	}
+	return e
+}
+
+// await waits for a form's end, through restarts of the node.
+func (c *call) await(ctx context.Context, handle string, wait time.Duration) (any, error) {
+	for end := time.Now().Add(wait); ; {
+		o, err := c.turn(ctx, handle, time.Until(end))
+		switch {
+		case c.life.Err() != nil:
+			return pending(handle), nil
+		case err != nil && parley.CodeOf(err) != parley.NotRunning:
+			return nil, err
+		case err == nil && o.Status != string(actors.StatusOpen):
+			return o.ending(handle), nil
+		case !time.Now().Add(pause).Before(end), !rest(ctx):
+			return pending(handle), nil
+		}
+	}
+}
+
+// turn waits for a form's end once. The status of one that is still open is open.
+func (c *call) turn(ctx context.Context, handle string, wait time.Duration) (o outcome, err error) {
+	request := about(handle)
+	request["waitMs"] = max(0, min(wait, maxWait).Milliseconds())
+	err = c.agent.Call(ctx, "await", request, &o)
+	return o, err
+}

@@ -1,0 +1,176 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+	"parley/gateway/legible"
+)
+
+const (
+	maxRounds = 5 // how often one form is shown for an answer that fits it
+	inputName = "form"
+
+	// Versions of the protocol, which are compared as texts.
+	inResults   = "2026-07-28" // a server asks within a result
+	titledEnums = "2025-11-25" // choices have titles, and there may be several
+
+	accepted, declined, cancelled = "accept", "decline", "cancel"
+	inForm, byLink                = "form", "url"
+)
+
+// client is what the client of a call can do.
+type client struct {
+	form, link bool // it shows forms; it shows links
+	inResults  bool
+	titles     bool
+}
+
+func clientOf(r *sdk.CallToolRequest) client {
+	p := r.Session.InitializeParams()
+	if p == nil || p.Capabilities == nil || p.Capabilities.Elicitation == nil {
+		return client{}
+	}
+	e := p.Capabilities.Elicitation
+	return client{
+		form: e.Form != nil || e.URL == nil, link: e.URL != nil,
+		inResults: p.ProtocolVersion >= inResults, titles: p.ProtocolVersion >= titledEnums,
+	}
+}
+
+// shown is how a form is shown: within a result, or elsewhere, while the call goes on; or not at all.
+type shown struct {
+	result    *sdk.CallToolResult
+	elsewhere bool
+}
+
+// present shows a form to the person at the client. trouble is why what they said before was refused.
+func (c *call) present(ctx context.Context, m *message, trouble error, n int) (shown, error) {
+	can := clientOf(c.request)
+	p := c.elicitation(ctx, can, m, trouble)
+	if p == nil {
+		return shown{}, nil
+	}
+	if !can.inResults {
+		c.show(ctx, m, p)
+		return shown{elsewhere: true}, nil
+	}
+	state, err := c.seals.seal(c.agent.Identity(), round{Form: m.ID, Round: n, Link: p.Mode == byLink, Until: time.Now().Add(stateTime)})
+	if err != nil {
+		return shown{}, err
+	}
+	return shown{result: &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{inputName: p}, RequestState: state}}, nil
+}
+
+// elicitation asks a client for the answer to a form: as a form, if the client's kind of form can carry it, or by a
+// link; nil if neither will do. Who may not answer is not asked.
+func (c *call) elicitation(ctx context.Context, can client, m *message, trouble error) *sdk.ElicitParams {
+	if !can.form && !can.link || c.agent.May("respond_form") != nil {
+		return nil
+	}
+	text := wordsOf(m, trouble)
+	if schema, fits := flat(m.Fields, can.titles); fits && can.form {
+		return &sdk.ElicitParams{Mode: inForm, Message: text, RequestedSchema: schema}
+	}
+	if link := c.agent.Link(ctx, m.ID); can.link && link != "" {
+		return &sdk.ElicitParams{Mode: byLink, Message: text, URL: link, ElicitationID: m.ID}
+	}
+	return nil
+}
+
+// wordsOf is what a form says above its fields.
+func wordsOf(m *message, trouble error) string {
+	var parts []string
+	if trouble != nil {
+		parts = append(parts, "That was not accepted. "+wrongs(trouble))
+	}
+	for _, s := range []string{m.Title, m.Description} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return legible.Lines(strings.Join(parts, "\n\n"))
+}
+
+// wrongs says what is wrong with each field.
+func wrongs(err error) string {
+	e := parley.AsError(err)
+	if len(e.Fields) == 0 {
+		return e.Message
+	}
+	var each []string
+	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
+		each = append(each, fmt.Sprintf("%s: %s", name, e.Fields[name]))
+	}
+	return strings.Join(each, "; ")
+}
+
+// isRetry reports whether the call brings what a person did.
+func (c *call) isRetry() bool {
+	return c.request.Params.RequestState != "" || len(c.request.Params.InputResponses) > 0
+}
+
+// takeUp goes on with a form that was shown within a result. Which form that is, only the seal says.
+func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
+	r, err := c.seals.open(c.agent.Identity(), c.request.Params.RequestState, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	did, ok := c.request.Params.InputResponses[inputName].(*sdk.ElicitResult)
+	if !ok {
+		return nil, parley.Refuse(parley.InvalidArgument, "the inputResponses have no result for %q", inputName).
+			WithHint("await_answer with the handle %s goes on", r.Form)
+	}
+	m, err := c.message(ctx, r.Form)
+	if err != nil {
+		return nil, err
+	}
+	if m.Outcome != nil || r.Link && did.Action == accepted { // someone was first, or they went to the page
+		return c.await(ctx, r.Form, wait)
+	}
+	err = c.settle(ctx, m, did)
+	if parley.CodeOf(err) == parley.InvalidAnswer && r.Round < maxRounds {
+		shown, presenting := c.present(ctx, m, err, r.Round+1)
+		if shown.result != nil || presenting != nil {
+			return shown.result, presenting
+		}
+	}
+	if err != nil {
+		e := parley.AsError(err)
+		return nil, e.WithHint("await_answer with the handle %s goes on", r.Form)
+	}
+	return c.await(ctx, r.Form, 0)
+}
+
+// settle does to a form what the person did. That someone was first is no error.
+func (c *call) settle(ctx context.Context, m *message, did *sdk.ElicitResult) error {
+	request := map[string]any{"id": m.ID}
+	operation := ""
+	switch did.Action {
+	case accepted:
+		values, err := answerOf(m.Fields, did.Content)
+		if err != nil {
+			return err
+		}
+		operation, request["values"] = "respond_form", values
+	case declined:
+		operation = "decline_form"
+	case cancelled:
+		operation, request["reason"] = "cancel_form", "dismissed at the client"
+	default:
+		return parley.Refuse(parley.InvalidArgument, "nothing is known of the action %.40q", did.Action)
+	}
+	err := steadily(ctx, c.agent, operation, request, nil)
+	switch parley.CodeOf(err) {
+	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired:
+		return nil
+	}
+	return err
+}

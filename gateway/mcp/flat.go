@@ -1,0 +1,252 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"parley"
+	"parley/events"
+	"parley/gateway/legible"
+)
+
+// property is a JSON Schema of the kind that clients draw: flat, without patterns.
+type property struct {
+	Type        string           `json:"type,omitempty"`
+	Title       string           `json:"title,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Format      string           `json:"format,omitempty"`
+	MinLength   *int             `json:"minLength,omitempty"`
+	MaxLength   *int             `json:"maxLength,omitempty"`
+	Minimum     *float64         `json:"minimum,omitempty"`
+	Maximum     *float64         `json:"maximum,omitempty"`
+	MinItems    *int             `json:"minItems,omitempty"`
+	Enum        []string         `json:"enum,omitempty"`
+	EnumNames   []string         `json:"enumNames,omitempty"`
+	OneOf       []choice         `json:"oneOf,omitempty"`
+	Items       *items           `json:"items,omitempty"`
+	Default     *json.RawMessage `json:"default,omitempty"`
+}
+
+type items struct {
+	AnyOf []choice `json:"anyOf"`
+}
+
+type choice struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// flatSchema is the schema of a form as clients draw it.
+type flatSchema struct {
+	Type       string               `json:"type"`
+	Properties map[string]*property `json:"properties"`
+	Required   []string             `json:"required,omitempty"`
+}
+
+// flat gives the schema that asks what the fields ask, and whether there is one: not for secrets, which must not pass
+// through a client, nor capabilities, nor patterns that such a schema cannot say. titles: the client draws choices
+// with titles, and several of them.
+func flat(fields []field, titles bool) (*flatSchema, bool) {
+	s := &flatSchema{Type: "object", Properties: map[string]*property{}}
+	for i := range fields {
+		f := &fields[i]
+		p, ok := f.flat(titles)
+		if !ok {
+			return nil, false
+		}
+		p.Title = legible.Line(f.Label)
+		p.Description = f.described()
+		s.Properties[f.Name] = p
+		if f.Required {
+			s.Required = append(s.Required, f.Name)
+		}
+	}
+	return s, true
+}
+
+func (f *field) flat(titles bool) (*property, bool) {
+	p := &property{}
+	switch f.Type {
+	case "", events.Text, events.Textarea:
+		p.Type = "string"
+	case events.Number:
+		p.Type = "number"
+	case events.Date:
+		p.Type, p.Format = "string", "date"
+	case events.Checkbox:
+		p.Type = "boolean"
+		if len(f.Options) > 0 {
+			return f.several(titles)
+		}
+	case events.Multiselect:
+		return f.several(titles)
+	case events.Select, events.Radio, events.Buttons, events.Confirm:
+		return f.one(titles)
+	default:
+		return nil, false
+	}
+	if len(f.Pattern) > 0 && !p.take(f.Pattern, f.Type == "") {
+		return nil, false
+	}
+	return p, f.suggest(p)
+}
+
+// suggest has the schema offer the field's default, and reports whether it can.
+func (f *field) suggest(p *property) bool {
+	if len(f.Default) == 0 || string(f.Default) == "null" {
+		return true
+	}
+	is := map[byte]string{'"': "string", 't': "boolean", 'f': "boolean", '[': "array", '{': "object"}[f.Default[0]]
+	if is == "" {
+		is = "number"
+	}
+	if is != p.Type && (is != "number" || p.Type != "integer") {
+		return false
+	}
+	p.Default = &f.Default
+	return true
+}
+
+// take adds what a pattern asks. It reports whether such a schema can say it all.
+func (p *property) take(pattern json.RawMessage, decides bool) bool {
+	var more struct {
+		Type      string   `json:"type"`
+		Format    string   `json:"format"`
+		MinLength *int     `json:"minLength"`
+		MaxLength *int     `json:"maxLength"`
+		Minimum   *float64 `json:"minimum"`
+		Maximum   *float64 `json:"maximum"`
+	}
+	d := json.NewDecoder(bytes.NewReader(pattern))
+	d.DisallowUnknownFields()
+	if d.Decode(&more) != nil {
+		return false
+	}
+	switch more.Type {
+	case "":
+		if decides { // anything may be answered
+			return false
+		}
+	case "string", "number", "integer", "boolean":
+		if !decides && more.Type != p.Type && (more.Type != "integer" || p.Type != "number") {
+			return false
+		}
+		p.Type = more.Type
+	default:
+		return false
+	}
+	switch more.Format {
+	case "":
+	case "email", "uri", "date", "date-time":
+		if p.Type != "string" || p.Format != "" && p.Format != more.Format {
+			return false
+		}
+		p.Format = more.Format
+	default:
+		return false
+	}
+	ofText, ofNumber := more.MinLength != nil || more.MaxLength != nil, more.Minimum != nil || more.Maximum != nil
+	if ofText && p.Type != "string" || ofNumber && p.Type != "number" && p.Type != "integer" {
+		return false
+	}
+	p.MinLength, p.MaxLength, p.Minimum, p.Maximum = more.MinLength, more.MaxLength, more.Minimum, more.Maximum
+	return true
+}
+
+// choices gives the field's options, and whether a client can draw them.
+func (f *field) choices() ([]choice, bool) {
+	var all []choice
+	for _, o := range f.Options {
+		title := o.Label
+		if title == "" {
+			title = o.Value
+		}
+		if o.Description != "" {
+			title += " - " + o.Description
+		}
+		if o.Value == "" {
+			return nil, false
+		}
+		all = append(all, choice{Const: o.Value, Title: legible.Line(title)})
+	}
+	return all, len(all) > 0 && len(f.Pattern) == 0
+}
+
+func (f *field) one(titles bool) (*property, bool) {
+	p := &property{Type: "string"}
+	all, ok := f.choices()
+	if !ok {
+		return nil, false
+	}
+	if titles {
+		p.OneOf = all
+		return p, f.suggest(p)
+	}
+	for _, o := range all {
+		p.Enum = append(p.Enum, o.Const)
+		p.EnumNames = append(p.EnumNames, o.Title)
+	}
+	return p, f.suggest(p)
+}
+
+func (f *field) several(titles bool) (*property, bool) {
+	all, ok := f.choices()
+	if !ok || !titles {
+		return nil, false
+	}
+	p := &property{Type: "array", Items: &items{AnyOf: all}}
+	if one := 1; f.Required {
+		p.MinItems = &one
+	}
+	return p, f.suggest(p)
+}
+
+// described is what stands below a field.
+func (f *field) described() string {
+	parts := []string{f.Help}
+	if f.Placeholder != "" {
+		parts = append(parts, f.Placeholder)
+	}
+	if len(f.Example) > 0 && string(f.Example) != "null" {
+		parts = append(parts, "For example: "+strings.Trim(string(f.Example), `"`))
+	}
+	return legible.Lines(strings.TrimSpace(strings.Join(parts, "\n")))
+}
+
+// answerOf gives an answer as a client sends it, without what was left empty. It refuses with INVALID_ANSWER what no
+// flat schema asks for: nothing that comes this way is more than plain data.
+func answerOf(fields []field, content map[string]any) (map[string]any, error) {
+	required := map[string]bool{}
+	for _, f := range fields {
+		required[f.Name] = f.Required
+	}
+	values := map[string]any{}
+	for name, v := range content {
+		if v == nil || v == "" && !required[name] {
+			continue
+		}
+		if !isPlain(v) {
+			e := parley.Refuse(parley.InvalidAnswer, "%.100q: want plain data", name)
+			e.Fields = map[string]string{name: "want plain data"}
+			return nil, e
+		}
+		values[name] = v
+	}
+	return values, nil
+}
+
+func isPlain(v any) bool {
+	switch v := v.(type) {
+	case string, bool, float64, json.Number:
+		return true
+	case []any:
+		for _, e := range v {
+			if _, ok := e.(string); !ok {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

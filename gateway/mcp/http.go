@@ -1,0 +1,179 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+)
+
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+
+	sessionTime   = time.Hour // after the last request
+	maxSessions   = 512
+	agentSessions = 16 // of one agent; the next ends its oldest
+)
+
+// HTTP serves many clients over HTTP, each for the agent whose token it shows. Those of 2026-07-28 have no sessions;
+// older ones do, since there is no other way to ask them anything.
+type HTTP struct {
+	server   *Server
+	legacy   *sdk.Server
+	sessions sessions
+
+	withSessions, withoutSessions http.Handler
+}
+
+// NewHTTP makes an HTTP. The caller closes it.
+func NewHTTP(o Options) (*HTTP, error) {
+	s, err := newServer(o, maxHTTPCalls)
+	if err != nil {
+		return nil, err
+	}
+	modern, err := s.protocol(agentOf)
+	if err != nil {
+		return nil, err
+	}
+	h := &HTTP{server: s}
+	if h.legacy, err = s.protocol(agentOf); err != nil {
+		return nil, err
+	}
+	h.withoutSessions = forAgents(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return modern }, &sdk.StreamableHTTPOptions{
+		Stateless: true, MaxRequestBodyBytes: maxMessage, PropagateRequestCancellation: true, DisableLocalhostProtection: true, // who serves this looks at names
+	}))
+	h.withSessions = forAgents(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.legacy }, &sdk.StreamableHTTPOptions{
+		SessionTimeout: sessionTime, MaxRequestBodyBytes: maxMessage, DisableLocalhostProtection: true,
+	}))
+	return h, nil
+}
+
+// Close ends the sessions and what is under way, and returns when nothing is.
+func (h *HTTP) Close() {
+	h.server.close()
+	for s := range h.legacy.Sessions() {
+		_ = s.Close() // it ends either way
+	}
+}
+
+// ServeAgent answers a request that showed an agent's token as a bearer. a is good for this request; what an older
+// client is still asked when the call is over goes on with it.
+func (h *HTTP) ServeAgent(w http.ResponseWriter, r *http.Request, a Agent) error {
+	r = r.WithContext(context.WithValue(r.Context(), agentKey{}, a))
+	if r.Header.Get(versionHeader) >= inResults {
+		h.withoutSessions.ServeHTTP(w, r)
+		return nil
+	}
+	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" {
+		return h.begin(w, r, a.Identity())
+	}
+	h.withSessions.ServeHTTP(w, r)
+	return nil
+}
+
+// begin serves a request that begins a session.
+func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, agent string) error {
+	if err := h.server.hold(); err != nil {
+		return err
+	}
+	defer h.server.work.Done()
+	live := map[string]*sdk.ServerSession{}
+	for s := range h.legacy.Sessions() {
+		live[s.ID()] = s
+	}
+	place, oldest, err := h.sessions.begin(agent, live)
+	if err != nil {
+		return err
+	}
+	if oldest != nil {
+		h.server.work.Go(func() { _ = oldest.Close() }) // it waits for the calls of the session, which end
+	}
+	h.withSessions.ServeHTTP(w, r)
+	h.sessions.name(place, w.Header().Get(sessionHeader))
+	return nil
+}
+
+type agentKey struct{}
+
+// forAgents has a handler of the SDK know for whom a request is: it gives a session to nobody but its own agent.
+func forAgents(next http.Handler) http.Handler {
+	return auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		a, ok := ctx.Value(agentKey{}).(Agent)
+		if !ok {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: a.Identity(), Extra: map[string]any{"agent": a}}, nil
+	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next) // whether the token is good was found out before
+}
+
+// agentOf gives the agent of a call: that of the request which brought it, whatever began the session.
+func agentOf(r *sdk.CallToolRequest) (Agent, error) {
+	if r.Extra != nil && r.Extra.TokenInfo != nil {
+		if a, ok := r.Extra.TokenInfo.Extra["agent"].(Agent); ok {
+			return a, nil
+		}
+	}
+	return nil, parley.Refuse(parley.Unauthenticated, "the call is nobody's")
+}
+
+// sessions says whose the sessions are, oldest first.
+type sessions struct {
+	mu  sync.Mutex
+	all []owned
+}
+
+type owned struct{ session, agent string }
+
+// unnamed is what the place of a session is called that has no name yet.
+const unnamed = "new "
+
+// begin takes a place for a session, and gives the agent's oldest if that is one too many.
+func (s *sessions) begin(agent string, live map[string]*sdk.ServerSession) (place string, oldest *sdk.ServerSession, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(o owned) bool {
+		return live[o.session] == nil && !strings.HasPrefix(o.session, unnamed)
+	})
+	own := 0
+	first := -1
+	for i, o := range s.all {
+		if o.agent != agent {
+			continue
+		}
+		own++
+		if first < 0 && live[o.session] != nil {
+			first = i
+		}
+	}
+	switch {
+	case own >= agentSessions && first >= 0:
+		oldest = live[s.all[first].session]
+		s.all = slices.Delete(s.all, first, first+1)
+	case own >= agentSessions, len(s.all) >= maxSessions:
+		return "", nil, parley.Refuse(parley.RateLimited, "there are %d sessions already", len(s.all)).WithHint("they end an hour after their last request")
+	}
+	place = unnamed + rand.Text()
+	s.all = append(s.all, owned{place, agent})
+	return place, oldest, nil
+}
+
+// name says which session has a place, "" for none.
+func (s *sessions) name(place, session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.all, func(o owned) bool { return o.session == place })
+	if session == "" {
+		s.all = slices.Delete(s.all, i, i+1)
+		return
+	}
+	s.all[i].session = session
+}

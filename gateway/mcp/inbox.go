@@ -1,0 +1,192 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/events"
+	"parley/gateway/legible"
+)
+
+const (
+	defaultPage = 20
+	maxPage     = 50
+	maxPageSize = 64 << 10 // bytes of messages on one page
+	maxWords    = 4000     // characters of one text on a page
+)
+
+// entry is a message as a model is told of it. What stands in it was written by whoever is in from.
+type entry struct {
+	Number       uint64          `json:"number"`
+	Type         string          `json:"type"`
+	Handle       string          `json:"handle"`
+	From         *party          `json:"from"`
+	To           *party          `json:"to,omitempty"`
+	Sent         bool            `json:"sent,omitempty"`
+	Date         string          `json:"date"`
+	ReplyTo      *uint64         `json:"replyTo,omitempty"`
+	Title        string          `json:"title,omitempty"`
+	Text         string          `json:"text,omitempty"`
+	Carries      json.RawMessage `json:"carries,omitempty"` // references, by the @edge in the text
+	Fields       []field         `json:"fields,omitempty"`  // of an open form
+	Deadline     string          `json:"deadline,omitempty"`
+	AnswerNeeded bool            `json:"answerNeeded,omitempty"`
+	Ended        *ending         `json:"ended,omitempty"`
+	Truncated    bool            `json:"truncated,omitempty"` // ask for it by its number
+}
+
+// inbox is one page of messages.
+type inbox struct {
+	Messages []entry `json:"messages"`
+	Cursor   string  `json:"cursor,omitempty"` // where there are more
+}
+
+// listInbox lists messages, or gives one whole.
+func listInbox(ctx context.Context, c *call) (any, error) {
+	var arguments struct {
+		View    string  `json:"view"`
+		Cursor  string  `json:"cursor"`
+		Limit   int     `json:"limit"`
+		Message *uint64 `json:"message"`
+	}
+	if err := c.read(&arguments); err != nil {
+		return nil, err
+	}
+	if n := arguments.Message; n != nil {
+		m, err := c.message(ctx, strconv.FormatUint(*n, 10))
+		if err != nil {
+			return nil, err
+		}
+		return inbox{Messages: []entry{m.entry()}}, nil
+	}
+	request := map[string]any{"limit": limit(arguments.Limit)}
+	switch arguments.View {
+	case "", "inbox":
+	case "pending", "all":
+		request[arguments.View] = true
+	default:
+		return nil, parley.Refuse(parley.InvalidArgument, "there is no view %.40q", arguments.View).WithHint("inbox, pending or all")
+	}
+	if arguments.Cursor != "" {
+		first, err := strconv.ParseUint(arguments.Cursor, 10, 63)
+		if err != nil {
+			return nil, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor of this tool", arguments.Cursor)
+		}
+		request["first"] = first
+	}
+	var page struct {
+		Messages []message `json:"messages"`
+		Next     uint64    `json:"next"`
+	}
+	if err := steadily(ctx, c.agent, "list_messages", request, &page); err != nil {
+		return nil, err
+	}
+	return pageOf(page.Messages, page.Next)
+}
+
+func limit(wanted int) int {
+	if wanted <= 0 {
+		return defaultPage
+	}
+	return min(wanted, maxPage)
+}
+
+// pageOf shows as many messages as there is room for.
+func pageOf(messages []message, next uint64) (inbox, error) {
+	page := inbox{Messages: []entry{}}
+	size := 0
+	for i := range messages {
+		m := &messages[i]
+		e := m.entry()
+		e.shorten()
+		text, err := textOf(e)
+		if err != nil {
+			return page, err
+		}
+		if size += len(text); size > maxPageSize && i > 0 {
+			next = m.Number
+			break
+		}
+		page.Messages = append(page.Messages, e)
+	}
+	if next > 0 {
+		page.Cursor = strconv.FormatUint(next, 10)
+	}
+	return page, nil
+}
+
+// entry shows a message whole.
+func (m *message) entry() entry {
+	e := entry{
+		Number: m.Number, Type: m.Type, Handle: m.ID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
+		Title: legible.Line(m.Title), Text: legible.Lines(m.Text + m.Description), Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
+	}
+	if m.Sent {
+		e.To = partyOf(m.To, m.ToName)
+	}
+	if m.Outcome != nil {
+		ended := m.Outcome.ending(m.ID)
+		e.Ended = &ended
+		return e
+	}
+	e.Deadline = m.Deadline
+	for _, f := range m.Fields {
+		e.Fields = append(e.Fields, f.legible())
+	}
+	return e
+}
+
+// legible is a field whose words hide nothing. Names and the values of options stay: answers are made of them.
+func (f field) legible() field {
+	f.Label, f.Placeholder, f.Help = legible.Line(f.Label), legible.Line(f.Placeholder), legible.Lines(f.Help)
+	options := make([]events.Option, len(f.Options))
+	for i, o := range f.Options {
+		options[i] = events.Option{Value: o.Value, Label: legible.Line(o.Label), Description: legible.Line(o.Description)}
+	}
+	f.Options = options
+	return f
+}
+
+// shorten leaves out what takes more room than one message of many may have.
+func (e *entry) shorten() {
+	if short, cut := shortened(e.Text); cut {
+		e.Text, e.Truncated = short, true
+	}
+	if sizeOf(e.Fields) > maxPageSize/4 {
+		e.Fields, e.Truncated = nil, true
+	}
+	if len(e.Carries) > maxPageSize/4 {
+		e.Carries, e.Truncated = nil, true
+	}
+	if e.Ended == nil {
+		return
+	}
+	if len(e.Ended.Values) > maxPageSize/4 {
+		e.Ended.Values, e.Truncated = nil, true
+	}
+	if short, cut := shortened(e.Ended.Reason); cut {
+		e.Ended.Reason, e.Truncated = short, true
+	}
+}
+
+func shortened(s string) (string, bool) {
+	if len(s) <= maxWords {
+		return s, false
+	}
+	runes := []rune(s)
+	if len(runes) <= maxWords {
+		return s, false
+	}
+	return strings.TrimSpace(string(runes[:maxWords])) + " …", true
+}
+
+func sizeOf(fields []field) int {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return maxPageSize
+	}
+	return len(text)
+}

@@ -1,0 +1,57 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+)
+
+func serverTest(t *testing.T, calls int) (*Server, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	s, err := newServer(Options{Key: make([]byte, 32), Log: slog.New(slog.NewTextHandler(&log, nil))}, calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, &log
+}
+
+func TestCallsAreBoundedAndEndWithTheServer(t *testing.T) {
+	s, _ := serverTest(t, 1)
+	if err := s.enter(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.enter(); parley.CodeOf(err) != parley.RateLimited {
+		t.Errorf("a second call: %v", err)
+	}
+	s.leave()
+	if err := s.enter(); err != nil {
+		t.Errorf("once there is room: %v", err)
+	}
+	s.leave()
+	s.close()
+	if err := s.enter(); parley.CodeOf(err) != parley.NotRunning {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestAToolThatPanicsFailsAlone(t *testing.T) {
+	s, log := serverTest(t, 1)
+	nobody := func(*sdk.CallToolRequest) (Agent, error) { return nil, nil }
+	bad := s.handler(nobody, func(context.Context, *call) (any, error) { panic("a secret") })
+	r, err := bad(t.Context(), &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Name: "bad"}})
+	if err != nil || !r.IsError {
+		t.Fatalf("%v %v", r, err)
+	}
+	text, _ := r.Content[0].(*sdk.TextContent)
+	if !strings.Contains(text.Text, `"INTERNAL"`) || strings.Contains(text.Text, "secret") || !strings.Contains(log.String(), "a secret") {
+		t.Errorf("%s, and in the log %s", text.Text, log)
+	}
+	s.close() // it would wait for a call that has not left
+}

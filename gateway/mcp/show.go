@@ -1,0 +1,117 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+	"parley/actors"
+)
+
+const (
+	maxShows        = 256
+	maxSessionShows = 8
+)
+
+// shows are the forms that older clients have on their screens: each once.
+type shows struct {
+	mu   sync.Mutex
+	open map[*sdk.ServerSession]map[string]bool
+	all  int
+}
+
+// enter reports whether a form is to be shown: it is not yet, and there is room.
+func (s *shows) enter(at *sdk.ServerSession, form string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[at][form] || len(s.open[at]) >= maxSessionShows || s.all >= maxShows {
+		return false
+	}
+	if s.open == nil {
+		s.open = map[*sdk.ServerSession]map[string]bool{}
+	}
+	if s.open[at] == nil {
+		s.open[at] = map[string]bool{}
+	}
+	s.open[at][form] = true
+	s.all++
+	return true
+}
+
+func (s *shows) leave(at *sdk.ServerSession, form string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	delete(s.open[at], form)
+	if len(s.open[at]) == 0 {
+		delete(s.open, at)
+	}
+}
+
+// show has an older client show a form, once. The person may take longer than the call does: the answer counts when
+// it comes. It ends with the form, the session or the Server.
+func (c *call) show(ctx context.Context, m *message, p *sdk.ElicitParams) {
+	at := c.request.Session
+	if !c.shows.enter(at, m.ID) {
+		return
+	}
+	c.work.Go(func() { // the call that it is part of is work too, so the Server waits for both
+		defer c.shows.leave(at, m.ID)
+		c.converse(ctx, m, p)
+	})
+}
+
+// converse shows a form until it has an answer that fits.
+func (c *call) converse(call context.Context, m *message, p *sdk.ElicitParams) {
+	ctx, stop := context.WithCancel(outliving{c.life, call})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		c.watch(ctx, m.ID)
+		stop()
+	})
+	defer watch.Wait()
+	defer stop()
+	for n := 1; p != nil && n <= maxRounds; n++ {
+		did, err := c.request.Session.Elicit(ctx, p)
+		if err != nil {
+			c.options.Log.Debug("a client did not show a form", slog.Any("error", err))
+			return
+		}
+		if p.Mode == byLink && did.Action == accepted { // they went to the page
+			return
+		}
+		if err = c.settle(ctx, m, did); parley.CodeOf(err) != parley.InvalidAnswer {
+			return
+		}
+		p = c.elicitation(ctx, clientOf(c.request), m, err)
+	}
+}
+
+// outliving belongs to a call while that is under way, so that what is said then goes the way its answer will, which
+// some clients alone listen to; and afterwards to the session.
+type outliving struct {
+	context.Context
+	call context.Context
+}
+
+// Value implements context.Context.
+func (o outliving) Value(key any) any {
+	if o.call.Err() == nil {
+		return o.call.Value(key)
+	}
+	return o.Context.Value(key)
+}
+
+// watch returns when a form has ended, by whomever, or ctx has.
+func (c *call) watch(ctx context.Context, form string) {
+	for {
+		o, err := c.turn(ctx, form, maxWait)
+		open := err == nil && o.Status == string(actors.StatusOpen)
+		if !open && parley.CodeOf(err) != parley.NotRunning || !rest(ctx) {
+			return
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package gateway
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// listed gives the names of an address's agents.
+func (h *parlour) listed(address string) (names []string, more string) {
+	h.t.Helper()
+	status, _, body := h.get(address, "text/html")
+	if status != 200 {
+		h.t.Fatalf("%s: %d %s", address, status, body)
+	}
+	for _, m := range regexp.MustCompile(`<h2>(?:<a [^>]*>)?<bdi>([^<]*)`).FindAllStringSubmatch(body, -1) {
+		names = append(names, html.UnescapeString(m[1]))
+	}
+	if m := regexp.MustCompile(`href="(/agents\?after=[^"]*)">More`).FindStringSubmatch(body); m != nil {
+		more = html.UnescapeString(m[1])
+	}
+	return names, more
+}
+
+func TestTheListOfAgentsIsWholeAndPaged(t *testing.T) {
+	h := openParlour(t)
+	const many = 2*shownAgents + 20
+	want := []string{"You"}
+	for i := range many {
+		name := fmt.Sprintf("agent+%03d &", i)
+		h.guest(name)
+		want = append(want, name)
+	}
+	want = append(want, "fae")
+	if err := h.node.Host().Store(t.Context(), "no-agent", `"a text"`); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for address, parts := "/agents", 1; address != ""; parts++ {
+		names, more := h.listed(address)
+		if len(names) > shownAgents || parts > 3 {
+			t.Fatalf("part %d has %d agents", parts, len(names))
+		}
+		got, address = append(got, names...), more
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d agents, want %d: %q", len(got), len(want), got)
+	}
+}
+
+func TestTheListSaysHowAgentsAre(t *testing.T) {
+	h := openParlour(t)
+	_, err := h.node.Host().Make(t.Context(), actors.NewAgent{
+		Kind: events.Guest, Name: "joe", Title: "Mends <b>things</b>\u202e", Labels: map[string]string{"team": "site", "host": "<i>"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ask(actors.Ask{To: "HOST", Fields: []events.Field{{Name: "a"}}})
+	h.ask(actors.Ask{To: "HOST", Fields: []events.Field{{Name: "a"}}})
+	for _, path := range []string{"/agents", "/agents/joe"} {
+		_, _, body := h.get(path, "text/html")
+		for _, want := range []string{`Mends &lt;b&gt;things&lt;/b&gt;\u{202e}`, "team=site", "host=&lt;i&gt;", `data-standing="idle"`} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s has no %q:\n%s", path, want, body)
+			}
+		}
+	}
+	_, _, body := h.get("/agents", "text/html")
+	for _, want := range []string{"<strong>2</strong> waiting for an answer", "<strong>2</strong> asked and open"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the list has no %q:\n%s", want, body)
+		}
+	}
+	if _, _, body := h.get("/agents/fae", "text/html"); !strings.Contains(body, "2 asked and open") || !strings.Contains(body, "Configure the project") {
+		t.Errorf("its page: %s", body)
+	}
+}
+
+func TestAGuestSeesItselfAndWhomItHolds(t *testing.T) {
+	h := openParlour(t)
+	h.guest("joe")
+	if _, err := h.node.Host().Send(t.Context(), "fae", "meet @joe"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.fae.Adopt(t.Context(), "0", "joe", "joe"); err != nil {
+		t.Fatal(err)
+	}
+	h.token = makeToken(t, h.fae, "read")
+	names, _ := h.listed("/agents")
+	_, _, body := h.get("/agents", "text/html")
+	if !slices.Equal(names, []string{"You", "joe"}) || strings.Contains(body, "on another node") || strings.Contains(body, `href="/agents/joe"`) {
+		t.Errorf("%q\n%s", names, body)
+	}
+}
+
+func TestAnAgentsLogIsReadToItsBeginning(t *testing.T) {
+	h := openParlour(t)
+	for range newestEvents + 30 {
+		if err := h.fae.Store(t.Context(), "note", `"more"`); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.fae.Remove(t.Context(), "note"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version, err := h.fae.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := version
+	for address := "/agents/fae"; address != ""; {
+		_, _, body := h.get(address, "text/html")
+		_, log, _ := strings.Cut(body, `id="log"`)
+		for _, m := range regexp.MustCompile(`<li data-part="(\d+)">`).FindAllStringSubmatch(log, -1) {
+			if m[1] != fmt.Sprint(next) {
+				t.Fatalf("version %s, want %d", m[1], next)
+			}
+			next--
+		}
+		address = ""
+		if m := regexp.MustCompile(`href="([^"#]*)#log-head">Older`).FindStringSubmatch(log); m != nil {
+			address = m[1]
+		}
+	}
+	if next != 0 {
+		t.Errorf("the log ends at version %d", next+1)
+	}
+	for _, bad := range []string{"0", "x", "-1"} {
+		if status, _, _ := h.get("/agents/fae?before="+bad, "text/html"); status != http.StatusBadRequest {
+			t.Errorf("before %s: %d", bad, status)
+		}
+	}
+}
+
+func TestOnlyASessionThatMayActHasTheButtons(t *testing.T) {
+	h := openParlour(t)
+	h.give()
+	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
+	buttons := regexp.MustCompile(`name="(revoke|remove|end)"`)
+	for _, c := range []struct {
+		who    *actors.Agent
+		path   string
+		scopes []string
+		want   int
+	}{
+		{h.node.Host(), "/agents/fae", []string{"read", "admin"}, 2}, // what it gave, and its rule: it has no names of its own
+		{h.node.Host(), "/agents/fae", []string{"read", "ask", "answer"}, 0},
+		{h.node.Host(), "/agents/SELF", []string{"read", "admin"}, 1}, // the name fae
+		{h.fae, "/agents/SELF", []string{"read", "admin"}, 1},
+		{h.fae, "/agents/SELF", []string{"read"}, 0},
+	} {
+		h.token = makeToken(t, c.who, c.scopes...)
+		status, _, body := h.get(c.path, "text/html")
+		if got := buttons.FindAllString(body, -1); status != 200 || len(got) != c.want {
+			t.Errorf("%s with %v: %d, %q, want %d", c.path, c.scopes, status, got, c.want)
+		}
+	}
+}
+
+func TestTheListOfAgentsIsLive(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/agents")
+	b.live()
+	b.until(`document.querySelectorAll('.agent').length === 2`)
+	b.run(`document.querySelector('.agent .more-of').focus(); window.first = document.querySelector('.agent')`)
+	h.guest("joe")
+	b.reads(".agent h2", "joe")
+	b.until(`document.querySelector('.agent') === window.first && document.activeElement.matches('.more-of')`) // what has not changed stays
+	h.ask(actors.Ask{To: "HOST", Fields: []events.Field{{Name: "a"}}})
+	b.reads(".agent", "1 waiting for an answer")
+	b.reads(".agent", "1 asked and open")
+	b.until(`document.activeElement.matches('.more-of')`) // the same link, of what was drawn anew
+	if err := h.node.Host().Remove(t.Context(), "joe"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`document.querySelectorAll('.agent').length === 2`)
+	b.isFine()
+}
+
+func TestAnAgentsPageIsLive(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/agents/fae")
+	b.live()
+	b.reads("#rules-head ~ p", "None")
+	b.click("#log details summary")
+	b.until(`document.querySelector('#log details').open`)
+	if _, err := h.fae.Send(t.Context(), "HOST", "I begin <b>now</b>"); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#mail a", "I begin <b>now</b>")
+	if err := h.fae.Store(t.Context(), "note", `"kept"`); err != nil {
+		t.Fatal(err)
+	}
+	b.reads("#holds li", "note")
+	b.reads("#log li:first-child summary", "NameBound")
+	b.until(`document.querySelectorAll('#log details[open]').length === 1 && !document.querySelector('#log details').open`) // that which was opened
+	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
+	b.reads("#rules li", "shell")
+	b.click(`#holds li[data-part=note] summary`)
+	b.click(`button[name=remove][value=note]`)
+	b.until(`!document.querySelector('#holds li[data-part=note]') && document.activeElement.id === 'main'`)
+	b.isFine()
+	if _, err := h.fae.Show(t.Context(), "note", false); err == nil {
+		t.Error("the name is still there")
+	}
+}
+
+func TestAnAgentsPageTakesUpWhatHappenedWhileTheNodeWasAway(t *testing.T) {
+	browserPath(t)
+	k := &keeper{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k.start()
+	t.Cleanup(func() { k.stop() })
+	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h.fae = h.guest("fae")
+	b := h.openBrowser()
+	b.open("/agents/fae")
+	b.live()
+	k.stop()
+	k.start()
+	fae, err := k.node.ActAs(t.Context(), "fae")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fae.Store(t.Context(), "note", `"kept"`); err != nil { // before or after the page is back
+		t.Fatal(err)
+	}
+	b.reads("#holds li", "note")
+	b.isFine()
+}

@@ -1,0 +1,283 @@
+package gateway
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// tabs opens the same page in several tabs of one browser.
+func (h *parlour) tabs(many int, path string) []*tab {
+	h.t.Helper()
+	all := []*tab{h.openBrowser()}
+	for len(all) < many {
+		all = append(all, h.tab(all[0].ctx))
+	}
+	for _, b := range all {
+		b.open(path)
+		b.live()
+	}
+	return all
+}
+
+// streams waits until the node serves a number of streams and other waits.
+func (h *parlour) streams(want int64) {
+	h.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for h.server.waits.now.Load() != want {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("the node serves %d streams, want %d", h.server.waits.now.Load(), want)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// keep has the page note each message that it is shown, so that one shown twice is seen to be.
+const keep = `window.come = []; new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) window.come.push(n.querySelector('.text')?.textContent ?? n.id) })
+	.observe(document.getElementById('stream'), { childList: true })`
+
+func TestTenTabsShareAStreamAndEachShowsEverythingOnce(t *testing.T) {
+	browserPath(t)
+	k := &keeper{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k.start()
+	t.Cleanup(func() { k.stop() })
+	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h.fae = h.guest("fae")
+	send := func(text string) {
+		t.Helper()
+		if _, err := h.fae.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("before")
+	all := h.tabs(10, "/")
+	h.streams(1)
+	for _, b := range all {
+		b.run(keep)
+	}
+	send("the first")
+	for _, b := range all {
+		b.until(`window.come.join() === "the first"`)
+	}
+
+	k.stop()
+	all[9].reads("#connection", "Reconnecting")
+	k.start()
+	h.server, h.node = k.server, k.node
+	var err error
+	if h.fae, err = k.node.ActAs(t.Context(), "fae"); err != nil {
+		t.Fatal(err)
+	}
+	send("the second")
+	h.ask(actors.Ask{Description: "the third", Fields: []events.Field{{Name: "a"}}})
+	for i, b := range all {
+		b.until(`window.come.length >= 3 && document.getElementById('connection').textContent === ''`)
+		if got := b.text(`[...document.querySelectorAll('#stream > li')].map((c) => c.dataset.number).join() + " " + window.come.slice(0, 2).join() + " " + window.come.length`); got != "0,1,2,3 the first,the second 3" {
+			t.Errorf("tab %d shows %q", i, got)
+		}
+		b.until(`document.title.startsWith('(1) ')`)
+		b.isFine()
+	}
+	h.streams(1)
+	for _, b := range all[1:] {
+		if err := chromedp.Cancel(b.ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	send("the fourth")
+	all[0].until(`window.come.at(-1) === "the fourth" && window.come.length === 4`)
+	all[0].do(chromedp.Navigate("about:blank"))
+	h.streams(0) // the last tab has gone
+}
+
+func TestTabsOfSeveralAgentsShareAStream(t *testing.T) {
+	h := openParlour(t)
+	const many = 8 // more than the connections that a browser has
+	guests := make([]*actors.Agent, many)
+	all := []*tab{h.openBrowser()}
+	for i := range many {
+		name := fmt.Sprintf("guest %d: ü", i)
+		guests[i] = h.guest(name)
+		if i > 0 {
+			all = append(all, h.tab(all[0].ctx))
+		}
+		all[i].open("/?as=" + name)
+		all[i].live()
+	}
+	h.streams(1)
+	for i, g := range guests {
+		if _, err := g.Send(t.Context(), "@self", fmt.Sprintf("a word of %d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, b := range all {
+		b.until(fmt.Sprintf(`[...document.querySelectorAll('#stream .text')].map((e) => e.innerText).join() === "a word of %d"`, i))
+		b.isFine()
+	}
+	if err := h.node.Host().Remove(t.Context(), "guest 3: ü"); err != nil {
+		t.Fatal(err)
+	}
+	late := h.tab(all[0].ctx) // has everything asked for anew
+	late.open("/")
+	all[3].until(`document.getElementById('connection').textContent !== ''`) // its agent is not held any more
+	if _, err := guests[4].Send(t.Context(), "@self", "and more"); err != nil {
+		t.Fatal(err)
+	}
+	all[4].reads("#stream .text", "and more")
+}
+
+func TestATabThatComesLateMissesNothing(t *testing.T) {
+	h := openParlour(t)
+	first := h.openBrowser()
+	first.open("/")
+	first.live()
+	b := h.tab(first.ctx)
+	b.do(chromedp.Navigate(b.url + "/assets/none.js")) // a page of the node's that follows nothing
+	for i := range 3 {
+		if _, err := h.fae.Send(t.Context(), "HOST", fmt.Sprintf("word %d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.until(`document.querySelectorAll('#stream > li').length === 3`)
+	first.run(keep)
+	// As a page that was drawn before them: it joins with the cursor that it was drawn with.
+	module := h.server.page.assets.url("stream.js")
+	b.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; window.heard = []; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' },
+		{ messages: (what) => window.heard.push(...what.messages.map((m) => m.number)) }))`, module, h.node.Host().ID()))
+	b.until(`window.heard.join() === '0,1,2'`)
+	if _, err := h.fae.Send(t.Context(), "HOST", "word 3"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`window.heard.join() === '0,1,2,3'`)
+	first.until(`window.come.join() === 'word 3'`)
+	h.streams(1)
+	first.isFine()
+	b.isFine()
+}
+
+// closeWorker has the browser end what its tabs share.
+func (h *parlour) closeWorker(b *tab) {
+	h.t.Helper()
+	list, err := chromedp.CallBrowser(b.ctx, target.GetTargets, target.GetTargetsParams{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	closed := 0
+	for _, i := range list.TargetInfos {
+		if i.Type != "shared_worker" {
+			continue
+		}
+		if _, err := chromedp.CallBrowser(b.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: i.TargetID}); err != nil {
+			h.t.Fatal(err)
+		}
+		closed++
+	}
+	if closed != 1 {
+		h.t.Fatalf("%d workers were closed", closed)
+	}
+}
+
+func TestAWorkerThatDiesIsReplaced(t *testing.T) {
+	h := openParlour(t)
+	all := h.tabs(2, "/")
+	all[0].run(keep)
+	all[1].run(keep)
+	all[0].run(`setInterval(async () => { window.watches = (await navigator.locks.query()).pending.filter((l) => l.name.startsWith('parley.worker.')).length }, 20)`)
+	all[0].until(`window.watches === 2`)
+	h.closeWorker(all[0])
+	if _, err := h.fae.Send(t.Context(), "HOST", "a word"); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range all {
+		b.until(`window.come.join() === 'a word'`)
+		b.isFine()
+	}
+	h.streams(1)
+}
+
+func TestAPageOfOneWhoSignedOutFollowsNothingOfAnother(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/")
+	b.live()
+	host := h.node.Host().ID().String()
+	guest := makeToken(t, h.fae, "read")
+	h.token = guest
+	if status, _, body := h.get("/events?reader="+host, ""); status != 403 {
+		t.Errorf("%d %s", status, body)
+	}
+	other := h.tab(b.ctx) // signs the browser in as another
+	other.open("/")
+	other.live()
+	h.streams(2) // that of the first began with its own session
+	if _, err := h.fae.Send(t.Context(), "HOST", "between the two"); err != nil {
+		t.Fatal(err)
+	}
+	other.reads("#stream .route", "You to HOST")
+	b.reads("#stream .route", "fae")
+	late := h.tab(b.ctx)
+	late.do(chromedp.Navigate(b.url + "/assets/none.js"))
+	late.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' }, {}))`,
+		h.server.page.assets.url("stream.js"), host))
+	late.reads("#connection", "Signed in as another")
+}
+
+func TestWithoutAWorkerATabFollowsForAsLongAsItIsLookedAt(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	_, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `delete window.SharedWorker`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open("/")
+	b.live()
+	b.run(keep)
+	h.streams(1)
+	send := func(text string) {
+		t.Helper()
+		if _, err := h.fae.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("the first")
+	b.until(`window.come.join() === "the first"`)
+	b.hide(true)
+	h.streams(0)
+	send("the second")
+	b.hide(false)
+	h.streams(1)
+	send("the third")
+	b.until(`window.come.join() === "the first,the second,the third"`)
+	b.isFine()
+}
+
+func TestAPageThatWasLeftAndComesBackMissesNothing(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/")
+	b.live()
+	b.run(keep)
+	h.streams(1)
+	b.run(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`) // as the browser says it of a page that it keeps
+	h.streams(0)
+	send := func(text string) {
+		t.Helper()
+		if _, err := h.fae.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("meanwhile")
+	b.run(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`)
+	b.until(`window.come.join() === 'meanwhile'`)
+	send("then")
+	b.until(`window.come.join() === 'meanwhile,then'`)
+	h.streams(1)
+	b.isFine()
+}

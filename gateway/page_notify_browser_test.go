@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+
+	"parley/actors"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// told is a notification as the page made it.
+type told struct {
+	Title, Body, Tag string
+	Closed           bool
+}
+
+// mayNotify lets the pages of the browser show notifications, which each tab notes.
+func (h *parlour) mayNotify(all ...*tab) {
+	h.t.Helper()
+	_, err := chromedp.CallBrowser(all[0].ctx, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: browser.PermissionSettingGranted, Origin: h.url,
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, b := range all {
+		b.run(`window.told = []; { const Real = Notification; window.Notification = class extends Real {
+			constructor(title, o) { super(title, o); this.note = { title, body: o.body, tag: o.tag, closed: false }; window.told.push(this.note); window.newest = this; }
+			close() { super.close(); this.note.closed = true; } } }`)
+	}
+}
+
+// told gives the notifications of a tab.
+func (b *tab) told() []told {
+	b.t.Helper()
+	var all []told
+	if err := json.Unmarshal([]byte(b.text(`JSON.stringify(window.told)`)), &all); err != nil {
+		b.t.Fatal(err)
+	}
+	return all
+}
+
+// hide puts a tab's window away, or brings it back: nobody looks at the page then, or somebody does.
+func (b *tab) hide(away bool) {
+	b.t.Helper()
+	id := chromedp.FromContext(b.ctx).Target.TargetID
+	window, err := chromedp.CallBrowser(b.ctx, browser.GetWindowForTarget, browser.GetWindowForTargetParams{TargetID: id})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	state := browser.WindowStateNormal
+	if away {
+		state = browser.WindowStateMinimized
+	}
+	_, err = chromedp.CallBrowser(b.ctx, browser.SetWindowBounds, browser.SetWindowBoundsParams{
+		WindowID: window.WindowID, Bounds: &browser.Bounds{WindowState: state},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.comes(fmt.Sprintf(`document.hidden === %t`, away))
+}
+
+// comes waits until an expression holds, also in a page that is hidden: nothing is drawn there.
+func (b *tab) comes(expression string) {
+	b.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for b.text("Boolean("+expression+")") != "true" {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("never came about: %s\n%s", expression, b.text("JSON.stringify(window.told)"))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// gathered has a page ask for a while: longer than what comes is gathered.
+func (b *tab) gathered() {
+	b.t.Helper()
+	b.run(`window.over = false; setTimeout(() => { window.over = true; }, 3500)`)
+	b.comes(`window.over`)
+}
+
+func TestWhoIsNotLookingIsToldOnceOfAllThatCame(t *testing.T) {
+	h := openParlour(t)
+	all := h.tabs(2, "/")
+	h.mayNotify(all...)
+	all[0].click("#notify")
+	for _, b := range all {
+		b.until(`document.getElementById('notify').getAttribute('aria-pressed') === 'true'`)
+	}
+	all[0].hide(true)
+	all[1].hide(true)
+	field := []events.Field{{Name: "a", Label: "A"}}
+	h.ask(actors.Ask{Title: "Which port?", Fields: field})
+	h.ask(actors.Ask{Title: "An <b>odd</b>\u202e one", Fields: field})
+	h.ask(actors.Ask{Title: "Answered meanwhile", Fields: field})
+	h.approve("shell", `{"command":"make"}`)
+	if _, err := h.node.Host().Decline(t.Context(), "2", ""); err != nil {
+		t.Fatal(err)
+	}
+	all[0].comes(`window.told.length === 1`)
+	got := all[0].told()[0]
+	want := told{Title: "1 approval and 2 questions wait", Body: `shell, Which port?, An <b>odd</b>\u{202e} one`, Tag: "parley.questions"}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	h.ask(actors.Ask{Title: "One more", Fields: field})
+	all[0].comes(`window.told.length === 2 && window.told[0].closed`)
+	if got := all[0].told()[1]; got.Title != "1 approval and 3 questions wait" || !strings.HasSuffix(got.Body, "and 1 more") {
+		t.Errorf("%+v", got)
+	}
+	if got := all[1].told(); len(got) != 0 {
+		t.Errorf("another tab says it too: %+v", got)
+	}
+	all[0].run(`window.newest.onclick()`)
+	all[0].comes(`document.activeElement.closest('li')?.textContent.includes('shell')`)
+	all[0].comes(`window.told.every((n) => n.closed)`)
+	all[0].isFine()
+	all[1].isFine()
+}
+
+func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/questions")
+	b.live()
+	h.mayNotify(b)
+	looked := h.tab(b.ctx)
+	looked.open("/agents")
+	looked.live()
+	b.hide(true)
+	ask := func(title string) {
+		t.Helper()
+		h.ask(actors.Ask{Title: title, Fields: []events.Field{{Name: "a"}}})
+	}
+	ask("nobody wants to be told")
+	b.gathered()
+	looked.click("#notify")
+	b.comes(`document.getElementById('notify').getAttribute('aria-pressed') === 'true'`)
+	ask("another tab is looked at")
+	b.gathered()
+	if got := b.told(); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	looked.hide(true)
+	ask("now")
+	b.comes(`window.told.length === 1`)
+	if got := b.told()[0]; got.Body != "now" || got.Title != "1 question waits" {
+		t.Errorf("%+v", got)
+	}
+	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Which: "2", Texts: []mailbox.Text{{Name: "a", Text: "x"}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.comes(`window.told[0].closed`) // it is answered
+	ask("answered before it is said")
+	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Which: "3", Texts: []mailbox.Text{{Name: "a", Text: "x"}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.gathered()
+	if got := b.told(); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+	b.isFine()
+}
+
+func TestADeniedNotificationIsSaidToBe(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/")
+	b.click("#notify") // a browser without a window denies what nobody can allow
+	b.reads("#notify", "Blocked by the browser")
+	b.until(`document.getElementById('notify').getAttribute('aria-pressed') === 'false'`)
+	b.isFine()
+}
+
+func TestAnApprovalBehindManyQuestionsIsSeen(t *testing.T) {
+	h := openParlour(t)
+	for range firstPaint + 10 {
+		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	}
+	all := h.tabs(2, "/agents")
+	h.mayNotify(all...)
+	all[1].click("#notify")
+	all[0].hide(true)
+	all[1].hide(true)
+	h.approve("shell", `{"command":"make"}`)
+	all[0].comes(`window.told.length === 1`)
+	if got := all[0].told()[0]; got.Title != "1 approval waits" || got.Body != "shell" {
+		t.Errorf("%+v", got)
+	}
+	for _, b := range all {
+		b.comes(`document.querySelector('dialog.approval[open] .heading')?.textContent === 'shell'`)
+		b.isFine()
+	}
+}

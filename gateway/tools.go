@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/gateway/mcp"
+)
+
+// toolsPath is where clients of the Model Context Protocol find an agent's operations as tools.
+const toolsPath = "/mcp"
+
+// serveTools answers a client of the protocol. It shows the agent's token itself: a browser's session is for pages.
+func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+		refuse(w, parley.Refuse(parley.Unauthenticated, "tools are for who shows a token in the Authorization header").
+			WithHint("parley token create makes one"), 0)
+		return
+	}
+	if err := s.waits.enter(); err != nil {
+		refuse(w, err, 0)
+		return
+	}
+	defer s.waits.leave()
+	defer s.survive(w, "mcp")
+	buf := s.bodies.get()
+	defer s.bodies.put(buf)
+	if err := readBody(r, buf); err != nil {
+		refuse(w, err, 0)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if r.Method == http.MethodGet { // a stream, which lasts as long as its session
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		defer context.AfterFunc(s.draining, cancel)()
+	}
+	if err := s.tools.ServeAgent(w, r.WithContext(ctx), &toolUser{s, caller(ctx), tokenOf(r)}); err != nil {
+		refuse(w, err, 0)
+	}
+}
+
+// newTools makes what serves the tools.
+func (s *Server) newTools() error {
+	key, err := s.node.DeriveKey("parley mcp request state 1")
+	if err != nil {
+		return err
+	}
+	s.tools, err = mcp.NewHTTP(mcp.Options{Version: s.version, Key: key, Log: s.log})
+	return err
+}
+
+// toolUser is the agent whose token a client of the tools has shown.
+type toolUser struct {
+	server    *Server
+	principal *principal
+	token     string
+}
+
+// Identity implements mcp.Agent.
+func (u *toolUser) Identity() string { return u.principal.agent.ID().String() }
+
+// May implements mcp.Agent.
+func (u *toolUser) May(name string) error {
+	o, err := u.operation(name)
+	if err != nil {
+		return err
+	}
+	return u.principal.may(o)
+}
+
+func (u *toolUser) operation(name string) (operation, error) {
+	o, known := u.server.operations[name]
+	if !known {
+		return o, parley.Refuse(parley.InvalidArgument, "there is no operation %.80q", name)
+	}
+	return o, nil
+}
+
+// Call implements mcp.Agent. The token has to be good still: what a person is asked may outlast it.
+func (u *toolUser) Call(ctx context.Context, name string, request map[string]any, response any) (err error) {
+	s := u.server
+	o, err := u.operation(name)
+	if err != nil {
+		return err
+	}
+	places := &s.calls
+	if o.waits {
+		places = &s.waits
+	}
+	started := time.Now()
+	defer func() { s.access(ctx, name, err, started) }()
+	if err := places.enter(); err != nil {
+		return err
+	}
+	defer places.leave()
+	if _, _, err := s.node.Authenticate(ctx, u.token); err != nil {
+		return err
+	}
+	if err := u.principal.may(o); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(u.principal.as(ctx))
+	defer cancel()
+	if o.waits {
+		defer context.AfterFunc(s.draining, cancel)()
+	}
+	return u.perform(ctx, o, request, response)
+}
+
+// perform performs an operation as if its request had come on a wire, so that nothing depends on the way it came.
+func (u *toolUser) perform(ctx context.Context, o operation, request map[string]any, response any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("operation %s panicked: %v\n%s", o.name, p, debug.Stack())
+		}
+	}()
+	body, err := json.Marshal(request)
+	if err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the request of %s cannot be written as JSON", o.name)
+	}
+	if len(body) > MaxBody {
+		return tooLarge()
+	}
+	if err := checkBody(body); err != nil {
+		return err
+	}
+	got, err := o.call(ctx, u.server, body)
+	if err != nil || response == nil {
+		return err
+	}
+	answer, err := json.Marshal(got)
+	if err != nil {
+		return fmt.Errorf("encode the response of %s: %w", o.name, err)
+	}
+	return json.Unmarshal(answer, response)
+}
+
+// Link implements mcp.Agent.
+func (u *toolUser) Link(ctx context.Context, form string) string {
+	s := u.server
+	if s.tcp == nil {
+		return ""
+	}
+	var host *principal
+	who, err := s.locals(host.as(ctx)) // it is the host who signs in
+	if err != nil {
+		return ""
+	}
+	for _, l := range who {
+		if l.agent.ID() == u.principal.agent.ID() {
+			return FormLink(s.tls.scheme()+"://"+s.Address(), l.name, form)
+		}
+	}
+	return ""
+}
+
+// FormLink is the address of the page on which the host settles a form of the agent that it holds under a name, or of
+// its own, with "".
+func FormLink(base, as, form string) string {
+	link := base + formsPath + url.PathEscape(form)
+	if as != "" {
+		link += "?" + url.Values{"as": {as}}.Encode()
+	}
+	return link
+}

@@ -1,0 +1,215 @@
+package gateway
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// carrying shows a token with every request.
+type carrying string
+
+func (c carrying) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(c))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// tools connects the official client with a token.
+func (h *house) tools(token, version string) (*sdk.ClientSession, error) {
+	h.t.Helper()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(h.t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: "http://" + h.server.Address() + toolsPath, HTTPClient: &http.Client{Transport: carrying(token)},
+	}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err == nil {
+		h.t.Cleanup(func() { _ = session.Close() }) // the server may have ended it
+	}
+	return session, err
+}
+
+// useTool calls a tool and gives its text.
+func useTool(t *testing.T, s *sdk.ClientSession, name string, arguments any) string {
+	t.Helper()
+	r, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := r.Content[0].(*sdk.TextContent)
+	structured, err := json.Marshal(r.StructuredContent)
+	if err != nil || len(structured) < 3 {
+		t.Errorf("%s has structured content %s, %v", name, structured, err)
+	}
+	return text.Text
+}
+
+func TestToolsAreWithinTheScopesOfTheToken(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	form, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "x", Fields: []events.Field{{Name: "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := map[string]any{"message": "x", "fields": []any{map[string]any{"name": "a"}}, "recipient": "@host"}
+	uses := []struct {
+		tool, scope string
+		arguments   any
+	}{
+		{"list_inbox", "read", nil},
+		{"send_form", "ask", ask},
+		{"send_message", "ask", map[string]any{"recipient": "@host", "text": "x"}},
+		{"answer_form", "answer", map[string]any{"form": form.Form.String(), "values": map[string]any{"a": "b"}}},
+	}
+	for _, scopes := range [][]string{{"read"}, {"read", "ask"}, {"read", "answer"}, {"ask"}} {
+		s, err := h.tools(makeToken(t, fae, scopes...), "2026-07-28")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range uses {
+			got := useTool(t, s, u.tool, u.arguments)
+			if may := strings.Contains(strings.Join(scopes, " "), u.scope); may == strings.Contains(got, "NOT_PERMITTED") {
+				t.Errorf("%s with %v: %s", u.tool, scopes, got)
+			}
+		}
+	}
+}
+
+func TestToolsNeedATokenOfTheirOwn(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	post := func(change func(*http.Request)) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.server.Address()+toolsPath,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		change(r)
+		got, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Body.Close()
+		text, err := io.ReadAll(got.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.StatusCode, string(text)
+	}
+	bearer := func(token string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+	}
+	deep := strings.Repeat("[", 64) + strings.Repeat("]", 64)
+	for _, x := range []struct {
+		name   string
+		status int
+		change func(*http.Request)
+	}{
+		{"fine", 200, bearer(h.tokens["fae"])},
+		{"no token", 401, func(*http.Request) {}},
+		{"a wrong token", 401, bearer(h.tokens["fae"] + "x")},
+		{"a browser's session", 401, func(r *http.Request) { r.AddCookie(&http.Cookie{Name: SessionCookie, Value: h.tokens["fae"]}) }},
+		{"another site", 403, func(r *http.Request) {
+			bearer(h.tokens["fae"])(r)
+			r.Header.Set("Origin", "https://elsewhere.example")
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+		}},
+		{"another name", 421, func(r *http.Request) {
+			bearer(h.tokens["fae"])(r)
+			r.Host = "elsewhere.example"
+		}},
+		{"too deep", 413, func(r *http.Request) {
+			bearer(h.tokens["fae"])(r)
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(deep)), int64(len(deep))
+		}},
+		{"too large", 413, func(r *http.Request) {
+			bearer(h.tokens["fae"])(r)
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat(" ", MaxBody+1))), MaxBody+1
+		}},
+	} {
+		if status, text := post(x.change); status != x.status {
+			t.Errorf("%s: %d %s", x.name, status, text)
+		}
+	}
+	made, err := fae.MakeToken(t.Context(), actors.NewToken{Scopes: []string{"read"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := h.tools(made.Text, "2025-06-18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, text := post(func(r *http.Request) {
+		bearer(makeToken(t, h.guest("bob"), "read"))(r)
+		r.Header.Set("Mcp-Session-Id", s.ID())
+	}); status != 403 {
+		t.Errorf("another's session: %d %s", status, text)
+	}
+	if got := useTool(t, s, "list_inbox", nil); strings.Contains(got, "error") {
+		t.Error(got)
+	}
+	if err := fae.RevokeToken(t.Context(), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_inbox"}); err == nil {
+		t.Errorf("the token was revoked: %v", r)
+	}
+}
+
+func TestAnAgentHasSoManySessions(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	h.guest("bob")
+	connect := func(agent string) *sdk.ClientSession {
+		s, err := h.tools(h.tokens[agent], "2025-06-18")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	bob := connect("bob")
+	first := connect("fae")
+	var last *sdk.ClientSession
+	for range 16 {
+		last = connect("fae")
+	}
+	for end := time.Now().Add(10 * time.Second); ; {
+		if _, err := first.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_inbox"}); err != nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the oldest goes on")
+		}
+	}
+	for name, s := range map[string]*sdk.ClientSession{"bob's": bob, "the last": last} {
+		if got := useTool(t, s, "list_inbox", nil); strings.Contains(got, "error") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestAnElicitationAsksOnlyWhoMayAnswer(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}}).
+		Connect(t.Context(), &sdk.StreamableClientTransport{
+			Endpoint: "http://" + h.server.Address() + toolsPath, HTTPClient: &http.Client{Transport: carrying(makeToken(t, fae, "read", "ask"))},
+		}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close() //nolint:errcheck // the test is over
+	got := useTool(t, session, "ask_user", map[string]any{"message": "x", "recipient": "@me", "fields": []any{map[string]any{"name": "a"}}})
+	if !strings.Contains(got, `"pending"`) || !strings.Contains(got, "as=fae") {
+		t.Error(got)
+	}
+}
