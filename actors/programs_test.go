@@ -173,15 +173,11 @@ func (p pids) allGone(tb testing.TB, count int) {
 	}
 }
 
-// childrenNow gives the processes that this one has started and that have not ended. Where there is no /proc it is none.
-func childrenNow(tb testing.TB) (all []int) {
-	tb.Helper()
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		tb.Fatal(err)
-	}
+// childrenOf gives the processes that one has started and that are there. Where there is no /proc it is none.
+func childrenOf(parent int) (all []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
 	for _, path := range stats {
-		if pid, is := childIn(path); is {
+		if pid, of := familyIn(path); of == parent {
 			all = append(all, pid)
 		}
 	}
@@ -189,20 +185,25 @@ func childrenNow(tb testing.TB) (all []int) {
 	return all
 }
 
-// childIn reads of a process's stat file whether it is a child of this one.
-func childIn(path string) (pid int, is bool) {
+// familyIn reads a process's stat file. Of one that has ended the parent is 0.
+func familyIn(path string) (pid, parent int) {
 	stat, err := os.ReadFile(path)
 	if err != nil {
-		return 0, false // it has ended
+		return 0, 0
 	}
 	head, rest, _ := strings.Cut(string(stat), " (")
-	rest = rest[strings.LastIndex(rest, ")")+1:]
-	words := strings.Fields(rest)
-	if len(words) < 2 || words[1] != strconv.Itoa(os.Getpid()) {
-		return 0, false
+	words := strings.Fields(rest[strings.LastIndex(rest, ")")+1:]) // after its name: how it is, and its parent
+	if len(words) < 2 {
+		return 0, 0
 	}
 	pid, err = strconv.Atoi(head)
-	return pid, err == nil
+	if err == nil {
+		parent, err = strconv.Atoi(words[1])
+	}
+	if err != nil {
+		return 0, 0
+	}
+	return pid, parent
 }
 
 func commandLine(pid int) string {

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"os"
 	"parley"
 	"parley/events"
 	"parley/mailbox"
@@ -234,7 +235,7 @@ func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
 		if s := snapshotNow(t, a); s.Status != mailbox.Closed {
 			t.Errorf("it is %s", s.Status)
 		}
-		for _, pid := range childrenNow(t) {
+		for _, pid := range childrenOf(os.Getpid()) {
 			if commandOf := commandLine(pid); strings.Contains(commandOf, string(processes)) {
 				t.Errorf("agent %d is archived, and its program is there: %s", i, commandOf)
 			}
