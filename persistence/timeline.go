@@ -17,7 +17,7 @@ import (
 const (
 	timelinePieces = 2048    // kept of each agent
 	timelineBytes  = 4 << 30 // kept of all agents
-	MaxPiece       = 64 << 10
+	MaxPiece       = 128 << 10
 )
 
 // Piece is one entry of a timeline. Cursor grows from each piece of an agent to the next.
