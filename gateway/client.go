@@ -48,7 +48,11 @@ func (c *Client) call(ctx context.Context, operation string, req, resp any) erro
 		return connectionError(ctx, operation, err)
 	}
 	if answer.status != http.StatusOK {
-		return refusal(answer.status, answer.body)
+		err := refusal(answer.status, answer.body)
+		if parley.CodeOf(err) == parley.NotRunning { // it was there, to say that it ends
+			return &cutOff{operation: operation, cause: err}
+		}
+		return err
 	}
 	if resp == nil {
 		return nil
@@ -72,7 +76,7 @@ func refusal(status int, body []byte) error {
 	return f.Error
 }
 
-// cutOff is the end of a connection in the middle of a call: there was a node.
+// cutOff is the end of a node, or of the connection to it, in the middle of a call: there was a node.
 type cutOff struct {
 	operation string
 	cause     error
@@ -82,6 +86,9 @@ func (e *cutOff) Error() string { return fmt.Sprintf("%s: %v", e.operation, e.ca
 func (e *cutOff) Unwrap() error { return e.cause }
 
 func (e *cutOff) refusal() error {
+	if said, ok := errors.AsType[*parley.Error](e.cause); ok {
+		return said
+	}
 	return parley.Refuse(parley.NotRunning, "the node went away before it answered; whether %s was done is not known", e.operation).
 		WithHint("parley status --wait 15s says when it is back")
 }

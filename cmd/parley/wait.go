@@ -15,15 +15,10 @@ import (
 	"parley/gateway"
 )
 
-// oneWait is how long one call waits for an agent. A longer wait is made of several: a connection that has gone away
-// unseen is noticed by then.
-const oneWait = 25 * time.Second
-
 // finished is how an agent was when it had nothing more to do.
 type finished struct {
-	AgentID string          `json:"agentId"`
-	Status  string          `json:"status"` // idle, error, permission, timeout
-	Final   json.RawMessage `json:"final"`
+	AgentID string `json:"agentId"`
+	gateway.Finished
 
 	snapshot actors.Snapshot
 }
@@ -153,25 +148,16 @@ func (p *program) waitForAll(ctx context.Context, agents []string, timeout time.
 func (p *program) waitFor(ctx context.Context, agent string, timeout time.Duration) (finished, error) {
 	client := p.client()
 	defer client.Close()
-	end := time.Now().Add(timeout)
-	for {
-		wait := oneWait
-		if timeout > 0 {
-			wait = max(min(wait, time.Until(end)), time.Millisecond)
-		}
-		f := finished{}
-		req := gateway.WaitForFinishRequest{Acting: p.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
-		if err := client.Call(ctx, "wait_for_finish", req, &f); err != nil {
-			return f, err
-		}
-		if err := json.Unmarshal(f.Final, &f.snapshot); err != nil {
-			return f, notANode(err)
-		}
-		f.AgentID = f.snapshot.ID.String()
-		if f.Status != actors.FinishTimeout || timeout > 0 && !time.Now().Before(end) {
-			return f, nil
-		}
+	got, err := client.WaitForFinish(ctx, p.acting(), agent, gateway.Waiting{Timeout: timeout})
+	if err != nil {
+		return finished{}, err
 	}
+	f := finished{Finished: got}
+	if err := json.Unmarshal(f.Final, &f.snapshot); err != nil {
+		return f, notANode(err)
+	}
+	f.AgentID = f.snapshot.ID.String()
+	return f, nil
 }
 
 // asExit gives the exit code of an error that is no more than that.
