@@ -66,7 +66,7 @@ func (d *desk) Write(ctx context.Context, stream program.Stream, text string) er
 	if err := d.check(); err != nil {
 		return err
 	}
-	return d.agent.writeOutput(ctx, OutputPiece{Run: d.run.id, Stream: string(stream), Text: text})
+	return d.agent.writeOutput(ctx, OutputPiece{Run: d.run.id, Message: d.run.prompt, Stream: string(stream), Text: text})
 }
 
 // Ask sends a question as a form from the agent, and waits for its end.
