@@ -1,39 +1,62 @@
 package actors
 
 import (
+	"context"
+	"maps"
 	"testing"
-	"time"
+
+	"parley/events"
 )
 
-// TestLongMailboxIsReadFromItsSnapshot has a mailbox pass the number of events at which a snapshot is due.
-func TestLongMailboxIsReadFromItsSnapshot(t *testing.T) {
-	folder := t.TempDir()
-	n := openWith(t, Options{Folder: folder, Idle: time.Hour})
+func TestASnapshotSaysWhatAnAgentIs(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	labels := map[string]string{"team": "site"}
+	fae, err := n.Host().Make(t.Context(), NewAgent{Kind: events.Guest, Name: "fae", Title: "Mends things", Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, fae, Ask{})
+	p, err := fae.Snapshot(t.Context())
+	if err != nil || p.Title != "Mends things" || !maps.Equal(p.Labels, labels) || p.Status != "idle" || p.Asks != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	p.Labels["team"] = "other"
+	if again, err := fae.Snapshot(t.Context()); err != nil || again.Labels["team"] != "site" {
+		t.Errorf("a reader changed it: %+v, %v", again, err)
+	}
+	if _, err := n.Host().Decline(t.Context(), "0", ""); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := fae.Snapshot(t.Context()); err != nil || p.Asks != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestBeyondSeesWhatIsNoMail(t *testing.T) {
+	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	asked := 0
-	hasSnapshot := func() bool {
-		m, ok := n.journal.Mailbox(fae.id)
-		return ok && m.Snapshot >= snapshotEvents
+	before, err := fae.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	for ; asked < snapshotEvents; asked++ {
-		ask(t, fae, Ask{})
-	}
-	waitFor(t, "a snapshot is there", func() bool {
-		if !hasSnapshot() {
-			ask(t, fae, Ask{}) // whatever is due is done at a visit
-			asked++
+	ctx, cancel := context.WithCancel(t.Context())
+	came := make(chan uint64, 1)
+	go func() {
+		version, err := fae.Beyond(ctx, before)
+		if err != nil {
+			version = 0
 		}
-		return hasSnapshot()
-	})
-	closeNode(t, n)
-	n = openNode(t, folder)
-	in, err := (&Agent{n, fae.id}).Inbox(t.Context(), View{All: true})
-	if err != nil || len(in.Messages) != asked {
-		t.Fatalf("%d of %d messages, %v", len(in.Messages), asked, err)
+		came <- version
+	}()
+	waitFor(t, "it waits", func() bool { return n.waits.watched(fae.ID()) })
+	if err := fae.Store(t.Context(), "note", `"x"`); err != nil {
+		t.Fatal(err)
 	}
-	for i, e := range in.Messages {
-		if e.Number != uint64(i) || !e.Delivered {
-			t.Fatalf("message %d: %+v", i, e)
-		}
+	if got := <-came; got != before+1 {
+		t.Errorf("version %d, want %d", got, before+1)
+	}
+	cancel()
+	if got, err := fae.Beyond(ctx, before+1); err != nil || got != before+1 {
+		t.Errorf("with nobody to wait for it: %d, %v", got, err)
 	}
 }

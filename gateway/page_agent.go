@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -23,6 +24,8 @@ const (
 	newestMail   = 10    // messages
 	shownGrants  = 200   // the newest
 	maxPayload   = 4_000 // characters of an event that the page shows
+	newestPieces = 100   // of what its program has put out
+	maxOutput    = 8_000 // bytes of it that the page shows
 )
 
 // dossier is what the page of an agent shows.
@@ -30,6 +33,7 @@ type dossier struct {
 	Name   string // "" is who is signed in
 	ID     capabilities.ID
 	Mail   []card           // newest first
+	Output string           // the end of it
 	Names  []named          // sorted
 	Grants []actors.Granted // newest first
 	Rules  []actors.Rule    // oldest first
@@ -120,8 +124,33 @@ func (v *viewing) fill(d *dossier, agent *actors.Agent) (err error) {
 	if d.Rules, err = agent.Rules(ctx); err != nil {
 		return err
 	}
+	if d.Output, err = newestOutput(ctx, agent); err != nil {
+		return err
+	}
 	d.Log, err = v.history(agent)
 	return err
+}
+
+// newestOutput gives the end of what an agent's program has put out, in whole lines if there are some.
+func newestOutput(ctx context.Context, agent *actors.Agent) (string, error) {
+	pieces, _, err := agent.OutputEnd(ctx, newestPieces)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, p := range pieces {
+		if p.Stream != "notice" {
+			b.WriteString(p.Text)
+		}
+	}
+	text := b.String()
+	if over := len(text) - maxOutput; over > 0 {
+		text = strings.ToValidUTF8(text[over:], "")
+		if _, whole, ok := strings.Cut(text, "\n"); ok {
+			text = whole
+		}
+	}
+	return strings.TrimRight(text, "\n"), nil
 }
 
 // newestMail gives the end of an agent's mail, newest first.

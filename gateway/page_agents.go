@@ -39,22 +39,19 @@ func (l listed) Page() string { return agentPage(l.Name) }
 
 // standing is how an agent of this node is.
 type standing struct {
-	Title  string
-	Labels []string // key=value, sorted
-	Status string   // initializing, idle, running, error or closed
-	Error  string   // why, if it is error
-	Asks   uint32   // forms that it asked and that are open
+	actors.Snapshot
+	Marks []string // its labels as key=value, sorted
 }
 
 // standingOf says how an agent is. It is the one place from which pages take that.
 func standingOf(ctx context.Context, a *actors.Agent) (standing, error) {
-	p, err := a.Profile(ctx)
-	if err != nil {
-		return standing{}, err
+	s := standing{}
+	var err error
+	if s.Snapshot, err = a.Snapshot(ctx); err != nil {
+		return s, err
 	}
-	s := standing{Title: p.Title, Status: cmp.Or(p.Status, "idle"), Error: p.Error, Asks: p.Open}
-	for _, key := range sortedKeys(p.Labels) {
-		s.Labels = append(s.Labels, key+"="+p.Labels[key])
+	for _, key := range sortedKeys(s.Labels) {
+		s.Marks = append(s.Marks, key+"="+s.Labels[key])
 	}
 	return s, nil
 }
@@ -145,7 +142,7 @@ func (v *viewing) look(l *listed, reader *actors.Agent) error {
 		l.standing, err = standingOf(ctx, agent)
 	}
 	if err != nil {
-		l.standing = standing{Status: "error", Error: shown(err).Message}
+		l.standing = standing{Snapshot: actors.Snapshot{Status: "error", Error: shown(err).Message}}
 		return ctx.Err()
 	}
 	l.Here, l.Waiting = true, len(waiting)

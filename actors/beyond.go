@@ -2,26 +2,7 @@ package actors
 
 import (
 	"context"
-	"maps"
-
-	"parley/mailbox"
 )
-
-// Profile is what an agent is, apart from its mail. Its texts may come from strangers: escape them wherever they
-// are shown.
-type Profile struct {
-	mailbox.Profile
-	Open uint32 // forms that it asked and that are not settled
-}
-
-// Profile gives the agent's.
-func (a *Agent) Profile(ctx context.Context) (Profile, error) {
-	return visitFor(ctx, a, func(b *box) (Profile, error) {
-		p := Profile{Profile: b.state.Profile, Open: b.state.Summary().Open}
-		p.Labels = maps.Clone(p.Labels)
-		return p, nil
-	})
-}
 
 // Version is how many events the agent's mailbox has.
 func (a *Agent) Version(ctx context.Context) (uint64, error) {
