@@ -153,13 +153,6 @@ func (d *directory) all(ctx context.Context) ([]Snapshot, error) {
 	return list, nil
 }
 
-func (d *directory) get(id capabilities.ID) (Snapshot, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s, ok := d.known[id]
-	return s, ok
-}
-
 func (d *directory) watch() *watch {
 	w := &watch{changed: map[capabilities.ID]bool{}, signal: make(chan struct{}, 1)}
 	d.mu.Lock()
