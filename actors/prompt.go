@@ -21,7 +21,7 @@ type Prompted struct {
 // when Prompt returns; an error means that it does not. The same key is the same message, however often it is sent.
 // It refuses with AGENT_ARCHIVED, and with RATE_LIMITED when as many programs run as may.
 func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompted, error) {
-	if err := to.checkPrompt(ctx); err != nil {
+	if err := to.checkPrompt(ctx); err != nil && !a.hasSent(ctx, key) {
 		return Prompted{}, err
 	}
 	type accepted struct {
@@ -52,6 +52,15 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompt
 	}
 	off.Running = true
 	return off.Prompted, nil
+}
+
+// hasSent reports whether the agent has sent a message with a key.
+func (a *Agent) hasSent(ctx context.Context, key string) bool {
+	sent, err := visitFor(ctx, a, func(b *box) (bool, error) {
+		_, known := mailbox.Post{Key: key}.Known(b.state)
+		return known, nil
+	})
+	return err == nil && sent
 }
 
 // checkPrompt refuses what an agent could not work on now.

@@ -17,12 +17,15 @@ func (b *box) work() {
 	}
 }
 
+// getsReady reports whether there is something to do before a program's first message.
+func getsReady(p events.ProgramSet) bool { return p.Keep || p.Runtime == "acp" }
+
 // setOut has a new agent's program get ready, if it has to, and unless it is to wait for a message begins it.
 func (b *box) setOut(wait bool) {
 	p := b.state.Program()
 	var err error
 	switch {
-	case p.Keep || p.Runtime == "acp":
+	case getsReady(p):
 		if _, err = b.decide(mailbox.Prepare{Status: mailbox.Initializing}); err == nil {
 			b.release(func(lost error) {
 				if lost == nil {

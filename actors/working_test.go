@@ -9,6 +9,7 @@ import (
 	"parley/mailbox"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,6 +39,10 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 	if _, err := n.Host().Make(t.Context(), now); parley.CodeOf(err) != parley.RateLimited {
 		t.Errorf("one that is to begin at once: %v", err)
 	}
+	once, err := n.Host().Prompt(t.Context(), first, "once", "key")
+	if err != nil || !once.Queued {
+		t.Errorf("got %+v, %v", once, err)
+	}
 	if p := prompt(t, first, "again"); !p.Queued || p.Running {
 		t.Errorf("one that runs takes no other place: %+v", p)
 	}
@@ -48,7 +53,7 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 	for _, a := range []*Agent{third, first, second} {
 		finish(t, a, FinishIdle)
 	}
-	for a, want := range map[*Agent]int{first: 2, second: 0, third: 1} {
+	for a, want := range map[*Agent]int{first: 3, second: 0, third: 1} {
 		if runs := len(eventsOf[*events.RunStarted](t, a)); runs != want {
 			t.Errorf("%s: %d runs, want %d", a.id, runs, want)
 		}
@@ -264,5 +269,61 @@ func TestWhatWasGettingReadyIsReadyAfterARestart(t *testing.T) {
 	list, err := n.Host().Agents(t.Context(), Filter{Statuses: []string{mailbox.Idle}})
 	if err != nil || !slices.ContainsFunc(list, func(s Snapshot) bool { return s.ID == a.id }) {
 		t.Errorf("got %+v, %v", list, err)
+	}
+}
+
+// TestAPromptSentAgainIsTheSame: by many at once, when it is over, and when there is no place for another.
+func TestAPromptSentAgainIsTheSame(t *testing.T) {
+	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
+	a, other := worker(t, n, "w", "true"), worker(t, n, "other", "read prompt; read more")
+	again := func() Prompted {
+		p, err := n.Host().Prompt(t.Context(), a, "go", "key")
+		if err != nil {
+			t.Error(err)
+		}
+		return p
+	}
+	var sent [20]Prompted
+	var sending sync.WaitGroup
+	for i := range sent {
+		sending.Go(func() { sent[i] = again() })
+	}
+	sending.Wait()
+	finish(t, a, FinishIdle)
+	prompt(t, other, "go")
+	for _, p := range append(sent[:], again()) {
+		if p.Message != sent[0].Message {
+			t.Errorf("%s and %s", p.Message, sent[0].Message)
+		}
+	}
+	if runs := len(eventsOf[*events.RunStarted](t, a)); runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+	if err := n.Host().Archive(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Host().Prompt(t.Context(), a, "go", "key"); parley.CodeOf(err) != parley.AgentArchived {
+		t.Errorf("to one that is archived: %v", err)
+	}
+}
+
+// TestAnInterruptedRunMakesWayForTheNext: what was sent after it is run for.
+func TestAnInterruptedRunMakesWayForTheNext(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	a := worker(t, n, "w", `read prompt; case "$prompt" in *linger*) read more;; esac`)
+	prompt(t, a, "linger")
+	if p := prompt(t, a, "and then this"); !p.Queued {
+		t.Fatalf("got %+v", p)
+	}
+	if err := a.Interrupt(t.Context(), a); err != nil { // an agent may stop itself
+		t.Fatal(err)
+	}
+	finish(t, a, FinishIdle)
+	ended := eventsOf[*events.RunEnded](t, a)
+	if len(ended) != 2 || ended[0].Error != "" || ended[1].Error != "" {
+		t.Errorf("got %+v", ended)
+	}
+	if err := guest(t, n, "other").Interrupt(t.Context(), a); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("one that does not rule it: %v", err)
 	}
 }

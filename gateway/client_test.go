@@ -2,11 +2,15 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"parley/actors"
+	"parley/events"
 	"parley/gateway/client"
 )
 
@@ -28,6 +32,32 @@ func BenchmarkCall(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkFetchAgents is a list of 1,100 agents, as a client on the same machine gets it.
+func BenchmarkFetchAgents(b *testing.B) {
+	client, server := serveLimited(b, Limits{})
+	for i := range 1100 {
+		m := actors.NewAgent{
+			Kind: events.Guest, Name: fmt.Sprint("g", i), Title: "One of many", Labels: map[string]string{"ui": "true"}, Wait: true,
+			Program: &events.ProgramSet{Runtime: "exec", Command: []string{"true"}},
+		}
+		if _, err := server.node.Host().Make(b.Context(), m); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		var list FetchAgentsResponse
+		if err := client.Call(b.Context(), "fetch_agents", FetchAgentsRequest{}, &list); err != nil || len(list.Agents) != 1101 {
+			b.Fatalf("%d agents, %v", len(list.Agents), err)
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
 // serveServer runs a node with a server.
