@@ -36,16 +36,20 @@ type Permission struct {
 // AwaitApproval waits for the decision.
 func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
 	c := mailbox.Approve{To: ask.To, Tool: ask.Tool, Input: ask.Input, Key: ask.Key, Deadline: ask.Deadline}
-	off, err := visitFor(ctx, a, func(b *box) (underway[Permission], error) {
-		if known, ok := c.Ask().Known(b.state); ok {
-			p, err := b.knownPermission(c, known)
-			p.Unattended = ask.Attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !b.node.attends(known.Message.Form.To)
-			return underway[Permission]{accepted: p}, err
-		}
-		return b.approve(c, ask.Attended)
-	})
+	off, err := visitFor(ctx, a, func(b *box) (underway[Permission], error) { return b.permission(c, ask.Attended) })
 	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.accepted, err
+}
+
+// permission asks, or finds what was asked before.
+func (b *box) permission(c mailbox.Approve, attended bool) (underway[Permission], error) {
+	known, ok := c.Ask().Known(b.state)
+	if !ok {
+		return b.approve(c, attended)
+	}
+	p, err := b.knownPermission(c, known)
+	p.Unattended = attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !b.node.attends(known.Message.Form.To)
+	return underway[Permission]{accepted: p}, err
 }
 
 // approve decides by a standing rule or asks, but not where somebody has to attend and nobody does.

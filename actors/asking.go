@@ -26,20 +26,23 @@ func (a *Agent) Request(ctx context.Context, r Request) (Asked, error) {
 }
 
 func (a *Agent) ask(ctx context.Context, ask mailbox.Ask) (Asked, error) {
-	off, err := visitFor(ctx, a, func(b *box) (underway[Asked], error) {
-		if known, ok := ask.Known(b.state); ok {
-			asked, err := b.known(ask, known)
-			return underway[Asked]{accepted: asked}, err
-		}
-		evs, err := b.decide(ask)
-		if err != nil {
-			return underway[Asked]{}, err
-		}
-		e := evs[0].(*events.FormRequested)
-		return underway[Asked]{Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
-	})
+	off, err := visitFor(ctx, a, func(b *box) (underway[Asked], error) { return b.ask(ask) })
 	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.accepted, err
+}
+
+// ask asks, or finds what was asked before.
+func (b *box) ask(ask mailbox.Ask) (underway[Asked], error) {
+	if known, ok := ask.Known(b.state); ok {
+		asked, err := b.known(ask, known)
+		return underway[Asked]{accepted: asked}, err
+	}
+	evs, err := b.decide(ask)
+	if err != nil {
+		return underway[Asked]{}, err
+	}
+	e := evs[0].(*events.FormRequested)
+	return underway[Asked]{Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
 }
 
 // underway is what was accepted, and the other nodes that have to be in reach for it to arrive.

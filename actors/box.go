@@ -21,6 +21,7 @@ type box struct {
 	state *mailbox.State // nil until it is needed
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
+	fresh bool   // the state was just made from the log
 
 	receipts []receipt // room for those being noted
 	scribe   scribe
@@ -50,6 +51,7 @@ func (b *box) Receive(ctx actor.Context) {
 		return
 	}
 	b.last = max(b.last, v.after)
+	b.takeUp()
 	b.meetDeadlines()
 	v.run(b)
 	b.work()
@@ -105,12 +107,12 @@ func (b *box) load() error {
 		b.node.log.Error("mailbox put aside", "mailbox", b.seat.id.String(), "error", err)
 		return err
 	}
-	b.state, b.saved = s, saved
+	b.state, b.saved, b.fresh = s, saved, true
 	if b.seat.id == b.node.host {
 		b.node.peers.remember(s)
 	}
 	b.redeliver()
-	return b.takeUp()
+	return nil
 }
 
 // decide has the state decide on a command, and appends and applies what follows. Nothing leaves the node

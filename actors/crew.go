@@ -34,11 +34,12 @@ type member struct {
 	agent   capabilities.ID
 	spec    events.ProgramSet
 	runtime program.Runtime
-	turn    sync.Mutex // held while the runtime is used
+
+	turn sync.Mutex // held while the runtime is used
+	gone bool       // it is closed for good; guarded by turn
 
 	// Guarded by the crew's lock.
 	run       *run // the newest; nil if there was none
-	leaving   bool // it is to end for good
 	preparing bool
 }
 
@@ -50,9 +51,9 @@ type run struct {
 	ctx    context.Context
 	taken  chan struct{} // closed when the program has its prompt, or the run is over
 	failed error         // why it never had it; to be read once taken is closed
-	over   chan struct{} // closed when nothing of the run goes on, and that is written down
-	ended  bool          // nothing goes on; guarded by the crew's lock
+	over   chan struct{} // closed when nothing of the run goes on
 	desk   *desk
+	end    *mailbox.EndRun // how it ended, once the program has; guarded by the crew's lock
 }
 
 var (
@@ -127,12 +128,13 @@ func (c *crew) prepare(agent capabilities.ID, spec events.ProgramSet) {
 	m := c.member(agent, spec)
 	m.preparing = true
 	c.tasks.Go(func() {
-		m.turn.Lock()
-		err := m.runtime.Prepare(c.life)
-		m.turn.Unlock()
+		err := m.prepare(c.life)
 		c.mu.Lock()
 		m.preparing = false
 		c.mu.Unlock()
+		if errors.Is(err, errStopped) || c.life.Err() != nil {
+			return
+		}
 		ready := mailbox.Prepare{Status: mailbox.Idle}
 		if err != nil {
 			ready = mailbox.Prepare{Status: mailbox.Failed, Error: inWords(err)}
@@ -185,23 +187,21 @@ func (c *crew) perform(m *member, r *run, p program.Prompt) {
 	}
 	r.desk.close()
 	m.turn.Unlock()
-	stopped := context.Cause(r.ctx)
-	r.stop(nil)
-	if c.ended(m, r) {
-		m.close()
-	}
-	c.left()
 	end := mailbox.EndRun{Run: r.id, Output: result.Tail}
-	switch {
-	case stopped != nil:
+	if stopped := context.Cause(r.ctx); result.Err != nil && stopped != nil {
 		end.Error, end.Output = stopped.Error(), "" // if it was interrupted, its end is decided already
-	case result.Err != nil:
+	} else if result.Err != nil {
 		end.Error = inWords(result.Err)
 	}
+	r.stop(nil)
+	c.mu.Lock()
+	r.end = &end
+	c.mu.Unlock()
 	c.tell(m.agent, "the end of a run", end, func() {
 		taken()
 		close(r.over)
 	})
+	c.left()
 }
 
 // tell has an agent's mailbox write down what has come of its program.
@@ -223,34 +223,49 @@ func (c *crew) tell(agent capabilities.ID, what string, command mailbox.Command,
 	})
 }
 
-// left frees a place, for the mailbox that has waited longest.
+// left frees a place.
 func (c *crew) left() {
 	c.mu.Lock()
 	c.running--
+	c.mu.Unlock()
+	c.next()
+}
+
+// next has the mailbox that has waited longest take a place, if there is one. One that needs none any more leaves it to
+// the next.
+func (c *crew) next() {
+	c.mu.Lock()
 	var next capabilities.ID
-	if len(c.waiting) > 0 {
+	if len(c.waiting) > 0 && c.running < c.node.o.Runs && !c.closed {
 		next, c.waiting = c.waiting[0], c.waiting[1:]
 	}
 	c.mu.Unlock()
-	if !next.IsZero() {
-		c.node.roster.tell(next, visit{run: func(*box) {}, lost: func(error) {}}) // it works when it is visited
+	if next.IsZero() {
+		return
 	}
+	c.node.roster.tell(next, visit{
+		run: func(b *box) {
+			b.work()
+			c.next()
+		},
+		lost: func(error) { c.next() },
+	})
 }
 
-// ended notes that a run goes on no more, and reports whether its program is to end too.
-func (c *crew) ended(m *member, r *run) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r.ended = true
-	if m.leaving && c.members[m.agent] == m {
-		delete(c.members, m.agent)
+// prepare gets the program ready, unless it is closed already.
+func (m *member) prepare(ctx context.Context) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	if m.gone {
+		return errStopped
 	}
-	return m.leaving
+	return m.runtime.Prepare(ctx)
 }
 
 func (m *member) close() {
 	m.turn.Lock()
 	defer m.turn.Unlock()
+	m.gone = true
 	m.runtime.Close()
 }
 
@@ -264,10 +279,19 @@ func (c *crew) present(agent capabilities.ID) *run {
 	return nil
 }
 
-// runs reports whether a run is one that goes on here, or whose end has yet to be written down.
-func (c *crew) runs(agent, id capabilities.ID) bool {
+// ended says how a run ended that an agent's log shows as under way: as it did here, or, if it is none of this node's
+// life, by an interruption. It is false of one that goes on.
+func (c *crew) ended(agent, id capabilities.ID) (mailbox.EndRun, bool) {
 	r := c.present(agent)
-	return r != nil && r.id == id && !isClosed(r.over)
+	if r == nil || r.id != id {
+		return mailbox.EndRun{Run: id, Error: mailbox.Interrupted}, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.end == nil {
+		return mailbox.EndRun{}, false
+	}
+	return *r.end, true
 }
 
 // taken gives the forms that an agent's present run has taken up from one before it.
@@ -278,19 +302,22 @@ func (c *crew) taken(agent capabilities.ID) []capabilities.ID {
 	return nil
 }
 
-// dismiss has an agent's program end for good.
-func (c *crew) dismiss(agent capabilities.ID) {
+// dismiss has an agent's program end for good, once its run has. What it gives is closed when nothing of it is left.
+func (c *crew) dismiss(agent capabilities.ID) <-chan struct{} {
+	left := make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.members[agent]
-	if m == nil {
-		return
+	if m == nil || c.closed {
+		close(left)
+		return left
 	}
-	m.leaving = true
-	if m.run == nil || m.run.ended {
-		delete(c.members, agent)
-		c.tasks.Go(m.close)
-	}
+	delete(c.members, agent)
+	c.tasks.Go(func() {
+		defer close(left)
+		m.close()
+	})
+	return left
 }
 
 // wait waits until nothing of a run goes on.
@@ -298,20 +325,15 @@ func (r *run) wait(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
+	return awaitClosed(ctx, r.over)
+}
+
+func awaitClosed(ctx context.Context, c <-chan struct{}) error {
 	select {
-	case <-r.over:
+	case <-c:
 		return nil
 	case <-ctx.Done():
 		return errEnded(ctx)
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

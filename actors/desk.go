@@ -41,13 +41,6 @@ func (d *desk) close() {
 	d.closed = true
 }
 
-// note notes a form of the run's.
-func (d *desk) note(form capabilities.ID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.asked[form] = true
-}
-
 // forms gives the forms that the run asked or took up.
 func (d *desk) forms() []capabilities.ID {
 	d.mu.Lock()
@@ -73,7 +66,7 @@ func (d *desk) Write(ctx context.Context, stream program.Stream, text string) er
 	if err := d.check(); err != nil {
 		return err
 	}
-	return d.agent.writeOutput(ctx, OutputPiece{Run: d.run.id, Stream: string(stream), Text: text})
+	return d.agent.writeOutput(ctx, OutputPiece{Run: d.run.id, Message: d.run.prompt, Stream: string(stream), Text: text})
 }
 
 // Ask sends a question as a form from the agent, and waits for its end.
@@ -81,23 +74,28 @@ func (d *desk) Ask(ctx context.Context, q program.Question) (program.Answer, err
 	if err := d.check(); err != nil {
 		return program.Answer{}, err
 	}
-	key, err := visitFor(ctx, d.agent, func(b *box) (string, error) { return b.state.AskKey(q.ID), nil })
-	if err != nil {
-		return program.Answer{}, err
-	}
-	ask := Ask{To: q.To, Title: q.Title, Description: q.Description, Fields: q.Fields, Key: key}
+	ask := mailbox.Ask{To: q.To, Title: q.Title, Description: q.Description, Fields: q.Fields}
 	if ask.To == "" {
 		ask.To = capabilities.NameHost
 	}
 	if q.Timeout > 0 {
 		ask.Deadline = d.agent.node.now().Add(q.Timeout)
 	}
-	asked, err := d.agent.Ask(ctx, ask)
+	form, err := visitFor(ctx, d.agent, func(b *box) (capabilities.ID, error) {
+		if err := b.hears(d.run); err != nil {
+			return capabilities.ID{}, err
+		}
+		ask.Key = b.state.AskKey(q.ID)
+		off, err := b.ask(ask)
+		if err == nil {
+			d.note(off.accepted.Form)
+		}
+		return off.accepted.Form, err
+	})
 	if err != nil {
 		return program.Answer{}, err
 	}
-	d.note(asked.Form)
-	outcome, err := d.agent.Await(ctx, Which(asked.Form.String()))
+	outcome, err := d.agent.Await(ctx, Which(form.String()))
 	if err != nil {
 		return program.Answer{}, err
 	}
@@ -129,15 +127,10 @@ func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, e
 	if before {
 		return program.Decision{Reason: why}, nil
 	}
-	key, err := d.claim(ctx, call)
-	if err != nil {
-		return program.Decision{}, err
-	}
-	p, err := d.agent.Approve(ctx, Approval{Tool: c.Tool, Input: c.Input, Key: key})
+	p, err := visitFor(ctx, d.agent, func(b *box) (Permission, error) { return d.permission(b, c, call) })
 	if err != nil || p.Decided {
 		return program.Decision{Allowed: p.Allowed, Always: p.Decided}, err
 	}
-	d.note(p.Form)
 	allowed, outcome, err := d.agent.AwaitApproval(ctx, Which(p.Form.String()))
 	if err != nil {
 		return program.Decision{}, err
@@ -145,15 +138,35 @@ func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, e
 	return d.decided(call, allowed, outcome), nil
 }
 
-// claim gives the key under which to ask about a call, which no other call of the run gets.
-func (d *desk) claim(ctx context.Context, call string) (string, error) {
-	return visitFor(ctx, d.agent, func(b *box) (string, error) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		key := b.state.CallKey(call, func(key string) bool { return d.taken[key] })
-		d.taken[key] = true
-		return key, nil
-	})
+// permission asks about a call, or takes up what was asked about it and no other call of the run has taken.
+func (d *desk) permission(b *box, c program.Call, call string) (Permission, error) {
+	if err := b.hears(d.run); err != nil {
+		return Permission{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := b.state.CallKey(call, func(key string) bool { return d.taken[key] })
+	off, err := b.permission(mailbox.Approve{Tool: c.Tool, Input: c.Input, Key: key}, false)
+	if p := off.accepted; err == nil && !p.Decided {
+		d.taken[key], d.asked[p.Form] = true, true
+	}
+	return off.accepted, err
+}
+
+// hears refuses a run that is not the one under way any more: what it asked was taken back, and nobody would take back
+// what it asks now.
+func (b *box) hears(r *run) error {
+	if now, running := b.state.Run(); !running || now.Run != r.id {
+		return errRunOver
+	}
+	return nil
+}
+
+// note notes a form of the run's, in the visit in which it becomes one.
+func (d *desk) note(form capabilities.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked[form] = true
 }
 
 // decided reads what was decided, and remembers what was declined.
@@ -184,6 +197,12 @@ func (d *desk) Send(ctx context.Context, to, text string) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	_, err := d.agent.Send(ctx, to, text)
+	_, err := visitFor(ctx, d.agent, func(b *box) (struct{}, error) {
+		if err := b.hears(d.run); err != nil {
+			return struct{}{}, err
+		}
+		_, err := b.decide(mailbox.Post{To: to, Text: text})
+		return struct{}{}, err
+	})
 	return err
 }

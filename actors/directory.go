@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/mailbox"
 )
 
 // directory has a snapshot of every agent of the node, so that a list of them, or one by its title, need not read
@@ -126,7 +127,7 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) error {
 		d.put(Snapshot{ID: id, Status: "error", Error: parley.AsError(err).Message, Labels: map[string]string{}, Pending: []PendingPermission{}, Node: id.Node, version: 1})
 		return nil
 	}
-	if _, running := s.Run(); running { // its mailbox knows whether that is so
+	if _, running := s.Run(); running || s.HasProgram() && s.Profile.Status == mailbox.Initializing { // its mailbox knows whether that is so
 		snap, err := (&Agent{node: d.node, id: id}).Snapshot(ctx)
 		if err == nil {
 			d.put(snap)

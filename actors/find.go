@@ -57,7 +57,7 @@ func (a *Agent) FollowAgents(ctx context.Context, f Filter, only capabilities.ID
 	d := a.node.directory
 	w := d.watch()
 	defer d.unwatch(w)
-	told := map[capabilities.ID]bool{}
+	told := map[capabilities.ID]uint64{}
 	all, err := d.all(ctx)
 	for err == nil {
 		if err = a.tellOf(ctx, all, f, only, told, tell); err != nil {
@@ -78,7 +78,8 @@ func (a *Agent) FollowAgents(ctx context.Context, f Filter, only capabilities.ID
 	return err
 }
 
-func (a *Agent) tellOf(ctx context.Context, all []Snapshot, f Filter, only capabilities.ID, told map[capabilities.ID]bool, tell func(Snapshot, bool) error) error {
+// tellOf tells of agents what is newer than what was told: by agent, the version of what it was told of and is still picked.
+func (a *Agent) tellOf(ctx context.Context, all []Snapshot, f Filter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(Snapshot, bool) error) error {
 	seen, err := a.sight(ctx)
 	if err != nil {
 		return err
@@ -87,11 +88,14 @@ func (a *Agent) tellOf(ctx context.Context, all []Snapshot, f Filter, only capab
 		if !only.IsZero() && s.ID != only || !seen.sees(s.ID) {
 			continue
 		}
-		picked := s.matches(f)
-		if !picked && !told[s.ID] {
+		picked, before := s.matches(f), told[s.ID]
+		if !picked && before == 0 || s.version <= before {
 			continue
 		}
-		told[s.ID] = picked
+		told[s.ID] = s.version
+		if !picked {
+			delete(told, s.ID)
+		}
 		if err := tell(s.to(a.id, seen.names[s.ID]), !picked); err != nil {
 			return err
 		}

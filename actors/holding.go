@@ -15,6 +15,9 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 	if m.Program != nil && !a.IsHost() {
 		return nil, parley.Refuse(parley.NotPermitted, "only the node's host runs programs on it")
 	}
+	if m.Program != nil && !m.Wait && a.node.crew.full() { // it would not begin, and nothing would have it begin later
+		return nil, errFull()
+	}
 	return visitFor(ctx, a, func(b *box) (*Agent, error) {
 		now := b.node.now()
 		c := mailbox.MakeAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}

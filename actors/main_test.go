@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -11,8 +12,17 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(victimFolder); folder != "" {
 		runVictim(folder)
 	}
+	if folder := os.Getenv(programVictim); folder != "" {
+		runProgramVictim(folder)
+	}
 	if spec := os.Getenv(farawayNode); spec != "" {
 		runFaraway(spec)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		for _, pid := range childrenOf(os.Getpid()) {
+			fmt.Println("a process is left:", commandLine(pid))
+			code = 1
+		}
+		os.Exit(code)
+	}))
 }

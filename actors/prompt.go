@@ -60,13 +60,19 @@ func (a *Agent) checkPrompt(ctx context.Context) error {
 		_, running := b.state.Run()
 		switch {
 		case b.state.Profile.Archived:
-			return struct{}{}, parley.Refuse(parley.AgentArchived, "the agent is archived")
+			return struct{}{}, errArchived()
 		case b.state.HasProgram() && !running && b.node.crew.full():
-			return struct{}{}, parley.Refuse(parley.RateLimited, "as many programs run as may at once").WithHint("try again when one has ended")
+			return struct{}{}, errFull()
 		}
 		return struct{}{}, nil
 	})
 	return err
+}
+
+func errArchived() error { return parley.Refuse(parley.AgentArchived, "the agent is archived") }
+
+func errFull() error {
+	return parley.Refuse(parley.RateLimited, "as many programs run as may at once").WithHint("try again when one has ended")
 }
 
 // post sends a message, or finds that it was sent.
@@ -83,6 +89,9 @@ func (b *box) post(p mailbox.Post) (capabilities.ID, error) {
 
 // prompted says what has become of a message that was sent here.
 func (b *box) prompted(message capabilities.ID) (Prompted, *run, error) {
+	if b.state.Profile.Archived { // since it was asked
+		return Prompted{}, nil, errArchived()
+	}
 	m, err := b.state.FindID(message)
 	if err != nil {
 		return Prompted{}, nil, parley.Refuse(parley.NotPermitted, "the agent would not have the message")

@@ -48,7 +48,7 @@ func snapshotOf(s *mailbox.State) Snapshot {
 	p := s.Profile
 	snap := Snapshot{
 		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: p.Labels, Pending: []PendingPermission{},
-		Queued: len(s.Prompts()), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
+		Queued: s.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
 		version: s.Version, host: p.Host, by: p.By,
 	}
 	if snap.Labels == nil {
@@ -154,12 +154,16 @@ func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
 	return stopped.wait(ctx)
 }
 
-// Archive puts an agent out of use, with what it does and asks. Its log stays. The agent a is its host or its maker.
+// Archive puts an agent out of use, with what it does and asks. Its log stays. It returns when nothing of its program is
+// left. The agent a is its host or its maker.
 func (a *Agent) Archive(ctx context.Context, agent *Agent) error {
 	stopped, err := visitFor(ctx, agent, func(b *box) (*run, error) { return b.interrupt(mailbox.Archive{By: a.id}) })
 	if err != nil {
 		return err
 	}
-	agent.node.crew.dismiss(agent.id)
-	return stopped.wait(ctx)
+	left := agent.node.crew.dismiss(agent.id)
+	if err := stopped.wait(ctx); err != nil {
+		return err
+	}
+	return awaitClosed(ctx, left)
 }

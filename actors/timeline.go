@@ -6,15 +6,17 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/persistence"
 )
 
 // OutputPiece is something that an agent's program has put out. Cursor grows from each piece to the next.
 type OutputPiece struct {
-	Cursor uint64            `json:"cursor"`
-	Run    capabilities.ID   `json:"run"`
-	Stream string            `json:"stream"` // output, errors, notice
-	At     capabilities.Time `json:"at"`
-	Text   string            `json:"text"`
+	Cursor  uint64            `json:"cursor"`
+	Run     capabilities.ID   `json:"run"`
+	Message capabilities.ID   `json:"message,omitzero"` // what the run was for; zero if for none
+	Stream  string            `json:"stream"`           // output, errors, notice
+	At      capabilities.Time `json:"at"`
+	Text    string            `json:"text"` // it may begin and end within a line
 }
 
 // writeOutput adds to the agent's timeline, and returns when that is on disk.
@@ -38,6 +40,21 @@ func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]OutputPi
 	if err != nil {
 		return nil, err
 	}
+	return readPieces(kept)
+}
+
+// OutputEnd gives the last that the agent's program has put out, oldest first, at most limit pieces, and the cursor after
+// it: 0 where there is nothing. With the limit 0 it gives the cursor alone.
+func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]OutputPiece, uint64, error) {
+	kept, cursor, err := a.node.journal.TimelineEnd(ctx, a.id, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	pieces, err := readPieces(kept)
+	return pieces, cursor, err
+}
+
+func readPieces(kept []persistence.Piece) ([]OutputPiece, error) {
 	pieces := make([]OutputPiece, len(kept))
 	for i, k := range kept {
 		if err := json.Unmarshal(k.Body, &pieces[i]); err != nil {

@@ -9,7 +9,7 @@ import (
 // work begins the next run of the agent's program, if there is one to begin. It is called after every visit, so that
 // whatever a visit brings is worked on.
 func (b *box) work() {
-	if b.state == nil || !b.state.HasProgram() || len(b.state.Prompts()) == 0 {
+	if b.state == nil || !b.state.HasProgram() || b.state.Queued() == 0 {
 		return
 	}
 	if err := b.begin(mailbox.StartRun{}); err != nil {
@@ -71,17 +71,25 @@ func (b *box) prompt(e *events.RunStarted) program.Prompt {
 	return p
 }
 
-// takeUp ends what the log shows as going on and does not, because the node it went on in has ended.
-func (b *box) takeUp() error {
-	if run, running := b.state.Run(); running && !b.node.crew.runs(b.seat.id, run.Run) {
-		_, err := b.decide(mailbox.EndRun{Run: run.Run, Error: mailbox.Interrupted})
-		return err
+// takeUp ends what the log shows as going on and does not: because the node it went on in has ended, or because its end
+// could not be written down when it was there. It is called before every visit.
+func (b *box) takeUp() {
+	if b.node.journal.Err() != nil {
+		return
 	}
-	if b.state.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !b.node.crew.isPreparing(b.seat.id) {
-		_, err := b.decide(mailbox.Prepare{Status: mailbox.Idle}) // it is made ready for its first message
-		return err
+	crew, fresh := b.node.crew, b.fresh
+	b.fresh = false
+	var err error
+	if run, running := b.state.Run(); running {
+		if end, over := crew.ended(b.seat.id, run.Run); over {
+			_, err = b.decide(end)
+		}
+	} else if fresh && b.state.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !crew.isPreparing(b.seat.id) {
+		_, err = b.decide(mailbox.Prepare{Status: mailbox.Idle}) // it is made ready for its first message
 	}
-	return nil
+	if err != nil {
+		b.node.log.Warn("the end of a run is not written down", "mailbox", b.seat.id.String(), "error", err)
+	}
 }
 
 // interrupt has the state decide on a command that ends a run, and stops that run's program once it is durable.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"parley"
@@ -118,6 +117,9 @@ func waitForFinish(ctx context.Context, a *actors.Agent, r WaitForFinishRequest)
 		return actors.Finish{}, err
 	}
 	f, err := agent.WaitForFinish(ctx, time.Duration(min(r.TimeoutMs, maxTimeout))*time.Millisecond)
+	if err != nil && ctx.Err() != nil { // who waits has not gone away: it would not hear of it
+		return f, parley.Refuse(parley.NotRunning, "the node is stopping")
+	}
 	if err != nil {
 		return f, err
 	}
@@ -214,50 +216,4 @@ func runAgent(ctx context.Context, a *actors.Agent, r RunAgentRequest) (MakeAgen
 		}
 		return MakeAgentResponse{Agent: made.ID(), Name: name, Kind: events.Guest}, nil
 	}
-}
-
-// ReadOutputRequest reads what an agent's program has put out, after a cursor. With a WaitMs it waits for some.
-type ReadOutputRequest struct {
-	Acting
-	AgentID string `json:"agentId"`
-	After   uint64 `json:"after,omitempty"`
-	Limit   int    `json:"limit,omitempty"`  // default and at most 500
-	WaitMs  int64  `json:"waitMs,omitempty"` // at most 50,000
-}
-
-// ReadOutputResponse has it, oldest first, and the cursor to go on from.
-type ReadOutputResponse struct {
-	Pieces []actors.OutputPiece `json:"pieces"`
-	Cursor uint64               `json:"cursor"`
-}
-
-const maxPieces = 500
-
-func readOutput(ctx context.Context, a *actors.Agent, r ReadOutputRequest) (ReadOutputResponse, error) {
-	got := ReadOutputResponse{Pieces: []actors.OutputPiece{}, Cursor: r.After}
-	agent, err := a.Find(ctx, r.AgentID)
-	if err == nil {
-		err = a.MayLookInto(ctx, agent)
-	}
-	if err != nil {
-		return got, err
-	}
-	limit := r.Limit
-	if limit <= 0 || limit > maxPieces {
-		limit = maxPieces
-	}
-	read := agent.Output
-	if r.WaitMs != 0 {
-		var cancel context.CancelFunc
-		if ctx, cancel, err = bounded(ctx, &r.WaitMs); err != nil {
-			return got, err
-		}
-		defer cancel()
-		read = agent.AwaitOutput
-	}
-	pieces, err := read(ctx, r.After, limit)
-	if len(pieces) > 0 {
-		got.Pieces, got.Cursor = pieces, slices.MaxFunc(pieces, func(a, b actors.OutputPiece) int { return int(a.Cursor) - int(b.Cursor) }).Cursor
-	}
-	return got, err
 }

@@ -216,6 +216,7 @@ func (s *State) form(id capabilities.ID) (*Message, error) {
 func (s *State) settled(m *Message, at capabilities.Time) {
 	m.Changed = s.Version
 	f := m.Form
+	f.Settled = s.Version
 	f.contract = nil // nobody needs it any more
 	if f.From != s.ID {
 		f.Refused = "" // how it ended says more

@@ -56,6 +56,9 @@ func (c Approve) Ask() Ask {
 }
 
 func (c Approve) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
 	if err := checkInput(c.Tool, c.Input); err != nil {
 		return nil, err
 	}

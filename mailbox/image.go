@@ -15,7 +15,7 @@ import (
 
 // imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const imageFormat = 6
+const imageFormat = 7
 
 // image is a State written down. What can be computed from the rest is not in it.
 type image struct {
@@ -54,6 +54,7 @@ type messageImage struct {
 	Handed    []events.FormForwarded
 	Answered  *events.FormAnswered
 	Ended     *events.FormCancelled
+	Settled   uint64
 
 	Answering  *events.FormAnswering
 	Forwarding []events.FormForwarding
@@ -87,7 +88,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
 		if f := m.Form; f != nil {
 			mi.Requested, mi.Holders, mi.Handed, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Handed, f.Answered, f.Ended
-			mi.Answering, mi.Forwarding, mi.Refused = f.Answering, f.Forwarding, f.Refused
+			mi.Answering, mi.Forwarding, mi.Refused, mi.Settled = f.Answering, f.Forwarding, f.Refused, f.Settled
 		}
 		img.Messages = append(img.Messages, mi)
 	}
@@ -181,7 +182,7 @@ func (s *State) restoreMessage(n uint64, mi messageImage) error {
 	}
 	if e := mi.Requested; e != nil {
 		m.Form = &Form{
-			FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended,
+			FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
 			Answering: mi.Answering, Forwarding: mi.Forwarding, Refused: mi.Refused,
 		}
 		if e.From == s.ID {

@@ -195,9 +195,19 @@ func (m *model) post(t *rapid.T) {
 	if want == "" && gift.agent != "" && p.lost[gift.grant] {
 		want = parley.NotPermitted
 	}
-	evs, ok := m.do(t, p.name, Post{To: to, Text: "take @it:" + edge}, want)
-	if !ok {
+	key := rapid.SampledFrom([]string{"", "", "", "k1", "k2"}).Draw(t, "key")
+	if p.posted[key] {
+		want = ""
+	}
+	evs, ok := m.do(t, p.name, Post{To: to, Text: "take @it:" + edge, Key: key}, want)
+	if p.posted[key] && len(evs) != 0 {
+		t.Fatalf("sent again: %v", evs)
+	}
+	if !ok || p.posted[key] {
 		return
+	}
+	if key != "" {
+		p.posted[key] = true
 	}
 	posted := evs[0].(*events.MessagePosted)
 	if gift.agent != "" {
@@ -207,7 +217,12 @@ func (m *model) post(t *rapid.T) {
 		}
 		p.given, gift.grant = append(p.given, g), g.ID
 	}
-	p.mail = append(p.mail, modelMessage{id: posted.Message, from: p.name, edges: map[string]thing{"it": gift}})
+	sent := modelMessage{id: posted.Message, from: p.name, edges: map[string]thing{"it": gift}}
+	if target.agent == p.name {
+		p.gets(sent)
+	} else {
+		p.mail = append(p.mail, sent)
+	}
 }
 
 func (m *model) adopt(t *rapid.T) {
@@ -255,11 +270,13 @@ func (m *model) remove(t *rapid.T) {
 
 func (m *model) dismiss(t *rapid.T) {
 	p := m.anyone(t)
-	n, _, want := p.pick(t, func(modelMessage) bool { return true })
+	n, msg, want := p.pick(t, func(modelMessage) bool { return true })
 	if want == parley.NotAForm {
 		want = ""
 	}
-	m.do(t, p.name, Dismiss{Which: n}, want)
+	if _, ok := m.do(t, p.name, Dismiss{Which: n}, want); ok && p.job != nil {
+		p.job.waiting = slices.DeleteFunc(p.job.waiting, func(id capabilities.ID) bool { return id == msg.id })
+	}
 }
 
 func (m *model) revoke(t *rapid.T) {

@@ -20,6 +20,7 @@ func TestTheVillageIsAsTheModelForesees(t *testing.T) {
 			"": m.check, "ask": m.ask, "answer": m.answer, "decline": m.decline, "forward": m.forward, "forward too": m.forward, "arrive": m.arrive, "arrive too": m.arrive,
 			"cancel": m.cancel, "wait": m.wait, "expire": m.expire, "post": m.post, "adopt": m.adopt, "store": m.store, "rename": m.rename,
 			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "carry": m.carry, "carry too": m.carry, "come again": m.comeAgain, "restart": m.restart,
+			"run": m.run, "run ends": m.runEnds, "interrupt": m.interrupt,
 		}
 		for range 4 { // days
 			t.Repeat(actions)
@@ -64,6 +65,8 @@ type person struct {
 	learned map[*modelForm]bool // forms whose end it knows
 	lost    map[capabilities.ID]bool
 	given   []capabilities.Grant
+	posted  map[string]bool // keys of messages
+	job     *modelJob       // nil if it has no program
 }
 
 // modelMessage is a form, or a message that brought things.
@@ -87,8 +90,11 @@ func newModel(t *rapid.T) *model {
 		m.add(name)
 		m.who = append(m.who, &person{
 			name: name, names: map[string]thing{}, keys: map[string]bool{}, learned: map[*modelForm]bool{}, lost: map[capabilities.ID]bool{},
+			posted: map[string]bool{},
 		})
 	}
+	m.apply("c", &events.ProgramSet{Runtime: "exec", Command: []string{"true"}})
+	m.person("c").job = &modelJob{status: Idle}
 	for _, pair := range [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}, {"c", "b"}} { // all know each other
 		m.apply(pair[0], &events.NameBound{Name: pair[1], Value: capabilities.Reference(agentRef(m.states[pair[1]].ID))})
 		m.person(pair[0]).names[pair[1]] = thing{agent: pair[1]}
@@ -217,7 +223,7 @@ func (m *model) hand(t *rapid.T, p *person, o Parcel, receipt bool) {
 		id := o.Subject
 		if here := slices.ContainsFunc(to.mail, func(msg modelMessage) bool { return msg.id == id }); !here {
 			msg := p.mail[slices.IndexFunc(p.mail, func(msg modelMessage) bool { return msg.id == id })]
-			to.mail = append(to.mail, msg)
+			to.gets(msg)
 		}
 	case Learn:
 		if c.Forwarded == nil {
@@ -245,6 +251,12 @@ func (m *model) comeAgain(t *rapid.T) {
 // restart goes on with a state made from the log, or from a snapshot.
 func (m *model) restart(t *rapid.T) {
 	p := m.anyone(t)
+	before := m.snapshot(p.name)
+	defer func() {
+		if m.snapshot(p.name) != before {
+			t.Fatalf("%s is another after a restart", p.name)
+		}
+	}()
 	if rapid.Bool().Draw(t, "snapshot") {
 		s, err := Restore(m.states[p.name].ID, []byte(m.snapshot(p.name)))
 		if err != nil {
@@ -284,7 +296,7 @@ func (m *model) check(t *rapid.T) {
 				}
 			}
 		}
-		want.Outbox = uint32(len(s.Outbox()))
+		want.Outbox = uint32(len(s.Outbox()) + m.checkJob(t, p))
 		if got := s.Summary(); got != want {
 			t.Fatalf("%s: summary %+v, want %+v", p.name, got, want)
 		}

@@ -79,10 +79,16 @@ func (c Report) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 	if c.Status != Failed && c.Error != "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "only the status error has one")
 	}
-	if c.Status == s.Profile.Status && c.Error == s.Profile.Error {
-		return nil, nil
+	return s.is(c.Status, c.Error), nil
+}
+
+// is makes of a status and its error what the agent is, unless it is so.
+func (s *State) is(status, problem string) []events.Event {
+	problem = shown(problem, maxRunError)
+	if status == s.Profile.Status && problem == s.Profile.Error {
+		return nil
 	}
-	return []events.Event{&events.AgentUpdated{Status: c.Status, Error: shown(c.Error, maxRunError)}}, nil
+	return []events.Event{&events.AgentUpdated{Status: status, Error: problem}}
 }
 
 // Prepare says how far the agent's program is before its first run: Initializing, Idle, or Failed with an error.
@@ -92,10 +98,10 @@ type Prepare struct {
 }
 
 func (c Prepare) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if s.work.run != nil || s.Profile.Archived || c.Status == s.Profile.Status && c.Error == s.Profile.Error {
+	if s.work.run != nil || s.Profile.Archived {
 		return nil, nil
 	}
-	return []events.Event{&events.AgentUpdated{Status: c.Status, Error: shown(c.Error, maxRunError)}}, nil
+	return s.is(c.Status, c.Error), nil
 }
 
 // Archive puts the agent out of use, with what it does and asks. By is whose wish that is: its host's or its maker's.

@@ -114,6 +114,9 @@ func (v *village) command(d *datadriven.TestData) string {
 	if out, ok := v.outside(d.Cmd, as, arg); ok {
 		return out
 	}
+	if out, ok := v.atWork(d.Cmd, as, arg, d.Input); ok {
+		return out
+	}
 	c := v.simple(d.Cmd, which(), arg, d.Input)
 	if c == nil {
 		v.tb.Fatalf("unknown command %s", d.Cmd)
@@ -141,7 +144,7 @@ func (v *village) simple(cmd, which string, arg func(string) string, input strin
 	case "dismiss":
 		return Dismiss{Which: which}
 	case "send":
-		return Post{To: arg("to"), Text: strings.TrimSuffix(input, "\n")}
+		return Post{To: arg("to"), Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}
 	case "reply":
 		return Post{Reply: which, Text: strings.TrimSuffix(input, "\n")}
 	case "adopt":

@@ -26,10 +26,11 @@ type village struct {
 	held   bool                       // parcels stay in the outboxes
 	quick  bool                       // Decide is trusted to change nothing
 	logs   map[string][]events.Recorded
+	taken  map[string]map[string]bool // by agent, the keys of calls that its run has taken
 }
 
 func newVillage(tb rapid.TB) *village {
-	return &village{tb: tb, states: map[string]*State{}, names: map[capabilities.ID]string{}, logs: map[string][]events.Recorded{}, now: 1}
+	return &village{tb: tb, states: map[string]*State{}, names: map[capabilities.ID]string{}, logs: map[string][]events.Recorded{}, taken: map[string]map[string]bool{}, now: 1}
 }
 
 // villageID is the nth ID that a village makes.

@@ -67,12 +67,15 @@ func (s *State) IsPrompt(number uint64) bool {
 	return waits
 }
 
+// Queued counts the messages that wait for a run.
+func (s *State) Queued() int { return len(s.work.prompts) }
+
 // inHand counts the runs that are under way or to come.
 func (s *State) inHand() int {
 	if s.work.run == nil {
-		return len(s.work.prompts)
+		return s.Queued()
 	}
-	return len(s.work.prompts) + 1
+	return s.Queued() + 1
 }
 
 // prompted enters a message that came in as something to run for.
@@ -84,7 +87,9 @@ func (s *State) prompted(m *Message) {
 
 // unprompted drops a message from those that wait for a run.
 func (s *State) unprompted(number uint64) {
-	s.work.prompts, s.shown = slices.DeleteFunc(s.work.prompts, func(n uint64) bool { return n == number }), s.Version
+	if i := slices.Index(s.work.prompts, number); i >= 0 {
+		s.work.prompts, s.shown = slices.Delete(s.work.prompts, i, i+1), s.Version
+	}
 }
 
 func (s *State) applyRunStarted(e *events.RunStarted) {
@@ -243,7 +248,7 @@ func (s *State) CallKey(call string, taken func(key string) bool) string {
 		}
 		m := s.messages[asked]
 		before := s.work.run == nil || m.Number < s.work.run.First
-		if before && (m.Form.IsOpen() || m.Changed > s.work.ended) && !taken(key) {
+		if before && (m.Form.IsOpen() || m.Form.Settled > s.work.ended) && !taken(key) {
 			return key
 		}
 	}

@@ -17,7 +17,7 @@ import (
 const (
 	timelinePieces = 2048    // kept of each agent
 	timelineBytes  = 4 << 30 // kept of all agents
-	MaxPiece       = 64 << 10
+	MaxPiece       = 128 << 10
 )
 
 // Piece is one entry of a timeline. Cursor grows from each piece of an agent to the next.
@@ -69,6 +69,39 @@ func (l *link) makeTimeline(ctx context.Context) error {
 
 // Timeline gives the pieces of an agent after a cursor, oldest first, at most limit.
 func (j *Journal) Timeline(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]Piece, error) {
+	t, err := j.timeline(ctx, agent)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	return t.after(ctx, after, limit)
+}
+
+// TimelineEnd gives the newest pieces of an agent, oldest first, at most limit, and the cursor of the newest of all: 0
+// where there is none. With the limit 0 it reads no more than that one.
+func (j *Journal) TimelineEnd(ctx context.Context, agent capabilities.ID, limit int) ([]Piece, uint64, error) {
+	t, err := j.timeline(ctx, agent)
+	if t == nil || err != nil {
+		return nil, 0, err
+	}
+	newest, err := t.stream.GetLastMsgForSubject(ctx, t.subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the end of the timeline: %w", unreachable(err))
+	}
+	pieces, err := t.before(ctx, newest.Sequence, limit)
+	return pieces, newest.Sequence, err
+}
+
+// agentTimeline is the part of the timeline that is one agent's.
+type agentTimeline struct {
+	stream  jetstream.Stream
+	subject string
+}
+
+// timeline gives what there is of an agent's: nil as long as no agent has any.
+func (j *Journal) timeline(ctx context.Context, agent capabilities.ID) (*agentTimeline, error) {
 	l := j.way()
 	s, err := l.js.Stream(ctx, l.o.timelineName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -77,9 +110,13 @@ func (j *Journal) Timeline(ctx context.Context, agent capabilities.ID, after uin
 	if err != nil {
 		return nil, unreachable(err)
 	}
+	return &agentTimeline{stream: s, subject: l.o.timelineSubject(agent)}, nil
+}
+
+func (t *agentTimeline) after(ctx context.Context, cursor uint64, limit int) ([]Piece, error) {
 	var pieces []Piece
-	for next := after + 1; len(pieces) < limit; {
-		m, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(l.o.timelineSubject(agent)))
+	for next := cursor + 1; len(pieces) < limit; {
+		m, err := t.stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(t.subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			break
 		}
@@ -90,4 +127,23 @@ func (j *Journal) Timeline(ctx context.Context, agent capabilities.ID, after uin
 		next = m.Sequence + 1
 	}
 	return pieces, nil
+}
+
+// before gives the last pieces up to a cursor. The stream reads forwards only, and the agents' pieces lie mixed in it: so
+// it begins as far back as the pieces would be if no other agent had any between them, and four times as far until
+// there are enough.
+func (t *agentTimeline) before(ctx context.Context, newest uint64, limit int) ([]Piece, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	for back := uint64(limit); ; back *= 4 {
+		from := newest - min(back, newest)
+		pieces, err := t.after(ctx, from, timelinePieces)
+		if err != nil {
+			return nil, err
+		}
+		if len(pieces) >= limit || from == 0 {
+			return pieces[max(0, len(pieces)-limit):], nil
+		}
+	}
 }

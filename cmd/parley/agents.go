@@ -13,6 +13,7 @@ import (
 
 	"parley/actors"
 	"parley/gateway"
+	"parley/mailbox"
 )
 
 // An AGENT on these commands' lines is a whole ID, the beginning of one, a name or an exact title. The node finds out
@@ -35,16 +36,22 @@ func (p *program) lsCommand() *cobra.Command {
 	f := c.Flags()
 	f.BoolVarP(&all, "all", "a", false, "also those that are archived")
 	f.StringArrayVar(&labels, "label", nil, "only those with a label `key=value`; may be repeated")
-	f.StringArrayVar(&statuses, "status", nil, "only those with a `status`: initializing, idle, running, error, closed; may be repeated")
+	f.StringArrayVar(&statuses, "status", nil, "only those with a `status`: "+strings.Join(agentStatuses(), ", ")+"; may be repeated")
 	f.BoolVarP(&quiet, "quiet", "q", false, "only IDs")
 	f.BoolVar(&bare, "no-headers", false, "no line of headers")
+	completeFlagOf(c, "status", agentStatuses()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		for _, s := range statuses {
+			if !slices.Contains(agentStatuses(), s) {
+				return usage(c, "%q is no status: want one of %s", s, strings.Join(agentStatuses(), ", "))
+			}
+		}
 		byKey, err := parseLabels(c, labels)
 		if err != nil {
 			return err
 		}
 		if all && len(statuses) == 0 {
-			statuses = []string{"initializing", "idle", "running", "error", "closed"}
+			statuses = agentStatuses()
 		}
 		var got struct {
 			Agents []json.RawMessage `json:"agents"`
@@ -69,6 +76,11 @@ func (p *program) lsCommand() *cobra.Command {
 		return p.say(got.Agents, func() string { return agentTable(agents, !bare) })
 	}
 	return c
+}
+
+// agentStatuses are what an agent may be.
+func agentStatuses() []string {
+	return []string{mailbox.Initializing, mailbox.Idle, mailbox.Running, mailbox.Failed, mailbox.Closed}
 }
 
 // agentTable is a line for each agent.

@@ -206,6 +206,8 @@ func (p *program) between(least, most int, names ...string) cobra.PositionalArgs
 		switch {
 		case len(args) < least:
 			return usage(c, "missing: %s", strings.Join(names[len(args):least], ", "))
+		case len(args) > most && most == 0:
+			return usage(c, "%q is one argument too many: want none", args[0])
 		case len(args) > most:
 			return usage(c, "%q is one argument too many: want %s", args[most], strings.Join(slices.Clone(names), " "))
 		}

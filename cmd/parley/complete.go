@@ -28,6 +28,11 @@ func (p *program) completeFlag(of string) cobra.CompletionFunc {
 	}
 }
 
+// completeFlagOf completes a flag that the command has, with one of a few words.
+func completeFlagOf(c *cobra.Command, flag string, words ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
 // completions asks the node. Where there is none, there is nothing to offer and nothing to complain about.
 func (p *program) completions(c *cobra.Command, of, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if fromEnvironment(c, p.env) != nil || p.options.settle(c, p.env) != nil {

@@ -107,7 +107,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
 	add(root, groupHolding, p.tokenCommand(), p.openCommand(), p.mcpCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatTable, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root
 }
 

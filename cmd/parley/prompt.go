@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway"
 )
@@ -21,8 +23,8 @@ func (p *program) promptCommand() *cobra.Command {
 		Use:   "prompt AGENT TEXT",
 		Short: "Give an agent something to work on",
 		Long: `Sends an agent a message to work on, in plain words. It is accepted when it is on disk and the agent, if it has a
-program, runs; then the agent's output is shown until it has nothing more to do. A message to an agent that runs already
-waits for its turn. The exit status is that of parley wait.`,
+program, runs; then what it puts out for the message is shown until it has nothing more to do. A message to an agent that
+runs already waits for its turn. The exit status is that of parley wait, and so is what is said as JSON.`,
 		Example:           "  parley prompt builder 'make the tests pass'\n  parley prompt builder 'and now the docs' --no-wait",
 		Args:              p.exactly("AGENT", "TEXT"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
@@ -32,73 +34,87 @@ waits for its turn. The exit status is that of parley wait.`,
 	f.StringVar(&key, "key", "", "idempotency `key`: the same key is the same message")
 	f.Var(&timeout, "timeout", "wait so `long` at most; the agent goes on")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		sent, err := p.prompt(c.Context(), args[0], args[1], key)
+		ctx := c.Context()
+		if noWait {
+			sent, err := p.sendPrompt(ctx, args[0], args[1], key)
+			if err != nil {
+				return err
+			}
+			return p.say(sent, sent.Message.String)
+		}
+		end, err := p.outputEnd(ctx, args[0], 0)
+		if err != nil && parley.CodeOf(err) != parley.NotPermitted { // who may not see its output may write to it
+			return err
+		}
+		sent, err := p.sendPrompt(ctx, args[0], args[1], key)
 		if err != nil {
 			return err
 		}
-		if noWait {
-			return p.say(sent, sent.Message.String)
-		}
-		return p.watch(c.Context(), sent.AgentID, sent.cursor, time.Duration(timeout))
+		s := p.showing(end.Cursor)
+		s.message = sent.Message
+		return p.watch(ctx, sent.AgentID, s, time.Duration(timeout))
 	}
 	return c
 }
 
-// sentMessage is an accepted message, and the end of the agent's output before it.
+// sentMessage is an accepted message.
 type sentMessage struct {
 	AgentID  capabilities.ID `json:"agentId"`
 	Message  capabilities.ID `json:"message"`
 	Accepted bool            `json:"accepted"`
 	Queued   bool            `json:"queued"`
-
-	cursor uint64
 }
 
-func (p *program) prompt(ctx context.Context, agent, text, key string) (sentMessage, error) {
-	client := p.client()
-	defer client.Close()
-	cursor, err := lastOutput(ctx, client, p.acting(), agent)
-	if err != nil {
-		return sentMessage{}, err
-	}
+// sendPrompt gives an agent a message to work on.
+func (p *program) sendPrompt(ctx context.Context, agent, text, key string) (sentMessage, error) {
 	var got gateway.SendAgentMessageResponse
 	req := gateway.SendAgentMessageRequest{Acting: p.acting(), AgentID: agent, Text: text, MessageID: key}
-	if err := client.Call(ctx, "send_agent_message", req, &got); err != nil {
+	if err := p.call(ctx, "send_agent_message", req, &got); err != nil {
 		return sentMessage{}, err
 	}
 	if got.Error != nil {
 		return sentMessage{}, got.Error
 	}
-	return sentMessage{AgentID: got.AgentID, Message: got.Message, Accepted: got.Accepted, Queued: got.Queued, cursor: cursor}, nil
+	return sentMessage{AgentID: got.AgentID, Message: got.Message, Accepted: got.Accepted, Queued: got.Queued}, nil
 }
 
-// watch shows an agent's output after a cursor until it has nothing more to do, and then what it came to.
-func (p *program) watch(ctx context.Context, agent capabilities.ID, cursor uint64, timeout time.Duration) error {
+// watch shows an agent's output until it has nothing more to do, and then what it came to. All that it put out before
+// that is stored by then, so what was not shown as it came can be read.
+func (p *program) watch(ctx context.Context, agent capabilities.ID, s *shownOutput, timeout time.Duration) error {
 	id := agent.String()
 	showing, stop := context.WithCancel(ctx)
+	defer stop()
 	shown := make(chan error, 1)
 	if p.options.json {
 		shown <- nil
 	} else {
-		go func() { shown <- p.showOutput(showing, id, &cursor) }()
+		go func() { shown <- s.follow(showing, id) }()
 	}
 	f, err := p.waitFor(ctx, id, timeout)
 	stop()
-	if told := <-shown; err == nil && parley.CodeOf(told) != parley.NotPermitted && ctx.Err() == nil && told != nil && showing.Err() == nil {
-		err = told
-	}
-	if err != nil {
+	seen := <-shown
+	switch {
+	case ctx.Err() != nil:
+		return &interrupted{message: "the agent goes on", hint: fmt.Sprintf("parley attach %[1]s%[2]s shows it again, parley interrupt %[1]s%[2]s ends its run", id, p.asFlag())}
+	case err != nil:
 		return err
-	}
-	if !p.options.json {
-		if err := p.showRest(ctx, id, cursor); err != nil {
+	case !p.options.json && parley.CodeOf(seen) != parley.NotPermitted:
+		if err := s.rest(ctx, id); err != nil {
 			return err
 		}
 	}
-	if p.options.json || f.Status != "idle" {
-		if err := p.sayFinished([]finished{f}, false); err != nil {
+	return p.sayHow(f)
+}
+
+// sayHow says what an agent came to that was watched: its output stands alone on standard output.
+func (p *program) sayHow(f finished) error {
+	switch {
+	case p.options.json:
+		if err := p.sayJSON(f); err != nil {
 			return err
 		}
+	case f.Status != actors.FinishIdle && f.Status != actors.FinishTimeout:
+		fmt.Fprintln(p.stderr, f.line())
 	}
 	return f.exit()
 }

@@ -30,6 +30,8 @@ func (p *program) rulesListCommand() *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List an agent's standing rules",
 		Args:    p.exactly("AGENT"),
+
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var got gateway.ListRulesResponse
 			req := gateway.ListRulesRequest{Acting: p.acting(), Agent: args[0]}
@@ -64,6 +66,8 @@ func (p *program) rulesRemoveCommand() *cobra.Command {
 		Use:   "rm AGENT RULE",
 		Short: "End a standing rule",
 		Args:  p.exactly("AGENT", "RULE"),
+
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			rule, err := capabilities.ParseID(args[1])
 			if err != nil {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"math"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/gateway"
 )
 
@@ -38,12 +41,16 @@ runtime exec both sides write one JSON object a line; with acp they speak the Ag
 	f.StringVar(&req.Folder, "folder", "", "the `folder` that it runs in (default: this one)")
 	f.StringArrayVar(&req.Environment, "set", nil, "a variable of its environment as `NAME=value`; may be repeated")
 	f.BoolVar(&req.Keep, "keep", false, "one process serves one message after the other")
-	f.Var(&limit, "run-time", "how `long` a run may take (default: as long as it takes)")
+	f.Var(&limit, "run-time", "how `long` a run may take, in whole seconds (default: as long as it takes)")
 	f.StringSliceVar(&req.Access, "access", nil, "what it may do through the node without asking: `read,write,terminal`")
 	f.StringVar(&req.Policy, "policy", "", "what becomes of calls that need permission: `always, on-miss, never or deny`")
 	f.StringVar(&prompt, "prompt", "", "its first message, in `words`")
 	f.BoolVar(&detach, "detach", false, "return once it is made")
 	f.Var(&timeout, "timeout", "wait so `long` at most; the agent goes on")
+	completeFlagOf(c, "runtime", "exec", "acp")
+	completeFlagOf(c, "policy", policies()...)
+	completeFlagOf(c, "access", "read", "write", "terminal")
+	_ = c.MarkFlagDirname("folder") // the flag exists
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usage(c, "missing: COMMAND")
@@ -58,17 +65,23 @@ runtime exec both sides write one JSON object a line; with acp they speak the Ag
 			return err
 		}
 		req.Acting, req.Command, req.Wait = p.acting(), args, prompt != ""
-		req.Seconds = uint64(time.Duration(limit).Seconds())
+		req.Seconds = uint64(math.Ceil(time.Duration(limit).Seconds()))
 		return p.runAgent(c.Context(), req, prompt, detach, time.Duration(timeout))
 	}
 	return c
 }
 
-// folder gives the absolute path of the folder that a program is to run in.
+// folder gives the absolute path of the folder that a program is to run in. The node, on whose socket this is, sees the
+// same one.
 func (p *program) folder(given string) (string, error) {
 	folder, err := filepath.Abs(given)
 	if err != nil {
 		return "", err
+	}
+	if about, err := os.Stat(folder); err != nil {
+		return "", parley.Refuse(parley.InvalidArgument, "no folder %s: %v", folder, reason(err))
+	} else if !about.IsDir() {
+		return "", parley.Refuse(parley.InvalidArgument, "%s is no folder", folder)
 	}
 	return folder, nil
 }
@@ -80,12 +93,12 @@ func (p *program) runAgent(ctx context.Context, req gateway.RunAgentRequest, pro
 		return err
 	}
 	if prompt != "" {
-		if _, err := p.prompt(ctx, made.Agent.String(), prompt, ""); err != nil {
+		if _, err := p.sendPrompt(ctx, made.Agent.String(), prompt, ""); err != nil {
 			return err
 		}
 	}
 	if detach {
 		return p.say(made, made.Agent.String)
 	}
-	return p.watch(ctx, made.Agent, 0, timeout)
+	return p.watch(ctx, made.Agent, p.showing(0), timeout)
 }

@@ -27,11 +27,16 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PARLEY_STATE", "state")
 			env.Setenv("PARLEY_LISTEN", "off")
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else every command takes a second under -race
+			readme, err := filepath.Abs(filepath.Join("..", "..", "README.md"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("README", readme)
 			work := env.WorkDir
 			env.Defer(func() { killNodes(t, work) })
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until, "exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until, "exits": exits, "called": called},
 	})
 }
 

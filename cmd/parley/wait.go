@@ -15,10 +15,6 @@ import (
 	"parley/gateway"
 )
 
-// oneWait is how long one call waits for an agent. A longer wait is made of several: a connection that has gone away
-// unseen is noticed by then.
-const oneWait = 25 * time.Second
-
 // finished is how an agent was when it had nothing more to do.
 type finished struct {
 	AgentID string          `json:"agentId"`
@@ -27,6 +23,9 @@ type finished struct {
 
 	snapshot actors.Snapshot
 }
+
+// oneWait is how long one call waits. A longer wait is made of several: a node that has gone away unseen is noticed then.
+const oneWait = 25 * time.Second
 
 // exitStatus ends the program with an exit code, when all is said already.
 type exitStatus int
@@ -149,19 +148,19 @@ func (p *program) waitForAll(ctx context.Context, agents []string, timeout time.
 	return done, nil
 }
 
-// waitFor waits until an agent has finished, or a timeout, 0 being none, has passed.
+// waitFor waits until an agent has finished, or a timeout, 0 being none, has passed. It goes on through restarts of the
+// node.
 func (p *program) waitFor(ctx context.Context, agent string, timeout time.Duration) (finished, error) {
-	client := p.client()
-	defer client.Close()
-	end := time.Now().Add(timeout)
-	for {
+	waiter := p.waiter(false)
+	defer waiter.Close()
+	for end := time.Now().Add(timeout); ; {
 		wait := oneWait
 		if timeout > 0 {
-			wait = max(min(wait, time.Until(end)), time.Millisecond)
+			wait = min(wait, time.Until(end))
 		}
 		f := finished{}
 		req := gateway.WaitForFinishRequest{Acting: p.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
-		if err := client.Call(ctx, "wait_for_finish", req, &f); err != nil {
+		if err := waiter.Call(ctx, "wait_for_finish", req, &f); err != nil {
 			return f, err
 		}
 		if err := json.Unmarshal(f.Final, &f.snapshot); err != nil {
@@ -171,6 +170,7 @@ func (p *program) waitFor(ctx context.Context, agent string, timeout time.Durati
 		if f.Status != actors.FinishTimeout || timeout > 0 && !time.Now().Before(end) {
 			return f, nil
 		}
+		agent = f.AgentID // what it was called by may be another's by the next call
 	}
 }
 

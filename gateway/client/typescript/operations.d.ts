@@ -316,6 +316,7 @@ export interface ReadOutputRequest {
   agentId: string;
   as?: string;
   limit?: number;
+  tail?: number;
   waitMs?: number;
 }
 
@@ -625,6 +626,8 @@ export interface OutputPiece {
   /** A time in UTC, with milliseconds. */
   at: string;
   cursor: number;
+  /** An ID: {ULID}@{node}. */
+  message?: string;
   /** An ID: {ULID}@{node}. */
   run: string;
   stream: string;

@@ -1,0 +1,174 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/events"
+	"parley/mailbox"
+)
+
+// The figures of agents at work: a node with a thousand agents that are idle, and a hundred whose programs run.
+const (
+	benchIdle    = 1000
+	benchRunning = 100
+	benchWaiters = 10_000
+)
+
+const echoes = `while read prompt; do echo "$prompt"; printf '{"type":"done"}\n'; done`
+
+// population makes the agents: idle ones whose program echoes, and running ones that have echoed and go on.
+func population(b *testing.B, n *Node) (idle []*Agent) {
+	b.Helper()
+	idle = make([]*Agent, benchIdle)
+	var making sync.WaitGroup
+	for w := range 16 {
+		making.Go(func() {
+			for i := w; i < benchIdle; i += 16 {
+				idle[i] = worker(b, n, fmt.Sprint("idle", i), `read prompt; echo "$prompt"`)
+			}
+		})
+	}
+	making.Wait()
+	for i := range benchRunning {
+		prompt(b, worker(b, n, fmt.Sprint("running", i), "read prompt; echo \"$prompt\"; read more"), "hello")
+	}
+	return idle
+}
+
+// times are how long something took, again and again.
+type times []time.Duration
+
+func (ts times) at(percent int) time.Duration {
+	slices.Sort(ts)
+	return ts[min(len(ts)*percent/100, len(ts)-1)]
+}
+
+func (ts times) report(b *testing.B) {
+	b.ReportMetric(float64(ts.at(50).Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(ts.at(99).Microseconds())/1000, "p99-ms")
+}
+
+func took(b *testing.B, what func() error) time.Duration {
+	b.Helper()
+	start := time.Now()
+	if err := what(); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(start)
+}
+
+// syncs gives what appends to a file, durably.
+func syncs(b *testing.B, folder string) func() error {
+	b.Helper()
+	f, err := os.Create(filepath.Join(folder, "raw"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close() })
+	page := make([]byte, 4096)
+	return func() error {
+		if _, err := f.Write(page); err != nil {
+			return err
+		}
+		return syncData(f)
+	}
+}
+
+// BenchmarkAgentsAtWork times lists of the agents, and prompts until they are accepted: of a program that is started
+// for each, and of one that is kept. fsyncs is the median over that of raw fdatasyncs which take turns with them.
+func BenchmarkAgentsAtWork(b *testing.B) {
+	folder := b.TempDir()
+	n := openNode(b, folder)
+	idle := population(b, n)
+	kept := programmed(b, n, NewAgent{Name: "kept", Program: &events.ProgramSet{Keep: true, Command: []string{"sh", "-c", echoes}}})
+	raw := syncs(b, folder)
+	b.Run("list", func(b *testing.B) {
+		var ts times
+		for b.Loop() {
+			ts = append(ts, took(b, func() error {
+				list, err := n.Host().Agents(b.Context(), Filter{})
+				if err == nil && len(list) < benchIdle+benchRunning {
+					err = fmt.Errorf("%d agents", len(list))
+				}
+				return err
+			}))
+		}
+		ts.report(b)
+	})
+	next := 0
+	prompts := func(agent func() *Agent) func(*testing.B) {
+		return func(b *testing.B) {
+			var ts, disk times
+			for b.Loop() {
+				a := agent()
+				disk = append(disk, took(b, raw))
+				ts = append(ts, took(b, func() error {
+					_, err := n.Host().Prompt(b.Context(), a, "hello", "")
+					return err
+				}))
+				finish(b, a, FinishIdle)
+			}
+			ts.report(b)
+			b.ReportMetric(float64(disk.at(50).Microseconds())/1000, "raw-p50-ms")
+			b.ReportMetric(float64(ts.at(50))/float64(disk.at(50)), "fsyncs")
+		}
+	}
+	b.Run("prompt", prompts(func() *Agent { next++; return idle[next%len(idle)] }))
+	b.Run("prompt-kept", prompts(func() *Agent { return kept }))
+}
+
+// BenchmarkWakeOneOfMany times the way from an agent's word that it is idle to the one who waits for that, with the
+// disk between, while ten thousand wait for others.
+func BenchmarkWakeOneOfMany(b *testing.B) {
+	n := openNode(b, b.TempDir())
+	ctx, leave := context.WithCancel(b.Context())
+	var waiting sync.WaitGroup
+	for i := range 100 {
+		a := guest(b, n, fmt.Sprint("g", i))
+		if err := a.Report(ctx, mailbox.Running, ""); err != nil {
+			b.Fatal(err)
+		}
+		for range benchWaiters / 100 {
+			waiting.Go(func() { _, _ = a.WaitForFinish(ctx, 0) })
+		}
+	}
+	entered := func() (count int) {
+		n.finishing.mu.Lock()
+		defer n.finishing.mu.Unlock()
+		for _, w := range n.finishing.waits {
+			count += len(w)
+		}
+		return count
+	}
+	waitFor(b, "all wait", func() bool { return entered() == benchWaiters })
+	one := guest(b, n, "one")
+	var ts times
+	for b.Loop() {
+		if err := one.Report(ctx, mailbox.Running, ""); err != nil {
+			b.Fatal(err)
+		}
+		woken := make(chan time.Time, 1)
+		go func() {
+			if _, err := one.WaitForFinish(ctx, 0); err != nil {
+				b.Error(err)
+			}
+			woken <- time.Now()
+		}()
+		waitFor(b, "it waits", func() bool { return entered() == benchWaiters+1 })
+		start := time.Now()
+		if err := one.Report(ctx, mailbox.Idle, ""); err != nil {
+			b.Fatal(err)
+		}
+		ts = append(ts, (<-woken).Sub(start))
+	}
+	ts.report(b)
+	leave()
+	waiting.Wait()
+}

@@ -1,0 +1,253 @@
+package actors
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley"
+	"parley/actors/program"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// askedBy gives the forms that an agent has asked, oldest first.
+func askedBy(tb testing.TB, a *Agent) (all []Envelope) {
+	tb.Helper()
+	in, err := a.Inbox(tb.Context(), View{All: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, m := range in.Messages {
+		if m.Type != "message" && m.From == a.id {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// awaitAsked waits until an agent has asked so many forms, and gives the last.
+func awaitAsked(tb testing.TB, a *Agent, count int) Envelope {
+	tb.Helper()
+	var asked []Envelope
+	waitFor(tb, "it has asked", func() bool {
+		asked = askedBy(tb, a)
+		return len(asked) >= count
+	})
+	if len(asked) != count {
+		tb.Fatalf("it has asked %d times, want %d", len(asked), count)
+	}
+	return asked[count-1]
+}
+
+// reply answers, as the host, what an agent asked.
+func reply(tb testing.TB, a *Agent, e Envelope, name, value string) {
+	tb.Helper()
+	host := a.node.Host()
+	waitFor(tb, "the question is there", func() bool {
+		_, err := host.Message(tb.Context(), Which(e.MessageID.String()))
+		return err == nil
+	})
+	if _, err := host.Answer(tb.Context(), Answer{Which: Which(e.MessageID.String()), Values: text(name, value)}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+const asksWhen = `
+say(type="output", text="process %d\n" % os.getpid())
+say(type="ask_user", id="when", title="Deploy", context="When?", fields=[{"name": "day", "type": "text", "required": True}])
+answer = hear()
+say(type="output", text=prompt + " on " + answer["values"]["day"])
+say(type="done")
+`
+
+// TestAProgramThatIsKilledGoesOnWithTheAnswer: it asks, is killed, is answered, and the next one has the answer, with
+// nobody asked twice.
+func TestAProgramThatIsKilledGoesOnWithTheAnswer(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	a := pythonWorker(t, n, "w", asksWhen)
+	prompt(t, a, "deploy")
+	asked := awaitAsked(t, a, 1)
+	children := childrenOf(os.Getpid())
+	if len(children) == 0 {
+		t.Skip("there is no way to see the program's process")
+	}
+	for _, pid := range children {
+		if strings.Contains(commandLine(pid), "When?") {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if s := finish(t, a, FinishError); !strings.Contains(s.Error, "SIGKILL") {
+		t.Errorf("the error is %q", s.Error)
+	}
+	reply(t, a, asked, "day", "Tuesday")
+	prompt(t, a, "redeploy")
+	finish(t, a, FinishIdle)
+	if out := outputOf(t, a); !strings.Contains(out, "redeploy on Tuesday") {
+		t.Errorf("it has put out %q", out)
+	}
+	awaitAsked(t, a, 1)
+
+	prompt(t, a, "once more") // after a good end, it is another question
+	reply(t, a, awaitAsked(t, a, 2), "day", "Friday")
+	finish(t, a, FinishIdle)
+	if out := outputOf(t, a); !strings.Contains(out, "once more on Friday") {
+		t.Errorf("it has put out %q", out)
+	}
+}
+
+const callsTwice = `
+for i in range(2):
+    say(type="approval", id="call-%d" % i, tool="shell", input={"command": "rm"})
+    decision = hear()
+    say(type="output", text="%d %s %s\n" % (i, decision["approved"], decision.get("reason", "")))
+say(type="done")
+`
+
+// TestADeclinedCallIsNotAskedAboutAgainInItsRun: a program that insists is refused by what was said.
+func TestADeclinedCallIsNotAskedAboutAgainInItsRun(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	a := pythonWorker(t, n, "w", callsTwice)
+	prompt(t, a, "go")
+	asked := awaitAsked(t, a, 1)
+	finish(t, a, FinishPermission)
+	decide := func(e Envelope, decision string) {
+		t.Helper()
+		values := text("decision", decision)
+		values["reason"] = text("", "not that")[""]
+		if _, err := n.Host().Answer(t.Context(), Answer{Which: Which(e.MessageID.String()), Values: values}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decide(asked, mailbox.Deny)
+	finish(t, a, FinishIdle)
+	if out := outputOf(t, a); out != "0 False not that\n1 False not that\n" {
+		t.Errorf("it was told %q", out)
+	}
+	awaitAsked(t, a, 1)
+
+	prompt(t, a, "go") // each run is told anew, and once is for one call
+	decide(awaitAsked(t, a, 2), mailbox.Once)
+	decide(awaitAsked(t, a, 3), mailbox.Always)
+	finish(t, a, FinishIdle)
+	prompt(t, a, "go")
+	finish(t, a, FinishIdle)
+	awaitAsked(t, a, 3)
+}
+
+// TestTheSameCallTwiceAtOnceIsTwoQuestions: a decision is for one call.
+func TestTheSameCallTwiceAtOnceIsTwoQuestions(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	a := pythonWorker(t, n, "w", `
+for i in range(8): say(type="approval", id="call-%d" % i, tool="shell", input={"command": "rm"})
+for i in range(8): hear()
+say(type="done")
+`)
+	prompt(t, a, "go")
+	awaitAsked(t, a, 8)
+	if err := n.Host().Interrupt(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range askedBy(t, a) {
+		if e.Outcome == nil || e.Outcome.Status != StatusCancelled {
+			t.Errorf("%s is %+v", e.MessageID, e.Outcome)
+		}
+	}
+	finish(t, a, FinishIdle)
+}
+
+// TestARunThatIsOverIsNotHeard: neither once its program has ended, nor when it was interrupted and its program has
+// yet to go.
+func TestARunThatIsOverIsNotHeard(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	g := newBarrier(t)
+	a := worker(t, n, "w", "trap '' TERM; "+g.wait())
+	unheard := func(d *desk, write bool) {
+		t.Helper()
+		before := len(eventsOf[events.Event](t, a))
+		calls := map[string]error{"a message": d.Send(t.Context(), "HOST", "psst")}
+		_, calls["a question"] = d.Ask(t.Context(), program.Question{ID: "late", Description: "late?", Fields: textField("a")})
+		_, calls["a call"] = d.Approve(t.Context(), program.Call{Tool: "shell", Input: "{}"})
+		if write {
+			calls["output"] = d.Write(t.Context(), program.Output, "psst")
+		}
+		for what, err := range calls {
+			if err == nil {
+				t.Errorf("%s is heard", what)
+			}
+		}
+		if after := len(eventsOf[events.Event](t, a)); after != before {
+			t.Errorf("%d events of a run that is over", after-before)
+		}
+	}
+	prompt(t, a, "go")
+	run := n.crew.present(a.id)
+	interrupted := make(chan error, 1)
+	go func() { interrupted <- n.Host().Interrupt(t.Context(), a) }()
+	waitFor(t, "it is interrupted", func() bool { return snapshotNow(t, a).Status == mailbox.Idle })
+	select {
+	case <-run.over:
+		t.Fatal("the program has heeded the interruption")
+	default:
+	}
+	unheard(run.desk, false)
+	g.open()
+	if err := <-interrupted; err != nil {
+		t.Fatal(err)
+	}
+	unheard(run.desk, true)
+	if pieces, err := a.Output(t.Context(), 0, 10); err != nil || len(pieces) != 0 {
+		t.Errorf("it has put out %v, %v", pieces, err)
+	}
+
+	prompt(t, a, "more") // a late word of one run is none of the next
+	if next := n.crew.present(a.id); next == run {
+		t.Fatal("it is the same run")
+	}
+	unheard(run.desk, true)
+	finish(t, a, FinishIdle)
+}
+
+// TestAnInterruptedRunLeavesNothingAsked races an interruption with a program that asks as fast as it can.
+func TestAnInterruptedRunLeavesNothingAsked(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	a := pythonWorker(t, n, "w", `
+for i in range(50):
+    say(type="ask", id="q%d" % i, prompt="Go on?")
+    say(type="approval", id="c%d" % i, tool="shell", input={"n": i})
+while True: hear()
+`)
+	for range 5 {
+		prompt(t, a, "go")
+		waitFor(t, "it asks", func() bool { return snapshotNow(t, a).Asks > 0 })
+		if err := n.Host().Interrupt(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if s := finish(t, a, FinishIdle); s.Asks != 0 || len(s.Pending) != 0 {
+			t.Fatalf("%d questions are open, %d calls", s.Asks, len(s.Pending))
+		}
+	}
+}
+
+// TestAnAnswerIsHeardThoughItsMailboxCrashed: what a program waits for outlives the actor that it asked.
+func TestAnAnswerIsHeardThoughItsMailboxCrashed(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	a := pythonWorker(t, n, "w", asksWhen)
+	prompt(t, a, "deploy")
+	asked := awaitAsked(t, a, 1)
+	_, err := visitFor(t.Context(), a, func(b *box) (struct{}, error) { panic("for the test") })
+	if parley.CodeOf(err) != parley.Internal {
+		t.Fatal(err)
+	}
+	reply(t, a, asked, "day", "Monday")
+	finish(t, a, FinishIdle)
+	if out := outputOf(t, a); !strings.Contains(out, "deploy on Monday") {
+		t.Errorf("it has put out %q", out)
+	}
+	if run := n.crew.present(a.id); !run.desk.closed || run.wait(t.Context()) != nil {
+		t.Error("its run is not over")
+	}
+}

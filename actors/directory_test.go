@@ -1,0 +1,208 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// follower notes what it is told of agents.
+type follower struct {
+	mu    sync.Mutex
+	last  map[capabilities.ID]Snapshot
+	gone  map[capabilities.ID]bool
+	wrong []string
+}
+
+// follows has the host follow the agents that a filter picks, until leave is called.
+func follows(t *testing.T, n *Node, filter Filter) (f *follower, leave func()) {
+	t.Helper()
+	f = &follower{last: map[capabilities.ID]Snapshot{}, gone: map[capabilities.ID]bool{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { left <- n.Host().FollowAgents(ctx, filter, capabilities.ID{}, f.told) }()
+	return f, func() {
+		cancel()
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// told holds what comes to the order of each agent.
+func (f *follower) told(s Snapshot, gone bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before, known := f.last[s.ID]
+	if known && s.version <= before.version {
+		f.wrong = append(f.wrong, fmt.Sprintf("%s: version %d after %d", s.ID, s.version, before.version))
+	}
+	if known && s.Status != mailbox.Closed && turn(s) < turn(before) {
+		f.wrong = append(f.wrong, fmt.Sprintf("%s: %s after %s", s.ID, s.Title, before.Title))
+	}
+	f.last[s.ID], f.gone[s.ID] = s, gone
+	return nil
+}
+
+func turn(s Snapshot) int {
+	n, _ := strconv.Atoi(s.Title)
+	return n
+}
+
+// TestTheDirectoryKeepsUp has agents made, changed and archived by many, while it is made, listed and followed. All who
+// look see each agent's changes in their order, and in the end all of them.
+func TestTheDirectoryKeepsUp(t *testing.T) {
+	const makers, each, turns = 8, 6, 5
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	for i := range 20 {
+		guest(t, n, fmt.Sprint("old", i))
+	}
+	closeNode(t, n)
+	n = openNode(t, folder) // the directory is made while all this goes on
+
+	whole, leave := follows(t, n, Filter{})
+	closed, leaveClosed := follows(t, n, Filter{Statuses: []string{mailbox.Closed}})
+	done := make(chan struct{})
+	var readers, working sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			lists := &follower{last: map[capabilities.ID]Snapshot{}, gone: map[capabilities.ID]bool{}}
+			for {
+				list, err := n.Host().Agents(t.Context(), Filter{})
+				if err != nil || len(list) < 21 {
+					t.Errorf("%d agents, %v", len(list), err)
+					return
+				}
+				for _, s := range list {
+					if before, known := lists.last[s.ID]; known && (s.version < before.version || turn(s) < turn(before)) {
+						t.Errorf("a list goes back: %s, %s after %s", s.ID, s.Title, before.Title)
+					}
+					lists.last[s.ID] = s
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	archived, kept := make(chan capabilities.ID, makers*each), make(chan capabilities.ID, makers*each)
+	for m := range makers {
+		working.Go(func() {
+			for i := range each {
+				a, err := n.Host().Make(t.Context(), NewAgent{Kind: events.Guest, Name: fmt.Sprint("new", m, "-", i), Title: "0"})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for k := range turns {
+					title := fmt.Sprint(k + 1)
+					if err := a.Describe(t.Context(), &title, nil); err != nil {
+						t.Error(err)
+					}
+				}
+				if i%2 == 0 {
+					kept <- a.id
+					continue
+				}
+				if err := n.Host().Archive(t.Context(), a); err != nil {
+					t.Error(err)
+				}
+				archived <- a.id
+			}
+		})
+	}
+	working.Wait()
+	close(done)
+	readers.Wait()
+	close(archived)
+	close(kept)
+
+	sees := func(f *follower, ids []capabilities.ID, status string, gone bool) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, id := range ids {
+			if s, known := f.last[id]; !known || s.Status != status || turn(s) != turns || f.gone[id] != gone {
+				return false
+			}
+		}
+		return true
+	}
+	var left, stay []capabilities.ID
+	for id := range archived {
+		left = append(left, id)
+	}
+	for id := range kept {
+		stay = append(stay, id)
+	}
+	waitFor(t, "all is seen", func() bool {
+		return sees(whole, stay, mailbox.Idle, false) && sees(closed, left, mailbox.Closed, false)
+	})
+	waitFor(t, "those that left are gone", func() bool {
+		whole.mu.Lock()
+		defer whole.mu.Unlock()
+		for _, id := range left {
+			if _, known := whole.last[id]; known && !whole.gone[id] {
+				return false
+			}
+		}
+		return true
+	})
+	leave()
+	leaveClosed()
+	for _, f := range []*follower{whole, closed} {
+		if len(f.wrong) > 0 {
+			t.Errorf("%d times out of order: %s", len(f.wrong), f.wrong[0])
+		}
+	}
+	if len(closed.last) != len(left) {
+		t.Errorf("who follows the closed ones was told of %d, of %d", len(closed.last), len(left))
+	}
+	list, err := n.Host().Agents(t.Context(), Filter{Statuses: []string{mailbox.Idle, mailbox.Closed}})
+	if err != nil || len(list) != 21+makers*each {
+		t.Errorf("%d agents, %v", len(list), err)
+	}
+}
+
+// TestWhoFollowsIsToldOnce: the first that asks has the directory made, and is not told of all twice for that.
+func TestWhoFollowsIsToldOnce(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	for i := range 5 {
+		guest(t, n, fmt.Sprint("g", i))
+	}
+	closeNode(t, n)
+	n = openNode(t, folder)
+	fae, err := n.ActAs(t.Context(), "g3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	ctx, cancel := context.WithCancel(t.Context())
+	err = n.Host().FollowAgents(ctx, Filter{}, capabilities.ID{}, func(s Snapshot, gone bool) error {
+		told = append(told, s.Name)
+		switch {
+		case s.Status == mailbox.Running:
+			cancel()
+		case len(told) == 6:
+			go func() {
+				if err := fae.Report(t.Context(), mailbox.Running, ""); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		return nil
+	})
+	cancel()
+	if want := "[HOST g0 g1 g2 g3 g4 g3]"; err != nil || fmt.Sprint(told) != want {
+		t.Errorf("told of %v, %v; want %s", told, err, want)
+	}
+}

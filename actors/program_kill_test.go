@@ -1,0 +1,164 @@
+package actors
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/events"
+	"parley/mailbox"
+)
+
+// programVictim is the variable that makes this test's binary a node, with programs at work, to be killed.
+const programVictim = "PARLEY_TEST_PROGRAM_VICTIM"
+
+// deploys asks for permission, then when, and says what it was told.
+const deploys = pythonHead + `
+say(type="approval", id="a", tool="deploy", input={"to": "production"})
+allowed = hear()["approved"]
+say(type="ask", id="when", prompt="When?", widgets=[{"type": "select", "options": ["now", "later"]}])
+say(type="done", text="%s: %s, %s" % (prompt, allowed, hear()["value"]))
+`
+
+// runProgramVictim runs a node in which one agent has a run, a call that waits for permission and a message that waits
+// for the next run, and another has the same without that message. It says when all that is on disk, and never returns.
+func runProgramVictim(folder string) {
+	ctx := context.Background()
+	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
+	if err != nil {
+		fmt.Println("failed", err)
+		os.Exit(1)
+	}
+	for _, name := range []string{"busy", "lone"} {
+		if err := putToWork(ctx, n, name); err != nil {
+			fmt.Println("failed", err)
+			os.Exit(1)
+		}
+	}
+	if _, err := n.Host().Send(ctx, "busy", "second"); err != nil {
+		fmt.Println("failed", err)
+		os.Exit(1)
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+func putToWork(ctx context.Context, n *Node, name string) error {
+	p := &events.ProgramSet{Runtime: "exec", Command: []string{"python3", "-c", deploys}}
+	a, err := n.Host().Make(ctx, NewAgent{Kind: events.Guest, Name: name, Program: p, Wait: true})
+	if err != nil {
+		return err
+	}
+	if _, err := n.Host().Prompt(ctx, a, "first", ""); err != nil {
+		return err
+	}
+	f, err := a.WaitForFinish(ctx, 0)
+	if err == nil && f.Status != FinishPermission {
+		err = fmt.Errorf("%s has finished: %s", name, f.Status)
+	}
+	for _, pid := range childrenOf(os.Getpid()) {
+		fmt.Println("process", pid)
+	}
+	return err
+}
+
+// TestAKilledNodeGoesOnWithItsPrograms kills a node with SIGKILL. What ran has ended, with it, and says so; what was
+// asked waits for its answer, which the next run hears, and nobody is asked twice; what was sent is run for.
+func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	folder := t.TempDir()
+	processes := killWhenReady(t, folder)
+	waitFor(t, "the programs have ended with their node", func() bool { return !slices.ContainsFunc(processes, isAlive) })
+
+	n := openNode(t, folder)
+	named := func(name string) *Agent {
+		t.Helper()
+		a, err := n.ActAs(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	busy, lone := named("busy"), named("lone")
+	list, err := n.Host().Agents(t.Context(), Filter{Statuses: []string{mailbox.Failed}})
+	if err != nil || len(list) != 1 || list[0].ID != lone.id || list[0].Error != mailbox.Interrupted || len(list[0].Pending) != 1 {
+		t.Errorf("after the kill: %+v, %v", list, err)
+	}
+	for _, a := range []*Agent{busy, lone} {
+		finish(t, a, FinishPermission)
+		if ended := eventsOf[*events.RunEnded](t, a); len(ended) != 1 || ended[0].Error != mailbox.Interrupted {
+			t.Errorf("the run that was killed: %+v", ended)
+		}
+	}
+
+	// One is answered while its next run waits for that, the other before it has one.
+	waitFor(t, "the next run has taken the question up", func() bool {
+		run := n.crew.present(busy.id)
+		return run != nil && len(run.desk.forms()) == 1
+	})
+	for _, a := range []*Agent{busy, lone} {
+		reply(t, a, awaitAsked(t, a, 1), "decision", mailbox.Once)
+	}
+	prompt(t, lone, "third")
+	for a, text := range map[*Agent]string{busy: "second", lone: "third"} {
+		reply(t, a, awaitAsked(t, a, 2), "value", "now")
+		finish(t, a, FinishIdle)
+		if out := outputOf(t, a); !strings.Contains(out, text+": True, now") {
+			t.Errorf("it has put out %q", out)
+		}
+		if starts := eventsOf[*events.RunStarted](t, a); len(starts) != 2 {
+			t.Errorf("%d runs", len(starts))
+		}
+	}
+	if _, err := n.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// killWhenReady runs a victim until it is ready, kills it, and gives the processes of its programs.
+func killWhenReady(t *testing.T, folder string) (processes []int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), programVictim+"="+folder)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		switch word, rest, _ := strings.Cut(lines.Text(), " "); word {
+		case "process":
+			pid, err := strconv.Atoi(rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			processes = append(processes, pid)
+		case "ready":
+			ready = true
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			t.Fatal(lines.Text())
+		}
+	}
+	if cmd.Wait() == nil || !ready {
+		t.Fatal("the victim ended by itself")
+	}
+	return processes
+}

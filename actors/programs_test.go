@@ -1,0 +1,212 @@
+package actors
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/events"
+)
+
+// worker makes an agent that runs a shell script for each message.
+func worker(tb testing.TB, n *Node, name, script string) *Agent {
+	tb.Helper()
+	return programmed(tb, n, NewAgent{Name: name, Program: &events.ProgramSet{Command: []string{"sh", "-c", script}}})
+}
+
+// pythonWorker makes one that runs a Python script, with functions to say a line and to hear one.
+func pythonWorker(tb testing.TB, n *Node, name, script string) *Agent {
+	tb.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		tb.Skip("there is no python3")
+	}
+	return programmed(tb, n, NewAgent{Name: name, Program: &events.ProgramSet{Command: []string{"python3", "-c", pythonHead + script}}})
+}
+
+const pythonHead = `
+import json, os, sys
+def say(**line): print(json.dumps(line), flush=True)
+def hear():
+    line = sys.stdin.readline()
+    if not line: sys.exit(9)
+    return json.loads(line)
+prompt = hear()["text"]
+`
+
+func programmed(tb testing.TB, n *Node, m NewAgent) *Agent {
+	tb.Helper()
+	m.Kind, m.Wait = events.Guest, true
+	m.Program.Runtime = "exec"
+	a, err := n.Host().Make(tb.Context(), m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+func prompt(tb testing.TB, a *Agent, text string) Prompted {
+	tb.Helper()
+	p, err := a.node.Host().Prompt(tb.Context(), a, text, "")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// finish waits until an agent has nothing more to do.
+func finish(tb testing.TB, a *Agent, status string) Snapshot {
+	tb.Helper()
+	f, err := a.WaitForFinish(tb.Context(), 30*time.Second)
+	if err != nil || f.Status != status {
+		tb.Fatalf("it has finished: %+v, %v; want %s", f, err, status)
+	}
+	return f.Final
+}
+
+func snapshotNow(tb testing.TB, a *Agent) Snapshot {
+	tb.Helper()
+	s, err := a.Snapshot(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// eventsOf gives an agent's events of a type.
+func eventsOf[E events.Event](tb testing.TB, a *Agent) (all []E) {
+	tb.Helper()
+	entries, err := a.Log(tb.Context(), 0, 10_000)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, e := range entries {
+		if is, ok := e.Payload.(E); ok {
+			all = append(all, is)
+		}
+	}
+	return all
+}
+
+// outputOf gives all that an agent's program has put out.
+func outputOf(tb testing.TB, a *Agent) string {
+	tb.Helper()
+	pieces, err := a.Output(tb.Context(), 0, 10_000)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var b strings.Builder
+	for _, p := range pieces {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// barrier is a file that scripts wait for.
+type barrier struct {
+	tb   testing.TB
+	path string
+}
+
+func newBarrier(tb testing.TB) barrier { return barrier{tb, filepath.Join(tb.TempDir(), "gate")} }
+
+func (g barrier) wait() string { return "until [ -e '" + g.path + "' ]; do sleep 0.01; done" }
+
+func (g barrier) open() {
+	if err := os.WriteFile(g.path, nil, 0o600); err != nil {
+		g.tb.Error(err)
+	}
+}
+
+// pids is a file in which scripts note their process, and those that they start.
+type pids string
+
+func newPIDs(tb testing.TB) pids { return pids(filepath.Join(tb.TempDir(), "pids")) }
+
+func (p pids) note() string { return "echo $$ >> '" + string(p) + "'; " }
+
+func (p pids) child(command string) string {
+	return command + " & echo $! >> '" + string(p) + "'; "
+}
+
+// all waits until at least so many are noted.
+func (p pids) all(tb testing.TB, count int) (numbers []int) {
+	tb.Helper()
+	waitFor(tb, fmt.Sprintf("%d processes are noted", count), func() bool {
+		text, _ := os.ReadFile(string(p))
+		numbers = numbers[:0]
+		for _, w := range strings.Fields(string(text)) {
+			if n, err := strconv.Atoi(w); err == nil {
+				numbers = append(numbers, n)
+			}
+		}
+		return len(numbers) >= count
+	})
+	return numbers
+}
+
+func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil && !isZombie(pid) }
+
+// isZombie reports whether a process has ended, and only its number is left. Whoever has none of these files has none.
+func isZombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(rest, "Z")
+}
+
+// allGone fails if one of the processes is there.
+func (p pids) allGone(tb testing.TB, count int) {
+	tb.Helper()
+	for _, pid := range p.all(tb, count) {
+		if isAlive(pid) {
+			tb.Errorf("process %d is still there", pid)
+		}
+	}
+}
+
+// childrenOf gives the processes that one has started and that are there. Where there is no /proc it is none.
+func childrenOf(parent int) (all []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
+	for _, path := range stats {
+		if pid, of := familyIn(path); of == parent {
+			all = append(all, pid)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// familyIn reads a process's stat file. Of one that has ended the parent is 0.
+func familyIn(path string) (pid, parent int) {
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0
+	}
+	head, rest, _ := strings.Cut(string(stat), " (")
+	words := strings.Fields(rest[strings.LastIndex(rest, ")")+1:]) // after its name: how it is, and its parent
+	if len(words) < 2 {
+		return 0, 0
+	}
+	pid, err = strconv.Atoi(head)
+	if err == nil {
+		parent, err = strconv.Atoi(words[1])
+	}
+	if err != nil {
+		return 0, 0
+	}
+	return pid, parent
+}
+
+func commandLine(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.ReplaceAll(string(text), "\x00", " ")
+}

@@ -1,0 +1,131 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/actors/program"
+	"parley/capabilities"
+)
+
+// keptPieces is how much of each agent's output a node keeps.
+const keptPieces = 2048
+
+// TestATimelineKeepsTheNewest: of each agent so much, in order, readable by the page, and through a restart.
+func TestATimelineKeepsTheNewest(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	loud, quiet := guest(t, n, "loud"), guest(t, n, "quiet")
+	write := func(a *Agent, text string) {
+		if err := a.writeOutput(t.Context(), OutputPiece{Stream: "output", Text: text}); err != nil {
+			t.Error(err)
+		}
+	}
+	write(loud, "first of all")
+	write(quiet, "one")
+	var writers sync.WaitGroup
+	for w := range 64 {
+		writers.Go(func() {
+			for i := range keptPieces / 64 {
+				write(loud, fmt.Sprint(w, " ", i))
+			}
+		})
+	}
+	writers.Wait()
+	write(quiet, "two")
+
+	check := func() []OutputPiece {
+		t.Helper()
+		all, err := loud.Output(t.Context(), 0, math.MaxInt)
+		if err != nil || len(all) != keptPieces {
+			t.Fatalf("%d pieces, %v", len(all), err)
+		}
+		next := map[string]int{} // each writer's pieces are in its order
+		var paged []OutputPiece
+		for i, p := range all {
+			if i > 0 && p.Cursor <= all[i-1].Cursor {
+				t.Fatalf("cursor %d after %d", p.Cursor, all[i-1].Cursor)
+			}
+			writer, count, _ := strings.Cut(p.Text, " ")
+			if count != fmt.Sprint(next[writer]) {
+				t.Fatalf("%s at %d", p.Text, next[writer])
+			}
+			next[writer]++
+		}
+		for cursor := uint64(0); ; cursor = paged[len(paged)-1].Cursor {
+			page, err := loud.Output(t.Context(), cursor, 500)
+			if err != nil || len(page) > 500 {
+				t.Fatalf("%d pieces, %v", len(page), err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			paged = append(paged, page...)
+		}
+		if len(paged) != len(all) || paged[len(paged)-1] != all[len(all)-1] {
+			t.Fatalf("by the page %d pieces, at once %d", len(paged), len(all))
+		}
+		if other := outputOf(t, quiet); other != "onetwo" {
+			t.Errorf("the other has %q", other)
+		}
+		return all
+	}
+	before := check()
+	closeNode(t, n)
+	n = openNode(t, folder)
+	loud, quiet = &Agent{n, loud.id}, &Agent{n, quiet.id}
+	after := check()
+	if before[0] != after[0] || before[len(before)-1] != after[len(after)-1] {
+		t.Error("a restart changes what is kept")
+	}
+}
+
+func TestWhoeverFollowsATimelineIsWoken(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	g := newBarrier(t)
+	a := worker(t, n, "w", "echo one; "+g.wait()+"; echo two")
+	prompt(t, a, "go")
+	var text string
+	for cursor := uint64(0); !strings.HasSuffix(text, "two"); {
+		pieces, err := a.AwaitOutput(t.Context(), cursor, 10)
+		if err != nil || len(pieces) == 0 {
+			t.Fatalf("got %v, %v", pieces, err)
+		}
+		for _, p := range pieces {
+			text += strings.TrimSpace(p.Text)
+			cursor = p.Cursor
+		}
+		if text == "one" {
+			g.open()
+		}
+	}
+	if text != "onetwo" {
+		t.Errorf("got %q", text)
+	}
+	finish(t, a, FinishIdle)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if pieces, err := a.AwaitOutput(ended, math.MaxUint32, 10); err != nil || len(pieces) != 0 {
+		t.Errorf("who has left gets %v, %v", pieces, err)
+	}
+}
+
+// TestAnyOutputCanBeKept: the longest piece that there is, of what takes most room to write down.
+func TestAnyOutputCanBeKept(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	a := guest(t, n, "w")
+	for _, unit := range []string{"\x01", "<", "\u2028", "\"", "x"} {
+		text := strings.Repeat(unit, program.MaxText/len(unit))
+		if err := a.writeOutput(t.Context(), OutputPiece{Run: capabilities.ID{}, Stream: "output", Text: text}); err != nil {
+			t.Errorf("%d times %q: %v", len(text), unit, err)
+			continue
+		}
+		if kept := outputOf(t, a); !strings.HasSuffix(kept, text) {
+			t.Errorf("%d times %q is kept otherwise", len(text), unit)
+		}
+	}
+}

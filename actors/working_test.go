@@ -1,0 +1,268 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"parley"
+	"parley/events"
+	"parley/mailbox"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestAsManyProgramsRunAsMay: whose program finds no place waits for one, and one that needs none any more does not
+// keep it from the next.
+func TestAsManyProgramsRunAsMay(t *testing.T) {
+	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
+	g := newBarrier(t)
+	first, second, third := worker(t, n, "first", g.wait()), worker(t, n, "second", "true"), worker(t, n, "third", "true")
+	prompt(t, first, "go")
+	for _, name := range []string{"second", "third"} {
+		if _, err := n.Host().Send(t.Context(), name, "go"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(t, "both wait for a place", func() bool {
+		n.crew.mu.Lock()
+		defer n.crew.mu.Unlock()
+		return len(n.crew.waiting) == 2
+	})
+	if _, err := n.Host().Prompt(t.Context(), second, "more", ""); parley.CodeOf(err) != parley.RateLimited {
+		t.Errorf("a prompt while there is no place: %v", err)
+	}
+	now := NewAgent{Kind: events.Guest, Name: "now", Program: &events.ProgramSet{Runtime: "exec", Command: []string{"true"}}}
+	if _, err := n.Host().Make(t.Context(), now); parley.CodeOf(err) != parley.RateLimited {
+		t.Errorf("one that is to begin at once: %v", err)
+	}
+	if p := prompt(t, first, "again"); !p.Queued || p.Running {
+		t.Errorf("one that runs takes no other place: %+v", p)
+	}
+	if err := second.Dismiss(t.Context(), "0"); err != nil {
+		t.Fatal(err)
+	}
+	g.open()
+	for _, a := range []*Agent{third, first, second} {
+		finish(t, a, FinishIdle)
+	}
+	for a, want := range map[*Agent]int{first: 2, second: 0, third: 1} {
+		if runs := len(eventsOf[*events.RunStarted](t, a)); runs != want {
+			t.Errorf("%s: %d runs, want %d", a.id, runs, want)
+		}
+	}
+	prompt(t, second, "go")
+	finish(t, second, FinishIdle)
+}
+
+func TestACrashSaysWhyAndTheNextMessageStartsItAgain(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	a := worker(t, n, "w", `read prompt; case "$prompt" in *bad*) echo first words; echo last words >&2; exit 3;; esac; echo well`)
+	prompt(t, a, "bad")
+	if s := finish(t, a, FinishError); !strings.Contains(s.Error, "exit status 3") {
+		t.Errorf("the error is %q", s.Error)
+	}
+	ended := eventsOf[*events.RunEnded](t, a)
+	if len(ended) != 1 || !strings.Contains(ended[0].Output, "last words") {
+		t.Errorf("got %+v", ended)
+	}
+	prompt(t, a, "good")
+	if s := finish(t, a, FinishIdle); s.Error != "" {
+		t.Errorf("the error is %q", s.Error)
+	}
+	if out := outputOf(t, a); !strings.Contains(out, "first words") || !strings.Contains(out, "last words") || !strings.Contains(out, "well") {
+		t.Errorf("it has put out %q", out)
+	}
+}
+
+// TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail: not the program, not what that has started; and what waited for
+// a run gets one from the next node.
+func TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail(t *testing.T) {
+	folder, g, processes := t.TempDir(), newBarrier(t), newPIDs(t)
+	n := openNode(t, folder)
+	a := worker(t, n, "w", processes.note()+processes.child("sleep 600")+g.wait()+"; kill $!")
+	kept := programmed(t, n, NewAgent{Name: "kept", Program: &events.ProgramSet{
+		Keep: true, Command: []string{"sh", "-c", processes.note() + `while read prompt; do printf '{"type":"done"}\n'; done`},
+	}})
+	prompt(t, kept, "go")
+	finish(t, kept, FinishIdle)
+	prompt(t, a, "one")
+	if p := prompt(t, a, "two"); !p.Queued {
+		t.Fatalf("got %+v", p)
+	}
+	processes.all(t, 3)
+	closeNode(t, n)
+	processes.allGone(t, 3)
+
+	n = openNode(t, folder)
+	a, kept = &Agent{n, a.id}, &Agent{n, kept.id}
+	if s := snapshotNow(t, a); s.Status != mailbox.Running || s.Queued != 0 {
+		t.Errorf("the second message is not run for: %+v", s)
+	}
+	ended := eventsOf[*events.RunEnded](t, a)
+	if len(ended) != 1 || ended[0].Error != mailbox.Interrupted {
+		t.Errorf("the first run: %+v", ended)
+	}
+	g.open()
+	finish(t, a, FinishIdle)
+	if s := snapshotNow(t, kept); s.Status != mailbox.Idle {
+		t.Errorf("one that had nothing to do: %+v", s)
+	}
+}
+
+// TestAMailboxAtRestHasItsProgramRunOn: the mailbox comes and goes, and whoever waits for the end is told of it.
+func TestAMailboxAtRestHasItsProgramRunOn(t *testing.T) {
+	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Nanosecond})
+	g := newBarrier(t)
+	a := worker(t, n, "w", g.wait())
+	prompt(t, a, "go")
+	ended := waiterFor(t, a)
+	atRest := func() bool {
+		n.roster.rest(time.Now())
+		n.roster.mu.Lock()
+		defer n.roster.mu.Unlock()
+		return n.roster.seats[a.id] == nil
+	}
+	waitFor(t, "the mailbox rests", atRest)
+	if s := snapshotNow(t, a); s.Status != mailbox.Running {
+		t.Errorf("it is %s: %s", s.Status, s.Error)
+	}
+	waitFor(t, "the mailbox rests again", atRest)
+	g.open()
+	if f := <-ended; f.Status != FinishIdle || f.Final.Error != "" {
+		t.Errorf("it has finished: %+v", f)
+	}
+}
+
+// waiterFor has somebody wait for an agent's end, and returns when it does.
+func waiterFor(t *testing.T, a *Agent) <-chan Finish {
+	t.Helper()
+	ended := make(chan Finish, 1)
+	go func() {
+		f, err := a.WaitForFinish(t.Context(), 0)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- f
+	}()
+	waitFor(t, "somebody waits", func() bool {
+		a.node.finishing.mu.Lock()
+		defer a.node.finishing.mu.Unlock()
+		return len(a.node.finishing.waits[a.id]) > 0
+	})
+	return ended
+}
+
+func TestACrashedMailboxHasItsProgramRunOn(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	g := newBarrier(t)
+	a := worker(t, n, "w", g.wait())
+	prompt(t, a, "go")
+	ended := waiterFor(t, a)
+	_, err := visitFor(t.Context(), a, func(b *box) (struct{}, error) {
+		b.state = nil // harmed
+		panic("for the test")
+	})
+	if parley.CodeOf(err) != parley.Internal {
+		t.Fatalf("the caller of what crashed: %v", err)
+	}
+	if s := snapshotNow(t, a); s.Status != mailbox.Running {
+		t.Errorf("it is %s: %s", s.Status, s.Error)
+	}
+	g.open()
+	if f := <-ended; f.Status != FinishIdle {
+		t.Errorf("it has finished: %+v", f)
+	}
+	if runs := len(eventsOf[*events.RunStarted](t, a)); runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// TestAnEndThatCouldNotBeWrittenIsWrittenLater has a program end while nothing can be stored.
+func TestAnEndThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	var broken atomic.Bool
+	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
+		if broken.Load() && (step == "before publish" || step == "before reopen") {
+			return errors.New("no space left on device, for the test")
+		}
+		return nil
+	}})
+	g := newBarrier(t)
+	a, next := worker(t, n, "w", g.wait()+"; echo why >&2; exit 4"), worker(t, n, "next", "true")
+	prompt(t, a, "go")
+	broken.Store(true)
+	if _, err := n.Host().Send(t.Context(), "next", "lost"); parley.CodeOf(err) != parley.ReadOnly {
+		t.Fatalf("a message on a failed disk: %v", err)
+	}
+	run := n.crew.present(a.id)
+	g.open()
+	<-run.over
+	broken.Store(false)
+	waitFor(t, "it has ended", func() bool { return snapshotNow(t, a).Status != mailbox.Running })
+	if s := finish(t, a, FinishError); !strings.Contains(s.Error, "exit status 4") {
+		t.Errorf("the error is %q", s.Error)
+	}
+	waitFor(t, "the node writes again", func() bool {
+		_, err := n.Host().Prompt(t.Context(), next, "go", "key")
+		return err == nil
+	})
+	finish(t, next, FinishIdle)
+}
+
+// TestAnArchivedAgentLeavesNoProgram: not one that is kept for more, not one that just gets ready.
+func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	processes := newPIDs(t)
+	serve := processes.note() + `while read prompt; do case "$prompt" in *go*) printf '{"type":"done"}\n';; *cancel*) printf '{"type":"done"}\n';; esac; done`
+	for i := range 10 {
+		m := NewAgent{Kind: events.Guest, Name: fmt.Sprint("kept", i), Program: &events.ProgramSet{Runtime: "exec", Keep: true, Command: []string{"sh", "-c", serve}}}
+		a, err := n.Host().Make(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch i % 3 {
+		case 0: // it is idle
+			prompt(t, a, "go")
+			finish(t, a, FinishIdle)
+		case 1: // it works
+			prompt(t, a, "linger")
+		}
+		if err := n.Host().Archive(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if s := snapshotNow(t, a); s.Status != mailbox.Closed {
+			t.Errorf("it is %s", s.Status)
+		}
+		for _, pid := range childrenOf(os.Getpid()) {
+			if commandOf := commandLine(pid); strings.Contains(commandOf, string(processes)) {
+				t.Errorf("agent %d is archived, and its program is there: %s", i, commandOf)
+			}
+		}
+		if _, err := n.Host().Prompt(t.Context(), a, "go", ""); parley.CodeOf(err) != parley.AgentArchived {
+			t.Errorf("a message to it: %v", err)
+		}
+	}
+	n.crew.mu.Lock()
+	defer n.crew.mu.Unlock()
+	if len(n.crew.members) != 0 || n.crew.running != 0 {
+		t.Errorf("%d programs, %d runs", len(n.crew.members), n.crew.running)
+	}
+}
+
+// TestWhatWasGettingReadyIsReadyAfterARestart: nobody finds an agent that gets ready for ever.
+func TestWhatWasGettingReadyIsReadyAfterARestart(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	a := worker(t, n, "w", "true")
+	if err := a.do(t.Context(), mailbox.Prepare{Status: mailbox.Initializing}); err != nil {
+		t.Fatal(err)
+	}
+	closeNode(t, n)
+	n = openNode(t, folder)
+	list, err := n.Host().Agents(t.Context(), Filter{Statuses: []string{mailbox.Idle}})
+	if err != nil || !slices.ContainsFunc(list, func(s Snapshot) bool { return s.ID == a.id }) {
+		t.Errorf("got %+v, %v", list, err)
+	}
+}

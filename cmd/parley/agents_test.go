@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// lists is where agents are listed because a list is what is wanted, by file and function. Whoever wants one agent passes on
+// what it is called by, and the node finds it.
+var lists = map[string][]string{
+	"cmd/parley/agents.go":        {"lsCommand"},
+	"gateway/operation.go":        {"operations"}, // the table
+	"gateway/mcp/agents.go":       {"listAgents"},
+	"gateway/client/agent.go":     {"Agents"},
+	"gateway/client/operation.go": {"Operations", "Looks"},
+	"gateway/client/update.go":    {"FollowAgents"}, // which tells of those that went while nobody listened
+
+	"gateway/client/typescript/agents.js":     nil,
+	"gateway/client/typescript/client.js":     nil,
+	"gateway/client/typescript/operations.js": nil,
+	"gateway/client/typescript/wire.js":       nil,
+}
+
+func TestNobodyFetchesAListToFindAnAgent(t *testing.T) {
+	root := filepath.Join("..", "..")
+	seen := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		at, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		at = filepath.ToSlash(at)
+		switch {
+		case strings.HasSuffix(at, "_test.go"):
+		case strings.HasSuffix(at, ".go"):
+			for _, function := range listing(t, path) {
+				seen++
+				if !slices.Contains(lists[at], function) {
+					t.Errorf("%s: %s fetches a list of agents: pass on what the agent is called by", at, function)
+				}
+			}
+		case strings.HasSuffix(at, ".js"):
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if _, known := lists[at]; strings.Contains(string(text), "fetch_agents") && !known {
+				t.Errorf("%s fetches a list of agents: pass on what the agent is called by", at)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 6 {
+		t.Errorf("only %d of the places that list agents were found", seen)
+	}
+}
+
+// listing gives the functions of a file in which the operation's name stands.
+func listing(t *testing.T, path string) []string {
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, d := range f.Decls {
+		name := ""
+		if function, ok := d.(*ast.FuncDecl); ok {
+			name = function.Name.Name
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && strings.Contains(text.Value, "fetch_agents") {
+				found = append(found, name)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// called checks whether an operation was called since the node of the script's state folder began: called OPERATION.
+func called(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: called OPERATION")
+	}
+	socket := filepath.Join(ts.MkAbs(ts.Getenv("PARLEY_STATE")), socketFile)
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	answer, err := client.Get("http://parley/metrics")
+	ts.Check(err)
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(answer.Body)
+	ts.Check(err)
+	if was := strings.Contains(string(text), fmt.Sprintf("operation=%q", args[0])); was == neg {
+		ts.Fatalf("%s was called: %v", args[0], was)
+	}
+}

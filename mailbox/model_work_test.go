@@ -1,0 +1,131 @@
+package mailbox
+
+import (
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// modelJob is what somebody's program does: at most one run at a time, each for the message that has waited longest.
+type modelJob struct {
+	status  string
+	waiting []capabilities.ID
+	run     capabilities.ID
+	first   int // the first message of the run
+}
+
+// gets takes in mail: a message is something to run for.
+func (p *person) gets(msg modelMessage) {
+	p.mail = append(p.mail, msg)
+	if p.job != nil && msg.form == nil {
+		p.job.waiting = append(p.job.waiting, msg.id)
+	}
+}
+
+// atWork gives somebody who has a program, mostly, and otherwise anyone.
+func (m *model) atWork(t *rapid.T) (*person, *modelJob) {
+	p := m.person("c")
+	if rapid.IntRange(0, 7).Draw(t, "who") == 7 {
+		p = m.anyone(t)
+	}
+	if p.job == nil {
+		return p, &modelJob{}
+	}
+	return p, p.job
+}
+
+func (m *model) run(t *rapid.T) {
+	p, j := m.atWork(t)
+	c := StartRun{Unprompted: rapid.Bool().Draw(t, "unprompted")}
+	evs, _ := m.do(t, p.name, c, "")
+	if p.job == nil || !j.run.IsZero() || len(j.waiting) == 0 && !c.Unprompted {
+		if len(evs) != 0 {
+			t.Fatalf("%s, with nothing to begin: %v", p.name, evs)
+		}
+		return
+	}
+	e := evs[0].(*events.RunStarted)
+	var want capabilities.ID
+	if len(j.waiting) > 0 {
+		want, j.waiting = j.waiting[0], j.waiting[1:]
+	}
+	if e.Prompt != want || len(evs) != 1 {
+		t.Fatalf("%s runs for %s, want %s", p.name, e.Prompt, want)
+	}
+	j.status, j.run, j.first = Running, e.Run, len(p.mail)
+}
+
+func (m *model) runEnds(t *rapid.T) {
+	p, j := m.atWork(t)
+	end := EndRun{Run: j.run, Error: rapid.SampledFrom([]string{"", "broken", Interrupted}).Draw(t, "error")}
+	stale := rapid.IntRange(0, 3).Draw(t, "stale") == 3
+	if stale {
+		end.Run = m.states[p.name].ID
+	}
+	evs, _ := m.do(t, p.name, end, "")
+	if stale || j.run.IsZero() {
+		if len(evs) != 0 {
+			t.Fatalf("the end of what does not run: %v", evs)
+		}
+		return
+	}
+	j.run, j.status = capabilities.ID{}, Idle
+	if end.Error != "" {
+		j.status = Failed
+	}
+}
+
+// interrupt ends a run, what it asked, and some of what was asked before it.
+func (m *model) interrupt(t *rapid.T) {
+	p, j := m.atWork(t)
+	var also []capabilities.ID
+	for _, f := range m.forms {
+		if f.asker == p.name && rapid.IntRange(0, 3).Draw(t, "also") == 0 {
+			also = append(also, f.id)
+		}
+	}
+	evs, _ := m.do(t, p.name, Interrupt{Also: also}, "")
+	if j.run.IsZero() {
+		if len(evs) != 0 {
+			t.Fatalf("nothing runs, and: %v", evs)
+		}
+		return
+	}
+	j.run, j.status = capabilities.ID{}, Idle
+	for i, msg := range p.mail {
+		f := msg.form
+		if f != nil && f.asker == p.name && f.end == "" && (i >= j.first || slices.Contains(also, f.id)) {
+			m.ended(f, parley.AlreadyCancelled, p.name, "")
+		}
+	}
+}
+
+// checkJob holds what a mailbox says of its program to the model, and counts what that has in hand.
+func (m *model) checkJob(t *rapid.T, p *person) (inHand int) {
+	s := m.states[p.name]
+	j := p.job
+	if j == nil {
+		j = &modelJob{status: Idle}
+	}
+	var waiting []capabilities.ID
+	for _, msg := range s.Prompts() {
+		waiting = append(waiting, msg.ID())
+	}
+	run, running := s.Run()
+	if !slices.Equal(waiting, j.waiting) || running != !j.run.IsZero() || run.Run != j.run || s.Profile.Status != j.status {
+		t.Fatalf("%s is %s, runs %v, %v wait; want %+v", p.name, s.Profile.Status, running, waiting, j)
+	}
+	inHand = len(waiting)
+	if running {
+		inHand++
+	}
+	status, over := s.Finish()
+	if over != (inHand == 0) || over && (status == Failed) != (j.status == Failed) {
+		t.Fatalf("%s has finished: %v, %s; want %+v", p.name, over, status, j)
+	}
+	return inHand
+}

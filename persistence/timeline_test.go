@@ -1,0 +1,66 @@
+package persistence
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// texts gives what stands in pieces, which must follow each other.
+func texts(t *testing.T, pieces []Piece, err error) []string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]string, len(pieces))
+	for i, p := range pieces {
+		got[i] = string(p.Body)
+		if i > 0 && p.Cursor <= pieces[i-1].Cursor {
+			t.Fatalf("cursor %d comes after %d", p.Cursor, pieces[i-1].Cursor)
+		}
+	}
+	return got
+}
+
+func TestATimelineIsReadFromItsEnd(t *testing.T) {
+	j := open(t, testOptions(t))
+	if pieces, cursor, err := j.TimelineEnd(t.Context(), mailbox(1), 10); len(pieces) > 0 || cursor != 0 || err != nil {
+		t.Fatalf("of nobody: %v, %d, %v", pieces, cursor, err)
+	}
+	last := map[int]uint64{}
+	want := map[int][]string{}
+	for i := range 400 { // one agent often, one seldom, one at the beginning only
+		agent := 1
+		switch {
+		case i%37 == 0:
+			agent = 2
+		case i < 4:
+			agent = 3
+		}
+		text := fmt.Sprint(i)
+		cursor, err := j.Note(t.Context(), mailbox(agent), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last[agent], want[agent] = cursor, append(want[agent], text)
+	}
+	if pieces, cursor, err := j.TimelineEnd(t.Context(), mailbox(4), 10); len(pieces) > 0 || cursor != 0 || err != nil {
+		t.Fatalf("of one that put out nothing: %v, %d, %v", pieces, cursor, err)
+	}
+	for agent, all := range want {
+		whole, err := j.Timeline(t.Context(), mailbox(agent), 0, 1000)
+		if got := texts(t, whole, err); !slices.Equal(got, all) {
+			t.Errorf("agent %d: got %v", agent, got)
+		}
+		for _, limit := range []int{0, 1, 2, 3, 10, 11, 12, 388, 1000} {
+			pieces, cursor, err := j.TimelineEnd(t.Context(), mailbox(agent), limit)
+			if got := texts(t, pieces, err); !slices.Equal(got, all[max(0, len(all)-limit):]) || cursor != last[agent] {
+				t.Errorf("the last %d of agent %d: got %v up to %d, want up to %d", limit, agent, got, cursor, last[agent])
+			}
+		}
+		after, err := j.Timeline(t.Context(), mailbox(agent), last[agent], 10)
+		if got := texts(t, after, err); len(got) > 0 {
+			t.Errorf("agent %d: %v comes after the end", agent, got)
+		}
+	}
+}
