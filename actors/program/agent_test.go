@@ -95,7 +95,7 @@ func (a *testAgent) do(line string) string {
 	case "deep":
 		a.update(strings.Repeat("[", 100) + strings.Repeat("]", 100))
 	case "bulk":
-		for range 24 {
+		for range 12 {
 			a.say(strings.Repeat("x", 900<<10))
 		}
 	case "flood":

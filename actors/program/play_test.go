@@ -98,7 +98,7 @@ func playDeaf() {
 func playNode() {
 	s := script("sleep 60 & echo $$ $! >&2; wait")
 	s.Keep = true
-	p, err := start(s, nil)
+	p, err := start(s, nil, false)
 	if err != nil {
 		panic(err)
 	}
