@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -16,7 +15,6 @@ import (
 )
 
 // openBuilder opens the builder as a person does: with a command.
-
 func (b *tab) openBuilder(line string) {
 	b.t.Helper()
 	b.fill("#line", line)
@@ -25,11 +23,9 @@ func (b *tab) openBuilder(line string) {
 }
 
 // sendBuilt is the button that sends what was built. The preview has one that looks the same.
-
 const sendBuilt = ".builder > .acts .primary"
 
 // enterLine sends what stands in the message box.
-
 func (b *tab) enterLine() {
 	b.t.Helper()
 	b.press(kb.Escape)
@@ -37,13 +33,11 @@ func (b *tab) enterLine() {
 }
 
 // part is the selector of what is in a field of the builder, by its place from 1.
-
 func part(i int, within string) string {
 	return fmt.Sprintf(".parts > li:nth-child(%d) %s", i, within)
 }
 
 // unfold opens the part of a field that is not shown at first.
-
 func (b *tab) unfold(i int) {
 	b.t.Helper()
 	b.click(part(i, "summary"))
@@ -51,7 +45,6 @@ func (b *tab) unfold(i int) {
 }
 
 // paste puts text into an input at once, with characters that no keyboard has.
-
 func (b *tab) paste(selector, text string) {
 	b.t.Helper()
 	b.fill(selector, "")
@@ -61,14 +54,12 @@ func (b *tab) paste(selector, text string) {
 }
 
 // choose chooses in a menu as a person does, so that the page hears of it.
-
 func (b *tab) choose(selector, value string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`((e) => { if (!e) return false; e.value = %q; e.dispatchEvent(new Event('input', { bubbles: true })); return true })(document.querySelector(%q))`, value, selector))
 }
 
 // built are fields of each type, with everything that a field may have.
-
 func built() []events.Field {
 	options := []events.Option{{Value: "a", Label: "The first", Description: "as it was"}, {Value: "b"}}
 	text := capabilities.String
@@ -91,7 +82,6 @@ func built() []events.Field {
 }
 
 // build makes up a field, the way it would be typed.
-
 func (b *tab) build(i int, f events.Field) {
 	b.t.Helper()
 	in := func(name string) string { return part(i, "[name="+name+"]") }
@@ -153,7 +143,6 @@ func (b *tab) buildDefault(i int, f events.Field) {
 }
 
 // buildPattern sets the rules that there are for a pattern, and types it itself where there is none.
-
 func (b *tab) buildPattern(i int, f events.Field) {
 	b.t.Helper()
 	if len(f.Pattern) == 0 {
@@ -177,18 +166,11 @@ func (b *tab) buildPattern(i int, f events.Field) {
 func (b *tab) shootIfAsked(name string) {
 	b.t.Helper()
 	if *screenshots != "" {
-		picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-		if err == nil {
-			err = os.WriteFile(*screenshots+"/"+name+".png", picture, 0o600)
-		}
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		b.shot(name)
 	}
 }
 
 // buildScene has a form half-built, with what is wrong said at its fields.
-
 func (b *tab) buildScene() {
 	b.t.Helper()
 	b.openBuilder("/form fae")
@@ -203,7 +185,6 @@ func (b *tab) buildScene() {
 }
 
 // jsonOf gives a field as JSON that compares: with the keys of its pattern in order.
-
 func jsonOf(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"parley/actors"
 	"parley/capabilities"
@@ -41,15 +42,37 @@ func TestScreenshots(t *testing.T) {
 			t.Errorf("%s is wider than its window", look.name)
 		}
 	}
+	b.open("/")
+	b.do(chromedp.EmulateViewport(1100, 900))
+	b.live()
+	if _, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command": "rm -rf build", "cwd": "site"}`}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`document.querySelector("dialog.approval[open]")`)
+	b.shot("approval")
+	b.do(chromedp.EmulateViewport(320, 700))
+	b.shot("approval-narrow")
+	b.press(kb.Escape)
+	b.until(`!document.querySelector("dialog")`)
+	b.do(chromedp.EmulateViewport(1100, 900))
+	b.buildScene()
+	b.shot("builder")
 	b.open("/questions")
 	b.click(".ask:has(.select) button.primary")
 	b.reads(".wrong", "Required")
 	b.shoot("refused")
 }
 
+// shoot takes a picture of the whole page.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
 	b.grow() // a window as high as the page: what is out of sight is not drawn
+	b.shot(name)
+}
+
+// shot takes a picture of what can be seen.
+func (b *tab) shot(name string) {
+	b.t.Helper()
 	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err == nil {
 		err = os.WriteFile(filepath.Join(*screenshots, name+".png"), picture, 0o600)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,6 +93,12 @@ func (o *options) lock() string    { return filepath.Join(o.state, lockFile) }
 func (o *options) log() string     { return filepath.Join(o.state, logFile) }
 func (o *options) standby() string { return filepath.Join(o.state, standbyFile) }
 
+// ofPrograms are the variables that an agent's program is told by what it runs for. They are no options: such a program may
+// well use this one.
+func ofPrograms() []string {
+	return []string{environment + "AGENT", environment + "RUN", environment + "MESSAGE", environment + "PROMPT"}
+}
+
 // fromEnvironment sets the options that were not given on the command line from variables: --log-level
 // from PARLEY_LOG_LEVEL. Of an option that may be repeated, the variable has one value a line.
 func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
@@ -99,7 +106,7 @@ func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		name := environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := env(name)
-		if !ok || value == "" || f.Changed || f.Name == "help" || failed != nil {
+		if !ok || value == "" || f.Changed || f.Name == "help" || slices.Contains(ofPrograms(), name) || failed != nil {
 			return
 		}
 		values := []string{value}

@@ -124,7 +124,16 @@ type decree struct {
 // decideCommand is what allowing and denying have in common.
 func (p *program) decideCommand(use, short string) (*cobra.Command, *decree) {
 	how := &decree{}
-	c := &cobra.Command{Use: use, Short: short, Args: p.between(1, 2, "AGENT", "FORM"), ValidArgsFunction: p.completeArguments(gateway.CompleteNames, gateway.CompletePending)}
+	verb, _, _ := strings.Cut(use, " ")
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Long:  short + ". FORM is its number in parley permit ls, or the form's ID; it is needed where there are several.",
+
+		Example:           "  parley permit " + verb + " fae\n  parley permit " + verb + " fae 12 --always --until 8h",
+		Args:              p.between(1, 2, "AGENT", "FORM"),
+		ValidArgsFunction: p.completeArguments(gateway.CompleteNames, gateway.CompletePending),
+	}
 	c.Flags().BoolVar(&how.always, "always", false, "and all calls of its shape from now on")
 	c.Flags().BoolVar(&how.all, "all", false, "all calls that the agent waits to make")
 	return c, how

@@ -115,6 +115,9 @@ func (p *program) sayHow(f finished) error {
 		}
 	case f.Status != actors.FinishIdle && f.Status != actors.FinishTimeout:
 		fmt.Fprintln(p.stderr, f.line())
+		if f.Status == actors.FinishPermission {
+			fmt.Fprintf(p.stderr, "hint: parley permit allow %[1]s%[2]s, or: parley permit deny %[1]s%[2]s\n", shellWord(visible(f.called())), p.asFlag())
+		}
 	}
 	return f.exit()
 }
