@@ -102,7 +102,7 @@ func TestAnAgentRunsCommandsIfItMay(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(d.output(Output)), "\n")
 	for i, want := range []string{
-		`result {"terminalId":"terminal-1"}`, `result {"exitCode":3}`, `result {"exitStatus":{"exitCode":3},"output":"v\n`, `result {}`, `error {`,
+		`result {"terminalId":"terminal-1"}`, `result {"exitCode":3}`, `result {"exitStatus":{"exitCode":3},"output":"v\nerr\n`, `result {}`, `error {`,
 		`result {"terminalId":"terminal-2"}`, `result {}`, `result {"signal":"SIGTERM"}`, `result {"exitStatus":{"signal":"SIGTERM"},"output":"`, `error {`,
 		`result {"terminalId":"terminal-3"}`,
 	} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // testAgent is an agent that speaks the Agent Client Protocol by hand, so that it can also speak it wrongly.
@@ -94,7 +95,7 @@ func (a *testAgent) do(line string) string {
 	case "deep":
 		a.update(strings.Repeat("[", 100) + strings.Repeat("]", 100))
 	case "bulk":
-		for range 24 {
+		for range 12 {
 			a.say(strings.Repeat("x", 900<<10))
 		}
 	case "flood":
@@ -133,10 +134,10 @@ func (a *testAgent) do(line string) string {
 		os.Exit(4)
 	case "shut":
 		os.Stdout.Close()
-		select {}
+		time.Sleep(time.Hour)
 	case "hang":
 		a.say("hanging")
-		select {}
+		time.Sleep(time.Hour)
 	case "until": // it is cancelled
 		a.say("waiting")
 		for m, ok := a.next(); ok; m, ok = a.next() {

@@ -114,7 +114,7 @@ func (d *testDesk) question() *asked { return next(d.t, d.questions) }
 // call waits for the next call.
 func (d *testDesk) call() *called { return next(d.t, d.calls) }
 
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 func next[T any](t testing.TB, c <-chan T) T {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 const (
 	maxNotified  = 512
 	maxRequested = 256
-	maxHeld      = 16 << 20 // bytes of what they say
+	maxHeld      = 8 << 20 // bytes of what they say
 )
 
 // gate is what the library reads: an agent's lines, as long as there is room for what they say.

@@ -345,7 +345,7 @@ func TestLargeUpdatesWaitForTheDesk(t *testing.T) {
 		t.Errorf("%d bytes are held", held)
 	}
 	close(room)
-	if got := run.result(); got.Err != nil || size != 24*900<<10 {
+	if got := run.result(); got.Err != nil || size != 12*900<<10 {
 		t.Errorf("%v: %d bytes were written", got.Err, size)
 	}
 }

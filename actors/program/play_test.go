@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // playEcho puts out each prompt, in the form of a program that is kept, and asks or ends as it says.
@@ -61,7 +62,7 @@ func playGrandchild() {
 func playStubborn() {
 	signal.Ignore(syscall.SIGTERM)
 	fmt.Println(os.Getpid())
-	select {}
+	time.Sleep(time.Hour)
 }
 
 // playFlood puts out numbered lines as fast as it can, 4 MiB of them.
@@ -97,7 +98,7 @@ func playDeaf() {
 func playNode() {
 	s := script("sleep 60 & echo $$ $! >&2; wait")
 	s.Keep = true
-	p, err := start(s, nil)
+	p, err := start(s, nil, false)
 	if err != nil {
 		panic(err)
 	}

@@ -32,9 +32,9 @@ type process struct {
 	reaped bool
 }
 
-// start starts the program with some more environment. It runs until it ends or is signalled; stop it and wait for
+// start starts the program with some more environment, its errors on a pipe of their own or merged into its output. It runs until it ends or is signalled; stop it and wait for
 // exited, then close its pipes.
-func start(s Spec, environment []string) (*process, error) {
+func start(s Spec, environment []string, merged bool) (*process, error) {
 	if len(s.Command) == 0 {
 		return nil, parley.Refuse(parley.InvalidArgument, "there is no command to run")
 	}
@@ -43,6 +43,9 @@ func start(s Spec, environment []string) (*process, error) {
 	p.cmd.Env = append(append(os.Environ(), s.Environment...), environment...)
 	p.cmd.SysProcAttr = groupLeader()
 	theirs, err := p.pipes()
+	if merged {
+		p.cmd.Stderr = p.cmd.Stdout
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -31,10 +31,10 @@ type terminals struct {
 // terminal is one command, and the end of its output.
 type terminal struct {
 	*worker
-	id      string
-	limit   int
-	closer  sync.Once
-	readers sync.WaitGroup
+	id     string
+	limit  int
+	closer sync.Once
+	kept   chan struct{} // closed when all of its output is
 
 	mu   sync.Mutex
 	text []byte
@@ -61,10 +61,8 @@ func (ts *terminals) start(s Spec, limit int) (string, error) {
 	}
 	w.in.close()
 	ts.made++
-	t := &terminal{worker: w, id: "terminal-" + strconv.Itoa(ts.made), limit: limit}
-	for _, source := range []*source{w.out, w.errs} {
-		t.readers.Go(func() { t.keep(source.pieces) })
-	}
+	t := &terminal{worker: w, kept: make(chan struct{}), id: "terminal-" + strconv.Itoa(ts.made), limit: limit}
+	go t.keep()
 	ts.byID[t.id] = t
 	return t.id, nil
 }
@@ -102,8 +100,9 @@ func (ts *terminals) close() {
 }
 
 // keep keeps the end of what a command puts out.
-func (t *terminal) keep(pieces <-chan piece) {
-	for p := range pieces {
+func (t *terminal) keep() {
+	defer close(t.kept)
+	for p := range t.out.pieces {
 		t.mu.Lock()
 		t.text = append(t.text, p.text...)
 		if over := len(t.text) - t.limit; over > 0 {
@@ -124,7 +123,7 @@ func (t *terminal) output() (text string, cut bool) {
 func (t *terminal) close() {
 	t.closer.Do(func() {
 		t.dismiss()
-		t.readers.Wait()
+		<-t.kept
 	})
 }
 
@@ -184,10 +183,9 @@ func terminalOutput(_ context.Context, t *turn, params json.RawMessage) (any, er
 	}
 	status := command.status() // before the output, so that what has ended is whole
 	if status != nil {
-		command.readers.Wait()
+		<-command.kept
 	} else {
 		<-command.out.whenQuiet()
-		<-command.errs.whenQuiet()
 	}
 	text, cut := command.output()
 	return acp.TerminalOutputResponse{Output: text, Truncated: cut, ExitStatus: status}, nil

@@ -8,9 +8,10 @@ type worker struct {
 	errs *source
 }
 
-// hire starts a process. If it speaks a protocol, a line of its output is not longer than MaxLine; otherwise it is cut.
+// hire starts a process. If it speaks a protocol, a line of its output is not longer than MaxLine; otherwise such a line is
+// cut, and its errors are in its output.
 func hire(s Spec, environment []string, protocol bool) (*worker, error) {
-	p, err := start(s, environment)
+	p, err := start(s, environment, !protocol)
 	if err != nil {
 		return nil, err
 	}
