@@ -126,7 +126,7 @@ func (s *State) ruleFor(tool, input string, now capabilities.Time) (Rule, bool) 
 }
 
 // standing gives the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
-func (s *State) standing(f *Form, by capabilities.ID, values map[string]capabilities.Value, ids IDs) (events.Event, error) {
+func (s *State) standing(f *Form, c Settle, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
 	if f.Kind != events.Approval {
 		return nil, nil
 	}
@@ -134,11 +134,11 @@ func (s *State) standing(f *Form, by capabilities.ID, values map[string]capabili
 	if decision != Always && decision != Never {
 		return nil, nil
 	}
-	if by != s.Profile.Host {
+	if c.By != s.Profile.Host {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host can decide for other calls too").
 			WithHint("decide %s or %s", Once, Deny)
 	}
-	if len(s.rules) >= maxRules {
+	if len(s.rules) >= maxRules && len(s.Rules(now)) >= maxRules {
 		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
 	}
 	return &events.RuleAdded{

@@ -172,7 +172,7 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time, ids IDs) ([]eve
 	if err := checkAnswerSize(values); err != nil { // a sealed value is longer than what is in it
 		return nil, err
 	}
-	rule, err := s.standing(f, c.By, values, ids)
+	rule, err := s.standing(f, c, values, now, ids)
 	if err != nil {
 		return nil, err
 	}

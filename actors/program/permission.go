@@ -2,13 +2,16 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"parley"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/coder/acp-go-sdk"
+
+	"parley"
 )
 
 // maxTool is how much of a call's title is the name of its tool, in bytes.
@@ -52,15 +55,24 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option.OptionId)}, nil
 }
 
-// callOf is the call that is shown: its title, or else its kind, and what it is made with.
+// toolKinds are the kinds of calls that are tools by themselves: their input says what they do. The title of such a call
+// says it again in other words each time, which no standing rule could be for. That of any other call names its tool.
+var toolKinds = []acp.ToolKind{
+	acp.ToolKindExecute, acp.ToolKindRead, acp.ToolKindEdit, acp.ToolKindDelete, acp.ToolKindMove, acp.ToolKindSearch, acp.ToolKindFetch,
+}
+
+// toolOf names the tool of a call.
+func toolOf(c toolCall) string {
+	says := len(c.RawInput) > 2 && c.RawInput[0] == '{' && string(c.RawInput) != "{}"
+	if says && slices.Contains(toolKinds, acp.ToolKind(c.Kind)) {
+		return c.Kind
+	}
+	return cmp.Or(c.Title, c.Kind, "tool")
+}
+
+// callOf is the call that is shown: its tool, and what it is made with.
 func callOf(c toolCall) Call {
-	tool, input := c.Title, map[string]json.RawMessage{}
-	if tool == "" {
-		tool = c.Kind
-	}
-	if tool == "" {
-		tool = "tool"
-	}
+	tool, input := toolOf(c), map[string]json.RawMessage{}
 	if shown := plainName(tool); shown != tool {
 		input["title"] = quote(tool) // all of it is to be seen
 		tool = shown

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"encoding/json"
 	"fmt"
 	"parley"
 	"parley/events"
@@ -54,6 +55,26 @@ func TestAPermissionIsDecidedAsShown(t *testing.T) {
 				t.Errorf("%v %q", got.Err, run.output(Output))
 			}
 		})
+	}
+}
+
+func TestACallIsOfATool(t *testing.T) {
+	for call, want := range map[string]string{
+		`{"kind":"execute","title":"` + "`git push`" + `","rawInput":{"command":"git push"}}`: "execute",
+		`{"kind":"edit","title":"Edit a.go","rawInput":{"path":"a.go"}}`:                      "edit",
+		`{"kind":"execute","title":"git push"}`:                                               "git push",
+		`{"kind":"execute","title":"git push","rawInput":{}}`:                                 "git push",
+		`{"kind":"other","title":"mail.send","rawInput":{"to":"x"}}`:                          "mail.send",
+		`{"kind":"think"}`: "think",
+		`{}`:               "tool",
+	} {
+		var c toolCall
+		if err := json.Unmarshal([]byte(call), &c); err != nil {
+			t.Fatal(err)
+		}
+		if got := callOf(c).Tool; got != want {
+			t.Errorf("%s: of the tool %q, want %q", call, got, want)
+		}
 	}
 }
 

@@ -87,6 +87,7 @@ func (p *process) own(started chan<- error) {
 	if err != nil {
 		return
 	}
+	runtime.Gosched() // who waits for that goes on first: what follows holds this thread
 	p.ending = endingOf(p.cmd.Wait())
 	p.mu.Lock()
 	killGroup(p.cmd.Process) // who leads it is gone, and nobody else gets its number while one of the group is left
