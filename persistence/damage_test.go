@@ -292,3 +292,26 @@ func TestDamageUnderARunningJournalIsFoundByItsReader(t *testing.T) {
 	})
 	wantCode(t, j.Err(), parley.CorruptLog)
 }
+
+// TestAnEmptyBlockIsNoJournal: a process that is killed while it makes its journal leaves a block with nothing in it.
+func TestAnEmptyBlockIsNoJournal(t *testing.T) {
+	o, err := testOptions(t).withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(blockFolder(&o), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(blockFolder(&o), "1.blk"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := make(writer)
+	if err := await(t, j, j.Append(w.section(t, 0, 1))); err != nil {
+		t.Fatal(err)
+	}
+	closeJournal(t, j)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -87,11 +88,23 @@ func (l *link) mayCreate(mark mark) error {
 	if l.server == nil {
 		return nil
 	}
-	if left, _ := filepath.Glob(filepath.Join(blockFolder(l.o), "*.blk")); len(left) > 0 {
+	if holdsCommits(blockFolder(l.o)) {
 		return parley.Refuse(parley.CorruptLog, "commit 1: cannot be read, nor those after it: the journal has lost its description").
 			WithHint("its blocks are still there; put the journal folder back from a copy, or restore a backup into a new folder")
 	}
 	return nil
+}
+
+// holdsCommits reports whether a folder has blocks with something in them. One that is empty is of a stream that was being
+// made when its process was killed.
+func holdsCommits(folder string) bool {
+	blocks, _ := filepath.Glob(filepath.Join(folder, "*.blk")) // the pattern is a good one
+	for _, b := range blocks {
+		if info, err := os.Stat(b); err != nil || info.Size() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func checkConfig(o *Options, c *jetstream.StreamConfig) error {
