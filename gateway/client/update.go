@@ -14,7 +14,8 @@ import (
 	"parley"
 )
 
-// AgentUpdate is an agent as it has become, or one that is not to be shown any more.
+// AgentUpdate is an agent as it has become, or one that is not to be shown any more: it is Removed when it is archived, or what is
+// followed does not take it in any more.
 type AgentUpdate struct {
 	Removed bool
 	Agent   Agent
@@ -22,8 +23,8 @@ type AgentUpdate struct {
 
 // AgentSubscription says which agents are followed. The zero AgentSubscription is all.
 type AgentSubscription struct {
-	Labels  map[string]string `json:"labels,omitempty"`
-	AgentID string            `json:"agentId,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`  // only those that have all of these
+	AgentID string            `json:"agentId,omitempty"` // only this one, as in Client.Agent
 }
 
 // FollowAgents yields agents as they are, then each that changes, until ctx ends or an error, which comes last. It goes on
@@ -73,8 +74,9 @@ func (f *followingAgents) talk(ctx context.Context, a *again) error {
 		Type           string            `json:"type"`
 		RequestID      string            `json:"requestId"`
 		SubscriptionID string            `json:"subscriptionId"`
+		As             string            `json:"as,omitempty"`
 		Filter         AgentSubscription `json:"filter"`
-	}{"subscribe_agent_updates", agentsSubscription, agentsSubscription, f.of})
+	}{"subscribe_agent_updates", agentsSubscription, agentsSubscription, f.client.options.As, f.of})
 	if err != nil {
 		return unwritable(err)
 	}
@@ -125,6 +127,8 @@ func (f *followingAgents) hear(text []byte) error {
 		return unreadable("subscribe_agent_updates", err)
 	}
 	switch {
+	case frame.Type == "error" && frame.Code == parley.NotRunning: // it is about to stop
+		return &lost{sent: true, cause: &frame.Error}
 	case frame.Type == "error":
 		return &frame.Error
 	case frame.Type == "agent_update" && frame.SubscriptionID == agentsSubscription:
