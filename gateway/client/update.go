@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/http"
 	"reflect"
-	"slices"
 
 	"github.com/coder/websocket"
 
@@ -57,6 +56,7 @@ type followingAgents struct {
 	web     *web
 	of      AgentSubscription
 	told    map[ID]Agent
+	there   map[ID]bool // who was told of over this connection, until all that there are were
 	yield   func(AgentUpdate, error) bool
 	stopped bool // who is told wants no more
 }
@@ -75,18 +75,16 @@ func (f *followingAgents) talk(ctx context.Context, a *again) error {
 		RequestID      string            `json:"requestId"`
 		SubscriptionID string            `json:"subscriptionId"`
 		As             string            `json:"as,omitempty"`
+		Mark           bool              `json:"mark"` // that all there are were told
 		Filter         AgentSubscription `json:"filter"`
-	}{"subscribe_agent_updates", agentsSubscription, agentsSubscription, f.client.options.As, f.of})
+	}{"subscribe_agent_updates", agentsSubscription, agentsSubscription, f.client.options.As, true, f.of})
 	if err != nil {
 		return unwritable(err)
 	}
 	if err := conn.Write(ctx, websocket.MessageText, opening); err != nil {
 		return &lost{sent: true, cause: err}
 	}
-	if len(f.told) > 0 && !f.forget(ctx) {
-		return nil
-	}
-	for !f.stopped {
+	for f.there = map[ID]bool{}; !f.stopped; {
 		_, text, err := conn.Read(ctx)
 		if err != nil {
 			return &lost{sent: true, cause: err}
@@ -101,17 +99,13 @@ func (f *followingAgents) talk(ctx context.Context, a *again) error {
 }
 
 // forget tells of those that went while nobody listened: a subscription begins with those that there are.
-func (f *followingAgents) forget(ctx context.Context) bool {
-	there, err := f.client.Agents(ctx, AgentFilter{Labels: f.of.Labels})
-	if err != nil {
-		return true // what is wrong is told by the connection too
-	}
+func (f *followingAgents) forget() {
 	for id, was := range f.told {
-		if !slices.ContainsFunc(there, func(a Agent) bool { return a.ID == id }) {
+		if !f.there[id] {
 			f.tell(AgentUpdate{Removed: true, Agent: was})
 		}
 	}
-	return !f.stopped
+	f.there = nil
 }
 
 // hear reads a frame.
@@ -131,8 +125,14 @@ func (f *followingAgents) hear(text []byte) error {
 		return &lost{sent: true, cause: &frame.Error}
 	case frame.Type == "error":
 		return &frame.Error
-	case frame.Type == "agent_update" && frame.SubscriptionID == agentsSubscription:
+	case frame.SubscriptionID != agentsSubscription:
+	case frame.Type == "agent_update":
+		if f.there != nil {
+			f.there[frame.Agent.ID] = true
+		}
 		f.tell(AgentUpdate{Removed: frame.Kind == "remove", Agent: frame.Agent})
+	case frame.Type == "agents_told":
+		f.forget()
 	}
 	return nil
 }
