@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,9 @@ type script struct {
 	lines  chan string
 }
 
+// maxLines is how many lines a script may print that nobody reads one by one.
+const maxLines = 2000
+
 func startScript(t *testing.T, name, url, token string, args ...string) *script {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -37,7 +41,7 @@ func startScript(t *testing.T, name, url, token string, args ...string) *script 
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	s := &script{name: name, lines: make(chan string, 100)}
+	s := &script{name: name, lines: make(chan string, maxLines)}
 	s.cmd = exec.CommandContext(ctx, node, append([]string{filepath.Join("typescript", "examples", name)}, args...)...)
 	s.cmd.Env = append(os.Environ(), "PARLEY_URL="+url, "PARLEY_TOKEN="+token)
 	out, in := io.Pipe()
@@ -275,6 +279,37 @@ func TestAScriptFollowsAgentsAcrossARestart(t *testing.T) {
 	told := strings.Split(strings.TrimSpace(follow.ends(t)), "\n")
 	if len(told) != len(prompted)+4 || told[len(told)-1] != "upsert end idle" {
 		t.Errorf("it was told %q", told)
+	}
+}
+
+// TestAScriptFollowsALargeMailbox has it read more than a page, and go on within the second.
+func TestAScriptFollowsALargeMailbox(t *testing.T) {
+	h, host, fae := openTest(t)
+	const messages, senders = 1100, 20
+	var work sync.WaitGroup
+	for range senders {
+		work.Go(func() {
+			for range messages / senders {
+				if _, err := fae.Send(t.Context(), "HOST", "x"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	if _, err := fae.Send(t.Context(), "HOST", "end"); err != nil {
+		t.Fatal(err)
+	}
+	token := hostToken(t, host)
+	lines := strings.Split(strings.TrimSpace(startScript(t, "follow.mjs", h.url(), token).ends(t)), "\n")
+	if len(lines) != messages+1 || lines[messages] != strings.Fields(lines[messages])[0]+" end" {
+		t.Fatalf("%d lines, at last %q", len(lines), lines[len(lines)-1])
+	}
+	for _, told := range []int{10, 1000, 1050, messages} {
+		cursor := strings.Fields(lines[told-1])[0]
+		if got := strings.Count(startScript(t, "follow.mjs", h.url(), token, cursor).ends(t), "\n"); got != messages+1-told {
+			t.Errorf("after %s: %d lines, want %d", cursor, got, messages+1-told)
+		}
 	}
 }
 
