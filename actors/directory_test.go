@@ -26,7 +26,7 @@ func follows(t *testing.T, n *Node, filter Filter) (f *follower, leave func()) {
 	f = &follower{last: map[capabilities.ID]Snapshot{}, gone: map[capabilities.ID]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- n.Host().FollowAgents(ctx, filter, capabilities.ID{}, f.told) }()
+	go func() { left <- n.Host().FollowAgents(ctx, filter, capabilities.ID{}, f.told, nil) }()
 	return f, func() {
 		cancel()
 		if err := <-left; err != nil {
@@ -200,7 +200,7 @@ func TestWhoFollowsIsToldOnce(t *testing.T) {
 			}()
 		}
 		return nil
-	})
+	}, nil)
 	cancel()
 	if want := "[HOST g0 g1 g2 g3 g4 g3]"; err != nil || fmt.Sprint(told) != want {
 		t.Errorf("told of %v, %v; want %s", told, err, want)

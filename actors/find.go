@@ -52,20 +52,24 @@ func (a *Agent) Agents(ctx context.Context, f Filter) ([]Snapshot, error) {
 
 // FollowAgents tells of the agents that the agent sees and a filter picks: of all there are, then of each that changes,
 // until ctx ends or tell fails. Only, if not zero, is the one agent that it is about. An agent that a filter picks no
-// longer is told of a last time, as gone.
-func (a *Agent) FollowAgents(ctx context.Context, f Filter, only capabilities.ID, tell func(s Snapshot, gone bool) error) error {
+// longer is told of a last time, as gone. Once, when all there are have been told, it calls all, if that is not nil.
+func (a *Agent) FollowAgents(ctx context.Context, f Filter, only capabilities.ID, tell func(s Snapshot, gone bool) error, all func()) error {
 	d := a.node.directory
 	w := d.watch()
 	defer d.unwatch(w)
 	told := map[capabilities.ID]uint64{}
-	all, err := d.all(ctx)
+	news, err := d.all(ctx)
 	for err == nil {
-		if err = a.tellOf(ctx, all, f, only, told, tell); err != nil {
+		if err = a.tellOf(ctx, news, f, only, told, tell); err != nil {
 			break
+		}
+		if all != nil {
+			all()
+			all = nil
 		}
 		select {
 		case <-w.signal:
-			all = d.news(w)
+			news = d.news(w)
 		case <-ctx.Done():
 			return nil
 		case <-a.node.life.Done():

@@ -19,6 +19,12 @@ func (a *Agent) Page(ctx context.Context, v View, first uint64, limit int) (Inbo
 	return a.list(ctx, v, 0, first, limit)
 }
 
+// Since gives the messages of a view that changed after a cursor, as they are now, with the cursor to go on from. It does not
+// wait for any.
+func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error) {
+	return a.list(ctx, v, cursor, 0, math.MaxInt)
+}
+
 // list lists the messages of a view that changed after a cursor, from a number on.
 func (a *Agent) list(ctx context.Context, v View, cursor, first uint64, limit int) (Inbox, error) {
 	return visitFor(ctx, a, func(b *box) (Inbox, error) {
@@ -65,7 +71,7 @@ func (a *Agent) Changes(ctx context.Context, v View, cursor uint64) (Inbox, erro
 	a.node.waits.watch(a.id, changed)
 	defer a.node.waits.unwatch(a.id, changed)
 	for {
-		in, err := a.list(ctx, v, cursor, 0, math.MaxInt)
+		in, err := a.Since(ctx, v, cursor)
 		if ctx.Err() != nil {
 			return Inbox{Messages: []Envelope{}, Cursor: cursor}, nil
 		}

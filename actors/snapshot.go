@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"parley"
@@ -47,7 +48,7 @@ const maxShownInput = 2000
 func snapshotOf(s *mailbox.State) Snapshot {
 	p := s.Profile
 	snap := Snapshot{
-		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: p.Labels, Pending: []PendingPermission{},
+		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: maps.Clone(p.Labels), Pending: []PendingPermission{},
 		Queued: s.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
 		version: s.Version, host: p.Host, by: p.By,
 	}

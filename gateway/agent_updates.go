@@ -8,10 +8,12 @@ import (
 )
 
 // SubscribeAgentsFrame follows the agents that the caller sees and a filter picks. The first updates are of all there
-// are, so that a subscription needs no cursor.
+// are, so that a subscription needs no cursor. With a Mark a frame follows those: who comes back knows then which of the
+// agents that it knew are gone.
 type SubscribeAgentsFrame struct {
 	Acting
 	SubscriptionID string `json:"subscriptionId"`
+	Mark           bool   `json:"mark,omitempty"`
 	Filter         struct {
 		actors.Filter
 		AgentID string `json:"agentId,omitempty"` // only this one
@@ -24,6 +26,12 @@ type AgentUpdateFrame struct {
 	SubscriptionID string          `json:"subscriptionId"`
 	Kind           string          `json:"kind"` // upsert, remove
 	Agent          actors.Snapshot `json:"agent"`
+}
+
+// AgentsToldFrame is the mark: all agents that there are have been told.
+type AgentsToldFrame struct {
+	Type           string `json:"type"` // agents_told
+	SubscriptionID string `json:"subscriptionId"`
 }
 
 // agentsFrame opens a subscription to agents.
@@ -45,6 +53,10 @@ func agentsFrame(c *conversation, h *head, text []byte) error {
 			}
 			only = one.ID()
 		}
+		var mark func()
+		if f.Mark {
+			mark = func() { c.tell(AgentsToldFrame{Type: "agents_told", SubscriptionID: f.SubscriptionID}) }
+		}
 		return agent.FollowAgents(ctx, f.Filter.Filter, only, func(s actors.Snapshot, gone bool) error {
 			if err := c.check(ctx); err != nil {
 				return err
@@ -55,6 +67,6 @@ func agentsFrame(c *conversation, h *head, text []byte) error {
 			}
 			c.tell(AgentUpdateFrame{Type: "agent_update", SubscriptionID: f.SubscriptionID, Kind: kind, Agent: s})
 			return ctx.Err()
-		})
+		}, mark)
 	})
 }

@@ -306,6 +306,19 @@ func TestAgentUpdates(t *testing.T) {
 	}
 }
 
+func TestAMarkFollowsTheAgentsThereAre(t *testing.T) {
+	h := openHouse(t)
+	h.worker("w", "", "true")
+	for filter, names := range map[string][]string{`{}`: {"HOST", "w"}, `{"labels":{"ui":"true"}}`: nil} {
+		k := h.dial("host")
+		k.say(`{"type":"subscribe_agent_updates","subscriptionId":"s","mark":true,"filter":` + filter + `}`)
+		for _, name := range names {
+			want(t, k.hear(), `"type":"agent_update"`, `"name":"`+name+`"`)
+		}
+		want(t, k.hear(), `"type":"agents_told"`, `"subscriptionId":"s"`)
+	}
+}
+
 func TestAStoppedAgentAsksNothingMore(t *testing.T) {
 	h := openHouse(t)
 	h.worker("w", "", `printf '{"type":"ask","id":"q","prompt":"Go on?"}\n'; read answer; sleep 600`)

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,34 +30,14 @@ type position struct{ seen, upTo, number uint64 }
 // isWithin reports whether there is a rest to tell of what changed before upTo.
 func (p position) isWithin() bool { return p.upTo != 0 }
 
-// rest gives those of the messages that changed after seen that are still to be told. What changed again after upTo
-// is told by going on from there.
-func (p position) rest(changed []actors.Envelope) []actors.Envelope {
-	var rest []actors.Envelope
-	for _, e := range changed {
-		if e.Number > p.number {
-			rest = append(rest, e)
-		}
+// rest gives those of the messages that changed after seen that are still to be told. What has changed again, later than
+// upTo, is left to be told by going on from there: told now as well, it would come twice to who is cut off in between.
+func (p position) rest(changed, later []actors.Envelope) []actors.Envelope {
+	again := make(map[uint64]bool, len(later))
+	for _, e := range later {
+		again[e.Number] = true
 	}
-	return rest
-}
-
-// unlike gives the messages of a batch that are not as they were told before.
-func unlike(batch, told []actors.Envelope) []actors.Envelope {
-	if len(told) == 0 {
-		return batch
-	}
-	before := make(map[uint64]actors.Envelope, len(told))
-	for _, e := range told {
-		before[e.Number] = e
-	}
-	var changed []actors.Envelope
-	for _, e := range batch {
-		if was, ok := before[e.Number]; !ok || !reflect.DeepEqual(was, e) {
-			changed = append(changed, e)
-		}
-	}
-	return changed
+	return slices.DeleteFunc(changed, func(e actors.Envelope) bool { return e.Number <= p.number || again[e.Number] })
 }
 
 func (p position) String() string {

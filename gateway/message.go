@@ -93,8 +93,8 @@ func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (
 	return in, err
 }
 
-// FollowMessagesRequest waits for messages within the view that changed after the cursor. When WaitMs has
-// passed without any, there are none in the response and the cursor is the same: call again.
+// FollowMessagesRequest waits for messages within the view that changed after the cursor. What has changed already is in the
+// response however short the wait is. When WaitMs has passed without any, there are none, and the cursor is that to call again with.
 type FollowMessagesRequest struct {
 	Acting
 	actors.View
@@ -103,20 +103,20 @@ type FollowMessagesRequest struct {
 }
 
 func followMessages(ctx context.Context, a *actors.Agent, r FollowMessagesRequest) (actors.Inbox, error) {
-	none := actors.Inbox{Messages: []actors.Envelope{}, Cursor: r.Cursor}
-	ctx, cancel, err := bounded(ctx, r.WaitMs)
+	waiting, cancel, err := bounded(ctx, r.WaitMs)
 	if err != nil {
-		return none, err
+		return actors.Inbox{}, err
 	}
 	defer cancel()
-	in, err := a.Changes(ctx, r.View, r.Cursor)
-	if err != nil && ctx.Err() != nil && waitPassed(err) {
-		return none, nil
+	in, err := a.Since(ctx, r.View, r.Cursor) // the wait is for what comes, and no bound of this look
+	if err != nil || len(in.Messages) > 0 {
+		return in, err
 	}
-	if in.Messages == nil {
-		in.Messages = none.Messages
+	more, err := a.Changes(waiting, r.View, in.Cursor)
+	if err != nil && waiting.Err() != nil && waitPassed(err) {
+		return in, nil
 	}
-	return in, err
+	return more, err
 }
 
 // ReadLogRequest reads the agent's log: the events after a version, oldest first.

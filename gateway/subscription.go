@@ -161,14 +161,9 @@ func (c *conversation) follow(ctx context.Context, sub *subscription) error {
 	if err != nil {
 		return err
 	}
-	at, told := sub.at, []actors.Envelope(nil)
+	at := sub.at
 	if at.isWithin() {
-		in, err := agent.Changes(ctx, sub.view, at.seen)
-		if err != nil {
-			return err
-		}
-		told = at.rest(in.Messages)
-		if err := c.tellBatch(ctx, sub, at, told); err != nil {
+		if err := c.tellRest(ctx, agent, sub); err != nil {
 			return err
 		}
 		at = position{seen: at.upTo}
@@ -178,12 +173,25 @@ func (c *conversation) follow(ctx context.Context, sub *subscription) error {
 		if err != nil {
 			return err
 		}
-		if err := c.tellBatch(ctx, sub, position{seen: at.seen, upTo: in.Cursor}, unlike(in.Messages, told)); err != nil {
+		if err := c.tellBatch(ctx, sub, position{seen: at.seen, upTo: in.Cursor}, in.Messages); err != nil {
 			return err
 		}
-		at, told = position{seen: in.Cursor}, nil
+		at = position{seen: in.Cursor}
 	}
 	return nil
+}
+
+// tellRest tells the rest of a batch that was told in part before.
+func (c *conversation) tellRest(ctx context.Context, agent *actors.Agent, sub *subscription) error {
+	since, err := agent.Since(ctx, sub.view, sub.at.seen)
+	if err != nil {
+		return err
+	}
+	later, err := agent.Since(ctx, sub.view, sub.at.upTo) // looked at after: what changes in between is in both
+	if err != nil {
+		return err
+	}
+	return c.tellBatch(ctx, sub, sub.at, sub.at.rest(since.Messages, later.Messages))
 }
 
 // tellBatch tells of messages that changed together, in the order of their numbers.

@@ -2,10 +2,9 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-
-	"parley/actors"
 )
 
 func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
@@ -61,6 +60,58 @@ func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
 	want(t, k.hear(), "list_names_response")
 }
 
+// TestACursorOfARestShowsNothingTwice cuts off in the middle of a batch, has some of its rest change and more come, and cuts off
+// again after each message of what is told then.
+func TestACursorOfARestShowsNothingTwice(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	send := func(text string) {
+		t.Helper()
+		if _, err := fae.Send(t.Context(), "HOST", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 6 {
+		send(fmt.Sprint(i))
+	}
+	// read follows from a cursor, and gives what so many frames say and the cursor of the last.
+	read := func(from string, count int, then func()) (told []string, cursor string) {
+		t.Helper()
+		k := h.dial("host")
+		defer k.leave()
+		k.say(`{"type":"follow_messages","subscriptionId":"s","all":true,"cursor":"` + from + `"}`)
+		for cursor = from; len(told) < count; {
+			f := k.read()
+			m, _ := f["message"].(map[string]any)
+			told, cursor = append(told, fmt.Sprint(m["text"], m["dismissed"])), f["cursor"].(string)
+		}
+		if then != nil {
+			then()
+			m, _ := k.read()["message"].(map[string]any)
+			told = append(told, fmt.Sprint(m["text"], m["dismissed"]))
+		}
+		return told, cursor
+	}
+	_, middle := read("", 3, nil)
+	if err := h.node.Host().Dismiss(t.Context(), "4"); err != nil {
+		t.Fatal(err)
+	}
+	send("6")
+	want := []string{"3false", "4true", "5false", "6false"}
+	for cut := range len(want) + 1 {
+		first, cursor := read(middle, cut, nil)
+		end := fmt.Sprint(7 + cut)
+		rest, _ := read(cursor, len(want)-cut, func() { send(end) }) // whatever is told twice is told before the end
+		told := append(first, rest...)
+		want = append(want, end+"false")
+		slices.Sort(told)
+		slices.Sort(want)
+		if !slices.Equal(told, want) {
+			t.Errorf("cut after %d, at %s: got %v, want %v", cut, cursor, told, want)
+		}
+	}
+}
+
 func TestAPositionIsReadAsItIsWritten(t *testing.T) {
 	for _, p := range []position{{}, {seen: 7}, {1, 5, 0}, {0, 5, 3}} {
 		if got, err := parsePosition(p.String()); err != nil || got != p {
@@ -71,9 +122,5 @@ func TestAPositionIsReadAsItIsWritten(t *testing.T) {
 		if p, err := parsePosition(s); err == nil {
 			t.Errorf("%q is read as %v", s, p)
 		}
-	}
-	e := actors.Envelope{Number: 1, Text: "a"}
-	if got := unlike([]actors.Envelope{e, {Number: 2}}, []actors.Envelope{e}); len(got) != 1 || got[0].Number != 2 {
-		t.Errorf("got %v", got)
 	}
 }

@@ -13,7 +13,18 @@ const (
 	Idle         = "idle"
 	Running      = "running"
 	Failed       = "error"
-	Closed       = "closed"
+	Closed       = "closed" // it is archived
+)
+
+// NeedsPermission is what WaitForAgent says of an agent that waits to be permitted a call, and is running still.
+const NeedsPermission = "permission"
+
+// The policies for an agent's calls that need permission. A standing rule that denies goes before all of them.
+const (
+	AskAlways = "always"  // every call is asked about, whatever rules allow
+	AskOnMiss = "on-miss" // calls that no rule decides are asked about: so it is where nothing is said
+	AskNever  = "never"   // calls that no rule denies are allowed
+	DenyAll   = "deny"    // calls that no rule allows are denied
 )
 
 // Agent is one as it is now.
@@ -29,7 +40,7 @@ type Agent struct {
 	Queued             int64               `json:"queued"`            // messages that wait for its program
 	OpenForms          int64               `json:"openForms"`         // that it asked
 	Runtime            string              `json:"runtime,omitempty"` // exec or acp, if it has a program
-	Policy             string              `json:"policy,omitempty"`
+	Policy             string              `json:"policy,omitempty"`  // "" is AskOnMiss
 	CreatedAt          time.Time           `json:"createdAt"`
 	UpdatedAt          time.Time           `json:"updatedAt"`
 	Node               string              `json:"node"`
@@ -44,10 +55,10 @@ type PendingPermission struct {
 	AskedAt time.Time `json:"askedAt"`
 }
 
-// AgentFilter says which agents are meant. The zero AgentFilter is all.
+// AgentFilter says which agents are meant. The zero AgentFilter is all but those that are Closed.
 type AgentFilter struct {
-	Labels   map[string]string `json:"labels,omitempty"`
-	Statuses []string          `json:"statuses,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`   // all of them
+	Statuses []string          `json:"statuses,omitempty"` // any of them
 }
 
 type fetchingAgents struct {
@@ -58,7 +69,8 @@ type fetchedAgents struct {
 	Agents []Agent `json:"agents"`
 }
 
-// Agents lists agents.
+// Agents lists the agents of the node that the client's agent sees: itself and those that it holds, and the node's host all. The
+// oldest is the first.
 func (c *Client) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 	got, err := get[fetchedAgents](ctx, c, "fetch_agents", fetchingAgents{f})
 	return got.Agents, err
@@ -91,11 +103,18 @@ func (c *Client) Agent(ctx context.Context, agent string) (Agent, error) {
 	return *got.Agent, nil
 }
 
-// Prompt is a message to an agent at work. MessageID makes a repeat harmless; "" is one of its own.
+// Prompt is a message to an agent at work, in plain words. MessageID makes a repeat harmless; "" is one of its own.
 type Prompt struct {
-	Agent     string `json:"agentId"`
+	Agent     string `json:"agentId"` // as in Client.Agent
 	Text      string `json:"text"`
-	MessageID string `json:"messageId,omitempty"`
+	MessageID string `json:"messageId,omitempty"` // the same one is the same message
+}
+
+// Prompted is a prompt that was accepted: it is on the node's disk.
+type Prompted struct {
+	Agent   ID
+	Message ID   // that the agent has it as
+	Queued  bool // the agent's program was running already: it runs for this message after those before it
 }
 
 type prompted struct {
@@ -106,22 +125,24 @@ type prompted struct {
 	Error    *parley.Error `json:"error,omitempty"`
 }
 
-// Prompt sends a message to an agent, once, and returns when it is accepted: it is on disk, and the agent is running, or some
-// client serves it.
-func (c *Client) Prompt(ctx context.Context, p Prompt) (ID, error) {
+// Prompt sends a message to an agent, once, and returns when it is accepted: it is on disk, and the agent's program runs for it,
+// or it is Queued, or waits for whoever serves an agent without a program. WaitForAgent waits until that is done. It refuses with
+// AGENT_NOT_FOUND, AMBIGUOUS, AGENT_ARCHIVED, with RATE_LIMITED where as many programs run as may, and with what keeps a program
+// from running. If it is known by then which agent is meant, Agent is given with the error.
+func (c *Client) Prompt(ctx context.Context, p Prompt) (Prompted, error) {
 	if p.MessageID == "" {
 		p.MessageID = NewKey()
 	}
 	got, err := get[prompted](ctx, c, "send_agent_message", p)
 	switch {
 	case err != nil:
-		return "", err
+		return Prompted{}, err
 	case got.Error != nil:
-		return got.AgentID, got.Error
+		return Prompted{Agent: got.AgentID}, got.Error
 	case !got.Accepted:
-		return got.AgentID, parley.Refuse(parley.NotPermitted, "agent %s did not accept the message", got.AgentID)
+		return Prompted{Agent: got.AgentID}, parley.Refuse(parley.NotPermitted, "agent %s did not accept the message", got.AgentID)
 	}
-	return got.AgentID, nil
+	return Prompted{Agent: got.AgentID, Message: got.Message, Queued: got.Queued}, nil
 }
 
 type waitingForAgent struct {
@@ -139,7 +160,7 @@ type reporting struct {
 }
 
 // Report says what the client's agent, which has no program but this client, does: Initializing, Idle, Running, or Failed with what
-// went wrong.
+// went wrong. Of an agent with a program the node says it, and Report is NOT_PERMITTED.
 func (c *Client) Report(ctx context.Context, status, problem string) error {
 	return c.Call(ctx, "set_status", reporting{status, problem}, nil)
 }
@@ -149,8 +170,9 @@ type finished struct {
 	Final  Agent  `json:"final"`
 }
 
-// WaitForAgent waits until an agent is idle, in error, or waits for permission ("permission"), and says which, with the agent as it is
-// then. It goes on through restarts of the node, until ctx ends.
+// WaitForAgent waits until an agent has nothing more to do, and says how that is: Idle, Failed or NeedsPermission, with the agent as
+// it is then; at once if it is so. One that still has prompts to work on is not Idle. It goes on through restarts of the node, until
+// ctx ends: then it is TIMEOUT, and the agent goes on.
 func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string, final Agent, err error) {
 	for {
 		got, err := get[finished](ctx, c, "wait_for_finish", waitingForAgent{agent, turn(ctx, turnTime)})
@@ -160,12 +182,34 @@ func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string,
 	}
 }
 
-// Stop ends the run of an agent, and what it was asking.
+// Stop ends the run of an agent, and what it was asking, and returns when its program has ended. It is for the agent itself, its
+// host and its maker.
 func (c *Client) Stop(ctx context.Context, agent string) error {
 	return c.Call(ctx, "stop_agent", ofAgent{agent}, nil)
 }
 
-// Archive puts an agent away: it takes no more messages.
+// Archive puts an agent away, with what it does and asks: it takes no more messages. It is for its host and its maker.
 func (c *Client) Archive(ctx context.Context, agent string) error {
 	return c.Call(ctx, "archive_agent", ofAgent{agent}, nil)
+}
+
+// Description is what an agent is known by. What is nil stays as it is.
+type Description struct {
+	Title  *string           `json:"title,omitempty"`
+	Labels map[string]string `json:"labels,omitzero"` // all of them: an empty map is none
+}
+
+// Describe replaces what the client's agent is known by.
+func (c *Client) Describe(ctx context.Context, d Description) error {
+	return c.Call(ctx, "describe_agent", d, nil)
+}
+
+type settingPolicy struct {
+	AgentID string `json:"agentId"`
+	Policy  string `json:"policy"`
+}
+
+// SetPolicy says what becomes of an agent's calls that need permission: AskAlways, AskOnMiss, AskNever or DenyAll. It is for its host.
+func (c *Client) SetPolicy(ctx context.Context, agent, policy string) error {
+	return c.Call(ctx, "set_policy", settingPolicy{agent, policy}, nil)
 }

@@ -33,9 +33,10 @@ type Options struct {
 
 // Client calls a node's operations. It may be used by many goroutines, and is closed when nobody uses it any more.
 type Client struct {
-	options Options
-	door    door
-	seen    atomic.Int64 // when the node was last there, in nanoseconds since 1970; 0: never
+	options  Options
+	door     door
+	seen     atomic.Int64 // when the node was last there, in nanoseconds since 1970; 0: never
+	pageSize int          // messages that a page of a mailbox has; 0: as many as the node gives
 }
 
 // door is a way to a node.

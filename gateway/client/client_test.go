@@ -209,6 +209,54 @@ func TestEveryCursorGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// TestAMailboxIsFollowedPageByPage has messages change, told or not, and one come, when some pages were read.
+func TestAMailboxIsFollowedPageByPage(t *testing.T) {
+	_, host, fae := openTest(t)
+	host.ReadPagesOf(2)
+	ask := func(what int) {
+		t.Helper()
+		if _, err := fae.Ask(t.Context(), client.Form{To: "HOST", Description: fmt.Sprint(what), Fields: oneField()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 7 {
+		ask(i)
+	}
+	var told []string
+	var cursors []client.Cursor
+	for m := range follow(t, host, "", 9) {
+		if m.Number == 2 && m.Outcome == nil { // the first of the second page
+			for _, n := range []uint64{1, 5} {
+				if _, err := host.Answer(t.Context(), client.Number(n), map[string]string{"a": "x"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ask(7)
+		}
+		told, cursors = append(told, said(m)), append(cursors, m.Cursor)
+	}
+	if want := []string{"0 open", "1 open", "2 open", "3 open", "4 open", "6 open", "1 answered", "5 answered", "7 open"}; !slices.Equal(told, want) {
+		t.Fatalf("got %v, want %v", told, want)
+	}
+	for i, cursor := range cursors[:len(cursors)-1] {
+		want := slices.DeleteFunc(slices.Clone(told[i+1:]), func(s string) bool { return s == "1 open" }) // it is not open any more
+		var rest []string
+		for m := range follow(t, host, cursor, len(want)) {
+			rest = append(rest, said(m))
+		}
+		if !slices.Equal(rest, want) {
+			t.Errorf("after %s: got %v, want %v", cursor, rest, want)
+		}
+	}
+}
+
+func said(m client.Message) string {
+	if m.Outcome == nil {
+		return m.Description + " open"
+	}
+	return m.Description + " " + m.Outcome.Status
+}
+
 // follow gives the first so many messages after a cursor, and fails if another follows at once.
 func follow(t *testing.T, c *client.Client, from client.Cursor, count int) func(func(client.Message) bool) {
 	return func(yield func(client.Message) bool) {

@@ -7,10 +7,13 @@
 //	var answer struct{ Port int }
 //	err = outcome.Decode(&answer)
 //
-// Promised: an ask, request or approval carries an idempotency key, one of its own if none is given, and is made
+//	got, err := c.Prompt(ctx, client.Prompt{Agent: "builder", Text: "Make the tests pass."})
+//	status, agent, err := c.WaitForAgent(ctx, string(got.Agent))
+//
+// Promised: an ask, request, approval or prompt carries an idempotency key, one of its own if none is given, and is made
 // again after a lost connection until it is known to be accepted: it arrives once. What only reads is made again too.
-// A wait goes on through restarts of the node until its context ends. Follow misses nothing and shows nothing twice,
-// also for a program that comes back with the last cursor that it has. Every error is, or wraps, a *parley.Error: errors.As gives
+// A wait goes on through restarts of the node until its context ends. Follow and FollowOutput miss nothing and show nothing twice,
+// also for a program that comes back with the last cursor that it has; FollowAgents tells each agent as it is in the end. Every error is, or wraps, a *parley.Error: errors.As gives
 // its code, message, hint and, of a refused answer or form, what is wrong with each field; one for which a context ended wraps that
 // context's error too.
 //

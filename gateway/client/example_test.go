@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	"parley"
@@ -222,4 +223,63 @@ func ExampleClient_Approve() {
 	// Output:
 	// shell {"command":"git push"}
 	// true <nil>
+}
+
+// A program gives an agent something to work on, and waits until that is done.
+func ExampleClient_Prompt() {
+	withNode(func(ctx context.Context, _ *house, hostOptions, _ client.Options) {
+		host, err := client.Connect(ctx, hostOptions)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+		defer host.Close()
+		// As parley run does. Programs are given to a node on its own socket alone; all that follows goes over a URL too.
+		err = host.Call(ctx, "run_agent", map[string]any{
+			"name": "counter", "labels": map[string]string{"job": "count"}, "wait": true,
+			"command": []string{"sh", "-c", "read message; echo one; echo two"}, "folder": os.TempDir(),
+		}, nil)
+		if err != nil {
+			log.Print(err)
+			return
+		}
+
+		got, err := host.Prompt(ctx, client.Prompt{Agent: "counter", Text: "Count to two."})
+		if err != nil { // AGENT_NOT_FOUND, AMBIGUOUS, AGENT_ARCHIVED, or why its program does not run
+			log.Print(err)
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		status, agent, err := host.WaitForAgent(ctx, string(got.Agent))
+		switch {
+		case err != nil: // with the code TIMEOUT it goes on
+			log.Print(err)
+			return
+		case status == client.NeedsPermission:
+			fmt.Println("it asks for permission:", agent.PendingPermissions)
+		case status == client.Failed:
+			fmt.Println("it failed:", agent.Error)
+		default:
+			fmt.Println(agent.Name, "is", status)
+		}
+		for piece, err := range host.Output(ctx, string(got.Agent), 0) {
+			if err != nil {
+				log.Print(err)
+				return
+			}
+			fmt.Print(piece.Text)
+		}
+
+		err = host.Archive(ctx, "counter")
+		if err == nil {
+			_, err = host.Prompt(ctx, client.Prompt{Agent: "counter", Text: "And on."})
+		}
+		fmt.Println(parley.CodeOf(err))
+	})
+	// Output:
+	// counter is idle
+	// one
+	// two
+	// AGENT_ARCHIVED
 }

@@ -22,8 +22,7 @@ type following struct {
 
 // Follow yields the messages of a view as they are after a cursor, then each that comes or changes, until ctx ends or an
 // error, which comes last. It goes on through restarts of the node. Each message has its Cursor: Follow from there yields what
-// came after it, each change once, in this program or the next. From the beginning of a large mailbox the first answer is
-// large: to List first asks for less at once.
+// came after it, each change once, in this program or the next. From the beginning a mailbox is read page by page.
 func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		at, err := parsePosition(from)
@@ -42,9 +41,12 @@ func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Mess
 	}
 }
 
-// batch waits for messages that changed together after a position, gives them with their cursors, and moves on.
+// batch waits for messages that changed together after a position, gives them, or a page of them, with their cursors, and moves on.
 func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, error) {
-	if at.isWithin() {
+	switch {
+	case at.seen == 0:
+		return c.page(ctx, v, at)
+	case at.isWithin():
 		return c.rest(ctx, v, at)
 	}
 	page, err := c.changes(ctx, v, at.seen, turnTime)
@@ -54,14 +56,51 @@ func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, er
 	return at.pass(page.Messages, page.Cursor), nil
 }
 
-// rest gives what is still to be told of a batch that was told in part before. What has changed again after the batch is told
-// by going on from there.
+// page gives the next page of the messages that there were when the first was read.
+func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, error) {
+	r := listing{View: v, Limit: c.pageSize}
+	if at.isWithin() {
+		r.First = at.number + 1
+	}
+	page, err := get[listed](ctx, c, "list_messages", r)
+	if err != nil {
+		return nil, err
+	}
+	if !at.isWithin() {
+		at.upTo = max(page.Cursor, 1) // a mailbox begins with its agent's making
+	}
+	batch := page.Messages
+	if page.Cursor > at.upTo { // some may have changed since the first page
+		if batch, err = c.unchanged(ctx, v, batch, at.upTo); err != nil {
+			return nil, err
+		}
+	}
+	if page.Next == 0 {
+		return at.pass(batch, at.upTo), nil
+	}
+	for i := range batch {
+		batch[i].Cursor = position{at.seen, at.upTo, batch[i].Number}.cursor()
+	}
+	at.number = page.Next - 1
+	return batch, nil
+}
+
+// rest gives what is still to be told of a batch that was told in part before.
 func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, error) {
 	since, err := c.changes(ctx, v, at.seen, 0) // they changed long ago, or are not to be shown any more
 	if err != nil {
 		return nil, err
 	}
-	later, err := c.changes(ctx, v, at.upTo, 0)
+	rest, err := c.unchanged(ctx, v, slices.DeleteFunc(since.Messages, func(m Message) bool { return m.Number <= at.number }), at.upTo)
+	if err != nil {
+		return nil, err
+	}
+	return at.pass(rest, at.upTo), nil
+}
+
+// unchanged gives those of a batch that have not changed again after a version: these are told by going on from there.
+func (c *Client) unchanged(ctx context.Context, v View, batch []Message, after uint64) ([]Message, error) {
+	later, err := c.changes(ctx, v, after, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +108,7 @@ func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, err
 	for _, m := range later.Messages {
 		again[m.Number] = true
 	}
-	rest := slices.DeleteFunc(since.Messages, func(m Message) bool { return m.Number <= at.number || again[m.Number] })
-	return at.pass(rest, at.upTo), nil
+	return slices.DeleteFunc(batch, func(m Message) bool { return again[m.Number] }), nil
 }
 
 // changes waits so long for messages that have changed after a version of the mailbox.

@@ -89,7 +89,7 @@ type listed struct {
 // List yields the messages of a view by number, read page by page. An error comes last.
 func (c *Client) List(ctx context.Context, v View) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		for r := (listing{View: v}); ; {
+		for r := (listing{View: v, Limit: c.pageSize}); ; {
 			page, err := get[listed](ctx, c, "list_messages", r)
 			if err != nil {
 				yield(Message{}, err)

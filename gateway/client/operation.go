@@ -46,6 +46,9 @@ func Operations() []Operation {
 		operation[ofAgent, agentID]("stop_agent"),
 		operation[ofAgent, agentID]("archive_agent"),
 		operation[reporting, done]("set_status"),
+		operation[Description, done]("describe_agent"),
+		operation[settingPolicy, agentID]("set_policy"),
+		operation[readingOutput, readOutput]("read_output"),
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"context"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +28,9 @@ type script struct {
 	lines  chan string
 }
 
+// maxLines is how many lines a script may print that nobody reads one by one.
+const maxLines = 2000
+
 func startScript(t *testing.T, name, url, token string, args ...string) *script {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -36,7 +41,7 @@ func startScript(t *testing.T, name, url, token string, args ...string) *script 
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	s := &script{name: name, lines: make(chan string, 100)}
+	s := &script{name: name, lines: make(chan string, maxLines)}
 	s.cmd = exec.CommandContext(ctx, node, append([]string{filepath.Join("typescript", "examples", name)}, args...)...)
 	s.cmd.Env = append(os.Environ(), "PARLEY_URL="+url, "PARLEY_TOKEN="+token)
 	out, in := io.Pipe()
@@ -194,6 +199,120 @@ func TestAScriptFollowsAcrossARestart(t *testing.T) {
 	}
 }
 
+func TestAScriptPromptsAnAgent(t *testing.T) {
+	h, host, _ := openTest(t)
+	token := hostToken(t, host)
+	wait, open := gate(t)
+	worker(t, host, newWorker{Name: "counter", Title: "The counter", Labels: map[string]string{"job": "count"}}, "read prompt; "+wait+"; echo one; echo two")
+	worker(t, host, newWorker{Name: "asks", Title: "Twin"}, `read prompt; printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"ls"}}\n'; read decision`)
+	worker(t, host, newWorker{Name: "ill", Title: "Twin"}, "read prompt; exit 3")
+	worker(t, host, newWorker{Name: "old"}, "read prompt")
+	if err := host.Archive(t.Context(), "old"); err != nil {
+		t.Fatal(err)
+	}
+	first := startScript(t, "agents.mjs", h.url(), token, "The counter", "Count to two.")
+	for _, want := range []string{"to The counter { job: 'count' }", "it runs"} {
+		if got := first.line(t); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	second := startScript(t, "agents.mjs", h.url(), token, "counter", "Count again.")
+	for _, want := range []string{"to The counter { job: 'count' }", "it has to wait"} {
+		if got := second.line(t); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	open()
+	for _, s := range []*script{first, second} {
+		if got := s.ends(t); !strings.HasSuffix(got, "one\ntwo\none\ntwo\nit is idle \n") {
+			t.Errorf("agents.mjs:\n%s", got)
+		}
+	}
+	for agent, want := range map[string]string{
+		"asks": "it is permission \nit asks for shell {\"command\":\"ls\"}\n", "ill": "it is error the program ended: exit status 3\n",
+		"old": "AGENT_ARCHIVED the agent is archived\n", "nobody": "AGENT_NOT_FOUND no agent \"nobody\"\n", "Twin": "AMBIGUOUS ",
+	} {
+		if got := startScript(t, "agents.mjs", h.url(), token, agent, "Go.").ends(t); !strings.Contains(got, want) {
+			t.Errorf("agents.mjs %s:\n%swant %s", agent, got, want)
+		}
+	}
+}
+
+// TestAScriptFollowsAgentsAcrossARestart kills the node in the middle, and has agents come, change and go before the script is back.
+func TestAScriptFollowsAgentsAcrossARestart(t *testing.T) {
+	t.Setenv("NODE_OPTIONS", "--experimental-websocket") // which Node 20 wants, and later ones have as it is
+	h, host, _ := openTest(t)
+	ui := map[string]string{"ui": "true"}
+	worker(t, host, newWorker{Name: "stays", Labels: ui}, "read prompt; read more")
+	worker(t, host, newWorker{Name: "goes", Labels: ui}, "read prompt")
+	worker(t, host, newWorker{Name: "other"}, "read prompt")
+	follow := startScript(t, "agents-follow.mjs", h.url(), hostToken(t, host))
+	prompted := []string{"upsert stays idle", "upsert goes idle", "upsert stays running"}
+	for i, want := range prompted {
+		if i == 2 {
+			prompt(t, host, "stays", "go")
+		}
+		if got := follow.line(t); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	h.kill()
+	if err := h.start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Archive(t.Context(), "goes"); err != nil {
+		t.Fatal(err)
+	}
+	worker(t, host, newWorker{Name: "comes", Labels: ui}, "read prompt")
+	back, want := map[string]int{}, map[string]int{"upsert stays error": 1, "upsert comes idle": 1, "remove goes": 1}
+	for range 3 {
+		line := follow.line(t)
+		if strings.HasPrefix(line, "remove goes ") { // closed, if it is back already, or else as it was
+			line = "remove goes"
+		}
+		back[line]++
+	}
+	if !maps.Equal(back, want) {
+		t.Errorf("it was told %v, want %v", back, want)
+	}
+	worker(t, host, newWorker{Name: "end", Labels: ui}, "read prompt")
+	told := strings.Split(strings.TrimSpace(follow.ends(t)), "\n")
+	if len(told) != len(prompted)+4 || told[len(told)-1] != "upsert end idle" {
+		t.Errorf("it was told %q", told)
+	}
+}
+
+// TestAScriptFollowsALargeMailbox has it read more than a page, and go on within the second.
+func TestAScriptFollowsALargeMailbox(t *testing.T) {
+	h, host, fae := openTest(t)
+	const messages, senders = 1100, 20
+	var work sync.WaitGroup
+	for range senders {
+		work.Go(func() {
+			for range messages / senders {
+				if _, err := fae.Send(t.Context(), "HOST", "x"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	if _, err := fae.Send(t.Context(), "HOST", "end"); err != nil {
+		t.Fatal(err)
+	}
+	token := hostToken(t, host)
+	lines := strings.Split(strings.TrimSpace(startScript(t, "follow.mjs", h.url(), token).ends(t)), "\n")
+	if len(lines) != messages+1 || lines[messages] != strings.Fields(lines[messages])[0]+" end" {
+		t.Fatalf("%d lines, at last %q", len(lines), lines[len(lines)-1])
+	}
+	for _, told := range []int{10, 1000, 1050, messages} {
+		cursor := strings.Fields(lines[told-1])[0]
+		if got := strings.Count(startScript(t, "follow.mjs", h.url(), token, cursor).ends(t), "\n"); got != messages+1-told {
+			t.Errorf("after %s: %d lines, want %d", cursor, got, messages+1-told)
+		}
+	}
+}
+
 // texts gives what was said, of lines with cursors before it.
 func texts(lines string) string {
 	var all []string
@@ -217,15 +336,21 @@ func TestTheTypesAreThoseOfTheScript(t *testing.T) {
 			t.Fatalf("%v\n%s", err, said)
 		}
 	}
+	names, rewrite := []string{"client", "error", "asked", "agents", "wire", "follow", "cursor"}, flag.Lookup("rewrite").Value.String() == "true"
+	for _, name := range names {
+		if rewrite { // where there is a declaration, the compiler does not look at the script
+			_ = os.Remove(filepath.Join("typescript", name+".d.ts")) // it may be new, and have none yet
+		}
+	}
 	compile()
 	compile("--noEmit", "false", "--declaration", "--emitDeclarationOnly", "--outDir", out)
-	for _, name := range []string{"client", "error", "asked", "agents", "wire", "follow", "cursor"} {
+	for _, name := range names {
 		made, err := os.ReadFile(filepath.Join(out, name+".d.ts"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept := filepath.Join("typescript", name+".d.ts")
-		if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" {
+		if rewrite {
 			if err := os.WriteFile(kept, made, 0o644); err != nil {
 				t.Fatal(err)
 			}

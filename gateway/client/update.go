@@ -7,14 +7,14 @@ import (
 	"iter"
 	"net/http"
 	"reflect"
-	"slices"
 
 	"github.com/coder/websocket"
 
 	"parley"
 )
 
-// AgentUpdate is an agent as it has become, or one that is not to be shown any more.
+// AgentUpdate is an agent as it has become, or one that is not to be shown any more: it is Removed when it is archived, or what is
+// followed does not take it in any more.
 type AgentUpdate struct {
 	Removed bool
 	Agent   Agent
@@ -22,8 +22,8 @@ type AgentUpdate struct {
 
 // AgentSubscription says which agents are followed. The zero AgentSubscription is all.
 type AgentSubscription struct {
-	Labels  map[string]string `json:"labels,omitempty"`
-	AgentID string            `json:"agentId,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`  // only those that have all of these
+	AgentID string            `json:"agentId,omitempty"` // only this one, as in Client.Agent
 }
 
 // FollowAgents yields agents as they are, then each that changes, until ctx ends or an error, which comes last. It goes on
@@ -56,6 +56,7 @@ type followingAgents struct {
 	web     *web
 	of      AgentSubscription
 	told    map[ID]Agent
+	there   map[ID]bool // who was told of over this connection, until all that there are were
 	yield   func(AgentUpdate, error) bool
 	stopped bool // who is told wants no more
 }
@@ -73,18 +74,17 @@ func (f *followingAgents) talk(ctx context.Context, a *again) error {
 		Type           string            `json:"type"`
 		RequestID      string            `json:"requestId"`
 		SubscriptionID string            `json:"subscriptionId"`
+		As             string            `json:"as,omitempty"`
+		Mark           bool              `json:"mark"` // that all there are were told
 		Filter         AgentSubscription `json:"filter"`
-	}{"subscribe_agent_updates", agentsSubscription, agentsSubscription, f.of})
+	}{"subscribe_agent_updates", agentsSubscription, agentsSubscription, f.client.options.As, true, f.of})
 	if err != nil {
 		return unwritable(err)
 	}
 	if err := conn.Write(ctx, websocket.MessageText, opening); err != nil {
 		return &lost{sent: true, cause: err}
 	}
-	if len(f.told) > 0 && !f.forget(ctx) {
-		return nil
-	}
-	for !f.stopped {
+	for f.there = map[ID]bool{}; !f.stopped; {
 		_, text, err := conn.Read(ctx)
 		if err != nil {
 			return &lost{sent: true, cause: err}
@@ -99,17 +99,13 @@ func (f *followingAgents) talk(ctx context.Context, a *again) error {
 }
 
 // forget tells of those that went while nobody listened: a subscription begins with those that there are.
-func (f *followingAgents) forget(ctx context.Context) bool {
-	there, err := f.client.Agents(ctx, AgentFilter{Labels: f.of.Labels})
-	if err != nil {
-		return true // what is wrong is told by the connection too
-	}
+func (f *followingAgents) forget() {
 	for id, was := range f.told {
-		if !slices.ContainsFunc(there, func(a Agent) bool { return a.ID == id }) {
+		if !f.there[id] {
 			f.tell(AgentUpdate{Removed: true, Agent: was})
 		}
 	}
-	return !f.stopped
+	f.there = nil
 }
 
 // hear reads a frame.
@@ -125,10 +121,18 @@ func (f *followingAgents) hear(text []byte) error {
 		return unreadable("subscribe_agent_updates", err)
 	}
 	switch {
+	case frame.Type == "error" && frame.Code == parley.NotRunning: // it is about to stop
+		return &lost{sent: true, cause: &frame.Error}
 	case frame.Type == "error":
 		return &frame.Error
-	case frame.Type == "agent_update" && frame.SubscriptionID == agentsSubscription:
+	case frame.SubscriptionID != agentsSubscription:
+	case frame.Type == "agent_update":
+		if f.there != nil {
+			f.there[frame.Agent.ID] = true
+		}
 		f.tell(AgentUpdate{Removed: frame.Kind == "remove", Agent: frame.Agent})
+	case frame.Type == "agents_told":
+		f.forget()
 	}
 	return nil
 }

@@ -1,51 +1,47 @@
 /** @typedef {import("./wire.js").Wire} Wire */
-/**
- * An agent as it is now.
- *
- * @typedef {object} Agent
- * @property {string} id
- * @property {string} title
- * @property {string} [name] the client's agent's name for it
- * @property {"initializing" | "idle" | "running" | "error" | "closed"} status
- * @property {Record<string, string>} labels
- * @property {unknown[]} pendingPermissions
- * @property {string} createdAt
- * @property {string} updatedAt
- * @property {string} node
- */
-/** @typedef {{labels?: Record<string, string>, statuses?: string[]}} AgentFilter */
+/** @typedef {import("./operations.js").Snapshot} Snapshot */
+/** @typedef {import("./operations.js").OutputPiece} OutputPiece */
+/** @typedef {Omit<Snapshot, "status"> & {status: "initializing" | "idle" | "running" | "error" | "closed"}} Agent an agent as it is now */
+/** @typedef {import("./operations.js").Filter} AgentFilter labels: all of them; statuses: any of them, default: all but closed */
+/** @typedef {{kind: "upsert" | "remove", agent: Agent}} AgentUpdate an agent as it has become, or one that is archived or not followed any more */
 /**
  * @param {Wire} wire
- * @param {{labels?: Record<string, string>, agentId?: string, signal?: AbortSignal}} of
- * @returns {AsyncGenerator<{kind: "upsert" | "remove", agent: Agent}, void, void>}
+ * @param {string} agentId
+ * @param {{after?: number, follow?: boolean, signal?: AbortSignal | undefined}} how
+ * @returns {AsyncGenerator<OutputPiece, void, void>}
+ */
+export function readOutput(wire: Wire, agentId: string, { after, follow, signal }: {
+    after?: number;
+    follow?: boolean;
+    signal?: AbortSignal | undefined;
+}): AsyncGenerator<OutputPiece, void, void>;
+/**
+ * @param {Wire} wire
+ * @param {{labels?: Record<string, string>, agentId?: string, signal?: AbortSignal | undefined}} of
+ * @returns {AsyncGenerator<AgentUpdate, void, void>}
  */
 export function followAgents(wire: Wire, { signal, ...filter }: {
     labels?: Record<string, string>;
     agentId?: string;
-    signal?: AbortSignal;
-}): AsyncGenerator<{
+    signal?: AbortSignal | undefined;
+}): AsyncGenerator<AgentUpdate, void, void>;
+export type Wire = import("./wire.js").Wire;
+export type Snapshot = import("./operations.js").Snapshot;
+export type OutputPiece = import("./operations.js").OutputPiece;
+/**
+ * an agent as it is now
+ */
+export type Agent = Omit<Snapshot, "status"> & {
+    status: "initializing" | "idle" | "running" | "error" | "closed";
+};
+/**
+ * labels: all of them; statuses: any of them, default: all but closed
+ */
+export type AgentFilter = import("./operations.js").Filter;
+/**
+ * an agent as it has become, or one that is archived or not followed any more
+ */
+export type AgentUpdate = {
     kind: "upsert" | "remove";
     agent: Agent;
-}, void, void>;
-export type Wire = import("./wire.js").Wire;
-/**
- * An agent as it is now.
- */
-export type Agent = {
-    id: string;
-    title: string;
-    /**
-     * the client's agent's name for it
-     */
-    name?: string | undefined;
-    status: "initializing" | "idle" | "running" | "error" | "closed";
-    labels: Record<string, string>;
-    pendingPermissions: unknown[];
-    createdAt: string;
-    updatedAt: string;
-    node: string;
-};
-export type AgentFilter = {
-    labels?: Record<string, string>;
-    statuses?: string[];
 };

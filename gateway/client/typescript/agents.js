@@ -1,78 +1,93 @@
+import { turnTime } from "./asked.js";
 import { ParleyError } from "./error.js";
 import { rest } from "./wire.js";
 
 /** @typedef {import("./wire.js").Wire} Wire */
-
-/**
- * An agent as it is now.
- *
- * @typedef {object} Agent
- * @property {string} id
- * @property {string} title
- * @property {string} [name] the client's agent's name for it
- * @property {"initializing" | "idle" | "running" | "error" | "closed"} status
- * @property {Record<string, string>} labels
- * @property {unknown[]} pendingPermissions
- * @property {string} createdAt
- * @property {string} updatedAt
- * @property {string} node
- */
-
-/** @typedef {{labels?: Record<string, string>, statuses?: string[]}} AgentFilter */
+/** @typedef {import("./operations.js").Snapshot} Snapshot */
+/** @typedef {import("./operations.js").OutputPiece} OutputPiece */
+/** @typedef {Omit<Snapshot, "status"> & {status: "initializing" | "idle" | "running" | "error" | "closed"}} Agent an agent as it is now */
+/** @typedef {import("./operations.js").Filter} AgentFilter labels: all of them; statuses: any of them, default: all but closed */
+/** @typedef {{kind: "upsert" | "remove", agent: Agent}} AgentUpdate an agent as it has become, or one that is archived or not followed any more */
 
 /**
  * @param {Wire} wire
- * @param {{labels?: Record<string, string>, agentId?: string, signal?: AbortSignal}} of
- * @returns {AsyncGenerator<{kind: "upsert" | "remove", agent: Agent}, void, void>}
+ * @param {string} agentId
+ * @param {{after?: number, follow?: boolean, signal?: AbortSignal | undefined}} how
+ * @returns {AsyncGenerator<OutputPiece, void, void>}
+ */
+export async function* readOutput(wire, agentId, { after = 0, follow = false, signal }) {
+  for (let at = after; ; ) {
+    /** @type {import("./operations.js").ReadOutputResponse} */
+    const { pieces, cursor } = await wire.call("read_output", { agentId, after: at, ...(follow && { waitMs: turnTime }) }, signal);
+    yield* pieces;
+    if (pieces.length === 0 && !follow) return;
+    at = cursor;
+  }
+}
+
+// What a platform does not say of a WebSocket that it could not open is looked for elsewhere, and in the end given up.
+const maxUnopened = 5;
+
+/**
+ * @param {Wire} wire
+ * @param {{labels?: Record<string, string>, agentId?: string, signal?: AbortSignal | undefined}} of
+ * @returns {AsyncGenerator<AgentUpdate, void, void>}
  */
 export async function* followAgents(wire, { signal, ...filter }) {
+  const { as } = wire.options;
+  const opening = { type: "subscribe_agent_updates", requestId: "agents", subscriptionId: "agents", mark: true, filter, ...(as !== undefined && { as }) };
   /** @type {Map<string, Agent>} */
   const told = new Map();
-  for (;;) {
-    const talk = new Talk(wire, { type: "subscribe_agent_updates", requestId: "agents", subscriptionId: "agents", filter }, signal);
+  for (let unopened = 0; ; ) {
+    const talk = new Talk(wire, opening, signal);
     try {
-      if (told.size > 0) yield* gone(wire, told, filter.labels, signal);
-      for await (const { kind, agent } of talk.updates()) {
-        const was = told.get(agent.id);
-        if (kind === "remove") {
-          if (told.delete(agent.id)) yield { kind, agent };
-        } else if (JSON.stringify(was) !== JSON.stringify(agent)) {
-          told.set(agent.id, agent);
-          yield { kind, agent };
-        }
-      }
+      yield* news(talk, told);
     } finally {
       talk.close();
     }
+    unopened = talk.opened ? 0 : unopened + 1;
+    if (unopened === maxUnopened) throw new ParleyError("NODE_UNREACHABLE", `${wire.base} answers, but not over a WebSocket`);
     await rest(500, signal); // the node went away: a subscription begins again with what there is
+    await wire.look(signal);
   }
 }
 
 /**
- * Tells of agents that went while nobody listened.
+ * Tells what is new over one connection, and of those that went while nobody listened.
  *
- * @param {Wire} wire
+ * @param {Talk} talk
  * @param {Map<string, Agent>} told
- * @param {Record<string, string> | undefined} labels
- * @param {AbortSignal} [signal]
- * @returns {AsyncGenerator<{kind: "remove", agent: Agent}, void, void>}
+ * @returns {AsyncGenerator<AgentUpdate, void, void>}
  */
-async function* gone(wire, told, labels, signal) {
-  /** @type {{agents: Agent[]}} */
-  const { agents } = await wire.call("fetch_agents", { filter: labels ? { labels } : {} }, signal);
-  const there = new Set(agents.map((a) => a.id));
-  for (const [id, agent] of told) {
-    if (there.has(id)) continue;
-    told.delete(id);
-    yield { kind: "remove", agent };
+async function* news(talk, told) {
+  /** who was told of, until all that there are were @type {Set<string> | undefined} */
+  let there = new Set();
+  for await (const { type, kind, agent } of talk.frames()) {
+    if (type === "agents_told") {
+      for (const [id, agent] of told) {
+        if (there?.has(id)) continue;
+        told.delete(id);
+        yield { kind: "remove", agent };
+      }
+      there = undefined;
+    }
+    if (type !== "agent_update") continue;
+    there?.add(agent.id);
+    if (kind === "remove") {
+      if (told.delete(agent.id)) yield { kind, agent };
+    } else if (JSON.stringify(told.get(agent.id)) !== JSON.stringify(agent)) {
+      told.set(agent.id, agent);
+      yield { kind, agent };
+    }
   }
 }
 
 /** One WebSocket with one subscription. What comes waits until it is read. */
 class Talk {
-  /** @type {any[]} */
-  #frames = [];
+  /** @type {unknown[]} */
+  #texts = [];
   #ended = false;
+  opened = false;
   /** @type {(() => void) | undefined} */
   #wake;
   #socket;
@@ -91,9 +106,13 @@ class Talk {
     const { token } = wire.options;
     this.#socket = new WebSocket(wire.base.replace(/^http/, "ws") + "/ws", token === undefined ? [] : ["parley", `parley.bearer.${token}`]);
     this.#signal = signal;
-    this.#socket.onopen = () => this.#socket.send(JSON.stringify(opening));
+    this.#socket.onopen = () => {
+      this.opened = true;
+      wire.saw();
+      this.#socket.send(JSON.stringify(opening));
+    };
     this.#socket.onmessage = (/** @type {{data: unknown}} */ { data }) => {
-      this.#frames.push(JSON.parse(String(data)));
+      this.#texts.push(data);
       this.#wake?.();
     };
     this.#socket.onclose = this.#socket.onerror = () => {
@@ -105,12 +124,18 @@ class Talk {
 
   #end = () => this.#wake?.();
 
-  /** @returns {AsyncGenerator<{kind: "upsert" | "remove", agent: Agent}, void, void>} */
-  async *updates() {
+  /**
+   * Yields frames until the connection ends. What is refused is thrown.
+   *
+   * @returns {AsyncGenerator<any, void, void>}
+   */
+  async *frames() {
     for (;;) {
-      for (let frame; (frame = this.#frames.shift()) !== undefined; ) {
+      for (let text; (text = this.#texts.shift()) !== undefined; ) {
+        const frame = JSON.parse(String(text));
+        if (frame.type === "error" && frame.code === "NOT_RUNNING") return; // it is about to stop
         if (frame.type === "error") throw new ParleyError(frame.code, frame.message, frame);
-        if (frame.type === "agent_update") yield { kind: frame.kind, agent: frame.agent };
+        yield frame;
       }
       this.#signal?.throwIfAborted();
       if (this.#ended) return;

@@ -41,7 +41,7 @@ export class Asked {
     answer(ending?: Ending): Promise<any>;
     #private;
 }
-/** An approval that was asked for: a standing rule has decided it, or it is a form. */
+/** An approval that was asked for: a standing rule or the agent's policy has decided it, or it is a form. */
 export class Permission extends Asked {
     /**
      * @param {Wire} wire
@@ -49,7 +49,15 @@ export class Permission extends Asked {
      */
     constructor(wire: Wire, permission: import("./operations.js").Permission);
     /**
-     * Waits for the decision. What was declined, cancelled or has expired is not allowed.
+     * Nobody follows the mail of who would decide at this moment, of an approval that was to be attended. If form is undefined nothing
+     * was asked, and to ask with the same key again is to look again; else it was asked before, and cancel takes it back.
+     *
+     * @readonly
+     */
+    readonly unattended: boolean;
+    /**
+     * Waits for the decision. What was declined, cancelled or has expired is not allowed. Where nothing was asked, as unattended says, it
+     * throws NO_PENDING_PERMISSION.
      *
      * @param {Ending} [ending]
      * @returns {Promise<{allowed: boolean, reason: string, rule?: string | undefined}>}

@@ -69,7 +69,7 @@ export class Asked {
   }
 }
 
-/** An approval that was asked for: a standing rule has decided it, or it is a form. */
+/** An approval that was asked for: a standing rule or the agent's policy has decided it, or it is a form. */
 export class Permission extends Asked {
   #rule;
 
@@ -79,17 +79,28 @@ export class Permission extends Asked {
    */
   constructor(wire, permission) {
     super(wire, permission);
+    /**
+     * Nobody follows the mail of who would decide at this moment, of an approval that was to be attended. If form is undefined nothing
+     * was asked, and to ask with the same key again is to look again; else it was asked before, and cancel takes it back.
+     *
+     * @readonly
+     */
+    this.unattended = permission.unattended ?? false;
     if (permission.decided) this.#rule = { allowed: permission.allowed, reason: "", rule: permission.rule };
   }
 
   /**
-   * Waits for the decision. What was declined, cancelled or has expired is not allowed.
+   * Waits for the decision. What was declined, cancelled or has expired is not allowed. Where nothing was asked, as unattended says, it
+   * throws NO_PENDING_PERMISSION.
    *
    * @param {Ending} [ending]
    * @returns {Promise<{allowed: boolean, reason: string, rule?: string | undefined}>}
    */
   async decision(ending) {
     if (this.#rule) return this.#rule;
+    if (this.unattended && this.form === undefined) {
+      throw new ParleyError("NO_PENDING_PERMISSION", "nobody follows the mail of who would decide, and nothing was asked");
+    }
     const { status, note, values } = await this.await(ending);
     if (status !== "answered") return { allowed: false, reason: note ?? "" };
     const { decision, reason } = /** @type {{decision?: string, reason?: string}} */ (values);

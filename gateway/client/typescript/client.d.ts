@@ -8,6 +8,10 @@
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./agents.js").Agent} Agent */
 /** @typedef {import("./agents.js").AgentFilter} AgentFilter */
+/** @typedef {import("./agents.js").AgentUpdate} AgentUpdate */
+/** @typedef {import("./operations.js").OutputPiece} OutputPiece stream is output, errors or notice; the text may begin and end within a line */
+/** @typedef {"idle" | "error" | "permission"} Finish how an agent has nothing more to do; permission: it waits to be permitted a call */
+/** @typedef {"always" | "on-miss" | "never" | "deny"} Policy which calls are asked about: all, those that no rule decides, none: they are allowed, none: they are denied */
 /**
  * A message's number in the agent's own mailbox, or the ID of a message, form or promise.
  *
@@ -56,7 +60,7 @@ export class Client {
      */
     request(request: RequestOf<"request">, ending?: Ending): Promise<Asked>;
     /**
-     * Asks whether a tool may be called with an input, once.
+     * Asks whether a tool may be called with an input, once; with attended only where somebody follows the mail of who would decide.
      *
      * @param {RequestOf<"approve">} approval
      * @param {Ending} [ending]
@@ -216,13 +220,13 @@ export class Client {
      */
     remove(name: string, ending?: Ending): Promise<void>;
     /**
-     * Lists agents.
+     * Lists the agents of the node that the client's agent sees, the oldest first.
      *
      * @param {AgentFilter} [filter]
      * @param {Ending} [ending]
      * @returns {Promise<Agent[]>}
      */
-    agents(filter?: AgentFilter, { signal }?: Ending): Promise<Agent[]>;
+    agents(filter?: AgentFilter, ending?: Ending): Promise<Agent[]>;
     /**
      * Gives an agent by its ID, a unique beginning of that, a name or an exact title. It throws AGENT_NOT_FOUND and AMBIGUOUS.
      *
@@ -230,55 +234,98 @@ export class Client {
      * @param {Ending} [ending]
      * @returns {Promise<Agent>}
      */
-    agent(agentId: string, { signal }?: Ending): Promise<Agent>;
+    agent(agentId: string, ending?: Ending): Promise<Agent>;
     /**
-     * Sends a message to an agent at work, once, and resolves when it is accepted.
+     * Sends a message to an agent at work, once, and resolves when it is accepted: it is on disk, and the agent's program runs for it, or
+     * it is queued, or waits for whoever serves an agent without a program. It throws AGENT_ARCHIVED, RATE_LIMITED, and what keeps a program from running.
      *
      * @param {string} agentId
      * @param {string} text
-     * @param {{messageId?: string} & Ending} [how]
+     * @param {{messageId?: string} & Ending} [how] the same messageId is the same message
+     * @returns {Promise<{agentId: string, message: string, queued: boolean}>}
      */
     prompt(agentId: string, text: string, { messageId, signal }?: {
         messageId?: string;
-    } & Ending): Promise<void>;
+    } & Ending): Promise<{
+        agentId: string;
+        message: string;
+        queued: boolean;
+    }>;
     /**
-     * Waits until an agent is idle, in error, or waits for permission.
+     * Waits until an agent has nothing more to do, at once if it has not, also through restarts of the node. The agent goes on when the
+     * signal is aborted.
      *
      * @param {string} agentId
      * @param {Ending} [ending]
-     * @returns {Promise<{status: "idle" | "error" | "permission", final: Agent}>}
+     * @returns {Promise<{status: Finish, final: Agent}>}
      */
-    waitForAgent(agentId: string, { signal }?: Ending): Promise<{
-        status: "idle" | "error" | "permission";
+    waitForAgent(agentId: string, ending?: Ending): Promise<{
+        status: Finish;
         final: Agent;
     }>;
+    /**
+     * Yields what an agent's program has put out after a cursor, the oldest first, and with follow what comes, until the signal, also through
+     * restarts of the node. To go on after the cursor of a piece yields what came after it.
+     *
+     * @param {string} agentId
+     * @param {{after?: number, follow?: boolean} & Ending} [how]
+     * @returns {AsyncGenerator<OutputPiece, void, void>}
+     */
+    output(agentId: string, how?: {
+        after?: number;
+        follow?: boolean;
+    } & Ending): AsyncGenerator<OutputPiece, void, void>;
     /**
      * Ends the run of an agent, and what it was asking.
      *
      * @param {string} agentId
      * @param {Ending} [ending]
      */
-    stop(agentId: string, { signal }?: Ending): Promise<void>;
+    stop(agentId: string, ending?: Ending): Promise<void>;
     /**
      * Puts an agent away: it takes no more messages.
      *
      * @param {string} agentId
      * @param {Ending} [ending]
      */
-    archive(agentId: string, { signal }?: Ending): Promise<void>;
+    archive(agentId: string, ending?: Ending): Promise<void>;
     /**
-     * Yields agents as they are, then each that changes, until the signal. It needs a WebSocket: a browser, Node 22, or one in the options.
+     * Says what the client's agent, which has no program but this client, does.
+     *
+     * @param {"initializing" | "idle" | "running" | "error"} status
+     * @param {string} [error] what went wrong
+     * @param {Ending} [ending]
+     */
+    report(status: "initializing" | "idle" | "running" | "error", error?: string, ending?: Ending): Promise<void>;
+    /**
+     * Replaces what the client's agent is known by. What is not mentioned stays as it is.
+     *
+     * @param {{title?: string, labels?: Record<string, string>}} description
+     * @param {Ending} [ending]
+     */
+    describe(description: {
+        title?: string;
+        labels?: Record<string, string>;
+    }, ending?: Ending): Promise<void>;
+    /**
+     * Says what becomes of an agent's calls that need permission.
+     *
+     * @param {string} agentId
+     * @param {Policy} policy
+     * @param {Ending} [ending]
+     */
+    setPolicy(agentId: string, policy: Policy, ending?: Ending): Promise<void>;
+    /**
+     * Yields agents as they are, then each that changes, until the signal, also through restarts of the node. It needs a WebSocket: a
+     * browser, Node 22, or one in the options.
      *
      * @param {{labels?: Record<string, string>, agentId?: string} & Ending} [of]
-     * @returns {AsyncGenerator<{kind: "upsert" | "remove", agent: Agent}, void, void>}
+     * @returns {AsyncGenerator<AgentUpdate, void, void>}
      */
     followAgents(of?: {
         labels?: Record<string, string>;
         agentId?: string;
-    } & Ending): AsyncGenerator<{
-        kind: "upsert" | "remove";
-        agent: Agent;
-    }, void, void>;
+    } & Ending): AsyncGenerator<AgentUpdate, void, void>;
     #private;
 }
 export type Operations = import("./operations.js").Operations;
@@ -297,6 +344,19 @@ export type Options = import("./wire.js").Options;
 export type Ending = import("./wire.js").Ending;
 export type Agent = import("./agents.js").Agent;
 export type AgentFilter = import("./agents.js").AgentFilter;
+export type AgentUpdate = import("./agents.js").AgentUpdate;
+/**
+ * stream is output, errors or notice; the text may begin and end within a line
+ */
+export type OutputPiece = import("./operations.js").OutputPiece;
+/**
+ * how an agent has nothing more to do; permission: it waits to be permitted a call
+ */
+export type Finish = "idle" | "error" | "permission";
+/**
+ * which calls are asked about: all, those that no rule decides, none: they are allowed, none: they are denied
+ */
+export type Policy = "always" | "on-miss" | "never" | "deny";
 /**
  * A message's number in the agent's own mailbox, or the ID of a message, form or promise.
  */

@@ -1,7 +1,7 @@
 import { ParleyError } from "./error.js";
 import { follow } from "./follow.js";
-import { Asked, Permission, awaitEnd } from "./asked.js";
-import { followAgents } from "./agents.js";
+import { Asked, Permission, awaitEnd, turnTime } from "./asked.js";
+import { followAgents, readOutput } from "./agents.js";
 import { Wire, newKey } from "./wire.js";
 
 export { ParleyError, Asked, Permission };
@@ -16,6 +16,10 @@ export { ParleyError, Asked, Permission };
 /** @typedef {import("./wire.js").Ending} Ending */
 /** @typedef {import("./agents.js").Agent} Agent */
 /** @typedef {import("./agents.js").AgentFilter} AgentFilter */
+/** @typedef {import("./agents.js").AgentUpdate} AgentUpdate */
+/** @typedef {import("./operations.js").OutputPiece} OutputPiece stream is output, errors or notice; the text may begin and end within a line */
+/** @typedef {"idle" | "error" | "permission"} Finish how an agent has nothing more to do; permission: it waits to be permitted a call */
+/** @typedef {"always" | "on-miss" | "never" | "deny"} Policy which calls are asked about: all, those that no rule decides, none: they are allowed, none: they are denied */
 
 /**
  * A message's number in the agent's own mailbox, or the ID of a message, form or promise.
@@ -40,12 +44,7 @@ export { ParleyError, Asked, Permission };
  */
 export async function connect(options) {
   const wire = new Wire(options);
-  try {
-    await wire.call("locate", { name: "@self" }, options.signal);
-  } catch (e) {
-    // A token may be good for other things than looking, and then this is refused by a node that is there.
-    if (!(e instanceof ParleyError) || e.code !== "NOT_PERMITTED") throw e;
-  }
+  await wire.look(options.signal);
   return new Client(wire);
 }
 
@@ -92,7 +91,7 @@ export class Client {
   }
 
   /**
-   * Asks whether a tool may be called with an input, once.
+   * Asks whether a tool may be called with an input, once; with attended only where somebody follows the mail of who would decide.
    *
    * @param {RequestOf<"approve">} approval
    * @param {Ending} [ending]
@@ -312,14 +311,15 @@ export class Client {
   }
 
   /**
-   * Lists agents.
+   * Lists the agents of the node that the client's agent sees, the oldest first.
    *
    * @param {AgentFilter} [filter]
    * @param {Ending} [ending]
    * @returns {Promise<Agent[]>}
    */
-  async agents(filter = {}, { signal } = {}) {
-    return (await this.#wire.call("fetch_agents", { filter }, signal)).agents;
+  async agents(filter = {}, ending) {
+    const { agents } = await this.call("fetch_agents", { filter }, ending);
+    return agents.map(known);
   }
 
   /**
@@ -329,37 +329,54 @@ export class Client {
    * @param {Ending} [ending]
    * @returns {Promise<Agent>}
    */
-  async agent(agentId, { signal } = {}) {
-    const got = await this.#wire.call("fetch_agent", { agentId }, signal);
-    refuse(got.error);
-    return got.agent;
+  async agent(agentId, ending) {
+    const { agent, error } = await this.call("fetch_agent", { agentId }, ending);
+    refuse(error);
+    if (!agent) throw new ParleyError("AGENT_NOT_FOUND", `there is no agent ${JSON.stringify(agentId)}`);
+    return known(agent);
   }
 
   /**
-   * Sends a message to an agent at work, once, and resolves when it is accepted.
+   * Sends a message to an agent at work, once, and resolves when it is accepted: it is on disk, and the agent's program runs for it, or
+   * it is queued, or waits for whoever serves an agent without a program. It throws AGENT_ARCHIVED, RATE_LIMITED, and what keeps a program from running.
    *
    * @param {string} agentId
    * @param {string} text
-   * @param {{messageId?: string} & Ending} [how]
+   * @param {{messageId?: string} & Ending} [how] the same messageId is the same message
+   * @returns {Promise<{agentId: string, message: string, queued: boolean}>}
    */
   async prompt(agentId, text, { messageId = newKey(), signal } = {}) {
-    const got = await this.#wire.call("send_agent_message", { agentId, text, messageId }, signal);
+    const got = await this.call("send_agent_message", { agentId, text, messageId }, signal && { signal });
     refuse(got.error);
     if (!got.accepted) throw new ParleyError("NOT_PERMITTED", `agent ${got.agentId} did not accept the message`);
+    return { agentId: got.agentId ?? agentId, message: got.message ?? "", queued: got.queued ?? false };
   }
 
   /**
-   * Waits until an agent is idle, in error, or waits for permission.
+   * Waits until an agent has nothing more to do, at once if it has not, also through restarts of the node. The agent goes on when the
+   * signal is aborted.
    *
    * @param {string} agentId
    * @param {Ending} [ending]
-   * @returns {Promise<{status: "idle" | "error" | "permission", final: Agent}>}
+   * @returns {Promise<{status: Finish, final: Agent}>}
    */
-  async waitForAgent(agentId, { signal } = {}) {
+  async waitForAgent(agentId, ending) {
     for (;;) {
-      const { status, final } = await this.#wire.call("wait_for_finish", { agentId, timeoutMs: 25000 }, signal);
-      if (status !== "timeout") return { status, final };
+      const { status, final } = await this.call("wait_for_finish", { agentId, timeoutMs: turnTime }, ending);
+      if (status !== "timeout") return { status: /** @type {Finish} */ (status), final: known(final) };
     }
+  }
+
+  /**
+   * Yields what an agent's program has put out after a cursor, the oldest first, and with follow what comes, until the signal, also through
+   * restarts of the node. To go on after the cursor of a piece yields what came after it.
+   *
+   * @param {string} agentId
+   * @param {{after?: number, follow?: boolean} & Ending} [how]
+   * @returns {AsyncGenerator<OutputPiece, void, void>}
+   */
+  output(agentId, how = {}) {
+    return readOutput(this.#wire, agentId, how);
   }
 
   /**
@@ -368,8 +385,8 @@ export class Client {
    * @param {string} agentId
    * @param {Ending} [ending]
    */
-  async stop(agentId, { signal } = {}) {
-    await this.#wire.call("stop_agent", { agentId }, signal);
+  async stop(agentId, ending) {
+    await this.call("stop_agent", { agentId }, ending);
   }
 
   /**
@@ -378,15 +395,48 @@ export class Client {
    * @param {string} agentId
    * @param {Ending} [ending]
    */
-  async archive(agentId, { signal } = {}) {
-    await this.#wire.call("archive_agent", { agentId }, signal);
+  async archive(agentId, ending) {
+    await this.call("archive_agent", { agentId }, ending);
   }
 
   /**
-   * Yields agents as they are, then each that changes, until the signal. It needs a WebSocket: a browser, Node 22, or one in the options.
+   * Says what the client's agent, which has no program but this client, does.
+   *
+   * @param {"initializing" | "idle" | "running" | "error"} status
+   * @param {string} [error] what went wrong
+   * @param {Ending} [ending]
+   */
+  async report(status, error = "", ending) {
+    await this.call("set_status", { status, error }, ending);
+  }
+
+  /**
+   * Replaces what the client's agent is known by. What is not mentioned stays as it is.
+   *
+   * @param {{title?: string, labels?: Record<string, string>}} description
+   * @param {Ending} [ending]
+   */
+  async describe(description, ending) {
+    await this.call("describe_agent", description, ending);
+  }
+
+  /**
+   * Says what becomes of an agent's calls that need permission.
+   *
+   * @param {string} agentId
+   * @param {Policy} policy
+   * @param {Ending} [ending]
+   */
+  async setPolicy(agentId, policy, ending) {
+    await this.call("set_policy", { agentId, policy }, ending);
+  }
+
+  /**
+   * Yields agents as they are, then each that changes, until the signal, also through restarts of the node. It needs a WebSocket: a
+   * browser, Node 22, or one in the options.
    *
    * @param {{labels?: Record<string, string>, agentId?: string} & Ending} [of]
-   * @returns {AsyncGenerator<{kind: "upsert" | "remove", agent: Agent}, void, void>}
+   * @returns {AsyncGenerator<AgentUpdate, void, void>}
    */
   followAgents(of = {}) {
     return followAgents(this.#wire, of);
@@ -404,7 +454,15 @@ function about(which) {
   return /^[0-9]+$/.test(text) ? { number: text } : { id: text };
 }
 
-/** @param {any} error */
+/**
+ * @param {import("./operations.js").Snapshot} snapshot
+ * @returns {Agent}
+ */
+function known(snapshot) {
+  return /** @type {Agent} */ (snapshot);
+}
+
+/** @param {import("./operations.js").Refusal | undefined} error */
 function refuse(error) {
   if (error) throw new ParleyError(error.code, error.message, error);
 }

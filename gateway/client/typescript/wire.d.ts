@@ -21,6 +21,12 @@ export class Wire {
      * @returns {Promise<any>}
      */
     call(operation: string, request: Record<string, unknown>, signal?: AbortSignal): Promise<any>;
+    /**
+     * Finds out whether the node is there, and will have the token.
+     *
+     * @param {AbortSignal} [signal]
+     */
+    look(signal?: AbortSignal): Promise<void>;
     /** Notes that the node is there. */
     saw(): void;
     #private;

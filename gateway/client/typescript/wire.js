@@ -61,6 +61,20 @@ export class Wire {
     }
   }
 
+  /**
+   * Finds out whether the node is there, and will have the token.
+   *
+   * @param {AbortSignal} [signal]
+   */
+  async look(signal) {
+    try {
+      await this.call("locate", { name: "@self" }, signal);
+    } catch (e) {
+      // A token may be good for other things than looking, and then this is refused by a node that is there.
+      if (!(e instanceof ParleyError) || e.code !== "NOT_PERMITTED") throw e;
+    }
+  }
+
   /** Notes that the node is there. */
   saw() {
     this.#seen = Date.now();
@@ -135,10 +149,6 @@ function repeats(operation, request) {
       return Boolean(request.key);
     case "send_agent_message":
       return Boolean(request.messageId);
-    case "fetch_agents":
-    case "fetch_agent":
-    case "wait_for_finish":
-      return true;
   }
   return looks.has(operation);
 }

@@ -1,5 +1,5 @@
 // What the types promise. It is checked, and not run.
-import { connect, ParleyError, type Message, type Outcome } from "../client.js";
+import { connect, ParleyError, type Agent, type AgentUpdate, type Message, type Outcome, type OutputPiece } from "../client.js";
 
 export async function typed(url: string, token: string, signal: AbortSignal): Promise<void> {
   const client = await connect({ url, token, signal });
@@ -23,6 +23,22 @@ export async function typed(url: string, token: string, signal: AbortSignal): Pr
       console.log(code, wrong, e.hint);
     }
   }
+  const { agentId, queued }: { agentId: string; queued: boolean } = await client.prompt("builder", "go", { messageId: "1", signal });
+  const { status: end, final } = await client.waitForAgent(agentId, { signal });
+  const agent: Agent = end === "permission" && !queued ? final : await client.agent("builder");
+  const tools: string[] = agent.pendingPermissions.map((p) => p.tool);
+  for await (const piece of client.output(agent.id, { after: 7, follow: true })) {
+    const said: OutputPiece = piece;
+    console.log(said.cursor + 1, said.text.length, tools);
+  }
+  for await (const update of client.followAgents({ labels: agent.labels, signal })) {
+    const u: AgentUpdate = update;
+    if (u.kind === "remove" && u.agent.status === "closed") await client.setPolicy(u.agent.id, "deny");
+  }
+  // @ts-expect-error: there is no such policy
+  await client.setPolicy(agentId, "sometimes");
+  // @ts-expect-error: there is no such status
+  await client.report("asleep");
   // @ts-expect-error: there is no such operation
   await client.call("fly", {});
   // @ts-expect-error: a form has a description

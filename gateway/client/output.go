@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Output is a piece of what an agent's program has put out, as it came: it may begin and end within a line.
+type Output struct {
+	Cursor uint64    `json:"cursor"` // where to go on after it; it grows from each piece of the agent's to the next
+	Run    ID        `json:"run"`
+	Stream string    `json:"stream"` // output, errors, or notice: a JSON object of what the program reports of its doing
+	At     time.Time `json:"at"`
+	Text   string    `json:"text"`
+}
+
+type readingOutput struct {
+	AgentID string `json:"agentId"`
+	After   uint64 `json:"after,omitempty"`
+	Limit   int    `json:"limit,omitempty"`
+	WaitMs  int64  `json:"waitMs,omitempty"`
+}
+
+type readOutput struct {
+	Pieces []Output `json:"pieces"`
+	Cursor uint64   `json:"cursor"`
+}
+
+// Output yields what an agent's program has put out after a cursor, 0 being the beginning of what the node keeps, the oldest first.
+// An error comes last. It is for the agent itself, its host and its maker.
+func (c *Client) Output(ctx context.Context, agent string, after uint64) iter.Seq2[Output, error] {
+	return c.output(ctx, agent, after, false)
+}
+
+// FollowOutput is Output that goes on with what comes, also through restarts of the node, until ctx ends. It misses nothing that the
+// node keeps, and yields nothing twice. To follow from the Cursor of a piece yields what came after it, in this program or the next.
+func (c *Client) FollowOutput(ctx context.Context, agent string, after uint64) iter.Seq2[Output, error] {
+	return c.output(ctx, agent, after, true)
+}
+
+func (c *Client) output(ctx context.Context, agent string, after uint64, follow bool) iter.Seq2[Output, error] {
+	return func(yield func(Output, error) bool) {
+		for at := after; ; {
+			r := readingOutput{AgentID: agent, After: at}
+			if follow {
+				r.WaitMs = turn(ctx, turnTime)
+			}
+			page, err := get[readOutput](ctx, c, "read_output", r)
+			if err != nil {
+				yield(Output{}, err)
+				return
+			}
+			for _, piece := range page.Pieces {
+				if !yield(piece, nil) {
+					return
+				}
+			}
+			if at = page.Cursor; len(page.Pieces) == 0 && !follow {
+				return
+			}
+		}
+	}
+}
