@@ -43,11 +43,11 @@ func (p *program) permitListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			raw := make([]json.RawMessage, len(waiting))
+			calls := make([]pendingCall, len(waiting))
 			for i, w := range waiting {
-				raw[i] = w.raw
+				calls[i] = w.call()
 			}
-			return p.say(raw, func() string {
+			return p.say(calls, func() string {
 				lines := make([]string, len(waiting))
 				for i, w := range waiting {
 					lines[i] = w.line()
@@ -59,9 +59,27 @@ func (p *program) permitListCommand() *cobra.Command {
 }
 
 // permission is an approval that waits to be decided.
-type permission struct {
-	envelope
-	raw json.RawMessage
+type permission struct{ envelope }
+
+// pendingCall is a call that an agent waits to make, as JSON says it.
+type pendingCall struct {
+	AgentID capabilities.ID   `json:"agentId"`
+	Agent   string            `json:"agent,omitempty"` // the caller's name for it
+	Form    capabilities.ID   `json:"form"`
+	Number  uint64            `json:"number"` // of the approval, in the caller's mailbox
+	Tool    string            `json:"tool"`
+	Input   json.RawMessage   `json:"input"`
+	AskedAt capabilities.Time `json:"askedAt"`
+}
+
+func (w permission) call() pendingCall {
+	c := pendingCall{
+		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), AskedAt: w.Date,
+	}
+	if !json.Valid(c.Input) { // a stranger's
+		c.Input, _ = json.Marshal(w.Description) // a string, which can always be
+	}
+	return c
 }
 
 func (p *program) permissions(ctx context.Context) ([]permission, error) {
@@ -75,7 +93,7 @@ func (p *program) permissions(ctx context.Context) ([]permission, error) {
 		if m.Type != approvalType {
 			continue
 		}
-		w := permission{raw: m.Raw}
+		w := permission{}
 		if err := json.Unmarshal(m.Raw, &w.envelope); err != nil {
 			return nil, notANode(err)
 		}

@@ -92,14 +92,14 @@ func (p *program) watch(ctx context.Context, agent capabilities.ID, s *shownOutp
 	}
 	f, err := p.waitFor(ctx, id, timeout)
 	stop()
-	seen := <-shown
+	<-shown // what is wrong there is wrong with the rest too
 	switch {
 	case ctx.Err() != nil:
 		return &interrupted{message: "the agent goes on", hint: fmt.Sprintf("parley attach %[1]s%[2]s shows it again, parley interrupt %[1]s%[2]s ends its run", id, p.asFlag())}
 	case err != nil:
 		return err
-	case !p.options.json && parley.CodeOf(seen) != parley.NotPermitted:
-		if err := s.rest(ctx, id); err != nil {
+	case !p.options.json:
+		if err := s.rest(ctx, id); err != nil && parley.CodeOf(err) != parley.NotPermitted { // who may not see its output may write to it
 			return err
 		}
 	}

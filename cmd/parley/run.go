@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/capabilities"
 	"parley/gateway"
 )
 
@@ -98,7 +99,11 @@ func (p *program) runAgent(ctx context.Context, req gateway.RunAgentRequest, pro
 		}
 	}
 	if detach {
-		return p.say(made, made.Agent.String)
+		doc := struct {
+			AgentID capabilities.ID `json:"agentId"`
+			Name    string          `json:"name"`
+		}{made.Agent, made.Name}
+		return p.say(doc, made.Agent.String)
 	}
 	return p.watch(ctx, made.Agent, p.showing(0), timeout)
 }
