@@ -21,7 +21,10 @@ type box struct {
 	state *mailbox.State // nil until it is needed
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
-	fresh bool   // the state was just made from the log
+
+	// The state was read while the journal had failed: a commit that was in doubt then may prove to be stored.
+	doubtful bool
+	fresh    bool // the state was just made from the log
 
 	receipts []receipt // room for those being noted
 	scribe   scribe
@@ -79,6 +82,9 @@ func (b *box) ready(after persistence.Position) error {
 		b.state, b.last = nil, 0
 		b.seat.last.Store(0)
 	}
+	if b.doubtful && b.node.journal.Err() == nil {
+		b.state = nil
+	}
 	if b.state != nil {
 		return nil
 	}
@@ -102,12 +108,14 @@ func (b *box) load() error {
 			return err
 		}
 	}
+	troubled := b.node.journal.Err() != nil
 	s, saved, err := b.node.replay(b.node.life, b.seat.id)
 	if err != nil {
 		b.node.log.Error("mailbox put aside", "mailbox", b.seat.id.String(), "error", err)
 		return err
 	}
 	b.state, b.saved, b.fresh = s, saved, true
+	b.doubtful = troubled || b.node.journal.Err() != nil
 	if b.seat.id == b.node.host {
 		b.node.peers.remember(s)
 	}

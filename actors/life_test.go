@@ -163,6 +163,43 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 	}
 }
 
+// TestWhatWasReadWhileACommitWasInDoubtIsReadAgain stores a commit whose acknowledgement is lost, and reads its mailbox
+// before the journal finds out that it is there.
+func TestWhatWasReadWhileACommitWasInDoubtIsReadAgain(t *testing.T) {
+	var broken, failures atomic.Int64
+	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
+		if step == "before reopen" {
+			failures.Add(1)
+		}
+		if broken.Load() == 1 && (step == "after publish" || step == "before settle" || step == "before reopen") {
+			return errors.New("no answer, for the test")
+		}
+		return nil
+	}})
+	fae := guest(t, n, "fae")
+	broken.Store(1)
+	_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "in doubt", Fields: textField("a")})
+	if parley.CodeOf(err) != parley.ReadOnly {
+		t.Fatalf("ask without an answer: %v", err)
+	}
+	if in, err := fae.Inbox(t.Context(), View{All: true}); err != nil || len(in.Messages) != 0 {
+		t.Fatalf("what is in doubt is shown: %+v, %v", in.Messages, err)
+	}
+	broken.Store(0)
+	waitFor(t, "the node writes again", func() bool { return n.State().Problem == nil })
+	before := failures.Load()
+	again, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "again", Fields: textField("a")})
+	if err != nil || again.Number != 1 {
+		t.Fatalf("asked as number %d, %v", again.Number, err)
+	}
+	if in, err := n.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != 2 || in.Messages[0].Description != "in doubt" {
+		t.Fatalf("%+v, %v", in.Messages, err)
+	}
+	if now := failures.Load(); now != before {
+		t.Errorf("the journal failed %d times more", now-before)
+	}
+}
+
 func TestWaiterThatLeavesIsForgotten(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
