@@ -127,9 +127,14 @@ func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, e
 	if before {
 		return program.Decision{Reason: why}, nil
 	}
-	p, err := visitFor(ctx, d.agent, func(b *box) (Permission, error) { return d.permission(b, c, call) })
+	lasts := false
+	p, err := visitFor(ctx, d.agent, func(b *box) (Permission, error) {
+		p, err := d.permission(b, c, call)
+		lasts = b.state.Lasts(p.Rule)
+		return p, err
+	})
 	if err != nil || p.Decided {
-		return program.Decision{Allowed: p.Allowed, Always: p.Decided}, err
+		return program.Decision{Allowed: p.Allowed, Always: p.Decided && lasts}, err
 	}
 	allowed, outcome, err := d.agent.AwaitApproval(ctx, Which(p.Form.String()))
 	if err != nil {

@@ -46,10 +46,19 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	if d.Allowed && !d.Ended && (option == nil || option.Kind == acp.PermissionOptionKindRejectOnce) {
 		t.complain("what was allowed once is not, because the agent has no option for that")
 	}
-	if option == nil {
-		return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
+	outcome := acp.NewRequestPermissionOutcomeCancelled()
+	if option != nil {
+		outcome = acp.NewRequestPermissionOutcomeSelected(option.OptionId)
 	}
-	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option.OptionId)}, nil
+	return acp.RequestPermissionResponse{Meta: reasonOf(d), Outcome: outcome}, nil
+}
+
+// reasonOf is where an agent finds what was said about a decision: the protocol has no other place for words.
+func reasonOf(d Decision) map[string]any {
+	if d.Reason == "" {
+		return nil
+	}
+	return map[string]any{"parley/reason": d.Reason}
 }
 
 // callOf is the call that is shown: its title, or else its kind, and what it is made with.
