@@ -34,7 +34,7 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 		d, err = t.desk.Approve(ctx, callOf(call))
 	}
 	switch {
-	case t.ctx.Err() != nil:
+	case t.isEnding():
 		d = Decision{Ended: true}
 	case err != nil && ctx.Err() != nil:
 		return nil, err

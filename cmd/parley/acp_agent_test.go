@@ -107,22 +107,19 @@ func (a *scriptedAgent) call(rest string) (string, error) {
 		SessionId: a.session, Options: options,
 		ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(fmt.Sprint("call-", a.calls)), Title: &tool, RawInput: json.RawMessage(input)},
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case got.Outcome.Cancelled != nil:
-		return rest + ": cancelled", nil
 	}
-	chosen := slices.IndexFunc(options, func(o acp.PermissionOption) bool { return o.OptionId == got.Outcome.Selected.OptionId })
-	did := rest + ": " + string(options[chosen].Kind)
-	if got.Meta != nil {
-		meta, err := json.Marshal(got.Meta)
-		if err != nil {
-			return "", err
-		}
-		did += " " + string(meta)
+	did := rest + ": cancelled"
+	if chosen := got.Outcome.Selected; chosen != nil {
+		at := slices.IndexFunc(options, func(o acp.PermissionOption) bool { return o.OptionId == chosen.OptionId })
+		did = rest + ": " + string(options[at].Kind)
 	}
-	return did, nil
+	if got.Meta == nil {
+		return did, nil
+	}
+	meta, err := json.Marshal(got.Meta)
+	return did + " " + string(meta), err
 }
 
 // ask asks for a port, and says how that ended.
