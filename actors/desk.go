@@ -96,6 +96,9 @@ func (d *desk) Ask(ctx context.Context, q program.Question) (program.Answer, err
 		return program.Answer{}, err
 	}
 	outcome, err := d.agent.Await(ctx, Which(form.String()))
+	if err == nil {
+		err = d.outlasts(ctx, outcome)
+	}
 	if err != nil {
 		return program.Answer{}, err
 	}
@@ -127,11 +130,19 @@ func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, e
 	if before {
 		return program.Decision{Reason: why}, nil
 	}
-	p, err := visitFor(ctx, d.agent, func(b *box) (Permission, error) { return d.permission(b, c, call) })
+	lasts := false
+	p, err := visitFor(ctx, d.agent, func(b *box) (Permission, error) {
+		p, err := d.permission(b, c, call)
+		lasts = b.state.Lasts(p.Rule)
+		return p, err
+	})
 	if err != nil || p.Decided {
-		return program.Decision{Allowed: p.Allowed, Always: p.Decided}, err
+		return program.Decision{Allowed: p.Allowed, Always: p.Decided && lasts}, err
 	}
 	allowed, outcome, err := d.agent.AwaitApproval(ctx, Which(p.Form.String()))
+	if err == nil {
+		err = d.outlasts(ctx, outcome)
+	}
 	if err != nil {
 		return program.Decision{}, err
 	}
@@ -160,6 +171,22 @@ func (b *box) hears(r *run) error {
 		return errRunOver
 	}
 	return nil
+}
+
+// outlasts refuses an outcome by which a question of the run was taken back with the run itself. The program hears that
+// it is to end, and not that it has an answer: with that it would go on.
+func (d *desk) outlasts(ctx context.Context, o Outcome) error {
+	if o.Status != StatusCancelled {
+		return nil
+	}
+	_, err := visitFor(ctx, d.agent, func(b *box) (struct{}, error) { return struct{}{}, b.hears(d.run) })
+	if errors.Is(err, errRunOver) {
+		select { // it is stopped as soon as its end is durable, as that of the question is
+		case <-d.run.ctx.Done():
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 // note notes a form of the run's, in the visit in which it becomes one.

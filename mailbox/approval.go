@@ -86,6 +86,13 @@ func (s *State) Allows(rule capabilities.ID) bool {
 	return ok && r.Allow
 }
 
+// Lasts reports whether a decision without a question was for good: of a rule that has no end. A policy may be another
+// for the next call.
+func (s *State) Lasts(rule capabilities.ID) bool {
+	r, ok := s.rules[rule]
+	return ok && r.Until == 0
+}
+
 // Rule is a standing rule of the agent's.
 type Rule struct {
 	events.RuleAdded

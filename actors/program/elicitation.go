@@ -74,7 +74,7 @@ func elicit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	}
 	a, err := t.desk.Ask(ctx, q)
 	switch {
-	case t.ctx.Err() != nil:
+	case t.isEnding():
 		return acp.NewUnstableCreateElicitationResponseCancel(), nil
 	case err != nil:
 		return nil, err

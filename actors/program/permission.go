@@ -37,7 +37,7 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 		d, err = t.desk.Approve(ctx, callOf(call))
 	}
 	switch {
-	case t.ctx.Err() != nil:
+	case t.isEnding():
 		d = Decision{Ended: true}
 	case err != nil && ctx.Err() != nil:
 		return nil, err
@@ -49,10 +49,19 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	if d.Allowed && !d.Ended && (option == nil || option.Kind == acp.PermissionOptionKindRejectOnce) {
 		t.complain("what was allowed once is not, because the agent has no option for that")
 	}
-	if option == nil {
-		return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
+	outcome := acp.NewRequestPermissionOutcomeCancelled()
+	if option != nil {
+		outcome = acp.NewRequestPermissionOutcomeSelected(option.OptionId)
 	}
-	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option.OptionId)}, nil
+	return acp.RequestPermissionResponse{Meta: reasonOf(d), Outcome: outcome}, nil
+}
+
+// reasonOf is where an agent finds what was said about a decision: the protocol has no other place for words.
+func reasonOf(d Decision) map[string]any {
+	if d.Reason == "" {
+		return nil
+	}
+	return map[string]any{"parley/reason": d.Reason}
 }
 
 // toolKinds are the kinds of calls that are tools by themselves: their input says what they do. The title of such a call

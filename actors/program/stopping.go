@@ -56,12 +56,26 @@ func (t *turn) cancel() {
 	}
 	t.failed(context.Cause(t.ctx))
 	t.p.handlers.Go(func() { // not joined: an agent that does not read is not waited for
+		defer close(t.told)
 		// if it cannot be told it is gone, or soon will be
 		_ = t.p.conn.SendNotification(context.Background(), acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: t.p.session})
 	})
 	if !t.left {
 		t.pressIn(settleGrace, t.stop)
 	}
+}
+
+// isEnding reports whether the turn is to end. What the agent asks is answered only once it was told that: it would go on
+// with what it takes for an answer.
+func (t *turn) isEnding() bool {
+	if t.ctx.Err() == nil {
+		return false
+	}
+	select {
+	case <-t.told:
+	case <-t.over:
+	}
+	return true
 }
 
 // leave waits for a process whose connection is gone.

@@ -30,6 +30,7 @@ type turn struct {
 	flushes chan chan struct{}   // to have written what was put out
 	written chan struct{}        // closed when the prompt was written
 	slots   chan struct{}        // requests that are open
+	told    chan struct{}        // closed when the agent was told to cancel, or cannot be
 	over    chan struct{}        // closed at the end
 	joined  sync.WaitGroup       // those who are at work for the turn
 
@@ -57,7 +58,7 @@ func newTurn(p *peer, d Desk, taken func()) *turn {
 	t := &turn{
 		p: p, desk: d, taken: taken, gather: &gather{desk: d, tail: &tail{}},
 		updates: make(chan json.RawMessage), strays: make(chan string), flushes: make(chan chan struct{}),
-		written: make(chan struct{}), slots: make(chan struct{}, maxOpen), over: make(chan struct{}), elicited: map[string]int{},
+		written: make(chan struct{}), slots: make(chan struct{}, maxOpen), told: make(chan struct{}), over: make(chan struct{}), elicited: map[string]int{},
 	}
 	t.notices = notices{gather: t.gather, calls: &calls{byID: map[string]toolCall{}}}
 	return t

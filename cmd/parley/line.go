@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -52,7 +53,7 @@ func (e *envelope) verb(with string) string {
 	var words []string
 	switch e.Type {
 	case "form":
-		words = []string{"sent form", quoted(e.Description), with, "(fields: " + e.fieldNames() + ")"}
+		words = []string{"sent form", quoted(cmp.Or(e.Description, e.Title)), with, "(fields: " + e.fieldNames() + ")"}
 	case "request":
 		words = []string{"requested", quoted(e.Description), with}
 	case approvalType:

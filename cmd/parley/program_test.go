@@ -160,6 +160,9 @@ func TestLines(t *testing.T) {
 		`4. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - answering`: {
 			Envelope: actors.Envelope{Number: 4, Type: "form", FromName: "fae", Description: "D", Date: when, Answering: true, Refused: "old"},
 		},
+		`6. "fae" sent form "T" (fields: ) at "2026-02-25T10:00:00.000Z"`: {
+			Envelope: actors.Envelope{Number: 6, Type: "form", FromName: "fae", Title: "T", Date: when},
+		},
 		`5. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - refused: no\u{202e}`: {
 			Envelope: actors.Envelope{Number: 5, Type: "form", FromName: "fae", Description: "D", Date: when, Refused: "no\u202e"},
 		},

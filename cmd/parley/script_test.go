@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"parley": main, clusterServer: serveCluster})
+	testscript.Main(m, map[string]func(){"parley": main, clusterServer: serveCluster, acpAgent: playACPAgent})
 }
 
 // TestScripts runs the conversations in testdata/script: what a person types and what they see.
