@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"parley"
-	"parley/events"
-	"parley/mailbox"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"parley"
+	"parley/events"
+	"parley/mailbox"
 )
 
 // TestAsManyProgramsRunAsMay: whose program finds no place waits for one, and one that needs none any more does not

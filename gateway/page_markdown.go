@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"net"
 	"net/url"
-	"parley/gateway/legible"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 	"golang.org/x/net/idna"
+
+	"parley/gateway/legible"
 )
 
 // What agents write to explain a form is Markdown. None of it is HTML: a tag stands as it was typed. Whoever reads it

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"parley/gateway/legible"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"parley"
+	"parley/gateway/legible"
 )
 
 // endpoint is one operation as the service offers it.

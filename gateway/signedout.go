@@ -5,11 +5,11 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
-	"parley/gateway/legible"
 	"strconv"
 	"strings"
 
 	"parley"
+	"parley/gateway/legible"
 )
 
 // What a browser without a session is shown. All of it stands in the page itself, so that nothing else has to answer

@@ -6,12 +6,13 @@ import (
 	"context"
 	"errors"
 	"os"
-	"parley"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"parley"
 )
 
 var errEnough = errors.New("enough")

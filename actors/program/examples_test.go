@@ -5,9 +5,10 @@ package program
 import (
 	"os"
 	"os/exec"
-	"parley/events"
 	"strings"
 	"testing"
+
+	"parley/events"
 )
 
 func TestTheExamplesDoWhatTheySay(t *testing.T) {

@@ -5,13 +5,14 @@ package program
 import (
 	"encoding/json"
 	"fmt"
-	"parley"
-	"parley/events"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"parley"
+	"parley/events"
 )
 
 const permissionOptions = `[{"optionId":"1","name":"a","kind":"allow_once"},{"optionId":"2","name":"b","kind":"allow_always"},{"optionId":"3","name":"c","kind":"reject_once"},{"optionId":"4","name":"d","kind":"reject_always"}]`

@@ -2,10 +2,11 @@ package program
 
 import (
 	"context"
-	"parley"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
+
+	"parley"
 )
 
 // answered takes that the agent has stopped. It gives what is closed when all is read that it wrote before; nil if it has

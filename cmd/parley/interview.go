@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"parley"
 	"strings"
 
 	"charm.land/huh/v2"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"parley"
 	"path/filepath"
+
+	"parley"
 )
 
 // settingsFile is a file of a coding agent's settings: what is entered, and what the file is with it.
