@@ -28,16 +28,18 @@ func shapeOf(input string) string {
 	return "exactly: " + input
 }
 
-// commandOf gives the command line that an input is: an object with nothing in it but that, and perhaps words that
-// describe it. Coding agents describe the same command in other words each time, and nothing is run by those.
+// commandOf gives the command line that an input is: an object with nothing in it but that, and perhaps a description
+// or a title. Coding agents describe the same command in other words each time, and nothing is run by those.
 func commandOf(input string) (string, bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) != nil {
 		return "", false
 	}
 	var command, words string
-	if described, ok := fields["description"]; ok && json.Unmarshal(described, &words) == nil {
-		delete(fields, "description")
+	for _, name := range []string{"description", "title"} {
+		if described, ok := fields[name]; ok && json.Unmarshal(described, &words) == nil {
+			delete(fields, name)
+		}
 	}
 	if len(fields) != 1 || json.Unmarshal(fields["command"], &command) != nil {
 		return "", false

@@ -55,13 +55,13 @@ func TestShapeOfACommand(t *testing.T) {
 
 func TestInputsOfOtherToolsAreTheirOwnShape(t *testing.T) {
 	for _, input := range []string{
-		`{"command":"ls","timeout":5}`, `{"command":"ls","description":["ls"]}`, `{"description":"ls"}`, `{"script":"ls","description":"ls"}`, `{"command":["ls"]}`, `{"path":"x"}`, `"ls"`, `null`, `[1]`, `{}`,
+		`{"command":"ls","timeout":5}`, `{"command":"ls","description":["ls"]}`, `{"description":"ls"}`, `{"title":"ls"}`, `{"command":"ls","title":5}`, `{"script":"ls","description":"ls"}`, `{"command":["ls"]}`, `{"path":"x"}`, `"ls"`, `null`, `[1]`, `{}`,
 	} {
 		if got := shapeOf(input); !strings.HasPrefix(got, "exactly: ") {
 			t.Errorf("%s has the shape %q", input, got)
 		}
 	}
-	if shapeOf(`{"command":"git status","description":"Look"}`) != shapeOf(`{"command":"git status -s"}`) {
+	if shapeOf(`{"command":"git status","description":"Look","title":"See"}`) != shapeOf(`{"command":"git status -s"}`) {
 		t.Error("a command is another by the words that describe it")
 	}
 	if shapeOf(`{"path":"x"}`) == shapeOf(`{"path":"y"}`) {

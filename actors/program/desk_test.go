@@ -4,6 +4,7 @@ package program
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -116,13 +117,19 @@ func (d *testDesk) call() *called { return next(d.t, d.calls) }
 
 const patience = 60 * time.Second
 
+// stacks says what goes on.
+func stacks() []byte {
+	room := make([]byte, 1<<20)
+	return room[:runtime.Stack(room, true)]
+}
+
 func next[T any](t testing.TB, c <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-c:
 		return v
 	case <-time.After(patience):
-		t.Fatal("nothing came")
+		t.Fatalf("nothing came, while this went on:\n%s", stacks())
 		panic("unreachable")
 	}
 }

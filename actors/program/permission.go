@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -64,26 +63,15 @@ func reasonOf(d Decision) map[string]any {
 	return map[string]any{"parley/reason": d.Reason}
 }
 
-// toolKinds are the kinds of calls that are tools by themselves: their input says what they do. The title of such a call
-// says it again in other words each time, which no standing rule could be for. That of any other call names its tool.
-var toolKinds = []acp.ToolKind{
-	acp.ToolKindExecute, acp.ToolKindRead, acp.ToolKindEdit, acp.ToolKindDelete, acp.ToolKindMove, acp.ToolKindSearch, acp.ToolKindFetch,
-}
-
-// toolOf names the tool of a call.
-func toolOf(c toolCall) string {
-	says := len(c.RawInput) > 2 && c.RawInput[0] == '{' && string(c.RawInput) != "{}"
-	if says && slices.Contains(toolKinds, acp.ToolKind(c.Kind)) {
-		return c.Kind
-	}
-	return cmp.Or(c.Title, c.Kind, "tool")
-}
-
-// callOf is the call that is shown: its tool, and what it is made with.
+// callOf is the call that is shown: its tool, and what it is made with. The title of a call names its tool, or else its
+// kind does.
 func callOf(c toolCall) Call {
-	tool, input := toolOf(c), map[string]json.RawMessage{}
+	if command, ok := commandOf(c); ok {
+		return command
+	}
+	tool, input := cmp.Or(c.Title, c.Kind, "tool"), map[string]json.RawMessage{}
 	if shown := plainName(tool); shown != tool {
-		input["title"] = quote(tool) // all of it is to be seen
+		input["title"] = plainJSON(tool) // all of it is to be seen
 		tool = shown
 	}
 	if isGiven(c.Content) {
@@ -95,11 +83,21 @@ func callOf(c toolCall) Call {
 		}
 		input["rawInput"] = c.RawInput
 	}
-	whole, err := json.Marshal(input)
-	if err != nil {
-		whole = []byte("null")
+	return Call{Tool: tool, Input: string(plainJSON(input))}
+}
+
+// commandOf is the call of a command line. Its title says it in other words each time, which no standing rule could be
+// for: the tool is its kind, and the title stands beside the command, as the description of other agents does.
+func commandOf(c toolCall) (Call, bool) {
+	var input map[string]json.RawMessage
+	var line string
+	if c.Kind != string(acp.ToolKindExecute) || isGiven(c.Content) || json.Unmarshal(c.RawInput, &input) != nil || json.Unmarshal(input["command"], &line) != nil {
+		return Call{}, false
 	}
-	return Call{Tool: tool, Input: string(whole)}
+	if _, taken := input["title"]; !taken && c.Title != "" {
+		input["title"] = plainJSON(c.Title)
+	}
+	return Call{Tool: c.Kind, Input: string(plainJSON(input))}, true
 }
 
 // optionFor gives the option that says what was decided, and nothing beyond; nil if none does.
@@ -141,12 +139,15 @@ func plainName(text string) string {
 	return text
 }
 
-func quote(text string) json.RawMessage {
-	b, err := json.Marshal(text)
-	if err != nil {
-		return nil
+// plainJSON writes what is shown: with no escapes but those that JSON needs.
+func plainJSON(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return json.RawMessage("null")
 	}
-	return b
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 func compact(text json.RawMessage) string {

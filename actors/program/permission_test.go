@@ -60,21 +60,23 @@ func TestAPermissionIsDecidedAsShown(t *testing.T) {
 }
 
 func TestACallIsOfATool(t *testing.T) {
-	for call, want := range map[string]string{
-		`{"kind":"execute","title":"` + "`git push`" + `","rawInput":{"command":"git push"}}`: "execute",
-		`{"kind":"edit","title":"Edit a.go","rawInput":{"path":"a.go"}}`:                      "edit",
-		`{"kind":"execute","title":"git push"}`:                                               "git push",
-		`{"kind":"execute","title":"git push","rawInput":{}}`:                                 "git push",
-		`{"kind":"other","title":"mail.send","rawInput":{"to":"x"}}`:                          "mail.send",
-		`{"kind":"think"}`: "think",
-		`{}`:               "tool",
+	for call, want := range map[string]Call{
+		`{"kind":"execute","title":"Push it","rawInput":{"command":"git push"}}`:             {"execute", `{"command":"git push","title":"Push it"}`},
+		`{"kind":"execute","title":"<b>","rawInput":{"command":"a && b > c"}}`:               {"execute", `{"command":"a && b > c","title":"<b>"}`},
+		`{"kind":"execute","title":"Push it","rawInput":{"command":"git push","title":"x"}}`: {"execute", `{"command":"git push","title":"x"}`},
+		`{"kind":"execute","rawInput":{"command":"ls","cwd":"/"}}`:                           {"execute", `{"command":"ls","cwd":"/"}`},
+		`{"kind":"execute","title":"Push it","rawInput":{"command":["git","push"]}}`:         {"Push it", `{"command":["git","push"]}`},
+		`{"kind":"execute","title":"Push it"}`:                                               {"Push it", `{}`},
+		`{"kind":"edit","title":"Edit a.go","rawInput":{"path":"a.go"}}`:                     {"Edit a.go", `{"path":"a.go"}`},
+		`{"kind":"think"}`: {"think", `{}`},
+		`{}`:               {"tool", `{}`},
 	} {
 		var c toolCall
 		if err := json.Unmarshal([]byte(call), &c); err != nil {
 			t.Fatal(err)
 		}
-		if got := callOf(c).Tool; got != want {
-			t.Errorf("%s: of the tool %q, want %q", call, got, want)
+		if got := callOf(c); got != want {
+			t.Errorf("%s: is %+v, want %+v", call, got, want)
 		}
 	}
 }
