@@ -8,11 +8,12 @@ import (
 
 // Output is a piece of what an agent's program has put out, as it came: it may begin and end within a line.
 type Output struct {
-	Cursor uint64    `json:"cursor"` // where to go on after it; it grows from each piece of the agent's to the next
-	Run    ID        `json:"run"`
-	Stream string    `json:"stream"` // output, errors, or notice: a JSON object of what the program reports of its doing
-	At     time.Time `json:"at"`
-	Text   string    `json:"text"`
+	Cursor  uint64    `json:"cursor"` // where to go on after it; it grows from each piece of the agent's to the next
+	Run     ID        `json:"run"`
+	Message ID        `json:"message,omitempty"` // what the run was for; "" if for none
+	Stream  string    `json:"stream"`            // output, errors, or notice: a JSON object of what the program reports of its doing
+	At      time.Time `json:"at"`
+	Text    string    `json:"text"`
 }
 
 type readingOutput struct {
@@ -20,6 +21,7 @@ type readingOutput struct {
 	After   uint64 `json:"after,omitempty"`
 	Limit   int    `json:"limit,omitempty"`
 	WaitMs  int64  `json:"waitMs,omitempty"`
+	Tail    *int   `json:"tail,omitempty"`
 }
 
 type readOutput struct {
@@ -61,4 +63,11 @@ func (c *Client) output(ctx context.Context, agent string, after uint64, follow 
 			}
 		}
 	}
+}
+
+// OutputTail gives the newest pieces of what an agent's program has put out, the oldest first and at most 500, and the cursor after
+// them, from which FollowOutput goes on. With no pieces wanted it gives the cursor alone.
+func (c *Client) OutputTail(ctx context.Context, agent string, pieces int) ([]Output, uint64, error) {
+	page, err := get[readOutput](ctx, c, "read_output", readingOutput{AgentID: agent, Tail: &pieces})
+	return page.Pieces, page.Cursor, err
 }

@@ -109,3 +109,25 @@ func TestOutputIsFollowedOverARestart(t *testing.T) {
 		}
 	}
 }
+
+func TestOutputIsReadFromItsEnd(t *testing.T) {
+	_, host, _ := openTest(t)
+	worker(t, host, newWorker{Name: "w"}, `echo first`)
+	if pieces, cursor, err := host.OutputTail(t.Context(), "w", 5); err != nil || len(pieces) != 0 || cursor != 0 {
+		t.Fatalf("before there is any: %v %d %v", pieces, cursor, err)
+	}
+	for range 3 {
+		prompt(t, host, "w", "go")
+		finishes(t, host, "w", client.Idle)
+	}
+	pieces, cursor, err := host.OutputTail(t.Context(), "w", 2)
+	if err != nil || len(pieces) != 2 || pieces[1].Cursor != cursor || pieces[1].Text != "first\n" || pieces[1].Message == "" {
+		t.Fatalf("the end: %+v %d %v", pieces, cursor, err)
+	}
+	if pieces, at, err := host.OutputTail(t.Context(), "w", 0); err != nil || len(pieces) != 0 || at != cursor {
+		t.Fatalf("the cursor alone: %v %d %v", pieces, at, err)
+	}
+	if rest := putOut(t, host, "w", cursor); rest != "" {
+		t.Errorf("after the end there is %q", rest)
+	}
+}
