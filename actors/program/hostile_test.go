@@ -257,7 +257,9 @@ func TestRunsAndKillsLeaveNothing(t *testing.T) {
 		d := newTestDesk(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		text := []string{"text", "wait", "die", "ask a"}[i%4]
+		ended := make(chan struct{})
 		timer := time.AfterFunc(time.Duration(i%7)*time.Millisecond, func() {
+			defer close(ended)
 			if i%3 == 0 {
 				for _, pid := range childrenOf(t, os.Getpid()) {
 					syscall.Kill(pid, syscall.SIGKILL)
@@ -266,7 +268,9 @@ func TestRunsAndKillsLeaveNothing(t *testing.T) {
 			cancel(errEnough)
 		})
 		r.Run(ctx, Prompt{Run: strconv.Itoa(i), Text: text}, d, func() {})
-		timer.Stop()
+		if !timer.Stop() {
+			<-ended // else it would end the children of what comes next
+		}
 		cancel(nil)
 	}
 	d := newTestDesk(t)
@@ -355,7 +359,9 @@ func TestAgentsAndKillsLeaveNothing(t *testing.T) {
 	for i := range 40 {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		work := []string{"say text", "until", "exit", "flood", `call terminal/create {"sessionId":"SESSION","command":"sleep","args":["60"]}`}[i%5]
+		ended := make(chan struct{})
 		timer := time.AfterFunc(time.Duration(i%7)*3*time.Millisecond, func() {
+			defer close(ended)
 			if i%3 == 0 {
 				for _, pid := range childrenOf(t, os.Getpid()) {
 					syscall.Kill(pid, syscall.SIGKILL)
@@ -364,7 +370,9 @@ func TestAgentsAndKillsLeaveNothing(t *testing.T) {
 			cancel(errEnough)
 		})
 		r.Run(ctx, prompted(work), newTestDesk(t), func() {})
-		timer.Stop()
+		if !timer.Stop() {
+			<-ended // else it would end the children of what comes next
+		}
 		cancel(nil)
 	}
 	d := newTestDesk(t)
