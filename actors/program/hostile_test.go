@@ -274,7 +274,7 @@ func TestRunsAndKillsLeaveNothing(t *testing.T) {
 		cancel(nil)
 	}
 	d := newTestDesk(t)
-	got := begin(t, r, d, Prompt{Run: "next", Text: "text"}).result()
+	got := r.Run(t.Context(), Prompt{Run: "next", Text: "text"}, d, func() {})
 	if wasKilled(got) { // by the last of these, and nobody had noticed yet
 		got = begin(t, r, d, Prompt{Run: "last", Text: "text"}).result()
 	}
@@ -384,7 +384,7 @@ func TestAgentsAndKillsLeaveNothing(t *testing.T) {
 		cancel(nil)
 	}
 	d := newTestDesk(t)
-	got := begin(t, r, d, prompted("say text")).result()
+	got := r.Run(t.Context(), prompted("say text"), d, func() {})
 	if wasKilled(got) { // by the last of these, and nobody had noticed yet
 		d = newTestDesk(t)
 		got = begin(t, r, d, prompted("say text")).result()
