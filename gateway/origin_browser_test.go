@@ -100,9 +100,8 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 	}))
 	t.Cleanup(func() { elsewhere.CloseClientConnections(); elsewhere.Close() })
 	b := h.openBrowser()
-	b.open("/") // the session is good
-	b.do(chromedp.Navigate("about:blank"))
-	eventually(t, func() bool { return len(door.of("GET /events")) > 0 }) // what our page followed has ended
+	b.do(chromedp.Navigate(h.url + "/openapi.json")) // the session is good, and nothing is followed there
+	b.until(`document.body?.innerText.includes('"openapi"')`)
 	_, port, _ := strings.Cut(strings.TrimPrefix(elsewhere.URL, "http://"), ":")
 	for _, c := range []struct {
 		host    string

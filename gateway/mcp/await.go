@@ -82,6 +82,8 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (an
 		switch {
 		case c.life.Err() != nil:
 			return pending(handle), nil
+		case err != nil && ctx.Err() != nil:
+			return c.asItIs(handle), nil
 		case err != nil && parley.CodeOf(err) != parley.NotRunning:
 			return nil, err
 		case err == nil && o.Status != string(actors.StatusOpen):
@@ -90,6 +92,15 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (an
 			return pending(handle), nil
 		}
 	}
+}
+
+// asItIs says how a form stands when the call was cut short: some clients get its result all the same.
+func (c *call) asItIs(handle string) ending {
+	o, err := c.turn(c.life, handle, 0)
+	if err != nil || o.Status == string(actors.StatusOpen) {
+		return pending(handle)
+	}
+	return o.ending(handle)
 }
 
 // turn waits for a form's end once. The status of one that is still open is open.
