@@ -120,8 +120,8 @@ func (d *door) drain(ctx context.Context) error {
 	case <-ctx.Done():
 		err = errors.Join(err, ctx.Err())
 	}
+	d.each(func(v *visit) { _ = v.Close() }) // so that nothing is told of what is cut short
 	d.giveUp()
-	d.each(func(v *visit) { _ = v.Close() })
 	return err
 }
 
