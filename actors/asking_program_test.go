@@ -208,8 +208,8 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 	if next := n.crew.present(a.id); next == run {
 		t.Fatal("it is the same run")
 	}
+	finish(t, a, FinishIdle) // its end is an event, too
 	unheard(run.desk, true)
-	finish(t, a, FinishIdle)
 }
 
 // TestAnInterruptedRunLeavesNothingAsked races an interruption with a program that asks as fast as it can.
