@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/capabilities"
 	"parley/gateway/client"
 )
 
@@ -68,30 +69,10 @@ func checkBody(body []byte) error {
 	if !utf8.Valid(body) {
 		return parley.Refuse(parley.InvalidArgument, "the request is not valid UTF-8")
 	}
-	if depth(body) > maxDepth {
+	if capabilities.Nesting(body) > maxDepth {
 		return parley.Refuse(parley.TooLarge, "a request may be nested %d deep at most", maxDepth)
 	}
 	return nil
-}
-
-// depth gives how deeply a JSON text is nested. Of a text that is not JSON it gives some number.
-func depth(text []byte) int {
-	deepest, now, quoted := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return deepest
 }
 
 // decode reads a request. No body is the empty request.

@@ -2,13 +2,13 @@ package gateway
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"parley"
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // The dialect of seed 001, first part: an agent asks by widgets, and is answered with one text.
@@ -82,30 +82,18 @@ func askFrame(c *conversation, _ *head, text []byte) error {
 
 // widgetFields gives the fields for widgets.
 func widgetFields(widgets []Widget) ([]events.Field, error) {
-	if len(widgets) == 0 {
-		widgets = []Widget{{Type: events.Confirm, Options: []string{"Yes", "No"}}}
-	}
-	fields := make([]events.Field, len(widgets))
+	asked := make([]mailbox.Widget, len(widgets))
 	for i, w := range widgets {
-		f := events.Field{Name: "value", Label: w.Label, Type: w.Type, Required: len(widgets) == 1}
-		if i > 0 {
-			f.Name = fmt.Sprintf("value%d", i+1)
-		}
-		switch w.Type {
-		case events.Buttons, events.Confirm, events.Select, events.Radio, events.Checkbox:
-		default:
-			return nil, parley.Refuse(parley.InvalidForm, "widget %d: there is no widget %.40q", i+1, string(w.Type))
-		}
-		if w.Type == events.Checkbox && len(w.Options) == 0 {
-			return nil, parley.Refuse(parley.InvalidForm, "widget %d: a checkbox needs options", i+1)
-		}
-		for _, o := range w.Options {
-			f.Options = append(f.Options, events.Option{Value: o})
-		}
+		asked[i] = mailbox.Widget{Type: w.Type, Label: w.Label, Options: w.Options}
+	}
+	fields, err := mailbox.WidgetFields(asked)
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range widgets {
 		if w.Default != "" {
-			f.Default = choiceOf(f, capabilities.String(w.Default))
+			fields[i].Default = choiceOf(fields[i], capabilities.String(w.Default))
 		}
-		fields[i] = f
 	}
 	return fields, nil
 }

@@ -28,13 +28,13 @@ func httpStatus(c parley.Code) int {
 		return http.StatusNotFound
 	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired,
 		parley.AlreadyRunning, parley.NameTaken, parley.Ambiguous, parley.AgentArchived, parley.NoPendingInput,
-		parley.NoPendingPermission, parley.InvitationUsed, parley.Cancelled, parley.Declined, parley.Expired:
+		parley.NoPendingPermission, parley.AnswerPending, parley.InvitationUsed, parley.Cancelled, parley.Declined, parley.Expired:
 		return http.StatusConflict
 	case parley.TooLarge:
 		return http.StatusRequestEntityTooLarge
 	case parley.InvalidForm, parley.InvalidAnswer, parley.NotAForm, parley.NotARequest:
 		return http.StatusUnprocessableEntity
-	case parley.RateLimited:
+	case parley.RateLimited, parley.QuotaExceeded:
 		return http.StatusTooManyRequests
 	case parley.NodeUnreachable:
 		return http.StatusBadGateway

@@ -42,7 +42,7 @@ func readHead(kind websocket.MessageType, text []byte) (h head, err error) {
 		return h, parley.Refuse(parley.InvalidArgument, "frames are text")
 	case !utf8.Valid(text):
 		return h, parley.Refuse(ParseError, "the frame is not valid UTF-8")
-	case depth(text) > maxDepth:
+	case capabilities.Nesting(text) > maxDepth:
 		return h, parley.Refuse(parley.TooLarge, "a frame may be nested %d deep at most", maxDepth)
 	case !json.Valid(text):
 		return h, parley.Refuse(ParseError, "the frame is not JSON")

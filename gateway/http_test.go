@@ -297,13 +297,3 @@ func TestSocketsOfAnyPath(t *testing.T) {
 		}
 	}
 }
-
-func TestDepth(t *testing.T) {
-	for text, want := range map[string]int{
-		``: 0, `1`: 0, `{}`: 1, `{"a":[1,{"b":[]}]}`: 4, `"[[[["`: 0, `["\"[["]`: 1, `["\\",[]]`: 2, `]][`: 0,
-	} {
-		if got := depth([]byte(text)); got != want {
-			t.Errorf("%s: %d, want %d", text, got, want)
-		}
-	}
-}

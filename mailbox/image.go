@@ -15,7 +15,7 @@ import (
 
 // imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const imageFormat = 7
+const imageFormat = 8
 
 // image is a State written down. What can be computed from the rest is not in it.
 type image struct {

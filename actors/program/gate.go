@@ -10,6 +10,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"parley"
+	"parley/capabilities"
 )
 
 // Bounds of what an agent may have under way. The library queues 1,024 notifications and then gives up, and has no bound
@@ -80,7 +81,7 @@ func (g *gate) admit(text string) (bool, error) {
 		g.stray(text)
 		return false, nil
 	}
-	if depthOf([]byte(text)) > maxDepth {
+	if capabilities.Nesting([]byte(text)) > maxDepth {
 		return false, g.fail(parley.Refuse(parley.TooLarge, "a message of the program nests deeper than %d", maxDepth))
 	}
 	switch update := m.Method == acp.ClientMethodSessionUpdate; {

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // Bounds of a line of the exec protocol.
@@ -63,7 +63,7 @@ func parseLine(text string) (l line, plain bool, err error) {
 	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
 		return line{}, true, nil
 	}
-	if depthOf(body) > maxDepth {
+	if capabilities.Nesting(body) > maxDepth {
 		return line{}, true, parley.Refuse(parley.InvalidArgument, "the line nests deeper than %d", maxDepth)
 	}
 	var head struct {
@@ -139,41 +139,16 @@ func (l *line) question() (Question, error) {
 		return q, nil
 	}
 	q.Description = l.Prompt
-	widgets := l.Widgets
-	if len(widgets) == 0 {
-		widgets = []widget{{Type: events.Confirm, Options: []string{"Yes", "No"}}}
-	}
-	for i, w := range widgets {
-		f, err := w.field(i, len(widgets) == 1)
-		if err != nil {
-			return Question{}, err
+	widgets := make([]mailbox.Widget, len(l.Widgets))
+	for i, w := range l.Widgets {
+		widgets[i] = mailbox.Widget(w)
+		if one, ok := w.Default.AsString(); ok && w.Type == events.Checkbox {
+			widgets[i].Default = capabilities.Strings(one)
 		}
-		q.Fields = append(q.Fields, f)
 	}
-	return q, nil
-}
-
-// field gives the field for a widget: value, value2, value3 and so on.
-func (w widget) field(i int, required bool) (events.Field, error) {
-	f := events.Field{Name: "value", Label: w.Label, Type: w.Type, Required: required, Default: w.Default}
-	if i > 0 {
-		f.Name = fmt.Sprintf("value%d", i+1)
-	}
-	switch w.Type {
-	case events.Buttons, events.Confirm, events.Select, events.Radio, events.Checkbox:
-	default:
-		return f, parley.Refuse(parley.InvalidForm, "widget %d: there is no widget %.40q", i+1, string(w.Type))
-	}
-	if w.Type == events.Checkbox && len(w.Options) == 0 {
-		return f, parley.Refuse(parley.InvalidForm, "widget %d: a checkbox needs options", i+1)
-	}
-	for _, o := range w.Options {
-		f.Options = append(f.Options, events.Option{Value: o})
-	}
-	if one, ok := w.Default.AsString(); ok && w.Type == events.Checkbox {
-		f.Default = capabilities.Strings(one)
-	}
-	return f, nil
+	var err error
+	q.Fields, err = mailbox.WidgetFields(widgets)
+	return q, err
 }
 
 // call is what an approval is about.
@@ -186,24 +161,4 @@ func (l *line) call() Call {
 		return Call{Tool: l.Tool, Input: string(l.Input)}
 	}
 	return Call{Tool: l.Tool, Input: b.String()}
-}
-
-// depthOf gives how deep JSON nests.
-func depthOf(text []byte) int {
-	depth, deepest, quoted := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"parley/capabilities"
 )
 
 func FuzzParseLine(f *testing.F) {
@@ -41,7 +43,7 @@ func FuzzParseLine(f *testing.F) {
 			}
 		case saysApproval:
 			c := l.call()
-			if c.Tool == "" || !json.Valid([]byte(c.Input)) || depthOf([]byte(c.Input)) > maxDepth {
+			if c.Tool == "" || !json.Valid([]byte(c.Input)) || capabilities.Nesting([]byte(c.Input)) > maxDepth {
 				t.Errorf("calls %+v", c)
 			}
 		case saysOutput, saysSend, saysError, saysDone:
