@@ -189,6 +189,11 @@ func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time,
 		if err := b.seal(&settle); err != nil {
 			return 0, err
 		}
+		if m, found := b.state.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
+			if settle.Contract, err = b.contract(m.Form); err != nil {
+				return 0, err
+			}
+		}
 		c = settle
 	}
 	_, err = b.decide(c)

@@ -37,11 +37,15 @@ func (b *box) ask(ask mailbox.Ask) (underway[Asked], error) {
 		asked, err := b.known(ask, known)
 		return underway[Asked]{accepted: asked}, err
 	}
+	ask.Contract = b.compile(ask.Fields)
 	evs, err := b.decide(ask)
 	if err != nil {
 		return underway[Asked]{}, err
 	}
 	e := evs[0].(*events.FormRequested)
+	if ask.Contract != nil {
+		b.node.contracts.put(b.contractKey(e.Form), ask.Contract)
+	}
 	return underway[Asked]{Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
 }
 
@@ -136,13 +140,23 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
 	s, err := handOver(ctx, a, func(b *box, reply replyTo[said]) {
 		draft := mailbox.Reply{Which: string(ans.Which), Values: ans.Values, Texts: ans.Texts}
-		settle, home, err := b.state.DraftAnswer(draft, b.node.now(), b.node.newID)
+		settle, home, err := b.draftAnswer(draft)
 		if err == nil {
 			err = b.seal(&settle)
 		}
 		b.send(home, settle, err, reply)
 	})
 	return a.finish(ctx, s, err)
+}
+
+// draftAnswer drafts an answer with the contract that the node has of the form.
+func (b *box) draftAnswer(r mailbox.Reply) (settle mailbox.Settle, home capabilities.ID, err error) {
+	if m, found := b.state.FindForm(r.Which); found == nil && m.Form.IsOpen() {
+		if r.Contract, err = b.contract(m.Form); err != nil {
+			return settle, home, err
+		}
+	}
+	return b.state.DraftAnswer(r, b.node.now(), b.node.newID)
 }
 
 // said is what came of saying something to a form: its outcome, or what is still to be said on another node.

@@ -195,6 +195,7 @@ func (b *box) announce(evs []events.Event) {
 	for _, e := range evs {
 		if form, ended := endOf(e); ended {
 			b.wake(form)
+			b.node.contracts.drop(b.contractKey(form))
 		}
 	}
 	if b.node.waits.watched(b.seat.id) {

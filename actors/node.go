@@ -45,6 +45,7 @@ type Node struct {
 	sayRefused     rate.Sometimes // strangers can have any number of letters refused
 	clock          *clock
 	snapshots      *snapshots
+	contracts      *contracts
 
 	crew      *crew
 	directory *directory
@@ -100,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	jo := o.journal()
 	jo.Node = id
 	n.roster, n.peers = newRoster(n), newPeers(n)
-	n.crew, n.directory, n.outputs = newCrew(n), newDirectory(n), newWaits()
+	n.crew, n.directory, n.outputs, n.contracts = newCrew(n), newDirectory(n), newWaits(), newContracts(contractsMemory)
 	jo.Busy = n.roster.busy
 	if o.URL != "" {
 		n.lease, err = persistence.AcquireLease(ctx, jo, o.Standby)

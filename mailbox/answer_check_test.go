@@ -246,7 +246,7 @@ func TestReasonsArePlain(t *testing.T) {
 		{`{"unevaluatedProperties":false}`, `{"x":1}`, "at x: nothing is allowed here"},
 		{`{"maximum":1e308}`, `1.5e308`, "at most 1e+308"},
 	} {
-		p, why := compilePattern([]byte(c.pattern))
+		p, why := compilePattern([]byte(c.pattern), newRoom())
 		if p == nil {
 			t.Errorf("%s: %s", c.pattern, why)
 			continue

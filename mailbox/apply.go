@@ -145,7 +145,7 @@ func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
 }
 
 func (s *State) applyRequested(e *events.FormRequested) error {
-	f := &Form{FormRequested: e, contract: s.kept(e.Form)}
+	f := &Form{FormRequested: e}
 	if err := s.number(&Message{Form: f}, e.Number, e.Form); err != nil {
 		return err
 	}
@@ -217,7 +217,6 @@ func (s *State) settled(m *Message, at capabilities.Time) {
 	m.Changed = s.Version
 	f := m.Form
 	f.Settled = s.Version
-	f.contract = nil // nobody needs it any more
 	if f.From != s.ID {
 		f.Refused = "" // how it ended says more
 		s.draftEnds(f, at)

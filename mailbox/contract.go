@@ -63,11 +63,17 @@ func (c *Contract) find(name string) (int, bool) {
 }
 
 // Compile checks a form's fields and compiles their patterns. It refuses with INVALID_FORM, naming every
-// wrong field, and with TOO_LARGE more than 256 fields or 192 KiB of them. The given fields stay as they are.
+// wrong field, and with TOO_LARGE more than 256 fields or 192 KiB of them. The patterns of all fields together are
+// bounded too. The given fields stay as they are.
 func Compile(fields []events.Field) (*Contract, error) {
 	if err := checkFormSize(fields); err != nil {
 		return nil, err
 	}
+	return compileFields(fields, newRoom())
+}
+
+// compileFields compiles fields whose patterns fit in room together.
+func compileFields(fields []events.Field, left *room) (*Contract, error) {
 	c := &Contract{fields: make([]events.Field, 0, len(fields))}
 	if len(fields) > fewFields {
 		c.index = make(map[string]int, len(fields))
@@ -76,7 +82,7 @@ func Compile(fields []events.Field) (*Contract, error) {
 	for i := range fields {
 		_, twice := c.find(fields[i].Name)
 		c.fields = append(c.fields, fields[i])
-		p, problems := compileField(&c.fields[i])
+		p, problems := compileField(&c.fields[i], left)
 		if twice && fields[i].Name != "" {
 			problems = append(problems, "this name stands twice")
 		}
@@ -133,7 +139,7 @@ func fieldKey(name string, i int) string {
 }
 
 // compileField makes a field plain, and gives its pattern and everything that is wrong with it.
-func compileField(f *events.Field) (p *pattern, problems []string) {
+func compileField(f *events.Field, left *room) (p *pattern, problems []string) {
 	say := func(why string) {
 		if why != "" {
 			problems = append(problems, why)
@@ -153,9 +159,9 @@ func compileField(f *events.Field) (p *pattern, problems []string) {
 	if isEmpty(f.Default) {
 		f.Default = capabilities.Null()
 	}
-	if len(f.Pattern) > 0 {
+	if len(f.Pattern) > 0 && !left.isUp() { // one field says that it is too much together
 		var why string
-		p, why = compilePattern(f.Pattern)
+		p, why = compilePattern(f.Pattern, left)
 		say(why)
 	}
 	if why := cmp.Or(wrongValue(f.Example), wrongLeaf(f.Example)); why != "" { // shown to all, so plain data

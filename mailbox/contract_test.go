@@ -324,7 +324,7 @@ func FuzzPattern(f *testing.F) {
 				t.Errorf("took %v", d)
 			}
 		}()
-		p, why := compilePattern(raw)
+		p, why := compilePattern(raw, newRoom())
 		if (p == nil) == (why == "") {
 			t.Fatalf("pattern %v, why %q", p, why)
 		}

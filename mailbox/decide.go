@@ -59,6 +59,8 @@ type Ask struct {
 	NoForward   bool
 	Key         string // idempotency key
 	Result      string // name that the answer is to be bound to
+
+	Contract *Contract // of Fields, if they were compiled before
 }
 
 // Known is what an ask that is no new one refers to: a form of before, or a value that its name has.
@@ -100,9 +102,12 @@ func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, e
 	if err := checkKind(a.Kind, a.Fields); err != nil {
 		return nil, err
 	}
-	contract, err := Compile(a.Fields)
-	if err != nil {
-		return nil, err
+	contract := a.Contract
+	if contract == nil || a.Kind != events.PlainForm {
+		var err error
+		if contract, err = Compile(a.Fields); err != nil {
+			return nil, err
+		}
 	}
 	to, err := s.reach(a.To, capabilities.UseAsk, now)
 	if err != nil {
@@ -114,7 +119,6 @@ func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, e
 		Title: a.Title, Description: a.Description, Fields: contract.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result,
 	}
-	s.keep(e.Form, contract)
 	return []events.Event{e}, nil
 }
 

@@ -148,7 +148,7 @@ func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 		}
 		c.Chain = append([]capabilities.ID{at}, c.Chain...)
 	}
-	return Receive{Form: &c, own: true, contract: m.Form.contract}
+	return Receive{Form: &c, own: true}
 }
 
 // strip takes out of a form what is its asker's own business.

@@ -31,6 +31,8 @@ const (
 // pattern is a compiled JSON Schema, and what it may cost to hold a value to it.
 type pattern struct {
 	schema *jsonschema.Schema
+	size   int    // bytes of its JSON
+	own    survey // what it takes to compile, in which nothing counts twice
 	load
 }
 
@@ -41,6 +43,35 @@ type load struct {
 	steps   int // states of regular expressions, each of which may look at every byte of a text
 }
 
+// Bounds of the patterns of one form together.
+const (
+	maxFormPatterns = 64 << 10 // bytes
+	maxFormLoad     = 2000     // schemas
+	maxFormSteps    = 20_000   // states of regular expressions
+)
+
+// room is what the patterns of one form may still take.
+type room struct {
+	bytes   int
+	objects int
+	steps   int
+}
+
+func newRoom() *room { return &room{maxFormPatterns, maxFormLoad, maxFormSteps} }
+
+// endless returns room for each pattern by itself. A form that is in the log was accepted by the rules of its time.
+func endless() *room { return &room{1 << 40, 1 << 40, 1 << 40} }
+
+// take uses the room up, and reports whether there was enough.
+func (r *room) take(bytes int, s survey) bool {
+	r.bytes, r.objects, r.steps = r.bytes-bytes, r.objects-s.objects, r.steps-s.steps
+	return !r.isUp()
+}
+
+func (r *room) isUp() bool { return r.bytes < 0 || r.objects < 0 || r.steps < 0 }
+
+const tooMuchTogether = "the patterns of the form ask for too much work together"
+
 // sealedWorld is a loader of schemas that knows none: a pattern stands for itself.
 type sealedWorld struct{}
 
@@ -48,8 +79,8 @@ var errOutside = errors.New("the pattern refers outside itself")
 
 func (sealedWorld) Load(string) (any, error) { return nil, errOutside }
 
-// compilePattern gives the pattern, or why there is none.
-func compilePattern(raw json.RawMessage) (*pattern, string) {
+// compilePattern gives the pattern, or why there is none. The form's patterns after it have what it leaves of the room.
+func compilePattern(raw json.RawMessage, left *room) (*pattern, string) {
 	if n := len(raw); n > MaxPattern {
 		return nil, fmt.Sprintf("a pattern of %d bytes is over the limit of %d", n, MaxPattern)
 	}
@@ -63,6 +94,9 @@ func compilePattern(raw json.RawMessage) (*pattern, string) {
 	var found survey
 	if why := found.wrong(doc, 0); why != "" {
 		return nil, why
+	}
+	if !left.take(len(raw), found) { // before the compiler spends time and memory on it
+		return nil, tooMuchTogether
 	}
 	if _, isBool := doc.(bool); found.objects == 0 && !isBool {
 		return nil, "the pattern is not a JSON Schema: want an object, true or false"
@@ -83,7 +117,7 @@ func compilePattern(raw json.RawMessage) (*pattern, string) {
 	if why != "" {
 		return nil, why
 	}
-	return &pattern{schema: schema, load: l}, ""
+	return &pattern{schema: schema, size: len(raw), own: found, load: l}, ""
 }
 
 // survey is what a look at a pattern's JSON finds, before the compiler spends time and memory on it.

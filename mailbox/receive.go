@@ -19,10 +19,9 @@ type Receive struct {
 	Form   *events.FormRequested
 	Posted *events.MessagePosted
 
-	// From a mailbox next door: Form is a copy for this delivery alone, and its contract may be compiled.
-	own      bool
-	contract *Contract
+	Contract *Contract // of the form's fields, if they were compiled before
 
+	own     bool // from a mailbox next door: Form is a copy for this delivery alone, with fields that were compiled there
 	outside bool // from another node
 }
 
@@ -54,18 +53,28 @@ func (c Receive) form(s *State, now capabilities.Time) ([]events.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	contract := c.contract
-	if contract == nil {
-		var err error
-		if contract, err = Compile(e.Fields); err != nil {
-			return nil, err
-		}
+	if e.Fields, err = c.fields(); err != nil {
+		return nil, err
 	}
-	e.Number, e.Fields = uint64(len(s.messages)), contract.Fields()
+	e.Number = uint64(len(s.messages))
 	strip(e)
 	e.Via = via
-	s.keep(e.Form, contract)
 	return []events.Event{e}, nil
+}
+
+// fields gives the form's fields as they are to be written down.
+func (c Receive) fields() ([]events.Field, error) {
+	if c.own {
+		return c.Form.Fields, nil
+	}
+	if c.Contract != nil {
+		return c.Contract.Fields(), nil
+	}
+	contract, err := Compile(c.Form.Fields)
+	if err != nil {
+		return nil, err
+	}
+	return contract.Fields(), nil
 }
 
 // letIn checks mail that comes from another node, or by what was given there. It returns the grant whose uses

@@ -22,6 +22,8 @@ type Settle struct {
 	Sealed map[string]capabilities.Value
 	Grants []capabilities.Grant
 
+	Contract *Contract // of the form's fields, if they were compiled before
+
 	// From a mailbox next door: the values were held to the same fields, and are this settlement's alone.
 	checked bool
 }
@@ -31,6 +33,8 @@ type Reply struct {
 	Which  string
 	Values map[string]capabilities.Value
 	Texts  []Text
+
+	Contract *Contract // of the form's fields, if they were compiled before
 }
 
 // DraftAnswer makes of a reply the settlement to send to the form's home, which it also returns. It is
@@ -41,9 +45,11 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 		return Settle{}, capabilities.ID{}, err
 	}
 	f := m.Form
-	contract, err := f.Contract()
-	if err != nil {
-		return Settle{}, capabilities.ID{}, err
+	contract := r.Contract
+	if contract == nil {
+		if contract, err = f.Contract(); err != nil {
+			return Settle{}, capabilities.ID{}, err
+		}
 	}
 	claimed, err := s.claimEach(r.Values, now)
 	if err != nil {
@@ -195,9 +201,12 @@ func (f *Form) check(c Settle) (map[string]capabilities.Value, error) {
 	if c.checked {
 		return c.Values, nil
 	}
-	contract, err := f.Contract()
-	if err != nil {
-		return nil, err
+	contract := c.Contract
+	if contract == nil {
+		var err error
+		if contract, err = f.Contract(); err != nil {
+			return nil, err
+		}
 	}
 	return contract.Check(c.Values)
 }

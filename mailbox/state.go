@@ -42,11 +42,6 @@ type State struct {
 	tokens    []Token // that were not revoked
 
 	nodeText string // "@" and its node, once needed
-
-	// The contract of the form that was decided last, for the Form that Apply will most likely make of it
-	// next. It is worth a compilation and nothing else: whoever does not find it here compiles again.
-	lastForm     capabilities.ID
-	lastContract *Contract
 }
 
 // Profile is what an agent is, apart from its mail.
@@ -85,8 +80,6 @@ type Form struct {
 	Answering  *events.FormAnswering
 	Forwarding []events.FormForwarding
 	Refused    string
-
-	contract *Contract // compiled when first needed
 }
 
 // Parcel is something that a mailbox owes to another. It is in the outbox until the other has it. Seq is its
@@ -206,29 +199,14 @@ func (f *Form) mayAnswer(by capabilities.ID) bool {
 	return false
 }
 
-// Contract gives the form's compiled fields. What was asked once compiles for ever, or the log is damaged.
+// Contract compiles the form's fields. What was asked once compiles for ever, or the log is damaged. The state keeps
+// no contract: compiled patterns take many times the room of their text.
 func (f *Form) Contract() (*Contract, error) {
-	if f.contract == nil {
-		c, err := Compile(f.Fields)
-		if err != nil {
-			return nil, fmt.Errorf("form %s: %w", f.FormRequested.Form, err)
-		}
-		f.contract = c
+	c, err := compileFields(f.Fields, endless())
+	if err != nil {
+		return nil, fmt.Errorf("form %s: %w", f.FormRequested.Form, err)
 	}
-	return f.contract, nil
-}
-
-// keep holds the contract of a form that is being decided.
-func (s *State) keep(form capabilities.ID, c *Contract) { s.lastForm, s.lastContract = form, c }
-
-// kept gives it to the form when it comes about, or nil.
-func (s *State) kept(form capabilities.ID) *Contract {
-	if s.lastForm != form {
-		return nil
-	}
-	c := s.lastContract
-	s.lastContract = nil
-	return c
+	return c, nil
 }
 
 // nextDeadline is the earliest deadline of an open form. Deadlines of forms that ended are dropped as they

@@ -1,0 +1,117 @@
+package actors
+
+import (
+	linked "container/list"
+	"sync"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// contractsMemory bounds the compiled patterns that a node keeps, in bytes.
+const contractsMemory = 32 << 20
+
+// contracts keeps the compiled patterns of the forms that were used last. It is worth the time to compile them again
+// and nothing else. Forms without patterns compile in no time and are not in it.
+type contracts struct {
+	mu    sync.Mutex
+	size  int
+	free  int
+	slots map[place]*linked.Element
+	used  *linked.List // of *contractSlot, the latest first
+}
+
+type contractSlot struct {
+	key      place
+	contract *mailbox.Contract
+	memory   int
+}
+
+func newContracts(size int) *contracts {
+	return &contracts{size: size, free: size, slots: map[place]*linked.Element{}, used: linked.New()}
+}
+
+// get returns the contract of a form, or nil.
+func (c *contracts) get(key place) *mailbox.Contract {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.slots[key]
+	if !ok {
+		return nil
+	}
+	c.used.MoveToFront(e)
+	return e.Value.(*contractSlot).contract
+}
+
+// put keeps a contract in place of those that were not used for the longest.
+func (c *contracts) put(key place, contract *mailbox.Contract) {
+	memory := contract.Memory()
+	if memory == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.slots[key]; ok || memory > c.size {
+		return
+	}
+	c.slots[key] = c.used.PushFront(&contractSlot{key, contract, memory})
+	for c.free -= memory; c.free < 0; {
+		c.remove(c.used.Back())
+	}
+}
+
+// drop forgets the contract of a form that has ended.
+func (c *contracts) drop(key place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.slots[key]; ok {
+		c.remove(e)
+	}
+}
+
+// remove takes a slot out. The caller has the lock.
+func (c *contracts) remove(e *linked.Element) {
+	s := c.used.Remove(e).(*contractSlot)
+	delete(c.slots, s.key)
+	c.free += s.memory
+}
+
+// contractKey returns the key of a form in contracts. A form of this node is the same in every mailbox. Of one of
+// another node every mailbox has a copy for itself, because that node may send different ones.
+func (b *box) contractKey(form capabilities.ID) place {
+	if form.Node == b.node.id {
+		return place{form: form}
+	}
+	return place{mailbox: b.seat.id, form: form}
+}
+
+// contract returns the compiled contract of a form, or nil if it has no patterns.
+func (b *box) contract(f *mailbox.Form) (*mailbox.Contract, error) {
+	if !mailbox.HasPatterns(f.Fields) {
+		return nil, nil
+	}
+	key := b.contractKey(f.FormRequested.Form)
+	if c := b.node.contracts.get(key); c != nil {
+		return c, nil
+	}
+	c, err := f.Contract()
+	if err != nil {
+		return nil, err
+	}
+	b.node.contracts.put(key, c)
+	return c, nil
+}
+
+// compile compiles the fields of a form that is to be asked or received. It returns nil if they have no patterns, or
+// are refused: then the mailbox says why when it decides.
+func (b *box) compile(fields []events.Field) *mailbox.Contract {
+	if !mailbox.HasPatterns(fields) {
+		return nil
+	}
+	c, err := mailbox.Compile(fields)
+	if err != nil {
+		return nil
+	}
+	return c
+}

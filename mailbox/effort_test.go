@@ -1,0 +1,108 @@
+package mailbox
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// regexps gives a form of so many fields, each with the same pattern.
+func regexps(n int, pattern string) []events.Field {
+	fields := make([]events.Field, n)
+	for i := range fields {
+		fields[i] = field(fmt.Sprintf("f%d", i), events.Text, patterned(pattern))
+	}
+	return fields
+}
+
+func TestPatternsOfAFormAreBoundedTogether(t *testing.T) {
+	schemas := `{"allOf":[{}` + strings.Repeat(",{}", 900) + `]}`
+	long := `{"description":"` + strings.Repeat("x", 15<<10) + `"}`
+	for name, c := range map[string]struct {
+		pattern string
+		fits    int
+		fails   int
+	}{
+		"256 large expressions":   {`{"pattern":"^\\pL{200}$"}`, 4, 256},
+		"256 expressions by name": {`{"patternProperties":{"^\\pL{200}$":true}}`, 4, 256},
+		"many schemas":            {schemas, 2, 3},
+		"many bytes":              {long, 4, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			compiled(t, regexps(c.fits, c.pattern)...)
+			began := time.Now()
+			_, err := Compile(regexps(c.fails, c.pattern))
+			if parley.CodeOf(err) != parley.InvalidForm || !strings.Contains(err.Error(), "too much work together") {
+				t.Fatalf("%d such fields: %v", c.fails, err)
+			}
+			t.Logf("refused after %v", time.Since(began))
+		})
+	}
+	compiled(t, regexps(MaxFields, `{"type":"string","minLength":1,"pattern":"^[a-z][a-z0-9-]+$"}`)...) // an honest one
+}
+
+func TestFormOfBeforeTheBoundsIsStillAnswered(t *testing.T) {
+	fields := regexps(20, `{"pattern":"^\\pL{200}$"}`)
+	f := &Form{FormRequested: &events.FormRequested{Fields: fields}}
+	c, err := f.Contract()
+	if err != nil {
+		t.Fatalf("a form that is in the log: %v", err)
+	}
+	if _, err := c.Check(map[string]capabilities.Value{"f0": capabilities.String(strings.Repeat("é", 200))}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The state has no room of its own for compiled patterns, however many forms it has.
+func TestStateKeepsNoContracts(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	var look func(path string, typ reflect.Type)
+	look = func(path string, typ reflect.Type) {
+		if typ == reflect.TypeFor[Contract]() || typ == reflect.TypeFor[pattern]() {
+			t.Errorf("%s has a %s", path, typ)
+		}
+		if seen[typ] {
+			return
+		}
+		seen[typ] = true
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array:
+			look(path, typ.Elem())
+		case reflect.Map:
+			look(path, typ.Key())
+			look(path, typ.Elem())
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				look(path+"."+typ.Field(i).Name, typ.Field(i).Type)
+			}
+		}
+	}
+	look("State", reflect.TypeFor[State]())
+}
+
+func TestEffortGrowsWithTheWork(t *testing.T) {
+	small := compiled(t, regexps(1, `{"maxLength":10}`)...)
+	large := compiled(t, regexps(4, `{"pattern":"^\\pL{200}$"}`)...)
+	if s, l := small.CompileEffort(), large.CompileEffort(); s <= 0 || l < 20*s {
+		t.Errorf("efforts of %v and %v", s, l)
+	}
+	if s, l := small.Memory(), large.Memory(); s <= 0 || l < 1<<20 {
+		t.Errorf("memory of %d and %d", s, l)
+	}
+	if c := compiled(t, field("a", events.Text)); c.CompileEffort() != 0 || c.Memory() != 0 || c.CheckEffort(nil, []Text{{Name: "a", Text: "x"}}) != 0 {
+		t.Error("a form without patterns takes effort")
+	}
+	long := map[string]capabilities.Value{"f0": capabilities.String(strings.Repeat("x", 1<<16))}
+	if s, l := large.CheckEffort(nil, []Text{{Name: "f0", Text: "x"}}), large.CheckEffort(long, nil); s <= 0 || l < 1000*s || l > time.Second {
+		t.Errorf("efforts of %v and %v", s, l)
+	}
+	if e := RefusedEffort(regexps(256, `{"pattern":"("}`)); e < time.Millisecond || e > time.Second {
+		t.Errorf("an effort of %v for what was refused", e)
+	}
+}
