@@ -204,7 +204,7 @@ func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time,
 	if found != nil {
 		return 0, err
 	}
-	if err != nil && b.saidBefore(m.Form, settle) {
+	if err != nil && settle.Answer.IsZero() && b.saidBefore(m.Form, settle) {
 		err = nil
 	}
 	if a := m.Form.Answered; a != nil {
@@ -215,7 +215,8 @@ func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time,
 	return at, err
 }
 
-// saidBefore reports whether a form was settled by just what is being said again, because word of it was lost.
+// saidBefore reports whether a form was settled by just what is being said again, because word of it was lost. It is for
+// what has no ID of its own, of programs before this one.
 func (b *box) saidBefore(f *mailbox.Form, c mailbox.Settle) bool {
 	if e := f.Ended; e != nil {
 		return c.Reason == e.Reason && c.By == e.By && c.Note == e.Note

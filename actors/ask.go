@@ -73,4 +73,6 @@ type Outcome struct {
 	Note    string             `json:"note,omitempty"` // in words, by who declined or cancelled
 	Values  capabilities.Value `json:"values,omitzero"`
 	Order   []string           `json:"order,omitempty"`
+
+	answer capabilities.ID // of which settlement it is, if that came from another node
 }

@@ -220,7 +220,7 @@ func (b *box) settled(form, by capabilities.ID) (Outcome, error) {
 // Decline says no to a form that the agent was asked.
 func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, error) {
 	s, err := handOver(ctx, a, func(b *box, reply replyTo[said]) {
-		settle, home, err := b.state.DraftDecline(string(w), reason)
+		settle, home, err := b.state.DraftDecline(string(w), reason, b.node.newID)
 		b.send(home, settle, err, reply)
 	})
 	return a.finish(ctx, s, err)

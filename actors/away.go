@@ -32,21 +32,22 @@ func (b *box) away(home capabilities.ID, c mailbox.Settle) (*away, error) {
 }
 
 // say takes a settlement to its home on another node: at once, if that is in reach and has to know nothing
-// first, or else by way of the agent's own log.
+// first, or else by way of the agent's own log. It does so for one settlement of a form by the agent after the other.
 func (a *Agent) say(ctx context.Context, w away) (Outcome, error) {
+	done, err := a.takeTurn(ctx, w)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer done()
 	learned := make(chan result[Outcome], 1)
 	a.node.waits.add(w.place, learned)
 	defer a.node.waits.drop(w.place, learned)
 	p := a.node.peers.of(w.home.Node)
 	if len(w.settle.Grants) == 0 && p.inReach(ctx) {
-		parcel, err := packParcel(mailbox.Parcel{Kind: events.ParcelAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
-		if err != nil {
-			return Outcome{}, err
-		}
-		saying, cancel := context.WithTimeout(ctx, homePatience)
-		defer cancel()
-		v := p.say(saying, parcel)
+		v, err := a.sayAtOnce(ctx, w, p)
 		switch {
+		case err != nil:
+			return Outcome{}, err
 		case v.err == nil:
 			return a.heard(ctx, w, v, learned)
 		case ctx.Err() != nil:
@@ -55,7 +56,39 @@ func (a *Agent) say(ctx context.Context, w away) (Outcome, error) {
 			return Outcome{}, v.err
 		}
 	}
-	return a.keepAnswer(ctx, w, p, learned)
+	return a.keepAnswer(ctx, w, p, learned, done)
+}
+
+// takeTurn waits until the agent sends nothing else to the form. It refuses with ANSWER_PENDING when that takes long.
+func (a *Agent) takeTurn(ctx context.Context, w away) (done func(), err error) {
+	done, before, err := a.node.settlements.begin(ctx, w.place, a.node.now())
+	switch {
+	case err == nil && before == 0:
+		return done, nil
+	case ctx.Err() != nil:
+		return nil, errEnded(ctx)
+	}
+	_, unfit := visitFor(ctx, a, func(b *box) (struct{}, error) {
+		if err := b.state.MaySettle(w.settle.Form); err != nil || done != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, b.state.Pending(w.settle.Form, before)
+	})
+	if unfit != nil && done != nil {
+		done()
+	}
+	return done, unfit
+}
+
+// sayAtOnce gives what the home says to a settlement that is not kept here.
+func (a *Agent) sayAtOnce(ctx context.Context, w away, p *peer) (verdict, error) {
+	parcel, err := packParcel(mailbox.Parcel{Kind: events.ParcelAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
+	if err != nil {
+		return verdict{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, homePatience)
+	defer cancel()
+	return p.say(ctx, parcel), nil
 }
 
 // heard gives the outcome when the home has settled by what the agent said: as the agent's own copy has it,
@@ -65,7 +98,9 @@ func (a *Agent) heard(ctx context.Context, w away, v verdict, learned <-chan res
 	defer timer.Stop()
 	select {
 	case r := <-learned:
-		return r.value, r.err
+		if r.err == nil {
+			return r.value, nil
+		}
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -78,12 +113,13 @@ func (a *Agent) heard(ctx context.Context, w away, v verdict, learned <-chan res
 	return o, nil
 }
 
-// keepAnswer writes down what the agent says, and waits a while for what becomes of it.
-func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan result[Outcome]) (Outcome, error) {
+// keepAnswer writes down what the agent says, and waits a while for what becomes of it. It calls kept once the state
+// shows that something is on its way.
+func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan result[Outcome], kept func()) (Outcome, error) {
 	judged := make(chan result[Outcome], 1)
 	a.node.waits.judge(w.place, judged)
 	defer a.node.waits.unjudge(w.place, judged)
-	kept, err := visitFor(ctx, a, func(b *box) (Outcome, error) {
+	said, err := visitFor(ctx, a, func(b *box) (Outcome, error) {
 		if _, err := b.decide(mailbox.KeepAnswer{Settle: w.settle}); err != nil {
 			return Outcome{}, err
 		}
@@ -91,18 +127,14 @@ func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan 
 		if err != nil {
 			return Outcome{}, err
 		}
+		if !m.Form.IsOpen() { // it was said before, and the word that it had arrived was lost
+			return b.view().outcome(m.Form, true)
+		}
 		return Outcome{Status: StatusAnswering, Form: m.ID(), Promise: m.Form.Promise, By: a.id, ByName: "SELF", At: m.Form.Answering.Date}, nil
 	})
-	if err != nil {
-		select {
-		case r := <-learned: // meanwhile it has ended, perhaps by what was said
-			return a.ownOutcome(r, w)
-		default:
-			return kept, err
-		}
-	}
-	if !p.reachable.Load() {
-		return kept, nil
+	kept()
+	if err != nil || said.Status != StatusAnswering || !p.reachable.Load() {
+		return said, err
 	}
 	timer := time.NewTimer(homePatience)
 	defer timer.Stop()
@@ -114,12 +146,12 @@ func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan 
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return kept, nil
+	return said, nil
 }
 
-// ownOutcome gives a form's end to one who said something to it: an error, if another was faster.
+// ownOutcome gives a form's end to one who said something to it: an error, if it ended by anything else.
 func (a *Agent) ownOutcome(r result[Outcome], w away) (Outcome, error) {
-	if r.err != nil || r.value.By == a.id {
+	if r.err != nil || r.value.answer == w.settle.Answer {
 		return r.value, r.err
 	}
 	code := map[Status]parley.Code{

@@ -36,9 +36,11 @@ type Node struct {
 
 	roster *roster
 	waits  *waits
-	acting acting
-	peers  *peers
-	wire   *wire.Wire
+
+	settlements *settlements
+	acting      acting
+	peers       *peers
+	wire        *wire.Wire
 
 	strangers      *rate.Limiter // letters of those who are not known
 	refusedLetters atomic.Uint64
@@ -93,7 +95,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), done: make(chan struct{}), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
+	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), settlements: newSettlements(), done: make(chan struct{}), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
 	n.sayRefused.Interval = time.Second
 	if n.vault, err = newVault(key); err != nil {
 		return nil, err

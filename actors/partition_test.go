@@ -51,7 +51,7 @@ func partAndHeal(t *testing.T, how passage, a, b *station) {
 	if err != nil || !e.Answering || e.AnswerNeeded || e.Outcome != nil {
 		t.Errorf("kept: %+v, %v", e, err)
 	}
-	if _, err := answerWith(b.Host(), before.Form, "another"); parley.CodeOf(err) != parley.AlreadyAnswered {
+	if _, err := answerWith(b.Host(), before.Form, "another"); parley.CodeOf(err) != parley.AnswerPending {
 		t.Errorf("answered twice while parted: %v", err)
 	}
 	if e, err := a.Host().Message(t.Context(), which(before.Form)); err != nil || e.Outcome != nil {

@@ -84,7 +84,7 @@ func (v *view) form(e *Envelope, f *mailbox.Form) error {
 func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
 	o := Outcome{Status: StatusOpen, Form: f.FormRequested.Form, Promise: f.Promise}
 	if c := f.Ended; c != nil {
-		o.Status, o.By, o.At, o.Note = Status(c.Reason), c.By, c.Date, c.Note
+		o.Status, o.By, o.At, o.Note, o.answer = Status(c.Reason), c.By, c.Date, c.Note, c.Answer
 		o.ByName = v.state.NameOf(c.By)
 		return o, nil
 	}
@@ -92,7 +92,7 @@ func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
 	if a == nil {
 		return o, nil
 	}
-	o.Status, o.By, o.ByName, o.At = StatusAnswered, a.By, v.state.NameOf(a.By), a.Date
+	o.Status, o.By, o.ByName, o.At, o.answer = StatusAnswered, a.By, v.state.NameOf(a.By), a.Date, a.Answer
 	if a.Withheld {
 		return o, nil
 	}

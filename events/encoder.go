@@ -38,7 +38,7 @@ func (e *FormRequested) EncodeMsgpack(enc *msgpack.Encoder) error {
 // EncodeMsgpack writes the event as an array.
 func (e *FormAnswered) EncodeMsgpack(enc *msgpack.Encoder) error {
 	w := writer{enc: enc}
-	w.array(6)
+	w.array(7)
 	w.ids(&e.Form, &e.By)
 	w.value(e.Values)
 	w.time(e.Date)
@@ -51,6 +51,7 @@ func (e *FormAnswered) EncodeMsgpack(enc *msgpack.Encoder) error {
 		}
 	}
 	w.bool(e.Withheld)
+	w.ids(&e.Answer)
 	return w.err
 }
 

@@ -53,6 +53,7 @@ type FormAnswered struct {
 	Date     capabilities.Time    `json:"date"`
 	Grants   []capabilities.Grant `json:"grants,omitempty"` // what the answer gives away
 	Withheld bool                 `json:"withheld,omitempty"`
+	Answer   capabilities.ID      `json:"answer,omitzero"` // the settlement's own ID, if it came from another node
 }
 
 // Reason says how a form ended without an answer.
@@ -73,6 +74,7 @@ type FormCancelled struct {
 	By     capabilities.ID   `json:"by,omitzero"`
 	Note   string            `json:"note,omitempty"` // in words, by who ended it
 	Date   capabilities.Time `json:"date"`
+	Answer capabilities.ID   `json:"answer,omitzero"` // as in FormAnswered
 }
 
 // FormForwarded lets another agent answer a form. In the home's log it says who may answer from now on;
@@ -105,7 +107,8 @@ func forwardedVia(payload []byte) ([]byte, error) {
 }
 
 // FormAnswering is what a holder says to a form whose home is on another node, kept until the home has
-// decided on it. Reason is "" for an answer. Secret values are sealed.
+// decided on it. Reason is "" for an answer. Secret values are sealed. Answer tells it from whatever else the same
+// holder says to the form.
 type FormAnswering struct {
 	Form   capabilities.ID      `json:"form"`
 	Reason Reason               `json:"reason,omitempty"`
@@ -113,6 +116,7 @@ type FormAnswering struct {
 	Values capabilities.Value   `json:"values,omitzero"`
 	Grants []capabilities.Grant `json:"grants,omitempty"`
 	Date   capabilities.Time    `json:"date"`
+	Answer capabilities.ID      `json:"answer,omitzero"`
 }
 
 // FormForwarding is a holder's wish that another may answer too, kept until the form's home, on another node,

@@ -59,12 +59,12 @@ func samples() map[string]Event {
 	title := "New title"
 	return map[string]Event{
 		"FormRequested.v1": goldenForm(),
-		"FormAnswered.v1": &FormAnswered{
-			Form: testID(1), By: testID(5), Values: goldenValue(), Date: goldenAt, Grants: []capabilities.Grant{goldenGrant(20), goldenGrant(40)}, Withheld: true,
+		"FormAnswered.v2": &FormAnswered{
+			Form: testID(1), By: testID(5), Values: goldenValue(), Date: goldenAt, Grants: []capabilities.Grant{goldenGrant(20), goldenGrant(40)}, Withheld: true, Answer: testID(30),
 		},
-		"FormCancelled.v1":     &FormCancelled{Form: testID(1), Reason: Declined, By: testID(5), Note: "not today", Date: goldenAt},
+		"FormCancelled.v2":     &FormCancelled{Form: testID(1), Reason: Declined, By: testID(5), Note: "not today", Date: goldenAt, Answer: testID(30)},
 		"FormForwarded.v2":     &FormForwarded{Form: testID(1), By: testID(5), To: testID(8), Date: goldenAt, Via: testID(20)},
-		"FormAnswering.v1":     &FormAnswering{Form: testID(1), Reason: Declined, Note: "no", Values: goldenValue(), Grants: []capabilities.Grant{goldenGrant(20)}, Date: goldenAt},
+		"FormAnswering.v2":     &FormAnswering{Form: testID(1), Reason: Declined, Note: "no", Values: goldenValue(), Grants: []capabilities.Grant{goldenGrant(20)}, Date: goldenAt, Answer: testID(30)},
 		"FormForwarding.v1":    &FormForwarding{Form: testID(1), To: testID(8), Via: testID(20), Date: goldenAt},
 		"CapabilityMinted.v1":  &CapabilityMinted{Grant: goldenGrant(20)},
 		"RuleUsed.v1":          &RuleUsed{Rule: testID(11), Tool: "shell", Input: `{"command":"ls"}`},

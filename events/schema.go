@@ -1,7 +1,10 @@
 package events
 
 import (
+	"bytes"
 	"fmt"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
 // schema says how one kind of event is written down today, and how what was written before becomes that.
@@ -19,8 +22,8 @@ type upcast func(payload []byte) ([]byte, error)
 // from the one before, and add a sample of the new one to testdata.
 var schemas = map[Kind]schema{
 	kindFormRequested:     {name: "FormRequested", version: 1, make: func() Event { return new(FormRequested) }},
-	kindFormAnswered:      {name: "FormAnswered", version: 1, make: func() Event { return new(FormAnswered) }},
-	kindFormCancelled:     {name: "FormCancelled", version: 1, make: func() Event { return new(FormCancelled) }},
+	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: withoutID(6)}},
+	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: withoutID(5)}},
 	kindFormForwarded:     {name: "FormForwarded", version: 2, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia}},
 	kindMessagePosted:     {name: "MessagePosted", version: 2, make: func() Event { return new(MessagePosted) }, upcast: map[uint8]upcast{1: postedUnkeyed}},
 	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
@@ -37,7 +40,7 @@ var schemas = map[Kind]schema{
 	kindRuleAdded:         {name: "RuleAdded", version: 1, make: func() Event { return new(RuleAdded) }},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
-	kindFormAnswering:     {name: "FormAnswering", version: 1, make: func() Event { return new(FormAnswering) }},
+	kindFormAnswering:     {name: "FormAnswering", version: 2, make: func() Event { return new(FormAnswering) }, upcast: map[uint8]upcast{1: withoutID(6)}},
 	kindFormForwarding:    {name: "FormForwarding", version: 1, make: func() Event { return new(FormForwarding) }},
 	kindInvitationMade:    {name: "InvitationMade", version: 1, make: func() Event { return new(InvitationMade) }},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
@@ -47,6 +50,18 @@ var schemas = map[Kind]schema{
 	kindProgramSet:        {name: "ProgramSet", version: 1, make: func() Event { return new(ProgramSet) }},
 	kindPolicySet:         {name: "PolicySet", version: 1, make: func() Event { return new(PolicySet) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
+}
+
+// withoutID lifts an event of so many fields, at most 14, to one that has an ID after them: it gets the zero ID.
+func withoutID(fields byte) upcast {
+	return func(payload []byte) ([]byte, error) {
+		if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|fields {
+			return nil, errMalformed
+		}
+		lifted := append(bytes.Clone(payload), msgpcode.Nil)
+		lifted[0]++
+		return lifted, nil
+	}
 }
 
 // Name gives the name of an event's type, as in "FormRequested".

@@ -117,7 +117,7 @@ func (f *Form) keptAnswer(by capabilities.ID) (Command, error) {
 		return nil, parley.Refuse(parley.Internal, "parcel of an answer to form %s, which has none", f.FormRequested.Form)
 	}
 	values, _ := e.Values.AsRecord()
-	return Settle{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants}, nil
+	return Settle{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer}, nil
 }
 
 // copyFor gives the copy for one who may answer: without what is the asker's own business, and with the
@@ -167,14 +167,19 @@ func (f *Form) handedBy(by capabilities.ID) []events.FormForwarded {
 	return handed
 }
 
-// outcomeFor gives the outcome as a holder may see it: only who answered sees the values again.
+// outcomeFor gives the outcome as a holder may see it: only who answered sees the values again, and by which of its
+// answers they came.
 func (f *Form) outcomeFor(holder capabilities.ID) Command {
 	if f.Ended != nil {
-		return Learn{Form: f.Ended.Form, Cancelled: f.Ended}
+		e := *f.Ended
+		if e.By != holder {
+			e.Answer = capabilities.ID{}
+		}
+		return Learn{Form: e.Form, Cancelled: &e}
 	}
 	a := *f.Answered
 	if a.By != holder {
-		a.Values, a.Grants, a.Withheld = capabilities.Null(), nil, true
+		a.Values, a.Grants, a.Withheld, a.Answer = capabilities.Null(), nil, true, capabilities.ID{}
 	}
 	return Learn{Form: a.Form, Answered: &a}
 }

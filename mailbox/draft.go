@@ -13,7 +13,7 @@ import (
 // when it cannot be said there at once, or when it gives away what others have to know of first.
 
 // KeepAnswer keeps a settlement that DraftAnswer or DraftDecline has made. Sealed values stand in the place
-// of secret ones.
+// of secret ones. It changes nothing if the form has ended by just that settlement.
 type KeepAnswer struct{ Settle Settle }
 
 func (c KeepAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -21,10 +21,15 @@ func (c KeepAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 	if err != nil {
 		return nil, err
 	}
+	if m.Form.EndedBy(c.Settle.Answer) {
+		return nil, nil
+	}
 	if err := s.mayDraft(m); err != nil {
 		return nil, err
 	}
-	e := &events.FormAnswering{Form: c.Settle.Form, Reason: c.Settle.Reason, Note: c.Settle.Note, Grants: c.Settle.Grants, Date: now}
+	e := &events.FormAnswering{
+		Form: c.Settle.Form, Reason: c.Settle.Reason, Note: c.Settle.Note, Grants: c.Settle.Grants, Date: now, Answer: c.Settle.Answer,
+	}
 	if e.Reason == "" {
 		e.Values = c.Settle.Masked()
 	}
@@ -47,9 +52,35 @@ func (s *State) mayDraft(m *Message) error {
 		return s.already(m)
 	}
 	if d := m.Form.Answering; d != nil {
-		return parley.Refuse(parley.AlreadyAnswered, "what this agent said to form %d at %s is on its way", m.Number, d.Date)
+		return pending(m, d.Date)
 	}
 	return nil
+}
+
+// MaySettle refuses a form that has ended, and with ANSWER_PENDING one to which the agent has said something that is on
+// its way.
+func (s *State) MaySettle(form capabilities.ID) error {
+	m, err := s.FindFormID(form)
+	if err != nil {
+		return err
+	}
+	return s.mayDraft(m)
+}
+
+// Pending returns the error for a form to which the agent says something since a time, of which nothing is known yet.
+func (s *State) Pending(form capabilities.ID, since capabilities.Time) error {
+	m, err := s.FindFormID(form)
+	if err != nil {
+		return err
+	}
+	return pending(m, since)
+}
+
+func pending(m *Message, since capabilities.Time) error {
+	e := parley.Refuse(parley.AnswerPending, "what this agent said to form %d at %s is on its way", m.Number, since).
+		WithHint("the form is open until that arrives; parley await %d shows how it ends", m.Number)
+	e.Fields = map[string]string{"form": m.ID().String()}
+	return e
 }
 
 // KeepHandover keeps the wish to hand a form on. To is a path, ID or locator. The home gets a grant, by which
@@ -113,7 +144,7 @@ func (s *State) draftEnds(f *Form, at capabilities.Time) {
 		return p.Kind == events.ParcelAnswer && p.Subject == f.FormRequested.Form ||
 			p.Kind == events.ParcelHandover && f.forwarding(p.Subject) >= 0
 	})
-	if f.Answering != nil && (f.Answered == nil || f.Answered.By != s.ID) {
+	if f.Answering != nil && !s.isOutcome(f, f.Answering) {
 		s.takeBack(f.Answering.Grants, at)
 	}
 	for _, w := range f.Forwarding {
@@ -122,6 +153,15 @@ func (s *State) draftEnds(f *Form, at capabilities.Time) {
 		}
 	}
 	f.Answering, f.Forwarding = nil, nil
+}
+
+// isOutcome reports whether a form has ended by what the agent kept. What was kept without an ID, by programs before
+// this one, is known by its agent alone.
+func (s *State) isOutcome(f *Form, kept *events.FormAnswering) bool {
+	if kept.Answer.IsZero() || f.Answered != nil && f.Answered.Answer.IsZero() {
+		return f.Answered != nil && f.Answered.By == s.ID
+	}
+	return f.EndedBy(kept.Answer)
 }
 
 // takeBack ends grants that came to nothing.

@@ -23,7 +23,7 @@ func Pack(c Command) []events.Event {
 		g.Parent = c.Via
 		return []events.Event{&events.CapabilityMinted{Grant: g}}
 	case Settle:
-		e := &events.FormAnswering{Form: c.Form, Reason: c.Reason, Note: c.Note, Grants: c.Grants}
+		e := &events.FormAnswering{Form: c.Form, Reason: c.Reason, Note: c.Note, Grants: c.Grants, Answer: c.Answer}
 		if c.Reason == "" {
 			e.Values = capabilities.Record(c.Values)
 		}
@@ -104,7 +104,7 @@ func unpack(kind events.ParcelKind, from capabilities.ID, evs []events.Event) (c
 }
 
 func unpackSettle(e *events.FormAnswering, from capabilities.ID, kind events.ParcelKind) (Command, capabilities.ID, bool) {
-	c := Settle{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants}
+	c := Settle{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants, Answer: e.Answer}
 	if e.Reason == "" {
 		values, isRecord := e.Values.AsRecord()
 		if !isRecord {

@@ -85,7 +85,7 @@ func (m *model) answer(t *rapid.T) {
 func (m *model) decline(t *rapid.T) {
 	p := m.anyone(t)
 	n, _, want := p.answerable(t)
-	c, home, err := m.states[p.name].DraftDecline(n, "no")
+	c, home, err := m.states[p.name].DraftDecline(n, "no", m.id)
 	m.send(t, c, home, err, want)
 }
 

@@ -117,7 +117,7 @@ func (w *world) answer(t *rapid.T) {
 	var home capabilities.ID
 	var err error
 	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
-		c, home, err = s.DraftDecline(form, "no")
+		c, home, err = s.DraftDecline(form, "no", w.idOf(who))
 	} else {
 		r := Reply{Which: form, Texts: []Text{{Name: "f", Text: who}}}
 		if rapid.Bool().Draw(t, "gives") {

@@ -24,6 +24,10 @@ type Settle struct {
 
 	Contract *Contract // of the form's fields, if they were compiled before
 
+	// Answer is the settlement's own ID, if the form's home is on another node: it may come there several times, and
+	// the same agent may send another beside it.
+	Answer capabilities.ID
+
 	// From a mailbox next door: the values were held to the same fields, and are this settlement's alone.
 	checked bool
 }
@@ -69,7 +73,16 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 			return Settle{}, capabilities.ID{}, err
 		}
 	}
-	return Settle{Form: f.FormRequested.Form, By: s.ID, Values: values, Grants: g.grants, checked: true}, f.From, nil
+	c := Settle{Form: f.FormRequested.Form, By: s.ID, Values: values, Grants: g.grants, Answer: s.answerID(f, ids), checked: true}
+	return c, f.From, nil
+}
+
+// answerID returns the ID of a new settlement of a form: zero where the form's home is on this node.
+func (s *State) answerID(f *Form, ids IDs) capabilities.ID {
+	if !s.isOutside(f.From) {
+		return capabilities.ID{}
+	}
+	return ids()
 }
 
 // claimEach is claimAll for values by name. The given map stays as it is.
@@ -92,7 +105,7 @@ func (s *State) claimEach(values map[string]capabilities.Value, now capabilities
 }
 
 // DraftDecline is DraftAnswer for saying no.
-func (s *State) DraftDecline(which, note string) (Settle, capabilities.ID, error) {
+func (s *State) DraftDecline(which, note string, ids IDs) (Settle, capabilities.ID, error) {
 	m, err := s.answerable(which)
 	if err != nil {
 		return Settle{}, capabilities.ID{}, err
@@ -100,7 +113,8 @@ func (s *State) DraftDecline(which, note string) (Settle, capabilities.ID, error
 	if err := checkText("a reason", note, maxReason); err != nil {
 		return Settle{}, capabilities.ID{}, err
 	}
-	return Settle{Form: m.Form.FormRequested.Form, By: s.ID, Reason: events.Declined, Note: note}, m.Form.From, nil
+	c := Settle{Form: m.Form.FormRequested.Form, By: s.ID, Reason: events.Declined, Note: note, Answer: s.answerID(m.Form, ids)}
+	return c, m.Form.From, nil
 }
 
 // answerable gives an open form that this agent was asked.
@@ -131,6 +145,9 @@ func (c Settle) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 	if f.From != s.ID || !f.mayAnswer(c.By) {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
 	}
+	if f.EndedBy(c.Answer) {
+		return nil, nil // word of it was lost
+	}
 	if !f.IsOpen() {
 		return nil, f.alreadyTo()
 	}
@@ -141,7 +158,7 @@ func (c Settle) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 		if err := c.checkDecline(); err != nil {
 			return nil, err
 		}
-		return []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now}}, nil
+		return []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now, Answer: c.Answer}}, nil
 	}
 	return s.answer(f, c, now, ids)
 }
@@ -182,7 +199,7 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time, ids IDs) ([]eve
 	if err != nil {
 		return nil, err
 	}
-	e := &events.FormAnswered{Form: c.Form, By: c.By, Values: capabilities.Record(values), Date: now, Grants: c.Grants}
+	e := &events.FormAnswered{Form: c.Form, By: c.By, Values: capabilities.Record(values), Date: now, Grants: c.Grants, Answer: c.Answer}
 	evs := []events.Event{e}
 	if c.By == s.ID {
 		evs = append(evs, granted(c.Grants)...)
@@ -250,6 +267,17 @@ func Secrets(fields []events.Field) []string {
 		}
 	}
 	return names
+}
+
+// EndedBy reports whether the form was ended by the settlement with an ID.
+func (f *Form) EndedBy(answer capabilities.ID) bool {
+	switch {
+	case answer.IsZero():
+		return false
+	case f.Answered != nil:
+		return f.Answered.Answer == answer
+	}
+	return f.Ended != nil && f.Ended.Answer == answer
 }
 
 // already says to the agent itself how a form ended, by whom and when.

@@ -99,7 +99,7 @@ func (v *village) command(d *datadriven.TestData) string {
 	case "answer":
 		return v.answer(as, which(), d.Input, arg("late") == "yes")
 	case "decline":
-		c, home, err := v.states[as].DraftDecline(which(), arg("note"))
+		c, home, err := v.states[as].DraftDecline(which(), arg("note"), v.idOf(as))
 		return v.settle(as, home, c, err)
 	case "forward":
 		c, home, err := v.states[as].DraftForward(which(), arg("to"), v.now)

@@ -169,7 +169,7 @@ func (c *call) settle(ctx context.Context, m *message, did *sdk.ElicitResult) er
 	}
 	err := steadily(ctx, c.agent, operation, request, nil)
 	switch parley.CodeOf(err) {
-	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired:
+	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired, parley.AnswerPending:
 		return nil
 	}
 	return err
