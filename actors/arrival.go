@@ -68,7 +68,7 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 	for _, i := range l.Introduced {
 		n.introduced(ctx, p.id, i)
 	}
-	if n.roster.crowded() || !p.stops.wait(ctx, l.Epoch, l.Number) {
+	if n.roster.crowded() || !p.stops.wait(ctx, l.Epoch, l.Number, n.journal.Failures()) {
 		for i := range in.receipts {
 			in.receipts[i].Fate = fateLater
 		}
@@ -122,7 +122,7 @@ func (in *intake) take(i int, parcel parcelLetter) {
 	}
 	in.node.roster.tell(to, visit{
 		run: func(b *box) {
-			if in.isBroken(to) || in.stops.isBroken(in.epoch) {
+			if in.isBroken(to) || in.stops.isBroken(in.epoch, b.failures) {
 				in.ends(i, to, errDelayed, 0)
 				return
 			}

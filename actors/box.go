@@ -26,6 +26,10 @@ type box struct {
 	doubtful bool
 	fresh    bool // the state was just made from the log
 
+	failures uint64 // of the journal, when the visit began: what it appends is lost if there are more by then
+	owing    bool   // what is owed to mailboxes of this node is to be delivered anew
+	lines    map[capabilities.ID]*line
+
 	receipts []receipt // room for those being noted
 	scribe   scribe
 }
@@ -54,6 +58,7 @@ func (b *box) Receive(ctx actor.Context) {
 		return
 	}
 	b.last = max(b.last, v.after)
+	b.deliverAnew()
 	b.takeUp()
 	b.meetDeadlines()
 	v.run(b)
@@ -75,6 +80,9 @@ func (b *box) meetDeadlines() {
 
 // ready sees to it that the state is there and is one that the log will bear out.
 func (b *box) ready(after persistence.Position) error {
+	if failures := b.node.journal.Failures(); failures != b.failures {
+		b.failures, b.owing = failures, true
+	}
 	if b.node.journal.Lost(after) {
 		return errLost(b.node.journal.Err())
 	}
@@ -119,7 +127,8 @@ func (b *box) load() error {
 	if b.seat.id == b.node.host {
 		b.node.peers.remember(s)
 	}
-	b.redeliver()
+	b.owing = true
+	b.owesAbroad()
 	return nil
 }
 
@@ -162,9 +171,12 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	owed, shown := b.state.Owed(), b.state.Shown()
 	b.apply(recorded)
 	section.Summary = b.state.Summary()
-	b.last = b.node.journal.Append(append([]events.Section{section}, more...)...)
+	b.last = b.node.journal.AppendSince(b.failures, append([]events.Section{section}, more...)...)
 	b.seat.last.Store(uint64(b.last))
 	b.node.clock.expect(b.seat.id, section.Summary.Deadline)
+	if len(b.state.Outbox()) == 0 {
+		b.lines = nil
+	}
 	if b.state.Owed() > owed {
 		b.deliver(b.state.OutboxAfter(owed))
 	}

@@ -13,32 +13,38 @@ import (
 //
 // What is owed to other nodes is for their peers to come for.
 func (b *box) deliver(parcels []mailbox.Parcel) {
-	abroad := map[capabilities.NodeID]int{}
+	abroad, here := map[capabilities.NodeID]int{}, false
 	for _, p := range parcels {
-		if p.To.Node != b.node.id {
+		switch {
+		case p.To.Node != b.node.id:
 			abroad[p.To.Node]++
-			continue
+		case b.owing:
+			here = true
+		default:
+			b.hand(p, b.lineTo(p.To))
 		}
-		c, err := b.state.Open(p)
-		if err != nil {
-			b.node.log.Error("parcel", "mailbox", b.seat.id.String(), "error", err)
-			continue
-		}
-		b.hand(p, c)
 	}
 	for node, n := range abroad {
 		b.node.peers.of(node).owes(b.seat.id, n)
 	}
+	if here { // the journal came back during this visit: the next delivers these, after what came before them
+		b.node.roster.tell(b.seat.id, visit{run: func(*box) {}, lost: func(error) {}})
+	}
 }
 
-// redeliver is deliver for all that the mailbox owes, when it was made from the log.
-func (b *box) redeliver() {
+// owesAbroad tells the peers what the mailbox owes to their nodes, when it was made from the log.
+func (b *box) owesAbroad() {
+	owed := map[capabilities.NodeID]int{}
 	for _, p := range b.state.Outbox() {
 		if p.To.Node != b.node.id {
-			b.node.peers.of(p.To.Node).owesJust(b.seat.id, 0)
+			owed[p.To.Node]++
 		}
 	}
-	b.deliver(b.state.Outbox())
+	for node, n := range owed {
+		p := b.node.peers.of(node)
+		p.owesJust(b.seat.id, n)
+		p.ask(b.seat.id)
+	}
 }
 
 // recount says anew what is owed to the homes, on other nodes, of forms that have ended: what was on its way there
@@ -70,31 +76,22 @@ func (b *box) mintsArrived(rs []receipt) {
 	}
 }
 
-func (b *box) hand(p mailbox.Parcel, c mailbox.Command) {
-	node, from := b.node, b.seat.id
-	node.roster.tell(p.To, visit{
-		after: b.last,
-		run: func(to *box) {
-			_, err := to.decide(c)
-			to.confirm(from, p, err)
-		},
-		lost: func(err error) { // it stays in the outbox
-			node.log.Warn("parcel not delivered", "to", p.To.String(), "error", err)
-		},
-	})
+// refusedWith writes an error down as a receipt has it.
+func refusedWith(err error) string {
+	code, text := refusal(err)
+	return code + ": " + text
 }
 
-// confirm leaves a parcel's sender a receipt, or why it is not wanted. A receiver that could not store it
-// leaves none: the parcel stays in the outbox.
-func (b *box) confirm(sender capabilities.ID, p mailbox.Parcel, err error) {
+// confirm leaves a parcel's sender a receipt, or why it is not wanted. It returns why the parcel could not be stored:
+// then there is no receipt, and it stays in the outbox.
+func (b *box) confirm(sender capabilities.ID, p mailbox.Parcel, err error) error {
 	refused := ""
 	switch {
 	case isTransient(err):
-		b.node.log.Warn("parcel not delivered", "to", b.seat.id.String(), "error", err)
-		return
+		return err
 	case err != nil:
-		code, text := refusal(err)
-		refused = code + ": " + text
+		refused = refusedWith(err)
 	}
 	b.node.roster.receipt(sender, receipt{parcel: p, refused: refused, after: b.last})
+	return nil
 }

@@ -14,22 +14,24 @@ type landing struct {
 	next   uint64        // number of the letter that is to come in now
 	moved  chan struct{} // closed when the above change
 	broken bool
+
+	failures uint64 // of the journal, when the epoch began: what came in before another may be lost
 }
 
 // landingPatience is how long a letter waits for those before it. One that was lost is sent again, with all
 // after it, in another epoch.
 const landingPatience = 500 * time.Millisecond
 
-// wait returns true when it is a letter's turn: the caller says when it has been let in. Letters without an epoch
-// have no order.
-func (l *landing) wait(ctx context.Context, epoch, number uint64) bool {
+// wait returns true when it is a letter's turn: the caller says when it has been let in. Failures is how often the
+// journal has failed. Letters without an epoch have no order.
+func (l *landing) wait(ctx context.Context, epoch, number, failures uint64) bool {
 	if epoch == 0 {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, landingPatience)
 	defer cancel()
 	for {
-		turn, over, moved := l.look(epoch, number)
+		turn, over, moved := l.look(epoch, number, failures)
 		if turn || over {
 			return turn
 		}
@@ -41,11 +43,11 @@ func (l *landing) wait(ctx context.Context, epoch, number uint64) bool {
 	}
 }
 
-func (l *landing) look(epoch, number uint64) (turn, over bool, moved <-chan struct{}) {
+func (l *landing) look(epoch, number, failures uint64) (turn, over bool, moved <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if epoch > l.epoch && number == 1 {
-		l.epoch, l.next, l.broken = epoch, 1, false
+		l.epoch, l.next, l.broken, l.failures = epoch, 1, false, failures
 		l.move()
 	}
 	if l.moved == nil {
@@ -80,11 +82,11 @@ func (l *landing) breaks(epoch uint64) {
 	}
 }
 
-// isBroken reports whether part of the flight could not be stored.
-func (l *landing) isBroken(epoch uint64) bool {
+// isBroken reports whether part of the flight could not be stored, or may be lost: the journal has failed since it began.
+func (l *landing) isBroken(epoch, failures uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return epoch != 0 && epoch == l.epoch && l.broken
+	return epoch != 0 && epoch == l.epoch && (l.broken || l.failures != failures)
 }
 
 // move wakes those who wait. The caller has the lock.

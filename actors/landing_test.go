@@ -17,7 +17,7 @@ func TestLettersLandByTheirNumbers(t *testing.T) {
 		var all sync.WaitGroup
 		for _, number := range []uint64{3, 1, 4, 2} {
 			all.Go(func() {
-				if !l.wait(t.Context(), 7, number) {
+				if !l.wait(t.Context(), 7, number, 0) {
 					t.Errorf("letter %d was not let in", number)
 					return
 				}
@@ -37,7 +37,7 @@ func TestLettersLandByTheirNumbers(t *testing.T) {
 
 func TestNoLetterLandsInVain(t *testing.T) {
 	land := func(l *landing, epoch, number uint64) bool {
-		in := l.wait(context.Background(), epoch, number)
+		in := l.wait(context.Background(), epoch, number, 0)
 		if in {
 			l.letIn(epoch, number)
 		}
@@ -93,16 +93,16 @@ func TestNoLetterLandsInVain(t *testing.T) {
 func TestLetterThatComesTwiceHasOneTurn(t *testing.T) {
 	var l landing
 	for range 2 {
-		if !l.wait(t.Context(), 7, 1) {
+		if !l.wait(t.Context(), 7, 1, 0) {
 			t.Fatal("one finds that it is not its turn")
 		}
 	}
 	l.letIn(7, 1)
 	l.letIn(7, 1)
-	if turn, _, _ := l.look(7, 3); turn {
+	if turn, _, _ := l.look(7, 3, 0); turn {
 		t.Error("it is letter 3's turn before letter 2's")
 	}
-	if turn, _, _ := l.look(7, 2); !turn {
+	if turn, _, _ := l.look(7, 2, 0); !turn {
 		t.Error("it is not letter 2's turn")
 	}
 }

@@ -33,8 +33,7 @@ func (b *box) pack(p *peer, most int) (all []outgoing, more bool) {
 		o, err := b.packOne(owed)
 		if err != nil { // it never will go: better said than tried for ever
 			b.node.log.Error("parcel", "mailbox", b.seat.id.String(), "error", err)
-			code, text := refusal(err)
-			b.node.roster.receipt(b.seat.id, receipt{parcel: owed, refused: code + ": " + text})
+			b.node.roster.receipt(b.seat.id, receipt{parcel: owed, refused: refusedWith(err)})
 			continue
 		}
 		bytes += len(o.written.Body)

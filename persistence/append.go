@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"parley"
 	"parley/events"
 )
 
@@ -18,6 +19,7 @@ type order struct {
 	settled Position      // all to here are durable or lost
 	spans   []span        // of those, the lost ones
 	failure error         // why all after settled are lost; nil while none are
+	times   uint64        // how often there was a failure
 	changed chan struct{} // closed when failure changes
 
 	gathered []appended   // positions settled+taken+1 to next
@@ -34,7 +36,7 @@ type order struct {
 
 type appended struct {
 	sections []events.Section
-	size     int
+	size     int // 0 if it was lost when it was appended
 }
 
 // span is a run of positions that were lost, and why.
@@ -54,6 +56,15 @@ func (o *order) init() {
 //
 // While the journal is failed or closed, Append returns a position that is lost.
 func (j *Journal) Append(sections ...events.Section) Position {
+	return j.AppendSince(j.Failures(), sections...)
+}
+
+// errStale is why sections were lost that were decided before a failure and appended after it.
+var errStale = parley.Refuse(parley.ReadOnly, "the journal failed meanwhile").WithHint("try again")
+
+// AppendSince is Append for what was decided when the journal had failed so many times. If it has failed since,
+// what the decision rests on may be lost, and so the sections are.
+func (j *Journal) AppendSince(failures uint64, sections ...events.Section) Position {
 	a := appended{sections: sections}
 	for i := range sections {
 		a.size += len(sections[i].Body) + sectionBytes
@@ -65,6 +76,10 @@ func (j *Journal) Append(sections ...events.Section) Position {
 	if o.failure != nil {
 		o.Unlock()
 		return pos
+	}
+	if failures != o.times {
+		a = appended{}
+		o.spans = append(o.spans, span{pos, pos, errStale})
 	}
 	first := len(o.gathered) == 0
 	o.gathered = append(o.gathered, a)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"parley/capabilities"
@@ -46,16 +47,23 @@ func (j *Journal) commitNext(ctx context.Context) int {
 	if batch == nil {
 		return 0
 	}
-	f, err := j.encode(batch)
-	if err == nil {
-		err = j.store(ctx, f)
-	}
-	if err != nil {
-		j.fail(err)
-		return 0
+	if hasSections(batch) {
+		f, err := j.encode(batch)
+		if err == nil {
+			err = j.store(ctx, f)
+		}
+		if err != nil {
+			j.fail(err)
+			return 0
+		}
 	}
 	j.order.stored(batch)
 	return len(batch)
+}
+
+// hasSections reports whether there is anything to store in a batch: not if all of it was lost when it was appended.
+func hasSections(batch []appended) bool {
+	return slices.ContainsFunc(batch, func(a appended) bool { return len(a.sections) > 0 })
 }
 
 // roomMost bounds the room that is kept for the next frame.

@@ -21,6 +21,9 @@ func (j *Journal) fail(err error) {
 	if o.failure != nil && !(permanent(err) && !permanent(o.failure)) {
 		return
 	}
+	if o.failure == nil {
+		o.times++
+	}
 	o.failure = err
 	o.failed.Store(true)
 	o.gathered, o.taken, o.backlog = nil, 0, 0
@@ -75,6 +78,16 @@ func (j *Journal) Err() error {
 	j.order.Lock()
 	defer j.order.Unlock()
 	return j.order.failure
+}
+
+// Failures returns how often the journal has failed. It grows with a failure, before anyone is told of it.
+func (j *Journal) Failures() uint64 {
+	if !j.order.failed.Load() {
+		return 0
+	}
+	j.order.Lock()
+	defer j.order.Unlock()
+	return j.order.times
 }
 
 // Fenced reports whether another process has written as this node. It is permanent.

@@ -205,3 +205,33 @@ func TestServerThatCannotStartSaysWhyAtOnce(t *testing.T) {
 		t.Fatalf("after waiting (%v): %v", ctx.Err(), err)
 	}
 }
+
+// TestWhatWasDecidedBeforeAFailureIsLost appends, after a failure, what was decided before it.
+func TestWhatWasDecidedBeforeAFailureIsLost(t *testing.T) {
+	o := testOptions(t)
+	f := new(failpoint)
+	o.Failpoint = f.step
+	j := open(t, o)
+	w := make(writer)
+	w.write(t, j, 1, 1)
+	decided := j.Failures()
+	f.set(map[string]int{"before publish": 1})
+	stale := writer{1: 1}
+	wantCode(t, await(t, j, j.Append(stale.section(t, 1, 1))), parley.ReadOnly)
+	reopen(t, j)
+	fresh := w.section(t, 1, 1)
+	lost := j.AppendSince(decided, w.section(t, 2, 1))
+	if !j.Lost(lost) || j.Durable(lost) {
+		t.Error("it does not count as lost")
+	}
+	stored := j.Append(fresh)
+	wantCode(t, await(t, j, lost), parley.ReadOnly)
+	if err := await(t, j, stored); err != nil {
+		t.Fatal(err)
+	}
+	delete(w, 2)
+	if j.Failures() != decided+1 {
+		t.Errorf("it failed %d times", j.Failures())
+	}
+	w.holds(t, j)
+}

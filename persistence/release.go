@@ -64,18 +64,18 @@ const (
 
 // state says how pos stands, and why if it is gone. The lock is held.
 func (o *order) state(pos Position) (state, error) {
-	if pos > o.settled {
-		if o.failure != nil {
-			return gone, o.failure
-		}
-		return pending, nil
-	}
 	for i := len(o.spans) - 1; i >= 0 && o.spans[i].last >= pos; i-- {
 		if o.spans[i].first <= pos {
 			return gone, o.spans[i].err
 		}
 	}
-	return durable, nil
+	switch {
+	case pos <= o.settled:
+		return durable, nil
+	case o.failure != nil:
+		return gone, o.failure
+	}
+	return pending, nil
 }
 
 // releaser calls the waiters whose positions are settled, until ctx ends.

@@ -1,0 +1,221 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/capabilities"
+	"parley/persistence/disktest"
+)
+
+// talker sends numbered messages and forms to a host, one after another, and keeps which were acknowledged.
+type talker struct {
+	agent *Agent
+	to    string
+	mu    sync.Mutex
+	said  int
+	acks  []int
+}
+
+func (s *talker) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		s.said++
+		var err error
+		if s.said%4 == 0 {
+			_, err = s.agent.Ask(context.Background(), Ask{To: s.to, Description: strconv.Itoa(s.said), Fields: textField("a")})
+		} else {
+			_, err = s.agent.Send(context.Background(), s.to, strconv.Itoa(s.said))
+		}
+		if err != nil {
+			time.Sleep(time.Millisecond) // a client that is told to come later
+			continue
+		}
+		s.mu.Lock()
+		s.acks = append(s.acks, s.said)
+		s.mu.Unlock()
+		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) // what a client does between two calls
+	}
+}
+
+func (s *talker) acknowledged() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.acks)
+}
+
+// TestOrderHoldsWhateverTheDiskDoes has agents send while the disk fails and comes back, again and again. In the end
+// everything that was acknowledged has arrived once, in the order sent, and nothing is left undelivered.
+func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
+	for name, fails := range map[string]func(d *disktest.Disk) (heal func()){
+		"full": func(d *disktest.Disk) func() {
+			d.OnFlush(func(string) error { // somebody frees a little now and then, and more is written at once
+				d.SetRoom(rand.Int64N(6000))
+				return nil
+			})
+			return func() { d.OnFlush(nil); d.SetRoom(-1) }
+		},
+		"flushes that fail": func(d *disktest.Disk) func() {
+			var n atomic.Int32
+			d.OnFlush(func(name string) error {
+				if strings.HasSuffix(name, ".blk") && n.Add(1)%3 == 0 {
+					return errors.New("a bad sector")
+				}
+				return nil
+			})
+			return func() { d.OnFlush(nil) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := disktest.Mount(t)
+			n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n", Peers: "127.0.0.1:0"})
+			fred := guest(t, n, "fred")
+			talkers := make([]*talker, 16)
+			for i := range talkers {
+				talkers[i] = &talker{agent: guest(t, n, fmt.Sprintf("t%d", i)), to: "HOST"}
+			}
+			away := openWith(t, Options{Folder: t.TempDir(), Name: "away"})
+			talkers = append(talkers, &talker{agent: away.Host(), to: "n"})
+			i, err := n.Host().Invite(t.Context(), NewInvitation{Name: "away"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := away.Host().Accept(t.Context(), "n", i.Locator); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			for _, s := range talkers {
+				running.Go(func() { s.run(ctx) })
+			}
+			forwarded := map[capabilities.ID]bool{}
+			running.Go(func() { forwardAll(ctx, n.Host(), forwarded) })
+			for range 3 {
+				enough := talkers[0].acknowledged() + 10
+				waitFor(t, "mail goes on", func() bool { return talkers[0].acknowledged() > enough })
+				before := n.journal.Failures()
+				heal := fails(d)
+				waitFor(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
+				heal()
+				waitFor(t, "the node is well", func() bool { return n.State().Problem == nil })
+			}
+			stop()
+			running.Wait()
+			for _, s := range talkers {
+				waitFor(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
+			}
+			waitFor(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
+			in, err := n.Host().Inbox(t.Context(), View{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range talkers {
+				s.check(t, in.Messages)
+			}
+			in, err = fred.Inbox(t.Context(), View{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range in.Messages {
+				delete(forwarded, m.MessageID)
+			}
+			if len(forwarded) > 0 {
+				t.Errorf("%d forms were handed on and have not arrived", len(forwarded))
+			}
+		})
+	}
+}
+
+// TestWhatIsOwedGoesFirst loses the copy of an acknowledged message on its way to its recipient's mailbox. The next one
+// comes after it all the same.
+func TestWhatIsOwedGoesFirst(t *testing.T) {
+	var broken atomic.Bool
+	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
+		if broken.Load() && (step == "before publish" || step == "before reopen") {
+			return errors.New("no space left on device, for the test")
+		}
+		return nil
+	}})
+	fae := guest(t, n, "fae")
+	hold, held := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _ = visitFor(context.Background(), n.Host(), func(*box) (struct{}, error) {
+			close(held)
+			<-hold
+			return struct{}{}, nil
+		})
+	}()
+	<-held
+	if _, err := fae.Send(t.Context(), "HOST", "first"); err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	close(hold) // the copy is appended now, and lost
+	waitFor(t, "the node is read-only", func() bool { return n.State().Problem != nil })
+	broken.Store(false)
+	waitFor(t, "the node is well", func() bool { return n.State().Problem == nil })
+	if _, err := fae.Send(t.Context(), "HOST", "second"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "both are delivered", func() bool { return isDelivered(t, fae) })
+	in, err := n.Host().Inbox(t.Context(), View{})
+	if err != nil || len(in.Messages) != 2 || in.Messages[0].Text != "first" || in.Messages[1].Text != "second" {
+		t.Fatalf("%+v, %v", in.Messages, err)
+	}
+}
+
+// forwardAll hands on each form that comes to the host, and notes those for which that was acknowledged.
+func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool) {
+	for m, err := range host.Follow(ctx, View{}, 0) {
+		if err != nil {
+			return
+		}
+		if m.Type == "form" && len(m.ForwardedTo) == 0 && !done[m.MessageID] {
+			if host.Forward(context.Background(), Which(m.MessageID.String()), "fred") == nil {
+				done[m.MessageID] = true
+			}
+		}
+	}
+}
+
+// isDelivered reports whether all that an agent has sent has arrived.
+func isDelivered(t *testing.T, a *Agent) bool {
+	t.Helper()
+	owed, err := visitFor(t.Context(), a, func(b *box) (int, error) {
+		b.noteReceipts()
+		return len(b.state.Outbox()), nil
+	})
+	return err == nil && owed == 0
+}
+
+// check compares what has arrived from the talker with what it was told.
+func (s *talker) check(t *testing.T, all []Envelope) {
+	t.Helper()
+	arrived, last := map[int]bool{}, 0
+	for _, m := range all {
+		if m.From != s.agent.id {
+			continue
+		}
+		n, err := strconv.Atoi(m.Text + m.Description)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n <= last {
+			t.Errorf("%s: %d comes as number %d, after %d", s.agent.id.ULID, n, m.Number, last)
+		}
+		last, arrived[n] = n, true
+	}
+	for _, n := range s.acks {
+		if !arrived[n] {
+			t.Errorf("%s: %d was acknowledged and has not arrived", s.agent.id.ULID, n)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package disktest
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// folder is a folder. The inode has the names as they are read, stored those that are on the disk.
+type folder struct {
+	fs.Inode
+	disk   *Disk
+	stored map[string]*fs.Inode
+}
+
+var (
+	_ fs.NodeCreater   = (*folder)(nil)
+	_ fs.NodeMkdirer   = (*folder)(nil)
+	_ fs.NodeUnlinker  = (*folder)(nil)
+	_ fs.NodeRmdirer   = (*folder)(nil)
+	_ fs.NodeRenamer   = (*folder)(nil)
+	_ fs.NodeFsyncer   = (*folder)(nil)
+	_ fs.NodeStatfser  = (*folder)(nil)
+	_ fs.NodeGetattrer = (*folder)(nil)
+)
+
+// Create implements fs.NodeCreater.
+func (d *folder) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+	if d.isFull() {
+		return nil, nil, 0, syscall.ENOSPC
+	}
+	f := &file{disk: d.disk, mode: mode & 0o7777, changed: time.Now()}
+	f.attributes(&out.Attr)
+	n := d.NewPersistentInode(ctx, f, fs.StableAttr{Mode: syscall.S_IFREG})
+	return n, handleFor(flags), fuse.FOPEN_KEEP_CACHE, 0
+}
+
+// Mkdir implements fs.NodeMkdirer.
+func (d *folder) Mkdir(ctx context.Context, _ string, _ uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	if d.isFull() {
+		return nil, syscall.ENOSPC
+	}
+	sub := &folder{disk: d.disk}
+	sub.attributes(&out.Attr)
+	return d.NewPersistentInode(ctx, sub, fs.StableAttr{Mode: syscall.S_IFDIR}), 0
+}
+
+func (d *folder) isFull() bool {
+	d.disk.mu.Lock()
+	defer d.disk.mu.Unlock()
+	return d.disk.room == 0
+}
+
+// Unlink implements fs.NodeUnlinker: the server forgets the name.
+func (d *folder) Unlink(context.Context, string) syscall.Errno { return 0 }
+
+// Rmdir implements fs.NodeRmdirer.
+func (d *folder) Rmdir(_ context.Context, name string) syscall.Errno {
+	if sub := d.GetChild(name); sub != nil && len(sub.Children()) > 0 {
+		return syscall.ENOTEMPTY
+	}
+	return 0
+}
+
+// Rename implements fs.NodeRenamer: the server moves the name.
+func (d *folder) Rename(context.Context, string, fs.InodeEmbedder, string, uint32) syscall.Errno {
+	return 0
+}
+
+// Fsync implements fs.NodeFsyncer: it stores the names, and not what is in the files.
+func (d *folder) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
+	return d.disk.flush(&d.Inode, func(failed bool) {
+		if !failed {
+			d.stored = maps.Clone(d.Children())
+		}
+	})
+}
+
+// Statfs implements fs.NodeStatfser.
+func (d *folder) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
+	const blocks = 1 << 20
+	*out = fuse.StatfsOut{Blocks: blocks, Bfree: blocks, Bavail: blocks, Bsize: 4096, NameLen: 255, Frsize: 4096}
+	return 0
+}
+
+// Getattr implements fs.NodeGetattrer.
+func (d *folder) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	d.attributes(&out.Attr)
+	return 0
+}
+
+func (d *folder) attributes(out *fuse.Attr) {
+	out.Mode, out.Nlink = syscall.S_IFDIR|0o700, 2
+	out.Uid, out.Gid = uint32(os.Getuid()), uint32(os.Getgid())
+}
+
+// writeTo writes what is on the disk of the folder. The disk's lock is held.
+func (d *folder) writeTo(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	for name, n := range d.stored {
+		var err error
+		switch n := n.Operations().(type) {
+		case *folder:
+			err = n.writeTo(filepath.Join(path, name))
+		case *file:
+			err = os.WriteFile(filepath.Join(path, name), n.stored, os.FileMode(n.mode))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
