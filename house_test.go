@@ -37,7 +37,7 @@ var pure = map[string][]string{
 		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},
 	"mailbox": {
-		"bytes", "cmp", "container/heap", "encoding/json", "errors", "fmt", "io", "iter", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "sort", "strconv", "strings", "time",
+		"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "io", "iter", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "sort", "strconv", "strings", "time",
 		"unicode", "unicode/utf8",
 		"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind", "github.com/vmihailenco/msgpack/v5",
 		"golang.org/x/text/language", "golang.org/x/text/message",

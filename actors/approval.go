@@ -24,7 +24,7 @@ type Approval struct {
 type Permission struct {
 	Asked
 	Decided bool            `json:"decided"`       // a standing rule has, or the agent's policy
-	Allowed bool            `json:"allowed"`       // if it was decided, by rule, by policy or by who was asked
+	Allowed bool            `json:"allowed"`       // if it was decided: by rule, by policy or by the agent's host
 	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, if one has decided it
 
 	// Unattended says of an approval that was to be Attended that nobody follows the mail of who would decide. What
@@ -43,7 +43,10 @@ func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
 
 // permission asks, or finds what was asked before.
 func (b *box) permission(c mailbox.Approve, attended bool) (underway[Permission], error) {
-	known, ok := c.Ask().Known(b.state)
+	known, ok, err := c.Ask().Known(b.state)
+	if err != nil {
+		return underway[Permission]{}, err
+	}
 	if !ok {
 		return b.approve(c, attended)
 	}
@@ -85,29 +88,15 @@ func (b *box) knownPermission(c mailbox.Approve, known mailbox.Known) (Permissio
 	if err != nil || known.Message == nil {
 		return Permission{Asked: asked}, err
 	}
-	return Permission{Asked: asked, Allowed: allows(known.Message.Form)}, nil
-}
-
-func allows(f *mailbox.Form) bool {
-	decision, _ := f.Decision()
-	return decision == mailbox.Once || decision == mailbox.Always
+	f := known.Message.Form
+	return Permission{Asked: asked, Allowed: b.state.Verdict(f, mailbox.DigestCall(c.Tool, c.Input)).Allowed}, nil
 }
 
 // AwaitApproval waits until an approval is decided, or has ended otherwise, and reports whether the call may be
-// made. One that was declined, cancelled or has expired is not approved.
+// made. One that was declined, cancelled or has expired is not approved, nor one that another than the host decided.
 func (a *Agent) AwaitApproval(ctx context.Context, w Which) (bool, Outcome, error) {
 	outcome, err := a.Await(ctx, w)
-	if err != nil {
-		return false, outcome, err
-	}
-	allowed, err := visitFor(ctx, a, func(b *box) (bool, error) {
-		m, err := b.state.FindForm(string(w))
-		if err != nil {
-			return false, err
-		}
-		return allows(m.Form), nil
-	})
-	return allowed, outcome, err
+	return outcome.Allowed, outcome, err
 }
 
 // Rule is a standing rule: calls of a tool whose input has a shape are always allowed, or never.

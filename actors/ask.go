@@ -74,5 +74,10 @@ type Outcome struct {
 	Values  capabilities.Value `json:"values,omitzero"`
 	Order   []string           `json:"order,omitempty"`
 
+	// Of an approval, to who asked it. Allowed says that the agent's host has allowed the call that Digest is of: another
+	// who was asked has an opinion, and allows nothing.
+	Digest  string `json:"digest,omitempty"`
+	Allowed bool   `json:"allowed,omitempty"`
+
 	answer capabilities.ID // of which settlement it is, if that came from another node
 }

@@ -33,7 +33,9 @@ func (a *Agent) ask(ctx context.Context, ask mailbox.Ask) (Asked, error) {
 
 // ask asks, or finds what was asked before.
 func (b *box) ask(ask mailbox.Ask) (underway[Asked], error) {
-	if known, ok := ask.Known(b.state); ok {
+	if known, ok, err := ask.Known(b.state); err != nil {
+		return underway[Asked]{}, err
+	} else if ok {
 		asked, err := b.known(ask, known)
 		return underway[Asked]{accepted: asked}, err
 	}
@@ -139,7 +141,7 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 // INVALID_ANSWER, and the form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
 	s, err := handOver(ctx, a, func(b *box, reply replyTo[said]) {
-		draft := mailbox.Reply{Which: string(ans.Which), Values: ans.Values, Texts: ans.Texts}
+		draft := mailbox.Reply{Which: string(ans.Which), Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
 		settle, home, err := b.draftAnswer(draft)
 		if err == nil {
 			err = b.seal(&settle)

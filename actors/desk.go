@@ -2,8 +2,6 @@ package actors
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -123,7 +121,7 @@ func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, e
 	if err := d.check(); err != nil {
 		return program.Decision{}, err
 	}
-	call := digestCall(c)
+	call := mailbox.DigestCall(c.Tool, c.Input)
 	d.mu.Lock()
 	why, before := d.denied[call]
 	d.mu.Unlock()
@@ -146,7 +144,7 @@ func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, e
 	if err != nil {
 		return program.Decision{}, err
 	}
-	return d.decided(call, allowed, outcome), nil
+	return d.decided(call, allowed && outcome.Digest == call, outcome), nil
 }
 
 // permission asks about a call, or takes up what was asked about it and no other call of the run has taken.
@@ -212,11 +210,6 @@ func (d *desk) decided(call string, allowed bool, o Outcome) program.Decision {
 		d.denied[call] = out.Reason
 	}
 	return out
-}
-
-func digestCall(c program.Call) string {
-	sum := sha256.Sum256([]byte(c.Tool + "\x00" + c.Input))
-	return hex.EncodeToString(sum[:16])
 }
 
 // Send sends a message to someone whom the agent holds.

@@ -45,6 +45,7 @@ type Envelope struct {
 	AnswerNeeded bool              `json:"answerNeeded"`        // it is open and this agent may answer it
 	Answering    bool              `json:"answering,omitempty"` // what the agent said is on its way to the form's home
 	Refused      string            `json:"refused,omitempty"`   // why the home would not have what the agent said
+	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
 }
 
 // Party is another agent, with the viewer's name for it if there is one.

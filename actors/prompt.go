@@ -57,8 +57,7 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompt
 // hasSent reports whether the agent has sent a message with a key.
 func (a *Agent) hasSent(ctx context.Context, key string) bool {
 	sent, err := visitFor(ctx, a, func(b *box) (bool, error) {
-		_, known := mailbox.Post{Key: key}.Known(b.state)
-		return known, nil
+		return b.state.HasPosted(key), nil
 	})
 	return err == nil && sent
 }
@@ -86,7 +85,9 @@ func errFull() error {
 
 // post sends a message, or finds that it was sent.
 func (b *box) post(p mailbox.Post) (capabilities.ID, error) {
-	if m, ok := p.Known(b.state); ok {
+	if m, ok, err := p.Known(b.state); err != nil {
+		return capabilities.ID{}, err
+	} else if ok {
 		return m.ID(), nil
 	}
 	evs, err := b.decide(p)

@@ -70,7 +70,7 @@ func (v *view) form(e *Envelope, f *mailbox.Form) error {
 	for _, h := range f.Handed {
 		e.ForwardedTo = append(e.ForwardedTo, Party{ID: h.To, Name: v.state.NameOf(h.To)})
 	}
-	e.Answering, e.Refused = f.Answering != nil, f.Refused
+	e.Answering, e.Refused, e.Digest = f.Answering != nil, f.Refused, f.Digest()
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
 	if f.IsOpen() {
 		return nil
@@ -93,6 +93,10 @@ func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
 		return o, nil
 	}
 	o.Status, o.By, o.ByName, o.At, o.answer = StatusAnswered, a.By, v.state.NameOf(a.By), a.Date, a.Answer
+	if f.From == v.state.ID {
+		o.Digest = f.Digest()
+		o.Allowed = v.state.Verdict(f, o.Digest).Allowed
+	}
 	if a.Withheld {
 		return o, nil
 	}

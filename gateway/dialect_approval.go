@@ -96,18 +96,23 @@ func approvalPosed(m mark, e actors.Envelope) any {
 	return f
 }
 
+// approvalSettled gives what was decided to who was asked.
 func approvalSettled(m mark, e actors.Envelope, o actors.Outcome) any {
-	return approvalOutcome(m, e.MessageID.String(), o)
+	decision, _ := mailbox.ReadDecision(o.Values)
+	return approvalEnded(m, e.MessageID.String(), o, decision == mailbox.Once || decision == mailbox.Always)
 }
 
-// approvalOutcome gives the decision. Who declines to decide has not approved.
+// approvalOutcome gives what was decided to the asker. Who declines to decide has not approved.
 func approvalOutcome(m mark, form string, o actors.Outcome) any {
+	return approvalEnded(m, form, o, o.Allowed)
+}
+
+func approvalEnded(m mark, form string, o actors.Outcome, approved bool) any {
 	payload := ApprovedPayload{RequestID: m.ID}
 	switch o.Status {
 	case actors.StatusAnswered:
-		values, _ := o.Values.AsRecord()
-		decision, _ := values["decision"].AsString()
-		payload.Approved = decision == mailbox.Once || decision == mailbox.Always
+		decision, _ := mailbox.ReadDecision(o.Values)
+		payload.Approved = approved
 		payload.Always = decision == mailbox.Always || decision == mailbox.Never
 	case actors.StatusDeclined:
 	default:

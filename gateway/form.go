@@ -118,10 +118,12 @@ func waitPassed(err error) bool {
 	return parley.CodeOf(err) == parley.Timeout || isContextEnd(err)
 }
 
-// RespondFormRequest answers a form. Values are typed; Texts are read by their fields' types.
+// RespondFormRequest answers a form. Values are typed; Texts are read by their fields' types. Digest is of the call that was
+// shown, as list_messages has it: an approval of another call is refused.
 type RespondFormRequest struct {
 	Acting
 	Subject
+	Digest string                        `json:"digest,omitempty"`
 	Values map[string]capabilities.Value `json:"values,omitempty"`
 	Texts  []Text                        `json:"texts,omitempty"`
 }
@@ -141,7 +143,7 @@ func respondForm(ctx context.Context, a *actors.Agent, r RespondFormRequest) (ac
 	for i, t := range r.Texts {
 		texts[i] = mailbox.Text(t)
 	}
-	return a.Answer(ctx, actors.Answer{Which: which, Values: r.Values, Texts: texts})
+	return a.Answer(ctx, actors.Answer{Which: which, Digest: r.Digest, Values: r.Values, Texts: texts})
 }
 
 // EndRequest ends a form without an answer, or says no to a request.

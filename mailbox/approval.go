@@ -2,6 +2,8 @@ package mailbox
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 
 	"parley"
@@ -196,15 +198,40 @@ func (c RemoveRule) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 	return []events.Event{&events.RuleRemoved{Rule: c.Rule}}, nil
 }
 
-// Decision gives what was decided on an approval that was answered.
-func (f *Form) Decision() (decision, reason string) {
-	if f.Kind != events.Approval || f.Answered == nil {
-		return "", ""
-	}
-	return ReadDecision(f.Answered.Values)
+// Verdict is what was decided about a call that permission was asked for.
+type Verdict struct {
+	Decision string // "" if there is none
+	Reason   string
+	Allowed  bool
 }
 
-// ReadDecision reads the answer to an approval.
+// Verdict returns what was decided about a call that the agent asked about in a form, and all that reads a decision
+// reads it here. Only the agent's host allows, and only that very call: another whom the agent asked has an opinion.
+func (s *State) Verdict(f *Form, call string) Verdict {
+	if f.Kind != events.Approval || f.From != s.ID || f.Answered == nil || f.Digest() != call {
+		return Verdict{}
+	}
+	var v Verdict
+	v.Decision, v.Reason = ReadDecision(f.Answered.Values)
+	v.Allowed = f.Answered.By == s.Profile.Host && (v.Decision == Once || v.Decision == Always)
+	return v
+}
+
+// Digest returns the digest of the call that an approval shows; "" if the form is none.
+func (f *Form) Digest() string {
+	if f.Kind != events.Approval {
+		return ""
+	}
+	return DigestCall(f.Title, f.Description)
+}
+
+// DigestCall returns what a call goes by: no other has the same. An input is JSON, and so has no NUL in it.
+func DigestCall(tool, input string) string {
+	sum := sha256.Sum256([]byte(tool + "\x00" + input))
+	return hex.EncodeToString(sum[:])
+}
+
+// ReadDecision reads the answer to an approval. It does not say whether the call is allowed: Verdict does.
 func ReadDecision(answer capabilities.Value) (decision, reason string) {
 	values, _ := answer.AsRecord()
 	decision, _ = values[decisionField].AsString()

@@ -149,16 +149,8 @@ func compileField(f *events.Field, left *room) (p *pattern, problems []string) {
 	say(wrongText("label", f.Label, maxLabel))
 	say(wrongText("help", f.Help, maxHelp))
 	say(wrongText("placeholder", f.Placeholder, maxLabel))
-	if f.Type == events.Confirm && len(f.Options) == 0 {
-		f.Options = []events.Option{{Value: "Yes"}, {Value: "No"}}
-	}
+	makePlain(f)
 	say(wrongOptions(f))
-	if string(f.Pattern) == "null" {
-		f.Pattern = nil
-	}
-	if isEmpty(f.Default) {
-		f.Default = capabilities.Null()
-	}
 	if len(f.Pattern) > 0 && !left.isUp() { // one field says that it is too much together
 		var why string
 		p, why = compilePattern(f.Pattern, left)
@@ -171,6 +163,19 @@ func compileField(f *events.Field, left *room) (p *pattern, problems []string) {
 		say(question{f, p}.wrongDefault())
 	}
 	return p, problems
+}
+
+// makePlain writes out what a field leaves to be understood, and drops what is none.
+func makePlain(f *events.Field) {
+	if f.Type == events.Confirm && len(f.Options) == 0 {
+		f.Options = []events.Option{{Value: "Yes"}, {Value: "No"}}
+	}
+	if string(f.Pattern) == "null" {
+		f.Pattern = nil
+	}
+	if isEmpty(f.Default) {
+		f.Default = capabilities.Null()
+	}
 }
 
 func (q question) wrongDefault() string {

@@ -63,51 +63,19 @@ type Ask struct {
 	Contract *Contract // of Fields, if they were compiled before
 }
 
-// Known is what an ask that is no new one refers to: a form of before, or a value that its name has.
-type Known struct {
-	Message *Message
-	Value   capabilities.Value
-}
-
-// Known looks whether an ask was made before: by its key, or by the name that its answer has or awaits.
-func (a Ask) Known(s *State) (Known, bool) {
-	if n, ok := s.keys[a.Key]; ok && a.Key != "" {
-		return Known{Message: s.messages[n]}, true
-	}
-	if a.Result == "" {
-		return Known{}, false
-	}
-	if v, ok := s.names[a.Result]; ok {
-		return Known{Value: v}, true
-	}
-	if n, ok := s.results[a.Result]; ok {
-		return Known{Message: s.messages[n]}, true
-	}
-	return Known{}, false
-}
-
 func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
-	if _, ok := a.Known(s); ok {
-		return nil, nil
+	if _, ok, err := a.Known(s); ok || err != nil {
+		return nil, err
 	}
 	if err := a.checkWords(now); err != nil {
 		return nil, err
 	}
-	if a.Kind == events.Request {
-		a.Fields = []events.Field{{Name: requestField, Label: "Capability", Type: events.Capability, Required: true}}
-	}
-	if err := checkKind(a.Kind, a.Fields); err != nil {
+	contract, err := a.compile()
+	if err != nil {
 		return nil, err
-	}
-	contract := a.Contract
-	if contract == nil || a.Kind != events.PlainForm {
-		var err error
-		if contract, err = Compile(a.Fields); err != nil {
-			return nil, err
-		}
 	}
 	to, err := s.reach(a.To, capabilities.UseAsk, now)
 	if err != nil {
@@ -120,6 +88,26 @@ func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, e
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result,
 	}
 	return []events.Event{e}, nil
+}
+
+// compile returns the contract of what is asked.
+func (a Ask) compile() (*Contract, error) {
+	fields := a.fields()
+	if err := checkKind(a.Kind, fields); err != nil {
+		return nil, err
+	}
+	if a.Contract != nil && a.Kind == events.PlainForm {
+		return a.Contract, nil
+	}
+	return Compile(fields)
+}
+
+// fields returns the fields that are asked: those of a request are always the same.
+func (a Ask) fields() []events.Field {
+	if a.Kind == events.Request {
+		return []events.Field{{Name: requestField, Label: "Capability", Type: events.Capability, Required: true}}
+	}
+	return a.Fields
 }
 
 // checkKind refuses with INVALID_FORM a kind that is unknown, or is another than its fields are of.

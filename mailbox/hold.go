@@ -25,6 +25,20 @@ func (s *State) recipient(to string, use capabilities.Use, now capabilities.Time
 	if id, err := parseTarget(to); err == nil {
 		return s.claim(agentRef(id), use, now)
 	}
+	return s.agentAt(to)
+}
+
+// addressed returns the agent that a path, ID or locator means, whether it may be used or not.
+func (s *State) addressed(to string) (capabilities.ID, error) {
+	if id, err := parseTarget(to); err == nil {
+		return id, nil
+	}
+	ref, err := s.agentAt(to)
+	return ref.Target, err
+}
+
+// agentAt returns the reference to an agent at a path.
+func (s *State) agentAt(to string) (capabilities.Ref, error) {
 	v, err := s.Lookup(to)
 	switch parley.CodeOf(err) {
 	case "":

@@ -25,9 +25,9 @@ func (m *model) ask(t *rapid.T) {
 	if a.Deadline == m.now {
 		want = parley.InvalidArgument
 	}
-	known := p.keys[a.Key] || a.Result != "" && m.free(p, a.Result) != ""
+	known, code := m.again(p, a)
 	if known {
-		want = ""
+		want = code
 	}
 	evs, ok := m.do(t, p.name, a, want)
 	if known && len(evs) != 0 {
@@ -42,7 +42,7 @@ func (m *model) ask(t *rapid.T) {
 	m.forms = append(m.forms, f)
 	p.mail = append(p.mail, modelMessage{id: f.id, form: f, from: p.name})
 	if a.Key != "" {
-		p.keys[a.Key] = true
+		p.keys[a.Key] = f
 	}
 }
 
@@ -196,18 +196,25 @@ func (m *model) post(t *rapid.T) {
 		want = parley.NotPermitted
 	}
 	key := rapid.SampledFrom([]string{"", "", "", "k1", "k2"}).Draw(t, "key")
-	if p.posted[key] {
+	before, again := p.posted[key]
+	switch reached, found := p.lookup(to); {
+	case !again:
+	case !found || reached.agent == "":
+		want = parley.UnknownRecipient
+	case reached.agent != before.to || gift.agent != before.gift.agent || gift.text != before.gift.text:
+		want = parley.InvalidArgument
+	default:
 		want = ""
 	}
 	evs, ok := m.do(t, p.name, Post{To: to, Text: "take @it:" + edge, Key: key}, want)
-	if p.posted[key] && len(evs) != 0 {
+	if again && len(evs) != 0 {
 		t.Fatalf("sent again: %v", evs)
 	}
-	if !ok || p.posted[key] {
+	if !ok || again {
 		return
 	}
 	if key != "" {
-		p.posted[key] = true
+		p.posted[key] = modelPost{target.agent, gift}
 	}
 	posted := evs[0].(*events.MessagePosted)
 	if gift.agent != "" {

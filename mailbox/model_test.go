@@ -61,12 +61,12 @@ type person struct {
 	name    string
 	mail    []modelMessage
 	names   map[string]thing
-	keys    map[string]bool
+	keys    map[string]*modelForm
 	learned map[*modelForm]bool // forms whose end it knows
 	lost    map[capabilities.ID]bool
 	given   []capabilities.Grant
-	posted  map[string]bool // keys of messages
-	job     *modelJob       // nil if it has no program
+	posted  map[string]modelPost // by key
+	job     *modelJob            // nil if it has no program
 }
 
 // modelMessage is a form, or a message that brought things.
@@ -75,6 +75,12 @@ type modelMessage struct {
 	form  *modelForm
 	from  string
 	edges map[string]thing
+}
+
+// modelPost is for whom a message is, and what it takes along.
+type modelPost struct {
+	to   string
+	gift thing
 }
 
 // thing is what a name stands for: an agent by a grant, or text.
@@ -89,8 +95,8 @@ func newModel(t *rapid.T) *model {
 	for _, name := range []string{"a", "b", "c"} {
 		m.add(name)
 		m.who = append(m.who, &person{
-			name: name, names: map[string]thing{}, keys: map[string]bool{}, learned: map[*modelForm]bool{}, lost: map[capabilities.ID]bool{},
-			posted: map[string]bool{},
+			name: name, names: map[string]thing{}, keys: map[string]*modelForm{}, learned: map[*modelForm]bool{}, lost: map[capabilities.ID]bool{},
+			posted: map[string]modelPost{},
 		})
 	}
 	m.apply("c", &events.ProgramSet{Runtime: "exec", Command: []string{"true"}})
@@ -133,6 +139,29 @@ func (p *person) reach(path string) (thing, parley.Code) {
 		return got, parley.NotPermitted
 	}
 	return got, ""
+}
+
+// again foresees what becomes of an ask by a key or name that was used: it is the form of before, or another one.
+func (m *model) again(p *person, a Ask) (known bool, code parley.Code) {
+	f, keyed := p.keys[a.Key]
+	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.end == "" && f.result == a.Result }); !keyed && a.Result != "" {
+		if _, bound := p.names[a.Result]; bound {
+			return true, ""
+		}
+		if keyed = i >= 0; keyed {
+			f = m.forms[i]
+		}
+	}
+	to, found := p.lookup(a.To)
+	switch {
+	case !keyed:
+		return false, ""
+	case !found || to.agent == "":
+		return true, parley.UnknownRecipient
+	case to.agent != f.holders[0] || a.NoForward != f.fixed || a.Result != "" && a.Result != f.result:
+		return true, parley.InvalidArgument
+	}
+	return true, ""
 }
 
 // awaits reports whether the answer of an open form will have the name.

@@ -16,21 +16,12 @@ type Post struct {
 	Key   string // idempotency key
 }
 
-// Known gives the message of before, if this one was sent before.
-func (c Post) Known(s *State) (*Message, bool) {
-	n, ok := s.posted[c.Key]
-	if !ok || c.Key == "" {
-		return nil, false
-	}
-	return s.messages[n], true
-}
-
 func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
-	if _, ok := c.Known(s); ok {
-		return nil, nil
+	if _, ok, err := c.Known(s); ok || err != nil {
+		return nil, err
 	}
 	if err := checkText("a key", c.Key, maxKey); err != nil {
 		return nil, err
@@ -42,11 +33,9 @@ func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, 
 	if err != nil {
 		return nil, err
 	}
-	marks := []Mark{{Words: c.Text}}
-	if !c.Plain {
-		if marks, err = ParseText(c.Text); err != nil {
-			return nil, err
-		}
+	marks, err := c.marks()
+	if err != nil {
+		return nil, err
 	}
 	id := ids()
 	g := gift{to: to.Target, message: id, now: now, ids: ids}
@@ -59,6 +48,14 @@ func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, 
 		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
 	}}
 	return append(evs, granted(g.grants)...), nil
+}
+
+// marks parses the text, unless it is plain.
+func (c Post) marks() ([]Mark, error) {
+	if c.Plain {
+		return []Mark{{Words: c.Text}}, nil
+	}
+	return ParseText(c.Text)
 }
 
 // addressee gives whom a message is for. Mail from somebody is authority to reply to it.
@@ -91,13 +88,9 @@ func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
 			}
 			continue
 		}
-		v, err := s.Lookup(m.Path)
-		if sp := capabilities.Special("@" + m.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
-			v, err = s.Lookup(sp)
-		}
+		v, err := s.marked(m)
 		if err != nil {
-			e := *parley.AsError(err)
-			return nil, e.WithHint(`write \@ for a plain @`)
+			return nil, err
 		}
 		if err := all.add(events.Span{Edge: m.Edge, Value: v}); err != nil {
 			return nil, err
@@ -109,6 +102,19 @@ func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
 		spans[i] = events.Span{Edge: m.Edge, Value: v}
 	}
 	return spans, nil
+}
+
+// marked returns the value that a mark in a text refers to.
+func (s *State) marked(m Mark) (capabilities.Value, error) {
+	v, err := s.Lookup(m.Path)
+	if sp := capabilities.Special("@" + m.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
+		v, err = s.Lookup(sp)
+	}
+	if err != nil {
+		e := *parley.AsError(err)
+		return v, e.WithHint(`write \@ for a plain @`)
+	}
+	return v, nil
 }
 
 // tally adds up a message, span by span. An edge may stand many times, and its value is written down each time.

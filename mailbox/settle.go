@@ -32,9 +32,11 @@ type Settle struct {
 	checked bool
 }
 
-// Reply is what an agent wants to answer. A capability may stand in Values as a path.
+// Reply is what an agent wants to answer. A capability may stand in Values as a path. Digest, if it is not "", is of
+// the call that the answerer was shown.
 type Reply struct {
 	Which  string
+	Digest string
 	Values map[string]capabilities.Value
 	Texts  []Text
 
@@ -49,6 +51,10 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 		return Settle{}, capabilities.ID{}, err
 	}
 	f := m.Form
+	if r.Digest != "" && r.Digest != f.Digest() {
+		return Settle{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
+			WithHint("parley permit ls shows what waits")
+	}
 	contract := r.Contract
 	if contract == nil {
 		if contract, err = f.Contract(); err != nil {

@@ -98,6 +98,8 @@ func (v *village) command(d *datadriven.TestData) string {
 		return v.ask(as, arg, d.Input)
 	case "answer":
 		return v.answer(as, which(), d.Input, arg("late") == "yes")
+	case "verdict":
+		return v.verdict(as, which())
 	case "decline":
 		c, home, err := v.states[as].DraftDecline(which(), arg("note"), v.idOf(as))
 		return v.settle(as, home, c, err)
@@ -162,7 +164,7 @@ func (v *village) simple(cmd, which string, arg func(string) string, input strin
 		n, _ := strconv.Atoi(arg("grant"))
 		return Revoke{Grant: v.states[arg("as")].Grants()[n].ID}
 	case "approve":
-		return Approve{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input)}
+		return Approve{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Key: arg("key")}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return RemoveRule{Rule: v.states[arg("as")].Rules(v.now)[n].Rule, By: v.states[cmp.Or(arg("by"), "host")].ID}
@@ -219,7 +221,9 @@ func (v *village) ask(as string, arg func(string) string, fields string) string 
 			a.Fields = append(a.Fields, f)
 		}
 	}
-	if known, ok := a.Known(v.states[as]); ok && known.Message != nil {
+	if known, ok, err := a.Known(v.states[as]); err != nil {
+		return v.refusal(err)
+	} else if ok && known.Message != nil {
 		return fmt.Sprintf("form %d, as before\n", known.Message.Number)
 	} else if ok {
 		return "known: " + v.plain(known.Value.Text()) + "\n"
@@ -244,6 +248,23 @@ func (v *village) answer(as, which, input string, late bool) string {
 		v.now = v.now.Add(time.Hour)
 	}
 	return v.settle(as, home, c, err)
+}
+
+// verdict says whether a call that an agent asked about is allowed.
+func (v *village) verdict(as, which string) string {
+	s := v.states[as]
+	m, err := s.FindForm(which)
+	if err != nil {
+		return v.refusal(err)
+	}
+	verdict := s.Verdict(m.Form, m.Form.Digest())
+	if other := s.Verdict(m.Form, DigestCall(m.Form.Title, m.Form.Description+" ")); other.Allowed {
+		v.tb.Fatal("another call is allowed by the same answer")
+	}
+	if verdict.Allowed {
+		return "allowed\n"
+	}
+	return cmp.Or(verdict.Decision, "nothing") + ", not allowed\n"
 }
 
 func (v *village) settle(as string, home capabilities.ID, c Settle, err error) string {

@@ -120,10 +120,12 @@ func expandLength(text string) string {
 
 // asks asks what may have been asked before.
 func (v *village) asks(as string, a Ask, c Command) string {
-	if known, ok := a.Known(v.states[as]); ok {
+	if known, ok, err := a.Known(v.states[as]); err != nil {
+		return v.refusal(err)
+	} else if ok {
 		f := known.Message.Form
-		if decision, _ := f.Decision(); decision != "" {
-			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, decision)
+		if verdict := v.states[as].Verdict(f, f.Digest()); verdict.Decision != "" {
+			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, verdict.Decision)
 		}
 		if f.Answered != nil {
 			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, f.Answered.Values.Text())
@@ -138,7 +140,7 @@ func (v *village) calls(as, tool, input string) string {
 	s, taken := v.states[as], v.taken[as]
 	c := Approve{Tool: tool, Input: input, Key: s.CallKey(tool+input, func(key string) bool { return taken[key] })}
 	out := v.asks(as, c.Ask(), c)
-	if _, asked := c.Ask().Known(s); asked {
+	if _, asked, err := c.Ask().Known(s); asked && err == nil {
 		taken[c.Key] = true
 	}
 	return out

@@ -10,7 +10,6 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway"
-	"parley/mailbox"
 )
 
 // decided is what became of a call that permission was asked for.
@@ -69,8 +68,9 @@ answers at once. Allowed is exit status 0; denied is NOT_PERMITTED.`,
 			return err
 		}
 		var o struct {
-			Status actors.Status
-			Values struct{ Decision, Reason string }
+			Status  actors.Status
+			Allowed bool
+			Values  struct{ Reason string }
 		}
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return notANode(err)
@@ -78,8 +78,7 @@ answers at once. Allowed is exit status 0; denied is NOT_PERMITTED.`,
 		if o.Status != actors.StatusAnswered {
 			return p.sayOutcome(raw, (*outcome).requestText)
 		}
-		allowed := o.Values.Decision == mailbox.Once || o.Values.Decision == mailbox.Always
-		return p.sayDecided(decided{Allowed: allowed, Form: asked.Form, Reason: o.Values.Reason})
+		return p.sayDecided(decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Values.Reason})
 	}
 	return c
 }

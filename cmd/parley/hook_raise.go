@@ -162,9 +162,10 @@ func standing(allowed bool) ruling {
 // read gives what an approval came to. Only an answer decides; one that was taken back or has expired does not.
 func read(raw json.RawMessage) ruling {
 	var o struct {
-		Status actors.Status
-		Values struct{ Decision, Reason string }
-		Note   string
+		Status  actors.Status
+		Allowed bool
+		Values  struct{ Decision, Reason string }
+		Note    string
 	}
 	switch err := json.Unmarshal(raw, &o); {
 	case err != nil:
@@ -173,12 +174,12 @@ func read(raw json.RawMessage) ruling {
 		return ruling{decided: true, reason: because("declined in Parley", o.Note)}
 	case o.Status != actors.StatusAnswered:
 		return undecided("the question was %s", o.Status)
-	case o.Values.Decision == mailbox.Once, o.Values.Decision == mailbox.Always:
+	case o.Allowed:
 		return ruling{decided: true, allowed: true, reason: because("allowed in Parley", o.Values.Reason)}
 	case o.Values.Decision == mailbox.Deny, o.Values.Decision == mailbox.Never:
 		return ruling{decided: true, reason: because("denied in Parley", o.Values.Reason)}
 	}
-	return undecided("the decision %q is not known", o.Values.Decision)
+	return undecided("the decision %q is none of the host's", o.Values.Decision)
 }
 
 func because(what, why string) string {

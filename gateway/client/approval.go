@@ -42,7 +42,8 @@ type Permission struct {
 	rule *Decision
 }
 
-// Decision says whether the call may be made. One that was declined, cancelled or has expired may not.
+// Decision says whether the call may be made. One that was declined, cancelled or has expired may not, nor one that somebody else than
+// the agent's host has decided.
 type Decision struct {
 	Allowed bool
 	Reason  string  // in words, by who decided, if there are any
@@ -84,10 +85,10 @@ func (p *Permission) Await(ctx context.Context) (Decision, error) {
 	if o.Status != Answered {
 		return d, nil
 	}
-	var said struct{ Decision, Reason string }
+	var said struct{ Reason string }
 	if err := o.Decode(&said); err != nil {
 		return Decision{}, err
 	}
-	d.Allowed, d.Reason = said.Decision == "once" || said.Decision == "always", said.Reason
+	d.Allowed, d.Reason = o.Allowed, said.Reason
 	return d, nil
 }

@@ -136,6 +136,10 @@ type Outcome struct {
 	Values  json.RawMessage `json:"values,omitempty"`
 	Order   []string        `json:"order,omitempty"`
 
+	// Of an approval, to who asked it: whether the agent's host has allowed the call that Digest is of.
+	Digest  string `json:"digest,omitempty"`
+	Allowed bool   `json:"allowed,omitempty"`
+
 	// Raw is the outcome as the node sent it.
 	Raw json.RawMessage `json:"-"`
 }

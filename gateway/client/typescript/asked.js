@@ -90,7 +90,7 @@ export class Permission extends Asked {
   }
 
   /**
-   * Waits for the decision. What was declined, cancelled or has expired is not allowed. Where nothing was asked, as unattended says, it
+   * Waits for the decision. What was declined, cancelled or has expired is not allowed, nor what another than the host has decided. Where nothing was asked, as unattended says, it
    * throws NO_PENDING_PERMISSION.
    *
    * @param {Ending} [ending]
@@ -101,9 +101,9 @@ export class Permission extends Asked {
     if (this.unattended && this.form === undefined) {
       throw new ParleyError("NO_PENDING_PERMISSION", "nobody follows the mail of who would decide, and nothing was asked");
     }
-    const { status, note, values } = await this.await(ending);
+    const { status, note, values, allowed } = await this.await(ending);
     if (status !== "answered") return { allowed: false, reason: note ?? "" };
-    const { decision, reason } = /** @type {{decision?: string, reason?: string}} */ (values);
-    return { allowed: decision === "once" || decision === "always", reason: reason ?? "" };
+    const { reason } = /** @type {{reason?: string}} */ (values);
+    return { allowed: allowed === true, reason: reason ?? "" };
   }
 }

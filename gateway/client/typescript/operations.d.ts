@@ -358,6 +358,7 @@ export interface ResolveRequest {
 
 export interface RespondFormRequest {
   as?: string;
+  digest?: string;
   /** A message's number, or the ID of a message, form or promise. */
   id?: string | number;
   /** A message's number, or the ID of a message, form or promise. */
@@ -517,6 +518,7 @@ export interface Envelope {
   deadline?: string;
   delivered: boolean;
   description?: string;
+  digest?: string;
   dismissed: boolean;
   edges?: Record<string, unknown>;
   fields?: Array<Field>;
@@ -606,11 +608,13 @@ export interface JournalState {
 }
 
 export interface Outcome {
+  allowed?: boolean;
   /** A time in UTC, with milliseconds. */
   at?: string;
   /** An ID: {ULID}@{node}. */
   by?: string;
   byName?: string;
+  digest?: string;
   /** An ID: {ULID}@{node}. */
   form?: string;
   note?: string;

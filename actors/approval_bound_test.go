@@ -1,0 +1,78 @@
+package actors
+
+import (
+	"testing"
+
+	"parley"
+	"parley/mailbox"
+)
+
+// TestAKeyGivesNoOtherCallPermission: what was allowed under a key is that call, put to that agent. What a guest allows
+// itself is no permission, whoever waits for it and however often it is asked.
+func TestAKeyGivesNoOtherCallPermission(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	const harmless, harm = `{"command":"ls"}`, `{"command":"rm -rf /"}`
+	own := Approval{To: "@self", Tool: "shell", Input: harmless, Key: "own"}
+	p, err := fae.Approve(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fae.Answer(t.Context(), Answer{Which: Which(p.Form.String()), Values: text("decision", mailbox.Once)}); err != nil {
+		t.Fatal(err)
+	}
+	if allowed, o, err := fae.AwaitApproval(t.Context(), Which(p.Form.String())); err != nil || allowed || o.Status != StatusAnswered {
+		t.Fatalf("fae allows itself a call: %v, %+v, %v", allowed, o, err)
+	}
+	if again, err := fae.Approve(t.Context(), own); err != nil || again.Allowed {
+		t.Fatalf("asked again, fae allows itself a call: %+v, %v", again, err)
+	}
+	own.To = ""
+	if again, err := fae.Approve(t.Context(), own); parley.CodeOf(err) != parley.InvalidArgument || again.Allowed {
+		t.Fatalf("its own answer passes for the host's: %+v, %v", again, err)
+	}
+
+	asked := Approval{Tool: "shell", Input: harmless, Key: "k"}
+	if p, err = fae.Approve(t.Context(), asked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Digest: mailbox.DigestCall("shell", harm), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Fatalf("another call than was shown is decided: %v", err)
+	}
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Digest: mailbox.DigestCall("shell", harmless), Values: text("decision", mailbox.Once)}); err != nil {
+		t.Fatal(err)
+	}
+	if allowed, _, err := fae.AwaitApproval(t.Context(), Which(p.Form.String())); err != nil || !allowed {
+		t.Fatalf("the host allowed it: %v, %v", allowed, err)
+	}
+	if again, err := fae.Approve(t.Context(), asked); err != nil || !again.Allowed || again.Form != p.Form {
+		t.Fatalf("the same again: %+v, %v", again, err)
+	}
+	for _, other := range []Approval{
+		{Tool: "shell", Input: harm, Key: "k"}, {Tool: "terminal", Input: harmless, Key: "k"}, {To: "@self", Tool: "shell", Input: harmless, Key: "k"},
+	} {
+		if again, err := fae.Approve(t.Context(), other); parley.CodeOf(err) != parley.InvalidArgument || again.Allowed {
+			t.Errorf("%+v: %+v, %v", other, again, err)
+		}
+	}
+}
+
+// TestAKeyIsOneMessage: a prompt that comes again under its key is taken for the first one only if it says the same to
+// the same agent.
+func TestAKeyIsOneMessage(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
+	first, err := n.Host().Prompt(t.Context(), fae, "look around", "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := n.Host().Prompt(t.Context(), fae, "look around", "k"); err != nil || again.Message != first.Message {
+		t.Fatalf("the same again: %+v, %v", again, err)
+	}
+	if _, err := n.Host().Prompt(t.Context(), fae, "delete it all", "k"); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("other words under the key: %v", err)
+	}
+	if _, err := n.Host().Prompt(t.Context(), bob, "look around", "k"); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("another agent under the key: %v", err)
+	}
+}
