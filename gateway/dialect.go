@@ -3,6 +3,9 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"parley"
 	"parley/actors"
@@ -117,31 +120,62 @@ func (c *conversation) formsOf(ctx context.Context, dialect string, v actors.Vie
 	return found, nil
 }
 
-// asked gives the form that was put to the agent and that a client means: the one that waits, or else the last that
-// did. There may be several where askers call theirs the same; then it refuses with AMBIGUOUS.
-func (c *conversation) asked(ctx context.Context, dialect string, none error, wanted func(mark, actors.Envelope) bool) (markedForm, error) {
-	forms, err := c.formsOf(ctx, dialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool {
-		return e.Received && wanted(m, e)
+// calling is how a client says which form it means.
+type calling struct {
+	dialect string
+	id      string // what the client calls it, which may be the form's own ID
+	form    string // the form's own ID, if the client gives it beside that
+	called  func(mark, actors.Envelope) bool
+	repeats bool // one asker calls all of its forms so, one after another
+	none    error
+}
+
+// asked gives the form that was put to the agent and that a client means. Its asker's name for it is enough as long as
+// nobody else has ever used that: what a client has seen may be over, and another's in its place. Then it refuses with
+// AMBIGUOUS.
+func (c *conversation) asked(ctx context.Context, by calling) (markedForm, error) {
+	forms, err := c.formsOf(ctx, by.dialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool {
+		return e.Received && by.called(m, e) && (by.form == "" || by.form == e.MessageID.String())
 	})
-	if err != nil {
-		return markedForm{}, err
-	}
-	var waits []markedForm
-	for _, f := range forms {
-		if f.AnswerNeeded {
-			waits = append(waits, f)
-		}
+	if own := slices.IndexFunc(forms, func(f markedForm) bool { return f.MessageID.String() == by.id }); own >= 0 {
+		forms = forms[own : own+1] // no asker's name for another is taken for it
 	}
 	switch {
-	case len(waits) == 1:
-		return waits[0], nil
-	case len(waits) > 1:
-		return markedForm{}, parley.Refuse(parley.Ambiguous, "%d forms that wait are called so", len(waits)).
-			WithHint(`say which one by its ID, as "form"`)
-	case len(forms) > 0:
-		return forms[len(forms)-1], nil
+	case err != nil:
+		return markedForm{}, err
+	case len(forms) == 0:
+		return markedForm{}, by.none
 	}
-	return markedForm{}, none
+	waits := slices.IndexFunc(forms, func(f markedForm) bool { return f.AnswerNeeded })
+	switch {
+	case waits < 0 && by.repeats:
+		return markedForm{}, by.none
+	case by.form == "" && by.shared(forms):
+		return markedForm{}, shared(forms)
+	case waits < 0:
+		waits = len(forms) - 1
+	}
+	return forms[waits], nil
+}
+
+// shared reports whether more than one form could be meant: of several askers, or of one that uses a name again.
+func (by calling) shared(forms []markedForm) bool {
+	return slices.ContainsFunc(forms[1:], func(f markedForm) bool { return !by.repeats || f.From != forms[0].From })
+}
+
+// maxWaiting is how many forms an error names.
+const maxWaiting = 5
+
+// shared refuses with AMBIGUOUS, and names the forms that wait.
+func shared(forms []markedForm) error {
+	var waits []string
+	for _, f := range forms {
+		if f.AnswerNeeded && len(waits) < maxWaiting {
+			waits = append(waits, fmt.Sprintf("%s of %s", f.MessageID, cmp.Or(f.FromName, f.From.String())))
+		}
+	}
+	return parley.Refuse(parley.Ambiguous, "%d forms were called so, and %d of them wait", len(forms), len(waits)).
+		WithHint(`say which one by its ID, as "form": %s`, cmp.Or(strings.Join(waits, ", "), "none waits now"))
 }
 
 // checkID refuses with INVALID_ARGUMENT what is missing, or too long to call something by.

@@ -63,11 +63,11 @@ func approvedFrame(c *conversation, h *head, text []byte) error {
 		return err
 	}
 	id := h.calledFor(f.Payload.RequestID, f.ID)
-	none := parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id)
-	form, err := c.asked(c.acts, approvalDialect, none, func(_ mark, e actors.Envelope) bool {
-		own := e.MessageID.String()
-		return (own == id || c.nameOf(e) == id) && (f.Form == "" || f.Form == own)
-	})
+	by := calling{
+		dialect: approvalDialect, id: id, form: f.Form, none: parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id),
+		called: func(_ mark, e actors.Envelope) bool { return e.MessageID.String() == id || c.nameOf(e) == id },
+	}
+	form, err := c.asked(c.acts, by)
 	if err != nil {
 		return err
 	}

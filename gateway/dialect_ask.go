@@ -48,7 +48,8 @@ func originOf(e actors.Envelope) Origin {
 	return Origin{Form: e.MessageID.String(), From: e.From, FromName: e.FromName, TS: e.Date}
 }
 
-// AskedFrame is an answer, from who was asked and to the asker. Form is only where an ID is another's too.
+// AskedFrame is an answer, from who was asked and to the asker. Form, the form's own ID, is needed
+// once another has used the same ID.
 type AskedFrame struct {
 	Type    string       `json:"type"` // ask_response
 	ID      string       `json:"id,omitempty"`
@@ -131,9 +132,9 @@ func askedFrame(c *conversation, h *head, text []byte) error {
 
 // askedByID gives the form that a client calls by its asker's ID for it, or by its own.
 func (c *conversation) askedByID(dialect, id, form string) (markedForm, error) {
-	none := parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id)
-	return c.asked(c.acts, dialect, none, func(m mark, e actors.Envelope) bool {
-		return m.ID == id && (form == "" || e.MessageID.String() == form)
+	return c.asked(c.acts, calling{
+		dialect: dialect, form: form, none: parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id),
+		called: func(m mark, _ actors.Envelope) bool { return m.ID == id },
 	})
 }
 

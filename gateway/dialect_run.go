@@ -23,6 +23,7 @@ type InputRequest struct {
 	AgentName string            `json:"agentName"`
 	Prompt    string            `json:"prompt,omitempty"`
 	RequestID string            `json:"requestId,omitempty"`
+	Form      string            `json:"form,omitempty"` // to who watches
 	TS        capabilities.Time `json:"ts,omitzero"`
 }
 
@@ -33,6 +34,7 @@ type UserInput struct {
 	AgentName string            `json:"agentName"`
 	Text      string            `json:"text"`
 	RequestID string            `json:"requestId,omitempty"`
+	Form      string            `json:"form,omitempty"` // the one that it is for: needed once two agents have used the same names
 	TS        capabilities.Time `json:"ts,omitzero"`
 }
 
@@ -48,6 +50,7 @@ type inputNames struct {
 	RequestID string `json:"requestId"`
 	Prompt    string `json:"prompt"`
 	Text      string `json:"text"`
+	Form      string `json:"form"`
 }
 
 func readInput(text []byte) (f inputNames, err error) {
@@ -126,7 +129,9 @@ func userInputFrame(c *conversation, _ *head, text []byte) error {
 		return err
 	}
 	none := parley.Refuse(parley.NoPendingInput, "No pending input request for run %s agent %s", f.RunID, f.AgentName)
-	form, err := c.asked(c.acts, runDialect, none, func(m mark, e actors.Envelope) bool { return e.AnswerNeeded && f.isOf(m) })
+	form, err := c.asked(c.acts, calling{
+		dialect: runDialect, form: f.Form, repeats: true, none: none, called: func(m mark, _ actors.Envelope) bool { return f.isOf(m) },
+	})
 	if err != nil {
 		return err
 	}
@@ -154,7 +159,7 @@ func watchRunFrame(c *conversation, h *head, text []byte) error {
 }
 
 func inputPosed(m mark, e actors.Envelope) any {
-	f := InputRequest{Type: "request_input", RunID: m.Run, AgentName: m.Agent, Prompt: e.Description, RequestID: m.ID, TS: e.Date}
+	f := InputRequest{Type: "request_input", RunID: m.Run, AgentName: m.Agent, Prompt: e.Description, RequestID: m.ID, Form: e.MessageID.String(), TS: e.Date}
 	if m.Bare {
 		f.Prompt = ""
 	}
