@@ -29,8 +29,9 @@ func (s *State) Find(which string) (*Message, error) {
 	return s.FindID(id)
 }
 
+// messageNumber reads a number as it is shown, without leading zeros: an ID or a digest that is cut off is none.
 func messageNumber(s string) (uint64, bool) {
-	if len(s) > 20 { // the digits of 64 bits; an ID has more letters
+	if len(s) > 20 || len(s) > 1 && s[0] == '0' { // the digits of 64 bits; an ID has more letters
 		return 0, false
 	}
 	n, err := strconv.ParseUint(s, 10, 64)

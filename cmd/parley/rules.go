@@ -50,15 +50,28 @@ func (p *program) rulesListCommand() *cobra.Command {
 }
 
 func ruleLine(r actors.Rule) string {
-	verb := "never"
-	if r.Allow {
-		verb = "always"
-	}
-	line := fmt.Sprintf("%s  %s %s %s  used %d times", r.Rule, verb, visible(r.Tool), visible(r.Shape), r.Uses)
+	line := fmt.Sprintf("%s  %s  used %d times", r.Rule, ruleWords(r), r.Uses)
 	if r.Until != 0 {
 		line += "  until " + r.Until.String()
 	}
 	return line
+}
+
+// ruleWords says what a rule decides.
+func ruleWords(r actors.Rule) string {
+	verb := "never"
+	if r.Allow {
+		verb = "always"
+	}
+	return verb + " " + visible(r.Tool) + " " + visible(r.Shape)
+}
+
+// ruleText says what a rule that was made decides, and until when.
+func ruleText(r actors.Rule) string {
+	if r.Until != 0 {
+		return ruleWords(r) + ", until " + r.Until.String()
+	}
+	return ruleWords(r)
 }
 
 func (p *program) rulesRemoveCommand() *cobra.Command {

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/gateway"
+	"parley/mailbox"
+)
+
+// decree is what is decided about calls.
+type decree struct {
+	decision, reason string
+	always           bool   // for all calls that the rule covers from now on
+	until            moment // when that ends
+	all              bool   // all that the agent waits to make
+}
+
+// check refuses options that do not go together.
+func (d decree) check(c *cobra.Command) error {
+	if d.until.text != "" && !d.always {
+		return usage(c, "--until is for a standing rule: give --always too")
+	}
+	return nil
+}
+
+// verb names what is decided, in a question.
+func (d decree) verb() string {
+	verb := "Deny"
+	if d.decision == mailbox.Once || d.decision == mailbox.Always {
+		verb = "Allow"
+	}
+	if d.always {
+		verb = "Always " + strings.ToLower(verb)
+	}
+	return verb
+}
+
+// decideOne decides on the call that is named.
+func (p *program) decideOne(c *cobra.Command, args []string, how decree) error {
+	if err := how.check(c); err != nil {
+		return err
+	}
+	w, named, err := p.named(c.Context(), args[0])
+	if err == nil && !named {
+		err = usage(c, "%q is no number of a message, no ID and no digest", args[0])
+	}
+	if err != nil {
+		return err
+	}
+	return p.rule(c.Context(), w, how)
+}
+
+// permit decides on the calls that are meant. With an agent alone, a person at the terminal sees them first.
+func (p *program) permit(c *cobra.Command, args []string, how decree) error {
+	if err := how.check(c); err != nil {
+		return err
+	}
+	if how.all && len(args) > 1 {
+		return usage(c, "give a FORM or --all")
+	}
+	if len(args) == 1 && !how.all {
+		if w, named, err := p.named(c.Context(), args[0]); named || err != nil {
+			if err != nil {
+				return err
+			}
+			return p.rule(c.Context(), w, how)
+		}
+	}
+	which, err := p.pending(c, args)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 && p.interactive() {
+		return p.permitInPerson(c.Context(), which, how)
+	}
+	if len(which) > 1 && !how.all {
+		return severalWait(args[0], which, how)
+	}
+	for _, w := range which {
+		if err := p.rule(c.Context(), w, how); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// severalWait refuses to choose between calls.
+func severalWait(agent string, which []permission, how decree) error {
+	numbers := make([]string, len(which))
+	for i, w := range which {
+		numbers[i] = strconv.FormatUint(w.Number, 10)
+	}
+	return parley.Refuse(parley.Ambiguous, "%q waits for %d permissions: %s", agent, len(which), strings.Join(numbers, ", ")).
+		WithHint("parley permit ls shows them; name the one, as in parley %s %s, or give --all", strings.ToLower(decree{decision: how.decision}.verb()), numbers[0])
+}
+
+// permitInPerson shows each call and asks about it. What is decided is what was shown, whatever has come meanwhile.
+func (p *program) permitInPerson(ctx context.Context, which []permission, how decree) error {
+	lines := bufio.NewScanner(p.stdin)
+	for _, w := range which {
+		fmt.Fprintf(p.stdout, "%d. %s\n%s this call? [y/N] ", w.Number, w.text(), how.verb())
+		said := make(chan bool, 1)
+		go func() { said <- lines.Scan() }() // it ends with the process, if the person says nothing
+		select {
+		case more := <-said:
+			if !more {
+				return errors.Join(lines.Err(), &interrupted{message: "nothing more was decided; what is left waits"})
+			}
+		case <-ctx.Done():
+			return &interrupted{message: "nothing more was decided; what is left waits"}
+		}
+		if answer := strings.ToLower(strings.TrimSpace(lines.Text())); answer != "y" && answer != "yes" {
+			continue
+		}
+		if err := p.rule(ctx, w, how); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named finds the approval that a number, an ID or a digest means. It reports whether the word is one of those: an ID
+// that is no form's is an agent's.
+func (p *program) named(ctx context.Context, word string) (w permission, named bool, err error) {
+	if isDigest(word) {
+		found, err := p.waitingFor(ctx, func(w permission) bool { return w.Digest == word })
+		switch {
+		case err != nil:
+			return w, true, err
+		case len(found) == 0:
+			return w, true, parley.Refuse(parley.NoPendingPermission, "no call of that digest waits").WithHint("parley permit ls lists what waits")
+		case len(found) > 1:
+			return w, true, parley.Refuse(parley.Ambiguous, "%d such calls wait, the first of them as %d and %d", len(found), found[0].Number, found[1].Number).
+				WithHint("name one by its number")
+		}
+		return found[0], true, nil
+	}
+	_, notID := capabilities.ParseID(word)
+	if notID != nil && !isNumber(word) {
+		return w, false, nil
+	}
+	err = p.call(ctx, "get_message", gateway.MessageRequest{Acting: p.acting(), Subject: gateway.About(word)}, &w.envelope)
+	switch {
+	case notID == nil && parley.CodeOf(err) == parley.NoSuchMessage:
+		return w, false, nil
+	case err != nil:
+		return w, true, err
+	case w.Type != approvalType:
+		return w, true, notAnApproval(w.envelope)
+	}
+	return w, true, nil
+}
+
+// isNumber reports whether a word is a message's number as parley writes it.
+func isNumber(word string) bool {
+	n, err := strconv.ParseUint(word, 10, 64)
+	return err == nil && strconv.FormatUint(n, 10) == word
+}
+
+// isDigest reports whether a word is the whole digest of a call. A part of one could be made to fit another call.
+func isDigest(word string) bool {
+	_, err := hex.DecodeString(word)
+	return err == nil && len(word) == 64
+}
+
+// notAnApproval refuses to decide on another message, and says what it takes instead.
+func notAnApproval(e envelope) error {
+	hint := fmt.Sprintf("parley answer %d answers it", e.Number)
+	switch e.Type {
+	case "request":
+		hint = fmt.Sprintf("parley resolve %d NAME gives what it asks for", e.Number)
+	case "message":
+		hint = fmt.Sprintf("parley reply %d TEXT answers it", e.Number)
+	}
+	return parley.Refuse(parley.NoPendingPermission, "message %d is no approval (is %q)", e.Number, e.Type).WithHint("%s", hint)
+}
+
+// pending finds the approvals that an agent waits for: all, or the one that is meant.
+func (p *program) pending(c *cobra.Command, args []string) ([]permission, error) {
+	_, agent, err := p.fetchAgent(c, args[0])
+	if err != nil {
+		return nil, err
+	}
+	found, err := p.waitingFor(c.Context(), func(w permission) bool {
+		return w.From == agent.ID && (len(args) == 1 || strconv.FormatUint(w.Number, 10) == args[1] || w.MessageID.String() == args[1] || w.Digest == args[1])
+	})
+	if err == nil && len(found) == 0 {
+		err = parley.Refuse(parley.NoPendingPermission, "%q waits for no permission", args[0]).WithHint("parley permit ls lists what waits")
+	}
+	if err == nil && len(args) > 1 && len(found) > 1 {
+		err = parley.Refuse(parley.Ambiguous, "%q waits for %d such calls", args[0], len(found)).WithHint("name one by its number, as parley permit ls has it")
+	}
+	return found, err
+}
+
+// waitingFor gives the approvals that wait and are wanted.
+func (p *program) waitingFor(ctx context.Context, wanted func(permission) bool) ([]permission, error) {
+	waiting, err := p.permissions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []permission
+	for _, w := range waiting {
+		if wanted(w) {
+			found = append(found, w)
+		}
+	}
+	return found, nil
+}
+
+// text shows a call in full.
+func (w permission) text() string {
+	return fmt.Sprintf("agent: %s\n   tool:  %s\n   input: %s", party(w.FromName, w.From), visible(w.Title), visible(w.Description))
+}
+
+// ruledCall is an outcome with the call that it decided on, as JSON says it.
+type ruledCall struct {
+	actors.Outcome
+	Values   json.RawMessage `json:"values,omitempty"`
+	Number   uint64          `json:"number"`
+	Decision string          `json:"decision"`
+	Call     pendingCall     `json:"call"`
+	Rule     *actors.Rule    `json:"rule,omitempty"` // that was made
+}
+
+// rule decides on one call, and prints it. The form is named by its ID, and the call by its digest: nothing else is
+// decided than what was shown.
+func (p *program) rule(ctx context.Context, which permission, how decree) error {
+	texts := []gateway.Text{{Name: "decision", Text: how.decision}}
+	if how.reason != "" {
+		texts = append(texts, gateway.Text{Name: "reason", Text: how.reason})
+	}
+	var o outcome
+	req := gateway.RespondFormRequest{Acting: p.acting(), Subject: gateway.About(which.MessageID.String()), Digest: which.Digest, Texts: texts}
+	if err := p.call(ctx, "respond_form", req, &o); err != nil {
+		return err
+	}
+	if o.Status != actors.StatusAnswered && o.Status != actors.StatusAnswering {
+		return o.refusal()
+	}
+	done := ruledCall{Outcome: o.Outcome, Values: o.Values, Number: which.Number, Decision: how.decision, Call: which.call()}
+	var unruled error
+	if o.Status == actors.StatusAnswered && how.always {
+		done.Rule, unruled = p.ruleOf(ctx, which, how)
+	}
+	err := p.say(done, func() string {
+		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, how.decision, which.text())
+		if done.Rule != nil {
+			text += "\n   rule:  " + ruleText(*done.Rule)
+		}
+		if o.Status == actors.StatusAnswering {
+			text += "\n   the decision is kept, and goes to the agent's node when that can be reached"
+		}
+		return text
+	})
+	return cmp.Or(err, unruled)
+}
+
+// ruleOf gives the rule that a decision has made, once it ends when it is to. The rules of another node's agent are
+// not known here.
+func (p *program) ruleOf(ctx context.Context, which permission, how decree) (*actors.Rule, error) {
+	agent := which.From.String()
+	if how.until.text != "" {
+		req := gateway.LimitRuleRequest{Acting: p.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}
+		if err := p.call(ctx, "limit_rule", req, nil); err != nil {
+			return nil, err
+		}
+	}
+	var got gateway.ListRulesResponse
+	if err := p.call(ctx, "list_rules", gateway.ListRulesRequest{Acting: p.acting(), Agent: agent}, &got); err != nil {
+		return nil, err
+	}
+	for _, r := range got.Rules {
+		if r.Form == which.MessageID {
+			return &r, nil
+		}
+	}
+	return nil, nil
+}
