@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"parley"
@@ -43,10 +44,16 @@ func TestAttendedApprovalsSayWhetherSomebodyIsThere(t *testing.T) {
 	case <-ctx.Done():
 		t.Fatal("nothing is seen")
 	}
-	if _, err := host.Answer(t.Context(), p.Form, map[string]string{"decision": "once"}); err != nil {
-		t.Fatal(err)
+	shown := listed(t, host, client.View{})[0]
+	other := shown
+	other.Digest = strings.Repeat("0", len(shown.Digest))
+	if _, err := host.Decide(t.Context(), other, "once", ""); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Errorf("another call than was shown is decided: %v", err)
 	}
-	if d, err := p.Await(t.Context()); err != nil || !d.Allowed {
+	if o, err := host.Decide(t.Context(), shown, "once", "go on"); err != nil || o.Allowed {
+		t.Fatalf("only the asker is told that it is allowed: %+v %v", o, err)
+	}
+	if d, err := p.Await(t.Context()); err != nil || !d.Allowed || d.Reason != "go on" || d.Outcome.Digest != shown.Digest {
 		t.Errorf("got %+v %v", d, err)
 	}
 	if again, err := fae.Approve(t.Context(), approval); err != nil || again.Unattended || again.Form != p.Form {

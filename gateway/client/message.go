@@ -45,6 +45,7 @@ type Message struct {
 	AnswerNeeded bool      `json:"answerNeeded"`        // it is open and this agent may answer it
 	Answering    bool      `json:"answering,omitempty"` // what the agent said is on its way to the form's home
 	Refused      string    `json:"refused,omitempty"`   // why the home would not have what the agent said
+	Digest       string    `json:"digest,omitempty"`    // of the call that an approval shows
 
 	Cursor Cursor          `json:"-"` // of a message that was followed: where to go on after it
 	Raw    json.RawMessage `json:"-"` // the message as the node sent it

@@ -9,6 +9,7 @@ import (
 
 type answering struct {
 	subject
+	Digest string         `json:"digest,omitempty"`
 	Values map[string]any `json:"values,omitempty"`
 	Texts  []text         `json:"texts,omitempty"`
 }
@@ -46,6 +47,16 @@ func (c *Client) AnswerText(ctx context.Context, form ID, texts map[string][]str
 		for _, t := range several {
 			a.Texts = append(a.Texts, text{name, t})
 		}
+	}
+	return get[Outcome](ctx, c, "respond_form", a)
+}
+
+// Decide answers an approval, as it was shown in a message: with deny or once, or with always or never for the calls that
+// the rule covers, too. An approval of another call than that message shows is refused with INVALID_ARGUMENT.
+func (c *Client) Decide(ctx context.Context, approval Message, decision, reason string) (Outcome, error) {
+	a := answering{subject: about(approval.MessageID), Digest: approval.Digest, Values: map[string]any{"decision": decision}}
+	if reason != "" {
+		a.Values["reason"] = reason
 	}
 	return get[Outcome](ctx, c, "respond_form", a)
 }
