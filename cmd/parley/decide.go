@@ -261,6 +261,9 @@ func (p *program) rule(ctx context.Context, which permission, how decree) error 
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule)
 		}
+		if o.Digest != "" && !o.Allowed && (how.decision == mailbox.Once || how.decision == mailbox.Always) {
+			text += "\n   the call is not allowed by that: only the agent's host can"
+		}
 		if o.Status == actors.StatusAnswering {
 			text += "\n   the decision is kept, and goes to the agent's node when that can be reached"
 		}
