@@ -138,7 +138,7 @@ func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
 	if s.byID.has(id) {
 		return fmt.Errorf("%w: message %s twice", ErrNonsense, id)
 	}
-	m.Number, m.Changed = n, s.Version
+	m.Number, m.Changed, m.along = n, s.Version, s.alongOf(m)
 	s.messages = append(s.messages, m)
 	s.byID.put(n, id)
 	return nil
@@ -158,7 +158,7 @@ func (s *State) applyRequested(e *events.FormRequested) error {
 	if e.Kind == events.Approval {
 		s.approvals, s.shown = append(s.approvals, e.Number), s.Version
 	}
-	s.deal(e.To)
+	s.deal(e.To, e.Form, e.Date)
 	s.owe(events.ParcelCopy, e.Form, e.To)
 	if e.Key != "" {
 		s.keys[e.Key] = e.Number
@@ -244,7 +244,7 @@ func (s *State) applyForwarded(e *events.FormForwarded) error {
 	m.Form.Handed = append(m.Form.Handed, *e)
 	if m.Form.From == s.ID {
 		m.Form.Holders = append(m.Form.Holders, e.To)
-		s.deal(e.To)
+		s.deal(e.To, e.Form, e.Date)
 		s.owe(events.ParcelCopy, e.Form, e.To)
 		s.owe(events.ParcelForward, e.Form, e.By)
 	}
@@ -261,7 +261,7 @@ func (s *State) applyPosted(e *events.MessagePosted) error {
 		s.prompted(m)
 	}
 	if e.From == s.ID {
-		s.deal(e.To)
+		s.deal(e.To, e.Message, e.Date)
 		s.owe(events.ParcelCopy, e.Message, e.To)
 		if e.Key != "" {
 			s.posted[e.Key] = e.Number

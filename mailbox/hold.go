@@ -25,7 +25,41 @@ func (s *State) recipient(to string, use capabilities.Use, now capabilities.Time
 	if id, err := parseTarget(to); err == nil {
 		return s.claim(agentRef(id), use, now)
 	}
-	return s.agentAt(to)
+	ref, err := s.agentAt(to)
+	if err != nil || !isBare(ref) || !inMail(to) {
+		return ref, err
+	}
+	return s.claim(ref, use, now)
+}
+
+// at returns what the agent holds at a path. A path into mail that names somebody is worth what their ID is.
+func (s *State) at(path string, use capabilities.Use, now capabilities.Time) (capabilities.Value, error) {
+	v, err := s.Lookup(path)
+	if err != nil || !inMail(path) {
+		return v, err
+	}
+	return s.claimKnown(v, use, now)
+}
+
+// inMail reports whether a path leads into mail.
+func inMail(path string) bool {
+	p, err := capabilities.ParsePath(path)
+	return err == nil && p[0] == capabilities.NameMail
+}
+
+// isBare reports whether nothing says how a reference is held: no grant, and no facet.
+func isBare(r capabilities.Ref) bool { return r.Grant.IsZero() && r.Facet.IsFull() }
+
+// claimKnown turns every reference in a value that only names its target into the one held.
+func (s *State) claimKnown(v capabilities.Value, use capabilities.Use, now capabilities.Time) (capabilities.Value, error) {
+	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		ref, ok := leaf.AsRef()
+		if !ok || !isBare(ref) {
+			return leaf, nil
+		}
+		held, err := s.claim(ref, use, now)
+		return capabilities.Reference(held), err
+	})
 }
 
 // addressed returns the agent that a path, ID or locator means, whether it may be used or not.
@@ -57,10 +91,18 @@ func (s *State) agentAt(to string) (capabilities.Ref, error) {
 
 // permit refuses with NOT_PERMITTED the use of a reference that was revoked or does not carry it.
 func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilities.Time) error {
+	if err := s.checkLive(ref); err != nil {
+		return err
+	}
+	return ref.Facet.Permits(use, now, s.used[ref.Grant])
+}
+
+// checkLive refuses with NOT_PERMITTED a reference that was revoked.
+func (s *State) checkLive(ref capabilities.Ref) error {
 	if at, gone := s.revoked[ref.Grant]; gone && !ref.Grant.IsZero() {
 		return parley.Refuse(parley.NotPermitted, "the reference to %s was revoked at %s", s.calls(ref.Target), at)
 	}
-	return ref.Facet.Permits(use, now, s.used[ref.Grant])
+	return nil
 }
 
 // claim gives the reference by which the agent holds a target: under its names, or by what mail brought

@@ -78,11 +78,11 @@ type Copy struct {
 	Facet    capabilities.Facet
 }
 
-func (c Copy) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c Copy) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := c.Facet.Check(); err != nil {
 		return nil, err
 	}
-	v, err := s.Lookup(c.From)
+	v, err := s.at(c.From, capabilities.UseRead, now)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (s *State) bound(name string) (capabilities.Value, error) {
 // Adopt binds a name to what a message brought under an edge.
 type Adopt struct{ Which, Edge, Name string }
 
-func (c Adopt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c Adopt) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.Find(c.Which)
 	if err != nil {
 		return nil, err
@@ -158,6 +158,9 @@ func (c Adopt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, err
 	if err := s.checkFree(name); err != nil {
 		return nil, err
 	}
+	if v, err = s.claimKnown(v, capabilities.UseRead, now); err != nil {
+		return nil, err
+	}
 	return bind(name, v)
 }
 
@@ -165,7 +168,7 @@ func (c Adopt) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, err
 type Revoke struct{ Grant capabilities.ID }
 
 func (c Revoke) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	g, ok := s.given.Get(c.Grant)
+	g, ok := s.grant(c.Grant)
 	if !ok {
 		return nil, parley.Refuse(parley.NotPermitted, "this agent gave no grant %s", c.Grant).
 			WithHint("parley grants lists what it gave")

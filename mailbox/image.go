@@ -43,6 +43,8 @@ type image struct {
 	Ended   uint64
 	Attempt capabilities.ID
 	Prompts []uint64
+
+	Dealt []capabilities.Grant
 }
 
 type messageImage struct {
@@ -83,6 +85,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		Given: s.given.All(), Outbox: s.outbox, Owed: s.owed, Minted: s.minted.All(),
 		Invitations: s.realm.invitations, Nodes: s.realm.nodes, Tokens: s.tokens,
 		Program: s.work.program, Policy: s.work.policy, Run: s.work.run, Ended: s.work.ended, Attempt: s.work.attempt, Prompts: s.work.prompts,
+		Dealt: s.dealings(),
 	}
 	for _, m := range s.messages {
 		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
@@ -167,6 +170,10 @@ func (s *State) restoreOutside(img *image) {
 			s.minting++
 		}
 	}
+	for _, g := range img.Dealt {
+		g.Revoked = 0 // which stands with the others
+		s.dealWith(g)
+	}
 	s.tokens = img.Tokens
 	s.realm.invitations, s.realm.nodes = img.Invitations, img.Nodes
 	s.realm.byNode = make(map[capabilities.NodeID]int, len(img.Nodes))
@@ -192,6 +199,7 @@ func (s *State) restoreMessage(n uint64, mi messageImage) error {
 			s.rooted(a.Values)
 		}
 	}
+	m.along = s.alongOf(m)
 	s.restoreDealings(m)
 	s.byID.put(n, m.ID())
 	s.messages = append(s.messages, m)
@@ -208,15 +216,8 @@ func (s *State) restoreDealings(m *Message) {
 		}
 		return
 	}
-	s.deal(m.To())
-	if m.Form == nil {
-		if m.Posted.Key != "" {
-			s.posted[m.Posted.Key] = m.Number
-		}
-		return
-	}
-	for _, h := range m.Form.Handed {
-		s.deal(h.To)
+	if m.Form == nil && m.Posted.Key != "" {
+		s.posted[m.Posted.Key] = m.Number
 	}
 }
 

@@ -207,7 +207,7 @@ type edge struct {
 // carried gives the edges of a message that may hold references, always in the same order.
 func (s *State) carried(m *Message) []edge {
 	all := []edge{
-		{"@from", capabilities.Reference(agentRef(m.From()))},
+		{"@from", capabilities.Reference(s.refFrom(m))},
 		{"@to", capabilities.Reference(s.refTo(m))},
 	}
 	if m.Posted != nil {
@@ -234,12 +234,46 @@ func (s *State) refTo(m *Message) capabilities.Ref {
 	r := agentRef(m.To())
 	switch {
 	case m.From() != s.ID:
+	case m.along != nil:
+		return s.refTo(m.along)
 	case m.Form != nil:
 		r.Grant, r.Facet = m.Form.Via, m.Form.Facet
 	default:
 		r.Grant, r.Facet = m.Posted.Via, m.Posted.Facet
 	}
 	return r
+}
+
+// refFrom is the reference to who sent the message. Of a reply it is the one by which that was reached: what came of a
+// grant ends with the grant, and is no wider.
+func (s *State) refFrom(m *Message) capabilities.Ref {
+	if m.along != nil {
+		return s.refTo(m.along)
+	}
+	return agentRef(m.From())
+}
+
+// alongOf returns the message by whose reference the other party of a reply was reached, or nil if that was by none
+// but its own mail.
+func (s *State) alongOf(m *Message) *Message {
+	n, ok := s.byID.get(m.ReplyTo())
+	if !ok {
+		return nil
+	}
+	first := s.messages[n]
+	if first.along != nil {
+		first = first.along
+	}
+	other := m.From()
+	if other == s.ID {
+		if other = m.To(); s.refTo(m) != agentRef(other) {
+			return nil // it was sent by a reference of its own
+		}
+	}
+	if first.From() != s.ID || first.To() != other || s.refTo(first) == agentRef(other) {
+		return nil
+	}
+	return first
 }
 
 // value is what a form's answer is as a value: of a request, the capability itself.

@@ -44,9 +44,10 @@ func (c Mint) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, er
 		if err != nil {
 			return nil, err
 		}
-		if held.Uses != 0 || held.Narrow(g.Facet) != g.Facet {
+		if held.Facet.Uses != 0 || held.Facet.Narrow(g.Facet) != g.Facet {
 			return nil, parley.Refuse(parley.NotPermitted, "the grant gives more than its giver holds")
 		}
+		c.Via = held.ID // it falls with what its giver holds the agent by
 	}
 	g.Parent, g.Revoked = c.Via, 0
 	return []events.Event{&events.CapabilityMinted{Grant: g}}, nil
@@ -55,19 +56,23 @@ func (c Mint) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, er
 // isOutside reports whether something was made on another node. Nothing was not.
 func (s *State) isOutside(id capabilities.ID) bool { return !id.IsZero() && id.Node != s.ID.Node }
 
-// admit gives how much of this agent a node holds by a grant, or by having got mail from the agent. It
-// refuses with NOT_PERMITTED one that does not hold it, and a use that it does not hold it for.
-func (s *State) admit(from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.Facet, error) {
+// admit returns the grant by which a node holds this agent: the one that it shows, or its having got mail from the
+// agent. It refuses with NOT_PERMITTED one that does not hold it, and a use that it does not hold it for.
+func (s *State) admit(from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.Grant, error) {
 	g, minted := s.minted.Get(via)
 	switch {
 	case minted && g.Revoked != 0:
-		return g.Facet, parley.Refuse(parley.NotPermitted, "the reference was revoked at %s", g.Revoked)
+		return g, parley.Refuse(parley.NotPermitted, "the reference was revoked at %s", g.Revoked)
 	case minted && g.To.Node == from.Node:
-		return g.Facet, g.Facet.Permits(use, now, s.used[via])
-	case s.dealt[from.Node]:
-		return capabilities.Facet{}, nil
+		return g, g.Facet.Permits(use, now, s.used[via])
 	}
-	return capabilities.Facet{}, parley.Refuse(parley.NotPermitted, "the sender does not hold the agent that this is for")
+	g, dealt := s.dealt[from.Node]
+	if at, gone := s.revoked[g.ID]; dealt && gone {
+		return g, parley.Refuse(parley.NotPermitted, "the leave to write back was revoked at %s", at)
+	} else if dealt {
+		return g, nil
+	}
+	return g, parley.Refuse(parley.NotPermitted, "the sender does not hold the agent that this is for")
 }
 
 // presented is the grant to show where a reference is used: none to agents next door that were always so.
@@ -95,17 +100,6 @@ func (s *State) rooted(v capabilities.Value) {
 		}
 		return true
 	})
-}
-
-// deal notes that mail went to an agent, who may answer from its node.
-func (s *State) deal(with capabilities.ID) {
-	if !s.isOutside(with) || s.dealt[with.Node] {
-		return
-	}
-	if s.dealt == nil {
-		s.dealt = map[capabilities.NodeID]bool{}
-	}
-	s.dealt[with.Node] = true
 }
 
 // mints reports whether the target of a grant, which is another agent, has to be told of it. One that is given

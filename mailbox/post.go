@@ -58,7 +58,8 @@ func (c Post) marks() ([]Mark, error) {
 	return ParseText(c.Text)
 }
 
-// addressee gives whom a message is for. Mail from somebody is authority to reply to it.
+// addressee gives whom a message is for. Mail from somebody is authority to reply to it, unless that came of a
+// grant which was revoked.
 func (s *State) addressee(c Post, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
 	if c.Reply == "" {
 		to, err = s.reach(c.To, capabilities.UseSend, now)
@@ -69,7 +70,7 @@ func (s *State) addressee(c Post, now capabilities.Time) (to capabilities.Ref, r
 		return to, replyTo, err
 	}
 	if m.From() != s.ID {
-		return agentRef(m.From()), m.ID(), nil
+		return agentRef(m.From()), m.ID(), s.checkLive(s.refFrom(m))
 	}
 	to = s.refTo(m)
 	return to, m.ID(), s.permit(to, capabilities.UseSend, now)
@@ -89,6 +90,9 @@ func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
 			continue
 		}
 		v, err := s.marked(m)
+		if err == nil && inMail(m.Path) {
+			v, err = s.claimKnown(v, capabilities.UseGive, g.now)
+		}
 		if err != nil {
 			return nil, err
 		}

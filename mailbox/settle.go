@@ -65,7 +65,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, ca
 	if err != nil {
 		return Settle{}, capabilities.ID{}, err
 	}
-	values, err := contract.ReadAndCheck(r.Texts, claimed, s.Lookup)
+	values, err := contract.ReadAndCheck(r.Texts, claimed, func(path string) (capabilities.Value, error) { return s.at(path, capabilities.UseGive, now) })
 	if err != nil {
 		return Settle{}, capabilities.ID{}, err
 	}

@@ -34,10 +34,10 @@ type State struct {
 	shown     uint64 // the version after the last event that changed what is said of the agent
 	due       dueHeap
 	rules     map[capabilities.ID]*Rule
-	minted    capabilities.Ledger                 // grants by which it can be reached from other nodes
-	minting   int                                 // parcels of grants that their targets do not know yet
-	dealt     map[capabilities.NodeID]bool        // other nodes to which it has sent mail
-	roots     map[capabilities.ID]capabilities.ID // of the references it was given that have one, by grant
+	minted    capabilities.Ledger                        // grants by which it can be reached from other nodes
+	minting   int                                        // parcels of grants that their targets do not know yet
+	dealt     map[capabilities.NodeID]capabilities.Grant // other nodes' leave to write back
+	roots     map[capabilities.ID]capabilities.ID        // of the references it was given that have one, by grant
 	realm     realm
 	tokens    []Token // that were not revoked
 
@@ -65,6 +65,8 @@ type Message struct {
 	Dismissed bool
 	Form      *Form
 	Posted    *events.MessagePosted
+
+	along *Message // of a reply to one that the agent reached by a grant: that which was sent by it
 }
 
 // Form is a form in a mailbox: at its home, or a copy.
@@ -135,9 +137,6 @@ func (s *State) Approvals() []*Message {
 
 // Messages returns all messages by number. The slice and what it points to are the state's own.
 func (s *State) Messages() []*Message { return s.messages }
-
-// Grants returns what the agent gave, oldest first.
-func (s *State) Grants() []capabilities.Grant { return s.given.All() }
 
 // ID is the ID of the message, which is that of its form if it is one.
 func (m *Message) ID() capabilities.ID {

@@ -88,16 +88,17 @@ func TestEachFolderHasItsAsker(t *testing.T) {
 // TestOnlyAnAnswerDecides: nothing that ends a question otherwise allows a call.
 func TestOnlyAnAnswerDecides(t *testing.T) {
 	for outcome, want := range map[string]ruling{
-		`{"status":"answered","values":{"decision":"once"}}`:                     {true, true, "allowed in Parley"},
-		`{"status":"answered","values":{"decision":"always","reason":"go on"}}`:  {true, true, "allowed in Parley: go on"},
-		`{"status":"answered","values":{"decision":"deny","reason":"not that"}}`: {true, false, "denied in Parley: not that"},
-		`{"status":"answered","values":{"decision":"never"}}`:                    {true, false, "denied in Parley"},
-		`{"status":"declined","note":"ask me tomorrow"}`:                         {true, false, "declined in Parley: ask me tomorrow"},
+		`{"status":"answered","allowed":true,"values":{"decision":"once"}}`:                    {true, true, "allowed in Parley"},
+		`{"status":"answered","allowed":true,"values":{"decision":"always","reason":"go on"}}`: {true, true, "allowed in Parley: go on"},
+		`{"status":"answered","values":{"decision":"once"}}`:                                   {false, false, `the decision "once" is none of the host's`},
+		`{"status":"answered","values":{"decision":"deny","reason":"not that"}}`:               {true, false, "denied in Parley: not that"},
+		`{"status":"answered","values":{"decision":"never"}}`:                                  {true, false, "denied in Parley"},
+		`{"status":"declined","note":"ask me tomorrow"}`:                                       {true, false, "declined in Parley: ask me tomorrow"},
 		`{"status":"expired"}`:                                {false, false, "the question was expired"},
 		`{"status":"cancelled"}`:                              {false, false, "the question was cancelled"},
 		`{"status":"open"}`:                                   {false, false, "the question was open"},
-		`{"status":"answered","values":{"decision":"maybe"}}`: {false, false, `the decision "maybe" is not known`},
-		`{"status":"answered"}`:                               {false, false, `the decision "" is not known`},
+		`{"status":"answered","values":{"decision":"maybe"}}`: {false, false, `the decision "maybe" is none of the host's`},
+		`{"status":"answered"}`:                               {false, false, `the decision "" is none of the host's`},
 	} {
 		if got := read([]byte(outcome)); got != want {
 			t.Errorf("%s is %+v, want %+v", outcome, got, want)
