@@ -66,26 +66,3 @@ type RunEnded struct {
 	Error  string          `json:"error,omitempty"`
 	Output string          `json:"output,omitempty"` // the tail of it
 }
-
-// RuleAdded is a standing answer to an agent's calls of a tool.
-type RuleAdded struct {
-	Rule  capabilities.ID   `json:"rule"`
-	Agent capabilities.ID   `json:"agent"`
-	Tool  string            `json:"tool"`
-	Shape string            `json:"shape,omitempty"` // of the input
-	Allow bool              `json:"allow"`
-	Until capabilities.Time `json:"until,omitzero"`
-	Form  capabilities.ID   `json:"form,omitzero"` // the approval that it came from
-}
-
-// RuleUsed says that a standing rule has answered whether a tool may be called, or, with no Rule, the agent's policy.
-type RuleUsed struct {
-	Rule  capabilities.ID `json:"rule,omitzero"`
-	Tool  string          `json:"tool"`
-	Input string          `json:"input"` // a JSON document
-}
-
-// RuleRemoved takes a standing answer back.
-type RuleRemoved struct {
-	Rule capabilities.ID `json:"rule"`
-}

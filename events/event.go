@@ -43,6 +43,7 @@ const (
 	kindRuleUsed          Kind = 27
 	kindProgramSet        Kind = 28
 	kindPolicySet         Kind = 29
+	kindRulesOffered      Kind = 30
 )
 
 func (*FormRequested) kind() Kind     { return kindFormRequested }
@@ -74,6 +75,7 @@ func (*TokenRevoked) kind() Kind      { return kindTokenRevoked }
 func (*RuleUsed) kind() Kind          { return kindRuleUsed }
 func (*ProgramSet) kind() Kind        { return kindProgramSet }
 func (*PolicySet) kind() Kind         { return kindPolicySet }
+func (*RulesOffered) kind() Kind      { return kindRulesOffered }
 
 // Recorded is an event as it stands in the log.
 type Recorded struct {

@@ -88,11 +88,21 @@ func samples() map[string]Event {
 		"ProgramSet.v1": &ProgramSet{
 			Runtime: "exec", Command: []string{"python3", "agent.py"}, Folder: "/srv/agent", Environment: []string{"MODE=fast"}, Keep: true, Seconds: 600, Access: []string{"read"},
 		},
-		"PolicySet.v1":   &PolicySet{Policy: "on-miss"},
-		"RunStarted.v1":  &RunStarted{Run: testID(10), Prompt: testID(9)},
-		"RunEnded.v1":    &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n"},
-		"RuleAdded.v1":   &RuleAdded{Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1)},
-		"RuleRemoved.v1": &RuleRemoved{Rule: testID(11)},
+		"PolicySet.v1":  &PolicySet{Policy: "on-miss"},
+		"RunStarted.v1": &RunStarted{Run: testID(10), Prompt: testID(9)},
+		"RunEnded.v1":   &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n"},
+		"RuleAdded.v2": &RuleAdded{
+			Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1), Covers: goldenCoverage(),
+		},
+		"RulesOffered.v1": &RulesOffered{Form: testID(1), Folder: "/srv/agent", Wider: []Coverage{*goldenCoverage()}},
+		"RuleRemoved.v1":  &RuleRemoved{Rule: testID(11)},
+	}
+}
+
+func goldenCoverage() *Coverage {
+	return &Coverage{
+		Kind: CoversCommands, Folder: "/srv/agent", Input: "{}", File: "a.go", Glob: "**/*.go",
+		Commands: []CommandPattern{{Words: []string{"git", "log"}, Options: []string{"--oneline", "-n N"}, Operands: "revisions"}},
 	}
 }
 

@@ -37,7 +37,7 @@ var schemas = map[Kind]schema{
 	kindAgentArchived:     {name: "AgentArchived", version: 1, make: func() Event { return new(AgentArchived) }},
 	kindRunStarted:        {name: "RunStarted", version: 1, make: func() Event { return new(RunStarted) }},
 	kindRunEnded:          {name: "RunEnded", version: 1, make: func() Event { return new(RunEnded) }},
-	kindRuleAdded:         {name: "RuleAdded", version: 1, make: func() Event { return new(RuleAdded) }},
+	kindRuleAdded:         {name: "RuleAdded", version: 2, make: func() Event { return new(RuleAdded) }, upcast: map[uint8]upcast{1: ruleShaped}},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
 	kindFormAnswering:     {name: "FormAnswering", version: 2, make: func() Event { return new(FormAnswering) }, upcast: map[uint8]upcast{1: withoutID(6)}},
@@ -49,6 +49,7 @@ var schemas = map[Kind]schema{
 	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
 	kindProgramSet:        {name: "ProgramSet", version: 1, make: func() Event { return new(ProgramSet) }},
 	kindPolicySet:         {name: "PolicySet", version: 1, make: func() Event { return new(PolicySet) }},
+	kindRulesOffered:      {name: "RulesOffered", version: 1, make: func() Event { return new(RulesOffered) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 

@@ -1,0 +1,208 @@
+package rule
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"parley/events"
+)
+
+// fileTool says where the input of a tool names its file, and what else may be in it. A rule for a file leaves
+// the rest open.
+type fileTool struct {
+	path string
+	rest []string
+}
+
+// fileTools are the tools of coding agents that read or change one file.
+func fileTools() map[string]fileTool {
+	return map[string]fileTool{
+		"Read":         {"file_path", []string{"offset", "limit", "pages"}},
+		"Write":        {"file_path", []string{"content"}},
+		"Edit":         {"file_path", []string{"old_string", "new_string", "replace_all"}},
+		"MultiEdit":    {"file_path", []string{"edits"}},
+		"NotebookEdit": {"notebook_path", []string{"new_source", "cell_id", "cell_type", "edit_mode"}},
+	}
+}
+
+// EditTool is what an edit by an agent of the Agent Client Protocol is called: its input has the diffs as content.
+const EditTool = "edit"
+
+// filesOf returns the files that a call is about, as absolute paths. None are returned where it may be about more.
+func filesOf(c Call) []string {
+	var input map[string]json.RawMessage
+	if json.Unmarshal([]byte(c.Input), &input) != nil {
+		return nil
+	}
+	var named []string
+	if c.Tool == EditTool {
+		named = editedFiles(input)
+	} else if tool, ok := fileTools()[c.Tool]; ok {
+		named = namedFile(input, tool)
+	}
+	files := make([]string, len(named))
+	for i, name := range named {
+		whole, ok := absolute(name, c.Folder)
+		if !ok {
+			return nil
+		}
+		files[i] = whole
+	}
+	return files
+}
+
+// namedFile returns the one file that an input names.
+func namedFile(input map[string]json.RawMessage, tool fileTool) []string {
+	for key := range input {
+		if key != tool.path && !slices.Contains(tool.rest, key) {
+			return nil
+		}
+	}
+	if name, ok := textOf(input[tool.path]); ok {
+		return []string{name}
+	}
+	return nil
+}
+
+// editedFiles returns the files of an edit: its content is nothing but diffs, and its raw input names no other file.
+func editedFiles(input map[string]json.RawMessage) []string {
+	var content []struct{ Type, Path string }
+	if json.Unmarshal(input["content"], &content) != nil {
+		return nil
+	}
+	var files []string
+	for _, c := range content {
+		if c.Type != "diff" {
+			return nil
+		}
+		files = append(files, c.Path)
+	}
+	for key, value := range input {
+		switch key {
+		case "title", "content":
+		case "rawInput":
+			if !namesOnly(value, files) {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+	return files
+}
+
+// namesOnly reports whether the raw input of an edit is about these files alone.
+func namesOnly(raw json.RawMessage, files []string) bool {
+	var input map[string]json.RawMessage
+	if json.Unmarshal(raw, &input) != nil {
+		return false
+	}
+	for key, value := range input {
+		switch key {
+		case "file_path", "path", "abs_path":
+			if name, ok := textOf(value); !ok || !slices.Contains(files, name) {
+				return false
+			}
+		case "content", "old_string", "new_string", "replace_all", "edits":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// absolute returns a path in full. One that has . or .. in it, or that nobody knows the folder of, is not taken.
+func absolute(name, folder string) (string, bool) {
+	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "..") {
+		return "", false
+	}
+	if path.IsAbs(name) {
+		return name, true
+	}
+	return path.Join(folder, name), folder != ""
+}
+
+// within returns the path of a file in a folder, relative to that.
+func within(folder, file string) (string, bool) {
+	if folder == "" || folder == "/" {
+		return "", false
+	}
+	rel, ok := strings.CutPrefix(file, folder+"/")
+	return rel, ok && isPlainPath(rel)
+}
+
+// isPlainPath reports whether a relative path is letters, digits and marks that no file system takes for others.
+func isPlainPath(rel string) bool {
+	for part := range strings.SplitSeq(rel, "/") {
+		if part == "" || part == "." || part == ".." || strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") {
+			return false
+		}
+		for _, r := range part {
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+@,=()[] #&'!$%", r) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isHidden reports whether a path has a part that begins with a dot: .git, .env and the like.
+func isHidden(rel string) bool {
+	return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.")
+}
+
+// coversFile reports whether a coverage is for a file.
+func coversFile(c *events.Coverage, file string) bool {
+	rel, ok := within(c.Folder, file)
+	if !ok {
+		return false
+	}
+	if c.Kind == events.CoversFile {
+		return rel == c.File
+	}
+	matched, err := doublestar.Match(c.Glob, rel)
+	return err == nil && matched && !isHidden(rel)
+}
+
+// fileOffers returns what may be offered for calls about a file: the file, files of its kind beside and below it, all
+// files there, and so on in the whole folder.
+func fileOffers(folder, file string) []events.Coverage {
+	rel, ok := within(folder, file)
+	if !ok {
+		return nil
+	}
+	offers := []events.Coverage{{Kind: events.CoversFile, Folder: folder, File: rel}}
+	if isHidden(rel) {
+		return offers
+	}
+	dir, base := path.Split(rel)
+	ext := path.Ext(base)
+	add := func(dir string) {
+		if ext != "" && ext != "." && ext != base {
+			offers = append(offers, events.Coverage{Kind: events.CoversFiles, Folder: folder, Glob: escaped(dir) + "**/*" + escaped(ext)})
+		}
+		offers = append(offers, events.Coverage{Kind: events.CoversFiles, Folder: folder, Glob: escaped(dir) + "**"})
+	}
+	add(dir)
+	if dir != "" {
+		add("")
+	}
+	return offers
+}
+
+// escaped has a glob take a text to the letter.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune(`*?[]{}\`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

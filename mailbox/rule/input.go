@@ -1,0 +1,148 @@
+package rule
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// maxNesting bounds how deep the input of a call nests.
+const maxNesting = 64
+
+// CheckInput refuses with INVALID_FORM an input that is no JSON document, nests too deep, or has an object that names
+// a key twice: what is shown and what is run could differ.
+func CheckInput(input string) error {
+	if !json.Valid([]byte(input)) {
+		return parley.Refuse(parley.InvalidForm, "the input of a call is a JSON document")
+	}
+	if capabilities.Nesting([]byte(input)) > maxNesting {
+		return parley.Refuse(parley.InvalidForm, "the input of a call nests deeper than %d", maxNesting)
+	}
+	dec := json.NewDecoder(strings.NewReader(input))
+	dec.UseNumber()
+	return checkKeys(dec)
+}
+
+// object is one that is being read: the keys it has had, and whether a key comes next. A list has no keys.
+type object struct {
+	keys  map[string]bool
+	value bool
+}
+
+// checkKeys reads a document and refuses a key that an object has twice.
+func checkKeys(dec *json.Decoder) error {
+	var open []object
+	for {
+		token, err := dec.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return parley.Refuse(parley.InvalidForm, "the input of a call is a JSON document")
+		}
+		top := len(open) - 1
+		if top >= 0 && open[top].keys != nil {
+			if key, ok := token.(string); ok && !open[top].value {
+				if open[top].keys[key] {
+					return parley.Refuse(parley.InvalidForm, "the input names the key %.100q twice", key).
+						WithHint("name each key once: programs differ in which of two they take")
+				}
+				open[top].keys[key], open[top].value = true, true
+				continue
+			}
+			open[top].value = false
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, object{keys: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, object{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:top]
+		}
+	}
+}
+
+// maxFolder bounds the name of a folder, in bytes.
+const maxFolder = 1 << 10
+
+// CheckFolder refuses with INVALID_ARGUMENT a folder that is no absolute, clean path. "" is none.
+func CheckFolder(folder string) error {
+	switch {
+	case folder == "":
+		return nil
+	case len(folder) > maxFolder:
+		return parley.Refuse(parley.TooLarge, "a folder of %d bytes is over the limit of %d", len(folder), maxFolder)
+	case !utf8.ValidString(folder) || strings.ContainsRune(folder, 0):
+		return parley.Refuse(parley.InvalidArgument, "a folder is valid UTF-8 without NUL")
+	case !path.IsAbs(folder) || path.Clean(folder) != folder:
+		return parley.Refuse(parley.InvalidArgument, "a folder is an absolute path without . and .. in it, and %.100q is not", folder)
+	}
+	return nil
+}
+
+// essence is what makes a call that very call: its input, and of a command line its input without the texts that
+// describe it.
+func essence(c Call) string {
+	fields, ok := fieldsOf(c)
+	if !ok {
+		return c.Input
+	}
+	for _, name := range []string{"description", "title"} {
+		if _, isText := textOf(fields[name]); isText {
+			delete(fields, name)
+		}
+	}
+	line, _ := textOf(fields["command"])
+	fields["command"] = plainJSON(line)
+	return string(plainJSON(fields))
+}
+
+// fieldsOf returns the fields of a call that runs a command line. Text that programs may decode differently is none.
+func fieldsOf(c Call) (map[string]json.RawMessage, bool) {
+	if !runsLines(c.Tool) {
+		return nil, false
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(c.Input), &fields) != nil {
+		return nil, false
+	}
+	line, ok := textOf(fields["command"])
+	return fields, ok && !strings.ContainsRune(line, unicode.ReplacementChar)
+}
+
+// runsLines reports whether a tool is one by which coding agents run command lines.
+func runsLines(tool string) bool {
+	switch tool {
+	case "Bash", "bash", "shell", "execute", "exec_command", "local_shell", "run_shell_command":
+		return true
+	}
+	return false
+}
+
+// textOf returns the text that a JSON value is.
+func textOf(raw json.RawMessage) (string, bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	var text string
+	return text, json.Unmarshal(raw, &text) == nil
+}
+
+// plainJSON encodes a value without escapes that JSON does not need, so that it reads as it was given.
+func plainJSON(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,40 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+)
+
+// Rules that were made before there were coverages have a shape: "exactly: " and an input, "command: " and a whole
+// command, or "command: ", a program and its subcommand, and "…". The last were wider than what was shown.
+
+const (
+	exactShape   = "exactly: "
+	commandShape = "command: "
+	prefixMark   = " …"
+)
+
+// IsStale reports whether a rule that allows is wider than what was shown when it was made. Such a rule decides nothing.
+func IsStale(s *Standing) bool {
+	return s.Allow && s.Covers == nil && strings.HasPrefix(s.Shape, commandShape) && strings.HasSuffix(s.Shape, prefixMark)
+}
+
+// hasShape reports whether a call has a shape.
+func (r *Reading) hasShape(shape string) bool {
+	if input, ok := strings.CutPrefix(shape, exactShape); ok {
+		return input == r.call.Input
+	}
+	return len(r.commands) == 1 && r.bare && isShapeOf(shape, r.commands[0])
+}
+
+// isShapeOf reports whether a simple command has a shape.
+func isShapeOf(shape string, words []string) bool {
+	prefix, ok := strings.CutSuffix(shape, prefixMark)
+	if ok && len(words) > 1 && prefix == commandShape+words[0]+" "+words[1] {
+		return true
+	}
+	return shape == commandShape+strings.Join(words, " ") && !slices.ContainsFunc(words, isQuoted)
+}
+
+// isQuoted reports whether a word can only have been quoted, which no shape of a whole command had.
+func isQuoted(word string) bool { return !isBare(word) }

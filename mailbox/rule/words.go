@@ -1,0 +1,101 @@
+package rule
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"parley/events"
+)
+
+// VeryCall puts the rule for the very call into words, beside which the call is shown.
+func VeryCall(folder string) string { return "exactly this call" + where(folder) }
+
+// Words puts what a coverage covers into words.
+func Words(c *events.Coverage) string {
+	switch c.Kind {
+	case events.CoversCall:
+		return exactly(c.Input) + where(c.Folder)
+	case events.CoversCommands:
+		all := make([]string, len(c.Commands))
+		for i := range c.Commands {
+			all[i] = phrase(&c.Commands[i])
+		}
+		return strings.Join(all, "; ") + where(c.Folder)
+	case events.CoversFile:
+		return "any input for the file " + c.File + where(c.Folder)
+	case events.CoversFiles:
+		return "any input for files " + c.Glob + " that are not hidden" + where(c.Folder)
+	}
+	return fmt.Sprintf("%q, which this program does not know", string(c.Kind))
+}
+
+// exactly puts an input into words: a command line as it stands, and all else as JSON.
+func exactly(input string) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(input), &fields) == nil && len(fields) == 1 {
+		if line, ok := textOf(fields["command"]); ok {
+			return "exactly: " + line
+		}
+	}
+	return "exactly the input " + input
+}
+
+// Describe puts a standing rule into words, also one of before there were coverages.
+func Describe(s *Standing) string {
+	if s.Covers != nil {
+		return Words(s.Covers)
+	}
+	return s.Shape
+}
+
+// where says in which folder. A call of which nobody says that may be made anywhere.
+func where(folder string) string {
+	switch {
+	case folder == "":
+		return ""
+	case isShowable(folder):
+		return ", in " + folder
+	}
+	return ", in " + strconv.QuoteToGraphic(folder)
+}
+
+func isShowable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// phrase puts a pattern into words.
+func phrase(p *events.CommandPattern) string {
+	said := strings.Join(p.Words, " ")
+	if n := len(p.Words); n > 2 && (p.Words[n-2] == "push" || p.Words[n-2] == "fetch") {
+		preposition := map[string]string{"push": " to ", "fetch": " from "}[p.Words[n-2]]
+		said = strings.Join(p.Words[:n-1], " ") + preposition + p.Words[n-1]
+	}
+	if noun := noun(p.Operands); noun != "" {
+		said += ", " + noun
+	}
+	if len(p.Options) == 0 {
+		return said + ", without options"
+	}
+	return said + ", with options for display"
+}
+
+func noun(operands string) string {
+	switch operands {
+	case noOperands:
+		return ""
+	case names:
+		return "any names"
+	case branches:
+		return "any branches or tags"
+	case revisions:
+		return "any revisions or files that are not hidden"
+	case paths:
+		return "any files that are not hidden"
+	case texts:
+		return "any text in files that are not hidden"
+	}
+	return strconv.Quote(operands)
+}
