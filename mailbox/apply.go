@@ -45,6 +45,12 @@ func (s *State) Apply(r events.Recorded) error {
 		s.applyGranted(e)
 	case *events.CapabilityRevoked:
 		s.applyRevoked(e)
+	case *events.RulesOffered:
+		m, err := s.unsettled(e.Form)
+		if err != nil {
+			return err
+		}
+		m.Form.Offered = e
 	case *events.RuleAdded:
 		s.applyRule(e, r.At)
 	case *events.RuleUsed:

@@ -1,17 +1,17 @@
 package mailbox
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/rule"
 )
 
-// The decisions of an approval. Always and Never decide calls of the same shape from then on, too.
+// The decisions of an approval. Always and Never make a standing rule, too: the one that was chosen, or else one for
+// that very call.
 const (
 	Deny   = "deny"
 	Once   = "once"
@@ -22,7 +22,11 @@ const (
 const (
 	decisionField = "decision"
 	reasonField   = "reason"
+	ruleField     = "rule"
 )
+
+// maxInput bounds the input of a call that is to be approved, in bytes: all of it is shown.
+const maxInput = maxDescription
 
 // approvalFields are those of every approval. The form itself shows the tool, as its title, and the input, as its
 // description: what is decided on is what was shown, as a form never changes.
@@ -35,12 +39,13 @@ func approvalFields() []events.Field {
 	}
 }
 
-// Approve asks whether a tool may be called with an input, a JSON document. A standing rule for calls of its shape
-// answers at once; the rule's use is what follows then.
+// Approve asks whether a tool may be called with an input, a JSON document. Standing rules that cover the call answer
+// at once; their use is what follows then.
 type Approve struct {
 	To       string // default: the agent's host
 	Tool     string
 	Input    string
+	Folder   string // where the call is made: absolute, or "" where nobody says
 	Deadline capabilities.Time
 	Key      string
 }
@@ -53,7 +58,7 @@ func (c Approve) Ask() Ask {
 	}
 	return Ask{
 		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(),
-		Deadline: c.Deadline, Key: c.Key, NoForward: true,
+		Deadline: c.Deadline, Key: c.Key, NoForward: true, folder: c.Folder,
 	}
 }
 
@@ -64,19 +69,33 @@ func (c Approve) decide(s *State, now capabilities.Time, ids IDs) ([]events.Even
 	if err := checkInput(c.Tool, c.Input); err != nil {
 		return nil, err
 	}
-	if by, decided := s.standsOn(c, now); decided {
-		return []events.Event{&events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input}}, nil
+	if err := rule.CheckFolder(c.Folder); err != nil {
+		return nil, err
 	}
-	return c.Ask().decide(s, now, ids)
+	read := rule.Read(rule.Call{Tool: c.Tool, Input: c.Input, Folder: c.Folder})
+	d := s.standsOn(c.Tool, read, now)
+	if len(d.by) > 0 {
+		return d.used(c), nil
+	}
+	evs, err := c.Ask().decide(s, now, ids)
+	if err != nil || len(evs) == 0 {
+		return evs, err
+	}
+	return s.offer(evs, c, read, d.stale)
 }
 
-// standsOn gives the rule by which a call is decided without a question; zero is the agent's policy.
-func (s *State) standsOn(c Approve, now capabilities.Time) (rule capabilities.ID, decided bool) {
-	r, found := s.ruleFor(c.Tool, c.Input, now)
-	if found && (!r.Allow || s.Policy() != AskAlways) {
-		return r.Rule, true
+// checkInput refuses what cannot be the input of a call.
+func checkInput(tool, input string) error {
+	if tool == "" {
+		return parley.Refuse(parley.InvalidForm, "an approval needs the name of a tool")
 	}
-	return capabilities.ID{}, s.Policy() == AskNever || s.Policy() == DenyAll
+	if err := checkText("a tool's name", tool, maxTitle); err != nil {
+		return err
+	}
+	if err := checkText("an input", input, maxInput); err != nil {
+		return err
+	}
+	return rule.CheckInput(input)
 }
 
 // Allows says what a decision without a question was: of a rule, or with none of the agent's policy.
@@ -93,109 +112,6 @@ func (s *State) Allows(rule capabilities.ID) bool {
 func (s *State) Lasts(rule capabilities.ID) bool {
 	r, ok := s.rules[rule]
 	return ok && r.Until == 0
-}
-
-// Rule is a standing rule of the agent's.
-type Rule struct {
-	events.RuleAdded
-	Made capabilities.Time
-	Uses uint64
-	Used capabilities.Time // the last time
-}
-
-// maxRules bounds the standing rules of one agent.
-const maxRules = 1024
-
-// Rules returns the agent's standing rules that are good at a time, oldest first.
-func (s *State) Rules(now capabilities.Time) []Rule {
-	var all []Rule
-	for _, r := range s.rules {
-		if r.Until == 0 || r.Until > now {
-			all = append(all, *r)
-		}
-	}
-	slices.SortFunc(all, func(a, b Rule) int { return cmp.Or(cmp.Compare(a.Made, b.Made), a.Rule.Compare(b.Rule)) })
-	return all
-}
-
-// ruleFor finds the standing rule for a call: one that denies goes before those that allow.
-func (s *State) ruleFor(tool, input string, now capabilities.Time) (Rule, bool) {
-	shape := shapeOf(input)
-	var found Rule
-	ok := false
-	for _, r := range s.Rules(now) {
-		if r.Agent != s.ID || r.Tool != tool || r.Shape != shape {
-			continue
-		}
-		if !ok || found.Allow && !r.Allow {
-			found, ok = r, true
-		}
-	}
-	return found, ok
-}
-
-// standing gives the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
-func (s *State) standing(f *Form, c Settle, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
-	if f.Kind != events.Approval {
-		return nil, nil
-	}
-	decision, _ := values[decisionField].AsString()
-	if decision != Always && decision != Never {
-		return nil, nil
-	}
-	if c.By != s.Profile.Host {
-		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host can decide for other calls too").
-			WithHint("decide %s or %s", Once, Deny)
-	}
-	if len(s.rules) >= maxRules && len(s.Rules(now)) >= maxRules {
-		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
-	}
-	return &events.RuleAdded{
-		Rule: ids(), Agent: s.ID, Tool: f.Title, Shape: shapeOf(f.Description), Allow: decision == Always, Form: f.FormRequested.Form,
-	}, nil
-}
-
-// LimitRule has a standing rule end at a time. By is whose wish that is: the agent's host's.
-type LimitRule struct {
-	Rule  capabilities.ID
-	Until capabilities.Time
-	By    capabilities.ID
-}
-
-func (c LimitRule) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if c.By != s.Profile.Host {
-		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host limits its rules")
-	}
-	r, ok := s.rules[c.Rule]
-	if !ok {
-		return nil, noRule(c.Rule)
-	}
-	if c.Until <= now {
-		return nil, parley.Refuse(parley.InvalidArgument, "the time %s has passed", c.Until)
-	}
-	limited := r.RuleAdded
-	limited.Until = c.Until
-	return []events.Event{&limited}, nil
-}
-
-func noRule(id capabilities.ID) error {
-	return parley.Refuse(parley.NotPermitted, "the agent has no rule %s", id).WithHint("parley rules ls lists them")
-}
-
-// RemoveRule ends a standing rule. By is whose wish that is: the agent's host's.
-type RemoveRule struct {
-	Rule capabilities.ID
-	By   capabilities.ID
-}
-
-func (c RemoveRule) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if c.By != s.Profile.Host {
-		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host ends its rules")
-	}
-	if _, ok := s.rules[c.Rule]; !ok {
-		return nil, noRule(c.Rule)
-	}
-	return []events.Event{&events.RuleRemoved{Rule: c.Rule}}, nil
 }
 
 // Verdict is what was decided about a call that permission was asked for.

@@ -61,6 +61,8 @@ type Ask struct {
 	Result      string // name that the answer is to be bound to
 
 	Contract *Contract // of Fields, if they were compiled before
+
+	folder string // of an approval: where its call is made
 }
 
 func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -93,8 +95,13 @@ func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, e
 // compile returns the contract of what is asked.
 func (a Ask) compile() (*Contract, error) {
 	fields := a.fields()
-	if err := checkKind(a.Kind, fields); err != nil {
+	if err := checkKind(a.Kind, fields, false); err != nil {
 		return nil, err
+	}
+	if a.Kind == events.Approval {
+		if err := checkInput(a.Title, a.Description); err != nil {
+			return nil, err
+		}
 	}
 	if a.Contract != nil && a.Kind == events.PlainForm {
 		return a.Contract, nil
@@ -110,13 +117,14 @@ func (a Ask) fields() []events.Field {
 	return a.Fields
 }
 
-// checkKind refuses with INVALID_FORM a kind that is unknown, or is another than its fields are of.
-func checkKind(kind events.FormKind, fields []events.Field) error {
+// checkKind refuses with INVALID_FORM a kind that is unknown, or is another than its fields are of. An approval that
+// was asked here may offer rules.
+func checkKind(kind events.FormKind, fields []events.Field, here bool) error {
 	switch kind {
 	case events.PlainForm:
 		return nil
 	case events.Approval:
-		if slices.EqualFunc(fields, approvalFields(), sameQuestion) {
+		if isApproval(fields, here) {
 			return nil
 		}
 		return parley.Refuse(parley.InvalidForm, "an approval has the fields %q and %q, as all of them have", decisionField, reasonField)

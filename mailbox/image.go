@@ -61,6 +61,8 @@ type messageImage struct {
 	Answering  *events.FormAnswering
 	Forwarding []events.FormForwarding
 	Refused    string
+
+	Offered *events.RulesOffered
 }
 
 type nameImage struct {
@@ -92,6 +94,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		if f := m.Form; f != nil {
 			mi.Requested, mi.Holders, mi.Handed, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Handed, f.Answered, f.Ended
 			mi.Answering, mi.Forwarding, mi.Refused, mi.Settled = f.Answering, f.Forwarding, f.Refused, f.Settled
+			mi.Offered = f.Offered
 		}
 		img.Messages = append(img.Messages, mi)
 	}
@@ -190,7 +193,7 @@ func (s *State) restoreMessage(n uint64, mi messageImage) error {
 	if e := mi.Requested; e != nil {
 		m.Form = &Form{
 			FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
-			Answering: mi.Answering, Forwarding: mi.Forwarding, Refused: mi.Refused,
+			Answering: mi.Answering, Forwarding: mi.Forwarding, Refused: mi.Refused, Offered: mi.Offered,
 		}
 		if e.From == s.ID {
 			s.restoreAsked(m)

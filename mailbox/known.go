@@ -58,7 +58,8 @@ func (a Ask) sameAs(s *State, m *Message, what, name string) error {
 	}
 	note(title, a.Title == f.Title)
 	note(description, a.Description == f.Description)
-	note("fields", a.hasFields(f.Fields))
+	note("fields", a.hasFields(f.Fields) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered are of the rest
+	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
 	return another(m, what, name, differs)

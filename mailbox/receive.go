@@ -46,7 +46,7 @@ func (c Receive) form(s *State, now capabilities.Time) ([]events.Event, error) {
 	if s.byID.has(e.Form) {
 		return nil, nil
 	}
-	if err := s.checkForm(e); err != nil {
+	if err := s.checkForm(e, !c.outside); err != nil {
 		return nil, err
 	}
 	via, err := c.letIn(s, e.From, e.Via, capabilities.UseAsk, now)
@@ -109,14 +109,14 @@ func (s *State) checkSender(from capabilities.ID, made ...capabilities.ID) error
 	return nil
 }
 
-func (s *State) checkForm(e *events.FormRequested) error {
+func (s *State) checkForm(e *events.FormRequested, here bool) error {
 	if e.Form == e.Promise || e.Form == e.Resolver || e.Promise == e.Resolver {
 		return parley.Refuse(parley.InvalidArgument, "the form shares an ID with something else")
 	}
 	if err := s.checkWay(e); err != nil {
 		return err
 	}
-	if err := checkKind(e.Kind, e.Fields); err != nil {
+	if err := checkKind(e.Kind, e.Fields, here); err != nil {
 		return err
 	}
 	return checkFormWords(e.Description, e.Title)

@@ -77,6 +77,7 @@ type Form struct {
 	Answered *events.FormAnswered  // if it was
 	Ended    *events.FormCancelled // if it ended otherwise
 	Settled  uint64                // the mailbox's version after its end; 0 while it is open
+	Offered  *events.RulesOffered  // of an approval at its home, if it offers rules or says where the call is made
 
 	// In a copy whose home is on another node: what is on its way there, and why it would not have that.
 	Answering  *events.FormAnswering

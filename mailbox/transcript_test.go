@@ -92,6 +92,11 @@ func (v *village) command(d *datadriven.TestData) string {
 		return v.showNames(as)
 	case "rules":
 		return v.showRules(as)
+	case "shape": // a rule as logs of before hold it
+		v.apply(as, &events.RuleAdded{Rule: v.idOf(as)(), Agent: v.states[as].ID, Tool: arg("tool"), Shape: strings.TrimSpace(d.Input), Allow: arg("never") == ""})
+		return "ok\n"
+	case "offers":
+		return v.showOffers(as, which())
 	case "grants":
 		return v.showGrants(as)
 	case "ask":
@@ -134,9 +139,25 @@ func (v *village) showRules(as string) string {
 		if r.Allow {
 			verb = "always"
 		}
-		fmt.Fprintf(&b, "%d: %s %s %s, used %d times\n", i, verb, r.Tool, r.Shape, r.Uses)
+		fmt.Fprintf(&b, "%d: %s %s %s, used %d times\n", i, verb, r.Tool, r.Words(), r.Uses)
+		if why := r.Stale(); why != "" {
+			fmt.Fprintf(&b, "   but %s\n", why)
+		}
 	}
 	return b.String()
+}
+
+// showOffers lists the rules that an approval offers, and what is said of a rule of before.
+func (v *village) showOffers(as, which string) string {
+	m, err := v.states[as].FindForm(which)
+	if err != nil {
+		return v.refusal(err)
+	}
+	said := strings.Join(OffersOf(m.Form.Fields), "\n") + "\n"
+	if help := m.Form.Fields[0].Help; help != "" {
+		said += help + "\n"
+	}
+	return said
 }
 
 func (v *village) simple(cmd, which string, arg func(string) string, input string) Command {
@@ -164,7 +185,7 @@ func (v *village) simple(cmd, which string, arg func(string) string, input strin
 		n, _ := strconv.Atoi(arg("grant"))
 		return Revoke{Grant: v.states[arg("as")].Grants()[n].ID}
 	case "approve":
-		return Approve{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Key: arg("key")}
+		return Approve{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key")}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return RemoveRule{Rule: v.states[arg("as")].Rules(v.now)[n].Rule, By: v.states[cmp.Or(arg("by"), "host")].ID}

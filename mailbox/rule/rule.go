@@ -65,10 +65,10 @@ func (r *Reading) Exact() events.Coverage {
 const maxWords = 600
 
 // Offers returns the wider rules that may be chosen for the call, from the narrowest to the widest. Each covers the
-// call, and no two are put into the same words.
+// call, and no two are put into the same words. Where nobody says in which folder the call is made, there are none.
 func (r *Reading) Offers() []events.Coverage {
 	var offers []events.Coverage
-	if !isShowable(r.call.Folder) {
+	if r.call.Folder == "" || !isShowable(r.call.Folder) {
 		return nil
 	}
 	if patterns, ok := r.patterns(); ok {

@@ -1,0 +1,263 @@
+package mailbox
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox/rule"
+)
+
+// Rule is a standing rule of the agent's.
+type Rule struct {
+	events.RuleAdded
+	Made capabilities.Time
+	Uses uint64
+	Used capabilities.Time // the last time
+}
+
+// standing is the rule as calls are matched with it.
+func (r *Rule) standing() rule.Standing {
+	return rule.Standing{Covers: r.Covers, Shape: r.Shape, Allow: r.Allow}
+}
+
+// Words says which calls the rule covers.
+func (r *Rule) Words() string {
+	s := r.standing()
+	return rule.Describe(&s)
+}
+
+// Stale says why the rule decides nothing any more; "" of one that does.
+func (r *Rule) Stale() string {
+	if s := r.standing(); !rule.IsStale(&s) {
+		return ""
+	}
+	return "it covers more than was shown when it was made, so calls are asked about again"
+}
+
+// maxRules bounds the standing rules of one agent.
+const maxRules = 1024
+
+// Rules returns the agent's standing rules that are good at a time, oldest first.
+func (s *State) Rules(now capabilities.Time) []Rule {
+	var all []Rule
+	for _, r := range s.rules {
+		if r.Until == 0 || r.Until > now {
+			all = append(all, *r)
+		}
+	}
+	slices.SortFunc(all, func(a, b Rule) int { return cmp.Or(cmp.Compare(a.Made, b.Made), a.Rule.Compare(b.Rule)) })
+	return all
+}
+
+// standsOn is what standing rules and the agent's policy say of a call. By has the rules that decide, a zero one for
+// the policy, and is empty where the call is to be asked about.
+type standsOn struct {
+	by    []capabilities.ID
+	stale *Rule // a rule of before that would have allowed the call
+}
+
+// standsOn finds what decides a call of a tool without a question.
+func (s *State) standsOn(tool string, call *rule.Reading, now capabilities.Time) standsOn {
+	rules := slices.DeleteFunc(s.Rules(now), func(r Rule) bool { return r.Agent != s.ID || r.Tool != tool })
+	matched := make([]rule.Standing, len(rules))
+	for i := range rules {
+		matched[i] = rules[i].standing()
+	}
+	d := call.Decide(matched)
+	var on standsOn
+	if len(d.Rules) > 0 && (!d.Allow || s.Policy() != AskAlways) {
+		for _, i := range d.Rules {
+			on.by = append(on.by, rules[i].Rule)
+		}
+		return on
+	}
+	if s.Policy() == AskNever || s.Policy() == DenyAll {
+		on.by = []capabilities.ID{{}}
+	}
+	if d.Stale >= 0 {
+		on.stale = &rules[d.Stale]
+	}
+	return on
+}
+
+// used are the events of a call that is decided so.
+func (on standsOn) used(c Approve) []events.Event {
+	evs := make([]events.Event, len(on.by))
+	for i, by := range on.by {
+		evs[i] = &events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input}
+	}
+	return evs
+}
+
+// offer adds to the request of an approval, if it is put to the agent's host, the rules that may be chosen, and says
+// why a rule of before does not decide it.
+func (s *State) offer(evs []events.Event, c Approve, call *rule.Reading, stale *Rule) ([]events.Event, error) {
+	asked, ok := evs[0].(*events.FormRequested)
+	if !ok || asked.To != s.Profile.Host {
+		return evs, nil
+	}
+	offered := &events.RulesOffered{Form: asked.Form, Folder: c.Folder, Wider: call.Offers()}
+	fields := approvalFields()
+	if stale != nil {
+		fields[0].Help = fmt.Sprintf("The rule %s of %s does not decide this any more: %s.",
+			quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
+	}
+	if c.Folder != "" || len(offered.Wider) > 0 {
+		fields = append(fields, offeredField(offered))
+		evs = append(evs, offered)
+	}
+	contract, err := Compile(fields)
+	if err != nil {
+		return nil, err
+	}
+	asked.Fields = contract.Fields()
+	return evs, nil
+}
+
+// maxShownRule is how much of a rule's words is shown within others, in characters.
+const maxShownRule = 200
+
+// offeredField is the field in which a rule is chosen. An option is the rule in words, the first that for the call
+// itself; it is what no choice is, too.
+func offeredField(o *events.RulesOffered) events.Field {
+	f := events.Field{Name: ruleField, Label: "Always and Never are for", Type: events.Select}
+	f.Options = append(f.Options, events.Option{Value: rule.VeryCall(o.Folder)})
+	for i := range o.Wider {
+		f.Options = append(f.Options, events.Option{Value: rule.Words(&o.Wider[i])})
+	}
+	return f
+}
+
+// isApproval reports whether fields are those of an approval: a decision and a reason, and, of one asked on this node,
+// perhaps the rules that it offers and a word on a rule of before.
+func isApproval(fields []events.Field, here bool) bool {
+	want := approvalFields()
+	if !here || len(fields) < len(want) {
+		return slices.EqualFunc(fields, want, sameQuestion)
+	}
+	decision := fields[0]
+	decision.Help = ""
+	if !sameQuestion(decision, want[0]) || !sameQuestion(fields[1], want[1]) {
+		return false
+	}
+	offered := fields[len(want):]
+	return len(offered) == 0 || len(offered) == 1 && offered[0].Name == ruleField && offered[0].Type == events.Select && !offered[0].Required
+}
+
+// standing gives the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
+func (s *State) standing(f *Form, c Settle, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
+	if f.Kind != events.Approval {
+		return nil, nil
+	}
+	decision, _ := values[decisionField].AsString()
+	if decision != Always && decision != Never {
+		return nil, nil
+	}
+	if c.By != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host can decide for other calls too").
+			WithHint("decide %s or %s", Once, Deny)
+	}
+	if len(s.rules) >= maxRules && len(s.Rules(now)) >= maxRules {
+		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
+	}
+	chosen, _ := values[ruleField].AsString()
+	covers, err := f.offered(chosen)
+	if err != nil {
+		return nil, err
+	}
+	return &events.RuleAdded{
+		Rule: ids(), Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.FormRequested.Form, Covers: &covers,
+	}, nil
+}
+
+// offered finds the rule that was chosen, by its words. Without a choice it is the one for the very call.
+func (f *Form) offered(chosen string) (events.Coverage, error) {
+	var o events.RulesOffered
+	if f.Offered != nil {
+		o = *f.Offered
+	}
+	if chosen == "" || chosen == rule.VeryCall(o.Folder) {
+		return rule.Read(rule.Call{Tool: f.Title, Input: f.Description, Folder: o.Folder}).Exact(), nil
+	}
+	for _, c := range o.Wider {
+		if rule.Words(&c) == chosen {
+			return c, nil
+		}
+	}
+	return events.Coverage{}, parley.Refuse(parley.InvalidAnswer, "the approval does not offer the rule %s", quoted(chosen, maxShownRule)).
+		WithHint("choose one of those that it offers")
+}
+
+// RuleWords says which rule an answer to an approval with these fields makes; "" if it makes none.
+func RuleWords(fields []events.Field, answer capabilities.Value) string {
+	values, _ := answer.AsRecord()
+	if decision, _ := values[decisionField].AsString(); decision != Always && decision != Never {
+		return ""
+	}
+	if chosen, _ := values[ruleField].AsString(); chosen != "" {
+		return chosen
+	}
+	return OffersOf(fields)[0]
+}
+
+// OffersOf returns the rules that an approval with these fields offers, in words. The first is for the very call.
+func OffersOf(fields []events.Field) []string {
+	for _, f := range fields {
+		if f.Name != ruleField || len(f.Options) == 0 {
+			continue
+		}
+		offers := make([]string, len(f.Options))
+		for i, o := range f.Options {
+			offers[i] = o.Value
+		}
+		return offers
+	}
+	return []string{rule.VeryCall("")}
+}
+
+// LimitRule has a standing rule end at a time. By is whose wish that is: the agent's host's.
+type LimitRule struct {
+	Rule  capabilities.ID
+	Until capabilities.Time
+	By    capabilities.ID
+}
+
+func (c LimitRule) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if c.By != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host limits its rules")
+	}
+	r, ok := s.rules[c.Rule]
+	if !ok {
+		return nil, noRule(c.Rule)
+	}
+	if c.Until <= now {
+		return nil, parley.Refuse(parley.InvalidArgument, "the time %s has passed", c.Until)
+	}
+	limited := r.RuleAdded
+	limited.Until = c.Until
+	return []events.Event{&limited}, nil
+}
+
+func noRule(id capabilities.ID) error {
+	return parley.Refuse(parley.NotPermitted, "the agent has no rule %s", id).WithHint("parley rules ls lists them")
+}
+
+// RemoveRule ends a standing rule. By is whose wish that is: the agent's host's.
+type RemoveRule struct {
+	Rule capabilities.ID
+	By   capabilities.ID
+}
+
+func (c RemoveRule) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if c.By != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host ends its rules")
+	}
+	if _, ok := s.rules[c.Rule]; !ok {
+		return nil, noRule(c.Rule)
+	}
+	return []events.Event{&events.RuleRemoved{Rule: c.Rule}}, nil
+}
