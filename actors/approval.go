@@ -9,12 +9,13 @@ import (
 )
 
 // Approval asks whether a tool may be called with an input. To is as in Ask; default: the agent's host. Input is a
-// JSON document of at most 16 KiB, which is shown to the letter.
+// JSON document of at most 16 KiB, which is shown to the letter. An object in it names no key twice.
 type Approval struct {
 	To       string            `json:"to,omitempty"`
 	Tool     string            `json:"tool"`
 	Input    string            `json:"input"`
-	Key      string            `json:"key,omitempty"` // idempotency key
+	Folder   string            `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
+	Key      string            `json:"key,omitempty"`    // idempotency key
 	Deadline capabilities.Time `json:"deadline,omitzero"`
 	Attended bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
 }
@@ -25,7 +26,7 @@ type Permission struct {
 	Asked
 	Decided bool            `json:"decided"`       // a standing rule has, or the agent's policy
 	Allowed bool            `json:"allowed"`       // if it was decided: by rule, by policy or by the agent's host
-	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, if one has decided it
+	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, or the first of those, if one has decided it
 
 	// Unattended says of an approval that was to be Attended that nobody follows the mail of who would decide. What
 	// was not asked before is not asked then. Of who is on another node it is never said: that is not known here.
@@ -35,7 +36,7 @@ type Permission struct {
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
 // AwaitApproval waits for the decision.
 func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
-	c := mailbox.Approve{To: ask.To, Tool: ask.Tool, Input: ask.Input, Key: ask.Key, Deadline: ask.Deadline}
+	c := mailbox.Approve{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline}
 	off, err := visitFor(ctx, a, func(b *box) (underway[Permission], error) { return b.permission(c, ask.Attended) })
 	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.accepted, err
@@ -99,18 +100,22 @@ func (a *Agent) AwaitApproval(ctx context.Context, w Which) (bool, Outcome, erro
 	return outcome.Allowed, outcome, err
 }
 
-// Rule is a standing rule: calls of a tool whose input has a shape are always allowed, or never.
+// Rule is a standing rule: calls of a tool that it covers are always allowed, or never.
 type Rule struct {
 	Rule  capabilities.ID   `json:"rule"`
 	Agent capabilities.ID   `json:"agent"`
 	Tool  string            `json:"tool"`
-	Shape string            `json:"shape"`
+	Words string            `json:"words"` // which calls it covers
 	Allow bool              `json:"allow"`
 	Made  capabilities.Time `json:"made"`
 	Until capabilities.Time `json:"until,omitzero"`
 	Form  capabilities.ID   `json:"form,omitzero"` // the approval whose answer made it
 	Uses  uint64            `json:"uses"`
 	Used  capabilities.Time `json:"lastUsed,omitzero"`
+	Stale string            `json:"stale,omitempty"` // why it decides nothing any more
+
+	Covers *events.Coverage `json:"covers,omitempty"` // what the words say; none for a rule of before
+	Shape  string           `json:"shape,omitempty"`  // of such a rule
 }
 
 // Rules lists the agent's standing rules, oldest first.
@@ -119,8 +124,8 @@ func (a *Agent) Rules(ctx context.Context) ([]Rule, error) {
 		all := []Rule{}
 		for _, r := range b.state.Rules(b.node.now()) {
 			all = append(all, Rule{
-				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Shape: r.Shape, Allow: r.Allow, Made: r.Made, Until: r.Until,
-				Form: r.Form, Uses: r.Uses, Used: r.Used,
+				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Words: r.Words(), Allow: r.Allow, Made: r.Made, Until: r.Until,
+				Form: r.Form, Uses: r.Uses, Used: r.Used, Stale: r.Stale(), Covers: r.Covers, Shape: r.Shape,
 			})
 		}
 		return all, nil

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"sync"
 
 	"parley/actors/program"
 	"parley/capabilities"
+	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/rule"
 )
 
 // desk is the node as the program of one agent sees it during a run. What it asks, the agent asks.
@@ -155,11 +158,20 @@ func (d *desk) permission(b *box, c program.Call, call string) (Permission, erro
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := b.state.CallKey(call, func(key string) bool { return d.taken[key] })
-	off, err := b.permission(mailbox.Approve{Tool: c.Tool, Input: c.Input, Key: key}, false)
+	off, err := b.permission(mailbox.Approve{Tool: c.Tool, Input: c.Input, Folder: folderOf(b.state.Program()), Key: key}, false)
 	if p := off.accepted; err == nil && !p.Decided {
 		d.taken[key], d.asked[p.Form] = true, true
 	}
 	return off.accepted, err
+}
+
+// folderOf returns the folder in which a program runs: its own, or else the node's. "" is one that cannot be told.
+func folderOf(p events.ProgramSet) string {
+	folder, err := filepath.Abs(p.Folder)
+	if err != nil || rule.CheckFolder(folder) != nil {
+		return ""
+	}
+	return folder
 }
 
 // hears refuses a run that is not the one under way any more: what it asked was taken back, and nobody would take back

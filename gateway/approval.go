@@ -15,6 +15,7 @@ type ApproveRequest struct {
 	Recipient string            `json:"recipient,omitempty"` // default: the agent's host
 	Tool      string            `json:"tool"`
 	Input     json.RawMessage   `json:"input"`
+	Folder    string            `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
 	Attended  bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
@@ -25,7 +26,7 @@ func approve(ctx context.Context, a *actors.Agent, r ApproveRequest) (actors.Per
 		return actors.Permission{}, parley.Refuse(parley.InvalidArgument, "an approval needs the input of the call")
 	}
 	return a.Approve(ctx, actors.Approval{
-		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Key: r.Key, Deadline: r.Deadline, Attended: r.Attended,
+		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Key: r.Key, Deadline: r.Deadline, Attended: r.Attended,
 	})
 }
 

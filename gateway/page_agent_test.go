@@ -16,7 +16,13 @@ import (
 // approve has the guest ask for leave to call a tool.
 func (h *parlour) approve(tool, input string) actors.Permission {
 	h.t.Helper()
-	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: input})
+	return h.approveIn("", tool, input)
+}
+
+// approveIn has fae ask for permission to make a call in a folder.
+func (h *parlour) approveIn(folder, tool, input string) actors.Permission {
+	h.t.Helper()
+	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: input, Folder: folder})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -54,7 +60,7 @@ func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
 	h := openParlour(t)
 	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
 	h.decide(h.approve("<script>alert(1)</script>\u202e", "{\"path\":\"<img src=x>\u202e\"}"), "never")
-	if p := h.approve("shell", `{"command":"git push --force"}`); !p.Decided || !p.Allowed {
+	if p := h.approve("shell", `{"command":"git push","description":"Push it"}`); !p.Decided || !p.Allowed {
 		t.Fatalf("%+v", p)
 	}
 	h.give()
@@ -65,7 +71,7 @@ func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
 	for _, want := range []string{
 		h.fae.ID().String(), `href="/?as=fae"`, "@host", // its names
 		"<strong>SELF</strong></bdi> to <bdi",                                                           // what it gave
-		"Always</strong>", "command: git push …", "used 1 time, last", "Never</strong>", "not used yet", // its rules
+		"Always</strong>", "exactly: git push<", "used 1 time, last", "Never</strong>", "not used yet", // its rules
 		"&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}", "&lt;img src=x&gt;\\u{202e}",
 		"<code>RuleUsed</code>", "<code>RuleAdded</code>", "&#34;tool&#34;", // its log
 	} {

@@ -177,7 +177,7 @@ func TestAnApprovalIsDecidedByOneButton(t *testing.T) {
 	b.until(`document.activeElement.tagName === 'TEXTAREA'`) // on no button: a key meant for something else decides nothing
 	b.press("only today")
 	b.click(`button[value=once]`)
-	b.reads(".state", "Answered by HOST")
+	b.reads(".state", "✓ Allowed once · by HOST")
 	b.isFine()
 	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), actors.Which(permission.Form.String()))
 	if err != nil || !allowed || outcome.Values.Text() != `{"decision":"once","reason":"only today"}` {

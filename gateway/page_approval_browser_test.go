@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
 
 	"parley/actors"
+	"parley/mailbox"
 )
 
 // permitted reports what was decided on an approval.
@@ -35,7 +37,7 @@ func TestAlwaysIsNotAskedAgainAndAnotherInputIs(t *testing.T) {
 		t.Errorf("it shows the input %q, want it to the letter: %q", got, input)
 	}
 	b.click(asking(first) + " button[value=always]")
-	b.reads(asking(first)+" .state", "Answered by HOST")
+	b.reads(asking(first)+" .state", "✓ Always: exactly this call · by HOST")
 	if !h.permitted(first) {
 		t.Error("always is no leave")
 	}
@@ -48,29 +50,71 @@ func TestAlwaysIsNotAskedAgainAndAnotherInputIs(t *testing.T) {
 	}
 	b.reads(asking(changed)+" .context.input", "other")
 	b.click(asking(changed) + " button[value=deny]")
-	b.reads(asking(changed)+" .state", "Answered by HOST")
+	b.reads(asking(changed)+" .state", "✕ Denied · by HOST")
 	if h.permitted(changed) {
 		t.Error("deny is leave")
 	}
 	b.isFine()
 }
 
-func TestAnApprovalOfACommandStandsForItsKind(t *testing.T) {
+// TestARuleIsChosenInWords: what the Always button says is what is made, and what is said of it afterwards. Without a
+// choice that is the very call.
+func TestARuleIsChosenInWords(t *testing.T) {
 	h := openParlour(t)
-	first := h.approve("shell", `{"command":"git push"}`)
+	const shop, wider = "/srv/shop", "git push to origin, any branches or tags, without options, in /srv/shop"
+	exact := h.approveIn(shop, "shell", `{"command":"git push origin next"}`)
 	b := h.openBrowser()
-	b.open("/")
+	b.open("/questions")
+	b.reads(asking(exact)+" button[value=always]", "exactly this call, in /srv/shop")
+	b.click(asking(exact) + " button[value=always]")
+	b.reads(asking(exact)+" .state", "✓ Always: exactly this call, in /srv/shop · by HOST")
+
+	first := h.approveIn(shop, "shell", `{"command":"git push origin main"}`)
+	b.reads(asking(first)+" button[value=always]", "exactly this call, in /srv/shop")
+	b.choose(asking(first)+" select", wider)
+	b.reads(asking(first)+" button[value=always]", wider)
+	b.reads(asking(first)+" button[value=never]", wider)
 	b.click(asking(first) + " button[value=always]")
-	b.reads(asking(first)+" .state", "Answered by HOST")
+	b.reads(asking(first)+" .state", "✓ Always: "+wider+" · by HOST")
 	if !h.permitted(first) {
 		t.Error("always is no leave")
 	}
-	for command, decided := range map[string]bool{"git push origin main": true, "git reset": false, "git push && rm -r x": false, "./git push": false} {
-		if p := h.approve("shell", fmt.Sprintf(`{"command":%q}`, command)); p.Decided != decided {
+	for command, decided := range map[string]bool{
+		"git push origin x": true, "git push --force origin main": false, "git push origin main --exec /path": false, "git push origin main && rm -r x": false, "./git push origin main": false,
+	} {
+		if p := h.approveIn(shop, "shell", fmt.Sprintf(`{"command":%q}`, command)); p.Decided != decided {
 			t.Errorf("%s: decided %t, want %t", command, p.Decided, decided)
 		}
 	}
+	if p := h.approveIn("/srv/other", "shell", `{"command":"git push origin main"}`); p.Decided {
+		t.Error("a rule for one folder decides in another")
+	}
+	b.open("/agents/fae")
+	b.reads("#rules li", wider)
 	b.isFine()
+}
+
+// TestARuleIsChosenWithoutScript sends what a plain form does.
+func TestARuleIsChosenWithoutScript(t *testing.T) {
+	h := openParlour(t)
+	p := h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/src/a.go","old_string":"a","new_string":"b"}`)
+	_, _, body := h.get("/forms/"+p.Form.String(), "text/html")
+	for _, want := range []string{
+		`<option value="exactly this call, in /srv/shop">`, `<option value="any input for the file src/a.go, in /srv/shop">`, `<option value="any input for files src/**/*.go that are not hidden, in /srv/shop">`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("there is no %s in\n%s", want, body)
+		}
+	}
+	texts := []mailbox.Text{{Name: "decision", Text: "always"}, {Name: "rule", Text: "any input for files src/**/*.go that are not hidden, in /srv/shop"}}
+	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Which: actors.Which(p.Form.String()), Texts: texts}); err != nil {
+		t.Fatal(err)
+	}
+	for file, decided := range map[string]bool{"src/b.go": true, "src/.git/b.go": false, "b.go": false, "../b.go": false} {
+		if p := h.approveIn("/srv/shop", "Edit", fmt.Sprintf(`{"file_path":%q}`, file)); p.Decided != decided {
+			t.Errorf("%s: decided %t, want %t", file, p.Decided, decided)
+		}
+	}
 }
 
 func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
@@ -79,7 +123,7 @@ func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
 	h.approve("shell", `{"command":"git push"}`)
 	b := h.openBrowser()
 	b.open("/agents/fae")
-	b.reads("#rules li", "command: git push …")
+	b.reads("#rules li", "exactly: git push")
 	b.reads("#rules li", "used 1 time")
 	b.click("#rules button[name=end]")
 	b.until(`!document.querySelector("#rules")`)
@@ -121,7 +165,7 @@ func TestAHostileApprovalIsText(t *testing.T) {
 		b.reads(asking(p)+" .context.input", `</p><img src=x onerror=alert(2)>\u{202e}\u{200b}`)
 	}
 	b.click(asking(p) + " button[value=never]")
-	b.reads(asking(p)+" .state", "Answered by HOST")
+	b.reads(asking(p)+" .state", "✕ Never: exactly this call · by HOST")
 	if h.permitted(p) {
 		t.Error("never is leave")
 	}

@@ -25,6 +25,7 @@ type widget struct {
 	Values  []string // what stands in it
 	Choices []choice
 	Lone    bool // a press of one of its buttons answers the form
+	Sure    bool // its first choice stands where none was made
 	Sample  string
 	Wrong   string
 	Hidden  string // its default, if that has characters that do not show themselves
@@ -35,6 +36,7 @@ type widget struct {
 type choice struct {
 	ID, Value, Label, Description string
 	Chosen                        bool
+	Says                          string // the control whose choice Description repeats, if it does
 }
 
 // The ways to draw a field that are not the names of types.
@@ -88,8 +90,12 @@ func widgets(key string, fields []events.Field, t *tried) []widget {
 	return drawn
 }
 
-// decisions draws an approval's fields: what there is to say first, and then the buttons that decide.
+// decisions draws an approval's fields: what there is to say first, and then the buttons that decide. Of the rules that
+// it offers the first stands until another is chosen.
 func decisions(drawn []widget) []widget {
+	for i := range drawn {
+		drawn[i].Sure = drawn[i].Kind == string(events.Select)
+	}
 	slices.SortStableFunc(drawn, func(a, b widget) int {
 		return cmp.Compare(strings.Count(a.Kind, drawButtons), strings.Count(b.Kind, drawButtons))
 	})
@@ -97,8 +103,25 @@ func decisions(drawn []widget) []widget {
 	if last.Kind == drawButtons {
 		last.Lone = true
 		last.Choices = last.choices()
+		sayRule(last, drawn[:len(drawn)-1])
 	}
 	return drawn
+}
+
+// sayRule has the buttons that make a rule say which.
+func sayRule(decision *widget, others []widget) {
+	chosen, control := mailbox.OffersOf(nil)[0], ""
+	for _, w := range others {
+		if w.Sure && len(w.Choices) > 0 {
+			at := max(0, slices.IndexFunc(w.Choices, func(c choice) bool { return c.Chosen }))
+			chosen, control = w.Choices[at].Label, w.Control
+		}
+	}
+	for i := range decision.Choices {
+		if c := &decision.Choices[i]; c.Value == mailbox.Always || c.Value == mailbox.Never {
+			c.Description, c.Says = chosen, control
+		}
+	}
 }
 
 func control(i int) string { return "f" + strconv.Itoa(i) }

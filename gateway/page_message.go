@@ -24,7 +24,13 @@ type card struct {
 	Widgets []widget
 	Answers []answer
 	Carried []carried
-	Wrong   string // what a refused try said
+	Verdict verdict // of an approval that was answered
+	Wrong   string  // what a refused try said
+}
+
+// verdict is what was decided on an approval, in words.
+type verdict struct {
+	Sign, Words, Reason string
 }
 
 // carried is a value that a message brings.
@@ -53,9 +59,33 @@ func (s *Server) card(ctx context.Context, l local, e actors.Envelope, t *tried)
 			c.Widgets = decisions(c.Widgets)
 		}
 	case e.Outcome != nil:
-		c.Answers = answers(e, name)
+		if c.Verdict = verdictOf(e); c.Verdict == (verdict{}) {
+			c.Answers = answers(e, name)
+		}
 	}
 	return c
+}
+
+// verdictOf puts the answer to an approval into words; there are none where it is between others.
+func verdictOf(e actors.Envelope) verdict {
+	if e.Type != string(events.Approval) || e.Outcome.Status != actors.StatusAnswered {
+		return verdict{}
+	}
+	decision, reason := mailbox.ReadDecision(e.Outcome.Values)
+	v := verdict{Reason: reason}
+	switch decision {
+	case mailbox.Once:
+		v.Sign, v.Words = "✓", "Allowed once"
+	case mailbox.Always:
+		v.Sign, v.Words = "✓", "Always: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
+	case mailbox.Deny:
+		v.Sign, v.Words = "✕", "Denied"
+	case mailbox.Never:
+		v.Sign, v.Words = "✕", "Never: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
+	default:
+		return verdict{}
+	}
+	return v
 }
 
 func statusOf(e actors.Envelope) actors.Status {

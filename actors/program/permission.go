@@ -11,6 +11,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"parley"
+	"parley/mailbox/rule"
 )
 
 // maxTool is how much of a call's title is the name of its tool, in bytes.
@@ -46,7 +47,7 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	}
 	option := optionFor(d, r.Options)
 	if d.Allowed && !d.Ended && (option == nil || option.Kind == acp.PermissionOptionKindRejectOnce) {
-		t.complain("what was allowed once is not, because the agent has no option for that")
+		t.complain("what was allowed is not, because the agent has no option for this one call")
 	}
 	outcome := acp.NewRequestPermissionOutcomeCancelled()
 	if option != nil {
@@ -68,6 +69,9 @@ func reasonOf(d Decision) map[string]any {
 func callOf(c toolCall) Call {
 	if command, ok := commandOf(c); ok {
 		return command
+	}
+	if edit, ok := editOf(c); ok {
+		return edit
 	}
 	tool, input := cmp.Or(c.Title, c.Kind, "tool"), map[string]json.RawMessage{}
 	if shown := plainName(tool); shown != tool {
@@ -94,26 +98,49 @@ func commandOf(c toolCall) (Call, bool) {
 	if c.Kind != string(acp.ToolKindExecute) || isGiven(c.Content) || json.Unmarshal(c.RawInput, &input) != nil || json.Unmarshal(input["command"], &line) != nil {
 		return Call{}, false
 	}
+	if rule.CheckInput(string(c.RawInput)) != nil { // a key that stands twice would be lost
+		return Call{}, false
+	}
 	if _, taken := input["title"]; !taken && c.Title != "" {
 		input["title"] = plainJSON(c.Title)
 	}
 	return Call{Tool: c.Kind, Input: string(plainJSON(input))}, true
 }
 
-// optionFor gives the option that says what was decided, and nothing beyond; nil if none does.
+// editOf is the call of an edit that is shown as diffs. Its tool is its kind, as that of a command line is: a standing
+// rule for a file could be for no title.
+func editOf(c toolCall) (Call, bool) {
+	var diffs []struct {
+		Type string `json:"type"`
+	}
+	if c.Kind != string(acp.ToolKindEdit) || json.Unmarshal(c.Content, &diffs) != nil || len(diffs) == 0 {
+		return Call{}, false
+	}
+	for _, d := range diffs {
+		if d.Type != "diff" {
+			return Call{}, false
+		}
+	}
+	input := map[string]json.RawMessage{"content": c.Content}
+	if c.Title != "" {
+		input["title"] = plainJSON(c.Title)
+	}
+	if isGiven(c.RawInput) {
+		input["rawInput"] = c.RawInput
+	}
+	return Call{Tool: rule.EditTool, Input: string(plainJSON(input))}, true
+}
+
+// optionFor returns the option that says what was decided of this one call; nil if none does. What is always allowed
+// or denied a standing rule of the node decides the next time, too. The agent is told of this call alone: what it
+// remembers by itself may be wider than what the person saw.
 func optionFor(d Decision, options []acp.PermissionOption) *acp.PermissionOption {
-	var wanted []acp.PermissionOptionKind
+	wanted := []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}
 	switch {
 	case d.Ended:
 		return nil
-	case d.Allowed && d.Always:
-		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowAlways, acp.PermissionOptionKindAllowOnce}
 	case d.Allowed:
 		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce, acp.PermissionOptionKindRejectOnce}
-	case d.Always:
-		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindRejectAlways, acp.PermissionOptionKindRejectOnce}
-	default:
-		wanted = []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}
 	}
 	for _, kind := range wanted {
 		for i := range options {

@@ -30,13 +30,14 @@ func TestAPermissionIsDecidedAsShown(t *testing.T) {
 		want    string
 	}{
 		"allow once":             {all, Decision{Allowed: true}, selected("1")},
-		"allow always":           {all, Decision{Allowed: true, Always: true}, selected("2")},
+		"allow always":           {all, Decision{Allowed: true, Always: true}, selected("1")}, // the rule decides the next, and not the agent
 		"reject once":            {all, Decision{}, selected("3")},
-		"reject always":          {all, Decision{Always: true}, selected("4")},
+		"reject always":          {all, Decision{Always: true}, selected("3")},
 		"ended":                  {all, Decision{Ended: true, Allowed: true}, cancelled},
 		"always, of once":        {onlyOnce, Decision{Allowed: true, Always: true}, selected("1")},
 		"reject always, of once": {onlyOnce, Decision{Always: true}, selected("3")},
 		"once, of always":        {onlyAlways, Decision{Allowed: true}, cancelled},
+		"always, of always":      {onlyAlways, Decision{Allowed: true, Always: true}, cancelled},
 		"reject, of always":      {onlyAlways, Decision{}, selected("4")},
 		"reject, of none":        {onlyAllow, Decision{}, cancelled},
 		"no options":             {`[]`, Decision{Allowed: true}, cancelled},
@@ -68,6 +69,10 @@ func TestACallIsOfATool(t *testing.T) {
 		`{"kind":"execute","title":"Push it","rawInput":{"command":["git","push"]}}`:         {"Push it", `{"command":["git","push"]}`},
 		`{"kind":"execute","title":"Push it"}`:                                               {"Push it", `{}`},
 		`{"kind":"edit","title":"Edit a.go","rawInput":{"path":"a.go"}}`:                     {"Edit a.go", `{"path":"a.go"}`},
+		`{"kind":"execute","title":"x","rawInput":{"command":"ls","command":"rm"}}`:          {"x", `{"command":"ls","command":"rm"}`},
+		`{"kind":"edit","title":"Edit a","content":[{"type":"diff","path":"/a"}]}`:           {"edit", `{"content":[{"type":"diff","path":"/a"}],"title":"Edit a"}`},
+		`{"kind":"edit","content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`:   {"edit", `{"content":[{"type":"diff","path":"/a"}],"rawInput":{"path":"/a"}}`},
+		`{"kind":"edit","title":"Edit a","content":[{"type":"content"}]}`:                    {"Edit a", `{"content":[{"type":"content"}]}`},
 		`{"kind":"think"}`: {"think", `{}`},
 		`{}`:               {"tool", `{}`},
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway"
+	"parley/mailbox/rule"
 )
 
 // decided is what became of a call that permission was asked for.
@@ -23,6 +25,7 @@ type decided struct {
 func (p *program) approveCommand() *cobra.Command {
 	var (
 		key      string
+		folder   string
 		deadline moment
 		timeout  duration
 		noWait   bool
@@ -31,13 +34,14 @@ func (p *program) approveCommand() *cobra.Command {
 		Use:   "approve TOOL INPUT",
 		Short: "Ask for permission to call a tool",
 		Long: `Asks the agent's host whether a tool may be called with an input, a JSON document, and waits. A standing rule
-answers at once. Allowed is exit status 0; denied is NOT_PERMITTED.`,
+answers at once. Rules are for calls in one folder. Allowed is exit status 0; denied is NOT_PERMITTED.`,
 		Example: `  parley approve shell '{"command":"git push"}' --as fae && git push
   parley approve shell '{"command":"git push"}' --as fae --no-wait`,
 		Args: p.exactly("TOOL", "INPUT"),
 	}
 	f := c.Flags()
 	f.StringVar(&key, "key", "", "idempotency `key`: asking again with it gives the same form")
+	f.StringVar(&folder, "folder", "", "the `folder` that the call is made in (default: this one)")
 	f.Var(&deadline, "deadline", "it expires then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
 	f.Var(&timeout, "timeout", "wait so `long` at most; the question stays")
 	f.BoolVar(&noWait, "no-wait", false, "print the form's ID and do not wait")
@@ -51,8 +55,15 @@ answers at once. Allowed is exit status 0; denied is NOT_PERMITTED.`,
 			Allowed bool            `json:"allowed"`
 			Rule    capabilities.ID `json:"rule"`
 		}
-		err := p.call(c.Context(), "approve", gateway.ApproveRequest{
-			Acting: p.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Key: key, Deadline: capabilities.At(deadline.at),
+		where, err := filepath.Abs(folder)
+		if err != nil {
+			return err
+		}
+		if folder == "" && rule.CheckFolder(where) != nil {
+			where = "" // one that rules cannot name
+		}
+		err = p.call(c.Context(), "approve", gateway.ApproveRequest{
+			Acting: p.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at),
 		}, &asked)
 		switch {
 		case err != nil:

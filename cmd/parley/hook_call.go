@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/mailbox/rule"
 )
 
 // codingAgent is a program that calls tools and asks before: how its hooks are answered, and where they are set up.
@@ -129,6 +130,19 @@ func (p *program) workFolder(a codingAgent, call toolCall) string {
 		return here
 	}
 	return string(filepath.Separator)
+}
+
+// callFolder is where a call is made: where the agent says that it is at the moment, else where it works. "" is a folder
+// that rules cannot name.
+func (p *program) callFolder(a codingAgent, call toolCall) string {
+	folder := p.workFolder(a, call)
+	if filepath.IsAbs(call.folder) {
+		folder = filepath.Clean(call.folder)
+	}
+	if rule.CheckFolder(folder) != nil {
+		return ""
+	}
+	return folder
 }
 
 func digest(parts ...string) string {

@@ -55,7 +55,8 @@ type raising struct {
 // raise asks, and makes the one who asks where there is none yet. It looks more than once for somebody who attends.
 func (h *raising) raise(ctx context.Context, o hooking) (actors.Permission, error) {
 	req := gateway.ApproveRequest{
-		Acting: h.as, Tool: h.call.tool, Input: h.call.input, Key: h.call.key(h.agent), Attended: !o.waitAnyway,
+		Acting: h.as, Tool: h.call.tool, Input: h.call.input, Folder: h.program.callFolder(h.agent, h.call), Key: h.call.key(h.agent),
+		Attended: !o.waitAnyway,
 	}
 	if o.timeout > 0 {
 		req.Deadline = capabilities.At(time.Now().Add(time.Duration(o.timeout) + outlives))

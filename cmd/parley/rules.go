@@ -15,7 +15,7 @@ func (p *program) rulesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rules",
 		Short:   "List and end the standing rules that an agent's calls go by",
-		Long:    "A standing rule is made where a call is always allowed or denied. It is for calls of the same tool by the same\nagent, whose input has the same shape.",
+		Long:    "A standing rule is made where a call is always allowed or denied. It covers that very call of that agent, or, where\na wider rule was chosen, the commands or files that its words name.",
 		Example: "  parley rules ls fae\n  parley rules rm fae 01JQ…@N…",
 		Args:    p.exactly(),
 		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls or rm") },
@@ -54,6 +54,9 @@ func ruleLine(r actors.Rule) string {
 	if r.Until != 0 {
 		line += "  until " + r.Until.String()
 	}
+	if r.Stale != "" {
+		line += "\n  decides nothing: " + visible(r.Stale)
+	}
 	return line
 }
 
@@ -63,7 +66,7 @@ func ruleWords(r actors.Rule) string {
 	if r.Allow {
 		verb = "always"
 	}
-	return verb + " " + visible(r.Tool) + " " + visible(r.Shape)
+	return verb + " " + visible(r.Tool) + " " + visible(r.Words)
 }
 
 // ruleText says what a rule that was made decides, and until when.

@@ -14,6 +14,7 @@ type Approval struct {
 	To       string          `json:"recipient,omitempty"` // default: the agent's host
 	Tool     string          `json:"tool"`
 	Input    json.RawMessage `json:"input"`
+	Folder   string          `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
 	Key      string          `json:"key,omitempty"`
 	Deadline time.Time       `json:"deadline,omitzero"`
 	Attended bool            `json:"attended,omitempty"` // do not ask where nobody follows the mail of who is asked

@@ -21,6 +21,7 @@ export class Filling {
     form.addEventListener('input', (e) => this.changed(e.target));
     form.addEventListener('keydown', (e) => this.pressed(e));
     this.restore();
+    this.repeat();
   }
 
   snapshot() { return JSON.stringify(this.fields.map((f) => f.texts())); }
@@ -31,6 +32,14 @@ export class Filling {
   restore() {
     const draft = this.draft && readDraft(this.draft);
     for (const f of this.fields) if (draft && Object.hasOwn(draft, f.spec.name)) f.put(draft[f.spec.name]);
+  }
+
+  /** Has what repeats the choice of a control say it: the buttons of an approval say which rule they make. */
+  repeat() {
+    for (const says of this.form.querySelectorAll('[data-says]')) {
+      const control = this.form.elements.namedItem(says.dataset.says);
+      if (control?.selectedOptions?.length) says.textContent = control.selectedOptions[0].textContent;
+    }
   }
 
   keep() {
@@ -50,12 +59,14 @@ export class Filling {
     JSON.parse(this.first).forEach((texts, i) => this.fields[i].put(texts));
     this.finish();
     for (const f of this.fields) f.say('');
+    this.repeat();
     this.fail('');
   }
 
   changed(at) {
     const field = this.fields.find((f) => f.element.contains(at));
     if (!field) return;
+    this.repeat();
     if (field.element.hasAttribute('data-wrong')) field.say(this.wrongs()[field.spec.name]);
     if (!this.form.querySelector('[data-wrong]')) this.fail('');
     this.keep();

@@ -31,6 +31,7 @@ export interface ApproveRequest {
   attended?: boolean;
   /** A time in UTC, with milliseconds. */
   deadline?: string;
+  folder?: string;
   /** Any JSON. */
   input: unknown;
   key?: string;
@@ -687,6 +688,7 @@ export interface Rule {
   /** An ID: {ULID}@{node}. */
   agent: string;
   allow: boolean;
+  covers?: Coverage;
   /** An ID: {ULID}@{node}. */
   form?: string;
   /** A time in UTC, with milliseconds. */
@@ -695,11 +697,13 @@ export interface Rule {
   made: string;
   /** An ID: {ULID}@{node}. */
   rule: string;
-  shape: string;
+  shape?: string;
+  stale?: string;
   tool: string;
   /** A time in UTC, with milliseconds. */
   until?: string;
   uses: number;
+  words: string;
 }
 
 export interface Sent {
@@ -758,6 +762,21 @@ export interface Facet {
   /** A time in UTC, with milliseconds. */
   until?: string;
   uses?: number;
+}
+
+export interface CommandPattern {
+  operands?: string;
+  options?: Array<string>;
+  words: Array<string>;
+}
+
+export interface Coverage {
+  commands?: Array<CommandPattern>;
+  file?: string;
+  folder?: string;
+  glob?: string;
+  input?: string;
+  kind: string;
 }
 
 export interface Field {
