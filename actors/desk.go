@@ -157,8 +157,9 @@ func (d *desk) permission(b *box, c program.Call, call string) (Permission, erro
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := b.state.CallKey(call, func(key string) bool { return d.taken[key] })
-	off, err := b.permission(mailbox.Approve{Tool: c.Tool, Input: c.Input, Folder: folderOf(b.state.Program()), Key: key}, false)
+	folder := folderOf(b.state.Program())
+	key := b.state.CallKey(call, folder, func(key string) bool { return d.taken[key] })
+	off, err := b.permission(mailbox.Approve{Tool: c.Tool, Input: c.Input, Folder: folder, Key: key}, false)
 	if p := off.accepted; err == nil && !p.Decided {
 		d.taken[key], d.asked[p.Form] = true, true
 	}

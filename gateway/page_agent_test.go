@@ -70,7 +70,7 @@ func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
 	}
 	for _, want := range []string{
 		h.fae.ID().String(), `href="/?as=fae"`, "@host", // its names
-		"<strong>SELF</strong></bdi> to <bdi",                                                           // what it gave
+		"<strong>SELF</strong></bdi> to <bdi",                                                          // what it gave
 		"Always</strong>", "exactly: git push<", "used 1 time, last", "Never</strong>", "not used yet", // its rules
 		"&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e}", "&lt;img src=x&gt;\\u{202e}",
 		"<code>RuleUsed</code>", "<code>RuleAdded</code>", "&#34;tool&#34;", // its log

@@ -138,7 +138,7 @@ func (v *village) asks(as string, a Ask, c Command) string {
 // calls asks whether a call may be made, as the desk of a run does.
 func (v *village) calls(as, tool, input string) string {
 	s, taken := v.states[as], v.taken[as]
-	c := Approve{Tool: tool, Input: input, Key: s.CallKey(tool+input, func(key string) bool { return taken[key] })}
+	c := Approve{Tool: tool, Input: input, Key: s.CallKey(tool+input, "", func(key string) bool { return taken[key] })}
 	out := v.asks(as, c.Ask(), c)
 	if _, asked, err := c.Ask().Known(s); asked && err == nil {
 		taken[c.Key] = true

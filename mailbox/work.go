@@ -238,8 +238,9 @@ func (s *State) withdraw(first uint64, c Interrupt, now capabilities.Time) []eve
 func (s *State) AskKey(id string) string { return "run:" + s.work.attempt.ULID.String() + ":" + id }
 
 // CallKey is the key under which the program's run is to ask whether it may make a call. What the run before it asked
-// and did not hear is taken up, unless it is taken already; whatever a run has heard was for one call.
-func (s *State) CallKey(call string, taken func(key string) bool) string {
+// and did not hear is taken up, unless it is taken already or was about another folder; whatever a run has heard was for
+// one call.
+func (s *State) CallKey(call, folder string, taken func(key string) bool) string {
 	for n := 0; ; n++ {
 		key := s.AskKey(call + ":" + strconv.Itoa(n))
 		asked, ok := s.keys[key]
@@ -248,7 +249,8 @@ func (s *State) CallKey(call string, taken func(key string) bool) string {
 		}
 		m := s.messages[asked]
 		before := s.work.run == nil || m.Number < s.work.run.First
-		if before && (m.Form.IsOpen() || m.Form.Settled > s.work.ended) && !taken(key) {
+		here := m.Form.Offered == nil || m.Form.Offered.Folder == folder
+		if before && here && (m.Form.IsOpen() || m.Form.Settled > s.work.ended) && !taken(key) {
 			return key
 		}
 	}

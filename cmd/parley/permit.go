@@ -174,7 +174,7 @@ is taken only if that is one call.`,
 		Args:              p.between(1, len(takes), takes...),
 		ValidArgsFunction: p.completeArguments(gateway.CompletePending),
 	}
-	c.Flags().BoolVar(&how.always, "always", false, "and all calls of its shape from now on; the rule is printed")
+	c.Flags().BoolVar(&how.always, "always", false, "and from now on, by a standing rule: for that very call if no --rule is given; the rule is printed")
 	c.Flags().Var(&how.until, "until", "with --always: the rule ends then, a `time` from now (8h) or a moment")
 	if strings.Contains(use, "AGENT") {
 		c.ValidArgsFunction = p.completeArguments(gateway.CompleteNames, gateway.CompletePending)
