@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -223,11 +224,29 @@ func checkAcknowledged(t *testing.T, words []string, home map[string]Envelope, b
 			t.Errorf("form %v was handed on, and the home does not know", words)
 		}
 	case len(words) < 3 || words[0] == "asked":
+	case words[0] == "refused":
+		checkRefused(t, words, e.Outcome)
+	case words[0] == "learned":
+		if e.Outcome == nil || string(e.Outcome.Status) != words[2] || e.Outcome.At.String() != words[3] {
+			t.Errorf("%v was shown by a copy, and the form has %+v", words, e.Outcome)
+		}
 	case e.Outcome == nil:
 		t.Errorf("%v was acknowledged, and the form is open", words)
 	case Status(words[2]) == StatusAnswering:
 	case string(e.Outcome.Status) != words[2] || len(words) > 3 && words[2] == string(StatusAnswered) && answerOf(e) != words[3]:
 		t.Errorf("%v was acknowledged, and the form has %+v", words, e.Outcome)
+	}
+}
+
+// checkRefused holds what a call was told of an answer that did not settle its form to what did.
+func checkRefused(t *testing.T, words []string, o *Outcome) {
+	t.Helper()
+	switch {
+	case words[2] == string(parley.AnswerPending):
+	case o == nil || words[2] != "ALREADY_"+strings.ToUpper(string(o.Status)):
+		t.Errorf("%v, and the form has %+v", words, o)
+	case o.Status == StatusAnswered && o.Values.Text() == words[3]:
+		t.Errorf("%v, and that very answer is the outcome", words)
 	}
 }
 

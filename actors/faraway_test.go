@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -22,6 +24,7 @@ type faraway struct{ Role, Folder, Peers, Public string }
 const (
 	farawayOpen  = 24 // forms that a waits for at once
 	farawayAtOne = 12 // that b and c deal with at once
+	farawayTimes = 3  // that each of them answers a form at once
 )
 
 // runFaraway runs the node under load and says, a line each, where it listens and what was acknowledged. It never
@@ -60,7 +63,11 @@ func askFaraway(ctx context.Context, host *Agent) error {
 	}
 	for i := 0; ; i++ {
 		mark := fmt.Sprint(os.Getpid(), "/", i)
-		asked, err := host.Ask(ctx, Ask{To: "b", Description: mark, Fields: textField("a"), Key: mark})
+		q := Ask{To: "b", Description: mark, Fields: textField("a"), Key: mark}
+		if i%11 == 5 {
+			q.Deadline = host.node.now().Add(500 * time.Millisecond)
+		}
+		asked, err := host.Ask(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -123,10 +130,30 @@ func answerFaraway(ctx context.Context, host *Agent) error {
 	return eachPending(ctx, host, func(e Envelope) { answerOne(ctx, host, "c", e) })
 }
 
+// answerOne answers a form several times at once, and says of each answer what it was told, and how the form ended
+// for the host.
 func answerOne(ctx context.Context, host *Agent, name string, e Envelope) {
-	value := fmt.Sprint(name, "/", os.Getpid())
-	o, err := host.Answer(ctx, Answer{Which: which(e.MessageID), Values: text("a", value)})
-	say("answered", e.MessageID, o.Status, `{"a":"`+value+`"}`, err)
+	var told sync.WaitGroup
+	for i := range farawayTimes {
+		told.Go(func() {
+			value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
+			shown := `{"a":"` + value + `"}`
+			o, err := host.Answer(ctx, Answer{Which: which(e.MessageID), Values: text("a", value)})
+			if code := parley.CodeOf(err); isEnd(code) || code == parley.AnswerPending {
+				say("refused", e.MessageID, Status(code), shown, nil)
+				return
+			}
+			say("answered", e.MessageID, o.Status, shown, err)
+		})
+	}
+	o, err := host.Await(ctx, which(e.MessageID))
+	say("learned", e.MessageID, o.Status, o.At.String(), err)
+	told.Wait()
+}
+
+// isEnd reports whether a code says that a form has ended.
+func isEnd(c parley.Code) bool {
+	return slices.Contains([]parley.Code{parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired}, c)
 }
 
 var saying sync.Mutex
@@ -135,11 +162,10 @@ var saying sync.Mutex
 func say(what string, form capabilities.ID, status Status, value string, err error) {
 	saying.Lock()
 	defer saying.Unlock()
-	switch parley.CodeOf(err) {
-	case "":
+	switch {
+	case err == nil:
 		fmt.Println(what, form, string(status), value)
-	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired:
-	default:
+	case !isEnd(parley.CodeOf(err)):
 		fmt.Println("failed", what, form, err)
 	}
 }
