@@ -25,6 +25,7 @@ type box struct {
 	// The state was read while the journal had failed: a commit that was in doubt then may prove to be stored.
 	doubtful bool
 	fresh    bool // the state was just made from the log
+	silent   bool // the run that was under way then has put out nothing
 
 	failures uint64 // of the journal, when the visit began: what it appends is lost if there are more by then
 	owing    bool   // what is owed to mailboxes of this node is to be delivered anew
@@ -122,7 +123,7 @@ func (b *box) load() error {
 		b.node.log.Error("mailbox put aside", "mailbox", b.seat.id.String(), "error", err)
 		return err
 	}
-	b.state, b.saved, b.fresh = s, saved, true
+	b.state, b.saved, b.fresh, b.silent = s, saved, true, b.node.wasSilent(s)
 	b.doubtful = troubled || b.node.journal.Err() != nil
 	if b.seat.id == b.node.host {
 		b.node.peers.remember(s)

@@ -178,18 +178,15 @@ func (c *crew) perform(m *member, r *run, p program.Prompt) {
 	if result.Err == nil {
 		result = m.runtime.Run(r.ctx, p, r.desk, taken)
 	}
-	if result.Err != nil {
-		select {
-		case <-r.taken:
-		default:
-			r.failed = result.Err
-		}
+	if result.Err != nil && !r.isTaken() {
+		r.failed = result.Err
 	}
 	r.desk.close()
 	m.turn.Unlock()
 	end := mailbox.EndRun{Run: r.id, Output: result.Tail}
 	if stopped := context.Cause(r.ctx); result.Err != nil && stopped != nil {
 		end.Error, end.Output = stopped.Error(), "" // if it was interrupted, its end is decided already
+		end.Silent = !r.isTaken()
 	} else if result.Err != nil {
 		end.Error = inWords(result.Err)
 	}
@@ -218,6 +215,7 @@ func (c *crew) tell(agent capabilities.ID, what string, command mailbox.Command,
 		},
 		lost: func(err error) {
 			failed(err)
+			c.node.resumeLater(agent, err)
 			then()
 		},
 	})
@@ -248,7 +246,10 @@ func (c *crew) next() {
 			b.work()
 			c.next()
 		},
-		lost: func(error) { c.next() },
+		lost: func(err error) {
+			c.node.resumeLater(next, err)
+			c.next()
+		},
 	})
 }
 
@@ -280,11 +281,11 @@ func (c *crew) present(agent capabilities.ID) *run {
 }
 
 // ended says how a run ended that an agent's log shows as under way: as it did here, or, if it is none of this node's
-// life, by an interruption. It is false of one that goes on.
-func (c *crew) ended(agent, id capabilities.ID) (mailbox.EndRun, bool) {
+// life, by an interruption, before which it was Silent or not. It is false of one that goes on.
+func (c *crew) ended(agent, id capabilities.ID, silent bool) (mailbox.EndRun, bool) {
 	r := c.present(agent)
 	if r == nil || r.id != id {
-		return mailbox.EndRun{Run: id, Error: mailbox.Interrupted}, true
+		return mailbox.EndRun{Run: id, Error: mailbox.Interrupted, Silent: silent}, true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -318,6 +319,16 @@ func (c *crew) dismiss(agent capabilities.ID) <-chan struct{} {
 		m.close()
 	})
 	return left
+}
+
+// isTaken reports whether the program has its prompt, or the run is over.
+func (r *run) isTaken() bool {
+	select {
+	case <-r.taken:
+		return true
+	default:
+		return false
+	}
 }
 
 // wait waits until nothing of a run goes on.

@@ -27,7 +27,8 @@ type Envelope struct {
 	Text  string                        `json:"text,omitempty"` // with @edge where it carries a value
 	Edges map[string]capabilities.Value `json:"edges,omitempty"`
 
-	Queued bool `json:"queued,omitempty"` // it waits for the agent's program to run for it
+	Queued      bool `json:"queued,omitempty"`      // it waits for the agent's program to run for it
+	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
 
 	// of a form or request
 	Title        string            `json:"title,omitempty"`

@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(programVictim); folder != "" {
 		runProgramVictim(folder)
 	}
+	if folder := os.Getenv(promptVictim); folder != "" {
+		runPromptVictim(folder)
+	}
 	if spec := os.Getenv(farawayNode); spec != "" {
 		runFaraway(spec)
 	}

@@ -192,11 +192,27 @@ func (n *Node) resume() {
 	for id, m := range n.journal.Mailboxes() {
 		n.clock.expect(id, m.Summary.Deadline)
 		if m.Summary.Outbox > 0 {
-			n.roster.tell(id, visit{
-				run:  func(*box) {}, // activation delivers what is owed
-				lost: func(err error) { n.log.Warn("mail not resumed", "mailbox", id.String(), "error", err) },
-			})
+			n.resumeMailbox(id)
 		}
+	}
+}
+
+// resumeMailbox has a mailbox deliver what it owes, and its program run. One that cannot be read now is tried again: perhaps
+// nobody else comes.
+func (n *Node) resumeMailbox(id capabilities.ID) {
+	n.roster.tell(id, visit{
+		run: func(*box) {}, // activation delivers what is owed
+		lost: func(err error) {
+			n.log.Warn("mail not resumed", "mailbox", id.String(), "error", err)
+			n.resumeLater(id, err)
+		},
+	})
+}
+
+// resumeLater resumes a mailbox that could not be read, unless it is damaged.
+func (n *Node) resumeLater(id capabilities.ID, why error) {
+	if parley.CodeOf(why) != parley.CorruptLog {
+		n.later(retryMost, func() { n.resumeMailbox(id) })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"parley"
 	"parley/capabilities"
@@ -20,9 +21,10 @@ type Snapshot struct {
 	Error   string              `json:"error,omitempty"`
 	Labels  map[string]string   `json:"labels"`
 	Pending []PendingPermission `json:"pendingPermissions"`
-	Queued  int                 `json:"queued"`            // messages that wait for its program
-	Asks    int                 `json:"openForms"`         // forms that it asked and that are open
-	Runtime string              `json:"runtime,omitempty"` // exec or acp, if it has a program
+	Queued  int                 `json:"queued"`                // messages that wait for its program
+	Cut     []CutMessage        `json:"interrupted,omitempty"` // the newest messages whose runs were interrupted, oldest first
+	Asks    int                 `json:"openForms"`             // forms that it asked and that are open
+	Runtime string              `json:"runtime,omitempty"`     // exec or acp, if it has a program
 	Policy  string              `json:"policy,omitempty"`
 	Created capabilities.Time   `json:"createdAt"`
 	Updated capabilities.Time   `json:"updatedAt"`
@@ -40,6 +42,18 @@ type PendingPermission struct {
 	Input  string            `json:"input"` // a JSON document; cut short in a list
 	Asked  capabilities.Time `json:"askedAt"`
 }
+
+// CutMessage is a message for which an agent's program ran when its node ended, so that the run did as well. It is not run
+// for again. It is left out once the agent has dismissed it.
+type CutMessage struct {
+	Message capabilities.ID   `json:"message"`
+	Number  uint64            `json:"number"` // in the agent's mailbox
+	Text    string            `json:"text"`   // cut short
+	At      capabilities.Time `json:"at"`     // when it was sent
+}
+
+// maxShownText bounds, in characters, what a CutMessage shows of its text.
+const maxShownText = 120
 
 // maxShownInput bounds, in characters, what a snapshot shows of a call's input. The form has all of it.
 const maxShownInput = 2000
@@ -67,6 +81,13 @@ func snapshotOf(s *mailbox.State) Snapshot {
 			Form: m.ID(), Number: m.Number, Tool: m.Form.Title, Input: string(input[:min(len(input), maxShownInput)]), Asked: m.Form.Date,
 		})
 	}
+	for _, m := range s.Interrupted() {
+		text := mailbox.ShowText(m.Posted.Text)
+		if shown := []rune(text[:min(len(text), 4*maxShownText)]); len(shown) > maxShownText || len(text) > 4*maxShownText {
+			text = strings.ToValidUTF8(string(shown[:min(len(shown), maxShownText)]), "") + "…"
+		}
+		snap.Cut = append(snap.Cut, CutMessage{Message: m.ID(), Number: m.Number, Text: text, At: m.Date()})
+	}
 	return snap
 }
 
@@ -90,7 +111,7 @@ func (s Snapshot) to(reader capabilities.ID, name string) Snapshot {
 	if reader == s.ID || reader == s.host || reader == s.by {
 		return s
 	}
-	s.Error, s.Pending = "", slices.Clone(s.Pending)
+	s.Error, s.Cut, s.Pending = "", nil, slices.Clone(s.Pending)
 	for i := range s.Pending {
 		s.Pending[i].Tool, s.Pending[i].Input = "", ""
 	}

@@ -44,7 +44,7 @@ func (v *view) envelope(m *mailbox.Message) (Envelope, error) {
 }
 
 func (v *view) message(e *Envelope, p *events.MessagePosted) {
-	e.Text, e.Queued = mailbox.ShowText(p.Text), v.state.IsPrompt(e.Number)
+	e.Text, e.Queued, e.Interrupted = mailbox.ShowText(p.Text), v.state.IsPrompt(e.Number), v.state.WasInterrupted(e.Number)
 	for _, s := range p.Text {
 		if s.Edge == "" {
 			continue

@@ -84,7 +84,7 @@ func (b *box) takeUp() {
 	b.fresh = false
 	var err error
 	if run, running := b.state.Run(); running {
-		if end, over := crew.ended(b.seat.id, run.Run); over {
+		if end, over := crew.ended(b.seat.id, run.Run, b.silent); over {
 			_, err = b.decide(end)
 		}
 	} else if fresh && b.state.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !crew.isPreparing(b.seat.id) {
@@ -93,6 +93,20 @@ func (b *box) takeUp() {
 	if err != nil {
 		b.node.log.Warn("the end of a run is not written down", "mailbox", b.seat.id.String(), "error", err)
 	}
+}
+
+// wasSilent reports whether the run that an agent's log shows as under way is none of this node's life, and has put
+// out nothing as far as is known.
+func (n *Node) wasSilent(s *mailbox.State) bool {
+	run, running := s.Run()
+	if !running {
+		return false
+	}
+	if r := n.crew.present(s.ID); r != nil && r.id == run.Run {
+		return false
+	}
+	newest, _, err := (&Agent{node: n, id: s.ID}).OutputEnd(n.life, 1)
+	return err == nil && (len(newest) == 0 || newest[0].Run != run.Run)
 }
 
 // interrupt has the state decide on a command that ends a run, and stops that run's program once it is durable.

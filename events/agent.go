@@ -60,9 +60,11 @@ type RunStarted struct {
 	Prompt capabilities.ID `json:"prompt,omitzero"` // the message that it runs for
 }
 
-// RunEnded says that it no longer does. An empty Error is a good end.
+// RunEnded says that it no longer does. An empty Error is a good end. With Again the run came to nothing, and there is to
+// be another for its message, before those for later ones.
 type RunEnded struct {
 	Run    capabilities.ID `json:"run"`
 	Error  string          `json:"error,omitempty"`
 	Output string          `json:"output,omitempty"` // the tail of it
+	Again  bool            `json:"again,omitempty"`
 }

@@ -90,7 +90,7 @@ func samples() map[string]Event {
 		},
 		"PolicySet.v1":  &PolicySet{Policy: "on-miss"},
 		"RunStarted.v1": &RunStarted{Run: testID(10), Prompt: testID(9)},
-		"RunEnded.v1":   &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n"},
+		"RunEnded.v2":   &RunEnded{Run: testID(10), Error: "exit 1", Output: "bye\n", Again: true},
 		"RuleAdded.v2": &RuleAdded{
 			Rule: testID(11), Agent: testID(4), Tool: "shell", Shape: "ls *", Allow: true, Until: goldenAt + 1, Form: testID(1), Covers: goldenCoverage(),
 		},

@@ -22,8 +22,8 @@ type upcast func(payload []byte) ([]byte, error)
 // from the one before, and add a sample of the new one to testdata.
 var schemas = map[Kind]schema{
 	kindFormRequested:     {name: "FormRequested", version: 1, make: func() Event { return new(FormRequested) }},
-	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: withoutID(6)}},
-	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: withoutID(5)}},
+	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
+	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindFormForwarded:     {name: "FormForwarded", version: 2, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia}},
 	kindMessagePosted:     {name: "MessagePosted", version: 2, make: func() Event { return new(MessagePosted) }, upcast: map[uint8]upcast{1: postedUnkeyed}},
 	kindMessageDismissed:  {name: "MessageDismissed", version: 1, make: func() Event { return new(MessageDismissed) }},
@@ -36,11 +36,11 @@ var schemas = map[Kind]schema{
 	kindAgentUpdated:      {name: "AgentUpdated", version: 1, make: func() Event { return new(AgentUpdated) }},
 	kindAgentArchived:     {name: "AgentArchived", version: 1, make: func() Event { return new(AgentArchived) }},
 	kindRunStarted:        {name: "RunStarted", version: 1, make: func() Event { return new(RunStarted) }},
-	kindRunEnded:          {name: "RunEnded", version: 1, make: func() Event { return new(RunEnded) }},
+	kindRunEnded:          {name: "RunEnded", version: 2, make: func() Event { return new(RunEnded) }, upcast: map[uint8]upcast{1: lengthened(3)}},
 	kindRuleAdded:         {name: "RuleAdded", version: 2, make: func() Event { return new(RuleAdded) }, upcast: map[uint8]upcast{1: ruleShaped}},
 	kindRuleRemoved:       {name: "RuleRemoved", version: 1, make: func() Event { return new(RuleRemoved) }},
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
-	kindFormAnswering:     {name: "FormAnswering", version: 2, make: func() Event { return new(FormAnswering) }, upcast: map[uint8]upcast{1: withoutID(6)}},
+	kindFormAnswering:     {name: "FormAnswering", version: 2, make: func() Event { return new(FormAnswering) }, upcast: map[uint8]upcast{1: lengthened(6)}},
 	kindFormForwarding:    {name: "FormForwarding", version: 1, make: func() Event { return new(FormForwarding) }},
 	kindInvitationMade:    {name: "InvitationMade", version: 1, make: func() Event { return new(InvitationMade) }},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
@@ -53,8 +53,9 @@ var schemas = map[Kind]schema{
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 
-// withoutID lifts an event of so many fields, at most 14, to one that has an ID after them: it gets the zero ID.
-func withoutID(fields byte) upcast {
+// lengthened lifts an event of so many fields, at most 14, to one that has another after them: it gets nil, which is read
+// as the zero value.
+func lengthened(fields byte) upcast {
 	return func(payload []byte) ([]byte, error) {
 		if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|fields {
 			return nil, errMalformed

@@ -54,6 +54,9 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.RuleAdded:
 		s.applyRule(e, r.At)
 	case *events.RuleUsed:
+		if s.work.run != nil {
+			s.work.run.Ruled = true
+		}
 		if rule, ok := s.rules[e.Rule]; ok {
 			rule.Uses++
 			rule.Used = r.At
@@ -121,7 +124,7 @@ func (s *State) applyAgent(r events.Recorded) error {
 		}
 	case *events.AgentArchived:
 		p.Archived, p.Status = true, Closed
-		s.work.prompts = nil
+		s.work.prompts, s.work.cut = nil, nil
 	case *events.ProgramSet:
 		s.work.program = *e
 	case *events.PolicySet:

@@ -43,6 +43,8 @@ type image struct {
 	Ended   uint64
 	Attempt capabilities.ID
 	Prompts []uint64
+	Lost    int
+	Cut     []uint64
 
 	Dealt []capabilities.Grant
 }
@@ -88,6 +90,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		Invitations: s.realm.invitations, Nodes: s.realm.nodes, Tokens: s.tokens,
 		Program: s.work.program, Policy: s.work.policy, Run: s.work.run, Ended: s.work.ended, Attempt: s.work.attempt, Prompts: s.work.prompts,
 		Dealt: s.dealings(),
+		Lost:  s.work.lost, Cut: s.work.cut,
 	}
 	for _, m := range s.messages {
 		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
@@ -158,7 +161,9 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 	for _, r := range img.Rules {
 		s.rules[r.Rule] = &r
 	}
-	s.work = work{program: img.Program, policy: img.Policy, run: img.Run, ended: img.Ended, attempt: img.Attempt, prompts: img.Prompts}
+	s.work = work{
+		program: img.Program, policy: img.Policy, run: img.Run, ended: img.Ended, attempt: img.Attempt, prompts: img.Prompts, lost: img.Lost, cut: img.Cut,
+	}
 	s.restoreOutside(&img)
 	return s, nil
 }

@@ -50,7 +50,7 @@ func (v *village) working(cmd, as string, arg func(string) string, input string)
 	case "run":
 		return StartRun{Unprompted: arg("unprompted") == "yes"}
 	case "end":
-		end := EndRun{Error: arg("error"), Output: strings.TrimSuffix(input, "\n")}
+		end := EndRun{Error: arg("error"), Silent: arg("silent") == "yes", Output: strings.TrimSuffix(input, "\n")}
 		if run, ok := s.Run(); ok && arg("run") != "other" {
 			end.Run = run.Run
 		}
@@ -162,6 +162,9 @@ func (v *village) showWork(as string) string {
 	}
 	for _, m := range s.Prompts() {
 		fmt.Fprintf(&b, ", #%d waits", m.Number)
+	}
+	for _, m := range s.Interrupted() {
+		fmt.Fprintf(&b, ", #%d was cut off", m.Number)
 	}
 	for _, m := range s.Approvals() {
 		fmt.Fprintf(&b, ", asks for #%d", m.Number)

@@ -30,12 +30,22 @@ type work struct {
 	ended   uint64          // the version after the end of the last run
 	attempt capabilities.ID // the first run since one ended well
 	prompts []uint64        // numbers of the messages that wait for a run, oldest first
+	lost    int             // runs for the first of them, one after the other, that came to nothing
+	cut     []uint64        // numbers of the newest messages whose runs were interrupted, oldest first
 }
+
+// maxLost is how many runs for one message may come to nothing with their node before it is left at that: it may be
+// the message that ends the node.
+const maxLost = 5
+
+// maxCut is how many messages are known whose runs were interrupted.
+const maxCut = 16
 
 // Run is one run of an agent's program.
 type Run struct {
 	events.RunStarted
 	First uint64 // the number of the first message after it began
+	Ruled bool   // whether it made calls that a standing rule or the policy has decided
 }
 
 // Program gives the agent's program; one of no Runtime is none.
@@ -61,6 +71,18 @@ func (s *State) Prompts() []*Message {
 	return waiting
 }
 
+// Interrupted gives the newest messages whose runs were interrupted, oldest first.
+func (s *State) Interrupted() []*Message {
+	cut := make([]*Message, len(s.work.cut))
+	for i, n := range s.work.cut {
+		cut[i] = s.messages[n]
+	}
+	return cut
+}
+
+// WasInterrupted reports whether a message is one of them.
+func (s *State) WasInterrupted(number uint64) bool { return slices.Contains(s.work.cut, number) }
+
 // IsPrompt reports whether a message waits for a run.
 func (s *State) IsPrompt(number uint64) bool {
 	_, waits := slices.BinarySearch(s.work.prompts, number)
@@ -85,10 +107,15 @@ func (s *State) prompted(m *Message) {
 	}
 }
 
-// unprompted drops a message from those that wait for a run.
+// unprompted drops a message from those that wait for a run, and from those whose runs were interrupted.
 func (s *State) unprompted(number uint64) {
-	if i := slices.Index(s.work.prompts, number); i >= 0 {
-		s.work.prompts, s.shown = slices.Delete(s.work.prompts, i, i+1), s.Version
+	if len(s.work.prompts) > 0 && s.work.prompts[0] == number {
+		s.work.lost = 0
+	}
+	for _, numbers := range []*[]uint64{&s.work.prompts, &s.work.cut} {
+		if i := slices.Index(*numbers, number); i >= 0 {
+			*numbers, s.shown = slices.Delete(*numbers, i, i+1), s.Version
+		}
 	}
 }
 
@@ -107,13 +134,43 @@ func (s *State) applyRunStarted(e *events.RunStarted) {
 
 func (s *State) applyRunEnded(e *events.RunEnded) {
 	w := &s.work
-	s.Profile.Status, s.Profile.Error = Idle, e.Error
-	if e.Error != "" {
-		s.Profile.Status = Failed
-	} else {
-		w.attempt = capabilities.ID{}
-	}
+	ended := w.run
 	w.run, w.ended = nil, s.Version
+	if e.Again && s.promptedAgain(ended) {
+		s.Profile.Status, s.Profile.Error = Idle, ""
+		return
+	}
+	w.lost = 0
+	s.Profile.Status, s.Profile.Error = Idle, e.Error
+	if e.Error == "" {
+		w.attempt = capabilities.ID{}
+		return
+	}
+	s.Profile.Status = Failed
+	if n, ok := s.promptOf(ended); ok && e.Error == Interrupted && !s.messages[n].Dismissed {
+		w.cut = append(w.cut, n)
+		w.cut = w.cut[max(0, len(w.cut)-maxCut):]
+		s.messages[n].Changed = s.Version
+	}
+}
+
+// promptOf gives the number of the message that a run is for.
+func (s *State) promptOf(r *Run) (uint64, bool) {
+	if r == nil || r.Prompt.IsZero() {
+		return 0, false
+	}
+	return s.byID.get(r.Prompt)
+}
+
+// promptedAgain enters the message of a run that came to nothing before all others that wait.
+func (s *State) promptedAgain(r *Run) bool {
+	n, ok := s.promptOf(r)
+	if ok {
+		s.work.prompts = slices.Insert(s.work.prompts, 0, n)
+		s.work.lost++
+		s.messages[n].Changed = s.Version
+	}
+	return ok
 }
 
 // Bounds of what an agent's program is.
@@ -182,11 +239,13 @@ const (
 	maxRunOutput = 8 << 10
 )
 
-// EndRun says how a run ended. One that has ended already changes nothing.
+// EndRun says how a run ended. One that has ended already changes nothing. One that was Interrupted while it was Silent,
+// and whose agent has said nothing since it began either, came to nothing: there is to be another for its message.
 type EndRun struct {
 	Run    capabilities.ID
 	Error  string // "" is a good end
 	Output string // the tail of it
+	Silent bool   // the program has put out nothing
 }
 
 func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -199,7 +258,18 @@ func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 	}
 	return []events.Event{&events.RunEnded{
 		Run: c.Run, Error: shown(c.Error, maxRunError), Output: strings.ToValidUTF8(output, "�"),
+		Again: c.Silent && c.Error == Interrupted && s.mayRunAgain(),
 	}}, nil
+}
+
+// mayRunAgain reports whether nothing has come of the run that is under way, as far as the mailbox knows, so that there
+// may be another for its message.
+func (s *State) mayRunAgain() bool {
+	n, ok := s.promptOf(s.work.run)
+	if !ok || s.work.run.Ruled || s.messages[n].Dismissed || s.work.lost+1 >= maxLost {
+		return false
+	}
+	return !slices.ContainsFunc(s.messages[s.work.run.First:], func(m *Message) bool { return m.From() == s.ID })
 }
 
 // Interrupt ends the run that is under way, and takes back what the agent asks since it began, and Also the forms

@@ -36,8 +36,10 @@ func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, er
 	if m.Snapshot > 0 {
 		l.Snapshot, l.SnapshotVersion = j.snapshot(ctx, mailbox, m.Version)
 	}
-	var err error
-	l.Events, err = j.entries(ctx, mailbox, steps, l.SnapshotVersion, m.Version)
+	err := j.o.step(StepLoad, func() (err error) {
+		l.Events, err = j.entries(ctx, mailbox, steps, l.SnapshotVersion, m.Version)
+		return err
+	})
 	if err != nil {
 		return Loaded{}, fmt.Errorf("load mailbox %s: %w", mailbox.ULID, err)
 	}

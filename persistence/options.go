@@ -35,6 +35,7 @@ const (
 	StepSnapshot = "snapshot"       // storing the snapshot of a mailbox
 	StepIndex    = "index snapshot" // storing the snapshot of the index
 	StepReopen   = "reopen"         // getting the server back
+	StepLoad     = "load"           // reading what a mailbox is rebuilt from
 )
 
 const (

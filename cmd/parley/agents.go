@@ -182,6 +182,9 @@ func agentText(a actors.Snapshot) string {
 	line("waiting", waitingText(a))
 	line("created", a.Created.String())
 	line("updated", a.Updated.String())
+	for _, m := range a.Cut {
+		line("cut off", fmt.Sprintf("%d. %q, sent at %s", m.Number, m.Text, m.At))
+	}
 	for _, w := range a.Pending {
 		line("asks", strings.TrimSpace(w.Tool+" "+w.Input))
 	}

@@ -40,6 +40,8 @@ func (e *envelope) line() string {
 	switch {
 	case e.Queued:
 		b.WriteString(" - queued")
+	case e.Interrupted:
+		b.WriteString(" - interrupted")
 	case e.Answering:
 		b.WriteString(" - answering")
 	case e.Refused != "":

@@ -37,13 +37,23 @@ type Agent struct {
 	Error              string              `json:"error,omitempty"`
 	Labels             map[string]string   `json:"labels"`
 	PendingPermissions []PendingPermission `json:"pendingPermissions"`
-	Queued             int64               `json:"queued"`            // messages that wait for its program
+	Queued             int64               `json:"queued"` // messages that wait for its program
+	Interrupted        []CutMessage        `json:"interrupted,omitempty"`
 	OpenForms          int64               `json:"openForms"`         // that it asked
 	Runtime            string              `json:"runtime,omitempty"` // exec or acp, if it has a program
 	Policy             string              `json:"policy,omitempty"`  // "" is AskOnMiss
 	CreatedAt          time.Time           `json:"createdAt"`
 	UpdatedAt          time.Time           `json:"updatedAt"`
 	Node               string              `json:"node"`
+}
+
+// CutMessage is a message for which an agent's program ran when its node ended, so that the run did as well. It is not run
+// for again: send it again if that does no harm. It is left out once the agent has dismissed it.
+type CutMessage struct {
+	Message ID        `json:"message"`
+	Number  uint64    `json:"number"` // in the agent's mailbox
+	Text    string    `json:"text"`   // cut short
+	At      time.Time `json:"at"`     // when it was sent
 }
 
 // PendingPermission is a call that an agent asks whether it may make. Tool and Input are empty to who does not rule the agent.

@@ -29,6 +29,8 @@ type Message struct {
 	Edges  map[string]json.RawMessage `json:"edges,omitempty"`
 	Queued bool                       `json:"queued,omitempty"` // it waits for the agent's program to run for it
 
+	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
+
 	// of a form, request or approval
 	Title        string    `json:"title,omitempty"`
 	Description  string    `json:"description,omitempty"`

@@ -498,6 +498,15 @@ export interface Asked {
   unreachable?: boolean;
 }
 
+export interface CutMessage {
+  /** A time in UTC, with milliseconds. */
+  at: string;
+  /** An ID: {ULID}@{node}. */
+  message: string;
+  number: number;
+  text: string;
+}
+
 export interface Entry {
   /** A time in UTC, with milliseconds. */
   at: string;
@@ -530,6 +539,7 @@ export interface Envelope {
   /** An ID: {ULID}@{node}. */
   from: string;
   fromName?: string;
+  interrupted?: boolean;
   /** An ID: {ULID}@{node}. */
   messageId: string;
   noForward?: boolean;
@@ -719,6 +729,7 @@ export interface Snapshot {
   error?: string;
   /** An ID: {ULID}@{node}. */
   id: string;
+  interrupted?: Array<CutMessage>;
   kind: string;
   labels: Record<string, string>;
   name?: string;

@@ -1,0 +1,191 @@
+package actors
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// promptVictim is the variable that makes this test's binary a node whose agents are prompted until it is killed.
+const promptVictim = "PARLEY_TEST_PROMPT_VICTIM"
+
+// prompted are the scripts of the agents that are prompted. The first three put out the prompt's text, at once or later;
+// the last one asks before that.
+var prompted = []events.ProgramSet{
+	{Command: []string{"sh", "-c", `echo "had $PARLEY_PROMPT"; sleep 0.1`}},
+	{Command: []string{"sh", "-c", `sleep 0.2; echo "had $PARLEY_PROMPT"`}},
+	{Keep: true, Command: []string{"sh", "-c", `sleep 0.1; while read line; do echo "had $line" | tr '{}' '()'; echo '{"type":"done"}'; done`}},
+	{Command: []string{"sh", "-c", `echo '{"type":"ask","id":"go","prompt":"Go on?"}'; read prompt; read answer; echo "had $PARLEY_PROMPT"`}},
+}
+
+func promptedName(i int) string { return fmt.Sprint("prompted", i) }
+
+// runPromptVictim runs a node that prompts its agents, answers what they ask, and says, a line each, what was accepted. It
+// never returns.
+func runPromptVictim(folder string) {
+	ctx := context.Background()
+	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
+	if err != nil {
+		fmt.Println("failed", err)
+		os.Exit(1)
+	}
+	go sayYes(ctx, n)
+	for i := range prompted {
+		go func() {
+			fmt.Println("failed", promptForEver(ctx, n, i))
+			os.Exit(1)
+		}()
+	}
+	select {}
+}
+
+// sayYes answers whatever the host is asked.
+func sayYes(ctx context.Context, n *Node) {
+	for e, err := range n.Host().Follow(ctx, View{Pending: true}, 0) {
+		if err != nil {
+			return
+		}
+		answer := Answer{Which: which(e.MessageID), Texts: []mailbox.Text{{Name: e.Fields[0].Name, Text: "Yes"}}}
+		if _, err := n.Host().Answer(ctx, answer); err != nil && ctx.Err() == nil && !isEnd(parley.CodeOf(err)) {
+			fmt.Println("failed", err)
+		}
+	}
+}
+
+func promptForEver(ctx context.Context, n *Node, i int) error {
+	a, err := n.ActAs(ctx, promptedName(i))
+	if parley.CodeOf(err) == parley.UnknownName {
+		p := prompted[i]
+		p.Runtime = "exec"
+		a, err = n.Host().Make(ctx, NewAgent{Kind: events.Guest, Name: promptedName(i), Program: &p, Wait: true})
+	}
+	for k := 0; err == nil; k++ {
+		text := fmt.Sprintf("%d-%d-%d", i, os.Getpid(), k)
+		var p Prompted
+		if p, err = n.Host().Prompt(ctx, a, text, text); err == nil {
+			fmt.Println("accepted", i, p.Message, text)
+		}
+		time.Sleep(rand.N(400 * time.Millisecond)) // it is how busy they are kept
+	}
+	return err
+}
+
+// acceptedPrompt is a prompt that a victim has accepted.
+type acceptedPrompt struct {
+	agent, text string
+	message     Which
+}
+
+// killPrompted runs a victim, kills it when it has accepted some prompts, and gives those.
+func killPrompted(t *testing.T, folder string) (all []acceptedPrompt) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), promptVictim+"="+folder)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	left := 4 + rand.IntN(12)
+	for lines := bufio.NewScanner(out); lines.Scan(); left-- {
+		words := strings.Fields(lines.Text())
+		if words[0] != "accepted" {
+			t.Fatal(lines.Text())
+		}
+		all = append(all, acceptedPrompt{agent: "prompted" + words[1], message: Which(words[2]), text: words[3]})
+		if left == 0 {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if cmd.Wait() == nil {
+		t.Fatal("the victim ended by itself")
+	}
+	return all
+}
+
+// TestAnAcceptedPromptRunsWhateverIsKilled kills a node with SIGKILL again and again while its agents are prompted. Each
+// prompt that was accepted is run for until its program has said something; where that was cut off, the agent says so.
+func TestAnAcceptedPromptRunsWhateverIsKilled(t *testing.T) {
+	t.Parallel()
+	rounds := 8
+	if os.Getenv("PARLEY_NIGHTLY") != "" {
+		rounds = 110
+	}
+	folder := t.TempDir()
+	var accepted []acceptedPrompt
+	for range rounds {
+		accepted = append(accepted, killPrompted(t, folder)...)
+	}
+	n := openNode(t, folder)
+	began := time.Now()
+	go sayYes(t.Context(), n)
+	for i := range prompted {
+		a, err := n.ActAs(t.Context(), promptedName(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := a.WaitForFinish(t.Context(), 5*time.Minute); err != nil || f.Status == FinishTimeout {
+			t.Fatalf("%s: %+v, %v", promptedName(i), f, err)
+		}
+	}
+	t.Logf("%d prompts in %d rounds; all had run %v after the last start", len(accepted), rounds, time.Since(began))
+	count := map[string]int{}
+	for _, p := range accepted {
+		count[checkPrompted(t, n, p)]++
+	}
+	t.Log(count)
+}
+
+// checkPrompted says how the last run for a prompt ended.
+func checkPrompted(t *testing.T, n *Node, p acceptedPrompt) string {
+	t.Helper()
+	a, err := n.ActAs(t.Context(), p.agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := a.Message(t.Context(), p.message)
+	if err != nil || e.Queued {
+		t.Errorf("%s: %+v, %v", p.text, e, err)
+		return "lost"
+	}
+	runs, last := 0, capabilities.ID{}
+	for _, r := range eventsOf[*events.RunStarted](t, a) {
+		if r.Prompt == e.MessageID {
+			runs, last = runs+1, r.Run
+		}
+	}
+	for _, r := range eventsOf[*events.RunEnded](t, a) {
+		switch {
+		case r.Run != last:
+			continue
+		case r.Error == "":
+			if !strings.Contains(outputOf(t, a), "had "+p.text) && !strings.Contains(outputOf(t, a), p.text) {
+				t.Errorf("%s: its run has ended well and put out nothing", p.text)
+			}
+			return "ran"
+		case !e.Interrupted && len(snapshotNow(t, a).Cut) < 16:
+			t.Errorf("%s: the agent does not say that it was cut off: %+v", p.text, e)
+		case !strings.Contains(outputOf(t, a), p.text) && p.agent != promptedName(3) && runs < 5:
+			t.Errorf("%s: it was cut off before it had said anything, and has had %d runs", p.text, runs)
+		}
+		return r.Error
+	}
+	t.Errorf("%s had no run", p.text)
+	return "none"
+}

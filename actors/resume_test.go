@@ -1,0 +1,37 @@
+package actors
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/events"
+)
+
+// TestAMailboxThatCannotBeReadAtTheStartIsReadLater: what waits in it for a run gets one, although nobody comes.
+func TestAMailboxThatCannotBeReadAtTheStartIsReadLater(t *testing.T) {
+	t.Parallel()
+	folder, g := t.TempDir(), newBarrier(t)
+	n := openNode(t, folder)
+	a := worker(t, n, "w", g.wait())
+	prompt(t, a, "one")
+	prompt(t, a, "two")
+	closeNode(t, n)
+	g.open()
+
+	var loads atomic.Int64
+	n = openWith(t, Options{Folder: folder, Idle: time.Hour, Failpoint: func(step string) error {
+		if step == "before load" && loads.Add(1) == 2 { // the first is the host's
+			return parley.Refuse(parley.ReadOnly, "not now, for the test")
+		}
+		return nil
+	}})
+	a = &Agent{n, a.id}
+	waitFor(t, "the second message is run for", func() bool {
+		return len(eventsOf[*events.RunEnded](t, a)) == 2 // it reads the log, and wakes nobody
+	})
+	if loads.Load() < 3 {
+		t.Errorf("the mailbox was read at once, in %d", loads.Load())
+	}
+}
