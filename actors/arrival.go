@@ -77,7 +77,7 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 	}
 	in.open.Add(len(l.Parcels))
 	for i, parcel := range l.Parcels {
-		in.take(i, parcel)
+		in.take(ctx, i, parcel)
 	}
 	p.stops.letIn(l.Epoch, l.Number)
 	done := make(chan struct{})
@@ -108,13 +108,16 @@ type intake struct {
 }
 
 // take delivers one parcel. Those for one mailbox come to it in their order.
-func (in *intake) take(i int, parcel parcelLetter) {
+func (in *intake) take(ctx context.Context, i int, parcel parcelLetter) {
 	to := capabilities.ID{ULID: parcel.To, Node: in.node.id}
 	c, evs, err := parcel.unpack(in.from)
 	if err == nil {
 		if _, there := in.node.journal.Mailbox(to); !there {
 			err = parley.Refuse(parley.AgentNotFound, "there is no such agent")
 		}
+	}
+	if copied, ok := c.(mailbox.Receive); ok && err == nil && copied.Form != nil {
+		err = in.node.checkForwarders(ctx, copied.Form, to)
 	}
 	if err != nil {
 		in.ends(i, to, err, 0)
@@ -139,6 +142,34 @@ func (in *intake) take(i int, parcel parcelLetter) {
 		},
 		lost: func(err error) { in.ends(i, to, err, 0) },
 	})
+}
+
+// checkForwarders refuses a form of another node that says of an agent of this one that it handed it on, when that agent
+// did not: what it hands on is in its own log before its home can have heard of it.
+func (n *Node) checkForwarders(ctx context.Context, form *events.FormRequested, to capabilities.ID) error {
+	if len(form.Chain) > mailbox.MaxHolders {
+		return nil // the mailbox says so
+	}
+	for i, by := range form.Chain {
+		if by.Node != n.id {
+			continue
+		}
+		next := to
+		if i+1 < len(form.Chain) {
+			next = form.Chain[i+1]
+		}
+		if _, there := n.journal.Mailbox(by); there {
+			handed, err := visitFor(ctx, &Agent{node: n, id: by}, func(b *box) (bool, error) { return b.state.HasHanded(form.Form, next), nil })
+			if err != nil {
+				return errDelayed // nothing is known: it comes again
+			}
+			if handed {
+				continue
+			}
+		}
+		return parley.Refuse(parley.NotPermitted, "the form says that an agent of this node forwarded it, which it did not")
+	}
+	return nil
 }
 
 func (in *intake) ends(i int, to capabilities.ID, err error, at capabilities.Time) {

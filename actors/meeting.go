@@ -79,9 +79,13 @@ func (n *Node) introduced(ctx context.Context, by capabilities.NodeID, i introdu
 	if i.Node == n.id || n.peers.knows(i.Node) {
 		return
 	}
-	if err := n.Host().do(ctx, mailbox.Hear{Node: i.Node, By: by, Hints: i.Hints, Stamp: i.Stamp}); err != nil {
-		n.log.Warn("introduction not noted", "by", by.String(), "node", i.Node.String(), "error", err)
+	err := n.Host().do(ctx, mailbox.Hear{Node: i.Node, By: by, Hints: i.Hints, Stamp: i.Stamp})
+	if err == nil {
+		return
 	}
+	n.peers.of(by).sayIntroduced.Do(func() { // who introduces too many does so often
+		n.log.Warn("introductions are not noted", "by", by.String(), "node", i.Node.String(), "error", err)
+	})
 }
 
 // respondAccept welcomes a node that shows an invitation, or says why not.
@@ -96,7 +100,7 @@ func (n *Node) respondAccept(ctx context.Context, l wire.Letter) any {
 	c := mailbox.Welcome{
 		Invitation: capabilities.ID{ULID: a.Invitation, Node: n.id}, Digest: digest(a.Secret),
 		Host: capabilities.ID{ULID: a.Host, Node: l.From}, Grant: capabilities.ID{ULID: a.Invitation, Node: l.From},
-		Hints: a.Hints, Stamp: a.Stamp,
+		Hints: a.Hints, Stamp: a.Stamp, Network: n.wire.NetworkOf(l.From),
 	}
 	grant, err := visitFor(ctx, n.Host(), func(b *box) (capabilities.ID, error) {
 		if _, err := b.decide(c); err != nil {
@@ -148,7 +152,7 @@ func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) 
 	}
 	host := capabilities.ID{ULID: w.Host, Node: other}
 	err = n.Host().do(ctx, mailbox.Meet{
-		Host: host, Name: name, Hints: w.Hints, Stamp: w.Stamp,
+		Host: host, Name: name, Hints: w.Hints, Stamp: w.Stamp, Network: n.wire.NetworkOf(other),
 		Theirs: capabilities.ID{ULID: w.Grant, Node: other}, Ours: capabilities.ID{ULID: l.ID.ULID, Node: n.id},
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/actors/wire"
 	"parley/capabilities"
+	"parley/events"
 )
 
 // peer is another node: what is known of it, and the mail for it.
@@ -21,12 +22,16 @@ type peer struct {
 	heard     atomic.Int64 // the last time, in unix milliseconds
 	mailIn    atomic.Uint64
 	mailOut   atomic.Uint64
-	wake      chan struct{} // has one when there may be something to do
-	back      chan struct{} // has one when it was heard of, so that there is no sense in waiting
+
+	sayIntroduced sync.Once // that it has introduced too many
+
+	wake chan struct{} // has one when there may be something to do
+	back chan struct{} // has one when it was heard of, so that there is no sense in waiting
 
 	mu     sync.Mutex
 	hints  []string
 	stamp  capabilities.Time
+	within events.Network                      // the nearest in which it is dialled
 	owed   map[capabilities.ID]int             // how many parcels each mailbox owes to it
 	ready  []capabilities.ID                   // mailboxes to be asked for theirs
 	queued map[capabilities.ID]bool            // those in ready
@@ -52,7 +57,8 @@ type verdict struct {
 const (
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
-	callTime   = 5 * time.Second // what a letter may take: the other's disk included
+	retryHeard = 15 * time.Second // of a node of which only another has spoken
+	callTime   = 5 * time.Second  // what a letter may take: the other's disk included
 	dialTime   = 3 * time.Second
 	quiet      = 3 * time.Second
 	maxErrands = 4096 // waiting for one node
@@ -141,10 +147,13 @@ func (p *peer) place() introduction {
 	return introduction{Node: p.id, Hints: p.hints, Stamp: p.stamp}
 }
 
-func (p *peer) moveTo(hints []string, stamp capabilities.Time) {
+func (p *peer) moveTo(hints []string, stamp capabilities.Time, within events.Network) {
 	p.mu.Lock()
 	same := p.stamp == stamp && slices.Equal(p.hints, hints)
 	p.hints, p.stamp = hints, stamp
+	if within != events.AnyNetwork {
+		p.within = within
+	}
 	p.mu.Unlock()
 	if same {
 		return
@@ -171,7 +180,7 @@ func (p *peer) run(ctx context.Context) {
 		if !p.reachable.Load() && !p.announce(ctx) {
 			p.giveUpErrands()
 			p.pause(ctx, wait)
-			wait = min(2*wait, retryMost)
+			wait = min(2*wait, p.longestWait())
 			continue
 		}
 		wait = retryFirst
@@ -185,6 +194,14 @@ func (p *peer) run(ctx context.Context) {
 			f = p.newFlight()
 		}
 	}
+}
+
+// longestWait is how long the node is left alone at most. Who has spoken of it may have made its addresses up.
+func (p *peer) longestWait() time.Duration {
+	if p.node.peers.isIntroduced(p.id) {
+		return retryHeard
+	}
+	return retryMost
 }
 
 // isOfNoConcern reports whether nothing is to be had from looking for the node: another has spoken of it, and
@@ -260,7 +277,10 @@ func (p *peer) dial(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	return p.node.wire.Dial(ctx, p.id, at.Hints, "")
+	p.mu.Lock()
+	within := p.within
+	p.mu.Unlock()
+	return p.node.wire.DialWithin(ctx, p.id, at.Hints, "", within)
 }
 
 // leaves notes that the node stops.

@@ -164,7 +164,7 @@ func (ps *peers) remember(s *mailbox.State) {
 		ps.invite(&i.InvitationMade)
 	}
 	for _, a := range s.Nodes() {
-		ps.meet(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp})
+		ps.meet(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp, Network: a.Network})
 	}
 }
 
@@ -201,7 +201,7 @@ func (ps *peers) meet(e *events.NodeMet) {
 		ps.hosts[e.Node] = e.Host
 	}
 	ps.mu.Unlock()
-	p.moveTo(e.Hints, e.Stamp)
+	p.moveTo(e.Hints, e.Stamp, e.Network)
 }
 
 // admits reports whether a node may connect to this one's listener: it is known, or shows an invitation.

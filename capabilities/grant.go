@@ -55,6 +55,9 @@ func (l *Ledger) Get(id ID) (Grant, bool) {
 // All returns the grants, oldest first. The slice is the caller's.
 func (l *Ledger) All() []Grant { return slices.Clone(l.grants) }
 
+// Any reports whether a grant is as wanted.
+func (l *Ledger) Any(wanted func(Grant) bool) bool { return slices.ContainsFunc(l.grants, wanted) }
+
 // Len returns the number of grants.
 func (l *Ledger) Len() int { return len(l.grants) }
 

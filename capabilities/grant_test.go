@@ -55,6 +55,9 @@ func TestALedgerKeepsWhatItWasToldFirst(t *testing.T) {
 	if !ok || g.Name != "first" || g.Revoked != 5 || l.Len() != 1 {
 		t.Fatalf("got %+v, %d", g, l.Len())
 	}
+	if !l.Any(func(g Grant) bool { return g.Name == "first" }) || l.Any(func(g Grant) bool { return g.Name == "second" }) {
+		t.Fatal("Any found what is not there, or not what is")
+	}
 	if g, ok := l.Get(testID(2)); ok {
 		t.Fatalf("got %+v, which was never given", g)
 	}

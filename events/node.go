@@ -1,6 +1,10 @@
 package events
 
 import (
+	"bytes"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
 	"parley/capabilities"
 )
 
@@ -27,4 +31,28 @@ type NodeMet struct {
 	By    capabilities.NodeID `json:"by,omitzero"`   // who introduced it; zero if it came itself
 	Hints []string            `json:"hints,omitempty"`
 	Stamp capabilities.Time   `json:"stamp"` // the other's clock when it gave the hints: the newest stand; zero if it was introduced
+
+	Network Network `json:"network,omitempty"` // the nearest in which it may be dialled; AnyNetwork leaves that as it was
+}
+
+// Network says how near to a node an address is. What strangers say of addresses is dialled in no nearer network than
+// the one in which they were met.
+type Network string
+
+// The networks, from the farthest to the nearest.
+const (
+	PublicNetwork  Network = "public"
+	PrivateNetwork Network = "private" // of an organisation or a house
+	ThisMachine    Network = "machine"
+	AnyNetwork     Network = "" // nothing is known: of nodes met by programs before there was this
+)
+
+// metAnywhere lifts version 1, which had no Network: it gets none at its end.
+func metAnywhere(payload []byte) ([]byte, error) {
+	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|5 {
+		return nil, errMalformed
+	}
+	lifted := append(bytes.Clone(payload), msgpcode.FixedStrLow)
+	lifted[0]++
+	return lifted, nil
 }

@@ -44,7 +44,7 @@ var schemas = map[Kind]schema{
 	kindFormForwarding:    {name: "FormForwarding", version: 1, make: func() Event { return new(FormForwarding) }},
 	kindInvitationMade:    {name: "InvitationMade", version: 1, make: func() Event { return new(InvitationMade) }},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
-	kindNodeMet:           {name: "NodeMet", version: 1, make: func() Event { return new(NodeMet) }},
+	kindNodeMet:           {name: "NodeMet", version: 2, make: func() Event { return new(NodeMet) }, upcast: map[uint8]upcast{1: metAnywhere}},
 	kindTokenMade:         {name: "TokenMade", version: 1, make: func() Event { return new(TokenMade) }},
 	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
 	kindProgramSet:        {name: "ProgramSet", version: 1, make: func() Event { return new(ProgramSet) }},

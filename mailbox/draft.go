@@ -103,13 +103,18 @@ func (c KeepHandover) decide(s *State, now capabilities.Time, ids IDs) ([]events
 		return nil, err
 	}
 	g := capabilities.Grant{
-		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: ref.Facet.Narrow(capabilities.Facet{Mode: capabilities.AskOnly, Uses: 1}), // for this form
+		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: handoverFacet(ref.Facet),
 		Name: s.giftName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
 	}
 	return []events.Event{
 		&events.CapabilityGranted{Grant: g},
 		&events.FormForwarding{Form: h.Form, To: h.To, Via: g.ID, Date: now},
 	}, nil
+}
+
+// handoverFacet narrows how an agent is held to what it takes to put one form to it.
+func handoverFacet(held capabilities.Facet) capabilities.Facet {
+	return held.Narrow(capabilities.Facet{Mode: capabilities.AskOnly, Uses: 1})
 }
 
 func (s *State) applyAnswering(e *events.FormAnswering) error {

@@ -187,6 +187,7 @@ func (s *State) restoreOutside(img *image) {
 	s.realm.byNode = make(map[capabilities.NodeID]int, len(img.Nodes))
 	for i, n := range img.Nodes {
 		s.realm.byNode[n.Node] = i
+		s.realm.count(n, 1)
 	}
 }
 

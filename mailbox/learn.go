@@ -19,7 +19,27 @@ type Learn struct {
 	home capabilities.ID // of another node, which brought it; zero from next door
 }
 
-func (c Learn) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+// dated returns the news of another node with no time in it that is ahead of the clock here.
+func (c Learn) dated(now capabilities.Time) Learn {
+	if c.Answered != nil {
+		c.Answered = new(*c.Answered)
+		c.Answered.Date = notAhead(c.Answered.Date, now)
+	}
+	if c.Cancelled != nil {
+		c.Cancelled = new(*c.Cancelled)
+		c.Cancelled.Date = notAhead(c.Cancelled.Date, now)
+	}
+	c.Forwarded = slices.Clone(c.Forwarded)
+	for i := range c.Forwarded {
+		c.Forwarded[i].Date = notAhead(c.Forwarded[i].Date, now)
+	}
+	return c
+}
+
+func (c Learn) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if !c.home.IsZero() {
+		c = c.dated(now)
+	}
 	m, err := s.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
@@ -133,14 +153,14 @@ func (c Learn) forwarded(s *State, f *Form) ([]events.Event, error) {
 		if h.Form != f.FormRequested.Form || h.By != s.ID || h.To.IsZero() {
 			return nil, newsOfAnother(f)
 		}
-		if slices.Contains(f.Handed, h) {
+		if slices.ContainsFunc(f.Handed, func(was events.FormForwarded) bool { return was.To == h.To && was.Via == h.Via }) {
 			continue
 		}
 		if own, ok := s.given.Get(h.Via); !c.home.IsZero() && (!ok || own.Target != h.To || own.Message != h.Form) {
 			return nil, parley.Refuse(parley.NotPermitted, "the news of form %s is of a handover that was not wanted", h.Form)
 		}
 		evs = append(evs, &h)
-		if n := len(f.Handed) + len(evs); n > maxHolders {
+		if n := len(f.Handed) + len(evs); n > MaxHolders {
 			return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", n)
 		}
 	}
@@ -156,7 +176,7 @@ type Lose struct {
 	outside bool // from another node
 }
 
-func (c Lose) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c Lose) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if c.Grant.IsZero() { // the parent of all that the agent gave of its own
 		return nil, parley.Refuse(parley.InvalidArgument, "there is no grant without an ID")
 	}
@@ -168,6 +188,9 @@ func (c Lose) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, erro
 	}
 	if c.outside && !s.touches(c.Grant, c.By) {
 		return nil, nil
+	}
+	if c.outside {
+		c.Date = notAhead(c.Date, now)
 	}
 	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}, nil
 }

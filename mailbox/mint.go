@@ -50,6 +50,7 @@ func (c Mint) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, er
 		c.Via = held.ID // it falls with what its giver holds the agent by
 	}
 	g.Parent, g.Revoked = c.Via, 0
+	g.At = notAhead(g.At, now)
 	return []events.Event{&events.CapabilityMinted{Grant: g}}, nil
 }
 

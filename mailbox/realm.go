@@ -14,6 +14,7 @@ type realm struct {
 	invitations []Invitation // in the order in which they were made
 	nodes       []Acquaintance
 	byNode      map[capabilities.NodeID]int
+	brought     map[capabilities.NodeID]int // introduced nodes, by the one that was met
 }
 
 // Invitation is one that a node's host has made. Ended says that it is good no more; By, which node used it.
@@ -30,13 +31,16 @@ type Acquaintance struct {
 	By    capabilities.NodeID // who introduced it first; zero if it came itself
 	Hints []string
 	Stamp capabilities.Time
+
+	Network events.Network      // the nearest in which it may be dialled
+	Way     capabilities.NodeID // of an introduced one: who was met itself and began the introductions that led to it
 }
 
 // Bounds of what a node's host keeps.
 const (
 	maxInvitations = 256    // open
 	maxNodes       = 10_000 // known
-	maxIntroduced  = 1_000  // by one of them
+	maxIntroduced  = 1_000  // by one that was met, and by those whom it has introduced
 	maxHints       = 8
 	maxHint        = 255 // bytes
 )
@@ -61,16 +65,25 @@ func (r *realm) invited(name string) int {
 }
 
 func (r *realm) met(e *events.NodeMet) {
-	a := Acquaintance{Node: e.Node, Host: e.Host, By: e.By, Hints: e.Hints, Stamp: e.Stamp}
+	a := Acquaintance{Node: e.Node, Host: e.Host, By: e.By, Hints: e.Hints, Stamp: e.Stamp, Network: e.Network}
 	if i, known := r.byNode[e.Node]; known {
 		was := r.nodes[i]
 		if a.Host.IsZero() {
 			a.Host = was.Host
 		}
-		a.By = was.By
+		if a.Network == events.AnyNetwork {
+			a.Network = was.Network
+		}
+		a.By, a.Way = was.By, was.Way
+		r.count(was, -1)
+		r.count(a, 1)
 		r.nodes[i] = a
 		return
 	}
+	if a.By != (capabilities.NodeID{}) {
+		a.Way = r.metBy(a.By)
+	}
+	r.count(a, 1)
 	if r.byNode == nil {
 		r.byNode = map[capabilities.NodeID]int{}
 	}
@@ -78,15 +91,38 @@ func (r *realm) met(e *events.NodeMet) {
 	r.nodes = append(r.nodes, a)
 }
 
-// introducedBy counts the nodes that are known by a node's introduction alone.
-func (r *realm) introducedBy(node capabilities.NodeID) int {
-	n := 0
-	for _, a := range r.nodes {
-		if a.By == node && a.Host.IsZero() {
-			n++
-		}
+// introducedBy counts the nodes that are known by introduction alone and came by way of the same node: the one that
+// was met itself. Who introduces many keys of its own does not become many.
+func (r *realm) introducedBy(node capabilities.NodeID) int { return r.brought[r.metBy(node)] }
+
+// metBy returns the node by way of which what another introduces comes.
+func (r *realm) metBy(node capabilities.NodeID) capabilities.NodeID {
+	if i, known := r.byNode[node]; known && r.nodes[i].isIntroduced() {
+		return r.nodes[i].Way
 	}
-	return n
+	return node
+}
+
+// isIntroduced reports whether nothing is known of a node but what another has said.
+func (a Acquaintance) isIntroduced() bool { return a.Host.IsZero() && a.Way != (capabilities.NodeID{}) }
+
+// count enters one more introduced node, or one less.
+func (r *realm) count(a Acquaintance, more int) {
+	if !a.isIntroduced() {
+		return
+	}
+	if r.brought == nil {
+		r.brought = map[capabilities.NodeID]int{}
+	}
+	r.brought[a.Way] += more
+}
+
+// network returns the nearest network in which a node may be dialled. One that is not known is dialled nowhere near.
+func (r *realm) network(node capabilities.NodeID) events.Network {
+	if i, known := r.byNode[node]; known {
+		return r.nodes[i].Network
+	}
+	return events.PublicNetwork
 }
 
 // Nodes returns the nodes that the host knows, in the order in which it came to. The slice is the state's own.
@@ -168,6 +204,7 @@ type Welcome struct {
 	Grant      capabilities.ID
 	Hints      []string
 	Stamp      capabilities.Time
+	Network    events.Network // in which it has come
 }
 
 func (c Welcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -181,7 +218,7 @@ func (c Welcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	if c.Host.Node == s.ID.Node || c.Grant.Node != c.Host.Node {
 		return nil, parley.Refuse(parley.InvalidArgument, "a node does not accept its own invitation")
 	}
-	met, err := s.meet(Meet{Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp}, now)
+	met, err := s.meet(Meet{Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp, Network: c.Network}, now)
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +233,8 @@ type Meet struct {
 	Ours   capabilities.ID
 	Hints  []string
 	Stamp  capabilities.Time
+
+	Network events.Network // in which it was found
 }
 
 func (c Meet) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -224,7 +263,7 @@ func (s *State) meet(c Meet, now capabilities.Time) ([]events.Event, error) {
 	theirs := agentRef(c.Host)
 	theirs.Grant = c.Theirs
 	evs := []events.Event{
-		&events.NodeMet{Node: c.Host.Node, Host: c.Host, Hints: c.Hints, Stamp: c.Stamp},
+		&events.NodeMet{Node: c.Host.Node, Host: c.Host, Hints: c.Hints, Stamp: c.Stamp, Network: c.Network},
 		&events.NameBound{Name: c.Name, Value: capabilities.Reference(theirs)},
 	}
 	return append(evs, &events.CapabilityGranted{Grant: capabilities.Grant{
@@ -261,7 +300,11 @@ func (c Hear) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, erro
 	case known && (c.Stamp <= s.realm.nodes[i].Stamp || slices.Equal(c.Hints, s.realm.nodes[i].Hints)):
 		return nil, nil
 	}
-	return []events.Event{&events.NodeMet{Node: c.Node, By: c.By, Hints: c.Hints, Stamp: c.Stamp}}, nil
+	e := &events.NodeMet{Node: c.Node, By: c.By, Hints: c.Hints, Stamp: c.Stamp}
+	if introduced { // nobody leads nearer than they are
+		e.Network = s.realm.network(c.By)
+	}
+	return []events.Event{e}, nil
 }
 
 func checkHints(hints []string) error {

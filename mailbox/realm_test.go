@@ -8,6 +8,39 @@ import (
 	"parley/events"
 )
 
+// TestNobodyLeadsNearerThanTheyAre: whom a node introduces is dialled in no nearer network than the node itself, however
+// far the introductions go, and whatever they say of themselves later. Nodes of old logs are left as they were.
+func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
+	v := newVillage(t)
+	v.add("host")
+	node := func(n byte) capabilities.NodeID { return capabilities.NodeID{0: n, 31: 9} }
+	met := func(n byte, network events.Network) {
+		v.apply("host", &events.NodeMet{Node: node(n), Host: capabilities.ID{Node: node(n)}, Network: network})
+	}
+	met(1, events.PublicNetwork)
+	met(2, events.PrivateNetwork)
+	met(3, events.AnyNetwork)
+	for by, network := range map[byte]events.Network{1: events.PublicNetwork, 2: events.PrivateNetwork, 3: events.AnyNetwork} {
+		v.must("host", Hear{Node: node(10 * by), By: node(by)})
+		v.must("host", Hear{Node: node(10*by + 1), By: node(10 * by)})
+		v.must("host", Hear{Node: node(10*by + 1), Hints: []string{"nats://127.0.0.1:1"}, Stamp: 5})
+		for _, a := range v.states["host"].Nodes() {
+			if (a.Node == node(10*by) || a.Node == node(10*by+1)) && (a.Network != network || a.Way != node(by)) {
+				t.Errorf("by %d: %+v", by, a)
+			}
+		}
+	}
+	v.must("host", Hear{Node: node(99), By: node(98)}) // by one that is not known itself
+	if all := v.states["host"].Nodes(); all[len(all)-1].Network != events.PublicNetwork {
+		t.Errorf("%+v", all[len(all)-1])
+	}
+	met(20, events.ThisMachine) // it was met itself, and counts no more
+	if n := v.states["host"].realm.introducedBy(node(2)); n != 1 {
+		t.Errorf("%d are introduced by way of 2", n)
+	}
+	v.checkReplay()
+}
+
 // TestANodeIntroducesSoMany and no more, so that others still can.
 func TestANodeIntroducesSoMany(t *testing.T) {
 	v := newVillage(t)
@@ -19,6 +52,9 @@ func TestANodeIntroducesSoMany(t *testing.T) {
 	}
 	if _, err := v.decide("host", Hear{Node: node(maxIntroduced), By: node(-1)}); parley.CodeOf(err) != parley.TooLarge {
 		t.Errorf("one too many: %v", err)
+	}
+	if _, err := v.decide("host", Hear{Node: node(maxIntroduced), By: node(7)}); parley.CodeOf(err) != parley.TooLarge {
+		t.Errorf("one too many, by one that it has introduced: %v", err)
 	}
 	v.must("host", Hear{Node: node(maxIntroduced), By: node(-2)})
 	evs := v.must("host", Hear{Node: node(0), Hints: []string{"nats://own:1"}, Stamp: 1})

@@ -25,6 +25,15 @@ type Receive struct {
 	outside bool // from another node
 }
 
+// notAhead returns when something was done on another node, as far as this one can have it: what is ahead of the clock
+// here, or has no time, is done now.
+func notAhead(at, now capabilities.Time) capabilities.Time {
+	if at <= 0 || at > now {
+		return now
+	}
+	return at
+}
+
 func (c Receive) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	switch {
 	case (c.Form == nil) == (c.Posted == nil):
@@ -55,6 +64,9 @@ func (c Receive) form(s *State, now capabilities.Time) ([]events.Event, error) {
 	}
 	if e.Fields, err = c.fields(); err != nil {
 		return nil, err
+	}
+	if c.outside {
+		e.Date = notAhead(e.Date, now)
 	}
 	e.Number = uint64(len(s.messages))
 	strip(e)
@@ -125,7 +137,7 @@ func (s *State) checkForm(e *events.FormRequested, here bool) error {
 // checkWay refuses a form that did not come here: it was put to this agent, or its chain says who handed it
 // on, from the one it was put to.
 func (s *State) checkWay(e *events.FormRequested) error {
-	if len(e.Chain) > maxHolders {
+	if len(e.Chain) > MaxHolders {
 		return parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(e.Chain))
 	}
 	direct := e.To == s.ID && len(e.Chain) == 0 && e.Forwarder.IsZero()
@@ -158,6 +170,9 @@ func (c Receive) posted(s *State, now capabilities.Time) ([]events.Event, error)
 	via, err := c.letIn(s, e.From, e.Via, capabilities.UseSend, now)
 	if err != nil {
 		return nil, err
+	}
+	if c.outside {
+		e.Date = notAhead(e.Date, now)
 	}
 	e.Number, e.Via, e.Facet, e.Key = uint64(len(s.messages)), via, capabilities.Facet{}, ""
 	return []events.Event{&e}, nil

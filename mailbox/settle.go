@@ -318,8 +318,8 @@ type Handover struct {
 	Via  capabilities.ID // the grant by which the home can reach To; zero if it needs none
 }
 
-// maxHolders bounds how far a form can be handed on.
-const maxHolders = 32
+// MaxHolders bounds how far a form can be handed on.
+const MaxHolders = 32
 
 // DraftForward makes the handover of a form to another agent, and gives the form's home.
 func (s *State) DraftForward(which, to string, now capabilities.Time) (Handover, capabilities.ID, error) {
@@ -368,10 +368,25 @@ func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
 	case f.mayAnswer(c.To):
 		return nil, parley.Refuse(parley.NotPermitted, "%s has the form already", c.To)
-	case len(f.Holders) >= maxHolders:
+	case len(f.Holders) >= MaxHolders:
 		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
 	}
 	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
+}
+
+// HasHanded reports whether the agent has handed a form on to another, or wanted to. The wish of a form whose home is on
+// another node is a grant of its own, which outlasts it.
+func (s *State) HasHanded(form, to capabilities.ID) bool {
+	m, err := s.FindFormID(form)
+	if err != nil {
+		return false
+	}
+	if slices.ContainsFunc(m.Form.Handed, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
+		return true
+	}
+	return s.isOutside(m.Form.From) && s.given.Any(func(g capabilities.Grant) bool {
+		return g.Message == form && g.Target == to && g.Facet == handoverFacet(g.Facet)
+	})
 }
 
 // wasHanded reports whether the very same handover has come before. Each that comes from another node has a grant

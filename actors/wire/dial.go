@@ -9,12 +9,19 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/events"
 )
 
 // Dial connects to a node's own listener at one of the hints, tried in order, if it is not connected already.
 // The connection stays, and is made again when it is lost, until Hangup or Close, or until the node admits this
-// one no more. NOT_PERMITTED says that the node does not, NODE_UNREACHABLE that it is not there.
+// one no more. NOT_PERMITTED says that the node does not, NODE_UNREACHABLE that it is not there. The hints may lead
+// anywhere: they are of one who is trusted.
 func (w *Wire) Dial(ctx context.Context, node capabilities.NodeID, hints []string, token string) error {
+	return w.DialWithin(ctx, node, hints, token, events.AnyNetwork)
+}
+
+// DialWithin is Dial by hints that strangers gave: no address is tried that is nearer than a network.
+func (w *Wire) DialWithin(ctx context.Context, node capabilities.NodeID, hints []string, token string, most events.Network) error {
 	if node == w.me {
 		return parley.Refuse(parley.InvalidArgument, "a node does not dial itself")
 	}
@@ -35,7 +42,7 @@ func (w *Wire) Dial(ctx context.Context, node capabilities.NodeID, hints []strin
 		return err
 	}
 	defer release()
-	way, err := w.reach(ctx, node, list, token)
+	way, err := w.reach(ctx, node, target{list, token, most})
 	if err != nil {
 		return err
 	}
@@ -76,6 +83,13 @@ func (w *Wire) dialingEnds(node capabilities.NodeID, mine chan struct{}) {
 // headStart is how long an address is tried before the next one is, beside it.
 const headStart = 250 * time.Millisecond
 
+// target is where a node may be, what it is shown, and the nearest network in which it is tried.
+type target struct {
+	addresses []string
+	token     string
+	most      events.Network
+}
+
 // attempt is what came of trying an address.
 type attempt struct {
 	way *way
@@ -83,9 +97,9 @@ type attempt struct {
 }
 
 // reach tries the addresses, in their order but not for long alone, until the node itself has spoken.
-func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, addresses []string, token string) (*way, error) {
+func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, at target) (*way, error) {
 	trying, stop := context.WithCancel(ctx)
-	tried := make(chan attempt, len(addresses))
+	tried := make(chan attempt, len(at.addresses))
 	open := 0
 	defer func() {
 		stop()
@@ -98,7 +112,7 @@ func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, addresses []
 	next := time.NewTimer(0)
 	defer next.Stop()
 	var failures []error
-	for left := addresses; len(left) > 0 || open > 0; {
+	for left := at.addresses; len(left) > 0 || open > 0; {
 		select {
 		case <-next.C:
 			if len(left) == 0 {
@@ -107,7 +121,7 @@ func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, addresses []
 			address := left[0]
 			left = left[1:]
 			open++
-			go func() { tried <- w.attempt(trying, node, address, addresses, token) }()
+			go func() { tried <- w.attempt(trying, node, address, at) }()
 			next.Reset(headStart)
 		case a := <-tried:
 			open--
@@ -127,25 +141,25 @@ func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, addresses []
 }
 
 // attempt tries one address. Any of the others will do when the connection is lost later.
-func (w *Wire) attempt(ctx context.Context, node capabilities.NodeID, address string, addresses []string, token string) attempt {
-	way, err := w.reachAt(ctx, node, address, token)
+func (w *Wire) attempt(ctx context.Context, node capabilities.NodeID, address string, at target) attempt {
+	way, err := w.reachAt(ctx, node, address, at)
 	if err != nil {
 		return attempt{err: err}
 	}
-	if err := way.conn.SetServerPool(addresses); err != nil {
+	if err := way.conn.SetServerPool(at.addresses); err != nil {
 		way.close()
 		return attempt{err: err}
 	}
 	return attempt{way: way}
 }
 
-func (w *Wire) reachAt(ctx context.Context, node capabilities.NodeID, address, token string) (*way, error) {
-	d := &dialer{first: ctx, later: w.ctx}
+func (w *Wire) reachAt(ctx context.Context, node capabilities.NodeID, address string, at target) (*way, error) {
+	d := &dialer{first: ctx, later: w.ctx, most: at.most}
 	defer d.settle()
 	return w.connect(ctx, node.String(), address,
 		nats.Secure(dialing(node)),
 		nats.TLSHandshakeFirst(),
-		nats.Token(token),
+		nats.Token(at.token),
 		w.proof(node),
 		nats.DontRandomize(),
 		nats.IgnoreDiscoveredServers(),

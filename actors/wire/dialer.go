@@ -4,11 +4,14 @@ import (
 	"context"
 	"net"
 	"sync"
+
+	"parley/events"
 )
 
 // dialer dials for a connection: at first as long as one context lasts, and again as long as another does.
 type dialer struct {
 	later context.Context
+	most  events.Network // the nearest in which it connects
 
 	mu    sync.Mutex
 	first context.Context // nil once the connection is made, or is not
@@ -25,7 +28,7 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	conn, err := (&net.Dialer{ControlContext: within(d.most)}).DialContext(ctx, network, address)
 	if err != nil || first == nil {
 		return conn, err
 	}

@@ -1,0 +1,134 @@
+package actors
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// What the hostile node may claim of others: who had a form before, when something was, and where somebody is.
+
+// TestAFormSaysOfNobodyHereThatTheyForwardedIt unless they did, whatever way it claims to have come.
+func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
+	v := newHostileVillage(t)
+	elsewhere, nobody := v.newID(), capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
+	for what, chain := range map[string][]capabilities.ID{
+		"by worker":                           {v.worker.id},
+		"by the host":                         {v.victim.host},
+		"by worker, after another node":       {elsewhere, v.worker.id},
+		"by another node, after worker":       {v.worker.id, elsewhere},
+		"by one that is not there":            {nobody},
+		"by one of a node that nobody knows":  {v.worker.id, {ULID: elsewhere.ULID, Node: someNode()}},
+		"by fae itself, after worker and all": {v.worker.id, v.asked.id, v.fae.id},
+	} {
+		v.run(t, what, func() {
+			e := v.form(v.fae.id, v.holdsFae)
+			e.To, e.Chain, e.Forwarder = chain[0], chain, chain[len(chain)-1]
+			v.changesNothing(func() { v.isRefused(v.say(events.ParcelCopy, v.fae.id, e), "NOT_PERMITTED") })
+			v.cannotUse()
+		})
+	}
+	v.run(t, "by those who did", func() {
+		h := v.victim.Host()
+		if _, err := h.Send(t.Context(), "fae", "meet @worker"); err != nil {
+			t.Fatal(err)
+		}
+		if err := v.fae.Adopt(t.Context(), "0", "worker", "worker"); err != nil {
+			t.Fatal(err)
+		}
+		e := v.form(v.fae.id, v.holdsFae)
+		v.arrives(v.say(events.ParcelCopy, v.fae.id, e))
+		go func() { _ = v.fae.Forward(t.Context(), Which(e.Form.String()), "worker") }() // it waits for the home, which says nothing
+		handed := got[*events.FormForwarded](v.mallory)
+		for handed.Form != e.Form {
+			handed = got[*events.FormForwarded](v.mallory)
+		}
+		handedOn := *e
+		handedOn.Via, handedOn.Chain, handedOn.Forwarder = handed.Via, []capabilities.ID{v.fae.id}, v.fae.id
+		v.arrives(v.say(events.ParcelCopy, v.worker.id, &handedOn))
+	})
+	v.isServed()
+}
+
+// TestNoTimeIsAheadOfTheClock: what another node dates far ahead is of now, and nothing is lost by that.
+func TestNoTimeIsAheadOfTheClock(t *testing.T) {
+	v := newHostileVillage(t)
+	const ahead capabilities.Time = 1<<63 - 1
+	asked, form := v.faeAsks(textField("a"))
+	_ = asked
+	e, m := v.form(v.fae.id, v.holdsFae), v.message(v.fae.id, v.holdsFae)
+	e.Date, m.Date = ahead, capabilities.At(time.Now().Add(time.Hour))
+	v.arrives(v.say(events.ParcelCopy, v.fae.id, e))
+	v.arrives(v.say(events.ParcelCopy, v.fae.id, m))
+	v.arrives(v.say(events.ParcelOutcome, v.fae.id, &events.FormCancelled{Form: e.Form, Reason: events.Cancelled, By: v.self, Date: ahead}))
+	now := capabilities.At(time.Now())
+	in, err := v.fae.Inbox(t.Context(), View{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, got := range in.Messages {
+		if got.Date > now || got.Outcome != nil && got.Outcome.At > now {
+			t.Errorf("message %d is of %s, and ended %+v", got.Number, got.Date, got.Outcome)
+		}
+		if got.MessageID == e.Form && got.Outcome != nil || got.MessageID == m.Message {
+			seen++
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d of 2 are there as they should be", seen)
+	}
+	_ = form
+}
+
+// TestWhereSomebodyIsSaidToBeIsNotAlwaysTried: a node that was introduced from afar is not dialled on this machine.
+func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
+	n := openVictim(t)
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = door.Close() })
+	tried := make(chan struct{}, 64)
+	go func() {
+		for {
+			conn, err := door.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close()
+			select {
+			case tried <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	hints := []string{"nats://" + door.Addr().String()}
+	far, near := n.peers.of(someNode()), n.peers.of(someNode())
+	far.moveTo(hints, 1, events.PublicNetwork)
+	if err := far.dial(t.Context()); err == nil {
+		t.Error("nobody is there")
+	}
+	select {
+	case <-tried:
+		t.Error("the door was tried")
+	default:
+	}
+	near.moveTo(hints, 1, events.ThisMachine)
+	if err := near.dial(t.Context()); err == nil {
+		t.Error("nobody is there")
+	}
+	select {
+	case <-tried:
+	case <-time.After(10 * time.Second):
+		t.Error("who was met on this machine is not dialled there")
+	}
+	m := befriend(t, n, "mallory")
+	exchange[receiptsLetter](m, letterMail, mailLetter{Introduced: []introduction{{Node: someNode(), Hints: hints, Stamp: 1}}})
+	if got := n.wire.NetworkOf(m.id); got != events.ThisMachine {
+		t.Errorf("mallory is on %q", got)
+	}
+}
