@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"slices"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -19,19 +20,29 @@ type Learn struct {
 	home capabilities.ID // of another node, which brought it; zero from next door
 }
 
-// dated returns the news of another node with no time in it that is ahead of the clock here.
+// maxAhead is how far the clock of another node may be ahead for what it says of a form's end to be taken as it is: all
+// who have the form are to see the same end.
+const maxAhead = 24 * time.Hour
+
+// dated returns the news of another node with no time in it that is far ahead of the clock here.
 func (c Learn) dated(now capabilities.Time) Learn {
+	dated := func(at capabilities.Time) capabilities.Time {
+		if at > 0 && at <= now.Add(maxAhead) {
+			return at
+		}
+		return now
+	}
 	if c.Answered != nil {
 		c.Answered = new(*c.Answered)
-		c.Answered.Date = notAhead(c.Answered.Date, now)
+		c.Answered.Date = dated(c.Answered.Date)
 	}
 	if c.Cancelled != nil {
 		c.Cancelled = new(*c.Cancelled)
-		c.Cancelled.Date = notAhead(c.Cancelled.Date, now)
+		c.Cancelled.Date = dated(c.Cancelled.Date)
 	}
 	c.Forwarded = slices.Clone(c.Forwarded)
 	for i := range c.Forwarded {
-		c.Forwarded[i].Date = notAhead(c.Forwarded[i].Date, now)
+		c.Forwarded[i].Date = dated(c.Forwarded[i].Date)
 	}
 	return c
 }
