@@ -219,3 +219,25 @@ func (s *talker) check(t *testing.T, all []Envelope) {
 		}
 	}
 }
+
+// TestAStrictDiskKeepsANewNode cuts the power of a disk that has the name of a new file only once its folder was flushed,
+// when a new node has acknowledged its first message.
+func TestAStrictDiskKeepsANewNode(t *testing.T) {
+	d := disktest.Mount(t)
+	state := filepath.Join("a", "b", "state")
+	n := openWith(t, Options{Folder: filepath.Join(d.Path(), state)})
+	if _, err := n.Host().Send(t.Context(), "SELF", "the first"); err != nil {
+		t.Fatal(err)
+	}
+	left := t.TempDir()
+	if err := d.Cut(left); err != nil {
+		t.Fatal(err)
+	}
+	again := openWith(t, Options{Folder: filepath.Join(left, state)})
+	if again.ID() != n.ID() {
+		t.Fatalf("it is node %s now, and was %s", again.ID(), n.ID())
+	}
+	if in, err := again.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != 1 {
+		t.Fatalf("%+v, %v", in.Messages, err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/persistence"
 )
 
 // KeyFile is the name of the file in the state folder that has the node's seed. Whoever has it is the node.
@@ -44,7 +45,7 @@ func NodeOf(key nkeys.KeyPair) (capabilities.NodeID, error) {
 
 // loadOrMakeKey makes the folder and the key if they are not there yet.
 func loadOrMakeKey(folder string) (nkeys.KeyPair, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := persistence.MakeFolder(folder); err != nil {
 		return nil, unwritable(err)
 	}
 	key, err := LoadKey(folder)
@@ -81,6 +82,9 @@ func writeKey(folder string, seed []byte) error {
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(folder, KeyFile))
+	}
+	if err == nil {
+		err = persistence.SyncFolder(folder)
 	}
 	if err != nil {
 		return unwritable(err)

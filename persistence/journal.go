@@ -102,6 +102,9 @@ func (j *Journal) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := j.o.syncFolders(); err != nil {
+		return err
+	}
 	nudge(j.marks) // the log may have been ahead of it
 	background, quiet := context.WithCancel(context.WithoutCancel(ctx))
 	j.quiet = quiet

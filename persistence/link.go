@@ -35,6 +35,8 @@ type link struct {
 	acks  chan *nats.Msg // those answers
 	sent  uint64
 
+	blocks, outputs *blockNames // of the journal and of the timeline, if the server is embedded
+
 	troubled sync.Mutex
 	trouble  error         // why no answer may come
 	alarm    chan struct{} // has one when trouble was set
@@ -68,6 +70,8 @@ func connect(o *Options, lazily bool) (*link, error) {
 			return nil, err
 		}
 		l.server = server
+		l.blocks = &blockNames{folder: blockFolder(o)}
+		l.outputs = &blockNames{folder: blockFolderOf(o, o.timelineName())}
 		opts = append(opts,
 			nats.InProcessServer(server),
 			nats.WriteBufferSize(writeAtOnce))

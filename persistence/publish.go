@@ -72,7 +72,10 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 			if m.Subject != reply {
 				continue // the answer to one that was given up
 			}
-			return readAck(m, l.o.streamName(), f.Number)
+			if err := readAck(m, l.o.streamName(), f.Number); err != nil {
+				return err
+			}
+			return l.nameBlock()
 		case <-l.alarm:
 			return l.whatTrouble()
 		case <-timer.C:
@@ -81,6 +84,18 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// nameBlock sees to it that the block of a commit that was stored is in its folder on disk.
+func (l *link) nameBlock() error {
+	if l.blocks == nil {
+		return nil
+	}
+	err := l.blocks.sync()
+	if err != nil {
+		l.raise(err) // what can be read may not be on disk
+	}
+	return err
 }
 
 type ack struct {

@@ -151,7 +151,7 @@ func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
 	if _, err := l.js.UpdateStream(ctx, streamConfig(l.o)); err != nil {
 		return unreachable(err)
 	}
-	return nil
+	return l.o.syncFolders()
 }
 
 // takeBack removes an unfinished journal, and closes the link. The embedded server would remove its files in

@@ -19,8 +19,10 @@ const serverStart = 30 * time.Second
 func journalFolder(folder string) string { return filepath.Join(folder, "journal") }
 
 // blockFolder is where the embedded server keeps the stream's block files.
-func blockFolder(o *Options) string {
-	return filepath.Join(journalFolder(o.Folder), "jetstream", "$G", "streams", o.streamName(), "msgs")
+func blockFolder(o *Options) string { return blockFolderOf(o, o.streamName()) }
+
+func blockFolderOf(o *Options, stream string) string {
+	return filepath.Join(journalFolder(o.Folder), "jetstream", "$G", "streams", stream, "msgs")
 }
 
 // startServer runs a server in this process, which listens nowhere. Each write is flushed unless lazily.

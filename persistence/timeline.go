@@ -44,6 +44,9 @@ func (j *Journal) Note(ctx context.Context, agent capabilities.ID, body []byte) 
 			ack, err = l.js.Publish(ctx, l.o.timelineSubject(agent), body)
 		}
 	}
+	if err == nil && l.outputs != nil {
+		err = l.outputs.sync()
+	}
 	if err != nil {
 		return 0, readOnly("output cannot be stored", err)
 	}
@@ -64,7 +67,10 @@ func (l *link) makeTimeline(ctx context.Context) error {
 		Replicas:          l.o.Replicas,
 		AllowDirect:       true,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return l.o.syncFolders()
 }
 
 // Timeline gives the pieces of an agent after a cursor, oldest first, at most limit.

@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/gateway"
+	"parley/persistence"
 )
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -105,7 +106,7 @@ func (p *program) backup(ctx context.Context, path string) (size int64, err erro
 	if err != nil {
 		return 0, fmt.Errorf("backup: %w", err)
 	}
-	return size, errors.Join(os.Rename(f.Name(), path), syncFolder(filepath.Dir(path)))
+	return size, errors.Join(os.Rename(f.Name(), path), persistence.SyncFolder(filepath.Dir(path)))
 }
 
 // writeJournal has the journal written by the node, or from its folder where none runs.

@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/gateway"
+	"parley/persistence"
 )
 
 const pollEvery = 20 * time.Millisecond
@@ -88,7 +89,7 @@ are given. Waiting clients go on waiting.`,
 
 // start runs a node in a process of its own and waits until it answers.
 func (p *program) start(ctx context.Context, s serving) error {
-	if err := os.MkdirAll(p.options.state, 0o700); err != nil {
+	if err := persistence.MakeFolder(p.options.state); err != nil {
 		return unwritable(p.options.state, err)
 	}
 	log, from, err := p.openLog()

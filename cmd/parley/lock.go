@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/persistence"
 )
 
 // lock is the right to run on a state folder. The system takes it back from a process that dies.
@@ -18,7 +19,7 @@ type lock struct{ file *os.File }
 
 // lockState makes the state folder if it is not there and takes its lock, or refuses with ALREADY_RUNNING.
 func (p *program) lockState() (*lock, error) {
-	if err := os.MkdirAll(p.options.state, 0o700); err != nil {
+	if err := persistence.MakeFolder(p.options.state); err != nil {
 		return nil, unwritable(p.options.state, err)
 	}
 	file, err := os.OpenFile(p.options.lock(), os.O_RDWR|os.O_CREATE, 0o600)

@@ -117,13 +117,5 @@ func install(from, to string) error {
 	if err := errors.Join(f.Sync(), f.Close(), os.Rename(from, to)); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(to))
-}
-
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return persistence.SyncFolder(filepath.Dir(to))
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"parley"
+	"parley/persistence"
 )
 
 // settingsFile is a file of a coding agent's settings: what is entered, and what the file is with it.
@@ -90,5 +91,5 @@ func putFile(path string, text []byte, mode fs.FileMode) error {
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(f.Name(), path), syncFolder(filepath.Dir(path)))
+	return errors.Join(os.Rename(f.Name(), path), persistence.SyncFolder(filepath.Dir(path)))
 }

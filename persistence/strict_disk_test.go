@@ -1,0 +1,130 @@
+package persistence
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/persistence/disktest"
+)
+
+// TestAStrictDiskKeepsWhatWasAcknowledged cuts the power of a disk that has the name of a new file only once its folder
+// was flushed: of a new journal after each of its first commits, and whenever another block begins.
+func TestAStrictDiskKeepsWhatWasAcknowledged(t *testing.T) {
+	d := disktest.Mount(t)
+	o := testOptions(t)
+	o.Folder = filepath.Join(d.Path(), "above", "state")
+	if err := MakeFolder(o.Folder); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, o)
+	blocks, cuts := 0, 0
+	for version := uint64(1); blocks < 3; version++ {
+		if err := await(t, j, j.Append(bulky(t, version))); err != nil {
+			t.Fatal(err)
+		}
+		all, err := filepath.Glob(filepath.Join(blockFolder(&j.o), "*.blk"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version > 3 && len(all) == blocks {
+			continue
+		}
+		blocks = len(all)
+		cuts++
+		afterCut(t, d, o, version)
+	}
+	closeJournal(t, j)
+	if cuts < 5 {
+		t.Errorf("only %d cuts", cuts)
+	}
+}
+
+// bulky makes a section of mailbox 1 of some hundred KiB.
+func bulky(t *testing.T, version uint64) events.Section {
+	t.Helper()
+	body, err := events.Append(nil, events.Recorded{At: 1, Event: &events.NameBound{Name: "n", Value: capabilities.Bytes(make([]byte, 600<<10))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events.Section{Mailbox: mailbox(1), First: version, Count: 1, Body: body}
+}
+
+// afterCut opens what the disk would have, and looks for the commits that were acknowledged.
+func afterCut(t *testing.T, d *disktest.Disk, o Options, version uint64) {
+	t.Helper()
+	under, err := filepath.Rel(d.Path(), o.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := t.TempDir()
+	if err := d.Cut(left); err != nil {
+		t.Fatal(err)
+	}
+	o.Folder = filepath.Join(left, under)
+	j, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatalf("after commit %d and a cut: %v", version, err)
+	}
+	defer closeJournal(t, j)
+	if m, _ := j.Mailbox(mailbox(1)); m.Version != version {
+		t.Errorf("after commit %d and a cut there are %d", version, m.Version)
+	}
+}
+
+// TestAStrictDiskKeepsARestoredJournal cuts the power when a restore has said that it is done.
+func TestAStrictDiskKeepsARestoredJournal(t *testing.T) {
+	from := open(t, testOptions(t))
+	make(writer).write(t, from, 1, 5)
+	var backup bytes.Buffer
+	if err := from.Backup(t.Context(), &backup); err != nil {
+		t.Fatal(err)
+	}
+	d := disktest.Mount(t)
+	o := testOptions(t)
+	o.Folder = filepath.Join(d.Path(), "state")
+	if err := MakeFolder(o.Folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(t.Context(), o, &backup); err != nil {
+		t.Fatal(err)
+	}
+	afterCut(t, d, o, 5)
+}
+
+// TestAStrictDiskKeepsWhatProgramsPutOut cuts the power after a piece of output was stored.
+func TestAStrictDiskKeepsWhatProgramsPutOut(t *testing.T) {
+	d := disktest.Mount(t)
+	o := testOptions(t)
+	o.Folder = filepath.Join(d.Path(), "state")
+	if err := MakeFolder(o.Folder); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, o)
+	pieces := 0
+	put := func(n int) {
+		for range n {
+			if _, err := j.Note(t.Context(), mailbox(1), make([]byte, MaxPiece)); err != nil {
+				t.Fatal(err)
+			}
+			pieces++
+		}
+	}
+	for _, n := range []int{1, 80} { // 80 begin another block
+		put(n)
+		left := t.TempDir()
+		if err := d.Cut(left); err != nil {
+			t.Fatal(err)
+		}
+		cut := o
+		cut.Folder = filepath.Join(left, "state")
+		k := open(t, cut)
+		all, err := k.Timeline(t.Context(), mailbox(1), 0, 1000)
+		if err != nil || len(all) != pieces {
+			t.Errorf("after %d pieces and a cut there are %d, %v", pieces, len(all), err)
+		}
+		closeJournal(t, k)
+	}
+}
