@@ -79,7 +79,9 @@ func (c *clock) look() {
 			c.node.clock.expect(id, c.node.now().Add(clockTick)) // later, then
 		}})
 	}
-	c.node.roster.noteAll()
+	if c.node.journal.Flushing() < slowDisk {
+		c.node.roster.noteAll()
+	}
 	c.node.roster.rest(time.Now().Add(-c.node.o.Idle))
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -79,6 +79,10 @@ type JournalState struct {
 	Commits uint64 `json:"commits"`
 	Events  uint64 `json:"events"`
 	Bytes   uint64 `json:"bytes"`
+
+	// Flushing is for how many seconds the disk has been at one flush, which all that is written waits for. It is left
+	// out while the disk keeps up.
+	Flushing int `json:"flushing,omitempty"`
 }
 
 // Open starts the node that lives in a state folder, and makes one where there is none. It returns when
@@ -280,7 +284,7 @@ func (n *Node) State() State {
 	js := n.journal.Stats()
 	st := State{
 		Node: n.id, Name: n.o.Name, Active: n.roster.active(),
-		Journal: JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes},
+		Journal: JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes, Flushing: int(js.Flushing.Seconds())},
 	}
 	for _, m := range n.journal.Mailboxes() {
 		st.Agents++

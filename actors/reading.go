@@ -28,7 +28,7 @@ func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error)
 // list lists the messages of a view that changed after a cursor, from a number on.
 func (a *Agent) list(ctx context.Context, v View, cursor, first uint64, limit int) (Inbox, error) {
 	return visitFor(ctx, a, func(b *box) (Inbox, error) {
-		b.noteReceipts()
+		b.noteReceiptsToShow()
 		in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
 		show, all := b.view(), b.state.Messages()
 		for _, m := range all[min(first, uint64(len(all))):] {
@@ -55,7 +55,7 @@ func (a *Agent) list(ctx context.Context, v View, cursor, first uint64, limit in
 // Message gives one message.
 func (a *Agent) Message(ctx context.Context, w Which) (Envelope, error) {
 	return visitFor(ctx, a, func(b *box) (Envelope, error) {
-		b.noteReceipts()
+		b.noteReceiptsToShow()
 		m, err := b.state.Find(string(w))
 		if err != nil {
 			return Envelope{}, err

@@ -3,6 +3,7 @@ package actors
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"parley/capabilities"
 	"parley/events"
@@ -124,6 +125,17 @@ func (b *box) noteReceipts() {
 	}
 	if err := b.commit(b.node.now(), nil); err != nil {
 		b.node.log.Warn("deliveries not noted", "mailbox", b.seat.id.String(), "error", err)
+	}
+}
+
+// slowDisk is how long a flush takes when nobody who only reads is to wait for it.
+const slowDisk = 100 * time.Millisecond
+
+// noteReceiptsToShow writes down all receipts, so that a reader sees what was delivered, unless the reader would have to
+// wait for a slow disk.
+func (b *box) noteReceiptsToShow() {
+	if b.node.journal.Flushing() < slowDisk {
+		b.noteReceipts()
 	}
 }
 

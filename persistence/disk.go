@@ -10,9 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 
 	"parley"
@@ -60,7 +57,47 @@ func eachNewest(o *Options, do func(f *os.File) error) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return syncFolders(blockFolder(o))
+	if err := SyncFolder(blockFolder(o)); err != nil {
+		return parley.Refuse(parley.ReadOnly, "the journal's folder cannot be flushed: %v", err)
+	}
+	return nil
+}
+
+// The server keeps an index of each stream beside its blocks. It is written now and then, and not with what it speaks
+// of: after a crash it may know of more than the blocks have, and the server would believe it. So it is used only
+// after a stop in good order, which a file in the journal's folder stands for.
+const (
+	stoppedWell = "stopped"
+	serverState = "index.db"
+)
+
+// distrustState takes away the stream's index unless the server was stopped in good order, and notes that it runs.
+func distrustState(o *Options) error {
+	marker := filepath.Join(journalFolder(o.Folder), stoppedWell)
+	err := os.Remove(marker)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.Remove(filepath.Join(blockFolder(o), serverState)); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	if err == nil {
+		err = SyncFolder(journalFolder(o.Folder))
+	}
+	if err != nil {
+		return readOnly("the journal's folder cannot be written", err)
+	}
+	return nil
+}
+
+// trustState notes that the server was stopped, when all that it has written is on disk.
+func trustState(o *Options) error {
+	if err := flushNewest(o); err != nil {
+		return err
+	}
+	if err := o.flushBeside(); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(journalFolder(o.Folder), stoppedWell), nil, 0o600)
 }
 
 const blockSuffix = ".blk"
@@ -125,62 +162,29 @@ func SyncFolder(path string) error {
 	return err
 }
 
-// syncFolders flushes the state folder and all folders of an embedded server, whose names it made without that.
-func (o *Options) syncFolders() error {
+// flushBeside flushes the state folder, and all that an embedded server has beside the blocks of its streams: its
+// folders, and the descriptions of the streams.
+func (o *Options) flushBeside() error {
 	if o.URL != "" {
 		return nil
 	}
-	if err := SyncFolder(o.Folder); err != nil {
-		return readOnly("the state folder cannot be flushed", err)
-	}
-	return syncFolders(journalFolder(o.Folder))
-}
-
-// syncFolders flushes every folder under root.
-func syncFolders(root string) error {
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
+	err := SyncFolder(o.Folder)
+	if err == nil {
+		err = filepath.WalkDir(journalFolder(o.Folder), func(path string, d os.DirEntry, err error) error {
+			switch {
+			case err == nil && d.IsDir():
+				err = SyncFolder(path)
+			case err == nil && d.Type().IsRegular() && filepath.Ext(path) != blockSuffix:
+				err = onFile(path, (*os.File).Sync)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // the server replaces some now and then
+			}
 			return err
-		}
-		return SyncFolder(path)
-	})
+		})
+	}
 	if err != nil {
 		return readOnly("the journal's folders cannot be flushed", err)
-	}
-	return nil
-}
-
-// blockNames sees to it that the blocks of a stream of the embedded server are in their folder on disk. The server
-// flushes what it writes in a block, and not the folder when it begins one.
-type blockNames struct {
-	folder string
-
-	mu   sync.Mutex
-	next int // the number of the block that is to come; 0 before the first look
-}
-
-// sync flushes the folder if a block has been begun.
-func (b *blockNames) sync() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.next > 0 {
-		if _, err := os.Stat(filepath.Join(b.folder, strconv.Itoa(b.next)+blockSuffix)); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-	}
-	if err := SyncFolder(b.folder); err != nil {
-		return fmt.Errorf("flush the folder of the blocks: %w", err)
-	}
-	all, err := blocksIn(b.folder)
-	if err != nil {
-		return err
-	}
-	b.next = 1
-	if len(all) > 0 {
-		newest := strings.TrimSuffix(filepath.Base(all[len(all)-1]), blockSuffix)
-		if n, err := strconv.Atoi(newest); err == nil {
-			b.next = n + 1
-		}
 	}
 	return nil
 }

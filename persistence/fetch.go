@@ -16,6 +16,9 @@ var errNotThere = errors.New("not there")
 
 // fetch gets the frame of one commit, from whichever server is nearest.
 func (l *link) fetch(ctx context.Context, number uint64) ([]byte, error) {
+	if err := l.old.check(number, number); err != nil {
+		return nil, err
+	}
 	query := append(strconv.AppendUint([]byte(`{"seq":`), number, 10), '}')
 	m, err := l.request(ctx, "$JS.API.DIRECT.GET."+l.o.streamName(), query)
 	if err != nil {
@@ -61,6 +64,9 @@ func (l *link) fetchSurely(ctx context.Context, number uint64) ([]byte, error) {
 }
 
 func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, error) {
+	if err := l.old.check(number, number); err != nil {
+		return nil, err
+	}
 	query := append(strconv.AppendUint([]byte(`{"seq":`), number, 10), '}')
 	m, err := l.request(ctx, "$JS.API.STREAM.MSG.GET."+l.o.streamName(), query)
 	if err != nil {

@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		serveAsChild(port, os.Getenv(childFolder))
 		return
 	}
+	if folder := os.Getenv(childReader); folder != "" {
+		readAsChild(folder)
+		return
+	}
 	if folder := os.Getenv(childWriter); folder != "" {
 		writeAsChild(folder)
 		return

@@ -93,7 +93,7 @@ func (j *Journal) start(ctx context.Context) error {
 			return err
 		}
 	}
-	l, err := connect(&j.o, false)
+	l, err := connect(&j.o)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (j *Journal) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := j.o.syncFolders(); err != nil {
+	if err := j.o.flushBeside(); err != nil {
 		return err
 	}
 	nudge(j.marks) // the log may have been ahead of it

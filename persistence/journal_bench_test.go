@@ -85,7 +85,7 @@ func filled(b testing.TB, commits, per int) Options {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, err := connect(&full, true) // flushing each would take minutes
+	l, err := connect(&full) // nobody flushes: that would take minutes
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func forgetIndex(t testing.TB, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := connect(&o, false)
+	l, err := connect(&o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,11 +57,15 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 			t.Fatal(err)
 		}
 		acknowledged := uint64(0)
-		time.AfterFunc(time.Duration(150+70*round)*time.Millisecond, func() { _ = cmd.Process.Kill() })
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
-				acknowledged = n
+			n, err := strconv.ParseUint(lines.Text(), 10, 64)
+			if err != nil {
+				continue
 			}
+			if acknowledged == 0 {
+				time.AfterFunc(time.Duration(70*(round+1))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			}
+			acknowledged = n
 		}
 		_ = cmd.Wait()
 		j := open(t, o)

@@ -35,7 +35,9 @@ type link struct {
 	acks  chan *nats.Msg // those answers
 	sent  uint64
 
-	blocks, outputs *blockNames // of the journal and of the timeline, if the server is embedded
+	blocks, outputs *flusher // of the journal and of the timeline, if the server is embedded
+
+	old *inspector // of the blocks that were there before; nil if the server is external
 
 	troubled sync.Mutex
 	trouble  error         // why no answer may come
@@ -44,7 +46,7 @@ type link struct {
 }
 
 // connect starts the server, if it is embedded, and connects to it.
-func connect(o *Options, lazily bool) (*link, error) {
+func connect(o *Options) (*link, error) {
 	l := &link{o: o, alarm: make(chan struct{}, 1)}
 	opts := []nats.Option{
 		nats.Name("parley journal"),
@@ -65,13 +67,23 @@ func connect(o *Options, lazily bool) (*link, error) {
 		ear := &serverEar{log: o.Log, stream: o.streamName()}
 		raise := l.raise
 		ear.heard.Store(&raise)
-		server, err := startServer(o, lazily, ear)
+		var err error
+		if l.old, err = inspect(blockFolder(o)); err != nil {
+			return nil, err
+		}
+		if err = l.old.checkNewest(); err != nil {
+			return nil, err
+		}
+		if err = distrustState(o); err != nil {
+			return nil, err
+		}
+		server, err := startServer(o, ear)
 		if err != nil {
 			return nil, err
 		}
 		l.server = server
-		l.blocks = &blockNames{folder: blockFolder(o)}
-		l.outputs = &blockNames{folder: blockFolderOf(o, o.timelineName())}
+		l.blocks = &flusher{o: o, folder: blockFolder(o)}
+		l.outputs = &flusher{o: o, folder: blockFolderOf(o, o.timelineName())}
 		opts = append(opts,
 			nats.InProcessServer(server),
 			nats.WriteBufferSize(writeAtOnce))
@@ -139,6 +151,11 @@ func (l *link) close() {
 		}
 		if l.server != nil {
 			stopServer(l.server)
+			if err := trustState(l.o); err != nil {
+				l.o.Log.Warn("the next start reads the whole journal", "error", err)
+			}
+			l.blocks.close()
+			l.outputs.close()
 		}
 	})
 }

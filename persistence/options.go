@@ -25,6 +25,8 @@ type Options struct {
 	// package's Step constants with "before " or "after " in front. An error makes the step fail as a
 	// disk would: before, nothing was written; after, all was, and the word of it was lost. For tests.
 	Failpoint func(step string) error
+
+	answerWithin time.Duration // for the answer to a commit that nothing says will not come
 }
 
 // The steps of a journal, as a Failpoint hears of them.
@@ -68,6 +70,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.answerWithin == 0 {
+		o.answerWithin = commitTimeout
+		if o.URL != "" {
+			o.answerWithin = remoteTimeout
+		}
 	}
 	return o, nil
 }

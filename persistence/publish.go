@@ -48,7 +48,7 @@ func (j *Journal) store(ctx context.Context, f *frame) error {
 	return j.keep(f)
 }
 
-// publish sends a commit and waits for the server's word that it is on disk.
+// publish sends a commit, waits for the server's word that it is stored, and sees to it that it is on disk.
 func (l *link) publish(ctx context.Context, f *frame) error {
 	l.calm()
 	l.sent++
@@ -60,11 +60,7 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 	if err := l.conn.PublishMsg(msg); err != nil {
 		return err
 	}
-	timeout := commitTimeout
-	if l.server == nil {
-		timeout = remoteTimeout
-	}
-	timer := time.NewTimer(timeout)
+	timer := time.NewTimer(l.o.answerWithin)
 	defer timer.Stop()
 	for {
 		select {
@@ -75,27 +71,43 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 			if err := readAck(m, l.o.streamName(), f.Number); err != nil {
 				return err
 			}
-			return l.nameBlock()
+			return l.flush()
 		case <-l.alarm:
 			return l.whatTrouble()
 		case <-timer.C:
-			return errors.New("the server does not answer")
+			if !l.isBusy(ctx) {
+				return errors.New("the server does not answer")
+			}
+			l.o.Log.Warn("the disk does not take a write yet", "commit", f.Number)
+			timer.Reset(l.o.answerWithin)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// nameBlock sees to it that the block of a commit that was stored is in its folder on disk.
-func (l *link) nameBlock() error {
+// flush sees to it that what the embedded server has answered is on disk.
+func (l *link) flush() error {
 	if l.blocks == nil {
 		return nil
 	}
-	err := l.blocks.sync()
+	err := l.blocks.flush()
 	if err != nil {
 		l.raise(err) // what can be read may not be on disk
 	}
 	return err
+}
+
+// isBusy reports whether the embedded server can say nothing of the stream now: a write of its own, to a disk that is
+// slow, has not ended. A server that can has answered, or never will.
+func (l *link) isBusy(ctx context.Context) bool {
+	if l.server == nil {
+		return false
+	}
+	asked, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	_, err := l.js.Stream(asked, l.o.streamName())
+	return asked.Err() != nil && err != nil && ctx.Err() == nil
 }
 
 type ack struct {
@@ -138,7 +150,9 @@ func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 	found := false
 	err := j.o.step(StepSettle, func() error {
 		data, err := l.fetchSurely(ctx, f.Number)
-		found = err == nil && string(data) == string(f.bytes)
+		if found = err == nil && string(data) == string(f.bytes); found {
+			return l.flush()
+		}
 		return err
 	})
 	return err == nil && found

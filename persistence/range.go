@@ -19,6 +19,9 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 	if first > last {
 		return nil
 	}
+	if err := l.old.check(first, last); err != nil {
+		return err
+	}
 	var at atomic.Uint64
 	next := first
 	at.Store(first)

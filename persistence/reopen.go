@@ -61,7 +61,7 @@ func (j *Journal) relink(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	l, err := connect(&j.o, false)
+	l, err := connect(&j.o)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func Restore(ctx context.Context, o Options, r io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("restore the journal: %w", err)
 	}
-	l, err := connect(&o, false)
+	l, err := connect(&o)
 	if err != nil {
 		return fmt.Errorf("restore the journal: %w", err)
 	}
@@ -57,7 +57,7 @@ func notEmpty(commits uint64) error {
 
 // load stores a backup's commits, flushed all at once at the end.
 func load(ctx context.Context, o *Options, r io.Reader) (mark, error) {
-	l, err := connect(o, true)
+	l, err := connect(o)
 	if err != nil {
 		return mark{}, err
 	}
@@ -151,7 +151,7 @@ func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
 	if _, err := l.js.UpdateStream(ctx, streamConfig(l.o)); err != nil {
 		return unreachable(err)
 	}
-	return l.o.syncFolders()
+	return l.o.flushBeside()
 }
 
 // takeBack removes an unfinished journal, and closes the link. The embedded server would remove its files in

@@ -14,7 +14,10 @@ import (
 	"parley"
 )
 
-const serverStart = 30 * time.Second
+const (
+	serverStart = 30 * time.Second
+	never       = 100 * 365 * 24 * time.Hour
+)
 
 func journalFolder(folder string) string { return filepath.Join(folder, "journal") }
 
@@ -25,8 +28,8 @@ func blockFolderOf(o *Options, stream string) string {
 	return filepath.Join(journalFolder(o.Folder), "jetstream", "$G", "streams", stream, "msgs")
 }
 
-// startServer runs a server in this process, which listens nowhere. Each write is flushed unless lazily.
-func startServer(o *Options, lazily bool, ear *serverEar) (*natsserver.Server, error) {
+// startServer runs a server in this process, which listens nowhere. What it has answered is written, and not yet flushed.
+func startServer(o *Options, ear *serverEar) (*natsserver.Server, error) {
 	srv, err := natsserver.NewServer(&natsserver.Options{
 		ServerName:             "parley-" + o.Node.String(),
 		DontListen:             true,
@@ -37,7 +40,7 @@ func startServer(o *Options, lazily bool, ear *serverEar) (*natsserver.Server, e
 		StoreDir:               journalFolder(o.Folder),
 		JetStreamMaxStore:      1 << 50, // the disk is the limit
 		JetStreamMaxMemory:     256 << 20,
-		SyncAlways:             !lazily,
+		SyncInterval:           never, // see flusher
 		MaxPayload:             embeddedPayload,
 	})
 	if err != nil {

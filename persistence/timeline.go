@@ -45,7 +45,7 @@ func (j *Journal) Note(ctx context.Context, agent capabilities.ID, body []byte) 
 		}
 	}
 	if err == nil && l.outputs != nil {
-		err = l.outputs.sync()
+		err = l.outputs.flush()
 	}
 	if err != nil {
 		return 0, readOnly("output cannot be stored", err)
@@ -70,7 +70,7 @@ func (l *link) makeTimeline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.o.syncFolders()
+	return l.o.flushBeside()
 }
 
 // Timeline gives the pieces of an agent after a cursor, oldest first, at most limit.

@@ -193,6 +193,8 @@ func (p *program) checkNode(ctx context.Context) (string, string) {
 		return bad, err.Error()
 	case status.Problem != nil:
 		return bad, status.Problem.Error()
+	case status.Journal.Flushing > 0:
+		return dubious, "the disk " + slowDisk(status.Journal.Flushing)
 	}
 	return fine, fmt.Sprintf("process %d, %d agents, %d open forms, %d commits", status.PID, status.Agents, status.OpenForms, status.Journal.Commits)
 }

@@ -69,6 +69,9 @@ func statusText(s gateway.StatusResponse) string {
 	fmt.Fprintf(&b, "agents:     %d\n", s.Agents)
 	fmt.Fprintf(&b, "open forms: %d\n", s.OpenForms)
 	fmt.Fprintf(&b, "journal:    %d commits, %d events, %d bytes", s.Journal.Commits, s.Journal.Events, s.Journal.Bytes)
+	if s.Journal.Flushing > 0 {
+		fmt.Fprintf(&b, "\ndisk:       %s", slowDisk(s.Journal.Flushing))
+	}
 	if s.Service != "" {
 		fmt.Fprintf(&b, "\nservice:    %s", s.Service)
 	}
@@ -79,6 +82,11 @@ func statusText(s gateway.StatusResponse) string {
 		fmt.Fprintf(&b, "\nproblem:    %s: %s", s.Problem.Code, visible(s.Problem.Message))
 	}
 	return b.String()
+}
+
+// slowDisk says that the disk has been at one flush for some seconds.
+func slowDisk(seconds int) string {
+	return fmt.Sprintf("has not finished a flush for %d s: what is written waits for it", seconds)
 }
 
 func (p *program) versionCommand() *cobra.Command {

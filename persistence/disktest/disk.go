@@ -21,6 +21,7 @@ type Disk struct {
 	mu      sync.Mutex
 	room    int64 // bytes that files may grow by; less than 0 is no limit
 	onFlush func(name string) error
+	onWrite func(name string)
 }
 
 // Mount mounts an empty disk until the test ends. Where nothing can be mounted the test is skipped.
@@ -43,6 +44,7 @@ func Mount(t testing.TB) *Disk {
 	}
 	t.Cleanup(func() {
 		d.OnFlush(nil)
+		d.OnWrite(nil)
 		if err := server.Unmount(); err != nil {
 			t.Error(err)
 		}
@@ -67,6 +69,13 @@ func (d *Disk) OnFlush(fn func(name string) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.onFlush = fn
+}
+
+// OnWrite has fn called before each write to a file, by its path on the disk. fn may block.
+func (d *Disk) OnWrite(fn func(name string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.onWrite = fn
 }
 
 // Cut writes into a folder what is on the disk at this moment: what would be found after the power was cut.

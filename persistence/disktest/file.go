@@ -58,6 +58,12 @@ func (f *file) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) 
 // Write implements fs.NodeWriter.
 func (f *file) Write(ctx context.Context, h fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
 	f.disk.mu.Lock()
+	hook := f.disk.onWrite
+	f.disk.mu.Unlock()
+	if hook != nil {
+		hook(f.Path(nil))
+	}
+	f.disk.mu.Lock()
 	if grows := off + int64(len(data)) - int64(len(f.data)); grows > 0 {
 		data = data[:int64(len(data))-grows+f.disk.take(grows)]
 	}

@@ -616,6 +616,7 @@ export interface JournalState {
   bytes: number;
   commits: number;
   events: number;
+  flushing?: number;
 }
 
 export interface Outcome {

@@ -1,0 +1,75 @@
+package actors
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/persistence/disktest"
+)
+
+// TestASlowDiskKeepsNobodyFromReading holds up one flush. Meanwhile every mailbox is read that has nothing on its way to
+// the disk: one in memory, one with receipts to note, and one that is read from the log. Then the flush ends, and all goes
+// on as if nothing had been.
+func TestASlowDiskKeepsNobodyFromReading(t *testing.T) {
+	d := disktest.Mount(t)
+	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Idle: 50 * time.Millisecond})
+	fae, carl, cold, host := guest(t, n, "fae"), guest(t, n, "carl"), guest(t, n, "cold"), n.Host()
+	if _, err := host.Send(t.Context(), "cold", "before"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "it is delivered", func() bool { return isDelivered(t, host) })
+	waitFor(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+	if _, err := fae.Inbox(t.Context(), View{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := carl.Send(t.Context(), "SELF", "before"); err != nil {
+		t.Fatal(err)
+	}
+	free, held := hold(d)
+	sent := make(chan error, 1)
+	go func() {
+		_, err := fae.Send(context.Background(), "SELF", "slowly")
+		sent <- err
+	}()
+	<-held
+	waitFor(t, "the flush is seen to take long", func() bool { return n.journal.Flushing() > slowDisk })
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	for name, a := range map[string]*Agent{"with receipts": carl, "of the log": cold, "of the host": host} {
+		if _, err := a.Inbox(ctx, View{All: true}); err != nil {
+			t.Errorf("the mailbox %s cannot be read: %v", name, err)
+		}
+	}
+	if _, err := cold.Log(ctx, 0, 10); err != nil {
+		t.Errorf("the log cannot be read: %v", err)
+	}
+	waitFor(t, "the state says so", func() bool { return n.State().Journal.Flushing >= 1 })
+	if n.State().Problem != nil {
+		t.Error(n.State().Problem)
+	}
+	free()
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	if s := n.State(); s.Problem != nil || n.journal.Failures() > 0 {
+		t.Errorf("%+v after %d failures", s, n.journal.Failures())
+	}
+}
+
+// hold holds up the flushes of the journal until free is called. Held is closed when the first begins.
+func hold(d *disktest.Disk) (free func(), held <-chan struct{}) {
+	gate, begun := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	d.OnFlush(func(name string) error {
+		if strings.Contains(name, "/PARLEY_N") && strings.HasSuffix(name, ".blk") {
+			once.Do(func() { close(begun) })
+			<-gate
+		}
+		return nil
+	})
+	return sync.OnceFunc(func() { close(gate) }), begun
+}

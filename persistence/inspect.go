@@ -1,0 +1,156 @@
+package persistence
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"sync"
+)
+
+// inspector looks at the records of the embedded server's blocks before the server does. The server takes the number in
+// a record for true: for one that is far off it makes room for all the numbers between, which can be all the memory
+// that there is. Of the records it reads their heads alone; what is in them is for the chain to check.
+type inspector struct {
+	mu     sync.Mutex
+	blocks []inspected
+}
+
+type inspected struct {
+	path  string
+	first uint64 // the number of its first record; 0 if it has none
+	done  bool
+}
+
+// A record begins with its length, whose highest bit says that it has headers, its number, a time, and the length of its
+// subject; it ends with a hash.
+const (
+	recordHead   = 4 + 8 + 8 + 2
+	recordHash   = 8
+	recordLength = 1<<31 - 1
+)
+
+// inspect makes an inspector of the blocks that are there.
+func inspect(folder string) (*inspector, error) {
+	paths, err := blocksIn(folder)
+	if err != nil {
+		return nil, err
+	}
+	in := &inspector{}
+	for _, path := range paths {
+		first, err := firstRecord(path)
+		if err != nil {
+			return nil, readOnly("the journal's files cannot be read", err)
+		}
+		in.blocks = append(in.blocks, inspected{path: path, first: first})
+	}
+	return in, nil
+}
+
+// checkNewest looks at the blocks that the server reads when it starts.
+func (in *inspector) checkNewest() error {
+	for i := max(0, len(in.blocks)-newestBlocks); i < len(in.blocks); i++ {
+		if first := in.blocks[i].first; first > 0 {
+			if err := in.check(first, first); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func firstRecord(path string) (number uint64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	var head [recordHead]byte
+	if _, err := f.ReadAt(head[:], 0); err != nil {
+		if errors.Is(err, io.EOF) {
+			return 0, nil
+		}
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(head[4:]), nil
+}
+
+// check looks at the blocks with the records from first to last, at each once. CORRUPT_LOG names the first record whose
+// number is not the next.
+func (in *inspector) check(first, last uint64) error {
+	if in == nil {
+		return nil
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	next := func(i int) uint64 {
+		if i+1 < len(in.blocks) {
+			return in.blocks[i+1].first
+		}
+		return 0
+	}
+	from, found := slices.BinarySearchFunc(in.blocks, first, func(b inspected, n uint64) int {
+		switch {
+		case b.first < n:
+			return -1
+		case b.first > n:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		from = max(from-1, 0)
+	}
+	for i := from; i < len(in.blocks) && (in.blocks[i].first <= last || i == from); i++ {
+		if b := &in.blocks[i]; !b.done {
+			if err := checkBlock(b.path, b.first, next(i)); err != nil {
+				return err
+			}
+			b.done = true
+		}
+	}
+	return nil
+}
+
+// checkBlock reads the heads of a block's records, whose numbers follow each other up to the first of the next block.
+// What the last block of all has after its whole records was being written when its process ended: the server cuts it off.
+func checkBlock(path string, first, next uint64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return readOnly("the journal's files cannot be read", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	size := int64(0)
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
+	}
+	r := bufio.NewReaderSize(f, 64<<10)
+	want := first
+	for at := int64(0); at < size; want++ {
+		var head [recordHead]byte
+		length := int64(0)
+		if _, err := io.ReadFull(r, head[:]); err == nil {
+			length = int64(binary.LittleEndian.Uint32(head[:]) & recordLength)
+		}
+		subject := int64(binary.LittleEndian.Uint16(head[20:]))
+		if length < recordHead+subject+recordHash || at+length > size {
+			if next == 0 {
+				return nil
+			}
+			return lost(want, "is damaged: its record is not whole")
+		}
+		if number := binary.LittleEndian.Uint64(head[4:]); number != want {
+			return lost(want, "is missing: the record in its place has number %d", number)
+		}
+		if _, err := r.Discard(int(length - recordHead)); err != nil {
+			return readOnly("the journal's files cannot be read", err)
+		}
+		at += length
+	}
+	if next != 0 && next != want {
+		return lost(want, "is missing: the next block begins with %d", next)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package persistence
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+const childReader = "PARLEY_TEST_READER_FOLDER"
+
+// readAsChild opens a journal, reads all of it, and says what came of it and how much memory that took.
+func readAsChild(folder string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	j, err := Open(ctx, Options{Folder: folder, Node: testNode(1)})
+	if err == nil {
+		_, err = j.Verify(ctx)
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if peak, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			fmt.Println(parley.CodeOf(err), strings.Fields(peak)[0])
+		}
+	}
+}
+
+// place is a byte of a block, and what it belongs to.
+type place struct {
+	name string
+	at   int
+}
+
+// lengthsOf gives bytes of the fields that say how long a record's parts are, and of those that say which it is.
+func lengthsOf(block []byte, record int) (all []place) {
+	at := 0
+	for range record {
+		at += int(binary.LittleEndian.Uint32(block[at:]) & recordLength)
+	}
+	subject := int(binary.LittleEndian.Uint16(block[at+20:]))
+	for i := range 8 {
+		all = append(all, place{fmt.Sprintf("byte %d of the number", i), at + 4 + i})
+	}
+	return append(all, place{"the length", at + 1}, place{"the length", at + 3}, place{"the subject's length", at + 21},
+		place{"the headers' length", at + recordHead + subject + 1}, place{"the headers' length", at + recordHead + subject + 3})
+}
+
+// TestAChangedLengthTakesNoMemory changes the fields of a journal's records that say how long something is, or which it
+// is, one after another, and opens the journal in a process of its own.
+func TestAChangedLengthTakesNoMemory(t *testing.T) {
+	const most = 128 << 10 // KiB
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := damaged(t, func(*Options, string) {})
+	block, err := os.ReadFile(filepath.Join(blockFolder(&base), "1.blk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range lengthsOf(block, 50) {
+		for _, kept := range []bool{true, false} {
+			o := base
+			o.Folder = t.TempDir()
+			if err := os.CopyFS(o.Folder, os.DirFS(base.Folder)); err != nil {
+				t.Fatal(err)
+			}
+			rewrite(t, filepath.Join(blockFolder(&o), "1.blk"), func(b []byte) []byte { b[f.at] ^= 0x55; return b })
+			if !kept {
+				forgetState(t, &o)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			cmd := exec.CommandContext(ctx, self)
+			cmd.Env = append(os.Environ(), childReader+"="+o.Folder)
+			out, err := cmd.Output()
+			cancel()
+			var code parley.Code
+			var peak int
+			if _, err := fmt.Sscan(string(out), &code, &peak); err != nil {
+				t.Errorf("%s: %q, %v", f.name, out, err)
+			}
+			if err != nil || code != parley.CorruptLog || peak > most {
+				t.Errorf("%s, state kept %v: %q after %d KiB, %v", f.name, kept, code, peak, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package persistence
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/persistence/disktest"
+)
+
+// TestASlowDiskIsWaitedFor holds up a write, and then a flush, for several times as long as the server has to answer.
+func TestASlowDiskIsWaitedFor(t *testing.T) {
+	for name, hook := range map[string]func(d *disktest.Disk, slow func(name string)){
+		"writing": func(d *disktest.Disk, slow func(name string)) { d.OnWrite(slow) },
+		"flushing": func(d *disktest.Disk, slow func(name string)) {
+			d.OnFlush(func(name string) error { slow(name); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := disktest.Mount(t)
+			o := testOptions(t)
+			o.Folder, o.answerWithin = filepath.Join(d.Path(), "state"), 100*time.Millisecond
+			if err := MakeFolder(o.Folder); err != nil {
+				t.Fatal(err)
+			}
+			j := open(t, o)
+			w := make(writer)
+			w.write(t, j, 1, 1)
+			gate, held := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			hook(d, func(name string) {
+				if strings.Contains(name, o.streamName()) && strings.HasSuffix(name, blockSuffix) {
+					once.Do(func() { close(held) })
+					<-gate
+				}
+			})
+			var released atomic.Bool
+			pos := j.Append(w.section(t, 1, 1))
+			j.Release(pos, func(error) { released.Store(true) })
+			<-held
+			time.Sleep(20 * o.answerWithin) // the time that nothing may come of
+			if released.Load() || j.Err() != nil {
+				t.Fatalf("released %v, %v", released.Load(), j.Err())
+			}
+			close(gate)
+			if err := await(t, j, pos); err != nil {
+				t.Fatal(err)
+			}
+			w.write(t, j, 1, 1)
+			if j.Failures() != 0 {
+				t.Errorf("%d failures", j.Failures())
+			}
+		})
+	}
+}
