@@ -24,6 +24,7 @@ import (
 type decree struct {
 	decision, reason string
 	always           bool   // for all calls that the rule covers from now on
+	rule             string // which, if not that for the very call
 	until            moment // when that ends
 	all              bool   // all that the agent waits to make
 }
@@ -32,6 +33,12 @@ type decree struct {
 func (d decree) check(c *cobra.Command) error {
 	if d.until.text != "" && !d.always {
 		return usage(c, "--until is for a standing rule: give --always too")
+	}
+	if d.rule != "" && !d.always {
+		return usage(c, "--rule is for a standing rule: give --always too")
+	}
+	if d.rule != "" && d.all {
+		return usage(c, "each call offers rules of its own: give a FORM, or leave out --rule")
 	}
 	return nil
 }
@@ -111,7 +118,11 @@ func severalWait(agent string, which []permission, how decree) error {
 func (p *program) permitInPerson(ctx context.Context, which []permission, how decree) error {
 	lines := bufio.NewScanner(p.stdin)
 	for _, w := range which {
-		fmt.Fprintf(p.stdout, "%d. %s\n%s this call? [y/N] ", w.Number, w.text(), how.verb())
+		shown, err := w.shownFor(how)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.stdout, "%d. %s\n%s this call? [y/N] ", w.Number, shown, how.verb())
 		said := make(chan bool, 1)
 		go func() { said <- lines.Scan() }() // it ends with the process, if the person says nothing
 		select {
@@ -243,6 +254,13 @@ func (p *program) rule(ctx context.Context, which permission, how decree) error 
 	if how.reason != "" {
 		texts = append(texts, gateway.Text{Name: "reason", Text: how.reason})
 	}
+	chosen, err := which.offer(how.rule)
+	if err != nil {
+		return err
+	}
+	if chosen != "" {
+		texts = append(texts, gateway.Text{Name: "rule", Text: chosen})
+	}
 	var o outcome
 	req := gateway.RespondFormRequest{Acting: p.acting(), Subject: gateway.About(which.MessageID.String()), Digest: which.Digest, Texts: texts}
 	if err := p.call(ctx, "respond_form", req, &o); err != nil {
@@ -256,7 +274,7 @@ func (p *program) rule(ctx context.Context, which permission, how decree) error 
 	if o.Status == actors.StatusAnswered && how.always {
 		done.Rule, unruled = p.ruleOf(ctx, which, how)
 	}
-	err := p.say(done, func() string {
+	err = p.say(done, func() string {
 		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, how.decision, which.text())
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule)

@@ -46,7 +46,7 @@ func (p *program) permitListCommand() *cobra.Command {
 			return p.say(calls, func() string {
 				lines := make([]string, len(waiting))
 				for i, w := range waiting {
-					lines[i] = w.line()
+					lines[i] = w.line() + w.rulesText()
 				}
 				return strings.Join(lines, "\n")
 			})
@@ -66,12 +66,15 @@ type pendingCall struct {
 	Tool    string            `json:"tool"`
 	Input   json.RawMessage   `json:"input"`
 	Digest  string            `json:"digest"` // of the tool and the input: it is decided by this, too
+	Offers  []string          `json:"offers"` // the rules that --always --rule chooses from, that for the very call first
+	Note    string            `json:"note,omitempty"`
 	AskedAt capabilities.Time `json:"askedAt"`
 }
 
 func (w permission) call() pendingCall {
 	c := pendingCall{
 		AgentID: w.From, Agent: w.FromName, Form: w.MessageID, Number: w.Number, Tool: w.Title, Input: json.RawMessage(w.Description), Digest: w.Digest, AskedAt: w.Date,
+		Offers: w.offers(), Note: w.note(),
 	}
 	if !json.Valid(c.Input) { // a stranger's
 		c.Input, _ = json.Marshal(w.Description) // a string, which can always be
@@ -170,11 +173,12 @@ func (p *program) deciding(use, short string, takes []string) (*cobra.Command, *
 its digest. With an AGENT alone, a terminal is shown what the agent waits to do and asked about it; elsewhere it
 is taken only if that is one call.`,
 
-		Example:           "  parley permit " + verb + " 12\n  parley permit " + verb + " fae\n  parley permit " + verb + " fae 12 --always --until 8h",
+		Example:           "  parley permit " + verb + " 12\n  parley permit " + verb + " fae\n  parley permit " + verb + " fae 12 --always --until 8h\n  parley permit " + verb + " 12 --always --rule 2",
 		Args:              p.between(1, len(takes), takes...),
 		ValidArgsFunction: p.completeArguments(gateway.CompletePending),
 	}
 	c.Flags().BoolVar(&how.always, "always", false, "and from now on, by a standing rule: for that very call if no --rule is given; the rule is printed")
+	c.Flags().StringVar(&how.rule, "rule", "", "with --always: make this rule, by its `number` or words in parley permit ls")
 	c.Flags().Var(&how.until, "until", "with --always: the rule ends then, a `time` from now (8h) or a moment")
 	if strings.Contains(use, "AGENT") {
 		c.ValidArgsFunction = p.completeArguments(gateway.CompleteNames, gateway.CompletePending)
