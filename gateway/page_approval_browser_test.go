@@ -135,6 +135,8 @@ func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
 	}
 }
 
+// TestARuleThatIsGoneIsSaidToBe has the rule end while the page's wish to end it is on its way: the page shows what is,
+// so that there would be nothing to press any more.
 func TestARuleThatIsGoneIsSaidToBe(t *testing.T) {
 	h := openParlour(t)
 	h.decide(h.approve("shell", `{"command":"ls"}`), "never")
@@ -145,10 +147,13 @@ func TestARuleThatIsGoneIsSaidToBe(t *testing.T) {
 	if err != nil || len(rules) != 1 {
 		t.Fatal(rules, err)
 	}
+	b.run(`((send) => { window.fetch = (where, ...rest) => String(where).includes('remove_rule') ? new Promise((go) => { window.sends = go }).then(() => send(where, ...rest)) : send(where, ...rest) })(window.fetch)`)
+	b.click("#rules button[name=end]")
+	b.until(`!!window.sends`)
 	if err := h.node.Host().RemoveRule(t.Context(), h.fae, rules[0].Rule); err != nil {
 		t.Fatal(err)
 	}
-	b.click("#rules button[name=end]")
+	b.run(`window.sends()`)
 	b.reads(".failure", "has no rule")
 	b.isFine()
 }
