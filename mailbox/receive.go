@@ -131,6 +131,11 @@ func (s *State) checkForm(e *events.FormRequested, here bool) error {
 	if err := checkKind(e.Kind, e.Fields, here); err != nil {
 		return err
 	}
+	if e.Kind == events.Approval {
+		if err := checkInput(e.Title, e.Description); err != nil {
+			return err
+		}
+	}
 	return checkFormWords(e.Description, e.Title)
 }
 

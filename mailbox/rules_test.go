@@ -1,0 +1,153 @@
+package mailbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+const pushes = "git push to origin, any branches or tags, without options, in /srv/shop"
+
+// push is a call for which a wider rule is offered.
+func push() Approve {
+	return Approve{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
+}
+
+// TestAnotherNodeOffersNoRules has an approval come that offers rules, or says something about one: from an agent next
+// door it is taken, and from another node only as all approvals are.
+func TestAnotherNodeOffersNoRules(t *testing.T) {
+	v := newVillage(t)
+	v.add("host")
+	v.add("fae")
+	evs, err := v.states["fae"].Decide(push(), v.now, v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := evs[0].(*events.FormRequested)
+	noted := *asked
+	noted.Fields = append([]events.Field{}, approvalFields()...)
+	noted.Fields[0].Help = "Your rule covers it."
+	plain := *asked
+	plain.Fields = approvalFields()
+	for name, test := range map[string]struct {
+		form    *events.FormRequested
+		outside bool
+		want    parley.Code
+	}{
+		"rules, from here": {asked, false, ""}, "rules, from elsewhere": {asked, true, parley.InvalidForm},
+		"a word, from here": {&noted, false, ""}, "a word, from elsewhere": {&noted, true, parley.InvalidForm}, "neither, from here": {&plain, false, ""},
+	} {
+		_, err := v.states["host"].Decide(Receive{Form: test.form, outside: test.outside}, v.now, v.id)
+		if got := parley.CodeOf(err); got != test.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	twice := plain
+	twice.Description = `{"command":"ls","command":"rm"}`
+	if _, err := v.states["host"].Decide(Receive{Form: &twice}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
+		t.Errorf("an input with a key that stands twice is taken: %v", err)
+	}
+	for name, fields := range map[string][]events.Field{
+		"required": {approvalFields()[0], approvalFields()[1], {Name: ruleField, Type: events.Select, Required: true, Options: []events.Option{{Value: "x"}}}},
+		"two more": {approvalFields()[0], approvalFields()[1], asked.Fields[2], {Name: "more"}},
+		"another":  {approvalFields()[0], approvalFields()[1], {Name: "secret", Type: events.Secret}},
+	} {
+		form := plain
+		form.Fields = fields
+		if _, err := v.states["host"].Decide(Receive{Form: &form}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOfferedRulesAreInTheSnapshot answers an approval in a mailbox that was restored.
+func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
+	v := newVillage(t)
+	v.add("host")
+	v.add("fae")
+	v.must("fae", push())
+	snapshot, err := v.states["fae"].Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fae, err := Restore(v.states["fae"].ID, snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fae.FindForm("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(words string) ([]events.Event, error) {
+		values := map[string]capabilities.Value{decisionField: capabilities.String(Always), ruleField: capabilities.String(words)}
+		return fae.Decide(Settle{Form: m.Form.FormRequested.Form, By: v.states["host"].ID, Values: values}, v.now, v.id)
+	}
+	if evs, err := answer(pushes + " or more"); parley.CodeOf(err) != parley.InvalidAnswer {
+		t.Errorf("a rule that is not offered: %v %v", evs, err)
+	}
+	evs, err := answer(pushes)
+	if err != nil || len(evs) != 2 {
+		t.Fatal(evs, err)
+	}
+	made := evs[1].(*events.RuleAdded)
+	if r := (Rule{RuleAdded: *made}); r.Words() != pushes || made.Covers.Folder != "/srv/shop" || made.Shape != "" {
+		t.Errorf("made %q, %+v", r.Words(), made)
+	}
+}
+
+// TestARuleOfAnOldLogAsksAgain reads a rule in the bytes of version 1.
+func TestARuleOfAnOldLogAsksAgain(t *testing.T) {
+	v := newVillage(t)
+	v.add("host")
+	v.add("fae")
+	fae := v.states["fae"]
+	old := struct {
+		_msgpack    struct{} `msgpack:",as_array"`
+		Rule, Agent capabilities.ID
+		Tool, Shape string
+		Allow       bool
+		Until       capabilities.Time
+		Form        capabilities.ID
+	}{Rule: v.id(), Agent: fae.ID, Tool: "shell", Shape: "command: git push …", Allow: true, Form: v.id()}
+	var payload, log bytes.Buffer
+	if err := msgpack.NewEncoder(&payload).Encode(&old); err != nil {
+		t.Fatal(err)
+	}
+	enc := msgpack.NewEncoder(&log)
+	for _, encode := range []func() error{
+		func() error { return enc.EncodeUint8(17) }, func() error { return enc.EncodeUint8(1) }, // RuleAdded, version 1
+		func() error { return capabilities.Time(1_700_000_000_000).EncodeMsgpack(enc) },
+	} {
+		if err := encode(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log.Write(binary.BigEndian.AppendUint32([]byte{msgpcode.Bin32}, uint32(payload.Len())))
+	log.Write(payload.Bytes())
+	read, err := events.Decode(log.Bytes(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fae.Apply(read[0]); err != nil {
+		t.Fatal(err)
+	}
+	if rules := fae.Rules(v.now); len(rules) != 1 || rules[0].Stale() == "" || rules[0].Words() != "command: git push …" {
+		t.Fatalf("rules %+v", rules)
+	}
+	evs, err := fae.Decide(push(), v.now, v.id)
+	if err != nil || len(evs) != 2 {
+		t.Fatal(evs, err)
+	}
+	const want = `The rule "command: git push …" of 14 November 2023 does not decide this any more: it covers more than was shown`
+	if asked := evs[0].(*events.FormRequested); !strings.HasPrefix(asked.Fields[0].Help, want) {
+		t.Errorf("it says %q", asked.Fields[0].Help)
+	}
+}
