@@ -73,8 +73,12 @@ func verdictOf(e actors.Envelope) verdict {
 	}
 	decision, reason := mailbox.ReadDecision(e.Outcome.Values)
 	v := verdict{Reason: reason}
+	opinion := e.Outcome.Digest != "" && !e.Outcome.Allowed // its asker knows who decides
 	switch decision {
 	case mailbox.Once:
+		if opinion {
+			return verdict{"–", "Not allowed: only the agent’s host can", reason}
+		}
 		v.Sign, v.Words = "✓", "Allowed once"
 	case mailbox.Always:
 		v.Sign, v.Words = "✓", "Always: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
