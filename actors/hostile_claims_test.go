@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -82,6 +83,22 @@ func TestNoTimeIsAheadOfTheClock(t *testing.T) {
 		t.Errorf("%d of 2 are there as they should be", seen)
 	}
 	_ = form
+}
+
+// TestAPlaceIsNotedSoOften: a node that says every moment that it is somewhere else fills nobody's log.
+func TestAPlaceIsNotedSoOften(t *testing.T) {
+	n := openVictim(t)
+	m := befriend(t, n, "mallory")
+	m.quiet()
+	before := n.State().Journal.Events
+	for i := range 5 * movesBurst {
+		exchange[placeLetter](m, letterAnnounce, placeLetter{Hints: []string{fmt.Sprintf("nats://127.0.0.1:%d", i+1)}, Stamp: capabilities.At(time.Now()) + capabilities.Time(i+1)})
+	}
+	m.quiet()
+	if noted := n.State().Journal.Events - before; noted == 0 || noted > movesBurst+1 {
+		t.Errorf("%d places are noted", noted)
+	}
+	m.isServed()
 }
 
 // TestWhereSomebodyIsSaidToBeIsNotAlwaysTried: a node that was introduced from afar is not dialled on this machine.

@@ -17,6 +17,8 @@ const (
 	acceptTime     = 15 * time.Second
 	strangersRate  = 10 // letters a second, of all who are not known
 	strangersBurst = 20
+	movesEvery     = time.Minute // a node's new place is written down: so often, and at first
+	movesBurst     = 20          // so many times
 )
 
 // reachOut opens the way to other nodes, and takes up what the host's log knows of them.
@@ -54,8 +56,8 @@ func (n *Node) hints() []string {
 // hearFrom takes in where a known node says it is.
 func (n *Node) hearFrom(ctx context.Context, node capabilities.NodeID, at placeLetter) {
 	p := n.peers.of(node)
-	if now := p.place(); at.Stamp <= now.Stamp || sameHints(at.Hints, now.Hints) {
-		return
+	if now := p.place(); at.Stamp <= now.Stamp || sameHints(at.Hints, now.Hints) || !p.moves.Allow() {
+		return // it says so again, until it is noted
 	}
 	if err := n.Host().do(ctx, mailbox.Hear{Node: node, Hints: at.Hints, Stamp: at.Stamp}); err != nil {
 		n.log.Warn("a node's new place is not noted", "node", node.String(), "error", err)

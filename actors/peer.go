@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"parley"
 	"parley/actors/wire"
 	"parley/capabilities"
@@ -23,7 +25,8 @@ type peer struct {
 	mailIn    atomic.Uint64
 	mailOut   atomic.Uint64
 
-	sayIntroduced sync.Once // that it has introduced too many
+	moves         *rate.Limiter  // how often its place is noted anew
+	sayIntroduced rate.Sometimes // that it has introduced too many
 
 	wake chan struct{} // has one when there may be something to do
 	back chan struct{} // has one when it was heard of, so that there is no sense in waiting
