@@ -131,9 +131,15 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 	case r := <-ended:
 		return r.value, r.err
 	case <-ctx.Done():
-		return first, errEnded(ctx)
+		err = errEnded(ctx)
 	case <-a.node.life.Done():
-		return first, errClosing()
+		err = errClosing()
+	}
+	select {
+	case r := <-ended: // just then
+		return r.value, r.err
+	default:
+		return first, err
 	}
 }
 

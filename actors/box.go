@@ -125,11 +125,15 @@ func (b *box) load() error {
 	}
 	b.state, b.saved, b.fresh, b.silent = s, saved, true, b.node.wasSilent(s)
 	b.doubtful = troubled || b.node.journal.Err() != nil
+	b.seat.doubtful.Store(b.doubtful)
 	if b.seat.id == b.node.host {
 		b.node.peers.remember(s)
 	}
 	b.owing = true
 	b.owesAbroad()
+	if b.seat.loaded.Swap(true) {
+		b.catchUp()
+	}
 	return nil
 }
 

@@ -95,6 +95,7 @@ func (k *keeper) reopen(ctx actor.Context) {
 	}
 	k.wait = 0
 	k.node.log.Info("the journal is back: writing again")
+	k.node.roster.revisit()
 	k.node.resume()
 }
 

@@ -36,9 +36,13 @@ type seat struct {
 	id     capabilities.ID
 	pid    *actor.PID
 	queued atomic.Int64
+	loaded atomic.Bool   // its state was made from the log, or with the mailbox, before
 	last   atomic.Uint64 // position of its latest append
-	used   atomic.Int64  // when it last did something, in unix nanoseconds
-	state  *mailbox.State
+
+	doubtful atomic.Bool // its state was read while the journal had failed
+
+	used  atomic.Int64 // when it last did something, in unix nanoseconds
+	state *mailbox.State
 
 	receipts receipts
 }
@@ -113,6 +117,7 @@ func (r *roster) seat(id capabilities.ID) *seat {
 
 func (r *roster) spawn(id capabilities.ID, state *mailbox.State, last persistence.Position) *seat {
 	s := &seat{id: id, state: state}
+	s.loaded.Store(state != nil)
 	s.last.Store(uint64(last))
 	s.used.Store(time.Now().UnixNano())
 	r.seats[id] = s
@@ -140,8 +145,11 @@ func (r *roster) done(s *seat) {
 }
 
 // rest stops the actors of the mailboxes that have nothing to do, were not used since a time, and have all
-// they appended on disk.
+// they appended on disk. What was lost, or is in doubt while the journal is failed, its mailbox has to look at first.
 func (r *roster) rest(before time.Time) {
+	if r.node.journal.Err() != nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, s := range r.seats {
@@ -153,9 +161,9 @@ func (r *roster) rest(before time.Time) {
 	}
 }
 
+// settled reports whether all that a mailbox has appended is on disk, and its state is what the log says.
 func (r *roster) settled(s *seat) bool {
-	last := persistence.Position(s.last.Load())
-	return r.node.journal.Durable(last) || r.node.journal.Lost(last)
+	return !s.doubtful.Load() && r.node.journal.Durable(persistence.Position(s.last.Load()))
 }
 
 // busy reports whether some mailbox has something to do, so that more appends may follow at once.

@@ -1,0 +1,139 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// troubles has the commits of a journal fail: some are not stored, of some it cannot be said for a while.
+type troubles struct {
+	on      atomic.Bool
+	unknown atomic.Bool // the one that failed last is stored
+	n       atomic.Int64
+}
+
+func (d *troubles) step(step string) error {
+	if !d.on.Load() {
+		return nil
+	}
+	failed := errors.New("no answer, for the test")
+	switch step {
+	case "before publish":
+		if rand.IntN(20) == 0 {
+			d.n.Add(1)
+			return failed
+		}
+	case "after publish":
+		if rand.IntN(20) == 0 {
+			d.n.Add(1)
+			d.unknown.Store(true)
+			return failed
+		}
+	case "before settle", "before reopen":
+		if d.unknown.Swap(false) || step == "before reopen" && rand.IntN(2) == 0 {
+			return failed
+		}
+	}
+	return nil
+}
+
+// TestNoCopyIsAheadOfItsHome has forms asked and answered while commits of their home fail, and looks at once at the home
+// of each that a copy shows as ended: on the home's own node, and on another.
+func TestNoCopyIsAheadOfItsHome(t *testing.T) {
+	t.Parallel()
+	forms := 40
+	if os.Getenv("PARLEY_NIGHTLY") != "" {
+		forms = 600
+	}
+	var d troubles
+	a := &station{options: Options{Folder: t.TempDir(), Name: "a", Failpoint: d.step}}
+	a.open(t)
+	b := openStation(t, "b", true)
+	meet(t, b, a)
+	fae := guest(t, a.Node, "fae")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	d.on.Store(true)
+	again := func(do func() error) error {
+		for {
+			err := do()
+			if err == nil || ctx.Err() != nil || parley.CodeOf(err) != parley.ReadOnly {
+				return err
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	check := func(home, copied *Agent, form capabilities.ID) {
+		var o Outcome
+		err := again(func() (err error) {
+			o, err = copied.Await(ctx, which(form))
+			return err
+		})
+		if err != nil {
+			t.Errorf("form %s: %v", form, err)
+			return
+		}
+		var e Envelope
+		err = again(func() (err error) {
+			e, err = home.Message(ctx, which(form))
+			return err
+		})
+		if err != nil || e.Outcome == nil || e.Outcome.Status != o.Status || e.Outcome.By != o.By || e.Outcome.At != o.At {
+			t.Errorf("the copy shows %s at %s, and the home %v, %v", o.Status, o.At, e.Outcome, err)
+		}
+	}
+	var work sync.WaitGroup
+	for i := range forms {
+		asker, to, holder := a.Host(), "b", b.Host()
+		if i%3 == 0 {
+			asker, to, holder = fae, "HOST", a.Host()
+		}
+		var asked Asked
+		key := fmt.Sprint("k", i)
+		if err := again(func() (err error) {
+			asked, err = asker.Ask(ctx, Ask{To: to, Description: "d", Fields: textField("a"), Key: key})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		work.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := holder.Message(ctx, which(asked.Form)); err == nil {
+					break
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+			var answers sync.WaitGroup
+			for k := range 2 {
+				answers.Go(func() {
+					err := again(func() error {
+						_, err := holder.Answer(ctx, Answer{Which: which(asked.Form), Values: text("a", fmt.Sprint(i, k))})
+						return err
+					})
+					if err != nil && !isEnd(parley.CodeOf(err)) && parley.CodeOf(err) != parley.AnswerPending {
+						t.Error(err)
+					}
+				})
+			}
+			check(asker, holder, asked.Form)
+			answers.Wait()
+		})
+		if i%10 == 9 {
+			work.Wait()
+		}
+	}
+	work.Wait()
+	d.on.Store(false)
+	waitFor(t, "the journal works", func() bool { return a.journal.Err() == nil })
+	t.Logf("%d commits failed", d.n.Load())
+}

@@ -1,0 +1,41 @@
+package actors
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+// TestWhoWaitsIsToldOfACommitThatWasInDoubt stores the commit of an answer, whose acknowledgement is lost. Whoever begins
+// to wait while nobody knows of it, at the form's home and at a copy, is told once it has proved to be there.
+func TestWhoWaitsIsToldOfACommitThatWasInDoubt(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Nanosecond, Failpoint: func(step string) error {
+		if broken.Load() && (step == "after publish" || step == "before settle" || step == "before reopen") {
+			return errors.New("no answer, for the test")
+		}
+		return nil
+	}})
+	fae := guest(t, n, "fae")
+	asked := ask(t, fae, Ask{To: "HOST"})
+	arrives(t, n.Host(), asked.Form)
+	waitFor(t, "it is known to have arrived", func() bool { return owesNothing(t, fae) })
+	broken.Store(true)
+	if _, err := answerWith(n.Host(), asked.Form, "in doubt"); parley.CodeOf(err) != parley.ReadOnly {
+		t.Fatalf("an answer without an acknowledgement: %v", err)
+	}
+	awaited := []expectation{awaiting(fae, asked.Form), awaiting(n.Host(), asked.Form)}
+	waitFor(t, "both wait", func() bool {
+		return len(n.waits.awaited(fae.id)) == 1 && len(n.waits.awaited(n.host)) == 1
+	})
+	broken.Store(false)
+	for _, a := range awaited {
+		if r := <-a; r.err != nil || fieldOf(r.value, "a") != "in doubt" {
+			t.Errorf("awaited: %+v", r)
+		}
+	}
+}
