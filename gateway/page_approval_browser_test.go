@@ -2,13 +2,14 @@ package gateway
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
 
 	"parley/actors"
-	"parley/mailbox"
 )
 
 // permitted reports what was decided on an approval.
@@ -106,9 +107,16 @@ func TestARuleIsChosenWithoutScript(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", want, body)
 		}
 	}
-	texts := []mailbox.Text{{Name: "decision", Text: "always"}, {Name: "rule", Text: "any input for files src/**/*.go that are not hidden, in /srv/shop"}}
-	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Which: actors.Which(p.Form.String()), Texts: texts}); err != nil {
-		t.Fatal(err)
+	const files = "any input for files src/**/*.go that are not hidden, in /srv/shop"
+	status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {files + " or not"}})
+	if status != http.StatusUnprocessableEntity || !strings.Contains(body, "not one of the options") || !strings.Contains(body, "the rule chosen above") {
+		t.Errorf("a rule that is not offered: %d\n%s", status, body)
+	}
+	if status, _, body := h.postForm("/forms/"+p.Form.String(), url.Values{"f0": {"always"}, "f1": {""}, "f2": {files}}); status != http.StatusSeeOther {
+		t.Fatalf("%d\n%s", status, body)
+	}
+	if _, _, body := h.get("/forms/"+p.Form.String(), "text/html"); !strings.Contains(body, "Always: "+files) {
+		t.Errorf("the rule is not said afterwards:\n%s", body)
 	}
 	for file, decided := range map[string]bool{"src/b.go": true, "src/.git/b.go": false, "b.go": false, "../b.go": false} {
 		if p := h.approveIn("/srv/shop", "Edit", fmt.Sprintf(`{"file_path":%q}`, file)); p.Decided != decided {

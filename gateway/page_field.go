@@ -108,18 +108,17 @@ func decisions(drawn []widget) []widget {
 	return drawn
 }
 
-// sayRule has the buttons that make a rule say which.
+// sayRule has the buttons that make a rule say which. Where there is a choice, a script says what is chosen.
 func sayRule(decision *widget, others []widget) {
-	chosen, control := mailbox.OffersOf(nil)[0], ""
+	says, control := mailbox.OffersOf(nil)[0], ""
 	for _, w := range others {
-		if w.Sure && len(w.Choices) > 0 {
-			at := max(0, slices.IndexFunc(w.Choices, func(c choice) bool { return c.Chosen }))
-			chosen, control = w.Choices[at].Label, w.Control
+		if w.Sure {
+			says, control = "the rule chosen above", w.Control
 		}
 	}
 	for i := range decision.Choices {
 		if c := &decision.Choices[i]; c.Value == mailbox.Always || c.Value == mailbox.Never {
-			c.Description, c.Says = chosen, control
+			c.Description, c.Says = says, control
 		}
 	}
 }
