@@ -16,11 +16,12 @@ const (
 // serveBackup streams the journal as it is now. Whether it is whole is known only at its end, so that an
 // error comes in a trailer.
 func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
-	if err := s.calls.enter(); err != nil {
+	account := s.account(r.Context())
+	if err := account.take(kindCalls, 1); err != nil {
 		refuse(w, err, 0)
 		return
 	}
-	defer s.calls.leave()
+	defer account.give(kindCalls, 1)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Trailer", failureTrailer)
 	err := s.node.Backup(r.Context(), w)

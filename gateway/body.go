@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"parley"
@@ -18,6 +20,10 @@ import (
 const (
 	MaxBody  = client.MaxBody
 	maxDepth = 48 // objects and lists within each other: those of a value, and of what it stands in
+
+	bodyTime = 30 * time.Second // in which a body comes
+	bodyFree = 16 << 10         // bytes of one that are charged to nobody
+	bodyStep = 64 << 10         // bytes that are charged at once
 )
 
 // bodies keeps the buffers that request bodies are read into. Nothing of a body outlives its call: what
@@ -41,18 +47,42 @@ func (b *bodies) put(buf *bytes.Buffer) {
 
 // readBody reads a whole body into buf and checks what encoding/json does not: that it is valid UTF-8,
 // where the package would quietly put replacement characters, and that it is not nested too deeply.
-func readBody(r *http.Request, buf *bytes.Buffer) error {
-	if r.ContentLength > MaxBody {
-		return overflow(r)
-	}
-	n, err := buf.ReadFrom(io.LimitReader(r.Body, MaxBody+1))
-	if err != nil {
-		return parley.Refuse(parley.InvalidArgument, "the request's body could not be read")
-	}
-	if n > MaxBody {
-		return overflow(r)
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, held *charge) error {
+	if err := s.fetchBody(w, r, buf, held, MaxBody); err != nil {
+		return err
 	}
 	return checkBody(buf.Bytes())
+}
+
+// fetchBody reads a whole body of at most so many bytes into buf. While it comes it counts as one of the account's bodies, and what is large of
+// it is charged to the account. A body that does not come in time is given up.
+func (s *Server) fetchBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, held *charge, most int64) error {
+	if visitor, ok := w.(*responseWriter); !ok || !visitor.visit.isWhole(r) {
+		if err := held.account.take(kindBodies, 1); err != nil {
+			return err
+		}
+		defer held.account.give(kindBodies, 1)
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime)) // else the server's own bound holds
+	}
+	if r.ContentLength > most {
+		return overflow(r)
+	}
+	for step := int64(bodyFree); ; step = bodyStep {
+		n, err := buf.ReadFrom(io.LimitReader(r.Body, step))
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return parley.Refuse(parley.InvalidArgument, "the request's body did not come within %v", s.bodyTime)
+		case err != nil:
+			return parley.Refuse(parley.InvalidArgument, "the request's body could not be read")
+		case int64(buf.Len()) > most:
+			return overflow(r)
+		case n < step:
+			return nil
+		}
+		if err := held.add(bodyStep); err != nil {
+			return err
+		}
+	}
 }
 
 // overflow reads on for a while: most clients look at the response only once they have sent everything.

@@ -27,6 +27,10 @@ type load struct {
 
 // hear takes a frame to whoever it is for.
 func (c *conversation) hear(kind websocket.MessageType, text []byte) {
+	if err := c.principal.account.pace(); err != nil {
+		c.tell(failed(regarding{RequestID: requestIDOf(text)}, err))
+		return
+	}
 	h, err := readHead(kind, text)
 	if err != nil {
 		c.tell(failed(regarding{RequestID: h.RequestID}, err))
@@ -46,7 +50,7 @@ func (c *conversation) hear(kind websocket.MessageType, text []byte) {
 
 // request has an operation performed and answers with what comes of it.
 func (c *conversation) request(o operation, h head, text []byte) {
-	leave, err := c.load.admit(c.server, o, len(text))
+	leave, err := c.load.admit(o.kind(), c.principal.account, len(text))
 	if err != nil {
 		c.server.metrics.called(o.name, err)
 		c.tell(failed(h.regarding, err))
@@ -55,9 +59,12 @@ func (c *conversation) request(o operation, h head, text []byte) {
 	c.work.Go(func() {
 		defer leave()
 		started := time.Now()
-		answer, err := c.perform(o, h, text)
+		held := &charge{account: c.principal.account}
+		answer, err := c.perform(o, h, text, held)
 		if err != nil {
 			c.tell(failed(h.regarding, err))
+		} else if held.bytes > 0 {
+			c.sayCharged(answer, held)
 		} else {
 			c.say(answer)
 		}
@@ -65,35 +72,47 @@ func (c *conversation) request(o operation, h head, text []byte) {
 	})
 }
 
-// admit takes a place for a call, of the connection's and of the node's, or refuses with RATE_LIMITED.
-func (l *load) admit(s *Server, o operation, size int) (leave func(), err error) {
-	own, all := &l.calls, &s.calls
-	if o.waits {
-		own, all = &l.waits, &s.waits
+// admit takes one of the connection's places for a request, which is there, and room for its bytes: of the
+// connection's, and of an account's if there is one yet. It refuses with RATE_LIMITED.
+func (l *load) admit(k kind, a *account, size int) (leave func(), err error) {
+	own := &l.calls
+	if k == kindWaits {
+		own = &l.waits
 	}
-	if own.enter() != nil {
-		return nil, parley.Refuse(parley.RateLimited, "the connection has %d requests under way already", own.limit).
-			WithHint("send more when some have been answered")
+	if err := own.enter(); err != nil {
+		return nil, err
 	}
-	if err := all.enter(); err != nil {
+	free, err := l.keep(a, size)
+	if err != nil {
 		own.leave()
 		return nil, err
 	}
+	return func() { free(); own.leave() }, nil
+}
+
+// keep is admit for a frame that is no request: it takes room only.
+func (l *load) keep(a *account, size int) (leave func(), err error) {
+	held := &charge{account: a}
 	leave = func() {
+		held.release()
 		l.bytes.Add(-int64(size))
-		all.leave()
-		own.leave()
 	}
 	if l.bytes.Add(int64(size)) > l.room {
+		err = parley.Refuse(parley.RateLimited, "the requests under way are over %d bytes", l.room).
+			WithHint("send more when some have been answered")
+	} else if a != nil && size > bodyFree {
+		err = held.add(int64(size))
+	}
+	if err != nil {
 		leave()
-		return nil, parley.Refuse(parley.RateLimited, "the requests under way are over %d bytes", l.room)
+		return nil, err
 	}
 	return leave, nil
 }
 
 // perform performs an operation and writes the response. A wait ends when the conversation is to end; a call goes
 // on, for what it was asked may have happened.
-func (c *conversation) perform(o operation, h head, text []byte) (answer []byte, err error) {
+func (c *conversation) perform(o operation, h head, text []byte, held *charge) (answer []byte, err error) {
 	defer c.survive(o.name, &err)
 	ctx := c.acts
 	if o.waits {
@@ -105,10 +124,10 @@ func (c *conversation) perform(o operation, h head, text []byte) (answer []byte,
 	if err := c.principal.may(o); err != nil {
 		return nil, err
 	}
-	resp, err := o.call(ctx, c.server, text)
-	if err == nil {
+	err = c.server.produce(ctx, held, o, text, func(resp any) (int, error) {
 		answer, err = responseText(o.name, h, resp)
-	}
+		return len(answer), err
+	})
 	c.note(o.name, err)
 	return answer, err
 }

@@ -21,6 +21,7 @@ type collector struct {
 	state  []reading[actors.State]
 	peers  []reading[Peers]
 	peer   []reading[actors.Peer] // by node
+	limits []reading[LimitState]  // by name, and for whom
 }
 
 // reading is one metric of what a T is about.
@@ -40,7 +41,7 @@ func counter[T any](name, help string, value func(T) uint64, labels ...string) r
 }
 
 func newCollector(s *Server) *collector {
-	return &collector{server: s, state: stateReadings(), peers: peersReadings(), peer: peerReadings()}
+	return &collector{server: s, state: stateReadings(), peers: peersReadings(), peer: peerReadings(), limits: limitReadings()}
 }
 
 func stateReadings() []reading[actors.State] {
@@ -53,6 +54,15 @@ func stateReadings() []reading[actors.State] {
 		gauge("open_forms", "Forms and requests that have not ended.", func(s of) float64 { return float64(s.OpenForms) }),
 		gauge("active_mailboxes", "Mailboxes in memory.", func(s of) float64 { return float64(s.Active) }),
 		gauge("read_only", "1 while the node takes no changes.", func(s of) float64 { return truth(s.Problem != nil) }),
+	}
+}
+
+func limitReadings() []reading[LimitState] {
+	type of = LimitState
+	return []reading[of]{
+		gauge("limit_used", "How much of a limit is used now.", func(l of) float64 { return float64(l.Now) }, "limit", "for"),
+		gauge("limit", "The most that a limit allows.", func(l of) float64 { return float64(l.Limit) }, "limit", "for"),
+		counter("limit_refused", "What was refused for a limit.", func(l of) uint64 { return l.Refused }, "limit", "for"),
 	}
 }
 
@@ -101,6 +111,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.state)
 	describe(to, c.peers)
 	describe(to, c.peer)
+	describe(to, c.limits)
 }
 
 func describe[T any](to chan<- *prometheus.Desc, readings []reading[T]) {
@@ -112,6 +123,9 @@ func describe[T any](to chan<- *prometheus.Desc, readings []reading[T]) {
 // Collect is part of prometheus.Collector. A node that cannot tell of others still tells of itself.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	collect(to, c.state, c.server.node.State())
+	for _, l := range c.server.limitStates() {
+		collect(to, c.limits, l, l.Name, l.For)
+	}
 
 	ctx, cancel := context.WithTimeout(c.server.draining, collectTime)
 	defer cancel()

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"sync"
 	"time"
 
@@ -30,7 +32,7 @@ type conversation struct {
 	ctx   context.Context // ends when the conversation is to end
 	cut   context.CancelFunc
 
-	out  chan []byte    // what is to be written; closed when no more can come
+	out  chan queued    // what is to be written; closed when no more can come
 	work sync.WaitGroup // whoever may still write
 
 	load          load
@@ -56,7 +58,7 @@ const (
 func newConversation(s *Server, conn *websocket.Conn, p *principal, token string) *conversation {
 	conn.SetReadLimit(maxFrame)
 	c := &conversation{
-		server: s, conn: conn, principal: p, token: token, out: make(chan []byte, maxQueuedFrames),
+		server: s, conn: conn, principal: p, token: token, out: make(chan queued, maxQueuedFrames),
 		load: load{calls: admission{limit: maxCalls}, waits: admission{limit: maxWaits}, room: maxLoaded}, code: normalFarewell,
 	}
 	c.acts = p.as(s.severed)
@@ -78,7 +80,16 @@ func (c *conversation) run() {
 	c.end(normalFarewell, "")
 	c.die()
 	hands.Wait()
+	for q := range c.out { // nobody is there to be told
+		q.held.release()
+	}
 	_ = c.conn.CloseNow() // it is closed, or broken
+}
+
+// queued is a frame that is to be written, and what is charged for it until it is.
+type queued struct {
+	text []byte
+	held *charge
 }
 
 // enter takes part in the work of the conversation, unless it is ending. Whoever did leaves by c.work.Done.
@@ -114,15 +125,49 @@ func (c *conversation) listen() {
 		c.work.Done()
 	}
 	for {
-		kind, text, err := c.conn.Read(c.alive)
+		kind, text, held, err := c.read()
 		if err != nil {
 			return
 		}
 		if c.enter() { // what comes while it ends is not heard
+			held.release() // whoever keeps it is charged for it
 			c.hear(kind, text)
 			c.work.Done()
 		}
 	}
+}
+
+// read reads a frame. It is charged to the account while it comes, and has to come in time.
+func (c *conversation) read() (websocket.MessageType, []byte, *charge, error) {
+	held := &charge{account: c.principal.account}
+	kind, r, err := c.conn.Reader(c.alive)
+	if err != nil {
+		return 0, nil, held, err
+	}
+	late := time.AfterFunc(c.server.frameTime, c.die)
+	defer late.Stop()
+	var buf bytes.Buffer
+	for step := int64(bodyFree); ; step = bodyStep {
+		n, err := buf.ReadFrom(io.LimitReader(r, step))
+		if err == nil && n < step {
+			return kind, buf.Bytes(), held, nil
+		}
+		if err == nil {
+			if err = held.add(bodyStep); err != nil {
+				c.end(websocket.StatusTryAgainLater, reasonOf(err))
+			}
+		}
+		if err != nil {
+			held.release()
+			return 0, nil, held, err
+		}
+	}
+}
+
+// reasonOf returns an error as the reason of a close frame, which has room for 123 bytes.
+func reasonOf(err error) string {
+	reason := shown(err).Error()
+	return reason[:min(len(reason), 120)]
 }
 
 // closeQueue closes the queue when nobody can write any more.
@@ -136,10 +181,11 @@ func (c *conversation) closeQueue() {
 // write writes what is queued, then the close frame.
 func (c *conversation) write() {
 	defer c.die()
-	for text := range c.out {
+	for q := range c.out {
 		ctx, cancel := context.WithTimeout(c.alive, c.server.frameTime)
-		err := c.conn.Write(ctx, websocket.MessageText, text)
+		err := c.conn.Write(ctx, websocket.MessageText, q.text)
 		cancel()
+		q.held.release()
 		if err != nil { // it is gone, or too slow: nothing more can be told it
 			c.end(websocket.StatusPolicyViolation, "too slow")
 			return
@@ -149,13 +195,24 @@ func (c *conversation) write() {
 	_ = c.conn.Close(code, reason) // who has gone away does not miss it
 }
 
-// say queues a frame, and waits for room. It reports whether the connection is still there.
-func (c *conversation) say(text []byte) bool {
+// say queues a frame, and waits for room. It is charged to the account until it is written. Who leaves too much unread
+// is cut off: it comes back with its last cursor.
+func (c *conversation) say(text []byte) {
+	held := &charge{account: c.principal.account}
+	if err := held.add(int64(len(text))); err != nil {
+		c.end(websocket.StatusTryAgainLater, reasonOf(err))
+		c.die()
+		return
+	}
+	c.sayCharged(text, held)
+}
+
+// sayCharged queues a frame for which held was charged.
+func (c *conversation) sayCharged(text []byte, held *charge) {
 	select {
-	case c.out <- text:
-		return true
+	case c.out <- queued{text, held}:
 	case <-c.alive.Done():
-		return false
+		held.release()
 	}
 }
 

@@ -17,7 +17,7 @@ func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
 	k.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
 	form := k.read()["form"]
 	k.say(fmt.Sprintf(`{"type":"await_request","requestId":"w","id":%q}`, form))
-	for h.server.waits.now.Load() == 0 {
+	for h.server.ledger.now(kindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	drained := make(chan struct{})
@@ -52,7 +52,7 @@ func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 		}
 		want(t, quick.hear()[:100], `"type":"message"`)
 	}
-	for end := time.Now().Add(10 * time.Second); h.server.talks.now.Load() > 1; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); h.server.ledger.now(kindWebSockets) > 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the slow one is still there")
 		}

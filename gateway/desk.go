@@ -170,7 +170,8 @@ func (d *desk) watchRun(run string) error {
 		return nil
 	}
 	if len(d.runs) >= maxRuns {
-		return parley.Refuse(parley.RateLimited, "the connection watches %d runs already", maxRuns)
+		return parley.Refuse(parley.QuotaExceeded, "the connection watches %d runs already", maxRuns).
+			WithHint("leave some first, or open another connection")
 	}
 	d.runs[run] = true
 	var waits []markedForm

@@ -45,7 +45,13 @@ func frames() map[string]frame {
 
 // dispatch handles a frame, in its turn.
 func (c *conversation) dispatch(f frame, h head, text []byte) {
+	leave, err := c.load.keep(c.principal.account, len(text))
+	if err != nil {
+		c.tell(failed(h.regarding, err))
+		return
+	}
 	turn := func() {
+		defer leave()
 		if err := c.handle(f, &h, text); err != nil {
 			c.note(h.Type, err)
 			c.tell(failed(h.regarding, err))
@@ -57,6 +63,7 @@ func (c *conversation) dispatch(f frame, h head, text []byte) {
 	}
 	first, err := c.turns.add(turn)
 	if err != nil {
+		leave()
 		c.tell(failed(h.regarding, err))
 		return
 	}

@@ -37,6 +37,7 @@ type door struct {
 	handler    http.Handler
 	log        *slog.Logger
 	headerTime time.Duration
+	bodyTime   time.Duration
 	idleTime   time.Duration
 
 	mu      sync.Mutex
@@ -49,7 +50,7 @@ type door struct {
 
 func newDoor(l net.Listener, h http.Handler, log *slog.Logger) *door {
 	d := &door{
-		listener: l, handler: h, log: log, headerTime: headerTime, idleTime: idleTime,
+		listener: l, handler: h, log: log, headerTime: headerTime, bodyTime: bodyTime, idleTime: idleTime,
 		visits: make(map[*visit]bool),
 	}
 	d.calls, d.giveUp = context.WithCancel(context.Background())
@@ -222,13 +223,18 @@ func (v *visit) request() (*http.Request, error) {
 		return nil, err
 	}
 	v.left = math.MaxInt
-	if waits || r.ContentLength < 0 || r.ContentLength > int64(v.in.Buffered()) {
-		_ = v.SetReadDeadline(time.Time{})
+	if waits || !v.isWhole(r) {
+		_ = v.SetReadDeadline(time.Now().Add(v.door.bodyTime)) // else reading fails too
 	}
 	if r.ProtoMajor != 1 || r.ProtoAtLeast(1, 1) && r.Host == "" {
 		return nil, errors.New("want HTTP/1.1 with a Host, or HTTP/1.0")
 	}
 	return r, nil
+}
+
+// isWhole reports whether all of a request's body is here.
+func (v *visit) isWhole(r *http.Request) bool {
+	return r.ContentLength >= 0 && r.ContentLength <= int64(v.in.Buffered())
 }
 
 // handle answers a request, and says whether the answer is whole.

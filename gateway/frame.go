@@ -62,6 +62,17 @@ func readHead(kind websocket.MessageType, text []byte) (h head, err error) {
 	return h, err
 }
 
+// requestIDOf returns the requestId of a frame that is refused before it was looked at, if it has one.
+func requestIDOf(text []byte) json.RawMessage {
+	var h struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	if len(text) > bodyFree || json.Unmarshal(text, &h) != nil || !isBrief(h.RequestID) {
+		return nil
+	}
+	return h.RequestID
+}
+
 // calledFor gives the ID that an answer is for, which may stand within it. An error is about that.
 func (h *head) calledFor(within, outside string) string {
 	id := cmp.Or(within, outside)

@@ -44,7 +44,7 @@ func healthz(w http.ResponseWriter) {
 	_, _ = w.Write([]byte("ok\n")) // who has gone away does not miss it
 }
 
-// serveCall takes one call through: admit, read, call, answer.
+// serveCall takes one call through: read, admit, call, answer.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, name string) {
 	o, known := s.operations[name]
 	if !known {
@@ -52,16 +52,6 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, name string) 
 		return
 	}
 	started := time.Now()
-	places := &s.calls
-	if o.waits {
-		places = &s.waits
-	}
-	if err := places.enter(); err != nil {
-		refuse(w, err, 0)
-		s.metrics.called(name, err)
-		return
-	}
-	defer places.leave()
 	defer s.survive(w, name)
 
 	err := caller(r.Context()).may(o)
@@ -76,9 +66,15 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, name string) 
 
 // call reads the request, performs the operation and writes the response.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, o operation) error {
+	account := s.account(r.Context())
+	if err := account.pace(); err != nil {
+		return err
+	}
+	held := &charge{account: account}
+	defer held.release()
 	buf := s.bodies.get()
 	defer s.bodies.put(buf)
-	if err := readBody(r, buf); err != nil {
+	if err := s.readBody(w, r, buf, held); err != nil {
 		return err
 	}
 	ctx := r.Context()
@@ -89,27 +85,25 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, o operation) error
 		defer context.AfterFunc(s.draining, cancel)()
 		if visitor, ok := w.(*responseWriter); ok {
 			defer visitor.visit.watch(cancel)()
+		} else {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // else it would end the wait
 		}
 	}
-	resp, err := o.call(ctx, s, buf.Bytes())
-	if err != nil {
+	out := s.bodies.get()
+	defer s.bodies.put(out)
+	if err := s.produce(ctx, held, o, buf.Bytes(), encodeInto(out)); err != nil {
 		return err
 	}
-	return s.respond(w, resp)
+	s.respond(w, out.Bytes())
+	return nil
 }
 
-// respond writes a response that is whole: it is encoded before its first byte goes out.
-func (s *Server) respond(w http.ResponseWriter, resp any) error {
-	buf := s.bodies.get()
-	defer s.bodies.put(buf)
-	if err := encode(buf, resp); err != nil {
-		return fmt.Errorf("encode the response: %w", err)
-	}
+// respond writes a response that is whole: it was encoded before its first byte goes out.
+func (s *Server) respond(w http.ResponseWriter, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(buf.Len())}
-	_, _ = w.Write(buf.Bytes()) // who has gone away does not miss it
-	return nil
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	s.send(w, body)
 }
 
 // jsonType is shared by all responses and never written to.

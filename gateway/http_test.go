@@ -139,7 +139,7 @@ func TestErrorsArriveWhole(t *testing.T) {
 }
 
 func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
-	c, s := serveLimited(t, Limits{Calls: 1, Waits: 1})
+	c, s := serveLimited(t, Limits{"calls.host": 1, "waits.host": 1})
 	inside, leave := make(chan bool), make(chan bool)
 	s.operations["hold"] = nodeOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
 		inside <- true
@@ -179,7 +179,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 		_, err := asFae(t, s).Await(t.Context(), client.ID(form.Form.String()))
 		done <- err
 	}()
-	for s.waits.now.Load() == 0 {
+	for s.ledger.now(kindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	answer := RespondFormRequest{Subject: About("0"), Texts: []Text{{"a", "x"}}}
@@ -200,14 +200,14 @@ func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
 		_, err := asFae(t, s).Await(ctx, client.ID(form.Form.String()))
 		done <- err
 	}()
-	for s.waits.now.Load() == 0 {
+	for s.ledger.now(kindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("the wait ended well")
 	}
-	for end := time.Now().Add(5 * time.Second); s.waits.now.Load() != 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); s.ledger.now(kindWaits) != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the waiter is still there")
 		}
@@ -247,7 +247,7 @@ func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
 		var o actors.Outcome
 		cut <- c.Call(t.Context(), "await", AwaitRequest{Acting: Acting{As: "fae"}, Subject: About(form.Form.String())}, &o)
 	}()
-	for s.waits.now.Load() == 0 {
+	for s.ledger.now(kindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	began := time.Now()

@@ -56,10 +56,11 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		refuse(w, parley.Refuse(parley.InvalidArgument, "metrics are read with GET"), http.StatusMethodNotAllowed)
 		return
 	}
-	if err := s.calls.enter(); err != nil {
+	account := s.account(r.Context())
+	if err := account.take(kindCalls, 1); err != nil {
 		refuse(w, err, 0)
 		return
 	}
-	defer s.calls.leave()
+	defer account.give(kindCalls, 1)
 	s.metrics.page.ServeHTTP(w, r)
 }

@@ -38,6 +38,9 @@ type StatusResponse struct {
 	PeerListen  string `json:"peerListen"`            // where other nodes reach it, or ""
 	PeerAddress string `json:"peerAddress,omitempty"` // what they are told instead
 	Peers       Peers  `json:"peers"`
+
+	Limits    []LimitState `json:"limits"`              // what is under way, and how much may be
+	LimitsSet string       `json:"limitsSet,omitempty"` // those that were set, as --limit takes them
 }
 
 // status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.
@@ -52,6 +55,7 @@ func status(ctx context.Context, s *Server, _ NodeRequest) (StatusResponse, erro
 		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Service: s.serves(), Problem: st.Problem,
 		TLSCert: s.tls.Cert, TLSKey: s.tls.Key, PlainHTTP: s.tls.Plain,
 		PeerListen: s.node.PeerAddress(), PeerAddress: s.node.PublicAddress(), Peers: countPeers(known, s.node.Traffic()),
+		Limits: s.limitStates(), LimitsSet: s.ledger.limits.String(),
 	}, nil
 }
 

@@ -21,14 +21,19 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 		refuse(w, parley.Refuse(parley.InvalidArgument, "the description is read with GET"), http.StatusMethodNotAllowed)
 		return
 	}
-	if err := s.calls.enter(); err != nil {
+	account := s.account(r.Context())
+	if err := account.take(kindCalls, 1); err != nil {
 		refuse(w, err, 0)
 		return
 	}
-	defer s.calls.leave()
-	if err := s.respond(w, document(s.operations, s.version)); err != nil {
+	defer account.give(kindCalls, 1)
+	buf := s.bodies.get()
+	defer s.bodies.put(buf)
+	if err := encode(buf, document(s.operations, s.version)); err != nil {
 		s.fail(w, r, "openapi", err)
+		return
 	}
+	s.respond(w, buf.Bytes())
 }
 
 // The parts of an OpenAPI 3.1 document that Parley's has.

@@ -25,6 +25,7 @@ type operation struct {
 	scope    scope
 	ofNode   bool // it is about the whole node, and so for its host
 	waits    bool // a call may take long without doing anything; it is counted apart
+	lists    bool // its response may be large
 	request  reflect.Type
 	response reflect.Type
 	call     func(ctx context.Context, s *Server, body []byte) (any, error)
@@ -84,24 +85,38 @@ func waiting(o operation) operation {
 	return o
 }
 
+// listing marks an operation whose response may be large. Few of them are built at once.
+func listing(o operation) operation {
+	o.lists = true
+	return o
+}
+
+// kind returns what a call of the operation takes a place of.
+func (o operation) kind() kind {
+	if o.waits {
+		return kindWaits
+	}
+	return kindCalls
+}
+
 // operations is the table. Adding an operation is one line here and one function.
 func operations() []operation {
 	return []operation{
 		op("make_agent", scopeAdmin, makeAgent),
-		op("list_names", scopeRead, listNames),
+		listing(op("list_names", scopeRead, listNames)),
 		op("lookup", scopeRead, lookup),
 		op("locate", scopeRead, locate),
 		op("store_name", scopeAdmin, storeName),
 		op("rename_name", scopeAdmin, renameName),
 		op("remove_name", scopeAdmin, removeName),
 		op("copy_name", scopeAdmin, copyName),
-		op("list_grants", scopeRead, listGrants),
+		listing(op("list_grants", scopeRead, listGrants)),
 		op("revoke", scopeAdmin, revoke),
 
 		op("form", scopeAsk, form),
 		op("request", scopeAsk, request),
 		op("approve", scopeAsk, approve),
-		serverOp("list_rules", scopeRead, listRules),
+		listing(serverOp("list_rules", scopeRead, listRules)),
 		serverOp("remove_rule", scopeAdmin, removeRule),
 		serverOp("limit_rule", scopeAdmin, limitRule),
 		waiting(op("await", scopeRead, await)),
@@ -116,12 +131,12 @@ func operations() []operation {
 		op("adopt", scopeAdmin, adopt),
 		op("dismiss", scopeAnswer, dismiss),
 		op("get_message", scopeRead, getMessage),
-		op("list_messages", scopeRead, listMessages),
-		waiting(op("follow_messages", scopeRead, followMessages)),
-		op("read_log", scopeRead, readLog),
+		listing(op("list_messages", scopeRead, listMessages)),
+		waiting(listing(op("follow_messages", scopeRead, followMessages))),
+		listing(op("read_log", scopeRead, readLog)),
 		op("complete", scopeRead, complete),
 
-		op("fetch_agents", scopeRead, fetchAgents),
+		listing(op("fetch_agents", scopeRead, fetchAgents)),
 		op("fetch_agent", scopeRead, fetchAgent),
 		op("send_agent_message", scopeAsk, sendAgentMessage),
 		waiting(op("wait_for_finish", scopeRead, waitForFinish)),
@@ -131,18 +146,18 @@ func operations() []operation {
 		op("describe_agent", scopeAdmin, describeAgent),
 		op("set_policy", scopeAdmin, setPolicy),
 		op("run_agent", scopeAdmin, runAgent),
-		waiting(op("read_output", scopeRead, readOutput)),
+		waiting(listing(op("read_output", scopeRead, readOutput))),
 
 		op("invite", scopeAdmin, invite),
 		op("uninvite", scopeAdmin, uninvite),
-		op("list_invitations", scopeRead, listInvitations),
+		listing(op("list_invitations", scopeRead, listInvitations)),
 		op("accept", scopeAdmin, accept),
 		op("create_token", scopeAdmin, createToken),
-		op("list_tokens", scopeRead, listTokens),
+		listing(op("list_tokens", scopeRead, listTokens)),
 		op("revoke_token", scopeAdmin, revokeToken),
 		serverOp("open_link", scopeAdmin, openLink),
 
-		nodeOp("list_nodes", scopeRead, listNodes),
+		listing(nodeOp("list_nodes", scopeRead, listNodes)),
 
 		nodeOp("status", scopeRead, status),
 		waiting(nodeOp("verify", scopeRead, verify)),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"html/template"
+	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -55,6 +56,7 @@ type viewing struct {
 	r     *http.Request
 	agent *actors.Agent // whose mail it is about
 	as    string        // the name under which the host holds it; "" is who is signed in
+	body  []byte        // of the request
 }
 
 // layout is what every page shows around its own part.
@@ -75,19 +77,31 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 	if !known {
 		return false
 	}
-	places := &s.calls
+	account, k := s.account(r.Context()), kindCalls
 	if r.URL.Path == eventsPath {
-		places = &s.waits
+		k = kindStreams
 	}
-	if err := places.enter(); err != nil {
+	held := &charge{account: account}
+	defer held.release()
+	body := s.bodies.get()
+	defer s.bodies.put(body)
+	err := account.pace()
+	if err == nil && !isRead(r.Method) {
+		err = s.fetchBody(w, r, body, held, maxPlainForm)
+		r.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
+	}
+	if err == nil {
+		err = account.take(k, 1)
+	}
+	if err != nil {
 		s.refusePage(w, r, err)
 		return true
 	}
-	defer places.leave()
+	defer account.give(k, 1)
 	defer s.survive(w, "page")
 
-	v := &viewing{s: s, w: w, r: r, as: r.URL.Query().Get("as")}
-	err := caller(r.Context()).may(operation{name: "the page", scope: scopeRead})
+	v := &viewing{s: s, w: w, r: r, as: r.URL.Query().Get("as"), body: body.Bytes()}
+	err = caller(r.Context()).may(operation{name: "the page", scope: scopeRead})
 	if err == nil {
 		v.agent, err = s.agent(r.Context(), v.as)
 	}
@@ -158,7 +172,7 @@ func (s *Server) render(w http.ResponseWriter, status int, name string, with any
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(buf.Len()))
 	w.WriteHeader(status)
-	_, _ = w.Write(buf.Bytes()) // who has gone away does not miss it
+	s.send(w, buf.Bytes())
 	return nil
 }
 

@@ -31,9 +31,9 @@ func (h *parlour) tabs(many int, path string) []*tab {
 func (h *parlour) streams(want int64) {
 	h.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
-	for h.server.waits.now.Load() != want {
+	for h.server.ledger.now(kindStreams) != want {
 		if time.Now().After(deadline) {
-			h.t.Fatalf("the node serves %d streams, want %d", h.server.waits.now.Load(), want)
+			h.t.Fatalf("the node serves %d streams, want %d", h.server.ledger.now(kindStreams), want)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -18,13 +18,11 @@ func (v *viewing) preview() error {
 		v.w.Header().Set("Allow", http.MethodPost)
 		return parley.Refuse(parley.InvalidArgument, "a form is shown with POST")
 	}
-	buf := v.s.bodies.get()
-	defer v.s.bodies.put(buf)
-	if err := readBody(v.r, buf); err != nil {
+	if err := checkBody(v.body); err != nil {
 		return err
 	}
 	var r FormRequest
-	if err := decode(buf.Bytes(), &r); err != nil {
+	if err := decode(v.body, &r); err != nil {
 		return err
 	}
 	contract, err := mailbox.Compile(r.Fields)

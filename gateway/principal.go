@@ -13,8 +13,9 @@ import (
 // principal is who calls: the agent that its token is for, and what the token is good for. Who calls on the
 // node's own socket is the node's host, and needs none.
 type principal struct {
-	agent  *actors.Agent
-	scopes []string
+	agent   *actors.Agent
+	scopes  []string
+	account *account
 }
 
 type principalKey struct{}
@@ -97,5 +98,5 @@ func (s *Server) identify(ctx context.Context, token string) (*principal, error)
 	if err != nil {
 		return nil, err
 	}
-	return &principal{agent: agent, scopes: t.Scopes}, nil
+	return &principal{agent: agent, scopes: t.Scopes, account: s.ledger.of(agent)}, nil
 }

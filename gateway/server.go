@@ -29,7 +29,7 @@ type Options struct {
 	Version  string // what the node says its version is
 	External bool   // the journal is in another NATS system
 	Service  string // URL of the NATS system whose clients are served too; "" or Off for none
-	Limits   Limits // zero: the defaults
+	Limits   Limits // nil: the defaults
 	Log      *slog.Logger
 }
 
@@ -42,8 +42,7 @@ type Server struct {
 	log        *slog.Logger
 
 	bodies bodies
-	calls  admission
-	waits  admission
+	ledger *ledger
 
 	metrics *metrics
 
@@ -61,14 +60,14 @@ type Server struct {
 
 	service *service // nil if off
 
-	talks     admission // conversations
 	talking   sync.WaitGroup
 	frames    map[string]frame
 	dialects  map[string]dialect
 	stripes   stripes // on what one agent may do once at a time
 	frameTime time.Duration
 	keepAlive time.Duration
-	slowest   time.Duration   // what a reader of a stream may take for what it is sent
+	slowest   time.Duration   // what a reader may take for what it is sent
+	bodyTime  time.Duration   // in which a request's body comes
 	severed   context.Context // ends when conversations are to be broken off
 	sever     context.CancelFunc
 
@@ -83,15 +82,12 @@ type Server struct {
 
 // Listen opens the doors. Nothing is answered before Serve.
 func Listen(node *actors.Node, o Options) (*Server, error) {
-	if o.Limits == (Limits{}) {
-		o.Limits = defaultLimits()
-	}
 	s := &Server{
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
-		calls: admission{limit: o.Limits.Calls}, waits: admission{limit: o.Limits.Waits},
+		ledger:  newLedger(o.Limits),
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
-		talks: admission{limit: maxConversations}, frames: frames(), dialects: dialects(), stripes: stripes{seed: maphash.MakeSeed()},
-		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest,
+		frames: frames(), dialects: dialects(), stripes: stripes{seed: maphash.MakeSeed()},
+		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest, bodyTime: bodyTime,
 	}
 	page, err := newPage()
 	if err != nil {

@@ -23,9 +23,8 @@ const (
 	serviceName    = "parley"
 	serviceSubject = "parley.rpc" // in front of the node and the operation
 	serviceTime    = 2 * time.Minute
-	serviceCalls   = 512 // at once, and so half of what the node takes
-	serviceWaits   = 8192
-	serviceLoad    = 64 << 20 // bytes of requests under way
+	serviceCalls   = 512      // requests at once of which it is not known yet whose they are
+	serviceLoad    = 64 << 20 // bytes of them
 	maxPending     = 1024     // requests of one operation that nobody has looked at yet
 	maxPendingSize = 16 << 20
 	dialTime       = 2 * time.Second
@@ -51,7 +50,7 @@ type service struct {
 // newService begins to connect. It refuses with INVALID_ARGUMENT an address that is none.
 func newService(s *Server, address string) (*service, error) {
 	v := &service{server: s, where: withoutSecrets(address), load: load{
-		calls: admission{limit: serviceCalls}, waits: admission{limit: serviceWaits}, room: serviceLoad,
+		calls: admission{limit: serviceCalls}, room: serviceLoad,
 	}}
 	var err error
 	v.conn, err = nats.Connect(address, nats.Name("parley service"), nats.Timeout(dialTime),

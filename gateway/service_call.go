@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -33,7 +34,7 @@ func (e *endpoint) Handle(r micro.Request) {
 		e.refuse(r, parley.Refuse(parley.NotRunning, "the node is stopping"))
 		return
 	}
-	leave, err := v.load.admit(v.server, e.operation, len(r.Data()))
+	leave, err := v.load.admit(kindCalls, nil, len(r.Data())) // until it is known whose request it is
 	if err != nil {
 		v.work.Done()
 		v.server.metrics.called(e.operation.name, err)
@@ -43,9 +44,8 @@ func (e *endpoint) Handle(r micro.Request) {
 	}
 	go func() {
 		defer v.work.Done()
-		defer leave()
 		started := time.Now()
-		err := e.call(r)
+		err := e.call(r, leave)
 		if err != nil {
 			e.refuse(r, err)
 		}
@@ -61,9 +61,11 @@ func isReturnAddress(subject string) bool {
 	return first != "" && first[0] != '$' && !strings.EqualFold(first, "parley")
 }
 
-// call performs the operation and sends what it gives.
-func (e *endpoint) call(r micro.Request) (err error) {
+// call performs the operation and sends what it gives. It calls known when it is known whose request it is.
+func (e *endpoint) call(r micro.Request, known func()) (err error) {
 	s := e.service.server
+	known = sync.OnceFunc(known)
+	defer known()
 	defer func() {
 		if p := recover(); p != nil {
 			err = s.panicked(e.operation.name, p)
@@ -74,36 +76,43 @@ func (e *endpoint) call(r micro.Request) (err error) {
 	if e.operation.waits {
 		defer context.AfterFunc(s.draining, cancel)()
 	}
-	resp, err := e.perform(ctx, r)
+	p, err := s.identify(ctx, bearerOf(r.Headers().Get("Authorization")))
+	known()
 	if err != nil {
 		s.note(ctx, e.operation.name, err)
 		return err
 	}
+	held := &charge{account: p.account}
+	defer held.release()
 	buf := s.bodies.get()
 	defer s.bodies.put(buf)
-	if err := encode(buf, resp); err != nil {
+	if err := e.perform(p.as(ctx), p, r.Data(), held, buf); err != nil {
+		s.note(ctx, e.operation.name, err)
 		return err
 	}
 	return e.answer(r.Reply(), buf)
 }
 
-// perform checks who calls, and with what, as the other edges do, and performs the operation.
-func (e *endpoint) perform(ctx context.Context, r micro.Request) (any, error) {
-	s := e.service.server
-	p, err := s.identify(ctx, bearerOf(r.Headers().Get("Authorization")))
-	if err != nil {
-		return nil, err
-	}
+// perform checks what a principal calls with, as the other edges do, and performs the operation.
+func (e *endpoint) perform(ctx context.Context, p *principal, body []byte, held *charge, into *bytes.Buffer) error {
 	if err := p.may(e.operation); err != nil {
-		return nil, err
+		return err
 	}
-	if len(r.Data()) > MaxBody {
-		return nil, tooLarge()
+	if len(body) > MaxBody {
+		return tooLarge()
 	}
-	if err := checkBody(r.Data()); err != nil {
-		return nil, err
+	if err := p.account.pace(); err != nil {
+		return err
 	}
-	return e.operation.call(p.as(ctx), s, r.Data())
+	if len(body) > bodyFree {
+		if err := held.add(int64(len(body))); err != nil {
+			return err
+		}
+	}
+	if err := checkBody(body); err != nil {
+		return err
+	}
+	return e.service.server.produce(ctx, held, e.operation, body, encodeInto(into))
 }
 
 // answer sends a response, or refuses with TOO_LARGE one that the NATS system does not take.

@@ -150,7 +150,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 		}
 		awaited <- string(m.Data)
 	}()
-	eventually(t, func() bool { return h.server.waits.now.Load() == 1 })
+	eventually(t, func() bool { return h.server.ledger.now(kindWaits) == 1 })
 	var mail struct {
 		Messages []actors.Envelope
 		Cursor   uint64
@@ -167,7 +167,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 	h.call("host", "respond_form", `{"number":0,"values":{"port":443}}`, nil)
 	want(t, <-awaited, `"status":"answered"`, `"port":443`)
 
-	eventually(t, func() bool { return h.server.waits.now.Load() == 0 })
+	eventually(t, func() bool { return h.server.ledger.now(kindWaits) == 0 })
 	followed := make(chan string, 1)
 	go func() {
 		m, err := h.ask("follow_messages", "Bearer "+h.tokens["host"], fmt.Sprintf(`{"cursor":%d,"pending":true}`, mail.Cursor))
@@ -177,7 +177,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 		}
 		followed <- string(m.Data)
 	}()
-	eventually(t, func() bool { return h.server.waits.now.Load() == 1 })
+	eventually(t, func() bool { return h.server.ledger.now(kindWaits) == 1 })
 	h.call("fae", "form", `{"recipient":"HOST","description":"And which host?","fields":[{"name":"host"}]}`, nil)
 	want(t, <-followed, `"cursor"`, "And which host?")
 }
@@ -245,7 +245,7 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 }
 
 // post calls an operation over HTTP.
-func (h *hall) post(operation, authorization, body string) (int, string) {
+func (h *house) post(operation, authorization, body string) (int, string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, "http://"+h.server.Address()+rpcPath+operation, strings.NewReader(body))
 	if err != nil {

@@ -188,7 +188,7 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nCookie: %s=%s\r\n\r\n", SessionCookie, h.token)
-	for h.server.waits.now.Load() == 0 { // it is served
+	for h.server.ledger.now(kindStreams) == 0 { // it is served
 		time.Sleep(time.Millisecond)
 	}
 	l := h.listen("?cursor=0", "")

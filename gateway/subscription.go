@@ -81,7 +81,13 @@ func (c *conversation) subscribe(h *head, id string, goOn func(context.Context) 
 	}
 	ctx, stop := context.WithCancel(c.ctx)
 	line := &line{id: id, stop: stop, ended: make(chan struct{})}
+	account := c.principal.account
+	if err := account.take(kindSubscriptions, 1); err != nil {
+		stop()
+		return err
+	}
 	if err := c.subscriptions.add(line); err != nil {
+		account.give(kindSubscriptions, 1)
 		stop()
 		return err
 	}
@@ -92,6 +98,7 @@ func (c *conversation) subscribe(h *head, id string, goOn func(context.Context) 
 	kind := h.Type
 	c.work.Go(func() {
 		defer close(line.ended)
+		defer account.give(kindSubscriptions, 1)
 		defer c.subscriptions.remove(line)
 		defer stop()
 		if err := c.survives(kind, func() error { return goOn(ctx) }); err != nil && ctx.Err() == nil {
@@ -134,7 +141,8 @@ func (s *subscriptions) add(sub *line) error {
 		return parley.Refuse(parley.InvalidArgument, "the connection has a subscription %.80q already", sub.id)
 	}
 	if len(s.open) >= maxSubscriptions {
-		return parley.Refuse(parley.RateLimited, "the connection has %d subscriptions already", maxSubscriptions)
+		return parley.Refuse(parley.QuotaExceeded, "the connection has %d subscriptions already", maxSubscriptions).
+			WithHint("end some first, or open another connection")
 	}
 	if s.open == nil {
 		s.open = map[string]*line{}

@@ -24,6 +24,7 @@ type house struct {
 	server  *Server
 	tokens  map[string]string // by agent
 	talkers map[string]*talker
+	limits  Limits
 	shut    bool
 }
 
@@ -51,7 +52,7 @@ func (h *house) open(change func(*Server)) {
 		h.t.Fatal(err)
 	}
 	server, err := Listen(node, Options{
-		Socket: filepath.Join(h.folder, "parley.sock"), Listen: "127.0.0.1:0", Version: "test", Log: slog.New(slog.DiscardHandler),
+		Socket: filepath.Join(h.folder, "parley.sock"), Listen: "127.0.0.1:0", Version: "test", Limits: h.limits, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		h.t.Fatal(err)

@@ -26,18 +26,24 @@ func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 			WithHint("parley token create makes one"), 0)
 		return
 	}
-	if err := s.waits.enter(); err != nil {
-		refuse(w, err, 0)
-		return
-	}
-	defer s.waits.leave()
 	defer s.survive(w, "mcp")
+	account := s.account(r.Context())
+	held := &charge{account: account}
+	defer held.release()
 	buf := s.bodies.get()
 	defer s.bodies.put(buf)
-	if err := readBody(r, buf); err != nil {
+	err := account.pace()
+	if err == nil {
+		err = s.readBody(w, r, buf, held)
+	}
+	if err == nil {
+		err = account.take(kindWaits, 1)
+	}
+	if err != nil {
 		refuse(w, err, 0)
 		return
 	}
+	defer account.give(kindWaits, 1)
 	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -94,16 +100,8 @@ func (u *toolUser) Call(ctx context.Context, name string, request map[string]any
 	if err != nil {
 		return err
 	}
-	places := &s.calls
-	if o.waits {
-		places = &s.waits
-	}
 	started := time.Now()
 	defer func() { s.access(ctx, name, err, started) }()
-	if err := places.enter(); err != nil {
-		return err
-	}
-	defer places.leave()
 	if _, _, err := s.node.Authenticate(ctx, u.token); err != nil {
 		return err
 	}
@@ -135,13 +133,19 @@ func (u *toolUser) perform(ctx context.Context, o operation, request map[string]
 	if err := checkBody(body); err != nil {
 		return err
 	}
-	got, err := o.call(ctx, u.server, body)
+	held := &charge{account: u.principal.account}
+	defer held.release()
+	var answer []byte
+	err = u.server.produce(ctx, held, o, body, func(got any) (int, error) {
+		if response == nil {
+			return 0, nil
+		}
+		var err error
+		answer, err = json.Marshal(got)
+		return len(answer), err
+	})
 	if err != nil || response == nil {
 		return err
-	}
-	answer, err := json.Marshal(got)
-	if err != nil {
-		return fmt.Errorf("encode the response of %s: %w", o.name, err)
 	}
 	return json.Unmarshal(answer, response)
 }

@@ -16,8 +16,6 @@ const (
 	// plainProtocol is a WebSocket subprotocol that says nothing. A client that offers it beside that with its
 	// token is not told its token again.
 	plainProtocol = "parley"
-
-	maxConversations = 8192
 )
 
 // serveWebSocket turns a request into a conversation, and returns when that has ended.
@@ -31,11 +29,12 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		refuse(w, parley.Refuse(parley.InvalidArgument, "at %s there is a WebSocket", webSocketPath), http.StatusUpgradeRequired)
 		return
 	}
-	if err := s.talks.enter(); err != nil {
-		refuse(w, parley.Refuse(parley.RateLimited, "the node has %d conversations already", maxConversations), 0)
+	account := s.account(r.Context())
+	if err := account.take(kindWebSockets, 1); err != nil {
+		refuse(w, err, 0)
 		return
 	}
-	defer s.talks.leave()
+	defer account.give(kindWebSockets, 1)
 	s.talking.Add(1)
 	defer s.talking.Done()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{

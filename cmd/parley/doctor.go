@@ -75,6 +75,7 @@ func (p *program) examine(ctx context.Context) []finding {
 		{"lock", p.checkLock},
 		{"socket", p.checkSocket},
 		{"node", p.checkNode},
+		{"limits", p.checkLimits},
 	}
 	found := make([]finding, len(checks))
 	for i, c := range checks {

@@ -31,6 +31,7 @@ type serving struct {
 	service    string
 	name       string
 	logLevel   string
+	limits     limitFlag
 }
 
 func (s *serving) flags(f *pflag.FlagSet) {
@@ -44,6 +45,7 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
 	f.StringVar(&s.service, "service", gateway.Off, "offer the operations as a micro service of the NATS system at this `URL` too; off for none")
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
+	f.Var(&s.limits, "limit", "`key=value`, several with commas: how much one agent or address may have under way; parley serve --help lists the keys")
 	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
 }
 
@@ -64,6 +66,9 @@ func (s *serving) args() []string {
 	}
 	if s.name != "" {
 		args = append(args, "--node-name", s.name)
+	}
+	if s.limits.String() != "" {
+		args = append(args, "--limit", s.limits.String())
 	}
 	return args
 }
@@ -95,6 +100,9 @@ func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
 	}
 	if !given.Changed("log-level") {
 		s.logLevel = was.LogLevel
+	}
+	if limits, err := gateway.ParseLimits(was.LimitsSet); !given.Changed("limit") && err == nil {
+		s.limits.Limits = limits
 	}
 	if machine, err := os.Hostname(); !given.Changed("node-name") && (err != nil || was.Name != machine) {
 		s.name = was.Name
@@ -129,8 +137,10 @@ the same state folder is refused.`,
   parley serve --listen off --log-level debug
   parley serve --peer-listen 0.0.0.0:7421
   parley serve --nats nats://10.0.0.5:4222 --replicas 3
-  parley serve --service nats://10.0.0.5:4222`,
+  parley serve --service nats://10.0.0.5:4222
+  parley serve --limit waits=8192,connections=4096`,
 	}
+	c.Long += "\n\n" + limitsHelp()
 	s.flags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		level, err := s.level(c)
@@ -178,7 +188,7 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 		err = errors.Join(err, node.Close(closing))
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
-		Socket: p.options.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Log: log,
+		Socket: p.options.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Limits: s.limits.Limits, Log: log,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,263 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+)
+
+// share bounds one kind of resource within a pool.
+type share struct {
+	resource
+	each, all int64
+	used      atomic.Int64
+	refused   atomic.Uint64
+}
+
+// pool is what several accounts share. The node's host and its guests never share one.
+type pool struct {
+	name     string
+	shares   [kinds]share
+	building chan struct{} // has a place for each listing that is built at once
+}
+
+// Listings are built one after another: side by side they would only need more memory.
+const (
+	buildingAll  = 16 // listings of one pool that are built at once
+	buildingEach = 4  // of one account
+	buildingWait = 64 // waits of one account that may be ready at once and not yet written
+)
+
+func newPool(name string, limits Limits, suffix string) *pool {
+	p := &pool{name: name, building: make(chan struct{}, buildingAll)}
+	for k, r := range resources() {
+		p.shares[k].resource = r
+		p.shares[k].all = limits.of(r.key + suffix)
+		p.shares[k].each = min(limits.of(r.key), p.shares[k].all)
+	}
+	return p
+}
+
+// account counts what one agent has under way.
+type account struct {
+	pool     *pool
+	own      [kinds]atomic.Int64
+	rate     *rate.Limiter // nil for the node's host
+	socket   bool          // it is the node's own socket, which may use the whole pool
+	used     atomic.Int64  // when it was used last, in seconds since 1970
+	building chan struct{}
+	ready    atomic.Int64 // waits that have ended and are not written yet
+}
+
+func newAccount(p *pool) *account {
+	return &account{pool: p, building: make(chan struct{}, buildingEach)}
+}
+
+// take takes n places. It refuses with QUOTA_EXCEEDED or RATE_LIMITED what is more than the account's limit.
+// It refuses with RATE_LIMITED what would leave less free in the pool than the account then has: so whoever comes
+// always finds a place, however many others take all they can.
+func (a *account) take(k kind, n int64) error {
+	s := &a.pool.shares[k]
+	own, all := a.own[k].Add(n), s.used.Add(n)
+	switch {
+	case a.socket && all <= s.all:
+		return nil
+	case !a.socket && own <= s.each && own <= s.all-all:
+		return nil
+	}
+	a.give(k, n)
+	s.refused.Add(1)
+	if own > s.each && !a.socket {
+		err := parley.Refuse(s.code, "the agent has %d %s already: more than %d are refused", own-n, s.what, s.each)
+		if s.code == parley.RateLimited {
+			return err.WithHint("try again when some have ended")
+		}
+		return err.WithHint("end some first, or have the node's host raise it: parley restart --limit %s=%d", s.key, 2*s.each)
+	}
+	return parley.Refuse(parley.RateLimited, "the node has %d %s already", all-n, s.what).WithHint("try again in a moment")
+}
+
+// force takes n places in any case, for what has been done already.
+func (a *account) force(k kind, n int64) {
+	a.own[k].Add(n)
+	a.pool.shares[k].used.Add(n)
+}
+
+// give gives n places back.
+func (a *account) give(k kind, n int64) {
+	a.own[k].Add(-n)
+	a.pool.shares[k].used.Add(-n)
+}
+
+// pace refuses with RATE_LIMITED a caller that calls too often.
+func (a *account) pace() error {
+	if a.rate == nil || a.rate.Allow() {
+		return nil
+	}
+	return parley.Refuse(parley.RateLimited, "the agent calls more than %.0f times a second", float64(a.rate.Limit())).WithHint("try again in a moment")
+}
+
+// build waits until the account may build a listing. The caller calls built afterwards.
+func (a *account) build(ctx context.Context) error {
+	if err := enterBuilding(ctx, a.building); err != nil {
+		return err
+	}
+	if err := enterBuilding(ctx, a.pool.building); err != nil {
+		<-a.building
+		return err
+	}
+	return nil
+}
+
+// buildReady is build for a wait that has ended, which has its result in memory already.
+func (a *account) buildReady(ctx context.Context) error {
+	defer a.ready.Add(-1)
+	if a.ready.Add(1) > buildingWait {
+		return parley.Refuse(parley.RateLimited, "the agent has %d waits that ended at once", buildingWait).WithHint("try again in a moment")
+	}
+	return a.build(ctx)
+}
+
+func (a *account) built() {
+	<-a.pool.building
+	<-a.building
+}
+
+func enterBuilding(ctx context.Context, places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// isIdle reports whether the account has nothing under way.
+func (a *account) isIdle() bool {
+	for k := range a.own {
+		if a.own[k].Load() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	accountsKept = 1024             // accounts of agents before idle ones are dropped
+	accountTime  = 10 * time.Minute // how long an idle account is kept at least
+)
+
+// ledger has the accounts of all callers.
+type ledger struct {
+	limits        Limits
+	host, guests  *pool
+	socket, owner *account // of the node's own socket, and of its host's tokens
+
+	perSecond int64
+
+	mu     sync.RWMutex
+	agents map[capabilities.ID]*account
+	swept  int64
+}
+
+func newLedger(limits Limits) *ledger {
+	l := &ledger{limits: limits, host: newPool("host", limits, ".host"), guests: newPool("agents", limits, ".all"), agents: map[capabilities.ID]*account{}}
+	l.perSecond = limits.of(limitRate)
+	for k := range l.host.shares {
+		l.host.shares[k].each = l.host.shares[k].all
+	}
+	l.socket, l.owner = newAccount(l.host), newAccount(l.host)
+	l.socket.socket = true
+	return l
+}
+
+// of returns an agent's account.
+func (l *ledger) of(agent *actors.Agent) *account {
+	if agent.IsHost() {
+		return l.owner
+	}
+	now := time.Now().Unix()
+	id := agent.ID()
+	l.mu.RLock()
+	a := l.agents[id]
+	l.mu.RUnlock()
+	if a == nil {
+		a = l.open(id, now)
+	}
+	a.used.Store(now)
+	return a
+}
+
+func (l *ledger) open(id capabilities.ID, now int64) *account {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.agents[id]; a != nil {
+		return a
+	}
+	if len(l.agents) >= accountsKept && now-l.swept > 60 {
+		l.swept = now
+		for id, a := range l.agents {
+			if a.isIdle() && now-a.used.Load() > int64(accountTime.Seconds()) {
+				delete(l.agents, id)
+			}
+		}
+	}
+	a := newAccount(l.guests)
+	a.rate = rate.NewLimiter(rate.Limit(l.perSecond), int(min(2*l.perSecond, 1<<30)))
+	l.agents[id] = a
+	return a
+}
+
+// now returns how many places of a kind are taken.
+func (l *ledger) now(k kind) int64 {
+	return l.host.shares[k].used.Load() + l.guests.shares[k].used.Load()
+}
+
+// account returns the account of a call.
+func (s *Server) account(ctx context.Context) *account {
+	if p := caller(ctx); p != nil {
+		return p.account
+	}
+	return s.ledger.socket
+}
+
+// limitStates returns how much is used of all limits.
+func (s *Server) limitStates() []LimitState { return s.ledger.state() }
+
+// LimitState is how much of a limit is used.
+type LimitState struct {
+	Name    string `json:"name"` // as in --limit
+	For     string `json:"for"`  // host, agents, listen, socket or peers
+	Now     int64  `json:"now"`
+	Limit   int64  `json:"limit"`
+	Each    int64  `json:"each,omitempty"` // of one agent or address
+	Refused uint64 `json:"refused"`        // since the node started
+}
+
+// state returns how much is used of each limit.
+func (l *ledger) state() []LimitState {
+	var all []LimitState
+	for _, p := range []*pool{l.host, l.guests} {
+		for k := range p.shares {
+			s := &p.shares[k]
+			st := LimitState{Name: s.key, For: p.name, Now: s.used.Load(), Limit: s.all, Refused: s.refused.Load()}
+			if p == l.guests {
+				st.Each = s.each
+			}
+			all = append(all, st)
+		}
+	}
+	return all
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+)
+
+// Limits sets limits by key, as LimitKeys lists them. A key that is missing has its default.
+type Limits map[string]int64
+
+// LimitKey is one limit that can be set.
+type LimitKey struct {
+	Key     string
+	Default int64
+	Help    string
+}
+
+// The kinds of what an account takes places of.
+type kind int
+
+const (
+	kindCalls kind = iota
+	kindWaits
+	kindWebSockets
+	kindStreams
+	kindSubscriptions
+	kindBodies
+	kindMemory
+	kinds
+)
+
+// resource describes one kind.
+type resource struct {
+	key             string
+	what            string      // in the plural, as an error names it
+	code            parley.Code // of a refusal for what one agent has
+	each, all, host int64
+}
+
+// resources describes all kinds. One agent has at most each, all guests together all, and the node's host a share of its own.
+func resources() [kinds]resource {
+	return [kinds]resource{
+		kindCalls:         {"calls", "calls under way", parley.RateLimited, 256, 1024, 1024},
+		kindWaits:         {"waits", "waits", parley.QuotaExceeded, 4096, 16384, 16384},
+		kindWebSockets:    {"websockets", "WebSockets", parley.QuotaExceeded, 256, 4096, 8192},
+		kindStreams:       {"streams", "event streams", parley.QuotaExceeded, 128, 2048, 4096},
+		kindSubscriptions: {"subscriptions", "subscriptions", parley.QuotaExceeded, 1024, 16384, 32768},
+		kindBodies:        {"bodies", "request bodies on their way", parley.RateLimited, 256, 1024, 8192},
+		kindMemory:        {"memory", "bytes of requests and of responses that nobody has read", parley.RateLimited, 64 << 20, 256 << 20, 256 << 20},
+	}
+}
+
+// The keys of limits that are no resource.
+const (
+	limitRate            = "rate"
+	limitSignIns         = "sign-ins"
+	limitConnections     = "connections"
+	limitConnectionsAll  = "connections.all"
+	limitConnectionsHost = "connections.host"
+)
+
+// LimitKeys lists all limits with their defaults.
+func LimitKeys() []LimitKey {
+	var keys []LimitKey
+	for _, r := range resources() {
+		keys = append(keys,
+			LimitKey{r.key, r.each, r.what + " of one agent"},
+			LimitKey{r.key + ".all", r.all, r.what + " of all guests together"},
+			LimitKey{r.key + ".host", r.host, r.what + " of the node's host"})
+	}
+	return append(keys,
+		LimitKey{limitRate, 10_000, "calls and frames a second of one guest"},
+		LimitKey{limitSignIns, 30, "attempts a minute to sign in from one address"},
+		LimitKey{limitConnections, 1024, "connections to --listen from one address"},
+		LimitKey{limitConnectionsAll, 8192, "connections to --listen"},
+		LimitKey{limitConnectionsHost, 8192, "connections to the node's own socket"})
+}
+
+// ParseLimits reads limits as key=value pairs, separated by commas. It refuses with INVALID_ARGUMENT.
+func ParseLimits(text string) (Limits, error) {
+	limits := Limits{}
+	for pair := range strings.SplitSeq(text, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		if key == "" {
+			continue
+		}
+		known := slices.ContainsFunc(LimitKeys(), func(k LimitKey) bool { return k.Key == key })
+		if !known {
+			return nil, parley.Refuse(parley.InvalidArgument, "there is no limit %.40q", key).WithHint("%s", knownLimits())
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 1 || n > 1<<40 {
+			return nil, parley.Refuse(parley.InvalidArgument, "%s=%.40s: want a number from 1 on", key, value)
+		}
+		limits[key] = n
+	}
+	return limits, nil
+}
+
+func knownLimits() string {
+	var keys []string
+	for _, k := range LimitKeys() {
+		keys = append(keys, k.Key)
+	}
+	return strings.Join(keys, ", ")
+}
+
+// String writes the limits that were set, as ParseLimits reads them.
+func (l Limits) String() string {
+	var pairs []string
+	for _, key := range sortedKeys(l) {
+		pairs = append(pairs, key+"="+strconv.FormatInt(l[key], 10))
+	}
+	return strings.Join(pairs, ",")
+}
+
+// of returns a limit, or its default.
+func (l Limits) of(key string) int64 {
+	if n, ok := l[key]; ok {
+		return n
+	}
+	for _, k := range LimitKeys() {
+		if k.Key == key {
+			return k.Default
+		}
+	}
+	return 0
+}

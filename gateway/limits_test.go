@@ -1,0 +1,286 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/gateway/client"
+)
+
+func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
+	c, s := serveLimited(t, nil)
+	for range 1100 {
+		conn, err := client.Dial(t.Context(), s.socketPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		fmt.Fprint(conn, "POST /rpc/send HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+	}
+	eventually(t, func() bool { return s.ledger.now(kindBodies) == 1100 })
+	if n := s.ledger.now(kindCalls); n != 0 {
+		t.Errorf("%d calls are under way", n)
+	}
+	if err := c.Call(t.Context(), "status", NodeRequest{}, nil); err != nil {
+		t.Errorf("the host is locked out: %v", err)
+	}
+	large := SendRequest{Recipient: "HOST", Text: strings.Repeat("x", 100<<10)}
+	if err := c.Call(t.Context(), "send", large, nil); err != nil {
+		t.Errorf("a large request of the host is locked out: %v", err)
+	}
+}
+
+// trickle sends a request over TCP without the end of its body.
+func (h *house) trickle(agent string) *http.Response {
+	h.t.Helper()
+	conn, err := net.Dial("tcp", h.server.Address())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = conn.Close() })
+	fmt.Fprintf(conn, "POST /rpc/send HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", h.tokens[agent])
+	return nil
+}
+
+func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	h.guest("bob")
+	bodies := h.server.ledger.guests.shares[kindBodies].each
+	for range 2 * bodies {
+		h.trickle("fae")
+	}
+	eventually(t, func() bool {
+		return h.server.ledger.now(kindBodies) == bodies && h.server.ledger.guests.shares[kindBodies].refused.Load() == uint64(bodies)
+	})
+	for agent, want := range map[string]int{"fae": 429, "bob": 200, "host": 200} {
+		if status, body := h.post("list_names", "Bearer "+h.tokens[agent], `{}`); status != want {
+			t.Errorf("%s: %d %s", agent, status, body)
+		}
+	}
+}
+
+func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
+	h := openHouse(t)
+	h.close()
+	h.open(func(s *Server) { s.bodyTime, s.door.bodyTime = 300*time.Millisecond, 300*time.Millisecond })
+	h.guest("fae")
+	for network, address := range map[string]string{"tcp": h.server.Address(), "unix": h.server.socketPath} {
+		conn, err := net.Dial(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST /rpc/send HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n", h.tokens["fae"])
+		stop := make(chan struct{})
+		go func() { // a byte now and then helps nothing
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(50 * time.Millisecond):
+					_, _ = conn.Write([]byte(" "))
+				}
+			}
+		}()
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		text, err := io.ReadAll(conn)
+		close(stop)
+		if err != nil && !strings.Contains(err.Error(), "reset") || !strings.Contains(string(text), "did not come within") {
+			t.Errorf("%s: %q %v", network, text, err)
+		}
+		_ = conn.Close()
+	}
+	eventually(t, func() bool { return h.server.ledger.now(kindBodies) == 0 })
+}
+
+func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
+	h := openHouse(t)
+	h.close()
+	h.open(func(s *Server) { s.frameTime = 300 * time.Millisecond })
+	h.guest("fae")
+	k := h.dial("fae")
+	w, err := k.conn.Writer(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return h.server.ledger.now(kindWebSockets) == 0 })
+	if n := h.server.ledger.now(kindMemory); n != 0 {
+		t.Errorf("%d bytes stay charged", n)
+	}
+}
+
+// 64 sockets of 256 awaits are as many as the node has.
+func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	h.guest("bob")
+	first := h.dial("fae")
+	first.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
+	form := first.read()["form"]
+	var refused atomic.Int64
+	for range 64 {
+		k := h.dial("fae")
+		go func() {
+			for {
+				_, text, err := k.conn.Read(t.Context())
+				if err != nil {
+					return
+				}
+				if strings.Contains(string(text), string(parley.QuotaExceeded)) && strings.Contains(string(text), "--limit waits=") {
+					refused.Add(1)
+				}
+			}
+		}()
+		for i := range maxWaits {
+			k.say(fmt.Sprintf(`{"type":"await_request","requestId":%d,"id":%q}`, i, form))
+		}
+	}
+	each := h.server.ledger.guests.shares[kindWaits].each
+	eventually(t, func() bool { return refused.Load() == 64*maxWaits-each })
+	if n := h.server.ledger.now(kindWaits); n != each {
+		t.Errorf("%d waits, want %d", n, each)
+	}
+	for agent, status := range map[string]int{"bob": 200, "host": 200} {
+		if got, body := h.post("follow_messages", "Bearer "+h.tokens[agent], `{"cursor":1000000,"waitMs":50}`); got != status {
+			t.Errorf("%s: %d %s", agent, got, body)
+		}
+	}
+	own, err := client.New(client.Options{Socket: h.server.socketPath})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	wait := int64(50)
+	if err := own.Call(t.Context(), "follow_messages", FollowMessagesRequest{WaitMs: &wait}, nil); err != nil {
+		t.Errorf("the host's socket: %v", err)
+	}
+	if status, _ := h.post("list_names", "Bearer "+h.tokens["fae"], `{}`); status != 200 {
+		t.Errorf("waits hold back calls: %d", status)
+	}
+}
+
+func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
+	limits, err := ParseLimits("websockets=2,subscriptions=3,streams=1,rate=1000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := openHouse(t)
+	h.close()
+	h.limits = limits
+	h.open(nil)
+	h.guest("fae")
+	h.guest("bob")
+	one, two := h.dial("fae"), h.dial("fae")
+	if status := h.knock("fae"); status != 429 {
+		t.Errorf("a third WebSocket: %d", status)
+	}
+	for i := range 4 {
+		k := []*talker{one, two}[i%2]
+		k.say(fmt.Sprintf(`{"type":"follow_messages","requestId":%d,"subscriptionId":"s%d"}`, i, i))
+		if got := k.hear(); strings.Contains(got, "QUOTA_EXCEEDED") != (i == 3) {
+			t.Errorf("subscription %d: %s", i, got)
+		}
+	}
+	one.say(`{"type":"unsubscribe","requestId":"u","subscriptionId":"s0"}`)
+	want(t, one.hear(), "unsubscribed")
+	two.say(`{"type":"follow_messages","requestId":"again","subscriptionId":"s3"}`)
+	want(t, two.hear(), "subscribed")
+	k := h.dial("bob")
+	k.say(`{"type":"follow_messages","requestId":"b","subscriptionId":"s"}`)
+	want(t, k.hear(), "subscribed")
+	one.leave()
+	eventually(t, func() bool { return h.knock("fae") != 429 })
+}
+
+// knock asks for a WebSocket and says how that was answered.
+func (h *house) knock(agent string) int {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.server.Address()+webSocketPath, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer " + h.tokens[agent], "Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+	} {
+		r.Header.Set(name, value)
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+func TestAGuestThatCallsTooOftenIsHeldBackAlone(t *testing.T) {
+	h := openHouse(t)
+	h.close()
+	h.limits = Limits{limitRate: 5}
+	h.open(nil)
+	h.guest("fae")
+	h.guest("bob")
+	k := h.dial("fae")
+	refused := 0
+	for i := range 50 {
+		k.say(fmt.Sprintf(`{"type":"list_names_request","requestId":%d}`, i))
+		if got := k.hear(); strings.Contains(got, "RATE_LIMITED") {
+			refused++
+			want(t, got, fmt.Sprintf(`"requestId":%d`, i))
+		}
+	}
+	if refused < 30 {
+		t.Errorf("%d of 50 were refused", refused)
+	}
+	if status, _ := h.post("list_names", "Bearer "+h.tokens["fae"], `{}`); status != 429 {
+		t.Errorf("over HTTP: %d", status)
+	}
+	for _, agent := range []string{"bob", "host", "host", "host", "host", "host", "host", "host", "host", "host", "host", "host", "host"} {
+		if status, body := h.post("list_names", "Bearer "+h.tokens[agent], `{}`); status != 200 {
+			t.Errorf("%s: %d %s", agent, status, body)
+		}
+	}
+}
+
+// However many others take all that they can, whoever comes finds a place.
+func TestANewcomerAlwaysFindsAPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPool("agents", Limits{"waits.all": 1024, "waits": 1024}, ".all")
+		for range rapid.IntRange(0, 8).Draw(t, "greedy agents") {
+			greedy := newAccount(p)
+			for greedy.take(kindWaits, 1) == nil {
+			}
+		}
+		if err := newAccount(p).take(kindWaits, 1); err != nil {
+			t.Error(err)
+		}
+		var used int64
+		if used = p.shares[kindWaits].used.Load(); used > 1024 {
+			t.Errorf("%d of 1024", used)
+		}
+	})
+}
+
+func TestLimitsAreReadAndWritten(t *testing.T) {
+	limits, err := ParseLimits("waits=10, calls.host=5,,rate=7")
+	if err != nil || limits.String() != "calls.host=5,rate=7,waits=10" || limits.of("waits") != 10 || limits.of("calls") != 256 {
+		t.Errorf("%v %v", limits, err)
+	}
+	for _, wrong := range []string{"fly=1", "waits", "waits=0", "waits=-1", "waits=x", "waits=99999999999999999999"} {
+		if _, err := ParseLimits(wrong); parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}
