@@ -9,7 +9,8 @@ import (
 // where it has none. Everything in it may come from strangers: escape it wherever it is shown.
 type Envelope struct {
 	Number      uint64            `json:"number"`
-	Type        string            `json:"type"` // form, request, message
+	Changed     uint64            `json:"changed"` // version of the mailbox since which it is as it is
+	Type        string            `json:"type"`    // form, request, message
 	MessageID   capabilities.ID   `json:"messageId"`
 	From        capabilities.ID   `json:"from"`
 	FromName    string            `json:"fromName,omitempty"`

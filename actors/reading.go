@@ -1,40 +1,174 @@
 package actors
 
 import (
+	"cmp"
+	"container/heap"
 	"context"
+	"encoding/json"
 	"iter"
 	"math"
+	"slices"
 
 	"parley/events"
+	"parley/mailbox"
 )
 
 // Inbox lists the messages of a view by number.
 func (a *Agent) Inbox(ctx context.Context, v View) (Inbox, error) {
-	return a.list(ctx, v, 0, 0, math.MaxInt)
+	return a.list(ctx, v, 0, math.MaxInt)
 }
 
-// Page is Inbox from a message number on, and no more than limit messages. If there are more, Next is the
-// number from which to go on.
+// maxListed bounds a list of messages, in bytes of JSON. One message is listed however large it is.
+const maxListed = 512 << 10
+
+// maxChanges bounds how many changed messages are given at once.
+const maxChanges = 500
+
+// Page is Inbox from a message number on: no more than limit messages, and no more than fit into half a mebibyte of
+// JSON. If there are more, Next is the number from which to go on.
 func (a *Agent) Page(ctx context.Context, v View, first uint64, limit int) (Inbox, error) {
-	return a.list(ctx, v, 0, first, limit)
+	in, err := a.list(ctx, v, first, limit)
+	if err != nil {
+		return in, err
+	}
+	fit, err := fitting(in.Messages)
+	if fit < len(in.Messages) {
+		in.Next = in.Messages[fit].Number
+		in.Messages = in.Messages[:fit]
+	}
+	return in, err
 }
 
-// Since gives the messages of a view that changed after a cursor, as they are now, with the cursor to go on from. It does not
-// wait for any.
+// All yields the messages of a view by number, read page by page. An error comes last.
+func (a *Agent) All(ctx context.Context, v View) iter.Seq2[Envelope, error] {
+	return func(yield func(Envelope, error) bool) {
+		for first := uint64(0); ; {
+			in, err := a.Page(ctx, v, first, maxChanges)
+			for _, e := range in.Messages {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Envelope{}, err)
+				return
+			}
+			if first = in.Next; first == 0 {
+				return
+			}
+		}
+	}
+}
+
+// fitting returns how many of some messages fit into one list.
+func fitting(messages []Envelope) (int, error) {
+	size := 0
+	for i, e := range messages {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return i, err
+		}
+		if size += len(text); size > maxListed && i > 0 {
+			return i, nil
+		}
+	}
+	return len(messages), nil
+}
+
+// Since gives messages of a view that changed after a cursor, as they are now, by number, with the cursor to go on from. It
+// does not wait for any. There may be more than it gives at once: then those come first that changed first, and from the
+// cursor on there are the others.
 func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error) {
-	return a.list(ctx, v, cursor, 0, math.MaxInt)
+	in, err := visitFor(ctx, a, func(b *box) (Inbox, error) { return b.changes(v, cursor) })
+	if err != nil {
+		return in, err
+	}
+	slices.SortFunc(in.Messages, func(x, y Envelope) int { return cmp.Compare(x.Changed, y.Changed) })
+	fit, err := fitting(in.Messages)
+	if err != nil {
+		return in, err
+	}
+	if fit < len(in.Messages) {
+		last := in.Messages[fit-1].Changed
+		for fit < len(in.Messages) && in.Messages[fit].Changed == last { // they changed at once
+			fit++
+		}
+		if fit < len(in.Messages) {
+			in.Messages, in.Cursor = in.Messages[:fit], last
+		}
+	}
+	slices.SortFunc(in.Messages, func(x, y Envelope) int { return cmp.Compare(x.Number, y.Number) })
+	return in, nil
 }
 
-// list lists the messages of a view that changed after a cursor, from a number on.
-func (a *Agent) list(ctx context.Context, v View, cursor, first uint64, limit int) (Inbox, error) {
+// changes gives some messages of a view that changed after a cursor, none only if there is none.
+func (b *box) changes(v View, cursor uint64) (Inbox, error) {
+	b.noteReceipts()
+	in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
+	show, all := b.view(), b.state.Messages()
+	for {
+		until, more := boundary(all, cursor)
+		for _, m := range all {
+			if m.Changed <= cursor || m.Changed > until {
+				continue
+			}
+			e, err := show.envelope(m)
+			if err != nil {
+				return in, err
+			}
+			if v.shows(e) {
+				in.Messages = append(in.Messages, e)
+			}
+		}
+		if !more {
+			return in, nil
+		}
+		if len(in.Messages) > 0 {
+			in.Cursor = until
+			return in, nil
+		}
+		cursor = until
+	}
+}
+
+// boundary returns the version up to which maxChanges messages changed after a cursor, and whether others changed later.
+func boundary(all []*mailbox.Message, cursor uint64) (until uint64, more bool) {
+	first := make(versionHeap, 0, maxChanges)
+	for _, m := range all {
+		switch {
+		case m.Changed <= cursor:
+		case len(first) < maxChanges:
+			heap.Push(&first, m.Changed)
+		case m.Changed < first[0]:
+			first[0] = m.Changed
+			heap.Fix(&first, 0)
+			more = true
+		case m.Changed > first[0]:
+			more = true
+		}
+	}
+	if len(first) == 0 {
+		return cursor, false
+	}
+	return first[0], more
+}
+
+// versionHeap is a heap with the largest on top.
+type versionHeap []uint64
+
+func (v versionHeap) Len() int           { return len(v) }
+func (v versionHeap) Less(i, j int) bool { return v[i] > v[j] }
+func (v versionHeap) Swap(i, j int)      { v[i], v[j] = v[j], v[i] }
+func (v *versionHeap) Push(x any)        { *v = append(*v, x.(uint64)) }
+func (v *versionHeap) Pop() any          { panic("nothing is taken off") }
+
+// list lists the messages of a view from a number on.
+func (a *Agent) list(ctx context.Context, v View, first uint64, limit int) (Inbox, error) {
 	return visitFor(ctx, a, func(b *box) (Inbox, error) {
 		b.noteReceiptsToShow()
 		in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
 		show, all := b.view(), b.state.Messages()
 		for _, m := range all[min(first, uint64(len(all))):] {
-			if m.Changed <= cursor {
-				continue
-			}
 			e, err := show.envelope(m)
 			if err != nil {
 				return in, err

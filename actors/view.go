@@ -26,7 +26,7 @@ func (v *view) wasDelivered(m *mailbox.Message) bool {
 
 func (v *view) envelope(m *mailbox.Message) (Envelope, error) {
 	e := Envelope{
-		Number: m.Number, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
+		Number: m.Number, Changed: m.Changed, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
 		From: m.From(), FromName: v.state.NameOf(m.From()), To: m.To(), ToName: v.state.NameOf(m.To()),
 		Sent: v.state.Sent(m), Received: v.state.Received(m), ReplyTo: m.ReplyTo(),
 	}

@@ -16,17 +16,23 @@ import (
 // FetchAgentsRequest asks for the agents of the node that the caller sees: those that it holds, and the node's host all.
 type FetchAgentsRequest struct {
 	Acting
+	Paging
 	Filter actors.Filter `json:"filter,omitzero"`
 }
 
 // FetchAgentsResponse has them, the oldest first.
 type FetchAgentsResponse struct {
 	Agents []actors.Snapshot `json:"agents"`
+	Paged
 }
 
 func fetchAgents(ctx context.Context, a *actors.Agent, r FetchAgentsRequest) (FetchAgentsResponse, error) {
-	list, err := a.Agents(ctx, r.Filter)
-	return FetchAgentsResponse{Agents: list}, err
+	all, err := a.Agents(ctx, r.Filter)
+	if err != nil {
+		return FetchAgentsResponse{}, err
+	}
+	list, paged, err := pageOf(all, r.Paging, func(s actors.Snapshot) string { return s.ID.String() })
+	return FetchAgentsResponse{list, paged}, err
 }
 
 // AgentRequest is about one agent.

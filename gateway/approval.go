@@ -33,12 +33,14 @@ func approve(ctx context.Context, a *actors.Agent, r ApproveRequest) (actors.Per
 // ListRulesRequest asks for the standing rules of the agent, or of one that it is the host of.
 type ListRulesRequest struct {
 	Acting
+	Paging
 	Agent string `json:"agent,omitempty"`
 }
 
 // ListRulesResponse has them, oldest first.
 type ListRulesResponse struct {
 	Rules []actors.Rule `json:"rules"`
+	Paged
 }
 
 func listRules(ctx context.Context, s *Server, r ListRulesRequest) (ListRulesResponse, error) {
@@ -46,8 +48,12 @@ func listRules(ctx context.Context, s *Server, r ListRulesRequest) (ListRulesRes
 	if err != nil {
 		return ListRulesResponse{}, err
 	}
-	rules, err := agent.Rules(ctx)
-	return ListRulesResponse{Rules: rules}, err
+	all, err := agent.Rules(ctx)
+	if err != nil {
+		return ListRulesResponse{}, err
+	}
+	rules, paged, err := pageOf(all, r.Paging, func(r actors.Rule) string { return r.Rule.String() })
+	return ListRulesResponse{rules, paged}, err
 }
 
 // RemoveRuleRequest ends a standing rule of an agent that the caller is the host of.

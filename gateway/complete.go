@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,7 @@ const (
 
 	CompleteInvitations = "invitations" // names for which one is open
 	maxCandidates       = 200
+	maxGist             = 200 // characters of a message beside its number
 )
 
 // CompleteRequest asks how a word that someone is typing may go on. Fields and edges are those of the message that
@@ -115,16 +117,16 @@ func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]Cand
 }
 
 func messageCandidates(ctx context.Context, a *actors.Agent, v actors.View, wanted func(actors.Envelope) bool) ([]Candidate, error) {
-	in, err := a.Inbox(ctx, v)
-	if err != nil {
-		return nil, err
-	}
 	var found []Candidate
-	for i := len(in.Messages) - 1; i >= 0; i-- { // the newest is the likeliest
-		if e := in.Messages[i]; wanted(e) {
+	for e, err := range a.All(ctx, v) {
+		if err != nil {
+			return nil, err
+		}
+		if wanted(e) {
 			found = append(found, Candidate{Word: strconv.FormatUint(e.Number, 10), Description: gist(e)})
 		}
 	}
+	slices.Reverse(found) // the newest is the likeliest
 	return found, nil
 }
 
@@ -138,7 +140,8 @@ func gist(e actors.Envelope) string {
 	if e.Sent {
 		party = "to " + e.ToName
 	}
-	return strings.TrimSpace(party + ": " + words)
+	gist := []rune(strings.TrimSpace(party + ": " + words[:min(len(words), 4*maxGist)]))
+	return string(gist[:min(len(gist), maxGist)])
 }
 
 func grantCandidates(ctx context.Context, a *actors.Agent) ([]Candidate, error) {

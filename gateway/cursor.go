@@ -32,12 +32,8 @@ func (p position) isWithin() bool { return p.upTo != 0 }
 
 // rest gives those of the messages that changed after seen that are still to be told. What has changed again, later than
 // upTo, is left to be told by going on from there: told now as well, it would come twice to who is cut off in between.
-func (p position) rest(changed, later []actors.Envelope) []actors.Envelope {
-	again := make(map[uint64]bool, len(later))
-	for _, e := range later {
-		again[e.Number] = true
-	}
-	return slices.DeleteFunc(changed, func(e actors.Envelope) bool { return e.Number <= p.number || again[e.Number] })
+func (p position) rest(changed []actors.Envelope) []actors.Envelope {
+	return slices.DeleteFunc(changed, func(e actors.Envelope) bool { return e.Number <= p.number || e.Changed > p.upTo })
 }
 
 func (p position) String() string {

@@ -114,12 +114,11 @@ type markedForm struct {
 
 // formsOf lists the agent's forms of a dialect, oldest first.
 func (c *conversation) formsOf(ctx context.Context, dialect string, v actors.View, wanted func(mark, actors.Envelope) bool) ([]markedForm, error) {
-	in, err := c.principal.agent.Inbox(ctx, v)
-	if err != nil {
-		return nil, err
-	}
 	var found []markedForm
-	for _, e := range in.Messages {
+	for e, err := range c.principal.agent.All(ctx, v) {
+		if err != nil {
+			return nil, err
+		}
 		if m, ok := markOf(e); ok && m.Dialect == dialect && wanted(m, e) {
 			found = append(found, markedForm{m, e})
 		}

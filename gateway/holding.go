@@ -40,20 +40,23 @@ func makeAgent(ctx context.Context, a *actors.Agent, r MakeAgentRequest) (MakeAg
 // ListNamesRequest lists the names that an agent holds, or those within what stands under a path.
 type ListNamesRequest struct {
 	Acting
+	Paging
 	Path string `json:"path,omitempty"`
 }
 
 // ListNamesResponse has the names, sorted.
 type ListNamesResponse struct {
 	Names []string `json:"names"`
+	Paged
 }
 
 func listNames(ctx context.Context, a *actors.Agent, r ListNamesRequest) (ListNamesResponse, error) {
-	names, err := a.Names(ctx, r.Path)
-	if names == nil {
-		names = []string{}
+	all, err := a.Names(ctx, r.Path)
+	if err != nil {
+		return ListNamesResponse{}, err
 	}
-	return ListNamesResponse{Names: names}, err
+	names, paged, err := pageOf(all, r.Paging, func(name string) string { return name })
+	return ListNamesResponse{names, paged}, err
 }
 
 // LookupRequest asks for the value under a name. Reveal opens what is sealed.
@@ -151,19 +154,22 @@ func copyName(ctx context.Context, a *actors.Agent, r CopyNameRequest) (Done, er
 // ListGrantsRequest lists what the agent gave out, oldest first.
 type ListGrantsRequest struct {
 	Acting
+	Paging
 }
 
 // ListGrantsResponse has the grants.
 type ListGrantsResponse struct {
 	Grants []actors.Granted `json:"grants"`
+	Paged
 }
 
 func listGrants(ctx context.Context, a *actors.Agent, r ListGrantsRequest) (ListGrantsResponse, error) {
-	grants, err := a.Grants(ctx)
-	if grants == nil {
-		grants = []actors.Granted{}
+	all, err := a.Grants(ctx)
+	if err != nil {
+		return ListGrantsResponse{}, err
 	}
-	return ListGrantsResponse{Grants: grants}, err
+	grants, paged, err := pageOf(all, r.Paging, func(g actors.Granted) string { return g.ID.String() })
+	return ListGrantsResponse{grants, paged}, err
 }
 
 // RevokeRequest takes back what was given, and all that was derived from it.

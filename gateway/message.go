@@ -79,8 +79,6 @@ type ListMessagesRequest struct {
 	Limit int    `json:"limit,omitempty"` // default 1,000, which is the most
 }
 
-const maxPage = 1000
-
 func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (actors.Inbox, error) {
 	limit := r.Limit
 	if limit <= 0 || limit > maxPage {
@@ -126,11 +124,14 @@ type ReadLogRequest struct {
 	Limit int    `json:"limit,omitempty"` // default 500, at most 5,000
 }
 
-// ReadLogResponse has the events. There are no more if there are fewer than the limit.
+// ReadLogResponse has the events. If there are More, the version of the last is the "after" to go on from.
 type ReadLogResponse struct {
 	Entries []actors.Entry `json:"entries"`
 	More    bool           `json:"more"`
 }
+
+// logStep is how many events of a log are read at once.
+const logStep = 64
 
 func readLog(ctx context.Context, a *actors.Agent, r ReadLogRequest) (ReadLogResponse, error) {
 	limit := r.Limit
@@ -138,9 +139,25 @@ func readLog(ctx context.Context, a *actors.Agent, r ReadLogRequest) (ReadLogRes
 		limit = 500
 	}
 	limit = min(limit, 5000)
-	entries, err := a.Log(ctx, r.After, limit)
-	if entries == nil {
-		entries = []actors.Entry{}
+	got := ReadLogResponse{Entries: []actors.Entry{}}
+	var room pageRoom
+	for len(got.Entries) < limit {
+		step := min(logStep, limit-len(got.Entries))
+		entries, err := a.Log(ctx, r.After, step)
+		if err != nil {
+			return got, err
+		}
+		for _, e := range entries {
+			if got.More, err = room.isFull(e); got.More || err != nil {
+				return got, err
+			}
+			got.Entries = append(got.Entries, e)
+			r.After = e.Version
+		}
+		if len(entries) < step {
+			return got, nil
+		}
 	}
-	return ReadLogResponse{Entries: entries, More: len(entries) == limit}, err
+	got.More = true
+	return got, nil
 }

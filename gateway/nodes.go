@@ -25,19 +25,22 @@ func uninvite(ctx context.Context, a *actors.Agent, r NameRequest) (Done, error)
 // ListInvitationsRequest lists the invitations that are open, oldest first.
 type ListInvitationsRequest struct {
 	Acting
+	Paging
 }
 
 // ListInvitationsResponse has them, without their secrets.
 type ListInvitationsResponse struct {
 	Invitations []actors.Invitation `json:"invitations"`
+	Paged
 }
 
-func listInvitations(ctx context.Context, a *actors.Agent, _ ListInvitationsRequest) (ListInvitationsResponse, error) {
-	open, err := a.Invitations(ctx)
-	if open == nil {
-		open = []actors.Invitation{}
+func listInvitations(ctx context.Context, a *actors.Agent, r ListInvitationsRequest) (ListInvitationsResponse, error) {
+	all, err := a.Invitations(ctx)
+	if err != nil {
+		return ListInvitationsResponse{}, err
 	}
-	return ListInvitationsResponse{Invitations: open}, err
+	open, paged, err := pageOf(all, r.Paging, func(i actors.Invitation) string { return i.ID.String() })
+	return ListInvitationsResponse{open, paged}, err
 }
 
 // AcceptRequest takes up the invitation that another node gave out.
@@ -51,17 +54,25 @@ func accept(ctx context.Context, a *actors.Agent, r AcceptRequest) (actors.Accep
 	return a.Accept(ctx, r.Name, r.Locator)
 }
 
+// ListNodesRequest lists the nodes that this one knows.
+type ListNodesRequest struct {
+	Acting
+	Paging
+}
+
 // ListNodesResponse has the nodes that this one knows, in the order in which it came to.
 type ListNodesResponse struct {
 	Nodes []actors.Peer `json:"nodes"`
+	Paged
 }
 
-func listNodes(ctx context.Context, s *Server, _ NodeRequest) (ListNodesResponse, error) {
-	known, err := s.node.Nodes(ctx)
-	if known == nil {
-		known = []actors.Peer{}
+func listNodes(ctx context.Context, s *Server, r ListNodesRequest) (ListNodesResponse, error) {
+	all, err := s.node.Nodes(ctx)
+	if err != nil {
+		return ListNodesResponse{}, err
 	}
-	return ListNodesResponse{Nodes: known}, err
+	known, paged, err := pageOf(all, r.Paging, func(p actors.Peer) string { return p.Node.String() })
+	return ListNodesResponse{known, paged}, err
 }
 
 // Peers counts the nodes that this one knows, and what went between them and it.

@@ -15,7 +15,7 @@ type ReadOutputRequest struct {
 	After   uint64 `json:"after,omitempty"`
 	Limit   int    `json:"limit,omitempty"`  // default and at most 500
 	WaitMs  int64  `json:"waitMs,omitempty"` // at most 50,000
-	Tail    *int   `json:"tail,omitempty"`   // so many of the newest pieces, at most 500; 0 gives the cursor alone
+	Tail    *int   `json:"tail,omitempty"`   // so many of the newest pieces, at most 500 or as many as fit; 0 gives the cursor alone
 }
 
 // ReadOutputResponse has it, oldest first, and the cursor to go on from.
@@ -52,22 +52,61 @@ func readOutput(ctx context.Context, a *actors.Agent, r ReadOutputRequest) (Read
 		defer cancel()
 		read = agent.AwaitOutput
 	}
-	pieces, err := read(ctx, r.After, limit)
-	if len(pieces) > 0 {
-		got.Pieces, got.Cursor = pieces, pieces[len(pieces)-1].Cursor
+	var room pageRoom
+	for len(got.Pieces) < limit {
+		step := min(outputStep, limit-len(got.Pieces))
+		pieces, err := read(ctx, got.Cursor, step)
+		if err != nil {
+			return got, err
+		}
+		for _, p := range pieces {
+			if full, err := room.isFull(p); full || err != nil {
+				return got, err
+			}
+			got.Pieces, got.Cursor = append(got.Pieces, p), p.Cursor
+		}
+		if len(pieces) < step {
+			return got, nil
+		}
+		read = agent.Output // there is something: no more is waited for
 	}
-	return got, err
+	return got, nil
 }
+
+// outputStep is how many pieces are read at once.
+const outputStep = 32
 
 func outputEnd(ctx context.Context, agent *actors.Agent, r ReadOutputRequest) (ReadOutputResponse, error) {
 	got := ReadOutputResponse{Pieces: []actors.OutputPiece{}}
 	if *r.Tail < 0 || r.After != 0 || r.WaitMs != 0 || r.Limit != 0 {
 		return got, parley.Refuse(parley.InvalidArgument, "tail is a number of pieces, and goes without after, limit and waitMs")
 	}
-	pieces, cursor, err := agent.OutputEnd(ctx, min(*r.Tail, MaxPieces))
-	if len(pieces) > 0 {
-		got.Pieces = pieces
+	for most, step := min(*r.Tail, MaxPieces), outputStep; ; step *= 2 {
+		pieces, cursor, err := agent.OutputEnd(ctx, min(most, step))
+		if err != nil {
+			return got, err
+		}
+		fitting, err := newest(pieces)
+		if err != nil {
+			return got, err
+		}
+		got.Pieces, got.Cursor = fitting, cursor
+		if len(fitting) < len(pieces) || len(pieces) < step || step >= most {
+			return got, nil
+		}
 	}
-	got.Cursor = cursor
-	return got, err
+}
+
+// newest returns the last of some pieces, as many as one response has room for.
+func newest(pieces []actors.OutputPiece) ([]actors.OutputPiece, error) {
+	var room pageRoom
+	for i := len(pieces) - 1; i >= 0; i-- {
+		if full, err := room.isFull(pieces[i]); full || err != nil {
+			return pieces[i+1:], err
+		}
+	}
+	if pieces == nil {
+		pieces = []actors.OutputPiece{}
+	}
+	return pieces, nil
 }

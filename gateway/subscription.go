@@ -171,10 +171,9 @@ func (c *conversation) follow(ctx context.Context, sub *subscription) error {
 	}
 	at := sub.at
 	if at.isWithin() {
-		if err := c.tellRest(ctx, agent, sub); err != nil {
+		if at, err = c.tellRest(ctx, agent, sub); err != nil {
 			return err
 		}
-		at = position{seen: at.upTo}
 	}
 	for ctx.Err() == nil {
 		in, err := agent.Changes(ctx, sub.view, at.seen)
@@ -189,17 +188,24 @@ func (c *conversation) follow(ctx context.Context, sub *subscription) error {
 	return nil
 }
 
-// tellRest tells the rest of a batch that was told in part before.
-func (c *conversation) tellRest(ctx context.Context, agent *actors.Agent, sub *subscription) error {
-	since, err := agent.Since(ctx, sub.view, sub.at.seen)
-	if err != nil {
-		return err
+// tellRest tells the rest of a batch that was told in part before, and gives the position after it.
+func (c *conversation) tellRest(ctx context.Context, agent *actors.Agent, sub *subscription) (position, error) {
+	at := sub.at
+	for at.seen < at.upTo {
+		in, err := agent.Since(ctx, sub.view, at.seen)
+		if err != nil {
+			return at, err
+		}
+		if in.Cursor <= at.seen {
+			break
+		}
+		end := min(in.Cursor, at.upTo)
+		if err := c.tellBatch(ctx, sub, position{seen: at.seen, upTo: end}, at.rest(in.Messages)); err != nil {
+			return at, err
+		}
+		at.seen = end
 	}
-	later, err := agent.Since(ctx, sub.view, sub.at.upTo) // looked at after: what changes in between is in both
-	if err != nil {
-		return err
-	}
-	return c.tellBatch(ctx, sub, sub.at, sub.at.rest(since.Messages, later.Messages))
+	return position{seen: at.upTo}, nil
 }
 
 // tellBatch tells of messages that changed together, in the order of their numbers.

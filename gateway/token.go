@@ -20,16 +20,22 @@ func createToken(ctx context.Context, a *actors.Agent, r CreateTokenRequest) (ac
 // ListTokensRequest asks for the agent's tokens.
 type ListTokensRequest struct {
 	Acting
+	Paging
 }
 
 // ListTokensResponse has those that are good, oldest first, without their secrets.
 type ListTokensResponse struct {
 	Tokens []actors.Token `json:"tokens"`
+	Paged
 }
 
-func listTokens(ctx context.Context, a *actors.Agent, _ ListTokensRequest) (ListTokensResponse, error) {
-	tokens, err := a.Tokens(ctx)
-	return ListTokensResponse{Tokens: tokens}, err
+func listTokens(ctx context.Context, a *actors.Agent, r ListTokensRequest) (ListTokensResponse, error) {
+	all, err := a.Tokens(ctx)
+	if err != nil {
+		return ListTokensResponse{}, err
+	}
+	tokens, paged, err := pageOf(all, r.Paging, func(t actors.Token) string { return t.ID.String() })
+	return ListTokensResponse{tokens, paged}, err
 }
 
 // RevokeTokenRequest ends one of the agent's tokens.

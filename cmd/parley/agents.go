@@ -53,15 +53,20 @@ func (p *program) lsCommand() *cobra.Command {
 		if all && len(statuses) == 0 {
 			statuses = agentStatuses()
 		}
-		var got struct {
+		type page struct {
 			Agents []json.RawMessage `json:"agents"`
+			gateway.Paged
 		}
-		req := gateway.FetchAgentsRequest{Acting: p.acting(), Filter: actors.Filter{Labels: byKey, Statuses: statuses}}
-		if err := p.call(c.Context(), "fetch_agents", req, &got); err != nil {
+		got, err := listAll(c.Context(), p, "fetch_agents",
+			func(at gateway.Paging) any {
+				return gateway.FetchAgentsRequest{Acting: p.acting(), Filter: actors.Filter{Labels: byKey, Statuses: statuses}, Paging: at}
+			},
+			func(p page) ([]json.RawMessage, gateway.Paged) { return p.Agents, p.Paged })
+		if err != nil {
 			return err
 		}
-		agents := make([]actors.Snapshot, len(got.Agents))
-		for i, raw := range got.Agents {
+		agents := make([]actors.Snapshot, len(got))
+		for i, raw := range got {
 			if err := json.Unmarshal(raw, &agents[i]); err != nil {
 				return notANode(err)
 			}
@@ -73,7 +78,7 @@ func (p *program) lsCommand() *cobra.Command {
 			}
 			return p.say(ids, func() string { return strings.Join(ids, "\n") })
 		}
-		return p.say(got.Agents, func() string { return agentTable(agents, !bare) })
+		return p.say(got, func() string { return agentTable(agents, !bare) })
 	}
 	return c
 }

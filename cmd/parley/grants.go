@@ -19,11 +19,13 @@ func (p *program) grantsCommand() *cobra.Command {
 		Long:    "Lists what the agent gave to others and by which name, oldest first. Each grant can be revoked.",
 		Example: "  parley grants\n  parley grants --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var given gateway.ListGrantsResponse
-			if err := p.call(c.Context(), "list_grants", gateway.ListGrantsRequest{Acting: p.acting()}, &given); err != nil {
+			given, err := listAll(c.Context(), p, "list_grants",
+				func(at gateway.Paging) any { return gateway.ListGrantsRequest{Acting: p.acting(), Paging: at} },
+				func(r gateway.ListGrantsResponse) ([]actors.Granted, gateway.Paged) { return r.Grants, r.Paged })
+			if err != nil {
 				return err
 			}
-			return p.say(given.Grants, func() string { return grantTable(given.Grants) })
+			return p.say(given, func() string { return grantTable(given) })
 		},
 	}
 }

@@ -72,13 +72,17 @@ func (p *program) invite(c *cobra.Command, o inviting, name string) error {
 }
 
 func (p *program) listInvitations(c *cobra.Command) error {
-	var open gateway.ListInvitationsResponse
-	if err := p.call(c.Context(), "list_invitations", gateway.ListInvitationsRequest{Acting: p.acting()}, &open); err != nil {
+	open, err := listAll(c.Context(), p, "list_invitations",
+		func(at gateway.Paging) any { return gateway.ListInvitationsRequest{Acting: p.acting(), Paging: at} },
+		func(r gateway.ListInvitationsResponse) ([]actors.Invitation, gateway.Paged) {
+			return r.Invitations, r.Paged
+		})
+	if err != nil {
 		return err
 	}
-	return p.say(open.Invitations, func() string {
-		shown := make([]string, len(open.Invitations))
-		for i, v := range open.Invitations {
+	return p.say(open, func() string {
+		shown := make([]string, len(open))
+		for i, v := range open {
 			shown[i] = fmt.Sprintf("%s until %s", visible(v.Name), v.Until)
 		}
 		return strings.Join(shown, "\n")

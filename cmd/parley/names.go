@@ -75,14 +75,17 @@ func (p *program) namesCommand() *cobra.Command {
 		Args:              p.between(0, 1, "[PATH]"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var held gateway.ListNamesResponse
-			err := p.call(c.Context(), "list_names", gateway.ListNamesRequest{Acting: p.acting(), Path: strings.Join(args, "")}, &held)
+			held, err := listAll(c.Context(), p, "list_names",
+				func(at gateway.Paging) any {
+					return gateway.ListNamesRequest{Acting: p.acting(), Path: strings.Join(args, ""), Paging: at}
+				},
+				func(r gateway.ListNamesResponse) ([]string, gateway.Paged) { return r.Names, r.Paged })
 			if err != nil {
 				return err
 			}
-			return p.say(held.Names, func() string {
-				shown := make([]string, len(held.Names))
-				for i, n := range held.Names {
+			return p.say(held, func() string {
+				shown := make([]string, len(held))
+				for i, n := range held {
 					shown[i] = visible(n)
 				}
 				return strings.Join(shown, "\n")

@@ -20,11 +20,13 @@ another told of it; whether it can be reached now; and how much mail waits for t
 is sent when it can.`,
 		Example: "  parley nodes\n  parley nodes --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var known gateway.ListNodesResponse
-			if err := p.call(c.Context(), "list_nodes", gateway.NodeRequest{Acting: p.acting()}, &known); err != nil {
+			known, err := listAll(c.Context(), p, "list_nodes",
+				func(at gateway.Paging) any { return gateway.ListNodesRequest{Acting: p.acting(), Paging: at} },
+				func(r gateway.ListNodesResponse) ([]actors.Peer, gateway.Paged) { return r.Nodes, r.Paged })
+			if err != nil {
 				return err
 			}
-			return p.say(known.Nodes, func() string { return nodeTable(known.Nodes) })
+			return p.say(known, func() string { return nodeTable(known) })
 		},
 	}
 }

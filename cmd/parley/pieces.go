@@ -146,7 +146,7 @@ func (s *shownOutput) tail(ctx context.Context, agent string, lines int) error {
 		return err
 	}
 	pieces, enough := lastLines(page.Pieces, lines)
-	if !enough && len(page.Pieces) == asked { // there is more, and it is needed
+	if !enough && len(page.Pieces) > 0 { // there may be more, and it is needed
 		if pieces, page.Cursor, err = s.all(ctx, agent); err != nil {
 			return err
 		}

@@ -33,14 +33,17 @@ func (p *program) rulesListCommand() *cobra.Command {
 
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var got gateway.ListRulesResponse
-			req := gateway.ListRulesRequest{Acting: p.acting(), Agent: args[0]}
-			if err := p.call(c.Context(), "list_rules", req, &got); err != nil {
+			rules, err := listAll(c.Context(), p, "list_rules",
+				func(at gateway.Paging) any {
+					return gateway.ListRulesRequest{Acting: p.acting(), Agent: args[0], Paging: at}
+				},
+				func(r gateway.ListRulesResponse) ([]actors.Rule, gateway.Paged) { return r.Rules, r.Paged })
+			if err != nil {
 				return err
 			}
-			return p.say(got.Rules, func() string {
-				lines := make([]string, len(got.Rules))
-				for i, r := range got.Rules {
+			return p.say(rules, func() string {
+				lines := make([]string, len(rules))
+				for i, r := range rules {
 					lines[i] = ruleLine(r)
 				}
 				return strings.Join(lines, "\n")

@@ -64,13 +64,15 @@ func (p *program) tokenListCommand() *cobra.Command {
 		Short:   "List the agent's tokens",
 		Args:    p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var got gateway.ListTokensResponse
-			if err := p.call(c.Context(), "list_tokens", gateway.ListTokensRequest{Acting: p.acting()}, &got); err != nil {
+			tokens, err := listAll(c.Context(), p, "list_tokens",
+				func(at gateway.Paging) any { return gateway.ListTokensRequest{Acting: p.acting(), Paging: at} },
+				func(r gateway.ListTokensResponse) ([]actors.Token, gateway.Paged) { return r.Tokens, r.Paged })
+			if err != nil {
 				return err
 			}
-			return p.say(got.Tokens, func() string {
-				lines := make([]string, len(got.Tokens))
-				for i, t := range got.Tokens {
+			return p.say(tokens, func() string {
+				lines := make([]string, len(tokens))
+				for i, t := range tokens {
 					lines[i] = tokenLine(t)
 				}
 				return strings.Join(lines, "\n")

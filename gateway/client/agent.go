@@ -73,17 +73,28 @@ type AgentFilter struct {
 
 type fetchingAgents struct {
 	Filter AgentFilter `json:"filter,omitzero"`
+	paging
 }
 
 type fetchedAgents struct {
 	Agents []Agent `json:"agents"`
+	paged
 }
 
 // Agents lists the agents of the node that the client's agent sees: itself and those that it holds, and the node's host all. The
 // oldest is the first.
 func (c *Client) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
-	got, err := get[fetchedAgents](ctx, c, "fetch_agents", fetchingAgents{f})
-	return got.Agents, err
+	var all []Agent
+	for r := (fetchingAgents{Filter: f, paging: paging{Limit: c.pageSize}}); ; {
+		got, err := get[fetchedAgents](ctx, c, "fetch_agents", r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, got.Agents...)
+		if r.After = got.Next; r.After == "" {
+			return all, nil
+		}
+	}
 }
 
 // IsZero reports whether f is all agents.

@@ -69,12 +69,7 @@ func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, err
 	if !at.isWithin() {
 		at.upTo = max(page.Cursor, 1) // a mailbox begins with its agent's making
 	}
-	batch := page.Messages
-	if page.Cursor > at.upTo { // some may have changed since the first page
-		if batch, err = c.unchanged(ctx, v, batch, at.upTo); err != nil {
-			return nil, err
-		}
-	}
+	batch := unchanged(page.Messages, at.upTo) // some may have changed since the first page
 	if page.Next == 0 {
 		return at.pass(batch, at.upTo), nil
 	}
@@ -85,30 +80,25 @@ func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, err
 	return batch, nil
 }
 
-// rest gives what is still to be told of a batch that was told in part before.
+// rest gives what is still to be told of a batch that was told in part before, or the next page of it.
 func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, error) {
 	since, err := c.changes(ctx, v, at.seen, 0) // they changed long ago, or are not to be shown any more
 	if err != nil {
 		return nil, err
 	}
-	rest, err := c.unchanged(ctx, v, slices.DeleteFunc(since.Messages, func(m Message) bool { return m.Number <= at.number }), at.upTo)
-	if err != nil {
-		return nil, err
+	upTo, number := at.upTo, at.number
+	rest := slices.DeleteFunc(unchanged(since.Messages, upTo), func(m Message) bool { return m.Number <= number })
+	if since.Cursor >= upTo || since.Cursor <= at.seen || len(since.Messages) == 0 {
+		return at.pass(rest, upTo), nil
 	}
-	return at.pass(rest, at.upTo), nil
+	rest = at.pass(rest, since.Cursor)
+	at.upTo, at.number = upTo, number
+	return rest, nil
 }
 
-// unchanged gives those of a batch that have not changed again after a version: these are told by going on from there.
-func (c *Client) unchanged(ctx context.Context, v View, batch []Message, after uint64) ([]Message, error) {
-	later, err := c.changes(ctx, v, after, 0)
-	if err != nil {
-		return nil, err
-	}
-	again := make(map[uint64]bool, len(later.Messages))
-	for _, m := range later.Messages {
-		again[m.Number] = true
-	}
-	return slices.DeleteFunc(batch, func(m Message) bool { return again[m.Number] }), nil
+// unchanged gives those of a batch that have not changed after a version: the others are told by going on from there.
+func unchanged(batch []Message, after uint64) []Message {
+	return slices.DeleteFunc(batch, func(m Message) bool { return m.Changed > after })
 }
 
 // changes waits so long for messages that have changed after a version of the mailbox.

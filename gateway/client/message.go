@@ -10,7 +10,8 @@ import (
 // Message is one as its mailbox's agent sees it. Names are the agent's own, of today, and "" where it has none.
 type Message struct {
 	Number      uint64    `json:"number"`
-	Type        string    `json:"type"` // form, request, approval or message
+	Changed     uint64    `json:"changed"` // version of the mailbox since which it is as it is
+	Type        string    `json:"type"`    // form, request, approval or message
 	MessageID   ID        `json:"messageId"`
 	From        ID        `json:"from"`
 	FromName    string    `json:"fromName,omitempty"`

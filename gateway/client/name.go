@@ -7,16 +7,37 @@ import (
 
 type naming struct {
 	Path string `json:"path,omitempty"`
+	paging
 }
 
 type names struct {
 	Names []string `json:"names"`
+	paged
+}
+
+// paging is what a request for a page of a list has, and paged what its response has.
+type paging struct {
+	After string `json:"after,omitempty"`
+	Limit int    `json:"limit,omitempty"`
+}
+
+type paged struct {
+	Next string `json:"next,omitempty"`
 }
 
 // Names lists the names that the agent holds, sorted, or those within what stands under a path.
 func (c *Client) Names(ctx context.Context, path string) ([]string, error) {
-	n, err := get[names](ctx, c, "list_names", naming{path})
-	return n.Names, err
+	var all []string
+	for r := (naming{Path: path, paging: paging{Limit: c.pageSize}}); ; {
+		n, err := get[names](ctx, c, "list_names", r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n.Names...)
+		if r.After = n.Next; r.After == "" {
+			return all, nil
+		}
+	}
 }
 
 type lookingUp struct {

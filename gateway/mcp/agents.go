@@ -3,10 +3,10 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"parley"
+	"parley/capabilities"
 	"parley/gateway/legible"
 )
 
@@ -27,12 +27,8 @@ func listAgents(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	first := 0
-	if arguments.Cursor != "" {
-		var err error
-		if first, err = strconv.Atoi(arguments.Cursor); err != nil || first < 0 {
-			return nil, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor of this tool", arguments.Cursor)
-		}
+	if _, err := capabilities.ParseID(arguments.Cursor); err != nil && arguments.Cursor != "" {
+		return nil, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor of this tool", arguments.Cursor)
 	}
 	filter := map[string]any{}
 	if len(arguments.Labels) > 0 {
@@ -41,28 +37,29 @@ func listAgents(ctx context.Context, c *call) (any, error) {
 	if len(arguments.Statuses) > 0 {
 		filter["statuses"] = arguments.Statuses
 	}
-	var all struct {
-		Agents []any `json:"agents"`
+	var got struct {
+		Agents []map[string]any `json:"agents"`
+		Next   string           `json:"next"`
 	}
-	if err := steadily(ctx, c.agent, "fetch_agents", map[string]any{"filter": filter}, &all); err != nil {
+	request := map[string]any{"filter": filter, "after": arguments.Cursor, "limit": limit(arguments.Limit)}
+	if err := steadily(ctx, c.agent, "fetch_agents", request, &got); err != nil {
 		return nil, err
 	}
-	return agentsOf(all.Agents, first, limit(arguments.Limit))
+	return agentsOf(got.Agents, got.Next)
 }
 
-// agentsOf shows as many agents as there is room for.
-func agentsOf(all []any, first, most int) (agents, error) {
-	page := agents{Agents: []any{}}
+// agentsOf shows as many agents as there is room for, and where there are more.
+func agentsOf(all []map[string]any, next string) (agents, error) {
+	page := agents{Agents: []any{}, Cursor: next}
 	size := 0
-	for i := min(first, len(all)); i < len(all); i++ {
-		shown := legibleWords(all[i])
+	for i, agent := range all {
+		shown := legibleWords(agent)
 		text, err := textOf(shown)
 		if err != nil {
 			return page, err
 		}
-		size += len(text)
-		if n := len(page.Agents); n >= most || n > 0 && size > maxPageSize {
-			page.Cursor = strconv.Itoa(i)
+		if size += len(text); i > 0 && size > maxPageSize {
+			page.Cursor, _ = all[i-1]["id"].(string)
 			break
 		}
 		page.Agents = append(page.Agents, shown)

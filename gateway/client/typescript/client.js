@@ -276,7 +276,14 @@ export class Client {
    * @param {Ending} [ending]
    */
   async names(path = "", ending) {
-    return (await this.call("list_names", { path }, ending)).names;
+    /** @type {string[]} */
+    const all = [];
+    for (let after = ""; ; ) {
+      const { names, next } = await this.call("list_names", { path, after }, ending);
+      all.push(...names);
+      if (!next) return all;
+      after = next;
+    }
   }
 
   /**
@@ -318,8 +325,14 @@ export class Client {
    * @returns {Promise<Agent[]>}
    */
   async agents(filter = {}, ending) {
-    const { agents } = await this.call("fetch_agents", { filter }, ending);
-    return agents.map(known);
+    /** @type {Agent[]} */
+    const all = [];
+    for (let after = ""; ; ) {
+      const { agents, next } = await this.call("fetch_agents", { filter, after }, ending);
+      all.push(...agents.map(known));
+      if (!next) return all;
+      after = next;
+    }
   }
 
   /**

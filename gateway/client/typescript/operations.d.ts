@@ -124,12 +124,15 @@ export interface FetchAgentResponse {
 }
 
 export interface FetchAgentsRequest {
+  after?: string;
   as?: string;
   filter?: Filter;
+  limit?: number;
 }
 
 export interface FetchAgentsResponse {
   agents: Array<Snapshot>;
+  next?: string;
 }
 
 export interface FollowMessagesRequest {
@@ -180,20 +183,35 @@ export interface LimitRuleRequest {
   until: string;
 }
 
+export interface LimitState {
+  each?: number;
+  for: string;
+  limit: number;
+  name: string;
+  now: number;
+  refused: number;
+}
+
 export interface ListGrantsRequest {
+  after?: string;
   as?: string;
+  limit?: number;
 }
 
 export interface ListGrantsResponse {
   grants: Array<Granted>;
+  next?: string;
 }
 
 export interface ListInvitationsRequest {
+  after?: string;
   as?: string;
+  limit?: number;
 }
 
 export interface ListInvitationsResponse {
   invitations: Array<Invitation>;
+  next?: string;
 }
 
 export interface ListMessagesRequest {
@@ -205,32 +223,48 @@ export interface ListMessagesRequest {
 }
 
 export interface ListNamesRequest {
+  after?: string;
   as?: string;
+  limit?: number;
   path?: string;
 }
 
 export interface ListNamesResponse {
   names: Array<string>;
+  next?: string;
+}
+
+export interface ListNodesRequest {
+  after?: string;
+  as?: string;
+  limit?: number;
 }
 
 export interface ListNodesResponse {
+  next?: string;
   nodes: Array<Peer>;
 }
 
 export interface ListRulesRequest {
+  after?: string;
   agent?: string;
   as?: string;
+  limit?: number;
 }
 
 export interface ListRulesResponse {
+  next?: string;
   rules: Array<Rule>;
 }
 
 export interface ListTokensRequest {
+  after?: string;
   as?: string;
+  limit?: number;
 }
 
 export interface ListTokensResponse {
+  next?: string;
   tokens: Array<Token>;
 }
 
@@ -434,6 +468,8 @@ export interface StatusResponse {
   agents: number;
   external?: boolean;
   journal: JournalState;
+  limits: Array<LimitState>;
+  limitsSet?: string;
   listen: string;
   logLevel: string;
   name: string;
@@ -522,6 +558,7 @@ export interface Envelope {
   answerNeeded: boolean;
   answering?: boolean;
   chain?: Array<Party>;
+  changed: number;
   /** A time in UTC, with milliseconds. */
   date: string;
   /** A time in UTC, with milliseconds. */
@@ -846,7 +883,7 @@ export interface Operations {
   list_invitations: { request: ListInvitationsRequest; response: ListInvitationsResponse };
   list_messages: { request: ListMessagesRequest; response: Inbox };
   list_names: { request: ListNamesRequest; response: ListNamesResponse };
-  list_nodes: { request: NodeRequest; response: ListNodesResponse };
+  list_nodes: { request: ListNodesRequest; response: ListNodesResponse };
   list_rules: { request: ListRulesRequest; response: ListRulesResponse };
   list_tokens: { request: ListTokensRequest; response: ListTokensResponse };
   locate: { request: NameRequest; response: LocateResponse };

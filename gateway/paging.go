@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"encoding/json"
+	"slices"
+
+	"parley"
+)
+
+// Paging is part of requests that list. Without it the first page is listed.
+type Paging struct {
+	After string `json:"after,omitempty"` // the "next" of the page before
+	Limit int    `json:"limit,omitempty"` // default 1,000, which is the most
+}
+
+// Paged is part of their responses.
+type Paged struct {
+	Next string `json:"next,omitempty"` // there is more: the "after" of the next page
+}
+
+// Bounds of one page.
+const (
+	maxPage      = 1000
+	maxPageBytes = 512 << 10 // and one item, however large
+	maxAfter     = 1024
+)
+
+// pageOf returns the items of a page, at most so many and of so many bytes. The key of an item is what the next page
+// begins after. Items are in the order of their keys, or never go away.
+func pageOf[T any](all []T, p Paging, key func(T) string) ([]T, Paged, error) {
+	if len(p.After) > maxAfter {
+		return nil, Paged{}, parley.Refuse(parley.InvalidArgument, "%.40q… is no \"next\" of a page", p.After)
+	}
+	if p.After != "" {
+		all = all[afterKey(all, p.After, key):]
+	}
+	limit := p.Limit
+	if limit <= 0 || limit > maxPage {
+		limit = maxPage
+	}
+	var room pageRoom
+	for i, item := range all {
+		full, err := room.isFull(item)
+		if err != nil {
+			return nil, Paged{}, err
+		}
+		if i == limit || full {
+			return all[:i], Paged{Next: key(all[i-1])}, nil
+		}
+	}
+	if all == nil {
+		all = []T{}
+	}
+	return all, Paged{}, nil
+}
+
+// afterKey returns the index of the first item after a key. If the item of that has gone, it is the first with a larger one.
+func afterKey[T any](all []T, after string, key func(T) string) int {
+	if i := slices.IndexFunc(all, func(item T) bool { return key(item) == after }); i >= 0 {
+		return i + 1
+	}
+	if i := slices.IndexFunc(all, func(item T) bool { return key(item) > after }); i >= 0 {
+		return i
+	}
+	return len(all)
+}
+
+// pageRoom counts the bytes of a page.
+type pageRoom struct {
+	bytes int
+	any   bool
+}
+
+// isFull reports whether there is no room for an item. There always is for the first.
+func (r *pageRoom) isFull(item any) (bool, error) {
+	text, err := json.Marshal(item)
+	if err != nil {
+		return false, err
+	}
+	if r.any && r.bytes+len(text) > maxPageBytes {
+		return true, nil
+	}
+	r.any = true
+	r.bytes += len(text)
+	return false, nil
+}
