@@ -26,6 +26,7 @@ import (
 // Bounds of a connection.
 const (
 	headerTime = 10 * time.Second // how long a request's header may take to come
+	writeTime  = 30 * time.Second // in which a client takes a piece of a response
 	idleTime   = 5 * time.Minute  // how long a connection is kept without use
 	maxHeader  = 16 << 10
 	watchAfter = 50 * time.Millisecond // how long a call waits before anyone looks whether its client is there
@@ -38,6 +39,7 @@ type door struct {
 	log        *slog.Logger
 	headerTime time.Duration
 	bodyTime   time.Duration
+	writeTime  time.Duration
 	idleTime   time.Duration
 
 	mu      sync.Mutex
@@ -50,7 +52,7 @@ type door struct {
 
 func newDoor(l net.Listener, h http.Handler, log *slog.Logger) *door {
 	d := &door{
-		listener: l, handler: h, log: log, headerTime: headerTime, bodyTime: bodyTime, idleTime: idleTime,
+		listener: l, handler: h, log: log, headerTime: headerTime, bodyTime: bodyTime, writeTime: writeTime, idleTime: idleTime,
 		visits: make(map[*visit]bool),
 	}
 	d.calls, d.giveUp = context.WithCancel(context.Background())

@@ -49,7 +49,7 @@ func resources() [kinds]resource {
 		kindStreams:       {"streams", "event streams", parley.QuotaExceeded, 128, 2048, 4096},
 		kindSubscriptions: {"subscriptions", "subscriptions", parley.QuotaExceeded, 1024, 16384, 32768},
 		kindBodies:        {"bodies", "request bodies on their way", parley.RateLimited, 256, 1024, 8192},
-		kindMemory:        {"memory", "bytes of requests and of responses that nobody has read", parley.RateLimited, 64 << 20, 256 << 20, 256 << 20},
+		kindMemory:        {"memory", "bytes of requests and of responses that nobody has read", parley.RateLimited, 64 << 20, 256 << 20, 128 << 20},
 	}
 }
 

@@ -86,7 +86,7 @@ func outputEnd(ctx context.Context, agent *actors.Agent, r ReadOutputRequest) (R
 		if err != nil {
 			return got, err
 		}
-		fitting, err := newest(pieces)
+		fitting, err := newestFitting(pieces)
 		if err != nil {
 			return got, err
 		}
@@ -95,18 +95,4 @@ func outputEnd(ctx context.Context, agent *actors.Agent, r ReadOutputRequest) (R
 			return got, nil
 		}
 	}
-}
-
-// newest returns the last of some pieces, as many as one response has room for.
-func newest(pieces []actors.OutputPiece) ([]actors.OutputPiece, error) {
-	var room pageRoom
-	for i := len(pieces) - 1; i >= 0; i-- {
-		if full, err := room.isFull(pieces[i]); full || err != nil {
-			return pieces[i+1:], err
-		}
-	}
-	if pieces == nil {
-		pieces = []actors.OutputPiece{}
-	}
-	return pieces, nil
 }

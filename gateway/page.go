@@ -57,6 +57,7 @@ type viewing struct {
 	agent *actors.Agent // whose mail it is about
 	as    string        // the name under which the host holds it; "" is who is signed in
 	body  []byte        // of the request
+	held  *charge       // for the request and the response
 }
 
 // layout is what every page shows around its own part.
@@ -100,7 +101,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 	defer account.give(k, 1)
 	defer s.survive(w, "page")
 
-	v := &viewing{s: s, w: w, r: r, as: r.URL.Query().Get("as"), body: body.Bytes()}
+	v := &viewing{s: s, w: w, r: r, as: r.URL.Query().Get("as"), body: body.Bytes(), held: held}
 	err = caller(r.Context()).may(operation{name: "the page", scope: scopeRead})
 	if err == nil {
 		v.agent, err = s.agent(r.Context(), v.as)
@@ -152,6 +153,9 @@ func (v *viewing) readsOnly() error {
 	return parley.Refuse(parley.InvalidArgument, "pages are read with GET")
 }
 
+// maxShownNames is how many names a page offers where one is typed.
+const maxShownNames = 1000
+
 // show writes a page that is whole: it is rendered before its first byte goes out.
 func (v *viewing) show(status int, name string, f layout) error {
 	f.As, f.Here, f.Reader = v.as, v.r.URL.Path, v.s.reader(v.r.Context()).ID()
@@ -159,7 +163,30 @@ func (v *viewing) show(status int, name string, f layout) error {
 	if f.Names, err = v.agent.Names(v.r.Context(), ""); err != nil {
 		return err
 	}
-	return v.s.render(v.w, status, name, f)
+	f.Names = f.Names[:min(len(f.Names), maxShownNames)]
+	return v.render(status, name, f)
+}
+
+// render is Server.render, which is charged to the reader.
+func (v *viewing) render(status int, name string, with any) error {
+	buf := v.s.bodies.get()
+	defer v.s.bodies.put(buf)
+	if err := v.execute(buf, name, with); err != nil {
+		return err
+	}
+	v.s.sendPage(v.w, status, buf.Bytes())
+	return nil
+}
+
+func (v *viewing) execute(buf *bytes.Buffer, name string, with any) error {
+	if err := v.held.account.build(v.r.Context()); err != nil {
+		return err
+	}
+	defer v.held.account.built()
+	if err := v.s.page.templates.ExecuteTemplate(buf, name, with); err != nil {
+		return err
+	}
+	return v.held.add(int64(buf.Len()))
 }
 
 func (s *Server) render(w http.ResponseWriter, status int, name string, with any) error {
@@ -168,12 +195,16 @@ func (s *Server) render(w http.ResponseWriter, status int, name string, with any
 	if err := s.page.templates.ExecuteTemplate(buf, name, with); err != nil {
 		return err
 	}
+	s.sendPage(w, status, buf.Bytes())
+	return nil
+}
+
+func (s *Server) sendPage(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(buf.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	s.send(w, buf.Bytes())
-	return nil
+	s.send(w, body)
 }
 
 // fragment renders one message as it stands in a page.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"parley"
@@ -53,20 +52,45 @@ func (v *viewing) inbox() error {
 	return v.show(200, "inbox.html", layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: st})
 }
 
-// window gives the last messages before a number that were not dismissed, and the number before which there are more.
+// window gives the last messages before a number that were not dismissed, as many as are wanted and there is room for, and the
+// number before which there are more.
 func window(ctx context.Context, a *actors.Agent, before uint64, want int) (found []actors.Envelope, more uint64, err error) {
 	for step := uint64(want); ; step *= 2 {
 		first := before - min(before, step)
-		in, err := a.Page(ctx, actors.View{All: true}, first, int(before-first))
+		kept, err := shownBetween(ctx, a, first, before)
 		if err != nil {
 			return nil, 0, err
 		}
-		kept := slices.DeleteFunc(in.Messages, func(e actors.Envelope) bool { return e.Dismissed })
 		found = append(kept, found...)
-		if before = first; before == 0 || len(found) >= want {
-			return found, before, nil
+		if before = first; before > 0 && len(found) < want {
+			continue
 		}
+		fit, err := newestFitting(found[len(found)-min(len(found), want):])
+		if err == nil && len(fit) < len(found) {
+			before = fit[0].Number
+		}
+		return fit, before, err
 	}
+}
+
+// shownBetween gives the messages with numbers from first to before that were not dismissed.
+func shownBetween(ctx context.Context, a *actors.Agent, first, before uint64) (shown []actors.Envelope, err error) {
+	for first < before {
+		in, err := a.Page(ctx, actors.View{All: true}, first, int(before-first))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range in.Messages {
+			if e.Number < before && !e.Dismissed {
+				shown = append(shown, e)
+			}
+		}
+		if in.Next == 0 {
+			break
+		}
+		first = in.Next
+	}
+	return shown, nil
 }
 
 // endOfMail is the number that an agent's next message will have, and a cursor from which that one will be followed.

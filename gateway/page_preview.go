@@ -30,7 +30,7 @@ func (v *viewing) preview() error {
 		return err
 	}
 	const key = "preview"
-	return v.s.render(v.w, http.StatusOK, "message", card{
+	return v.render(http.StatusOK, "message", card{
 		Envelope: actors.Envelope{
 			Type: "form", From: v.agent.ID(), Title: r.Title, Description: r.Description, Fields: contract.Fields(),
 			Deadline: r.Deadline, NoForward: r.NoForward, AnswerNeeded: true,

@@ -33,7 +33,11 @@ func (v *viewing) questions() error {
 		waiting = slices.DeleteFunc(waiting, func(q question) bool { return !slices.Contains(keys, elementKey(q.name, q.Number)) })
 	}
 	var cards []card
-	for _, q := range waiting[:min(len(waiting), firstPaint)] {
+	waiting, err = oldestFitting(waiting[:min(len(waiting), firstPaint)])
+	if err != nil {
+		return err
+	}
+	for _, q := range waiting {
 		cards = append(cards, v.s.card(ctx, q.local, q.Envelope, nil))
 	}
 	return v.show(200, "questions.html", layout{Title: "Questions", Count: count, Main: cards})
@@ -84,12 +88,15 @@ func (q questionsOf) look(ctx context.Context, who []local, stirred []string) ([
 
 // waitingFor gives what waits for one agent's answer and is a question to another.
 func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
-	in, err := l.agent.Page(ctx, actors.View{Pending: true}, 0, maxQuestions)
-	if err != nil {
-		return nil, err
-	}
 	var waiting []question
-	for _, e := range in.Messages {
+	seen := 0
+	for e, err := range l.agent.All(ctx, actors.View{Pending: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if seen++; seen > maxQuestions {
+			break
+		}
 		if l.agent.ID() == reader.agent.ID() || e.From != reader.agent.ID() {
 			waiting = append(waiting, question{e, l})
 		}

@@ -65,6 +65,31 @@ func afterKey[T any](all []T, after string, key func(T) string) int {
 	return len(all)
 }
 
+// newestFitting returns the last of some items, as many as one page has room for.
+func newestFitting[T any](items []T) ([]T, error) {
+	var room pageRoom
+	for i := len(items) - 1; i >= 0; i-- {
+		if full, err := room.isFull(items[i]); full || err != nil {
+			return items[i+1:], err
+		}
+	}
+	if items == nil {
+		items = []T{}
+	}
+	return items, nil
+}
+
+// oldestFitting returns the first of some items, as many as one page has room for.
+func oldestFitting[T any](items []T) ([]T, error) {
+	var room pageRoom
+	for i, item := range items {
+		if full, err := room.isFull(item); full || err != nil {
+			return items[:i], err
+		}
+	}
+	return items, nil
+}
+
 // pageRoom counts the bytes of a page.
 type pageRoom struct {
 	bytes int

@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	writeTime = 30 * time.Second // in which a client takes a piece of a response
-	flushSize = 64 << 10         // how much of a response is kept back until it is known to be all
-	maxUnread = 256 << 10        // how much of a body that nobody wanted is read to keep its connection
+	flushSize = 64 << 10  // how much of a response is kept back until it is known to be all
+	maxUnread = 256 << 10 // how much of a body that nobody wanted is read to keep its connection
 )
 
 // responseWriter is the response to a visit's request. A small one goes out in one piece with its length; one that
@@ -70,8 +69,9 @@ func (e expected) Read(p []byte) (int, error) {
 
 func (w *responseWriter) Header() http.Header { return w.header }
 
-// SetReadDeadline is what http.ResponseController calls.
-func (w *responseWriter) SetReadDeadline(t time.Time) error { return w.visit.SetReadDeadline(t) }
+// SetReadDeadline and SetWriteDeadline are what http.ResponseController calls. Each piece that is sent has a deadline anyway.
+func (w *responseWriter) SetReadDeadline(t time.Time) error  { return w.visit.SetReadDeadline(t) }
+func (w *responseWriter) SetWriteDeadline(t time.Time) error { return w.visit.SetWriteDeadline(t) }
 
 func (w *responseWriter) WriteHeader(status int) {
 	if w.status == 0 {
@@ -137,7 +137,7 @@ func (w *responseWriter) flush(whole bool) {
 		w.sendFields(func(name string) bool { return name == w.header.Get("Trailer") })
 	}
 	w.kept = w.kept[:0]
-	_ = w.visit.SetWriteDeadline(time.Now().Add(writeTime)) // else writing fails too
+	_ = w.visit.SetWriteDeadline(time.Now().Add(w.visit.door.writeTime)) // else writing fails too
 	_, w.err = w.visit.Write(w.out)
 }
 

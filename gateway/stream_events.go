@@ -111,7 +111,14 @@ func (v *viewing) sendBatch(ctx context.Context, out *sse, b batch) error {
 	c := changed{Feed: b.number, Cursor: b.in.Cursor, Messages: []drawn{}, Reload: len(b.in.Messages) > maxBatch}
 	if !c.Reload {
 		var err error
-		if c.Messages, err = v.draw(ctx, b.feed.local, b.in.Messages); err != nil {
+		if c.Messages, c.Reload, err = v.draw(ctx, b.feed.local, b.in.Messages); err != nil {
+			return err
+		}
+	}
+	held := &charge{account: v.held.account}
+	defer held.release()
+	for _, m := range c.Messages {
+		if err := held.add(int64(len(m.HTML))); err != nil {
 			return err
 		}
 	}
@@ -122,9 +129,13 @@ func (v *viewing) sendBatch(ctx context.Context, out *sse, b batch) error {
 	return out.send("messages", id, c)
 }
 
-// draw renders messages of an agent's mail.
-func (v *viewing) draw(ctx context.Context, of local, messages []actors.Envelope) ([]drawn, error) {
-	all := make([]drawn, len(messages))
+// maxDrawn bounds what one event draws, in bytes.
+const maxDrawn = 1 << 20
+
+// draw renders messages of an agent's mail, and reports whether they are too large for one event.
+func (v *viewing) draw(ctx context.Context, of local, messages []actors.Envelope) (all []drawn, large bool, err error) {
+	all = make([]drawn, len(messages))
+	size := 0
 	for i, e := range messages {
 		all[i].Number = e.Number
 		if e.Dismissed {
@@ -132,9 +143,12 @@ func (v *viewing) draw(ctx context.Context, of local, messages []actors.Envelope
 		}
 		html, err := v.s.fragment(v.s.card(ctx, of, e, nil))
 		if err != nil {
-			return nil, err
+			return nil, false, err
+		}
+		if size += len(html); size > maxDrawn && i > 0 {
+			return []drawn{}, true, nil
 		}
 		all[i].HTML = html
 	}
-	return all, nil
+	return all, false, nil
 }

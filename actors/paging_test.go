@@ -1,0 +1,119 @@
+package actors
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/events"
+)
+
+// mailed opens a node whose host has got messages of fae's.
+func mailed(t *testing.T, messages, size int) (host, fae *Agent) {
+	t.Helper()
+	n := openNode(t, t.TempDir())
+	host = n.Host()
+	fae, err := host.Make(t.Context(), NewAgent{Kind: events.Guest, Name: "fae"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range messages {
+		if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint("m", i, strings.Repeat("x", size))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return host, fae
+}
+
+// catchUp follows from a cursor as long as there is something, and gives the numbers in the order told.
+func catchUp(t *testing.T, a *Agent, v View, cursor uint64) (told []uint64, pages int, end uint64) {
+	t.Helper()
+	for {
+		in, err := a.Since(t.Context(), v, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(in.Messages) == 0 {
+			return told, pages, in.Cursor
+		}
+		text, err := json.Marshal(in.Messages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(in.Messages) > 1 && len(text) > maxListed+len(in.Messages)+2 || len(in.Messages) > maxChanges {
+			t.Errorf("%d messages of %d bytes at once", len(in.Messages), len(text))
+		}
+		for i, e := range in.Messages {
+			told = append(told, e.Number)
+			if i > 0 && e.Number <= told[len(told)-2] || e.Changed <= cursor || e.Changed > in.Cursor {
+				t.Fatalf("message %d, changed at %d, after %d up to %d", e.Number, e.Changed, cursor, in.Cursor)
+			}
+		}
+		if in.Cursor <= cursor {
+			t.Fatalf("from %d to %d", cursor, in.Cursor)
+		}
+		cursor, pages = in.Cursor, pages+1
+	}
+}
+
+func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
+	const messages = 2*maxChanges + 50
+	host, fae := mailed(t, messages, 0)
+	told, pages, end := catchUp(t, host, View{All: true}, 0)
+	if len(told) != messages || pages != 3 {
+		t.Fatalf("%d messages on %d pages", len(told), pages)
+	}
+	for i, n := range told {
+		if n != uint64(i) {
+			t.Fatalf("message %d comes as %d", n, i)
+		}
+	}
+	for _, n := range []int{7, 900, 3} {
+		if err := host.Dismiss(t.Context(), Which(fmt.Sprint(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := fae.Send(t.Context(), "HOST", "one more"); err != nil {
+		t.Fatal(err)
+	}
+	if told, _, _ := catchUp(t, host, View{All: true}, end); fmt.Sprint(told) != fmt.Sprint([]int{3, 7, 900, messages}) {
+		t.Errorf("afterwards: %v", told)
+	}
+	told, _, _ = catchUp(t, host, View{All: true}, 0)
+	seen := map[uint64]bool{}
+	for _, n := range told {
+		if seen[n] {
+			t.Errorf("%d twice", n)
+		}
+		seen[n] = true
+	}
+	if len(seen) != messages+1 {
+		t.Errorf("%d messages", len(seen))
+	}
+	if told, _, _ := catchUp(t, host, View{Pending: true}, 0); len(told) != 0 {
+		t.Errorf("%v wait", told)
+	}
+}
+
+func TestListsAreBoundedByBytes(t *testing.T) {
+	const messages = 20
+	host, _ := mailed(t, messages, 100<<10)
+	if told, pages, _ := catchUp(t, host, View{}, 0); len(told) != messages || pages < 4 {
+		t.Errorf("%d messages on %d pages", len(told), pages)
+	}
+	seen := 0
+	for e, err := range host.All(t.Context(), View{}) {
+		if err != nil || e.Number != uint64(seen) {
+			t.Fatalf("%d: %v", e.Number, err)
+		}
+		seen++
+	}
+	if seen != messages {
+		t.Errorf("%d messages", seen)
+	}
+	in, err := host.Page(t.Context(), View{}, 0, 1000)
+	if err != nil || in.Next == 0 || len(in.Messages) > 5 {
+		t.Errorf("%d on the first page, the next begins with %d: %v", len(in.Messages), in.Next, err)
+	}
+}

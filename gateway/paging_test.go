@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"parley/actors"
+	"parley/gateway/client"
+)
+
+func TestPagesHaveEveryItemOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all []string
+		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 200<<10), 0, 12).Draw(t, "sizes") {
+			all = append(all, fmt.Sprintf("%04d", i)+strings.Repeat("x", n))
+		}
+		key := func(s string) string { return s[:4] }
+		limit := rapid.IntRange(0, 5).Draw(t, "limit")
+		var seen []string
+		for p := (Paging{Limit: limit}); ; {
+			items, paged, err := pageOf(all, p, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := 0
+			for _, item := range items {
+				size += len(item) + 2
+			}
+			if len(items) > 1 && size > maxPageBytes || limit > 0 && len(items) > limit || len(items) == 0 && len(all) > 0 {
+				t.Fatalf("%d items of %d bytes", len(items), size)
+			}
+			seen = append(seen, items...)
+			if p.After = paged.Next; p.After == "" {
+				break
+			}
+		}
+		if strings.Join(seen, "") != strings.Join(all, "") {
+			t.Fatalf("%d of %d items", len(seen), len(all))
+		}
+	})
+}
+
+func TestAPageGoesOnWhereTheLastItemHasGone(t *testing.T) {
+	names, _, err := pageOf([]string{"a", "c", "d"}, Paging{After: "b"}, func(s string) string { return s })
+	if err != nil || fmt.Sprint(names) != "[c d]" {
+		t.Errorf("%v %v", names, err)
+	}
+}
+
+// burden has fae send the host a large mailbox.
+func (h *house) burden(messages, size int) {
+	h.t.Helper()
+	fae, err := h.node.ActAs(h.t.Context(), "fae")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range messages / 4 {
+				if _, err := fae.Send(h.t.Context(), "HOST", strings.Repeat("x", size)); err != nil {
+					h.t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	const messages = 24
+	h.burden(messages, 100<<10)
+	own, err := client.New(client.Options{Socket: h.server.socketPath})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	count := 0
+	for m, err := range own.List(t.Context(), client.View{}) {
+		if err != nil || m.Number != uint64(count) {
+			t.Fatalf("%d: %v", m.Number, err)
+		}
+		count++
+	}
+	followed := 0
+	for m, err := range own.Follow(t.Context(), client.View{}, "1") { // after the making of the mailbox
+		if err != nil || m.Number != uint64(followed) {
+			t.Fatalf("%d: %v", m.Number, err)
+		}
+		if followed++; followed == messages {
+			break
+		}
+	}
+	k := h.dial("host")
+	k.say(`{"type":"follow_messages","subscriptionId":"s"}`)
+	for i := range messages {
+		want(t, k.hear()[:200], fmt.Sprintf(`"number":%d`, i))
+	}
+	var page actors.Inbox
+	if err := own.Call(t.Context(), "list_messages", ListMessagesRequest{}, &page); err != nil || page.Next == 0 || len(page.Messages) > 5 {
+		t.Errorf("%d messages at once, next %d: %v", len(page.Messages), page.Next, err)
+	}
+	if count != messages {
+		t.Errorf("%d were listed", count)
+	}
+}
+
+// A follower that is cut off anywhere within a page goes on with what came after.
+func TestAFollowerGoesOnWithinAPage(t *testing.T) {
+	h := openHouse(t)
+	h.guest("fae")
+	const messages = 12
+	h.burden(messages, 100<<10)
+	cursor, seen := "", 0
+	for seen < messages {
+		k := h.dial("host")
+		k.say(fmt.Sprintf(`{"type":"follow_messages","subscriptionId":"s","cursor":%q}`, cursor))
+		for range 5 {
+			f := k.read()
+			if got := f["message"].(map[string]any)["number"]; got != float64(seen) {
+				t.Fatalf("%v, want %d", got, seen)
+			}
+			cursor = f["cursor"].(string)
+			if seen++; seen == messages {
+				break
+			}
+		}
+		k.leave()
+	}
+}
+
+func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
+	h := openHouse(t)
+	h.close()
+	h.open(func(s *Server) { s.slowest, s.door.writeTime = 2*time.Second, 2*time.Second })
+	h.guest("fae")
+	h.guest("bob")
+	h.burden(256, 100<<10) // 25 MiB
+	runtime.GC()
+	before := inUse()
+	stop, watched := make(chan struct{}), make(chan uint64)
+	go func() {
+		var most uint64
+		for {
+			select {
+			case <-stop:
+				watched <- most
+				return
+			case <-time.After(5 * time.Millisecond):
+				runtime.GC() // what is left is held by something
+				most = max(most, inUse())
+			}
+		}
+	}()
+	const listings = 200
+	for i := range listings {
+		network, address, token := "tcp", h.server.Address(), h.tokens["host"]
+		if i%2 == 0 {
+			network, address = "unix", h.server.socketPath
+		}
+		conn, err := net.Dial(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close() //nolint:errcheck // nothing was read
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetReadBuffer(4 << 10)
+		}
+		for range 4 { // pipelined
+			fmt.Fprintf(conn, "POST /rpc/list_messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 2\r\n\r\n{}", token)
+		}
+	}
+	eventually(t, func() bool { return h.server.ledger.now(kindMemory) > 0 })
+	for _, agent := range []string{"host", "bob"} {
+		if status, body := h.post("list_names", "Bearer "+h.tokens[agent], `{}`); status != 200 {
+			t.Errorf("%s: %d %s", agent, status, body)
+		}
+	}
+	eventually(t, func() bool { return h.server.ledger.now(kindMemory) == 0 && h.server.ledger.now(kindCalls) == 0 }) // they are cut off
+	close(stop)
+	most := <-watched
+	t.Logf("%d MiB before, %d MiB at most", before>>20, most>>20)
+	if most > before+256<<20 {
+		t.Errorf("%d MiB are held for listings that nobody reads", (most-before)>>20)
+	}
+}
