@@ -50,6 +50,9 @@ type Envelope struct {
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
 }
 
+// words is how many bytes of text the message has, which is less than its JSON has.
+func (e *Envelope) words() int { return len(e.Text) + len(e.Title) + len(e.Description) }
+
 // Party is another agent, with the viewer's name for it if there is one.
 type Party struct {
 	ID   capabilities.ID `json:"id"`

@@ -83,7 +83,6 @@ func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error)
 	if err != nil {
 		return in, err
 	}
-	slices.SortFunc(in.Messages, func(x, y Envelope) int { return cmp.Compare(x.Changed, y.Changed) })
 	fit, err := fitting(in.Messages)
 	if err != nil {
 		return in, err
@@ -101,34 +100,44 @@ func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error)
 	return in, nil
 }
 
-// changes gives some messages of a view that changed after a cursor, none only if there is none.
+// changes gives some messages of a view that changed after a cursor, in the order of their changes, none only if there is none.
 func (b *box) changes(v View, cursor uint64) (Inbox, error) {
 	b.noteReceipts()
 	in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
 	show, all := b.view(), b.state.Messages()
-	for {
-		until, more := boundary(all, cursor)
+	for more := true; more; {
+		var changed []*mailbox.Message
+		var until uint64
+		until, more = boundary(all, cursor)
 		for _, m := range all {
-			if m.Changed <= cursor || m.Changed > until {
-				continue
+			if m.Changed > cursor && m.Changed <= until {
+				changed = append(changed, m)
+			}
+		}
+		slices.SortFunc(changed, func(x, y *mailbox.Message) int { return cmp.Compare(x.Changed, y.Changed) })
+		for i, size := 0, 0; i < len(changed); i++ {
+			m := changed[i]
+			if size > maxListed && m.Changed > cursor {
+				in.Cursor = cursor
+				return in, nil
 			}
 			e, err := show.envelope(m)
 			if err != nil {
 				return in, err
 			}
+			cursor = m.Changed
 			if v.shows(e) {
 				in.Messages = append(in.Messages, e)
+				size += e.words()
 			}
 		}
-		if !more {
-			return in, nil
-		}
-		if len(in.Messages) > 0 {
+		cursor = until
+		if more && len(in.Messages) > 0 {
 			in.Cursor = until
 			return in, nil
 		}
-		cursor = until
 	}
+	return in, nil
 }
 
 // boundary returns the version up to which maxChanges messages changed after a cursor, and whether others changed later.
@@ -168,6 +177,7 @@ func (a *Agent) list(ctx context.Context, v View, first uint64, limit int) (Inbo
 		b.noteReceiptsToShow()
 		in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
 		show, all := b.view(), b.state.Messages()
+		size := 0
 		for _, m := range all[min(first, uint64(len(all))):] {
 			e, err := show.envelope(m)
 			if err != nil {
@@ -176,11 +186,12 @@ func (a *Agent) list(ctx context.Context, v View, first uint64, limit int) (Inbo
 			if !v.shows(e) {
 				continue
 			}
-			if len(in.Messages) == limit {
+			if len(in.Messages) == limit || limit < math.MaxInt && size > maxListed {
 				in.Next = m.Number
 				break
 			}
 			in.Messages = append(in.Messages, e)
+			size += e.words()
 		}
 		return in, nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/connlimit"
 	"parley/capabilities"
 )
 
@@ -234,7 +235,18 @@ func (s *Server) account(ctx context.Context) *account {
 }
 
 // limitStates returns how much is used of all limits.
-func (s *Server) limitStates() []LimitState { return s.ledger.state() }
+func (s *Server) limitStates() []LimitState {
+	all := s.ledger.state()
+	listeners := map[string]*connlimit.Limiter{"socket": s.door.limiter}
+	if s.tcp != nil {
+		listeners["listen"] = s.tcp.limiter
+	}
+	for _, name := range sortedKeys(listeners) {
+		now, each, most, refused := listeners[name].State()
+		all = append(all, LimitState{Name: limitConnections, For: name, Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
+	}
+	return all
+}
 
 // LimitState is how much of a limit is used.
 type LimitState struct {

@@ -77,6 +77,7 @@ func (s *Server) fetchBody(w http.ResponseWriter, r *http.Request, buf *bytes.Bu
 		case int64(buf.Len()) > most:
 			return overflow(r)
 		case n < step:
+			requestCame(w, r)
 			return nil
 		}
 		if err := held.add(bodyStep); err != nil {

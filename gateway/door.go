@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/connlimit"
 )
 
 // The node's own socket is served by a loop of its own, with net/http's parser. net/http's server has a
@@ -35,6 +36,7 @@ const (
 // door serves HTTP on a listener.
 type door struct {
 	listener   net.Listener
+	limiter    *connlimit.Limiter
 	handler    http.Handler
 	log        *slog.Logger
 	headerTime time.Duration
@@ -50,9 +52,9 @@ type door struct {
 	giveUp  context.CancelFunc
 }
 
-func newDoor(l net.Listener, h http.Handler, log *slog.Logger) *door {
+func newDoor(l net.Listener, most int, h http.Handler, log *slog.Logger) *door {
 	d := &door{
-		listener: l, handler: h, log: log, headerTime: headerTime, bodyTime: bodyTime, writeTime: writeTime, idleTime: idleTime,
+		listener: l, limiter: connlimit.New(max(most/2, 1), most, 0), handler: h, log: log, headerTime: headerTime, bodyTime: bodyTime, writeTime: writeTime, idleTime: idleTime,
 		visits: make(map[*visit]bool),
 	}
 	d.calls, d.giveUp = context.WithCancel(context.Background())
@@ -93,10 +95,17 @@ func isPassing(err error) bool {
 func (d *door) enter(conn net.Conn) {
 	v := &visit{Conn: conn, door: d, left: maxHeader}
 	v.in = bufio.NewReaderSize(v, 4<<10)
+	place, ok := d.limiter.Enter(processOf(conn), v)
+	if !ok {
+		_ = conn.Close() // it came too late
+		return
+	}
+	v.place = place
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closing.Load() {
 		_ = conn.Close() // it came too late
+		place.Leave()
 		return
 	}
 	d.visits[v] = true
@@ -138,8 +147,9 @@ func (d *door) each(do func(*visit)) {
 
 // The states of a visit.
 const (
-	idle int32 = iota
-	busy
+	idle   int32 = iota
+	coming       // a request has begun to come
+	busy         // a request is there
 	gone
 )
 
@@ -147,6 +157,7 @@ const (
 type visit struct {
 	net.Conn
 	door   *door
+	place  *connlimit.Place
 	state  atomic.Int32
 	in     *bufio.Reader
 	left   int   // how much of a header may still be read
@@ -166,11 +177,21 @@ func (v *visit) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
+// Evict implements connlimit.Occupant.
+func (v *visit) Evict(most connlimit.Use) bool {
+	if !v.state.CompareAndSwap(idle, gone) && (most < connlimit.Coming || !v.state.CompareAndSwap(coming, gone)) {
+		return false
+	}
+	_ = v.Close() // nothing is told to who said nothing
+	return true
+}
+
 var errLongHeader = parley.Refuse(parley.TooLarge, "a request's header may have %d bytes at most", maxHeader)
 
 func (v *visit) serve() {
 	defer func() {
 		_ = v.Close() // everything is sent
+		v.place.Leave()
 		v.door.mu.Lock()
 		delete(v.door.visits, v)
 		v.door.mu.Unlock()
@@ -191,7 +212,7 @@ func (v *visit) comes(within time.Duration) bool {
 			return false
 		}
 	}
-	return v.state.CompareAndSwap(idle, busy)
+	return v.state.CompareAndSwap(idle, coming)
 }
 
 // turn takes one request through, and says whether there may be another.
@@ -225,8 +246,12 @@ func (v *visit) request() (*http.Request, error) {
 		return nil, err
 	}
 	v.left = math.MaxInt
-	if waits || !v.isWhole(r) {
+	whole := v.isWhole(r)
+	if waits || !whole {
 		_ = v.SetReadDeadline(time.Now().Add(v.door.bodyTime)) // else reading fails too
+	}
+	if whole {
+		v.state.CompareAndSwap(coming, busy)
 	}
 	if r.ProtoMajor != 1 || r.ProtoAtLeast(1, 1) && r.Host == "" {
 		return nil, errors.New("want HTTP/1.1 with a Host, or HTTP/1.0")

@@ -26,7 +26,7 @@ func openDoor(t *testing.T, h http.HandlerFunc, tune ...func(*door)) (*door, fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDoor(l, h, slog.New(slog.DiscardHandler))
+	d := newDoor(l, 100, h, slog.New(slog.DiscardHandler))
 	for _, change := range tune {
 		change(d)
 	}

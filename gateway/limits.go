@@ -74,7 +74,7 @@ func LimitKeys() []LimitKey {
 	return append(keys,
 		LimitKey{limitRate, 10_000, "calls and frames a second of one guest"},
 		LimitKey{limitSignIns, 30, "attempts a minute to sign in from one address"},
-		LimitKey{limitConnections, 1024, "connections to --listen from one address"},
+		LimitKey{limitConnections, 2048, "connections to --listen from one address"},
 		LimitKey{limitConnectionsAll, 8192, "connections to --listen"},
 		LimitKey{limitConnectionsHost, 8192, "connections to the node's own socket"})
 }

@@ -284,3 +284,82 @@ func TestLimitsAreReadAndWritten(t *testing.T) {
 		}
 	}
 }
+
+func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+	h := openHouse(t)
+	h.close()
+	h.limits = Limits{limitConnections: 50, limitConnectionsHost: 100}
+	h.open(nil)
+	h.guest("fae")
+	k := h.dial("fae")
+	for i := range 500 {
+		network, address := "tcp", h.server.Address()
+		if i%2 == 0 {
+			network, address = "unix", h.server.socketPath
+		}
+		conn, err := net.Dial(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		switch i % 6 {
+		case 2, 3:
+			_, _ = conn.Write([]byte("POST /rpc/send HTTP/1.1\r\nHost: localhost\r\n")) // a header that never ends
+		case 4, 5:
+			_, _ = fmt.Fprintf(conn, "POST /rpc/send HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n", h.tokens["fae"])
+		}
+	}
+	for range 3 {
+		if status, body := h.post("list_names", "Bearer "+h.tokens["fae"], `{}`); status != 200 {
+			t.Errorf("over TCP: %d %s", status, body)
+		}
+		own, err := client.New(client.Options{Socket: h.server.socketPath})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var st StatusResponse
+		if err := own.Call(t.Context(), "status", NodeRequest{}, &st); err != nil {
+			t.Errorf("over the socket: %v", err)
+		}
+		for _, l := range st.Limits {
+			if l.Name == limitConnections && (l.Now > l.Each || l.Refused == 0) {
+				t.Errorf("%+v", l)
+			}
+		}
+		own.Close()
+	}
+	k.say(`{"type":"list_names_request","requestId":"r"}`)
+	want(t, k.hear(), "list_names_response") // what is in use is not cut off
+}
+
+func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {
+	h := openHouse(t)
+	h.close()
+	h.limits = Limits{limitSignIns: 3}
+	h.open(nil)
+	var got []int
+	for range 5 {
+		resp, err := http.PostForm("http://"+h.server.Address()+signInPath, map[string][]string{"code": {"guess"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		got = append(got, resp.StatusCode)
+	}
+	if fmt.Sprint(got) != "[401 401 401 429 429]" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAGuestsLinksAreNoneOfTheHosts(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	for i := range maxLinks + 1 {
+		if _, err := h.server.links.make(fae); (err != nil) != (i == maxLinks) {
+			t.Fatalf("link %d: %v", i, err)
+		}
+	}
+	if _, err := h.server.links.make(h.node.Host()); err != nil {
+		t.Error(err)
+	}
+}

@@ -90,10 +90,10 @@ func (s *Server) send(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body) // who has gone away does not miss it
 }
 
-// encodeInto returns what encodes a response into buf.
+// encodeInto returns what encodes a response into buf, and tells how large that is then.
 func encodeInto(buf *bytes.Buffer) func(resp any) (int, error) {
 	return func(resp any) (int, error) {
 		err := encode(buf, resp)
-		return buf.Len(), err
+		return buf.Cap(), err
 	}
 }

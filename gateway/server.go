@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/connlimit"
 	"parley/gateway/mcp"
 )
 
@@ -48,12 +49,13 @@ type Server struct {
 
 	socket      net.Listener
 	socketPath  string
-	tcp         net.Listener // nil if off
-	door        *door        // of the socket
+	tcp         *limitedListener // nil if off
+	door        *door            // of the socket
 	public      *http.Server
 	listens     string // the address as it was given
 	tls         TLS
 	links       links
+	attempts    attempts
 	page        *page
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
@@ -84,7 +86,7 @@ type Server struct {
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
-		ledger:  newLedger(o.Limits),
+		ledger: newLedger(o.Limits), attempts: attempts{perMinute: o.Limits.of(limitSignIns)},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 		frames: frames(), dialects: dialects(), stripes: stripes{seed: maphash.MakeSeed()},
 		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest, bodyTime: bodyTime,
@@ -109,7 +111,8 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 			return nil, parley.Refuse(parley.InvalidArgument, "cannot listen on %s: %v", o.Listen, errors.Unwrap(err)).
 				WithHint("give another address with --listen, or --listen off for none")
 		}
-		s.tcp = tcp
+		most := affordable(o.Limits.of(limitConnectionsAll))
+		s.tcp = &limitedListener{tcp, connlimit.New(int(min(o.Limits.of(limitConnections), 1<<30)), most, 0)}
 	}
 	if o.Service != Off && o.Service != "" {
 		if s.service, err = newService(s, o.Service); err != nil {
@@ -121,7 +124,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		return nil, errors.Join(err, s.abandon())
 	}
 	s.socket = socket
-	s.door = newDoor(socket, s, o.Log)
+	s.door = newDoor(socket, affordable(o.Limits.of(limitConnectionsHost)), s, o.Log)
 	return s, nil
 }
 
@@ -162,6 +165,8 @@ func (s *Server) Serve() {
 		WriteTimeout:      2 * time.Minute, // longer than any wait
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
+		ConnState:         noteState,
+		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 
 		DisableGeneralOptionsHandler: true, // it answers whoever asks

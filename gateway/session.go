@@ -28,7 +28,8 @@ const (
 	signInPath  = "/sign-in"
 	linkTime    = 2 * time.Minute
 	sessionTime = 30 * 24 * time.Hour
-	maxLinks    = 64
+	maxLinks    = 64   // of one agent
+	maxLinksAll = 1024 // of all; the host's are never refused for those of others
 )
 
 // make makes a link for an agent.
@@ -36,13 +37,16 @@ func (l *links) make(a *actors.Agent) (code string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
+	own := 0
 	for c, k := range l.open {
 		if now.After(k.until) {
 			delete(l.open, c)
+		} else if k.agent.ID() == a.ID() {
+			own++
 		}
 	}
-	if len(l.open) >= maxLinks {
-		return "", parley.Refuse(parley.RateLimited, "%d links wait to be used", maxLinks).WithHint("they end after %v", linkTime)
+	if own >= maxLinks || len(l.open) >= maxLinksAll && !a.IsHost() {
+		return "", parley.Refuse(parley.RateLimited, "%d links wait to be used", own).WithHint("they end after %v", linkTime)
 	}
 	if l.open == nil {
 		l.open = map[string]link{}
@@ -102,6 +106,10 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		refuse(w, parley.Refuse(parley.InvalidArgument, "a link is used with POST"), http.StatusMethodNotAllowed)
+		return
+	}
+	if err := s.attempts.allow(r); err != nil {
+		s.refuseStranger(w, r, err)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)

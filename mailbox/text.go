@@ -112,6 +112,9 @@ func words(spans []events.Span) []string {
 
 // ShowText gives a message's text as it is shown, with @edge where it carries a value.
 func ShowText(spans []events.Span) string {
+	if len(spans) == 1 && spans[0].Edge == "" { // most are, and need no copy
+		return spans[0].Words
+	}
 	var b strings.Builder
 	for _, s := range spans {
 		b.WriteString(s.Words)
