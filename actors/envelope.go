@@ -9,8 +9,7 @@ import (
 // where it has none. Everything in it may come from strangers: escape it wherever it is shown.
 type Envelope struct {
 	Number      uint64            `json:"number"`
-	Changed     uint64            `json:"changed"` // version of the mailbox since which it is as it is
-	Type        string            `json:"type"`    // form, request, message
+	Type        string            `json:"type"` // form, request, message
 	MessageID   capabilities.ID   `json:"messageId"`
 	From        capabilities.ID   `json:"from"`
 	FromName    string            `json:"fromName,omitempty"`
@@ -21,6 +20,7 @@ type Envelope struct {
 	Date        capabilities.Time `json:"date"`
 	Dismissed   bool              `json:"dismissed"`
 	Delivered   bool              `json:"delivered"` // of what it sent: whether it has arrived
+	Changed     uint64            `json:"changed"`   // version of the mailbox since which it is as it is
 	ReplyTo     capabilities.ID   `json:"replyTo,omitzero"`
 	ReplyNumber *uint64           `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 

@@ -23,12 +23,14 @@ const (
 )
 
 // listener is where other nodes reach this one: a server without storage, whose connections all prove a node's
-// key and are bounded in what they can take.
-type listener struct{ server *natsserver.Server }
+// key and are bounded in what they can take. They come through a front.
+type listener struct {
+	server *natsserver.Server
+	front  *front
+}
 
 func startListener(o *Options) (*listener, error) {
-	host, port, err := listenAddress(o.Listen)
-	if err != nil {
+	if err := checkAddress(o.Listen); err != nil {
 		return nil, err
 	}
 	tlsConfig, err := o.Identity.listening()
@@ -39,17 +41,15 @@ func startListener(o *Options) (*listener, error) {
 	l := &listener{}
 	srv, err := natsserver.NewServer(&natsserver.Options{
 		ServerName:          "parley-" + node.String(),
-		Host:                host,
-		Port:                port,
+		DontListen:          true, // the front does
 		NoSigs:              true,
 		NoLog:               true, // of its own; it has ours below
 		NoSystemAccount:     true,
 		TLSConfig:           tlsConfig,
-		TLSHandshakeFirst:   true, // a stranger learns nothing, and nobody in between can alter the challenge
 		TLSTimeout:          5,
 		AuthTimeout:         5,
 		AlwaysEnableNonce:   true,
-		MaxConn:             maxConnections,
+		MaxConn:             maxConnections + unprovedAll,
 		MaxSubs:             maxSubjects,
 		MaxPayload:          listenerPayload,
 		MaxPending:          16 << 20, // what one node has on its way, and as much again
@@ -72,6 +72,15 @@ func startListener(o *Options) (*listener, error) {
 		l.stop()
 		return nil, notListening(o.Listen, last)
 	}
+	open, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		l.stop()
+		why := err.Error()
+		return nil, notListening(o.Listen, &why)
+	}
+	// TLS comes first: a stranger learns nothing, and nobody in between can alter the challenge.
+	l.front = newFront(open, srv, tlsConfig, o.Unproved)
+	go l.front.serve() // until it is closed
 	return l, nil
 }
 
@@ -84,23 +93,19 @@ func notListening(address string, why *string) error {
 	return e
 }
 
-// listenAddress reads HOST:PORT for the server, to which port 0 means its default.
-func listenAddress(address string) (string, int, error) {
-	host, text, err := net.SplitHostPort(address)
+// checkAddress refuses with INVALID_ARGUMENT what is not HOST:PORT.
+func checkAddress(address string) error {
+	_, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", 0, parley.Refuse(parley.InvalidArgument, "%.80q is no address to listen on: want HOST:PORT", address)
+		return parley.Refuse(parley.InvalidArgument, "%.80q is no address to listen on: want HOST:PORT", address)
 	}
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return "", 0, parley.Refuse(parley.InvalidArgument, "%.80q is no port to listen on", text)
+	if _, err := strconv.ParseUint(text, 10, 16); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "%.80q is no port to listen on", text)
 	}
-	if port == 0 {
-		return host, natsserver.RANDOM_PORT, nil
-	}
-	return host, int(port), nil
+	return nil
 }
 
-func (l *listener) address() string { return l.server.Addr().String() }
+func (l *listener) address() string { return l.front.listener.Addr().String() }
 
 // of gives the connections of a node, the oldest first.
 func (l *listener) of(node capabilities.NodeID) []uint64 {
@@ -124,6 +129,9 @@ func (l *listener) makeRoom(node capabilities.NodeID, most int) {
 }
 
 func (l *listener) stop() {
+	if l.front != nil {
+		l.front.close()
+	}
 	l.server.Shutdown()
 	l.server.WaitForShutdown()
 }

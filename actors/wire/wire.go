@@ -29,11 +29,13 @@ type Options struct {
 	Receive func(ctx context.Context, l Letter) (Kind, []byte, bool)
 
 	MaxLetters int // that are received at once; default 64
+	Unproved   int // connections from one address to the listener that have not proved a node's key; default 128
 }
 
 const (
-	defaultLetters = 64
-	lettersOfOne   = 8 // of one node that are received at once
+	defaultLetters  = 64
+	defaultUnproved = 128
+	lettersOfOne    = 8 // of one node that are received at once
 )
 
 func (o *Options) check() error {
@@ -45,6 +47,9 @@ func (o *Options) check() error {
 	}
 	if o.MaxLetters <= 0 {
 		o.MaxLetters = defaultLetters
+	}
+	if o.Unproved <= 0 {
+		o.Unproved = defaultUnproved
 	}
 	return nil
 }
@@ -160,4 +165,13 @@ func (w *Wire) ended() []*way {
 		ways = append(ways, w.own)
 	}
 	return ways
+}
+
+// Unproved returns how many connections to the listener have not proved a node's key, how many may for one address and
+// altogether, and how many were refused or cut off.
+func (w *Wire) Unproved() (now, each, all int, refused uint64) {
+	if w.listener == nil {
+		return 0, 0, 0, 0
+	}
+	return w.listener.front.limiter.State()
 }

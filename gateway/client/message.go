@@ -10,8 +10,7 @@ import (
 // Message is one as its mailbox's agent sees it. Names are the agent's own, of today, and "" where it has none.
 type Message struct {
 	Number      uint64    `json:"number"`
-	Changed     uint64    `json:"changed"` // version of the mailbox since which it is as it is
-	Type        string    `json:"type"`    // form, request, approval or message
+	Type        string    `json:"type"` // form, request, approval or message
 	MessageID   ID        `json:"messageId"`
 	From        ID        `json:"from"`
 	FromName    string    `json:"fromName,omitempty"`
@@ -22,6 +21,7 @@ type Message struct {
 	Date        time.Time `json:"date"`
 	Dismissed   bool      `json:"dismissed"`
 	Delivered   bool      `json:"delivered"` // of what it sent: whether it has arrived
+	Changed     uint64    `json:"changed"`   // version of the mailbox since which it is as it is
 	ReplyTo     ID        `json:"replyTo,omitempty"`
 	ReplyNumber *uint64   `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 
