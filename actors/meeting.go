@@ -31,7 +31,7 @@ func (n *Node) reachOut(key nkeys.KeyPair) error {
 		return err
 	}
 	n.wire, err = wire.Open(n.life, wire.Options{
-		Identity: identity, Listen: n.o.Peers, Hub: n.o.URL, Log: n.log, Admit: n.peers.admits, Receive: n.receive,
+		Identity: identity, Listen: n.o.Peers, Unproved: n.o.Unproved, Hub: n.o.URL, Log: n.log, Admit: n.peers.admits, Receive: n.receive,
 	})
 	if err != nil {
 		return err

@@ -162,5 +162,9 @@ func (n *Node) Traffic() Traffic {
 // PeerAddress is where other nodes reach this one, "" if nowhere.
 func (n *Node) PeerAddress() string { return n.wire.Address() }
 
+// Unproved returns how many connections to PeerAddress have not proved a node's key, how many may for one address and
+// altogether, and how many were refused or cut off.
+func (n *Node) Unproved() (now, each, all int, refused uint64) { return n.wire.Unproved() }
+
 // PublicAddress is what other nodes are told instead, "" if nothing.
 func (n *Node) PublicAddress() string { return n.o.Public }

@@ -16,6 +16,7 @@ type Options struct {
 	Replicas int           // of the journal on that NATS system; default 1
 	Peers    string        // address on which other nodes reach this one; default: none
 	Public   string        // address that they are told instead, where the way there leads through another
+	Unproved int           // connections from one address to Peers that have not proved a node's key; default 128
 	Log      *slog.Logger  // default: nothing is logged
 	Idle     time.Duration // a mailbox not used for so long is put to rest; default 30 s
 	Runs     int           // programs of agents that may run at once; default 256

@@ -245,6 +245,10 @@ func (s *Server) limitStates() []LimitState {
 		now, each, most, refused := listeners[name].State()
 		all = append(all, LimitState{Name: limitConnections, For: name, Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
 	}
+	if s.node.PeerAddress() != "" {
+		now, each, most, refused := s.node.Unproved()
+		all = append(all, LimitState{Name: limitConnections, For: "peers", Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
+	}
 	return all
 }
 

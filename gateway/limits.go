@@ -60,6 +60,7 @@ const (
 	limitConnections     = "connections"
 	limitConnectionsAll  = "connections.all"
 	limitConnectionsHost = "connections.host"
+	limitUnproved        = "connections.peers"
 )
 
 // LimitKeys lists all limits with their defaults.
@@ -76,7 +77,8 @@ func LimitKeys() []LimitKey {
 		LimitKey{limitSignIns, 30, "attempts a minute to sign in from one address"},
 		LimitKey{limitConnections, 2048, "connections to --listen from one address"},
 		LimitKey{limitConnectionsAll, 8192, "connections to --listen"},
-		LimitKey{limitConnectionsHost, 8192, "connections to the node's own socket"})
+		LimitKey{limitConnectionsHost, 8192, "connections to the node's own socket"},
+		LimitKey{limitUnproved, 128, "connections to --peer-listen from one address that have not proved a node's key"})
 }
 
 // ParseLimits reads limits as key=value pairs, separated by commas. It refuses with INVALID_ARGUMENT.
@@ -116,6 +118,9 @@ func (l Limits) String() string {
 	}
 	return strings.Join(pairs, ",")
 }
+
+// Unproved returns the limit of connections from one address to --peer-listen that have not proved a node's key.
+func (l Limits) Unproved() int { return int(min(l.of(limitUnproved), 1<<20)) }
 
 // of returns a limit, or its default.
 func (l Limits) of(key string) int64 {

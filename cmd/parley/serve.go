@@ -169,7 +169,7 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
 	node, err := actors.Open(ctx, actors.Options{
-		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log,
+		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
 		Standby: func() { p.standBy(log) },
 	})
 	if gone := os.Remove(p.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
