@@ -46,7 +46,7 @@ func (d *doorkeeper) Check(c natsserver.ClientAuthentication) bool {
 		return false
 	}
 	d.house.makeRoom(node, connectionsOfOne)
-	d.house.front.proved(string(c.GetNonce()))
+	d.house.front.proved(string(c.GetNonce()), node)
 	c.RegisterUser(&natsserver.User{Permissions: guestPermissions(d.node, node)})
 	return true
 }

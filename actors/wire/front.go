@@ -16,6 +16,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"parley/actors/connlimit"
+	"parley/capabilities"
 )
 
 // Bounds of connections that have not proved yet whose they are.
@@ -100,13 +101,30 @@ func (f *front) leave(c *caller) {
 }
 
 // proved notes that whoever was sent a challenge has proved a node's key, and may connect.
-func (f *front) proved(challenge string) {
+func (f *front) proved(challenge string, node capabilities.NodeID) {
 	f.mu.Lock()
 	c := f.waiting[challenge]
+	if c != nil {
+		c.node = node
+		delete(f.waiting, challenge)
+	}
 	f.mu.Unlock()
 	if c != nil {
 		c.proved()
 	}
+}
+
+// addressesOf returns where a node's connections come from.
+func (f *front) addressesOf(node capabilities.NodeID) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var from []string
+	for c := range f.open {
+		if c.node == node {
+			from = append(from, c.RemoteAddr().String())
+		}
+	}
+	return from
 }
 
 // close ends all connections.
@@ -127,8 +145,9 @@ type caller struct {
 	front     *front
 	address   string
 	place     *connlimit.Place
-	use       atomic.Int32 // a connlimit.Use
-	challenge string       // guarded by the front
+	use       atomic.Int32        // a connlimit.Use
+	challenge string              // guarded by the front
+	node      capabilities.NodeID // whose key was proved, zero before; guarded by the front
 }
 
 // Evict implements connlimit.Occupant.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"syscall"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
-
 	"parley/capabilities"
 	"parley/events"
 )
@@ -89,26 +87,9 @@ func (w *Wire) NetworkOf(node capabilities.NodeID) events.Network {
 		near(way.conn.ConnectedAddr())
 	}
 	if w.listener != nil {
-		for _, from := range w.listener.addressesOf(node) {
+		for _, from := range w.listener.front.addressesOf(node) {
 			near(from)
 		}
 	}
 	return nearest
-}
-
-// addressesOf returns where a node's connections come from.
-func (l *listener) addressesOf(node capabilities.NodeID) []string {
-	list, err := l.server.Connz(&natsserver.ConnzOptions{Username: true, User: node.String(), Limit: maxConnections})
-	if err != nil {
-		return nil
-	}
-	from := make([]string, len(list.Conns))
-	for i, c := range list.Conns {
-		ip, err := netip.ParseAddr(c.IP)
-		if err != nil {
-			continue // networkAt takes none for the nearest
-		}
-		from[i] = netip.AddrPortFrom(ip, uint16(c.Port)).String()
-	}
-	return from
 }
