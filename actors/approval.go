@@ -59,7 +59,7 @@ func (b *box) permission(c mailbox.Approve, attended bool) (underway[Permission]
 // approve decides by a standing rule or asks, but not where somebody has to attend and nobody does.
 func (b *box) approve(c mailbox.Approve, attended bool) (underway[Permission], error) {
 	now := b.node.now()
-	evs, err := b.state.Decide(c, now, b.node.newID)
+	evs, err := b.propose(c, now)
 	if err != nil || len(evs) == 0 {
 		return underway[Permission]{}, err
 	}

@@ -129,7 +129,7 @@ func (in *intake) take(ctx context.Context, i int, parcel parcelLetter) {
 				in.ends(i, to, errDelayed, 0)
 				return
 			}
-			at, err := b.takeIn(c, evs)
+			at, err := b.takeInWithin(in.from, c, evs)
 			if isTransient(err) {
 				in.breaks(to, err)
 			}
@@ -221,8 +221,8 @@ func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time,
 			return 0, err
 		}
 		if m, found := b.state.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
-			if settle.Contract, err = b.contract(m.Form); err != nil {
-				return 0, err
+			if settle.Contract, err = b.contract(settle.By, m.Form, settle.Values, nil); err != nil {
+				return 0, later(err)
 			}
 		}
 		c = settle

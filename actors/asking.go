@@ -39,7 +39,11 @@ func (b *box) ask(ask mailbox.Ask) (underway[Asked], error) {
 		asked, err := b.known(ask, known)
 		return underway[Asked]{accepted: asked}, err
 	}
-	ask.Contract = b.compile(ask.Fields)
+	contract, err := b.node.compile(b.seat.id, ask.Fields)
+	if err != nil {
+		return underway[Asked]{}, err
+	}
+	ask.Contract = contract
 	evs, err := b.decide(ask)
 	if err != nil {
 		return underway[Asked]{}, err
@@ -160,11 +164,16 @@ func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
 // draftAnswer drafts an answer with the contract that the node has of the form.
 func (b *box) draftAnswer(r mailbox.Reply) (settle mailbox.Settle, home capabilities.ID, err error) {
 	if m, found := b.state.FindForm(r.Which); found == nil && m.Form.IsOpen() {
-		if r.Contract, err = b.contract(m.Form); err != nil {
+		if r.Contract, err = b.contract(b.seat.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
 		}
 	}
-	return b.state.DraftAnswer(r, b.node.now(), b.node.newID)
+	now := b.node.now()
+	settle, home, err = b.state.DraftAnswer(r, now, b.node.newID)
+	if err == nil {
+		err = b.state.CheckAnswer(b.node.accounts.limits(b.seat.id, now), settle, now)
+	}
+	return settle, home, err
 }
 
 // said is what came of saying something to a form: its outcome, or what is still to be said on another node.
@@ -251,7 +260,11 @@ func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (Outcome, er
 // Forward hands a form on to another agent that this one can reach. Whoever answers first settles it.
 func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
 	abroad, err := handOver(ctx, a, func(b *box, reply replyTo[bool]) {
-		handover, home, err := b.state.DraftForward(string(w), to, b.node.now())
+		now := b.node.now()
+		handover, home, err := b.state.DraftForward(string(w), to, now)
+		if err == nil {
+			err = b.state.CheckForward(b.node.accounts.limits(b.seat.id, now), handover.Form, now)
+		}
 		if err != nil || home.Node != b.node.id {
 			b.answer(reply.durably(true, err))
 			return

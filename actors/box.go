@@ -31,7 +31,8 @@ type box struct {
 	owing    bool   // what is owed to mailboxes of this node is to be delivered anew
 	lines    map[capabilities.ID]*line
 
-	receipts []receipt // room for those being noted
+	receipts []receipt             // room for those being noted
+	holding  []capabilities.NodeID // other nodes whose mail counts for them here
 	scribe   scribe
 }
 
@@ -128,7 +129,9 @@ func (b *box) load() error {
 	b.seat.doubtful.Store(b.doubtful)
 	if b.seat.id == b.node.host {
 		b.node.peers.remember(s)
+		b.node.accounts.remember(s)
 	}
+	b.openAccount()
 	b.owing = true
 	b.owesAbroad()
 	if b.seat.loaded.Swap(true) {
@@ -141,7 +144,7 @@ func (b *box) load() error {
 // before b.release lets it.
 func (b *box) decide(c mailbox.Command) ([]events.Event, error) {
 	now := b.node.now()
-	evs, err := b.state.Decide(c, now, b.node.newID)
+	evs, err := b.propose(c, now)
 	if err != nil || len(evs) == 0 {
 		return nil, err
 	}
@@ -172,9 +175,11 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	if b.seat.id == b.node.host {
 		b.node.acting.note(evs)
 		b.node.peers.note(evs)
+		b.node.accounts.note(evs)
 	}
 	owed, shown := b.state.Owed(), b.state.Shown()
 	b.apply(recorded)
+	b.account(evs)
 	section.Summary = b.state.Summary()
 	b.last = b.node.journal.AppendSince(b.failures, append([]events.Section{section}, more...)...)
 	b.seat.last.Store(uint64(b.last))

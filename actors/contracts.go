@@ -86,32 +86,53 @@ func (b *box) contractKey(form capabilities.ID) place {
 	return place{mailbox: b.seat.id, form: form}
 }
 
-// contract returns the compiled contract of a form, or nil if it has no patterns.
-func (b *box) contract(f *mailbox.Form) (*mailbox.Contract, error) {
+// contract returns the compiled contract of a form, or nil if it has no patterns, for an answer of an agent's. That one
+// makes the effort: nobody else can have the node make it.
+func (b *box) contract(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []mailbox.Text) (*mailbox.Contract, error) {
 	if !mailbox.HasPatterns(f.Fields) {
 		return nil, nil
 	}
-	key := b.contractKey(f.FormRequested.Form)
-	if c := b.node.contracts.get(key); c != nil {
-		return c, nil
-	}
-	c, err := f.Contract()
-	if err != nil {
+	accounts := b.node.accounts
+	if err := accounts.affords(answerer); err != nil {
 		return nil, err
 	}
-	b.node.contracts.put(key, c)
+	key := b.contractKey(f.FormRequested.Form)
+	c := b.node.contracts.get(key)
+	if c == nil {
+		var err error
+		if c, err = f.Contract(); err != nil {
+			return nil, err
+		}
+		accounts.spend(answerer, c.CompileEffort())
+		b.node.contracts.put(key, c)
+	}
+	accounts.spend(answerer, c.CheckEffort(values, texts))
 	return c, nil
 }
 
-// compile compiles the fields of a form that is to be asked or received. It returns nil if they have no patterns, or
-// are refused: then the mailbox says why when it decides.
-func (b *box) compile(fields []events.Field) *mailbox.Contract {
+// compile compiles the fields of a form that an agent sends, which makes the effort. It returns nil if they have no
+// patterns, or are refused: then the mailbox says why when it decides.
+func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*mailbox.Contract, error) {
 	if !mailbox.HasPatterns(fields) {
-		return nil
+		return nil, nil
+	}
+	if err := n.accounts.affords(sender); err != nil {
+		return nil, err
 	}
 	c, err := mailbox.Compile(fields)
 	if err != nil {
-		return nil
+		n.accounts.spend(sender, 2*mailbox.RefusedEffort(fields)) // the mailbox compiles them once more
+		return nil, nil
 	}
-	return c
+	n.accounts.spend(sender, c.CompileEffort())
+	return c, nil
+}
+
+// Compile checks the fields of a form that the agent may send. It refuses what Ask would refuse of them.
+func (a *Agent) Compile(fields []events.Field) (*mailbox.Contract, error) {
+	c, err := a.node.compile(a.id, fields)
+	if err != nil || c != nil {
+		return c, err
+	}
+	return mailbox.Compile(fields)
 }

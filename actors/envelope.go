@@ -46,7 +46,7 @@ type Envelope struct {
 	Outcome      *Outcome          `json:"outcome,omitempty"`   // nil while it is open
 	AnswerNeeded bool              `json:"answerNeeded"`        // it is open and this agent may answer it
 	Answering    bool              `json:"answering,omitempty"` // what the agent said is on its way to the form's home
-	Refused      string            `json:"refused,omitempty"`   // why the home would not have what the agent said
+	Refused      string            `json:"refused,omitempty"`   // why the home would not have what the agent said, or the recipient the message
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
 }
 

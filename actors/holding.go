@@ -21,7 +21,7 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 	return visitFor(ctx, a, func(b *box) (*Agent, error) {
 		now := b.node.now()
 		c := mailbox.MakeAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}
-		evs, err := b.state.Decide(c, now, b.node.newID)
+		evs, err := b.propose(c, now)
 		if err != nil {
 			return nil, err
 		}
@@ -45,6 +45,7 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 				b.node.directory.put(snap)
 			}
 		})
+		b.node.accounts.put(child)
 		b.node.roster.enter(child, b.last)
 		made := &Agent{node: b.node, id: c.Agent}
 		if m.Program != nil {

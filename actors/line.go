@@ -55,7 +55,10 @@ func (b *box) hand(p mailbox.Parcel, l *line) {
 			if l.broken.Load() || l.failures != to.failures {
 				return
 			}
-			_, err := to.decide(c)
+			_, err := to.decide(node.accounts.quotaed(from, c))
+			if parley.CodeOf(err) == parley.QuotaExceeded {
+				node.accounts.fill(from, p.To)
+			}
 			if err = to.confirm(from, p, err); err != nil {
 				node.breaks(l, from, err)
 			}

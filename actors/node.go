@@ -48,6 +48,7 @@ type Node struct {
 	clock          *clock
 	snapshots      *snapshots
 	contracts      *contracts
+	accounts       *accounts
 
 	crew      *crew
 	directory *directory
@@ -102,6 +103,9 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), settlements: newSettlements(), done: make(chan struct{}), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
 	n.sayRefused.Interval = time.Second
 	if n.vault, err = newVault(key); err != nil {
+		return nil, err
+	}
+	if n.accounts, err = newAccounts(n); err != nil {
 		return nil, err
 	}
 	jo := o.journal()

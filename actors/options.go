@@ -21,6 +21,9 @@ type Options struct {
 	Idle     time.Duration // a mailbox not used for so long is put to rest; default 30 s
 	Runs     int           // programs of agents that may run at once; default 256
 
+	Quotas     map[string]int64 // of each agent, by name, where they differ from mailbox.AgentQuotas; -1 is none
+	PeerQuotas map[string]int64 // of each other node, where they differ from mailbox.PeerQuotas
+
 	// Standby, if any, is called when, with a URL, the node runs in another process: Open waits until that ends.
 	Standby func()
 

@@ -27,13 +27,14 @@ type peers struct {
 	hosts   map[capabilities.NodeID]capabilities.ID
 	invited map[ulid.ULID]*events.InvitationMade
 	awaited map[capabilities.NodeID]chan struct{} // those whose invitation is being accepted
+	dropped map[capabilities.NodeID]bool
 	closed  bool
 }
 
 func newPeers(n *Node) *peers {
 	return &peers{
 		node: n, all: map[capabilities.NodeID]*peer{}, hosts: map[capabilities.NodeID]capabilities.ID{},
-		invited: map[ulid.ULID]*events.InvitationMade{}, awaited: map[capabilities.NodeID]chan struct{}{},
+		invited: map[ulid.ULID]*events.InvitationMade{}, dropped: map[capabilities.NodeID]bool{}, awaited: map[capabilities.NodeID]chan struct{}{},
 	}
 }
 
@@ -144,6 +145,14 @@ func (ps *peers) belongs(ctx context.Context, id capabilities.NodeID) bool {
 		}
 	}
 	return ps.knows(id)
+}
+
+// isDropped reports whether a node was dropped, and not met again.
+func (ps *peers) isDropped(id capabilities.NodeID) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	_, met := ps.hosts[id]
+	return !met && ps.dropped[id]
 }
 
 // isIntroduced reports whether a node is known only by what another has said of it.

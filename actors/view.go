@@ -35,8 +35,9 @@ func (v *view) envelope(m *mailbox.Message) (Envelope, error) {
 			e.ReplyNumber = &parent.Number
 		}
 	}
-	e.Delivered = e.Sent && v.wasDelivered(m)
+	e.Delivered = e.Sent && m.Refused == "" && v.wasDelivered(m)
 	if m.Posted != nil {
+		e.Refused = m.Refused
 		v.message(&e, m.Posted)
 		return e, nil
 	}

@@ -44,6 +44,8 @@ const (
 	kindProgramSet        Kind = 28
 	kindPolicySet         Kind = 29
 	kindRulesOffered      Kind = 30
+	kindQuotaSet          Kind = 40
+	kindNodeDropped       Kind = 41
 )
 
 func (*FormRequested) kind() Kind     { return kindFormRequested }
@@ -76,6 +78,8 @@ func (*RuleUsed) kind() Kind          { return kindRuleUsed }
 func (*ProgramSet) kind() Kind        { return kindProgramSet }
 func (*PolicySet) kind() Kind         { return kindPolicySet }
 func (*RulesOffered) kind() Kind      { return kindRulesOffered }
+func (*QuotaSet) kind() Kind          { return kindQuotaSet }
+func (*NodeDropped) kind() Kind       { return kindNodeDropped }
 
 // Recorded is an event as it stands in the log.
 type Recorded struct {

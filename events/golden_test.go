@@ -73,6 +73,8 @@ func samples() map[string]Event {
 		"InvitationMade.v1":    &InvitationMade{Invitation: testID(12), Name: "bob", Digest: []byte{1, 2, 3}, Until: goldenAt + 1, Grant: testID(13)},
 		"InvitationEnded.v1":   &InvitationEnded{Invitation: testID(12), Node: testID(0).Node},
 		"NodeMet.v2":           &NodeMet{Node: testID(0).Node, Host: testID(4), By: testID(1).Node, Hints: []string{"nats://127.0.0.1:4222"}, Stamp: goldenAt, Network: PrivateNetwork},
+		"QuotaSet.v1":          &QuotaSet{Agent: testID(4), Node: testID(0).Node, Quotas: []QuotaLimit{{Name: "forms", Limit: -1}, {Name: "inbox", Limit: 1 << 40}}},
+		"NodeDropped.v1":       &NodeDropped{Node: testID(0).Node, Date: goldenAt},
 		"MessagePosted.v2":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key"},
 		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
 		"MessageDelivered.v2":  &MessageDelivered{Parcels: []uint64{4, 400, 1 << 40}, Refused: "AGENT_ARCHIVED: the agent is archived"},

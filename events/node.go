@@ -56,3 +56,24 @@ func metAnywhere(payload []byte) ([]byte, error) {
 	lifted[0]++
 	return lifted, nil
 }
+
+// QuotaSet is in the log of a node's host. It gives an agent, or another node, quotas of its own. It replaces the one
+// before: what it does not mention is as the node was started with.
+type QuotaSet struct {
+	Agent  capabilities.ID     `json:"agent,omitzero"`
+	Node   capabilities.NodeID `json:"node,omitzero"` // zero if it is for an agent
+	Quotas []QuotaLimit        `json:"quotas,omitempty"`
+}
+
+// QuotaLimit is the limit of one quota. -1 is none.
+type QuotaLimit struct {
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+}
+
+// NodeDropped is in the log of a node's host: another node is known no more, nor what it has introduced. What it was
+// given before that is void.
+type NodeDropped struct {
+	Node capabilities.NodeID `json:"node"`
+	Date capabilities.Time   `json:"date"`
+}

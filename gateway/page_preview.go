@@ -5,7 +5,6 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/mailbox"
 )
 
 // previewPath shows a form that nobody has sent yet: whoever builds it sees what its recipient will.
@@ -25,7 +24,7 @@ func (v *viewing) preview() error {
 	if err := decode(v.body, &r); err != nil {
 		return err
 	}
-	contract, err := mailbox.Compile(r.Fields)
+	contract, err := v.agent.Compile(r.Fields)
 	if err != nil {
 		return err
 	}

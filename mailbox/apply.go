@@ -19,6 +19,7 @@ var ErrNonsense = errors.New("event does not follow from those before it")
 // state unfit for use: the mailbox must be put aside, visibly.
 func (s *State) Apply(r events.Recorded) error {
 	s.Version++
+	s.tally(r)
 	switch e := r.Event.(type) {
 	case *events.FormRequested:
 		return s.applyRequested(e)
@@ -97,6 +98,10 @@ func (s *State) applyOutside(r events.Recorded) error {
 		s.realm.ended(e)
 	case *events.NodeMet:
 		s.realm.met(e)
+	case *events.QuotaSet:
+		s.realm.setQuota(e)
+	case *events.NodeDropped:
+		s.realm.drop(e)
 	default:
 		return s.applyAgent(r)
 	}

@@ -117,17 +117,23 @@ func checkFormSize(fields []events.Field) error {
 		return parley.Refuse(parley.TooLarge, "%d fields are over the limit of %d", n, MaxFields)
 	}
 	size := 0
-	for _, f := range fields {
-		size += 32 + len(f.Name) + len(f.Label) + len(f.Type) + len(f.Placeholder) + len(f.Help) + len(f.Pattern)
-		for _, o := range f.Options {
-			size += 10 + len(o.Value) + len(o.Label) + len(o.Description)
-		}
-		size += measure(f.Default).bytes + measure(f.Example).bytes
+	for i := range fields {
+		size += sizeOfField(&fields[i])
 	}
 	if size > MaxFormSize {
 		return parley.Refuse(parley.TooLarge, "%d bytes of fields are over the limit of %d", size, MaxFormSize)
 	}
 	return nil
+}
+
+// sizeOfField returns about how many bytes a field takes when it is encoded.
+func sizeOfField(f *events.Field) int {
+	size := 32 + len(f.Name) + len(f.Label) + len(f.Type) + len(f.Placeholder) + len(f.Help) + len(f.Pattern)
+	for i := range f.Options {
+		o := &f.Options[i]
+		size += 10 + len(o.Value) + len(o.Label) + len(o.Description)
+	}
+	return size + measure(f.Default).bytes + measure(f.Example).bytes
 }
 
 // fieldKey names a field in an error, even one whose name is missing or not to be shown.

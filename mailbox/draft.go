@@ -186,6 +186,10 @@ func (f *Form) forwarding(via capabilities.ID) int {
 // refused does what follows when the other would not have a parcel.
 func (s *State) refused(p Parcel, why string, at capabilities.Time) {
 	switch p.Kind {
+	case events.ParcelCopy:
+		if n, ok := s.byID.get(p.Subject); ok && s.messages[n].Posted != nil { // a form ends by it
+			s.messages[n].Refused, s.messages[n].Changed = why, s.Version
+		}
 	case events.ParcelAnswer:
 		if m, err := s.form(p.Subject); err == nil && m.Form.Answering != nil {
 			f := m.Form

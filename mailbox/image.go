@@ -46,7 +46,12 @@ type image struct {
 	Lost    int
 	Cut     []uint64
 
-	Dealt []capabilities.Grant
+	Dealt   []capabilities.Grant
+	Quotas  []events.QuotaSet
+	Dropped []Dropped
+
+	Uses []useImage
+	Made []capabilities.ID
 }
 
 type messageImage struct {
@@ -91,9 +96,10 @@ func (s *State) Snapshot() ([]byte, error) {
 		Program: s.work.program, Policy: s.work.policy, Run: s.work.run, Ended: s.work.ended, Attempt: s.work.attempt, Prompts: s.work.prompts,
 		Dealt: s.dealings(),
 		Lost:  s.work.lost, Cut: s.work.cut,
+		Quotas: s.realm.quotas, Dropped: s.realm.dropped, Uses: s.useImages(), Made: s.Made(),
 	}
 	for _, m := range s.messages {
-		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted}
+		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
 		if f := m.Form; f != nil {
 			mi.Requested, mi.Holders, mi.Handed, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Handed, f.Answered, f.Ended
 			mi.Answering, mi.Forwarding, mi.Refused, mi.Settled = f.Answering, f.Forwarding, f.Refused, f.Settled
@@ -165,6 +171,7 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 		program: img.Program, policy: img.Policy, run: img.Run, ended: img.Ended, attempt: img.Attempt, prompts: img.Prompts, lost: img.Lost, cut: img.Cut,
 	}
 	s.restoreOutside(&img)
+	s.restoreUse(img.Uses, img.Made)
 	return s, nil
 }
 
@@ -184,19 +191,17 @@ func (s *State) restoreOutside(img *image) {
 	}
 	s.tokens = img.Tokens
 	s.realm.invitations, s.realm.nodes = img.Invitations, img.Nodes
-	s.realm.byNode = make(map[capabilities.NodeID]int, len(img.Nodes))
-	for i, n := range img.Nodes {
-		s.realm.byNode[n.Node] = i
-		s.realm.count(n, 1)
-	}
+	s.realm.quotas, s.realm.dropped = img.Quotas, img.Dropped
+	s.realm.index()
 }
 
 func (s *State) restoreMessage(n uint64, mi messageImage) error {
-	m := &Message{Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted}
+	m := &Message{Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused}
 	if (mi.Posted == nil) == (mi.Requested == nil) {
 		return fmt.Errorf("%w: message %d is both or neither", ErrNonsense, n)
 	}
 	if e := mi.Requested; e != nil {
+		m.Refused = ""
 		m.Form = &Form{
 			FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
 			Answering: mi.Answering, Forwarding: mi.Forwarding, Refused: mi.Refused, Offered: mi.Offered,

@@ -71,6 +71,9 @@ func (s *State) FindForm(which string) (*Message, error) {
 	return mustBeForm(m, err)
 }
 
+// Has reports whether a message or form is here.
+func (s *State) Has(id capabilities.ID) bool { return s.byID.has(id) }
+
 // FindFormID gives the form with an ID of its own. It refuses with NO_SUCH_MESSAGE and NOT_A_FORM.
 func (s *State) FindFormID(id capabilities.ID) (*Message, error) {
 	m, err := s.byOwnID(id)

@@ -20,6 +20,8 @@ const maxMinted = 100_000
 type Mint struct {
 	Grant capabilities.Grant
 	Via   capabilities.ID
+
+	Quotas *Amounts // the giver's; nil for none
 }
 
 func (c Mint) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -51,7 +53,11 @@ func (c Mint) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, er
 	}
 	g.Parent, g.Revoked = c.Via, 0
 	g.At = notAhead(g.At, now)
-	return []events.Event{&events.CapabilityMinted{Grant: g}}, nil
+	e := &events.CapabilityMinted{Grant: g}
+	if err := s.checkRoom(c.Quotas, e, now); err != nil {
+		return nil, err
+	}
+	return []events.Event{e}, nil
 }
 
 // isOutside reports whether something was made on another node. Nothing was not.

@@ -15,6 +15,8 @@ type realm struct {
 	nodes       []Acquaintance
 	byNode      map[capabilities.NodeID]int
 	brought     map[capabilities.NodeID]int // introduced nodes, by the one that was met
+	quotas      []events.QuotaSet           // one for each agent and node that has its own
+	dropped     []Dropped                   // nodes, in order
 }
 
 // Invitation is one that a node's host has made. Ended says that it is good no more; By, which node used it.
@@ -161,7 +163,7 @@ func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 		return nil, err
 	}
 	if len(s.Invitations(now)) >= maxInvitations {
-		return nil, parley.Refuse(parley.TooLarge, "%d invitations are open already", maxInvitations).
+		return nil, parley.Refuse(parley.QuotaExceeded, "%d invitations are open already", maxInvitations).
 			WithHint("parley invite --revoke NAME ends one")
 	}
 	return append(evs, &events.InvitationMade{Invitation: ids(), Name: c.Name, Digest: c.Digest, Until: c.Until, Grant: ids()}), nil
@@ -295,7 +297,7 @@ func (c Hear) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, erro
 		return nil, parley.Refuse(parley.TooLarge, "%d nodes are known already", maxNodes)
 	case known && introduced:
 		return nil, nil // what a node says of itself goes before what others say of it
-	case introduced && s.realm.introducedBy(c.By) >= maxIntroduced:
+	case introduced && len(s.realm.introducedOnlyBy(c.By)) >= maxIntroduced:
 		return nil, parley.Refuse(parley.TooLarge, "the node has introduced %d others already", maxIntroduced)
 	case known && (c.Stamp <= s.realm.nodes[i].Stamp || slices.Equal(c.Hints, s.realm.nodes[i].Hints)):
 		return nil, nil

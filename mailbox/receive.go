@@ -20,6 +20,7 @@ type Receive struct {
 	Posted *events.MessagePosted
 
 	Contract *Contract // of the form's fields, if they were compiled before
+	Quotas   *Amounts  // the sender's; nil for none
 
 	own     bool // from a mailbox next door: Form is a copy for this delivery alone, with fields that were compiled there
 	outside bool // from another node
@@ -71,6 +72,9 @@ func (c Receive) form(s *State, now capabilities.Time) ([]events.Event, error) {
 	e.Number = uint64(len(s.messages))
 	strip(e)
 	e.Via = via
+	if err := s.checkRoom(c.Quotas, e, now); err != nil {
+		return nil, err
+	}
 	return []events.Event{e}, nil
 }
 
@@ -180,6 +184,9 @@ func (c Receive) posted(s *State, now capabilities.Time) ([]events.Event, error)
 		e.Date = notAhead(e.Date, now)
 	}
 	e.Number, e.Via, e.Facet, e.Key = uint64(len(s.messages)), via, capabilities.Facet{}, ""
+	if err := s.checkRoom(c.Quotas, &e, now); err != nil {
+		return nil, err
+	}
 	return []events.Event{&e}, nil
 }
 

@@ -41,6 +41,10 @@ type State struct {
 	realm     realm
 	tokens    []Token // that were not revoked
 
+	ownUse  usage                     // what the agent itself has the node hold
+	heldFor map[capabilities.ID]usage // what others have this mailbox hold, by their IDs, or those of their nodes
+	made    map[capabilities.ID]bool  // agents that it made
+
 	nodeText string // "@" and its node, once needed
 }
 
@@ -63,6 +67,7 @@ type Message struct {
 	Number    uint64
 	Changed   uint64 // the mailbox's version after the last event about it
 	Dismissed bool
+	Refused   string // of a message that was sent: why its recipient would not have it
 	Form      *Form
 	Posted    *events.MessagePosted
 

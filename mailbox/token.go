@@ -51,7 +51,7 @@ func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 		return nil, err
 	}
 	if len(s.Tokens(now)) >= maxTokens {
-		return nil, parley.Refuse(parley.TooLarge, "the agent has %d tokens already", maxTokens).WithHint("parley token revoke ID ends one")
+		return nil, parley.Refuse(parley.QuotaExceeded, "the agent has %d tokens already", maxTokens).WithHint("parley token revoke ID ends one")
 	}
 	scopes := slices.Compact(slices.Sorted(slices.Values(c.Scopes)))
 	return []events.Event{&events.TokenMade{Token: ids(), Digest: c.Digest, Scopes: scopes, Until: c.Until, Note: c.Note}}, nil

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -233,12 +234,32 @@ func (v *village) checkReplay() {
 		if err != nil {
 			v.tb.Fatal(err)
 		}
+		v.checkUse(name, restored)
 		second, err := restored.Snapshot()
 		if err != nil {
 			v.tb.Fatal(err)
 		}
 		if string(second) != string(image) || restored.Summary() != v.states[name].Summary() {
 			v.tb.Fatalf("the snapshot of %s does not restore its state", name)
+		}
+	}
+}
+
+// checkUse fails if what was counted event by event is not what is there to be counted, which Restore counts anew.
+func (v *village) checkUse(name string, restored *State) {
+	v.tb.Helper()
+	live := v.states[name]
+	if a, b := live.Use(v.now), restored.Use(v.now); a != b {
+		v.tb.Fatalf("%s uses %v, and counted anew %v", name, a, b)
+	}
+	if a, b := live.UseBy(v.now), restored.UseBy(v.now); !maps.Equal(a, b) {
+		v.tb.Fatalf("%s holds for others %v, and counted anew %v", name, a, b)
+	}
+	for by, a := range live.UseBy(v.now) {
+		for q, n := range a {
+			if n < 0 {
+				v.tb.Fatalf("%s holds %d %s for %s", name, n, Quota(q), by)
+			}
 		}
 	}
 }

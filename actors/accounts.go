@@ -1,0 +1,294 @@
+package actors
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// accounts is what each agent, and each other node, has this node hold. It follows from the mailboxes' states, each of
+// which counts for itself; what spans several of them is summed up here. A mailbox is known from the first time that it
+// is in memory.
+//
+// An agent that the node's host has made has an account. Agents that it makes, and so on, share it.
+type accounts struct {
+	node   *Node
+	agents mailbox.Amounts // quotas where nothing else is set
+	peers  mailbox.Amounts
+
+	mu      sync.Mutex
+	known   map[capabilities.ID]*account
+	made    map[capabilities.ID][]capabilities.ID // agents by their maker, of those that are known
+	set     map[capabilities.ID]map[string]int64  // by agent, or by an ID of the node alone
+	held    map[capabilities.NodeID]map[capabilities.ID]mailbox.Amounts
+	full    map[route]bool // mailboxes that have refused mail of a sender
+	efforts map[capabilities.ID]*effort
+}
+
+// account is one agent.
+type account struct {
+	by   capabilities.ID
+	kind events.AgentKind
+	use  func(now capabilities.Time) mailbox.Amounts
+}
+
+// route is the way from a sender to a mailbox. Of another node's agents, the sender is an ID of the node alone.
+type route struct{ from, to capabilities.ID }
+
+func newAccounts(n *Node) (*accounts, error) {
+	a := &accounts{
+		node: n, agents: mailbox.AgentQuotas(), peers: mailbox.PeerQuotas(),
+		known: map[capabilities.ID]*account{}, made: map[capabilities.ID][]capabilities.ID{}, set: map[capabilities.ID]map[string]int64{},
+		held: map[capabilities.NodeID]map[capabilities.ID]mailbox.Amounts{}, full: map[route]bool{}, efforts: map[capabilities.ID]*effort{},
+	}
+	if err := a.agents.Set(n.o.Quotas); err != nil {
+		return nil, err
+	}
+	return a, a.peers.Set(n.o.PeerQuotas)
+}
+
+// ofNode is the ID under which another node has an account.
+func ofNode(node capabilities.NodeID) capabilities.ID { return capabilities.ID{Node: node} }
+
+// put notes what an agent uses, and returns the agents whose mailboxes have to be read for its account to be whole.
+func (a *accounts) put(s *mailbox.State) (missing []capabilities.ID) {
+	use := s.Usage()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.known[s.ID]; known != nil {
+		known.use = use
+		return nil
+	}
+	by := s.Profile.By
+	a.known[s.ID] = &account{by: by, kind: s.Profile.Kind, use: use}
+	if !by.IsZero() {
+		a.made[by] = append(a.made[by], s.ID)
+	}
+	if a.isExempt(s.ID) {
+		return nil
+	}
+	if by != a.node.host && !by.IsZero() {
+		missing = append(missing, by)
+	}
+	missing = append(missing, s.Made()...)
+	return slices.DeleteFunc(missing, func(id capabilities.ID) bool { return a.known[id] != nil || id.Node != a.node.id })
+}
+
+// isExempt reports whether an agent has no quotas unless some are set: it is the node's host, or one that that has
+// made. The caller has the lock.
+func (a *accounts) isExempt(id capabilities.ID) bool {
+	k := a.known[id]
+	return id == a.node.host || k != nil && k.by == a.node.host && k.kind == events.Host
+}
+
+// head returns the agent whose account an agent shares. The caller has the lock.
+func (a *accounts) head(id capabilities.ID) capabilities.ID {
+	for {
+		k := a.known[id]
+		if k == nil || k.by.IsZero() || k.by == a.node.host || k.by == id {
+			return id
+		}
+		id = k.by
+	}
+}
+
+// family calls fn for an agent and all that it made, and so on, as far as they are known. The caller has the lock.
+func (a *accounts) family(id capabilities.ID, fn func(capabilities.ID, *account)) {
+	if k := a.known[id]; k != nil {
+		fn(id, k)
+	}
+	for _, child := range a.made[id] {
+		a.family(child, fn)
+	}
+}
+
+// limits returns the limits of what an agent does at a time, or nil if there are none.
+func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Limits {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	head := a.head(id)
+	if len(a.set[head]) == 0 && a.isExempt(head) {
+		return nil
+	}
+	l := &mailbox.Limits{Quotas: a.quotas(head)}
+	if head == id && (len(a.made[id]) == 0 || head == a.node.host) {
+		return l
+	}
+	a.family(head, func(member capabilities.ID, k *account) {
+		if member != id {
+			l.Beside = l.Beside.Plus(k.use(now))
+		}
+	})
+	return l
+}
+
+// quotas returns the quotas of an account. The caller has the lock.
+func (a *accounts) quotas(head capabilities.ID) mailbox.Amounts {
+	quotas := a.agents
+	if head.Node != a.node.id {
+		quotas = a.peers
+	} else if a.isExempt(head) {
+		quotas = mailbox.NoQuotas()
+	}
+	_ = quotas.Set(a.set[head]) // it was checked when it was set, and a newer program's are passed over
+	return quotas
+}
+
+// ofSender returns the quotas of mail that comes from an agent, nil if it has none.
+func (a *accounts) ofSender(from capabilities.ID) *mailbox.Amounts {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if from.Node != a.node.id {
+		quotas := a.quotas(ofNode(from.Node))
+		return &quotas
+	}
+	head := a.head(from)
+	if len(a.set[head]) == 0 && a.isExempt(head) {
+		return nil
+	}
+	quotas := a.quotas(head)
+	return &quotas
+}
+
+// remember takes up what the host's log says of quotas.
+func (a *accounts) remember(s *mailbox.State) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.set)
+	for _, q := range s.QuotasSet() {
+		a.setLocked(&q)
+	}
+}
+
+// note is told what happens in the host's mailbox.
+func (a *accounts) note(evs []events.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range evs {
+		switch e := e.(type) {
+		case *events.QuotaSet:
+			a.setLocked(e)
+		case *events.NodeDropped:
+			delete(a.set, ofNode(e.Node))
+			delete(a.held, e.Node)
+		}
+	}
+}
+
+func (a *accounts) setLocked(e *events.QuotaSet) {
+	who := e.Agent
+	if who.IsZero() {
+		who = ofNode(e.Node)
+	}
+	limits := make(map[string]int64, len(e.Quotas))
+	for _, l := range e.Quotas {
+		limits[l.Name] = l.Limit
+	}
+	a.set[who] = limits
+	if len(limits) == 0 {
+		delete(a.set, who)
+	}
+	for r := range a.full {
+		if r.from == who || a.head(r.from) == who {
+			delete(a.full, r)
+		}
+	}
+}
+
+// hold notes what a mailbox holds for another node.
+func (a *accounts) hold(box capabilities.ID, node capabilities.NodeID, amounts mailbox.Amounts) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.held[node] == nil {
+		a.held[node] = map[capabilities.ID]mailbox.Amounts{}
+	}
+	a.held[node][box] = amounts
+}
+
+// isFull reports whether a mailbox has refused mail of a sender, and has not let go of any since.
+func (a *accounts) isFull(from, to capabilities.ID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.full) > 0 && a.full[route{from, to}]
+}
+
+// maxFull bounds the routes that are remembered as full. Mail by others is refused when it arrives.
+const maxFull = 10_000
+
+// fill notes that a mailbox has refused mail of a sender.
+func (a *accounts) fill(from, to capabilities.ID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.full) < maxFull {
+		a.full[route{from, to}] = true
+	}
+}
+
+// empty forgets what was full to a mailbox, which has let go of something.
+func (a *accounts) empty(to capabilities.ID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for r := range a.full {
+		if r.to == to {
+			delete(a.full, r)
+		}
+	}
+}
+
+// AgentUse is what an agent, with those that it made, has the node hold.
+type AgentUse struct {
+	Agent  capabilities.ID `json:"agent"`
+	Name   string          `json:"name,omitempty"` // the host's name for it
+	Used   mailbox.Amounts `json:"used"`
+	Quotas mailbox.Amounts `json:"quotas"`
+	Share  float64         `json:"share"` // of the quota that is fullest
+	Quota  string          `json:"quota,omitempty"`
+}
+
+// use returns what the account of an agent uses.
+func (a *accounts) use(head capabilities.ID, now capabilities.Time) AgentUse {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.useLocked(a.head(head), now)
+}
+
+func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) AgentUse {
+	u := AgentUse{Agent: head, Quotas: a.quotas(head)}
+	if k := a.known[head]; k != nil && head == a.node.host { // what others made by it use is theirs
+		u.Used = k.use(now)
+	} else {
+		a.family(head, func(_ capabilities.ID, k *account) { u.Used = u.Used.Plus(k.use(now)) })
+	}
+	u.Used[mailbox.QuotaProcessor] = a.effortOf(head).inMinute(now)
+	if q, share := u.Used.Fullest(u.Quotas); share > 0 {
+		u.Share, u.Quota = share, q.String()
+	}
+	return u
+}
+
+// heaviest returns the accounts that use most of their quotas, and of those without quotas that hold the most bytes.
+func (a *accounts) heaviest(most int, now capabilities.Time) []AgentUse {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []AgentUse
+	for id := range a.known {
+		if a.head(id) == id {
+			all = append(all, a.useLocked(id, now))
+		}
+	}
+	slices.SortFunc(all, func(x, y AgentUse) int {
+		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Used[mailbox.QuotaDaily], x.Used[mailbox.QuotaDaily]), x.Agent.Compare(y.Agent))
+	})
+	return all[:min(most, len(all))]
+}
+
+// fullSender is the refusal of mail for a mailbox that has no more room for it.
+func fullSender() error {
+	return parley.Refuse(parley.QuotaExceeded, "the recipient's mailbox has as much of this agent's mail as its quota allows").
+		WithHint("the recipient dismisses or answers some of it, or the node's host raises the quota: parley quota AGENT inbox=AMOUNT")
+}

@@ -1,0 +1,280 @@
+package actors
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+func openQuotas(tb testing.TB, folder string, quotas map[string]int64) *Node {
+	return openWith(tb, Options{Folder: folder, Quotas: quotas})
+}
+
+// sendUntilRefused sends messages of so many bytes until one is refused, and returns how many were not, and why.
+func sendUntilRefused(tb testing.TB, from *Agent, to string, bytes, most int) (int, *parley.Error) {
+	tb.Helper()
+	text := strings.Repeat("x", bytes)
+	for i := range most {
+		if _, err := from.Send(tb.Context(), to, text); err != nil {
+			return i, parley.AsError(err)
+		}
+	}
+	tb.Fatalf("%d messages of %d bytes and none was refused", most, bytes)
+	return 0, nil
+}
+
+func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
+	folder := t.TempDir()
+	quotas := map[string]int64{"inbox": 4 << 20, "daily": 8 << 20}
+	n := openQuotas(t, folder, quotas)
+	fae, tom := guest(t, n, "fae"), guest(t, n, "tom")
+	before := heapInUse()
+	sent, e := sendUntilRefused(t, fae, "@host", 127<<10, 1000)
+	if e.Code != parley.QuotaExceeded || e.Hint == "" {
+		t.Fatalf("after %d messages: %v", sent, e)
+	}
+	refused := 0
+	eventually(t, "what was on its way is told to be refused", func() bool {
+		in, err := fae.Inbox(t.Context(), View{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused = 0
+		for _, m := range in.Messages {
+			if strings.HasPrefix(m.Refused, "QUOTA_EXCEEDED") && !m.Delivered {
+				refused++
+			}
+		}
+		return sent-refused <= 32
+	})
+	if in, err := n.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != sent-refused {
+		t.Errorf("the host has %d messages of %d of which %d were refused: %v", len(in.Messages), sent, refused, err)
+	}
+	if grown := heapInUse() - before; grown > 64<<20 {
+		t.Errorf("the heap grew by %d MiB", grown>>20)
+	}
+	send(t, tom, "@host", "another is heard")
+	ask(t, fae, Ask{To: "@self"})
+	eventually(t, "the day's quota is used up", func() bool {
+		in, err := n.Host().Inbox(t.Context(), View{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range in.Messages {
+			if err := n.Host().Dismiss(t.Context(), Which(fmt.Sprint(m.Number))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, e = sendUntilRefused(t, fae, "@host", 127<<10, 1000)
+		return strings.Contains(e.Message, "written today")
+	})
+	closeNode(t, n)
+
+	n = openQuotas(t, folder, quotas)
+	fae = &Agent{node: n, id: fae.id}
+	if _, err := fae.Send(t.Context(), "@host", strings.Repeat("x", 127<<10)); parley.CodeOf(err) != parley.QuotaExceeded {
+		t.Errorf("after a restart: %v", err)
+	}
+	if err := n.Host().SetQuota(t.Context(), fae, map[string]int64{"daily": -1, "inbox": -1}, false); err != nil {
+		t.Fatal(err)
+	}
+	send(t, fae, "@host", strings.Repeat("x", 127<<10))
+	closeNode(t, n)
+
+	n = openQuotas(t, folder, quotas)
+	fae = &Agent{node: n, id: fae.id}
+	send(t, fae, "@host", strings.Repeat("x", 127<<10))
+	if err := n.Host().SetQuota(t.Context(), fae, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fae.Send(t.Context(), "@host", strings.Repeat("x", 127<<10)); parley.CodeOf(err) != parley.QuotaExceeded {
+		t.Errorf("with the node's quotas again: %v", err)
+	}
+	if err := fae.SetQuota(t.Context(), fae, map[string]int64{"daily": -1}, false); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("a guest raises its own quota: %v", err)
+	}
+}
+
+func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
+	folder := t.TempDir()
+	quotas := map[string]int64{"forms": 6, "agents": 4}
+	n := openQuotas(t, folder, quotas)
+	fae, tom := guest(t, n, "fae"), guest(t, n, "tom")
+	makeBy := func(by *Agent, kind events.AgentKind, name string) (*Agent, error) {
+		return by.Make(t.Context(), NewAgent{Kind: kind, Name: name})
+	}
+	one, err := makeBy(fae, events.Guest, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := makeBy(one, events.Host, "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := makeBy(two, events.Guest, "three"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := makeBy(one, events.Guest, "four"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := makeBy(two, events.Guest, "five"); parley.CodeOf(err) != parley.QuotaExceeded {
+		t.Errorf("five agents: %v", err)
+	}
+	asks := func(a *Agent) error {
+		_, err := a.Ask(t.Context(), Ask{To: "@self", Description: "d", Fields: textField("f")})
+		return err
+	}
+	for range 2 {
+		for _, a := range []*Agent{fae, one, two} {
+			if err := asks(a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(when string) {
+		t.Helper()
+		for name, a := range map[string]*Agent{"fae": fae, "one": one, "two": two} {
+			eventually(t, when+", "+name+" is refused a seventh form", func() bool {
+				return parley.CodeOf(asks(a)) == parley.QuotaExceeded
+			})
+		}
+	}
+	check("at first")
+	if err := asks(tom); err != nil {
+		t.Errorf("an agent that it did not make: %v", err)
+	}
+	u, err := n.Host().QuotaOf(t.Context(), two)
+	if err != nil || u.Agent != fae.id || u.Name != "fae" || u.Used[mailbox.QuotaForms] != 6 || u.Share != 1 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if _, err := tom.QuotaOf(t.Context(), fae); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("another looks: %v", err)
+	}
+	closeNode(t, n)
+
+	n = openQuotas(t, folder, quotas)
+	fae, one, two = &Agent{n, fae.id}, &Agent{n, one.id}, &Agent{n, two.id}
+	if _, err := two.Version(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the others of the account are read", func() bool {
+		return n.accounts.use(two.id, n.now()).Used[mailbox.QuotaForms] == 6
+	})
+	check("after a restart")
+}
+
+func TestPatternsUseUpTheProcessorsQuota(t *testing.T) {
+	n := openQuotas(t, t.TempDir(), map[string]int64{"processor": 60})
+	fae, tom := guest(t, n, "fae"), guest(t, n, "tom")
+	asks := func(a *Agent) error {
+		_, err := a.Ask(t.Context(), Ask{To: "@host", Description: "d", Fields: heavyFields(4)})
+		return err
+	}
+	var err error
+	for i := 0; err == nil && i < 1000; i++ {
+		err = asks(fae)
+	}
+	if parley.CodeOf(err) != parley.QuotaExceeded || !strings.Contains(err.Error(), "processor") {
+		t.Fatalf("got %v", err)
+	}
+	ask(t, fae, Ask{To: "@host"}) // a form without patterns costs nothing
+	for _, a := range []*Agent{tom, n.Host()} {
+		if err := asks(a); err != nil {
+			t.Errorf("another: %v", err)
+		}
+	}
+	if _, err := fae.Compile(heavyFields(1)); parley.CodeOf(err) != parley.QuotaExceeded {
+		t.Errorf("looked at before it is sent: %v", err)
+	}
+	q, err := n.Quotas(t.Context())
+	if err != nil || len(q.Heaviest) == 0 || q.Heaviest[0].Name != "fae" || q.Heaviest[0].Quota != "processor" || q.Heaviest[0].Share < 0.9 {
+		t.Errorf("%+v, %v", q.Heaviest, err)
+	}
+}
+
+func TestEffortComesBackWithTime(t *testing.T) {
+	e := effort{at: 1000, spent: 10 * time.Second}
+	e.settle(1000+60_000, 6000)
+	if e.spent != 4*time.Second {
+		t.Errorf("%v are left after a minute", e.spent)
+	}
+	if n := e.inMinute(1000 + 60_000); n != 800 {
+		t.Errorf("%d ms a minute", n)
+	}
+	e.settle(1000+1, 6000) // a clock that was set back
+	if e.spent != 4*time.Second {
+		t.Errorf("%v are left after no time", e.spent)
+	}
+	if e.settle(1<<40, 6000); e.spent != 0 {
+		t.Errorf("%v are left in the end", e.spent)
+	}
+}
+
+func TestWrongAnswersAreTheAnswerersEffort(t *testing.T) {
+	n := openQuotas(t, t.TempDir(), map[string]int64{"processor": 20})
+	fae := guest(t, n, "fae")
+	field := events.Field{Name: "f", Pattern: json.RawMessage(`{"pattern":"^(a|aa)*$","minLength":1000000}`)}
+	asked, err := n.Host().Ask(t.Context(), Ask{To: "fae", Description: "d", Fields: []events.Field{field}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := Answer{Which: Which(asked.Form.String()), Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("a", 200_000))}}
+	for i := 0; ; i++ {
+		_, err := fae.Answer(t.Context(), wrong)
+		if parley.CodeOf(err) == parley.QuotaExceeded {
+			break
+		}
+		if parley.CodeOf(err) != parley.InvalidAnswer || i == 100 {
+			t.Fatalf("answer %d: %v", i, err)
+		}
+	}
+}
+
+func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
+	n := openWith(t, Options{Folder: t.TempDir(), Peers: "127.0.0.1:0", PeerQuotas: map[string]int64{"inbox": 1 << 20, "forms": 5, "grants": 3}})
+	m, friend := befriend(t, n, "mallory"), befriend(t, n, "friend")
+	for name, m := range map[string]*mallory{"mallory": m, "friend": friend} {
+		send(t, n.Host(), name, "write to me")
+		got[*events.MessagePosted](m)
+	}
+	flood := func(m *mallory) (arrived int, last receiptLetter) {
+		for range 40 {
+			last = m.say(events.ParcelCopy, n.host, m.message(n.host, capabilities.ID{}, events.Span{Words: strings.Repeat("x", 100<<10)}))
+			if last.Fate != fateArrived {
+				return arrived, last
+			}
+			arrived++
+		}
+		return arrived, last
+	}
+	arrived, last := flood(m)
+	m.isRefused(last, "QUOTA_EXCEEDED")
+	if arrived != 10 {
+		t.Errorf("%d messages of 100 KiB have arrived", arrived)
+	}
+	friend.arrives(friend.say(events.ParcelCopy, n.host, friend.message(n.host, capabilities.ID{})))
+	q, err := n.Quotas(t.Context())
+	if err != nil || len(q.PeersUsed) != 2 || q.PeersUsed[0].Node != m.id || q.PeersUsed[0].Name != "mallory" || q.PeersUsed[0].Quota != "inbox" {
+		t.Errorf("%+v, %v", q.PeersUsed, err)
+	}
+	if err := n.Host().LimitPeer(t.Context(), m.id, map[string]int64{"inbox": 3 << 20}, false); err != nil {
+		t.Fatal(err)
+	}
+	if more, last := flood(m); more != 20 || last.Code != "QUOTA_EXCEEDED" {
+		t.Errorf("%d more messages, then %+v", more, last)
+	}
+	for range 5 {
+		friend.arrives(friend.say(events.ParcelCopy, n.host, friend.form(n.host, capabilities.ID{})))
+	}
+	friend.isRefused(friend.say(events.ParcelCopy, n.host, friend.form(n.host, capabilities.ID{})), "QUOTA_EXCEEDED")
+	if err := n.Host().LimitPeer(t.Context(), friend.newStranger().id, map[string]int64{"inbox": 1}, false); parley.CodeOf(err) != parley.NodeUnknown {
+		t.Errorf("a node that is not known: %v", err)
+	}
+}

@@ -1,0 +1,244 @@
+package mailbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"parley"
+)
+
+// Quota is one of the things of which an agent, or another node, may have only so much.
+type Quota int
+
+// The quotas. All are of one agent with those that it made, or of one other node.
+const (
+	QuotaForms     Quota = iota // open forms that it asked
+	QuotaNames                  // names that it has
+	QuotaAgents                 // agents that it made
+	QuotaBytes                  // bytes of its open forms and of what its names point to
+	QuotaDaily                  // bytes that it wrote since midnight UTC
+	QuotaInbox                  // bytes of its mail in one other mailbox that is neither dismissed nor settled
+	QuotaGrants                 // grants that it made of one agent here
+	QuotaProcessor              // milliseconds a minute for the patterns of its forms and answers
+	quotas         int   = iota
+)
+
+var quotaNames = [quotas]string{"forms", "names", "agents", "bytes", "daily", "inbox", "grants", "processor"}
+
+// String returns the quota's name, as in "forms".
+func (q Quota) String() string { return quotaNames[q] }
+
+// isBytes reports whether the quota is one of bytes.
+func (q Quota) isBytes() bool { return q == QuotaBytes || q == QuotaDaily || q == QuotaInbox }
+
+// Unlimited is the limit of a quota that is none.
+const Unlimited int64 = math.MaxInt64
+
+// Amounts has an amount for each quota: what is used, or what may be.
+type Amounts [quotas]int64
+
+// AgentQuotas returns the quotas of an agent of this node where nothing else is set. The node's own host, and the
+// hosts that it made, have none.
+func AgentQuotas() Amounts {
+	return Amounts{
+		QuotaForms: 10_000, QuotaNames: 10_000, QuotaAgents: 1000, QuotaBytes: 64 << 20, QuotaDaily: 256 << 20, QuotaInbox: 128 << 20,
+		QuotaGrants: 100_000, QuotaProcessor: 6000,
+	}
+}
+
+// PeerQuotas returns the quotas of another node where nothing else is set. Names, agents and bytes are its own affair.
+func PeerQuotas() Amounts {
+	return Amounts{
+		QuotaForms: 10_000, QuotaNames: Unlimited, QuotaAgents: Unlimited, QuotaBytes: Unlimited, QuotaDaily: 256 << 20, QuotaInbox: 128 << 20,
+		QuotaGrants: 10_000, QuotaProcessor: 6000,
+	}
+}
+
+// NoQuotas returns quotas without any limit.
+func NoQuotas() (a Amounts) {
+	for q := range a {
+		a[q] = Unlimited
+	}
+	return a
+}
+
+// plus adds amounts, none of which may be negative.
+func (a Amounts) plus(b Amounts) Amounts {
+	for q := range a {
+		if a[q] > Unlimited-b[q] {
+			a[q] = Unlimited
+		} else {
+			a[q] += b[q]
+		}
+	}
+	return a
+}
+
+// Plus returns the sum of amounts.
+func (a Amounts) Plus(b Amounts) Amounts { return a.plus(b) }
+
+// Fullest returns the quota of which the most is used, and how much of it, from 0 to 1 or beyond.
+func (a Amounts) Fullest(limits Amounts) (fullest Quota, share float64) {
+	for q := range a {
+		if a[q] <= 0 || limits[q] == Unlimited {
+			continue
+		}
+		if part := float64(a[q]) / float64(max(limits[q], 1)); part > share {
+			fullest, share = Quota(q), part
+		}
+	}
+	return fullest, share
+}
+
+// MarshalJSON writes the amounts by name. Unlimited is -1.
+func (a Amounts) MarshalJSON() ([]byte, error) {
+	named := make(map[string]int64, quotas)
+	for q, n := range a {
+		if n == Unlimited {
+			n = -1
+		}
+		named[quotaNames[q]] = n
+	}
+	return json.Marshal(named)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A quota that is not mentioned stays as it is.
+func (a *Amounts) UnmarshalJSON(b []byte) error {
+	var named map[string]int64
+	if err := json.Unmarshal(b, &named); err != nil {
+		return err
+	}
+	return a.Set(named)
+}
+
+// Set changes the amounts that are mentioned. -1 is Unlimited. It refuses with INVALID_ARGUMENT an unknown name.
+func (a *Amounts) Set(named map[string]int64) error {
+	if err := CheckQuotas(named); err != nil {
+		return err
+	}
+	for q, name := range quotaNames {
+		if n, ok := named[name]; ok {
+			if n == -1 {
+				n = Unlimited
+			}
+			a[q] = n
+		}
+	}
+	return nil
+}
+
+// CheckQuotas refuses with INVALID_ARGUMENT names that no quota has and amounts that are none.
+func CheckQuotas(named map[string]int64) error {
+	known := map[string]bool{}
+	for _, name := range quotaNames {
+		known[name] = true
+	}
+	for name, n := range named {
+		if !known[name] {
+			return parley.Refuse(parley.InvalidArgument, "unknown quota %s", quoted(name, 40)).WithHint("the quotas are %s", strings.Join(quotaNames[:], ", "))
+		}
+		if n < -1 {
+			return parley.Refuse(parley.InvalidArgument, "%s=%d is no quota", name, n).WithHint("-1 is no limit")
+		}
+	}
+	return nil
+}
+
+var quotaUnits = []struct {
+	suffix string
+	factor int64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}}
+
+// ParseQuotas reads "forms=100", "daily=64MiB", "inbox=none" and the like.
+func ParseQuotas(settings []string) (map[string]int64, error) {
+	named := map[string]int64{}
+	for _, s := range settings {
+		name, text, ok := strings.Cut(s, "=")
+		if !ok {
+			return nil, parley.Refuse(parley.InvalidArgument, "%s is no quota", quoted(s, 80)).WithHint("want NAME=AMOUNT, as in forms=1000 or daily=64MiB; none is no limit")
+		}
+		n, err := parseAmount(text)
+		if err != nil {
+			return nil, parley.Refuse(parley.InvalidArgument, "%s is no amount", quoted(text, 40)).WithHint("want a number, a number of KiB, MiB or GiB, or none")
+		}
+		named[name] = n
+	}
+	return named, CheckQuotas(named)
+}
+
+func parseAmount(text string) (int64, error) {
+	if text == "none" {
+		return -1, nil
+	}
+	factor := int64(1)
+	for _, u := range quotaUnits {
+		if number, ok := strings.CutSuffix(text, u.suffix); ok {
+			text, factor = number, u.factor
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && (n < 0 || n > Unlimited/factor) {
+		err = strconv.ErrRange
+	}
+	return n * factor, err
+}
+
+// Show returns an amount of the quota in words.
+func (q Quota) Show(n int64) string {
+	switch {
+	case n == Unlimited || n == -1:
+		return "none"
+	case q == QuotaProcessor:
+		return fmt.Sprintf("%d ms a minute", n)
+	case q.isBytes() && n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case q.isBytes() && n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	case q.isBytes():
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Limits are the quotas by which a decision is made.
+type Limits struct {
+	Quotas Amounts
+	Beside Amounts // what others use of the same quotas: agents that this one made, or was made with
+}
+
+// check refuses with QUOTA_EXCEEDED growth that does not fit. What does not grow is not looked at, so that who has too
+// much can always let go of some.
+func (l *Limits) check(use, growth Amounts) error {
+	if l == nil {
+		return nil
+	}
+	now := use.plus(l.Beside)
+	for q := range growth {
+		if growth[q] > 0 && growth[q] > l.Quotas[q]-now[q] {
+			return Quota(q).exceeded(now[q], growth[q], l.Quotas[q], l.Beside[q] > 0)
+		}
+	}
+	return nil
+}
+
+// exceeded says which quota there is no room in, and what to do.
+func (q Quota) exceeded(used, more, limit int64, shared bool) error {
+	who := "this agent has"
+	if shared {
+		who = "this agent, with those that it made or was made with, has"
+	}
+	what := map[Quota]string{
+		QuotaForms: "open forms", QuotaNames: "names", QuotaAgents: "agents that it made", QuotaBytes: "of open forms and names",
+		QuotaDaily: "written today",
+	}[q]
+	hint := map[Quota]string{
+		QuotaForms: "parley cancel NUMBER takes a form back", QuotaNames: "parley remove NAME frees one",
+		QuotaAgents: "use the agents that there are", QuotaBytes: "cancel forms or remove names",
+		QuotaDaily: "it begins anew at midnight UTC",
+	}[q]
+	return parley.Refuse(parley.QuotaExceeded, "%s %s %s; %s more would be over its quota of %s", who, q.Show(used), what, q.Show(more), q.Show(limit)).
+		WithHint("%s, or the node's host raises it: parley quota AGENT %s=AMOUNT", hint, q)
+}
