@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -31,9 +32,10 @@ type box struct {
 	owing    bool   // what is owed to mailboxes of this node is to be delivered anew
 	lines    map[capabilities.ID]*line
 
-	receipts []receipt             // room for those being noted
-	holding  []capabilities.NodeID // other nodes whose mail counts for them here
-	scribe   scribe
+	receipts  []receipt             // room for those being noted
+	lettingGo bool                  // receipts are not to be noted with what is decided now
+	holding   []capabilities.NodeID // other nodes whose mail counts for them here
+	scribe    scribe
 }
 
 // Receive runs one visit.
@@ -158,8 +160,11 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 		return err
 	}
 	atLeast := receiptsAtOnce
-	if len(evs) == 0 {
+	switch {
+	case len(evs) == 0:
 		atLeast = 1
+	case b.lettingGo:
+		atLeast = math.MaxInt // of parcels that are being given up, perhaps
 	}
 	rs := b.seat.receipts.take(b.receipts[:0], atLeast)
 	b.receipts = rs

@@ -43,6 +43,7 @@ type Peer struct {
 	Heard     capabilities.Time   `json:"lastHeard,omitzero"` // zero if not since this node started
 	Waiting   int                 `json:"waiting"`            // parcels for it that have not arrived
 	Traffic   Traffic             `json:"traffic"`
+	Use       PeerUse             `json:"use"`
 }
 
 // Traffic counts what went between this node and another, or all others, since this one started.
@@ -131,6 +132,7 @@ func (n *Node) Nodes(ctx context.Context) ([]Peer, error) {
 		all[i] = Peer{
 			Node: p.id, Name: names[i], Host: hosts[i], Hints: p.place().Hints, Reachable: p.reachable.Load(),
 			Heard: capabilities.Time(p.heard.Load()), Waiting: p.waiting(), Traffic: n.trafficWith(p),
+			Use: n.accounts.ofPeer(p.id),
 		}
 	}
 	return all, nil

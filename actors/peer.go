@@ -210,7 +210,7 @@ func (p *peer) longestWait() time.Duration {
 // isOfNoConcern reports whether nothing is to be had from looking for the node: another has spoken of it, and
 // nobody here has anything to do with it yet.
 func (p *peer) isOfNoConcern() bool {
-	return !p.reachable.Load() && p.waiting() == 0 && p.node.peers.isIntroduced(p.id)
+	return p.node.peers.isDropped(p.id) || !p.reachable.Load() && p.waiting() == 0 && p.node.peers.isIntroduced(p.id)
 }
 
 // giveUpErrands tells those who have something said at once that it cannot be.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,15 +27,15 @@ type peers struct {
 	met     []capabilities.NodeID // in order
 	hosts   map[capabilities.NodeID]capabilities.ID
 	invited map[ulid.ULID]*events.InvitationMade
-	awaited map[capabilities.NodeID]chan struct{} // those whose invitation is being accepted
-	dropped map[capabilities.NodeID]bool
+	awaited map[capabilities.NodeID]chan struct{}     // those whose invitation is being accepted
+	dropped map[capabilities.NodeID]capabilities.Time // ever, and the last time
 	closed  bool
 }
 
 func newPeers(n *Node) *peers {
 	return &peers{
 		node: n, all: map[capabilities.NodeID]*peer{}, hosts: map[capabilities.NodeID]capabilities.ID{},
-		invited: map[ulid.ULID]*events.InvitationMade{}, dropped: map[capabilities.NodeID]bool{}, awaited: map[capabilities.NodeID]chan struct{}{},
+		invited: map[ulid.ULID]*events.InvitationMade{}, dropped: map[capabilities.NodeID]capabilities.Time{}, awaited: map[capabilities.NodeID]chan struct{}{},
 	}
 }
 
@@ -152,7 +153,31 @@ func (ps *peers) isDropped(id capabilities.NodeID) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	_, met := ps.hosts[id]
-	return !met && ps.dropped[id]
+	_, dropped := ps.dropped[id]
+	return dropped && !met
+}
+
+// drop notes that a node is known no more.
+func (ps *peers) drop(d mailbox.Dropped) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	delete(ps.hosts, d.Node)
+	ps.met = slices.DeleteFunc(ps.met, func(id capabilities.NodeID) bool { return id == d.Node })
+	ps.dropped[d.Node] = d.At
+	if p := ps.all[d.Node]; p != nil {
+		p.reachable.Store(false)
+	}
+}
+
+// everDropped returns the nodes that were dropped, and the last time that they were.
+func (ps *peers) everDropped() []mailbox.Dropped {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	all := make([]mailbox.Dropped, 0, len(ps.dropped))
+	for node, at := range ps.dropped {
+		all = append(all, mailbox.Dropped{Node: node, At: at})
+	}
+	return all
 }
 
 // isIntroduced reports whether a node is known only by what another has said of it.
@@ -169,10 +194,14 @@ func (ps *peers) remember(s *mailbox.State) {
 	ps.mu.Lock()
 	clear(ps.hosts)
 	clear(ps.invited)
+	clear(ps.dropped)
 	ps.met = nil
 	ps.mu.Unlock()
 	for _, i := range s.Invitations(ps.node.now()) {
 		ps.invite(&i.InvitationMade)
+	}
+	for _, d := range s.Dropped() {
+		ps.drop(d)
 	}
 	for _, a := range s.Nodes() {
 		ps.meet(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp, Network: a.Network})
@@ -185,6 +214,8 @@ func (ps *peers) note(evs []events.Event) {
 		switch e := e.(type) {
 		case *events.NodeMet:
 			ps.meet(e)
+		case *events.NodeDropped:
+			ps.drop(mailbox.Dropped{Node: e.Node, At: e.Date})
 		case *events.InvitationMade:
 			ps.invite(e)
 		case *events.InvitationEnded:

@@ -82,6 +82,9 @@ func (b *box) takeUp() {
 	}
 	crew, fresh := b.node.crew, b.fresh
 	b.fresh = false
+	if fresh {
+		b.catchUp()
+	}
 	var err error
 	if run, running := b.state.Run(); running {
 		if end, over := crew.ended(b.seat.id, run.Run, b.silent); over {

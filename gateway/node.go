@@ -39,8 +39,12 @@ type StatusResponse struct {
 	PeerAddress string `json:"peerAddress,omitempty"` // what they are told instead
 	Peers       Peers  `json:"peers"`
 
+<<<<<<< HEAD
 	Limits    []LimitState `json:"limits"`              // what is under way, and how much may be
 	LimitsSet string       `json:"limitsSet,omitempty"` // those that were set, as --limit takes them
+=======
+	Quotas actors.NodeQuotas `json:"quotas"`
+>>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 }
 
 // status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.
@@ -50,8 +54,13 @@ func status(ctx context.Context, s *Server, _ NodeRequest) (StatusResponse, erro
 	if err != nil && st.Problem == nil {
 		st.Problem = shown(err)
 	}
+	quotas, err := s.node.Quotas(ctx)
+	if err != nil && st.Problem == nil {
+		st.Problem = shown(err)
+	}
 	return StatusResponse{
-		Node: st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
+		Quotas: quotas,
+		Node:   st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
 		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Service: s.serves(), Problem: st.Problem,
 		TLSCert: s.tls.Cert, TLSKey: s.tls.Key, PlainHTTP: s.tls.Plain,
 		PeerListen: s.node.PeerAddress(), PeerAddress: s.node.PublicAddress(), Peers: countPeers(known, s.node.Traffic()),

@@ -79,6 +79,7 @@ type Dropped struct {
 }
 
 // DropNode has the host know another node no more, nor those that it has introduced and that are known by nobody else.
+// The host's names for the node's agents go with it.
 type DropNode struct{ Node capabilities.NodeID }
 
 func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -89,16 +90,21 @@ func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 		return nil, unknownNode(c.Node)
 	}
 	evs := []events.Event{&events.NodeDropped{Node: c.Node, Date: now}}
+	for _, name := range slices.Sorted(maps.Keys(s.names)) {
+		if ref, ok := s.names[name].AsRef(); ok && ref.Target.Node == c.Node {
+			evs = append(evs, &events.NameUnbound{Name: name})
+		}
+	}
 	for _, other := range s.realm.introducedOnlyBy(c.Node) {
 		evs = append(evs, &events.NodeDropped{Node: other, Date: now})
 	}
 	return evs, nil
 }
 
-// introducedOnlyBy returns the nodes that are known by a node's introduction alone.
+// introducedOnlyBy returns the nodes that are known by introduction alone and came by way of a node.
 func (r *realm) introducedOnlyBy(node capabilities.NodeID) (all []capabilities.NodeID) {
 	for _, a := range r.nodes {
-		if a.By == node && a.Host.IsZero() {
+		if a.Way == node && a.isIntroduced() {
 			all = append(all, a.Node)
 		}
 	}
@@ -115,16 +121,21 @@ func (r *realm) drop(e *events.NodeDropped) {
 	r.dropped = append(r.dropped, Dropped{Node: e.Node, At: e.Date})
 }
 
-// index makes byNode anew.
+// index makes byNode and brought anew.
 func (r *realm) index() {
-	r.byNode = make(map[capabilities.NodeID]int, len(r.nodes))
+	r.byNode, r.brought = make(map[capabilities.NodeID]int, len(r.nodes)), nil
 	for i, n := range r.nodes {
 		r.byNode[n.Node] = i
+		r.count(n, 1)
 	}
 }
 
 // Dropped returns the nodes that the host has ever dropped, and the last time that it did. The slice is the state's own.
 func (s *State) Dropped() []Dropped { return s.realm.dropped }
+
+func (r *realm) wasDropped(node capabilities.NodeID) bool {
+	return slices.ContainsFunc(r.dropped, func(d Dropped) bool { return d.Node == node })
+}
 
 // ForgetNode takes back what the agent gave to the agents of another node before it was dropped, and whatever lets them
 // reach this agent.

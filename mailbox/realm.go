@@ -297,7 +297,9 @@ func (c Hear) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, erro
 		return nil, parley.Refuse(parley.TooLarge, "%d nodes are known already", maxNodes)
 	case known && introduced:
 		return nil, nil // what a node says of itself goes before what others say of it
-	case introduced && len(s.realm.introducedOnlyBy(c.By)) >= maxIntroduced:
+	case introduced && s.realm.wasDropped(c.Node):
+		return nil, nil // it comes back by an invitation alone
+	case introduced && s.realm.introducedBy(c.By) >= maxIntroduced:
 		return nil, parley.Refuse(parley.TooLarge, "the node has introduced %d others already", maxIntroduced)
 	case known && (c.Stamp <= s.realm.nodes[i].Stamp || slices.Equal(c.Hints, s.realm.nodes[i].Hints)):
 		return nil, nil

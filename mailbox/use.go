@@ -301,7 +301,7 @@ func roomExceeded(q Quota, used, limit int64) *parley.Error {
 		QuotaForms: "open forms", QuotaDaily: "of mail today", QuotaGrants: "grants",
 		QuotaInbox: "of mail that is neither dismissed nor settled",
 	}[q]
-	return parley.Refuse(parley.QuotaExceeded, "the mailbox has %s %s of this sender's, and the quota is %s", q.Show(used), what, q.Show(limit)).
+	return parley.Refuse(parley.QuotaExceeded, "the mailbox has %s %s of this sender, and its quota is %s", q.Show(used), what, q.Show(limit)).
 		WithHint("the recipient dismisses or answers some of it, or its node's host raises the quota")
 }
 

@@ -75,7 +75,11 @@ func (p *program) examine(ctx context.Context) []finding {
 		{"lock", p.checkLock},
 		{"socket", p.checkSocket},
 		{"node", p.checkNode},
+<<<<<<< HEAD
 		{"limits", p.checkLimits},
+=======
+		{"quotas", p.checkQuotas},
+>>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 	}
 	found := make([]finding, len(checks))
 	for i, c := range checks {
@@ -198,4 +202,14 @@ func (p *program) checkNode(ctx context.Context) (string, string) {
 		return dubious, "the disk " + slowDisk(status.Journal.Flushing)
 	}
 	return fine, fmt.Sprintf("process %d, %d agents, %d open forms, %d commits", status.PID, status.Agents, status.OpenForms, status.Journal.Commits)
+}
+
+func (p *program) checkQuotas(ctx context.Context) (string, string) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	status, err := p.status(ctx)
+	if err != nil {
+		return fine, "not known: no node answers"
+	}
+	return checkQuotas(status.Quotas)
 }

@@ -102,9 +102,9 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		p.declineCommand(), p.cancelCommand(), p.forwardCommand(), p.requestCommand(), p.resolveCommand(),
 		p.rejectCommand(), p.sendCommand(), p.replyCommand(), p.adoptCommand(), p.dismissCommand(), p.logCommand())
 	add(root, groupWork, p.lsCommand(), p.inspectCommand(), p.runCommand(), p.promptCommand(), p.waitCommand(), p.interruptCommand(),
-		p.archiveCommand(), p.logsCommand(), p.attachCommand(), p.policyCommand(), p.approveCommand(), p.permitCommand(), p.allowCommand(), p.denyCommand(), p.rulesCommand(),
+		p.archiveCommand(), p.logsCommand(), p.attachCommand(), p.policyCommand(), p.quotaCommand(), p.approveCommand(), p.permitCommand(), p.allowCommand(), p.denyCommand(), p.rulesCommand(),
 		p.hookCommand(), p.setupCommand())
-	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand())
+	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand(), p.peersCommand())
 	add(root, groupHolding, p.tokenCommand(), p.openCommand(), p.mcpCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatTable, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/gateway"
+	"parley/mailbox"
 )
 
 // serving are the options of a node.
@@ -31,7 +33,11 @@ type serving struct {
 	service    string
 	name       string
 	logLevel   string
+<<<<<<< HEAD
 	limits     limitFlag
+=======
+	quotas     []string
+>>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 }
 
 func (s *serving) flags(f *pflag.FlagSet) {
@@ -45,7 +51,11 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
 	f.StringVar(&s.service, "service", gateway.Off, "offer the operations as a micro service of the NATS system at this `URL` too; off for none")
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
+<<<<<<< HEAD
 	f.Var(&s.limits, "limit", "`key=value`, several with commas: how much one agent or address may have under way; parley serve --help lists the keys")
+=======
+	f.StringSliceVar(&s.quotas, "quota", nil, "what each agent, or with peer. each other node, may have the node hold: `name=amount`, as in daily=64MiB,peer.inbox=none; parley quota shows the names")
+>>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
 }
 
@@ -63,6 +73,9 @@ func (s *serving) args() []string {
 	}
 	if s.nats != "" {
 		args = append(args, "--nats", s.nats, "--replicas", strconv.Itoa(s.replicas))
+	}
+	for _, q := range s.quotas {
+		args = append(args, "--quota", q)
 	}
 	if s.name != "" {
 		args = append(args, "--node-name", s.name)
@@ -97,6 +110,9 @@ func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
 	}
 	if !given.Changed("peer-address") {
 		s.peerPublic = was.PeerAddress
+	}
+	if !given.Changed("quota") {
+		s.quotas = slices.Concat(quotaSettings("", was.Quotas.Agents, mailbox.AgentQuotas()), quotaSettings(peerQuota, was.Quotas.Peers, mailbox.PeerQuotas()))
 	}
 	if !given.Changed("log-level") {
 		s.logLevel = was.LogLevel
@@ -147,6 +163,9 @@ the same state folder is refused.`,
 		if err != nil {
 			return err
 		}
+		if _, _, err := s.readQuotas(); err != nil {
+			return usage(c, "--quota: %s", parley.AsError(err).Message)
+		}
 		log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level}))
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer stop()
@@ -168,8 +187,17 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
+	agents, peers, err := s.readQuotas()
+	if err != nil {
+		return err
+	}
 	node, err := actors.Open(ctx, actors.Options{
+<<<<<<< HEAD
 		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
+=======
+		Quotas: agents, PeerQuotas: peers,
+		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log,
+>>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 		Standby: func() { p.standBy(log) },
 	})
 	if gone := os.Remove(p.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {

@@ -64,7 +64,7 @@ func Looks() []string {
 	return []string{
 		"await", "complete", "follow_messages", "get_message", "list_grants", "list_invitations", "list_messages", "list_names",
 		"list_nodes", "list_rules", "list_tokens", "locate", "lookup", "read_log", "read_output", "status", "verify",
-		"fetch_agents", "fetch_agent", "wait_for_finish",
+		"fetch_agents", "fetch_agent", "wait_for_finish", "get_quota",
 	}
 }
 

@@ -105,6 +105,11 @@ export interface DescribeAgentRequest {
 export interface Done {
 }
 
+export interface DropPeerRequest {
+  as?: string;
+  node: string;
+}
+
 export interface EndRequest {
   as?: string;
   /** A message's number, or the ID of a message, form or promise. */
@@ -165,11 +170,23 @@ export interface ForwardFormRequest {
   recipient: string;
 }
 
+export interface GetQuotaRequest {
+  agentId: string;
+  as?: string;
+}
+
 export interface InviteRequest {
   as?: string;
   /** A time in UTC, with milliseconds. */
   expires?: string;
   name: string;
+}
+
+export interface LimitPeerRequest {
+  as?: string;
+  node: string;
+  quotas?: Record<string, number>;
+  reset?: boolean;
 }
 
 export interface LimitRuleRequest {
@@ -458,6 +475,13 @@ export interface SetPolicyRequest {
   policy: string;
 }
 
+export interface SetQuotaRequest {
+  agentId: string;
+  as?: string;
+  quotas?: Record<string, number>;
+  reset?: boolean;
+}
+
 export interface SetStatusRequest {
   as?: string;
   error?: string;
@@ -482,6 +506,7 @@ export interface StatusResponse {
   pid: number;
   plainHTTP?: boolean;
   problem?: Refusal;
+  quotas: NodeQuotas;
   service?: string;
   tlsCert?: string;
   tlsKey?: string;
@@ -524,6 +549,18 @@ export interface Accepted {
   node: string;
 }
 
+export interface AgentUse {
+  /** An ID: {ULID}@{node}. */
+  agent: string;
+  name?: string;
+  quota?: string;
+  /** An amount for each quota by name. -1 is no limit. */
+  quotas: Record<string, number>;
+  share: number;
+  /** An amount for each quota by name. -1 is no limit. */
+  used: Record<string, number>;
+}
+
 export interface Asked {
   /** An ID: {ULID}@{node}. */
   form?: string;
@@ -541,6 +578,15 @@ export interface CutMessage {
   message: string;
   number: number;
   text: string;
+}
+
+export interface DroppedPeer {
+  givenUp: number;
+  introduced: number;
+  names: number;
+  /** A node's public key. */
+  node: string;
+  revoked: number;
 }
 
 export interface Entry {
@@ -656,6 +702,15 @@ export interface JournalState {
   flushing?: number;
 }
 
+export interface NodeQuotas {
+  /** An amount for each quota by name. -1 is no limit. */
+  agents: Record<string, number>;
+  heaviestAgents: Array<AgentUse>;
+  heaviestPeers: Array<PeerUse>;
+  /** An amount for each quota by name. -1 is no limit. */
+  peers: Record<string, number>;
+}
+
 export interface Outcome {
   allowed?: boolean;
   /** A time in UTC, with milliseconds. */
@@ -704,7 +759,20 @@ export interface Peer {
   node: string;
   reachable: boolean;
   traffic: Traffic;
+  use: PeerUse;
   waiting: number;
+}
+
+export interface PeerUse {
+  name?: string;
+  /** A node's public key. */
+  node: string;
+  quota?: string;
+  /** An amount for each quota by name. -1 is no limit. */
+  quotas: Record<string, number>;
+  share: number;
+  /** An amount for each quota by name. -1 is no limit. */
+  used: Record<string, number>;
 }
 
 export interface PendingPermission {
@@ -871,13 +939,16 @@ export interface Operations {
   decline_form: { request: EndRequest; response: Outcome };
   describe_agent: { request: DescribeAgentRequest; response: Done };
   dismiss: { request: MessageRequest; response: Done };
+  drop_peer: { request: DropPeerRequest; response: DroppedPeer };
   fetch_agent: { request: AgentRequest; response: FetchAgentResponse };
   fetch_agents: { request: FetchAgentsRequest; response: FetchAgentsResponse };
   follow_messages: { request: FollowMessagesRequest; response: Inbox };
   form: { request: FormRequest; response: Asked };
   forward_form: { request: ForwardFormRequest; response: Done };
   get_message: { request: MessageRequest; response: Envelope };
+  get_quota: { request: GetQuotaRequest; response: AgentUse };
   invite: { request: InviteRequest; response: Invitation };
+  limit_peer: { request: LimitPeerRequest; response: Peer };
   limit_rule: { request: LimitRuleRequest; response: Done };
   list_grants: { request: ListGrantsRequest; response: ListGrantsResponse };
   list_invitations: { request: ListInvitationsRequest; response: ListInvitationsResponse };
@@ -906,6 +977,7 @@ export interface Operations {
   send: { request: SendRequest; response: Sent };
   send_agent_message: { request: SendAgentMessageRequest; response: SendAgentMessageResponse };
   set_policy: { request: SetPolicyRequest; response: AgentResponse };
+  set_quota: { request: SetQuotaRequest; response: AgentUse };
   set_status: { request: SetStatusRequest; response: Done };
   status: { request: NodeRequest; response: StatusResponse };
   stop: { request: NodeRequest; response: StopResponse };

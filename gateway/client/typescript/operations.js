@@ -8,6 +8,7 @@ export const looks = new Set([
   "fetch_agents",
   "follow_messages",
   "get_message",
+  "get_quota",
   "list_grants",
   "list_invitations",
   "list_messages",

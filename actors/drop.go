@@ -1,0 +1,129 @@
+package actors
+
+import (
+	"context"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// DroppedPeer says what came of dropping a node.
+type DroppedPeer struct {
+	Node       capabilities.NodeID `json:"node"`
+	Names      int                 `json:"names"`      // of the host's for its agents, that are free now
+	Introduced int                 `json:"introduced"` // nodes that it had introduced, and that are known no more
+	Revoked    int                 `json:"revoked"`    // grants to its agents
+	Given      int                 `json:"givenUp"`    // parcels for it that will not be sent
+}
+
+// DropPeer ends what this node has to do with another: its connection is cut, its mail is refused, what waits for it is
+// given up, and what its agents were given is revoked. A new invitation brings it back. Only the node's host may.
+func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (DroppedPeer, error) {
+	done := DroppedPeer{Node: node}
+	evs, err := visitFor(ctx, a, func(b *box) ([]events.Event, error) { return b.decide(mailbox.DropNode{Node: node}) })
+	if err != nil {
+		return done, err
+	}
+	var dropped []mailbox.Dropped
+	for _, e := range evs {
+		switch e := e.(type) {
+		case *events.NodeDropped:
+			dropped = append(dropped, mailbox.Dropped{Node: e.Node, At: e.Date})
+			a.node.cutOff(e.Node)
+		case *events.NameUnbound:
+			done.Names++
+		}
+	}
+	done.Introduced = len(dropped) - 1
+	for id, m := range a.node.journal.Mailboxes() {
+		if !a.node.roster.isAwake(id) && m.Summary.Outbox == 0 {
+			continue // it forgets when it is read
+		}
+		if err := a.node.forget(ctx, id, dropped, &done); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// forget has a mailbox forget nodes, and counts what it does.
+func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox.Dropped, done *DroppedPeer) error {
+	f, err := visitFor(ctx, &Agent{node: n, id: id}, func(b *box) (forgotten, error) { return b.forget(dropped) })
+	done.Revoked += f.revoked
+	done.Given += f.given
+	if parley.CodeOf(err) == parley.CorruptLog {
+		return nil // it is put aside, and sends nothing
+	}
+	return err
+}
+
+// cutOff ends the connections with a node, which may not connect again.
+func (n *Node) cutOff(node capabilities.NodeID) {
+	if n.wire != nil {
+		n.wire.Hangup(node)
+		n.wire.Disconnect(node)
+	}
+}
+
+// isAwake reports whether a mailbox is in memory.
+func (r *roster) isAwake(id capabilities.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, awake := r.seats[id]
+	return awake
+}
+
+// forgotten counts what a mailbox has let go of.
+type forgotten struct{ revoked, given int }
+
+// forget ends what the mailbox has to do with nodes that were dropped.
+func (b *box) forget(dropped []mailbox.Dropped) (f forgotten, err error) {
+	for _, d := range dropped {
+		if !b.state.Concerns(d) {
+			continue
+		}
+		b.noteReceipts()
+		owed := b.owes(d.Node) // what is said of the grants below is not counted
+		n, err := b.repeat(mailbox.ForgetNode{Dropped: d})
+		f.revoked += n
+		if err != nil {
+			return f, err
+		}
+		if !b.node.peers.isDropped(d.Node) {
+			continue // it is back, and what is owed now is for it
+		}
+		if err := b.letGo(d.Node); err != nil {
+			return f, err
+		}
+		f.given += owed
+		b.node.peers.of(d.Node).owesJust(b.seat.id, b.owes(d.Node))
+	}
+	return f, nil
+}
+
+// letGo gives up what is owed to a node. Receipts for some of it may come meanwhile.
+func (b *box) letGo(node capabilities.NodeID) error {
+	b.lettingGo = true
+	defer func() { b.lettingGo = false }()
+	_, err := b.repeat(mailbox.LetGo{Node: node})
+	return err
+}
+
+// repeat has the state decide on a command until there is nothing left to do, and counts the events.
+func (b *box) repeat(c mailbox.Command) (total int, err error) {
+	for {
+		evs, err := b.decide(c)
+		if total += len(evs); err != nil || len(evs) == 0 {
+			return total, err
+		}
+	}
+}
+
+// catchUp forgets the nodes that were dropped while the mailbox was at rest.
+func (b *box) catchUp() {
+	if _, err := b.forget(b.node.peers.everDropped()); err != nil {
+		b.node.log.Warn("a node that was dropped is not forgotten", "mailbox", b.seat.id.String(), "error", err)
+	}
+}

@@ -1,0 +1,112 @@
+package actors
+
+import (
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
+	v := newHostileVillage(t)
+	h := v.victim.Host()
+	introduced := v.newStranger()
+	v.arrives(v.say(events.ParcelCopy, v.fae.id, v.form(v.fae.id, v.holdsFae)))
+	third := v.newID()
+	third.Node = introduced.id
+	exchange[receiptsLetter](v.mallory, letterMail, mailLetter{
+		Introduced: []introduction{{Node: introduced.id, Hints: []string{"nats://127.0.0.1:9"}}},
+		Parcels:    []parcelLetter{v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
+	})
+	if _, known := v.known(introduced.id); !known {
+		t.Fatal("the third node is not known")
+	}
+	v.quiet()
+	if err := v.wire.Close(); err != nil { // what is sent now waits
+		t.Fatal(err)
+	}
+	asked, err := h.Ask(t.Context(), Ask{To: "mallory", Description: "d", Fields: textField("f")})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	done, err := h.DropPeer(t.Context(), v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Names != 1 || done.Introduced != 1 || done.Revoked < 4 || done.Given < 1 {
+		t.Errorf("dropped: %+v", done)
+	}
+	for _, id := range []capabilities.NodeID{v.id, introduced.id} {
+		if p, known := v.known(id); known {
+			t.Errorf("still known: %+v", p)
+		}
+	}
+	eventually(t, "what waited for the node is declined", func() bool {
+		o, err := h.Await(t.Context(), Which(asked.Form.String()))
+		return err == nil && o.Status == StatusDeclined
+	})
+	grants, err := h.Grants(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range grants {
+		if g.To.Node == v.id && g.Revoked == 0 {
+			t.Errorf("a grant to it is good: %+v", g)
+		}
+	}
+	if v.victim.peers.admits(v.id, "") {
+		t.Error("it may connect")
+	}
+	if _, err := h.Send(t.Context(), v.self.String(), "are you there?"); err == nil {
+		t.Error("it is written to")
+	}
+	if _, err := h.DropPeer(t.Context(), v.id); parley.CodeOf(err) != parley.NodeUnknown {
+		t.Errorf("dropped twice: %v", err)
+	}
+	if _, err := v.fae.DropPeer(t.Context(), v.id); parley.CodeOf(err) != parley.NotPermitted {
+		t.Errorf("a guest drops: %v", err)
+	}
+}
+
+func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
+	a, b, _ := trio(t)
+	host, other := a.Host(), b.Host()
+	given := guest(t, a.Node, "given")
+	sent := send(t, host, "b", "take @it:given")
+	brings(t, other, sent.Message, "it", "hers")
+	send(t, other, "hers", "before")
+	eventually(t, "the first message", func() bool { return countMail(t, given) == 1 })
+	if _, err := host.DropPeer(t.Context(), b.ID()); err != nil {
+		t.Fatal(err)
+	}
+	closeNode(t, a.Node)
+	a.open(t)
+	host, given = a.Host(), &Agent{node: a.Node, id: given.id}
+	if !a.peers.isDropped(b.ID()) || a.peers.knows(b.ID()) {
+		t.Fatal("after a restart it is known")
+	}
+	i, err := b.Host().Invite(t.Context(), NewInvitation{Name: "a-again"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Host().Accept(t.Context(), "b", i.Locator); err != nil {
+		t.Fatal(err)
+	}
+	if a.peers.isDropped(b.ID()) {
+		t.Error("it was invited again")
+	}
+	again := send(t, host, "b", "hello again")
+	arrives(t, other, again.Message)
+	late, err := other.Send(t.Context(), "hers", "by a grant of before")
+	if err == nil {
+		eventually(t, "a grant of before is refused", func() bool {
+			e, err := other.Message(t.Context(), Which(late.Message.String()))
+			return err == nil && e.Refused != ""
+		})
+	}
+	if n := countMail(t, given); n != 1 {
+		t.Errorf("%d messages have arrived", n)
+	}
+}
