@@ -121,8 +121,8 @@ func (b *box) repeat(c mailbox.Command) (total int, err error) {
 	}
 }
 
-// catchUp forgets the nodes that were dropped while the mailbox was at rest.
-func (b *box) catchUp() {
+// forgetDropped forgets the nodes that were dropped while the mailbox was at rest.
+func (b *box) forgetDropped() {
 	if _, err := b.forget(b.node.peers.everDropped()); err != nil {
 		b.node.log.Warn("a node that was dropped is not forgotten", "mailbox", b.seat.id.String(), "error", err)
 	}

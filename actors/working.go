@@ -83,7 +83,7 @@ func (b *box) takeUp() {
 	crew, fresh := b.node.crew, b.fresh
 	b.fresh = false
 	if fresh {
-		b.catchUp()
+		b.forgetDropped()
 	}
 	var err error
 	if run, running := b.state.Run(); running {
