@@ -39,12 +39,10 @@ type StatusResponse struct {
 	PeerAddress string `json:"peerAddress,omitempty"` // what they are told instead
 	Peers       Peers  `json:"peers"`
 
-<<<<<<< HEAD
 	Limits    []LimitState `json:"limits"`              // what is under way, and how much may be
 	LimitsSet string       `json:"limitsSet,omitempty"` // those that were set, as --limit takes them
-=======
+
 	Quotas actors.NodeQuotas `json:"quotas"`
->>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 }
 
 // status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.

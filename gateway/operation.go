@@ -157,15 +157,11 @@ func operations() []operation {
 		op("revoke_token", scopeAdmin, revokeToken),
 		serverOp("open_link", scopeAdmin, openLink),
 
-<<<<<<< HEAD
 		listing(nodeOp("list_nodes", scopeRead, listNodes)),
-=======
-		nodeOp("list_nodes", scopeRead, listNodes),
 		nodeOp("limit_peer", scopeAdmin, limitPeer),
 		nodeOp("drop_peer", scopeAdmin, dropPeer),
 		op("get_quota", scopeRead, getQuota),
 		op("set_quota", scopeAdmin, setQuota),
->>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 
 		nodeOp("status", scopeRead, status),
 		waiting(nodeOp("verify", scopeRead, verify)),

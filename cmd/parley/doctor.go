@@ -75,11 +75,8 @@ func (p *program) examine(ctx context.Context) []finding {
 		{"lock", p.checkLock},
 		{"socket", p.checkSocket},
 		{"node", p.checkNode},
-<<<<<<< HEAD
 		{"limits", p.checkLimits},
-=======
 		{"quotas", p.checkQuotas},
->>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 	}
 	found := make([]finding, len(checks))
 	for i, c := range checks {

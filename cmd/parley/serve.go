@@ -33,11 +33,8 @@ type serving struct {
 	service    string
 	name       string
 	logLevel   string
-<<<<<<< HEAD
 	limits     limitFlag
-=======
 	quotas     []string
->>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 }
 
 func (s *serving) flags(f *pflag.FlagSet) {
@@ -51,11 +48,8 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.IntVar(&s.replicas, "replicas", 1, "with --nats: `copies` of the journal")
 	f.StringVar(&s.service, "service", gateway.Off, "offer the operations as a micro service of the NATS system at this `URL` too; off for none")
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
-<<<<<<< HEAD
 	f.Var(&s.limits, "limit", "`key=value`, several with commas: how much one agent or address may have under way; parley serve --help lists the keys")
-=======
 	f.StringSliceVar(&s.quotas, "quota", nil, "what each agent, or with peer. each other node, may have the node hold: `name=amount`, as in daily=64MiB,peer.inbox=none; parley quota shows the names")
->>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
 	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
 }
 
@@ -192,12 +186,8 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 		return err
 	}
 	node, err := actors.Open(ctx, actors.Options{
-<<<<<<< HEAD
-		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
-=======
 		Quotas: agents, PeerQuotas: peers,
-		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log,
->>>>>>> 8ff009c (actors, gateway, cmd: peers limit and drop, quotas in status and doctor)
+		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
 		Standby: func() { p.standBy(log) },
 	})
 	if gone := os.Remove(p.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
