@@ -73,6 +73,10 @@ const (
 
 // distrustState takes away the stream's index unless the server was stopped in good order, and notes that it runs.
 func distrustState(o *Options) error {
+	snapshots := filepath.Join(blockFolderOf(o, "OBJ_"+o.bucketName()), serverState)
+	if err := os.Remove(snapshots); err != nil && !errors.Is(err, fs.ErrNotExist) { // checked anew each time: it is small
+		return readOnly("the journal's folder cannot be written", err)
+	}
 	marker := filepath.Join(journalFolder(o.Folder), stoppedWell)
 	err := os.Remove(marker)
 	if errors.Is(err, fs.ErrNotExist) {

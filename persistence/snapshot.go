@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/oklog/ulid/v2"
@@ -25,6 +26,9 @@ const (
 
 // versionKey is the version in an object's metadata, so that a listing is enough to know it.
 const versionKey = "version"
+
+// derivedTimeout bounds each use of the store of snapshots. Where it is damaged the client waits for what never comes.
+const derivedTimeout = 10 * time.Second
 
 func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 	b, err := l.js.ObjectStore(ctx, l.o.bucketName())
@@ -126,6 +130,8 @@ func openSnapshot(b []byte) (version uint64, at mark, state []byte, ok bool) {
 }
 
 func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
+	defer cancel()
 	b, err := l.bucket(ctx)
 	if err != nil {
 		return err
@@ -135,6 +141,8 @@ func (l *link) putObject(ctx context.Context, meta jetstream.ObjectMeta, data []
 }
 
 func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
+	defer cancel()
 	b, err := l.bucket(ctx)
 	if err != nil {
 		return nil, err
@@ -142,18 +150,18 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 	return b.GetBytes(ctx, name)
 }
 
-// listSnapshots notes which mailboxes have snapshots, before the journal is in use.
+// listSnapshots notes which mailboxes have snapshots, before the journal is in use. A store that cannot be listed is
+// damaged: it is thrown away, and what was in it is made again as time goes by.
 func (j *Journal) listSnapshots(ctx context.Context) {
-	b, err := j.way().js.ObjectStore(ctx, j.o.bucketName())
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return
-	}
-	var all []*jetstream.ObjectInfo
-	if err == nil {
-		all, err = b.List(ctx)
-	}
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		j.log.Warn("the snapshots cannot be listed; replaying", "error", err)
+	js := j.way().js
+	all, err := listObjects(ctx, js, j.o.bucketName())
+	if err != nil {
+		j.log.Warn("the snapshots cannot be listed and are thrown away; replaying", "error", err)
+		ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
+		defer cancel()
+		if err := js.DeleteObjectStore(ctx, j.o.bucketName()); err != nil {
+			j.log.Warn("the store of snapshots cannot be removed", "error", err)
+		}
 	}
 	for _, o := range all {
 		who, err := ulid.ParseStrict(o.Name)
@@ -162,4 +170,25 @@ func (j *Journal) listSnapshots(ctx context.Context) {
 			e.Snapshot = version
 		}
 	}
+}
+
+// listing is how long the snapshots may take to be listed: tens of thousands take less than a second.
+const listing = 5 * time.Second
+
+// listObjects lists what is in a bucket: nothing if there is none.
+func listObjects(ctx context.Context, js jetstream.JetStream, bucket string) ([]*jetstream.ObjectInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, listing)
+	defer cancel()
+	b, err := js.ObjectStore(ctx, bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := b.List(ctx)
+	if errors.Is(err, jetstream.ErrNoObjectsFound) {
+		err = nil
+	}
+	return all, err
 }
