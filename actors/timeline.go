@@ -57,12 +57,36 @@ func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]OutputPiece, uint64
 func readPieces(kept []persistence.Piece) ([]OutputPiece, error) {
 	pieces := make([]OutputPiece, len(kept))
 	for i, k := range kept {
+		if k.Lost > 0 {
+			continue // below, when it is known what is around it
+		}
 		if err := json.Unmarshal(k.Body, &pieces[i]); err != nil {
 			return nil, parley.Refuse(parley.Internal, "a piece of output cannot be read: %v", err)
 		}
 		pieces[i].Cursor = k.Cursor
 	}
+	for i, k := range kept {
+		if k.Lost > 0 {
+			pieces[i] = lostOutput(pieces, i, k)
+		}
+	}
 	return pieces, nil
+}
+
+// lostOutput says that output was lost between the pieces around it.
+func lostOutput(pieces []OutputPiece, i int, k persistence.Piece) OutputPiece {
+	p := OutputPiece{Cursor: k.Cursor, Stream: "errors"}
+	span := ""
+	if i > 0 {
+		span = " from " + pieces[i-1].At.String()
+		p.Run, p.Message, p.At = pieces[i-1].Run, pieces[i-1].Message, pieces[i-1].At
+	}
+	if i+1 < len(pieces) {
+		span += " to " + pieces[i+1].At.String()
+		p.Run, p.Message, p.At = pieces[i+1].Run, pieces[i+1].Message, pieces[i+1].At
+	}
+	p.Text = "\nparley: output" + span + " was lost, because the store of output is damaged\n"
+	return p
 }
 
 // AwaitOutput is Output that waits until there is some, or ctx ends: then there is none, and no error.

@@ -1,9 +1,12 @@
 package actors
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -127,5 +130,48 @@ func TestAnyOutputCanBeKept(t *testing.T) {
 		if kept := outputOf(t, a); !strings.HasSuffix(kept, text) {
 			t.Errorf("%d times %q is kept otherwise", len(text), unit)
 		}
+	}
+}
+
+// TestLostOutputIsSaidOnce damages the store of output between two pieces of a program.
+func TestLostOutputIsSaidOnce(t *testing.T) {
+	folder := t.TempDir()
+	n := openNode(t, folder)
+	a := guest(t, n, "a")
+	for i := range 9 {
+		if err := a.writeOutput(t.Context(), OutputPiece{Stream: "output", Text: fmt.Sprintf("line %d\n", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeNode(t, n)
+	blocks, err := filepath.Glob(filepath.Join(folder, "journal", "jetstream", "$G", "streams", "PARLEY_OUT_*", "msgs", "1.blk"))
+	if err != nil || len(blocks) != 1 {
+		t.Fatal(blocks, err)
+	}
+	b, err := os.ReadFile(blocks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[bytes.Index(b, []byte("line 4"))] ^= 1
+	if err := os.WriteFile(blocks[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n = openNode(t, folder)
+	a = &Agent{n, a.id}
+	all, err := a.Output(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for _, p := range all {
+		if strings.Contains(p.Text, "was lost") {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Fatalf("it is said %d times: %+v", said, all)
+	}
+	if more, err := a.Output(t.Context(), all[len(all)-1].Cursor, 100); err != nil || len(more) > 0 {
+		t.Errorf("then comes %+v, %v", more, err)
 	}
 }

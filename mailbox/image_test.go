@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -30,5 +31,23 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 	}
 	if live, again := order(v.states["fae"]), order(restored); !slices.Equal(live, again) {
 		t.Errorf("live %v, restored %v", live, again)
+	}
+}
+
+// TestAnImageThatClaimsMuchTakesLittle puts the head of a list of a million in every place of a snapshot.
+func TestAnImageThatClaimsMuchTakesLittle(t *testing.T) {
+	v := three(t, capabilities.Facet{})
+	v.must("fae", Ask{To: "HOST", Description: "one", Fields: text})
+	image := []byte(v.snapshot("fae"))
+	var before, after runtime.MemStats
+	for i := range len(image) - 5 {
+		claims := slices.Clone(image)
+		copy(claims[i:], "\xdd\x00\x0f\x42\x40")
+		runtime.ReadMemStats(&before)
+		_, err := Restore(v.states["fae"].ID, claims)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
+			t.Errorf("at byte %d it takes %d KiB: %v", i, took>>10, err)
+		}
 	}
 }

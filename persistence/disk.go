@@ -73,9 +73,14 @@ const (
 
 // distrustState takes away the stream's index unless the server was stopped in good order, and notes that it runs.
 func distrustState(o *Options) error {
-	snapshots := filepath.Join(blockFolderOf(o, "OBJ_"+o.bucketName()), serverState)
-	if err := os.Remove(snapshots); err != nil && !errors.Is(err, fs.ErrNotExist) { // checked anew each time: it is small
-		return readOnly("the journal's folder cannot be written", err)
+	folders := []string{blockFolderOf(o, "OBJ_"+o.bucketName())} // looked at anew each time: it is small
+	if outputs := blockFolderOf(o, o.timelineName()); !isSound(outputs) {
+		folders = append(folders, outputs)
+	}
+	for _, folder := range folders {
+		if err := os.Remove(filepath.Join(folder, serverState)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return readOnly("the journal's folder cannot be written", err)
+		}
 	}
 	marker := filepath.Join(journalFolder(o.Folder), stoppedWell)
 	err := os.Remove(marker)

@@ -117,40 +117,88 @@ func (in *inspector) check(first, last uint64) error {
 // checkBlock reads the heads of a block's records, whose numbers follow each other up to the first of the next block.
 // What the last block of all has after its whole records was being written when its process ended: the server cuts it off.
 func checkBlock(path string, first, next uint64) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return readOnly("the journal's files cannot be read", err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	size := int64(0)
-	if info, err := f.Stat(); err == nil {
-		size = info.Size()
-	}
-	r := bufio.NewReaderSize(f, 64<<10)
 	want := first
-	for at := int64(0); at < size; want++ {
-		var head [recordHead]byte
-		length := int64(0)
-		if _, err := io.ReadFull(r, head[:]); err == nil {
-			length = int64(binary.LittleEndian.Uint32(head[:]) & recordLength)
-		}
-		subject := int64(binary.LittleEndian.Uint16(head[20:]))
-		if length < recordHead+subject+recordHash || at+length > size {
-			if next == 0 {
-				return nil
-			}
-			return lost(want, "is damaged: its record is not whole")
-		}
-		if number := binary.LittleEndian.Uint64(head[4:]); number != want {
+	whole, err := eachRecord(path, func(number uint64) error {
+		if number != want {
 			return lost(want, "is missing: the record in its place has number %d", number)
 		}
-		if _, err := r.Discard(int(length - recordHead)); err != nil {
-			return readOnly("the journal's files cannot be read", err)
-		}
-		at += length
-	}
-	if next != 0 && next != want {
+		want++
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case !whole && next != 0:
+		return lost(want, "is damaged: its record is not whole")
+	case next != 0 && next != want:
 		return lost(want, "is missing: the next block begins with %d", next)
 	}
 	return nil
+}
+
+// eachRecord calls fn with the numbers of a block's records, and reports whether they are all whole.
+func eachRecord(path string, fn func(number uint64) error) (whole bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, readOnly("the journal's files cannot be read", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return false, readOnly("the journal's files cannot be read", err)
+	}
+	r := bufio.NewReaderSize(f, 64<<10)
+	for at := int64(0); at < info.Size(); {
+		var head [recordHead]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return false, nil
+		}
+		length := int64(binary.LittleEndian.Uint32(head[:]) & recordLength)
+		subject := int64(binary.LittleEndian.Uint16(head[20:]))
+		if length < recordHead+subject+recordHash || at+length > info.Size() {
+			return false, nil
+		}
+		if err := fn(binary.LittleEndian.Uint64(head[4:])); err != nil {
+			return false, err
+		}
+		if _, err := r.Discard(int(length - recordHead)); err != nil {
+			return false, readOnly("the journal's files cannot be read", err)
+		}
+		at += length
+	}
+	return true, nil
+}
+
+// In a stream that forgets, numbers may be left out, and a record may stand for one that was removed.
+const (
+	farthestJump  = 1 << 20
+	removedRecord = 1<<63 | 1<<62
+)
+
+var errFarOff = errors.New("a record's number is far off")
+
+// isSound reports whether the server may read the blocks of a stream that forgets by the index that it keeps of them.
+// Without it the server checks every record, and passes over those that are damaged.
+func isSound(folder string) bool {
+	paths, err := blocksIn(folder)
+	if err != nil {
+		return false
+	}
+	last := uint64(0)
+	for _, path := range paths {
+		_, err := eachRecord(path, func(number uint64) error {
+			if number&removedRecord != 0 {
+				return nil
+			}
+			if number <= last && last > 0 || last > 0 && number-last > farthestJump {
+				return errFarOff
+			}
+			last = number
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return true
 }

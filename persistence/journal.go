@@ -40,6 +40,7 @@ type Journal struct {
 	doubts []*frame // sent as the next commit, and not known to be stored or not; under busy
 	room   []byte   // that the next frame may take: nobody holds it; under busy
 	frames *cache
+	pieces pieceCounts
 	closed sync.Once
 	ended  error
 }
@@ -102,6 +103,10 @@ func (j *Journal) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	j.pieces.open(j.o.Folder)
+	if err := j.fillPieces(ctx); err != nil {
+		j.log.Warn("the store of output cannot be looked at", "error", err)
+	}
 	if err := j.o.flushBeside(); err != nil {
 		return err
 	}
@@ -111,6 +116,7 @@ func (j *Journal) start(ctx context.Context) error {
 	j.tasks.Go(func() { j.committer(background) })
 	j.tasks.Go(func() { j.releaser(background) })
 	j.tasks.Go(func() { j.marker(background) })
+	j.tasks.Go(func() { j.savePieces(background) })
 	j.tasks.Go(func() { j.indexer(background) })
 	j.tasks.Go(func() { j.scrub(background, unchecked) })
 	return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley"
@@ -20,10 +19,12 @@ const (
 	MaxPiece       = 128 << 10
 )
 
-// Piece is one entry of a timeline. Cursor grows from each piece of an agent to the next.
+// Piece is one entry of a timeline. Cursor grows from each piece of an agent to the next. One without a body stands for
+// pieces that were there once and no longer are, because the store was damaged.
 type Piece struct {
 	Cursor uint64
 	Body   []byte
+	Lost   uint64 // how many pieces it stands for
 }
 
 func (o *Options) timelineName() string { return "PARLEY_OUT_" + o.Node.String() }
@@ -38,22 +39,22 @@ func (j *Journal) Note(ctx context.Context, agent capabilities.ID, body []byte) 
 		return 0, parley.Refuse(parley.TooLarge, "a piece of output has %d bytes at most", MaxPiece)
 	}
 	l := j.way()
-	ack, err := l.js.Publish(ctx, l.o.timelineSubject(agent), body)
-	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
-		if err = l.makeTimeline(ctx); err == nil {
-			ack, err = l.js.Publish(ctx, l.o.timelineSubject(agent), body)
-		}
-	}
+	cursor, err := j.pieces.publish(ctx, l, agent, body)
 	if err == nil && l.outputs != nil {
 		err = l.outputs.flush()
 	}
 	if err != nil {
 		return 0, readOnly("output cannot be stored", err)
 	}
-	return ack.Sequence, nil
+	return cursor, nil
 }
 
-func (l *link) makeTimeline(ctx context.Context) error {
+// makeTimeline makes the store. Cursors begin after those that were given out by one that is gone.
+func (l *link) makeTimeline(ctx context.Context, after uint64) error {
+	first := uint64(0)
+	if after > 0 {
+		first = after + 1
+	}
 	_, err := l.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name:              l.o.timelineName(),
 		Subjects:          []string{"PARLEY.OUT." + l.o.Node.String() + ".*"},
@@ -66,6 +67,7 @@ func (l *link) makeTimeline(ctx context.Context) error {
 		MaxMsgSize:        MaxPiece + frameOverhead,
 		Replicas:          l.o.Replicas,
 		AllowDirect:       true,
+		FirstSeq:          first,
 	})
 	if err != nil {
 		return err
@@ -89,21 +91,18 @@ func (j *Journal) TimelineEnd(ctx context.Context, agent capabilities.ID, limit 
 	if t == nil || err != nil {
 		return nil, 0, err
 	}
-	newest, err := t.stream.GetLastMsgForSubject(ctx, t.subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+	if t.newest.cursor == 0 {
 		return nil, 0, nil
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("read the end of the timeline: %w", unreachable(err))
-	}
-	pieces, err := t.before(ctx, newest.Sequence, limit)
-	return pieces, newest.Sequence, err
+	pieces, err := t.before(ctx, t.newest.cursor, limit)
+	return pieces, t.newest.cursor, err
 }
 
 // agentTimeline is the part of the timeline that is one agent's.
 type agentTimeline struct {
 	stream  jetstream.Stream
 	subject string
+	newest  pieceOrder // that there ever was
 }
 
 // timeline gives what there is of an agent's: nil as long as no agent has any.
@@ -116,23 +115,41 @@ func (j *Journal) timeline(ctx context.Context, agent capabilities.ID) (*agentTi
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	return &agentTimeline{stream: s, subject: l.o.timelineSubject(agent)}, nil
+	j.pieces.mu.Lock()
+	defer j.pieces.mu.Unlock()
+	newest, err := j.pieces.last(ctx, l, agent)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return &agentTimeline{stream: s, subject: l.o.timelineSubject(agent), newest: newest}, nil
 }
 
 func (t *agentTimeline) after(ctx context.Context, cursor uint64, limit int) ([]Piece, error) {
 	var pieces []Piece
-	for next := cursor + 1; len(pieces) < limit; {
-		m, err := t.stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(t.subject))
+	last := pieceOrder{cursor: cursor}
+	for len(pieces) < limit {
+		m, err := t.stream.GetMsg(ctx, last.cursor+1, jetstream.WithGetMsgSubject(t.subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			if lost := lostAtEnd(last, t.newest); lost > 0 {
+				pieces = append(pieces, Piece{Cursor: t.newest.cursor, Lost: lost})
+			}
 			break
 		}
 		if err != nil {
 			return pieces, fmt.Errorf("read the timeline: %w", unreachable(err))
 		}
+		at, before := orderOf(m)
+		lost, err := t.lostBetween(ctx, last, at, before)
+		if err != nil {
+			return pieces, err
+		}
+		if lost > 0 {
+			pieces = append(pieces, Piece{Cursor: before, Lost: lost})
+		}
 		pieces = append(pieces, Piece{Cursor: m.Sequence, Body: m.Data})
-		next = m.Sequence + 1
+		last = at
 	}
-	return pieces, nil
+	return pieces[:min(len(pieces), limit)], nil
 }
 
 // before gives the last pieces up to a cursor. The stream reads forwards only, and the agents' pieces lie mixed in it: so

@@ -1,0 +1,238 @@
+package persistence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/oklog/ulid/v2"
+
+	"parley/capabilities"
+)
+
+// The pieces of an agent are counted, and each says which one was before it: the server passes over a damaged one
+// without a word.
+const (
+	pieceCount  = "Parley-Piece"  // its number among the agent's: 1 for the first
+	pieceBefore = "Parley-Before" // the cursor of the one before it
+)
+
+// pieceOrder is the place of a piece among those of its agent. The count is 0 if it is not known.
+type pieceOrder struct{ cursor, count uint64 }
+
+// orderOf reads a piece's place, and the cursor of the one before it.
+func orderOf(m *jetstream.RawStreamMsg) (at pieceOrder, before uint64) {
+	number := func(key string) uint64 {
+		n, _ := strconv.ParseUint(textproto.MIMEHeader(m.Header).Get(key), 10, 64) // those of before are not counted
+		return n
+	}
+	return pieceOrder{m.Sequence, number(pieceCount)}, number(pieceBefore)
+}
+
+// pieceCounts knows the newest piece of each agent. It is kept in a file beside the store, now and then and at the end,
+// so that the loss of the newest pieces is noticed, too.
+type pieceCounts struct {
+	path string
+
+	mu      sync.Mutex
+	newest  map[ulid.ULID]pieceOrder
+	current map[ulid.ULID]bool // those that are no older than the store
+	changed bool
+}
+
+// publish stores a piece as the next of its agent and returns its cursor. It is not flushed yet.
+func (c *pieceCounts) publish(ctx context.Context, l *link, agent capabilities.ID, body []byte) (uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, err := c.last(ctx, l, agent)
+	if err != nil {
+		return 0, err
+	}
+	delete(c.current, agent.ULID) // until it is known what became of this one
+	m := nats.NewMsg(l.o.timelineSubject(agent))
+	m.Data = body
+	m.Header.Set(pieceCount, strconv.FormatUint(last.count+1, 10))
+	m.Header.Set(pieceBefore, strconv.FormatUint(last.cursor, 10))
+	ack, err := l.js.PublishMsg(ctx, m)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+		if err = l.makeTimeline(ctx, c.end()); err == nil {
+			ack, err = l.js.PublishMsg(ctx, m)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.newest[agent.ULID], c.current[agent.ULID], c.changed = pieceOrder{ack.Sequence, last.count + 1}, true, true
+	return ack.Sequence, nil
+}
+
+// last returns the newest piece of an agent that there ever was. The lock is held.
+func (c *pieceCounts) last(ctx context.Context, l *link, agent capabilities.ID) (pieceOrder, error) {
+	last := c.newest[agent.ULID]
+	if c.current[agent.ULID] {
+		return last, nil
+	}
+	there, err := l.newestPiece(ctx, agent)
+	if err != nil {
+		return last, err
+	}
+	if there.cursor > last.cursor {
+		last = there
+	}
+	c.newest[agent.ULID], c.current[agent.ULID] = last, true
+	return last, nil
+}
+
+// end returns the cursor of the newest piece of all. The lock is held.
+func (c *pieceCounts) end() (end uint64) {
+	for _, p := range c.newest {
+		end = max(end, p.cursor)
+	}
+	return end
+}
+
+// open reads the file. One that cannot be read is none.
+func (c *pieceCounts) open(folder string) {
+	c.path = filepath.Join(folder, "outputs")
+	c.newest, c.current = map[ulid.ULID]pieceOrder{}, map[ulid.ULID]bool{}
+	b, err := os.ReadFile(c.path)
+	end := len(b) - sha256.Size
+	if err != nil || end < 0 || sha256.Sum256(b[:end]) != [sha256.Size]byte(b[end:]) {
+		return
+	}
+	for ; end >= pieceCountSize; end -= pieceCountSize {
+		e := b[end-pieceCountSize : end]
+		c.newest[ulid.ULID(e[:16])] = pieceOrder{binary.BigEndian.Uint64(e[16:]), binary.BigEndian.Uint64(e[24:])}
+	}
+}
+
+const pieceCountSize = 16 + 8 + 8
+
+// save writes the file if anything has changed.
+func (c *pieceCounts) save() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.changed {
+		return nil
+	}
+	b := make([]byte, 0, len(c.newest)*pieceCountSize+sha256.Size)
+	for agent, p := range c.newest {
+		b = append(b, agent[:]...)
+		b = binary.BigEndian.AppendUint64(b, p.cursor)
+		b = binary.BigEndian.AppendUint64(b, p.count)
+	}
+	sum := sha256.Sum256(b)
+	if err := os.WriteFile(c.path+".new", append(b, sum[:]...), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(c.path+".new", c.path); err != nil {
+		return err
+	}
+	c.changed = false
+	return nil
+}
+
+// savePieces saves the counts every second, until ctx ends, and then once more.
+func (j *Journal) savePieces(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ended = true
+		}
+		if err := j.pieces.save(); err != nil {
+			j.log.Warn("the counts of output cannot be stored", "error", err)
+		}
+	}
+}
+
+// fillPieces sees to it that no cursor is given out twice, where the store has lost its newest pieces: it stores others, of
+// nobody, in their places.
+func (j *Journal) fillPieces(ctx context.Context) error {
+	j.pieces.mu.Lock()
+	end := j.pieces.end()
+	j.pieces.mu.Unlock()
+	if end == 0 {
+		return nil
+	}
+	l := j.way()
+	s, err := l.js.Stream(ctx, j.o.timelineName())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // it will be made so that it begins later
+	}
+	if err != nil {
+		return unreachable(err)
+	}
+	last := s.CachedInfo().State.LastSeq
+	if last < end {
+		j.log.Warn("the store of output has lost its newest pieces", "from", last+1, "to", end)
+	}
+	for ; last < end; last++ {
+		if _, err := l.js.Publish(ctx, "PARLEY.OUT."+j.o.Node.String()+".lost", nil); err != nil {
+			return unreachable(err)
+		}
+	}
+	return nil
+}
+
+// newestPiece looks up the newest piece of an agent: the zero one if there is none.
+func (l *link) newestPiece(ctx context.Context, agent capabilities.ID) (pieceOrder, error) {
+	s, err := l.js.Stream(ctx, l.o.timelineName())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return pieceOrder{}, nil
+	}
+	var m *jetstream.RawStreamMsg
+	if err == nil {
+		m, err = s.GetLastMsgForSubject(ctx, l.o.timelineSubject(agent))
+	}
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return pieceOrder{}, nil
+	}
+	if err != nil {
+		return pieceOrder{}, fmt.Errorf("find the newest piece: %w", err)
+	}
+	at, _ := orderOf(m)
+	return at, nil
+}
+
+// lostAtEnd returns how many of an agent's pieces after the last that was read are gone.
+func lostAtEnd(last, newest pieceOrder) uint64 {
+	switch {
+	case newest.cursor <= last.cursor || newest.count == 0:
+		return 0
+	case last.count > 0:
+		return newest.count - last.count
+	}
+	return 1 // or more
+}
+
+// lostBetween returns how many pieces between two of an agent's are gone that should be there. The store forgets the
+// oldest, so that one that is gone after one that is there was lost. last has no count where reading began.
+func (t *agentTimeline) lostBetween(ctx context.Context, last, at pieceOrder, before uint64) (uint64, error) {
+	switch {
+	case at.count == 0 || before <= last.cursor:
+		return 0, nil
+	case last.count > 0:
+		return at.count - last.count - 1, nil
+	}
+	in, err := t.stream.Info(ctx)
+	if err != nil {
+		return 0, unreachable(err)
+	}
+	if kept := t.newest.count + 1 - at.count; kept >= timelinePieces || in.State.Bytes > timelineBytes/4*3 {
+		return 0, nil // those before it are older than is kept
+	}
+	return 1, nil // or more: it is not known which was the last that the reader had
+}

@@ -1,0 +1,92 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLostOutputIsMissed damages the store of programs' output in many places. The node opens, takes more, and wherever
+// pieces are gone a reader is told so, once.
+func TestLostOutputIsMissed(t *testing.T) {
+	const many = 60
+	base := testOptions(t)
+	j := open(t, base)
+	note := func(j *Journal, agent, n int) {
+		t.Helper()
+		if _, err := j.Note(t.Context(), mailbox(agent), []byte(fmt.Sprintf("%d of agent %d %200d", n, agent, n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range many {
+		note(j, 1, n)
+		note(j, 2, n)
+	}
+	closeJournal(t, j)
+	silent := 0
+	for i := range 15 {
+		for _, how := range []string{"flipped", "cut", "flipped, state lost", "cut, state lost"} {
+			o, err := base.withDefaults()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Folder = t.TempDir()
+			if err := os.CopyFS(o.Folder, os.DirFS(base.Folder)); err != nil {
+				t.Fatal(err)
+			}
+			folder := blockFolderOf(&o, o.timelineName())
+			rewrite(t, filepath.Join(folder, "1.blk"), func(b []byte) []byte {
+				at := (2*i + 1) * len(b) / 30
+				if how[0] == 'c' {
+					return b[:at]
+				}
+				b[at] ^= 0x10
+				return b
+			})
+			if strings.HasSuffix(how, "lost") {
+				if err := os.Remove(filepath.Join(folder, serverState)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			began := time.Now()
+			j, err := Open(ctx, o)
+			if took := time.Since(began); took > 2*listing {
+				t.Errorf("%s %d: opening took %s", how, i, took)
+			}
+			if err != nil {
+				t.Errorf("%s %d: %v", how, i, err)
+				cancel()
+				continue
+			}
+			for _, agent := range []int{1, 2} {
+				note(j, agent, many)
+				all, err := j.Timeline(ctx, mailbox(agent), 0, 1000)
+				if err != nil {
+					t.Errorf("%s %d: %v", how, i, err)
+				}
+				there, lost := 0, 0
+				for _, p := range all {
+					if p.Lost > 0 {
+						lost++
+					} else {
+						there++
+					}
+				}
+				if gone := many + 1 - there; (gone > 0) != (lost == 1) || lost > 1 {
+					silent++
+					t.Logf("%s %d: %d pieces are gone, and %d times it says so", how, i, gone, lost)
+				}
+			}
+			cancel()
+			closeJournal(t, j)
+		}
+	}
+	if silent > 0 {
+		t.Errorf("%d times not as it should be", silent)
+	}
+}
