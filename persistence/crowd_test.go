@@ -17,10 +17,13 @@ func TestCrowdSurvivesFailures(t *testing.T) {
 	o := testOptions(t)
 	o.Log = nil
 	var mu sync.Mutex
-	dice := rand.New(rand.NewPCG(1, 2))
+	dice, over := rand.New(rand.NewPCG(1, 2)), false
 	o.Failpoint = func(step string) error {
 		mu.Lock()
 		defer mu.Unlock()
+		if over {
+			return nil
+		}
 		if dice.IntN(40) == 0 || step == "before "+StepSettle && dice.IntN(2) == 0 {
 			return errors.New("failpoint " + step)
 		}
@@ -51,6 +54,9 @@ func TestCrowdSurvivesFailures(t *testing.T) {
 	wg.Wait()
 	close(stop)
 	<-stopped
+	mu.Lock()
+	over = true
+	mu.Unlock()
 	t.Logf("%d failures, %d commits", failures, j.Stats().Commits)
 	w := make(writer)
 	for box, acknowledged := range last {
