@@ -68,7 +68,10 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 	for _, i := range l.Introduced {
 		n.introduced(ctx, p.id, i)
 	}
-	if n.roster.crowded() || !p.stops.wait(ctx, l.Epoch, l.Number, n.journal.Failures()) {
+	size := l.bytes()
+	taken := p.takes(size)
+	defer p.takes(-size)
+	if !taken || n.roster.crowded(shareOfPeers) || !p.stops.wait(ctx, l.Epoch, l.Number, n.journal.Failures()) {
 		for i := range in.receipts {
 			in.receipts[i].Fate = fateLater
 		}
@@ -267,3 +270,15 @@ func (b *box) saidBefore(f *mailbox.Form, c mailbox.Settle) bool {
 	}
 	return was.Equal(capabilities.Record(c.Values))
 }
+
+// bytes returns the size of the letter's parcels.
+func (l *mailLetter) bytes() int64 {
+	n := 0
+	for _, p := range l.Parcels {
+		n += len(p.Body)
+	}
+	return int64(n)
+}
+
+// takes counts bytes of letters that are being taken in, and reports whether there was room for them.
+func (p *peer) takes(bytes int64) bool { return p.taking.Add(bytes) <= maxTaking }

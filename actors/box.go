@@ -49,7 +49,7 @@ func (b *box) Receive(ctx actor.Context) {
 	if !ok {
 		return
 	}
-	defer b.node.roster.done(b.seat)
+	defer b.node.roster.done(b.seat, v)
 	defer func() {
 		if p := recover(); p != nil {
 			b.node.log.Error("mailbox crashed", "mailbox", b.seat.id.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

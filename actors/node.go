@@ -49,6 +49,7 @@ type Node struct {
 	snapshots      *snapshots
 	contracts      *contracts
 	accounts       *accounts
+	loading        chan struct{} // has one for each mailbox that is being read
 
 	crew      *crew
 	directory *directory
@@ -100,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), settlements: newSettlements(), done: make(chan struct{}), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
+	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
 	n.sayRefused.Interval = time.Second
 	if n.vault, err = newVault(key); err != nil {
 		return nil, err
@@ -227,6 +228,12 @@ func (n *Node) resumeLater(id capabilities.ID, why error) {
 // replay makes a mailbox's state from its newest snapshot and the events after it. It also returns the
 // version of the snapshot.
 func (n *Node) replay(ctx context.Context, id capabilities.ID) (*mailbox.State, uint64, error) {
+	select {
+	case n.loading <- struct{}{}:
+		defer func() { <-n.loading }()
+	case <-ctx.Done():
+		return nil, 0, errEnded(ctx)
+	}
 	loaded, err := n.journal.Load(ctx, id)
 	if err != nil {
 		return nil, 0, fmt.Errorf("mailbox %s: %w", id, err)

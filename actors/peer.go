@@ -22,6 +22,7 @@ type peer struct {
 
 	reachable atomic.Bool
 	heard     atomic.Int64 // the last time, in unix milliseconds
+	taking    atomic.Int64 // bytes of its letters that are being taken in
 	mailIn    atomic.Uint64
 	mailOut   atomic.Uint64
 

@@ -36,6 +36,7 @@ type seat struct {
 	id     capabilities.ID
 	pid    *actor.PID
 	queued atomic.Int64
+	called atomic.Int64  // calls from outside among them
 	loaded atomic.Bool   // its state was made from the log, or with the mailbox, before
 	last   atomic.Uint64 // position of its latest append
 
@@ -50,9 +51,10 @@ type seat struct {
 // visit is work for a mailbox's actor. Just one of run and lost is called, once: lost if the work cannot be
 // done, because the mailbox cannot be read or what the visit follows from was never stored.
 type visit struct {
-	after persistence.Position // what it follows from
-	run   func(*box)
-	lost  func(error)
+	after  persistence.Position // what it follows from
+	called bool                 // it came from outside
+	run    func(*box)
+	lost   func(error)
 }
 
 // farewell is the last that an actor hears when the node ends.
@@ -68,7 +70,7 @@ func newRoster(n *Node) *roster {
 // call is tell for what comes from outside: it refuses with RATE_LIMITED when too much waits, and with
 // NOT_RUNNING when the node is closing.
 func (r *roster) call(id capabilities.ID, v visit) error {
-	if r.crowded() {
+	if r.crowded(r.shareOf(id)) {
 		return parley.Refuse(parley.RateLimited, "the node has too much to do").WithHint("try again in a moment")
 	}
 	r.mu.Lock()
@@ -77,16 +79,35 @@ func (r *roster) call(id capabilities.ID, v visit) error {
 		return errClosing()
 	}
 	s := r.seat(id)
-	if s.queued.Load() >= maxQueuedMailbox {
+	if s.called.Load() >= maxQueuedMailbox {
 		return parley.Refuse(parley.RateLimited, "too much waits for this mailbox").WithHint("try again in a moment")
 	}
+	v.called = true
+	s.called.Add(1)
 	r.send(s, v)
 	return nil
 }
 
+// share is how much of the node's room for what waits a caller may find taken, in quarters. The host finds room when
+// agents do not, and agents when other nodes do not.
+type share int64
+
+const (
+	shareOfPeers  share = 2
+	shareOfAgents share = 3
+	shareOfHost   share = 4
+)
+
+func (r *roster) shareOf(id capabilities.ID) share {
+	if id == r.node.host {
+		return shareOfHost
+	}
+	return shareOfAgents
+}
+
 // crowded reports whether too much waits for anything more to be let in from outside.
-func (r *roster) crowded() bool {
-	return r.queued.Load() >= maxQueuedNode || r.node.journal.Backlog() >= maxBacklog
+func (r *roster) crowded(s share) bool {
+	return r.queued.Load() >= int64(s)*maxQueuedNode/4 || int64(r.node.journal.Backlog()) >= int64(s)*maxBacklog/4
 }
 
 func errClosing() error {
@@ -138,7 +159,10 @@ func (r *roster) enter(state *mailbox.State, last persistence.Position) {
 }
 
 // done is called by an actor when it has finished a visit.
-func (r *roster) done(s *seat) {
+func (r *roster) done(s *seat, v visit) {
+	if v.called {
+		s.called.Add(-1)
+	}
 	s.used.Store(time.Now().UnixNano())
 	s.queued.Add(-1)
 	r.queued.Add(-1)

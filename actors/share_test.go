@@ -1,0 +1,72 @@
+package actors
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"parley"
+	"parley/capabilities"
+)
+
+func TestTheHostFindsRoomWhereOthersDoNot(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	for _, c := range []struct {
+		quarters int64
+		peers    bool
+		agents   bool
+		host     bool
+	}{{1, true, true, true}, {2, false, true, true}, {3, false, false, true}, {4, false, false, false}} {
+		waiting := c.quarters * maxQueuedNode / 4
+		n.roster.queued.Add(waiting)
+		if got := !n.roster.crowded(shareOfPeers); got != c.peers {
+			t.Errorf("%d quarters: other nodes are let in: %t", c.quarters, got)
+		}
+		for a, want := range map[*Agent]bool{fae: c.agents, n.Host(): c.host} {
+			if _, err := a.Version(t.Context()); (err == nil) != want || err != nil && parley.CodeOf(err) != parley.RateLimited {
+				t.Errorf("%d quarters: %s: %v", c.quarters, a.id, err)
+			}
+		}
+		n.roster.queued.Add(-waiting)
+	}
+}
+
+// What is on its way to the host's mailbox from others is not the host's to wait behind.
+func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	release := make(chan struct{})
+	var left sync.WaitGroup
+	for range maxQueuedMailbox + 1 {
+		left.Add(1)
+		n.roster.tell(n.host, visit{run: func(*box) { <-release; left.Done() }, lost: func(error) { left.Done() }})
+	}
+	called := make(chan error, 1)
+	go func() {
+		_, err := n.Host().Version(t.Context())
+		called <- err
+	}()
+	eventually(t, "the call is let in", func() bool {
+		n.roster.mu.Lock()
+		defer n.roster.mu.Unlock()
+		return n.roster.seats[n.host].called.Load() == 1
+	})
+	close(release)
+	if err := <-called; err != nil {
+		t.Error(err)
+	}
+	left.Wait()
+}
+
+func TestOneNodesLettersTakeTheirShareOfTheMemory(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	p := n.peers.of(capabilities.NodeID{31: 9})
+	l := mailLetter{Parcels: []parcelLetter{{Body: []byte(strings.Repeat("x", maxTaking))}, {Body: []byte("y")}}}
+	r, ok := n.takeIn(t.Context(), p, l).(receiptsLetter)
+	if !ok || len(r.Receipts) != 2 || r.Receipts[0].Fate != fateLater {
+		t.Errorf("%+v", r)
+	}
+	if left := p.taking.Load(); left != 0 {
+		t.Errorf("%d bytes are still being taken in", left)
+	}
+}
