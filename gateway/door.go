@@ -221,7 +221,9 @@ func (v *visit) turn() bool {
 	v.reply.begin(v, r)
 	switch {
 	case err == nil:
-		return v.handle(r.WithContext(v.door.calls)) && v.reply.finish()
+		whole := v.handle(r.WithContext(v.door.calls))
+		v.state.CompareAndSwap(busy, coming) // who does not read a small response is evicted like who does not send
+		return whole && v.reply.finish()
 	case errors.Is(v.broken, errLongHeader):
 		refuse(&v.reply, errLongHeader, http.StatusRequestHeaderFieldsTooLarge)
 	case v.broken != nil:

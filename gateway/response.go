@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	freeWrite = 16 << 10  // what is written without a deadline: to set one takes longer than to write so much
 	flushSize = 64 << 10  // how much of a response is kept back until it is known to be all
 	maxUnread = 256 << 10 // how much of a body that nobody wanted is read to keep its connection
 )
@@ -69,9 +70,9 @@ func (e expected) Read(p []byte) (int, error) {
 
 func (w *responseWriter) Header() http.Header { return w.header }
 
-// SetReadDeadline and SetWriteDeadline are what http.ResponseController calls. Each piece that is sent has a deadline anyway.
-func (w *responseWriter) SetReadDeadline(t time.Time) error  { return w.visit.SetReadDeadline(t) }
-func (w *responseWriter) SetWriteDeadline(t time.Time) error { return w.visit.SetWriteDeadline(t) }
+// SetReadDeadline and SetWriteDeadline are what http.ResponseController calls. Each large piece that is sent has a deadline anyway.
+func (w *responseWriter) SetReadDeadline(t time.Time) error { return w.visit.SetReadDeadline(t) }
+func (w *responseWriter) SetWriteDeadline(time.Time) error  { return nil }
 
 func (w *responseWriter) WriteHeader(status int) {
 	if w.status == 0 {
@@ -137,8 +138,13 @@ func (w *responseWriter) flush(whole bool) {
 		w.sendFields(func(name string) bool { return name == w.header.Get("Trailer") })
 	}
 	w.kept = w.kept[:0]
+	if len(w.out) <= freeWrite {
+		_, w.err = w.visit.Write(w.out)
+		return
+	}
 	_ = w.visit.SetWriteDeadline(time.Now().Add(w.visit.door.writeTime)) // else writing fails too
 	_, w.err = w.visit.Write(w.out)
+	_ = w.visit.SetWriteDeadline(time.Time{})
 }
 
 func (w *responseWriter) sendHeader(whole bool) {
