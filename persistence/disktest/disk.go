@@ -4,6 +4,8 @@ package disktest
 
 import (
 	"os"
+	"os/exec"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -42,14 +44,29 @@ func Mount(t testing.TB) *Disk {
 	if err != nil {
 		t.Skip("no file system can be mounted here: ", err)
 	}
+	watch := watchdog(t, d.path)
 	t.Cleanup(func() {
 		d.OnFlush(nil)
 		d.OnWrite(nil)
 		if err := server.Unmount(); err != nil {
 			t.Error(err)
 		}
+		_ = watch.Process.Kill()
+		_ = watch.Wait()
 	})
 	return d
+}
+
+// watchdog takes the disk away when the test's process was killed: a call of its own that waits for an answer of its own
+// keeps a process from ending.
+func watchdog(t testing.TB, path string) *exec.Cmd {
+	t.Helper()
+	status := "/proc/" + strconv.Itoa(os.Getpid()) + "/status"
+	watch := exec.Command("sh", "-c", `while grep -qs '^State:[^ZX]*$' "$1"; do sleep 1; done; umount -f -l "$2"`, "sh", status, path)
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return watch
 }
 
 // Path returns the folder where the disk is mounted.
