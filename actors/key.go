@@ -45,8 +45,11 @@ func NodeOf(key nkeys.KeyPair) (capabilities.NodeID, error) {
 
 // loadOrMakeKey makes the folder and the key if they are not there yet.
 func loadOrMakeKey(folder string) (nkeys.KeyPair, error) {
-	if err := persistence.MakeFolder(folder); err != nil {
-		return nil, unwritable(err)
+	if err := SecureFolder(folder); err != nil {
+		if parley.CodeOf(err) == parley.Internal {
+			err = unwritable(err)
+		}
+		return nil, err
 	}
 	key, err := LoadKey(folder)
 	if !errors.Is(err, fs.ErrNotExist) {

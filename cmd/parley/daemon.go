@@ -15,7 +15,6 @@ import (
 
 	"parley"
 	"parley/gateway"
-	"parley/persistence"
 )
 
 const pollEvery = 20 * time.Millisecond
@@ -89,8 +88,8 @@ are given. Waiting clients go on waiting.`,
 
 // start runs a node in a process of its own and waits until it answers.
 func (p *program) start(ctx context.Context, s serving) error {
-	if err := persistence.MakeFolder(p.options.state); err != nil {
-		return unwritable(p.options.state, err)
+	if err := p.secureState(); err != nil {
+		return err
 	}
 	log, from, err := p.openLog()
 	if err != nil {

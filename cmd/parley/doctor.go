@@ -96,7 +96,7 @@ func (p *program) checkFolder(context.Context) (string, string) {
 	case !info.IsDir():
 		return bad, p.options.state + " is no folder"
 	case info.Mode().Perm()&0o077 != 0:
-		return dubious, fmt.Sprintf("%s has mode %04o: others may look into it; want 0700", p.options.state, info.Mode().Perm())
+		return dubious, fmt.Sprintf("%s has mode %04o: others may look into it, and start refuses it: chmod 700", p.options.state, info.Mode().Perm())
 	}
 	return fine, p.options.state
 }

@@ -11,16 +11,25 @@ import (
 	"time"
 
 	"parley"
-	"parley/persistence"
+	"parley/actors"
 )
 
 // lock is the right to run on a state folder. The system takes it back from a process that dies.
 type lock struct{ file *os.File }
 
+// secureState makes the state folder if it is not there, and refuses one that others can look into.
+func (p *program) secureState() error {
+	err := actors.SecureFolder(p.options.state)
+	if parley.CodeOf(err) == parley.Internal {
+		return unwritable(p.options.state, err)
+	}
+	return err
+}
+
 // lockState makes the state folder if it is not there and takes its lock, or refuses with ALREADY_RUNNING.
 func (p *program) lockState() (*lock, error) {
-	if err := persistence.MakeFolder(p.options.state); err != nil {
-		return nil, unwritable(p.options.state, err)
+	if err := p.secureState(); err != nil {
+		return nil, err
 	}
 	file, err := os.OpenFile(p.options.lock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -1,0 +1,70 @@
+package actors
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley"
+	"parley/persistence"
+)
+
+// othersMay are the permissions of a file's group and of everybody else.
+const othersMay fs.FileMode = 0o077
+
+// SecureFolder makes the state folder if it is not there, so that nobody else can look into it. One that is there and
+// has nothing of a node in it yet, but a lock or a log, is made so too. Any other that others may look into, and a key
+// that they may read, is refused with NOT_PERMITTED: what has been open may have been read.
+func SecureFolder(folder string) error {
+	if err := persistence.MakeFolder(folder); err != nil {
+		return err
+	}
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&othersMay != 0 {
+		isNew, err := isNewFolder(folder)
+		if err != nil {
+			return err
+		}
+		if !isNew {
+			return openToOthers("the state folder "+folder, mode, "chmod 700 "+folder)
+		}
+		if err := os.Chmod(folder, 0o700); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(folder, KeyFile)
+	info, err = os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Perm()&othersMay != 0:
+		return openToOthers("the node's key "+path, info.Mode().Perm(), "chmod 600 "+path)
+	}
+	return nil
+}
+
+// isNewFolder reports whether a folder has nothing in it but what stands there before a node's key does.
+func isNewFolder(folder string) (bool, error) {
+	there, err := os.ReadDir(folder)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range there {
+		if !strings.HasPrefix(e.Name(), "parley.") {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func openToOthers(what string, mode fs.FileMode, remedy string) error {
+	return parley.Refuse(parley.NotPermitted, "%s has mode %04o: others on this machine can read it, and be this node", what, mode).
+		WithHint("%s; if others may have used that: a new folder, which is a new node", remedy)
+}
