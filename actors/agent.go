@@ -14,6 +14,7 @@ import (
 type Agent struct {
 	node *Node
 	id   capabilities.ID
+	by   *Token // by which it acts: it can do no more than that; nil is by itself
 }
 
 // ID returns the agent's ID.

@@ -85,7 +85,7 @@ func (n *Node) attends(agent capabilities.ID) bool {
 
 // knownPermission gives what an approval that was asked before came to.
 func (b *box) knownPermission(c mailbox.Approve, known mailbox.Known) (Permission, error) {
-	asked, err := b.known(c.Ask(), known)
+	asked, err := b.known(c.Ask(), known, false)
 	if err != nil || known.Message == nil {
 		return Permission{Asked: asked}, err
 	}

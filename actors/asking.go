@@ -26,17 +26,17 @@ func (a *Agent) Request(ctx context.Context, r Request) (Asked, error) {
 }
 
 func (a *Agent) ask(ctx context.Context, ask mailbox.Ask) (Asked, error) {
-	off, err := visitFor(ctx, a, func(b *box) (underway[Asked], error) { return b.ask(ask) })
+	off, err := visitFor(ctx, a, func(b *box) (underway[Asked], error) { return b.ask(ask, a.reveals()) })
 	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.accepted, err
 }
 
-// ask asks, or finds what was asked before.
-func (b *box) ask(ask mailbox.Ask) (underway[Asked], error) {
+// ask asks, or finds what was asked before. With reveal, what is sealed in its outcome is opened.
+func (b *box) ask(ask mailbox.Ask, reveal bool) (underway[Asked], error) {
 	if known, ok, err := ask.Known(b.state); err != nil {
 		return underway[Asked]{}, err
 	} else if ok {
-		asked, err := b.known(ask, known)
+		asked, err := b.known(ask, known, reveal)
 		return underway[Asked]{accepted: asked}, err
 	}
 	contract, err := b.node.compile(b.seat.id, ask.Fields)
@@ -79,25 +79,27 @@ func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
 }
 
 // known gives what an ask of before came to.
-func (b *box) known(ask mailbox.Ask, k mailbox.Known) (Asked, error) {
+func (b *box) known(ask mailbox.Ask, k mailbox.Known, reveal bool) (Asked, error) {
 	if k.Message == nil {
-		return b.bound(ask, k.Value)
+		return b.bound(ask, k.Value, reveal)
 	}
 	f := k.Message.Form
 	asked := Asked{Form: f.FormRequested.Form, Promise: f.Promise, Number: k.Message.Number}
 	if f.IsOpen() {
 		return asked, nil
 	}
-	outcome, err := b.view().outcome(f, true)
+	outcome, err := b.view().outcome(f, reveal)
 	asked.Outcome = &outcome
 	return asked, err
 }
 
 // bound gives the value that the ask's name has already, as the answer it stands for.
-func (b *box) bound(ask mailbox.Ask, v capabilities.Value) (Asked, error) {
-	v, err := b.node.vault.open(v)
-	if err != nil {
-		return Asked{}, err
+func (b *box) bound(ask mailbox.Ask, v capabilities.Value, reveal bool) (Asked, error) {
+	if reveal {
+		var err error
+		if v, err = b.node.vault.open(v); err != nil {
+			return Asked{}, err
+		}
 	}
 	outcome := Outcome{Status: StatusAnswered, Values: v}
 	if _, isRecord := v.AsRecord(); !isRecord {
@@ -111,7 +113,8 @@ func (b *box) bound(ask mailbox.Ask, v capabilities.Value) (Asked, error) {
 }
 
 // Await waits until a form that the agent asked, or was asked, has ended: at once if it has. It may be
-// called at any time and as often as wanted. Values are in the clear only for who asked.
+// called at any time and as often as wanted. Secret values are in the clear only for who asked, and by a token only if that
+// is good for it.
 func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 	ended := make(chan result[Outcome], 1)
 	var at place
@@ -121,7 +124,7 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 			return Outcome{}, err
 		}
 		if !m.Form.IsOpen() {
-			return b.view().outcome(m.Form, true)
+			return b.view().outcome(m.Form, a.reveals())
 		}
 		at = place{a.id, m.ID()}
 		b.node.waits.add(at, ended)
@@ -133,7 +136,10 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 	defer a.node.waits.drop(at, ended)
 	select {
 	case r := <-ended:
-		return r.value, r.err
+		if r.err != nil || a.reveals() {
+			return r.value, r.err
+		}
+		return a.sealedOutcome(ctx, at.form)
 	case <-ctx.Done():
 		err = errEnded(ctx)
 	case <-a.node.life.Done():
@@ -145,6 +151,17 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 	default:
 		return first, err
 	}
+}
+
+// sealedOutcome gives how a form ended, with what is sealed as it is.
+func (a *Agent) sealedOutcome(ctx context.Context, form capabilities.ID) (Outcome, error) {
+	return visitFor(ctx, a, func(b *box) (Outcome, error) {
+		m, err := b.state.FindFormID(form)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return b.view().outcome(m.Form, false)
+	})
 }
 
 // Answer answers a form that the agent was asked. An answer that is wrong in any field is refused with

@@ -224,6 +224,9 @@ func (b *box) announce(evs []events.Event) {
 			b.wake(form)
 			b.node.contracts.drop(b.contractKey(form))
 		}
+		if endsToken(e) {
+			b.release(func(error) { b.node.waits.changed(capabilities.ID{}) })
+		}
 	}
 	if b.node.waits.watched(b.seat.id) {
 		b.release(func(error) { b.node.waits.changed(b.seat.id) })

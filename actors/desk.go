@@ -87,7 +87,7 @@ func (d *desk) Ask(ctx context.Context, q program.Question) (program.Answer, err
 			return capabilities.ID{}, err
 		}
 		ask.Key = b.state.AskKey(q.ID)
-		off, err := b.ask(ask)
+		off, err := b.ask(ask, true)
 		if err == nil {
 			d.note(off.accepted.Form)
 		}

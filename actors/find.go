@@ -121,7 +121,7 @@ func (a *Agent) Find(ctx context.Context, which string) (*Agent, error) {
 	if id.Node != a.node.id {
 		return nil, parley.Refuse(parley.NotPermitted, "%.200q is an agent of another node, which alone knows what it does", which)
 	}
-	return &Agent{node: a.node, id: id}, nil
+	return &Agent{node: a.node, id: id, by: a.by}, nil
 }
 
 func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error) {

@@ -47,7 +47,7 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 		})
 		b.node.accounts.put(child)
 		b.node.roster.enter(child, b.last)
-		made := &Agent{node: b.node, id: c.Agent}
+		made := &Agent{node: b.node, id: c.Agent, by: a.by}
 		if m.Program != nil {
 			b.node.roster.tell(c.Agent, visit{after: b.last, run: func(b *box) { b.setOut(m.Wait) }, lost: func(error) {}})
 		}
@@ -60,8 +60,12 @@ func (a *Agent) Names(ctx context.Context, path string) ([]string, error) {
 	return visitFor(ctx, a, func(b *box) ([]string, error) { return b.state.Names(path) })
 }
 
-// Show gives the value at a path. With reveal, what is sealed in it is opened.
+// Show gives the value at a path. With reveal, what is sealed in it is opened. It refuses with NOT_PERMITTED to open
+// what is sealed for another, or by a token that is not good for it.
 func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilities.Value, error) {
+	if reveal && !a.reveals() {
+		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the token opens no secrets: it lacks the scope reveal")
+	}
 	return visitFor(ctx, a, func(b *box) (capabilities.Value, error) {
 		v, err := b.state.Lookup(path)
 		if err != nil || !reveal {

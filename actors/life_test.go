@@ -95,7 +95,7 @@ func TestDeadlinePassedWhileDownFiresAfterwards(t *testing.T) {
 	closeNode(t, n)
 	skew.Store(int64(2 * time.Hour))
 	n = openWith(t, Options{Folder: folder, Clock: clock})
-	o, err := (&Agent{n, fae.id}).Await(t.Context(), Which(asked.Form.String()))
+	o, err := (&Agent{node: n, id: fae.id}).Await(t.Context(), Which(asked.Form.String()))
 	if err != nil || o.Status != StatusExpired {
 		t.Fatalf("%+v, %v", o, err)
 	}

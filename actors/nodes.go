@@ -71,8 +71,15 @@ func (a *Agent) Invite(ctx context.Context, n NewInvitation) (Invitation, error)
 		n.Until = a.node.now().Add(invitationTime)
 	}
 	secret := rand.Text()
+	invite := mailbox.Invite{Name: n.Name, Digest: digest(secret), Until: n.Until}
+	if a.by != nil {
+		if _, _, err := a.node.standing(ctx, a.by.ref); err != nil {
+			return Invitation{}, err
+		}
+		invite.Token, invite.Within = a.by.ID, a.by.end
+	}
 	return visitFor(ctx, a, func(b *box) (Invitation, error) {
-		evs, err := b.decide(mailbox.Invite{Name: n.Name, Digest: digest(secret), Until: n.Until})
+		evs, err := b.decide(invite)
 		if err != nil {
 			return Invitation{}, err
 		}

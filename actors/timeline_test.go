@@ -80,7 +80,7 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 	before := check()
 	closeNode(t, n)
 	n = openNode(t, folder)
-	loud, quiet = &Agent{n, loud.id}, &Agent{n, quiet.id}
+	loud, quiet = &Agent{node: n, id: loud.id}, &Agent{node: n, id: quiet.id}
 	after := check()
 	if before[0] != after[0] || before[len(before)-1] != after[len(after)-1] {
 		t.Error("a restart changes what is kept")

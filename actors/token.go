@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"strings"
 
 	"github.com/oklog/ulid/v2"
@@ -13,93 +14,183 @@ import (
 	"parley/mailbox"
 )
 
-// NewToken says what a token is to be good for. No scopes are read, ask and answer; no time is for ever.
+// NewToken says what a token is to be good for. No scopes are read, ask and answer, and reveal unless it is the node's
+// host's; no time is for ever.
 type NewToken struct {
 	Scopes []string          `json:"scopes,omitempty"`
 	Until  capabilities.Time `json:"until,omitzero"`
 	Note   string            `json:"note,omitempty"`
 }
 
-// Token is a token as its agent sees it. Text is the secret, which is there only when the token is made.
+// Token is a token as its agent sees it. Text is the secret, which is there only when the token is made. A session is a
+// browser's; Used is when it was last seen to be used, to within an hour. By is the token by which it was made.
 type Token struct {
-	ID     capabilities.ID   `json:"id"`
-	Text   string            `json:"token,omitempty"`
-	Scopes []string          `json:"scopes"`
-	Made   capabilities.Time `json:"made"`
-	Until  capabilities.Time `json:"until,omitzero"`
-	Note   string            `json:"note,omitempty"`
+	ID      capabilities.ID   `json:"id"`
+	Text    string            `json:"token,omitempty"`
+	Session bool              `json:"session,omitempty"`
+	Scopes  []string          `json:"scopes"`
+	Made    capabilities.Time `json:"made"`
+	Used    capabilities.Time `json:"used,omitzero"`
+	Until   capabilities.Time `json:"until,omitzero"`
+	Note    string            `json:"note,omitempty"`
+	By      capabilities.ID   `json:"by,omitzero"`
+
+	ref   events.TokenRef // the token itself
+	end   capabilities.Time
+	depth int    // how many it comes from
+	due   bool   // a session is to have another secret
+	shown []byte // the digest of the secret that was shown
 }
 
-// A token's text is ply_ and the ULIDs of its agent and of itself, then its secret.
+// May reports whether the token is good for a scope.
+func (t *Token) May(scope string) bool { return slices.Contains(t.Scopes, scope) }
+
+// A token's text is ply_ and the ULIDs of its agent and of itself, then its secret. A session's begins otherwise, and
+// passes for nothing else.
 const (
-	tokenPrefix = "ply_"
-	tokenHead   = len(tokenPrefix) + 2*ulid.EncodedSize
+	tokenPrefix   = "ply_"
+	sessionPrefix = "pls_"
+	tokenHead     = len(tokenPrefix) + 2*ulid.EncodedSize
 )
 
-// MakeToken makes a token for the agent.
+// maxTokenDepth is how many tokens one may come from.
+const maxTokenDepth = 4
+
+// MakeToken makes a token for the agent. If the agent acts by a token itself, the new one is good for no more and no
+// longer, and ends with that.
 func (a *Agent) MakeToken(ctx context.Context, t NewToken) (Token, error) {
-	secret := rand.Text()
-	return visitFor(ctx, a, func(b *box) (Token, error) {
-		evs, err := b.decide(mailbox.MakeToken{Digest: digest(secret), Scopes: t.Scopes, Until: t.Until, Note: t.Note})
+	made, _, err := a.makeToken(ctx, mailbox.MakeToken{Scopes: t.Scopes, Until: t.Until, Note: t.Note}, tokenPrefix)
+	return made, err
+}
+
+func (a *Agent) makeToken(ctx context.Context, c mailbox.MakeToken, prefix string) (made Token, secret string, err error) {
+	if t := a.by; t != nil {
+		if t.depth >= maxTokenDepth {
+			return Token{}, "", parley.Refuse(parley.TooLarge, "the token comes from %d others already", maxTokenDepth).
+				WithHint("make one on the node itself")
+		}
+		if _, _, err := a.node.standing(ctx, t.ref); err != nil {
+			return Token{}, "", err
+		}
+		c.By, c.Within = t.ref, mailbox.TokenBounds{Scopes: t.Scopes, Until: t.end}
+	}
+	secret = rand.Text()
+	c.Digest = digest(secret)
+	made, err = visitFor(ctx, a, func(b *box) (Token, error) {
+		evs, err := b.decide(c)
 		if err != nil {
 			return Token{}, err
 		}
-		e := evs[0].(*events.TokenMade)
-		made := tokenOf(mailbox.Token{TokenMade: *e, Made: b.node.now()})
-		made.Text = tokenPrefix + a.id.ULID.String() + e.Token.ULID.String() + secret
+		now := b.node.now()
+		made := b.token(mailbox.Token{TokenMade: *evs[0].(*events.TokenMade), Made: now, Used: now, Turned: now})
+		made.Text = prefix + a.id.ULID.String() + made.ID.ULID.String() + secret
 		return made, nil
 	})
+	return made, secret, err
 }
 
-func tokenOf(t mailbox.Token) Token {
-	return Token{ID: t.Token, Scopes: t.Scopes, Made: t.Made, Until: t.Until, Note: t.Note}
+func (b *box) token(t mailbox.Token) Token {
+	shown := Token{
+		ID: t.Token, Session: t.Session, Scopes: t.Scopes, Made: t.Made, Until: t.End(), Note: t.Note, By: t.By.Token,
+		ref: events.TokenRef{Agent: b.seat.id, Token: t.Token}, end: t.Until, due: t.IsDue(b.node.now(), true),
+	}
+	if t.Session {
+		shown.Used = t.Used
+	}
+	return shown
 }
 
-// Tokens lists the agent's tokens that are good, oldest first.
+// Tokens lists the agent's tokens and sessions that are good, oldest first.
 func (a *Agent) Tokens(ctx context.Context) ([]Token, error) {
-	return visitFor(ctx, a, func(b *box) ([]Token, error) {
-		all := []Token{}
+	type made struct {
+		Token
+		by events.TokenRef
+	}
+	all, err := visitFor(ctx, a, func(b *box) ([]made, error) {
+		var all []made
 		for _, t := range b.state.Tokens(b.node.now()) {
-			all = append(all, tokenOf(t))
+			all = append(all, made{b.token(t), t.By})
 		}
 		return all, nil
 	})
+	good := []Token{}
+	for _, t := range all {
+		if !t.by.Token.IsZero() {
+			if _, _, ended := a.node.standing(ctx, t.by); ended != nil {
+				continue
+			}
+		}
+		good = append(good, t.Token)
+	}
+	return good, err
 }
 
-// RevokeToken ends a token.
+// RevokeToken ends a token or session, and what was made by it.
 func (a *Agent) RevokeToken(ctx context.Context, id capabilities.ID) error {
 	return a.do(ctx, mailbox.RevokeToken{Token: id})
 }
 
-// Authenticate gives the agent that a token is for, and the token. It refuses with UNAUTHENTICATED.
+// Authenticate gives the agent that a token is for, acting by it, and the token. It refuses with UNAUTHENTICATED. A
+// session is no token.
 func (n *Node) Authenticate(ctx context.Context, text string) (*Agent, Token, error) {
-	agent, token, secret, ok := n.parseToken(text)
+	return n.authenticate(ctx, tokenPrefix, text, nil)
+}
+
+func (n *Node) authenticate(ctx context.Context, prefix, text string, page []byte) (*Agent, Token, error) {
+	agent, token, secret, ok := n.parseToken(prefix, text)
+	if ok {
+		_, ok = n.journal.Mailbox(agent)
+	}
 	if !ok {
 		return nil, Token{}, parley.Refuse(parley.Unauthenticated, "the token is not good")
 	}
-	if _, there := n.journal.Mailbox(agent); !there {
-		return nil, Token{}, parley.Refuse(parley.Unauthenticated, "the token is not good")
-	}
-	a := &Agent{node: n, id: agent}
-	t, err := visitFor(ctx, a, func(b *box) (Token, error) {
-		t, err := b.state.CheckToken(token, digest(secret), b.node.now())
-		return tokenOf(t), err
+	shown := digest(secret)
+	var by events.TokenRef
+	t, err := visitFor(ctx, &Agent{node: n, id: agent}, func(b *box) (Token, error) {
+		t, err := b.state.CheckToken(token, shown, page, b.node.now())
+		by = t.By
+		return b.token(t), err
 	})
 	if err != nil {
 		return nil, Token{}, err
 	}
-	return a, t, nil
+	if _, t.depth, err = n.standing(ctx, by); err != nil {
+		return nil, Token{}, err
+	}
+	t.shown = shown
+	return &Agent{node: n, id: agent, by: &t}, t, nil
 }
 
-func (n *Node) parseToken(text string) (agent, token capabilities.ID, secret string, ok bool) {
-	if !strings.HasPrefix(text, tokenPrefix) || len(text) <= tokenHead || len(text) > tokenHead+maxSecret {
+// standing gives a token, and how many it comes from, itself among them: none for no token. It refuses with
+// UNAUTHENTICATED if one of them is not good any more.
+func (n *Node) standing(ctx context.Context, ref events.TokenRef) (token mailbox.Token, depth int, err error) {
+	for ; !ref.Token.IsZero(); depth++ {
+		if _, there := n.journal.Mailbox(ref.Agent); !there || depth > maxTokenDepth {
+			return token, depth, parley.Refuse(parley.Unauthenticated, "the token is not good")
+		}
+		t, err := visitFor(ctx, &Agent{node: n, id: ref.Agent}, func(b *box) (mailbox.Token, error) {
+			return b.state.StandingToken(ref.Token, b.node.now())
+		})
+		if err != nil {
+			return token, depth, err
+		}
+		if depth == 0 {
+			token = t
+		}
+		ref = t.By
+	}
+	return token, depth, nil
+}
+
+func (n *Node) parseToken(prefix, text string) (agent, token capabilities.ID, secret string, ok bool) {
+	if !strings.HasPrefix(text, prefix) || len(text) <= tokenHead || len(text) > tokenHead+maxSecret {
 		return agent, token, "", false
 	}
-	agent, err := capabilities.ParseLocalID(text[len(tokenPrefix):len(tokenPrefix)+ulid.EncodedSize], n.id)
+	agent, err := capabilities.ParseLocalID(text[len(prefix):len(prefix)+ulid.EncodedSize], n.id)
 	if err != nil {
 		return agent, token, "", false
 	}
-	token, err = capabilities.ParseLocalID(text[len(tokenPrefix)+ulid.EncodedSize:tokenHead], n.id)
+	token, err = capabilities.ParseLocalID(text[len(prefix)+ulid.EncodedSize:tokenHead], n.id)
 	return agent, token, text[tokenHead:], err == nil
 }
 

@@ -101,6 +101,9 @@ func (v *vault) open(value capabilities.Value) (capabilities.Value, error) {
 		if !ok {
 			return leaf, nil
 		}
+		if len(ciphertext) == 0 {
+			return leaf, parley.Refuse(parley.NotPermitted, "the value is secret: it is opened for who asked alone")
+		}
 		plain, err := v.aead.Open(nil, nil, ciphertext, nil)
 		if err != nil {
 			return leaf, parley.Refuse(parley.NotPermitted, "the value was sealed with another key")

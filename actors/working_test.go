@@ -103,7 +103,7 @@ func TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail(t *testing.T) {
 	processes.allGone(t, 3)
 
 	n = openNode(t, folder)
-	a, kept = &Agent{n, a.id}, &Agent{n, kept.id}
+	a, kept = &Agent{node: n, id: a.id}, &Agent{node: n, id: kept.id}
 	if s := snapshotNow(t, a); s.Status != mailbox.Running || s.Queued != 0 {
 		t.Errorf("the second message is not run for: %+v", s)
 	}

@@ -44,6 +44,7 @@ const (
 	kindProgramSet        Kind = 28
 	kindPolicySet         Kind = 29
 	kindRulesOffered      Kind = 30
+	kindTokenRenewed      Kind = 31
 	kindQuotaSet          Kind = 40
 	kindNodeDropped       Kind = 41
 )
@@ -74,6 +75,7 @@ func (*InvitationEnded) kind() Kind   { return kindInvitationEnded }
 func (*NodeMet) kind() Kind           { return kindNodeMet }
 func (*TokenMade) kind() Kind         { return kindTokenMade }
 func (*TokenRevoked) kind() Kind      { return kindTokenRevoked }
+func (*TokenRenewed) kind() Kind      { return kindTokenRenewed }
 func (*RuleUsed) kind() Kind          { return kindRuleUsed }
 func (*ProgramSet) kind() Kind        { return kindProgramSet }
 func (*PolicySet) kind() Kind         { return kindPolicySet }

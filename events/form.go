@@ -1,8 +1,6 @@
 package events
 
 import (
-	"bytes"
-
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley/capabilities"
@@ -98,12 +96,7 @@ func forwardedVia(payload []byte) ([]byte, error) {
 	if err := msgpack.Unmarshal(payload, &old); err != nil {
 		return nil, err
 	}
-	var buf bytes.Buffer
-	enc := msgpack.NewEncoder(&buf)
-	enc.UseCompactInts(true)
-	enc.UseArrayEncodedStructs(true)
-	err := enc.Encode(&FormForwarded{Form: old.Form, By: old.By, To: old.To, Date: old.Date})
-	return buf.Bytes(), err
+	return encodeLifted(&FormForwarded{Form: old.Form, By: old.By, To: old.To, Date: old.Date})
 }
 
 // FormAnswering is what a holder says to a form whose home is on another node, kept until the home has

@@ -15,7 +15,8 @@ type InvitationMade struct {
 	Name       string            `json:"name"`
 	Digest     []byte            `json:"digest"`
 	Until      capabilities.Time `json:"until"`
-	Grant      capabilities.ID   `json:"grant"` // by which who accepts will hold this host
+	Grant      capabilities.ID   `json:"grant"`          // by which who accepts will hold this host
+	Token      capabilities.ID   `json:"token,omitzero"` // the host's token by which it was made, which it ends with
 }
 
 // InvitationEnded says that an invitation is good no more: a node has used it, or it was revoked.

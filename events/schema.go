@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
@@ -42,14 +43,15 @@ var schemas = map[Kind]schema{
 	kindCapabilityMinted:  {name: "CapabilityMinted", version: 1, make: func() Event { return new(CapabilityMinted) }},
 	kindFormAnswering:     {name: "FormAnswering", version: 2, make: func() Event { return new(FormAnswering) }, upcast: map[uint8]upcast{1: lengthened(6)}},
 	kindFormForwarding:    {name: "FormForwarding", version: 1, make: func() Event { return new(FormForwarding) }},
-	kindInvitationMade:    {name: "InvitationMade", version: 1, make: func() Event { return new(InvitationMade) }},
+	kindInvitationMade:    {name: "InvitationMade", version: 2, make: func() Event { return new(InvitationMade) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindInvitationEnded:   {name: "InvitationEnded", version: 1, make: func() Event { return new(InvitationEnded) }},
 	kindNodeMet:           {name: "NodeMet", version: 2, make: func() Event { return new(NodeMet) }, upcast: map[uint8]upcast{1: metAnywhere}},
-	kindTokenMade:         {name: "TokenMade", version: 1, make: func() Event { return new(TokenMade) }},
+	kindTokenMade:         {name: "TokenMade", version: 2, make: func() Event { return new(TokenMade) }, upcast: map[uint8]upcast{1: tokenAlone}},
 	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
 	kindProgramSet:        {name: "ProgramSet", version: 1, make: func() Event { return new(ProgramSet) }},
 	kindPolicySet:         {name: "PolicySet", version: 1, make: func() Event { return new(PolicySet) }},
 	kindRulesOffered:      {name: "RulesOffered", version: 1, make: func() Event { return new(RulesOffered) }},
+	kindTokenRenewed:      {name: "TokenRenewed", version: 1, make: func() Event { return new(TokenRenewed) }},
 	kindQuotaSet:          {name: "QuotaSet", version: 1, make: func() Event { return new(QuotaSet) }},
 	kindNodeDropped:       {name: "NodeDropped", version: 1, make: func() Event { return new(NodeDropped) }},
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
@@ -104,4 +106,14 @@ func (s schema) lift(k Kind, version uint8, payload []byte) ([]byte, error) {
 		payload = lifted
 	}
 	return payload, nil
+}
+
+// encodeLifted encodes an event of an older version as one of today's.
+func encodeLifted(e Event) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.UseCompactInts(true)
+	enc.UseArrayEncodedStructs(true)
+	err := enc.Encode(e)
+	return buf.Bytes(), err
 }

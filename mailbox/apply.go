@@ -64,10 +64,8 @@ func (s *State) Apply(r events.Recorded) error {
 		}
 	case *events.RuleRemoved:
 		delete(s.rules, e.Rule)
-	case *events.TokenMade:
-		s.tokens = append(s.tokens, Token{TokenMade: *e, Made: r.At})
-	case *events.TokenRevoked:
-		s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.Token == e.Token })
+	case *events.TokenMade, *events.TokenRenewed, *events.TokenRevoked:
+		s.applyToken(r)
 	default:
 		return s.applyOutside(r)
 	}

@@ -94,12 +94,7 @@ func (c Learn) answeredAway(s *State) ([]events.Event, error) {
 	if err := s.checkGave(&a); err != nil {
 		return nil, err
 	}
-	a.Values, _ = a.Values.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
-		if leaf.IsSealed() {
-			return capabilities.Sealed(nil), nil
-		}
-		return leaf, nil
-	})
+	a.Values, _ = a.Values.Map(shutLeaf) // the function returns no error, so neither does Map
 	return []events.Event{&a}, nil
 }
 

@@ -227,9 +227,27 @@ func (s *State) carried(m *Message) []edge {
 		edge{"@resolver", capabilities.Reference(capabilities.Ref{Target: f.Resolver, Kind: capabilities.KindResolver})},
 	)
 	if f.Answered != nil && !f.Answered.Withheld {
-		all = append(all, edge{"@value", f.value(f.Answered.Values)})
+		all = append(all, edge{"@value", f.value(s.forReader(f))})
 	}
 	return all
+}
+
+// forReader gives the values that a form was answered with as they are of use to the agent: what is sealed is so for who
+// asked, and for others only seen to be there.
+func (s *State) forReader(f *Form) capabilities.Value {
+	if f.From == s.ID || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
+		return f.Answered.Values
+	}
+	shut, _ := f.Answered.Values.Map(shutLeaf) // the function returns no error, so neither does Map
+	return shut
+}
+
+// shutLeaf gives a sealed value of which nothing is left but that it was sealed, and any other as it is.
+func shutLeaf(leaf capabilities.Value) (capabilities.Value, error) {
+	if leaf.IsSealed() {
+		return capabilities.Sealed(nil), nil
+	}
+	return leaf, nil
 }
 
 // refTo is the reference by which the message was sent, as its sender held it. To others it is a name.

@@ -142,11 +142,14 @@ func (s *State) mustBeNodesHost() error {
 	return nil
 }
 
-// Invite makes an invitation. One that is open under the same name ends.
+// Invite makes an invitation. One that is open under the same name ends. One that is made by a Token of the host is good
+// no longer than Within.
 type Invite struct {
 	Name   string
 	Digest []byte // SHA-256 of its secret
 	Until  capabilities.Time
+	Token  capabilities.ID
+	Within capabilities.Time
 }
 
 func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -155,6 +158,9 @@ func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 	}
 	if c.Until <= now {
 		return nil, parley.Refuse(parley.InvalidArgument, "the invitation would have ended at %s", c.Until)
+	}
+	if c.Within != 0 && c.Until > c.Within {
+		c.Until = c.Within
 	}
 	var evs []events.Event
 	if i := s.realm.invited(c.Name); i >= 0 {
@@ -166,7 +172,7 @@ func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 		return nil, parley.Refuse(parley.QuotaExceeded, "%d invitations are open already", maxInvitations).
 			WithHint("parley invite --revoke NAME ends one")
 	}
-	return append(evs, &events.InvitationMade{Invitation: ids(), Name: c.Name, Digest: c.Digest, Until: c.Until, Grant: ids()}), nil
+	return append(evs, &events.InvitationMade{Invitation: ids(), Name: c.Name, Digest: c.Digest, Until: c.Until, Grant: ids(), Token: c.Token}), nil
 }
 
 // Uninvite revokes the open invitation under a name.
@@ -194,6 +200,8 @@ func (s *State) Checkable(invitation capabilities.ID, digest []byte, node capabi
 		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was used or revoked").WithHint("ask for another")
 	case !inv.Ended && inv.Until <= now:
 		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was good until %s", inv.Until).WithHint("ask for another")
+	case !inv.Ended && !s.hasStanding(inv.Token, now):
+		return inv, parley.Refuse(parley.InvitationUsed, "the invitation has ended with the token that made it").WithHint("ask for another")
 	}
 	return inv, nil
 }

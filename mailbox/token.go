@@ -3,46 +3,96 @@ package mailbox
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
 
-// Token lets who shows its secret act for the agent.
+// Token lets who shows its secret act for the agent. Of a session, Used is when it was last seen to be used, Turned when
+// it got its secret, and Former the digest of the one before.
 type Token struct {
 	events.TokenMade
-	Made capabilities.Time
+	Made   capabilities.Time
+	Used   capabilities.Time
+	Turned capabilities.Time
+	Former []byte
 }
 
 const (
 	maxTokens = 1024 // of one agent, that are good
 	maxNote   = 255
+
+	// SessionIdle is how long a session lasts without being used.
+	SessionIdle = 24 * time.Hour
+
+	// SessionTime is how long a session lasts at most.
+	SessionTime = 14 * 24 * time.Hour
+
+	// sessionTurn is how long the secret of a session stays: use renews it no more often.
+	sessionTurn = time.Hour
+)
+
+// The scopes of tokens.
+const (
+	ScopeRead   = "read"   // looks, changes nothing
+	ScopeAsk    = "ask"    // sends mail, and ends what the agent asked itself
+	ScopeAnswer = "answer" // settles what others asked
+	ScopeAdmin  = "admin"  // changes what the agent holds or gave, and the node
+	ScopeReveal = "reveal" // opens the secrets that the agent was answered with
 )
 
 // TokenScopes are what a token can be good for.
-func TokenScopes() []string { return []string{"read", "ask", "answer", "admin"} }
+func TokenScopes() []string {
+	return []string{ScopeRead, ScopeAsk, ScopeAnswer, ScopeAdmin, ScopeReveal}
+}
 
-// MakeToken makes a token. Without scopes it is good for all but administration.
+// End is when the token ends at the latest if nobody uses it any more; zero is never.
+func (t Token) End() capabilities.Time {
+	if !t.Session {
+		return t.Until
+	}
+	if idle := t.Used.Add(SessionIdle); t.Until == 0 || idle < t.Until {
+		return idle
+	}
+	return t.Until
+}
+
+func (t Token) isOver(now capabilities.Time) bool { return t.End() != 0 && t.End() <= now }
+
+// MakeToken makes a token. Without scopes it is good for all but administration, and of the node's host opens no
+// secrets. One that is made By another is good for nothing that Within is not, and no longer.
 type MakeToken struct {
 	Digest []byte
 	Scopes []string
 	Until  capabilities.Time
 	Note   string
+
+	Session bool
+	Page    []byte // digest of a session's key
+
+	By     events.TokenRef
+	Within TokenBounds
+}
+
+// TokenBounds are what a token is good for at most.
+type TokenBounds struct {
+	Scopes []string
+	Until  capabilities.Time
 }
 
 func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
-	known := TokenScopes()
-	if len(c.Scopes) == 0 {
-		c.Scopes = known[:3]
-	}
-	for _, scope := range c.Scopes {
-		if !slices.Contains(known, scope) {
-			return nil, parley.Refuse(parley.InvalidArgument, "unknown scope %.40q", scope).WithHint("scopes are ask, answer, read and admin")
+	if c.By.Agent == s.ID { // it may have ended since it was shown
+		if _, err := s.StandingToken(c.By.Token, now); err != nil {
+			return nil, err
 		}
+	}
+	if err := c.narrow(s.defaultScopes()); err != nil {
+		return nil, err
 	}
 	if c.Until != 0 && c.Until <= now {
 		return nil, parley.Refuse(parley.InvalidArgument, "the token would have ended at %s", c.Until)
@@ -53,40 +103,185 @@ func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 	if len(s.Tokens(now)) >= maxTokens {
 		return nil, parley.Refuse(parley.QuotaExceeded, "the agent has %d tokens already", maxTokens).WithHint("parley token revoke ID ends one")
 	}
-	scopes := slices.Compact(slices.Sorted(slices.Values(c.Scopes)))
-	return []events.Event{&events.TokenMade{Token: ids(), Digest: c.Digest, Scopes: scopes, Until: c.Until, Note: c.Note}}, nil
+	return []events.Event{&events.TokenMade{
+		Token: ids(), Digest: c.Digest, Scopes: c.Scopes, Until: c.Until, Note: c.Note, Session: c.Session, Page: c.Page, By: c.By,
+	}}, nil
 }
 
-// RevokeToken ends a token.
+// defaultScopes are those of a token of the agent for which none are named. A guest is to read the answers to what it
+// asks; a token of the host opens secrets only if it says so.
+func (s *State) defaultScopes() []string {
+	scopes := []string{ScopeRead, ScopeAsk, ScopeAnswer}
+	if s.Profile.Kind != events.Host {
+		scopes = append(scopes, ScopeReveal)
+	}
+	return scopes
+}
+
+// narrow checks what a token is to be good for, and holds it to what its maker is good for.
+func (c *MakeToken) narrow(unnamed []string) error {
+	known, made := TokenScopes(), !c.By.Token.IsZero()
+	if len(c.Scopes) == 0 {
+		c.Scopes = unnamed
+		if made {
+			c.Scopes = slices.DeleteFunc(slices.Clone(unnamed), func(scope string) bool { return !slices.Contains(c.Within.Scopes, scope) })
+		}
+	}
+	for _, scope := range c.Scopes {
+		switch {
+		case !slices.Contains(known, scope):
+			return parley.Refuse(parley.InvalidArgument, "unknown scope %.40q", scope).WithHint("scopes are ask, answer, read, reveal and admin")
+		case made && !slices.Contains(c.Within.Scopes, scope):
+			return parley.Refuse(parley.NotPermitted, "a token that is not good for %s makes none that is", scope).
+				WithHint("leave the scope out, or make the token on the node itself")
+		}
+	}
+	c.Scopes = slices.Compact(slices.Sorted(slices.Values(c.Scopes)))
+	switch end := c.Within.Until; {
+	case !made || end == 0:
+	case c.Until == 0 || c.Session && c.Until > end:
+		c.Until = end
+	case c.Until > end:
+		return parley.Refuse(parley.NotPermitted, "a token that is good until %s makes none that is good for longer", end).
+			WithHint("give an earlier end, or none")
+	}
+	return nil
+}
+
+// RevokeToken ends a token, with the tokens and invitations that were made by it.
 type RevokeToken struct{ Token capabilities.ID }
 
 func (c RevokeToken) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	if s.token(c.Token) < 0 {
 		return nil, parley.Refuse(parley.NotPermitted, "this agent has no token %s", c.Token).WithHint("parley token ls lists them")
 	}
-	return []events.Event{&events.TokenRevoked{Token: c.Token}}, nil
+	ended := map[capabilities.ID]bool{c.Token: true}
+	evs := []events.Event{&events.TokenRevoked{Token: c.Token}}
+	for _, t := range s.tokens { // whoever made another is before it
+		if t.By.Agent == s.ID && ended[t.By.Token] {
+			ended[t.Token] = true
+			evs = append(evs, &events.TokenRevoked{Token: t.Token})
+		}
+	}
+	for _, i := range s.realm.invitations {
+		if !i.Ended && ended[i.Token] {
+			evs = append(evs, &events.InvitationEnded{Invitation: i.Invitation})
+		}
+	}
+	return evs, nil
+}
+
+// RenewToken gives a session another secret in place of the one that was shown, or with none says that it is used,
+// unless either was done a short time ago.
+type RenewToken struct {
+	Token  capabilities.ID
+	Digest []byte
+	Shown  []byte // digest of the secret that was shown
+}
+
+func (c RenewToken) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	t, err := s.StandingToken(c.Token, now)
+	if err != nil || !t.IsDue(now, len(c.Digest) > 0) {
+		return nil, err
+	}
+	return []events.Event{&events.TokenRenewed{Token: c.Token, Digest: c.Digest, Former: c.Shown}}, nil
+}
+
+// IsDue reports whether a session that is used is to be renewed: with another secret, or without.
+func (t Token) IsDue(now capabilities.Time, secret bool) bool {
+	last := t.Used
+	if secret {
+		last = t.Turned
+	}
+	return t.Session && last.Add(sessionTurn) <= now
+}
+
+// applyToken folds what happens to tokens. Those that have ended are forgotten as others are made.
+func (s *State) applyToken(r events.Recorded) {
+	switch e := r.Event.(type) {
+	case *events.TokenMade:
+		s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.isOver(r.At) })
+		made := Token{TokenMade: *e, Made: r.At, Used: r.At, Turned: r.At}
+		if made.Session && len(made.Page) == 0 { // it is of a time when it was good without a key
+			return
+		}
+		made.Scopes = s.scopesOf(e.Scopes)
+		s.tokens = append(s.tokens, made)
+	case *events.TokenRenewed:
+		if i := s.token(e.Token); i >= 0 {
+			t := &s.tokens[i]
+			t.Used = r.At
+			if len(e.Digest) > 0 {
+				t.Turned, t.Digest, t.Former = r.At, e.Digest, e.Former
+			}
+		}
+	case *events.TokenRevoked:
+		s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.Token == e.Token })
+	}
+}
+
+// scopesOf gives the scopes of today for those of an event.
+func (s *State) scopesOf(scopes []string) []string {
+	i := slices.Index(scopes, events.ScopeRevealOfOld)
+	if i < 0 {
+		return scopes
+	}
+	now := slices.Delete(slices.Clone(scopes), i, i+1)
+	if s.Profile.Kind != events.Host {
+		now = append(now, ScopeReveal)
+	}
+	return now
 }
 
 func (s *State) token(id capabilities.ID) int {
 	return slices.IndexFunc(s.tokens, func(t Token) bool { return t.Token == id })
 }
 
-// Tokens returns the tokens that are good at a time, oldest first. The slice is the caller's.
+// Tokens returns the tokens that are good at a time, oldest first, if those by which they were made are. The slice is
+// the caller's.
 func (s *State) Tokens(now capabilities.Time) []Token {
-	return slices.DeleteFunc(slices.Clone(s.tokens), func(t Token) bool { return t.Until != 0 && t.Until <= now })
+	return slices.DeleteFunc(slices.Clone(s.tokens), func(t Token) bool { return t.isOver(now) })
 }
 
-// CheckToken gives the token whose secret has a digest. It refuses with UNAUTHENTICATED one that is not good.
-func (s *State) CheckToken(id capabilities.ID, digest []byte, now capabilities.Time) (Token, error) {
+// CheckToken returns the token whose secret has a digest; of a session, whose key has the digest page too. It refuses
+// with UNAUTHENTICATED one that is not good. What it was made by is not looked at.
+func (s *State) CheckToken(id capabilities.ID, digest, page []byte, now capabilities.Time) (Token, error) {
 	i := s.token(id)
-	if i < 0 || !bytes.Equal(s.tokens[i].Digest, digest) { // of digests, time tells nothing of use
-		return Token{}, parley.Refuse(parley.Unauthenticated, "the token is not good")
+	if i < 0 {
+		return Token{}, errToken()
 	}
-	if t := s.tokens[i]; t.Until != 0 && t.Until <= now {
-		return t, parley.Refuse(parley.Unauthenticated, "the token was good until %s", t.Until)
+	t := s.tokens[i]
+	shown := bytes.Equal(t.Digest, digest) || len(t.Former) > 0 && bytes.Equal(t.Former, digest) // of digests, time tells nothing of use
+	if !shown || t.Session != (page != nil) || !bytes.Equal(t.Page, page) {
+		return Token{}, errToken()
 	}
-	if s.Profile.Archived {
+	return s.StandingToken(id, now)
+}
+
+// StandingToken returns a token. It refuses with UNAUTHENTICATED one that is not good.
+func (s *State) StandingToken(id capabilities.ID, now capabilities.Time) (Token, error) {
+	i := s.token(id)
+	switch {
+	case i < 0:
+		return Token{}, errToken()
+	case s.tokens[i].isOver(now):
+		return Token{}, parley.Refuse(parley.Unauthenticated, "the token was good until %s", s.tokens[i].End())
+	case s.Profile.Archived:
 		return Token{}, parley.Refuse(parley.Unauthenticated, "the token's agent is archived")
 	}
 	return s.tokens[i], nil
 }
+
+// hasStanding reports whether a token of the agent, and all that it comes from, is good. None is.
+func (s *State) hasStanding(id capabilities.ID, now capabilities.Time) bool {
+	for !id.IsZero() {
+		t, err := s.StandingToken(id, now)
+		if err != nil {
+			return false
+		}
+		id = t.By.Token // that of the node's host are all its own
+	}
+	return true
+}
+
+func errToken() error { return parley.Refuse(parley.Unauthenticated, "the token is not good") }

@@ -1,0 +1,410 @@
+package actors
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// shifted is a clock that can be put forward.
+type shifted struct{ by atomic.Int64 }
+
+func (c *shifted) now() time.Time           { return time.Now().Add(time.Duration(c.by.Load())) }
+func (c *shifted) forward(by time.Duration) { c.by.Add(int64(by)) }
+func (c *shifted) open(tb testing.TB, f string) *Node {
+	tb.Helper()
+	n, err := Open(context.Background(), Options{Folder: f, Name: "test", Clock: c.now})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// by gives the agent as it acts by a token.
+func by(tb testing.TB, n *Node, text string) *Agent {
+	tb.Helper()
+	a, _, err := n.Authenticate(tb.Context(), text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+func mint(tb testing.TB, a *Agent, t NewToken) Token {
+	tb.Helper()
+	made, err := a.MakeToken(tb.Context(), t)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return made
+}
+
+func wantCode(tb testing.TB, what string, err error, want parley.Code) {
+	tb.Helper()
+	if parley.CodeOf(err) != want {
+		tb.Errorf("%s: %v, want %q", what, err, want)
+	}
+}
+
+func TestATokenMakesOnlyLess(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	until := n.now().Add(time.Hour)
+	host := by(t, n, mint(t, n.Host(), NewToken{Scopes: []string{"read", "admin"}, Until: until}).Text)
+	inHand := fae.Under(host.by) // the host acts for fae by its token
+	for name, a := range map[string]*Agent{"the host": host, "fae": inHand} {
+		for _, scope := range []string{"ask", "answer", "reveal"} {
+			_, err := a.MakeToken(t.Context(), NewToken{Scopes: []string{"read", scope}})
+			wantCode(t, name+" with "+scope, err, parley.NotPermitted)
+		}
+		_, err := a.MakeToken(t.Context(), NewToken{Until: until + 1})
+		wantCode(t, name+" for longer", err, parley.NotPermitted)
+		made := mint(t, a, NewToken{})
+		if made.Until != until || !slices.Equal(made.Scopes, []string{"read"}) || made.By != host.by.ID {
+			t.Errorf("%s made %+v", name, made)
+		}
+		if in, err := a.MakeSession(t.Context(), "x"); err != nil || in.Until != until || !slices.Equal(in.Scopes, []string{"admin", "read"}) {
+			t.Errorf("%s made the session %+v, %v", name, in, err)
+		}
+	}
+	deep := host
+	for range maxTokenDepth - 1 {
+		deep = by(t, n, mint(t, deep, NewToken{Scopes: []string{"admin"}}).Text)
+	}
+	last := by(t, n, mint(t, deep, NewToken{Scopes: []string{"admin"}}).Text)
+	_, err := last.MakeToken(t.Context(), NewToken{})
+	wantCode(t, "too deep", err, parley.TooLarge)
+}
+
+func TestWhatATokenMadeEndsWithIt(t *testing.T) {
+	folder, clock := t.TempDir(), &shifted{}
+	n := clock.open(t, folder)
+	defer func() { closeNode(t, n) }()
+	fae := guest(t, n, "fae")
+	for name, end := range map[string]func(Token){
+		"it is revoked":    func(made Token) { wantCode(t, "revoke", n.Host().RevokeToken(t.Context(), made.ID), "") },
+		"its time is over": func(Token) { clock.forward(2 * time.Hour) },
+		"the node restarts": func(made Token) {
+			wantCode(t, "revoke", n.Host().RevokeToken(t.Context(), made.ID), "")
+			closeNode(t, n)
+			n = clock.open(t, folder)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fae := &Agent{node: n, id: fae.id}
+			first := mint(t, n.Host(), NewToken{Scopes: allScopes, Until: n.now().Add(time.Hour)})
+			host := by(t, n, first.Text)
+			child := mint(t, host, NewToken{Scopes: allScopes})
+			grandchild := mint(t, by(t, n, child.Text), NewToken{})
+			ofFae := mint(t, fae.Under(host.by), NewToken{Scopes: []string{"read", "admin"}})
+			itsChild := mint(t, by(t, n, ofFae.Text), NewToken{})
+			session, err := fae.Under(by(t, n, child.Text).by).MakeSession(t.Context(), "a browser")
+			if err != nil {
+				t.Fatal(err)
+			}
+			apart := mint(t, fae, NewToken{})
+			all := []Token{child, grandchild, ofFae, itsChild}
+			for _, made := range all {
+				by(t, n, made.Text)
+			}
+			if _, _, err := n.AuthenticateSession(t.Context(), session.Text, session.Key); err != nil {
+				t.Fatal(err)
+			}
+			end(first)
+			fae, host = &Agent{node: n, id: fae.id}, &Agent{node: n, id: host.id, by: host.by}
+			for i, made := range append(all, first) {
+				_, _, err := n.Authenticate(t.Context(), made.Text)
+				wantCode(t, "token "+string(rune('0'+i)), err, parley.Unauthenticated)
+				wantCode(t, "going on", n.Keep(t.Context(), made), parley.Unauthenticated)
+			}
+			_, _, err = n.AuthenticateSession(t.Context(), session.Text, session.Key)
+			wantCode(t, "the session", err, parley.Unauthenticated)
+			_, err = host.MakeToken(t.Context(), NewToken{})
+			wantCode(t, "making another by it", err, parley.Unauthenticated)
+			_, err = fae.Under(host.by).MakeSession(t.Context(), "late")
+			wantCode(t, "a late session", err, parley.Unauthenticated)
+			by(t, n, apart.Text)
+			if left, err := fae.Tokens(t.Context()); err != nil || len(left) == 0 || slices.ContainsFunc(left, func(t Token) bool { return !t.By.IsZero() }) {
+				t.Errorf("listed: %+v %v", left, err)
+			}
+		})
+	}
+}
+
+// allScopes are what a token can be good for.
+var allScopes = mailbox.TokenScopes()
+
+func TestAnInvitationEndsWithTheTokenThatMadeIt(t *testing.T) {
+	n, err := Open(t.Context(), Options{Folder: t.TempDir(), Name: "test", Peers: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeNode(t, n) })
+	until := n.now().Add(time.Hour)
+	first := mint(t, n.Host(), NewToken{Scopes: allScopes, Until: until})
+	second := mint(t, by(t, n, first.Text), NewToken{Scopes: []string{"admin"}})
+	made, err := by(t, n, second.Text).Invite(t.Context(), NewInvitation{Name: "bob", Until: n.now().Add(48 * time.Hour)})
+	if err != nil || made.Until != until {
+		t.Fatalf("%+v %v", made, err)
+	}
+	if open, err := n.Host().Invitations(t.Context()); err != nil || len(open) != 1 {
+		t.Fatalf("%v %v", open, err)
+	}
+	if err := n.Host().RevokeToken(t.Context(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := n.Host().Invitations(t.Context()); err != nil || len(open) != 0 {
+		t.Errorf("it is open still: %v %v", open, err)
+	}
+	l, err := capabilities.ParseLocator(made.Locator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.peers.admits(capabilities.NodeID{31: 9}, token(l.ID.ULID, l.Secret)) {
+		t.Error("who shows it is let in")
+	}
+}
+
+func TestASessionIsShortAndRenewed(t *testing.T) {
+	folder, clock := t.TempDir(), &shifted{}
+	n := clock.open(t, folder)
+	defer func() { closeNode(t, n) }()
+	in, err := n.Host().MakeSession(t.Context(), "a browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func(text string) (next string, err error) {
+		_, s, err := n.AuthenticateSession(t.Context(), text, in.Key)
+		if err != nil {
+			return "", err
+		}
+		return n.Renew(t.Context(), s)
+	}
+	version := func() uint64 {
+		v, err := n.Host().Version(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	before := version()
+	for range 20 {
+		if next, err := use(in.Text); next != "" || err != nil {
+			t.Fatalf("%q %v", next, err)
+		}
+	}
+	if got := version(); got != before {
+		t.Errorf("20 uses wrote %d events", got-before)
+	}
+	clock.forward(2 * time.Hour)
+	next, err := use(in.Text)
+	if err != nil || next == "" || next == in.Text {
+		t.Fatalf("%q %v", next, err)
+	}
+	if again, err := use(in.Text); again != "" || err != nil { // another tab, that has yet to hear of it
+		t.Fatalf("%q %v", again, err)
+	}
+	clock.forward(2 * time.Hour) // the answer with the next was lost
+	lost := next
+	if next, err = use(in.Text); err != nil || next == "" {
+		t.Fatalf("%q %v", next, err)
+	}
+	_, err = use(lost)
+	wantCode(t, "one that was never shown", err, parley.Unauthenticated)
+	if _, err := use(next); err != nil {
+		t.Fatal(err)
+	}
+	closeNode(t, n)
+	n = clock.open(t, folder)
+	clock.forward(2 * time.Hour)
+	if next, err = use(next); err != nil || next == "" {
+		t.Fatalf("%q %v", next, err)
+	}
+	_, err = use(in.Text)
+	wantCode(t, "an old one", err, parley.Unauthenticated)
+	_, s, err := n.AuthenticateSession(t.Context(), next, in.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for spent := 10 * time.Hour; spent < mailbox.SessionTime; spent += 23 * time.Hour { // a page that stays open
+		if err := n.Keep(t.Context(), s); err != nil {
+			t.Fatalf("after %v: %v", spent, err)
+		}
+		clock.forward(23 * time.Hour)
+	}
+	wantCode(t, "after two weeks", n.Keep(t.Context(), s), parley.Unauthenticated)
+	idle, err := n.Host().MakeSession(t.Context(), "another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.forward(25 * time.Hour)
+	_, _, err = n.AuthenticateSession(t.Context(), idle.Text, idle.Key)
+	wantCode(t, "after a day without use", err, parley.Unauthenticated)
+	_, _, err = n.AuthenticateSession(t.Context(), idle.Text, "")
+	wantCode(t, "without its key", err, parley.Unauthenticated)
+	_, _, err = n.Authenticate(t.Context(), idle.Text)
+	wantCode(t, "as a token", err, parley.Unauthenticated)
+	if left, err := n.Host().Tokens(t.Context()); err != nil || len(left) != 0 {
+		t.Errorf("%+v %v", left, err)
+	}
+}
+
+// answeredSecret has fae ask the host for a secret, which that answers, and binds the answer to a name.
+func answeredSecret(t *testing.T, n *Node, fae *Agent) Asked {
+	t.Helper()
+	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}, Name: "config", Key: "k"})
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: Which(asked.Form.String()), Values: text("key", "sk-1")}); err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+func TestSecretsAreOpenedForTheirAskerAndByTheirScope(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	asked := answeredSecret(t, n, fae)
+	form := Which(asked.Form.String())
+	sealed := `{"key":"•••"}`
+	without := by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "ask", "admin"}}).Text)
+	with := by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text)
+	unnamed := by(t, n, mint(t, fae, NewToken{}).Text)
+	outcome := func(a *Agent) string {
+		t.Helper()
+		o, err := a.Await(t.Context(), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Values.Has(capabilities.Value.IsSealed) {
+			return sealed
+		}
+		return o.Values.Text()
+	}
+	again := func(a *Agent, q Ask) string {
+		t.Helper()
+		known, err := a.Ask(t.Context(), q)
+		if err != nil || known.Outcome == nil {
+			t.Fatalf("%+v %v", known, err)
+		}
+		if known.Outcome.Values.Has(capabilities.Value.IsSealed) {
+			return sealed
+		}
+		return known.Outcome.Values.Text()
+	}
+	q := Ask{To: "HOST", Description: "something", Fields: []events.Field{{Name: "key", Type: events.Secret}}}
+	byKey, byName := q, q
+	byKey.Key, byKey.Name, byName.Name = "k", "config", "config"
+	const open = `{"key":"sk-1"}`
+	for name, c := range map[string]struct {
+		a    *Agent
+		want string
+	}{"itself": {fae, open}, "a token of a guest": {unnamed, open}, "with reveal": {with, open}, "without reveal": {without, sealed}, "the host's token as fae": {
+		fae.Under(by(t, n, mint(t, n.Host(), NewToken{}).Text).by), sealed,
+	}} {
+		if got := []string{outcome(c.a), again(c.a, byKey), again(c.a, byName)}; got[0] != c.want || got[1] != c.want || got[2] != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+		for _, path := range []string{"config", "config/key", "@mail/0/@value", "@mail/0/@value/key"} {
+			_, err := c.a.Show(t.Context(), path, true)
+			if (err == nil) != (c.want == open) {
+				t.Errorf("%s, %s: %v", name, path, err)
+			}
+			if v, err := c.a.Show(t.Context(), path, false); err != nil || !v.Has(capabilities.Value.IsSealed) {
+				t.Errorf("%s, %s: %v, %v", name, path, v.Text(), err)
+			}
+		}
+	}
+	// Who answered has it no more, however it is asked for.
+	host := n.Host()
+	for _, path := range []string{"@mail/0/@value", "@mail/0/@value/key"} {
+		_, err := host.Show(t.Context(), path, true)
+		wantCode(t, "the host, "+path, err, parley.NotPermitted)
+		if err := host.Copy(t.Context(), path, "copied", capabilities.Facet{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = host.Show(t.Context(), "copied", true)
+		wantCode(t, "the host's copy of "+path, err, parley.NotPermitted)
+		if err := host.Remove(t.Context(), "copied"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := outcome(host); got != sealed {
+		t.Errorf("the host sees %s", got)
+	}
+}
+
+func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
+	form := Which(asked.Form.String())
+	type told struct {
+		o   Outcome
+		err error
+	}
+	waits := map[bool]*Agent{true: by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text), false: by(t, n, mint(t, fae, NewToken{Scopes: []string{"read"}}).Text)}
+	heard := map[bool]chan told{true: make(chan told, 1), false: make(chan told, 1)}
+	for reveals, a := range waits {
+		go func() {
+			o, err := a.Await(t.Context(), form)
+			heard[reveals] <- told{o, err}
+		}()
+	}
+	eventually(t, "both wait", func() bool {
+		n.waits.mu.Lock()
+		defer n.waits.mu.Unlock()
+		return len(n.waits.settling[place{fae.id, asked.Form}]) == 2
+	})
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: form, Values: text("key", "sk-1")}); err != nil {
+		t.Fatal(err)
+	}
+	for reveals, ch := range heard {
+		got := <-ch
+		if got.err != nil || got.o.Status != StatusAnswered || got.o.Values.Has(capabilities.Value.IsSealed) == reveals {
+			t.Errorf("with reveal %v: %+v %v", reveals, got.o, got.err)
+		}
+	}
+}
+
+// TestTokensOfOldLogs: a session of a log from before sessions were apart is good no more, and a token of a guest opens
+// what it did.
+func TestTokensOfOldLogs(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae := guest(t, n, "fae")
+	old := func(a *Agent, note string) string {
+		t.Helper()
+		made, err := visitFor(t.Context(), a, func(b *box) (string, error) {
+			e := &events.TokenMade{
+				Token: n.newID(), Digest: digest("SECRET"), Scopes: []string{"read", events.ScopeRevealOfOld}, Note: note, Session: note == "a browser's session",
+			}
+			return tokenPrefix + a.id.ULID.String() + e.Token.ULID.String() + "SECRET", b.commit(n.now(), []events.Event{e})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	for name, c := range map[string]struct {
+		a       *Agent
+		note    string
+		reveals bool
+		code    parley.Code
+	}{
+		"a guest's":     {fae, "", true, ""},
+		"the host's":    {n.Host(), "", false, ""},
+		"a session":     {n.Host(), "a browser's session", false, parley.Unauthenticated},
+		"a guest's one": {fae, "a browser's session", false, parley.Unauthenticated},
+	} {
+		a, made, err := n.Authenticate(t.Context(), old(c.a, c.note))
+		wantCode(t, name, err, c.code)
+		if err == nil && (a.reveals() != c.reveals || slices.Contains(made.Scopes, events.ScopeRevealOfOld)) {
+			t.Errorf("%s has %v", name, made.Scopes)
+		}
+	}
+}
