@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,7 +42,7 @@ func TestStandbyTakesOverWithAllThatThereWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(second, KeyFile), key, 0o600); err != nil {
+	if err := errors.Join(os.Chmod(second, 0o700), os.WriteFile(filepath.Join(second, KeyFile), key, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	waiting, took := make(chan struct{}), make(chan *Node)

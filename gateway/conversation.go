@@ -24,7 +24,6 @@ type conversation struct {
 	server    *Server
 	conn      *websocket.Conn
 	principal *principal
-	token     string
 
 	acts  context.Context // of what was heard, which is done whether or not the client stays to be told
 	alive context.Context // ends with the connection
@@ -55,10 +54,10 @@ const (
 	stoppingFarewell = websocket.StatusGoingAway
 )
 
-func newConversation(s *Server, conn *websocket.Conn, p *principal, token string) *conversation {
+func newConversation(s *Server, conn *websocket.Conn, p *principal) *conversation {
 	conn.SetReadLimit(maxFrame)
 	c := &conversation{
-		server: s, conn: conn, principal: p, token: token, out: make(chan queued, maxQueuedFrames),
+		server: s, conn: conn, principal: p, out: make(chan queued, maxQueuedFrames),
 		load: load{calls: admission{limit: maxCalls}, waits: admission{limit: maxWaits}, room: maxLoaded}, code: normalFarewell,
 	}
 	c.acts = p.as(s.severed)
@@ -71,6 +70,7 @@ func newConversation(s *Server, conn *websocket.Conn, p *principal, token string
 // run goes on until the conversation has ended and nothing of it is left.
 func (c *conversation) run() {
 	defer c.die()
+	defer c.server.whileGood(c.principal, c.endToken)()
 	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingFarewell, "the node is stopping") })()
 	var hands sync.WaitGroup
 	hands.Go(c.write)
@@ -228,7 +228,7 @@ func (c *conversation) tell(frame any) {
 	}
 }
 
-// keepAlive finds out whether the client is still there and its token still good.
+// keepAlive finds out whether the client is still there.
 func (c *conversation) keepAlive() {
 	tick := time.NewTicker(c.server.keepAlive)
 	defer tick.Stop()
@@ -245,15 +245,18 @@ func (c *conversation) keepAlive() {
 			c.die()
 			return
 		}
-		_ = c.check(c.ctx) // it ends the conversation if it has to
 	}
 }
 
 // check refuses when the token is good no more, and ends the conversation.
 func (c *conversation) check(ctx context.Context) error {
-	_, _, err := c.server.node.Authenticate(ctx, c.token)
-	if parley.CodeOf(err) == parley.Unauthenticated {
-		c.end(websocket.StatusPolicyViolation, "the token is not good any more")
+	err := c.server.check(ctx, c.principal)
+	if err != nil {
+		c.endToken()
 	}
 	return err
+}
+
+func (c *conversation) endToken() {
+	c.end(websocket.StatusPolicyViolation, "the token is not good any more")
 }

@@ -106,12 +106,11 @@ func document(operations map[string]operation, version string) apiDocument {
 			Description: "Durable mail and forms for agents. Each operation is also a WebSocket frame at /ws: " +
 				`{"type":"NAME_request","requestId":R,…} with the request's members, answered by {"type":"NAME_response","requestId":R,…}.`,
 		},
-		Security: []map[string][]any{{"bearer": {}}, {"session": {}}},
+		Security: []map[string][]any{{"bearer": {}}},
 		Tags:     scopeTags(),
 		Paths:    map[string]apiPath{},
 		Components: apiComponents{Schemas: made, Security: map[string]map[string]any{
-			"bearer":  {"type": "http", "scheme": "bearer", "description": "A token, as parley token create makes them."},
-			"session": {"type": "apiKey", "in": "cookie", "name": SessionCookie, "description": "A browser's session, as parley open begins it."},
+			"bearer": {"type": "http", "scheme": "bearer", "description": "A token, as parley token create makes them."},
 		}},
 	}
 	failures := made.content(reflect.TypeFor[Failure]())

@@ -180,17 +180,8 @@ func table(ops []operation) map[string]operation {
 
 // agent gives the agent that a request is made for.
 func (s *Server) agent(ctx context.Context, as string) (*actors.Agent, error) {
-	sp := capabilities.Special(as)
-	if sp == capabilities.NameSelf {
+	if capabilities.Special(as) == capabilities.NameSelf {
 		as = ""
 	}
-	if p := caller(ctx); p != nil {
-		if agent, err := p.acting(as); err != nil || as == "" {
-			return agent, err
-		}
-	}
-	if sp == capabilities.NameHost {
-		as = ""
-	}
-	return s.node.ActAs(ctx, as)
+	return s.actingAs(ctx, caller(ctx), as)
 }

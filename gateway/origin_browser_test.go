@@ -34,7 +34,8 @@ func (p *porter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, err := r.Cookie(SessionCookie)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen = append(p.seen, passing{r.Method + " " + r.URL.Path, noted.status, err == nil})
+	_, path := cutKey(r.URL.Path)
+	p.seen = append(p.seen, passing{r.Method + " " + path, noted.status, err == nil})
 }
 
 // of gives what became of the requests of a kind.
@@ -59,7 +60,7 @@ func (n *noting) WriteHeader(status int) { n.status = status; n.ResponseWriter.W
 
 func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// hostilePage tries what a page can try, with the browser's session where the browser lets it.
+// hostilePage tries what a page can try. It is told the address of the node, and, which no page is, that of the session.
 const hostilePage = `<!doctype html><title>Elsewhere</title>
 <form id="words" method="post" enctype="text/plain" target="first"><input name='{"recipient":"fae","text":"forged","x":"' value='"}'></form>
 <form id="answer" method="post" target="second"><input name="do" value="answer"><input name="f0" value="forged"></form>
@@ -93,6 +94,7 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 	inner := httptest.NewServer(door)
 	t.Cleanup(func() { inner.CloseClientConnections(); inner.Close() })
 	h.url = inner.URL
+	node := strings.TrimPrefix(inner.URL, "http://")
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -105,13 +107,14 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(elsewhere.URL, "http://"), ":")
 	for _, c := range []struct {
 		host    string
+		node    string
 		session bool // for another port of the same host the browser sends it
-	}{{"127.0.0.1", true}, {"localhost", false}} {
-		t.Run(c.host, func(t *testing.T) {
+	}{{"127.0.0.1", node, false}, {"localhost", node, false}, {"127.0.0.1", strings.TrimPrefix(h.url, "http://"), true}, {"localhost", strings.TrimPrefix(h.url, "http://"), false}} {
+		t.Run(c.host+" of "+c.node[:strings.IndexAny(c.node+"/", "/")], func(t *testing.T) {
 			door.mu.Lock()
 			door.seen = nil
 			door.mu.Unlock()
-			b.do(chromedp.Navigate("http://" + c.host + ":" + port + "/#" + strings.TrimPrefix(h.url, "http://")))
+			b.do(chromedp.Navigate("http://" + c.host + ":" + port + "/#" + c.node))
 			b.until(`Object.keys(window.tries ?? {}).length === 5`)
 			if got, want := b.text(`JSON.stringify(Object.entries(tries).sort())`),
 				`[["asked for","failed"],["read","failed"],["simple","answered 0"],["socket","failed"],["stream","failed 2"]]`; got != want {
@@ -141,6 +144,10 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 func TestWhoseRequestsAreTaken(t *testing.T) {
 	h := openParlour(t)
 	const own = "http://localhost"
+	session, err := h.node.Host().MakeSession(t.Context(), "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		method, path string
 		header       []string
@@ -159,11 +166,11 @@ func TestWhoseRequestsAreTaken(t *testing.T) {
 		"an old browser's post, of ours": {"POST", "/rpc/list_names", []string{"Origin", own}, 200},
 		"an old browser's post":          {"POST", "/rpc/list_names", []string{"Origin", "http://localhost:1"}, 403},
 		"another page's form":            {"POST", "/rpc/list_names", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
-		"another page's sign-in":         {"POST", signInPath, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
+		"another page's sign-out":        {"POST", signOutPath, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequestWithContext(t.Context(), c.method, own+c.path, nil)
-			r.AddCookie(&http.Cookie{Name: SessionCookie, Value: h.token})
+			r := httptest.NewRequestWithContext(t.Context(), c.method, own+sessionsPath+session.Key+c.path, nil)
+			r.AddCookie(&http.Cookie{Name: SessionCookie, Value: session.Text})
 			for i := 0; i < len(c.header); i += 2 {
 				r.Header.Set(c.header[i], c.header[i+1])
 			}

@@ -63,6 +63,7 @@ type viewing struct {
 // layout is what every page shows around its own part.
 type layout struct {
 	Title  string
+	Base   string // what the addresses of all pages begin with
 	As     string
 	Reader capabilities.ID // who is signed in
 	Count  int             // questions that wait, where they are at hand: the stream of events tells them soon
@@ -158,7 +159,7 @@ const maxShownNames = 1000
 
 // show writes a page that is whole: it is rendered before its first byte goes out.
 func (v *viewing) show(status int, name string, f layout) error {
-	f.As, f.Here, f.Reader = v.as, v.r.URL.Path, v.s.reader(v.r.Context()).ID()
+	f.As, f.Here, f.Base, f.Reader = v.as, v.r.URL.Path, pagePrefix(v.r.Context()), v.s.reader(v.r.Context()).ID()
 	var err error
 	if f.Names, err = v.agent.Names(v.r.Context(), ""); err != nil {
 		return err
@@ -221,9 +222,17 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	e := shown(err)
-	if err := s.render(w, httpStatus(e.Code), "refusal.html", e); err != nil {
+	if err := s.render(w, httpStatus(e.Code), "refusal.html", layout{Base: pagePrefix(r.Context()), Main: e}); err != nil {
 		refuse(w, err, 0)
 	}
+}
+
+// pagePrefix is what the addresses of pages begin with for who is signed in: the key of the session stands there.
+func pagePrefix(ctx context.Context) string {
+	if p := caller(ctx); p != nil {
+		return p.prefix
+	}
+	return ""
 }
 
 // local is an agent of this node that who is signed in may act as.
@@ -259,7 +268,7 @@ func (s *Server) locals(ctx context.Context) ([]local, error) {
 		if strings.HasPrefix(name, "@") || len(found) > maxLocals {
 			continue
 		}
-		agent, err := s.node.ActAs(ctx, name)
+		agent, err := s.actingAs(ctx, caller(ctx), name)
 		if err != nil || seen[agent.ID().String()] { // it is no agent, one of another node, or a second name for one
 			continue
 		}

@@ -166,7 +166,7 @@ func (v *viewing) newestMail(l local) ([]card, error) {
 	}
 	var cards []card
 	for _, e := range slices.Backward(messages[len(messages)-min(len(messages), newestMail):]) {
-		cards = append(cards, card{Envelope: e, As: l.name, Status: statusOf(e)})
+		cards = append(cards, card{Envelope: e, Base: pagePrefix(ctx), As: l.name, Status: statusOf(e)})
 	}
 	return cards, nil
 }

@@ -147,7 +147,7 @@ func TestWhatAnAgentGaveIsTakenBackOnItsPage(t *testing.T) {
 	h.give()
 	b := h.openBrowser()
 	b.open("/agents")
-	b.click(`a[href="/agents/fae"]`)
+	b.click(`a[href$="/agents/fae"]`)
 	b.do(chromedp.WaitVisible("#grants button[name=revoke]"))
 	b.reads("#grants li", "SELF to HOST")
 	b.click("#grants button[name=revoke]")

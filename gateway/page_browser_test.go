@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,8 +28,9 @@ type parlour struct {
 	server *Server
 	node   *actors.Node
 	fae    *actors.Agent // a guest, who asks
-	url    string
-	token  string
+	url    string        // where its pages are; of a browser that is signed in, with its session
+	token  string        // by which it is looked at
+	in     map[string]actors.Session
 }
 
 // openParlour opens a node with a guest. Its page is at its own address.
@@ -121,13 +123,46 @@ func (h *parlour) tab(in context.Context) *tab {
 	if err := chromedp.Listen(ctx, b.hear); err != nil { // it starts the browser
 		h.t.Fatal(err)
 	}
-	_, err := chromedp.Call(ctx, network.SetCookie, network.SetCookieParams{
-		Name: SessionCookie, Value: h.token, URL: h.url, HTTPOnly: new(true), SameSite: network.CookieSameSiteStrict,
+	h.signIn(b)
+	return b
+}
+
+// signIn gives a tab a session that is good for what the token is, from which on the pages are at its address.
+func (h *parlour) signIn(b *tab) {
+	h.t.Helper()
+	if h.token == "" {
+		return
+	}
+	in, before := h.in[h.token]
+	if !before {
+		agent, _, err := h.node.Authenticate(h.t.Context(), h.token)
+		if err == nil {
+			in, err = agent.MakeSession(h.t.Context(), "a test")
+		}
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if h.in == nil {
+			h.in = map[string]actors.Session{}
+		}
+		h.in[h.token] = in
+	}
+	origin, _, _ := strings.Cut(h.url, sessionsPath)
+	h.url = origin + sessionsPath + in.Key
+	_, err := chromedp.Call(b.ctx, network.SetCookie, network.SetCookieParams{
+		Name: SessionCookie, Value: in.Text, URL: h.url, Path: sessionsPath + in.Key, HTTPOnly: new(true), SameSite: network.CookieSameSiteStrict,
 	})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return b
+}
+
+// path is that of an address in the browser's session.
+func (h *parlour) path(address string) string {
+	if _, key, in := strings.Cut(h.url, sessionsPath); in {
+		return sessionsPath + key + address
+	}
+	return address
 }
 
 // hear notes what no page may do: throw, be refused by its own policy, or ask a question of its own.
@@ -246,7 +281,7 @@ func fieldAt(i int) string { return fmt.Sprintf("[data-control=f%d]", i) }
 
 const answerButton = "button.primary[name=do]"
 
-// get fetches a path as a visitor with a session would.
+// get fetches a path as a visitor with a token would.
 func (h *parlour) get(path, accept string) (int, http.Header, string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, nil)
@@ -260,7 +295,7 @@ func (h *parlour) get(path, accept string) (int, http.Header, string) {
 func (h *parlour) send(r *http.Request, token string) (int, http.Header, string) {
 	h.t.Helper()
 	if token != "" {
-		r.AddCookie(&http.Cookie{Name: SessionCookie, Value: token})
+		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{DisableKeepAlives: true}}

@@ -24,7 +24,7 @@ func (b *tab) openEmpty(element string) {
 	b.do(chromedp.Navigate(b.url+"/forms/77"), chromedp.WaitReady("main.refusal"))
 	b.run(fmt.Sprintf(`window.heard = [];
 		addEventListener('securitypolicyviolation', (e) => heard.push('violation ' + e.violatedDirective));
-		import('/elements.js').then((m) => {
+		import(%q).then((m) => {
 			window.parley = m;
 			const holder = document.createElement('div');
 			holder.innerHTML = %q;
@@ -35,7 +35,7 @@ func (b *tab) openEmpty(element string) {
 				if (window.prevents) e.preventDefault();
 			});
 			document.body.append(holder);
-		});`, element))
+		});`, b.path(elementsPath), element))
 }
 
 // within is an element of what is shown in the module's element.

@@ -62,9 +62,9 @@ func (v *viewing) take(which actors.Which) error {
 		t.wrong, t.fields = shown.Message, shown.Fields
 		return v.showForm(which, httpStatus(shown.Code), t)
 	}
-	there := url.URL{Path: v.r.URL.Path}
+	there := url.URL{Path: pagePrefix(v.r.Context()) + v.r.URL.Path}
 	if sent.Get("do") == "dismiss" {
-		there.Path = "/"
+		there.Path = pagePrefix(v.r.Context()) + "/"
 	}
 	if v.as != "" {
 		there.RawQuery = url.Values{"as": {v.as}}.Encode()

@@ -18,6 +18,7 @@ import (
 // card is one message as the page draws it.
 type card struct {
 	actors.Envelope
+	Base    string // what the addresses of pages begin with
 	As      string // the name of the agent whose mail it is in; "" is who is signed in
 	Key     string // what element IDs begin with
 	Status  actors.Status
@@ -45,7 +46,7 @@ type tried struct {
 
 // card draws a message. Names are those of the agent whose mail it is in.
 func (s *Server) card(ctx context.Context, l local, e actors.Envelope, t *tried) card {
-	c := card{Envelope: e, As: l.name, Key: elementKey(l.name, e.Number), Status: statusOf(e)}
+	c := card{Envelope: e, Base: pagePrefix(ctx), As: l.name, Key: elementKey(l.name, e.Number), Status: statusOf(e)}
 	if t != nil {
 		c.Wrong = t.wrong
 	}

@@ -34,6 +34,6 @@ func (v *viewing) preview() error {
 			Type: "form", From: v.agent.ID(), Title: r.Title, Description: r.Description, Fields: contract.Fields(),
 			Deadline: r.Deadline, NoForward: r.NoForward, AnswerNeeded: true,
 		},
-		Key: key, Status: actors.StatusOpen, Widgets: widgets(key, contract.Fields(), nil),
+		Base: pagePrefix(v.r.Context()), Key: key, Status: actors.StatusOpen, Widgets: widgets(key, contract.Fields(), nil),
 	})
 }

@@ -3,19 +3,20 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"parley"
 	"parley/actors"
+	"parley/capabilities"
 )
 
-// principal is who calls: the agent that its token is for, and what the token is good for. Who calls on the
-// node's own socket is the node's host, and needs none.
+// principal is who calls: the agent that its token or session is for, acting by that. Who calls on the node's own socket
+// is the node's host, and needs none.
 type principal struct {
 	agent   *actors.Agent
-	scopes  []string
+	token   actors.Token
 	account *account
+	prefix  string // of the addresses of pages: that of a session has its key
 }
 
 type principalKey struct{}
@@ -36,7 +37,7 @@ func (p *principal) may(o operation) error {
 	switch {
 	case p == nil:
 		return nil
-	case !slices.Contains(p.scopes, string(o.scope)):
+	case !p.token.May(string(o.scope)):
 		return parley.Refuse(parley.NotPermitted, "the token is not good for %s: it lacks the scope %s", o.name, o.scope)
 	case o.ofNode && !p.agent.IsHost():
 		return parley.Refuse(parley.NotPermitted, "%s is for the node's host", o.name)
@@ -44,29 +45,37 @@ func (p *principal) may(o operation) error {
 	return nil
 }
 
-// acting gives the agent that a principal acts for. Only the node's host acts for others, which it holds.
-func (p *principal) acting(as string) (*actors.Agent, error) {
-	if as == "" || p.agent.IsHost() {
+// actingAs gives the agent that a principal acts for. Only the node's host acts for others, which it holds; by a token
+// it can do no more as one of them.
+func (s *Server) actingAs(ctx context.Context, p *principal, as string) (*actors.Agent, error) {
+	if p == nil {
+		return s.node.ActAs(ctx, as)
+	}
+	if as == "" {
 		return p.agent, nil
 	}
-	return nil, parley.Refuse(parley.NotPermitted, "the token is for one agent, which acts for no other")
+	if !p.agent.IsHost() {
+		return nil, parley.Refuse(parley.NotPermitted, "the token is for one agent, which acts for no other")
+	}
+	if capabilities.Special(as) == capabilities.NameHost {
+		return p.agent, nil
+	}
+	agent, err := s.node.ActAs(ctx, as)
+	if err != nil {
+		return nil, err
+	}
+	return agent.Under(&p.token), nil
 }
-
-// SessionCookie is the name of the cookie that has a browser's token.
-const SessionCookie = "parley_session"
 
 // tokenOf gives the token that a request shows.
 func tokenOf(r *http.Request) string {
-	if bearer := bearerOf(r.Header.Get("Authorization")); bearer != "" {
-		return bearer
+	if r.Header.Get("Authorization") != "" {
+		return bearerOf(r.Header.Get("Authorization"))
 	}
 	for protocol := range strings.SplitSeq(r.Header.Get("Sec-WebSocket-Protocol"), ",") {
 		if bearer, ok := strings.CutPrefix(strings.TrimSpace(protocol), BearerProtocol); ok {
 			return bearer
 		}
-	}
-	if c, err := r.Cookie(SessionCookie); err == nil {
-		return c.Value
 	}
 	return ""
 }
@@ -83,9 +92,13 @@ func bearerOf(authorization string) string {
 // BearerProtocol, with a token behind it, is the WebSocket subprotocol by which a browser's script shows that.
 const BearerProtocol = "parley.bearer."
 
-// authenticate gives the principal of a request. It refuses with UNAUTHENTICATED.
-func (s *Server) authenticate(r *http.Request) (*principal, error) {
-	return s.identify(r.Context(), tokenOf(r))
+// authenticate gives the principal of a request: of the token that it shows, or else of the session whose key stood in
+// its address. It refuses with UNAUTHENTICATED.
+func (s *Server) authenticate(r *http.Request, key string) (*principal, error) {
+	if token := tokenOf(r); token != "" || key == "" {
+		return s.identify(r.Context(), token)
+	}
+	return s.identifySession(r, key)
 }
 
 // identify gives the principal that a token is for. It refuses with UNAUTHENTICATED.
@@ -98,5 +111,5 @@ func (s *Server) identify(ctx context.Context, token string) (*principal, error)
 	if err != nil {
 		return nil, err
 	}
-	return &principal{agent: agent, scopes: t.Scopes, account: s.ledger.of(agent)}, nil
+	return &principal{agent: agent, token: t, account: s.ledger.of(agent)}, nil
 }

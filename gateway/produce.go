@@ -45,7 +45,7 @@ func (s *Server) produce(ctx context.Context, held *charge, o operation, body []
 		}
 		defer a.built()
 	}
-	resp, err := o.call(ctx, s, body)
+	resp, err := s.carryOut(ctx, o, body)
 	if err != nil {
 		return err
 	}

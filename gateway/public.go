@@ -8,8 +8,8 @@ import (
 	"parley"
 )
 
-// The public door is the TCP address, which anyone may reach: every request shows a token, or a browser's
-// session, and none comes from another site.
+// The public door is the TCP address, which anyone may reach: every request shows a token, or both
+// halves of a browser's session, and none comes from another site.
 
 // servePublic answers on the TCP address.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
@@ -30,12 +30,23 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		s.signIn(w, r)
 		return
 	}
-	p, err := s.authenticate(r)
+	key, path := cutKey(r.URL.Path)
+	p, err := s.authenticate(r, key)
 	if err != nil {
 		s.refuseStranger(w, r, err)
 		return
 	}
-	s.serveTo(w, r.WithContext(p.as(r.Context())))
+	s.renew(w, r, p)
+	r = r.WithContext(p.as(r.Context()))
+	if key != "" { // nothing behind this has to know of it, but to say where other pages are
+		u := *r.URL
+		u.Path, u.RawPath, r.URL = path, "", &u
+	}
+	if p.prefix != "" && path == signOutPath {
+		s.signOut(w, r, p)
+		return
+	}
+	s.serveTo(w, r)
 }
 
 // checkSite refuses with NOT_PERMITTED what another origin's page sends: what may change something, and what that page

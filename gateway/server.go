@@ -56,6 +56,7 @@ type Server struct {
 	tls         TLS
 	links       links
 	attempts    attempts
+	uses        uses // of tokens and sessions
 	page        *page
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
@@ -100,6 +101,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
 	s.metrics = newMetrics(s)
+	s.uses.open = map[*use]bool{}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.severed, s.sever = context.WithCancel(context.Background())
 	if o.Listen != Off && o.Listen != "" {
@@ -149,6 +151,7 @@ func (s *Server) Address() string {
 
 // Serve answers until Drain. It returns at once.
 func (s *Server) Serve() {
+	s.serving.Go(s.watchTokens)
 	s.serving.Go(func() { s.report(s.socket, s.door.serve()) })
 	if s.service != nil {
 		if err := s.service.offer(); err != nil {

@@ -1,134 +1,150 @@
 package gateway
 
 import (
-	"context"
-	"crypto/rand"
 	"net/http"
-	"sync"
-	"time"
+	"strings"
 
 	"parley"
-	"parley/actors"
-	"parley/capabilities"
+	"parley/gateway/legible"
 )
 
-// links are the one-time links that sign a browser in. They are in memory alone: one that a restart forgets is
-// asked for again.
-type links struct {
-	mu   sync.Mutex
-	open map[string]link
-}
-
-type link struct {
-	agent *actors.Agent
-	until time.Time
-}
+// A browser's session has two halves, of which neither is of any use alone. One is a secret in a cookie. The other, the
+// key, stands in the address of every page: /s/KEY/… , and the cookie is for that path alone.
+//
+// A browser sends a cookie to every port of a host, so whoever gets a person to follow a link to a server of its own
+// at another port of 127.0.0.1 would have the cookie, and could show it here with any header that it likes. It does not
+// get this one, since it knows no path that the browser sends it to; and if it had it, it would have to know the key
+// too, which no browser sends elsewhere: pages say nothing of where they are to other origins (Referrer-Policy), a port
+// being one. The same holds beyond loopback, by a name of one's own and behind a proxy, and needs no script.
+//
+// A session is good on pages and what they call. It is no token: as a bearer, in a WebSocket's protocol or over NATS it
+// is refused.
 
 const (
-	signInPath  = "/sign-in"
-	linkTime    = 2 * time.Minute
-	sessionTime = 30 * 24 * time.Hour
-	maxLinks    = 64   // of one agent
-	maxLinksAll = 1024 // of all; the host's are never refused for those of others
+	// SessionCookie is the name of the cookie that has the one half of a browser's session.
+	SessionCookie = "parley_session"
+
+	sessionsPath = "/s/" // with the key behind it
+	signOutPath  = "/sign-out"
+	maxCookies   = 4 // of that name that are looked at: another port may have set some
+	maxPageKey   = 64
 )
 
-// make makes a link for an agent.
-func (l *links) make(a *actors.Agent) (code string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	own := 0
-	for c, k := range l.open {
-		if now.After(k.until) {
-			delete(l.open, c)
-		} else if k.agent.ID() == a.ID() {
-			own++
+// cutKey takes the key of a session off a path. It gives "" for a path that has none.
+func cutKey(path string) (key, rest string) {
+	behind, ok := strings.CutPrefix(path, sessionsPath)
+	if !ok {
+		return "", path
+	}
+	key, rest, ok = strings.Cut(behind, "/")
+	if !ok || key == "" || len(key) > maxPageKey {
+		return "", path
+	}
+	return key, "/" + rest
+}
+
+// identifySession gives the principal of the session with a key, of which the request's cookie is the other half.
+func (s *Server) identifySession(r *http.Request, key string) (*principal, error) {
+	_, err := s.identify(r.Context(), "")
+	cookies := r.CookiesNamed(SessionCookie)
+	for _, c := range cookies[:min(len(cookies), maxCookies)] {
+		agent, t, failed := s.node.AuthenticateSession(r.Context(), c.Value, key)
+		if failed == nil {
+			return &principal{agent: agent, token: t, account: s.ledger.of(agent), prefix: sessionsPath + key}, nil
+		}
+		if err = failed; parley.CodeOf(err) != parley.Unauthenticated {
+			break
 		}
 	}
-	if own >= maxLinks || len(l.open) >= maxLinksAll && !a.IsHost() {
-		return "", parley.Refuse(parley.RateLimited, "%d links wait to be used", own).WithHint("they end after %v", linkTime)
+	return nil, err
+}
+
+// renew gives a session its next secret, now and then, with the response to whatever it is used for.
+func (s *Server) renew(w http.ResponseWriter, r *http.Request, p *principal) {
+	if p.prefix == "" {
+		return
 	}
-	if l.open == nil {
-		l.open = map[string]link{}
-	}
-	code = rand.Text()
-	l.open[code] = link{agent: a, until: now.Add(linkTime)}
-	return code, nil
-}
-
-// use gives the agent of a link, once.
-func (l *links) use(code string) (*actors.Agent, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	k, ok := l.open[code]
-	delete(l.open, code)
-	return k.agent, ok && time.Now().Before(k.until)
-}
-
-// OpenLinkRequest asks for a link that signs a browser in as the agent.
-type OpenLinkRequest struct {
-	Acting
-}
-
-// OpenLinkResponse has the link. It is good once, for two minutes.
-type OpenLinkResponse struct {
-	URL   string            `json:"url"`
-	Until capabilities.Time `json:"until"`
-}
-
-func openLink(ctx context.Context, s *Server, r OpenLinkRequest) (OpenLinkResponse, error) {
-	if s.tcp == nil {
-		return OpenLinkResponse{}, parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
-			WithHint("parley restart --listen 127.0.0.1:7420")
-	}
-	agent, err := s.agent(ctx, r.actor())
+	next, err := s.node.Renew(r.Context(), p.token)
 	if err != nil {
-		return OpenLinkResponse{}, err
+		s.note(r.Context(), "renew a session", err) // it is good for as long as it was
+		return
 	}
-	code, err := s.links.make(agent)
-	if err != nil {
-		return OpenLinkResponse{}, err
+	if next != "" {
+		s.setSession(w, r, next, p.prefix)
 	}
-	return OpenLinkResponse{URL: s.tls.scheme() + "://" + s.Address() + signInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
 }
 
-// maxSignIn bounds, in bytes, what a browser sends to use a link.
-const maxSignIn = 4 << 10
+// setSession has a browser keep a session until it is closed or the session ends.
+func (s *Server) setSession(w http.ResponseWriter, r *http.Request, text, prefix string) {
+	http.SetCookie(w, &http.Cookie{
+		Name: SessionCookie, Value: text, Path: prefix, MaxAge: int(sessionTime.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+	})
+}
 
-// signIn takes a link and gives a session. Fetching a link only shows a button, so that whatever previews links
-// does not use it up.
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
+// signOut asks whether to end the session, or all of its agent's, and does.
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
+	d := doorway{Title: "Sign out of Parley", Leaves: p.prefix + signOutPath, Everywhere: p.may(operation{scope: scopeAdmin}) == nil}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		s.showDoorway(w, http.StatusOK, doorway{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")})
+		s.showDoorway(w, http.StatusOK, d)
 		return
 	case http.MethodPost:
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		refuse(w, parley.Refuse(parley.InvalidArgument, "a link is used with POST"), http.StatusMethodNotAllowed)
-		return
-	}
-	if err := s.attempts.allow(r); err != nil {
-		s.refuseStranger(w, r, err)
+		refuse(w, parley.Refuse(parley.InvalidArgument, "a session is ended with POST"), http.StatusMethodNotAllowed)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
-	agent, ok := s.links.use(r.FormValue("code"))
-	if !ok {
-		s.refuseStranger(w, r, parley.Refuse(parley.Unauthenticated, "the link was used, or has ended").WithHint("parley open makes another"))
-		return
-	}
-	t, err := agent.MakeToken(r.Context(), actors.NewToken{
-		Scopes: []string{"read", "ask", "answer", "admin"}, Until: capabilities.At(time.Now().Add(sessionTime)), Note: "a browser's session",
-	})
-	if err != nil {
-		s.note(r.Context(), "sign in", err)
+	if err := s.endSessions(r, p, d.Everywhere && r.FormValue("everywhere") != ""); err != nil {
+		s.note(r.Context(), "sign out", err)
 		s.refuseStranger(w, r, err)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: SessionCookie, Value: t.Text, Path: "/", MaxAge: int(sessionTime.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
-	})
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.SetCookie(w, &http.Cookie{Name: SessionCookie, Path: p.prefix, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+	s.showDoorway(w, http.StatusOK, doorway{Title: "You are signed out", Signed: true})
+}
+
+// endSessions ends a session, with all others of its agent if that is wanted.
+func (s *Server) endSessions(r *http.Request, p *principal, all bool) error {
+	if all {
+		made, err := p.agent.Tokens(r.Context())
+		if err != nil {
+			return err
+		}
+		for _, t := range made {
+			if !t.Session || t.ID == p.token.ID {
+				continue
+			}
+			if err := p.agent.RevokeToken(r.Context(), t.ID); err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has ended meanwhile
+				return err
+			}
+		}
+	}
+	return p.agent.RevokeToken(r.Context(), p.token.ID)
+}
+
+// browserOf says in a few words which browser sends a request, for who looks through the sessions.
+func browserOf(r *http.Request) string {
+	agent := r.UserAgent()
+	for _, known := range []struct{ mark, name string }{
+		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"},
+	} {
+		_, behind, ok := strings.Cut(agent, known.mark)
+		if !ok {
+			continue
+		}
+		version, _, _ := strings.Cut(behind, ".")
+		said := known.name
+		if len(version) <= 4 {
+			said += " " + version
+		}
+		for _, system := range []string{"Android", "iPhone", "iPad", "Windows", "Macintosh", "Linux"} {
+			if strings.Contains(agent, system) {
+				return legible.Line(said + " on " + system)
+			}
+		}
+		return legible.Line(said)
+	}
+	return legible.Line(agent[:min(len(agent), 60)])
 }

@@ -17,10 +17,23 @@ import (
 
 // doorway is such a page.
 type doorway struct {
-	Title   string
-	Message string
-	Code    string // of the link that the button uses; "" for no button
+	Title      string
+	Message    string
+	Code       string // of the link that the button uses; "" for no button
+	Leaves     string // where signing out is asked for, if that is what it is about
+	Everywhere bool   // it may be from all browsers
+	Signed     bool   // the browser may be signed in all the same, at another address
 }
+
+// doorwayScript takes a browser that is signed in from an address without the key of its session to the same with it. The
+// page has left it where only pages of this very origin can read it, and so not those of another port.
+const doorwayScript = `
+try {
+  const home = localStorage.getItem('parley.home');
+  if (home && location.pathname.startsWith(home + '/')) localStorage.removeItem('parley.home');
+  else if (home?.startsWith('` + sessionsPath + `') && !location.pathname.startsWith('` + sessionsPath + `')) location.replace(home + location.pathname + location.search + location.hash);
+} catch {}
+`
 
 const doorwayStyle = `
 :root { color-scheme: light dark; }
@@ -37,19 +50,26 @@ button { padding: .5rem 1.25rem; border: 0; border-radius: 10px; background: lig
 var doorwayTemplate = template.Must(template.New("doorway").Parse(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Parley: sign in</title>
-<style>` + doorwayStyle + `</style></head>
+<style>` + doorwayStyle + `</style>{{if .Signed}}<script>` + doorwayScript + `</script>{{end}}</head>
 <body><main><h1>{{.Title}}</h1>{{with .Message}}<p>{{.}}</p>{{end}}
-{{if .Code}}<form method="post" action="` + signInPath + `"><input type="hidden" name="code" value="{{.Code}}"><button autofocus>Sign in</button></form>
+{{if .Leaves}}<form method="post" action="{{.Leaves}}"><button autofocus>Sign this browser out</button></form>
+{{if .Everywhere}}<form method="post" action="{{.Leaves}}"><button name="everywhere" value="yes">Sign out everywhere</button></form>
+<p>Everywhere is all browsers that are signed in as this agent. Programs with a token stay: see <code>parley token ls</code>.</p>{{end}}
+{{else if .Code}}<form method="post" action="` + signInPath + `"><input type="hidden" name="code" value="{{.Code}}"><button autofocus>Sign in</button></form>
 {{else}}<p>Run <code>parley open</code> in a terminal: it gives a link that signs this browser in.</p>
 {{end}}</main></body>
 </html>
 `))
 
-// doorwayPolicy lets nothing into a doorway but its own style, by its hash.
-var doorwayPolicy = func() string {
-	sum := sha256.Sum256([]byte(doorwayStyle))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-}()
+// doorwayPolicy lets nothing into a doorway but its own style and script, by their hashes.
+var doorwayPolicy = "default-src 'none'; style-src '" + hashOf(doorwayStyle) + "'; script-src '" + hashOf(doorwayScript) +
+	"'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+// hashOf is how a policy lets a text in.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
 
 // showDoorway writes a doorway.
 func (s *Server) showDoorway(w http.ResponseWriter, status int, d doorway) {
@@ -78,6 +98,6 @@ func (s *Server) refuseStranger(w http.ResponseWriter, r *http.Request, err erro
 	case r.URL.Path == signInPath:
 		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
 	default:
-		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "Sign in to Parley"})
+		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "Sign in to Parley", Signed: true})
 	}
 }

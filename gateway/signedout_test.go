@@ -105,6 +105,9 @@ func TestNoPlaceAnswersAStranger(t *testing.T) {
 // ownStyle is the one style in a page, which nothing but its hash lets in.
 var ownStyle = regexp.MustCompile(`(?s)<style>(.*)</style>`)
 
+// ownScript is the one script in a page, likewise.
+var ownScript = regexp.MustCompile(`(?s)<script>(.*)</script>`)
+
 func TestADoorwayNeedsNothingElse(t *testing.T) {
 	_, s := openServer(t)
 	v := newStranger(t, s)
@@ -116,10 +119,14 @@ func TestADoorwayNeedsNothingElse(t *testing.T) {
 		}
 		sum := sha256.Sum256([]byte(style[1]))
 		policy, hash := resp.Header.Get("Content-Security-Policy"), base64.StdEncoding.EncodeToString(sum[:])
-		if !strings.Contains(policy, "style-src 'sha256-"+hash+"';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "script-src") {
+		if !strings.Contains(policy, "style-src 'sha256-"+hash+"';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "'self' ") {
 			t.Errorf("%s has the policy %s, and its style the hash %s", path, policy, hash)
 		}
-		if strings.Contains(body, "<link") || strings.Contains(body, "<script") || strings.Contains(body, "src=") {
+		if script := ownScript.FindStringSubmatch(body); (script != nil) != (path == "/") ||
+			script != nil && !strings.Contains(policy, "script-src '"+hashOf(script[1])+"';") {
+			t.Errorf("%s has the policy %s, and the script %q", path, policy, script)
+		}
+		if strings.Contains(body, "<link") || strings.Contains(body, "src=") {
 			t.Errorf("%s needs more than itself: %s", path, body)
 		}
 	}
@@ -159,7 +166,7 @@ func TestABrowserSignsInOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.token = "none" // the session that the tab begins with is not good
+	h.token = "" // the tab begins without a session
 	b := h.openBrowser()
 	b.do(chromedp.Navigate(b.url + "/"))
 	b.reads("main code", "parley open")
@@ -187,7 +194,7 @@ func TestABrowserSignsInInTheClear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.token = "none"
+	h.token = ""
 	b := h.openBrowser(chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"))
 	b.do(chromedp.Navigate(b.url + signInPath + "?code=" + code))
 	b.click("main button")

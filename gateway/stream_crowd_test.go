@@ -31,7 +31,7 @@ func (h *parlour) attend(receives int) *net.TCPConn {
 			h.t.Fatal(err)
 		}
 	}
-	if _, err := fmt.Fprintf(tcp, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nCookie: %s=%s\r\n\r\n", SessionCookie, h.token); err != nil {
+	if _, err := fmt.Fprintf(tcp, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token); err != nil {
 		h.t.Fatal(err)
 	}
 	return tcp

@@ -51,6 +51,7 @@ func (v *viewing) events() error {
 	}
 	ctx, cancel := context.WithCancel(v.r.Context())
 	defer context.AfterFunc(v.s.draining, cancel)()
+	defer v.s.whileGood(caller(ctx), cancel)() // the session
 
 	out, err := newSSE(v.w, v.s.slowest)
 	if err != nil {
@@ -92,9 +93,6 @@ func (v *viewing) pump(ctx context.Context, out *sse, batches <-chan batch, news
 		case n := <-news:
 			err = n.send(out)
 		case <-pulse.C:
-			if _, gone := v.s.authenticate(v.r.WithContext(ctx)); gone != nil { // the session has ended
-				return
-			}
 			err = out.beat()
 		}
 		if err != nil {

@@ -35,7 +35,7 @@ func (h *parlour) listen(query, last string) *listener {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	r.AddCookie(&http.Cookie{Name: SessionCookie, Value: h.token})
+	r.Header.Set("Authorization", "Bearer "+h.token)
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
@@ -187,7 +187,7 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nCookie: %s=%s\r\n\r\n", SessionCookie, h.token)
+	fmt.Fprintf(conn, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token)
 	for h.server.ledger.now(kindStreams) == 0 { // it is served
 		time.Sleep(time.Millisecond)
 	}

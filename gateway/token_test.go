@@ -141,18 +141,25 @@ func TestALinkSignsInOnce(t *testing.T) {
 		t.Fatalf("%d, %v", in.StatusCode, in.Cookies())
 	}
 	session := in.Cookies()[0]
+	if in.Header.Get("Location") != session.Path+"/" || !strings.HasPrefix(session.Path, sessionsPath) {
+		t.Errorf("it leads to %s, and the cookie is for %s", in.Header.Get("Location"), session.Path)
+	}
 	if !session.HttpOnly || session.SameSite != http.SameSiteStrictMode {
 		t.Errorf("the cookie is %v", session)
 	}
 	if again := do(http.MethodPost, link); again.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the link is good again: %d", again.StatusCode)
 	}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:7420/rpc/status", strings.NewReader(`{}`))
-	r.AddCookie(session)
-	w := httptest.NewRecorder()
-	s.servePublic(w, r)
-	if w.Code != 200 {
-		t.Errorf("with the session: %d %s", w.Code, w.Body)
+	for path, want := range map[string]int{
+		session.Path + "/rpc/status": 200, "/rpc/status": 401, sessionsPath + "X" + session.Path[len(sessionsPath)+1:] + "/rpc/status": 401,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:7420"+path, strings.NewReader(`{}`))
+		r.AddCookie(session)
+		w := httptest.NewRecorder()
+		s.servePublic(w, r)
+		if w.Code != want {
+			t.Errorf("with the session at %s: %d %s", path, w.Code, w.Body)
+		}
 	}
 }
 

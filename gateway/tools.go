@@ -47,11 +47,13 @@ func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	p := caller(ctx)
 	if r.Method == http.MethodGet { // a stream, which lasts as long as its session
+		defer s.whileGood(p, cancel)()
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		defer context.AfterFunc(s.draining, cancel)()
 	}
-	if err := s.tools.ServeAgent(w, r.WithContext(ctx), &toolUser{s, caller(ctx), tokenOf(r)}); err != nil {
+	if err := s.tools.ServeAgent(w, r.WithContext(ctx), &toolUser{s, p}); err != nil {
 		refuse(w, err, 0)
 	}
 }
@@ -70,7 +72,6 @@ func (s *Server) newTools() error {
 type toolUser struct {
 	server    *Server
 	principal *principal
-	token     string
 }
 
 // Identity implements mcp.Agent.
@@ -102,7 +103,7 @@ func (u *toolUser) Call(ctx context.Context, name string, request map[string]any
 	}
 	started := time.Now()
 	defer func() { s.access(ctx, name, err, started) }()
-	if _, _, err := s.node.Authenticate(ctx, u.token); err != nil {
+	if err := s.check(ctx, u.principal); err != nil {
 		return err
 	}
 	if err := u.principal.may(o); err != nil {

@@ -44,7 +44,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // and was told why
 	}
-	newConversation(s, conn, caller(r.Context()), tokenOf(r)).run()
+	newConversation(s, conn, caller(r.Context())).run()
 }
 
 // checkOrigin refuses with NOT_PERMITTED what another site's page sends. Browsers say whose page it is, and other

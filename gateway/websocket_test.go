@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +16,11 @@ func TestWhoMayTalk(t *testing.T) {
 	address := "ws://" + h.server.Address() + webSocketPath
 	own := "http://" + h.server.Address()
 	bearer := http.Header{"Authorization": {"Bearer " + h.tokens["fae"]}}
-	cookie := http.Header{"Cookie": {SessionCookie + "=" + h.tokens["host"]}}
+	session, err := h.node.Host().MakeSession(t.Context(), "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie := http.Header{"Cookie": {SessionCookie + "=" + session.Text}}
 	with := func(h http.Header, key, value string) http.Header {
 		h = h.Clone()
 		h.Set(key, value)
@@ -26,23 +31,33 @@ func TestWhoMayTalk(t *testing.T) {
 		protocols []string
 		status    int
 		protocol  string
+		key       string
 	}{
-		"nobody":                         {nil, nil, 401, ""},
-		"a token":                        {bearer, nil, 101, ""},
-		"a token as protocol":            {nil, []string{BearerProtocol + h.tokens["fae"]}, 101, BearerProtocol + h.tokens["fae"]},
-		"a token as one of protocols":    {nil, []string{"chat", BearerProtocol + h.tokens["fae"]}, 101, BearerProtocol + h.tokens["fae"]},
-		"a token not to be told again":   {nil, []string{BearerProtocol + h.tokens["fae"], "parley"}, 101, "parley"},
-		"no good token as protocol":      {nil, []string{BearerProtocol + "x"}, 401, ""},
-		"a session":                      {cookie, nil, 101, ""},
-		"a session of our page":          {with(cookie, "Origin", own), nil, 101, ""},
-		"a session of another page":      {with(cookie, "Origin", "http://evil.example"), nil, 403, ""},
-		"a session of another port":      {with(cookie, "Origin", "http://127.0.0.1:1"), nil, 403, ""},
-		"a session of no page":           {with(cookie, "Origin", "null"), nil, 403, ""},
-		"a token of another page":        {with(bearer, "Origin", "http://evil.example"), nil, 403, ""},
-		"a token by another server name": {with(bearer, "Host", "evil.example"), nil, 421, ""},
+		"nobody":                         {nil, nil, 401, "", ""},
+		"a token":                        {bearer, nil, 101, "", ""},
+		"a token as protocol":            {nil, []string{BearerProtocol + h.tokens["fae"]}, 101, BearerProtocol + h.tokens["fae"], ""},
+		"a token as one of protocols":    {nil, []string{"chat", BearerProtocol + h.tokens["fae"]}, 101, BearerProtocol + h.tokens["fae"], ""},
+		"a token not to be told again":   {nil, []string{BearerProtocol + h.tokens["fae"], "parley"}, 101, "parley", ""},
+		"no good token as protocol":      {nil, []string{BearerProtocol + "x"}, 401, "", ""},
+		"a session":                      {cookie, nil, 101, "", session.Key},
+		"a session of our page":          {with(cookie, "Origin", own), nil, 101, "", session.Key},
+		"a session of another page":      {with(cookie, "Origin", "http://evil.example"), nil, 403, "", session.Key},
+		"a session of another port":      {with(cookie, "Origin", "http://127.0.0.1:1"), nil, 403, "", session.Key},
+		"a session of no page":           {with(cookie, "Origin", "null"), nil, 403, "", session.Key},
+		"a session without its key":      {cookie, nil, 401, "", ""},
+		"a session with another key":     {cookie, nil, 401, "", "X" + session.Key[1:]},
+		"a session as a token":           {http.Header{"Authorization": {"Bearer " + session.Text}}, nil, 401, "", session.Key},
+		"a session as protocol":          {nil, []string{BearerProtocol + session.Text}, 401, "", session.Key},
+		"a token as a session":           {http.Header{"Cookie": {SessionCookie + "=" + h.tokens["host"]}}, nil, 401, "", session.Key},
+		"a token of another page":        {with(bearer, "Origin", "http://evil.example"), nil, 403, "", ""},
+		"a token by another server name": {with(bearer, "Host", "evil.example"), nil, 421, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, r, err := websocket.Dial(t.Context(), address, &websocket.DialOptions{HTTPHeader: c.header, Host: c.header.Get("Host"), Subprotocols: c.protocols})
+			at := address
+			if c.key != "" {
+				at = strings.Replace(address, webSocketPath, sessionsPath+c.key+webSocketPath, 1)
+			}
+			conn, r, err := websocket.Dial(t.Context(), at, &websocket.DialOptions{HTTPHeader: c.header, Host: c.header.Get("Host"), Subprotocols: c.protocols})
 			if r == nil || r.StatusCode != c.status {
 				t.Fatalf("got %v %v, want %d", r, err, c.status)
 			}

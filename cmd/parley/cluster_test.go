@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -225,7 +226,7 @@ func (c *cluster) folderOf(t *testing.T, twin *clusterNode) *clusterNode {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(n.folder, actors.KeyFile), key, 0o600); err != nil {
+		if err := errors.Join(os.Chmod(n.folder, 0o700), os.WriteFile(filepath.Join(n.folder, actors.KeyFile), key, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 func (p *program) tokenCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke the tokens by which programs act for an agent",
+		Short: "Make, list and revoke the tokens by which programs act for an agent, and the sessions of browsers",
 		Example: `  parley token create --as fae --scope ask,read --expires 30d
   parley token ls --as fae
   parley token revoke 01JQ…@N…`,
@@ -38,7 +38,9 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		Short: "Make a token for the agent",
 		Long: `Prints a token by which a program acts for the agent (--as), on the address that the node listens on. It is
 shown this once, and kept only as a digest. Scopes: ask sends mail, answer settles what others asked, read
-looks, admin changes what the agent holds. Without --scope it is good for all but admin.`,
+looks, reveal opens the secrets that the agent was answered with, admin changes what the agent holds. Without
+--scope it is good for all but admin, and for the node's host not for reveal. A token that is made by another is
+good for no more and no longer than that, and ends with it.`,
 		Args: p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var made actors.Token
@@ -51,7 +53,7 @@ looks, admin changes what the agent holds. Without --scope it is good for all bu
 			return p.say(made, func() string { return made.Text })
 		},
 	}
-	c.Flags().StringSliceVar(&scopes, "scope", nil, "what it is good for: `ask,answer,read,admin`; default ask,answer,read")
+	c.Flags().StringSliceVar(&scopes, "scope", nil, "what it is good for: `ask,answer,read,reveal,admin`; default all but admin, and reveal for guests alone")
 	c.Flags().Var(&expires, "expires", "it is good until then: a `time` from now (30d) or a moment; default for ever")
 	c.Flags().StringVar(&note, "note", "", "what it is for, in `words`")
 	return c
@@ -61,7 +63,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
-		Short:   "List the agent's tokens",
+		Short:   "List the agent's tokens, and the sessions of browsers that are signed in as it",
 		Args:    p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			tokens, err := listAll(c.Context(), p, "list_tokens",
@@ -86,7 +88,14 @@ func tokenLine(t actors.Token) string {
 	if t.Until != 0 {
 		until = "until " + t.Until.String()
 	}
-	line := fmt.Sprintf("%s  %s  %s", t.ID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","), until)
+	kind := "token"
+	if t.Session {
+		kind = "session, used " + t.Used.String()
+	}
+	line := fmt.Sprintf("%s  %s  %s  %s", t.ID, kind, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","), until)
+	if !t.By.IsZero() {
+		line += "  by " + t.By.String()
+	}
 	if t.Note != "" {
 		line += "  " + visible(t.Note)
 	}
@@ -96,7 +105,7 @@ func tokenLine(t actors.Token) string {
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
-		Short: "End a token",
+		Short: "End a token or session, and what was made by it",
 		Args:  p.exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := capabilities.ParseID(args[0])
@@ -114,7 +123,8 @@ func (p *program) openCommand() *cobra.Command {
 		Use:   "open",
 		Short: "Sign a browser in",
 		Long: `Prints a link that signs a browser in as the agent (--as; default the node's host), and opens it. The link is
-good once, for two minutes.`,
+good once, for two minutes. The session ends a day after its last use, and after two weeks at the latest: parley token ls
+lists it, and parley token revoke or "Sign out" on the page ends it.`,
 		Example: "  parley open\n  parley open --print --as fae",
 		Args:    p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -125,7 +135,7 @@ good once, for two minutes.`,
 			if err := p.say(link, func() string { return link.URL }); err != nil || quiet || p.options.json {
 				return err
 			}
-			if err := browse(c.Context(), link.URL); err != nil {
+			if err := p.browse(c.Context(), link.URL); err != nil {
 				_, err = fmt.Fprintf(p.stderr, "parley: note: no browser could be opened (%v): open the link yourself\n", parley.AsError(err).Message)
 				return err
 			}

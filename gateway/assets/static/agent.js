@@ -46,7 +46,7 @@ function shownAgain() {
 
 async function look() {
   try {
-    const next = (await page(location.href)).getElementById(shown().id);
+    const next = (await page(location.pathname + location.search, { base: '' })).getElementById(shown().id);
     const failure = shown().querySelector(':scope > .failure');
     if (!next) return;
     if (failure) next.querySelector(':scope > .failure').textContent = failure.textContent;

@@ -1,6 +1,8 @@
 // One stream of the node's events for many pages. Each page has a cursor of its own: it is told of what comes after
 // that, once, however often the stream is lost or opened anew.
 
+import { home } from './rpc.js';
+
 const [soonest, latest] = [250, 5000]; // between two tries
 const silence = 40_000; // the node shows every 15 s that it is there
 const settle = 20; // pages that come together share one request
@@ -87,7 +89,7 @@ export class Hub {
     };
     alive();
     try {
-      const response = await fetch('/events?' + this.query(), { headers: { Accept: 'text/event-stream' }, signal, cache: 'no-store' });
+      const response = await fetch(home + '/events?' + this.query(), { headers: { Accept: 'text/event-stream' }, signal, cache: 'no-store' });
       if (!response.ok) throw (await response.json()).error;
       opened();
       this.say('');

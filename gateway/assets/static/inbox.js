@@ -26,7 +26,7 @@ async function loadOlder(list, older) {
   if (older.dataset.loading) return;
   older.dataset.loading = 'yes';
   try {
-    const doc = await page(older.href);
+    const doc = await page(older.href, { base: '' });
     const cards = [...doc.querySelectorAll('#stream > li')].filter((c) => !document.getElementById(c.id)).map((c) => document.adoptNode(c));
     const before = document.documentElement.scrollHeight;
     const at = scrollY;

@@ -3,6 +3,7 @@
 import { forgetOldDrafts } from './draft.js';
 import { shadowOf } from './dress.js';
 import { Feed } from './feed.js';
+import { home } from './rpc.js';
 import { visible } from './visible.js';
 
 const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {}); // there is none where there is no document
@@ -77,7 +78,7 @@ export class Live extends Base {
   }
 
   start() {
-    const at = URL.canParse(this.base, location.href) && new URL(this.base || '/', location.href);
+    const at = URL.canParse(this.base, location.href) && new URL(this.base || home || '/', location.href);
     if (at.origin !== location.origin) {
       return this.fail(`The node takes nothing from pages of other origins, as this one is to ${visible(this.base)}: ` +
         'have a proxy pass a path of the page’s own origin on to the node, and name that path as base');

@@ -4,7 +4,7 @@
 import { announce, isTyping } from './cards.js';
 import { hold } from './lock.js';
 import { focusFirst } from './questions.js';
-import { questionCards } from './rpc.js';
+import { home, questionCards } from './rpc.js';
 import { visible } from './visible.js';
 
 const key = 'parley.notify';
@@ -124,6 +124,6 @@ function goTo(id) {
   window.focus();
   const here = document.getElementById('top-' + id) ?? document.getElementById(id);
   if (here) focusFirst(here);
-  else if (isTyping()) window.open('/questions#' + id);
-  else location.assign('/questions#' + id);
+  else if (isTyping()) window.open(home + '/questions#' + id);
+  else location.assign(home + '/questions#' + id);
 }

@@ -9,12 +9,16 @@ import { mailChanged, startInbox } from './inbox.js';
 import { focusFirst, questionsChanged } from './questions.js';
 import { ParleyCommand } from './command.js';
 import { notifyOf, startNotifying } from './notify.js';
+import { home } from './rpc.js';
 import { follow } from './stream.js';
 
 const { reader, as, cursor } = document.body.dataset;
 const stream = document.getElementById('stream');
 const questions = document.getElementById('questions');
 
+try {
+  if (home) localStorage.setItem('parley.home', home); // for links that do not know of the session: see signedout.go
+} catch { /* they ask to sign in, then */ }
 forgetOldDrafts();
 customElements.define('parley-act', ParleyAct);
 customElements.define('parley-ask', ParleyForm);

@@ -9,13 +9,16 @@ export class Refused extends Error {
 
 const away = { code: 'NOT_RUNNING', message: 'The node cannot be reached. What you typed is kept: try again in a moment.' };
 
+/** What the addresses of the node begin with: the key of the session stands there, which this module was fetched by. */
+export const home = new URL('../..', import.meta.url).pathname.replace(/\/$/, '');
+
 /**
  * Where a node is, and by what right it is asked.
  * @typedef {{base?: string, token?: string, signal?: AbortSignal}} Place
  */
 
 /** @param {Place} place */
-async function ask(address, init, { base = '', token = '', signal }) {
+async function ask(address, init, { base = home, token = '', signal }) {
   const headers = { ...init.headers, ...(token && { Authorization: `Bearer ${token}` }) };
   try {
     const response = await fetch(base + address, { ...init, headers, signal });

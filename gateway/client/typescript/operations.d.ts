@@ -854,14 +854,19 @@ export interface Snapshot {
 
 export interface Token {
   /** An ID: {ULID}@{node}. */
+  by?: string;
+  /** An ID: {ULID}@{node}. */
   id: string;
   /** A time in UTC, with milliseconds. */
   made: string;
   note?: string;
   scopes: Array<string>;
+  session?: boolean;
   token?: string;
   /** A time in UTC, with milliseconds. */
   until?: string;
+  /** A time in UTC, with milliseconds. */
+  used?: string;
 }
 
 export interface Traffic {

