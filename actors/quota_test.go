@@ -160,7 +160,7 @@ func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
 	closeNode(t, n)
 
 	n = openQuotas(t, folder, quotas)
-	fae, one, two = &Agent{n, fae.id}, &Agent{n, one.id}, &Agent{n, two.id}
+	fae, one, two = &Agent{node: n, id: fae.id}, &Agent{node: n, id: one.id}, &Agent{node: n, id: two.id}
 	if _, err := two.Version(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func TestLostOutputIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	n = openNode(t, folder)
-	a = &Agent{n, a.id}
+	a = &Agent{node: n, id: a.id}
 	all, err := a.Output(t.Context(), 0, 100)
 	if err != nil {
 		t.Fatal(err)
