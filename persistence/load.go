@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"parley"
@@ -85,16 +86,18 @@ func (j *Journal) entries(ctx context.Context, mailbox capabilities.ID, steps []
 			numbers = append(numbers, s.commit)
 		}
 	}
-	commits, err := j.commits(ctx, numbers)
-	if err != nil {
-		return nil, err
-	}
 	evs := make([]Entry, 0, last-after)
-	for _, c := range commits {
-		for i := range c.Sections {
-			if s := &c.Sections[i]; s.Mailbox == mailbox && s.Count > 0 {
-				if evs, err = appendEntries(evs, c.Number, s, after, last); err != nil {
-					return nil, err
+	for some := range slices.Chunk(numbers, commitsAtOnce) { // what was decoded lets go of its frames
+		commits, err := j.commits(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range commits {
+			for i := range c.Sections {
+				if s := &c.Sections[i]; s.Mailbox == mailbox && s.Count > 0 {
+					if evs, err = appendEntries(evs, c.Number, s, after, last); err != nil {
+						return nil, err
+					}
 				}
 			}
 		}
@@ -142,6 +145,9 @@ func cannotRead(number uint64, s *events.Section, err error) error {
 	e := lost(number, "an event of mailbox %s cannot be read: %v", s.Mailbox.ULID, err)
 	return &unreadable{e.WithHint("%s", hint)}
 }
+
+// commitsAtOnce is how many commits of a mailbox are in memory at once while it is read.
+const commitsAtOnce = 64
 
 // readers is how many commits are asked for at a time.
 const readers = 16
