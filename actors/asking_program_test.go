@@ -69,7 +69,7 @@ func TestAProgramThatIsKilledGoesOnWithTheAnswer(t *testing.T) {
 	a := pythonWorker(t, n, "w", asksWhen)
 	prompt(t, a, "deploy")
 	asked := awaitAsked(t, a, 1)
-	children := childrenOf(os.Getpid())
+	children := descendantsOf(os.Getpid())
 	if len(children) == 0 {
 		t.Skip("there is no way to see the program's process")
 	}

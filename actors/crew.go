@@ -17,9 +17,10 @@ import (
 // crew are the programs of a node's agents: those that run, and those that are kept for their next message. What a
 // program is to do is decided in its agent's mailbox; here it is done.
 type crew struct {
-	node *Node
-	life context.Context // of the programs
-	end  context.CancelCauseFunc
+	node     *Node
+	launcher *program.Launcher
+	life     context.Context // of the programs
+	end      context.CancelCauseFunc
 
 	mu      sync.Mutex
 	members map[capabilities.ID]*member
@@ -62,7 +63,12 @@ var (
 )
 
 func newCrew(n *Node) *crew {
-	c := &crew{node: n, members: map[capabilities.ID]*member{}}
+	c := &crew{node: n, launcher: program.NewLauncher(n.o.Programs), members: map[capabilities.ID]*member{}}
+	if n.o.TakeOver {
+		if err := c.launcher.TakeOver(); err != nil {
+			n.log.Warn("what programs leave behind may outlive them", "error", err)
+		}
+	}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c
 }
@@ -109,7 +115,7 @@ func (c *crew) member(agent capabilities.ID, spec events.ProgramSet) *member {
 	m := c.members[agent]
 	if m == nil || !sameProgram(m.spec, spec) {
 		old := m
-		m = &member{agent: agent, spec: spec, runtime: newRuntime(spec)}
+		m = &member{agent: agent, spec: spec, runtime: c.newRuntime(spec)}
 		c.members[agent] = m
 		if old != nil {
 			c.tasks.Go(old.close)
@@ -366,10 +372,24 @@ func (c *crew) close() {
 	c.tasks.Wait()
 }
 
-func newRuntime(p events.ProgramSet) program.Runtime {
-	spec := program.Spec{
-		Command: p.Command, Folder: p.Folder, Environment: p.Environment, Keep: p.Keep, RunTime: time.Duration(p.Seconds) * time.Second, Access: p.Access,
+// check refuses a program that cannot be started as it is meant to.
+func (c *crew) check(p events.ProgramSet) error {
+	if err := mailbox.CheckProgram(p); err != nil {
+		return err
 	}
+	return c.launcher.Check(c.specOf(p))
+}
+
+// specOf returns what a program's runtime is told of it.
+func (c *crew) specOf(p events.ProgramSet) program.Spec {
+	return program.Spec{
+		Command: p.Command, Folder: p.Folder, Environment: p.Environment, Inherit: p.Inherit, Keep: p.Keep,
+		RunTime: time.Duration(p.Seconds) * time.Second, Access: p.Access, User: p.User, Wrap: p.Wrap, Launcher: c.launcher,
+	}
+}
+
+func (c *crew) newRuntime(p events.ProgramSet) program.Runtime {
+	spec := c.specOf(p)
 	if p.Runtime == "acp" {
 		return program.NewACP(spec)
 	}
@@ -378,7 +398,8 @@ func newRuntime(p events.ProgramSet) program.Runtime {
 
 func sameProgram(a, b events.ProgramSet) bool {
 	return a.Runtime == b.Runtime && a.Folder == b.Folder && a.Keep == b.Keep && a.Seconds == b.Seconds &&
-		slices.Equal(a.Command, b.Command) && slices.Equal(a.Environment, b.Environment) && slices.Equal(a.Access, b.Access)
+		slices.Equal(a.Command, b.Command) && slices.Equal(a.Environment, b.Environment) && slices.Equal(a.Access, b.Access) &&
+		slices.Equal(a.Inherit, b.Inherit) && a.User == b.User && slices.Equal(a.Wrap, b.Wrap)
 }
 
 // inWords says what went wrong with a program.

@@ -18,6 +18,11 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 	if m.Program != nil && !m.Wait && !getsReady(*m.Program) && a.node.crew.full() { // it would not begin, and nothing would have it begin later
 		return nil, errFull()
 	}
+	if m.Program != nil {
+		if err := a.node.crew.check(*m.Program); err != nil {
+			return nil, err
+		}
+	}
 	return visitFor(ctx, a, func(b *box) (*Agent, error) {
 		now := b.node.now()
 		c := mailbox.MakeAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		runFaraway(spec)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(objectStoreLeft), goleak.Cleanup(func(code int) {
-		for _, pid := range childrenOf(os.Getpid()) {
+		for _, pid := range descendantsOf(os.Getpid()) {
 			fmt.Println("a process is left:", commandLine(pid))
 			code = 1
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"parley/actors/program"
 	"parley/persistence"
 )
 
@@ -23,6 +24,8 @@ type Options struct {
 
 	Quotas     map[string]int64 // of each agent, by name, where they differ from mailbox.AgentQuotas; -1 is none
 	PeerQuotas map[string]int64 // of each other node, where they differ from mailbox.PeerQuotas
+	Programs   program.Defaults // what holds for all of them
+	TakeOver   bool             // the process is the node's alone: what programs leave behind becomes its own, and is ended
 
 	// Standby, if any, is called when, with a URL, the node runs in another process: Open waits until that ends.
 	Standby func()

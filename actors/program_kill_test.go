@@ -63,7 +63,7 @@ func putToWork(ctx context.Context, n *Node, name string) error {
 	if err == nil && f.Status != FinishPermission {
 		err = fmt.Errorf("%s has finished: %s", name, f.Status)
 	}
-	for _, pid := range childrenOf(os.Getpid()) {
+	for _, pid := range descendantsOf(os.Getpid()) {
 		fmt.Println("process", pid)
 	}
 	return err

@@ -173,12 +173,13 @@ func (p pids) allGone(tb testing.TB, count int) {
 	}
 }
 
-// childrenOf gives the processes that one has started and that are there. Where there is no /proc it is none.
-func childrenOf(parent int) (all []int) {
+// descendantsOf returns the processes below one that are there: its programs, and what supervises them. Where there is no
+// /proc it is none.
+func descendantsOf(parent int) (all []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
 	for _, path := range stats {
 		if pid, of := familyIn(path); of == parent {
-			all = append(all, pid)
+			all = append(append(all, pid), descendantsOf(pid)...)
 		}
 	}
 	slices.Sort(all)

@@ -241,7 +241,7 @@ func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
 		if s := snapshotNow(t, a); s.Status != mailbox.Closed {
 			t.Errorf("it is %s", s.Status)
 		}
-		for _, pid := range childrenOf(os.Getpid()) {
+		for _, pid := range descendantsOf(os.Getpid()) {
 			if commandOf := commandLine(pid); strings.Contains(commandOf, string(processes)) {
 				t.Errorf("agent %d is archived, and its program is there: %s", i, commandOf)
 			}

@@ -1,6 +1,10 @@
 package events
 
 import (
+	"bytes"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
 	"parley/capabilities"
 )
 
@@ -43,10 +47,24 @@ type ProgramSet struct {
 	Runtime     string   `json:"runtime"` // exec or acp
 	Command     []string `json:"command,omitempty"`
 	Folder      string   `json:"folder,omitempty"`      // where it runs
-	Environment []string `json:"environment,omitempty"` // "NAME=value" each, beside what the node itself has
+	Environment []string `json:"environment,omitempty"` // "NAME=value" each
 	Keep        bool     `json:"keep,omitempty"`        // one process serves one message after the other
 	Seconds     uint64   `json:"seconds,omitempty"`     // how long a run may take; 0 is as long as it takes
 	Access      []string `json:"access,omitempty"`      // what it may do through the node: read, write, terminal
+	Inherit     []string `json:"inherit,omitempty"`     // names of variables of the node's own that it gets at each start
+	User        string   `json:"user,omitempty"`        // the system's user that it runs as; "" is the node's default
+	Wrap        []string `json:"wrap,omitempty"`        // words that stand before the command; none are the node's default
+}
+
+// programUnconfined turns a ProgramSet of version 1 into one of version 2: it names no user, no wrap and no variables. A
+// program that does not know these refuses the version, and so runs nothing without them.
+func programUnconfined(payload []byte) ([]byte, error) {
+	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|7 {
+		return nil, errMalformed
+	}
+	lifted := append(bytes.Clone(payload), msgpcode.Nil, msgpcode.FixedStrLow, msgpcode.Nil)
+	lifted[0] += 3
+	return lifted, nil
 }
 
 // PolicySet says what becomes of an agent's calls that need permission: always, on-miss, never or deny.

@@ -88,8 +88,9 @@ func samples() map[string]Event {
 		},
 		"AgentUpdated.v1":  &AgentUpdated{Title: &title, Labels: map[string]string{"a": "2"}, Status: "error", Error: "out of luck"},
 		"AgentArchived.v1": &AgentArchived{By: testID(5)},
-		"ProgramSet.v1": &ProgramSet{
-			Runtime: "exec", Command: []string{"python3", "agent.py"}, Folder: "/srv/agent", Environment: []string{"MODE=fast"}, Keep: true, Seconds: 600, Access: []string{"read"},
+		"ProgramSet.v2": &ProgramSet{
+			Runtime: "exec", Command: []string{"python3", "agent.py"}, Folder: "/srv/agent", Environment: []string{"MODE=fast"}, Keep: true, Seconds: 600, Access: []string{"terminal"},
+			Inherit: []string{"MODEL_KEY"}, User: "nobody", Wrap: []string{"bwrap", "--ro-bind", "/", "/"},
 		},
 		"PolicySet.v1":  &PolicySet{Policy: "on-miss"},
 		"RunStarted.v1": &RunStarted{Run: testID(10), Prompt: testID(9)},

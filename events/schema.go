@@ -48,7 +48,7 @@ var schemas = map[Kind]schema{
 	kindNodeMet:           {name: "NodeMet", version: 2, make: func() Event { return new(NodeMet) }, upcast: map[uint8]upcast{1: metAnywhere}},
 	kindTokenMade:         {name: "TokenMade", version: 2, make: func() Event { return new(TokenMade) }, upcast: map[uint8]upcast{1: tokenAlone}},
 	kindRuleUsed:          {name: "RuleUsed", version: 1, make: func() Event { return new(RuleUsed) }},
-	kindProgramSet:        {name: "ProgramSet", version: 1, make: func() Event { return new(ProgramSet) }},
+	kindProgramSet:        {name: "ProgramSet", version: 2, make: func() Event { return new(ProgramSet) }, upcast: map[uint8]upcast{1: programUnconfined}},
 	kindPolicySet:         {name: "PolicySet", version: 1, make: func() Event { return new(PolicySet) }},
 	kindRulesOffered:      {name: "RulesOffered", version: 1, make: func() Event { return new(RulesOffered) }},
 	kindTokenRenewed:      {name: "TokenRenewed", version: 1, make: func() Event { return new(TokenRenewed) }},

@@ -187,11 +187,11 @@ func CheckProgram(p events.ProgramSet) error {
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		return parley.Refuse(parley.InvalidArgument, "a program needs a command")
 	}
-	if len(p.Command)+len(p.Environment)+len(p.Access) > maxCommand {
+	if len(p.Command)+len(p.Environment)+len(p.Access)+len(p.Inherit)+len(p.Wrap) > maxCommand {
 		return parley.Refuse(parley.TooLarge, "a command and its environment have %d words at most", maxCommand)
 	}
 	size := len(p.Folder)
-	for _, word := range slices.Concat(p.Command, p.Environment) {
+	for _, word := range slices.Concat(p.Command, p.Environment, p.Inherit, p.Wrap, []string{p.User, p.Folder}) {
 		if strings.ContainsRune(word, 0) {
 			return parley.Refuse(parley.InvalidArgument, "a command holds no NUL")
 		}
@@ -204,6 +204,18 @@ func CheckProgram(p events.ProgramSet) error {
 		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
 			return parley.Refuse(parley.InvalidArgument, "%s in the environment: want NAME=value", quoted(e, 40))
 		}
+	}
+	for _, name := range p.Inherit {
+		if name == "" || strings.ContainsAny(name, "=*") {
+			return parley.Refuse(parley.InvalidArgument, "%s names no variable", quoted(name, 40)).WithHint("a variable is set as NAME=value among the environment")
+		}
+	}
+	if len(p.Wrap) > 0 && p.Wrap[0] == "" {
+		return parley.Refuse(parley.InvalidArgument, "what a program is wrapped in needs a command")
+	}
+	if p.User != "" && (slices.Contains(p.Access, "read") || slices.Contains(p.Access, "write")) {
+		return parley.Refuse(parley.InvalidArgument, "a program that runs as another user gets no access to files through the node").
+			WithHint("it reads and writes them itself, as that user")
 	}
 	for _, a := range p.Access {
 		if a != "read" && a != "write" && a != "terminal" {

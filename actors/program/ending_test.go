@@ -5,7 +5,6 @@ package program
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,7 +43,7 @@ func TestARunCanBeEnded(t *testing.T) {
 		defer r.Close()
 		run := begin(t, r, newTestDesk(t), Prompt{Run: "r", Text: "wait"})
 		until(t, "started", func() bool { return run.output(Output) == "waiting\n" })
-		before := childrenOf(t, os.Getpid())
+		before := programs(t)
 		run.cancel(errEnough)
 		if got := run.result(); got.Err != errEnough {
 			t.Error(got.Err)
@@ -99,7 +98,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		if err := r.Prepare(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		pid := r.(*commands).kept.cmd.Process.Pid
+		pid := r.(*commands).kept.tree.leader
 		r.Close()
 		r.Close()
 		wantGone(t, strconv.Itoa(pid))

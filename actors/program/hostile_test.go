@@ -19,29 +19,48 @@ import (
 	"parley"
 )
 
-func TestWhatAProgramLeavesBehindDoesNotHoldItsRun(t *testing.T) {
+// lefts are the ways in which a program leaves processes behind: in its group, in a session of their own, and as an orphan of
+// an orphan.
+const lefts = `
+sleep 61 & echo $!
+setsid sleep 62 & echo $!
+(setsid sh -c 'echo $$; (setsid sleep 63 & echo $!); exec sleep 64' &)
+`
+
+func TestWhatAProgramLeavesBehindEndsWithIt(t *testing.T) {
 	for _, keep := range []bool{false, true} {
-		s := playing("grandchild")
+		s := script(lefts + "sleep 0.2; echo end")
 		s.Keep = keep
 		d, r := run(t, s, hello)
 		if (r.Err == nil) == keep {
 			t.Errorf("ended with %v", r.Err)
 		}
-		pids := strings.Fields(d.output(Output))
-		if len(pids) != 2 {
-			t.Fatalf("it has left %q", pids)
-		}
-		ours, err := strconv.Atoi(pids[0])
+		wantAllGone(t, strings.Fields(strings.TrimSuffix(d.output(Output), "end\n")), 4)
+	}
+}
+
+func TestWhatHoldsPipesOpenDoesNotHoldARun(t *testing.T) {
+	d, r := run(t, playing("grandchild"), hello)
+	if r.Err != nil {
+		t.Error(r.Err)
+	}
+	wantAllGone(t, strings.Fields(d.output(Output)), 2)
+}
+
+// wantAllGone has none of some processes be there when a run has ended.
+func wantAllGone(t testing.TB, pids []string, count int) {
+	t.Helper()
+	if len(pids) != count {
+		t.Fatalf("it has left %q", pids)
+	}
+	for _, p := range pids {
+		pid, err := strconv.Atoi(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		escaped, err := strconv.Atoi(pids[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		until(t, "what was in its group is gone", func() bool { return syscall.Kill(ours, 0) == syscall.ESRCH })
-		if err := syscall.Kill(escaped, syscall.SIGKILL); err != nil {
-			t.Errorf("what left its group: %v", err)
+		if syscall.Kill(pid, 0) != syscall.ESRCH {
+			t.Errorf("process %d is there", pid)
+			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
@@ -94,7 +113,7 @@ func TestAFloodWaitsForTheDesk(t *testing.T) {
 
 // isWaiting reports whether the one program that runs waits for its output to be taken.
 func isWaiting(t testing.TB) bool {
-	for _, pid := range childrenOf(t, os.Getpid()) {
+	for _, pid := range programs(t) {
 		if where, err := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid)); err == nil && strings.Contains(string(where), "pipe") {
 			return true
 		}
@@ -217,7 +236,7 @@ func TestAProgramThatDoesNotGoIsKilled(t *testing.T) {
 	wantGone(t, d.output(Output))
 }
 
-func TestAKilledNodeLeavesNoProgram(t *testing.T) {
+func TestAKilledNodeLeavesNothingOfItsPrograms(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("nothing ends a program with its node there")
 	}
@@ -230,21 +249,20 @@ func TestAKilledNodeLeavesNoProgram(t *testing.T) {
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	var program, child int
-	if _, err := fmt.Sscan(line, &program, &child); err != nil {
-		t.Fatal(err)
+	var pids []int
+	for lines := bufio.NewScanner(out); len(pids) < 5 && lines.Scan(); {
+		pid, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
 	}
 	if err := node.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	node.Wait()
-	until(t, "the program is gone", func() bool { return syscall.Kill(program, 0) == syscall.ESRCH })
-	if err := syscall.Kill(child, syscall.SIGKILL); err != nil { // not promised: what the program itself started
-		t.Log(err)
+	for _, pid := range pids {
+		until(t, "the program and what it left is gone", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	}
 }
 
@@ -261,7 +279,7 @@ func TestRunsAndKillsLeaveNothing(t *testing.T) {
 		timer := time.AfterFunc(time.Duration(i%7)*time.Millisecond, func() {
 			defer close(ended)
 			if i%3 == 0 {
-				for _, pid := range childrenOf(t, os.Getpid()) {
+				for _, pid := range programs(t) {
 					syscall.Kill(pid, syscall.SIGKILL)
 				}
 			}
@@ -371,7 +389,7 @@ func TestAgentsAndKillsLeaveNothing(t *testing.T) {
 		timer := time.AfterFunc(time.Duration(i%7)*3*time.Millisecond, func() {
 			defer close(ended)
 			if i%3 == 0 {
-				for _, pid := range childrenOf(t, os.Getpid()) {
+				for _, pid := range programs(t) {
 					syscall.Kill(pid, syscall.SIGKILL)
 				}
 			}

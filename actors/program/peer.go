@@ -48,7 +48,7 @@ func connect(ctx context.Context, s Spec, before acp.SessionId) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{worker: w, folder: folder, access: accessOf(s.Access, folder)}
-	p.terminals = newTerminals(folder)
+	p.terminals = newTerminals(s)
 	p.gate = newGate(w.out.pieces, p.stray)
 	ready := make(chan struct{})
 	p.conn = acp.NewConnection(p.handle, outlet{p}, held{p.gate, ready})

@@ -96,7 +96,7 @@ func playDeaf() {
 
 // playNode is a node that has a program, and is killed.
 func playNode() {
-	s := script("sleep 60 & echo $$ $! >&2; wait")
+	s := script("exec >&2\necho $$\n" + lefts + "wait")
 	s.Keep = true
 	p, err := start(s, nil, false)
 	if err != nil {

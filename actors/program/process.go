@@ -1,11 +1,8 @@
 package program
 
 import (
-	"errors"
 	"os"
 	"os/exec"
-	"runtime"
-	"sync"
 	"time"
 
 	"parley"
@@ -17,51 +14,58 @@ const (
 	exitGrace = 5 * time.Second // after it has said that it is done
 )
 
-// goneWait is how long a killed group may take to be gone.
+// goneWait is how long what a program left behind may take to be gone once it was killed.
 const goneWait = time.Second
 
-// process is a started program: the leader of a process group of its own, and the node's ends of its pipes.
+// process is a started program with all that it has started, and the node's ends of its pipes.
 type process struct {
-	cmd            *exec.Cmd
 	input          *os.File
 	output, errors *os.File
-	exited         chan struct{} // closed when it has ended, and what it left behind in its group was killed
-	ending         error         // how it ended, nil for status 0; to be read after exited
+	exited         chan struct{} // closed when it has ended, and what it left behind was killed
+	how            exit          // how it ended; to be read after exited
+	ending         error         // the same as an error, nil for status 0
 
-	mu     sync.Mutex
-	reaped bool
+	tree *tree
+}
+
+// exit is how a process ended.
+type exit struct {
+	code   int
+	signal string // that killed it, as SIGKILL; "" if it ended by itself
+	lost   error  // why that is not known
 }
 
 // start starts the program with some more environment, its errors on a pipe of their own or merged into its output. It runs until it ends or is signalled; stop it and wait for
 // exited, then close its pipes.
 func start(s Spec, environment []string, merged bool) (*process, error) {
-	if len(s.Command) == 0 {
-		return nil, parley.Refuse(parley.InvalidArgument, "there is no command to run")
+	l := s.Launcher
+	if l == nil {
+		l = NewLauncher(Defaults{})
 	}
-	p := &process{cmd: exec.Command(s.Command[0], s.Command[1:]...), exited: make(chan struct{})}
-	p.cmd.Dir = s.Folder
-	p.cmd.Env = append(append(os.Environ(), s.Environment...), environment...)
-	p.cmd.SysProcAttr = groupLeader()
-	theirs, err := p.pipes()
-	if merged {
-		p.cmd.Stderr = p.cmd.Stdout
-	}
+	cmd, who, err := l.command(s, environment)
 	if err != nil {
 		return nil, err
 	}
-	started := make(chan error)
-	go p.own(started)
-	err = <-started
+	p := &process{exited: make(chan struct{})}
+	theirs, err := p.pipes(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if merged {
+		cmd.Stderr = cmd.Stdout
+	}
+	p.tree, err = l.launch(cmd, who)
 	closeAll(theirs...)
 	if err != nil {
 		p.close()
-		return nil, parley.Refuse(parley.InvalidArgument, "the program cannot be started: %v", err)
+		return nil, err
 	}
+	go p.await()
 	return p, nil
 }
 
-// pipes connects the program, and gives the ends that are its own.
-func (p *process) pipes() ([]*os.File, error) {
+// pipes connects the program, and returns the ends that are its own.
+func (p *process) pipes(cmd *exec.Cmd) ([]*os.File, error) {
 	var all [6]*os.File
 	for i := 0; i < len(all); i += 2 {
 		r, w, err := os.Pipe()
@@ -71,47 +75,24 @@ func (p *process) pipes() ([]*os.File, error) {
 		}
 		all[i], all[i+1] = r, w
 	}
-	p.cmd.Stdin, p.input = all[0], all[1]
-	p.output, p.cmd.Stdout = all[2], all[3]
-	p.errors, p.cmd.Stderr = all[4], all[5]
+	cmd.Stdin, p.input = all[0], all[1]
+	p.output, cmd.Stdout = all[2], all[3]
+	p.errors, cmd.Stderr = all[4], all[5]
 	return []*os.File{all[0], all[3], all[5]}, nil
 }
 
-// own starts the program and waits for its end, on one thread: where a program dies with its parent, the parent is the
-// thread that started it.
-func (p *process) own(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := p.cmd.Start()
-	started <- err
-	if err != nil {
-		return
-	}
-	runtime.Gosched() // who waits for that goes on first: what follows holds this thread
-	p.ending = endingOf(p.cmd.Wait())
-	p.mu.Lock()
-	killGroup(p.cmd.Process) // who leads it is gone, and nobody else gets its number while one of the group is left
-	p.reaped = true
-	p.mu.Unlock()
-	for deadline := time.Now().Add(goneWait); !groupGone(p.cmd.Process) && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
+// await waits until nothing is left of the program.
+func (p *process) await() {
+	p.how = p.tree.wait()
+	p.ending = p.how.asError()
 	close(p.exited)
 }
 
-// terminate asks the group to end.
-func (p *process) terminate() { p.signal(terminateGroup) }
+// terminate asks the program to end.
+func (p *process) terminate() { p.tree.terminate() }
 
-// kill ends the group.
-func (p *process) kill() { p.signal(killGroup) }
-
-func (p *process) signal(send func(*os.Process)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.reaped {
-		send(p.cmd.Process)
-	}
-}
+// kill ends the program and all that it has started.
+func (p *process) kill() { p.tree.kill() }
 
 // end ends the program, if it has not ended yet, and waits until it has.
 func (p *process) end() {
@@ -127,15 +108,25 @@ func (p *process) end() {
 
 func (p *process) close() { closeAll(p.input, p.output, p.errors) }
 
-// endingOf says how a program ended.
-func endingOf(err error) error {
-	if err == nil {
-		return nil
+// asError returns how a program ended; nil if that was well.
+func (e exit) asError() error {
+	switch {
+	case e.lost != nil:
+		return parley.Refuse(parley.Internal, "the program was lost: %v", e.lost)
+	case e.signal != "":
+		return parley.Refuse(parley.Internal, "the program ended: killed by %s", e.signal)
+	case e.code != 0:
+		return parley.Refuse(parley.Internal, "the program ended: exit status %d", e.code)
 	}
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return parley.Refuse(parley.Internal, "the program ended: %s", endingText(exit.ProcessState))
+	return nil
+}
+
+// status returns the exit status or the signal that a process ended with.
+func (e exit) status() (code *int, signal *string) {
+	if e.signal != "" {
+		return nil, &e.signal
 	}
-	return parley.Refuse(parley.Internal, "the program was lost: %v", err)
+	return &e.code, nil
 }
 
 func closeAll(files ...*os.File) {

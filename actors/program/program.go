@@ -11,10 +11,14 @@ import (
 type Spec struct {
 	Command     []string      // the program and its arguments
 	Folder      string        // where it runs; "" is where the node does
-	Environment []string      // "NAME=value", beside the node's own
+	Environment []string      // "NAME=value"
+	Inherit     []string      // names of variables of the node's own that it gets beside what all programs get
 	Keep        bool          // one process serves one prompt after the other
 	RunTime     time.Duration // of one run; 0 is as long as it takes
 	Access      []string      // what it may do through the node: read, write, terminal
+	User        string        // the system's user that it runs as; "" is the launcher's default
+	Wrap        []string      // words that stand before the command; none are the launcher's default
+	Launcher    *Launcher     // who starts it; nil is one of its own
 }
 
 // Prompt is what a run is for.

@@ -20,7 +20,7 @@ const (
 
 // terminals are the commands that an agent runs through the node.
 type terminals struct {
-	folder string
+	agent Spec // whose they are: they run as it does
 
 	mu   sync.Mutex
 	made int
@@ -41,8 +41,8 @@ type terminal struct {
 	cut  bool
 }
 
-func newTerminals(folder string) *terminals {
-	return &terminals{folder: folder, byID: map[string]*terminal{}}
+func newTerminals(agent Spec) *terminals {
+	return &terminals{agent: agent, byID: map[string]*terminal{}}
 }
 
 // start runs a command.
@@ -55,6 +55,7 @@ func (ts *terminals) start(s Spec, limit int) (string, error) {
 	if len(ts.byID) >= maxTerminals {
 		return "", parley.Refuse(parley.RateLimited, "%d terminals are there already", maxTerminals).WithHint("release one")
 	}
+	s.Inherit, s.User, s.Wrap, s.Launcher = ts.agent.Inherit, ts.agent.User, ts.agent.Wrap, ts.agent.Launcher
 	w, err := hire(s, nil, false)
 	if err != nil {
 		return "", err
@@ -132,7 +133,7 @@ func (t *terminal) status() *acp.TerminalExitStatus {
 	if !t.hasExited() {
 		return nil
 	}
-	code, signal := exitOf(t.cmd.ProcessState)
+	code, signal := t.how.status()
 	return &acp.TerminalExitStatus{ExitCode: code, Signal: signal}
 }
 

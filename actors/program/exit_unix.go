@@ -8,12 +8,6 @@ import (
 	"syscall"
 )
 
-// terminateGroup asks a process and its group to end.
-func terminateGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
-
-// killGroup ends a process and its group.
-func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
-
 var signalNames = map[syscall.Signal]string{
 	syscall.SIGABRT: "SIGABRT", syscall.SIGALRM: "SIGALRM", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE",
 	syscall.SIGHUP: "SIGHUP", syscall.SIGILL: "SIGILL", syscall.SIGINT: "SIGINT", syscall.SIGKILL: "SIGKILL",
@@ -22,26 +16,16 @@ var signalNames = map[syscall.Signal]string{
 	syscall.SIGXCPU: "SIGXCPU", syscall.SIGXFSZ: "SIGXFSZ",
 }
 
-// endingText says how a process ended: exit status 3, killed by SIGKILL.
-func endingText(s *os.ProcessState) string {
-	if _, signal := exitOf(s); signal != nil {
-		return "killed by " + *signal
-	}
-	return s.String()
-}
-
-// exitOf gives the status or the signal that a process ended with.
-func exitOf(s *os.ProcessState) (code *int, signal *string) {
-	status, ok := s.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() {
-		code := s.ExitCode()
-		return &code, nil
+// exitOf reads what the system says of a process that ended.
+func exitOf(status syscall.WaitStatus) exit {
+	if !status.Signaled() {
+		return exit{code: status.ExitStatus()}
 	}
 	name, known := signalNames[status.Signal()]
 	if !known {
 		name = fmt.Sprintf("signal %d", int(status.Signal()))
 	}
-	return nil, &name
+	return exit{signal: name}
 }
 
 // readNow reads what is there already: 0 if that is nothing. Its file is one that does not block.
