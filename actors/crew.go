@@ -27,6 +27,7 @@ type crew struct {
 	running int
 	waiting []capabilities.ID // mailboxes with something to run for, for which there was no room
 	closed  bool
+	held    bool // no program is started
 	tasks   sync.WaitGroup
 }
 
@@ -78,7 +79,7 @@ func newCrew(n *Node) *crew {
 func (c *crew) enlist(agent capabilities.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.held {
 		return false
 	}
 	if c.running >= c.node.o.Runs {
@@ -128,7 +129,7 @@ func (c *crew) member(agent capabilities.ID, spec events.ProgramSet) *member {
 func (c *crew) prepare(agent capabilities.ID, spec events.ProgramSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.held {
 		return
 	}
 	m := c.member(agent, spec)
@@ -379,6 +380,13 @@ func (c *crew) check(p events.ProgramSet) error {
 	}
 	return c.launcher.Check(c.specOf(p))
 }
+
+// RunsProcess reports whether a process of the system belongs to a program of the node's. It is an error if that cannot be
+// found out, as of a process that is gone.
+func (n *Node) RunsProcess(pid int) (bool, error) { return n.crew.launcher.Owns(pid) }
+
+// HasRunPrograms reports whether the node has started any program since it was opened.
+func (n *Node) HasRunPrograms() bool { return n.crew.launcher.HasBegun() }
 
 // specOf returns what a program's runtime is told of it.
 func (c *crew) specOf(p events.ProgramSet) program.Spec {

@@ -44,7 +44,7 @@ func (a *Agent) Agents(ctx context.Context, f Filter) ([]Snapshot, error) {
 	list := []Snapshot{}
 	for _, snap := range all {
 		if s.sees(snap.ID) && snap.matches(f) {
-			list = append(list, snap.to(a.id, s.names[snap.ID]))
+			list = append(list, a.node.marked(snap).to(a.id, s.names[snap.ID]))
 		}
 	}
 	return list, nil
@@ -100,7 +100,7 @@ func (a *Agent) tellOf(ctx context.Context, all []Snapshot, f Filter, only capab
 		if !picked {
 			delete(told, s.ID)
 		}
-		if err := tell(s.to(a.id, seen.names[s.ID]), !picked); err != nil {
+		if err := tell(a.node.marked(s).to(a.id, seen.names[s.ID]), !picked); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,9 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 	if m.Program != nil && !a.IsHost() {
 		return nil, parley.Refuse(parley.NotPermitted, "only the node's host runs programs on it")
 	}
+	if m.Program != nil && a.node.crew.isHeld() {
+		return nil, errHeld()
+	}
 	if m.Program != nil && !m.Wait && !getsReady(*m.Program) && a.node.crew.full() { // it would not begin, and nothing would have it begin later
 		return nil, errFull()
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"parley"
+	"parley/actors/program"
 	"parley/actors/wire"
 	"parley/capabilities"
 	"parley/events"
@@ -109,10 +110,18 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if n.accounts, err = newAccounts(n); err != nil {
 		return nil, err
 	}
+	if err := program.NewLauncher(o.Programs).Check(program.Spec{}); err != nil {
+		return nil, err
+	}
+	held, err := areHeld(o.Folder)
+	if err != nil {
+		return nil, err
+	}
 	jo := o.journal()
 	jo.Node = id
 	n.roster, n.peers = newRoster(n), newPeers(n)
 	n.crew, n.directory, n.outputs, n.contracts = newCrew(n), newDirectory(n), newWaits(), newContracts(contractsMemory)
+	n.crew.held = held
 	jo.Busy = n.roster.busy
 	if o.URL != "" {
 		n.lease, err = persistence.AcquireLease(ctx, jo, o.Standby)

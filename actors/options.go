@@ -24,7 +24,7 @@ type Options struct {
 
 	Quotas     map[string]int64 // of each agent, by name, where they differ from mailbox.AgentQuotas; -1 is none
 	PeerQuotas map[string]int64 // of each other node, where they differ from mailbox.PeerQuotas
-	Programs   program.Defaults // what holds for all of them
+	Programs   ProgramDefaults  // what holds for all of them
 	TakeOver   bool             // the process is the node's alone: what programs leave behind becomes its own, and is ended
 
 	// Standby, if any, is called when, with a URL, the node runs in another process: Open waits until that ends.
@@ -33,6 +33,9 @@ type Options struct {
 	Clock     func() time.Time        // default time.Now
 	Failpoint func(step string) error // for tests: see persistence.Options
 }
+
+// ProgramDefaults hold for all programs of a node.
+type ProgramDefaults = program.Defaults
 
 const (
 	defaultIdle      = 30 * time.Second

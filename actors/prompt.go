@@ -69,6 +69,8 @@ func (a *Agent) checkPrompt(ctx context.Context) error {
 		switch {
 		case b.state.Profile.Archived:
 			return struct{}{}, errArchived()
+		case b.state.HasProgram() && b.node.crew.isHeld():
+			return struct{}{}, errHeld()
 		case b.state.HasProgram() && !running && b.node.crew.full():
 			return struct{}{}, errFull()
 		}

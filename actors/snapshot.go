@@ -25,6 +25,9 @@ type Snapshot struct {
 	Cut     []CutMessage        `json:"interrupted,omitempty"` // the newest messages whose runs were interrupted, oldest first
 	Asks    int                 `json:"openForms"`             // forms that it asked and that are open
 	Runtime string              `json:"runtime,omitempty"`     // exec or acp, if it has a program
+	User    string              `json:"user,omitempty"`        // that the program runs as, if one is named for it
+	Wrap    []string            `json:"wrap,omitempty"`        // words before the program's command, if it has its own
+	Held    bool                `json:"held,omitempty"`        // the node was restored, and does not start the program yet
 	Policy  string              `json:"policy,omitempty"`
 	Created capabilities.Time   `json:"createdAt"`
 	Updated capabilities.Time   `json:"updatedAt"`
@@ -70,7 +73,8 @@ func snapshotOf(s *mailbox.State) Snapshot {
 		snap.Labels = map[string]string{}
 	}
 	if s.HasProgram() {
-		snap.Runtime = s.Program().Runtime
+		program := s.Program()
+		snap.Runtime, snap.User, snap.Wrap = program.Runtime, program.User, program.Wrap
 	}
 	if policy := s.Policy(); policy != mailbox.AskOnMiss {
 		snap.Policy = policy
@@ -89,6 +93,12 @@ func snapshotOf(s *mailbox.State) Snapshot {
 		snap.Cut = append(snap.Cut, CutMessage{Message: m.ID(), Number: m.Number, Text: text, At: m.Date()})
 	}
 	return snap
+}
+
+// marked returns a snapshot that says whether the node holds the agent's program.
+func (n *Node) marked(s Snapshot) Snapshot {
+	s.Held = s.Runtime != "" && n.crew.isHeld()
+	return s
 }
 
 // matches reports whether a filter picks the agent.
@@ -111,7 +121,7 @@ func (s Snapshot) to(reader capabilities.ID, name string) Snapshot {
 	if reader == s.ID || reader == s.host || reader == s.by {
 		return s
 	}
-	s.Error, s.Cut, s.Pending = "", nil, slices.Clone(s.Pending)
+	s.Error, s.Cut, s.User, s.Wrap, s.Pending = "", nil, "", nil, slices.Clone(s.Pending)
 	for i := range s.Pending {
 		s.Pending[i].Tool, s.Pending[i].Input = "", ""
 	}
@@ -132,7 +142,7 @@ func (a *Agent) Snapshot(ctx context.Context) (Snapshot, error) {
 // Seen gives the snapshot of another agent as a may see it.
 func (a *Agent) Seen(ctx context.Context, s Snapshot) (Snapshot, error) {
 	name, err := visitFor(ctx, a, func(b *box) (string, error) { return b.state.NameOf(s.ID), nil })
-	return s.to(a.id, name), err
+	return a.node.marked(s).to(a.id, name), err
 }
 
 // MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.

@@ -43,6 +43,7 @@ type door struct {
 	bodyTime   time.Duration
 	writeTime  time.Duration
 	idleTime   time.Duration
+	admit      func(net.Conn) error // refuses a connection by who opened it; nil refuses none
 
 	mu      sync.Mutex
 	visits  map[*visit]bool
@@ -156,13 +157,14 @@ const (
 // visit is one connection, which makes one call after the other.
 type visit struct {
 	net.Conn
-	door   *door
-	place  *connlimit.Place
-	state  atomic.Int32
-	in     *bufio.Reader
-	left   int   // how much of a header may still be read
-	broken error // why reading failed
-	reply  responseWriter
+	door    *door
+	place   *connlimit.Place
+	state   atomic.Int32
+	in      *bufio.Reader
+	left    int   // how much of a header may still be read
+	broken  error // why reading failed
+	refused error // why nothing is done for who opened the connection
+	reply   responseWriter
 }
 
 // Read reads from the connection, of a header no more than is allowed.
@@ -196,6 +198,9 @@ func (v *visit) serve() {
 		delete(v.door.visits, v)
 		v.door.mu.Unlock()
 	}()
+	if v.door.admit != nil {
+		v.refused = v.door.admit(v.Conn)
+	}
 	for within := v.door.headerTime; v.comes(within) && v.turn(); within = v.door.idleTime {
 		v.state.Store(idle)
 		if v.door.closing.Load() {
@@ -220,6 +225,8 @@ func (v *visit) turn() bool {
 	r, err := v.request()
 	v.reply.begin(v, r)
 	switch {
+	case err == nil && v.refused != nil:
+		refuse(&v.reply, v.refused, 0)
 	case err == nil:
 		whole := v.handle(r.WithContext(v.door.calls))
 		v.state.CompareAndSwap(busy, coming) // who does not read a small response is evicted like who does not send

@@ -35,6 +35,8 @@ type StatusResponse struct {
 	Service   string              `json:"service,omitempty"`   // the NATS system whose clients it serves too
 	Problem   *parley.Error       `json:"problem,omitempty"`
 
+	Programs ProgramsStatus `json:"programs"`
+
 	PeerListen  string `json:"peerListen"`            // where other nodes reach it, or ""
 	PeerAddress string `json:"peerAddress,omitempty"` // what they are told instead
 	Peers       Peers  `json:"peers"`
@@ -43,6 +45,23 @@ type StatusResponse struct {
 	LimitsSet string       `json:"limitsSet,omitempty"` // those that were set, as --limit takes them
 
 	Quotas actors.NodeQuotas `json:"quotas"`
+}
+
+// ProgramsStatus says what holds for all programs of the node.
+type ProgramsStatus struct {
+	Held        bool     `json:"held,omitempty"`        // the node was restored, and starts none yet
+	Environment []string `json:"environment,omitempty"` // names of the node's variables that they get beside the usual ones
+	User        string   `json:"user,omitempty"`        // that they run as; "" is the node's own
+	Wrap        []string `json:"wrap,omitempty"`        // words before their commands
+}
+
+func (s *Server) programs() ProgramsStatus {
+	d := s.node.ProgramDefaults()
+	return ProgramsStatus{Held: s.node.HoldsPrograms(), Environment: d.Environment, User: d.User, Wrap: d.Wrap}
+}
+
+func startPrograms(ctx context.Context, s *Server, _ NodeRequest) (Done, error) {
+	return Done{}, s.node.StartPrograms(ctx)
 }
 
 // status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.
@@ -61,6 +80,7 @@ func status(ctx context.Context, s *Server, _ NodeRequest) (StatusResponse, erro
 		Node:   st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
 		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Service: s.serves(), Problem: st.Problem,
 		TLSCert: s.tls.Cert, TLSKey: s.tls.Key, PlainHTTP: s.tls.Plain,
+		Programs:   s.programs(),
 		PeerListen: s.node.PeerAddress(), PeerAddress: s.node.PublicAddress(), Peers: countPeers(known, s.node.Traffic()),
 		Limits: s.limitStates(), LimitsSet: s.ledger.limits.String(),
 	}, nil

@@ -164,6 +164,7 @@ func operations() []operation {
 		op("set_quota", scopeAdmin, setQuota),
 
 		nodeOp("status", scopeRead, status),
+		nodeOp("start_programs", scopeAdmin, startPrograms),
 		waiting(nodeOp("verify", scopeRead, verify)),
 		nodeOp("stop", scopeAdmin, stop),
 	}

@@ -127,6 +127,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	}
 	s.socket = socket
 	s.door = newDoor(socket, affordable(o.Limits.of(limitConnectionsHost)), s, o.Log)
+	s.door.admit = s.admit
 	return s, nil
 }
 

@@ -100,6 +100,7 @@ func notStarted(err error) error {
 func (l *Launcher) enter(pid int, r *started) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.began = true
 	l.running[pid] = r
 }
 
@@ -113,11 +114,15 @@ func (l *Launcher) leave(pid int) {
 // Owns reports whether a process belongs to a program of the node's: it descends from one, or is in the process group, the
 // session or the cgroup of one. It is an error if that cannot be found out, as of a process that is gone.
 func (l *Launcher) Owns(pid int) (bool, error) {
-	l.mu.Lock()
-	began := l.began
-	l.mu.Unlock()
-	if !began || pid == os.Getpid() {
+	if !l.HasBegun() || pid == os.Getpid() {
 		return false, nil
 	}
 	return l.owns(pid)
+}
+
+// HasBegun reports whether any program was started.
+func (l *Launcher) HasBegun() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.began
 }

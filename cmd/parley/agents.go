@@ -130,6 +130,9 @@ func waitingText(a actors.Snapshot) string {
 			words = append(words, fmt.Sprintf("%d %s", n.count, n.what))
 		}
 	}
+	if a.Held && a.Queued > 0 {
+		words = append(words, "programs are held")
+	}
 	return strings.Join(words, ", ")
 }
 
@@ -183,6 +186,11 @@ func agentText(a actors.Snapshot) string {
 	line("error", a.Error)
 	line("labels", labelText(a.Labels))
 	line("runtime", a.Runtime)
+	line("user", a.User)
+	line("wrap", joinWords(a.Wrap))
+	if a.Held {
+		line("program", "held since the node was restored: parley programs start")
+	}
 	line("policy", a.Policy)
 	line("waiting", waitingText(a))
 	line("created", a.Created.String())

@@ -64,7 +64,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Make a node again from a backup",
 		Long: `Puts the key and the log of a backup into an empty state folder. The node is then the one that it was: do
-not run it in two places.`,
+not run it in two places. It starts no programs until "parley programs start", whatever is queued for them.`,
 		Example: "  parley restore parley-2026-01-31.backup --state ~/.local/state/parley",
 		Args:    p.exactly("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -198,6 +198,9 @@ func (p *program) checkNode(ctx context.Context) (string, string) {
 	case status.Journal.Flushing > 0:
 		return dubious, "the disk " + slowDisk(status.Journal.Flushing)
 	}
+	if status.Programs.Held {
+		return dubious, "programs are held since the node was restored: parley programs start"
+	}
 	return fine, fmt.Sprintf("process %d, %d agents, %d open forms, %d commits", status.PID, status.Agents, status.OpenForms, status.Journal.Commits)
 }
 

@@ -105,6 +105,9 @@ func (p *program) restoreOffline(ctx context.Context, seed []byte, journal io.Re
 	if err := persistence.Restore(ctx, o, journal); err != nil {
 		return fmt.Errorf("restore the journal: %w", err)
 	}
+	if err := actors.HoldPrograms(p.options.state); err != nil {
+		return unwritable(p.options.state, err)
+	}
 	return install(filepath.Join(aside, actors.KeyFile), filepath.Join(p.options.state, actors.KeyFile))
 }
 

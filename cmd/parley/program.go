@@ -93,7 +93,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		&cobra.Group{ID: groupNodes, Title: "Other nodes:"},
 	)
 	add(root, groupDaemon, p.serveCommand(), p.startCommand(), p.stopCommand(), p.restartCommand(), p.statusCommand(),
-		p.verifyCommand(), p.backupCommand(), p.restoreCommand(), p.doctorCommand(), p.versionCommand(),
+		p.verifyCommand(), p.backupCommand(), p.restoreCommand(), p.programsCommand(), p.doctorCommand(), p.versionCommand(),
 		p.demoCommand(), p.benchCommand())
 	add(root, groupHolding, p.makeCommand("host"), p.makeCommand("guest"), p.namesCommand(), p.showCommand(),
 		p.locateCommand(), p.storeCommand(), p.renameCommand(), p.removeCommand(), p.copyCommand(),

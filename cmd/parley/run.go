@@ -22,6 +22,7 @@ func (p *program) runCommand() *cobra.Command {
 		timeout duration
 		prompt  string
 		detach  bool
+		wrap    string
 	)
 	c := &cobra.Command{
 		Use:   "run [flags] -- COMMAND …",
@@ -40,7 +41,10 @@ runtime exec both sides write one JSON object a line; with acp they speak the Ag
 	f.StringArrayVar(&labels, "label", nil, "a label as `key=value`; may be repeated")
 	f.StringVar(&req.Runtime, "runtime", "exec", "how to talk to it: `exec or acp`")
 	f.StringVar(&req.Folder, "folder", "", "the `folder` that it runs in (default: this one)")
-	f.StringArrayVar(&req.Environment, "set", nil, "a variable of its environment as `NAME=value`; may be repeated")
+	f.StringArrayVar(&req.Environment, "set", nil, "a variable of its environment as `NAME=value`, which is stored as it is; may be repeated")
+	f.StringSliceVar(&req.Inherit, "env", nil, "`names` of variables that it gets from the node's environment at each start; what they hold is not stored")
+	f.StringVar(&req.User, "user", "", "the system's `user` that it runs as, on a node that may do that (default: the node's)")
+	f.StringVar(&wrap, "wrap", "", "a `command` that it is wrapped in, as 'bwrap --ro-bind / / --dev /dev'")
 	f.BoolVar(&req.Keep, "keep", false, "one process serves one message after the other")
 	f.Var(&limit, "run-time", "how `long` a run may take, in whole seconds (default: as long as it takes)")
 	f.StringSliceVar(&req.Access, "access", nil, "what it may do through the node without asking: `read,write,terminal`")
@@ -60,6 +64,9 @@ runtime exec both sides write one JSON object a line; with acp they speak the Ag
 	}
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if req.Labels, err = parseLabels(c, labels); err != nil {
+			return err
+		}
+		if req.Wrap, err = splitWords(wrap); err != nil {
 			return err
 		}
 		if req.Folder, err = p.folder(req.Folder); err != nil {

@@ -35,6 +35,10 @@ type serving struct {
 	logLevel   string
 	limits     limitFlag
 	quotas     []string
+
+	programEnv  []string
+	programUser string
+	wrap        string
 }
 
 func (s *serving) flags(f *pflag.FlagSet) {
@@ -50,6 +54,9 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.name, "node-name", "", "the node's display `name` (default: the machine's)")
 	f.Var(&s.limits, "limit", "`key=value`, several with commas: how much one agent or address may have under way; parley serve --help lists the keys")
 	f.StringSliceVar(&s.quotas, "quota", nil, "what each agent, or with peer. each other node, may have the node hold: `name=amount`, as in daily=64MiB,peer.inbox=none; parley quota shows the names")
+	f.StringSliceVar(&s.programEnv, "program-env", nil, "`names` of variables that every program gets from the node's environment too, as MODEL_KEY,CLOUD_*")
+	f.StringVar(&s.programUser, "program-user", "", "the system's `user` that programs run as (default: the node's own)")
+	f.StringVar(&s.wrap, "program-wrap", "", "`command` that programs are wrapped in, as 'bwrap --ro-bind / / --dev /dev'")
 	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
 }
 
@@ -76,6 +83,15 @@ func (s *serving) args() []string {
 	}
 	if s.limits.String() != "" {
 		args = append(args, "--limit", s.limits.String())
+	}
+	if len(s.programEnv) > 0 {
+		args = append(args, "--program-env", strings.Join(s.programEnv, ","))
+	}
+	if s.programUser != "" {
+		args = append(args, "--program-user", s.programUser)
+	}
+	if s.wrap != "" {
+		args = append(args, "--program-wrap", s.wrap)
 	}
 	return args
 }
@@ -113,6 +129,15 @@ func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
 	}
 	if limits, err := gateway.ParseLimits(was.LimitsSet); !given.Changed("limit") && err == nil {
 		s.limits.Limits = limits
+	}
+	if !given.Changed("program-env") {
+		s.programEnv = was.Programs.Environment
+	}
+	if !given.Changed("program-user") {
+		s.programUser = was.Programs.User
+	}
+	if !given.Changed("program-wrap") {
+		s.wrap = joinWords(was.Programs.Wrap)
 	}
 	if machine, err := os.Hostname(); !given.Changed("node-name") && (err != nil || was.Name != machine) {
 		s.name = was.Name
@@ -174,8 +199,19 @@ the same state folder is refused.`,
 	return c
 }
 
+// programs returns what holds for all programs of the node.
+func (s *serving) programs() (actors.ProgramDefaults, error) {
+	wrap, err := splitWords(s.wrap)
+	return actors.ProgramDefaults{Environment: s.programEnv, User: s.programUser, Wrap: wrap}, err
+}
+
 // serve runs a node until ctx ends, somebody stops it, or it cannot go on.
 func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err error) {
+	refuseTracing()
+	programs, err := s.programs()
+	if err != nil {
+		return err
+	}
 	l, err := p.lockState()
 	if err != nil {
 		return err
@@ -188,7 +224,7 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 	node, err := actors.Open(ctx, actors.Options{
 		Quotas: agents, PeerQuotas: peers,
 		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
-		Standby: func() { p.standBy(log) },
+		Standby: func() { p.standBy(log) }, Programs: programs, TakeOver: true,
 	})
 	if gone := os.Remove(p.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
 		log.Warn("the mark of a standby stays", "error", gone)

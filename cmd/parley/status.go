@@ -78,6 +78,9 @@ func statusText(s gateway.StatusResponse) string {
 	if s.Peers.Known > 0 {
 		fmt.Fprintf(&b, "\npeers:      %d known, %d reachable, %d waiting", s.Peers.Known, s.Peers.Reachable, s.Peers.Waiting)
 	}
+	if s.Programs.Held {
+		b.WriteString("\nprograms:   held since the node was restored: parley programs start")
+	}
 	if s.Problem != nil {
 		fmt.Fprintf(&b, "\nproblem:    %s: %s", s.Problem.Code, visible(s.Problem.Message))
 	}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// refuseTracing does nothing here.
+func refuseTracing() {}
