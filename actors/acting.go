@@ -43,7 +43,7 @@ func (c *acting) put(name string, id capabilities.ID, epoch uint64) {
 func (c *acting) note(evs []events.Event) {
 	for _, e := range evs {
 		switch e.(type) {
-		case *events.NameBound, *events.NameUnbound:
+		case *events.NameBound, *events.NameUnbound, *events.CapabilityRevoked:
 			c.epoch.Add(1)
 			return
 		}

@@ -21,7 +21,7 @@ func (s sight) sees(id capabilities.ID) bool {
 
 // sight gives what the agent sees: itself, what it holds, and the node's host everything.
 func (a *Agent) sight(ctx context.Context) (sight, error) {
-	names, err := visitFor(ctx, a, func(b *box) (map[capabilities.ID]string, error) { return b.state.Called(), nil })
+	names, err := visitFor(ctx, a, func(b *box) (map[capabilities.ID]string, error) { return b.state.Called(b.node.now()), nil })
 	if err != nil {
 		return sight{}, err
 	}
@@ -135,7 +135,11 @@ func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error)
 	if id, ok := a.exactly(which, seen); ok {
 		return id, nil
 	}
-	if v, err := a.Show(ctx, which, false); err == nil {
+	v, err := a.Show(ctx, which, false)
+	switch {
+	case parley.CodeOf(err) == parley.NotPermitted:
+		return capabilities.ID{}, err // it was revoked
+	case err == nil:
 		if ref, ok := v.AsRef(); ok && ref.Kind == capabilities.KindAgent {
 			return ref.Target, nil
 		}

@@ -68,6 +68,12 @@ func (a *Agent) Names(ctx context.Context, path string) ([]string, error) {
 	return visitFor(ctx, a, func(b *box) ([]string, error) { return b.state.Names(path) })
 }
 
+// RevokedNames lists the names of the agent's that are good for nothing any more: what they stood for was taken back, or its
+// time is over.
+func (a *Agent) RevokedNames(ctx context.Context) ([]string, error) {
+	return visitFor(ctx, a, func(b *box) ([]string, error) { return b.state.Revoked(b.node.now()), nil })
+}
+
 // Show gives the value at a path. With reveal, what is sealed in it is opened. It refuses with NOT_PERMITTED to open
 // what is sealed for another, or by a token that is not good for it.
 func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilities.Value, error) {
@@ -75,7 +81,7 @@ func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilitie
 		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the token opens no secrets: it lacks the scope reveal")
 	}
 	return visitFor(ctx, a, func(b *box) (capabilities.Value, error) {
-		v, err := b.state.Lookup(path)
+		v, err := b.state.Visible(path, b.node.now())
 		if err != nil || !reveal {
 			return v, err
 		}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"parley"
 	"parley/actors"
@@ -46,7 +47,8 @@ type ListNamesRequest struct {
 
 // ListNamesResponse has the names, sorted.
 type ListNamesResponse struct {
-	Names []string `json:"names"`
+	Names   []string `json:"names"`
+	Revoked []string `json:"revoked,omitempty"` // those of them that are good for nothing any more
 	Paged
 }
 
@@ -56,7 +58,17 @@ func listNames(ctx context.Context, a *actors.Agent, r ListNamesRequest) (ListNa
 		return ListNamesResponse{}, err
 	}
 	names, paged, err := pageOf(all, r.Paging, func(name string) string { return name })
-	return ListNamesResponse{names, paged}, err
+	found := ListNamesResponse{Names: names, Paged: paged}
+	if err != nil || r.Path != "" {
+		return found, err
+	}
+	revoked, err := a.RevokedNames(ctx)
+	for _, name := range revoked {
+		if slices.Contains(names, name) {
+			found.Revoked = append(found.Revoked, name)
+		}
+	}
+	return found, err
 }
 
 // LookupRequest asks for the value under a name. Reveal opens what is sealed.

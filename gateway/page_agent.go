@@ -182,6 +182,10 @@ func (v *viewing) named(agent *actors.Agent) ([]named, error) {
 	var list []named
 	for _, name := range names[:min(len(names), maxNamed)] {
 		value, err := agent.Show(ctx, name, false)
+		if parley.CodeOf(err) == parley.NotPermitted {
+			list = append(list, named{Name: name, Value: "revoked"})
+			continue
+		}
 		if err != nil {
 			continue // it has gone meanwhile, or is no value: the mail
 		}

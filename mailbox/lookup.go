@@ -355,14 +355,57 @@ func (s *State) NameOf(id capabilities.ID) string {
 	return ""
 }
 
-// Called gives the agents that the agent has names for, and for each the name that NameOf gives.
-func (s *State) Called() map[capabilities.ID]string {
+// Visible returns the value at a path as it may be shown now. A reference that was revoked, or whose time is over, is refused
+// with NOT_PERMITTED; within a value null stands in its place.
+func (s *State) Visible(path string, now capabilities.Time) (capabilities.Value, error) {
+	v, err := s.Lookup(path)
+	if err != nil || !v.Has(capabilities.Value.IsRef) {
+		return v, err
+	}
+	if ref, ok := v.AsRef(); ok {
+		if err := s.permit(ref, capabilities.UseRead, now); err != nil {
+			return capabilities.Value{}, err
+		}
+		return v, nil
+	}
+	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		if ref, ok := leaf.AsRef(); ok && s.permit(ref, capabilities.UseRead, now) != nil {
+			return capabilities.Null(), nil
+		}
+		return leaf, nil
+	})
+}
+
+// Called returns the agents that the agent has names for which are good now, and for each the name that NameOf gives.
+func (s *State) Called(now capabilities.Time) map[capabilities.ID]string {
 	all := make(map[capabilities.ID]string, len(s.called)+1)
-	for id := range s.called {
-		all[id] = s.NameOf(id)
+	for id, names := range s.called {
+		if slices.ContainsFunc(names, func(name string) bool { return s.isGood(name, now) }) {
+			all[id] = s.NameOf(id)
+		}
 	}
 	all[s.Profile.Host] = s.NameOf(s.Profile.Host)
 	return all
+}
+
+// isGood reports whether the reference under a name may be used for anything now.
+func (s *State) isGood(name string, now capabilities.Time) bool {
+	ref, ok := s.names[name].AsRef()
+	return ok && s.permit(ref, capabilities.UseRead, now) == nil
+}
+
+// Revoked returns the names whose references are good for nothing any more, sorted.
+func (s *State) Revoked(now capabilities.Time) []string {
+	var gone []string
+	for _, names := range s.called {
+		for _, name := range names {
+			if !s.isGood(name, now) {
+				gone = append(gone, name)
+			}
+		}
+	}
+	slices.Sort(gone)
+	return gone
 }
 
 // call and uncall keep the names by which agents are known, as names are bound and freed.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,6 +88,9 @@ func (p *program) namesCommand() *cobra.Command {
 				shown := make([]string, len(held))
 				for i, n := range held {
 					shown[i] = visible(n)
+					if slices.Contains(held.Revoked, n) {
+						shown[i] += " (revoked)"
+					}
 				}
 				return strings.Join(shown, "\n")
 			})
