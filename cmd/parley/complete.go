@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,12 @@ func completeFlagOf(c *cobra.Command, flag string, words ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// isCompletable reports whether a word, which somebody else may have chosen, can be put on a command line as it is shown:
+// it hides nothing, is no option, and is nothing else to the shell's script.
+func isCompletable(word string) bool {
+	return word != "" && visible(word) == word && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "_activeHelp_")
+}
+
 // completions asks the node. Where there is none, there is nothing to offer and nothing to complain about.
 func (p *program) completions(c *cobra.Command, of, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if fromEnvironment(c, p.env) != nil || p.options.settle(c, p.env) != nil {
@@ -49,9 +56,11 @@ func (p *program) completions(c *cobra.Command, of, typed string) ([]cobra.Compl
 	if err := p.call(ctx, "complete", gateway.CompleteRequest{Acting: as, Of: of, Prefix: typed}, &found); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	words := make([]cobra.Completion, len(found.Candidates))
-	for i, c := range found.Candidates {
-		words[i] = cobra.CompletionWithDesc(visible(c.Word), visible(c.Description))
+	words := make([]cobra.Completion, 0, len(found.Candidates))
+	for _, c := range found.Candidates {
+		if isCompletable(c.Word) {
+			words = append(words, cobra.CompletionWithDesc(c.Word, visible(c.Description)))
+		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

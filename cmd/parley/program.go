@@ -106,6 +106,8 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 		p.hookCommand(), p.setupCommand())
 	add(root, groupNodes, p.inviteCommand(), p.acceptCommand(), p.nodesCommand(), p.peersCommand())
 	add(root, groupHolding, p.tokenCommand(), p.openCommand(), p.mcpCommand())
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(p.completionCommand())
 	_ = root.RegisterFlagCompletionFunc("as", p.completeFlag(gateway.CompleteNames)) // the flag exists
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatTable, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root

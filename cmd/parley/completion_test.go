@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hostileWords are what somebody else may have named something, to have a shell run it.
+var hostileWords = []string{
+	"$(touch pwned)one", "$(touch pwned)two", "`touch pwned`", "'; touch pwned; '", `"; touch pwned; "`, "a b", `back\slash`, "x;touch pwned", "x&touch pwned&",
+	"(touch pwned)", "{touch,pwned}", "~root", "*", "?", "!!", "${IFS}", "$HOME", "a=$(touch pwned)=b", "k:$(touch pwned)", "k:(touch pwned)", ">pwned", "größe",
+}
+
+// shellScript is the completion script of a shell, in a folder that has a parley which completes to words.
+func shellScript(t *testing.T, name string, words []string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	var out, errs bytes.Buffer
+	p := &program{stdout: &out, stderr: &errs, args: []string{"completion", name}, env: func(name string) (string, bool) { return folder, name == "HOME" }}
+	if code := p.run(t.Context()); code != exitDone {
+		t.Fatalf("%d: %s", code, errs.String())
+	}
+	var offered strings.Builder
+	for _, w := range words {
+		offered.WriteString(w + "\tsaid by $(touch pwned)\n")
+	}
+	for file, text := range map[string]string{
+		"script": out.String(), "words": offered.String() + ":36\n",
+		"parley": "#!/bin/sh\n[ \"$1\" = __complete ] && printf '%s\\n' \"$@\" > asked\ncat words\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// runShell runs text in a shell, and returns what it prints. Nothing may have been run of what is hostile.
+func runShell(t *testing.T, folder, text string, shell ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath(shell[0]); err != nil {
+		t.Skipf("there is no %s", shell[0])
+	}
+	c := exec.CommandContext(t.Context(), shell[0], append(shell[1:], "-c", text)...)
+	c.Dir, c.Env = folder, []string{"PATH=" + folder + ":" + os.Getenv("PATH"), "HOME=" + folder, "LC_ALL=C.UTF-8"}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "pwned")); err == nil {
+		t.Fatalf("it was run: %s", out)
+	}
+	return string(out)
+}
+
+// completeInBash prints what bash would put on the command line after typed: all candidates, one a line.
+const completeInBash = `
+_get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]}; words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; }
+source ./script
+complete_with() { # TYPE WORD…
+	COMP_TYPE=$1; shift
+	COMP_WORDS=(parley "$@"); COMP_CWORD=$#; COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; COMPREPLY=()
+	$(complete -p parley | sed 's/.*-F \([^ ]*\).*/\1/') parley "${COMP_WORDS[COMP_CWORD]}" parley 2>/dev/null
+	printf '%s\n' "${COMPREPLY[@]}"
+}
+`
+
+func TestBashIsGivenNothingToRun(t *testing.T) {
+	folder := shellScript(t, "bash", hostileWords)
+	got := strings.Split(strings.TrimSpace(runShell(t, folder, completeInBash+"complete_with 9 show ''", "bash", "--norc")), "\n")
+	if len(got) != len(hostileWords) {
+		t.Fatalf("%d candidates: %q", len(got), got)
+	}
+	for i, word := range got {
+		if said := runShell(t, folder, "printf %s "+word, "bash", "--norc"); said != hostileWords[i] {
+			t.Errorf("%s stands for %q, want %q", word, said, hostileWords[i])
+		}
+	}
+	// Two of them begin alike: that is put on the command line, and completed again, in either way.
+	for _, kind := range []string{"9", "63", "33", "37"} {
+		both := strings.Split(strings.TrimSpace(runShell(t, folder, completeInBash+"complete_with "+kind+` show '\$\(touch\ pwned'`, "bash", "--norc")), "\n")
+		if len(both) != 2 {
+			t.Errorf("of type %s: %q", kind, both)
+		}
+		if kind == "63" { // they are only listed
+			continue
+		}
+		prefix := both[0]
+		for !strings.HasPrefix(both[1], prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+		runShell(t, folder, completeInBash+"complete_with 9 show '"+prefix+"'", "bash", "--norc")
+	}
+	alone := shellScript(t, "bash", hostileWords[:1])
+	if got := strings.TrimSpace(runShell(t, alone, completeInBash+"complete_with 9 show ''", "bash", "--norc")); runShell(t, alone, "printf %s "+got, "bash", "--norc") != hostileWords[0] {
+		t.Errorf("alone: %s", got)
+	}
+}
+
+func TestFishIsGivenNothingToRun(t *testing.T) {
+	folder := shellScript(t, "fish", hostileWords)
+	for _, word := range hostileWords {
+		if err := os.WriteFile(filepath.Join(folder, "word"), []byte(word), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := runShell(t, folder, "source ./script; set -l word (string escape -- (cat word)); complete -C \"parley show $word \"", "fish", "--no-config")
+		if !strings.Contains(out, "größe") {
+			t.Errorf("after %s it completes to %q", word, out)
+		}
+		if asked, err := os.ReadFile(filepath.Join(folder, "asked")); err != nil || string(asked) != "__complete\nshow\n"+word+"\n\n" {
+			t.Errorf("the node was asked %q, %v", asked, err)
+		}
+	}
+}
+
+func TestZshIsGivenNothingToRun(t *testing.T) {
+	for _, word := range []string{"$(touch pwned)one", "'; touch pwned; '", "a=$(touch pwned)=b"} {
+		folder := shellScript(t, "zsh", []string{word})
+		// A terminal of its own in which keys are pressed: TAB, a blank, TAB, and the end of the line is shown.
+		out := runShell(t, folder, `
+zmodload zsh/zpty
+zpty -b z 'TERM=dumb zsh -f -i'
+zpty -w z 'PS1= PROMPT= ; autoload -Uz compinit && compinit -u -D; setopt nobeep; source ./script; shown() { print -r -- "<$BUFFER>" > buffer; zle kill-whole-line; }; zle -N shown; bindkey "^X" shown; : > ready'
+repeat 200; do [[ -e ready ]] && break; sleep 0.02; done
+zpty -w -n z $'parley show \t'; sleep 0.3
+zpty -w -n z $' \t\t'; sleep 0.3
+zpty -w -n z $'\x18'
+repeat 200; do [[ -s buffer ]] && break; sleep 0.02; done
+cat buffer
+zpty -d z
+`, "zsh", "-f")
+		if !strings.HasPrefix(out, "<parley show ") {
+			t.Errorf("%s: %q", word, out)
+		}
+	}
+}
+
+func TestWhatCannotBeShownIsNotOffered(t *testing.T) {
+	for _, word := range hostileWords {
+		if !isCompletable(word) {
+			t.Errorf("%q is left out", word)
+		}
+	}
+	for _, word := range []string{"", "-rf", "--reveal", "a\nb", "a\tb", "\x1b[31m", "a\u202eb", "a\u200bb", "_activeHelp_ x", "\xff"} {
+		if isCompletable(word) {
+			t.Errorf("%q is offered", word)
+		}
+	}
+}
