@@ -35,8 +35,6 @@ type StatusResponse struct {
 	Service   string              `json:"service,omitempty"`   // the NATS system whose clients it serves too
 	Problem   *parley.Error       `json:"problem,omitempty"`
 
-	Programs ProgramsStatus `json:"programs"`
-
 	PeerListen  string `json:"peerListen"`            // where other nodes reach it, or ""
 	PeerAddress string `json:"peerAddress,omitempty"` // what they are told instead
 	Peers       Peers  `json:"peers"`
@@ -44,7 +42,8 @@ type StatusResponse struct {
 	Limits    []LimitState `json:"limits"`              // what is under way, and how much may be
 	LimitsSet string       `json:"limitsSet,omitempty"` // those that were set, as --limit takes them
 
-	Quotas actors.NodeQuotas `json:"quotas"`
+	Quotas   actors.NodeQuotas `json:"quotas"`
+	Programs ProgramsStatus    `json:"programs,omitzero"`
 }
 
 // ProgramsStatus says what holds for all programs of the node.

@@ -76,11 +76,15 @@ func (p *program) namesCommand() *cobra.Command {
 		Args:              p.between(0, 1, "[PATH]"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
+			var revoked []string
 			held, err := listAll(c.Context(), p, "list_names",
 				func(at gateway.Paging) any {
 					return gateway.ListNamesRequest{Acting: p.acting(), Path: strings.Join(args, ""), Paging: at}
 				},
-				func(r gateway.ListNamesResponse) ([]string, gateway.Paged) { return r.Names, r.Paged })
+				func(r gateway.ListNamesResponse) ([]string, gateway.Paged) {
+					revoked = append(revoked, r.Revoked...)
+					return r.Names, r.Paged
+				})
 			if err != nil {
 				return err
 			}
@@ -88,7 +92,7 @@ func (p *program) namesCommand() *cobra.Command {
 				shown := make([]string, len(held))
 				for i, n := range held {
 					shown[i] = visible(n)
-					if slices.Contains(held.Revoked, n) {
+					if slices.Contains(revoked, n) {
 						shown[i] += " (revoked)"
 					}
 				}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway/legible"
@@ -38,35 +36,11 @@ func (p *program) sayJSON(doc any) error {
 		}
 		raw = buf.Bytes()
 	}
-	safe := legible.JSON(bytes.TrimSpace(raw))
 	if p.options.yaml {
-		return p.sayYAML([]byte(safe))
+		return p.sayYAML(raw)
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s\n", safe)
+	_, err := fmt.Fprintf(p.stdout, "%s\n", legible.JSON(bytes.TrimSpace(raw)))
 	return err
-}
-
-// sayYAML prints a JSON document as YAML, its members in the order that they have there.
-func (p *program) sayYAML(doc []byte) error {
-	var node yaml.Node
-	if err := yaml.Unmarshal(doc, &node); err != nil {
-		return fmt.Errorf("write YAML: %w", err)
-	}
-	inBlocks(&node)
-	text, err := yaml.Marshal(&node)
-	if err != nil {
-		return fmt.Errorf("write YAML: %w", err)
-	}
-	_, err = fmt.Fprintf(p.stdout, "---\n%s", text)
-	return err
-}
-
-// inBlocks has a document written over lines, and quoted only where it must be.
-func inBlocks(n *yaml.Node) {
-	n.Style = 0
-	for _, c := range n.Content {
-		inBlocks(c)
-	}
 }
 
 // envelope is a message as the node sends it. Values stay as they are in JSON: one that is sealed can be

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"pgregory.net/rapid"
+)
+
+// TestYAMLHidesNothing: -o yaml escapes what -o json and text do, and means the same.
+func TestYAMLHidesNothing(t *testing.T) {
+	check := func(t interface{ Errorf(string, ...any) }, doc any) {
+		var out bytes.Buffer
+		p := &program{stdout: &out, options: options{json: true, yaml: true}}
+		if err := p.sayJSON(doc); err != nil {
+			t.Errorf("%q: %v", doc, err)
+			return
+		}
+		if strings.ContainsFunc(out.String(), hidesInYAML) {
+			t.Errorf("%q hides in %q", doc, out.String())
+		}
+		var got any
+		if err := yaml.Unmarshal(out.Bytes(), &got); err != nil {
+			t.Errorf("%q: %v in %q", doc, err, out.String())
+			return
+		}
+		text, err := json.Marshal(doc)
+		if err != nil {
+			t.Errorf("%v", err)
+		}
+		var want any
+		if err := json.Unmarshal(text, &want); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q became %q in %q", want, got, out.String())
+		}
+	}
+	hostile := []string{"\u202eevil", "a\u200bb", "\x1b[31mred", "\u2028", "\ufeff", "\U000e0041", "line\nwith \u202e in\n", "\r", "\u0085", "a\tb\n", "\x7f", "\u2066x\u2069: y", "- \u202e", "\ufffe"}
+	for _, s := range hostile {
+		check(t, map[string]any{"v": s, s: "key", "list": []any{s, map[string]any{s: s}}})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.OneOf(rapid.String(), rapid.SampledFrom(hostile), rapid.StringOfN(rapid.RuneFrom([]rune("\u202e\u200b\n\t \"'\\:#-a\x1b\U000e0041")), 0, 120, -1)).Draw(t, "text")
+		check(t, map[string]any{"v": s, "l": []any{s}})
+	})
+}
