@@ -41,6 +41,9 @@ type Agent struct {
 	Interrupted        []CutMessage        `json:"interrupted,omitempty"`
 	OpenForms          int64               `json:"openForms"`         // that it asked
 	Runtime            string              `json:"runtime,omitempty"` // exec or acp, if it has a program
+	User               string              `json:"user,omitempty"`    // that the program runs as, if one is named for it
+	Wrap               []string            `json:"wrap,omitempty"`    // words before the program's command, if it has its own
+	Held               bool                `json:"held,omitempty"`    // the node was restored, and does not start the program yet
 	Policy             string              `json:"policy,omitempty"`  // "" is AskOnMiss
 	CreatedAt          time.Time           `json:"createdAt"`
 	UpdatedAt          time.Time           `json:"updatedAt"`

@@ -11,18 +11,9 @@ type naming struct {
 }
 
 type names struct {
-	Names []string `json:"names"`
+	Names   []string `json:"names"`
+	Revoked []string `json:"revoked,omitempty"` // those of them that are good for nothing any more
 	paged
-}
-
-// paging is what a request for a page of a list has, and paged what its response has.
-type paging struct {
-	After string `json:"after,omitempty"`
-	Limit int    `json:"limit,omitempty"`
-}
-
-type paged struct {
-	Next string `json:"next,omitempty"`
 }
 
 // Names lists the names that the agent holds, sorted, or those within what stands under a path.
