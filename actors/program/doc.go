@@ -5,8 +5,9 @@
 // Runtime, and whatever a program wants of its node goes through a Desk.
 //
 // Promised: a program gets a prompt only after Run was called for it, and one at a time; no process of a program is
-// left when Run or Close has returned that ended it, its children in the same process group included; what it puts out
-// is bounded in size before it is held, and never dropped while a run goes on; where the system can do it (Linux) it dies with
-// its node. Not promised: that a program does what its prompt says, that one that left its process group is found, or that
-// what a program has started itself dies with a node that was killed.
+// left when Run or Close has returned that ended it, nor, on Linux, anything that it has started; what it puts out
+// is bounded in size before it is held, and never dropped while a run goes on; on Linux it dies with its node, and so does all
+// that it has started; its environment has nothing of the node's but what is listed. Not promised: that a program does what its
+// prompt says, that elsewhere one that left its process group is found, or that a program which runs as the node's own user does
+// not have another process act for it.
 package program
