@@ -11,7 +11,7 @@ import (
 func (s *Server) admit(conn net.Conn) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
-		return nil
+		return parley.Refuse(parley.Internal, "a connection to the socket is a %T", conn)
 	}
 	pid, stays, err := callerOf(socket)
 	if err == nil && pid == 0 {

@@ -16,6 +16,16 @@ type names struct {
 	paged
 }
 
+// paging is what a request for a page of a list has, and paged what its response has.
+type paging struct {
+	After string `json:"after,omitempty"`
+	Limit int    `json:"limit,omitempty"`
+}
+
+type paged struct {
+	Next string `json:"next,omitempty"`
+}
+
 // Names lists the names that the agent holds, sorted, or those within what stands under a path.
 func (c *Client) Names(ctx context.Context, path string) ([]string, error) {
 	var all []string
