@@ -249,6 +249,7 @@ export interface ListNamesRequest {
 export interface ListNamesResponse {
   names: Array<string>;
   next?: string;
+  revoked?: Array<string>;
 }
 
 export interface ListNodesRequest {
@@ -352,6 +353,13 @@ export interface Peers {
   waiting: number;
 }
 
+export interface ProgramsStatus {
+  environment?: Array<string>;
+  held?: boolean;
+  user?: string;
+  wrap?: Array<string>;
+}
+
 export interface ReadLogRequest {
   after?: number;
   as?: string;
@@ -436,6 +444,7 @@ export interface RunAgentRequest {
   command?: Array<string>;
   environment?: Array<string>;
   folder?: string;
+  inherit?: Array<string>;
   keep?: boolean;
   labels?: Record<string, string>;
   name?: string;
@@ -443,7 +452,9 @@ export interface RunAgentRequest {
   runtime: string;
   seconds?: number;
   title?: string;
+  user?: string;
   wait?: boolean;
+  wrap?: Array<string>;
 }
 
 export interface SendAgentMessageRequest {
@@ -506,6 +517,7 @@ export interface StatusResponse {
   pid: number;
   plainHTTP?: boolean;
   problem?: Refusal;
+  programs?: ProgramsStatus;
   quotas: NodeQuotas;
   service?: string;
   tlsCert?: string;
@@ -833,6 +845,7 @@ export interface Snapshot {
   /** A time in UTC, with milliseconds. */
   createdAt: string;
   error?: string;
+  held?: boolean;
   /** An ID: {ULID}@{node}. */
   id: string;
   interrupted?: Array<CutMessage>;
@@ -850,6 +863,8 @@ export interface Snapshot {
   title: string;
   /** A time in UTC, with milliseconds. */
   updatedAt: string;
+  user?: string;
+  wrap?: Array<string>;
 }
 
 export interface Token {
@@ -984,6 +999,7 @@ export interface Operations {
   set_policy: { request: SetPolicyRequest; response: AgentResponse };
   set_quota: { request: SetQuotaRequest; response: AgentUse };
   set_status: { request: SetStatusRequest; response: Done };
+  start_programs: { request: NodeRequest; response: Done };
   status: { request: NodeRequest; response: StatusResponse };
   stop: { request: NodeRequest; response: StopResponse };
   stop_agent: { request: AgentRequest; response: AgentResponse };
