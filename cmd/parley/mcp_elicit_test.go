@@ -222,7 +222,7 @@ func (h *modelHouse) pageAnswers(link, value string) {
 		h.t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.AddCookie(&http.Cookie{Name: "parley_session", Value: made.Text})
+	r.Header.Set("Authorization", "Bearer "+made.Text)
 	got, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		h.t.Fatal(err)
@@ -304,7 +304,7 @@ func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
 			}
 			mine := h.token
 			if transport == "http" {
-				h.token = h.guest("bob", "read", "ask", "answer")
+				h.token = h.guest("bob", "read", "ask", "answer", "reveal")
 				if got := retry(h.connect(w, byHand(t)), first.RequestState, "2026-01-01"); !strings.Contains(got, "NOT_PERMITTED") {
 					t.Errorf("another's: %s", got)
 				}

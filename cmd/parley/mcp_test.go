@@ -34,7 +34,7 @@ func openModelHouse(t *testing.T) *modelHouse {
 	h := &modelHouse{t: t, folder: t.TempDir(), listen: "127.0.0.1:0"}
 	h.open()
 	t.Cleanup(h.close)
-	h.token = h.guest("fae", "read", "ask", "answer")
+	h.token = h.guest("fae", "read", "ask", "answer", "reveal")
 	return h
 }
 
