@@ -121,6 +121,7 @@ func (j *Journal) read(ctx context.Context, number uint64) (*events.Commit, even
 	if err != nil {
 		return nil, events.Hash{}, 0, err
 	}
+	j.garbage.took(len(bytes))
 	c, hash, err := decode(number, bytes)
 	return c, hash, len(bytes), err
 }

@@ -37,12 +37,13 @@ type Journal struct {
 		head  head
 		index *index
 	}
-	doubts []*frame // sent as the next commit, and not known to be stored or not; under busy
-	room   []byte   // that the next frame may take: nobody holds it; under busy
-	frames *cache
-	pieces pieceCounts
-	closed sync.Once
-	ended  error
+	doubts  []*frame // sent as the next commit, and not known to be stored or not; under busy
+	room    []byte   // that the next frame may take: nobody holds it; under busy
+	frames  *cache
+	garbage collector // of reading the log
+	pieces  pieceCounts
+	closed  sync.Once
+	ended   error
 }
 
 // head is the last durable commit.

@@ -30,6 +30,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	c := chainFrom(j.o.Node, first)
 	var at head
 	err = l.each(ctx, first, last, func(number uint64, bytes []byte) error {
+		j.garbage.took(len(bytes))
 		commit, err := c.follow(number, bytes)
 		if err != nil {
 			return err

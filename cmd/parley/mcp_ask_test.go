@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"parley/actors"
@@ -23,8 +24,10 @@ func TestToolsAreListedOnEveryWire(t *testing.T) {
 func TestAnAnswerComesWithinTheCall(t *testing.T) {
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		m := h.connect(w, nil)
-		go func() { answer(t, h.node.Host(), awaitForm(t, h.node.Host()).MessageID.String(), "port", "443") }() // the call ends with it
+		var answering sync.WaitGroup
+		answering.Go(func() { answer(t, h.node.Host(), awaitForm(t, h.node.Host()).MessageID.String(), "port", "443") })
 		got := m.use("ask_user", portForm(nil))
+		answering.Wait()
 		if got.Status != "answered" || got.Values["port"] != 443.0 || got.By.Name != "@host" && got.By.Name != "HOST" {
 			t.Errorf("%s", got.raw)
 		}
@@ -42,8 +45,10 @@ func TestASlowAnswerIsWaitedForInTurns(t *testing.T) {
 		if got = m.use("await_answer", handle); got.Status != "pending" {
 			t.Fatalf("%s", got.raw)
 		}
-		go func() { answer(t, h.node.Host(), handle["handle"].(string), "port", "443") }()
+		var answering sync.WaitGroup
+		answering.Go(func() { answer(t, h.node.Host(), handle["handle"].(string), "port", "443") })
 		got = m.use("await_answer", arguments{"handle": handle["handle"]})
+		answering.Wait()
 		if got.Status != "answered" || got.Values["port"] != 443.0 {
 			t.Errorf("%s", got.raw)
 		}

@@ -37,7 +37,7 @@ func TestYAMLHidesNothing(t *testing.T) {
 			t.Errorf("%q became %q in %q", want, got, out.String())
 		}
 	}
-	hostile := []string{"\u202eevil", "a\u200bb", "\x1b[31mred", "\u2028", "\ufeff", "\U000e0041", "line\nwith \u202e in\n", "\r", "\u0085", "a\tb\n", "\x7f", "\u2066x\u2069: y", "- \u202e", "\ufffe"}
+	hostile := []string{"\u202eevil", "a\u200bb", "\x1b[31mred", "\u2028", "\ufeff", "\U000e0041", "line\nwith \u202e in\n", "\r", "\u0085", "a\tb\n", "\x7f", "\u2066x\u2069: y", "- \u202e", "\ufffe", "\n\t", "\n\n a", " \n b"}
 	for _, s := range hostile {
 		check(t, map[string]any{"v": s, s: "key", "list": []any{s, map[string]any{s: s}}})
 	}

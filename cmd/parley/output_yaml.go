@@ -67,10 +67,11 @@ func yamlCollection(dec *json.Decoder, begin json.Delim) (*yaml.Node, error) {
 	return n, err
 }
 
-// yamlText is text, in double quotes if it has something to be escaped.
+// yamlText is text, in double quotes if it has something to be escaped, or white space that a block would lose: the
+// library writes blocks that begin with it, or have tabs in it, in a way that it cannot read.
 func yamlText(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	if strings.ContainsFunc(s, hidesInYAML) {
+	if strings.ContainsFunc(s, hidesInYAML) || strings.Contains(s, "\t") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, " ") {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
