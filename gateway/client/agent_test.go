@@ -56,6 +56,19 @@ func prompt(t *testing.T, c *client.Client, agent, text string) client.Prompted 
 	return got
 }
 
+// hasOutput waits until an agent's program has put something out: a run that is cut off after that is not begun again.
+func hasOutput(t *testing.T, c *client.Client, agent string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for _, err := range c.FollowOutput(ctx, agent, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+}
+
 // finishes waits for an agent, which has to come to a status.
 func finishes(t *testing.T, c *client.Client, agent, status string) client.Agent {
 	t.Helper()

@@ -59,6 +59,7 @@ func (w *watcher) until(what string, will func() bool) {
 				w.known[u.Agent.ID] = u.Agent
 			}
 		case err := <-w.ended:
+			w.ended <- err // the test's end waits for it too
 			w.t.Fatalf("%s: following ended with %v", what, err)
 		case <-end:
 			w.t.Fatalf("%s: it is not told, and knows %v", what, w.names())
@@ -85,7 +86,7 @@ func (w *watcher) knows(want ...string) {
 func TestAgentsAreFollowedOverARestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	ui := map[string]string{"ui": "true"}
-	worker(t, host, newWorker{Name: "stays", Labels: ui}, "read prompt; read more")
+	worker(t, host, newWorker{Name: "stays", Labels: ui}, "read prompt; echo begun; read more")
 	worker(t, host, newWorker{Name: "goes", Labels: ui}, "read prompt")
 	overWeb, err := client.Connect(t.Context(), client.Options{URL: h.url(), Token: hostToken(t, host)})
 	if err != nil {
@@ -99,6 +100,7 @@ func TestAgentsAreFollowedOverARestart(t *testing.T) {
 	one.knows("fae idle")
 	prompt(t, host, "stays", "go")
 	labelled.knows("goes idle", "stays running")
+	hasOutput(t, host, "stays")
 	h.kill()
 	if err := h.start(); err != nil {
 		t.Fatal(err)

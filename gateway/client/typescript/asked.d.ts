@@ -56,7 +56,7 @@ export class Permission extends Asked {
      */
     readonly unattended: boolean;
     /**
-     * Waits for the decision. What was declined, cancelled or has expired is not allowed. Where nothing was asked, as unattended says, it
+     * Waits for the decision. What was declined, cancelled or has expired is not allowed, nor what another than the host has decided. Where nothing was asked, as unattended says, it
      * throws NO_PENDING_PERMISSION.
      *
      * @param {Ending} [ending]
