@@ -1,0 +1,83 @@
+package persistence
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// TestALogIsReadWithLittleGarbage reads a mailbox of many large messages after a start, with the runtime's
+// collector made lazy, so that the bound is on what the journal does. Without that the heap is seven times what is read.
+func TestALogIsReadWithLittleGarbage(t *testing.T) {
+	const count, size = 400, 120 << 10
+	o := testOptions(t)
+	j := open(t, o)
+	writeLarge(t, j, count, size)
+	closeJournal(t, j)
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
+	runtime.GC()
+	before := heapNow()
+	peak := watchHeap(t)
+	j = open(t, o)
+	l, err := j.Load(t.Context(), mailbox(1))
+	if err != nil || len(l.Events) != count {
+		t.Fatalf("%d events, %v", len(l.Events), err)
+	}
+	grown, read := peak()-before, uint64(count*size)
+	t.Logf("%d MiB of mail read with a heap of %d MiB", read>>20, grown>>20)
+	if grown > read*6 {
+		t.Errorf("%d MiB of mail took %d MiB to read", read>>20, grown>>20)
+	}
+	runtime.KeepAlive(l)
+}
+
+// writeLarge appends messages of a size to mailbox 1.
+func writeLarge(t *testing.T, j *Journal, count, size int) {
+	t.Helper()
+	for i := range count {
+		text := []events.Span{{Words: strings.Repeat(string(rune('a'+i%26)), size)}}
+		e := &events.MessagePosted{Number: uint64(i), Message: mailbox(1000 + i), From: mailbox(2), To: mailbox(1), Text: text, Date: capabilities.Time(i + 1)}
+		body, err := events.Append(nil, events.Recorded{At: 1, Event: e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pos := j.Append(events.Section{Mailbox: mailbox(1), First: uint64(i + 1), Count: 1, Body: body})
+		if i%20 == 19 {
+			if err := await(t, j, pos); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// heapNow returns the bytes of the heap's objects, those that are garbage too.
+func heapNow() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// watchHeap looks at the heap until the function that it returns is called, which gives the most that it saw.
+func watchHeap(t *testing.T) (peak func() uint64) {
+	ctx, stop := context.WithCancel(t.Context())
+	var most uint64
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for tick := time.NewTicker(time.Millisecond); ctx.Err() == nil; <-tick.C {
+			most = max(most, heapNow())
+		}
+	})
+	return func() uint64 {
+		stop()
+		watching.Wait()
+		return max(most, heapNow())
+	}
+}
