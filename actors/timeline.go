@@ -99,6 +99,9 @@ func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]Out
 		if ctx.Err() != nil {
 			return nil, nil
 		}
+		if err != nil && a.node.life.Err() != nil {
+			return nil, errClosing() // and the store with it
+		}
 		if err != nil || len(pieces) > 0 {
 			return pieces, err
 		}
