@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net/textproto"
 	"os"
 	"path/filepath"
@@ -48,6 +49,7 @@ type pieceCounts struct {
 	newest  map[ulid.ULID]pieceOrder
 	current map[ulid.ULID]bool // those that are no older than the store
 	changed bool
+	flushed uint64 // the newest cursor that is on disk; 0 until it is looked up
 }
 
 // publish stores a piece as the next of its agent and returns its cursor. It is not flushed yet.
@@ -99,6 +101,36 @@ func (c *pieceCounts) end() (end uint64) {
 		end = max(end, p.cursor)
 	}
 	return end
+}
+
+// flushedTo takes down that all pieces up to a cursor are on disk.
+func (c *pieceCounts) flushedTo(cursor uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flushed = max(c.flushed, cursor)
+}
+
+// flushedEnd returns the newest cursor that is on disk. An external server answers when a piece is: there it is none
+// that a piece has. The lock is held, so that no piece is on its way to the store.
+func (c *pieceCounts) flushedEnd(ctx context.Context, l *link, s jetstream.Stream) (uint64, error) {
+	if l.outputs == nil {
+		return math.MaxUint64, nil
+	}
+	if c.flushed > 0 {
+		return c.flushed, nil
+	}
+	in, err := s.Info(ctx)
+	if err != nil {
+		return 0, unreachable(err)
+	}
+	if in.State.LastSeq == 0 {
+		return 0, nil
+	}
+	if err := l.outputs.flush(); err != nil {
+		return 0, readOnly("output cannot be read", err)
+	}
+	c.flushed = in.State.LastSeq
+	return c.flushed, nil
 }
 
 // open reads the file. One that cannot be read is none.

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,4 +56,54 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOutputIsReadOnceItIsOnDisk holds up the flush of a piece.
+func TestOutputIsReadOnceItIsOnDisk(t *testing.T) {
+	d := disktest.Mount(t)
+	o := testOptions(t)
+	o.Folder = filepath.Join(d.Path(), "state")
+	if err := MakeFolder(o.Folder); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, o)
+	first, err := j.Note(t.Context(), mailbox(1), []byte("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, held := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	d.OnFlush(func(name string) error {
+		if strings.Contains(name, o.timelineName()) && strings.HasSuffix(name, blockSuffix) {
+			once.Do(func() { close(held) })
+			<-gate
+		}
+		return nil
+	})
+	stored := make(chan error, 1)
+	go func() {
+		_, err := j.Note(t.Context(), mailbox(1), []byte("second"))
+		stored <- err
+	}()
+	<-held
+	shows := func(end uint64, want ...string) {
+		t.Helper()
+		pieces, err := j.Timeline(t.Context(), mailbox(1), 0, 10)
+		if got := texts(t, pieces, err); !slices.Equal(got, want) {
+			t.Errorf("the timeline shows %v, want %v", got, want)
+		}
+		pieces, cursor, err := j.TimelineEnd(t.Context(), mailbox(1), 10)
+		if got := texts(t, pieces, err); !slices.Equal(got, want) || cursor != end {
+			t.Errorf("the timeline's end shows %v up to %d, want %v up to %d", got, cursor, want, end)
+		}
+	}
+	shows(first, "first")
+	close(gate)
+	if err := <-stored; err != nil {
+		t.Fatal(err)
+	}
+	shows(first+1, "first", "second")
+	closeJournal(t, j)
+	j = open(t, o)
+	shows(first+1, "first", "second")
 }

@@ -46,6 +46,7 @@ func (j *Journal) Note(ctx context.Context, agent capabilities.ID, body []byte) 
 	if err != nil {
 		return 0, readOnly("output cannot be stored", err)
 	}
+	j.pieces.flushedTo(cursor)
 	return cursor, nil
 }
 
@@ -75,7 +76,7 @@ func (l *link) makeTimeline(ctx context.Context, after uint64) error {
 	return l.o.flushBeside()
 }
 
-// Timeline gives the pieces of an agent after a cursor, oldest first, at most limit.
+// Timeline gives the pieces of an agent after a cursor, oldest first, at most limit. It gives none that is not on disk.
 func (j *Journal) Timeline(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]Piece, error) {
 	t, err := j.timeline(ctx, agent)
 	if t == nil || err != nil {
@@ -84,18 +85,19 @@ func (j *Journal) Timeline(ctx context.Context, agent capabilities.ID, after uin
 	return t.after(ctx, after, limit)
 }
 
-// TimelineEnd gives the newest pieces of an agent, oldest first, at most limit, and the cursor of the newest of all: 0
-// where there is none. With the limit 0 it reads no more than that one.
+// TimelineEnd gives the newest pieces of an agent that are on disk, oldest first, at most limit, and a cursor after which
+// there is none: 0 if the agent never had one. With the limit 0 it reads no pieces.
 func (j *Journal) TimelineEnd(ctx context.Context, agent capabilities.ID, limit int) ([]Piece, uint64, error) {
 	t, err := j.timeline(ctx, agent)
 	if t == nil || err != nil {
 		return nil, 0, err
 	}
-	if t.newest.cursor == 0 {
+	end := min(t.newest.cursor, t.flushed)
+	if end == 0 {
 		return nil, 0, nil
 	}
-	pieces, err := t.before(ctx, t.newest.cursor, limit)
-	return pieces, t.newest.cursor, err
+	pieces, err := t.before(ctx, end, limit)
+	return pieces, end, err
 }
 
 // agentTimeline is the part of the timeline that is one agent's.
@@ -103,6 +105,7 @@ type agentTimeline struct {
 	stream  jetstream.Stream
 	subject string
 	newest  pieceOrder // that there ever was
+	flushed uint64     // the newest cursor, of any agent, that is on disk
 }
 
 // timeline gives what there is of an agent's: nil as long as no agent has any.
@@ -121,7 +124,11 @@ func (j *Journal) timeline(ctx context.Context, agent capabilities.ID) (*agentTi
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	return &agentTimeline{stream: s, subject: l.o.timelineSubject(agent), newest: newest}, nil
+	flushed, err := j.pieces.flushedEnd(ctx, l, s)
+	if err != nil {
+		return nil, err
+	}
+	return &agentTimeline{stream: s, subject: l.o.timelineSubject(agent), newest: newest, flushed: flushed}, nil
 }
 
 func (t *agentTimeline) after(ctx context.Context, cursor uint64, limit int) ([]Piece, error) {
@@ -129,8 +136,11 @@ func (t *agentTimeline) after(ctx context.Context, cursor uint64, limit int) ([]
 	last := pieceOrder{cursor: cursor}
 	for len(pieces) < limit {
 		m, err := t.stream.GetMsg(ctx, last.cursor+1, jetstream.WithGetMsgSubject(t.subject))
+		if err == nil && m.Sequence > t.flushed {
+			break
+		}
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			if lost := lostAtEnd(last, t.newest); lost > 0 {
+			if lost := lostAtEnd(last, t.newest); lost > 0 && t.newest.cursor <= t.flushed {
 				pieces = append(pieces, Piece{Cursor: t.newest.cursor, Lost: lost})
 			}
 			break
