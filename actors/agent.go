@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 
 	"parley"
 	"parley/capabilities"
@@ -9,8 +10,8 @@ import (
 )
 
 // Agent acts for one agent of a node. It is a handle: it holds no state and needs no closing. Its methods
-// block until what they say is durable or ctx ends; an ended ctx gives TIMEOUT, and what was asked for may
-// still happen.
+// block until what they say is durable or ctx ends; an ended ctx gives TIMEOUT, or its
+// cause if that has a code, and what was asked for may still happen.
 type Agent struct {
 	node *Node
 	id   capabilities.ID
@@ -69,7 +70,11 @@ func handOver[T any](ctx context.Context, a *Agent, fn func(*box, replyTo[T])) (
 	}
 }
 
+// errEnded is the error of a call whose context ended: the context's own cause if it has a code, else TIMEOUT.
 func errEnded(ctx context.Context) error {
+	if e, ok := errors.AsType[*parley.Error](context.Cause(ctx)); ok {
+		return e
+	}
 	return parley.Refuse(parley.Timeout, "the call ended before its result was there (%v)", context.Cause(ctx)).
 		WithHint("what was asked for may still happen")
 }

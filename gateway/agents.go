@@ -124,7 +124,7 @@ func waitForFinish(ctx context.Context, a *actors.Agent, r WaitForFinishRequest)
 	}
 	f, err := agent.WaitForFinish(ctx, time.Duration(min(r.TimeoutMs, maxTimeout))*time.Millisecond)
 	if err != nil && ctx.Err() != nil { // who waits has not gone away: it would not hear of it
-		return f, parley.Refuse(parley.NotRunning, "the node is stopping")
+		return f, errStopping
 	}
 	if err != nil {
 		return f, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors"
 	"parley/events"
 	"parley/gateway/client"
@@ -92,4 +93,28 @@ func serveLimited(tb testing.TB, limits Limits) (*client.Client, *Server) {
 		_ = node.Close(ctx)
 	})
 	return c, server
+}
+
+// TestAWaitThatAStopCutsCanBeTakenUpAgain has waits come while the node stops: each ends as if its time had passed, or says
+// that the node is stopping. Either is made again by who waits.
+func TestAWaitThatAStopCutsCanBeTakenUpAgain(t *testing.T) {
+	c, s := serveLimited(t, Limits{})
+	var form actors.Asked
+	if err := c.Call(t.Context(), "request", CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {
+		t.Fatal(err)
+	}
+	s.drain()
+	waits := map[string]any{
+		"read_output":     ReadOutputRequest{AgentID: "@self", WaitMs: 1000},
+		"await":           map[string]any{"number": form.Number},
+		"wait_for_finish": WaitForFinishRequest{AgentID: "@self"},
+	}
+	for operation, request := range waits {
+		for range 100 {
+			if err := c.Call(t.Context(), operation, request, nil); err != nil && parley.CodeOf(err) != parley.NotRunning {
+				t.Errorf("%s: %v", operation, err)
+				break
+			}
+		}
+	}
 }

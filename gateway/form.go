@@ -113,9 +113,10 @@ func bounded(ctx context.Context, waitMs *int64) (context.Context, context.Cance
 	return ctx, cancel, nil
 }
 
-// waitPassed reports whether err says no more than that the wait is over.
+// waitPassed reports whether err says no more than that the wait is over, or that the node cuts it.
 func waitPassed(err error) bool {
-	return parley.CodeOf(err) == parley.Timeout || isContextEnd(err)
+	code := parley.CodeOf(err)
+	return code == parley.Timeout || code == parley.NotRunning || isContextEnd(err)
 }
 
 // RespondFormRequest answers a form. Values are typed; Texts are read by their fields' types. Digest is of the call that was

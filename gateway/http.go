@@ -80,9 +80,8 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, o operation) error
 	ctx := r.Context()
 	if o.waits {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
+		ctx, cancel = s.untilDraining(ctx)
 		defer cancel()
-		defer context.AfterFunc(s.draining, cancel)()
 		if visitor, ok := w.(*responseWriter); ok {
 			defer visitor.visit.watch(cancel)()
 		} else {

@@ -191,6 +191,20 @@ func (s *Server) Stopped() <-chan struct{} { return s.stopped }
 // Broken gives the error of a door that closed by itself.
 func (s *Server) Broken() <-chan error { return s.broken }
 
+// errStopping ends the waits of a server that stops.
+var errStopping = parley.Refuse(parley.NotRunning, "the node is stopping").
+	WithHint("what was asked for may still happen")
+
+// untilDraining gives a context that ends, for errStopping, when waits are to be cut.
+func (s *Server) untilDraining(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.draining, func() { end(errStopping) })
+	return ctx, func() {
+		stop()
+		end(nil)
+	}
+}
+
 // Drain closes the doors, cuts the waits short, lets what is in flight end, and returns when it has or
 // when ctx ends. A wait that is cut off can be taken up again.
 func (s *Server) Drain(ctx context.Context) error {

@@ -31,7 +31,7 @@ func (e *endpoint) Handle(r micro.Request) {
 		return // nothing that was done could be told
 	}
 	if !v.enter() {
-		e.refuse(r, parley.Refuse(parley.NotRunning, "the node is stopping"))
+		e.refuse(r, errStopping)
 		return
 	}
 	leave, err := v.load.admit(kindCalls, nil, len(r.Data())) // until it is known whose request it is
@@ -74,7 +74,8 @@ func (e *endpoint) call(r micro.Request, known func()) (err error) {
 	ctx, cancel := context.WithTimeout(s.severed, serviceTime)
 	defer cancel()
 	if e.operation.waits {
-		defer context.AfterFunc(s.draining, cancel)()
+		ctx, cancel = s.untilDraining(ctx)
+		defer cancel()
 	}
 	p, err := s.identify(ctx, bearerOf(r.Headers().Get("Authorization")))
 	known()

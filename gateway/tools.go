@@ -109,10 +109,11 @@ func (u *toolUser) Call(ctx context.Context, name string, request map[string]any
 	if err := u.principal.may(o); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(u.principal.as(ctx))
-	defer cancel()
+	ctx = u.principal.as(ctx)
 	if o.waits {
-		defer context.AfterFunc(s.draining, cancel)()
+		var cancel context.CancelFunc
+		ctx, cancel = s.untilDraining(ctx)
+		defer cancel()
 	}
 	return u.perform(ctx, o, request, response)
 }
