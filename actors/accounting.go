@@ -53,7 +53,7 @@ func (b *box) checkRecipient(to capabilities.ID) error {
 
 // openAccount notes what a mailbox that was just read uses. The other mailboxes of its account are read too.
 func (b *box) openAccount() {
-	b.holding = nil
+	b.holding, b.use = nil, b.state.Usage()
 	for by, amounts := range b.state.UseBy(b.node.now()) {
 		if by.ULID == (capabilities.ID{}).ULID {
 			b.holding = append(b.holding, by.Node)
@@ -67,8 +67,14 @@ func (b *box) openAccount() {
 
 // account notes what the agent, and other nodes, use after some events.
 func (b *box) account(evs []events.Event) {
-	b.node.accounts.put(b.state)
-	now := b.node.now()
+	if use := b.state.Usage(); use != b.use {
+		b.use = use
+		b.node.accounts.put(b.state)
+	}
+	var now capabilities.Time
+	if len(b.holding) > 0 {
+		now = b.node.now()
+	}
 	for _, node := range b.holding {
 		b.node.accounts.hold(b.seat.id, node, b.state.UsedBy(ofNode(node), now))
 	}

@@ -18,7 +18,7 @@ import (
 // An agent that the node's host has made has an account. Agents that it makes, and so on, share it.
 type accounts struct {
 	node   *Node
-	agents mailbox.Amounts // quotas where nothing else is set
+	agents mailbox.Limits // where nothing else is set; never changed
 	peers  mailbox.Amounts
 
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ type accounts struct {
 type account struct {
 	by   capabilities.ID
 	kind events.AgentKind
-	use  func(now capabilities.Time) mailbox.Amounts
+	use  mailbox.Usage
 }
 
 // route is the way from a sender to a mailbox. Of another node's agents, the sender is an ID of the node alone.
@@ -42,11 +42,11 @@ type route struct{ from, to capabilities.ID }
 
 func newAccounts(n *Node) (*accounts, error) {
 	a := &accounts{
-		node: n, agents: mailbox.AgentQuotas(), peers: mailbox.PeerQuotas(),
+		node: n, agents: mailbox.Limits{Quotas: mailbox.AgentQuotas()}, peers: mailbox.PeerQuotas(),
 		known: map[capabilities.ID]*account{}, made: map[capabilities.ID][]capabilities.ID{}, set: map[capabilities.ID]map[string]int64{},
 		held: map[capabilities.NodeID]map[capabilities.ID]mailbox.Amounts{}, full: map[route]bool{}, efforts: map[capabilities.ID]*effort{},
 	}
-	if err := a.agents.Set(n.o.Quotas); err != nil {
+	if err := a.agents.Quotas.Set(n.o.Quotas); err != nil {
 		return nil, err
 	}
 	return a, a.peers.Set(n.o.PeerQuotas)
@@ -82,8 +82,15 @@ func (a *accounts) put(s *mailbox.State) (missing []capabilities.ID) {
 // isExempt reports whether an agent has no quotas unless some are set: it is the node's host, or one that that has
 // made. The caller has the lock.
 func (a *accounts) isExempt(id capabilities.ID) bool {
+	return id == a.node.host || a.known[id].isHost(a.node)
+}
+
+func (k *account) isHost(n *Node) bool { return k != nil && k.by == n.host && k.kind == events.Host }
+
+// isPlain reports whether an agent has an account of its own with the quotas of most. The caller has the lock.
+func (a *accounts) isPlain(id capabilities.ID) bool {
 	k := a.known[id]
-	return id == a.node.host || k != nil && k.by == a.node.host && k.kind == events.Host
+	return len(a.set) == 0 && k != nil && (k.by == a.node.host || k.by.IsZero()) && id != a.node.host && !k.isHost(a.node)
 }
 
 // head returns the agent whose account an agent shares. The caller has the lock.
@@ -111,6 +118,9 @@ func (a *accounts) family(id capabilities.ID, fn func(capabilities.ID, *account)
 func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Limits {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.isPlain(id) && len(a.made[id]) == 0 {
+		return &a.agents
+	}
 	head := a.head(id)
 	if len(a.set[head]) == 0 && a.isExempt(head) {
 		return nil
@@ -121,7 +131,7 @@ func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Li
 	}
 	a.family(head, func(member capabilities.ID, k *account) {
 		if member != id {
-			l.Beside = l.Beside.Plus(k.use(now))
+			l.Beside = l.Beside.Plus(k.use.On(now))
 		}
 	})
 	return l
@@ -129,7 +139,7 @@ func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Li
 
 // quotas returns the quotas of an account. The caller has the lock.
 func (a *accounts) quotas(head capabilities.ID) mailbox.Amounts {
-	quotas := a.agents
+	quotas := a.agents.Quotas
 	if head.Node != a.node.id {
 		quotas = a.peers
 	} else if a.isExempt(head) {
@@ -146,6 +156,9 @@ func (a *accounts) ofSender(from capabilities.ID) *mailbox.Amounts {
 	if from.Node != a.node.id {
 		quotas := a.quotas(ofNode(from.Node))
 		return &quotas
+	}
+	if a.isPlain(from) {
+		return &a.agents.Quotas
 	}
 	head := a.head(from)
 	if len(a.set[head]) == 0 && a.isExempt(head) {
@@ -260,9 +273,9 @@ func (a *accounts) use(head capabilities.ID, now capabilities.Time) AgentUse {
 func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) AgentUse {
 	u := AgentUse{Agent: head, Quotas: a.quotas(head)}
 	if k := a.known[head]; k != nil && head == a.node.host { // what others made by it use is theirs
-		u.Used = k.use(now)
+		u.Used = k.use.On(now)
 	} else {
-		a.family(head, func(_ capabilities.ID, k *account) { u.Used = u.Used.Plus(k.use(now)) })
+		a.family(head, func(_ capabilities.ID, k *account) { u.Used = u.Used.Plus(k.use.On(now)) })
 	}
 	u.Used[mailbox.QuotaProcessor] = a.effortOf(head).inMinute(now)
 	if q, share := u.Used.Fullest(u.Quotas); share > 0 {

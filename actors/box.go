@@ -34,6 +34,7 @@ type box struct {
 
 	receipts  []receipt             // room for those being noted
 	lettingGo bool                  // receipts are not to be noted with what is decided now
+	use       mailbox.Usage         // as the node's accounts have it
 	holding   []capabilities.NodeID // other nodes whose mail counts for them here
 	scribe    scribe
 }

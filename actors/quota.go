@@ -34,7 +34,7 @@ const heaviestShown = 5
 
 // Quotas says which quotas there are, and who uses most of them.
 func (n *Node) Quotas(ctx context.Context) (NodeQuotas, error) {
-	q := NodeQuotas{Agents: n.accounts.agents, Peers: n.accounts.peers, Heaviest: n.accounts.heaviest(heaviestShown, n.now())}
+	q := NodeQuotas{Agents: n.accounts.agents.Quotas, Peers: n.accounts.peers, Heaviest: n.accounts.heaviest(heaviestShown, n.now())}
 	q.PeersUsed = n.accounts.heaviestPeers(heaviestShown)
 	hosts := map[capabilities.NodeID]capabilities.ID{}
 	known, ids := n.peers.list()

@@ -41,8 +41,8 @@ type State struct {
 	realm     realm
 	tokens    []Token // that were not revoked
 
-	ownUse  usage                     // what the agent itself has the node hold
-	heldFor map[capabilities.ID]usage // what others have this mailbox hold, by their IDs, or those of their nodes
+	ownUse  Usage                     // what the agent itself has the node hold
+	heldFor map[capabilities.ID]Usage // what others have this mailbox hold, by their IDs, or those of their nodes
 	made    map[capabilities.ID]bool  // agents that it made
 
 	nodeText string // "@" and its node, once needed

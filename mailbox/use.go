@@ -14,8 +14,8 @@ import (
 // messageOverhead is what a message takes in memory beside its text, in bytes.
 const messageOverhead = 512
 
-// usage is what is used, of which the daily amount is of one day.
-type usage struct {
+// Usage is what is used, of which the daily amount is of one day.
+type Usage struct {
 	Amounts
 	day int64 // since 1970
 }
@@ -24,8 +24,8 @@ const dayLength = capabilities.Time(24 * time.Hour / time.Millisecond)
 
 func dayOf(t capabilities.Time) int64 { return int64(t / dayLength) }
 
-// on returns the amounts as they are on the day of a time.
-func (u usage) on(now capabilities.Time) Amounts {
+// On returns the amounts as they are on the day of a time.
+func (u Usage) On(now capabilities.Time) Amounts {
 	if dayOf(now) != u.day {
 		u.Amounts[QuotaDaily] = 0
 	}
@@ -33,8 +33,8 @@ func (u usage) on(now capabilities.Time) Amounts {
 }
 
 // add adds what an event at a time changed. Amounts that can shrink never fall below zero.
-func (u *usage) add(change Amounts, at capabilities.Time) {
-	u.Amounts = u.on(at)
+func (u *Usage) add(change Amounts, at capabilities.Time) {
+	u.Amounts = u.On(at)
 	u.day = dayOf(at)
 	for q := range change {
 		u.Amounts[q] += change[q]
@@ -42,20 +42,20 @@ func (u *usage) add(change Amounts, at capabilities.Time) {
 }
 
 // isEmpty reports whether there is nothing left to count on the day of a time.
-func (u usage) isEmpty(now capabilities.Time) bool { return u.on(now) == Amounts{} }
+func (u Usage) isEmpty(now capabilities.Time) bool { return u.On(now) == Amounts{} }
 
 // Use returns what the agent itself uses at a time.
-func (s *State) Use(now capabilities.Time) Amounts { return s.ownUse.on(now) }
+func (s *State) Use(now capabilities.Time) Amounts { return s.ownUse.On(now) }
 
-// Usage returns a function that gives Use, as it is now, at any later time.
-func (s *State) Usage() func(capabilities.Time) Amounts { return s.ownUse.on }
+// Usage returns what the agent itself uses.
+func (s *State) Usage() Usage { return s.ownUse }
 
 // UseBy returns what others have the mailbox hold at a time: agents of the node by their IDs, other nodes by an ID of
 // the node alone.
 func (s *State) UseBy(now capabilities.Time) map[capabilities.ID]Amounts {
 	all := make(map[capabilities.ID]Amounts, len(s.heldFor))
 	for by, u := range s.heldFor {
-		if a := u.on(now); a != (Amounts{}) {
+		if a := u.On(now); a != (Amounts{}) {
 			all[by] = a
 		}
 	}
@@ -65,7 +65,7 @@ func (s *State) UseBy(now capabilities.Time) map[capabilities.ID]Amounts {
 // UsedBy returns what a sender has the mailbox hold at a time.
 func (s *State) UsedBy(sender capabilities.ID, now capabilities.Time) Amounts {
 	if u, ok := s.heldFor[s.causer(sender)]; ok {
-		return u.on(now)
+		return u.On(now)
 	}
 	return Amounts{}
 }
@@ -97,7 +97,7 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 	if _, makes := c.(MakeAgent); makes {
 		growth[QuotaAgents] = 1
 	}
-	if err := l.check(s.ownUse.on(now), growth); err != nil {
+	if err := l.check(s.ownUse.On(now), growth); err != nil {
 		return nil, err
 	}
 	return evs, nil
@@ -118,7 +118,7 @@ func Spends(c Command) bool {
 func (s *State) CheckAnswer(l *Limits, c Settle, now capabilities.Time) error {
 	var growth Amounts
 	growth[QuotaDaily] = int64(measure(capabilities.Record(c.Values)).bytes + len(c.Note))
-	return l.check(s.ownUse.on(now), growth)
+	return l.check(s.ownUse.On(now), growth)
 }
 
 // CheckForward is CheckAnswer for handing a form on, which makes another copy of it.
@@ -129,7 +129,7 @@ func (s *State) CheckForward(l *Limits, form capabilities.ID, now capabilities.T
 	}
 	var growth Amounts
 	growth[QuotaDaily] = sizeOfForm(m.Form.FormRequested)
-	return l.check(s.ownUse.on(now), growth)
+	return l.check(s.ownUse.On(now), growth)
 }
 
 // tally counts what an event changes. It is called before the event is folded in.
@@ -145,7 +145,7 @@ func (s *State) tally(r events.Recorded) {
 			return
 		}
 		if s.heldFor == nil {
-			s.heldFor = map[capabilities.ID]usage{}
+			s.heldFor = map[capabilities.ID]Usage{}
 		}
 		s.heldFor[by] = u
 	}
@@ -283,7 +283,7 @@ func (s *State) checkRoom(quotas *Amounts, e events.Event, now capabilities.Time
 	by, growth := s.changeFor(e)
 	var used Amounts
 	if u, ok := s.heldFor[by]; ok {
-		used = u.on(now)
+		used = u.On(now)
 	}
 	for q, n := range growth {
 		local := by.ULID != [16]byte{} // what it asks and writes is counted in its own mailbox
@@ -388,10 +388,10 @@ func (s *State) useImages() []useImage {
 
 // recount counts what the state has, but for the bytes of the day.
 func (s *State) recount() {
-	s.ownUse, s.heldFor = usage{}, nil
+	s.ownUse, s.heldFor = Usage{}, nil
 	held := func(by capabilities.ID, q Quota, n int64) {
 		if s.heldFor == nil {
-			s.heldFor = map[capabilities.ID]usage{}
+			s.heldFor = map[capabilities.ID]Usage{}
 		}
 		u := s.heldFor[by]
 		u.Amounts[q] += n
@@ -438,7 +438,7 @@ func (s *State) restoreUse(images []useImage, made []capabilities.ID) {
 		u := s.heldFor[i.By]
 		u.Amounts[QuotaDaily], u.day = i.Daily, i.Day
 		if s.heldFor == nil {
-			s.heldFor = map[capabilities.ID]usage{}
+			s.heldFor = map[capabilities.ID]Usage{}
 		}
 		s.heldFor[i.By] = u
 	}
