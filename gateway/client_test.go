@@ -103,11 +103,12 @@ func TestAWaitThatAStopCutsCanBeTakenUpAgain(t *testing.T) {
 	if err := c.Call(t.Context(), "request", CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {
 		t.Fatal(err)
 	}
+	host := s.node.Host().ID().String()
 	s.drain()
 	waits := map[string]any{
-		"read_output":     ReadOutputRequest{AgentID: "@self", WaitMs: 1000},
+		"read_output":     ReadOutputRequest{AgentID: host, WaitMs: 1000},
 		"await":           map[string]any{"number": form.Number},
-		"wait_for_finish": WaitForFinishRequest{AgentID: "@self"},
+		"wait_for_finish": WaitForFinishRequest{AgentID: host},
 	}
 	for operation, request := range waits {
 		for range 100 {
