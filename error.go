@@ -62,6 +62,7 @@ type Error struct {
 	Fields  map[string]string `json:"fields,omitempty"`
 }
 
+// Error returns the code and the message.
 func (e *Error) Error() string {
 	return string(e.Code) + ": " + e.Message
 }

@@ -1,10 +1,12 @@
 package parley_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,21 +14,35 @@ import (
 	"testing"
 )
 
-// rooms says which rooms each room may import from. Doors open one way.
-var rooms = map[string][]string{
+// imports lists what each package may import of the module. Imports run one way. A package that is not listed fails.
+var imports = map[string][]string{
 	".":            {},
 	"capabilities": {"."},
-	"events":       {".", "capabilities"},
-	"mailbox":      {".", "capabilities", "events"},
-	"persistence":  {".", "capabilities", "events"},
-	"actors":       {".", "capabilities", "events", "mailbox", "persistence"},
-	"gateway":      {".", "capabilities", "events", "mailbox", "persistence", "actors"},
-	"cmd":          {".", "capabilities", "events", "mailbox", "persistence", "actors", "gateway"},
+	"events":       {"capabilities"},
+	"mailbox":      {".", "capabilities", "events", "mailbox/rule"},
+	"mailbox/rule": {".", "capabilities", "events"},
+
+	"persistence":          {".", "capabilities", "events"},
+	"persistence/disktest": {},
+
+	"actors":           {".", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors/program", "actors/wire"},
+	"actors/connlimit": {},
+	"actors/program":   {".", "capabilities", "events", "mailbox", "mailbox/rule"},
+	"actors/wire":      {".", "capabilities", "events", "actors/connlimit"},
+
+	"gateway":         {".", "capabilities", "events", "mailbox", "persistence", "actors", "actors/connlimit", "gateway/client", "gateway/legible", "gateway/mcp"},
+	"gateway/client":  {"."},
+	"gateway/legible": {},
+	"gateway/mcp":     {".", "capabilities", "events", "actors", "gateway/legible"},
+
+	"cmd/parley": {
+		".", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors",
+		"gateway", "gateway/client", "gateway/legible", "gateway/mcp",
+	},
 }
 
-// pure lists what the packages of the rooms that decide may import from elsewhere: nothing that reads a clock, a disk,
-// a network or randomness. A package in one of these rooms that is not listed imports nothing. Of doublestar only what
-// matches text is pure: see notPure.
+// pure lists what the domain packages may import from outside the module: nothing that reads a clock, a disk, a
+// network or randomness. Of doublestar only what matches text is pure: see impure.
 var pure = map[string][]string{
 	"capabilities": {
 		"bytes", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "io", "maps", "math", "net/url", "slices",
@@ -49,97 +65,210 @@ var pure = map[string][]string{
 	},
 }
 
-// notPure are the functions that pure packages do not call: those of package time that read a clock, and those of
+// impure are the functions that domain packages do not call: those of package time that read a clock, and those of
 // doublestar that read a disk.
-var notPure = []string{
+var impure = []string{
 	"doublestar.Glob", "doublestar.FilepathGlob", "doublestar.PathMatch",
 	"time.Now(", "time.Since(", "time.Until(", "time.Sleep(", "time.After(", "time.NewTimer(", "time.Tick(",
 }
 
-func TestImportsRunOneWay(t *testing.T) {
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+const (
+	maxFiles = 30  // of a package, without tests
+	maxLines = 500 // of a file
+)
+
+// crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
+var crowded = map[string]int{
+	"actors":         61,
+	"actors/program": 38,
+	"cmd/parley":     72,
+	"gateway":        84,
+	"mailbox":        41,
+	"persistence":    40,
+}
+
+// source is a Go file of the module.
+type source struct {
+	path string // with slashes
+	pkg  string // its folder
+	test bool
+	text string
+	tree *ast.File
+}
+
+// sources reads all Go files of the module.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		}
-		room := strings.Split(filepath.ToSlash(path), "/")[0]
-		if strings.HasSuffix(room, ".go") {
-			room = "."
-		}
-		doors, known := rooms[room]
-		if !known {
-			t.Errorf("%s: no room of the house", path)
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && name != "."):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go"):
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		for _, spec := range f.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			checkImport(t, path, room, doors, imported)
+		tree, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments)
+		if err != nil {
+			return err
 		}
+		name = filepath.ToSlash(name)
+		all = append(all, source{path: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), text: string(text), tree: tree})
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return all
 }
 
-func checkImport(t *testing.T, path, room string, doors []string, imported string) {
-	t.Helper()
-	if imported == "parley" || strings.HasPrefix(imported, "parley/") {
-		target := strings.Split(strings.TrimPrefix(strings.TrimPrefix(imported, "parley"), "/")+"/", "/")[0]
-		if target == "" {
-			target = "."
+func TestImportsRunOneWay(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test {
+			continue
 		}
-		if target != room && !slices.Contains(doors, target) {
-			t.Errorf("%s imports %s: that door opens the other way", path, imported)
+		allowed, known := imports[f.pkg]
+		if !known {
+			t.Errorf("%s: package %s has no entry in imports", f.path, f.pkg)
+			continue
 		}
-		return
-	}
-	if _, isPure := pure[room]; isPure && !slices.Contains(pure[packageOf(path)], imported) {
-		t.Errorf("%s imports %s: %s is pure", path, imported, room)
-	}
-}
-
-// packageOf gives the folder of a file.
-func packageOf(file string) string { return filepath.ToSlash(filepath.Dir(file)) }
-
-// TestPureRoomsReadNoClock walks the rooms that decide, with every package in them.
-func TestPureRoomsReadNoClock(t *testing.T) {
-	read := map[string]bool{}
-	for room := range pure {
-		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			read[packageOf(path)] = true
-			src, err := os.ReadFile(path)
+		for _, spec := range f.tree.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
-				return err
+				t.Fatal(err)
 			}
-			for _, call := range notPure {
-				if strings.Contains(string(src), call) {
-					t.Errorf("%s calls %s", path, call)
+			if name == "parley" {
+				name += "/."
+			}
+			if own, inside := strings.CutPrefix(name, "parley/"); inside {
+				if !slices.Contains(allowed, own) {
+					t.Errorf("%s imports %s: %s may not", f.path, own, f.pkg)
+				}
+			} else if isDomain(f.pkg) && !slices.Contains(pure[f.pkg], name) {
+				t.Errorf("%s imports %s: %s is pure", f.path, name, f.pkg)
+			}
+		}
+	}
+}
+
+// isDomain reports whether a package is one of those that decide.
+func isDomain(pkg string) bool {
+	room, _, _ := strings.Cut(pkg, "/")
+	return room == "capabilities" || room == "events" || room == "mailbox"
+}
+
+func TestDomainPackagesReadNoClock(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || !isDomain(f.pkg) {
+			continue
+		}
+		for _, call := range impure {
+			if strings.Contains(f.text, call) {
+				t.Errorf("%s calls %s", f.path, call)
+			}
+		}
+	}
+}
+
+func TestPackagesAndFilesAreSmall(t *testing.T) {
+	files := map[string]int{}
+	for _, f := range sources(t) {
+		if !f.test {
+			files[f.pkg]++
+		}
+		if lines := strings.Count(f.text, "\n"); lines > maxLines {
+			t.Errorf("%s has %d lines, over %d", f.path, lines, maxLines)
+		}
+	}
+	for pkg, n := range files {
+		if most := max(maxFiles, crowded[pkg]); n > most {
+			t.Errorf("%s has %d files without tests, over %d", pkg, n, most)
+		}
+	}
+	for pkg, most := range crowded {
+		if files[pkg] <= maxFiles {
+			t.Errorf("%s has %d files: it is no longer crowded (%d)", pkg, files[pkg], most)
+		}
+	}
+}
+
+// TestExportedIdentifiersHaveComments wants a comment that begins with the name for each exported function, type and
+// method, and for each constant and variable that stands alone. A group of them may have one for all.
+func TestExportedIdentifiersHaveComments(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		for _, d := range f.tree.Decls {
+			for name, doc := range exportedIn(d) {
+				text := doc.Text()
+				for _, article := range []string{"A ", "An ", "The "} {
+					text = strings.TrimPrefix(text, article)
+				}
+				if rest, named := strings.CutPrefix(text, name); !named || rest != "" && token.IsIdentifier(name+rest[:1]) {
+					t.Errorf("%s: the comment of %s does not begin with its name", f.path, name)
 				}
 			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
-	for room := range pure {
-		if !read[room] {
-			t.Errorf("%s has no files", room)
+}
+
+// exportedIn returns the comments of the exported identifiers that a declaration declares.
+func exportedIn(d ast.Decl) map[string]*ast.CommentGroup {
+	docs := map[string]*ast.CommentGroup{}
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if ast.IsExported(d.Name.Name) && (d.Recv == nil || ast.IsExported(receiver(d.Recv.List[0].Type))) {
+			docs[d.Name.Name] = d.Doc
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if ast.IsExported(s.Name.Name) {
+					docs[s.Name.Name] = s.Doc
+					if !d.Lparen.IsValid() {
+						docs[s.Name.Name] = d.Doc
+					}
+				}
+			case *ast.ValueSpec:
+				if name := s.Names[0].Name; !d.Lparen.IsValid() && ast.IsExported(name) {
+					docs[name] = d.Doc
+				}
+			}
 		}
 	}
-	for pkg := range read {
-		if _, listed := pure[pkg]; !listed {
-			t.Errorf("%s is in a pure room, and what it may import is not listed", pkg)
+	return docs
+}
+
+// receiver returns the name of a method's type.
+func receiver(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return receiver(t.X)
+	case *ast.IndexExpr:
+		return receiver(t.X)
+	case *ast.IndexListExpr:
+		return receiver(t.X)
+	case *ast.Ident:
+		return t.Name
+	}
+	return ""
+}
+
+func TestPackagesSayWhatTheyPromise(t *testing.T) {
+	said := map[string]bool{}
+	for _, f := range sources(t) {
+		said[f.pkg] = said[f.pkg] || path.Base(f.path) == "doc.go" && f.tree.Doc != nil
+	}
+	for pkg, has := range said {
+		if !has {
+			t.Errorf("%s has no doc.go with a comment", pkg)
 		}
 	}
 }

@@ -43,6 +43,7 @@ func ParseNodeID(s string) (NodeID, error) {
 	return n, nil // 56 letters of base 32 are 35 bytes with no bit to spare: a key has one spelling
 }
 
+// String returns the node's public key in its text form.
 func (n NodeID) String() string {
 	text, err := nkeys.Encode(nkeys.PrefixByteServer, n[:])
 	if err != nil {
@@ -82,6 +83,7 @@ func parseULID(s string) (ulid.ULID, error) {
 	return u, nil
 }
 
+// String returns ULID@NODE.
 func (id ID) String() string { return string(id.appendText(make([]byte, 0, idTextSize))) }
 
 func (id ID) appendText(b []byte) []byte {

@@ -31,6 +31,7 @@ const (
 	maxHints       = 8
 )
 
+// String returns the locator as a parley:// URL.
 func (l Locator) String() string {
 	q := url.Values{}
 	if l.Kind != "" {

@@ -23,6 +23,7 @@ const (
 // Path is a way from an agent's names to a value: a name, then fields of records.
 type Path []string
 
+// String returns the names joined by slashes.
 func (p Path) String() string { return strings.Join(p, "/") }
 
 // CheckName refuses with INVALID_NAME what cannot be bound as a name. A name has 1 to 255 characters of

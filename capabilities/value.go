@@ -29,18 +29,35 @@ type (
 	record map[string]Value
 )
 
-// The constructors. Float takes no NaN and no infinity, and String no invalid UTF-8: use Check on what
-// comes from outside.
-func Null() Value                     { return Value{} }
-func Bool(b bool) Value               { return Value{b} }
-func Int(i int64) Value               { return Value{i} }
-func Float(f float64) Value           { return Value{f} }
-func String(s string) Value           { return Value{s} }
-func Bytes(b []byte) Value            { return Value{b} }
-func List(vs ...Value) Value          { return Value{list(vs)} }
+// Null returns the value that is nothing.
+func Null() Value { return Value{} }
+
+// Bool returns a truth value.
+func Bool(b bool) Value { return Value{b} }
+
+// Int returns an integer.
+func Int(i int64) Value { return Value{i} }
+
+// Float returns a floating-point number. NaN and infinities are refused by Check.
+func Float(f float64) Value { return Value{f} }
+
+// String returns a string. Invalid UTF-8 is refused by Check.
+func String(s string) Value { return Value{s} }
+
+// Bytes returns a value of bytes, which it keeps.
+func Bytes(b []byte) Value { return Value{b} }
+
+// List returns a list, which it keeps.
+func List(vs ...Value) Value { return Value{list(vs)} }
+
+// Record returns a record, whose map it keeps.
 func Record(m map[string]Value) Value { return Value{record(m)} }
-func Reference(r Ref) Value           { return Value{r} }
-func Sealed(ciphertext []byte) Value  { return Value{sealed(ciphertext)} }
+
+// Reference returns a reference.
+func Reference(r Ref) Value { return Value{r} }
+
+// Sealed returns a secret that only its node can open.
+func Sealed(ciphertext []byte) Value { return Value{sealed(ciphertext)} }
 
 // Strings makes a list of strings.
 func Strings(ss ...string) Value {
@@ -193,17 +210,35 @@ func (v Value) size() int {
 	return 9
 }
 
-// The accessors give the content and whether it is of that type.
-func (v Value) IsNull() bool             { return v.v == nil }
-func (v Value) IsSealed() bool           { _, ok := v.v.(sealed); return ok }
-func (v Value) AsBool() (bool, bool)     { b, ok := v.v.(bool); return b, ok }
-func (v Value) AsInt() (int64, bool)     { i, ok := v.v.(int64); return i, ok }
+// IsNull reports whether v is Null.
+func (v Value) IsNull() bool { return v.v == nil }
+
+// IsSealed reports whether v is a sealed secret.
+func (v Value) IsSealed() bool { _, ok := v.v.(sealed); return ok }
+
+// AsBool returns the truth value, and whether v is one.
+func (v Value) AsBool() (bool, bool) { b, ok := v.v.(bool); return b, ok }
+
+// AsInt returns the integer, and whether v is one.
+func (v Value) AsInt() (int64, bool) { i, ok := v.v.(int64); return i, ok }
+
+// AsFloat returns the number, and whether v is a Float.
 func (v Value) AsFloat() (float64, bool) { f, ok := v.v.(float64); return f, ok }
+
+// AsString returns the string, and whether v is one.
 func (v Value) AsString() (string, bool) { s, ok := v.v.(string); return s, ok }
-func (v Value) AsBytes() ([]byte, bool)  { b, ok := v.v.([]byte); return b, ok }
-func (v Value) AsRef() (Ref, bool)       { r, ok := v.v.(Ref); return r, ok }
+
+// AsBytes returns the bytes, and whether v holds some.
+func (v Value) AsBytes() ([]byte, bool) { b, ok := v.v.([]byte); return b, ok }
+
+// AsRef returns the reference, and whether v is one.
+func (v Value) AsRef() (Ref, bool) { r, ok := v.v.(Ref); return r, ok }
+
+// AsSealed returns the ciphertext of a sealed secret, and whether v is one.
 func (v Value) AsSealed() ([]byte, bool) { b, ok := v.v.(sealed); return b, ok }
-func (v Value) AsList() ([]Value, bool)  { l, ok := v.v.(list); return l, ok }
+
+// AsList returns the elements, and whether v is a list.
+func (v Value) AsList() ([]Value, bool) { l, ok := v.v.(list); return l, ok }
 
 // AsRecord gives the record's map, which the caller must not change.
 func (v Value) AsRecord() (map[string]Value, bool) { r, ok := v.v.(record); return r, ok }

@@ -15,6 +15,7 @@ import (
 // Hash is the SHA-256 of a commit's frame. The first commit's Prev is zero.
 type Hash [sha256.Size]byte
 
+// String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
 
 // Summary is what can be known of a mailbox after a section without reading its events.

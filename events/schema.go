@@ -82,6 +82,7 @@ type UnknownError struct {
 	Version uint8
 }
 
+// Error implements error.
 func (e *UnknownError) Error() string {
 	if s, ok := schemas[e.Kind]; ok {
 		return fmt.Sprintf("%s of version %d: this program knows versions up to %d", s.name, e.Version, s.version)
