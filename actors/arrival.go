@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"parley"
-	"parley/actors/wire"
+	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -13,7 +13,7 @@ import (
 
 // receive handles a letter from another node, whose signature was checked. What has no response was not
 // worth one: its sender does not belong here.
-func (n *Node) receive(ctx context.Context, l wire.Letter) (wire.Kind, []byte, bool) {
+func (n *Node) receive(ctx context.Context, l transport.Letter) (transport.Kind, []byte, bool) {
 	if n.peers.isClosed() {
 		return 0, nil, false // it stops: the sender finds it gone
 	}
@@ -31,7 +31,7 @@ func (n *Node) receive(ctx context.Context, l wire.Letter) (wire.Kind, []byte, b
 	return kind, body, true
 }
 
-func (n *Node) respond(ctx context.Context, l wire.Letter) (wire.Kind, any) {
+func (n *Node) respond(ctx context.Context, l transport.Letter) (transport.Kind, any) {
 	if l.Kind == letterAccept {
 		return letterWelcome, n.respondAccept(ctx, l)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"parley"
-	"parley/actors/program"
+	"parley/actors/runtime"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -169,10 +169,10 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 		t.Helper()
 		before := len(eventsOf[events.Event](t, a))
 		calls := map[string]error{"a message": d.Send(t.Context(), "HOST", "psst")}
-		_, calls["a question"] = d.Ask(t.Context(), program.Question{ID: "late", Description: "late?", Fields: textField("a")})
-		_, calls["a call"] = d.Approve(t.Context(), program.Call{Tool: "shell", Input: "{}"})
+		_, calls["a question"] = d.Ask(t.Context(), runtime.Question{ID: "late", Description: "late?", Fields: textField("a")})
+		_, calls["a call"] = d.Approve(t.Context(), runtime.Call{Tool: "shell", Input: "{}"})
 		if write {
-			calls["output"] = d.Write(t.Context(), program.Output, "psst")
+			calls["output"] = d.Write(t.Context(), runtime.Output, "psst")
 		}
 		for what, err := range calls {
 			if err == nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors/program"
+	"parley/actors/runtime"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -18,7 +18,7 @@ import (
 // program is to do is decided in its agent's mailbox; here it is done.
 type crew struct {
 	node     *Node
-	launcher *program.Launcher
+	launcher *runtime.Launcher
 	life     context.Context // of the programs
 	end      context.CancelCauseFunc
 
@@ -35,7 +35,7 @@ type crew struct {
 type member struct {
 	agent   capabilities.ID
 	spec    events.ProgramSet
-	runtime program.Runtime
+	runtime runtime.Runtime
 
 	turn sync.Mutex // held while the runtime is used
 	gone bool       // it is closed for good; guarded by turn
@@ -64,7 +64,7 @@ var (
 )
 
 func newCrew(n *Node) *crew {
-	c := &crew{node: n, launcher: program.NewLauncher(n.o.Programs), members: map[capabilities.ID]*member{}}
+	c := &crew{node: n, launcher: runtime.NewLauncher(n.o.Programs), members: map[capabilities.ID]*member{}}
 	if n.o.TakeOver {
 		if err := c.launcher.TakeOver(); err != nil {
 			n.log.Warn("what programs leave behind may outlive them", "error", err)
@@ -158,7 +158,7 @@ func (c *crew) isPreparing(agent capabilities.ID) bool {
 }
 
 // launch runs the program.
-func (c *crew) launch(m *member, r *run, p program.Prompt) {
+func (c *crew) launch(m *member, r *run, p runtime.Prompt) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -178,10 +178,10 @@ func (c *crew) abandon(r *run, why error) {
 	c.left()
 }
 
-func (c *crew) perform(m *member, r *run, p program.Prompt) {
+func (c *crew) perform(m *member, r *run, p runtime.Prompt) {
 	m.turn.Lock()
 	taken := sync.OnceFunc(func() { close(r.taken) })
-	result := program.Result{Err: context.Cause(r.ctx)}
+	result := runtime.Result{Err: context.Cause(r.ctx)}
 	if result.Err == nil {
 		result = m.runtime.Run(r.ctx, p, r.desk, taken)
 	}
@@ -389,19 +389,19 @@ func (n *Node) RunsProcess(pid int) (bool, error) { return n.crew.launcher.Owns(
 func (n *Node) HasRunPrograms() bool { return n.crew.launcher.HasBegun() }
 
 // specOf returns what a program's runtime is told of it.
-func (c *crew) specOf(p events.ProgramSet) program.Spec {
-	return program.Spec{
+func (c *crew) specOf(p events.ProgramSet) runtime.Spec {
+	return runtime.Spec{
 		Command: p.Command, Folder: p.Folder, Environment: p.Environment, Inherit: p.Inherit, Keep: p.Keep,
 		RunTime: time.Duration(p.Seconds) * time.Second, Access: p.Access, User: p.User, Wrap: p.Wrap, Launcher: c.launcher,
 	}
 }
 
-func (c *crew) newRuntime(p events.ProgramSet) program.Runtime {
+func (c *crew) newRuntime(p events.ProgramSet) runtime.Runtime {
 	spec := c.specOf(p)
 	if p.Runtime == "acp" {
-		return program.NewACP(spec)
+		return runtime.NewACP(spec)
 	}
-	return program.NewExec(spec)
+	return runtime.NewExec(spec)
 }
 
 func sameProgram(a, b events.ProgramSet) bool {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"parley/actors/program"
+	"parley/actors/runtime"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -63,7 +63,7 @@ func (d *desk) check() error {
 }
 
 // Write keeps output in the agent's timeline.
-func (d *desk) Write(ctx context.Context, stream program.Stream, text string) error {
+func (d *desk) Write(ctx context.Context, stream runtime.Stream, text string) error {
 	if err := d.check(); err != nil {
 		return err
 	}
@@ -71,9 +71,9 @@ func (d *desk) Write(ctx context.Context, stream program.Stream, text string) er
 }
 
 // Ask sends a question as a form from the agent, and waits for its end.
-func (d *desk) Ask(ctx context.Context, q program.Question) (program.Answer, error) {
+func (d *desk) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
 	if err := d.check(); err != nil {
-		return program.Answer{}, err
+		return runtime.Answer{}, err
 	}
 	ask := mailbox.Ask{To: q.To, Title: q.Title, Description: q.Description, Fields: q.Fields}
 	if ask.To == "" {
@@ -94,20 +94,20 @@ func (d *desk) Ask(ctx context.Context, q program.Question) (program.Answer, err
 		return off.accepted.Form, err
 	})
 	if err != nil {
-		return program.Answer{}, err
+		return runtime.Answer{}, err
 	}
 	outcome, err := d.agent.Await(ctx, Which(form.String()))
 	if err == nil {
 		err = d.outlasts(ctx, outcome)
 	}
 	if err != nil {
-		return program.Answer{}, err
+		return runtime.Answer{}, err
 	}
 	return programAnswer(outcome)
 }
 
-func programAnswer(o Outcome) (program.Answer, error) {
-	a := program.Answer{Status: string(o.Status), By: o.ByName, Note: o.Note}
+func programAnswer(o Outcome) (runtime.Answer, error) {
+	a := runtime.Answer{Status: string(o.Status), By: o.ByName, Note: o.Note}
 	if a.By == "" && !o.By.IsZero() {
 		a.By = o.By.String()
 	}
@@ -120,16 +120,16 @@ func programAnswer(o Outcome) (program.Answer, error) {
 }
 
 // Approve asks whether the agent's program may make a call. One that was declined in this run is refused again.
-func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, error) {
+func (d *desk) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, error) {
 	if err := d.check(); err != nil {
-		return program.Decision{}, err
+		return runtime.Decision{}, err
 	}
 	call := mailbox.DigestCall(c.Tool, c.Input)
 	d.mu.Lock()
 	why, before := d.denied[call]
 	d.mu.Unlock()
 	if before {
-		return program.Decision{Reason: why}, nil
+		return runtime.Decision{Reason: why}, nil
 	}
 	lasts := false
 	p, err := visitFor(ctx, d.agent, func(b *box) (Permission, error) {
@@ -138,20 +138,20 @@ func (d *desk) Approve(ctx context.Context, c program.Call) (program.Decision, e
 		return p, err
 	})
 	if err != nil || p.Decided {
-		return program.Decision{Allowed: p.Allowed, Always: p.Decided && lasts}, err
+		return runtime.Decision{Allowed: p.Allowed, Always: p.Decided && lasts}, err
 	}
 	allowed, outcome, err := d.agent.AwaitApproval(ctx, Which(p.Form.String()))
 	if err == nil {
 		err = d.outlasts(ctx, outcome)
 	}
 	if err != nil {
-		return program.Decision{}, err
+		return runtime.Decision{}, err
 	}
 	return d.decided(call, allowed && outcome.Digest == call, outcome), nil
 }
 
 // permission asks about a call, or takes up what was asked about it and no other call of the run has taken.
-func (d *desk) permission(b *box, c program.Call, call string) (Permission, error) {
+func (d *desk) permission(b *box, c runtime.Call, call string) (Permission, error) {
 	if err := b.hears(d.run); err != nil {
 		return Permission{}, err
 	}
@@ -208,9 +208,9 @@ func (d *desk) note(form capabilities.ID) {
 }
 
 // decided reads what was decided, and remembers what was declined.
-func (d *desk) decided(call string, allowed bool, o Outcome) program.Decision {
+func (d *desk) decided(call string, allowed bool, o Outcome) runtime.Decision {
 	decision, reason := mailbox.ReadDecision(o.Values)
-	out := program.Decision{
+	out := runtime.Decision{
 		Allowed: allowed, Always: decision == mailbox.Always || decision == mailbox.Never, Reason: reason,
 		Ended: o.Status == StatusCancelled || o.Status == StatusExpired,
 	}

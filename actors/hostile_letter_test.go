@@ -15,7 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
-	"parley/actors/wire"
+	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -50,7 +50,7 @@ func (m *mallory) throw(conn *nats.Conn, to *Node, refused uint64, envelopes ...
 	eventually(m, "refusals", func() bool { return to.Traffic().Refused == before+refused })
 }
 
-func (m *mallory) sealed(to *Node, kind wire.Kind, body []byte) []byte {
+func (m *mallory) sealed(to *Node, kind transport.Kind, body []byte) []byte {
 	m.Helper()
 	e, err := m.seals.Seal(to.ID(), ulid.Make(), kind, body)
 	if err != nil {
@@ -86,17 +86,17 @@ func TestLettersThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 		f(&p)
 		return v.written(mailLetter{Parcels: []parcelLetter{p}})
 	}
-	letter := func(kind wire.Kind, body []byte) []byte { return v.sealed(v.victim, kind, body) }
+	letter := func(kind transport.Kind, body []byte) []byte { return v.sealed(v.victim, kind, body) }
 	for what, c := range map[string]struct {
-		kind wire.Kind
+		kind transport.Kind
 		body []byte
 	}{
 		"nothing":                       {letterMail, nil},
 		"cut short":                     {letterMail, genuine[:len(genuine)-1]},
 		"with something after it":       {letterMail, append(slices.Clone(genuine), 0)},
 		"no letter":                     {letterMail, []byte("hello")},
-		"nested without end":            {letterMail, nested(0x91, wire.MaxBody-1)},
-		"records without end":           {letterMail, nested(0x81, wire.MaxBody-1)},
+		"nested without end":            {letterMail, nested(0x91, transport.MaxBody-1)},
+		"records without end":           {letterMail, nested(0x81, transport.MaxBody-1)},
 		"with more than it has":         {letterMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(1<<31-1, 3)...)},
 		"of a million parcels":          {letterMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
 		"of a million introductions":    {letterMail, append(append([]byte{0x94, 0, 0}, list(900_000, 900_000)...), msgpcode.Nil)},

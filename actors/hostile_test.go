@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/oklog/ulid/v2"
 
-	"parley/actors/wire"
+	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -23,8 +23,8 @@ type mallory struct {
 	id     capabilities.NodeID
 	self   capabilities.ID // who it says that its host is
 	key    nkeys.KeyPair
-	seals  *wire.Identity
-	wire   *wire.Wire
+	seals  *transport.Identity
+	wire   *transport.Wire
 
 	mu   sync.Mutex
 	came []events.Event // in parcels from the victim
@@ -41,13 +41,13 @@ func openVictim(tb testing.TB) *Node {
 	return n
 }
 
-func newKey(tb testing.TB) (nkeys.KeyPair, *wire.Identity) {
+func newKey(tb testing.TB) (nkeys.KeyPair, *transport.Identity) {
 	tb.Helper()
 	key, err := nkeys.CreateServer()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	identity, err := wire.NewIdentity(key)
+	identity, err := transport.NewIdentity(key)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, c
 	m := &mallory{TB: tb, victim: victim, id: identity.Node(), key: key, seals: identity}
 	m.self = m.newID()
 	var err error
-	if m.wire, err = wire.Open(tb.Context(), wire.Options{Identity: identity, Receive: m.receive}); err != nil {
+	if m.wire, err = transport.Open(tb.Context(), transport.Options{Identity: identity, Receive: m.receive}); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
@@ -106,7 +106,7 @@ func (m *mallory) accept(invitation ulid.ULID, secret string) welcomeLetter {
 func (m *mallory) newID() capabilities.ID { return capabilities.ID{ULID: ulid.Make(), Node: m.id} }
 
 // receive says to each parcel that it has arrived.
-func (m *mallory) receive(_ context.Context, l wire.Letter) (wire.Kind, []byte, bool) {
+func (m *mallory) receive(_ context.Context, l transport.Letter) (transport.Kind, []byte, bool) {
 	if l.Kind == letterAnnounce {
 		body, err := writeLetter(placeLetter{Stamp: 1})
 		return letterNoted, body, err == nil
@@ -157,7 +157,7 @@ func eventually(tb testing.TB, what string, is func() bool) {
 }
 
 // exchange sends a letter and reads the response.
-func exchange[T any](m *mallory, kind wire.Kind, x any) T {
+func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 	m.Helper()
 	body, err := writeLetter(x)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"parley"
-	"parley/actors/wire"
+	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -18,13 +18,13 @@ import (
 // What nodes write to each other. Each kind of letter has a response of the kind after it. Numbers are never
 // used again, and a change of what is in a letter is a new kind.
 const (
-	letterMail     wire.Kind = 1 // parcels
-	letterReceipts wire.Kind = 2
-	letterAccept   wire.Kind = 3 // an invitation is taken up
-	letterWelcome  wire.Kind = 4
-	letterAnnounce wire.Kind = 5 // where the sender is to be found
-	letterNoted    wire.Kind = 6
-	letterLeave    wire.Kind = 7 // the sender stops; the response is letterNoted too
+	letterMail     transport.Kind = 1 // parcels
+	letterReceipts transport.Kind = 2
+	letterAccept   transport.Kind = 3 // an invitation is taken up
+	letterWelcome  transport.Kind = 4
+	letterAnnounce transport.Kind = 5 // where the sender is to be found
+	letterNoted    transport.Kind = 6
+	letterLeave    transport.Kind = 7 // the sender stops; the response is letterNoted too
 )
 
 // Bounds of a letter of mail. One parcel may be larger than letterBytes, as mail may be.
@@ -32,7 +32,7 @@ const (
 	letterParcels = 256
 	letterBytes   = 256 << 10
 	maxParcel     = 640 << 10
-	maxLetter     = wire.MaxBody - 64<<10 // of the parcels alone
+	maxLetter     = transport.MaxBody - 64<<10 // of the parcels alone
 	maxIntroduced = 64
 )
 

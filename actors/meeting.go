@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"parley"
-	"parley/actors/wire"
+	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/mailbox"
 )
@@ -23,14 +23,14 @@ const (
 
 // reachOut opens the way to other nodes, and takes up what the host's log knows of them.
 func (n *Node) reachOut(key nkeys.KeyPair) error {
-	identity, err := wire.NewIdentity(key)
+	identity, err := transport.NewIdentity(key)
 	if err != nil {
 		return err
 	}
 	if _, err := n.Host().Names(n.life, ""); err != nil { // made from the log, the host's mailbox tells the peers
 		return err
 	}
-	n.wire, err = wire.Open(n.life, wire.Options{
+	n.wire, err = transport.Open(n.life, transport.Options{
 		Identity: identity, Listen: n.o.Peers, Unproved: n.o.Unproved, Hub: n.o.URL, Log: n.log, Admit: n.peers.admits, Receive: n.receive,
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func (n *Node) introduced(ctx context.Context, by capabilities.NodeID, i introdu
 }
 
 // respondAccept welcomes a node that shows an invitation, or says why not.
-func (n *Node) respondAccept(ctx context.Context, l wire.Letter) any {
+func (n *Node) respondAccept(ctx context.Context, l transport.Letter) any {
 	a, err := readLetter[acceptLetter](l.Body)
 	if err != nil || len(a.Secret) > maxSecret {
 		return nil

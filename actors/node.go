@@ -15,8 +15,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"parley"
-	"parley/actors/program"
-	"parley/actors/wire"
+	"parley/actors/runtime"
+	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -41,7 +41,7 @@ type Node struct {
 	settlements *settlements
 	acting      acting
 	peers       *peers
-	wire        *wire.Wire
+	wire        *transport.Wire
 
 	strangers      *rate.Limiter // letters of those who are not known
 	refusedLetters atomic.Uint64
@@ -110,7 +110,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if n.accounts, err = newAccounts(n); err != nil {
 		return nil, err
 	}
-	if err := program.NewLauncher(o.Programs).Check(program.Spec{}); err != nil {
+	if err := runtime.NewLauncher(o.Programs).Check(runtime.Spec{}); err != nil {
 		return nil, err
 	}
 	held, err := areHeld(o.Folder)

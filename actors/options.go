@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"parley/actors/program"
+	"parley/actors/runtime"
 	"parley/persistence"
 )
 
@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // ProgramDefaults hold for all programs of a node.
-type ProgramDefaults = program.Defaults
+type ProgramDefaults = runtime.Defaults
 
 const (
 	defaultIdle      = 30 * time.Second

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"parley"
-	"parley/actors/wire"
+	"parley/actors/transport"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -256,7 +256,7 @@ func (p *peer) pause(ctx context.Context, wait time.Duration) {
 }
 
 // call sends a letter and keeps the books on whether the node can be reached.
-func (p *peer) call(ctx context.Context, kind wire.Kind, body []byte) (wire.Letter, error) {
+func (p *peer) call(ctx context.Context, kind transport.Kind, body []byte) (transport.Letter, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	answer, err := p.node.wire.Call(ctx, p.id, kind, body)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/actors/program"
+	"parley/actors/runtime"
 	"parley/capabilities"
 )
 
@@ -122,7 +122,7 @@ func TestAnyOutputCanBeKept(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := guest(t, n, "w")
 	for _, unit := range []string{"\x01", "<", "\u2028", "\"", "x"} {
-		text := strings.Repeat(unit, program.MaxText/len(unit))
+		text := strings.Repeat(unit, runtime.MaxText/len(unit))
 		if err := a.writeOutput(t.Context(), OutputPiece{Run: capabilities.ID{}, Stream: "output", Text: text}); err != nil {
 			t.Errorf("%d times %q: %v", len(text), unit, err)
 			continue

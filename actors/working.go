@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"parley/actors/program"
+	"parley/actors/runtime"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -66,8 +66,8 @@ func (b *box) begin(c mailbox.StartRun) error {
 }
 
 // prompt is what a run's program is given.
-func (b *box) prompt(e *events.RunStarted) program.Prompt {
-	p := program.Prompt{Run: e.Run.String(), Agent: b.seat.id.String()}
+func (b *box) prompt(e *events.RunStarted) runtime.Prompt {
+	p := runtime.Prompt{Run: e.Run.String(), Agent: b.seat.id.String()}
 	if m, err := b.state.FindID(e.Prompt); err == nil && m.Posted != nil {
 		p.Message, p.From, p.Text = m.ID().String(), m.From().String(), mailbox.ShowText(m.Posted.Text)
 	}

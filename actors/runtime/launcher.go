@@ -1,0 +1,128 @@
+package runtime
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+
+	"parley"
+)
+
+// Defaults hold for all programs of a node.
+type Defaults struct {
+	Environment []string // names of further variables of the node's that programs get; NAME* is all that begin so
+	User        string   // the system's user that a program runs as which names none; "" is the node's own
+	Wrap        []string // words that stand before the command of a program which has none of its own
+}
+
+// Launcher starts the processes of a node's programs, and knows them while they run. It may be used by many goroutines.
+type Launcher struct {
+	defaults Defaults
+	cgroups  cgroups
+
+	mu      sync.Mutex
+	running map[int]*started // by the process that the node itself started
+	began   bool             // a program was started, now or before
+	strays  bool             // this process takes over what programs leave behind
+}
+
+// started is a program that runs.
+type started struct {
+	leader int    // of its process group
+	cgroup string // folder of its cgroup; "" for none
+}
+
+// NewLauncher returns a launcher.
+func NewLauncher(d Defaults) *Launcher {
+	return &Launcher{defaults: d, cgroups: findCgroups(), running: map[int]*started{}}
+}
+
+// Check refuses a program that cannot be started as it is meant to: as a user that there is not or that the node may not
+// become, or by a command that wraps it and is not there.
+func (l *Launcher) Check(s Spec) error {
+	if _, err := l.identity(s); err != nil {
+		return err
+	}
+	if wrap := l.wrap(s); len(wrap) > 0 {
+		if _, err := exec.LookPath(wrap[0]); err != nil {
+			return parley.Refuse(parley.InvalidArgument, "the command that programs are wrapped in cannot be run: %v", err)
+		}
+	}
+	return nil
+}
+
+// wrap returns the words before a program's command.
+func (l *Launcher) wrap(s Spec) []string {
+	if len(s.Wrap) > 0 {
+		return s.Wrap
+	}
+	return l.defaults.Wrap
+}
+
+// identity returns the user that a program is to run as; nil is the node's own.
+func (l *Launcher) identity(s Spec) (*identity, error) {
+	name := s.User
+	if name == "" {
+		name = l.defaults.User
+	}
+	if name == "" {
+		return nil, nil
+	}
+	return lookUpUser(name)
+}
+
+// command returns what is to be executed for a program, with the whole of its environment.
+func (l *Launcher) command(s Spec, more []string) (*exec.Cmd, *identity, error) {
+	if len(s.Command) == 0 {
+		return nil, nil, parley.Refuse(parley.InvalidArgument, "there is no command to run")
+	}
+	who, err := l.identity(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	words := slices.Concat(l.wrap(s), s.Command)
+	cmd := exec.Command(words[0], words[1:]...)
+	if cmd.Err != nil {
+		return nil, nil, notStarted(cmd.Err)
+	}
+	cmd.Dir = s.Folder
+	cmd.Env = environment(slices.Concat(ordinary(), l.defaults.Environment, s.Inherit), slices.Concat(who.variables(), s.Environment, more)...)
+	cmd.Env = cmd.Environ()
+	return cmd, who, nil
+}
+
+func notStarted(err error) error {
+	return parley.Refuse(parley.InvalidArgument, "the program cannot be started: %v", err)
+}
+
+// enter notes a program that was started by its first process.
+func (l *Launcher) enter(pid int, r *started) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.began = true
+	l.running[pid] = r
+}
+
+// leave forgets a program once its first process was waited for.
+func (l *Launcher) leave(pid int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.running, pid)
+}
+
+// Owns reports whether a process belongs to a program of the node's: it descends from one, or is in the process group, the
+// session or the cgroup of one. It is an error if that cannot be found out, as of a process that is gone.
+func (l *Launcher) Owns(pid int) (bool, error) {
+	if !l.HasBegun() || pid == os.Getpid() {
+		return false, nil
+	}
+	return l.owns(pid)
+}
+
+// HasBegun reports whether any program was started.
+func (l *Launcher) HasBegun() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.began
+}

@@ -1,0 +1,136 @@
+package runtime
+
+import (
+	"os"
+	"os/exec"
+	"time"
+
+	"parley"
+)
+
+// How long a program has to go by itself before it is killed.
+const (
+	stopGrace = 2 * time.Second // after SIGTERM
+	exitGrace = 5 * time.Second // after it has said that it is done
+)
+
+// goneWait is how long what a program left behind may take to be gone once it was killed.
+const goneWait = time.Second
+
+// process is a started program with all that it has started, and the node's ends of its pipes.
+type process struct {
+	input          *os.File
+	output, errors *os.File
+	exited         chan struct{} // closed when it has ended, and what it left behind was killed
+	how            exit          // how it ended; to be read after exited
+	ending         error         // the same as an error, nil for status 0
+
+	tree *tree
+}
+
+// exit is how a process ended.
+type exit struct {
+	code   int
+	signal string // that killed it, as SIGKILL; "" if it ended by itself
+	lost   error  // why that is not known
+}
+
+// start starts the program with some more environment, its errors on a pipe of their own or merged into its output. It runs until it ends or is signalled; stop it and wait for
+// exited, then close its pipes.
+func start(s Spec, environment []string, merged bool) (*process, error) {
+	l := s.Launcher
+	if l == nil {
+		l = NewLauncher(Defaults{})
+	}
+	cmd, who, err := l.command(s, environment)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{exited: make(chan struct{})}
+	theirs, err := p.pipes(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if merged {
+		cmd.Stderr = cmd.Stdout
+	}
+	p.tree, err = l.launch(cmd, who)
+	closeAll(theirs...)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	go p.await()
+	return p, nil
+}
+
+// pipes connects the program, and returns the ends that are its own.
+func (p *process) pipes(cmd *exec.Cmd) ([]*os.File, error) {
+	var all [6]*os.File
+	for i := 0; i < len(all); i += 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(all[:i]...)
+			return nil, parley.Refuse(parley.Internal, "no pipe for the program: %v", err)
+		}
+		all[i], all[i+1] = r, w
+	}
+	cmd.Stdin, p.input = all[0], all[1]
+	p.output, cmd.Stdout = all[2], all[3]
+	p.errors, cmd.Stderr = all[4], all[5]
+	return []*os.File{all[0], all[3], all[5]}, nil
+}
+
+// await waits until nothing is left of the program.
+func (p *process) await() {
+	p.how = p.tree.wait()
+	p.ending = p.how.asError()
+	close(p.exited)
+}
+
+// terminate asks the program to end.
+func (p *process) terminate() { p.tree.terminate() }
+
+// kill ends the program and all that it has started.
+func (p *process) kill() { p.tree.kill() }
+
+// end ends the program, if it has not ended yet, and waits until it has.
+func (p *process) end() {
+	p.terminate()
+	select {
+	case <-p.exited:
+		return
+	case <-time.After(stopGrace):
+	}
+	p.kill()
+	<-p.exited
+}
+
+func (p *process) close() { closeAll(p.input, p.output, p.errors) }
+
+// asError returns how a program ended; nil if that was well.
+func (e exit) asError() error {
+	switch {
+	case e.lost != nil:
+		return parley.Refuse(parley.Internal, "the program was lost: %v", e.lost)
+	case e.signal != "":
+		return parley.Refuse(parley.Internal, "the program ended: killed by %s", e.signal)
+	case e.code != 0:
+		return parley.Refuse(parley.Internal, "the program ended: exit status %d", e.code)
+	}
+	return nil
+}
+
+// status returns the exit status or the signal that a process ended with.
+func (e exit) status() (code *int, signal *string) {
+	if e.signal != "" {
+		return nil, &e.signal
+	}
+	return &e.code, nil
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}

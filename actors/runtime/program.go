@@ -1,0 +1,112 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"parley/events"
+)
+
+// Spec says what to run and how much of it.
+type Spec struct {
+	Command     []string      // the program and its arguments
+	Folder      string        // where it runs; "" is where the node does
+	Environment []string      // "NAME=value"
+	Inherit     []string      // names of variables of the node's own that it gets beside what all programs get
+	Keep        bool          // one process serves one prompt after the other
+	RunTime     time.Duration // of one run; 0 is as long as it takes
+	Access      []string      // what it may do through the node: read, write, terminal
+	User        string        // the system's user that it runs as; "" is the launcher's default
+	Wrap        []string      // words that stand before the command; none are the launcher's default
+	Launcher    *Launcher     // who starts it; nil is one of its own
+}
+
+// Prompt is what a run is for.
+type Prompt struct {
+	Run     string // the run's ID
+	Agent   string // the agent's ID
+	Message string // the ID of the message; "" if the run is for none
+	From    string // the ID of who sent it
+	Text    string
+}
+
+// Stream says what a piece of output is.
+type Stream string
+
+// The streams.
+const (
+	Output Stream = "output" // what the program says
+	Errors Stream = "errors" // what it writes to standard error
+	Notice Stream = "notice" // what it reports of its doing, a JSON object
+)
+
+// Bounds of what a program may say, in bytes.
+const (
+	MaxLine = 1 << 20  // one line of its protocol
+	MaxText = 16 << 10 // one piece of output; longer ones are cut in several
+	tailOf  = 4 << 10  // what is kept of its last output, to explain a failure
+)
+
+// Question is a form that a program asks. ID is the program's own name for it: within an attempt at its work, however
+// often it is started again, the same ID is the same question.
+type Question struct {
+	ID          string
+	To          string // a name that the agent holds; "" is its host
+	Title       string
+	Description string
+	Fields      []events.Field
+	Timeout     time.Duration // until it expires; 0 is never
+}
+
+// Answer is how a question ended: answered, declined, cancelled or expired. Values are JSON by field name.
+type Answer struct {
+	Status string
+	Values []byte // a JSON object; nil unless answered
+	By     string
+	Note   string
+}
+
+// Call is what a program wants to do, and needs permission for. Input is a JSON document.
+type Call struct {
+	Tool  string
+	Input string
+}
+
+// Decision is what was decided about a call. What was declined, cancelled or has expired is not allowed.
+type Decision struct {
+	Allowed bool
+	Always  bool // it was decided for calls like it too
+	Ended   bool // nobody decided: the question was cancelled or has expired
+	Reason  string
+}
+
+// Desk is the node as a program sees it during a run. Its methods may be called by many goroutines; those that wait
+// do so until ctx ends.
+type Desk interface {
+	// Write keeps output. It fails when it cannot be kept any more.
+	Write(ctx context.Context, stream Stream, text string) error
+	// Ask asks a question and waits for its end.
+	Ask(ctx context.Context, q Question) (Answer, error)
+	// Approve asks whether a call may be made, unless that is decided beforehand, and waits for the decision.
+	Approve(ctx context.Context, c Call) (Decision, error)
+	// Send sends a message to someone whom the agent holds under a name.
+	Send(ctx context.Context, to, text string) error
+}
+
+// Result is how a run ended. Err is nil for a good end; Tail is the end of what the program put out.
+type Result struct {
+	Err  error
+	Tail string
+}
+
+// Runtime is one agent's program. One goroutine at a time uses it.
+type Runtime interface {
+	// Prepare gets the program ready for its first prompt, if there is anything to do before.
+	Prepare(ctx context.Context) error
+	// Run runs the program for a prompt, and calls taken once, when the program has it. It returns when the run is
+	// over; when ctx ends it has the program stop, kills it if it does not, and returns. The program may stay
+	// alive for the next prompt.
+	Run(ctx context.Context, p Prompt, d Desk, taken func()) Result
+	// Close ends the program and waits until nothing of it is left.
+	Close()
+}

@@ -1,0 +1,46 @@
+//go:build !unix
+
+package runtime
+
+import (
+	"os"
+	"os/exec"
+
+	"parley"
+)
+
+// Without process groups a program is ended alone, and at once.
+
+type tree struct{ cmd *exec.Cmd }
+
+func (l *Launcher) launch(cmd *exec.Cmd, _ *identity) (*tree, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, notStarted(err)
+	}
+	return &tree{cmd}, nil
+}
+
+func (t *tree) wait() exit {
+	if err := t.cmd.Wait(); t.cmd.ProcessState == nil {
+		return exit{lost: err}
+	}
+	return exit{code: t.cmd.ProcessState.ExitCode()}
+}
+
+func (t *tree) terminate() { t.kill() }
+
+func (t *tree) kill() { _ = t.cmd.Process.Kill() }
+
+func readNow(*os.File, []byte) int { return 0 }
+
+// identity is a user of the system that a program runs as: here it is always the node's.
+type identity struct{}
+
+func lookUpUser(string) (*identity, error) {
+	return nil, parley.Refuse(parley.InvalidArgument, "programs cannot run as another user on this system")
+}
+
+func (*identity) variables() []string { return nil }
+
+// owns knows of no process to whom it belongs.
+func (l *Launcher) owns(int) (bool, error) { return false, nil }

@@ -1,0 +1,78 @@
+//go:build unix && !linux
+
+package runtime
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// tree is a program that leads a process group of its own. What leaves that group is not found, and nothing ends the program
+// with the node but the end of its input.
+type tree struct {
+	cmd      *exec.Cmd
+	launcher *Launcher
+	leader   int // the program's ID
+
+	mu     sync.Mutex
+	reaped bool
+}
+
+func (l *Launcher) launch(cmd *exec.Cmd, who *identity) (*tree, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential()}
+	if err := cmd.Start(); err != nil {
+		return nil, notStarted(err)
+	}
+	t := &tree{cmd: cmd, launcher: l, leader: cmd.Process.Pid}
+	l.enter(t.leader, &started{leader: t.leader})
+	return t, nil
+}
+
+// wait waits for the program's end, and kills what it left in its group.
+func (t *tree) wait() exit {
+	err := t.cmd.Wait()
+	t.mu.Lock()
+	t.signal(syscall.SIGKILL) // nobody else gets its number while one of the group is left
+	t.reaped = true
+	t.mu.Unlock()
+	for end := time.Now().Add(goneWait); syscall.Kill(-t.leader, 0) != syscall.ESRCH && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	t.launcher.leave(t.leader)
+	if t.cmd.ProcessState == nil {
+		return exit{lost: err}
+	}
+	return exitOf(t.cmd.ProcessState.Sys().(syscall.WaitStatus))
+}
+
+func (t *tree) signal(s syscall.Signal) { _ = syscall.Kill(-t.leader, s) }
+
+func (t *tree) signalLiving(s syscall.Signal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.reaped {
+		t.signal(s)
+	}
+}
+
+func (t *tree) terminate() { t.signalLiving(syscall.SIGTERM) }
+
+func (t *tree) kill() { t.signalLiving(syscall.SIGKILL) }
+
+// owns reports whether a process is in the group of a program.
+func (l *Launcher) owns(pid int) (bool, error) {
+	group, err := syscall.Getpgid(pid)
+	if err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, found := l.running[group]
+	return found, nil
+}
+
+// mayBecome reports whether the node may run programs as another user.
+func mayBecome() bool { return os.Geteuid() == 0 }

@@ -1,0 +1,68 @@
+//go:build unix
+
+package runtime
+
+import (
+	"errors"
+	"os/user"
+	"strconv"
+	"syscall"
+
+	"parley"
+)
+
+// identity is a user of the system that a program runs as.
+type identity struct {
+	Name, Home string
+	UID, GID   uint32
+	Groups     []uint32
+}
+
+// lookUpUser returns a user by name or number, with all of its groups. It returns nil for the user that the node runs as.
+func lookUpUser(name string) (*identity, error) {
+	u, err := user.Lookup(name)
+	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
+		u, err = user.LookupId(name)
+	}
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "there is no user %.80q to run the program as", name)
+	}
+	groups, err := u.GroupIds()
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the groups of the user %.80q: %v", name, err)
+	}
+	id := &identity{Name: u.Username, Home: u.HomeDir, UID: number(u.Uid), GID: number(u.Gid)}
+	for _, g := range groups {
+		id.Groups = append(id.Groups, number(g))
+	}
+	if id.UID == uint32(syscall.Geteuid()) {
+		return nil, nil
+	}
+	if !mayBecome() {
+		return nil, parley.Refuse(parley.NotPermitted, "the node may not run programs as the user %.80q", name).
+			WithHint("run the node as root, or with CAP_SETUID, CAP_SETGID and CAP_KILL")
+	}
+	return id, nil
+}
+
+// number returns a user's or group's number, which is one on every unix.
+func number(s string) uint32 {
+	n, _ := strconv.ParseUint(s, 10, 32)
+	return uint32(n)
+}
+
+// credential returns what the system is told of it; nil keeps the node's.
+func (i *identity) credential() *syscall.Credential {
+	if i == nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: i.UID, Gid: i.GID, Groups: i.Groups}
+}
+
+// variables returns what in the environment says who runs it.
+func (i *identity) variables() []string {
+	if i == nil {
+		return nil
+	}
+	return []string{"HOME=" + i.Home, "USER=" + i.Name, "LOGNAME=" + i.Name, "SHELL=/bin/sh"}
+}

@@ -1,0 +1,81 @@
+package transport
+
+import (
+	"encoding/base64"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"parley/capabilities"
+)
+
+// maxToken is how long a token may be that a node presents.
+const maxToken = 512
+
+// prove signs a listener's challenge. The signature is for that listener's node alone: one that hands on
+// another's challenge as its own gets nothing it could use there.
+func (i *Identity) prove(listener capabilities.NodeID, nonce []byte) []byte {
+	return i.sign(forConnection, i.node[:], listener[:], nonce)
+}
+
+// doorkeeper decides who may connect to the listener, and what for.
+type doorkeeper struct {
+	node  capabilities.NodeID // the listener's own
+	admit func(node capabilities.NodeID, token string) bool
+	house *listener
+}
+
+// connectionsOfOne is how many connections one node may have. It has more than one only while it makes a lost
+// one again.
+const connectionsOfOne = 4
+
+// Check admits a client that proves a node's key, if that node may connect. It is natsserver.Authentication.
+func (d *doorkeeper) Check(c natsserver.ClientAuthentication) bool {
+	o := c.GetOpts()
+	if c.Kind() != natsserver.CLIENT || o.JWT != "" || o.Username != "" || o.Password != "" || len(o.Token) > maxToken {
+		return false
+	}
+	node, ok := d.proved(o, c.GetNonce())
+	if !ok {
+		return false
+	}
+	if node == d.node {
+		c.RegisterUser(&natsserver.User{Permissions: ownPermissions()})
+		return true
+	}
+	if d.admit == nil || !d.admit(node, o.Token) {
+		return false
+	}
+	d.house.makeRoom(node, connectionsOfOne)
+	d.house.front.proved(string(c.GetNonce()), node)
+	c.RegisterUser(&natsserver.User{Permissions: guestPermissions(d.node, node)})
+	return true
+}
+
+// proved gives the node whose key the client has.
+func (d *doorkeeper) proved(o *natsserver.ClientOpts, nonce []byte) (capabilities.NodeID, bool) {
+	node, err := capabilities.ParseNodeID(o.Nkey)
+	if err != nil || len(nonce) == 0 {
+		return node, false
+	}
+	if _, err := curveKey(node); err != nil {
+		return node, false
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if err != nil {
+		return node, false
+	}
+	return node, signed(node, signature, forConnection, node[:], d.node[:], nonce)
+}
+
+func ownPermissions() *natsserver.Permissions {
+	all := &natsserver.SubjectPermission{Allow: []string{everySubject}}
+	return &natsserver.Permissions{Publish: all, Subscribe: all}
+}
+
+// guestPermissions let a guest write to the host and read what is for itself.
+func guestPermissions(host, guest capabilities.NodeID) *natsserver.Permissions {
+	return &natsserver.Permissions{
+		Publish:   &natsserver.SubjectPermission{Allow: []string{mailSubject(host), replySubjects(host)}},
+		Subscribe: &natsserver.SubjectPermission{Allow: []string{mailSubject(guest), replySubjects(guest)}},
+	}
+}

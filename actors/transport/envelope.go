@@ -1,0 +1,131 @@
+package transport
+
+import (
+	"crypto/ed25519"
+	"errors"
+
+	"github.com/oklog/ulid/v2"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// MaxBody is how long a letter's body may be: its envelope fits a NATS message of the default size, 1 MiB.
+const MaxBody = 900 << 10
+
+// Kind says what a letter is about. It is for those who write and read letters; the wire only carries it, signed
+// but not sealed.
+type Kind uint8
+
+// Letter is what one node says to another.
+type Letter struct {
+	ID     ulid.ULID
+	From   capabilities.NodeID
+	Kind   Kind
+	Answer bool // in response to the letter of the same ID
+	Body   []byte
+}
+
+// Why an envelope does not open.
+var (
+	ErrOversize  = errors.New("the envelope is too long")
+	ErrMalformed = errors.New("it is no envelope")
+	ErrVersion   = errors.New("the envelope is of a version that this program does not know")
+	ErrForeign   = errors.New("the envelope is addressed to another node")
+	ErrForged    = errors.New("the envelope was not signed by its sender")
+	ErrSealed    = errors.New("the envelope was not sealed by its sender to this node")
+)
+
+// An envelope is a header, the sealed body (nkeys' "xkv1") and the sender's signature over both:
+//
+//	"PLT" version:1 from:32 to:32 id:16 kind:1 role:1  sealed:44+n  signature:64
+const (
+	magic   = "PLT"
+	version = 1
+
+	fromAt   = len(magic) + 1
+	toAt     = fromAt + 32
+	idAt     = toAt + 32
+	kindAt   = idAt + 16
+	roleAt   = kindAt + 1
+	sealedAt = roleAt + 1
+
+	sealing     = 4 + 24 + 16 // what sealing adds: version, nonce, tag
+	minEnvelope = sealedAt + sealing + ed25519.SignatureSize
+	maxEnvelope = minEnvelope + MaxBody
+)
+
+const (
+	roleLetter = 0
+	roleAnswer = 1
+)
+
+// Seal puts a letter in an envelope that only the node it is for can open.
+func (i *Identity) Seal(to capabilities.NodeID, id ulid.ULID, kind Kind, body []byte) ([]byte, error) {
+	return i.seal(to, id, kind, roleLetter, body)
+}
+
+// sealAnswer is Seal for the response to the letter of that ID.
+func (i *Identity) sealAnswer(to capabilities.NodeID, id ulid.ULID, kind Kind, body []byte) ([]byte, error) {
+	return i.seal(to, id, kind, roleAnswer, body)
+}
+
+func (i *Identity) seal(to capabilities.NodeID, id ulid.ULID, kind Kind, role byte, body []byte) ([]byte, error) {
+	if len(body) > MaxBody {
+		return nil, parley.Refuse(parley.TooLarge, "a letter of %d bytes: at most %d", len(body), MaxBody)
+	}
+	e := make([]byte, 0, minEnvelope+len(body))
+	e = append(append(e, magic...), version)
+	e = append(append(e, i.node[:]...), to[:]...)
+	e = append(append(e, id[:]...), byte(kind), role)
+	e, err := i.secrets.seal(e, body, to)
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "no letter can be sealed to %s: %v", to, err)
+	}
+	return append(e, i.sign(forLetter, e)...), nil
+}
+
+// Open takes a letter out of its envelope. The error is one of those above and says why it does not.
+func (i *Identity) Open(envelope []byte) (Letter, error) {
+	if err := wellFormed(envelope); err != nil {
+		return Letter{}, err
+	}
+	from := capabilities.NodeID(envelope[fromAt:toAt])
+	if capabilities.NodeID(envelope[toAt:idAt]) != i.node {
+		return Letter{}, ErrForeign
+	}
+	if !i.secrets.knows(from) {
+		if _, err := curveKey(from); err != nil {
+			return Letter{}, ErrForged
+		}
+	}
+	end := len(envelope) - ed25519.SignatureSize
+	if !signed(from, envelope[end:], forLetter, envelope[:end]) {
+		return Letter{}, ErrForged
+	}
+	body, err := i.secrets.open(envelope[sealedAt:end], from)
+	if err != nil {
+		return Letter{}, ErrSealed
+	}
+	return Letter{
+		ID:     ulid.ULID(envelope[idAt:kindAt]),
+		From:   from,
+		Kind:   Kind(envelope[kindAt]),
+		Answer: envelope[roleAt] == roleAnswer,
+		Body:   body,
+	}, nil
+}
+
+func wellFormed(envelope []byte) error {
+	switch {
+	case len(envelope) > maxEnvelope:
+		return ErrOversize
+	case len(envelope) < len(magic)+1 || string(envelope[:len(magic)]) != magic || envelope[len(magic)] == 0:
+		return ErrMalformed
+	case envelope[len(magic)] != version:
+		return ErrVersion
+	case len(envelope) < minEnvelope || envelope[roleAt] > roleAnswer:
+		return ErrMalformed
+	}
+	return nil
+}

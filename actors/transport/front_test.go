@@ -1,0 +1,103 @@
+package transport
+
+import (
+	"crypto/tls"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/capabilities"
+)
+
+// crowd keeps so many connections to an address open, each of which begins as it is told, and opens them again when they are cut.
+func crowd(t *testing.T, address string, many int, begin func(net.Conn)) {
+	t.Helper()
+	stop := make(chan struct{})
+	var all, open sync.WaitGroup
+	open.Add(many)
+	for range many {
+		all.Go(func() {
+			for first := true; ; first = false {
+				conn, err := net.Dial("tcp", address)
+				if err == nil {
+					begin(conn)
+				}
+				if first {
+					open.Done()
+				}
+				if err == nil {
+					stopped := make(chan struct{})
+					go func() {
+						select {
+						case <-stop:
+						case <-stopped:
+						}
+						_ = conn.Close()
+					}()
+					_, _ = conn.Read(make([]byte, 1)) // until it is cut
+					close(stopped)
+				}
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Second):
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		close(stop)
+		all.Wait()
+	})
+	open.Wait()
+}
+
+func TestSilentConnectionsKeepNoNodeOut(t *testing.T) {
+	a := openListening(t, Options{})
+	crowd(t, a.Address(), 1100, func(net.Conn) {})
+	for range 5 {
+		b := openWire(t, Options{})
+		must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+		mustCall(t, b, a, "through the crowd")
+	}
+}
+
+// Those who speak TLS and prove nothing make room too.
+func TestWhoProvesNothingKeepsNoNodeOut(t *testing.T) {
+	a := openListening(t, Options{Unproved: 20})
+	known := openWire(t, Options{})
+	must(t, known.Dial(soon(t), a.me, a.Hints(), ""))
+	crowd(t, a.Address(), 60, func(conn net.Conn) {
+		secure := tls.Client(conn, dialing(a.me))
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = secure.Handshake()
+		_ = conn.SetDeadline(time.Time{})
+	})
+	b := openWire(t, Options{})
+	until(t, "a node gets through", func() bool { return b.Dial(soon(t), a.me, a.Hints(), "") == nil })
+	mustCall(t, b, a, "hello")
+	mustCall(t, known, a, "who was there is not cut off")
+	if now, each, _, refused := a.Unproved(); now > each || refused == 0 {
+		t.Errorf("%d of %d, %d refused", now, each, refused)
+	}
+}
+
+func TestWhoHasProvedItselfIsNotCounted(t *testing.T) {
+	a := openListening(t, Options{Unproved: 1})
+	for range 4 {
+		b := openWire(t, Options{})
+		must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+		mustCall(t, b, a, "hello")
+	}
+	until(t, "nobody is unproved", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
+}
+
+func TestWhoIsRefusedIsLetGo(t *testing.T) {
+	a := openListening(t, Options{Admit: func(capabilities.NodeID, string) bool { return false }})
+	b := openWire(t, Options{})
+	if err := b.Dial(soon(t), a.me, a.Hints(), ""); err == nil {
+		t.Fatal("it was let in")
+	}
+	until(t, "its place is free", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
+}

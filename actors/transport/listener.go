@@ -1,0 +1,160 @@
+package transport
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"parley"
+	"parley/capabilities"
+)
+
+const (
+	listenerStart   = 10 * time.Second
+	listenerPayload = 1 << 20
+	maxConnections  = 1024
+	maxSubjects     = 8 // of one connection; a wire needs two
+)
+
+// listener is where other nodes reach this one: a server without storage, whose connections all prove a node's
+// key and are bounded in what they can take. They come through a front.
+type listener struct {
+	server *natsserver.Server
+	front  *front
+}
+
+func startListener(o *Options) (*listener, error) {
+	if err := checkAddress(o.Listen); err != nil {
+		return nil, err
+	}
+	tlsConfig, err := o.Identity.listening()
+	if err != nil {
+		return nil, err
+	}
+	node := o.Identity.Node()
+	l := &listener{}
+	srv, err := natsserver.NewServer(&natsserver.Options{
+		ServerName:          "parley-" + node.String(),
+		DontListen:          true, // the front does
+		NoSigs:              true,
+		NoLog:               true, // of its own; it has ours below
+		NoSystemAccount:     true,
+		TLSConfig:           tlsConfig,
+		TLSTimeout:          5,
+		AuthTimeout:         5,
+		AlwaysEnableNonce:   true,
+		MaxConn:             maxConnections + unprovedAll,
+		MaxSubs:             maxSubjects,
+		MaxPayload:          listenerPayload,
+		MaxPending:          16 << 20, // what one node has on its way, and as much again
+		MaxControlLine:      2048,
+		NoFastProducerStall: true, // one slow reader holds up nobody: what it does not take is dropped
+		WriteDeadline:       5 * time.Second,
+		PingInterval:        10 * time.Second,
+		MaxPingsOut:         2,
+
+		CustomClientAuthentication: &doorkeeper{node: node, admit: o.Admit, house: l},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the listener: %w", err)
+	}
+	l.server = srv
+	ear := &listenerEar{log: o.Log}
+	srv.SetLoggerV2(ear, false, false, false)
+	srv.Start()
+	if last := ear.last.Load(); last != nil || !srv.ReadyForConnections(listenerStart) {
+		l.stop()
+		return nil, notListening(o.Listen, last)
+	}
+	open, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		l.stop()
+		why := err.Error()
+		return nil, notListening(o.Listen, &why)
+	}
+	// TLS comes first: a stranger learns nothing, and nobody in between can alter the challenge.
+	l.front = newFront(open, srv, tlsConfig, o.Unproved)
+	go l.front.serve() // until it is closed
+	return l, nil
+}
+
+func notListening(address string, why *string) error {
+	e := parley.Refuse(parley.InvalidArgument, "other nodes cannot be listened to on %s", address).
+		WithHint("choose an address of this machine whose port is free")
+	if why != nil {
+		e.Message += ": " + *why
+	}
+	return e
+}
+
+// checkAddress refuses with INVALID_ARGUMENT what is not HOST:PORT.
+func checkAddress(address string) error {
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return parley.Refuse(parley.InvalidArgument, "%.80q is no address to listen on: want HOST:PORT", address)
+	}
+	if _, err := strconv.ParseUint(text, 10, 16); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "%.80q is no port to listen on", text)
+	}
+	return nil
+}
+
+func (l *listener) address() string { return l.front.listener.Addr().String() }
+
+// of gives the connections of a node, the oldest first.
+func (l *listener) of(node capabilities.NodeID) []uint64 {
+	list, err := l.server.Connz(&natsserver.ConnzOptions{Sort: natsserver.ByCid, Username: true, User: node.String(), Limit: maxConnections})
+	if err != nil {
+		return nil
+	}
+	ids := make([]uint64, 0, len(list.Conns))
+	for _, c := range list.Conns {
+		ids = append(ids, c.Cid)
+	}
+	return ids
+}
+
+// makeRoom ends a node's oldest connections, so that it has no more than so many.
+func (l *listener) makeRoom(node capabilities.NodeID, most int) {
+	ids := l.of(node)
+	for _, id := range ids[:max(len(ids)-most, 0)] {
+		_ = l.server.DisconnectClientByID(id) // it fails if the connection has ended by itself
+	}
+}
+
+func (l *listener) stop() {
+	if l.front != nil {
+		l.front.close()
+	}
+	l.server.Shutdown()
+	l.server.WaitForShutdown()
+}
+
+// listenerEar hears what the server has to say. Strangers can make it say much: none of it is more than for
+// who looks for a fault, but for what keeps it from starting.
+type listenerEar struct {
+	log  *slog.Logger
+	last atomic.Pointer[string]
+}
+
+func (e *listenerEar) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
+func (e *listenerEar) Warnf(format string, v ...any)   { e.log.Debug(e.line(format, v)) }
+func (e *listenerEar) Errorf(format string, v ...any)  { e.log.Debug(e.line(format, v)) }
+func (e *listenerEar) Debugf(string, ...any)           {}
+func (e *listenerEar) Tracef(string, ...any)           {}
+
+func (e *listenerEar) Fatalf(format string, v ...any) {
+	line := strings.TrimSpace(fmt.Sprintf(format, v...))
+	e.last.Store(&line)
+	e.log.Debug(e.line(format, v))
+}
+
+func (e *listenerEar) line(format string, v []any) string {
+	return "listener: " + strings.TrimSpace(fmt.Sprintf(format, v...))
+}

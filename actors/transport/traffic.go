@@ -1,0 +1,119 @@
+package transport
+
+import (
+	"sync"
+	"time"
+
+	"parley/capabilities"
+)
+
+// Traffic counts letters, responses among them, and the bytes of their envelopes.
+type Traffic struct {
+	LettersIn  uint64
+	LettersOut uint64
+	BytesIn    uint64
+	BytesOut   uint64
+}
+
+const (
+	// maxCounted is how many nodes are counted one by one. Any stranger can be any number of nodes.
+	maxCounted = 4096
+
+	refusalPause = time.Second // between two lines about refused letters
+)
+
+// counts is what the wire has counted.
+type counts struct {
+	mu      sync.Mutex
+	all     Traffic
+	of      map[capabilities.NodeID]*Traffic
+	refused uint64
+	dropped uint64
+
+	lastSaid time.Time
+	unsaid   uint64
+}
+
+func newCounts() *counts { return &counts{of: map[capabilities.NodeID]*Traffic{}} }
+
+func (c *counts) sent(to capabilities.NodeID, bytes int) {
+	c.add(to, Traffic{LettersOut: 1, BytesOut: uint64(bytes)})
+}
+
+func (c *counts) received(from capabilities.NodeID, bytes int) {
+	c.add(from, Traffic{LettersIn: 1, BytesIn: uint64(bytes)})
+}
+
+func (c *counts) add(node capabilities.NodeID, t Traffic) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all.add(t)
+	one := c.of[node]
+	if one == nil {
+		if len(c.of) >= maxCounted {
+			return
+		}
+		one = &Traffic{}
+		c.of[node] = one
+	}
+	one.add(t)
+}
+
+func (t *Traffic) add(o Traffic) {
+	t.LettersIn += o.LettersIn
+	t.LettersOut += o.LettersOut
+	t.BytesIn += o.BytesIn
+	t.BytesOut += o.BytesOut
+}
+
+func (c *counts) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropped++
+}
+
+// refuse counts a refused letter. It says whether the log should have a line about it, and how many it has
+// not had one about since the last.
+func (c *counts) refuse(now time.Time) (leftOut uint64, say bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused++
+	if now.Sub(c.lastSaid) < refusalPause {
+		c.unsaid++
+		return 0, false
+	}
+	leftOut, c.unsaid, c.lastSaid = c.unsaid, 0, now
+	return leftOut, true
+}
+
+// Traffic counts what went between this node and another since Open. Only the first few thousand nodes are
+// counted one by one.
+func (w *Wire) Traffic(node capabilities.NodeID) Traffic {
+	w.counts.mu.Lock()
+	defer w.counts.mu.Unlock()
+	if t := w.counts.of[node]; t != nil {
+		return *t
+	}
+	return Traffic{}
+}
+
+// Total counts what went between this node and all others since Open.
+func (w *Wire) Total() Traffic {
+	w.counts.mu.Lock()
+	defer w.counts.mu.Unlock()
+	return w.counts.all
+}
+
+// Refused counts what came and was no genuine letter to this node, or no response to one of its own.
+func (w *Wire) Refused() uint64 {
+	w.counts.mu.Lock()
+	defer w.counts.mu.Unlock()
+	return w.counts.refused
+}
+
+// Dropped counts the letters for which there was no place.
+func (w *Wire) Dropped() uint64 {
+	w.counts.mu.Lock()
+	defer w.counts.mu.Unlock()
+	return w.counts.dropped
+}

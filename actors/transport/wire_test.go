@@ -1,0 +1,94 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+func TestLettersGoBothWaysOverOneListener(t *testing.T) {
+	a, b := openListening(t, Options{}), openWire(t, Options{})
+	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	must(t, b.Dial(soon(t), a.me, a.Hints(), "")) // already connected
+	mustCall(t, b, a, "from the one that dialed")
+	mustCall(t, a, b, "from the one that listens")
+	mustCall(t, a, b, "")
+	mustCall(t, b, a, strings.Repeat("x", MaxBody))
+
+	in, out := a.Traffic(b.me), b.Traffic(a.me)
+	if in.LettersIn != out.LettersOut || in.BytesIn != out.BytesOut || in.LettersIn != 4 || in.LettersOut != 4 || in != a.Total() {
+		t.Errorf("counted %+v at one end, %+v at the other", in, out)
+	}
+	if !a.Connected(b.me) || !b.Connected(a.me) || a.Connected(newIdentity(t).Node()) {
+		t.Error("who is connected is not told right")
+	}
+}
+
+func TestNodesMeetAtAHub(t *testing.T) {
+	hub := openHub(t)
+	a, b := openWire(t, Options{Hub: hub}), openWire(t, Options{Hub: hub})
+	mustCall(t, a, b, "across")
+	mustCall(t, b, a, "back")
+}
+
+func TestANodeOpensWithoutItsHub(t *testing.T) {
+	w := openWire(t, Options{Hub: "nats://127.0.0.1:1"})
+	start := time.Now()
+	_, err := w.Call(soon(t), newIdentity(t).Node(), 1, nil)
+	if !errors.Is(err, errNoWay) || time.Since(start) > time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+}
+
+func TestUnreachableIsKnownAtOnce(t *testing.T) {
+	a := openListening(t, Options{Hub: openHub(t)})
+	start := time.Now()
+	_, err := a.Call(soon(t), newIdentity(t).Node(), 1, nil)
+	if parley.CodeOf(err) != parley.NodeUnreachable || !errors.Is(err, errAbsent) {
+		t.Errorf("a call to nobody: %v", err)
+	}
+	err = a.Dial(soon(t), newIdentity(t).Node(), []string{"nats://127.0.0.1:1"}, "")
+	if parley.CodeOf(err) != parley.NodeUnreachable {
+		t.Errorf("dialing where nobody listens: %v", err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestNoAnswerIsUnreachable(t *testing.T) {
+	quiet := func(context.Context, Letter) (Kind, []byte, bool) { return 0, nil, false }
+	a, b := openListening(t, Options{Receive: quiet}), openWire(t, Options{})
+	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := b.Call(ctx, a.me, 1, nil)
+	if parley.CodeOf(err) != parley.NodeUnreachable || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a call without an answer: %v", err)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	hub := openHub(b)
+	quiet := slog.New(slog.DiscardHandler)
+	listens, dials := openListening(b, Options{Log: quiet}), openWire(b, Options{Log: quiet})
+	must(b, dials.Dial(soon(b), listens.me, listens.Hints(), ""))
+	one, other := openWire(b, Options{Hub: hub, Log: quiet}), openWire(b, Options{Hub: hub, Log: quiet})
+	body := make([]byte, 500)
+	for _, c := range []struct {
+		name     string
+		from, to *Wire
+	}{{"dialed", dials, listens}, {"listener", listens, dials}, {"hub", one, other}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				_, err := c.from.Call(b.Context(), c.to.me, 1, body)
+				must(b, err)
+			}
+		})
+	}
+}

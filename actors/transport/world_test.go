@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"parley/capabilities"
+)
+
+// newIdentity makes a node.
+func newIdentity(t testing.TB) *Identity {
+	t.Helper()
+	key, err := nkeys.CreateServer()
+	must(t, err)
+	i, err := NewIdentity(key)
+	must(t, err)
+	return i
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// anyone admits every node.
+func anyone(capabilities.NodeID, string) bool { return true }
+
+// echo responds with what it got, of the next kind.
+func echo(_ context.Context, l Letter) (Kind, []byte, bool) { return l.Kind + 1, l.Body, true }
+
+// openWire opens a wire that echoes and admits anyone, unless o says otherwise, and closes it after the test.
+func openWire(t testing.TB, o Options) *Wire {
+	t.Helper()
+	if o.Identity == nil {
+		o.Identity = newIdentity(t)
+	}
+	if o.Receive == nil {
+		o.Receive = echo
+	}
+	if o.Admit == nil {
+		o.Admit = anyone
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	w, err := Open(soon(t), o)
+	must(t, err)
+	t.Cleanup(func() { must(t, w.Close()) })
+	return w
+}
+
+// openListening is openWire with a listener on this machine.
+func openListening(t testing.TB, o Options) *Wire {
+	t.Helper()
+	o.Listen = "127.0.0.1:0"
+	return openWire(t, o)
+}
+
+// soon is a context that ends a test that hangs.
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// openHub runs a NATS server that anybody may use, and gives its URL.
+func openHub(t testing.TB) string {
+	t.Helper()
+	srv, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true})
+	must(t, err)
+	srv.Start()
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the hub does not start")
+	}
+	return srv.ClientURL()
+}
+
+// stranger connects to a hub without being a wire.
+func stranger(t testing.TB, url string) *nats.Conn {
+	t.Helper()
+	conn, err := nats.Connect(url)
+	must(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// mustCall calls and checks that the echo comes back.
+func mustCall(t testing.TB, from, to *Wire, body string) {
+	t.Helper()
+	l, err := from.Call(soon(t), to.me, 7, []byte(body))
+	must(t, err)
+	if l.From != to.me || l.Kind != 8 || string(l.Body) != body || !l.Answer {
+		t.Fatalf("the response to %q is %+v", body, l)
+	}
+}
