@@ -33,6 +33,11 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("README", readme)
+			journal, err := filepath.Abs(filepath.Join("testdata", "journal.tgz"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("JOURNAL", journal)
 			work := env.WorkDir
 			env.Defer(func() { killNodes(t, work) })
 			return nil
