@@ -91,10 +91,10 @@ func (b *box) account(evs []events.Event) {
 // quotaed adds the quotas of a sender to what brings its mail.
 func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Command {
 	switch c := c.(type) {
-	case mailbox.Receive:
+	case mailbox.AcceptDelivery:
 		c.Quotas = a.ofSender(from)
 		return c
-	case mailbox.Mint:
+	case mailbox.MintCapability:
 		c.Quotas = a.ofSender(from)
 		return c
 	}
@@ -105,12 +105,12 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 // is too much for now is taken in later.
 func (b *box) takeInWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
 	c = b.node.accounts.quotaed(ofNode(from), c)
-	if r, ok := c.(mailbox.Receive); ok && r.Form != nil && !b.state.Has(r.Form.Form) {
+	if r, ok := c.(mailbox.AcceptDelivery); ok && r.Form != nil && !b.state.Has(r.Form.ID) {
 		contract, err := b.node.compile(ofNode(from), r.Form.Fields)
 		if err != nil {
 			return 0, later(err)
 		}
-		r.Contract, c = contract, r
+		r.Schema, c = contract, r
 	}
 	at, err := b.takeIn(c, evs)
 	if err == nil {

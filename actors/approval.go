@@ -36,15 +36,15 @@ type Permission struct {
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
 // AwaitApproval waits for the decision.
 func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
-	c := mailbox.Approve{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline}
+	c := mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline}
 	off, err := visitFor(ctx, a, func(b *box) (underway[Permission], error) { return b.permission(c, ask.Attended) })
 	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.accepted, err
 }
 
 // permission asks, or finds what was asked before.
-func (b *box) permission(c mailbox.Approve, attended bool) (underway[Permission], error) {
-	known, ok, err := c.Ask().Known(b.state)
+func (b *box) permission(c mailbox.RequestApproval, attended bool) (underway[Permission], error) {
+	known, ok, err := c.Form().FindExisting(b.state)
 	if err != nil {
 		return underway[Permission]{}, err
 	}
@@ -57,7 +57,7 @@ func (b *box) permission(c mailbox.Approve, attended bool) (underway[Permission]
 }
 
 // approve decides by a standing rule or asks, but not where somebody has to attend and nobody does.
-func (b *box) approve(c mailbox.Approve, attended bool) (underway[Permission], error) {
+func (b *box) approve(c mailbox.RequestApproval, attended bool) (underway[Permission], error) {
 	now := b.node.now()
 	evs, err := b.propose(c, now)
 	if err != nil || len(evs) == 0 {
@@ -71,7 +71,7 @@ func (b *box) approve(c mailbox.Approve, attended bool) (underway[Permission], e
 		if attended && !b.node.attends(e.To) {
 			return underway[Permission]{accepted: Permission{Unattended: true}}, nil
 		}
-		p.accepted.Asked = Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}
+		p.accepted.Asked = Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
 		p.waits = b.waitsFor(e.To)
 	}
 	return p, b.commit(now, evs)
@@ -84,13 +84,13 @@ func (n *Node) attends(agent capabilities.ID) bool {
 }
 
 // knownPermission gives what an approval that was asked before came to.
-func (b *box) knownPermission(c mailbox.Approve, known mailbox.Known) (Permission, error) {
-	asked, err := b.known(c.Ask(), known, false)
+func (b *box) knownPermission(c mailbox.RequestApproval, known mailbox.Existing) (Permission, error) {
+	asked, err := b.known(c.Form(), known, false)
 	if err != nil || known.Message == nil {
 		return Permission{Asked: asked}, err
 	}
 	f := known.Message.Form
-	return Permission{Asked: asked, Allowed: b.state.Verdict(f, mailbox.DigestCall(c.Tool, c.Input)).Allowed}, nil
+	return Permission{Asked: asked, Allowed: b.state.ApprovalResult(f, mailbox.DigestCall(c.Tool, c.Input)).Allowed}, nil
 }
 
 // AwaitApproval waits until an approval is decided, or has ended otherwise, and reports whether the call may be

@@ -119,7 +119,7 @@ func (in *intake) take(ctx context.Context, i int, parcel parcelLetter) {
 			err = parley.Refuse(parley.AgentNotFound, "there is no such agent")
 		}
 	}
-	if copied, ok := c.(mailbox.Receive); ok && err == nil && copied.Form != nil {
+	if copied, ok := c.(mailbox.AcceptDelivery); ok && err == nil && copied.Form != nil {
 		err = in.node.checkForwarders(ctx, copied.Form, to)
 	}
 	if err != nil {
@@ -162,7 +162,7 @@ func (n *Node) checkForwarders(ctx context.Context, form *events.FormRequested, 
 			next = form.Chain[i+1]
 		}
 		if _, there := n.journal.Mailbox(by); there {
-			handed, err := visitFor(ctx, &Agent{node: n, id: by}, func(b *box) (bool, error) { return b.state.HasHanded(form.Form, next), nil })
+			handed, err := visitFor(ctx, &Agent{node: n, id: by}, func(b *box) (bool, error) { return b.state.HasForwarded(form.ID, next), nil })
 			if err != nil {
 				return errDelayed // nothing is known: it comes again
 			}
@@ -218,13 +218,13 @@ func isTransient(err error) bool {
 
 // takeIn has the mailbox decide on what one of another node says. It returns when a form was settled by it.
 func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time, err error) {
-	settle, settles := c.(mailbox.Settle)
+	settle, settles := c.(mailbox.SettleForm)
 	if settles {
 		if err := b.seal(&settle); err != nil {
 			return 0, err
 		}
 		if m, found := b.state.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
-			if settle.Contract, err = b.contract(settle.By, m.Form, settle.Values, nil); err != nil {
+			if settle.Schema, err = b.contract(settle.By, m.Form, settle.Values, nil); err != nil {
 				return 0, later(err)
 			}
 		}
@@ -251,7 +251,7 @@ func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time,
 
 // saidBefore reports whether a form was settled by just what is being said again, because word of it was lost. It is for
 // what has no ID of its own, of programs before this one.
-func (b *box) saidBefore(f *mailbox.Form, c mailbox.Settle) bool {
+func (b *box) saidBefore(f *mailbox.Form, c mailbox.SettleForm) bool {
 	if e := f.Ended; e != nil {
 		return c.Reason == e.Reason && c.By == e.By && c.Note == e.Note
 	}

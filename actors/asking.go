@@ -11,7 +11,7 @@ import (
 // Ask sends a form. It returns when the form is on disk; Await waits for the answer. An ask that was made
 // before, by its Key or Name, sends nothing and gives what there is.
 func (a *Agent) Ask(ctx context.Context, ask Ask) (Asked, error) {
-	return a.ask(ctx, mailbox.Ask{
+	return a.ask(ctx, mailbox.RequestForm{
 		To: ask.To, Title: ask.Title, Description: ask.Description, Fields: ask.Fields,
 		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name,
 	})
@@ -19,21 +19,21 @@ func (a *Agent) Ask(ctx context.Context, ask Ask) (Asked, error) {
 
 // Request asks for a capability in words. Its answer is a record with that as "value".
 func (a *Agent) Request(ctx context.Context, r Request) (Asked, error) {
-	return a.ask(ctx, mailbox.Ask{
+	return a.ask(ctx, mailbox.RequestForm{
 		To: r.To, Kind: events.Request, Description: r.Text,
 		Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Result: r.Name,
 	})
 }
 
-func (a *Agent) ask(ctx context.Context, ask mailbox.Ask) (Asked, error) {
+func (a *Agent) ask(ctx context.Context, ask mailbox.RequestForm) (Asked, error) {
 	off, err := visitFor(ctx, a, func(b *box) (underway[Asked], error) { return b.ask(ask, a.reveals()) })
 	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.accepted, err
 }
 
 // ask asks, or finds what was asked before. With reveal, what is sealed in its outcome is opened.
-func (b *box) ask(ask mailbox.Ask, reveal bool) (underway[Asked], error) {
-	if known, ok, err := ask.Known(b.state); err != nil {
+func (b *box) ask(ask mailbox.RequestForm, reveal bool) (underway[Asked], error) {
+	if known, ok, err := ask.FindExisting(b.state); err != nil {
 		return underway[Asked]{}, err
 	} else if ok {
 		asked, err := b.known(ask, known, reveal)
@@ -43,16 +43,16 @@ func (b *box) ask(ask mailbox.Ask, reveal bool) (underway[Asked], error) {
 	if err != nil {
 		return underway[Asked]{}, err
 	}
-	ask.Contract = contract
+	ask.Schema = contract
 	evs, err := b.decide(ask)
 	if err != nil {
 		return underway[Asked]{}, err
 	}
 	e := evs[0].(*events.FormRequested)
-	if ask.Contract != nil {
-		b.node.contracts.put(b.contractKey(e.Form), ask.Contract)
+	if ask.Schema != nil {
+		b.node.contracts.put(b.contractKey(e.ID), ask.Schema)
 	}
-	return underway[Asked]{Asked{Form: e.Form, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
+	return underway[Asked]{Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
 }
 
 // underway is what was accepted, and the other nodes that have to be in reach for it to arrive.
@@ -79,12 +79,12 @@ func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
 }
 
 // known gives what an ask of before came to.
-func (b *box) known(ask mailbox.Ask, k mailbox.Known, reveal bool) (Asked, error) {
+func (b *box) known(ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (Asked, error) {
 	if k.Message == nil {
 		return b.bound(ask, k.Value, reveal)
 	}
 	f := k.Message.Form
-	asked := Asked{Form: f.FormRequested.Form, Promise: f.Promise, Number: k.Message.Number}
+	asked := Asked{Form: f.ID, Promise: f.Promise, Number: k.Message.Number}
 	if f.IsOpen() {
 		return asked, nil
 	}
@@ -94,7 +94,7 @@ func (b *box) known(ask mailbox.Ask, k mailbox.Known, reveal bool) (Asked, error
 }
 
 // bound gives the value that the ask's name has already, as the answer it stands for.
-func (b *box) bound(ask mailbox.Ask, v capabilities.Value, reveal bool) (Asked, error) {
+func (b *box) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) (Asked, error) {
 	if reveal {
 		var err error
 		if v, err = b.node.vault.open(v); err != nil {
@@ -179,9 +179,9 @@ func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
 }
 
 // draftAnswer drafts an answer with the contract that the node has of the form.
-func (b *box) draftAnswer(r mailbox.Reply) (settle mailbox.Settle, home capabilities.ID, err error) {
+func (b *box) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
 	if m, found := b.state.FindForm(r.Which); found == nil && m.Form.IsOpen() {
-		if r.Contract, err = b.contract(b.seat.id, m.Form, r.Values, r.Texts); err != nil {
+		if r.Schema, err = b.contract(b.seat.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
 		}
 	}
@@ -208,7 +208,7 @@ func (a *Agent) finish(ctx context.Context, s said, err error) (Outcome, error) 
 }
 
 // seal puts the sealed form of secret values beside them.
-func (b *box) seal(c *mailbox.Settle) error {
+func (b *box) seal(c *mailbox.SettleForm) error {
 	m, err := b.state.FindFormID(c.Form)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (b *box) seal(c *mailbox.Settle) error {
 }
 
 // send takes a settlement home, where it is decided.
-func (b *box) send(home capabilities.ID, c mailbox.Settle, err error, reply replyTo[said]) {
+func (b *box) send(home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[said]) {
 	if err != nil {
 		b.answer(reply.durably(said{}, err))
 		return
@@ -263,7 +263,7 @@ func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, e
 // Cancel takes back a form that the agent asked.
 func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (Outcome, error) {
 	return visitFor(ctx, a, func(b *box) (Outcome, error) {
-		if _, err := b.decide(mailbox.Cancel{Which: string(w), Reason: reason}); err != nil {
+		if _, err := b.decide(mailbox.CancelForm{Which: string(w), Reason: reason}); err != nil {
 			return Outcome{}, err
 		}
 		m, err := b.state.FindForm(string(w))

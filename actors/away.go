@@ -16,14 +16,14 @@ const homePatience = 2 * time.Second
 
 // away is what an agent says to a form whose home is on another node.
 type away struct {
-	settle mailbox.Settle
+	settle mailbox.SettleForm
 	home   capabilities.ID
 	place  place
 	number uint64
 }
 
 // away makes of a settlement what is to be said to its home on another node.
-func (b *box) away(home capabilities.ID, c mailbox.Settle) (*away, error) {
+func (b *box) away(home capabilities.ID, c mailbox.SettleForm) (*away, error) {
 	m, err := b.state.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (a *Agent) takeTurn(ctx context.Context, w away) (done func(), err error) {
 
 // sayAtOnce gives what the home says to a settlement that is not kept here.
 func (a *Agent) sayAtOnce(ctx context.Context, w away, p *peer) (verdict, error) {
-	parcel, err := packParcel(mailbox.Parcel{Kind: events.ParcelAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
+	parcel, err := packParcel(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
 	if err != nil {
 		return verdict{}, err
 	}
@@ -120,7 +120,7 @@ func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan 
 	a.node.waits.judge(w.place, judged)
 	defer a.node.waits.unjudge(w.place, judged)
 	said, err := visitFor(ctx, a, func(b *box) (Outcome, error) {
-		if _, err := b.decide(mailbox.KeepAnswer{Settle: w.settle}); err != nil {
+		if _, err := b.decide(mailbox.QueueAnswer{Answer: w.settle}); err != nil {
 			return Outcome{}, err
 		}
 		m, err := b.state.FindFormID(w.settle.Form)
@@ -130,7 +130,7 @@ func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan 
 		if !m.Form.IsOpen() { // it was said before, and the word that it had arrived was lost
 			return b.view().outcome(m.Form, true)
 		}
-		return Outcome{Status: StatusAnswering, Form: m.ID(), Promise: m.Form.Promise, By: a.id, ByName: "SELF", At: m.Form.Answering.Date}, nil
+		return Outcome{Status: StatusAnswering, Form: m.ID(), Promise: m.Form.Promise, By: a.id, ByName: "SELF", At: m.Form.QueuedAnswer.Date}, nil
 	})
 	kept()
 	if err != nil || said.Status != StatusAnswering || !p.reachable.Load() {
@@ -173,7 +173,7 @@ func (a *Agent) handOn(ctx context.Context, w Which, to string) error {
 	var at place
 	var home capabilities.NodeID
 	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
-		evs, err := b.decide(mailbox.KeepHandover{Which: string(w), To: to})
+		evs, err := b.decide(mailbox.QueueForward{Which: string(w), To: to})
 		if err != nil {
 			return struct{}{}, err
 		}

@@ -78,7 +78,7 @@ func (b *box) meetDeadlines() {
 	if at == 0 || at > b.node.now() {
 		return
 	}
-	if _, err := b.decide(mailbox.Expire{}); err != nil {
+	if _, err := b.decide(mailbox.ExpireForms{}); err != nil {
 		b.node.log.Warn("deadline not met", "mailbox", b.seat.id.String(), "error", err)
 	}
 }
@@ -183,7 +183,7 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 		b.node.peers.note(evs)
 		b.node.accounts.note(evs)
 	}
-	owed, shown := b.state.Owed(), b.state.Shown()
+	owed, shown := b.state.LastSeq(), b.state.ProfileVersion()
 	b.apply(recorded)
 	b.account(evs)
 	section.Summary = b.state.Summary()
@@ -193,7 +193,7 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	if len(b.state.Outbox()) == 0 {
 		b.lines = nil
 	}
-	if b.state.Owed() > owed {
+	if b.state.LastSeq() > owed {
 		b.deliver(b.state.OutboxAfter(owed))
 	}
 	b.recount(evs)

@@ -24,7 +24,7 @@ type contracts struct {
 
 type contractSlot struct {
 	key      place
-	contract *mailbox.Contract
+	contract *mailbox.Schema
 	memory   int
 }
 
@@ -33,7 +33,7 @@ func newContracts(size int) *contracts {
 }
 
 // get returns the contract of a form, or nil.
-func (c *contracts) get(key place) *mailbox.Contract {
+func (c *contracts) get(key place) *mailbox.Schema {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.slots[key]
@@ -45,7 +45,7 @@ func (c *contracts) get(key place) *mailbox.Contract {
 }
 
 // put keeps a contract in place of those that were not used for the longest.
-func (c *contracts) put(key place, contract *mailbox.Contract) {
+func (c *contracts) put(key place, contract *mailbox.Schema) {
 	memory := contract.Memory()
 	if memory == 0 {
 		return
@@ -88,7 +88,7 @@ func (b *box) contractKey(form capabilities.ID) place {
 
 // contract returns the compiled contract of a form, or nil if it has no patterns, for an answer of an agent's. That one
 // makes the effort: nobody else can have the node make it.
-func (b *box) contract(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []mailbox.Text) (*mailbox.Contract, error) {
+func (b *box) contract(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []mailbox.Text) (*mailbox.Schema, error) {
 	if !mailbox.HasPatterns(f.Fields) {
 		return nil, nil
 	}
@@ -96,11 +96,11 @@ func (b *box) contract(answerer capabilities.ID, f *mailbox.Form, values map[str
 	if err := accounts.affords(answerer); err != nil {
 		return nil, err
 	}
-	key := b.contractKey(f.FormRequested.Form)
+	key := b.contractKey(f.ID)
 	c := b.node.contracts.get(key)
 	if c == nil {
 		var err error
-		if c, err = f.Contract(); err != nil {
+		if c, err = f.Schema(); err != nil {
 			return nil, err
 		}
 		accounts.spend(answerer, c.CompileEffort())
@@ -112,7 +112,7 @@ func (b *box) contract(answerer capabilities.ID, f *mailbox.Form, values map[str
 
 // compile compiles the fields of a form that an agent sends, which makes the effort. It returns nil if they have no
 // patterns, or are refused: then the mailbox says why when it decides.
-func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*mailbox.Contract, error) {
+func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*mailbox.Schema, error) {
 	if !mailbox.HasPatterns(fields) {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*mailbox.
 }
 
 // Compile checks the fields of a form that the agent may send. It refuses what Ask would refuse of them.
-func (a *Agent) Compile(fields []events.Field) (*mailbox.Contract, error) {
+func (a *Agent) Compile(fields []events.Field) (*mailbox.Schema, error) {
 	c, err := a.node.compile(a.id, fields)
 	if err != nil || c != nil {
 		return c, err

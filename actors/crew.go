@@ -142,9 +142,9 @@ func (c *crew) prepare(agent capabilities.ID, spec events.ProgramSet) {
 		if errors.Is(err, errStopped) || c.life.Err() != nil {
 			return
 		}
-		ready := mailbox.Prepare{Status: mailbox.Idle}
+		ready := mailbox.PrepareProgram{Status: mailbox.Idle}
 		if err != nil {
-			ready = mailbox.Prepare{Status: mailbox.Failed, Error: inWords(err)}
+			ready = mailbox.PrepareProgram{Status: mailbox.Failed, Error: inWords(err)}
 		}
 		c.tell(agent, "that a program is ready", ready, func() {})
 	})

@@ -12,7 +12,7 @@ import (
 // knows what it has.
 //
 // What is owed to other nodes is for their peers to come for.
-func (b *box) deliver(parcels []mailbox.Parcel) {
+func (b *box) deliver(parcels []mailbox.OutboxItem) {
 	abroad, here := map[capabilities.NodeID]int{}, false
 	for _, p := range parcels {
 		switch {
@@ -62,7 +62,7 @@ func (b *box) recount(evs []events.Event) {
 func (b *box) mintsArrived(rs []receipt) {
 	minted := false
 	for _, r := range rs {
-		minted = minted || r.parcel.Kind == events.ParcelMint
+		minted = minted || r.parcel.Kind == events.OutboxMint
 	}
 	if !minted {
 		return
@@ -84,7 +84,7 @@ func refusedWith(err error) string {
 
 // confirm leaves a parcel's sender a receipt, or why it is not wanted. It returns why the parcel could not be stored:
 // then there is no receipt, and it stays in the outbox.
-func (b *box) confirm(sender capabilities.ID, p mailbox.Parcel, err error) error {
+func (b *box) confirm(sender capabilities.ID, p mailbox.OutboxItem, err error) error {
 	refused := ""
 	switch {
 	case isTransient(err):

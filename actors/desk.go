@@ -75,7 +75,7 @@ func (d *desk) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, err
 	if err := d.check(); err != nil {
 		return runtime.Answer{}, err
 	}
-	ask := mailbox.Ask{To: q.To, Title: q.Title, Description: q.Description, Fields: q.Fields}
+	ask := mailbox.RequestForm{To: q.To, Title: q.Title, Description: q.Description, Fields: q.Fields}
 	if ask.To == "" {
 		ask.To = capabilities.NameHost
 	}
@@ -159,7 +159,7 @@ func (d *desk) permission(b *box, c runtime.Call, call string) (Permission, erro
 	defer d.mu.Unlock()
 	folder := folderOf(b.state.Program())
 	key := b.state.CallKey(call, folder, func(key string) bool { return d.taken[key] })
-	off, err := b.permission(mailbox.Approve{Tool: c.Tool, Input: c.Input, Folder: folder, Key: key}, false)
+	off, err := b.permission(mailbox.RequestApproval{Tool: c.Tool, Input: c.Input, Folder: folder, Key: key}, false)
 	if p := off.accepted; err == nil && !p.Decided {
 		d.taken[key], d.asked[p.Form] = true, true
 	}
@@ -234,7 +234,7 @@ func (d *desk) Send(ctx context.Context, to, text string) error {
 		if err := b.hears(d.run); err != nil {
 			return struct{}{}, err
 		}
-		_, err := b.decide(mailbox.Post{To: to, Text: text})
+		_, err := b.decide(mailbox.PostMessage{To: to, Text: text})
 		return struct{}{}, err
 	})
 	return err

@@ -26,11 +26,11 @@ func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (Dropped
 	if err != nil {
 		return done, err
 	}
-	var dropped []mailbox.Dropped
+	var dropped []mailbox.DroppedPeer
 	for _, e := range evs {
 		switch e := e.(type) {
 		case *events.NodeDropped:
-			dropped = append(dropped, mailbox.Dropped{Node: e.Node, At: e.Date})
+			dropped = append(dropped, mailbox.DroppedPeer{Node: e.Node, At: e.Date})
 			a.node.cutOff(e.Node)
 		case *events.NameUnbound:
 			done.Names++
@@ -49,7 +49,7 @@ func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (Dropped
 }
 
 // forget has a mailbox forget nodes, and counts what it does.
-func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox.Dropped, done *DroppedPeer) error {
+func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox.DroppedPeer, done *DroppedPeer) error {
 	f, err := visitFor(ctx, &Agent{node: n, id: id}, func(b *box) (forgotten, error) { return b.forget(dropped) })
 	done.Revoked += f.revoked
 	done.Given += f.given
@@ -79,14 +79,14 @@ func (r *roster) isAwake(id capabilities.ID) bool {
 type forgotten struct{ revoked, given int }
 
 // forget ends what the mailbox has to do with nodes that were dropped.
-func (b *box) forget(dropped []mailbox.Dropped) (f forgotten, err error) {
+func (b *box) forget(dropped []mailbox.DroppedPeer) (f forgotten, err error) {
 	for _, d := range dropped {
-		if !b.state.Concerns(d) {
+		if !b.state.InvolvesDropped(d) {
 			continue
 		}
 		b.noteReceipts()
 		owed := b.owes(d.Node) // what is said of the grants below is not counted
-		n, err := b.repeat(mailbox.ForgetNode{Dropped: d})
+		n, err := b.repeat(mailbox.RevokePeerGrants{DroppedPeer: d})
 		f.revoked += n
 		if err != nil {
 			return f, err
@@ -107,7 +107,7 @@ func (b *box) forget(dropped []mailbox.Dropped) (f forgotten, err error) {
 func (b *box) letGo(node capabilities.NodeID) error {
 	b.lettingGo = true
 	defer func() { b.lettingGo = false }()
-	_, err := b.repeat(mailbox.LetGo{Node: node})
+	_, err := b.repeat(mailbox.DropDeliveries{Node: node})
 	return err
 }
 

@@ -12,12 +12,12 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	v := newHostileVillage(t)
 	h := v.victim.Host()
 	introduced := v.newStranger()
-	v.arrives(v.say(events.ParcelCopy, v.fae.id, v.form(v.fae.id, v.holdsFae)))
+	v.arrives(v.say(events.OutboxCopy, v.fae.id, v.form(v.fae.id, v.holdsFae)))
 	third := v.newID()
 	third.Node = introduced.id
 	exchange[receiptsLetter](v.mallory, letterMail, mailLetter{
 		Introduced: []introduction{{Node: introduced.id, Hints: []string{"nats://127.0.0.1:9"}}},
-		Parcels:    []parcelLetter{v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
+		Parcels:    []parcelLetter{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
 	})
 	if _, known := v.known(introduced.id); !known {
 		t.Fatal("the third node is not known")

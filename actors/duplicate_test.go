@@ -158,7 +158,7 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	mint, handover := written(t, b.Host(), c), written(t, b.Host(), a)
-	if len(mint) != 1 || mint[0].Kind != events.ParcelMint || len(handover) != 1 || handover[0].Kind != events.ParcelHandover {
+	if len(mint) != 1 || mint[0].Kind != events.OutboxMint || len(handover) != 1 || handover[0].Kind != events.OutboxForward {
 		t.Fatalf("%+v, %+v", mint, handover)
 	}
 	bring(t, b, c, mint...)

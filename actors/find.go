@@ -21,7 +21,7 @@ func (s sight) sees(id capabilities.ID) bool {
 
 // sight gives what the agent sees: itself, what it holds, and the node's host everything.
 func (a *Agent) sight(ctx context.Context) (sight, error) {
-	names, err := visitFor(ctx, a, func(b *box) (map[capabilities.ID]string, error) { return b.state.Called(b.node.now()), nil })
+	names, err := visitFor(ctx, a, func(b *box) (map[capabilities.ID]string, error) { return b.state.NamedAgents(b.node.now()), nil })
 	if err != nil {
 		return sight{}, err
 	}

@@ -28,7 +28,7 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 	}
 	return visitFor(ctx, a, func(b *box) (*Agent, error) {
 		now := b.node.now()
-		c := mailbox.MakeAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}
+		c := mailbox.CreateAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}
 		evs, err := b.propose(c, now)
 		if err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func (a *Agent) Names(ctx context.Context, path string) ([]string, error) {
 // RevokedNames lists the names of the agent's that are good for nothing any more: what they stood for was taken back, or its
 // time is over.
 func (a *Agent) RevokedNames(ctx context.Context) ([]string, error) {
-	return visitFor(ctx, a, func(b *box) ([]string, error) { return b.state.Revoked(b.node.now()), nil })
+	return visitFor(ctx, a, func(b *box) ([]string, error) { return b.state.RevokedNames(b.node.now()), nil })
 }
 
 // Show gives the value at a path. With reveal, what is sealed in it is opened. It refuses with NOT_PERMITTED to open
@@ -81,7 +81,7 @@ func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilitie
 		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the token opens no secrets: it lacks the scope reveal")
 	}
 	return visitFor(ctx, a, func(b *box) (capabilities.Value, error) {
-		v, err := b.state.Visible(path, b.node.now())
+		v, err := b.state.LookupVisible(path, b.node.now())
 		if err != nil || !reveal {
 			return v, err
 		}
@@ -104,22 +104,22 @@ func (a *Agent) Locate(ctx context.Context, path string) (capabilities.Locator, 
 
 // Store binds a name to a JSON document or to the locator of something that the agent holds.
 func (a *Agent) Store(ctx context.Context, name, locatorOrJSON string) error {
-	return a.do(ctx, mailbox.Store{Name: name, Value: locatorOrJSON})
+	return a.do(ctx, mailbox.BindName{Name: name, Value: locatorOrJSON})
 }
 
 // Rename moves a value to another name.
 func (a *Agent) Rename(ctx context.Context, from, to string) error {
-	return a.do(ctx, mailbox.Rename{From: from, To: to})
+	return a.do(ctx, mailbox.MoveName{From: from, To: to})
 }
 
 // Remove frees a name.
 func (a *Agent) Remove(ctx context.Context, name string) error {
-	return a.do(ctx, mailbox.Remove{Name: name})
+	return a.do(ctx, mailbox.UnbindName{Name: name})
 }
 
 // Copy binds another name to the value at a path, with the references in it narrowed to a facet.
 func (a *Agent) Copy(ctx context.Context, from, to string, f capabilities.Facet) error {
-	return a.do(ctx, mailbox.Copy{From: from, To: to, Facet: f})
+	return a.do(ctx, mailbox.CopyName{From: from, To: to, Facet: f})
 }
 
 // Grants lists what the agent gave to others, oldest first.
@@ -135,5 +135,5 @@ func (a *Agent) Grants(ctx context.Context) ([]Granted, error) {
 
 // Revoke takes back a grant, and with it all that was derived from it.
 func (a *Agent) Revoke(ctx context.Context, grant capabilities.ID) error {
-	return a.do(ctx, mailbox.Revoke{Grant: grant})
+	return a.do(ctx, mailbox.RevokeCapability{Grant: grant})
 }

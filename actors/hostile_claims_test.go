@@ -28,7 +28,7 @@ func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
 		v.run(t, what, func() {
 			e := v.form(v.fae.id, v.holdsFae)
 			e.To, e.Chain, e.Forwarder = chain[0], chain, chain[len(chain)-1]
-			v.changesNothing(func() { v.isRefused(v.say(events.ParcelCopy, v.fae.id, e), "NOT_PERMITTED") })
+			v.changesNothing(func() { v.isRefused(v.say(events.OutboxCopy, v.fae.id, e), "NOT_PERMITTED") })
 			v.cannotUse()
 		})
 	}
@@ -41,15 +41,15 @@ func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := v.form(v.fae.id, v.holdsFae)
-		v.arrives(v.say(events.ParcelCopy, v.fae.id, e))
-		go func() { _ = v.fae.Forward(t.Context(), Which(e.Form.String()), "worker") }() // it waits for the home, which says nothing
+		v.arrives(v.say(events.OutboxCopy, v.fae.id, e))
+		go func() { _ = v.fae.Forward(t.Context(), Which(e.ID.String()), "worker") }() // it waits for the home, which says nothing
 		handed := got[*events.FormForwarded](v.mallory)
-		for handed.Form != e.Form {
+		for handed.Form != e.ID {
 			handed = got[*events.FormForwarded](v.mallory)
 		}
 		handedOn := *e
 		handedOn.Via, handedOn.Chain, handedOn.Forwarder = handed.Via, []capabilities.ID{v.fae.id}, v.fae.id
-		v.arrives(v.say(events.ParcelCopy, v.worker.id, &handedOn))
+		v.arrives(v.say(events.OutboxCopy, v.worker.id, &handedOn))
 	})
 	v.isServed()
 }
@@ -62,9 +62,9 @@ func TestNoTimeIsAheadOfTheClock(t *testing.T) {
 	_ = asked
 	e, m := v.form(v.fae.id, v.holdsFae), v.message(v.fae.id, v.holdsFae)
 	e.Date, m.Date = ahead, capabilities.At(time.Now().Add(time.Hour))
-	v.arrives(v.say(events.ParcelCopy, v.fae.id, e))
-	v.arrives(v.say(events.ParcelCopy, v.fae.id, m))
-	v.arrives(v.say(events.ParcelOutcome, v.fae.id, &events.FormCancelled{Form: e.Form, Reason: events.Cancelled, By: v.self, Date: ahead}))
+	v.arrives(v.say(events.OutboxCopy, v.fae.id, e))
+	v.arrives(v.say(events.OutboxCopy, v.fae.id, m))
+	v.arrives(v.say(events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: e.ID, Reason: events.Cancelled, By: v.self, Date: ahead}))
 	now := capabilities.At(time.Now())
 	in, err := v.fae.Inbox(t.Context(), View{All: true})
 	if err != nil {
@@ -75,7 +75,7 @@ func TestNoTimeIsAheadOfTheClock(t *testing.T) {
 		if got.Date > now || got.Outcome != nil && got.Outcome.At > now {
 			t.Errorf("message %d is of %s, and ended %+v", got.Number, got.Date, got.Outcome)
 		}
-		if got.MessageID == e.Form && got.Outcome != nil || got.MessageID == m.Message {
+		if got.MessageID == e.ID && got.Outcome != nil || got.MessageID == m.Message {
 			seen++
 		}
 	}

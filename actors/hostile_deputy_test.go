@@ -116,17 +116,17 @@ func TestAReferenceFromAStrangerToOneNextDoorIsWorthNothing(t *testing.T) {
 		"sealed, as by the victim's vault": v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Sealed([]byte("sealed"))}),
 	} {
 		v.run(t, what, func() {
-			v.changesNothing(func() { v.isRefused(v.say(events.ParcelCopy, v.fae.id, e), "") })
+			v.changesNothing(func() { v.isRefused(v.say(events.OutboxCopy, v.fae.id, e), "") })
 			v.cannotUse()
 		})
 	}
 	v.run(t, "by a grant that it made", func() {
-		v.arrives(v.say(events.ParcelCopy, v.fae.id, message(agentRef(v.worker.id, v.newID()))))
+		v.arrives(v.say(events.OutboxCopy, v.fae.id, message(agentRef(v.worker.id, v.newID()))))
 		v.cannotUse()
 	})
 	v.run(t, "of another kind", func() {
 		for _, kind := range []capabilities.Kind{capabilities.KindForm, capabilities.KindResolver, capabilities.KindGrant, capabilities.KindNode} {
-			v.arrives(v.say(events.ParcelCopy, v.fae.id, message(capabilities.Ref{Target: v.worker.id, Kind: kind, Grant: v.newID()})))
+			v.arrives(v.say(events.OutboxCopy, v.fae.id, message(capabilities.Ref{Target: v.worker.id, Kind: kind, Grant: v.newID()})))
 		}
 		v.cannotUse()
 	})
@@ -145,7 +145,7 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 		if !r.Target.IsZero() {
 			values["who"] = capabilities.Reference(r)
 		}
-		return &events.FormAnswering{Form: asked.Form, Values: capabilities.Record(values), Grants: grants}
+		return &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(values), Grants: grants}
 	}
 	word, nobody := capabilities.String("x"), capabilities.Ref{}
 	other := func(f func(*capabilities.Grant)) events.Event {
@@ -167,21 +167,21 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 		"a grant too many":                answer(nobody, word, grant(mine, v.worker.id)),
 		"a reference as a word":           answer(nobody, capabilities.Reference(agentRef(v.worker.id, mine)), grant(mine, v.worker.id)),
 		"what was sealed":                 answer(nobody, capabilities.Sealed([]byte("sealed"))),
-		"a field that was not asked":      &events.FormAnswering{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"more": word})},
-		"no values":                       &events.FormAnswering{Form: asked.Form, Values: word},
-		"that it was cancelled":           &events.FormAnswering{Form: asked.Form, Reason: events.Cancelled},
-		"that it expired":                 &events.FormAnswering{Form: asked.Form, Reason: events.Expired},
+		"a field that was not asked":      &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"more": word})},
+		"no values":                       &events.AnswerQueued{Form: asked.Form, Values: word},
+		"that it was cancelled":           &events.AnswerQueued{Form: asked.Form, Reason: events.Cancelled},
+		"that it expired":                 &events.AnswerQueued{Form: asked.Form, Reason: events.Expired},
 	} {
 		v.run(t, what, func() {
-			v.changesNothing(func() { v.isRefused(v.say(events.ParcelAnswer, v.fae.id, e), "") })
+			v.changesNothing(func() { v.isRefused(v.say(events.OutboxAnswer, v.fae.id, e), "") })
 		})
 	}
 	v.run(t, "for one who was not asked", func() {
-		p := v.parcel(events.ParcelAnswer, v.newID(), v.fae.id, answer(nobody, word))
+		p := v.parcel(events.OutboxAnswer, v.newID(), v.fae.id, answer(nobody, word))
 		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
 	})
 	v.run(t, "of its own", func() {
-		v.arrives(v.say(events.ParcelAnswer, v.fae.id, answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))))
+		v.arrives(v.say(events.OutboxAnswer, v.fae.id, answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))))
 		v.cannotUse()
 		if o, err := v.fae.Await(t.Context(), Which(asked.Form.String())); err != nil || o.By != v.self {
 			t.Errorf("%+v, %v", o, err)
@@ -190,9 +190,9 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 	v.run(t, "again", func() {
 		said := answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))
 		v.changesNothing(func() {
-			v.arrives(v.say(events.ParcelAnswer, v.fae.id, said)) // its receipt may have been lost
-			v.isRefused(v.say(events.ParcelAnswer, v.fae.id, answer(nobody, word)), "ALREADY_ANSWERED")
-			v.isRefused(v.say(events.ParcelAnswer, v.fae.id, &events.FormAnswering{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
+			v.arrives(v.say(events.OutboxAnswer, v.fae.id, said)) // its receipt may have been lost
+			v.isRefused(v.say(events.OutboxAnswer, v.fae.id, answer(nobody, word)), "ALREADY_ANSWERED")
+			v.isRefused(v.say(events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
 		})
 	})
 }
@@ -213,18 +213,18 @@ func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
 		"to who has it":                handover(v.self, v.newID()),
 	} {
 		v.run(t, what, func() {
-			v.changesNothing(func() { v.isRefused(v.say(events.ParcelHandover, v.fae.id, e), "") })
+			v.changesNothing(func() { v.isRefused(v.say(events.OutboxForward, v.fae.id, e), "") })
 		})
 	}
 	v.run(t, "by one who was not asked", func() {
 		other := v.newID()
-		p := v.parcel(events.ParcelHandover, other, v.fae.id, &events.FormForwarded{Form: asked.Form, By: other, To: v.worker.id, Via: v.newID()})
+		p := v.parcel(events.OutboxForward, other, v.fae.id, &events.FormForwarded{Form: asked.Form, By: other, To: v.worker.id, Via: v.newID()})
 		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
 	})
 	v.run(t, "by a grant that its target does not know", func() {
 		v.quiet()
 		before, _ := v.worker.Inbox(t.Context(), View{All: true})
-		v.arrives(v.say(events.ParcelHandover, v.fae.id, handover(v.worker.id, v.newID())))
+		v.arrives(v.say(events.OutboxForward, v.fae.id, handover(v.worker.id, v.newID())))
 		v.quiet()
 		if after, err := v.worker.Inbox(t.Context(), View{All: true}); err != nil || after.Cursor != before.Cursor {
 			t.Errorf("worker has %+v, %v", after.Messages, err)
@@ -233,7 +233,7 @@ func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
 	fixed := ask(t, v.fae, Ask{To: "mallory", NoForward: true})
 	v.run(t, "that is not to be forwarded", func() {
 		v.changesNothing(func() {
-			v.isRefused(v.say(events.ParcelHandover, v.fae.id, &events.FormForwarded{Form: fixed.Form, By: v.self, To: v.newID(), Via: v.newID()}), "NOT_PERMITTED")
+			v.isRefused(v.say(events.OutboxForward, v.fae.id, &events.FormForwarded{Form: fixed.Form, By: v.self, To: v.newID(), Via: v.newID()}), "NOT_PERMITTED")
 		})
 	})
 }

@@ -79,8 +79,8 @@ func list(claims, has int) []byte {
 func TestLettersThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 	v := newHostileVillage(t)
 	conn := v.raw(v.victim)
-	genuine := v.written(mailLetter{Parcels: []parcelLetter{v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
-	good := v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
+	genuine := v.written(mailLetter{Parcels: []parcelLetter{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
+	good := v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
 	with := func(f func(*parcelLetter)) []byte {
 		p := good
 		f(&p)
@@ -156,8 +156,8 @@ func TestALetterCountsOnceAndForOneNode(t *testing.T) {
 	v := newHostileVillage(t)
 	conn := v.raw(v.victim)
 	e := v.sealed(v.victim, letterMail, v.written(mailLetter{Parcels: []parcelLetter{
-		v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
-		v.parcel(events.ParcelCopy, v.self, v.twice.id, v.form(v.twice.id, v.mayTwice)),
+		v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
+		v.parcel(events.OutboxCopy, v.self, v.twice.id, v.form(v.twice.id, v.mayTwice)),
 	}}))
 	send := func(to *Node) {
 		if err := conn.Publish(mailSubject(to), e); err != nil {
@@ -196,9 +196,9 @@ func TestALetterCountsOnceAndForOneNode(t *testing.T) {
 func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 	v := newHostileVillage(t)
 	good := func() parcelLetter {
-		return v.parcel(events.ParcelCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
+		return v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
 	}
-	framed := func(kind events.ParcelKind, e events.Event, payload []byte) parcelLetter {
+	framed := func(kind events.OutboxKind, e events.Event, payload []byte) parcelLetter {
 		p := v.parcel(kind, v.self, v.fae.id, e)
 		head := 2 + 10 // kind, version, time
 		p.Body = slices.Concat(p.Body[:head], []byte{msgpcode.Bin32, byte(len(payload) >> 24), byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload))}, payload)
@@ -212,7 +212,7 @@ func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 	}
 	answered := func(wide []byte) parcelLetter {
 		payload := slices.Concat([]byte{0x96, msgpcode.Nil, msgpcode.Nil, msgpcode.Nil, 0xd7, 3, 0, 0, 0, 0, 0, 0, 0, 1}, wide, []byte{msgpcode.False})
-		return framed(events.ParcelOutcome, &events.FormAnswered{Values: capabilities.Null()}, payload)
+		return framed(events.OutboxOutcome, &events.FormAnswered{Values: capabilities.Null()}, payload)
 	}
 	for what, p := range map[string]parcelLetter{
 		"of nothing":                with(func(p *parcelLetter) { p.Body = nil }),
@@ -222,7 +222,7 @@ func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 		"of two events":             with(func(p *parcelLetter) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
 		"of an unknown kind":        with(func(p *parcelLetter) { p.Body[0] = 0x7f }),
 		"of a newer version":        with(func(p *parcelLetter) { p.Body[1] = 0x7f }),
-		"nested without end":        framed(events.ParcelCopy, v.message(v.fae.id, v.holdsFae), nested(0x91, 600<<10)),
+		"nested without end":        framed(events.OutboxCopy, v.message(v.fae.id, v.holdsFae), nested(0x91, 600<<10)),
 		"claiming a billion":        answered(list(1<<30, 4)),
 		"of a million grants":       answered(list(600<<10, 600<<10)),
 		"of empty grants":           answered(append(list(600<<10, 0), bytes.Repeat([]byte{0x90}, 600<<10)...)),
@@ -252,7 +252,7 @@ func TestAFloodDrownsNobody(t *testing.T) {
 	v := newHostileVillage(t)
 	var letter mailLetter
 	for range letterParcels {
-		letter.Parcels = append(letter.Parcels, v.parcel(events.ParcelCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
+		letter.Parcels = append(letter.Parcels, v.parcel(events.OutboxCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
 	}
 	body := v.written(letter)
 	conn := v.raw(v.victim)

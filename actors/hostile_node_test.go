@@ -177,8 +177,8 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 	})
 	t.Run("what was given to one is not another's", func(t *testing.T) {
 		by := capabilities.ID{ULID: first.Grant, Node: n.ID()}
-		m.changesNothing(func() { m.isRefused(m.say(events.ParcelCopy, n.host, m.message(n.host, by)), "NOT_PERMITTED") })
-		friend.arrives(friend.say(events.ParcelCopy, n.host, friend.message(n.host, by)))
+		m.changesNothing(func() { m.isRefused(m.say(events.OutboxCopy, n.host, m.message(n.host, by)), "NOT_PERMITTED") })
+		friend.arrives(friend.say(events.OutboxCopy, n.host, friend.message(n.host, by)))
 	})
 	m.isServed()
 }

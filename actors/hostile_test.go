@@ -177,9 +177,9 @@ func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 }
 
 // parcel writes one by hand.
-func (m *mallory) parcel(kind events.ParcelKind, from, to capabilities.ID, evs ...events.Event) parcelLetter {
+func (m *mallory) parcel(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) parcelLetter {
 	m.Helper()
-	p, err := packParcel(mailbox.Parcel{Kind: kind, To: to}, from, evs)
+	p, err := packParcel(mailbox.OutboxItem{Kind: kind, To: to}, from, evs)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func (m *mallory) mail(parcels ...parcelLetter) []receiptLetter {
 }
 
 // say is mail for one parcel, from the hostile host itself.
-func (m *mallory) say(kind events.ParcelKind, to capabilities.ID, evs ...events.Event) receiptLetter {
+func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) receiptLetter {
 	m.Helper()
 	return m.mail(m.parcel(kind, m.self, to, evs...))[0]
 }
@@ -205,7 +205,7 @@ func (m *mallory) say(kind events.ParcelKind, to capabilities.ID, evs ...events.
 // form is a form that is as it should be.
 func (m *mallory) form(to, via capabilities.ID) *events.FormRequested {
 	return &events.FormRequested{
-		Form: m.newID(), Promise: m.newID(), Resolver: m.newID(), From: m.self, To: to, Via: via,
+		ID: m.newID(), Promise: m.newID(), Resolver: m.newID(), From: m.self, To: to, Via: via,
 		Description: "tell me", Fields: textField("a"), Date: 1,
 	}
 }

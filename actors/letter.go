@@ -55,7 +55,7 @@ type introduction struct {
 // parcelLetter is one parcel from a mailbox of the sender's to one of the receiver's. Body has Count events as
 // package events encodes them.
 type parcelLetter struct {
-	Kind  events.ParcelKind
+	Kind  events.OutboxKind
 	From  ulid.ULID
 	To    ulid.ULID
 	Count int
@@ -148,7 +148,7 @@ func (l *mailLetter) check() error {
 }
 
 // packParcel writes down what a mailbox says to one of another node.
-func packParcel(p mailbox.Parcel, from capabilities.ID, evs []events.Event) (parcelLetter, error) {
+func packParcel(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (parcelLetter, error) {
 	recorded := make([]events.Recorded, len(evs))
 	for i, e := range evs {
 		recorded[i].Event = e

@@ -19,10 +19,10 @@ func FuzzMailLetter(f *testing.F) {
 	var l mailLetter
 	for _, e := range []events.Event{
 		&events.MessagePosted{Message: id(1), From: id(2), To: id(3), Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(agentRef(id(4), id(5)))}}},
-		&events.FormRequested{Form: id(1), Promise: id(6), Resolver: id(7), From: id(2), To: id(3), Description: "d", Fields: textField("a")},
+		&events.FormRequested{ID: id(1), Promise: id(6), Resolver: id(7), From: id(2), To: id(3), Description: "d", Fields: textField("a")},
 		&events.FormForwarded{Form: id(1), By: id(2), To: id(3)},
 	} {
-		p, err := packParcel(mailbox.Parcel{Kind: events.ParcelCopy, To: id(3)}, id(2), []events.Event{e})
+		p, err := packParcel(mailbox.OutboxItem{Kind: events.OutboxCopy, To: id(3)}, id(2), []events.Event{e})
 		if err != nil {
 			f.Fatal(err)
 		}

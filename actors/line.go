@@ -39,11 +39,11 @@ func (b *box) beginLine(to capabilities.ID, tries int) *line {
 }
 
 // hand sends a parcel along a line. What cannot go now stays in the outbox, and goes with those before it.
-func (b *box) hand(p mailbox.Parcel, l *line) {
+func (b *box) hand(p mailbox.OutboxItem, l *line) {
 	if l.broken.Load() {
 		return
 	}
-	c, err := b.state.Open(p)
+	c, err := b.state.CommandFor(p)
 	if err != nil {
 		b.node.log.Error("parcel", "mailbox", b.seat.id.String(), "error", err)
 		return

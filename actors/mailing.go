@@ -10,15 +10,15 @@ import (
 // Send sends a message in which @name and @edge:name carry what the agent has under those names, and \@ is
 // a plain @. To is as in Ask.
 func (a *Agent) Send(ctx context.Context, to, text string) (Sent, error) {
-	return a.post(ctx, mailbox.Post{To: to, Text: text})
+	return a.post(ctx, mailbox.PostMessage{To: to, Text: text})
 }
 
 // Reply sends a message to the other party of one that the agent got or sent.
 func (a *Agent) Reply(ctx context.Context, w Which, text string) (Sent, error) {
-	return a.post(ctx, mailbox.Post{Reply: string(w), Text: text})
+	return a.post(ctx, mailbox.PostMessage{Reply: string(w), Text: text})
 }
 
-func (a *Agent) post(ctx context.Context, p mailbox.Post) (Sent, error) {
+func (a *Agent) post(ctx context.Context, p mailbox.PostMessage) (Sent, error) {
 	off, err := visitFor(ctx, a, func(b *box) (underway[Sent], error) {
 		evs, err := b.decide(p)
 		if err != nil {
@@ -33,10 +33,10 @@ func (a *Agent) post(ctx context.Context, p mailbox.Post) (Sent, error) {
 
 // Adopt binds a name to what a message carries under an edge; an empty name is the edge's.
 func (a *Agent) Adopt(ctx context.Context, w Which, edge, name string) error {
-	return a.do(ctx, mailbox.Adopt{Which: string(w), Edge: edge, Name: name})
+	return a.do(ctx, mailbox.AdoptName{Which: string(w), Edge: edge, Name: name})
 }
 
 // Dismiss takes a message out of view.
 func (a *Agent) Dismiss(ctx context.Context, w Which) error {
-	return a.do(ctx, mailbox.Dismiss{Which: string(w)})
+	return a.do(ctx, mailbox.DismissMessage{Which: string(w)})
 }

@@ -59,7 +59,7 @@ func (n *Node) hearFrom(ctx context.Context, node capabilities.NodeID, at placeL
 	if now := p.place(); at.Stamp <= now.Stamp || sameHints(at.Hints, now.Hints) || !p.moves.Allow() {
 		return // it says so again, until it is noted
 	}
-	if err := n.Host().do(ctx, mailbox.Hear{Node: node, Hints: at.Hints, Stamp: at.Stamp}); err != nil {
+	if err := n.Host().do(ctx, mailbox.UpdatePeer{Node: node, Hints: at.Hints, Stamp: at.Stamp}); err != nil {
 		n.log.Warn("a node's new place is not noted", "node", node.String(), "error", err)
 	}
 }
@@ -81,7 +81,7 @@ func (n *Node) introduced(ctx context.Context, by capabilities.NodeID, i introdu
 	if i.Node == n.id || n.peers.knows(i.Node) {
 		return
 	}
-	err := n.Host().do(ctx, mailbox.Hear{Node: i.Node, By: by, Hints: i.Hints, Stamp: i.Stamp})
+	err := n.Host().do(ctx, mailbox.UpdatePeer{Node: i.Node, By: by, Hints: i.Hints, Stamp: i.Stamp})
 	if err == nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (n *Node) respondAccept(ctx context.Context, l transport.Letter) any {
 	if !n.strangers.Allow() {
 		return nil
 	}
-	c := mailbox.Welcome{
+	c := mailbox.RedeemInvitation{
 		Invitation: capabilities.ID{ULID: a.Invitation, Node: n.id}, Digest: digest(a.Secret),
 		Host: capabilities.ID{ULID: a.Host, Node: l.From}, Grant: capabilities.ID{ULID: a.Invitation, Node: l.From},
 		Hints: a.Hints, Stamp: a.Stamp, Network: n.wire.NetworkOf(l.From),
@@ -108,7 +108,7 @@ func (n *Node) respondAccept(ctx context.Context, l transport.Letter) any {
 		if _, err := b.decide(c); err != nil {
 			return capabilities.ID{}, err
 		}
-		i, err := b.state.Checkable(c.Invitation, c.Digest, l.From, b.node.now())
+		i, err := b.state.CheckInvitation(c.Invitation, c.Digest, l.From, b.node.now())
 		return i.Grant, err
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) 
 		return Accepted{}, refused(w.Code, w.Text)
 	}
 	host := capabilities.ID{ULID: w.Host, Node: other}
-	err = n.Host().do(ctx, mailbox.Meet{
+	err = n.Host().do(ctx, mailbox.AddPeer{
 		Host: host, Name: name, Hints: w.Hints, Stamp: w.Stamp, Network: n.wire.NetworkOf(other),
 		Theirs: capabilities.ID{ULID: w.Grant, Node: other}, Ours: capabilities.ID{ULID: l.ID.ULID, Node: n.id},
 	})
@@ -183,7 +183,7 @@ func (n *Node) checkInvitation(ctx context.Context, name string, l capabilities.
 		return parley.Refuse(parley.InvalidArgument, "this invitation is this node's own")
 	}
 	_, err := visitFor(ctx, n.Host(), func(b *box) (struct{}, error) {
-		return struct{}{}, b.state.CheckMeeting(name, capabilities.ID{ULID: l.ID.ULID, Node: n.id})
+		return struct{}{}, b.state.CheckAddPeer(name, capabilities.ID{ULID: l.ID.ULID, Node: n.id})
 	})
 	return err
 }

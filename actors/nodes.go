@@ -71,7 +71,7 @@ func (a *Agent) Invite(ctx context.Context, n NewInvitation) (Invitation, error)
 		n.Until = a.node.now().Add(invitationTime)
 	}
 	secret := rand.Text()
-	invite := mailbox.Invite{Name: n.Name, Digest: digest(secret), Until: n.Until}
+	invite := mailbox.MakeInvitation{Name: n.Name, Digest: digest(secret), Until: n.Until}
 	if a.by != nil {
 		if _, _, err := a.node.standing(ctx, a.by.ref); err != nil {
 			return Invitation{}, err
@@ -91,7 +91,7 @@ func (a *Agent) Invite(ctx context.Context, n NewInvitation) (Invitation, error)
 
 // Uninvite revokes the invitation under a name. UNKNOWN_NAME says that none is open.
 func (a *Agent) Uninvite(ctx context.Context, name string) error {
-	return a.do(ctx, mailbox.Uninvite{Name: name})
+	return a.do(ctx, mailbox.EndInvitation{Name: name})
 }
 
 // Invitations lists those that are open, oldest first, without their secrets.

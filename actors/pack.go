@@ -8,7 +8,7 @@ import (
 // outgoing is what a mailbox gave to be carried.
 type outgoing struct {
 	from    capabilities.ID
-	parcel  mailbox.Parcel
+	parcel  mailbox.OutboxItem
 	written parcelLetter
 	knows   []capabilities.NodeID // to be introduced
 }
@@ -54,12 +54,12 @@ func (b *box) owes(node capabilities.NodeID) int {
 	return n
 }
 
-func (b *box) packOne(p mailbox.Parcel) (outgoing, error) {
-	c, err := b.state.Open(p)
+func (b *box) packOne(p mailbox.OutboxItem) (outgoing, error) {
+	c, err := b.state.CommandFor(p)
 	if err != nil {
 		return outgoing{}, err
 	}
-	if s, ok := c.(mailbox.Settle); ok {
+	if s, ok := c.(mailbox.SettleForm); ok {
 		if c, err = b.node.vault.openSettle(s); err != nil {
 			return outgoing{}, err
 		}

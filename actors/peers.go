@@ -158,7 +158,7 @@ func (ps *peers) isDropped(id capabilities.NodeID) bool {
 }
 
 // drop notes that a node is known no more.
-func (ps *peers) drop(d mailbox.Dropped) {
+func (ps *peers) drop(d mailbox.DroppedPeer) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	delete(ps.hosts, d.Node)
@@ -170,12 +170,12 @@ func (ps *peers) drop(d mailbox.Dropped) {
 }
 
 // everDropped returns the nodes that were dropped, and the last time that they were.
-func (ps *peers) everDropped() []mailbox.Dropped {
+func (ps *peers) everDropped() []mailbox.DroppedPeer {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	all := make([]mailbox.Dropped, 0, len(ps.dropped))
+	all := make([]mailbox.DroppedPeer, 0, len(ps.dropped))
 	for node, at := range ps.dropped {
-		all = append(all, mailbox.Dropped{Node: node, At: at})
+		all = append(all, mailbox.DroppedPeer{Node: node, At: at})
 	}
 	return all
 }
@@ -200,10 +200,10 @@ func (ps *peers) remember(s *mailbox.State) {
 	for _, i := range s.Invitations(ps.node.now()) {
 		ps.invite(&i.InvitationMade)
 	}
-	for _, d := range s.Dropped() {
+	for _, d := range s.DroppedPeers() {
 		ps.drop(d)
 	}
-	for _, a := range s.Nodes() {
+	for _, a := range s.Peers() {
 		ps.meet(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp, Network: a.Network})
 	}
 }
@@ -215,7 +215,7 @@ func (ps *peers) note(evs []events.Event) {
 		case *events.NodeMet:
 			ps.meet(e)
 		case *events.NodeDropped:
-			ps.drop(mailbox.Dropped{Node: e.Node, At: e.Date})
+			ps.drop(mailbox.DroppedPeer{Node: e.Node, At: e.Date})
 		case *events.InvitationMade:
 			ps.invite(e)
 		case *events.InvitationEnded:

@@ -29,7 +29,7 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompt
 		run *run
 	}
 	off, err := handOver(ctx, a, func(b *box, reply replyTo[accepted]) {
-		message, err := b.post(mailbox.Post{To: to.id.String(), Text: text, Plain: true, Key: key})
+		message, err := b.post(mailbox.PostMessage{To: to.id.String(), Text: text, Plain: true, Key: key})
 		if err != nil {
 			b.answer(reply.durably(accepted{}, err))
 			return
@@ -86,8 +86,8 @@ func errFull() error {
 }
 
 // post sends a message, or finds that it was sent.
-func (b *box) post(p mailbox.Post) (capabilities.ID, error) {
-	if m, ok, err := p.Known(b.state); err != nil {
+func (b *box) post(p mailbox.PostMessage) (capabilities.ID, error) {
+	if m, ok, err := p.FindExisting(b.state); err != nil {
 		return capabilities.ID{}, err
 	} else if ok {
 		return m.ID(), nil

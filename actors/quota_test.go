@@ -246,7 +246,7 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 	}
 	flood := func(m *mallory) (arrived int, last receiptLetter) {
 		for range 40 {
-			last = m.say(events.ParcelCopy, n.host, m.message(n.host, capabilities.ID{}, events.Span{Words: strings.Repeat("x", 100<<10)}))
+			last = m.say(events.OutboxCopy, n.host, m.message(n.host, capabilities.ID{}, events.Span{Words: strings.Repeat("x", 100<<10)}))
 			if last.Fate != fateArrived {
 				return arrived, last
 			}
@@ -259,7 +259,7 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 	if arrived != 10 {
 		t.Errorf("%d messages of 100 KiB have arrived", arrived)
 	}
-	friend.arrives(friend.say(events.ParcelCopy, n.host, friend.message(n.host, capabilities.ID{})))
+	friend.arrives(friend.say(events.OutboxCopy, n.host, friend.message(n.host, capabilities.ID{})))
 	q, err := n.Quotas(t.Context())
 	if err != nil || len(q.PeersUsed) != 2 || q.PeersUsed[0].Node != m.id || q.PeersUsed[0].Name != "mallory" || q.PeersUsed[0].Quota != "inbox" {
 		t.Errorf("%+v, %v", q.PeersUsed, err)
@@ -271,9 +271,9 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 		t.Errorf("%d more messages, then %+v", more, last)
 	}
 	for range 5 {
-		friend.arrives(friend.say(events.ParcelCopy, n.host, friend.form(n.host, capabilities.ID{})))
+		friend.arrives(friend.say(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})))
 	}
-	friend.isRefused(friend.say(events.ParcelCopy, n.host, friend.form(n.host, capabilities.ID{})), "QUOTA_EXCEEDED")
+	friend.isRefused(friend.say(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})), "QUOTA_EXCEEDED")
 	if err := n.Host().LimitPeer(t.Context(), friend.newStranger().id, map[string]int64{"inbox": 1}, false); parley.CodeOf(err) != parley.NodeUnknown {
 		t.Errorf("a node that is not known: %v", err)
 	}

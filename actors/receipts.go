@@ -22,7 +22,7 @@ type receipts struct {
 // receipt says that a parcel arrived, if the append of who says so is not lost. Refused, if any, is why the
 // other would not have it.
 type receipt struct {
-	parcel  mailbox.Parcel
+	parcel  mailbox.OutboxItem
 	refused string
 	after   persistence.Position
 }
@@ -85,14 +85,14 @@ func (r *roster) receipt(to capabilities.ID, rc receipt) {
 
 // isUrgent reports whether somebody waits for the receipt, or other parcels do.
 func (rc receipt) isUrgent() bool {
-	return rc.refused != "" || rc.parcel.Kind == events.ParcelMint || rc.parcel.Kind == events.ParcelHandover
+	return rc.refused != "" || rc.parcel.Kind == events.OutboxMint || rc.parcel.Kind == events.OutboxForward
 }
 
 // judged tells those who wait for what became of something that they said to another node.
 func (b *box) judged(rs []receipt) {
 	for _, r := range rs {
-		handover := r.parcel.Kind == events.ParcelHandover
-		if !handover && (r.parcel.Kind != events.ParcelAnswer || r.refused == "") {
+		handover := r.parcel.Kind == events.OutboxForward
+		if !handover && (r.parcel.Kind != events.OutboxAnswer || r.refused == "") {
 			continue
 		}
 		for _, w := range b.node.waits.takeJudges(place{b.seat.id, r.parcel.Subject}) {
@@ -162,17 +162,17 @@ func (b *box) noted(rs []receipt, now capabilities.Time) []events.Event {
 	if len(rs) == 0 {
 		return nil
 	}
-	arrived := mailbox.Delivered{Parcels: make([]mailbox.Parcel, 0, len(rs))}
-	var all []mailbox.Delivered
+	arrived := mailbox.RecordDelivery{Items: make([]mailbox.OutboxItem, 0, len(rs))}
+	var all []mailbox.RecordDelivery
 	seen := map[uint64]bool{}
 	for _, r := range rs {
 		switch {
 		case seen[r.parcel.Seq] || b.node.journal.Lost(r.after):
 			continue
 		case r.refused == "":
-			arrived.Parcels = append(arrived.Parcels, r.parcel)
+			arrived.Items = append(arrived.Items, r.parcel)
 		default:
-			all = append(all, mailbox.Delivered{Parcels: []mailbox.Parcel{r.parcel}, Refused: r.refused})
+			all = append(all, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{r.parcel}, Refused: r.refused})
 		}
 		seen[r.parcel.Seq] = true
 	}

@@ -158,12 +158,12 @@ func (a *Agent) MayLookInto(ctx context.Context, agent *Agent) error {
 
 // Report says what the agent, which some client serves, does now.
 func (a *Agent) Report(ctx context.Context, status, problem string) error {
-	return a.do(ctx, mailbox.Report{Status: status, Error: problem})
+	return a.do(ctx, mailbox.ReportStatus{Status: status, Error: problem})
 }
 
 // Describe replaces what the agent is known by. A nil title or labels stays as it is.
 func (a *Agent) Describe(ctx context.Context, title *string, labels map[string]string) error {
-	return a.do(ctx, mailbox.Describe{Title: title, Labels: labels})
+	return a.do(ctx, mailbox.UpdateAgent{Title: title, Labels: labels})
 }
 
 // SetPolicy says what becomes of an agent's calls that need permission. The agent a is its host.
@@ -178,7 +178,7 @@ func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
 		if a.id != agent.id && !b.state.RuledBy(a.id) {
 			return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
 		}
-		return b.interrupt(mailbox.Interrupt{Note: "the run was interrupted", Also: b.node.crew.taken(b.seat.id)})
+		return b.interrupt(mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.crew.taken(b.seat.id)})
 	})
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
 // Archive puts an agent out of use, with what it does and asks. Its log stays. It returns when nothing of its program is
 // left. The agent a is its host or its maker.
 func (a *Agent) Archive(ctx context.Context, agent *Agent) error {
-	stopped, err := visitFor(ctx, agent, func(b *box) (*run, error) { return b.interrupt(mailbox.Archive{By: a.id}) })
+	stopped, err := visitFor(ctx, agent, func(b *box) (*run, error) { return b.interrupt(mailbox.ArchiveAgent{By: a.id}) })
 	if err != nil {
 		return err
 	}

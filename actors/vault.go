@@ -82,7 +82,7 @@ func (v *vault) sealFields(names []string, values map[string]capabilities.Value)
 }
 
 // openSettle gives a settlement that was kept as it is to be sent: to its home alone, under seal.
-func (v *vault) openSettle(c mailbox.Settle) (mailbox.Settle, error) {
+func (v *vault) openSettle(c mailbox.SettleForm) (mailbox.SettleForm, error) {
 	opened, err := v.open(capabilities.Record(c.Values))
 	if err != nil {
 		return c, err

@@ -65,13 +65,13 @@ func (v *view) form(e *Envelope, f *mailbox.Form) error {
 	for _, id := range f.Chain {
 		e.Chain = append(e.Chain, Party{ID: id, Name: v.state.NameOf(id)})
 	}
-	for _, h := range f.Forwarding {
+	for _, h := range f.QueuedForwards {
 		e.ForwardedTo = append(e.ForwardedTo, Party{ID: h.To, Name: v.state.NameOf(h.To)})
 	}
-	for _, h := range f.Handed {
+	for _, h := range f.Forwarded {
 		e.ForwardedTo = append(e.ForwardedTo, Party{ID: h.To, Name: v.state.NameOf(h.To)})
 	}
-	e.Answering, e.Refused, e.Digest = f.Answering != nil, f.Refused, f.Digest()
+	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
 	if f.IsOpen() {
 		return nil
@@ -83,7 +83,7 @@ func (v *view) form(e *Envelope, f *mailbox.Form) error {
 
 // outcome gives how a form ended. With reveal, its asker sees what is sealed.
 func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
-	o := Outcome{Status: StatusOpen, Form: f.FormRequested.Form, Promise: f.Promise}
+	o := Outcome{Status: StatusOpen, Form: f.ID, Promise: f.Promise}
 	if c := f.Ended; c != nil {
 		o.Status, o.By, o.At, o.Note, o.answer = Status(c.Reason), c.By, c.Date, c.Note, c.Answer
 		o.ByName = v.state.NameOf(c.By)
@@ -96,7 +96,7 @@ func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
 	o.Status, o.By, o.ByName, o.At, o.answer = StatusAnswered, a.By, v.state.NameOf(a.By), a.Date, a.Answer
 	if f.From == v.state.ID {
 		o.Digest = f.Digest()
-		o.Allowed = v.state.Verdict(f, o.Digest).Allowed
+		o.Allowed = v.state.ApprovalResult(f, o.Digest).Allowed
 	}
 	if a.Withheld {
 		return o, nil

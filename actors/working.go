@@ -26,7 +26,7 @@ func (b *box) setOut(wait bool) {
 	var err error
 	switch {
 	case getsReady(p):
-		if _, err = b.decide(mailbox.Prepare{Status: mailbox.Initializing}); err == nil {
+		if _, err = b.decide(mailbox.PrepareProgram{Status: mailbox.Initializing}); err == nil {
 			b.release(func(lost error) {
 				if lost == nil {
 					b.node.crew.prepare(b.seat.id, p)
@@ -91,7 +91,7 @@ func (b *box) takeUp() {
 			_, err = b.decide(end)
 		}
 	} else if fresh && b.state.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !crew.isPreparing(b.seat.id) {
-		_, err = b.decide(mailbox.Prepare{Status: mailbox.Idle}) // it is made ready for its first message
+		_, err = b.decide(mailbox.PrepareProgram{Status: mailbox.Idle}) // it is made ready for its first message
 	}
 	if err != nil {
 		b.node.log.Warn("the end of a run is not written down", "mailbox", b.seat.id.String(), "error", err)
@@ -132,7 +132,7 @@ func (b *box) interrupt(c mailbox.Command) (*run, error) {
 
 // show tells the node how the agent is, and whoever waits for it to have finished, once that is durable.
 func (b *box) show(before uint64) {
-	if b.state.Shown() == before {
+	if b.state.ProfileVersion() == before {
 		return
 	}
 	snap := snapshotOf(b.state)

@@ -262,7 +262,7 @@ func TestWhatWasGettingReadyIsReadyAfterARestart(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	a := worker(t, n, "w", "true")
-	if err := a.do(t.Context(), mailbox.Prepare{Status: mailbox.Initializing}); err != nil {
+	if err := a.do(t.Context(), mailbox.PrepareProgram{Status: mailbox.Initializing}); err != nil {
 		t.Fatal(err)
 	}
 	closeNode(t, n)

@@ -208,7 +208,7 @@ func FuzzDecode(f *testing.F) {
 // fourFields is a form as agents ask them every day.
 func fourFields() Recorded {
 	f := &FormRequested{
-		Number: 12, Form: testID(1), Promise: testID(2), Resolver: testID(3), From: testID(4), To: testID(5), Description: "Set up your server",
+		Number: 12, ID: testID(1), Promise: testID(2), Resolver: testID(3), From: testID(4), To: testID(5), Description: "Set up your server",
 		Date: goldenAt, Key: "setup",
 	}
 	f.Fields = []Field{

@@ -18,7 +18,7 @@ func testCommit(t testing.TB) *Commit {
 	t.Helper()
 	body, err := Append(nil,
 		Recorded{At: 1_700_000_000_000, Event: &NameBound{Name: "a", Value: capabilities.Int(5)}},
-		Recorded{At: 1_700_000_000_001, Event: &FormRequested{Number: 3, Form: testID(1), From: testID(2), To: testID(3),
+		Recorded{At: 1_700_000_000_001, Event: &FormRequested{Number: 3, ID: testID(1), From: testID(2), To: testID(3),
 			Description: "d", Fields: []Field{{Name: "f", Label: "F", Type: Select, Options: []Option{{Value: "v"}}}}}},
 	)
 	if err != nil {

@@ -14,7 +14,7 @@ func (e *FormRequested) EncodeMsgpack(enc *msgpack.Encoder) error {
 	w := writer{enc: enc}
 	w.array(20)
 	w.uint(e.Number)
-	w.ids(&e.Form, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)
+	w.ids(&e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)
 	w.facet(e.Facet)
 	w.text(string(e.Kind), e.Title, e.Description)
 	if e.Fields == nil {
@@ -133,11 +133,11 @@ func (w *writer) field(f *Field) {
 
 func (w *writer) delivered(e *MessageDelivered) {
 	w.array(2)
-	if e.Parcels == nil {
+	if e.Items == nil {
 		w.null()
 	} else {
-		w.array(len(e.Parcels))
-		for _, p := range e.Parcels {
+		w.array(len(e.Items))
+		for _, p := range e.Items {
 			w.uint(p)
 		}
 	}

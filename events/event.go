@@ -33,8 +33,8 @@ const (
 	kindRuleAdded         Kind = 17
 	kindRuleRemoved       Kind = 18
 	kindCapabilityMinted  Kind = 19
-	kindFormAnswering     Kind = 20
-	kindFormForwarding    Kind = 21
+	kindAnswerQueued      Kind = 20
+	kindForwardQueued     Kind = 21
 	kindInvitationMade    Kind = 22
 	kindInvitationEnded   Kind = 23
 	kindNodeMet           Kind = 24
@@ -68,8 +68,8 @@ func (*RunEnded) kind() Kind          { return kindRunEnded }
 func (*RuleAdded) kind() Kind         { return kindRuleAdded }
 func (*RuleRemoved) kind() Kind       { return kindRuleRemoved }
 func (*CapabilityMinted) kind() Kind  { return kindCapabilityMinted }
-func (*FormAnswering) kind() Kind     { return kindFormAnswering }
-func (*FormForwarding) kind() Kind    { return kindFormForwarding }
+func (*AnswerQueued) kind() Kind      { return kindAnswerQueued }
+func (*ForwardQueued) kind() Kind     { return kindForwardQueued }
 func (*InvitationMade) kind() Kind    { return kindInvitationMade }
 func (*InvitationEnded) kind() Kind   { return kindInvitationEnded }
 func (*NodeMet) kind() Kind           { return kindNodeMet }

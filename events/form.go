@@ -21,7 +21,7 @@ const (
 // but Via, Facet, Key and Result, which only the asker's has, and Forwarder and Chain.
 type FormRequested struct {
 	Number      uint64             `json:"number"`
-	Form        capabilities.ID    `json:"form"` // also the message's ID
+	ID          capabilities.ID    `json:"form"` // also the message's ID
 	Promise     capabilities.ID    `json:"promise"`
 	Resolver    capabilities.ID    `json:"resolver"`
 	From        capabilities.ID    `json:"from"`
@@ -99,10 +99,10 @@ func forwardedVia(payload []byte) ([]byte, error) {
 	return encodeLifted(&FormForwarded{Form: old.Form, By: old.By, To: old.To, Date: old.Date})
 }
 
-// FormAnswering is what a holder says to a form whose home is on another node, kept until the home has
+// AnswerQueued is what a holder says to a form whose home is on another node, kept until the home has
 // decided on it. Reason is "" for an answer. Secret values are sealed. Answer tells it from whatever else the same
 // holder says to the form.
-type FormAnswering struct {
+type AnswerQueued struct {
 	Form   capabilities.ID      `json:"form"`
 	Reason Reason               `json:"reason,omitempty"`
 	Note   string               `json:"note,omitempty"`
@@ -112,9 +112,9 @@ type FormAnswering struct {
 	Answer capabilities.ID      `json:"answer,omitzero"`
 }
 
-// FormForwarding is a holder's wish that another may answer too, kept until the form's home, on another node,
+// ForwardQueued is a holder's wish that another may answer too, kept until the form's home, on another node,
 // has decided on it. Via is the grant, made for that, by which the home can reach To.
-type FormForwarding struct {
+type ForwardQueued struct {
 	Form capabilities.ID   `json:"form"`
 	To   capabilities.ID   `json:"to"`
 	Via  capabilities.ID   `json:"via,omitzero"`

@@ -42,7 +42,7 @@ func goldenValue() capabilities.Value {
 
 func goldenForm() *FormRequested {
 	return &FormRequested{
-		Number: 70_000, Form: testID(1), Promise: testID(2), Resolver: testID(3), From: testID(4), To: testID(5), Via: testID(6),
+		Number: 70_000, ID: testID(1), Promise: testID(2), Resolver: testID(3), From: testID(4), To: testID(5), Via: testID(6),
 		Facet: goldenGrant(1).Facet, Kind: Request, Title: "Title", Description: "What is it?", Deadline: goldenAt + 60_000, NoForward: true, ReplyTo: testID(7),
 		Date: goldenAt, Key: "key", Result: "answer", Forwarder: testID(8), Chain: []capabilities.ID{testID(5), testID(8)},
 		Fields: []Field{{
@@ -64,8 +64,8 @@ func samples() map[string]Event {
 		},
 		"FormCancelled.v2":     &FormCancelled{Form: testID(1), Reason: Declined, By: testID(5), Note: "not today", Date: goldenAt, Answer: testID(30)},
 		"FormForwarded.v2":     &FormForwarded{Form: testID(1), By: testID(5), To: testID(8), Date: goldenAt, Via: testID(20)},
-		"FormAnswering.v2":     &FormAnswering{Form: testID(1), Reason: Declined, Note: "no", Values: goldenValue(), Grants: []capabilities.Grant{goldenGrant(20)}, Date: goldenAt, Answer: testID(30)},
-		"FormForwarding.v1":    &FormForwarding{Form: testID(1), To: testID(8), Via: testID(20), Date: goldenAt},
+		"FormAnswering.v2":     &AnswerQueued{Form: testID(1), Reason: Declined, Note: "no", Values: goldenValue(), Grants: []capabilities.Grant{goldenGrant(20)}, Date: goldenAt, Answer: testID(30)},
+		"FormForwarding.v1":    &ForwardQueued{Form: testID(1), To: testID(8), Via: testID(20), Date: goldenAt},
 		"CapabilityMinted.v1":  &CapabilityMinted{Grant: goldenGrant(20)},
 		"RuleUsed.v1":          &RuleUsed{Rule: testID(11), Tool: "shell", Input: `{"command":"ls"}`},
 		"TokenMade.v2":         &TokenMade{Token: testID(14), Digest: []byte{1, 2, 3}, Scopes: []string{"ask", "read"}, Until: goldenAt, Note: "for the page", Session: true, Page: []byte{4, 5}, By: TokenRef{Agent: testID(4), Token: testID(15)}},
@@ -78,7 +78,7 @@ func samples() map[string]Event {
 		"NodeDropped.v1":       &NodeDropped{Node: testID(0).Node, Date: goldenAt},
 		"MessagePosted.v2":     &MessagePosted{Number: 300, Message: testID(9), From: testID(4), To: testID(5), Via: testID(6), Facet: goldenGrant(1).Facet, Text: []Span{{Words: "this is "}, {Edge: "w", Value: goldenRef(60)}}, ReplyTo: testID(1), Date: goldenAt, Key: "key"},
 		"MessageDismissed.v1":  &MessageDismissed{Number: 1 << 40},
-		"MessageDelivered.v2":  &MessageDelivered{Parcels: []uint64{4, 400, 1 << 40}, Refused: "AGENT_ARCHIVED: the agent is archived"},
+		"MessageDelivered.v2":  &MessageDelivered{Items: []uint64{4, 400, 1 << 40}, Refused: "AGENT_ARCHIVED: the agent is archived"},
 		"NameBound.v1":         &NameBound{Name: "config", Value: goldenValue()},
 		"NameUnbound.v1":       &NameUnbound{Name: "config"},
 		"CapabilityGranted.v1": &CapabilityGranted{Grant: goldenGrant(20)},

@@ -46,25 +46,25 @@ type MessageDismissed struct {
 	Number uint64 `json:"number"`
 }
 
-// ParcelKind says what a mailbox owes to another.
-type ParcelKind uint8
+// OutboxKind says what a mailbox owes to another.
+type OutboxKind uint8
 
 // The kinds of parcels.
 const (
-	ParcelCopy       ParcelKind = 1 // a form or message that the other has not got yet
-	ParcelOutcome    ParcelKind = 2 // how a form that the other has a copy of ended
-	ParcelRevocation ParcelKind = 3 // that a grant of the other's is revoked
-	ParcelForward    ParcelKind = 4 // that a form of the other's was handed on
-	ParcelMint       ParcelKind = 5 // that the other can be reached by a grant
-	ParcelAnswer     ParcelKind = 6 // what the mailbox says to a form of the other's
-	ParcelHandover   ParcelKind = 7 // its wish that another may answer a form of the other's
+	OutboxCopy       OutboxKind = 1 // a form or message that the other has not got yet
+	OutboxOutcome    OutboxKind = 2 // how a form that the other has a copy of ended
+	OutboxRevocation OutboxKind = 3 // that a grant of the other's is revoked
+	OutboxForwarded  OutboxKind = 4 // that a form of the other's was handed on
+	OutboxMint       OutboxKind = 5 // that the other can be reached by a grant
+	OutboxAnswer     OutboxKind = 6 // what the mailbox says to a form of the other's
+	OutboxForward    OutboxKind = 7 // its wish that another may answer a form of the other's
 )
 
 // MessageDelivered says that parcels have arrived: the mailboxes that they were owed to have them in their
 // logs. Parcels are their numbers among all that the mailbox ever owed, ascending. Refused, if any, is why
 // the other would not have them.
 type MessageDelivered struct {
-	Parcels []uint64 `json:"parcels"`
+	Items   []uint64 `json:"parcels"`
 	Refused string   `json:"refused,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func deliveredOne(payload []byte) ([]byte, error) {
 	var old struct {
 		_msgpack    struct{} `msgpack:",as_array"`
 		Seq         uint64
-		Parcel      ParcelKind
+		Parcel      OutboxKind
 		Subject, To capabilities.ID
 		Refused     string
 	}
@@ -82,6 +82,6 @@ func deliveredOne(payload []byte) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	w := writer{enc: msgpack.NewEncoder(&buf)}
-	w.delivered(&MessageDelivered{Parcels: []uint64{old.Seq}, Refused: old.Refused})
+	w.delivered(&MessageDelivered{Items: []uint64{old.Seq}, Refused: old.Refused})
 	return buf.Bytes(), w.err
 }

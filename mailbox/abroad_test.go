@@ -32,9 +32,9 @@ func (v *village) outside(cmd, as string, arg func(string) string) (out string, 
 			return err.Error() + "\n", true
 		}
 		secret := sha256.Sum256([]byte(arg("secret")))
-		return v.outcome(v.decide(as, Invite{Name: arg("name"), Digest: secret[:], Until: v.now.Add(dur)})), true
+		return v.outcome(v.decide(as, MakeInvitation{Name: arg("name"), Digest: secret[:], Until: v.now.Add(dur)})), true
 	case "uninvite":
-		return v.outcome(v.decide(as, Uninvite{Name: arg("name")})), true
+		return v.outcome(v.decide(as, EndInvitation{Name: arg("name")})), true
 	case "accept":
 		return v.accept(as, arg), true
 	}
@@ -45,8 +45,8 @@ func (v *village) outside(cmd, as string, arg func(string) string) (out string, 
 // other by its node.
 func (v *village) befriend(a, b string) string {
 	ga, gb := v.idOf(a)(), v.idOf(b)()
-	v.must(a, Meet{Host: v.states[b].ID, Name: nodeOf(b), Theirs: gb, Ours: ga, Stamp: 1})
-	v.must(b, Meet{Host: v.states[a].ID, Name: nodeOf(a), Theirs: ga, Ours: gb, Stamp: 1})
+	v.must(a, AddPeer{Host: v.states[b].ID, Name: nodeOf(b), Theirs: gb, Ours: ga, Stamp: 1})
+	v.must(b, AddPeer{Host: v.states[a].ID, Name: nodeOf(a), Theirs: ga, Ours: gb, Stamp: 1})
 	return ""
 }
 
@@ -55,20 +55,20 @@ func (v *village) accept(as string, arg func(string) string) string {
 	maker := v.states[arg("from")]
 	secret := sha256.Sum256([]byte(arg("secret")))
 	var made Invitation
-	for _, i := range maker.realm.invitations {
+	for _, i := range maker.peers.invitations {
 		if i.Name == arg("invitation") {
 			made = i
 		}
 	}
 	ours := capabilities.ID{ULID: made.Invitation.ULID, Node: v.states[as].ID.Node}
-	welcomed := v.outcome(v.decide(arg("from"), Welcome{
+	welcomed := v.outcome(v.decide(arg("from"), RedeemInvitation{
 		Invitation: made.Invitation, Digest: secret[:], Host: v.states[as].ID, Grant: ours, Stamp: v.now,
 	}))
 	out := arg("from") + ": " + welcomed
-	if _, err := maker.Checkable(made.Invitation, secret[:], v.states[as].ID.Node, v.now); err != nil {
+	if _, err := maker.CheckInvitation(made.Invitation, secret[:], v.states[as].ID.Node, v.now); err != nil {
 		return out
 	}
-	return out + as + ": " + v.outcome(v.decide(as, Meet{Host: maker.ID, Name: arg("name"), Theirs: made.Grant, Ours: ours, Stamp: v.now}))
+	return out + as + ": " + v.outcome(v.decide(as, AddPeer{Host: maker.ID, Name: arg("name"), Theirs: made.Grant, Ours: ours, Stamp: v.now}))
 }
 
 // showMinted shows by which grants an agent can be reached from other nodes.
@@ -93,13 +93,13 @@ func (v *village) showMinted(as string) string {
 // onItsWay says what a holder has said to a form whose home is elsewhere.
 func (v *village) onItsWay(f *Form) string {
 	said := ""
-	if f.Answering != nil {
+	if f.QueuedAnswer != nil {
 		said = ", an answer on its way"
-		if f.Answering.Reason != "" {
+		if f.QueuedAnswer.Reason != "" {
 			said = ", a no on its way"
 		}
 	}
-	for _, w := range f.Forwarding {
+	for _, w := range f.QueuedForwards {
 		said += ", on its way to " + v.names[w.To]
 	}
 	if f.Refused != "" {

@@ -20,16 +20,16 @@ const MaxAnswer = capabilities.MaxValueSize
 // maxWhy is how many characters a pattern says about one value.
 const maxWhy = 200
 
-// budget is the work that may still be done to hold the values of one answer to their patterns.
-type budget struct {
+// checkBudget is the work that may still be done to hold the values of one answer to their patterns.
+type checkBudget struct {
 	checks  int // of a value's parts against a pattern's; an error of each fits in memory
 	matches int // bytes of a value times the states that may look at each
 }
 
-func newBudget() *budget { return &budget{checks: 250_000, matches: 32_000_000} }
+func newCheckBudget() *checkBudget { return &checkBudget{checks: 250_000, matches: 32_000_000} }
 
 // spend reports whether there is enough left for a value of this extent.
-func (b *budget) spend(e extent, l load) bool {
+func (b *checkBudget) spend(e extent, l schemaCost) bool {
 	checks, matches := e.parts*l.checks, e.bytes*l.steps
 	if checks > b.checks || matches > b.matches {
 		return false
@@ -42,18 +42,18 @@ func (b *budget) spend(e extent, l load) bool {
 // Check gives the values of an answer as they are stored: defaults stand in for what is missing, and
 // optional fields left empty ("", null, []) are left out. It refuses with INVALID_ANSWER, naming every wrong
 // field, and with TOO_LARGE more than 256 KiB. The given map stays as it is.
-func (c *Contract) Check(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
-	var w wrongs
+func (c *Schema) Check(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
+	var w FieldErrors
 	return c.check(values, &w)
 }
 
 // check is Check where reading the answer has already found some fields wrong: of those it says no more.
-func (c *Contract) check(values map[string]capabilities.Value, w *wrongs) (map[string]capabilities.Value, error) {
+func (c *Schema) check(values map[string]capabilities.Value, w *FieldErrors) (map[string]capabilities.Value, error) {
 	if err := checkAnswerSize(values); err != nil {
 		return nil, err
 	}
 	out := make(map[string]capabilities.Value, len(c.fields))
-	left := newBudget()
+	left := newCheckBudget()
 	for i := range c.fields {
 		q := c.question(i)
 		if w.has(q.Name) {
@@ -108,7 +108,7 @@ func isEmpty(v capabilities.Value) bool {
 }
 
 // wrong says why v is no answer to the question, or "".
-func (q question) wrong(v capabilities.Value, left *budget) string {
+func (q question) wrong(v capabilities.Value, left *checkBudget) string {
 	if v.IsSealed() {
 		if q.Type != events.Secret {
 			return "only a secret field takes a sealed value"
@@ -237,8 +237,8 @@ func wrongLeaf(v capabilities.Value) (why string) {
 }
 
 // wrong says why the pattern does not take v, or "".
-func (p *pattern) wrong(v capabilities.Value, left *budget) string {
-	if !left.spend(measure(v), p.load) {
+func (p *pattern) wrong(v capabilities.Value, left *checkBudget) string {
+	if !left.spend(measure(v), p.schemaCost) {
 		return "the answer is too large for its patterns"
 	}
 	b, err := v.MarshalJSON()

@@ -246,7 +246,7 @@ func TestReasonsArePlain(t *testing.T) {
 		{`{"unevaluatedProperties":false}`, `{"x":1}`, "at x: nothing is allowed here"},
 		{`{"maximum":1e308}`, `1.5e308`, "at most 1e+308"},
 	} {
-		p, why := compilePattern([]byte(c.pattern), newRoom())
+		p, why := compilePattern([]byte(c.pattern), newPatternBudget())
 		if p == nil {
 			t.Errorf("%s: %s", c.pattern, why)
 			continue
@@ -256,7 +256,7 @@ func TestReasonsArePlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 20 { // the library walks records in any order
-			if got := p.wrong(v, newBudget()); got != c.want {
+			if got := p.wrong(v, newCheckBudget()); got != c.want {
 				t.Errorf("%s of %s: %q, want %q", c.json, c.pattern, got, c.want)
 				break
 			}

@@ -10,7 +10,7 @@ import (
 
 // twoAnswers gives a village in which one agent has drafted two answers to a form of another node: each has an ID of
 // its own, and the first gives bob.
-func twoAnswers(t *testing.T) (v *village, form capabilities.ID, first, second Settle) {
+func twoAnswers(t *testing.T) (v *village, form capabilities.ID, first, second SettleForm) {
 	t.Helper()
 	v = newVillage(t)
 	for _, name := range []string{"fae@A", "host@B", "bob@B"} {
@@ -18,9 +18,9 @@ func twoAnswers(t *testing.T) (v *village, form capabilities.ID, first, second S
 	}
 	v.introduce()
 	v.befriend("fae@A", "host@B")
-	evs := v.must("fae@A", Ask{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}})
+	evs := v.must("fae@A", RequestForm{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}})
 	v.deliver(false)
-	draft := func(texts ...Text) Settle {
+	draft := func(texts ...Text) SettleForm {
 		c, _, err := v.states["host@B"].DraftAnswer(Reply{Which: "0", Texts: texts}, v.now, v.idOf("host@B"))
 		if err != nil {
 			t.Fatal(err)
@@ -31,31 +31,31 @@ func twoAnswers(t *testing.T) (v *village, form capabilities.ID, first, second S
 	if first.Answer.IsZero() || first.Answer == second.Answer {
 		t.Fatalf("the answers have the IDs %s and %s", first.Answer, second.Answer)
 	}
-	return v, evs[0].(*events.FormRequested).Form, first, second
+	return v, evs[0].(*events.FormRequested).ID, first, second
 }
 
 // arrive has a settlement decided on at its home, as it comes from another node, and gives why it was refused.
-func arrive(v *village, c Settle) error {
-	said := v.abroad("host@B", Parcel{Kind: events.ParcelAnswer}, c)
+func arrive(v *village, c SettleForm) error {
+	said := v.abroad("host@B", OutboxItem{Kind: events.OutboxAnswer}, c)
 	_, err := v.decide("fae@A", said)
 	return err
 }
 
 func TestAnAnswerThatLosesToAnotherOfItsAgentGivesNothing(t *testing.T) {
 	v, form, first, second := twoAnswers(t)
-	v.must("host@B", KeepAnswer{Settle: first})
+	v.must("host@B", QueueAnswer{Answer: first})
 	if err := arrive(v, second); err != nil {
 		t.Fatal(err)
 	}
 	v.deliver(false)
 	m, err := v.states["host@B"].FindFormID(form)
-	if err != nil || !m.Form.EndedBy(second.Answer) || m.Form.EndedBy(first.Answer) || m.Form.Answering != nil {
+	if err != nil || !m.Form.EndedBy(second.Answer) || m.Form.EndedBy(first.Answer) || m.Form.QueuedAnswer != nil {
 		t.Fatalf("the copy: %+v, %v", m.Form, err)
 	}
 	if g, ok := v.states["host@B"].given.Get(first.Grants[0].ID); !ok || g.Revoked == 0 {
 		t.Errorf("what the other answer would have given: %+v", g)
 	}
-	if _, err := v.decide("host@B", KeepAnswer{Settle: first}); parley.CodeOf(err) != parley.AlreadyAnswered {
+	if _, err := v.decide("host@B", QueueAnswer{Answer: first}); parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Errorf("kept after it has lost: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestAnAnswerThatComesAgainIsKnownByItsID(t *testing.T) {
 		t.Errorf("another that says the same: %v", err)
 	}
 	v.deliver(false)
-	if evs := v.must("host@B", KeepAnswer{Settle: second}); len(evs) != 0 {
+	if evs := v.must("host@B", QueueAnswer{Answer: second}); len(evs) != 0 {
 		t.Errorf("it is kept although it has arrived: %v", evs)
 	}
 	if m, err := v.states["host@B"].FindFormID(form); err != nil || !m.Form.EndedBy(second.Answer) {

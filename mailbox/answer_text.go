@@ -42,9 +42,9 @@ type finder = func(path string) (capabilities.Value, error)
 // path. A field for several choices is given once for each. It refuses with INVALID_ANSWER, naming every
 // text that cannot be read; whether what was read is an answer, Check says.
 func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
-	var w wrongs
+	var w FieldErrors
 	values := readTexts(fields, texts, lookup, &w)
-	w.sort((&Contract{fields: fields}).find)
+	w.sort((&Schema{fields: fields}).find)
 	if err := w.err(parley.InvalidAnswer); err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (c
 // ReadAndCheck reads typed texts, adds them to values that have their types already, where only a
 // capability may still be a path, and checks the whole. It refuses as ReadAnswer and Check do, with all that
 // both find.
-func (c *Contract) ReadAndCheck(texts []Text, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
-	var w wrongs
+func (c *Schema) ReadAndCheck(texts []Text, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
+	var w FieldErrors
 	all := values
 	if len(texts) > 0 || c.has(events.Capability) {
 		all = c.readAll(texts, values, lookup, &w)
@@ -64,12 +64,12 @@ func (c *Contract) ReadAndCheck(texts []Text, values map[string]capabilities.Val
 }
 
 // has reports whether there is a field of a type.
-func (c *Contract) has(t events.FieldType) bool {
+func (c *Schema) has(t events.FieldType) bool {
 	return slices.ContainsFunc(c.fields, func(f events.Field) bool { return f.Type == t })
 }
 
 // readAll adds what texts and paths say to values.
-func (c *Contract) readAll(texts []Text, values map[string]capabilities.Value, lookup finder, w *wrongs) map[string]capabilities.Value {
+func (c *Schema) readAll(texts []Text, values map[string]capabilities.Value, lookup finder, w *FieldErrors) map[string]capabilities.Value {
 	all := readTexts(c.fields, texts, lookup, w)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, twice := all[name]; twice || w.has(name) {
@@ -87,7 +87,7 @@ func (c *Contract) readAll(texts []Text, values map[string]capabilities.Value, l
 }
 
 // readTexts gives the values of the texts that can be read, and adds what is wrong with the others.
-func readTexts(fields []events.Field, texts []Text, lookup finder, w *wrongs) map[string]capabilities.Value {
+func readTexts(fields []events.Field, texts []Text, lookup finder, w *FieldErrors) map[string]capabilities.Value {
 	given := make(map[string][]string, len(texts))
 	for _, t := range texts {
 		given[t.Name] = append(given[t.Name], t.Text)
@@ -107,7 +107,7 @@ func readTexts(fields []events.Field, texts []Text, lookup finder, w *wrongs) ma
 	return values
 }
 
-func readField(f events.Field, texts []string, lookup finder, w *wrongs) capabilities.Value {
+func readField(f events.Field, texts []string, lookup finder, w *FieldErrors) capabilities.Value {
 	if takesSeveral(f) {
 		if len(texts) == 1 && texts[0] == "" {
 			texts = nil
@@ -143,7 +143,7 @@ func takesSeveral(f events.Field) bool {
 	return f.Type == events.Multiselect || f.Type == events.Checkbox && len(f.Options) > 0
 }
 
-func readNumber(name, text string, w *wrongs) capabilities.Value {
+func readNumber(name, text string, w *FieldErrors) capabilities.Value {
 	text = strings.TrimSpace(text)
 	i, err := strconv.ParseInt(text, 10, 64)
 	if err == nil {
@@ -160,7 +160,7 @@ func readNumber(name, text string, w *wrongs) capabilities.Value {
 	return capabilities.Float(f)
 }
 
-func readBool(name, text string, w *wrongs) capabilities.Value {
+func readBool(name, text string, w *FieldErrors) capabilities.Value {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "yes", "on":
 		return capabilities.Bool(true)
@@ -171,7 +171,7 @@ func readBool(name, text string, w *wrongs) capabilities.Value {
 	return capabilities.Null()
 }
 
-func find(path, name string, lookup finder, w *wrongs) capabilities.Value {
+func find(path, name string, lookup finder, w *FieldErrors) capabilities.Value {
 	if lookup == nil {
 		w.add(name, "no names are known here")
 		return capabilities.Null()

@@ -182,7 +182,7 @@ func FuzzSplitText(f *testing.F) {
 }
 
 // everyType is a form with a field of each type, named by it.
-func everyType(t testing.TB) *Contract {
+func everyType(t testing.TB) *Schema {
 	t.Helper()
 	two := choices("eu", "us")
 	return compiled(t,

@@ -86,20 +86,20 @@ func (s *State) applyOutside(r events.Recorded) error {
 	switch e := r.Event.(type) {
 	case *events.CapabilityMinted:
 		s.applyMinted(e)
-	case *events.FormAnswering:
-		return s.applyAnswering(e)
-	case *events.FormForwarding:
-		return s.applyForwarding(e)
+	case *events.AnswerQueued:
+		return s.applyAnswerQueued(e)
+	case *events.ForwardQueued:
+		return s.applyForwardQueued(e)
 	case *events.InvitationMade:
-		s.realm.made(e)
+		s.peers.made(e)
 	case *events.InvitationEnded:
-		s.realm.ended(e)
+		s.peers.ended(e)
 	case *events.NodeMet:
-		s.realm.met(e)
+		s.peers.met(e)
 	case *events.QuotaSet:
-		s.realm.setQuota(e)
+		s.peers.setQuota(e)
 	case *events.NodeDropped:
-		s.realm.drop(e)
+		s.peers.drop(e)
 	default:
 		return s.applyAgent(r)
 	}
@@ -108,7 +108,7 @@ func (s *State) applyOutside(r events.Recorded) error {
 
 func (s *State) applyAgent(r events.Recorded) error {
 	p := &s.Profile
-	p.Updated, s.shown = r.At, s.Version
+	p.Updated, s.profileVersion = r.At, s.Version
 	switch e := r.Event.(type) {
 	case *events.AgentCreated:
 		if s.Version != 1 || e.Agent != s.ID {
@@ -158,7 +158,7 @@ func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
 
 func (s *State) applyRequested(e *events.FormRequested) error {
 	f := &Form{FormRequested: e}
-	if err := s.number(&Message{Form: f}, e.Number, e.Form); err != nil {
+	if err := s.number(&Message{Form: f}, e.Number, e.ID); err != nil {
 		return err
 	}
 	s.use(e.Via)
@@ -168,10 +168,10 @@ func (s *State) applyRequested(e *events.FormRequested) error {
 	f.Holders = []capabilities.ID{e.To}
 	s.open++
 	if e.Kind == events.Approval {
-		s.approvals, s.shown = append(s.approvals, e.Number), s.Version
+		s.approvals, s.profileVersion = append(s.approvals, e.Number), s.Version
 	}
-	s.deal(e.To, e.Form, e.Date)
-	s.owe(events.ParcelCopy, e.Form, e.To)
+	s.grantReply(e.To, e.ID, e.Date)
+	s.enqueue(events.OutboxCopy, e.ID, e.To)
 	if e.Key != "" {
 		s.keys[e.Key] = e.Number
 	}
@@ -237,13 +237,13 @@ func (s *State) settled(m *Message, at capabilities.Time) {
 	s.open--
 	if f.Kind == events.Approval {
 		s.approvals = slices.DeleteFunc(s.approvals, func(n uint64) bool { return n == m.Number })
-		s.shown = s.Version
+		s.profileVersion = s.Version
 	}
 	if f.Result != "" && s.results[f.Result] == m.Number {
 		delete(s.results, f.Result)
 	}
 	for _, h := range f.Holders {
-		s.owe(events.ParcelOutcome, f.FormRequested.Form, h)
+		s.enqueue(events.OutboxOutcome, f.ID, h)
 	}
 }
 
@@ -253,12 +253,12 @@ func (s *State) applyForwarded(e *events.FormForwarded) error {
 		return err
 	}
 	m.Changed = s.Version
-	m.Form.Handed = append(m.Form.Handed, *e)
+	m.Form.Forwarded = append(m.Form.Forwarded, *e)
 	if m.Form.From == s.ID {
 		m.Form.Holders = append(m.Form.Holders, e.To)
-		s.deal(e.To, e.Form, e.Date)
-		s.owe(events.ParcelCopy, e.Form, e.To)
-		s.owe(events.ParcelForward, e.Form, e.By)
+		s.grantReply(e.To, e.Form, e.Date)
+		s.enqueue(events.OutboxCopy, e.Form, e.To)
+		s.enqueue(events.OutboxForwarded, e.Form, e.By)
 	}
 	return nil
 }
@@ -273,8 +273,8 @@ func (s *State) applyPosted(e *events.MessagePosted) error {
 		s.prompted(m)
 	}
 	if e.From == s.ID {
-		s.deal(e.To, e.Message, e.Date)
-		s.owe(events.ParcelCopy, e.Message, e.To)
+		s.grantReply(e.To, e.Message, e.Date)
+		s.enqueue(events.OutboxCopy, e.Message, e.To)
 		if e.Key != "" {
 			s.posted[e.Key] = e.Number
 		}
@@ -297,16 +297,16 @@ func (s *State) applyDismissed(e *events.MessageDismissed) error {
 }
 
 func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time) error {
-	arrived := e.Parcels
+	arrived := e.Items
 	for len(arrived) > 0 && len(s.outbox) > 0 && s.outbox[0].Seq == arrived[0] { // mostly, all of them
 		p := s.outbox[0]
 		s.outbox, arrived = s.outbox[1:], arrived[1:]
-		s.parcelGone(p, e.Refused, at)
+		s.itemGone(p, e.Refused, at)
 	}
 	if len(arrived) == 0 {
 		return nil
 	}
-	var gone []Parcel
+	var gone []OutboxItem
 	left := s.outbox[:0]
 	for _, p := range s.outbox {
 		if len(arrived) > 0 && p.Seq == arrived[0] {
@@ -320,14 +320,14 @@ func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time)
 		return fmt.Errorf("%w: parcel %d is not owed", ErrNonsense, arrived[0])
 	}
 	for _, p := range gone {
-		s.parcelGone(p, e.Refused, at)
+		s.itemGone(p, e.Refused, at)
 	}
 	return nil
 }
 
-// parcelGone does what follows when a parcel has arrived, or the other would not have it.
-func (s *State) parcelGone(p Parcel, refused string, at capabilities.Time) {
-	if p.Kind == events.ParcelMint {
+// itemGone does what follows when a parcel has arrived, or the other would not have it.
+func (s *State) itemGone(p OutboxItem, refused string, at capabilities.Time) {
+	if p.Kind == events.OutboxMint {
 		s.minting--
 	}
 	if refused != "" {
@@ -358,9 +358,9 @@ func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
 	for _, own := range s.minted.Cut(g.ID) { // it gave itself
 		s.minted.Mark(own.ID, at)
 	}
-	s.owe(events.ParcelRevocation, g.ID, g.To)
+	s.enqueue(events.OutboxRevocation, g.ID, g.To)
 	if s.mints(g) {
-		s.owe(events.ParcelRevocation, g.ID, g.Target)
+		s.enqueue(events.OutboxRevocation, g.ID, g.Target)
 	}
 }
 
@@ -378,17 +378,17 @@ func (s *State) applyRevoked(e *events.CapabilityRevoked) {
 	}
 }
 
-// owe puts a parcel in the outbox. An agent owes itself nothing: it has it.
-func (s *State) owe(kind events.ParcelKind, subject, to capabilities.ID) {
+// enqueue puts a parcel in the outbox. An agent owes itself nothing: it has it.
+func (s *State) enqueue(kind events.OutboxKind, subject, to capabilities.ID) {
 	if to != s.ID {
-		s.owed++
-		s.outbox = append(s.outbox, Parcel{Seq: s.owed, Kind: kind, Subject: subject, To: to})
+		s.lastSeq++
+		s.outbox = append(s.outbox, OutboxItem{Seq: s.lastSeq, Kind: kind, Subject: subject, To: to})
 	}
 }
 
-// owes finds a parcel in the outbox, which is in the order of their numbers.
-func (s *State) owes(p Parcel) (int, bool) {
-	i, found := slices.BinarySearchFunc(s.outbox, p.Seq, func(o Parcel, seq uint64) int { return cmp.Compare(o.Seq, seq) })
+// isQueued finds a parcel in the outbox, which is in the order of their numbers.
+func (s *State) isQueued(p OutboxItem) (int, bool) {
+	i, found := slices.BinarySearchFunc(s.outbox, p.Seq, func(o OutboxItem, seq uint64) int { return cmp.Compare(o.Seq, seq) })
 	return i, found && s.outbox[i] == p
 }
 

@@ -39,9 +39,9 @@ func approvalFields() []events.Field {
 	}
 }
 
-// Approve asks whether a tool may be called with an input, a JSON document. Standing rules that cover the call answer
+// RequestApproval asks whether a tool may be called with an input, a JSON document. Standing rules that cover the call answer
 // at once; their use is what follows then.
-type Approve struct {
+type RequestApproval struct {
 	To       string // default: the agent's host
 	Tool     string
 	Input    string
@@ -50,19 +50,19 @@ type Approve struct {
 	Key      string
 }
 
-// Ask is the form that asks it.
-func (c Approve) Ask() Ask {
+// Form is the form that asks it.
+func (c RequestApproval) Form() RequestForm {
 	to := c.To
 	if to == "" {
 		to = capabilities.NameHost
 	}
-	return Ask{
+	return RequestForm{
 		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(),
 		Deadline: c.Deadline, Key: c.Key, NoForward: true, folder: c.Folder,
 	}
 }
 
-func (c Approve) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (c Approve) decide(s *State, now capabilities.Time, ids IDs) ([]events.Even
 	if len(d.by) > 0 {
 		return d.used(c), nil
 	}
-	evs, err := c.Ask().decide(s, now, ids)
+	evs, err := c.Form().decide(s, now, ids)
 	if err != nil || len(evs) == 0 {
 		return evs, err
 	}
@@ -114,20 +114,20 @@ func (s *State) Lasts(rule capabilities.ID) bool {
 	return ok && r.Until == 0
 }
 
-// Verdict is what was decided about a call that permission was asked for.
-type Verdict struct {
+// ApprovalResult is what was decided about a call that permission was asked for.
+type ApprovalResult struct {
 	Decision string // "" if there is none
 	Reason   string
 	Allowed  bool
 }
 
-// Verdict returns what was decided about a call that the agent asked about in a form, and all that reads a decision
+// ApprovalResult returns what was decided about a call that the agent asked about in a form, and all that reads a decision
 // reads it here. Only the agent's host allows, and only that very call: another whom the agent asked has an opinion.
-func (s *State) Verdict(f *Form, call string) Verdict {
+func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
 	if f.Kind != events.Approval || f.From != s.ID || f.Answered == nil || f.Digest() != call {
-		return Verdict{}
+		return ApprovalResult{}
 	}
-	var v Verdict
+	var v ApprovalResult
 	v.Decision, v.Reason = ReadDecision(f.Answered.Values)
 	v.Allowed = f.Answered.By == s.Profile.Host && (v.Decision == Once || v.Decision == Always)
 	return v

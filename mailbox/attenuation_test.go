@@ -16,10 +16,10 @@ func three(t *testing.T, facet capabilities.Facet) *village {
 		v.add(name)
 	}
 	v.introduce()
-	v.must("host", Copy{From: "eve", To: "given", Facet: facet})
-	v.must("host", Post{To: "fae", Text: "take @eve:given"})
+	v.must("host", CopyName{From: "eve", To: "given", Facet: facet})
+	v.must("host", PostMessage{To: "fae", Text: "take @eve:given"})
 	v.deliver(false)
-	v.must("fae", Adopt{Which: "0", Edge: "eve"})
+	v.must("fae", AdoptName{Which: "0", Edge: "eve"})
 	return v
 }
 
@@ -27,23 +27,23 @@ var text = []events.Field{{Name: "f"}}
 
 func TestAnAskOnlyReferenceDoesNotGrowByReplying(t *testing.T) {
 	v := three(t, capabilities.Facet{Mode: capabilities.AskOnly})
-	if _, err := v.decide("fae", Post{To: "eve", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	if _, err := v.decide("fae", PostMessage{To: "eve", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Fatal(err)
 	}
-	v.must("fae", Ask{To: "eve", Description: "d", Fields: text}) // fae's message 1
-	if evs, err := v.decide("fae", Post{Reply: "1", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	v.must("fae", RequestForm{To: "eve", Description: "d", Fields: text}) // fae's message 1
+	if evs, err := v.decide("fae", PostMessage{Reply: "1", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("sent all the same: %v, %v", evs, err)
 	}
-	if evs, err := v.decide("fae", Post{To: "@mail/1/@to", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	if evs, err := v.decide("fae", PostMessage{To: "@mail/1/@to", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("sent by @mail/1/@to: %v, %v", evs, err)
 	}
 }
 
 func TestALimitedReferenceDoesNotGrowByAdoptingTo(t *testing.T) {
 	v := three(t, capabilities.Facet{Uses: 1, Until: 100})
-	v.must("fae", Post{To: "eve", Text: "the one"}) // fae's message 1
-	v.must("fae", Adopt{Which: "1", Edge: "@to", Name: "more"})
-	if evs, err := v.decide("fae", Post{To: "more", Text: "and another"}); parley.CodeOf(err) != parley.NotPermitted {
+	v.must("fae", PostMessage{To: "eve", Text: "the one"}) // fae's message 1
+	v.must("fae", AdoptName{Which: "1", Edge: "@to", Name: "more"})
+	if evs, err := v.decide("fae", PostMessage{To: "more", Text: "and another"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("used twice: %v, %v", evs, err)
 	}
 }
@@ -52,31 +52,31 @@ func TestWhatIsGivenInAnAnswerFallsWithWhatItCameFrom(t *testing.T) {
 	v := three(t, capabilities.Facet{})
 	v.add("bob")
 	v.apply("bob", &events.NameBound{Name: "fae", Value: capabilities.Reference(agentRef(v.states["fae"].ID))})
-	v.must("bob", Ask{To: "fae", Description: "whom do you know?", Kind: events.Request, Result: "got"})
+	v.must("bob", RequestForm{To: "fae", Description: "whom do you know?", Kind: events.Request, Result: "got"})
 	v.deliver(false)
 	c, _, err := v.states["fae"].DraftAnswer(Reply{Which: "1", Texts: []Text{{"value", "eve"}}}, v.now, v.id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v.must("bob", c) // the answer is home, and fae has yet to hear so
-	v.must("host", Revoke{Grant: v.states["host"].Grants()[0].ID})
+	v.must("host", RevokeCapability{Grant: v.states["host"].Grants()[0].ID})
 	v.carry("host", v.states["host"].Outbox()[0]) // the revocation comes first, and then the outcome
 	v.deliver(false)
 	if g := v.states["fae"].Grants(); len(g) != 1 || g[0].Revoked == 0 {
 		t.Errorf("fae's grant, derived from a revoked one, lives on: %+v", g)
 	}
-	if evs, err := v.decide("bob", Post{To: "got", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	if evs, err := v.decide("bob", PostMessage{To: "got", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("sent by it: %v, %v", evs, err)
 	}
 }
 
 func TestDecideGivesTheSameEachTime(t *testing.T) {
 	v := three(t, capabilities.Facet{})
-	v.must("fae", Copy{From: "eve", To: "less", Facet: capabilities.Facet{Mode: capabilities.ReadOnly}})
+	v.must("fae", CopyName{From: "eve", To: "less", Facet: capabilities.Facet{Mode: capabilities.ReadOnly}})
 	eve := v.states["eve"].ID.String()
 	codes := map[parley.Code]int{}
 	for range 100 {
-		_, err := v.states["fae"].Decide(Post{To: eve, Text: "hello"}, v.now, v.id)
+		_, err := v.states["fae"].Decide(PostMessage{To: eve, Text: "hello"}, v.now, v.id)
 		codes[parley.CodeOf(err)]++
 	}
 	if len(codes) != 1 {

@@ -9,8 +9,8 @@ import (
 )
 
 // benchmarkAsk is a form of four fields.
-func benchmarkAsk() Ask {
-	return Ask{To: "HOST", Description: "Set up your server", Fields: []events.Field{
+func benchmarkAsk() RequestForm {
+	return RequestForm{To: "HOST", Description: "Set up your server", Fields: []events.Field{
 		{Name: "host", Label: "Host", Required: true}, {Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(80)},
 		{Name: "proto", Label: "Protocol", Type: events.Select, Options: []events.Option{{Value: "http"}, {Value: "https"}}},
 		{Name: "tls", Label: "TLS?", Type: events.Confirm},
@@ -26,7 +26,7 @@ func busyVillage(b *testing.B, n int) *village {
 	v.add("fae")
 	for len(v.logs["fae"]) < n {
 		v.must("fae", benchmarkAsk())
-		v.must("fae", Store{Name: fmt.Sprint("n", len(v.logs["fae"])), Value: `{"a":1}`})
+		v.must("fae", BindName{Name: fmt.Sprint("n", len(v.logs["fae"])), Value: `{"a":1}`})
 		v.deliver(false)
 		c, home, err := v.states["host"].DraftAnswer(Reply{
 			Which: fmt.Sprint(len(v.states["host"].Messages()) - 1), Texts: []Text{{"host", "example.org"}, {"proto", "https"}, {"tls", "Yes"}},

@@ -26,9 +26,9 @@ const (
 	maxOptionValue = 1000
 )
 
-// Contract is what a form's fields ask of an answer, its patterns compiled. It is immutable, and safe to
+// Schema is what a form's fields ask of an answer, its patterns compiled. It is immutable, and safe to
 // use from many places at once.
-type Contract struct {
+type Schema struct {
 	fields   []events.Field
 	patterns []*pattern     // as fields, nil for none; nil if there are none at all
 	index    map[string]int // nil if there are few fields
@@ -44,7 +44,7 @@ type question struct {
 }
 
 // question gives the field with a number.
-func (c *Contract) question(i int) question {
+func (c *Schema) question(i int) question {
 	q := question{Field: &c.fields[i]}
 	if c.patterns != nil {
 		q.pattern = c.patterns[i]
@@ -53,7 +53,7 @@ func (c *Contract) question(i int) question {
 }
 
 // find gives the number of the field with a name.
-func (c *Contract) find(name string) (int, bool) {
+func (c *Schema) find(name string) (int, bool) {
 	if c.index != nil {
 		i, ok := c.index[name]
 		return i, ok
@@ -65,20 +65,20 @@ func (c *Contract) find(name string) (int, bool) {
 // Compile checks a form's fields and compiles their patterns. It refuses with INVALID_FORM, naming every
 // wrong field, and with TOO_LARGE more than 256 fields or 192 KiB of them. The patterns of all fields together are
 // bounded too. The given fields stay as they are.
-func Compile(fields []events.Field) (*Contract, error) {
+func Compile(fields []events.Field) (*Schema, error) {
 	if err := checkFormSize(fields); err != nil {
 		return nil, err
 	}
-	return compileFields(fields, newRoom())
+	return compileFields(fields, newPatternBudget())
 }
 
 // compileFields compiles fields whose patterns fit in room together.
-func compileFields(fields []events.Field, left *room) (*Contract, error) {
-	c := &Contract{fields: make([]events.Field, 0, len(fields))}
+func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) {
+	c := &Schema{fields: make([]events.Field, 0, len(fields))}
 	if len(fields) > fewFields {
 		c.index = make(map[string]int, len(fields))
 	}
-	var w wrongs
+	var w FieldErrors
 	for i := range fields {
 		_, twice := c.find(fields[i].Name)
 		c.fields = append(c.fields, fields[i])
@@ -107,7 +107,7 @@ func compileFields(fields []events.Field, left *room) (*Contract, error) {
 
 // Fields gives the fields with their defaults made plain: a confirm without options has Yes and No, and an
 // empty default or pattern is none. The caller must not change them.
-func (c *Contract) Fields() []events.Field { return c.fields }
+func (c *Schema) Fields() []events.Field { return c.fields }
 
 func checkFormSize(fields []events.Field) error {
 	if len(fields) == 0 {
@@ -145,7 +145,7 @@ func fieldKey(name string, i int) string {
 }
 
 // compileField makes a field plain, and gives its pattern and everything that is wrong with it.
-func compileField(f *events.Field, left *room) (p *pattern, problems []string) {
+func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []string) {
 	say := func(why string) {
 		if why != "" {
 			problems = append(problems, why)
@@ -191,7 +191,7 @@ func (q question) wrongDefault() string {
 	if q.Type == events.Capability || q.Type == events.Secret {
 		return fmt.Sprintf("a %s field has no default", q.Type)
 	}
-	if why := q.wrong(q.Default, newBudget()); why != "" {
+	if why := q.wrong(q.Default, newCheckBudget()); why != "" {
 		return "default: " + why
 	}
 	return ""

@@ -42,7 +42,7 @@ func choices(values ...string) func(*events.Field) {
 
 func required(f *events.Field) { f.Required = true }
 
-func compiled(t testing.TB, fields ...events.Field) *Contract {
+func compiled(t testing.TB, fields ...events.Field) *Schema {
 	t.Helper()
 	c, err := Compile(fields)
 	if err != nil {
@@ -324,7 +324,7 @@ func FuzzPattern(f *testing.F) {
 				t.Errorf("took %v", d)
 			}
 		}()
-		p, why := compilePattern(raw, newRoom())
+		p, why := compilePattern(raw, newPatternBudget())
 		if (p == nil) == (why == "") {
 			t.Fatalf("pattern %v, why %q", p, why)
 		}
@@ -332,8 +332,8 @@ func FuzzPattern(f *testing.F) {
 		if err != nil || p == nil {
 			return
 		}
-		if first := p.wrong(v, newBudget()); first != p.wrong(v, newBudget()) {
-			t.Errorf("told %q first, then %q", first, p.wrong(v, newBudget()))
+		if first := p.wrong(v, newCheckBudget()); first != p.wrong(v, newCheckBudget()) {
+			t.Errorf("told %q first, then %q", first, p.wrong(v, newCheckBudget()))
 		}
 	})
 }

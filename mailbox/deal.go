@@ -12,31 +12,31 @@ import (
 // grant as any other. It goes by the ID of the mail that began it, it is listed, and it can be revoked; then mail that
 // the agent sends there is the beginning of another.
 
-// deal notes that mail went to an agent, who may write back from its node.
-func (s *State) deal(with, mail capabilities.ID, at capabilities.Time) {
+// grantReply notes that mail went to an agent, who may write back from its node.
+func (s *State) grantReply(with, mail capabilities.ID, at capabilities.Time) {
 	if !s.isOutside(with) {
 		return
 	}
-	if g, dealt := s.dealt[with.Node]; dealt {
+	if g, dealt := s.replyGrants[with.Node]; dealt {
 		if _, gone := s.revoked[g.ID]; !gone {
 			return
 		}
 	}
-	s.dealWith(capabilities.Grant{
+	s.addReplyGrant(capabilities.Grant{
 		ID: mail, Target: s.ID, Kind: capabilities.KindAgent, Name: capabilities.NameSelf, To: with, By: s.ID, Message: mail, At: at,
 	})
 }
 
-func (s *State) dealWith(g capabilities.Grant) {
-	if s.dealt == nil {
-		s.dealt = map[capabilities.NodeID]capabilities.Grant{}
+func (s *State) addReplyGrant(g capabilities.Grant) {
+	if s.replyGrants == nil {
+		s.replyGrants = map[capabilities.NodeID]capabilities.Grant{}
 	}
-	s.dealt[g.To.Node] = g
+	s.replyGrants[g.To.Node] = g
 }
 
-// dealings returns the leave that other nodes have to write back, oldest first.
-func (s *State) dealings() []capabilities.Grant {
-	all := slices.Collect(maps.Values(s.dealt))
+// replyGrantList returns the leave that other nodes have to write back, oldest first.
+func (s *State) replyGrantList() []capabilities.Grant {
+	all := slices.Collect(maps.Values(s.replyGrants))
 	for i := range all {
 		all[i].Revoked = s.revoked[all[i].ID]
 	}
@@ -49,10 +49,10 @@ func (s *State) dealings() []capabilities.Grant {
 // Grants returns what the agent gave, oldest first: what its mail carried, and the leave to write back.
 func (s *State) Grants() []capabilities.Grant {
 	all := s.given.All()
-	if len(s.dealt) == 0 {
+	if len(s.replyGrants) == 0 {
 		return all
 	}
-	all = append(all, s.dealings()...)
+	all = append(all, s.replyGrantList()...)
 	slices.SortStableFunc(all, func(a, b capabilities.Grant) int { return cmp.Compare(a.At, b.At) })
 	return all
 }
@@ -62,7 +62,7 @@ func (s *State) grant(id capabilities.ID) (capabilities.Grant, bool) {
 	if g, ok := s.given.Get(id); ok {
 		return g, true
 	}
-	for _, g := range s.dealt {
+	for _, g := range s.replyGrants {
 		if g.ID == id {
 			g.Revoked = s.revoked[id]
 			return g, true

@@ -48,8 +48,8 @@ func checkText(what, text string, limit int) error {
 // requestField is the one field of a request.
 const requestField = "value"
 
-// Ask sends a form. To is a path, ID or locator. Fields are of no account for a Request.
-type Ask struct {
+// RequestForm sends a form. To is a path, ID or locator. Fields are of no account for a Request.
+type RequestForm struct {
 	To          string
 	Kind        events.FormKind
 	Title       string
@@ -60,16 +60,16 @@ type Ask struct {
 	Key         string // idempotency key
 	Result      string // name that the answer is to be bound to
 
-	Contract *Contract // of Fields, if they were compiled before
+	Schema *Schema // of Fields, if they were compiled before
 
 	folder string // of an approval: where its call is made
 }
 
-func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
-	if _, ok, err := a.Known(s); ok || err != nil {
+	if _, ok, err := a.FindExisting(s); ok || err != nil {
 		return nil, err
 	}
 	if err := a.checkWords(now); err != nil {
@@ -84,7 +84,7 @@ func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, e
 		return nil, err
 	}
 	e := &events.FormRequested{
-		Number: uint64(len(s.messages)), Form: ids(), Promise: ids(), Resolver: ids(),
+		Number: uint64(len(s.messages)), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
 		Title: a.Title, Description: a.Description, Fields: contract.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result,
@@ -93,7 +93,7 @@ func (a Ask) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, e
 }
 
 // compile returns the contract of what is asked.
-func (a Ask) compile() (*Contract, error) {
+func (a RequestForm) compile() (*Schema, error) {
 	fields := a.fields()
 	if err := checkKind(a.Kind, fields, false); err != nil {
 		return nil, err
@@ -103,14 +103,14 @@ func (a Ask) compile() (*Contract, error) {
 			return nil, err
 		}
 	}
-	if a.Contract != nil && a.Kind == events.PlainForm {
-		return a.Contract, nil
+	if a.Schema != nil && a.Kind == events.PlainForm {
+		return a.Schema, nil
 	}
 	return Compile(fields)
 }
 
 // fields returns the fields that are asked: those of a request are always the same.
-func (a Ask) fields() []events.Field {
+func (a RequestForm) fields() []events.Field {
 	if a.Kind == events.Request {
 		return []events.Field{{Name: requestField, Label: "Capability", Type: events.Capability, Required: true}}
 	}
@@ -154,7 +154,7 @@ func checkFormWords(description, title string) error {
 	return checkText("a title", title, maxTitle)
 }
 
-func (a Ask) checkWords(now capabilities.Time) error {
+func (a RequestForm) checkWords(now capabilities.Time) error {
 	if err := checkFormWords(a.Description, a.Title); err != nil {
 		return err
 	}
@@ -177,13 +177,13 @@ func (s *State) checkActive() error {
 	return nil
 }
 
-// Cancel takes back a form that the agent asked.
-type Cancel struct {
+// CancelForm takes back a form that the agent asked.
+type CancelForm struct {
 	Which  string
 	Reason string
 }
 
-func (c Cancel) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.FindForm(c.Which)
 	if err != nil {
 		return nil, err
@@ -199,14 +199,14 @@ func (c Cancel) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 		return nil, s.already(m)
 	}
 	return []events.Event{&events.FormCancelled{
-		Form: m.Form.FormRequested.Form, Reason: events.Cancelled, By: s.ID, Note: c.Reason, Date: now,
+		Form: m.Form.ID, Reason: events.Cancelled, By: s.ID, Note: c.Reason, Date: now,
 	}}, nil
 }
 
-// Expire ends all forms whose deadline has passed, the earliest first.
-type Expire struct{}
+// ExpireForms ends all forms whose deadline has passed, the earliest first.
+type ExpireForms struct{}
 
-func (Expire) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	var past []deadline
 	for _, d := range s.due {
 		if d.at <= now && s.messages[d.number].Form.IsOpen() {
@@ -216,15 +216,15 @@ func (Expire) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, er
 	slices.SortFunc(past, deadline.compare) // the heap's own order tells how it came about
 	evs := make([]events.Event, len(past))
 	for i, d := range past {
-		evs[i] = &events.FormCancelled{Form: s.messages[d.number].Form.FormRequested.Form, Reason: events.Expired, Date: now}
+		evs[i] = &events.FormCancelled{Form: s.messages[d.number].Form.ID, Reason: events.Expired, Date: now}
 	}
 	return evs, nil
 }
 
-// Dismiss takes a message out of view.
-type Dismiss struct{ Which string }
+// DismissMessage takes a message out of view.
+type DismissMessage struct{ Which string }
 
-func (d Dismiss) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.Find(d.Which)
 	if err != nil || m.Dismissed {
 		return nil, err

@@ -9,16 +9,16 @@ import (
 	"parley/events"
 )
 
-// Open gives what is in a parcel: the command for the mailbox that it is owed to.
-func (s *State) Open(p Parcel) (Command, error) {
-	if p.Kind == events.ParcelRevocation {
+// CommandFor gives what is in a parcel: the command for the mailbox that it is owed to.
+func (s *State) CommandFor(p OutboxItem) (Command, error) {
+	if p.Kind == events.OutboxRevocation {
 		g, ok := s.given.Get(p.Subject)
 		if !ok {
 			return nil, parley.Refuse(parley.Internal, "parcel of grant %s, which was not given", p.Subject)
 		}
-		return Lose{Grant: g.ID, By: s.ID, Date: g.Revoked}, nil
+		return RecordRevocation{Grant: g.ID, By: s.ID, Date: g.Revoked}, nil
 	}
-	if p.Kind == events.ParcelMint || p.Kind == events.ParcelHandover {
+	if p.Kind == events.OutboxMint || p.Kind == events.OutboxForward {
 		return s.openGrant(p)
 	}
 	n, ok := s.byID.get(p.Subject)
@@ -27,12 +27,12 @@ func (s *State) Open(p Parcel) (Command, error) {
 	}
 	m := s.messages[n]
 	switch p.Kind {
-	case events.ParcelCopy:
+	case events.OutboxCopy:
 		return s.copyFor(m, p.To), nil
-	case events.ParcelAnswer:
-		return m.Form.keptAnswer(s.ID)
-	case events.ParcelForward:
-		return Learn{Form: p.Subject, Forwarded: m.Form.handedBy(p.To)}, nil
+	case events.OutboxAnswer:
+		return m.Form.queuedAnswer(s.ID)
+	case events.OutboxForwarded:
+		return RecordOutcome{Form: p.Subject, Forwarded: m.Form.forwardedBy(p.To)}, nil
 	}
 	return m.Form.outcomeFor(p.To), nil
 }
@@ -40,15 +40,15 @@ func (s *State) Open(p Parcel) (Command, error) {
 // Outgoing yields what is owed to mailboxes of another node and can go there, in the order in which it
 // has to arrive. What gives a reference away waits, with all that comes after it for the same mailbox, until
 // the target knows of the grant: what arrives can be used.
-func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[Parcel] {
-	return func(yield func(Parcel) bool) {
+func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[OutboxItem] {
+	return func(yield func(OutboxItem) bool) {
 		unknown := s.unminted()
 		held := map[capabilities.ID]bool{}
 		for _, p := range s.outbox {
 			if p.To.Node != node || held[p.To] {
 				continue
 			}
-			if p.Kind != events.ParcelMint && unknown[p.Subject] {
+			if p.Kind != events.OutboxMint && unknown[p.Subject] {
 				held[p.To] = true
 				continue
 			}
@@ -67,13 +67,13 @@ func (s *State) HeldFor(to capabilities.ID) []capabilities.NodeID {
 	}
 	holds := map[capabilities.ID]bool{} // the mail, and the handovers, that wait
 	for _, p := range s.outbox {
-		if p.To == to && p.Kind != events.ParcelMint && unknown[p.Subject] {
+		if p.To == to && p.Kind != events.OutboxMint && unknown[p.Subject] {
 			holds[p.Subject] = true
 		}
 	}
 	var nodes []capabilities.NodeID
 	for _, p := range s.outbox {
-		if g, ok := s.given.Get(p.Subject); ok && p.Kind == events.ParcelMint && (holds[g.Message] || holds[g.ID]) {
+		if g, ok := s.given.Get(p.Subject); ok && p.Kind == events.OutboxMint && (holds[g.Message] || holds[g.ID]) {
 			nodes = append(nodes, p.To.Node)
 		}
 	}
@@ -87,7 +87,7 @@ func (s *State) unminted() map[capabilities.ID]bool {
 	}
 	unknown := map[capabilities.ID]bool{}
 	for _, p := range s.outbox {
-		if p.Kind != events.ParcelMint {
+		if p.Kind != events.OutboxMint {
 			continue
 		}
 		if g, ok := s.given.Get(p.Subject); ok && g.Revoked == 0 { // what is taken back holds up nothing
@@ -98,26 +98,26 @@ func (s *State) unminted() map[capabilities.ID]bool {
 }
 
 // openGrant gives what is in a parcel about a grant that the agent has made.
-func (s *State) openGrant(p Parcel) (Command, error) {
+func (s *State) openGrant(p OutboxItem) (Command, error) {
 	g, ok := s.given.Get(p.Subject)
 	if !ok {
 		return nil, parley.Refuse(parley.Internal, "parcel of grant %s, which was not given", p.Subject)
 	}
-	if p.Kind == events.ParcelHandover {
-		return Handover{Form: g.Message, By: s.ID, To: g.Target, Via: g.ID}, nil
+	if p.Kind == events.OutboxForward {
+		return ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: g.ID}, nil
 	}
 	g.Name = "" // the giver's own business
-	return Mint{Grant: g, Via: s.presented(g.Parent, g.Target)}, nil
+	return MintCapability{Grant: g, Via: s.presented(g.Parent, g.Target)}, nil
 }
 
-// keptAnswer gives what the agent has said to a form, with what is secret still sealed.
-func (f *Form) keptAnswer(by capabilities.ID) (Command, error) {
-	e := f.Answering
+// queuedAnswer gives what the agent has said to a form, with what is secret still sealed.
+func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
+	e := f.QueuedAnswer
 	if e == nil {
-		return nil, parley.Refuse(parley.Internal, "parcel of an answer to form %s, which has none", f.FormRequested.Form)
+		return nil, parley.Refuse(parley.Internal, "parcel of an answer to form %s, which has none", f.ID)
 	}
 	values, _ := e.Values.AsRecord()
-	return Settle{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer}, nil
+	return SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer}, nil
 }
 
 // copyFor gives the copy for one who may answer: without what is the asker's own business, and with the
@@ -126,29 +126,29 @@ func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 	if m.Posted != nil {
 		c := *m.Posted
 		c.Via, c.Facet = s.presented(c.Via, to), capabilities.Facet{}
-		return Receive{Posted: &c}
+		return AcceptDelivery{Posted: &c}
 	}
 	c := *m.Form.FormRequested
 	via := c.Via
 	strip(&c)
-	for _, h := range m.Form.Handed {
+	for _, h := range m.Form.Forwarded {
 		if h.To == to {
 			via = h.Via
 		}
 	}
 	c.Via = s.presented(via, to)
 	for at := to; at != c.To; {
-		i := slices.IndexFunc(m.Form.Handed, func(h events.FormForwarded) bool { return h.To == at })
+		i := slices.IndexFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.To == at })
 		if i < 0 {
 			break
 		}
-		at = m.Form.Handed[i].By
+		at = m.Form.Forwarded[i].By
 		if c.Forwarder.IsZero() {
 			c.Forwarder = at
 		}
 		c.Chain = append([]capabilities.ID{at}, c.Chain...)
 	}
-	return Receive{Form: &c, own: true}
+	return AcceptDelivery{Form: &c, own: true}
 }
 
 // strip takes out of a form what is its asker's own business.
@@ -156,10 +156,10 @@ func strip(e *events.FormRequested) {
 	e.Via, e.Facet, e.Key, e.Result = capabilities.ID{}, capabilities.Facet{}, "", ""
 }
 
-// handedBy gives all the times that a holder handed the form on.
-func (f *Form) handedBy(by capabilities.ID) []events.FormForwarded {
+// forwardedBy gives all the times that a holder handed the form on.
+func (f *Form) forwardedBy(by capabilities.ID) []events.FormForwarded {
 	var handed []events.FormForwarded
-	for _, h := range f.Handed {
+	for _, h := range f.Forwarded {
 		if h.By == by {
 			handed = append(handed, h)
 		}
@@ -175,11 +175,11 @@ func (f *Form) outcomeFor(holder capabilities.ID) Command {
 		if e.By != holder {
 			e.Answer = capabilities.ID{}
 		}
-		return Learn{Form: e.Form, Cancelled: &e}
+		return RecordOutcome{Form: e.Form, Cancelled: &e}
 	}
 	a := *f.Answered
 	if a.By != holder {
 		a.Values, a.Grants, a.Withheld, a.Answer = capabilities.Null(), nil, true, capabilities.ID{}
 	}
-	return Learn{Form: a.Form, Answered: &a}
+	return RecordOutcome{Form: a.Form, Answered: &a}
 }

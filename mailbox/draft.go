@@ -12,32 +12,32 @@ import (
 // What a holder says to a form whose home is on another node is kept in its own log, and owed to the home,
 // when it cannot be said there at once, or when it gives away what others have to know of first.
 
-// KeepAnswer keeps a settlement that DraftAnswer or DraftDecline has made. Sealed values stand in the place
+// QueueAnswer keeps a settlement that DraftAnswer or DraftDecline has made. Sealed values stand in the place
 // of secret ones. It changes nothing if the form has ended by just that settlement.
-type KeepAnswer struct{ Settle Settle }
+type QueueAnswer struct{ Answer SettleForm }
 
-func (c KeepAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.FindFormID(c.Settle.Form)
+func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.FindFormID(c.Answer.Form)
 	if err != nil {
 		return nil, err
 	}
-	if m.Form.EndedBy(c.Settle.Answer) {
+	if m.Form.EndedBy(c.Answer.Answer) {
 		return nil, nil
 	}
 	if err := s.mayDraft(m); err != nil {
 		return nil, err
 	}
-	e := &events.FormAnswering{
-		Form: c.Settle.Form, Reason: c.Settle.Reason, Note: c.Settle.Note, Grants: c.Settle.Grants, Date: now, Answer: c.Settle.Answer,
+	e := &events.AnswerQueued{
+		Form: c.Answer.Form, Reason: c.Answer.Reason, Note: c.Answer.Note, Grants: c.Answer.Grants, Date: now, Answer: c.Answer.Answer,
 	}
 	if e.Reason == "" {
-		e.Values = c.Settle.Masked()
+		e.Values = c.Answer.Masked()
 	}
 	return append(granted(e.Grants), e), nil
 }
 
 // Masked is the values of an answer as a record, with what is secret sealed.
-func (c Settle) Masked() capabilities.Value {
+func (c SettleForm) Masked() capabilities.Value {
 	values := maps.Clone(c.Values)
 	if values == nil {
 		values = map[string]capabilities.Value{}
@@ -51,7 +51,7 @@ func (s *State) mayDraft(m *Message) error {
 	if !m.Form.IsOpen() {
 		return s.already(m)
 	}
-	if d := m.Form.Answering; d != nil {
+	if d := m.Form.QueuedAnswer; d != nil {
 		return pending(m, d.Date)
 	}
 	return nil
@@ -83,14 +83,14 @@ func pending(m *Message, since capabilities.Time) error {
 	return e
 }
 
-// KeepHandover keeps the wish to hand a form on. To is a path, ID or locator. The home gets a grant, by which
+// QueueForward keeps the wish to hand a form on. To is a path, ID or locator. The home gets a grant, by which
 // it can reach the one that the form is handed to.
-type KeepHandover struct {
+type QueueForward struct {
 	Which string
 	To    string
 }
 
-func (c KeepHandover) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	h, home, err := s.DraftForward(c.Which, c.To, now)
 	if err != nil {
 		return nil, err
@@ -103,66 +103,66 @@ func (c KeepHandover) decide(s *State, now capabilities.Time, ids IDs) ([]events
 		return nil, err
 	}
 	g := capabilities.Grant{
-		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: handoverFacet(ref.Facet),
+		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: forwardFacet(ref.Facet),
 		Name: s.giftName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
 	}
 	return []events.Event{
 		&events.CapabilityGranted{Grant: g},
-		&events.FormForwarding{Form: h.Form, To: h.To, Via: g.ID, Date: now},
+		&events.ForwardQueued{Form: h.Form, To: h.To, Via: g.ID, Date: now},
 	}, nil
 }
 
-// handoverFacet narrows how an agent is held to what it takes to put one form to it.
-func handoverFacet(held capabilities.Facet) capabilities.Facet {
+// forwardFacet narrows how an agent is held to what it takes to put one form to it.
+func forwardFacet(held capabilities.Facet) capabilities.Facet {
 	return held.Narrow(capabilities.Facet{Mode: capabilities.AskOnly, Uses: 1})
 }
 
-func (s *State) applyAnswering(e *events.FormAnswering) error {
+func (s *State) applyAnswerQueued(e *events.AnswerQueued) error {
 	m, err := s.unsettled(e.Form)
 	if err != nil {
 		return err
 	}
 	m.Changed = s.Version
-	m.Form.Answering, m.Form.Refused = e, ""
-	s.owe(events.ParcelAnswer, e.Form, m.Form.From)
+	m.Form.QueuedAnswer, m.Form.Refused = e, ""
+	s.enqueue(events.OutboxAnswer, e.Form, m.Form.From)
 	return nil
 }
 
-func (s *State) applyForwarding(e *events.FormForwarding) error {
+func (s *State) applyForwardQueued(e *events.ForwardQueued) error {
 	m, err := s.unsettled(e.Form)
 	if err != nil {
 		return err
 	}
 	m.Changed = s.Version
-	m.Form.Forwarding = append(m.Form.Forwarding, *e)
-	s.owe(events.ParcelHandover, e.Via, m.Form.From)
+	m.Form.QueuedForwards = append(m.Form.QueuedForwards, *e)
+	s.enqueue(events.OutboxForward, e.Via, m.Form.From)
 	return nil
 }
 
 // draftEnds drops, when a form has ended, what was still on its way to its home, and takes back what that
 // would have given and the outcome does not.
 func (s *State) draftEnds(f *Form, at capabilities.Time) {
-	if f.Answering == nil && len(f.Forwarding) == 0 {
+	if f.QueuedAnswer == nil && len(f.QueuedForwards) == 0 {
 		return
 	}
-	s.outbox = slices.DeleteFunc(s.outbox, func(p Parcel) bool {
-		return p.Kind == events.ParcelAnswer && p.Subject == f.FormRequested.Form ||
-			p.Kind == events.ParcelHandover && f.forwarding(p.Subject) >= 0
+	s.outbox = slices.DeleteFunc(s.outbox, func(p OutboxItem) bool {
+		return p.Kind == events.OutboxAnswer && p.Subject == f.ID ||
+			p.Kind == events.OutboxForward && f.queuedForward(p.Subject) >= 0
 	})
-	if f.Answering != nil && !s.isOutcome(f, f.Answering) {
-		s.takeBack(f.Answering.Grants, at)
+	if f.QueuedAnswer != nil && !s.isOutcome(f, f.QueuedAnswer) {
+		s.takeBack(f.QueuedAnswer.Grants, at)
 	}
-	for _, w := range f.Forwarding {
+	for _, w := range f.QueuedForwards {
 		if g, ok := s.given.Get(w.Via); ok {
 			s.takeBack([]capabilities.Grant{g}, at)
 		}
 	}
-	f.Answering, f.Forwarding = nil, nil
+	f.QueuedAnswer, f.QueuedForwards = nil, nil
 }
 
 // isOutcome reports whether a form has ended by what the agent kept. What was kept without an ID, by programs before
 // this one, is known by its agent alone.
-func (s *State) isOutcome(f *Form, kept *events.FormAnswering) bool {
+func (s *State) isOutcome(f *Form, kept *events.AnswerQueued) bool {
 	if kept.Answer.IsZero() || f.Answered != nil && f.Answered.Answer.IsZero() {
 		return f.Answered != nil && f.Answered.By == s.ID
 	}
@@ -178,26 +178,26 @@ func (s *State) takeBack(grants []capabilities.Grant, at capabilities.Time) {
 	}
 }
 
-// forwarding finds a pending handover by its grant.
-func (f *Form) forwarding(via capabilities.ID) int {
-	return slices.IndexFunc(f.Forwarding, func(w events.FormForwarding) bool { return w.Via == via })
+// queuedForward finds a pending handover by its grant.
+func (f *Form) queuedForward(via capabilities.ID) int {
+	return slices.IndexFunc(f.QueuedForwards, func(w events.ForwardQueued) bool { return w.Via == via })
 }
 
 // refused does what follows when the other would not have a parcel.
-func (s *State) refused(p Parcel, why string, at capabilities.Time) {
+func (s *State) refused(p OutboxItem, why string, at capabilities.Time) {
 	switch p.Kind {
-	case events.ParcelCopy:
+	case events.OutboxCopy:
 		if n, ok := s.byID.get(p.Subject); ok && s.messages[n].Posted != nil { // a form ends by it
 			s.messages[n].Refused, s.messages[n].Changed = why, s.Version
 		}
-	case events.ParcelAnswer:
-		if m, err := s.form(p.Subject); err == nil && m.Form.Answering != nil {
+	case events.OutboxAnswer:
+		if m, err := s.form(p.Subject); err == nil && m.Form.QueuedAnswer != nil {
 			f := m.Form
 			m.Changed = s.Version
-			s.takeBack(f.Answering.Grants, at)
-			f.Answering, f.Refused = nil, why
+			s.takeBack(f.QueuedAnswer.Grants, at)
+			f.QueuedAnswer, f.Refused = nil, why
 		}
-	case events.ParcelHandover:
+	case events.OutboxForward:
 		g, ok := s.given.Get(p.Subject)
 		if !ok {
 			return
@@ -205,26 +205,26 @@ func (s *State) refused(p Parcel, why string, at capabilities.Time) {
 		s.takeBack([]capabilities.Grant{g}, at)
 		if m, err := s.form(g.Message); err == nil {
 			m.Changed = s.Version
-			m.Form.dropForwarding(p.Subject)
+			m.Form.dropQueuedForward(p.Subject)
 			m.Form.Refused = why
 		}
 	}
 }
 
 // arrived does what follows when the other has a parcel.
-func (s *State) arrived(p Parcel) {
-	if p.Kind != events.ParcelHandover {
+func (s *State) arrived(p OutboxItem) {
+	if p.Kind != events.OutboxForward {
 		return
 	}
 	if g, ok := s.given.Get(p.Subject); ok {
 		if m, err := s.form(g.Message); err == nil {
-			m.Form.dropForwarding(p.Subject)
+			m.Form.dropQueuedForward(p.Subject)
 		}
 	}
 }
 
-func (f *Form) dropForwarding(via capabilities.ID) {
-	if i := f.forwarding(via); i >= 0 {
-		f.Forwarding = slices.Delete(f.Forwarding, i, i+1)
+func (f *Form) dropQueuedForward(via capabilities.ID) {
+	if i := f.queuedForward(via); i >= 0 {
+		f.QueuedForwards = slices.Delete(f.QueuedForwards, i, i+1)
 	}
 }

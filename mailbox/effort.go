@@ -26,7 +26,7 @@ const (
 )
 
 // CompileEffort returns the effort that the contract took to compile.
-func (c *Contract) CompileEffort() time.Duration {
+func (c *Schema) CompileEffort() time.Duration {
 	var total time.Duration
 	for _, p := range c.patterns {
 		if p != nil {
@@ -44,11 +44,11 @@ func RefusedEffort(fields []events.Field) time.Duration {
 			total += effortOfPattern + time.Duration(len(f.Pattern))*effortOfSchema/16
 		}
 	}
-	return min(total, maxFormLoad*effortOfSchema)
+	return min(total, maxFormSchemas*effortOfSchema)
 }
 
 // CheckEffort returns the effort to check an answer. No answer takes more than what one is allowed.
-func (c *Contract) CheckEffort(values map[string]capabilities.Value, texts []Text) time.Duration {
+func (c *Schema) CheckEffort(values map[string]capabilities.Value, texts []Text) time.Duration {
 	if c.patterns == nil {
 		return 0
 	}
@@ -65,12 +65,12 @@ func (c *Contract) CheckEffort(values map[string]capabilities.Value, texts []Tex
 	for _, t := range texts {
 		add(t.Name, extent{parts: 1, bytes: len(t.Text)})
 	}
-	most := newBudget()
+	most := newCheckBudget()
 	return time.Duration(min(checks, most.checks))*effortOfCheck + time.Duration(min(matches, most.matches))*effortOfMatch
 }
 
 // Memory returns about how many bytes the compiled patterns take. It is 0 for a contract without patterns.
-func (c *Contract) Memory() int {
+func (c *Schema) Memory() int {
 	total := 0
 	for _, p := range c.patterns {
 		if p != nil {

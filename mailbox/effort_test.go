@@ -50,7 +50,7 @@ func TestPatternsOfAFormAreBoundedTogether(t *testing.T) {
 func TestFormOfBeforeTheBoundsIsStillAnswered(t *testing.T) {
 	fields := regexps(20, `{"pattern":"^\\pL{200}$"}`)
 	f := &Form{FormRequested: &events.FormRequested{Fields: fields}}
-	c, err := f.Contract()
+	c, err := f.Schema()
 	if err != nil {
 		t.Fatalf("a form that is in the log: %v", err)
 	}
@@ -64,7 +64,7 @@ func TestStateKeepsNoContracts(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var look func(path string, typ reflect.Type)
 	look = func(path string, typ reflect.Type) {
-		if typ == reflect.TypeFor[Contract]() || typ == reflect.TypeFor[pattern]() {
+		if typ == reflect.TypeFor[Schema]() || typ == reflect.TypeFor[pattern]() {
 			t.Errorf("%s has a %s", path, typ)
 		}
 		if seen[typ] {

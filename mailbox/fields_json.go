@@ -34,7 +34,7 @@ func ParseFields(doc []byte) ([]events.Field, error) {
 		return nil, parley.Refuse(parley.TooLarge, "%d fields are over the limit of %d", n, MaxFields)
 	}
 	var (
-		w      wrongs
+		w      FieldErrors
 		fields = make([]events.Field, len(list))
 	)
 	for i, raw := range list {

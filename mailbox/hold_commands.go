@@ -6,13 +6,13 @@ import (
 	"parley/events"
 )
 
-// Store binds a name to a value: a JSON document, or the locator of something that the agent holds.
-type Store struct {
+// BindName binds a name to a value: a JSON document, or the locator of something that the agent holds.
+type BindName struct {
 	Name  string
 	Value string
 }
 
-func (c Store) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c BindName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
@@ -61,24 +61,24 @@ func (s *State) checkFree(name string) error {
 	if n, awaited := s.results[name]; awaited {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits the answer of form %d", name, n)
 	}
-	if s.realm.invited(name) >= 0 {
+	if s.peers.invited(name) >= 0 {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits whom an invitation is for", name).
 			WithHint("parley invite --revoke %s ends it", name)
 	}
 	return nil
 }
 
-// Copy binds a second name to a value. With a facet, the references in it are narrowed to that.
+// CopyName binds a second name to a value. With a facet, the references in it are narrowed to that.
 //
 // Uses are counted by grant. A reference that nobody gave to the agent has none: narrowed to so many uses, it
 // is what others will have when it is given to them, each so many; the agent's own uses of it do not count.
 // One by a grant is good until that grant was used so many times, by whatever name, and cannot be given on.
-type Copy struct {
+type CopyName struct {
 	From, To string
 	Facet    capabilities.Facet
 }
 
-func (c Copy) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c CopyName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := c.Facet.Check(); err != nil {
 		return nil, err
 	}
@@ -103,10 +103,10 @@ func (c Copy) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, er
 	return bind(c.To, v)
 }
 
-// Rename moves a value from one name to another.
-type Rename struct{ From, To string }
+// MoveName moves a value from one name to another.
+type MoveName struct{ From, To string }
 
-func (c Rename) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c MoveName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	v, err := s.bound(c.From)
 	if err != nil {
 		return nil, err
@@ -117,10 +117,10 @@ func (c Rename) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 	return []events.Event{&events.NameBound{Name: c.To, Value: v}, &events.NameUnbound{Name: c.From}}, nil
 }
 
-// Remove frees a name.
-type Remove struct{ Name string }
+// UnbindName frees a name.
+type UnbindName struct{ Name string }
 
-func (c Remove) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c UnbindName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	if _, err := s.bound(c.Name); err != nil {
 		return nil, err
 	}
@@ -138,10 +138,10 @@ func (s *State) bound(name string) (capabilities.Value, error) {
 	return v, nil
 }
 
-// Adopt binds a name to what a message brought under an edge.
-type Adopt struct{ Which, Edge, Name string }
+// AdoptName binds a name to what a message brought under an edge.
+type AdoptName struct{ Which, Edge, Name string }
 
-func (c Adopt) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.Find(c.Which)
 	if err != nil {
 		return nil, err
@@ -164,10 +164,10 @@ func (c Adopt) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, e
 	return bind(name, v)
 }
 
-// Revoke takes back what the agent gave, and with it all that was derived from it.
-type Revoke struct{ Grant capabilities.ID }
+// RevokeCapability takes back what the agent gave, and with it all that was derived from it.
+type RevokeCapability struct{ Grant capabilities.ID }
 
-func (c Revoke) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c RevokeCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	g, ok := s.grant(c.Grant)
 	if !ok {
 		return nil, parley.Refuse(parley.NotPermitted, "this agent gave no grant %s", c.Grant).
@@ -179,8 +179,8 @@ func (c Revoke) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, 
 	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: s.ID, Date: now}}, nil
 }
 
-// MakeAgent binds a name to a new agent. Genesis makes the agent's own first events.
-type MakeAgent struct {
+// CreateAgent binds a name to a new agent. Genesis makes the agent's own first events.
+type CreateAgent struct {
 	Agent   capabilities.ID
 	Kind    events.AgentKind
 	Name    string
@@ -195,7 +195,7 @@ const (
 	maxLabelText = 255
 )
 
-func (c MakeAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c CreateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (c MakeAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event,
 
 // Genesis are the first events of the mailbox of an agent that by makes. A host's @host is itself, a guest's is that
 // of its maker.
-func (c MakeAgent) Genesis(by *State) []events.Event {
+func (c CreateAgent) Genesis(by *State) []events.Event {
 	made := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: c.Name, Title: c.Title, Labels: c.Labels}
 	if c.Kind == events.Host {
 		made.Host = c.Agent

@@ -14,17 +14,17 @@ func TestRevokingCutsWhatTheHolderGaveItself(t *testing.T) {
 		v.add(name)
 	}
 	v.introduce()
-	v.must("host", Post{To: "fae", Text: "meet @eve"})
+	v.must("host", PostMessage{To: "fae", Text: "meet @eve"})
 	v.deliver(false)
-	v.must("fae", Post{To: "SELF", Text: "remember @eve:@mail/0/eve"})
-	v.must("fae", Adopt{Which: "1", Edge: "eve"})
-	v.must("fae", Post{To: "eve", Text: "hello"})
-	v.must("host", Revoke{Grant: v.states["host"].Grants()[0].ID})
+	v.must("fae", PostMessage{To: "SELF", Text: "remember @eve:@mail/0/eve"})
+	v.must("fae", AdoptName{Which: "1", Edge: "eve"})
+	v.must("fae", PostMessage{To: "eve", Text: "hello"})
+	v.must("host", RevokeCapability{Grant: v.states["host"].Grants()[0].ID})
 	v.deliver(false)
 	for _, c := range []Command{
-		Post{To: "eve", Text: "hello"}, Post{To: "@mail/0/eve", Text: "hello"}, Post{To: "HOST", Text: "meet @eve"},
-		Post{To: capabilities.Locator{ID: v.states["eve"].ID}.String(), Text: "hello"},
-		Store{Name: "again", Value: `{"$cap":"` + v.states["eve"].ID.String() + `","kind":"agent"}`},
+		PostMessage{To: "eve", Text: "hello"}, PostMessage{To: "@mail/0/eve", Text: "hello"}, PostMessage{To: "HOST", Text: "meet @eve"},
+		PostMessage{To: capabilities.Locator{ID: v.states["eve"].ID}.String(), Text: "hello"},
+		BindName{Name: "again", Value: `{"$cap":"` + v.states["eve"].ID.String() + `","kind":"agent"}`},
 	} {
 		if evs, err := v.decide("fae", c); parley.CodeOf(err) != parley.NotPermitted {
 			t.Errorf("%+v: got %v, %v", c, evs, err)

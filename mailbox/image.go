@@ -13,28 +13,28 @@ import (
 	"parley/events"
 )
 
-// imageFormat is the version of the layout below. A snapshot of any other is not read: the log says the
+// snapshotFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const imageFormat = 8
+const snapshotFormat = 8
 
-// image is a State written down. What can be computed from the rest is not in it.
-type image struct {
+// snapshot is a State written down. What can be computed from the rest is not in it.
+type snapshot struct {
 	Format   int
 	ID       capabilities.ID
 	Version  uint64
 	Profile  Profile
-	Messages []messageImage
-	Names    []nameImage
+	Messages []messageSnapshot
+	Names    []nameSnapshot
 	Given    []capabilities.Grant
-	Revoked  []revokedImage
-	Used     []usedImage
-	Outbox   []Parcel
-	Owed     uint64
+	Revoked  []revokedSnapshot
+	Used     []usedSnapshot
+	Outbox   []OutboxItem
+	LastSeq  uint64
 	Rules    []Rule
 	Minted   []capabilities.Grant
 
 	Invitations []Invitation
-	Nodes       []Acquaintance
+	Peers       []PeerRecord
 	Tokens      []Token
 
 	Program events.ProgramSet
@@ -46,75 +46,75 @@ type image struct {
 	Lost    int
 	Cut     []uint64
 
-	Dealt   []capabilities.Grant
-	Quotas  []events.QuotaSet
-	Dropped []Dropped
+	ReplyGrants []capabilities.Grant
+	Quotas      []events.QuotaSet
+	Dropped     []DroppedPeer
 
-	Uses []useImage
+	Uses []usageSnapshot
 	Made []capabilities.ID
 }
 
-type messageImage struct {
+type messageSnapshot struct {
 	Changed   uint64
 	Dismissed bool
 	Posted    *events.MessagePosted
 	Requested *events.FormRequested
 	Holders   []capabilities.ID
-	Handed    []events.FormForwarded
+	Forwarded []events.FormForwarded
 	Answered  *events.FormAnswered
 	Ended     *events.FormCancelled
 	Settled   uint64
 
-	Answering  *events.FormAnswering
-	Forwarding []events.FormForwarding
-	Refused    string
+	QueuedAnswer   *events.AnswerQueued
+	QueuedForwards []events.ForwardQueued
+	Refused        string
 
 	Offered *events.RulesOffered
 }
 
-type nameImage struct {
+type nameSnapshot struct {
 	Name  string
 	Value capabilities.Value
 }
 
-type revokedImage struct {
+type revokedSnapshot struct {
 	Grant capabilities.ID
 	At    capabilities.Time
 }
 
-type usedImage struct {
+type usedSnapshot struct {
 	Grant capabilities.ID
 	Uses  uint32
 }
 
 // Snapshot writes the state down. Equal states give equal bytes.
 func (s *State) Snapshot() ([]byte, error) {
-	img := image{
-		Format: imageFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
-		Given: s.given.All(), Outbox: s.outbox, Owed: s.owed, Minted: s.minted.All(),
-		Invitations: s.realm.invitations, Nodes: s.realm.nodes, Tokens: s.tokens,
+	img := snapshot{
+		Format: snapshotFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
+		Given: s.given.All(), Outbox: s.outbox, LastSeq: s.lastSeq, Minted: s.minted.All(),
+		Invitations: s.peers.invitations, Peers: s.peers.nodes, Tokens: s.tokens,
 		Program: s.work.program, Policy: s.work.policy, Run: s.work.run, Ended: s.work.ended, Attempt: s.work.attempt, Prompts: s.work.prompts,
-		Dealt: s.dealings(),
-		Lost:  s.work.lost, Cut: s.work.cut,
-		Quotas: s.realm.quotas, Dropped: s.realm.dropped, Uses: s.useImages(), Made: s.Made(),
+		ReplyGrants: s.replyGrantList(),
+		Lost:        s.work.lost, Cut: s.work.cut,
+		Quotas: s.peers.quotas, Dropped: s.peers.dropped, Uses: s.usageSnapshots(), Made: s.Made(),
 	}
 	for _, m := range s.messages {
-		mi := messageImage{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
+		mi := messageSnapshot{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
 		if f := m.Form; f != nil {
-			mi.Requested, mi.Holders, mi.Handed, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Handed, f.Answered, f.Ended
-			mi.Answering, mi.Forwarding, mi.Refused, mi.Settled = f.Answering, f.Forwarding, f.Refused, f.Settled
+			mi.Requested, mi.Holders, mi.Forwarded, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Forwarded, f.Answered, f.Ended
+			mi.QueuedAnswer, mi.QueuedForwards, mi.Refused, mi.Settled = f.QueuedAnswer, f.QueuedForwards, f.Refused, f.Settled
 			mi.Offered = f.Offered
 		}
 		img.Messages = append(img.Messages, mi)
 	}
 	for _, n := range slices.Sorted(maps.Keys(s.names)) {
-		img.Names = append(img.Names, nameImage{Name: n, Value: s.names[n]})
+		img.Names = append(img.Names, nameSnapshot{Name: n, Value: s.names[n]})
 	}
 	for _, g := range sortedIDs(s.revoked) {
-		img.Revoked = append(img.Revoked, revokedImage{Grant: g, At: s.revoked[g]})
+		img.Revoked = append(img.Revoked, revokedSnapshot{Grant: g, At: s.revoked[g]})
 	}
 	for _, g := range sortedIDs(s.used) {
-		img.Used = append(img.Used, usedImage{Grant: g, Uses: s.used[g]})
+		img.Used = append(img.Used, usedSnapshot{Grant: g, Uses: s.used[g]})
 	}
 	for _, r := range sortedIDs(s.rules) {
 		img.Rules = append(img.Rules, *s.rules[r])
@@ -136,20 +136,20 @@ func sortedIDs[V any](m map[capabilities.ID]V) []capabilities.ID {
 
 // Restore makes the state that Snapshot wrote down. It fails for another format and for what is malformed:
 // then the mailbox is to be replayed from its first event.
-func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
-	var img image
-	err := msgpack.NewDecoder(bytes.NewReader(snapshot)).Skip() // the library allocates what a list claims to be
+func Restore(id capabilities.ID, encoded []byte) (*State, error) {
+	var img snapshot
+	err := msgpack.NewDecoder(bytes.NewReader(encoded)).Skip() // the library allocates what a list claims to be
 	if err == nil {
-		err = msgpack.Unmarshal(snapshot, &img)
+		err = msgpack.Unmarshal(encoded, &img)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
 	}
-	if img.Format != imageFormat || img.ID != id {
+	if img.Format != snapshotFormat || img.ID != id {
 		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
 	}
 	s := New(id)
-	s.Version, s.Profile, s.outbox, s.owed, s.shown = img.Version, img.Profile, img.Outbox, img.Owed, img.Version
+	s.Version, s.Profile, s.outbox, s.lastSeq, s.profileVersion = img.Version, img.Profile, img.Outbox, img.LastSeq, img.Version
 	for n, mi := range img.Messages {
 		if err := s.restoreMessage(uint64(n), mi); err != nil {
 			return nil, fmt.Errorf("snapshot of %s: %w", id, err)
@@ -180,26 +180,26 @@ func Restore(id capabilities.ID, snapshot []byte) (*State, error) {
 }
 
 // restoreOutside restores what has to do with other nodes.
-func (s *State) restoreOutside(img *image) {
+func (s *State) restoreOutside(img *snapshot) {
 	for _, g := range img.Minted {
 		s.minted.Add(g)
 	}
 	for _, p := range s.outbox {
-		if p.Kind == events.ParcelMint {
+		if p.Kind == events.OutboxMint {
 			s.minting++
 		}
 	}
-	for _, g := range img.Dealt {
+	for _, g := range img.ReplyGrants {
 		g.Revoked = 0 // which stands with the others
-		s.dealWith(g)
+		s.addReplyGrant(g)
 	}
 	s.tokens = img.Tokens
-	s.realm.invitations, s.realm.nodes = img.Invitations, img.Nodes
-	s.realm.quotas, s.realm.dropped = img.Quotas, img.Dropped
-	s.realm.index()
+	s.peers.invitations, s.peers.nodes = img.Invitations, img.Peers
+	s.peers.quotas, s.peers.dropped = img.Quotas, img.Dropped
+	s.peers.index()
 }
 
-func (s *State) restoreMessage(n uint64, mi messageImage) error {
+func (s *State) restoreMessage(n uint64, mi messageSnapshot) error {
 	m := &Message{Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused}
 	if (mi.Posted == nil) == (mi.Requested == nil) {
 		return fmt.Errorf("%w: message %d is both or neither", ErrNonsense, n)
@@ -207,8 +207,8 @@ func (s *State) restoreMessage(n uint64, mi messageImage) error {
 	if e := mi.Requested; e != nil {
 		m.Refused = ""
 		m.Form = &Form{
-			FormRequested: e, Holders: mi.Holders, Handed: mi.Handed, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
-			Answering: mi.Answering, Forwarding: mi.Forwarding, Refused: mi.Refused, Offered: mi.Offered,
+			FormRequested: e, Holders: mi.Holders, Forwarded: mi.Forwarded, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
+			QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
 		}
 		if e.From == s.ID {
 			s.restoreAsked(m)

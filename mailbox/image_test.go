@@ -13,16 +13,16 @@ import (
 func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 	v := three(t, capabilities.Facet{})
 	for n, at := range []capabilities.Time{10, 50, 20, 60, 70, 30, 40, 5, 6, 7} {
-		v.must("fae", Ask{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
+		v.must("fae", RequestForm{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
 	}
-	v.must("fae", Cancel{Which: "1"})
+	v.must("fae", CancelForm{Which: "1"})
 	v.states["fae"].Summary() // drops what ended
 	restored, err := Restore(v.states["fae"].ID, []byte(v.snapshot("fae")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	order := func(s *State) (ids []string) {
-		evs, _ := s.Decide(Expire{}, 1000, v.id)
+		evs, _ := s.Decide(ExpireForms{}, 1000, v.id)
 		for _, e := range evs {
 			n, _ := s.byID.get(e.(*events.FormCancelled).Form)
 			ids = append(ids, fmt.Sprint(n))
@@ -37,7 +37,7 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 // TestAnImageThatClaimsMuchTakesLittle puts the head of a list of a million in every place of a snapshot.
 func TestAnImageThatClaimsMuchTakesLittle(t *testing.T) {
 	v := three(t, capabilities.Facet{})
-	v.must("fae", Ask{To: "HOST", Description: "one", Fields: text})
+	v.must("fae", RequestForm{To: "HOST", Description: "one", Fields: text})
 	image := []byte(v.snapshot("fae"))
 	var before, after runtime.MemStats
 	for i := range len(image) - 5 {

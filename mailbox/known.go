@@ -10,35 +10,35 @@ import (
 	"parley/events"
 )
 
-// Known is what an ask that is no new one refers to: a form of before, or a value that its name has.
-type Known struct {
+// Existing is what an ask that is no new one refers to: a form of before, or a value that its name has.
+type Existing struct {
 	Message *Message
 	Value   capabilities.Value
 }
 
-// Known looks whether an ask was made before: by its key, or by the name that its answer has or awaits. It refuses
+// FindExisting looks whether an ask was made before: by its key, or by the name that its answer has or awaits. It refuses
 // with INVALID_ARGUMENT a key, or a name that awaits an answer, that comes again with another question. Another
 // deadline is no other question: a client that asks again reckons it anew, and the first one counts.
-func (a Ask) Known(s *State) (Known, bool, error) {
+func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 	if n, ok := s.keys[a.Key]; ok && a.Key != "" {
 		m := s.messages[n]
-		return Known{Message: m}, true, a.sameAs(s, m, "key", a.Key)
+		return Existing{Message: m}, true, a.sameAs(s, m, "key", a.Key)
 	}
 	if a.Result == "" {
-		return Known{}, false, nil
+		return Existing{}, false, nil
 	}
 	if v, ok := s.names[a.Result]; ok {
-		return Known{Value: v}, true, nil
+		return Existing{Value: v}, true, nil
 	}
 	if n, ok := s.results[a.Result]; ok {
 		m := s.messages[n]
-		return Known{Message: m}, true, a.sameAs(s, m, "name", a.Result)
+		return Existing{Message: m}, true, a.sameAs(s, m, "name", a.Result)
 	}
-	return Known{}, false, nil
+	return Existing{}, false, nil
 }
 
 // sameAs refuses an ask that is another than the form which was asked under its key or name.
-func (a Ask) sameAs(s *State, m *Message, what, name string) error {
+func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	to, err := s.addressed(a.To)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (a Ask) sameAs(s *State, m *Message, what, name string) error {
 }
 
 // hasFields reports whether the ask has fields that a form was asked with. Those of the form were made plain.
-func (a Ask) hasFields(asked []events.Field) bool {
+func (a RequestForm) hasFields(asked []events.Field) bool {
 	return slices.EqualFunc(a.fields(), asked, func(f, was events.Field) bool {
 		makePlain(&f)
 		return sameField(f, was)
@@ -95,9 +95,9 @@ func (s *State) HasPosted(key string) bool {
 	return ok && key != ""
 }
 
-// Known gives the message of before, if this one was sent before. It refuses with INVALID_ARGUMENT a key that comes
+// FindExisting gives the message of before, if this one was sent before. It refuses with INVALID_ARGUMENT a key that comes
 // again with another message.
-func (c Post) Known(s *State) (*Message, bool, error) {
+func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	n, ok := s.posted[c.Key]
 	if !ok || c.Key == "" {
 		return nil, false, nil
@@ -118,7 +118,7 @@ func (c Post) Known(s *State) (*Message, bool, error) {
 }
 
 // goesTo reports whether the message is for the one that another was for.
-func (c Post) goesTo(s *State, sent *Message) (bool, error) {
+func (c PostMessage) goesTo(s *State, sent *Message) (bool, error) {
 	if c.Reply != "" {
 		m, err := s.Find(c.Reply)
 		return err == nil && m.ID() == sent.ReplyTo(), err
@@ -128,16 +128,16 @@ func (c Post) goesTo(s *State, sent *Message) (bool, error) {
 }
 
 // says reports whether the message has the words of another, and gives the same away under the same edges.
-func (c Post) says(s *State, spans []events.Span) bool {
-	marks, err := c.marks()
-	return err == nil && slices.EqualFunc(marks, spans, func(m Mark, sp events.Span) bool {
+func (c PostMessage) says(s *State, spans []events.Span) bool {
+	marks, err := c.parts()
+	return err == nil && slices.EqualFunc(marks, spans, func(m TextPart, sp events.Span) bool {
 		if m.Words != sp.Words || m.Edge != sp.Edge {
 			return false
 		}
 		if m.Edge == "" {
 			return true
 		}
-		v, err := s.marked(m)
+		v, err := s.referred(m)
 		return err == nil && ungiven(v).Equal(ungiven(sp.Value))
 	})
 }

@@ -9,9 +9,9 @@ import (
 	"parley/events"
 )
 
-// Learn takes in what became of a form that the mailbox has a copy of: that it was answered, or ended
+// RecordOutcome takes in what became of a form that the mailbox has a copy of: that it was answered, or ended
 // otherwise, or all the times that the mailbox's agent handed it on. One of the three is there.
-type Learn struct {
+type RecordOutcome struct {
 	Form      capabilities.ID
 	Answered  *events.FormAnswered
 	Cancelled *events.FormCancelled
@@ -25,7 +25,7 @@ type Learn struct {
 const maxAhead = 24 * time.Hour
 
 // dated returns the news of another node with no time in it that is far ahead of the clock here.
-func (c Learn) dated(now capabilities.Time) Learn {
+func (c RecordOutcome) dated(now capabilities.Time) RecordOutcome {
 	dated := func(at capabilities.Time) capabilities.Time {
 		if at > 0 && at <= now.Add(maxAhead) {
 			return at
@@ -47,7 +47,7 @@ func (c Learn) dated(now capabilities.Time) Learn {
 	return c
 }
 
-func (c Learn) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c RecordOutcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if !c.home.IsZero() {
 		c = c.dated(now)
 	}
@@ -59,7 +59,7 @@ func (c Learn) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, e
 	if !c.home.IsZero() && f.From != c.home {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not asked by the one who brings its news", c.Form)
 	}
-	if f.From == s.ID { // here it is settled, and by Settle and Cancel alone
+	if f.From == s.ID { // here it is settled, and by SettleForm and Cancel alone
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was asked here", c.Form)
 	}
 	switch {
@@ -73,7 +73,7 @@ func (c Learn) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, e
 	return nil, parley.Refuse(parley.InvalidArgument, "the news of form %s has to be of one thing", c.Form)
 }
 
-func (c Learn) answered(s *State, f *Form) ([]events.Event, error) {
+func (c RecordOutcome) answered(s *State, f *Form) ([]events.Event, error) {
 	if err := f.checkAnswered(c.Answered, s.ID); err != nil || !f.IsOpen() {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (c Learn) answered(s *State, f *Form) ([]events.Event, error) {
 
 // answeredAway takes in the news from another node. What is sealed there is of no use here, and passes for
 // nothing that was sealed here.
-func (c Learn) answeredAway(s *State) ([]events.Event, error) {
+func (c RecordOutcome) answeredAway(s *State) ([]events.Event, error) {
 	a := *c.Answered
 	if err := s.checkGave(&a); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (s *State) checkGave(a *events.FormAnswered) error {
 // checkAnswered holds the news of an answer to what outcomeFor makes: the values are for their giver alone.
 func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) error {
 	mine := a.By == holder
-	if a.Form != f.FormRequested.Form || a.By.IsZero() || a.Withheld == mine {
+	if a.Form != f.ID || a.By.IsZero() || a.Withheld == mine {
 		return newsOfAnother(f)
 	}
 	if !mine {
@@ -138,13 +138,13 @@ func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) err
 }
 
 func newsOfAnother(f *Form) error {
-	return parley.Refuse(parley.InvalidArgument, "this is no news of form %s for the agent that it came to", f.FormRequested.Form)
+	return parley.Refuse(parley.InvalidArgument, "this is no news of form %s for the agent that it came to", f.ID)
 }
 
-func (c Learn) cancelled(f *Form) ([]events.Event, error) {
+func (c RecordOutcome) cancelled(f *Form) ([]events.Event, error) {
 	e := c.Cancelled
 	known := []events.Reason{events.Cancelled, events.Declined, events.Expired, events.Superseded}
-	if e.Form != f.FormRequested.Form || !slices.Contains(known, e.Reason) {
+	if e.Form != f.ID || !slices.Contains(known, e.Reason) {
 		return nil, newsOfAnother(f)
 	}
 	if err := checkText("a reason", e.Note, maxReason); err != nil || !f.IsOpen() {
@@ -153,28 +153,28 @@ func (c Learn) cancelled(f *Form) ([]events.Event, error) {
 	return []events.Event{e}, nil
 }
 
-func (c Learn) forwarded(s *State, f *Form) ([]events.Event, error) {
+func (c RecordOutcome) forwarded(s *State, f *Form) ([]events.Event, error) {
 	var evs []events.Event
 	for _, h := range c.Forwarded {
-		if h.Form != f.FormRequested.Form || h.By != s.ID || h.To.IsZero() {
+		if h.Form != f.ID || h.By != s.ID || h.To.IsZero() {
 			return nil, newsOfAnother(f)
 		}
-		if slices.ContainsFunc(f.Handed, func(was events.FormForwarded) bool { return was.To == h.To && was.Via == h.Via }) {
+		if slices.ContainsFunc(f.Forwarded, func(was events.FormForwarded) bool { return was.To == h.To && was.Via == h.Via }) {
 			continue
 		}
 		if own, ok := s.given.Get(h.Via); !c.home.IsZero() && (!ok || own.Target != h.To || own.Message != h.Form) {
 			return nil, parley.Refuse(parley.NotPermitted, "the news of form %s is of a handover that was not wanted", h.Form)
 		}
 		evs = append(evs, &h)
-		if n := len(f.Handed) + len(evs); n > MaxHolders {
+		if n := len(f.Forwarded) + len(evs); n > MaxHolders {
 			return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", n)
 		}
 	}
 	return evs, nil
 }
 
-// Lose takes in that a grant which the agent was given is revoked.
-type Lose struct {
+// RecordRevocation takes in that a grant which the agent was given is revoked.
+type RecordRevocation struct {
 	Grant capabilities.ID
 	By    capabilities.ID
 	Date  capabilities.Time
@@ -182,7 +182,7 @@ type Lose struct {
 	outside bool // from another node
 }
 
-func (c Lose) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c RecordRevocation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if c.Grant.IsZero() { // the parent of all that the agent gave of its own
 		return nil, parley.Refuse(parley.InvalidArgument, "there is no grant without an ID")
 	}
@@ -229,18 +229,18 @@ func (s *State) touches(grant, by capabilities.ID) bool {
 // maxRefused is how many characters are kept of why a parcel was refused.
 const maxRefused = 200
 
-// Delivered notes that parcels have arrived, or that the other would not have them. A receipt for what is no
+// RecordDelivery notes that parcels have arrived, or that the other would not have them. A receipt for what is no
 // longer owed changes nothing.
-type Delivered struct {
-	Parcels []Parcel
+type RecordDelivery struct {
+	Items   []OutboxItem
 	Refused string
 }
 
-func (c Delivered) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	seqs := make([]uint64, 0, len(c.Parcels))
+func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	seqs := make([]uint64, 0, len(c.Items))
 	var evs []events.Event
-	for _, p := range c.Parcels {
-		if _, owed := s.owes(p); !owed {
+	for _, p := range c.Items {
+		if _, owed := s.isQueued(p); !owed {
 			continue
 		}
 		seqs = append(seqs, p.Seq)
@@ -252,13 +252,13 @@ func (c Delivered) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 		return nil, nil
 	}
 	slices.Sort(seqs)
-	arrived := &events.MessageDelivered{Parcels: slices.Compact(seqs), Refused: shown(c.Refused, maxRefused)}
+	arrived := &events.MessageDelivered{Items: slices.Compact(seqs), Refused: shown(c.Refused, maxRefused)}
 	return append([]events.Event{arrived}, evs...), nil
 }
 
 // unwanted ends a form that the only one who could have answered it would not have.
-func (s *State) unwanted(p Parcel, refused string, now capabilities.Time) events.Event {
-	if refused == "" || p.Kind != events.ParcelCopy {
+func (s *State) unwanted(p OutboxItem, refused string, now capabilities.Time) events.Event {
+	if refused == "" || p.Kind != events.OutboxCopy {
 		return nil
 	}
 	m, err := s.form(p.Subject)

@@ -9,32 +9,32 @@ import (
 // Pack gives what is said to a mailbox of another node as events: those that it would write down.
 func Pack(c Command) []events.Event {
 	switch c := c.(type) {
-	case Receive:
+	case AcceptDelivery:
 		if c.Form != nil {
 			return []events.Event{c.Form}
 		}
 		return []events.Event{c.Posted}
-	case Learn:
+	case RecordOutcome:
 		return c.pack()
-	case Lose:
+	case RecordRevocation:
 		return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}
-	case Mint:
+	case MintCapability:
 		g := c.Grant
 		g.Parent = c.Via
 		return []events.Event{&events.CapabilityMinted{Grant: g}}
-	case Settle:
-		e := &events.FormAnswering{Form: c.Form, Reason: c.Reason, Note: c.Note, Grants: c.Grants, Answer: c.Answer}
+	case SettleForm:
+		e := &events.AnswerQueued{Form: c.Form, Reason: c.Reason, Note: c.Note, Grants: c.Grants, Answer: c.Answer}
 		if c.Reason == "" {
 			e.Values = capabilities.Record(c.Values)
 		}
 		return []events.Event{e}
-	case Handover:
+	case ForwardForm:
 		return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via}}
 	}
 	return nil
 }
 
-func (c Learn) pack() []events.Event {
+func (c RecordOutcome) pack() []events.Event {
 	switch {
 	case c.Answered != nil:
 		return []events.Event{c.Answered}
@@ -51,8 +51,8 @@ func (c Learn) pack() []events.Event {
 // Unpack reads what a mailbox of another node says. From is who that is, which its node's signature has
 // shown. It refuses with NOT_PERMITTED what is not that one's to say, and with INVALID_ARGUMENT what is
 // nothing that one says. The command is checked further when it is decided on.
-func Unpack(kind events.ParcelKind, from capabilities.ID, evs []events.Event) (Command, error) {
-	if len(evs) == 0 || len(evs) > 1 && kind != events.ParcelForward {
+func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (Command, error) {
+	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded {
 		return nil, parley.Refuse(parley.InvalidArgument, "a parcel of %d events", len(evs))
 	}
 	c, by, ok := unpack(kind, from, evs)
@@ -66,21 +66,21 @@ func Unpack(kind events.ParcelKind, from capabilities.ID, evs []events.Event) (C
 }
 
 // unpack gives the command, and whose it is to give.
-func unpack(kind events.ParcelKind, from capabilities.ID, evs []events.Event) (c Command, by capabilities.ID, ok bool) {
+func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c Command, by capabilities.ID, ok bool) {
 	switch e := evs[0].(type) {
 	case *events.FormRequested:
-		return Receive{Form: e, outside: true}, e.From, kind == events.ParcelCopy
+		return AcceptDelivery{Form: e, outside: true}, e.From, kind == events.OutboxCopy
 	case *events.MessagePosted:
-		return Receive{Posted: e, outside: true}, e.From, kind == events.ParcelCopy
+		return AcceptDelivery{Posted: e, outside: true}, e.From, kind == events.OutboxCopy
 	case *events.FormAnswered:
-		return Learn{Form: e.Form, Answered: e, home: from}, from, kind == events.ParcelOutcome
+		return RecordOutcome{Form: e.Form, Answered: e, home: from}, from, kind == events.OutboxOutcome
 	case *events.FormCancelled:
-		return Learn{Form: e.Form, Cancelled: e, home: from}, from, kind == events.ParcelOutcome
+		return RecordOutcome{Form: e.Form, Cancelled: e, home: from}, from, kind == events.OutboxOutcome
 	case *events.FormForwarded:
-		if kind == events.ParcelHandover {
-			return Handover{Form: e.Form, By: e.By, To: e.To, Via: e.Via}, e.By, true
+		if kind == events.OutboxForward {
+			return ForwardForm{Form: e.Form, By: e.By, To: e.To, Via: e.Via}, e.By, true
 		}
-		l := Learn{Form: e.Form, home: from}
+		l := RecordOutcome{Form: e.Form, home: from}
 		for _, h := range evs {
 			f, same := h.(*events.FormForwarded)
 			if !same {
@@ -88,23 +88,23 @@ func unpack(kind events.ParcelKind, from capabilities.ID, evs []events.Event) (c
 			}
 			l.Forwarded = append(l.Forwarded, *f)
 		}
-		return l, from, kind == events.ParcelForward
+		return l, from, kind == events.OutboxForwarded
 	case *events.CapabilityRevoked:
-		c := Lose{Grant: e.Grant, By: e.By, Date: e.Date, outside: true}
+		c := RecordRevocation{Grant: e.Grant, By: e.By, Date: e.Date, outside: true}
 		if e.Grant.Node != from.Node { // it made no such grant
-			return nil, capabilities.ID{}, kind == events.ParcelRevocation
+			return nil, capabilities.ID{}, kind == events.OutboxRevocation
 		}
-		return c, e.By, kind == events.ParcelRevocation
+		return c, e.By, kind == events.OutboxRevocation
 	case *events.CapabilityMinted:
-		return Mint{Grant: e.Grant, Via: e.Grant.Parent}, e.Grant.By, kind == events.ParcelMint
-	case *events.FormAnswering:
-		return unpackSettle(e, from, kind)
+		return MintCapability{Grant: e.Grant, Via: e.Grant.Parent}, e.Grant.By, kind == events.OutboxMint
+	case *events.AnswerQueued:
+		return unpackAnswer(e, from, kind)
 	}
 	return nil, from, false
 }
 
-func unpackSettle(e *events.FormAnswering, from capabilities.ID, kind events.ParcelKind) (Command, capabilities.ID, bool) {
-	c := Settle{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants, Answer: e.Answer}
+func unpackAnswer(e *events.AnswerQueued, from capabilities.ID, kind events.OutboxKind) (Command, capabilities.ID, bool) {
+	c := SettleForm{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants, Answer: e.Answer}
 	if e.Reason == "" {
 		values, isRecord := e.Values.AsRecord()
 		if !isRecord {
@@ -112,7 +112,7 @@ func unpackSettle(e *events.FormAnswering, from capabilities.ID, kind events.Par
 		}
 		c.Values = values
 	}
-	return c, from, kind == events.ParcelAnswer
+	return c, from, kind == events.OutboxAnswer
 }
 
 // Introduces gives the nodes, other than the two ends, that whoever gets a parcel has to know to make use of
@@ -131,7 +131,7 @@ func Introduces(evs []events.Event) []capabilities.NodeID {
 			for _, sp := range e.Text {
 				refs(sp.Value)
 			}
-		case *events.FormAnswering:
+		case *events.AnswerQueued:
 			refs(e.Values)
 		case *events.CapabilityMinted:
 			all = append(all, e.Grant.To.Node)

@@ -173,7 +173,7 @@ func (s *State) mailRoot(p capabilities.Path) (capabilities.Value, capabilities.
 // which they are.
 func (s *State) nodeHosts() map[string]capabilities.Value {
 	hosts := map[string]capabilities.Value{}
-	for _, n := range s.realm.nodes {
+	for _, n := range s.peers.nodes {
 		for _, name := range s.called[n.Host] {
 			hosts[name] = s.names[name]
 		}
@@ -355,9 +355,9 @@ func (s *State) NameOf(id capabilities.ID) string {
 	return ""
 }
 
-// Visible returns the value at a path as it may be shown now. A reference that was revoked, or whose time is over, is refused
+// LookupVisible returns the value at a path as it may be shown now. A reference that was revoked, or whose time is over, is refused
 // with NOT_PERMITTED; within a value null stands in its place.
-func (s *State) Visible(path string, now capabilities.Time) (capabilities.Value, error) {
+func (s *State) LookupVisible(path string, now capabilities.Time) (capabilities.Value, error) {
 	v, err := s.Lookup(path)
 	if err != nil || !v.Has(capabilities.Value.IsRef) {
 		return v, err
@@ -376,8 +376,8 @@ func (s *State) Visible(path string, now capabilities.Time) (capabilities.Value,
 	})
 }
 
-// Called returns the agents that the agent has names for which are good now, and for each the name that NameOf gives.
-func (s *State) Called(now capabilities.Time) map[capabilities.ID]string {
+// NamedAgents returns the agents that the agent has names for which are good now, and for each the name that NameOf gives.
+func (s *State) NamedAgents(now capabilities.Time) map[capabilities.ID]string {
 	all := make(map[capabilities.ID]string, len(s.called)+1)
 	for id, names := range s.called {
 		if slices.ContainsFunc(names, func(name string) bool { return s.isGood(name, now) }) {
@@ -394,8 +394,8 @@ func (s *State) isGood(name string, now capabilities.Time) bool {
 	return ok && s.permit(ref, capabilities.UseRead, now) == nil
 }
 
-// Revoked returns the names whose references are good for nothing any more, sorted.
-func (s *State) Revoked(now capabilities.Time) []string {
+// RevokedNames returns the names whose references are good for nothing any more, sorted.
+func (s *State) RevokedNames(now capabilities.Time) []string {
 	var gone []string
 	for _, names := range s.called {
 		for _, name := range names {
@@ -450,7 +450,7 @@ func (s *State) CheckRequest(which string) error {
 func (s *State) Undelivered() map[*Message]bool {
 	waiting := map[*Message]bool{}
 	for _, p := range s.outbox {
-		if p.Kind != events.ParcelCopy {
+		if p.Kind != events.OutboxCopy {
 			continue
 		}
 		if n, ok := s.byID.get(p.Subject); ok && s.messages[n].To() == p.To {

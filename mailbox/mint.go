@@ -15,16 +15,16 @@ import (
 // maxMinted bounds the grants by which one agent can be reached from other nodes.
 const maxMinted = 100_000
 
-// Mint asks the target of a grant to let it be reached by that. Via is the grant by which the giver's node is
+// MintCapability asks the target of a grant to let it be reached by that. Via is the grant by which the giver's node is
 // known here; zero if it goes by the mail that the target has sent there.
-type Mint struct {
+type MintCapability struct {
 	Grant capabilities.Grant
 	Via   capabilities.ID
 
 	Quotas *Amounts // the giver's; nil for none
 }
 
-func (c Mint) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c MintCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	g := c.Grant
 	if _, before := s.minted.Get(g.ID); before {
 		return nil, nil
@@ -73,7 +73,7 @@ func (s *State) admit(from, via capabilities.ID, use capabilities.Use, now capab
 	case minted && g.To.Node == from.Node:
 		return g, g.Facet.Permits(use, now, s.used[via])
 	}
-	g, dealt := s.dealt[from.Node]
+	g, dealt := s.replyGrants[from.Node]
 	if at, gone := s.revoked[g.ID]; dealt && gone {
 		return g, parley.Refuse(parley.NotPermitted, "the leave to write back was revoked at %s", at)
 	} else if dealt {
@@ -119,7 +119,7 @@ func (s *State) mints(g capabilities.Grant) bool {
 func (s *State) entered(g capabilities.Grant) {
 	switch {
 	case s.mints(g):
-		s.owe(events.ParcelMint, g.ID, g.Target)
+		s.enqueue(events.OutboxMint, g.ID, g.Target)
 		s.minting++
 	case s.isOutside(g.To) && g.Target == s.ID:
 		s.minted.Add(g)

@@ -13,7 +13,7 @@ import (
 
 func (m *model) ask(t *rapid.T) {
 	p := m.anyone(t)
-	a := Ask{
+	a := RequestForm{
 		To: somePath.Draw(t, "to"), Description: "something", Fields: []events.Field{{Name: "f", Required: true}},
 		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key"), Result: rapid.SampledFrom([]string{"", "", "n", "c"}).Draw(t, "result"),
 		Deadline: m.now + capabilities.Time(rapid.IntRange(0, 8).Draw(t, "deadline")), NoForward: rapid.IntRange(0, 3).Draw(t, "fixed") == 0,
@@ -37,7 +37,7 @@ func (m *model) ask(t *rapid.T) {
 		return
 	}
 	f := &modelForm{
-		id: evs[0].(*events.FormRequested).Form, asker: p.name, holders: []string{to.agent}, deadline: a.Deadline, fixed: a.NoForward, key: a.Key, result: a.Result,
+		id: evs[0].(*events.FormRequested).ID, asker: p.name, holders: []string{to.agent}, deadline: a.Deadline, fixed: a.NoForward, key: a.Key, result: a.Result,
 	}
 	m.forms = append(m.forms, f)
 	p.mail = append(p.mail, modelMessage{id: f.id, form: f, from: p.name})
@@ -114,7 +114,7 @@ func (m *model) arrive(t *rapid.T) {
 		m.way = slices.Delete(m.way, i, i+1)
 	}
 	switch c := e.command.(type) {
-	case Settle:
+	case SettleForm:
 		f := m.form(c.Form)
 		want := f.end
 		if want == "" && f.deadline != 0 && m.now >= f.deadline {
@@ -126,7 +126,7 @@ func (m *model) arrive(t *rapid.T) {
 		} else if ok {
 			m.ended(f, parley.AlreadyDeclined, m.village.names[c.By], "")
 		}
-	case Handover:
+	case ForwardForm:
 		f, to := m.form(c.Form), m.village.names[c.To]
 		want := f.end
 		if want == "" && (f.fixed || to == f.asker || slices.Contains(f.holders, to)) {
@@ -161,7 +161,7 @@ func (m *model) cancel(t *rapid.T) {
 	if want == "" {
 		want = msg.form.end
 	}
-	if _, ok := m.do(t, p.name, Cancel{Which: n}, want); ok {
+	if _, ok := m.do(t, p.name, CancelForm{Which: n}, want); ok {
 		m.ended(msg.form, parley.AlreadyCancelled, p.name, "")
 	}
 }
@@ -172,7 +172,7 @@ func (m *model) wait(t *rapid.T) {
 
 func (m *model) expire(t *rapid.T) {
 	p := m.anyone(t)
-	evs, _ := m.do(t, p.name, Expire{}, "")
+	evs, _ := m.do(t, p.name, ExpireForms{}, "")
 	for _, f := range m.forms {
 		if f.asker == p.name && f.end == "" && f.deadline != 0 && f.deadline <= m.now {
 			m.ended(f, parley.AlreadyExpired, "", "")
@@ -206,7 +206,7 @@ func (m *model) post(t *rapid.T) {
 	default:
 		want = ""
 	}
-	evs, ok := m.do(t, p.name, Post{To: to, Text: "take @it:" + edge, Key: key}, want)
+	evs, ok := m.do(t, p.name, PostMessage{To: to, Text: "take @it:" + edge, Key: key}, want)
 	if again && len(evs) != 0 {
 		t.Fatalf("sent again: %v", evs)
 	}
@@ -240,14 +240,14 @@ func (m *model) adopt(t *rapid.T) {
 	} else if want == "" {
 		want = parley.UnknownName // a form has no such edge
 	}
-	if _, ok := m.do(t, p.name, Adopt{Which: n, Edge: "it", Name: name}, want); ok {
+	if _, ok := m.do(t, p.name, AdoptName{Which: n, Edge: "it", Name: name}, want); ok {
 		p.names[name] = msg.edges["it"]
 	}
 }
 
 func (m *model) store(t *rapid.T) {
 	p, name := m.anyone(t), someName.Draw(t, "name")
-	if _, ok := m.do(t, p.name, Store{Name: name, Value: "5"}, m.free(p, name)); ok {
+	if _, ok := m.do(t, p.name, BindName{Name: name, Value: "5"}, m.free(p, name)); ok {
 		p.names[name] = thing{text: "5"}
 	}
 }
@@ -258,7 +258,7 @@ func (m *model) rename(t *rapid.T) {
 	if _, bound := p.names[from]; !bound {
 		want = parley.UnknownName
 	}
-	if _, ok := m.do(t, p.name, Rename{From: from, To: to}, want); ok {
+	if _, ok := m.do(t, p.name, MoveName{From: from, To: to}, want); ok {
 		p.names[to] = p.names[from]
 		delete(p.names, from)
 	}
@@ -270,7 +270,7 @@ func (m *model) remove(t *rapid.T) {
 	if _, bound := p.names[name]; bound {
 		want = ""
 	}
-	if _, ok := m.do(t, p.name, Remove{Name: name}, want); ok {
+	if _, ok := m.do(t, p.name, UnbindName{Name: name}, want); ok {
 		delete(p.names, name)
 	}
 }
@@ -281,7 +281,7 @@ func (m *model) dismiss(t *rapid.T) {
 	if want == parley.NotAForm {
 		want = ""
 	}
-	if _, ok := m.do(t, p.name, Dismiss{Which: n}, want); ok && p.job != nil {
+	if _, ok := m.do(t, p.name, DismissMessage{Which: n}, want); ok && p.job != nil {
 		p.job.waiting = slices.DeleteFunc(p.job.waiting, func(id capabilities.ID) bool { return id == msg.id })
 	}
 }
@@ -292,7 +292,7 @@ func (m *model) revoke(t *rapid.T) {
 		t.Skip("it gave nothing")
 	}
 	g := rapid.SampledFrom(p.given).Draw(t, "grant")
-	m.do(t, p.name, Revoke{Grant: g.ID}, "")
+	m.do(t, p.name, RevokeCapability{Grant: g.ID}, "")
 	p.lose(g.ID)
 }
 

@@ -142,7 +142,7 @@ func (p *person) reach(path string) (thing, parley.Code) {
 }
 
 // again foresees what becomes of an ask by a key or name that was used: it is the form of before, or another one.
-func (m *model) again(p *person, a Ask) (known bool, code parley.Code) {
+func (m *model) again(p *person, a RequestForm) (known bool, code parley.Code) {
 	f, keyed := p.keys[a.Key]
 	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.end == "" && f.result == a.Result }); !keyed && a.Result != "" {
 		if _, bound := p.names[a.Result]; bound {
@@ -235,12 +235,12 @@ func (m *model) carry(t *rapid.T) {
 	way := rapid.SampledFrom(ways).Draw(t, "way")
 	p := m.person(way[:1])
 	s := m.states[p.name]
-	i := slices.IndexFunc(s.Outbox(), func(o Parcel) bool { return m.village.names[o.To] == way[1:] })
+	i := slices.IndexFunc(s.Outbox(), func(o OutboxItem) bool { return m.village.names[o.To] == way[1:] })
 	m.hand(t, p, s.Outbox()[i], rapid.IntRange(0, 3).Draw(t, "receipt") != 3)
 }
 
-func (m *model) hand(t *rapid.T, p *person, o Parcel, receipt bool) {
-	c, err := m.states[p.name].Open(o)
+func (m *model) hand(t *rapid.T, p *person, o OutboxItem, receipt bool) {
+	c, err := m.states[p.name].CommandFor(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,21 +248,21 @@ func (m *model) hand(t *rapid.T, p *person, o Parcel, receipt bool) {
 	m.do(t, to.name, c, "")
 	m.echo = append(m.echo, errand{to.name, c})
 	switch c := c.(type) {
-	case Receive:
+	case AcceptDelivery:
 		id := o.Subject
 		if here := slices.ContainsFunc(to.mail, func(msg modelMessage) bool { return msg.id == id }); !here {
 			msg := p.mail[slices.IndexFunc(p.mail, func(msg modelMessage) bool { return msg.id == id })]
 			to.gets(msg)
 		}
-	case Learn:
+	case RecordOutcome:
 		if c.Forwarded == nil {
 			to.learned[m.form(o.Subject)] = true
 		}
-	case Lose:
+	case RecordRevocation:
 		to.lose(c.Grant)
 	}
 	if receipt {
-		m.do(t, p.name, Delivered{Parcels: []Parcel{o}}, "")
+		m.do(t, p.name, RecordDelivery{Items: []OutboxItem{o}}, "")
 	}
 }
 
@@ -400,7 +400,7 @@ func (m *model) checkHanded(t *rapid.T, f *modelForm) {
 			continue
 		}
 		var got, want [][2]string
-		for _, h := range msg.Form.Handed {
+		for _, h := range msg.Form.Forwarded {
 			got = append(got, [2]string{m.village.names[h.By], m.village.names[h.To]})
 		}
 		for _, h := range f.handed {
@@ -431,9 +431,9 @@ func (m *model) checkRevoked(t *rapid.T) {
 	for _, p := range m.who {
 		for name, held := range p.names {
 			if fallen[held.grant] {
-				m.do(t, p.name, Post{To: name, Text: "hello"}, parley.NotPermitted)
-				m.do(t, p.name, Ask{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}, parley.NotPermitted)
-				m.do(t, p.name, Post{To: "SELF", Text: "@it:" + name}, parley.NotPermitted)
+				m.do(t, p.name, PostMessage{To: name, Text: "hello"}, parley.NotPermitted)
+				m.do(t, p.name, RequestForm{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}, parley.NotPermitted)
+				m.do(t, p.name, PostMessage{To: "SELF", Text: "@it:" + name}, parley.NotPermitted)
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func (m *model) interrupt(t *rapid.T) {
 			also = append(also, f.id)
 		}
 	}
-	evs, _ := m.do(t, p.name, Interrupt{Also: also}, "")
+	evs, _ := m.do(t, p.name, InterruptRun{Also: also}, "")
 	if j.run.IsZero() {
 		if len(evs) != 0 {
 			t.Fatalf("nothing runs, and: %v", evs)

@@ -26,7 +26,7 @@ func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
 		w.deliver(false)
 		for _, name := range w.agents { // what is past its time, at last
 			w.now += 100
-			w.must(name, Expire{})
+			w.must(name, ExpireForms{})
 		}
 		w.deliver(true)
 		w.comeAgain(t)
@@ -88,7 +88,7 @@ func (w *world) try(t *rapid.T, who string, c Command) ([]events.Event, bool) {
 
 func (w *world) ask(t *rapid.T) {
 	who := w.anyone(t)
-	a := Ask{To: w.path(t, who), Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}
+	a := RequestForm{To: w.path(t, who), Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}
 	if rapid.IntRange(0, 3).Draw(t, "deadline") == 0 {
 		a.Deadline = w.now + 20
 	}
@@ -113,7 +113,7 @@ func (w *world) answer(t *rapid.T) {
 	who := w.anyone(t)
 	form := w.form(t, who)
 	s := w.states[who]
-	var c Settle
+	var c SettleForm
 	var home capabilities.ID
 	var err error
 	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
@@ -130,11 +130,11 @@ func (w *world) answer(t *rapid.T) {
 	case home.Node == s.ID.Node:
 		w.try(t, w.names[home], c)
 	case len(c.Grants) == 0 && rapid.Bool().Draw(t, "at once"):
-		said := w.abroad(who, Parcel{Kind: events.ParcelAnswer}, c)
+		said := w.abroad(who, OutboxItem{Kind: events.OutboxAnswer}, c)
 		w.try(t, w.names[home], said)
 		w.echo = append(w.echo, func() { w.try(t, w.names[home], said) })
 	default:
-		w.try(t, who, KeepAnswer{Settle: c})
+		w.try(t, who, QueueAnswer{Answer: c})
 	}
 }
 
@@ -147,19 +147,19 @@ func (w *world) forward(t *rapid.T) {
 	case home.Node == w.states[who].ID.Node:
 		w.try(t, w.names[home], c)
 	default:
-		w.try(t, who, KeepHandover{Which: form, To: to})
+		w.try(t, who, QueueForward{Which: form, To: to})
 	}
 }
 
 func (w *world) cancel(t *rapid.T) {
 	who := w.anyone(t)
-	w.try(t, who, Cancel{Which: w.form(t, who)})
+	w.try(t, who, CancelForm{Which: w.form(t, who)})
 }
 
 func (w *world) send(t *rapid.T) {
 	who := w.anyone(t)
 	to, gift := w.path(t, who), w.path(t, who)
-	w.try(t, who, Post{To: to, Text: "take @it:" + gift})
+	w.try(t, who, PostMessage{To: to, Text: "take @it:" + gift})
 }
 
 func (w *world) adopt(t *rapid.T) {
@@ -170,21 +170,21 @@ func (w *world) adopt(t *rapid.T) {
 		t.Skip("no mail")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "free it") == 0 {
-		w.try(t, who, Remove{Name: name})
+		w.try(t, who, UnbindName{Name: name})
 	}
-	w.try(t, who, Adopt{Which: rapid.SampledFrom(numbersTo(n)).Draw(t, "message"), Edge: "it", Name: name})
+	w.try(t, who, AdoptName{Which: rapid.SampledFrom(numbersTo(n)).Draw(t, "message"), Edge: "it", Name: name})
 }
 
 func (w *world) revoke(t *rapid.T) {
 	who := w.anyone(t)
 	if all := w.states[who].Grants(); len(all) > 0 {
-		w.try(t, who, Revoke{Grant: rapid.SampledFrom(all).Draw(t, "grant").ID})
+		w.try(t, who, RevokeCapability{Grant: rapid.SampledFrom(all).Draw(t, "grant").ID})
 	}
 }
 
 func (w *world) wait(t *rapid.T) {
 	w.now += 10
-	w.try(t, w.anyone(t), Expire{})
+	w.try(t, w.anyone(t), ExpireForms{})
 }
 
 func (w *world) goAway(t *rapid.T) {
@@ -196,7 +196,7 @@ func (w *world) goAway(t *rapid.T) {
 func (w *world) carryOne(t *rapid.T) {
 	from := w.anyone(t)
 	firsts := map[capabilities.ID]bool{}
-	all := slices.DeleteFunc(w.outgoing(from), func(p Parcel) bool {
+	all := slices.DeleteFunc(w.outgoing(from), func(p OutboxItem) bool {
 		was := firsts[p.To]
 		firsts[p.To] = true
 		return was
@@ -205,7 +205,7 @@ func (w *world) carryOne(t *rapid.T) {
 		t.Skip("nothing to carry")
 	}
 	p := rapid.SampledFrom(all).Draw(t, "parcel")
-	c, err := w.states[from].Open(p)
+	c, err := w.states[from].CommandFor(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func (w *world) carryOne(t *rapid.T) {
 		refused = string(parley.CodeOf(err))
 	}
 	if rapid.IntRange(0, 4).Draw(t, "receipt") > 0 {
-		w.try(t, from, Delivered{Parcels: []Parcel{p}, Refused: refused})
+		w.try(t, from, RecordDelivery{Items: []OutboxItem{p}, Refused: refused})
 	}
 }
 
@@ -314,7 +314,7 @@ func (w *world) checkForms(t *rapid.T) {
 				if end(c.Form) != end(m.Form) {
 					t.Fatalf("%s: form %s ended %q, and for %s %q", home, m.ID(), end(m.Form), w.names[h], end(c.Form))
 				}
-				if len(c.Form.Forwarding) > 0 || c.Form.Answering != nil {
+				if len(c.Form.QueuedForwards) > 0 || c.Form.QueuedAnswer != nil {
 					t.Fatalf("%s still waits to say something to form %s", w.names[h], m.ID())
 				}
 			}

@@ -15,12 +15,12 @@ import (
 
 // Bounds of a pattern, so that no form can make its reader work without end.
 const (
-	maxPatternDepth = 64   // of its JSON
-	maxPatternLoad  = 1000 // schemas within it, each counted wherever it is referred to
-	maxRegexp       = 4096 // bytes of a regular expression
-	maxRegexpSteps  = 5000 // states of all its regular expressions, counted as schemas are
-	maxNumber       = 40   // characters of a number, which is computed exactly
-	maxExponent     = 400  // of a number
+	maxPatternDepth   = 64   // of its JSON
+	maxPatternSchemas = 1000 // schemas within it, each counted wherever it is referred to
+	maxRegexp         = 4096 // bytes of a regular expression
+	maxRegexpSteps    = 5000 // states of all its regular expressions, counted as schemas are
+	maxNumber         = 40   // characters of a number, which is computed exactly
+	maxExponent       = 400  // of a number
 )
 
 const (
@@ -33,11 +33,11 @@ type pattern struct {
 	schema *jsonschema.Schema
 	size   int    // bytes of its JSON
 	own    survey // what it takes to compile, in which nothing counts twice
-	load
+	schemaCost
 }
 
-// load bounds the work that a schema and all below it make.
-type load struct {
+// schemaCost bounds the work that a schema and all below it make.
+type schemaCost struct {
 	schemas int // subschemas
 	checks  int // subschemas, and what each compares a value with: members of enums, required names
 	steps   int // states of regular expressions, each of which may look at every byte of a text
@@ -46,41 +46,43 @@ type load struct {
 // Bounds of the patterns of one form together.
 const (
 	maxFormPatterns = 64 << 10 // bytes
-	maxFormLoad     = 2000     // schemas
+	maxFormSchemas  = 2000     // schemas
 	maxFormSteps    = 20_000   // states of regular expressions
 )
 
-// room is what the patterns of one form may still take.
-type room struct {
+// patternBudget is what the patterns of one form may still take.
+type patternBudget struct {
 	bytes   int
 	objects int
 	steps   int
 }
 
-func newRoom() *room { return &room{maxFormPatterns, maxFormLoad, maxFormSteps} }
+func newPatternBudget() *patternBudget {
+	return &patternBudget{maxFormPatterns, maxFormSchemas, maxFormSteps}
+}
 
-// endless returns room for each pattern by itself. A form that is in the log was accepted by the rules of its time.
-func endless() *room { return &room{1 << 40, 1 << 40, 1 << 40} }
+// unlimitedPatterns returns room for each pattern by itself. A form that is in the log was accepted by the rules of its time.
+func unlimitedPatterns() *patternBudget { return &patternBudget{1 << 40, 1 << 40, 1 << 40} }
 
 // take uses the room up, and reports whether there was enough.
-func (r *room) take(bytes int, s survey) bool {
+func (r *patternBudget) take(bytes int, s survey) bool {
 	r.bytes, r.objects, r.steps = r.bytes-bytes, r.objects-s.objects, r.steps-s.steps
 	return !r.isUp()
 }
 
-func (r *room) isUp() bool { return r.bytes < 0 || r.objects < 0 || r.steps < 0 }
+func (r *patternBudget) isUp() bool { return r.bytes < 0 || r.objects < 0 || r.steps < 0 }
 
 const tooMuchTogether = "the patterns of the form ask for too much work together"
 
-// sealedWorld is a loader of schemas that knows none: a pattern stands for itself.
-type sealedWorld struct{}
+// noLoader is a loader of schemas that knows none: a pattern stands for itself.
+type noLoader struct{}
 
 var errOutside = errors.New("the pattern refers outside itself")
 
-func (sealedWorld) Load(string) (any, error) { return nil, errOutside }
+func (noLoader) Load(string) (any, error) { return nil, errOutside }
 
 // compilePattern gives the pattern, or why there is none. The form's patterns after it have what it leaves of the room.
-func compilePattern(raw json.RawMessage, left *room) (*pattern, string) {
+func compilePattern(raw json.RawMessage, left *patternBudget) (*pattern, string) {
 	if n := len(raw); n > MaxPattern {
 		return nil, fmt.Sprintf("a pattern of %d bytes is over the limit of %d", n, MaxPattern)
 	}
@@ -104,7 +106,7 @@ func compilePattern(raw json.RawMessage, left *room) (*pattern, string) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	c.UseLoader(sealedWorld{})
+	c.UseLoader(noLoader{})
 	c.UseRegexpEngine(compileRegexp)
 	if err := c.AddResource(patternURL, doc); err != nil {
 		return nil, notSchema(err)
@@ -113,11 +115,11 @@ func compilePattern(raw json.RawMessage, left *room) (*pattern, string) {
 	if err != nil {
 		return nil, notSchema(err)
 	}
-	l, why := weigh(schema, map[*jsonschema.Schema]*load{})
+	l, why := costOf(schema, map[*jsonschema.Schema]*schemaCost{})
 	if why != "" {
 		return nil, why
 	}
-	return &pattern{schema: schema, size: len(raw), own: found, load: l}, ""
+	return &pattern{schema: schema, size: len(raw), own: found, schemaCost: l}, ""
 }
 
 // survey is what a look at a pattern's JSON finds, before the compiler spends time and memory on it.
@@ -153,7 +155,7 @@ func (s *survey) wrong(doc any, depth int) string {
 	case json.Number:
 		return wrongNumber(string(doc))
 	}
-	if s.objects > maxPatternLoad || s.steps > maxRegexpSteps {
+	if s.objects > maxPatternSchemas || s.steps > maxRegexpSteps {
 		return tooMuchWork
 	}
 	return ""

@@ -27,13 +27,13 @@ func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 	if c.Agent.IsZero() == (c.Node == capabilities.NodeID{}) {
 		return nil, parley.Refuse(parley.InvalidArgument, "a quota is of an agent or of a node")
 	}
-	if _, known := s.realm.byNode[c.Node]; c.Agent.IsZero() && !known {
+	if _, known := s.peers.byNode[c.Node]; c.Agent.IsZero() && !known {
 		return nil, unknownNode(c.Node)
 	}
 	all := map[string]int64{}
-	i := s.realm.quota(c.Agent, c.Node)
+	i := s.peers.quota(c.Agent, c.Node)
 	if i >= 0 && !c.Reset {
-		for _, l := range s.realm.quotas[i].Quotas {
+		for _, l := range s.peers.quotas[i].Quotas {
 			all[l.Name] = l.Limit
 		}
 	}
@@ -42,7 +42,7 @@ func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		e.Quotas = append(e.Quotas, events.QuotaLimit{Name: name, Limit: all[name]})
 	}
-	if i >= 0 && slices.Equal(s.realm.quotas[i].Quotas, e.Quotas) || i < 0 && len(e.Quotas) == 0 {
+	if i >= 0 && slices.Equal(s.peers.quotas[i].Quotas, e.Quotas) || i < 0 && len(e.Quotas) == 0 {
 		return nil, nil
 	}
 	return []events.Event{e}, nil
@@ -53,11 +53,11 @@ func unknownNode(node capabilities.NodeID) error {
 }
 
 // quota finds what was set for an agent or a node.
-func (r *realm) quota(agent capabilities.ID, node capabilities.NodeID) int {
+func (r *peerDirectory) quota(agent capabilities.ID, node capabilities.NodeID) int {
 	return slices.IndexFunc(r.quotas, func(q events.QuotaSet) bool { return q.Agent == agent && q.Node == node })
 }
 
-func (r *realm) setQuota(e *events.QuotaSet) {
+func (r *peerDirectory) setQuota(e *events.QuotaSet) {
 	i := r.quota(e.Agent, e.Node)
 	switch {
 	case i < 0:
@@ -70,10 +70,10 @@ func (r *realm) setQuota(e *events.QuotaSet) {
 }
 
 // QuotasSet returns the quotas that the node's host has set. The slice is the state's own.
-func (s *State) QuotasSet() []events.QuotaSet { return s.realm.quotas }
+func (s *State) QuotasSet() []events.QuotaSet { return s.peers.quotas }
 
-// Dropped is a node that the host has dropped, and when.
-type Dropped struct {
+// DroppedPeer is a node that the host has dropped, and when.
+type DroppedPeer struct {
 	Node capabilities.NodeID
 	At   capabilities.Time
 }
@@ -86,7 +86,7 @@ func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	if err := s.mustBeNodesHost(); err != nil {
 		return nil, err
 	}
-	if _, known := s.realm.byNode[c.Node]; !known {
+	if _, known := s.peers.byNode[c.Node]; !known {
 		return nil, unknownNode(c.Node)
 	}
 	evs := []events.Event{&events.NodeDropped{Node: c.Node, Date: now}}
@@ -95,14 +95,14 @@ func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 			evs = append(evs, &events.NameUnbound{Name: name})
 		}
 	}
-	for _, other := range s.realm.introducedOnlyBy(c.Node) {
+	for _, other := range s.peers.introducedOnlyBy(c.Node) {
 		evs = append(evs, &events.NodeDropped{Node: other, Date: now})
 	}
 	return evs, nil
 }
 
 // introducedOnlyBy returns the nodes that are known by introduction alone and came by way of a node.
-func (r *realm) introducedOnlyBy(node capabilities.NodeID) (all []capabilities.NodeID) {
+func (r *peerDirectory) introducedOnlyBy(node capabilities.NodeID) (all []capabilities.NodeID) {
 	for _, a := range r.nodes {
 		if a.Way == node && a.isIntroduced() {
 			all = append(all, a.Node)
@@ -111,18 +111,18 @@ func (r *realm) introducedOnlyBy(node capabilities.NodeID) (all []capabilities.N
 	return all
 }
 
-func (r *realm) drop(e *events.NodeDropped) {
-	r.nodes = slices.DeleteFunc(r.nodes, func(a Acquaintance) bool { return a.Node == e.Node })
+func (r *peerDirectory) drop(e *events.NodeDropped) {
+	r.nodes = slices.DeleteFunc(r.nodes, func(a PeerRecord) bool { return a.Node == e.Node })
 	r.index()
 	if i := r.quota(capabilities.ID{}, e.Node); i >= 0 {
 		r.quotas = slices.Delete(r.quotas, i, i+1)
 	}
-	r.dropped = slices.DeleteFunc(r.dropped, func(d Dropped) bool { return d.Node == e.Node })
-	r.dropped = append(r.dropped, Dropped{Node: e.Node, At: e.Date})
+	r.dropped = slices.DeleteFunc(r.dropped, func(d DroppedPeer) bool { return d.Node == e.Node })
+	r.dropped = append(r.dropped, DroppedPeer{Node: e.Node, At: e.Date})
 }
 
 // index makes byNode and brought anew.
-func (r *realm) index() {
+func (r *peerDirectory) index() {
 	r.byNode, r.brought = make(map[capabilities.NodeID]int, len(r.nodes)), nil
 	for i, n := range r.nodes {
 		r.byNode[n.Node] = i
@@ -130,18 +130,18 @@ func (r *realm) index() {
 	}
 }
 
-// Dropped returns the nodes that the host has ever dropped, and the last time that it did. The slice is the state's own.
-func (s *State) Dropped() []Dropped { return s.realm.dropped }
+// DroppedPeers returns the nodes that the host has ever dropped, and the last time that it did. The slice is the state's own.
+func (s *State) DroppedPeers() []DroppedPeer { return s.peers.dropped }
 
-func (r *realm) wasDropped(node capabilities.NodeID) bool {
-	return slices.ContainsFunc(r.dropped, func(d Dropped) bool { return d.Node == node })
+func (r *peerDirectory) wasDropped(node capabilities.NodeID) bool {
+	return slices.ContainsFunc(r.dropped, func(d DroppedPeer) bool { return d.Node == node })
 }
 
-// ForgetNode takes back what the agent gave to the agents of another node before it was dropped, and whatever lets them
+// RevokePeerGrants takes back what the agent gave to the agents of another node before it was dropped, and whatever lets them
 // reach this agent.
-type ForgetNode struct{ Dropped }
+type RevokePeerGrants struct{ DroppedPeer }
 
-func (c ForgetNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c RevokePeerGrants) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	var evs []events.Event
 	seen := map[capabilities.ID]bool{}
 	for _, g := range slices.Concat(s.Grants(), s.minted.All()) {
@@ -153,15 +153,15 @@ func (c ForgetNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 	return evs[:min(len(evs), forgottenAtOnce)], nil
 }
 
-// LetGo ends what the agent owes to another node, which was dropped: forms that only its agents could answer are
+// DropDeliveries ends what the agent owes to another node, which was dropped: forms that only its agents could answer are
 // declined.
-type LetGo struct{ Node capabilities.NodeID }
+type DropDeliveries struct{ Node capabilities.NodeID }
 
-func (c LetGo) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	d := Delivered{Refused: string(parley.NodeUnknown) + ": the node was dropped"}
+func (c DropDeliveries) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	d := RecordDelivery{Refused: string(parley.NodeUnknown) + ": the node was dropped"}
 	for _, p := range s.outbox {
-		if p.To.Node == c.Node && len(d.Parcels) < forgottenAtOnce {
-			d.Parcels = append(d.Parcels, p)
+		if p.To.Node == c.Node && len(d.Items) < forgottenAtOnce {
+			d.Items = append(d.Items, p)
 		}
 	}
 	return d.decide(s, now, ids)
@@ -170,9 +170,9 @@ func (c LetGo) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event,
 // forgottenAtOnce bounds the events of one decision about a node that was dropped. There may be more to decide.
 const forgottenAtOnce = 1000
 
-// Concerns reports whether the mailbox has anything to do with a node that was dropped.
-func (s *State) Concerns(d Dropped) bool {
+// InvolvesDropped reports whether the mailbox has anything to do with a node that was dropped.
+func (s *State) InvolvesDropped(d DroppedPeer) bool {
 	before := func(g capabilities.Grant) bool { return g.To.Node == d.Node && g.Revoked == 0 && g.At <= d.At }
-	return slices.ContainsFunc(s.outbox, func(p Parcel) bool { return p.To.Node == d.Node }) ||
+	return slices.ContainsFunc(s.outbox, func(p OutboxItem) bool { return p.To.Node == d.Node }) ||
 		slices.ContainsFunc(s.Grants(), before) || slices.ContainsFunc(s.minted.All(), before)
 }

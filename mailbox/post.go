@@ -6,9 +6,9 @@ import (
 	"parley/events"
 )
 
-// Post sends a message. To is a path, ID or locator; or Reply is the message to reply to, and the other
+// PostMessage sends a message. To is a path, ID or locator; or Reply is the message to reply to, and the other
 // party to that gets it.
-type Post struct {
+type PostMessage struct {
 	To    string
 	Reply string
 	Text  string
@@ -16,11 +16,11 @@ type Post struct {
 	Key   string // idempotency key
 }
 
-func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
-	if _, ok, err := c.Known(s); ok || err != nil {
+	if _, ok, err := c.FindExisting(s); ok || err != nil {
 		return nil, err
 	}
 	if err := checkText("a key", c.Key, maxKey); err != nil {
@@ -33,7 +33,7 @@ func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, 
 	if err != nil {
 		return nil, err
 	}
-	marks, err := c.marks()
+	marks, err := c.parts()
 	if err != nil {
 		return nil, err
 	}
@@ -50,17 +50,17 @@ func (c Post) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, 
 	return append(evs, granted(g.grants)...), nil
 }
 
-// marks parses the text, unless it is plain.
-func (c Post) marks() ([]Mark, error) {
+// parts parses the text, unless it is plain.
+func (c PostMessage) parts() ([]TextPart, error) {
 	if c.Plain {
-		return []Mark{{Words: c.Text}}, nil
+		return []TextPart{{Words: c.Text}}, nil
 	}
 	return ParseText(c.Text)
 }
 
 // addressee gives whom a message is for. Mail from somebody is authority to reply to it, unless that came of a
 // grant which was revoked.
-func (s *State) addressee(c Post, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
+func (s *State) addressee(c PostMessage, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
 	if c.Reply == "" {
 		to, err = s.reach(c.To, capabilities.UseSend, now)
 		return to, replyTo, err
@@ -77,7 +77,7 @@ func (s *State) addressee(c Post, now capabilities.Time) (to capabilities.Ref, r
 }
 
 // span looks up what a text refers to, and gives it away under its edge names.
-func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
+func (s *State) span(g *gift, marks []TextPart) ([]events.Span, error) {
 	spans := make([]events.Span, len(marks))
 	given := map[string]capabilities.Value{}
 	var all tally
@@ -89,7 +89,7 @@ func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
 			}
 			continue
 		}
-		v, err := s.marked(m)
+		v, err := s.referred(m)
 		if err == nil && inMail(m.Path) {
 			v, err = s.claimKnown(v, capabilities.UseGive, g.now)
 		}
@@ -108,8 +108,8 @@ func (s *State) span(g *gift, marks []Mark) ([]events.Span, error) {
 	return spans, nil
 }
 
-// marked returns the value that a mark in a text refers to.
-func (s *State) marked(m Mark) (capabilities.Value, error) {
+// referred returns the value that a mark in a text refers to.
+func (s *State) referred(m TextPart) (capabilities.Value, error) {
 	v, err := s.Lookup(m.Path)
 	if sp := capabilities.Special("@" + m.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
 		v, err = s.Lookup(sp)

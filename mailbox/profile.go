@@ -20,13 +20,13 @@ func (s *State) mayRule(by capabilities.ID) error {
 // RuledBy reports whether an agent is this one's host, or made it.
 func (s *State) RuledBy(by capabilities.ID) bool { return by == s.Profile.Host || by == s.Profile.By }
 
-// Describe replaces what an agent is known by. A nil Title or Labels stays as it is.
-type Describe struct {
+// UpdateAgent replaces what an agent is known by. A nil Title or Labels stays as it is.
+type UpdateAgent struct {
 	Title  *string
 	Labels map[string]string
 }
 
-func (c Describe) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c UpdateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
@@ -59,13 +59,13 @@ func checkProfile(title string, labels map[string]string) error {
 	return nil
 }
 
-// Report is what the client of an agent without a program says that it does.
-type Report struct {
+// ReportStatus is what the client of an agent without a program says that it does.
+type ReportStatus struct {
 	Status string
 	Error  string
 }
 
-func (c Report) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c ReportStatus) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := s.checkActive(); err != nil {
 		return nil, err
 	}
@@ -91,23 +91,23 @@ func (s *State) is(status, problem string) []events.Event {
 	return []events.Event{&events.AgentUpdated{Status: status, Error: problem}}
 }
 
-// Prepare says how far the agent's program is before its first run: Initializing, Idle, or Failed with an error.
-type Prepare struct {
+// PrepareProgram says how far the agent's program is before its first run: Initializing, Idle, or Failed with an error.
+type PrepareProgram struct {
 	Status string
 	Error  string
 }
 
-func (c Prepare) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c PrepareProgram) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	if s.work.run != nil || s.Profile.Archived {
 		return nil, nil
 	}
 	return s.is(c.Status, c.Error), nil
 }
 
-// Archive puts the agent out of use, with what it does and asks. By is whose wish that is: its host's or its maker's.
-type Archive struct{ By capabilities.ID }
+// ArchiveAgent puts the agent out of use, with what it does and asks. By is whose wish that is: its host's or its maker's.
+type ArchiveAgent struct{ By capabilities.ID }
 
-func (c Archive) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c ArchiveAgent) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := s.mayRule(c.By); err != nil {
 		return nil, err
 	}
@@ -121,6 +121,6 @@ func (c Archive) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	if s.work.run != nil {
 		evs = append(evs, &events.RunEnded{Run: s.work.run.Run})
 	}
-	evs = append(evs, s.withdraw(0, Interrupt{Note: "the agent is archived"}, now)...)
+	evs = append(evs, s.withdraw(0, InterruptRun{Note: "the agent is archived"}, now)...)
 	return append(evs, &events.AgentArchived{By: c.By}), nil
 }

@@ -35,8 +35,8 @@ func quotaVillage(t rapid.TB) *village {
 	return v
 }
 
-func someForm(text string) Ask {
-	return Ask{To: "HOST", Description: "d" + text, Fields: []events.Field{{Name: "f"}}}
+func someForm(text string) RequestForm {
+	return RequestForm{To: "HOST", Description: "d" + text, Fields: []events.Field{{Name: "f"}}}
 }
 
 func TestWhatIsOverAQuotaIsRefusedWithWhatToDo(t *testing.T) {
@@ -47,17 +47,17 @@ func TestWhatIsOverAQuotaIsRefusedWithWhatToDo(t *testing.T) {
 		hint    string
 	}{
 		{QuotaForms, 3, func(int) Command { return someForm("") }, "parley cancel"},
-		{QuotaForms, 3, func(int) Command { return Approve{Tool: "t", Input: "{}"} }, "parley cancel"},
-		{QuotaNames, 3, func(i int) Command { return Store{Name: fmt.Sprint("n", i), Value: "1"} }, "parley remove"},
+		{QuotaForms, 3, func(int) Command { return RequestApproval{Tool: "t", Input: "{}"} }, "parley cancel"},
+		{QuotaNames, 3, func(i int) Command { return BindName{Name: fmt.Sprint("n", i), Value: "1"} }, "parley remove"},
 		{QuotaAgents, 3, func(i int) Command {
-			return MakeAgent{Agent: villageID(uint16(1000 + i)), Kind: events.Guest, Name: fmt.Sprint("n", i)}
+			return CreateAgent{Agent: villageID(uint16(1000 + i)), Kind: events.Guest, Name: fmt.Sprint("n", i)}
 		}, "agents that there are"},
 		{QuotaBytes, 10 << 10, func(i int) Command { return someForm(strings.Repeat("x", 2<<10)) }, "cancel forms"},
 		{QuotaBytes, 10 << 10, func(i int) Command {
-			return Store{Name: fmt.Sprint("n", i), Value: `"` + strings.Repeat("x", 2<<10) + `"`}
+			return BindName{Name: fmt.Sprint("n", i), Value: `"` + strings.Repeat("x", 2<<10) + `"`}
 		}, "remove names"},
-		{QuotaDaily, 10 << 10, func(int) Command { return Post{To: "HOST", Text: strings.Repeat("x", 2<<10)} }, "midnight"},
-		{QuotaDaily, 10 << 10, func(i int) Command { title := strings.Repeat("x", 1000+i%2); return Describe{Title: &title} }, "midnight"},
+		{QuotaDaily, 10 << 10, func(int) Command { return PostMessage{To: "HOST", Text: strings.Repeat("x", 2<<10)} }, "midnight"},
+		{QuotaDaily, 10 << 10, func(i int) Command { title := strings.Repeat("x", 1000+i%2); return UpdateAgent{Title: &title} }, "midnight"},
 	} {
 		v := quotaVillage(t)
 		l := &Limits{Quotas: NoQuotas()}
@@ -84,13 +84,13 @@ func TestWhoHasTooMuchCanLetGo(t *testing.T) {
 	v := quotaVillage(t)
 	v.must("fae", someForm("1"))
 	v.must("fae", someForm("2"))
-	v.must("fae", Store{Name: "n", Value: "1"})
+	v.must("fae", BindName{Name: "n", Value: "1"})
 	v.deliver(false)
 	none := &Limits{}
 	if err := v.within("fae", none, someForm("3")); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Fatalf("with quotas of nothing: %v", err)
 	}
-	for _, c := range []Command{Cancel{Which: "0", Reason: "r"}, Dismiss{Which: "1"}, Remove{Name: "n"}} {
+	for _, c := range []Command{CancelForm{Which: "0", Reason: "r"}, DismissMessage{Which: "1"}, UnbindName{Name: "n"}} {
 		if err := v.within("fae", none, c); err != nil {
 			t.Errorf("%T: %v", c, err)
 		}
@@ -111,7 +111,7 @@ func TestTheDailyQuotaBeginsAnewAtMidnight(t *testing.T) {
 	v := quotaVillage(t)
 	l := &Limits{Quotas: NoQuotas()}
 	l.Quotas[QuotaDaily] = 2000
-	post := Post{To: "HOST", Text: strings.Repeat("x", 1000)}
+	post := PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)}
 	v.now = dayLength - 1
 	if err := v.within("fae", l, post); err != nil {
 		t.Fatal(err)
@@ -135,17 +135,17 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 	quotas := NoQuotas()
 	quotas[QuotaInbox] = 4000
 	bring := func(from string) error {
-		v.must(from, Post{To: "HOST", Text: strings.Repeat("x", 1000)})
+		v.must(from, PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)})
 		s := v.states[from]
 		p := s.Outbox()[len(s.Outbox())-1]
-		c, err := s.Open(p)
+		c, err := s.CommandFor(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := c.(Receive)
+		r := c.(AcceptDelivery)
 		r.Quotas = &quotas
 		_, err = v.decide("host", r)
-		v.must(from, Delivered{Parcels: []Parcel{p}})
+		v.must(from, RecordDelivery{Items: []OutboxItem{p}})
 		return err
 	}
 	for i := range 2 {
@@ -162,7 +162,7 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 	if err := bring("tom"); err != nil {
 		t.Errorf("another sender: %v", err)
 	}
-	v.must("host", Dismiss{Which: "0"})
+	v.must("host", DismissMessage{Which: "0"})
 	if err := bring("fae"); err != nil {
 		t.Errorf("in the place of one that was dismissed: %v", err)
 	}
@@ -188,15 +188,15 @@ func TestNoQuotaIsEverPassed(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"ask":     func(t *rapid.T) { do(t, someForm(text.Draw(t, "text"))) },
-			"post":    func(t *rapid.T) { do(t, Post{To: "HOST", Text: text.Draw(t, "text")}) },
-			"store":   func(t *rapid.T) { do(t, Store{Name: name.Draw(t, "name"), Value: `"` + text.Draw(t, "text") + `"`}) },
-			"rename":  func(t *rapid.T) { do(t, Rename{From: name.Draw(t, "from"), To: name.Draw(t, "to")}) },
-			"remove":  func(t *rapid.T) { do(t, Remove{Name: name.Draw(t, "name")}) },
-			"cancel":  func(t *rapid.T) { do(t, Cancel{Which: number.Draw(t, "number")}) },
-			"dismiss": func(t *rapid.T) { do(t, Dismiss{Which: number.Draw(t, "number")}) },
+			"post":    func(t *rapid.T) { do(t, PostMessage{To: "HOST", Text: text.Draw(t, "text")}) },
+			"store":   func(t *rapid.T) { do(t, BindName{Name: name.Draw(t, "name"), Value: `"` + text.Draw(t, "text") + `"`}) },
+			"rename":  func(t *rapid.T) { do(t, MoveName{From: name.Draw(t, "from"), To: name.Draw(t, "to")}) },
+			"remove":  func(t *rapid.T) { do(t, UnbindName{Name: name.Draw(t, "name")}) },
+			"cancel":  func(t *rapid.T) { do(t, CancelForm{Which: number.Draw(t, "number")}) },
+			"dismiss": func(t *rapid.T) { do(t, DismissMessage{Which: number.Draw(t, "number")}) },
 			"make": func(t *rapid.T) {
 				next++
-				do(t, MakeAgent{Agent: villageID(next), Kind: events.Guest, Name: name.Draw(t, "name")})
+				do(t, CreateAgent{Agent: villageID(next), Kind: events.Guest, Name: name.Draw(t, "name")})
 			},
 			"deliver": func(*rapid.T) { v.deliver(false) },
 			"days":    func(t *rapid.T) { v.now += dayLength / 2 },
@@ -254,7 +254,7 @@ func TestAnswersAndHandoversAreHeldToTheQuota(t *testing.T) {
 	v := quotaVillage(t)
 	v.add("tom")
 	v.apply("host", &events.NameBound{Name: "fae", Value: capabilities.Reference(agentRef(v.states["fae"].ID))})
-	v.must("host", Ask{To: "fae", Description: "d", Fields: []events.Field{{Name: "f"}}})
+	v.must("host", RequestForm{To: "fae", Description: "d", Fields: []events.Field{{Name: "f"}}})
 	v.deliver(false)
 	s := v.states["fae"]
 	l := &Limits{Quotas: NoQuotas()}

@@ -9,14 +9,14 @@ import (
 	"parley/events"
 )
 
-// realm is what the host of a node knows beyond it: other nodes, and whom it has invited.
-type realm struct {
+// peerDirectory is what the host of a node knows beyond it: other nodes, and whom it has invited.
+type peerDirectory struct {
 	invitations []Invitation // in the order in which they were made
-	nodes       []Acquaintance
+	nodes       []PeerRecord
 	byNode      map[capabilities.NodeID]int
 	brought     map[capabilities.NodeID]int // introduced nodes, by the one that was met
 	quotas      []events.QuotaSet           // one for each agent and node that has its own
-	dropped     []Dropped                   // nodes, in order
+	dropped     []DroppedPeer               // nodes, in order
 }
 
 // Invitation is one that a node's host has made. Ended says that it is good no more; By, which node used it.
@@ -26,8 +26,8 @@ type Invitation struct {
 	By    capabilities.NodeID
 }
 
-// Acquaintance is another node, as far as it is known.
-type Acquaintance struct {
+// PeerRecord is another node, as far as it is known.
+type PeerRecord struct {
 	Node  capabilities.NodeID
 	Host  capabilities.ID     // zero if it is known only by introduction
 	By    capabilities.NodeID // who introduced it first; zero if it came itself
@@ -47,27 +47,27 @@ const (
 	maxHint        = 255 // bytes
 )
 
-func (r *realm) made(e *events.InvitationMade) {
+func (r *peerDirectory) made(e *events.InvitationMade) {
 	r.invitations = append(r.invitations, Invitation{InvitationMade: *e})
 }
 
-func (r *realm) ended(e *events.InvitationEnded) {
+func (r *peerDirectory) ended(e *events.InvitationEnded) {
 	if i := r.invitation(e.Invitation); i >= 0 {
 		r.invitations[i].Ended, r.invitations[i].By = true, e.Node
 	}
 }
 
-func (r *realm) invitation(id capabilities.ID) int {
+func (r *peerDirectory) invitation(id capabilities.ID) int {
 	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return i.Invitation == id })
 }
 
 // invited finds the open invitation under a name.
-func (r *realm) invited(name string) int {
+func (r *peerDirectory) invited(name string) int {
 	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return !i.Ended && i.Name == name })
 }
 
-func (r *realm) met(e *events.NodeMet) {
-	a := Acquaintance{Node: e.Node, Host: e.Host, By: e.By, Hints: e.Hints, Stamp: e.Stamp, Network: e.Network}
+func (r *peerDirectory) met(e *events.NodeMet) {
+	a := PeerRecord{Node: e.Node, Host: e.Host, By: e.By, Hints: e.Hints, Stamp: e.Stamp, Network: e.Network}
 	if i, known := r.byNode[e.Node]; known {
 		was := r.nodes[i]
 		if a.Host.IsZero() {
@@ -95,10 +95,10 @@ func (r *realm) met(e *events.NodeMet) {
 
 // introducedBy counts the nodes that are known by introduction alone and came by way of the same node: the one that
 // was met itself. Who introduces many keys of its own does not become many.
-func (r *realm) introducedBy(node capabilities.NodeID) int { return r.brought[r.metBy(node)] }
+func (r *peerDirectory) introducedBy(node capabilities.NodeID) int { return r.brought[r.metBy(node)] }
 
 // metBy returns the node by way of which what another introduces comes.
-func (r *realm) metBy(node capabilities.NodeID) capabilities.NodeID {
+func (r *peerDirectory) metBy(node capabilities.NodeID) capabilities.NodeID {
 	if i, known := r.byNode[node]; known && r.nodes[i].isIntroduced() {
 		return r.nodes[i].Way
 	}
@@ -106,10 +106,10 @@ func (r *realm) metBy(node capabilities.NodeID) capabilities.NodeID {
 }
 
 // isIntroduced reports whether nothing is known of a node but what another has said.
-func (a Acquaintance) isIntroduced() bool { return a.Host.IsZero() && a.Way != (capabilities.NodeID{}) }
+func (a PeerRecord) isIntroduced() bool { return a.Host.IsZero() && a.Way != (capabilities.NodeID{}) }
 
 // count enters one more introduced node, or one less.
-func (r *realm) count(a Acquaintance, more int) {
+func (r *peerDirectory) count(a PeerRecord, more int) {
 	if !a.isIntroduced() {
 		return
 	}
@@ -120,19 +120,19 @@ func (r *realm) count(a Acquaintance, more int) {
 }
 
 // network returns the nearest network in which a node may be dialled. One that is not known is dialled nowhere near.
-func (r *realm) network(node capabilities.NodeID) events.Network {
+func (r *peerDirectory) network(node capabilities.NodeID) events.Network {
 	if i, known := r.byNode[node]; known {
 		return r.nodes[i].Network
 	}
 	return events.PublicNetwork
 }
 
-// Nodes returns the nodes that the host knows, in the order in which it came to. The slice is the state's own.
-func (s *State) Nodes() []Acquaintance { return s.realm.nodes }
+// Peers returns the nodes that the host knows, in the order in which it came to. The slice is the state's own.
+func (s *State) Peers() []PeerRecord { return s.peers.nodes }
 
 // Invitations returns those that are open at a time. The slice is the caller's.
 func (s *State) Invitations(now capabilities.Time) []Invitation {
-	return slices.DeleteFunc(slices.Clone(s.realm.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
+	return slices.DeleteFunc(slices.Clone(s.peers.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
 }
 
 func (s *State) mustBeNodesHost() error {
@@ -142,9 +142,9 @@ func (s *State) mustBeNodesHost() error {
 	return nil
 }
 
-// Invite makes an invitation. One that is open under the same name ends. One that is made by a Token of the host is good
+// MakeInvitation makes an invitation. One that is open under the same name ends. One that is made by a Token of the host is good
 // no longer than Within.
-type Invite struct {
+type MakeInvitation struct {
 	Name   string
 	Digest []byte // SHA-256 of its secret
 	Until  capabilities.Time
@@ -152,7 +152,7 @@ type Invite struct {
 	Within capabilities.Time
 }
 
-func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (c MakeInvitation) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	if err := s.mustBeNodesHost(); err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 		c.Until = c.Within
 	}
 	var evs []events.Event
-	if i := s.realm.invited(c.Name); i >= 0 {
-		evs = append(evs, &events.InvitationEnded{Invitation: s.realm.invitations[i].Invitation})
+	if i := s.peers.invited(c.Name); i >= 0 {
+		evs = append(evs, &events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation})
 	} else if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
@@ -175,26 +175,26 @@ func (c Invite) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 	return append(evs, &events.InvitationMade{Invitation: ids(), Name: c.Name, Digest: c.Digest, Until: c.Until, Grant: ids(), Token: c.Token}), nil
 }
 
-// Uninvite revokes the open invitation under a name.
-type Uninvite struct{ Name string }
+// EndInvitation revokes the open invitation under a name.
+type EndInvitation struct{ Name string }
 
-func (c Uninvite) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	i := s.realm.invited(c.Name)
+func (c EndInvitation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	i := s.peers.invited(c.Name)
 	if i < 0 {
 		return nil, parley.Refuse(parley.UnknownName, "no invitation is open under %.200q", c.Name).
 			WithHint("parley invite --list shows those that are")
 	}
-	return []events.Event{&events.InvitationEnded{Invitation: s.realm.invitations[i].Invitation}}, nil
+	return []events.Event{&events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation}}, nil
 }
 
-// Checkable reports whether an invitation is good for a node that shows its secret's digest: it is open, or
+// CheckInvitation reports whether an invitation is good for a node that shows its secret's digest: it is open, or
 // was used by that node.
-func (s *State) Checkable(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
-	i := s.realm.invitation(invitation)
-	if i < 0 || !bytes.Equal(s.realm.invitations[i].Digest, digest) { // of digests, time tells nothing of use
+func (s *State) CheckInvitation(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
+	i := s.peers.invitation(invitation)
+	if i < 0 || !bytes.Equal(s.peers.invitations[i].Digest, digest) { // of digests, time tells nothing of use
 		return Invitation{}, parley.Refuse(parley.NotPermitted, "there is no such invitation")
 	}
-	inv := s.realm.invitations[i]
+	inv := s.peers.invitations[i]
 	switch {
 	case inv.Ended && inv.By != node:
 		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was used or revoked").WithHint("ask for another")
@@ -206,8 +206,8 @@ func (s *State) Checkable(invitation capabilities.ID, digest []byte, node capabi
 	return inv, nil
 }
 
-// Welcome takes in the host of a node that shows an invitation. Grant is the one by which that gives itself.
-type Welcome struct {
+// RedeemInvitation takes in the host of a node that shows an invitation. Grant is the one by which that gives itself.
+type RedeemInvitation struct {
 	Invitation capabilities.ID
 	Digest     []byte
 	Host       capabilities.ID
@@ -217,8 +217,8 @@ type Welcome struct {
 	Network    events.Network // in which it has come
 }
 
-func (c Welcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	inv, err := s.Checkable(c.Invitation, c.Digest, c.Host.Node, now)
+func (c RedeemInvitation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	inv, err := s.CheckInvitation(c.Invitation, c.Digest, c.Host.Node, now)
 	if err != nil {
 		return nil, err
 	}
@@ -228,15 +228,15 @@ func (c Welcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	if c.Host.Node == s.ID.Node || c.Grant.Node != c.Host.Node {
 		return nil, parley.Refuse(parley.InvalidArgument, "a node does not accept its own invitation")
 	}
-	met, err := s.meet(Meet{Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp, Network: c.Network}, now)
+	met, err := s.addPeer(AddPeer{Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp, Network: c.Network}, now)
 	if err != nil {
 		return nil, err
 	}
 	return append([]events.Event{&events.InvitationEnded{Invitation: c.Invitation, Node: c.Host.Node}}, met...), nil
 }
 
-// Meet binds a name to the host of another node, by the grant that it gave, and gives it this host.
-type Meet struct {
+// AddPeer binds a name to the host of another node, by the grant that it gave, and gives it this host.
+type AddPeer struct {
 	Host   capabilities.ID
 	Name   string
 	Theirs capabilities.ID
@@ -247,16 +247,16 @@ type Meet struct {
 	Network events.Network // in which it was found
 }
 
-func (c Meet) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.CheckMeeting(c.Name, c.Ours); err != nil {
+func (c AddPeer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.CheckAddPeer(c.Name, c.Ours); err != nil {
 		return nil, err
 	}
-	return s.meet(c, now)
+	return s.addPeer(c, now)
 }
 
-// CheckMeeting refuses what Meet would refuse before anybody is met: INVITATION_USED says that this node has
+// CheckAddPeer refuses what Meet would refuse before anybody is met: INVITATION_USED says that this node has
 // accepted the invitation before.
-func (s *State) CheckMeeting(name string, ours capabilities.ID) error {
+func (s *State) CheckAddPeer(name string, ours capabilities.ID) error {
 	if err := s.mustBeNodesHost(); err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (s *State) CheckMeeting(name string, ours capabilities.ID) error {
 	return s.checkFree(name)
 }
 
-func (s *State) meet(c Meet, now capabilities.Time) ([]events.Event, error) {
+func (s *State) addPeer(c AddPeer, now capabilities.Time) ([]events.Event, error) {
 	if err := checkHints(c.Hints); err != nil {
 		return nil, err
 	}
@@ -281,19 +281,19 @@ func (s *State) meet(c Meet, now capabilities.Time) ([]events.Event, error) {
 	}}), nil
 }
 
-// Hear takes in where a node is to be found: from itself, or by introduction.
-type Hear struct {
+// UpdatePeer takes in where a node is to be found: from itself, or by introduction.
+type UpdatePeer struct {
 	Node  capabilities.NodeID
 	By    capabilities.NodeID // zero if it says so itself
 	Hints []string
 	Stamp capabilities.Time
 }
 
-func (c Hear) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c UpdatePeer) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	if err := checkHints(c.Hints); err != nil {
 		return nil, err
 	}
-	i, known := s.realm.byNode[c.Node]
+	i, known := s.peers.byNode[c.Node]
 	introduced := c.By != (capabilities.NodeID{})
 	if introduced {
 		c.Stamp = 0 // it is by the clock of a node that has not spoken yet
@@ -301,20 +301,20 @@ func (c Hear) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, erro
 	switch {
 	case c.Node == s.ID.Node:
 		return nil, parley.Refuse(parley.InvalidArgument, "a node is not introduced to itself")
-	case !known && len(s.realm.nodes) >= maxNodes:
+	case !known && len(s.peers.nodes) >= maxNodes:
 		return nil, parley.Refuse(parley.TooLarge, "%d nodes are known already", maxNodes)
 	case known && introduced:
 		return nil, nil // what a node says of itself goes before what others say of it
-	case introduced && s.realm.wasDropped(c.Node):
+	case introduced && s.peers.wasDropped(c.Node):
 		return nil, nil // it comes back by an invitation alone
-	case introduced && s.realm.introducedBy(c.By) >= maxIntroduced:
+	case introduced && s.peers.introducedBy(c.By) >= maxIntroduced:
 		return nil, parley.Refuse(parley.TooLarge, "the node has introduced %d others already", maxIntroduced)
-	case known && (c.Stamp <= s.realm.nodes[i].Stamp || slices.Equal(c.Hints, s.realm.nodes[i].Hints)):
+	case known && (c.Stamp <= s.peers.nodes[i].Stamp || slices.Equal(c.Hints, s.peers.nodes[i].Hints)):
 		return nil, nil
 	}
 	e := &events.NodeMet{Node: c.Node, By: c.By, Hints: c.Hints, Stamp: c.Stamp}
 	if introduced { // nobody leads nearer than they are
-		e.Network = s.realm.network(c.By)
+		e.Network = s.peers.network(c.By)
 	}
 	return []events.Event{e}, nil
 }

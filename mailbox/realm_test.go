@@ -21,21 +21,21 @@ func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
 	met(2, events.PrivateNetwork)
 	met(3, events.AnyNetwork)
 	for by, network := range map[byte]events.Network{1: events.PublicNetwork, 2: events.PrivateNetwork, 3: events.AnyNetwork} {
-		v.must("host", Hear{Node: node(10 * by), By: node(by)})
-		v.must("host", Hear{Node: node(10*by + 1), By: node(10 * by)})
-		v.must("host", Hear{Node: node(10*by + 1), Hints: []string{"nats://127.0.0.1:1"}, Stamp: 5})
-		for _, a := range v.states["host"].Nodes() {
+		v.must("host", UpdatePeer{Node: node(10 * by), By: node(by)})
+		v.must("host", UpdatePeer{Node: node(10*by + 1), By: node(10 * by)})
+		v.must("host", UpdatePeer{Node: node(10*by + 1), Hints: []string{"nats://127.0.0.1:1"}, Stamp: 5})
+		for _, a := range v.states["host"].Peers() {
 			if (a.Node == node(10*by) || a.Node == node(10*by+1)) && (a.Network != network || a.Way != node(by)) {
 				t.Errorf("by %d: %+v", by, a)
 			}
 		}
 	}
-	v.must("host", Hear{Node: node(99), By: node(98)}) // by one that is not known itself
-	if all := v.states["host"].Nodes(); all[len(all)-1].Network != events.PublicNetwork {
+	v.must("host", UpdatePeer{Node: node(99), By: node(98)}) // by one that is not known itself
+	if all := v.states["host"].Peers(); all[len(all)-1].Network != events.PublicNetwork {
 		t.Errorf("%+v", all[len(all)-1])
 	}
 	met(20, events.ThisMachine) // it was met itself, and counts no more
-	if n := v.states["host"].realm.introducedBy(node(2)); n != 1 {
+	if n := v.states["host"].peers.introducedBy(node(2)); n != 1 {
 		t.Errorf("%d are introduced by way of 2", n)
 	}
 	v.checkReplay()
@@ -48,16 +48,16 @@ func TestANodeIntroducesSoMany(t *testing.T) {
 	v.add("host")
 	node := func(n int) capabilities.NodeID { return capabilities.NodeID{0: byte(n >> 8), 1: byte(n), 31: 9} }
 	for n := range maxIntroduced {
-		v.must("host", Hear{Node: node(n), By: node(-1), Stamp: 1 << 60})
+		v.must("host", UpdatePeer{Node: node(n), By: node(-1), Stamp: 1 << 60})
 	}
-	if _, err := v.decide("host", Hear{Node: node(maxIntroduced), By: node(-1)}); parley.CodeOf(err) != parley.TooLarge {
+	if _, err := v.decide("host", UpdatePeer{Node: node(maxIntroduced), By: node(-1)}); parley.CodeOf(err) != parley.TooLarge {
 		t.Errorf("one too many: %v", err)
 	}
-	if _, err := v.decide("host", Hear{Node: node(maxIntroduced), By: node(7)}); parley.CodeOf(err) != parley.TooLarge {
+	if _, err := v.decide("host", UpdatePeer{Node: node(maxIntroduced), By: node(7)}); parley.CodeOf(err) != parley.TooLarge {
 		t.Errorf("one too many, by one that it has introduced: %v", err)
 	}
-	v.must("host", Hear{Node: node(maxIntroduced), By: node(-2)})
-	evs := v.must("host", Hear{Node: node(0), Hints: []string{"nats://own:1"}, Stamp: 1})
+	v.must("host", UpdatePeer{Node: node(maxIntroduced), By: node(-2)})
+	evs := v.must("host", UpdatePeer{Node: node(0), Hints: []string{"nats://own:1"}, Stamp: 1})
 	if len(evs) != 1 || evs[0].(*events.NodeMet).Hints[0] != "nats://own:1" {
 		t.Errorf("a node's own word did not go before another's: %v", evs)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// fault is one thing that a pattern says about one place in a value.
-type fault struct{ at, why string }
+// violation is one thing that a pattern says about one place in a value.
+type violation struct{ at, why string }
 
 // reason says on one line what is wrong with a value, in the same words each time: the first three faults
 // by their place. It quotes nothing of the value but the names within it.
 func reason(e *jsonschema.ValidationError) string {
 	const most = 3
-	found := faults(e)
+	found := violations(e)
 	var whys []string
 	for i, f := range found {
 		if i == most {
@@ -34,26 +34,26 @@ func reason(e *jsonschema.ValidationError) string {
 	return cut(strings.Join(whys, "; "), maxWhy)
 }
 
-// faults flattens an error to what is at its ends, each once and the outer ones first: sorted, since a record's
+// violations flattens an error to what is at its ends, each once and the outer ones first: sorted, since a record's
 // fields are looked at in any order.
-func faults(e *jsonschema.ValidationError) []fault {
+func violations(e *jsonschema.ValidationError) []violation {
 	at := strings.Join(e.InstanceLocation, "/")
 	switch k := e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
 		return alternatives(e, at)
 	case *kind.PropertyNames: // its place is not to be relied on: the library shares it with its siblings
-		return []fault{{why: "invalid name " + quoted(k.Property, 40)}}
+		return []violation{{why: "invalid name " + quoted(k.Property, 40)}}
 	case *kind.Not, *kind.Contains, *kind.MinContains:
-		return []fault{{at, plainly(k)}}
+		return []violation{{at, plainly(k)}}
 	}
 	if len(e.Causes) == 0 {
-		return []fault{{at, plainly(e.ErrorKind)}}
+		return []violation{{at, plainly(e.ErrorKind)}}
 	}
-	var all []fault
+	var all []violation
 	for _, c := range e.Causes {
-		all = append(all, faults(c)...)
+		all = append(all, violations(c)...)
 	}
-	slices.SortFunc(all, func(a, b fault) int {
+	slices.SortFunc(all, func(a, b violation) int {
 		return cmp.Or(cmp.Compare(len(a.at), len(b.at)), strings.Compare(a.at, b.at), strings.Compare(a.why, b.why))
 	})
 	return slices.Compact(all)
@@ -61,10 +61,10 @@ func faults(e *jsonschema.ValidationError) []fault {
 
 // alternatives says in one fault what any of several schemas would have taken. Those that wanted another
 // type altogether are left out if one did not: it is the one that was meant.
-func alternatives(e *jsonschema.ValidationError, at string) []fault {
+func alternatives(e *jsonschema.ValidationError, at string) []violation {
 	var near, far []string
 	for _, c := range e.Causes {
-		for _, f := range faults(c)[:1] {
+		for _, f := range violations(c)[:1] {
 			if f.at == at && strings.HasPrefix(f.why, "want ") {
 				far = append(far, f.why)
 				continue
@@ -79,11 +79,11 @@ func alternatives(e *jsonschema.ValidationError, at string) []fault {
 		near = far
 	}
 	if len(near) == 0 {
-		return []fault{{at, plainly(e.ErrorKind)}}
+		return []violation{{at, plainly(e.ErrorKind)}}
 	}
 	slices.Sort(near)
 	near = slices.Compact(near)
-	return []fault{{at, strings.Join(near[:min(3, len(near))], ", or ")}}
+	return []violation{{at, strings.Join(near[:min(3, len(near))], ", or ")}}
 }
 
 // plainly says what one keyword found wrong.

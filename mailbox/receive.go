@@ -12,15 +12,15 @@ import (
 // The commands here and in learn.go come from other mailboxes, perhaps of other nodes. Nothing in them is
 // taken on trust but who brought them, which is for the rooms outside to know.
 
-// Receive takes in a copy of a form or message from its sender: one of the two is there. Its number is of
+// AcceptDelivery takes in a copy of a form or message from its sender: one of the two is there. Its number is of
 // no account. A copy that is here already changes nothing, however often and late it comes. What is in it is
 // held to the rules of what is asked and sent here, but that its deadline may have passed on the way.
-type Receive struct {
+type AcceptDelivery struct {
 	Form   *events.FormRequested
 	Posted *events.MessagePosted
 
-	Contract *Contract // of the form's fields, if they were compiled before
-	Quotas   *Amounts  // the sender's; nil for none
+	Schema *Schema  // of the form's fields, if they were compiled before
+	Quotas *Amounts // the sender's; nil for none
 
 	own     bool // from a mailbox next door: Form is a copy for this delivery alone, with fields that were compiled there
 	outside bool // from another node
@@ -35,7 +35,7 @@ func notAhead(at, now capabilities.Time) capabilities.Time {
 	return at
 }
 
-func (c Receive) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c AcceptDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	switch {
 	case (c.Form == nil) == (c.Posted == nil):
 		return nil, parley.Refuse(parley.InvalidArgument, "a delivery brings a form or a message, and one of them")
@@ -45,15 +45,15 @@ func (c Receive) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	return c.posted(s, now)
 }
 
-func (c Receive) form(s *State, now capabilities.Time) ([]events.Event, error) {
+func (c AcceptDelivery) form(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := c.Form
 	if !c.own {
 		e = new(*c.Form)
 	}
-	if err := s.checkSender(e.From, e.Form, e.Promise, e.Resolver); err != nil {
+	if err := s.checkSender(e.From, e.ID, e.Promise, e.Resolver); err != nil {
 		return nil, err
 	}
-	if s.byID.has(e.Form) {
+	if s.byID.has(e.ID) {
 		return nil, nil
 	}
 	if err := s.checkForm(e, !c.outside); err != nil {
@@ -79,12 +79,12 @@ func (c Receive) form(s *State, now capabilities.Time) ([]events.Event, error) {
 }
 
 // fields gives the form's fields as they are to be written down.
-func (c Receive) fields() ([]events.Field, error) {
+func (c AcceptDelivery) fields() ([]events.Field, error) {
 	if c.own {
 		return c.Form.Fields, nil
 	}
-	if c.Contract != nil {
-		return c.Contract.Fields(), nil
+	if c.Schema != nil {
+		return c.Schema.Fields(), nil
 	}
 	contract, err := Compile(c.Form.Fields)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c Receive) fields() ([]events.Field, error) {
 
 // letIn checks mail that comes from another node, or by what was given there. It returns the grant whose uses
 // the mail counts among, if there is one.
-func (c Receive) letIn(s *State, from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
+func (c AcceptDelivery) letIn(s *State, from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
 	if !c.outside && !s.isOutside(via) {
 		return capabilities.ID{}, nil
 	}
@@ -126,7 +126,7 @@ func (s *State) checkSender(from capabilities.ID, made ...capabilities.ID) error
 }
 
 func (s *State) checkForm(e *events.FormRequested, here bool) error {
-	if e.Form == e.Promise || e.Form == e.Resolver || e.Promise == e.Resolver {
+	if e.ID == e.Promise || e.ID == e.Resolver || e.Promise == e.Resolver {
 		return parley.Refuse(parley.InvalidArgument, "the form shares an ID with something else")
 	}
 	if err := s.checkWay(e); err != nil {
@@ -157,7 +157,7 @@ func (s *State) checkWay(e *events.FormRequested) error {
 	return nil
 }
 
-func (c Receive) posted(s *State, now capabilities.Time) ([]events.Event, error) {
+func (c AcceptDelivery) posted(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := *c.Posted
 	if err := s.checkSender(e.From, e.Message); err != nil {
 		return nil, err

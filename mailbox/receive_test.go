@@ -16,7 +16,7 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 	for range 31 {
 		deep = "[" + deep + "]"
 	}
-	v.must("fae", Ask{To: "SELF", Description: "d", Fields: []events.Field{{Name: "f", Pattern: []byte(`{"type":"array"}`)}}})
+	v.must("fae", RequestForm{To: "SELF", Description: "d", Fields: []events.Field{{Name: "f", Pattern: []byte(`{"type":"array"}`)}}})
 	value, err := capabilities.ParseJSON([]byte(deep))
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.must("fae", c)
-	evs, err := v.states["fae"].Decide(Post{To: "HOST", Text: "see @it:@mail/0"}, v.now, v.id)
+	evs, err := v.states["fae"].Decide(PostMessage{To: "HOST", Text: "see @it:@mail/0"}, v.now, v.id)
 	if err != nil {
 		return // refused: that is fine
 	}
@@ -45,32 +45,32 @@ func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
 		v.add(name)
 	}
 	v.introduce()
-	v.must("fae", Ask{To: "HOST", Description: "d", Fields: text})
+	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: text})
 	v.deliver(false)
-	hand := func(to string) Parcel {
+	hand := func(to string) OutboxItem {
 		c, home, err := v.states["host"].DraftForward("0", to, v.now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		v.must(v.names[home], c)
-		return Parcel{Kind: events.ParcelForward, Subject: c.Form, To: v.states["host"].ID}
+		return OutboxItem{Kind: events.OutboxForwarded, Subject: c.Form, To: v.states["host"].ID}
 	}
 	p := hand("bob")
 	v.carry("fae", p) // and its receipt is on its way, twice
 	hand("eve")
-	v.must("fae", Delivered{Parcels: []Parcel{p}})
-	v.must("fae", Delivered{Parcels: []Parcel{p}})
+	v.must("fae", RecordDelivery{Items: []OutboxItem{p}})
+	v.must("fae", RecordDelivery{Items: []OutboxItem{p}})
 	v.deliver(false)
-	if n := len(v.states["host"].Messages()[0].Form.Handed); n != 2 {
+	if n := len(v.states["host"].Messages()[0].Form.Forwarded); n != 2 {
 		t.Errorf("the host knows of %d of its 2 handovers", n)
 	}
 }
 
 func TestAnEmptyDeliveryIsRefused(t *testing.T) {
 	v := three(t, capabilities.Facet{})
-	v.must("fae", Ask{To: "HOST", Description: "d", Fields: text})
+	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: text})
 	id := v.states["fae"].Messages()[1].ID()
-	for _, c := range []Command{Learn{Form: id}, Receive{}} {
+	for _, c := range []Command{RecordOutcome{Form: id}, AcceptDelivery{}} {
 		func() {
 			defer func() {
 				if p := recover(); p != nil {

@@ -85,7 +85,7 @@ func (s *State) standsOn(tool string, call *rule.Reading, now capabilities.Time)
 }
 
 // used are the events of a call that is decided so.
-func (on standsOn) used(c Approve) []events.Event {
+func (on standsOn) used(c RequestApproval) []events.Event {
 	evs := make([]events.Event, len(on.by))
 	for i, by := range on.by {
 		evs[i] = &events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input}
@@ -95,12 +95,12 @@ func (on standsOn) used(c Approve) []events.Event {
 
 // offer adds to the request of an approval, if it is put to the agent's host, the rules that may be chosen, and says
 // why a rule of before does not decide it.
-func (s *State) offer(evs []events.Event, c Approve, call *rule.Reading, stale *Rule) ([]events.Event, error) {
+func (s *State) offer(evs []events.Event, c RequestApproval, call *rule.Reading, stale *Rule) ([]events.Event, error) {
 	asked, ok := evs[0].(*events.FormRequested)
 	if !ok || asked.To != s.Profile.Host {
 		return evs, nil
 	}
-	offered := &events.RulesOffered{Form: asked.Form, Folder: c.Folder, Wider: call.Offers()}
+	offered := &events.RulesOffered{Form: asked.ID, Folder: c.Folder, Wider: call.Offers()}
 	fields := approvalFields()
 	if stale != nil {
 		fields[0].Help = fmt.Sprintf("The rule %s of %s does not decide this any more: %s.",
@@ -149,7 +149,7 @@ func isApproval(fields []events.Field, here bool) bool {
 }
 
 // standing gives the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
-func (s *State) standing(f *Form, c Settle, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
+func (s *State) standing(f *Form, c SettleForm, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
 	if f.Kind != events.Approval {
 		return nil, nil
 	}
@@ -170,7 +170,7 @@ func (s *State) standing(f *Form, c Settle, values map[string]capabilities.Value
 		return nil, err
 	}
 	return &events.RuleAdded{
-		Rule: ids(), Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.FormRequested.Form, Covers: &covers,
+		Rule: ids(), Agent: s.ID, Tool: f.Title, Allow: decision == Always, Form: f.ID, Covers: &covers,
 	}, nil
 }
 

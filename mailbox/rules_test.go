@@ -17,8 +17,8 @@ import (
 const pushes = "git push to origin, any branches or tags, without options, in /srv/shop"
 
 // push is a call for which a wider rule is offered.
-func push() Approve {
-	return Approve{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
+func push() RequestApproval {
+	return RequestApproval{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
 }
 
 // TestAnotherNodeOffersNoRules has an approval come that offers rules, or says something about one: from an agent next
@@ -45,14 +45,14 @@ func TestAnotherNodeOffersNoRules(t *testing.T) {
 		"rules, from here": {asked, false, ""}, "rules, from elsewhere": {asked, true, parley.InvalidForm},
 		"a word, from here": {&noted, false, ""}, "a word, from elsewhere": {&noted, true, parley.InvalidForm}, "neither, from here": {&plain, false, ""},
 	} {
-		_, err := v.states["host"].Decide(Receive{Form: test.form, outside: test.outside}, v.now, v.id)
+		_, err := v.states["host"].Decide(AcceptDelivery{Form: test.form, outside: test.outside}, v.now, v.id)
 		if got := parley.CodeOf(err); got != test.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	twice := plain
 	twice.Description = `{"command":"ls","command":"rm"}`
-	if _, err := v.states["host"].Decide(Receive{Form: &twice}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
+	if _, err := v.states["host"].Decide(AcceptDelivery{Form: &twice}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
 		t.Errorf("an input with a key that stands twice is taken: %v", err)
 	}
 	for name, fields := range map[string][]events.Field{
@@ -62,7 +62,7 @@ func TestAnotherNodeOffersNoRules(t *testing.T) {
 	} {
 		form := plain
 		form.Fields = fields
-		if _, err := v.states["host"].Decide(Receive{Form: &form}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
+		if _, err := v.states["host"].Decide(AcceptDelivery{Form: &form}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
 	}
 	answer := func(words string) ([]events.Event, error) {
 		values := map[string]capabilities.Value{decisionField: capabilities.String(Always), ruleField: capabilities.String(words)}
-		return fae.Decide(Settle{Form: m.Form.FormRequested.Form, By: v.states["host"].ID, Values: values}, v.now, v.id)
+		return fae.Decide(SettleForm{Form: m.Form.ID, By: v.states["host"].ID, Values: values}, v.now, v.id)
 	}
 	if evs, err := answer(pushes + " or more"); parley.CodeOf(err) != parley.InvalidAnswer {
 		t.Errorf("a rule that is not offered: %v %v", evs, err)

@@ -11,9 +11,9 @@ import (
 	"parley/events"
 )
 
-// Settle is what one who may answer says to a form, on its way home. Reason is "" for an answer. Sealed
+// SettleForm is what one who may answer says to a form, on its way home. Reason is "" for an answer. Sealed
 // has, for each secret field answered, its value as it is to be written down.
-type Settle struct {
+type SettleForm struct {
 	Form   capabilities.ID
 	By     capabilities.ID
 	Reason events.Reason
@@ -22,7 +22,7 @@ type Settle struct {
 	Sealed map[string]capabilities.Value
 	Grants []capabilities.Grant
 
-	Contract *Contract // of the form's fields, if they were compiled before
+	Schema *Schema // of the form's fields, if they were compiled before
 
 	// Answer is the settlement's own ID, if the form's home is on another node: it may come there several times, and
 	// the same agent may send another beside it.
@@ -40,46 +40,46 @@ type Reply struct {
 	Values map[string]capabilities.Value
 	Texts  []Text
 
-	Contract *Contract // of the form's fields, if they were compiled before
+	Schema *Schema // of the form's fields, if they were compiled before
 }
 
 // DraftAnswer makes of a reply the settlement to send to the form's home, which it also returns. It is
 // checked as the home will check it, so that nothing leaves that cannot be accepted.
-func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (Settle, capabilities.ID, error) {
+func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm, capabilities.ID, error) {
 	m, err := s.answerable(r.Which)
 	if err != nil {
-		return Settle{}, capabilities.ID{}, err
+		return SettleForm{}, capabilities.ID{}, err
 	}
 	f := m.Form
 	if r.Digest != "" && r.Digest != f.Digest() {
-		return Settle{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
+		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
 			WithHint("parley permit ls shows what waits")
 	}
-	contract := r.Contract
+	contract := r.Schema
 	if contract == nil {
-		if contract, err = f.Contract(); err != nil {
-			return Settle{}, capabilities.ID{}, err
+		if contract, err = f.Schema(); err != nil {
+			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
 	claimed, err := s.claimEach(r.Values, now)
 	if err != nil {
-		return Settle{}, capabilities.ID{}, err
+		return SettleForm{}, capabilities.ID{}, err
 	}
 	values, err := contract.ReadAndCheck(r.Texts, claimed, func(path string) (capabilities.Value, error) { return s.at(path, capabilities.UseGive, now) })
 	if err != nil {
-		return Settle{}, capabilities.ID{}, err
+		return SettleForm{}, capabilities.ID{}, err
 	}
-	g := gift{to: f.From, message: f.FormRequested.Form, now: now, ids: ids}
+	g := gift{to: f.From, message: f.ID, now: now, ids: ids}
 	for _, field := range f.Fields { // in the form's order, so that equal answers make equal grants
 		v, ok := values[field.Name]
 		if !ok {
 			continue
 		}
 		if values[field.Name], err = s.give(&g, field.Name, v); err != nil {
-			return Settle{}, capabilities.ID{}, err
+			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := Settle{Form: f.FormRequested.Form, By: s.ID, Values: values, Grants: g.grants, Answer: s.answerID(f, ids), checked: true}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: g.grants, Answer: s.answerID(f, ids), checked: true}
 	return c, f.From, nil
 }
 
@@ -111,15 +111,15 @@ func (s *State) claimEach(values map[string]capabilities.Value, now capabilities
 }
 
 // DraftDecline is DraftAnswer for saying no.
-func (s *State) DraftDecline(which, note string, ids IDs) (Settle, capabilities.ID, error) {
+func (s *State) DraftDecline(which, note string, ids IDs) (SettleForm, capabilities.ID, error) {
 	m, err := s.answerable(which)
 	if err != nil {
-		return Settle{}, capabilities.ID{}, err
+		return SettleForm{}, capabilities.ID{}, err
 	}
 	if err := checkText("a reason", note, maxReason); err != nil {
-		return Settle{}, capabilities.ID{}, err
+		return SettleForm{}, capabilities.ID{}, err
 	}
-	c := Settle{Form: m.Form.FormRequested.Form, By: s.ID, Reason: events.Declined, Note: note, Answer: s.answerID(m.Form, ids)}
+	c := SettleForm{Form: m.Form.ID, By: s.ID, Reason: events.Declined, Note: note, Answer: s.answerID(m.Form, ids)}
 	return c, m.Form.From, nil
 }
 
@@ -142,7 +142,7 @@ func (s *State) answerable(which string) (*Message, error) {
 	return m, s.checkActive()
 }
 
-func (c Settle) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (c SettleForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	m, err := s.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
@@ -170,14 +170,14 @@ func (c Settle) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event
 }
 
 // checkDecline holds one who says no to saying just that: all other ends are the home's own to decide.
-func (c Settle) checkDecline() error {
+func (c SettleForm) checkDecline() error {
 	if c.Reason != events.Declined {
 		return parley.Refuse(parley.NotPermitted, "one who was asked may answer or decline, and this is %s", quoted(string(c.Reason), 40))
 	}
 	return checkText("a reason", c.Note, maxReason)
 }
 
-func (s *State) answer(f *Form, c Settle, now capabilities.Time, ids IDs) ([]events.Event, error) {
+func (s *State) answer(f *Form, c SettleForm, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	values, err := f.check(c)
 	if err != nil {
 		return nil, err
@@ -220,14 +220,14 @@ func (s *State) answer(f *Form, c Settle, now capabilities.Time, ids IDs) ([]eve
 }
 
 // check gives the values of an answer as they are stored.
-func (f *Form) check(c Settle) (map[string]capabilities.Value, error) {
+func (f *Form) check(c SettleForm) (map[string]capabilities.Value, error) {
 	if c.checked {
 		return c.Values, nil
 	}
-	contract := c.Contract
+	contract := c.Schema
 	if contract == nil {
 		var err error
-		if contract, err = f.Contract(); err != nil {
+		if contract, err = f.Schema(); err != nil {
 			return nil, err
 		}
 	}
@@ -260,7 +260,7 @@ func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities
 
 // takes reports whether a grant is one that an answer to the form makes.
 func (f *Form) takes(g capabilities.Grant, by capabilities.ID) bool {
-	return !g.ID.IsZero() && g.By == by && g.To == f.From && g.Message == f.FormRequested.Form && g.Revoked == 0 &&
+	return !g.ID.IsZero() && g.By == by && g.To == f.From && g.Message == f.ID && g.Revoked == 0 &&
 		len(g.Name) <= maxGrantName && utf8.ValidString(g.Name)
 }
 
@@ -310,8 +310,8 @@ func (f *Form) already(what string, called func(capabilities.ID) string) error {
 	return parley.Refuse(parley.AlreadyCancelled, "%s was %s by %s at %s", what, e.Reason, called(e.By), e.Date)
 }
 
-// Handover is a forwarder's wish, on its way home, that another may answer too.
-type Handover struct {
+// ForwardForm is a forwarder's wish, on its way home, that another may answer too.
+type ForwardForm struct {
 	Form capabilities.ID
 	By   capabilities.ID
 	To   capabilities.ID
@@ -322,22 +322,22 @@ type Handover struct {
 const MaxHolders = 32
 
 // DraftForward makes the handover of a form to another agent, and gives the form's home.
-func (s *State) DraftForward(which, to string, now capabilities.Time) (Handover, capabilities.ID, error) {
+func (s *State) DraftForward(which, to string, now capabilities.Time) (ForwardForm, capabilities.ID, error) {
 	m, err := s.answerable(which)
 	if err != nil {
-		return Handover{}, capabilities.ID{}, err
+		return ForwardForm{}, capabilities.ID{}, err
 	}
 	if m.Form.NoForward {
-		return Handover{}, capabilities.ID{}, s.noForward(m)
+		return ForwardForm{}, capabilities.ID{}, s.noForward(m)
 	}
 	ref, err := s.reach(to, capabilities.UseAsk, now)
 	if err != nil {
-		return Handover{}, capabilities.ID{}, err
+		return ForwardForm{}, capabilities.ID{}, err
 	}
 	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // it is the home that asks, which counts no uses of the agent's
-		return Handover{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
+		return ForwardForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
 	}
-	h := Handover{Form: m.Form.FormRequested.Form, By: s.ID, To: ref.Target, Via: s.presented(ref.Known(), ref.Target)}
+	h := ForwardForm{Form: m.Form.ID, By: s.ID, To: ref.Target, Via: s.presented(ref.Known(), ref.Target)}
 	return h, m.Form.From, nil
 }
 
@@ -345,7 +345,7 @@ func (s *State) noForward(m *Message) error {
 	return parley.Refuse(parley.NotPermitted, "the asker forbade forwarding form %d", m.Number)
 }
 
-func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
@@ -354,7 +354,7 @@ func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	switch {
 	case f.From != s.ID || !f.mayAnswer(c.By):
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
-	case f.wasHanded(c):
+	case f.wasForwarded(c):
 		return nil, nil // word of it was lost
 	case !f.IsOpen():
 		return nil, f.alreadyTo()
@@ -374,25 +374,25 @@ func (c Handover) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
 }
 
-// HasHanded reports whether the agent has handed a form on to another, or wanted to. The wish of a form whose home is on
+// HasForwarded reports whether the agent has handed a form on to another, or wanted to. The wish of a form whose home is on
 // another node is a grant of its own, which outlasts it.
-func (s *State) HasHanded(form, to capabilities.ID) bool {
+func (s *State) HasForwarded(form, to capabilities.ID) bool {
 	m, err := s.FindFormID(form)
 	if err != nil {
 		return false
 	}
-	if slices.ContainsFunc(m.Form.Handed, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
+	if slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
 		return true
 	}
 	return s.isOutside(m.Form.From) && s.given.Any(func(g capabilities.Grant) bool {
-		return g.Message == form && g.Target == to && g.Facet == handoverFacet(g.Facet)
+		return g.Message == form && g.Target == to && g.Facet == forwardFacet(g.Facet)
 	})
 }
 
-// wasHanded reports whether the very same handover has come before. Each that comes from another node has a grant
+// wasForwarded reports whether the very same handover has come before. Each that comes from another node has a grant
 // of its own.
-func (f *Form) wasHanded(c Handover) bool {
-	return !c.Via.IsZero() && slices.ContainsFunc(f.Handed, func(h events.FormForwarded) bool {
+func (f *Form) wasForwarded(c ForwardForm) bool {
+	return !c.Via.IsZero() && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool {
 		return h.By == c.By && h.To == c.To && h.Via == c.Via
 	})
 }

@@ -16,30 +16,30 @@ type State struct {
 	Version uint64 // events folded so far
 	Profile Profile
 
-	messages  []*Message // by number
-	byID      numbers
-	keys      map[string]uint64 // idempotency keys of what it asked
-	results   map[string]uint64 // names awaited by its open forms
-	names     map[string]capabilities.Value
-	called    map[capabilities.ID][]string // the names of each agent that has one
-	given     capabilities.Ledger
-	revoked   map[capabilities.ID]capabilities.Time // grants that it was given and lost
-	used      map[capabilities.ID]uint32            // uses of grants that it was given
-	outbox    []Parcel                              // oldest first
-	owed      uint64                                // parcels so far
-	open      int                                   // forms it asked that are not settled
-	approvals []uint64                              // numbers of the approvals among them, oldest first
-	posted    map[string]uint64                     // idempotency keys of messages it sent
-	work      work
-	shown     uint64 // the version after the last event that changed what is said of the agent
-	due       dueHeap
-	rules     map[capabilities.ID]*Rule
-	minted    capabilities.Ledger                        // grants by which it can be reached from other nodes
-	minting   int                                        // parcels of grants that their targets do not know yet
-	dealt     map[capabilities.NodeID]capabilities.Grant // other nodes' leave to write back
-	roots     map[capabilities.ID]capabilities.ID        // of the references it was given that have one, by grant
-	realm     realm
-	tokens    []Token // that were not revoked
+	messages       []*Message // by number
+	byID           numbers
+	keys           map[string]uint64 // idempotency keys of what it asked
+	results        map[string]uint64 // names awaited by its open forms
+	names          map[string]capabilities.Value
+	called         map[capabilities.ID][]string // the names of each agent that has one
+	given          capabilities.Ledger
+	revoked        map[capabilities.ID]capabilities.Time // grants that it was given and lost
+	used           map[capabilities.ID]uint32            // uses of grants that it was given
+	outbox         []OutboxItem                          // oldest first
+	lastSeq        uint64                                // parcels so far
+	open           int                                   // forms it asked that are not settled
+	approvals      []uint64                              // numbers of the approvals among them, oldest first
+	posted         map[string]uint64                     // idempotency keys of messages it sent
+	work           work
+	profileVersion uint64 // the version after the last event that changed what is said of the agent
+	due            dueHeap
+	rules          map[capabilities.ID]*Rule
+	minted         capabilities.Ledger                        // grants by which it can be reached from other nodes
+	minting        int                                        // parcels of grants that their targets do not know yet
+	replyGrants    map[capabilities.NodeID]capabilities.Grant // other nodes' leave to write back
+	roots          map[capabilities.ID]capabilities.ID        // of the references it was given that have one, by grant
+	peers          peerDirectory
+	tokens         []Token // that were not revoked
 
 	ownUse  Usage                     // what the agent itself has the node hold
 	heldFor map[capabilities.ID]Usage // what others have this mailbox hold, by their IDs, or those of their nodes
@@ -77,24 +77,24 @@ type Message struct {
 // Form is a form in a mailbox: at its home, or a copy.
 type Form struct {
 	*events.FormRequested
-	Holders  []capabilities.ID // at its home: who may answer, in the order in which they came to
-	Handed   []events.FormForwarded
-	Answered *events.FormAnswered  // if it was
-	Ended    *events.FormCancelled // if it ended otherwise
-	Settled  uint64                // the mailbox's version after its end; 0 while it is open
-	Offered  *events.RulesOffered  // of an approval at its home, if it offers rules or says where the call is made
+	Holders   []capabilities.ID // at its home: who may answer, in the order in which they came to
+	Forwarded []events.FormForwarded
+	Answered  *events.FormAnswered  // if it was
+	Ended     *events.FormCancelled // if it ended otherwise
+	Settled   uint64                // the mailbox's version after its end; 0 while it is open
+	Offered   *events.RulesOffered  // of an approval at its home, if it offers rules or says where the call is made
 
 	// In a copy whose home is on another node: what is on its way there, and why it would not have that.
-	Answering  *events.FormAnswering
-	Forwarding []events.FormForwarding
-	Refused    string
+	QueuedAnswer   *events.AnswerQueued
+	QueuedForwards []events.ForwardQueued
+	Refused        string
 }
 
-// Parcel is something that a mailbox owes to another. It is in the outbox until the other has it. Seq is its
+// OutboxItem is something that a mailbox owes to another. It is in the outbox until the other has it. Seq is its
 // number among all that the mailbox ever owed, so that a receipt that comes twice is for one parcel.
-type Parcel struct {
+type OutboxItem struct {
 	Seq     uint64
-	Kind    events.ParcelKind
+	Kind    events.OutboxKind
 	Subject capabilities.ID // the form, message or grant; of a handover, the grant made for it
 	To      capabilities.ID
 }
@@ -120,15 +120,15 @@ func (s *State) Summary() events.Summary {
 	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox) + s.inHand()), Deadline: s.nextDeadline()}
 }
 
-// Owed returns the number of the newest parcel that the mailbox has ever owed.
-func (s *State) Owed() uint64 { return s.owed }
+// LastSeq returns the number of the newest parcel that the mailbox has ever owed.
+func (s *State) LastSeq() uint64 { return s.lastSeq }
 
 // Outbox returns what the mailbox owes, oldest first. The slice is the state's own.
-func (s *State) Outbox() []Parcel { return s.outbox }
+func (s *State) Outbox() []OutboxItem { return s.outbox }
 
 // OutboxAfter returns what is in it of the parcels after a number. The slice is the state's own.
-func (s *State) OutboxAfter(seq uint64) []Parcel {
-	first, _ := slices.BinarySearchFunc(s.outbox, seq+1, func(p Parcel, seq uint64) int { return cmp.Compare(p.Seq, seq) })
+func (s *State) OutboxAfter(seq uint64) []OutboxItem {
+	first, _ := slices.BinarySearchFunc(s.outbox, seq+1, func(p OutboxItem, seq uint64) int { return cmp.Compare(p.Seq, seq) })
 	return s.outbox[first:]
 }
 
@@ -147,7 +147,7 @@ func (s *State) Messages() []*Message { return s.messages }
 // ID is the ID of the message, which is that of its form if it is one.
 func (m *Message) ID() capabilities.ID {
 	if m.Form != nil {
-		return m.Form.FormRequested.Form
+		return m.Form.ID
 	}
 	return m.Posted.Message
 }
@@ -204,12 +204,12 @@ func (f *Form) mayAnswer(by capabilities.ID) bool {
 	return false
 }
 
-// Contract compiles the form's fields. What was asked once compiles for ever, or the log is damaged. The state keeps
+// Schema compiles the form's fields. What was asked once compiles for ever, or the log is damaged. The state keeps
 // no contract: compiled patterns take many times the room of their text.
-func (f *Form) Contract() (*Contract, error) {
-	c, err := compileFields(f.Fields, endless())
+func (f *Form) Schema() (*Schema, error) {
+	c, err := compileFields(f.Fields, unlimitedPatterns())
 	if err != nil {
-		return nil, fmt.Errorf("form %s: %w", f.FormRequested.Form, err)
+		return nil, fmt.Errorf("form %s: %w", f.ID, err)
 	}
 	return c, nil
 }

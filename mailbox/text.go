@@ -9,8 +9,8 @@ import (
 	"parley/events"
 )
 
-// Mark is a piece of a message as its sender wrote it: words, or a path to a value under an edge name.
-type Mark struct {
+// TextPart is a piece of a message as its sender wrote it: words, or a path to a value under an edge name.
+type TextPart struct {
 	Words string
 	Edge  string
 	Path  string
@@ -23,9 +23,9 @@ const maxEdges = 64
 // digits, "_", "-", "/" and inner dots; a name with other characters can be given another by rename. An edge
 // never starts with "@": those are the message's own. It refuses with INVALID_ARGUMENT an edge that stands
 // for two values.
-func ParseText(text string) ([]Mark, error) {
+func ParseText(text string) ([]TextPart, error) {
 	var (
-		marks []Mark
+		marks []TextPart
 		words strings.Builder
 		edges = map[string]string{} // the path by edge
 		prev  rune
@@ -48,7 +48,7 @@ func ParseText(text string) ([]Mark, error) {
 			}
 			edges[m.Edge] = m.Path
 			if words.Len() > 0 {
-				marks = append(marks, Mark{Words: words.String()})
+				marks = append(marks, TextPart{Words: words.String()})
 				words.Reset()
 			}
 			marks = append(marks, m)
@@ -59,7 +59,7 @@ func ParseText(text string) ([]Mark, error) {
 		prev, i = r, i+n
 	}
 	if words.Len() > 0 || len(marks) == 0 {
-		marks = append(marks, Mark{Words: words.String()})
+		marks = append(marks, TextPart{Words: words.String()})
 	}
 	return marks, nil
 }
@@ -69,7 +69,7 @@ func inWord(r rune) bool {
 }
 
 // reference reads @name or @edge:path at the start of text. Length 0 means that there is none.
-func reference(text string) (m Mark, length int) {
+func reference(text string) (m TextPart, length int) {
 	first := nameLength(text[1:], false)
 	if first == 0 {
 		return m, 0
@@ -77,13 +77,13 @@ func reference(text string) (m Mark, length int) {
 	name := text[1 : 1+first]
 	rest := text[1+first:]
 	if !strings.HasPrefix(rest, ":") || strings.Contains(name, "/") {
-		return Mark{Edge: strings.TrimLeft(name[strings.LastIndexByte(name, '/')+1:], "@"), Path: name}, 1 + first
+		return TextPart{Edge: strings.TrimLeft(name[strings.LastIndexByte(name, '/')+1:], "@"), Path: name}, 1 + first
 	}
 	second := nameLength(rest[1:], true)
 	if second == 0 {
-		return Mark{Edge: name, Path: name}, 1 + first
+		return TextPart{Edge: name, Path: name}, 1 + first
 	}
-	return Mark{Edge: name, Path: rest[1 : 1+second]}, 1 + first + 1 + second
+	return TextPart{Edge: name, Path: rest[1 : 1+second]}, 1 + first + 1 + second
 }
 
 // nameLength measures the name at the start of text, which may start with "@" if special.

@@ -11,9 +11,9 @@ import (
 )
 
 func TestTextsAreParted(t *testing.T) {
-	words := func(s string) Mark { return Mark{Words: s} }
-	ref := func(edge, path string) Mark { return Mark{Edge: edge, Path: path} }
-	for text, want := range map[string][]Mark{
+	words := func(s string) TextPart { return TextPart{Words: s} }
+	ref := func(edge, path string) TextPart { return TextPart{Edge: edge, Path: path} }
+	for text, want := range map[string][]TextPart{
 		"":                     {words("")},
 		"hello":                {words("hello")},
 		"@fae":                 {ref("fae", "fae")},

@@ -163,7 +163,7 @@ func (c RevokeToken) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 			evs = append(evs, &events.TokenRevoked{Token: t.Token})
 		}
 	}
-	for _, i := range s.realm.invitations {
+	for _, i := range s.peers.invitations {
 		if !i.Ended && ended[i.Token] {
 			evs = append(evs, &events.InvitationEnded{Invitation: i.Invitation})
 		}

@@ -85,7 +85,7 @@ func (v *village) command(d *datadriven.TestData) string {
 		v.now = v.now.Add(dur)
 		return ""
 	case "ring":
-		return v.outcome(v.decide(as, Expire{}))
+		return v.outcome(v.decide(as, ExpireForms{}))
 	case "show":
 		return v.show(as)
 	case "names":
@@ -114,7 +114,7 @@ func (v *village) command(d *datadriven.TestData) string {
 			return v.refusal(err)
 		}
 		if home.Node != v.states[as].ID.Node {
-			return v.outcome(v.decide(as, KeepHandover{Which: which(), To: arg("to")}))
+			return v.outcome(v.decide(as, QueueForward{Which: which(), To: arg("to")}))
 		}
 		return v.outcome(v.decide(v.names[home], c))
 	}
@@ -163,34 +163,34 @@ func (v *village) showOffers(as, which string) string {
 func (v *village) simple(cmd, which string, arg func(string) string, input string) Command {
 	switch cmd {
 	case "cancel":
-		return Cancel{Which: which, Reason: arg("note")}
+		return CancelForm{Which: which, Reason: arg("note")}
 	case "dismiss":
-		return Dismiss{Which: which}
+		return DismissMessage{Which: which}
 	case "send":
-		return Post{To: arg("to"), Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}
+		return PostMessage{To: arg("to"), Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}
 	case "reply":
-		return Post{Reply: which, Text: strings.TrimSuffix(input, "\n")}
+		return PostMessage{Reply: which, Text: strings.TrimSuffix(input, "\n")}
 	case "adopt":
-		return Adopt{Which: which, Edge: arg("edge"), Name: arg("name")}
+		return AdoptName{Which: which, Edge: arg("edge"), Name: arg("name")}
 	case "store":
-		return Store{Name: arg("name"), Value: v.expand(strings.TrimSpace(input))}
+		return BindName{Name: arg("name"), Value: v.expand(strings.TrimSpace(input))}
 	case "rename":
-		return Rename{From: arg("from"), To: arg("to")}
+		return MoveName{From: arg("from"), To: arg("to")}
 	case "remove":
-		return Remove{Name: arg("name")}
+		return UnbindName{Name: arg("name")}
 	case "copy":
 		uses, _ := strconv.Atoi(cmp.Or(arg("uses"), "0"))
-		return Copy{From: arg("from"), To: arg("to"), Facet: capabilities.Facet{Mode: capabilities.Mode(arg("facet")), Uses: uint32(uses)}}
+		return CopyName{From: arg("from"), To: arg("to"), Facet: capabilities.Facet{Mode: capabilities.Mode(arg("facet")), Uses: uint32(uses)}}
 	case "revoke":
 		n, _ := strconv.Atoi(arg("grant"))
-		return Revoke{Grant: v.states[arg("as")].Grants()[n].ID}
+		return RevokeCapability{Grant: v.states[arg("as")].Grants()[n].ID}
 	case "approve":
-		return Approve{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key")}
+		return RequestApproval{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key")}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
 		return RemoveRule{Rule: v.states[arg("as")].Rules(v.now)[n].Rule, By: v.states[cmp.Or(arg("by"), "host")].ID}
 	case "make":
-		return MakeAgent{Agent: v.idOf(arg("as"))(), Kind: events.Guest, Name: arg("name")}
+		return CreateAgent{Agent: v.idOf(arg("as"))(), Kind: events.Guest, Name: arg("name")}
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (v *village) expand(text string) string {
 }
 
 func (v *village) ask(as string, arg func(string) string, fields string) string {
-	a := Ask{
+	a := RequestForm{
 		To: arg("to"), Description: cmp.Or(arg("about"), "something"), Key: arg("key"), Result: arg("name"),
 		NoForward: arg("forward") == "no", Kind: events.FormKind(arg("kind")),
 	}
@@ -242,7 +242,7 @@ func (v *village) ask(as string, arg func(string) string, fields string) string 
 			a.Fields = append(a.Fields, f)
 		}
 	}
-	if known, ok, err := a.Known(v.states[as]); err != nil {
+	if known, ok, err := a.FindExisting(v.states[as]); err != nil {
 		return v.refusal(err)
 	} else if ok && known.Message != nil {
 		return fmt.Sprintf("form %d, as before\n", known.Message.Number)
@@ -278,8 +278,8 @@ func (v *village) verdict(as, which string) string {
 	if err != nil {
 		return v.refusal(err)
 	}
-	verdict := s.Verdict(m.Form, m.Form.Digest())
-	if other := s.Verdict(m.Form, DigestCall(m.Form.Title, m.Form.Description+" ")); other.Allowed {
+	verdict := s.ApprovalResult(m.Form, m.Form.Digest())
+	if other := s.ApprovalResult(m.Form, DigestCall(m.Form.Title, m.Form.Description+" ")); other.Allowed {
 		v.tb.Fatal("another call is allowed by the same answer")
 	}
 	if verdict.Allowed {
@@ -288,12 +288,12 @@ func (v *village) verdict(as, which string) string {
 	return cmp.Or(verdict.Decision, "nothing") + ", not allowed\n"
 }
 
-func (v *village) settle(as string, home capabilities.ID, c Settle, err error) string {
+func (v *village) settle(as string, home capabilities.ID, c SettleForm, err error) string {
 	if err != nil {
 		return v.refusal(err)
 	}
 	if home.Node != v.states[as].ID.Node {
-		return v.outcome(v.decide(as, KeepAnswer{Settle: c}))
+		return v.outcome(v.decide(as, QueueAnswer{Answer: c}))
 	}
 	m, err := v.states[v.names[home]].FindFormID(c.Form)
 	if err != nil {
@@ -396,7 +396,7 @@ func (v *village) describe(s *State, m *Message) string {
 			status += ": " + e.Note
 		}
 	}
-	for _, h := range f.Handed {
+	for _, h := range f.Forwarded {
 		from += ", handed to " + v.names[h.To]
 	}
 	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)

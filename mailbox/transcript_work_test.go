@@ -24,7 +24,7 @@ func (v *village) atWork(cmd, as string, arg func(string) string, input string) 
 		v.apply(as, &p)
 		return "", true
 	case "question":
-		a := Ask{To: "HOST", Description: "something", Fields: []events.Field{{Name: "value"}}, Key: s.AskKey(arg("id"))}
+		a := RequestForm{To: "HOST", Description: "something", Fields: []events.Field{{Name: "value"}}, Key: s.AskKey(arg("id"))}
 		return v.asks(as, a, a), true
 	case "call":
 		return v.calls(as, arg("tool"), strings.TrimSpace(input)), true
@@ -56,7 +56,7 @@ func (v *village) working(cmd, as string, arg func(string) string, input string)
 		}
 		return end
 	case "prepare":
-		return Prepare{Status: arg("status"), Error: arg("error")}
+		return PrepareProgram{Status: arg("status"), Error: arg("error")}
 	case "interrupt":
 		also, note := []capabilities.ID{}, arg("note")
 		for _, n := range strings.FieldsFunc(arg("also"), func(r rune) bool { return r == ',' }) {
@@ -66,11 +66,11 @@ func (v *village) working(cmd, as string, arg func(string) string, input string)
 			}
 			also = append(also, m.ID())
 		}
-		return Interrupt{Note: note, Also: also}
+		return InterruptRun{Note: note, Also: also}
 	case "archive":
-		return Archive{By: by()}
+		return ArchiveAgent{By: by()}
 	case "report":
-		return Report{Status: arg("status"), Error: expandLength(arg("error"))}
+		return ReportStatus{Status: arg("status"), Error: expandLength(arg("error"))}
 	case "describe":
 		return v.describing(arg, input)
 	case "policy":
@@ -85,7 +85,7 @@ func (v *village) working(cmd, as string, arg func(string) string, input string)
 
 // describing reads labels, one name=value a line; "none" is the empty set of them.
 func (v *village) describing(arg func(string) string, input string) Command {
-	d := Describe{}
+	d := UpdateAgent{}
 	if title := arg("title"); title != "" {
 		title = expandLength(title)
 		d.Title = &title
@@ -119,12 +119,12 @@ func expandLength(text string) string {
 }
 
 // asks asks what may have been asked before.
-func (v *village) asks(as string, a Ask, c Command) string {
-	if known, ok, err := a.Known(v.states[as]); err != nil {
+func (v *village) asks(as string, a RequestForm, c Command) string {
+	if known, ok, err := a.FindExisting(v.states[as]); err != nil {
 		return v.refusal(err)
 	} else if ok {
 		f := known.Message.Form
-		if verdict := v.states[as].Verdict(f, f.Digest()); verdict.Decision != "" {
+		if verdict := v.states[as].ApprovalResult(f, f.Digest()); verdict.Decision != "" {
 			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, verdict.Decision)
 		}
 		if f.Answered != nil {
@@ -138,9 +138,9 @@ func (v *village) asks(as string, a Ask, c Command) string {
 // calls asks whether a call may be made, as the desk of a run does.
 func (v *village) calls(as, tool, input string) string {
 	s, taken := v.states[as], v.taken[as]
-	c := Approve{Tool: tool, Input: input, Key: s.CallKey(tool+input, "", func(key string) bool { return taken[key] })}
-	out := v.asks(as, c.Ask(), c)
-	if _, asked, err := c.Ask().Known(s); asked && err == nil {
+	c := RequestApproval{Tool: tool, Input: input, Key: s.CallKey(tool+input, "", func(key string) bool { return taken[key] })}
+	out := v.asks(as, c.Form(), c)
+	if _, asked, err := c.Form().FindExisting(s); asked && err == nil {
 		taken[c.Key] = true
 	}
 	return out

@@ -19,20 +19,20 @@ func FuzzUnpack(f *testing.F) {
 	v.befriend("h@A", "h@B")
 	v.refuse = func(string, string, string) {}
 	fields := []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}
-	asked := v.must("h@A", Ask{To: "B", Description: "d", Fields: fields})[0].(*events.FormRequested)
+	asked := v.must("h@A", RequestForm{To: "B", Description: "d", Fields: fields})[0].(*events.FormRequested)
 	v.deliver(false)
-	other := v.must("h@B", Ask{To: "A", Description: "d", Fields: fields})[0].(*events.FormRequested)
+	other := v.must("h@B", RequestForm{To: "A", Description: "d", Fields: fields})[0].(*events.FormRequested)
 	v.deliver(false)
 	b, host := v.states["h@B"].ID, v.states["h@A"].ID
 	grant := capabilities.Grant{ID: v.idOf("h@B")(), Target: host, Kind: capabilities.KindAgent, To: v.states["a@A"].ID, By: b}
-	for kind, e := range map[events.ParcelKind]events.Event{
-		events.ParcelCopy:       &events.MessagePosted{Message: v.idOf("h@B")(), From: b, To: host, Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(grant.Ref())}}},
-		events.ParcelOutcome:    &events.FormAnswered{Form: other.Form, By: host, Values: capabilities.Record(map[string]capabilities.Value{"f": capabilities.Int(1)})},
-		events.ParcelRevocation: &events.CapabilityRevoked{Grant: grant.ID, By: b, Date: 1},
-		events.ParcelForward:    &events.FormForwarded{Form: other.Form, By: host, To: b},
-		events.ParcelMint:       &events.CapabilityMinted{Grant: grant},
-		events.ParcelAnswer:     &events.FormAnswering{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"f": capabilities.String("x")})},
-		events.ParcelHandover:   &events.FormForwarded{Form: asked.Form, By: b, To: grant.To, Via: grant.ID},
+	for kind, e := range map[events.OutboxKind]events.Event{
+		events.OutboxCopy:       &events.MessagePosted{Message: v.idOf("h@B")(), From: b, To: host, Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(grant.Ref())}}},
+		events.OutboxOutcome:    &events.FormAnswered{Form: other.ID, By: host, Values: capabilities.Record(map[string]capabilities.Value{"f": capabilities.Int(1)})},
+		events.OutboxRevocation: &events.CapabilityRevoked{Grant: grant.ID, By: b, Date: 1},
+		events.OutboxForwarded:  &events.FormForwarded{Form: other.ID, By: host, To: b},
+		events.OutboxMint:       &events.CapabilityMinted{Grant: grant},
+		events.OutboxAnswer:     &events.AnswerQueued{Form: asked.ID, Values: capabilities.Record(map[string]capabilities.Value{"f": capabilities.String("x")})},
+		events.OutboxForward:    &events.FormForwarded{Form: asked.ID, By: b, To: grant.To, Via: grant.ID},
 	} {
 		body, err := events.Append(nil, events.Recorded{Event: e})
 		if err != nil {
@@ -50,7 +50,7 @@ func FuzzUnpack(f *testing.F) {
 		for i, r := range recorded {
 			evs[i] = r.Event
 		}
-		c, err := Unpack(events.ParcelKind(kind), b, evs)
+		c, err := Unpack(events.OutboxKind(kind), b, evs)
 		if err != nil {
 			return
 		}

@@ -94,7 +94,7 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 			growth[q] += n
 		}
 	}
-	if _, makes := c.(MakeAgent); makes {
+	if _, makes := c.(CreateAgent); makes {
 		growth[QuotaAgents] = 1
 	}
 	if err := l.check(s.ownUse.On(now), growth); err != nil {
@@ -107,7 +107,7 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 // those that bring what was decided elsewhere.
 func Spends(c Command) bool {
 	switch c.(type) {
-	case Ask, Approve, Post, Store, Copy, Rename, Adopt, MakeAgent, MakeToken, Describe, Report, KeepAnswer, KeepHandover:
+	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward:
 		return true
 	}
 	return false
@@ -115,7 +115,7 @@ func Spends(c Command) bool {
 
 // CheckAnswer refuses with QUOTA_EXCEEDED an answer that its giver has no room to give. It is for answers to forms of
 // this node, which are decided on in another mailbox.
-func (s *State) CheckAnswer(l *Limits, c Settle, now capabilities.Time) error {
+func (s *State) CheckAnswer(l *Limits, c SettleForm, now capabilities.Time) error {
 	var growth Amounts
 	growth[QuotaDaily] = int64(measure(capabilities.Record(c.Values)).bytes + len(c.Note))
 	return l.check(s.ownUse.On(now), growth)
@@ -182,7 +182,7 @@ func (s *State) change(e events.Event) (c Amounts) {
 				c[QuotaDaily] = sizeOfForm(m.Form.FormRequested)
 			}
 		}
-	case *events.FormAnswering:
+	case *events.AnswerQueued:
 		c[QuotaDaily] = int64(measure(e.Values).bytes + len(e.Note))
 	case *events.NameBound:
 		n := sizeOfName(e.Name, e.Value)
@@ -305,7 +305,7 @@ func roomExceeded(q Quota, used, limit int64) *parley.Error {
 		WithHint("the recipient dismisses or answers some of it, or its node's host raises the quota")
 }
 
-// CheckSending refuses what Receive would refuse for the same mail, where the sender can be told at once.
+// CheckSending refuses what AcceptDelivery would refuse for the same mail, where the sender can be told at once.
 func CheckSending(used, quotas Amounts) error {
 	if used[QuotaInbox] < quotas[QuotaInbox] {
 		return nil
@@ -350,7 +350,7 @@ func sizeOfOther(e events.Event) int64 {
 	switch e := e.(type) {
 	case *events.CapabilityGranted:
 		return int64(small + len(e.Grant.Name))
-	case *events.FormForwarding:
+	case *events.ForwardQueued:
 		return small
 	case *events.AgentUpdated:
 		n := small + len(e.Error)
@@ -369,18 +369,18 @@ func sizeOfOther(e events.Event) int64 {
 	return 0
 }
 
-// useImage is a use written down. What can be counted again from the messages and names is not in it.
-type useImage struct {
+// usageSnapshot is a use written down. What can be counted again from the messages and names is not in it.
+type usageSnapshot struct {
 	By    capabilities.ID // zero for the agent itself
 	Daily int64
 	Day   int64
 }
 
-func (s *State) useImages() []useImage {
-	all := []useImage{{Daily: s.ownUse.Amounts[QuotaDaily], Day: s.ownUse.day}}
+func (s *State) usageSnapshots() []usageSnapshot {
+	all := []usageSnapshot{{Daily: s.ownUse.Amounts[QuotaDaily], Day: s.ownUse.day}}
 	for _, by := range sortedIDs(s.heldFor) {
 		if u := s.heldFor[by]; u.Amounts[QuotaDaily] != 0 {
-			all = append(all, useImage{By: by, Daily: u.Amounts[QuotaDaily], Day: u.day})
+			all = append(all, usageSnapshot{By: by, Daily: u.Amounts[QuotaDaily], Day: u.day})
 		}
 	}
 	return all
@@ -422,7 +422,7 @@ func (s *State) recount() {
 }
 
 // restoreUse takes up what recount cannot know.
-func (s *State) restoreUse(images []useImage, made []capabilities.ID) {
+func (s *State) restoreUse(images []usageSnapshot, made []capabilities.ID) {
 	for _, id := range made {
 		if s.made == nil {
 			s.made = map[capabilities.ID]bool{}

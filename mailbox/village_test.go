@@ -144,7 +144,7 @@ func (v *village) deliver(twice bool) {
 				if twice {
 					v.carry(from, p)
 				}
-				if _, err := v.decide(from, Delivered{Parcels: []Parcel{p}, Refused: v.carry(from, p)}); err != nil {
+				if _, err := v.decide(from, RecordDelivery{Items: []OutboxItem{p}, Refused: v.carry(from, p)}); err != nil {
 					v.tb.Fatal(err)
 				}
 			}
@@ -153,7 +153,7 @@ func (v *village) deliver(twice bool) {
 }
 
 // outgoing gives what an agent owes and can go now.
-func (v *village) outgoing(from string) (all []Parcel) {
+func (v *village) outgoing(from string) (all []OutboxItem) {
 	s := v.states[from]
 	for _, p := range s.Outbox() {
 		to := nodeOf(v.names[p.To])
@@ -169,9 +169,9 @@ func (v *village) outgoing(from string) (all []Parcel) {
 }
 
 // carry takes a parcel to its mailbox, and gives why that would not have it.
-func (v *village) carry(from string, p Parcel) (refused string) {
+func (v *village) carry(from string, p OutboxItem) (refused string) {
 	v.tb.Helper()
-	c, err := v.states[from].Open(p)
+	c, err := v.states[from].CommandFor(p)
 	if err != nil {
 		v.tb.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func (v *village) carry(from string, p Parcel) (refused string) {
 }
 
 // abroad gives what comes out on another node of what goes in here.
-func (v *village) abroad(from string, p Parcel, c Command) Command {
+func (v *village) abroad(from string, p OutboxItem, c Command) Command {
 	v.tb.Helper()
 	var recorded []events.Recorded
 	for _, e := range Pack(c) {

@@ -7,39 +7,39 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// weigh adds up what a schema costs with everything it refers to, each schema once per use of it, and
+// costOf adds up what a schema costs with everything it refers to, each schema once per use of it, and
 // refuses circles and what costs too much. In seen stand nil for schemas being weighed and their loads after.
-func weigh(s *jsonschema.Schema, seen map[*jsonschema.Schema]*load) (load, string) {
+func costOf(s *jsonschema.Schema, seen map[*jsonschema.Schema]*schemaCost) (schemaCost, string) {
 	if l, ok := seen[s]; ok {
 		if l == nil {
-			return load{}, "the pattern refers to itself in a circle"
+			return schemaCost{}, "the pattern refers to itself in a circle"
 		}
 		return *l, ""
 	}
 	if !strings.HasPrefix(s.Location, patternURL+"#") {
-		return load{}, errOutside.Error()
+		return schemaCost{}, errOutside.Error()
 	}
 	seen[s] = nil
-	l := ownLoad(s)
+	l := ownCost(s)
 	for _, sub := range below(s) {
-		m, why := weigh(sub, seen)
+		m, why := costOf(sub, seen)
 		if why != "" {
-			return load{}, why
+			return schemaCost{}, why
 		}
 		l.schemas = atMost(l.schemas + m.schemas)
 		l.checks = atMost(l.checks + m.checks)
 		l.steps = atMost(l.steps + m.steps)
 	}
-	if l.schemas > maxPatternLoad || l.steps > maxRegexpSteps {
-		return load{}, tooMuchWork
+	if l.schemas > maxPatternSchemas || l.steps > maxRegexpSteps {
+		return schemaCost{}, tooMuchWork
 	}
 	seen[s] = &l
 	return l, ""
 }
 
-// ownLoad is what a schema costs by itself.
-func ownLoad(s *jsonschema.Schema) load {
-	l := load{schemas: 1, checks: 1 + len(s.Required) + len(s.DependentRequired) + len(s.Dependencies)}
+// ownCost is what a schema costs by itself.
+func ownCost(s *jsonschema.Schema) schemaCost {
+	l := schemaCost{schemas: 1, checks: 1 + len(s.Required) + len(s.DependentRequired) + len(s.Dependencies)}
 	if s.Enum != nil {
 		for _, v := range s.Enum.Values {
 			l.checks += parts(v)

@@ -103,7 +103,7 @@ func (s *State) inHand() int {
 // prompted enters a message that came in as something to run for.
 func (s *State) prompted(m *Message) {
 	if s.HasProgram() && !s.Profile.Archived {
-		s.work.prompts, s.shown = append(s.work.prompts, m.Number), s.Version
+		s.work.prompts, s.profileVersion = append(s.work.prompts, m.Number), s.Version
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *State) unprompted(number uint64) {
 	}
 	for _, numbers := range []*[]uint64{&s.work.prompts, &s.work.cut} {
 		if i := slices.Index(*numbers, number); i >= 0 {
-			*numbers, s.shown = slices.Delete(*numbers, i, i+1), s.Version
+			*numbers, s.profileVersion = slices.Delete(*numbers, i, i+1), s.Version
 		}
 	}
 }
@@ -284,14 +284,14 @@ func (s *State) mayRunAgain() bool {
 	return !slices.ContainsFunc(s.messages[s.work.run.First:], func(m *Message) bool { return m.From() == s.ID })
 }
 
-// Interrupt ends the run that is under way, and takes back what the agent asks since it began, and Also the forms
+// InterruptRun ends the run that is under way, and takes back what the agent asks since it began, and Also the forms
 // that the run takes up from one before it.
-type Interrupt struct {
+type InterruptRun struct {
 	Note string
 	Also []capabilities.ID
 }
 
-func (c Interrupt) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	if s.work.run == nil {
 		return nil, nil
 	}
@@ -300,7 +300,7 @@ func (c Interrupt) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 }
 
 // withdraw cancels the open forms that the agent asked, from a message number on.
-func (s *State) withdraw(first uint64, c Interrupt, now capabilities.Time) []events.Event {
+func (s *State) withdraw(first uint64, c InterruptRun, now capabilities.Time) []events.Event {
 	var evs []events.Event
 	for _, m := range s.messages {
 		if m.Form == nil || m.Form.From != s.ID || !m.Form.IsOpen() {
@@ -338,9 +338,9 @@ func (s *State) CallKey(call, folder string, taken func(key string) bool) string
 	}
 }
 
-// Shown gives the version after the last event that changed what is said of the agent: its profile, its program's
+// ProfileVersion gives the version after the last event that changed what is said of the agent: its profile, its program's
 // work, and the calls that it needs permission for.
-func (s *State) Shown() uint64 { return s.shown }
+func (s *State) ProfileVersion() uint64 { return s.profileVersion }
 
 // Finish says what came of what the agent was to do, and whether it is over: idle, error, or permission, when that
 // waits for somebody to permit a call.

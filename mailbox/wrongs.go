@@ -11,8 +11,8 @@ import (
 	"parley"
 )
 
-// wrongs gathers what is wrong with the fields of a form or an answer. The zero wrongs is ready.
-type wrongs struct {
+// FieldErrors gathers what is wrong with the fields of a form or an answer. The zero wrongs is ready.
+type FieldErrors struct {
 	names []string
 	why   map[string]string
 }
@@ -21,7 +21,7 @@ type wrongs struct {
 const maxWrong = 1000
 
 // add says one more thing about a field.
-func (w *wrongs) add(name, why string) {
+func (w *FieldErrors) add(name, why string) {
 	if before, ok := w.why[name]; ok {
 		w.why[name] = cut(before+"; "+why, 3*maxWhy)
 		return
@@ -33,10 +33,10 @@ func (w *wrongs) add(name, why string) {
 	w.why[name] = cut(why, 3*maxWhy)
 }
 
-func (w *wrongs) has(name string) bool { _, ok := w.why[name]; return ok }
+func (w *FieldErrors) has(name string) bool { _, ok := w.why[name]; return ok }
 
 // sort puts the fields into the form's order, and those it does not have behind them by name.
-func (w *wrongs) sort(find func(name string) (int, bool)) {
+func (w *FieldErrors) sort(find func(name string) (int, bool)) {
 	if len(w.names) < 2 {
 		return
 	}
@@ -50,7 +50,7 @@ func (w *wrongs) sort(find func(name string) (int, bool)) {
 }
 
 // err gives the one error that names every wrong field, or nil.
-func (w *wrongs) err(code parley.Code) error {
+func (w *FieldErrors) err(code parley.Code) error {
 	if len(w.names) == 0 {
 		return nil
 	}
