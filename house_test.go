@@ -30,14 +30,14 @@ var imports = map[string][]string{
 	"actors/runtime":   {".", "capabilities", "events", "mailbox", "mailbox/rule"},
 	"actors/transport": {".", "capabilities", "events", "actors/connlimit"},
 
-	"gateway":         {".", "capabilities", "events", "mailbox", "persistence", "actors", "actors/connlimit", "gateway/client", "gateway/legible", "gateway/mcp"},
-	"gateway/client":  {"."},
-	"gateway/legible": {},
-	"gateway/mcp":     {".", "capabilities", "events", "actors", "gateway/legible"},
+	"gateway":          {".", "capabilities", "events", "mailbox", "persistence", "actors", "actors/connlimit", "gateway/client", "gateway/sanitize", "gateway/mcp"},
+	"gateway/client":   {"."},
+	"gateway/sanitize": {},
+	"gateway/mcp":      {".", "capabilities", "events", "actors", "gateway/sanitize"},
 
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors",
-		"gateway", "gateway/client", "gateway/legible", "gateway/mcp",
+		"gateway", "gateway/client", "gateway/sanitize", "gateway/mcp",
 	},
 }
 

@@ -35,7 +35,7 @@ type AgentsToldFrame struct {
 }
 
 // agentsFrame opens a subscription to agents.
-func agentsFrame(c *conversation, h *head, text []byte) error {
+func agentsFrame(c *wsSession, h *head, text []byte) error {
 	var f SubscribeAgentsFrame
 	if err := decode(text, &f); err != nil {
 		return err

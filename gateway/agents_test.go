@@ -16,7 +16,7 @@ import (
 // These tests walk the list of guarantees for agents, over the wire.
 
 // worker makes an agent that runs a shell script for each message.
-func (h *house) worker(name, title, script string, change ...func(*actors.NewAgent)) *actors.Agent {
+func (h *testServer) worker(name, title, script string, change ...func(*actors.NewAgent)) *actors.Agent {
 	h.t.Helper()
 	m := actors.NewAgent{
 		Kind: events.Guest, Name: name, Title: title, Wait: true,
@@ -33,7 +33,7 @@ func (h *house) worker(name, title, script string, change ...func(*actors.NewAge
 }
 
 // ask sends a request and gives the response, which it must be.
-func (k *talker) ask(operation, members string) map[string]any {
+func (k *wsClient) ask(operation, members string) map[string]any {
 	k.t.Helper()
 	k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"%s-1"%s}`, operation, operation, members))
 	f := k.answer()
@@ -44,7 +44,7 @@ func (k *talker) ask(operation, members string) map[string]any {
 }
 
 // answer gives the next frame that answers a request: a host's client is told of questions too.
-func (k *talker) answer() map[string]any {
+func (k *wsClient) answer() map[string]any {
 	k.t.Helper()
 	for {
 		if f := k.read(); f["requestId"] != nil && f["type"] != "approval_request" {
@@ -64,7 +64,7 @@ func errorCode(f map[string]any) any {
 }
 
 func TestAgentsAreResolvedByTheNode(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	build := h.worker("builder", "The builder", "true")
 	h.worker("twin-1", "Twin", "true")
 	h.worker("twin-2", "Twin", "true")
@@ -104,7 +104,7 @@ func TestAgentsAreResolvedByTheNode(t *testing.T) {
 }
 
 func TestNobodyFindsWhatItDoesNotHold(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	secret := h.worker("secret", "Secret", "true")
 	k := h.dial("fae")
@@ -119,7 +119,7 @@ func TestNobodyFindsWhatItDoesNotHold(t *testing.T) {
 }
 
 func TestFetchAgentsFilters(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	labelled := func(labels map[string]string) func(*actors.NewAgent) {
 		return func(m *actors.NewAgent) { m.Labels = labels }
 	}
@@ -159,7 +159,7 @@ func gate(t *testing.T) (path string, open func()) {
 func waitForFile(path string) string { return "until [ -e '" + path + "' ]; do sleep 0.01; done" }
 
 func TestAcceptedMeansDurableAndRunning(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	path, open := gate(t)
 	h.worker("w", "", waitForFile(path))
 	k := h.dial("host")
@@ -194,7 +194,7 @@ func TestAcceptedMeansDurableAndRunning(t *testing.T) {
 }
 
 // logOf gives the types of the events of an agent that the host holds.
-func logOf(t *testing.T, h *house, name string) []string {
+func logOf(t *testing.T, h *testServer, name string) []string {
 	t.Helper()
 	a, err := h.node.ActAs(t.Context(), name)
 	if err != nil {
@@ -212,7 +212,7 @@ func logOf(t *testing.T, h *house, name string) []string {
 }
 
 func TestWhatCannotRunIsNotAccepted(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.worker("w", "", "", func(m *actors.NewAgent) { m.Program.Command = []string{"no-such-program-here"} })
 	k := h.dial("host")
 	f := k.ask("send_agent_message", `,"agentId":"w","text":"go"`)
@@ -228,7 +228,7 @@ func TestWhatCannotRunIsNotAccepted(t *testing.T) {
 }
 
 func TestWaitingForFinish(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	path, open := gate(t)
 	h.worker("well", "", waitForFile(path))
 	h.worker("ill", "", waitForFile(path)+"; echo broken >&2; exit 3")
@@ -271,7 +271,7 @@ func TestWaitingForFinish(t *testing.T) {
 }
 
 func TestAgentUpdates(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	h.worker("w", "", "true", func(m *actors.NewAgent) { m.Labels = map[string]string{"ui": "true"} })
 	k, one := h.dial("host"), h.dial("host")
@@ -307,7 +307,7 @@ func TestAgentUpdates(t *testing.T) {
 }
 
 func TestAMarkFollowsTheAgentsThereAre(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.worker("w", "", "true")
 	for filter, names := range map[string][]string{`{}`: {"HOST", "w"}, `{"labels":{"ui":"true"}}`: nil} {
 		k := h.dial("host")
@@ -320,7 +320,7 @@ func TestAMarkFollowsTheAgentsThereAre(t *testing.T) {
 }
 
 func TestAStoppedAgentAsksNothingMore(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.worker("w", "", `printf '{"type":"ask","id":"q","prompt":"Go on?"}\n'; read answer; sleep 600`)
 	k := h.dial("host")
 	if f := k.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
@@ -353,7 +353,7 @@ func TestAStoppedAgentAsksNothingMore(t *testing.T) {
 }
 
 func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	path, open := gate(t)
 	h.worker("w", "", `read prompt; case "$prompt" in *first*) printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"rm"}}\n'; read decision;; *) `+waitForFile(path)+`;; esac`)
 	h.worker("alone", "", "sleep 600")
@@ -392,7 +392,7 @@ func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
 }
 
 func TestAnAgentsPendingCallsAreForThoseWhoRuleIt(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae, bob := h.guest("fae"), h.guest("bob")
 	if _, err := h.node.Host().Send(t.Context(), "bob", "meet @fae"); err != nil {
 		t.Fatal(err)

@@ -11,14 +11,14 @@ import (
 	"parley"
 )
 
-// What one conversation may have under way at once. Waits hold back no calls.
+// What one session may have under way at once. Waits hold back no calls.
 const (
 	maxCalls  = 64
 	maxWaits  = 256
 	maxLoaded = 8 << 20 // bytes of frames
 )
 
-// load is what a conversation has under way.
+// load is what a session has under way.
 type load struct {
 	calls, waits admission
 	bytes        atomic.Int64
@@ -26,7 +26,7 @@ type load struct {
 }
 
 // hear takes a frame to whoever it is for.
-func (c *conversation) hear(kind websocket.MessageType, text []byte) {
+func (c *wsSession) hear(kind websocket.MessageType, text []byte) {
 	if err := c.principal.account.pace(); err != nil {
 		c.tell(failed(regarding{RequestID: requestIDOf(text)}, err))
 		return
@@ -49,7 +49,7 @@ func (c *conversation) hear(kind websocket.MessageType, text []byte) {
 }
 
 // request has an operation performed and answers with what comes of it.
-func (c *conversation) request(o operation, h head, text []byte) {
+func (c *wsSession) request(o operation, h head, text []byte) {
 	leave, err := c.load.admit(o.kind(), c.principal.account, len(text))
 	if err != nil {
 		c.server.metrics.called(o.name, err)
@@ -110,9 +110,9 @@ func (l *load) keep(a *account, size int) (leave func(), err error) {
 	return leave, nil
 }
 
-// perform performs an operation and writes the response. A wait ends when the conversation is to end; a call goes
+// perform performs an operation and writes the response. A wait ends when the session is to end; a call goes
 // on, for what it was asked may have happened.
-func (c *conversation) perform(o operation, h head, text []byte, held *charge) (answer []byte, err error) {
+func (c *wsSession) perform(o operation, h head, text []byte, held *charge) (answer []byte, err error) {
 	defer c.survive(o.name, &err)
 	ctx := c.acts
 	if o.waits {
@@ -132,10 +132,10 @@ func (c *conversation) perform(o operation, h head, text []byte, held *charge) (
 	return answer, err
 }
 
-func (c *conversation) note(name string, err error) { c.server.note(context.Background(), name, err) }
+func (c *wsSession) note(name string, err error) { c.server.note(context.Background(), name, err) }
 
 // survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's.
-func (c *conversation) survive(name string, err *error) {
+func (c *wsSession) survive(name string, err *error) {
 	if p := recover(); p != nil {
 		*err = c.server.panicked(name, p)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestEveryOperationIsARequest(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
 	for _, o := range operations() {
@@ -29,7 +29,7 @@ func TestEveryOperationIsARequest(t *testing.T) {
 }
 
 func TestAResponseIsInline(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
 	k.say(`{"type":"form_request","requestId":7,"as":"fae","recipient":"@host","description":"D<&>","fields":[{"name":"a"}]}`)
@@ -48,7 +48,7 @@ func TestAResponseIsInline(t *testing.T) {
 }
 
 func TestBadFramesEndNothing(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	k := h.dial("host")
 	for name, c := range map[string]struct{ frame, code, requestID string }{
 		"not JSON":           {`{"type"`, "PARSE_ERROR", ""},
@@ -92,7 +92,7 @@ func TestBadFramesEndNothing(t *testing.T) {
 }
 
 func TestWaitsHoldBackNothing(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
 	k.say(`{"type":"form_request","as":"fae","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
@@ -113,7 +113,7 @@ func TestWaitsHoldBackNothing(t *testing.T) {
 }
 
 func TestMoreCallsThanAConversationHasAreRefused(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	inside, leave := make(chan bool), make(chan bool)
 	h.server.operations["hold"] = nodeOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
 		inside <- true

@@ -14,8 +14,8 @@ import (
 // frame is a type of frame that is no request of an operation.
 type frame struct {
 	scopes []scope
-	handle func(c *conversation, h *head, text []byte) error // an error is told as one
-	atOnce bool                                              // it does not wait for those before it
+	handle func(c *wsSession, h *head, text []byte) error // an error is told as one
+	atOnce bool                                           // it does not wait for those before it
 }
 
 // frames are all types of frames but requests of operations.
@@ -44,7 +44,7 @@ func frames() map[string]frame {
 }
 
 // dispatch handles a frame, in its turn.
-func (c *conversation) dispatch(f frame, h head, text []byte) {
+func (c *wsSession) dispatch(f frame, h head, text []byte) {
 	leave, err := c.load.keep(c.principal.account, len(text))
 	if err != nil {
 		c.tell(failed(h.regarding, err))
@@ -75,7 +75,7 @@ func (c *conversation) dispatch(f frame, h head, text []byte) {
 	}
 }
 
-func (c *conversation) handle(f frame, h *head, text []byte) (err error) {
+func (c *wsSession) handle(f frame, h *head, text []byte) (err error) {
 	defer c.survive(h.Type, &err)
 	if err := c.check(c.acts); err != nil {
 		return err
@@ -113,7 +113,7 @@ type markedForm struct {
 }
 
 // formsOf lists the agent's forms of a dialect, oldest first.
-func (c *conversation) formsOf(ctx context.Context, dialect string, v actors.View, wanted func(mark, actors.Envelope) bool) ([]markedForm, error) {
+func (c *wsSession) formsOf(ctx context.Context, dialect string, v actors.View, wanted func(mark, actors.Envelope) bool) ([]markedForm, error) {
 	var found []markedForm
 	for e, err := range c.principal.agent.All(ctx, v) {
 		if err != nil {
@@ -139,7 +139,7 @@ type calling struct {
 // asked gives the form that was put to the agent and that a client means. Its asker's name for it is enough as long as
 // nobody else has ever used that: what a client has seen may be over, and another's in its place. Then it refuses with
 // AMBIGUOUS.
-func (c *conversation) asked(ctx context.Context, by calling) (markedForm, error) {
+func (c *wsSession) asked(ctx context.Context, by calling) (markedForm, error) {
 	forms, err := c.formsOf(ctx, by.dialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool {
 		return e.Received && by.called(m, e) && (by.form == "" || by.form == e.MessageID.String())
 	})

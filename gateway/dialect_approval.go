@@ -44,7 +44,7 @@ type ApprovedPayload struct {
 	Always    bool   `json:"always,omitempty"`
 }
 
-func approvalFrame(c *conversation, _ *head, text []byte) error {
+func approvalFrame(c *wsSession, _ *head, text []byte) error {
 	var f ApprovalFrame
 	if err := decode(text, &f); err != nil {
 		return err
@@ -53,11 +53,11 @@ func approvalFrame(c *conversation, _ *head, text []byte) error {
 		return err
 	}
 	input := cmp.Or(string(f.Payload.Input), "null")
-	return c.desk.approve(mark{Dialect: approvalDialect, ID: f.ID, Tool: f.Payload.Tool, Input: input})
+	return c.relay.approve(mark{Dialect: approvalDialect, ID: f.ID, Tool: f.Payload.Tool, Input: input})
 }
 
 // approvedFrame decides.
-func approvedFrame(c *conversation, h *head, text []byte) error {
+func approvedFrame(c *wsSession, h *head, text []byte) error {
 	var f ApprovedFrame
 	if err := decode(text, &f); err != nil {
 		return err
@@ -130,7 +130,7 @@ func ruled(m mark, p actors.Permission) any {
 
 // nameOf gives what its asker calls an approval: by the key under which it was asked. One of another node's agent, or
 // that was asked otherwise, goes by its own ID, by which all can be called.
-func (c *conversation) nameOf(e actors.Envelope) string {
+func (c *wsSession) nameOf(e actors.Envelope) string {
 	key, err := c.server.node.KeyOf(c.acts, e.From, e.MessageID)
 	if err != nil {
 		c.note("approval", err)

@@ -63,7 +63,7 @@ type AskedPayload struct {
 	Value     capabilities.Value `json:"value"`
 }
 
-func askFrame(c *conversation, _ *head, text []byte) error {
+func askFrame(c *wsSession, _ *head, text []byte) error {
 	var f AskFrame
 	if err := decode(text, &f); err != nil {
 		return err
@@ -78,7 +78,7 @@ func askFrame(c *conversation, _ *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.desk.ask(mark{Dialect: askDialect, ID: f.ID}, actors.Ask{Description: f.Payload.Prompt, Fields: fields})
+	return c.relay.ask(mark{Dialect: askDialect, ID: f.ID}, actors.Ask{Description: f.Payload.Prompt, Fields: fields})
 }
 
 // widgetFields gives the fields for widgets.
@@ -112,7 +112,7 @@ func widgetsOf(fields []events.Field) []Widget {
 }
 
 // askedFrame answers a prompt.
-func askedFrame(c *conversation, h *head, text []byte) error {
+func askedFrame(c *wsSession, h *head, text []byte) error {
 	var f AskedFrame
 	if err := decode(text, &f); err != nil {
 		return err
@@ -131,7 +131,7 @@ func askedFrame(c *conversation, h *head, text []byte) error {
 }
 
 // askedByID gives the form that a client calls by its asker's ID for it, or by its own.
-func (c *conversation) askedByID(dialect, id, form string) (markedForm, error) {
+func (c *wsSession) askedByID(dialect, id, form string) (markedForm, error) {
 	return c.asked(c.acts, calling{
 		dialect: dialect, form: form, none: parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id),
 		called: func(m mark, _ actors.Envelope) bool { return m.ID == id },

@@ -50,7 +50,7 @@ type QuestionField struct {
 	Options      []events.Option    `json:"options,omitempty"`
 }
 
-func questionFrame(c *conversation, _ *head, text []byte) error {
+func questionFrame(c *wsSession, _ *head, text []byte) error {
 	var f QuestionFrame
 	if err := decode(text, &f); err != nil {
 		return err
@@ -66,20 +66,20 @@ func questionFrame(c *conversation, _ *head, text []byte) error {
 	if f.TimeoutMs > 0 {
 		ask.Deadline = capabilities.At(time.Now().Add(time.Duration(min(f.TimeoutMs, maxTimeoutMs)) * time.Millisecond))
 	}
-	defer c.server.stripes.lock(c.principal.agent.ID().String() + f.SessionID)()
+	defer c.server.perSession.lock(c.principal.agent.ID().String() + f.SessionID)()
 	if !f.Multiple {
 		if err := c.makeRoom(f); err != nil {
 			return err
 		}
 	}
-	return c.desk.ask(m, ask)
+	return c.relay.ask(m, ask)
 }
 
 // maxTimeoutMs is a century: more than that is for ever.
 const maxTimeoutMs = 100 * 365 * 24 * 3600 * 1000
 
 // makeRoom sees to it that the session has no other question pending: it refuses with PENDING_EXISTS, or cancels it.
-func (c *conversation) makeRoom(f QuestionFrame) error {
+func (c *wsSession) makeRoom(f QuestionFrame) error {
 	all, err := c.formsOf(c.acts, questionDialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool {
 		return e.Sent && m.Session == f.SessionID && (e.Outcome == nil || m.ID == f.RequestID)
 	})

@@ -79,7 +79,7 @@ type FetchQuestionsResponse struct {
 	Questions []Question      `json:"questions"`
 }
 
-func fetchQuestionsFrame(c *conversation, h *head, text []byte) error {
+func fetchQuestionsFrame(c *wsSession, h *head, text []byte) error {
 	var f FetchQuestionsFrame
 	if err := decode(text, &f); err != nil {
 		return err
@@ -105,14 +105,14 @@ type QuestionCommand struct {
 	Values     map[string]capabilities.Value `json:"values,omitempty"`
 }
 
-func submitFrame(c *conversation, _ *head, text []byte) error {
+func submitFrame(c *wsSession, _ *head, text []byte) error {
 	return c.commandQuestion(text, func(which actors.Which, f QuestionCommand) error {
 		_, err := c.principal.agent.Answer(c.acts, actors.Answer{Which: which, Values: f.Values})
 		return err
 	})
 }
 
-func cancelFrame(c *conversation, _ *head, text []byte) error {
+func cancelFrame(c *wsSession, _ *head, text []byte) error {
 	return c.commandQuestion(text, func(which actors.Which, _ QuestionCommand) error {
 		_, err := c.principal.agent.Decline(c.acts, which, "")
 		return err
@@ -120,7 +120,7 @@ func cancelFrame(c *conversation, _ *head, text []byte) error {
 }
 
 // commandQuestion does something to a question that was put to the agent.
-func (c *conversation) commandQuestion(text []byte, do func(actors.Which, QuestionCommand) error) error {
+func (c *wsSession) commandQuestion(text []byte, do func(actors.Which, QuestionCommand) error) error {
 	var f QuestionCommand
 	if err := decode(text, &f); err != nil {
 		return err

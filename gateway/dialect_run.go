@@ -63,12 +63,12 @@ func readInput(text []byte) (f inputNames, err error) {
 func (f inputNames) isOf(m mark) bool { return m.Run == f.RunID && m.Agent == f.AgentName }
 
 // requestInputFrame asks for an input, or takes up again what was asked and not received.
-func requestInputFrame(c *conversation, _ *head, text []byte) error {
+func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
 		return err
 	}
-	defer c.server.stripes.lock(c.principal.agent.ID().String() + f.RunID)()
+	defer c.server.perSession.lock(c.principal.agent.ID().String() + f.RunID)()
 	asked, err := c.formsOf(c.acts, runDialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool { return e.Sent && f.isOf(m) })
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func requestInputFrame(c *conversation, _ *head, text []byte) error {
 			return err
 		}
 	}
-	return c.desk.ask(m, actors.Ask{
+	return c.relay.ask(m, actors.Ask{
 		Title:       f.AgentName,
 		Description: cmp.Or(f.Prompt, fmt.Sprintf("%s, in run %s, waits for your input.", f.AgentName, f.RunID)),
 		Fields:      []events.Field{{Name: inputField, Label: "Input", Type: events.Text}},
@@ -94,7 +94,7 @@ func requestInputFrame(c *conversation, _ *head, text []byte) error {
 }
 
 // moveOn ends what an agent of a run asked before it asked something else: it waits for one thing at a time.
-func (c *conversation) moveOn(old markedForm) error {
+func (c *wsSession) moveOn(old markedForm) error {
 	which := actors.Which(old.MessageID.String())
 	if old.Outcome == nil {
 		if _, err := c.principal.agent.Cancel(c.acts, which, "the agent asked something else"); err != nil && !isSettled(err) {
@@ -106,7 +106,7 @@ func (c *conversation) moveOn(old markedForm) error {
 
 // inputReceivedFrame takes note that an input has arrived, and need not be sent again: the asker's copy of the form
 // is dismissed.
-func inputReceivedFrame(c *conversation, _ *head, text []byte) error {
+func inputReceivedFrame(c *wsSession, _ *head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func inputReceivedFrame(c *conversation, _ *head, text []byte) error {
 }
 
 // userInputFrame gives an input.
-func userInputFrame(c *conversation, _ *head, text []byte) error {
+func userInputFrame(c *wsSession, _ *head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func userInputFrame(c *conversation, _ *head, text []byte) error {
 }
 
 // watchRunFrame has the client told of what a run waits for.
-func watchRunFrame(c *conversation, h *head, text []byte) error {
+func watchRunFrame(c *wsSession, h *head, text []byte) error {
 	var f RunFrame
 	if err := decode(text, &f); err != nil {
 		return err
@@ -155,7 +155,7 @@ func watchRunFrame(c *conversation, h *head, text []byte) error {
 	if h.RequestID != nil {
 		c.tell(subscribed{Type: "subscribed", regarding: h.regarding})
 	}
-	return c.desk.watchRun(f.RunID)
+	return c.relay.watchRun(f.RunID)
 }
 
 func inputPosed(m mark, e actors.Envelope) any {

@@ -26,7 +26,7 @@ import (
 //	cancel AGENT N  takes a form back, and decline says no to one, elsewhere
 func TestDialects(t *testing.T) {
 	datadriven.Walk(t, "testdata/dialects", func(t *testing.T, path string) {
-		s := stage{house: openHouse(t), ids: map[string]string{}}
+		s := stage{testServer: openTestServer(t), ids: map[string]string{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.t = t
 			return s.play(d)
@@ -34,9 +34,9 @@ func TestDialects(t *testing.T) {
 	})
 }
 
-// stage is a house with what was shown of it.
+// stage is a server, and the IDs that were shown of it.
 type stage struct {
-	*house
+	*testServer
 	ids map[string]string // by how they are shown
 }
 
@@ -53,30 +53,30 @@ func (s *stage) play(d *datadriven.TestData) string {
 		s.guest(arg(0))
 	case "connect":
 		agent, _, _ := strings.Cut(arg(0), ".")
-		s.talkers[arg(0)] = s.dial(agent)
+		s.clients[arg(0)] = s.dial(agent)
 	case "say":
 		for f := range strings.Lines(d.Input) {
 			for shown, id := range s.ids {
 				f = strings.ReplaceAll(f, `"`+shown+`"`, `"`+id+`"`)
 			}
-			s.talkers[arg(0)].say(f)
+			s.clients[arg(0)].say(f)
 		}
 	case "hear":
 		n := 1
 		d.MaybeScanArgs(s.t, "n", &n)
 		var heard strings.Builder
 		for range n {
-			heard.WriteString(s.plain(s.talkers[arg(0)].hear()) + "\n")
+			heard.WriteString(s.plain(s.clients[arg(0)].hear()) + "\n")
 		}
 		return heard.String()
 	case "only":
-		s.talkers[arg(0)].say(`{"type":"fetch_questions_request","requestId":"only","sessionId":"none"}`)
-		if got := s.talkers[arg(0)].hear(); !strings.Contains(got, `"requestId":"only"`) {
+		s.clients[arg(0)].say(`{"type":"fetch_questions_request","requestId":"only","sessionId":"none"}`)
+		if got := s.clients[arg(0)].hear(); !strings.Contains(got, `"requestId":"only"`) {
 			return s.plain(got) + "\n"
 		}
 	case "leave":
-		s.talkers[arg(0)].leave()
-		delete(s.talkers, arg(0))
+		s.clients[arg(0)].leave()
+		delete(s.clients, arg(0))
 	case "restart":
 		return s.restart()
 	case "values":
@@ -102,9 +102,9 @@ func (s *stage) restart() string {
 		close(closed)
 	}()
 	ends := map[string]int{}
-	for name, k := range s.talkers {
+	for name, k := range s.clients {
 		ends[strconv.Itoa(int(k.end()))]++
-		delete(s.talkers, name)
+		delete(s.clients, name)
 	}
 	<-closed
 	s.open(nil)

@@ -40,7 +40,7 @@ func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
 }
 
 // trickle sends a request over TCP without the end of its body.
-func (h *house) trickle(agent string) *http.Response {
+func (h *testServer) trickle(agent string) *http.Response {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", h.server.Address())
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *house) trickle(agent string) *http.Response {
 }
 
 func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
 	bodies := h.server.ledger.guests.shares[kindBodies].each
@@ -70,7 +70,7 @@ func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
 }
 
 func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.bodyTime, s.door.bodyTime = 300*time.Millisecond, 300*time.Millisecond })
 	h.guest("fae")
@@ -103,7 +103,7 @@ func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
 }
 
 func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.frameTime = 300 * time.Millisecond })
 	h.guest("fae")
@@ -123,7 +123,7 @@ func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
 
 // 64 sockets of 256 awaits are as many as the node has.
 func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
 	first := h.dial("fae")
@@ -176,7 +176,7 @@ func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.limits = limits
 	h.open(nil)
@@ -187,7 +187,7 @@ func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
 		t.Errorf("a third WebSocket: %d", status)
 	}
 	for i := range 4 {
-		k := []*talker{one, two}[i%2]
+		k := []*wsClient{one, two}[i%2]
 		k.say(fmt.Sprintf(`{"type":"follow_messages","requestId":%d,"subscriptionId":"s%d"}`, i, i))
 		if got := k.hear(); strings.Contains(got, "QUOTA_EXCEEDED") != (i == 3) {
 			t.Errorf("subscription %d: %s", i, got)
@@ -205,7 +205,7 @@ func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
 }
 
 // knock asks for a WebSocket and says how that was answered.
-func (h *house) knock(agent string) int {
+func (h *testServer) knock(agent string) int {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.server.Address()+webSocketPath, nil)
 	if err != nil {
@@ -226,7 +226,7 @@ func (h *house) knock(agent string) int {
 }
 
 func TestAGuestThatCallsTooOftenIsHeldBackAlone(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.limits = Limits{limitRate: 5}
 	h.open(nil)
@@ -286,7 +286,7 @@ func TestLimitsAreReadAndWritten(t *testing.T) {
 }
 
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.limits = Limits{limitConnections: 50, limitConnectionsHost: 100}
 	h.open(nil)
@@ -333,7 +333,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 }
 
 func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.limits = Limits{limitSignIns: 3}
 	h.open(nil)
@@ -352,7 +352,7 @@ func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {
 }
 
 func TestAGuestsLinksAreNoneOfTheHosts(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	for i := range maxLinks + 1 {
 		if _, err := h.server.links.make(fae); (err != nil) != (i == maxLinks) {

@@ -48,7 +48,7 @@ func TestTheDescriptionIsStable(t *testing.T) {
 }
 
 func TestTheDescriptionHasEveryOperation(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.server.Address()+openAPIPath, nil)
 	if err != nil {

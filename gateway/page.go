@@ -14,7 +14,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/capabilities"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // The page is what a person has in a browser: HTML that Go renders, which works as it is, and which small
@@ -36,7 +36,7 @@ func newPage() (*page, error) {
 		return nil, err
 	}
 	funcs := template.FuncMap{
-		"seen": legible.Line, "lines": legible.Lines, "asset": a.url, "when": readable, "party": partyOf,
+		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.url, "when": readable, "party": partyOf,
 	}
 	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/capabilities"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // agentsPath, with a name behind it, is an agent's own page: what it holds, what it gave, what is decided for it
@@ -28,8 +28,8 @@ const (
 	maxOutput    = 8_000 // bytes of it that the page shows
 )
 
-// dossier is what the page of an agent shows.
-type dossier struct {
+// agentPage is what the page of an agent shows.
+type agentPage struct {
 	Name   string // "" is who is signed in
 	ID     capabilities.ID
 	Mail   []card           // newest first
@@ -67,7 +67,7 @@ type logged struct {
 const self = "SELF"
 
 // agentPage is the address of the page of an agent that is held under a name; "" is who is signed in.
-func agentPage(name string) string {
+func agentPagePath(name string) string {
 	if name == "" {
 		name = self
 	}
@@ -89,7 +89,7 @@ func (v *viewing) ofAgent() error {
 	if err != nil {
 		return err
 	}
-	d := dossier{Name: name, ID: agent.ID(), MayAct: caller(ctx).may(operation{name: "the page", scope: scopeAdmin}) == nil}
+	d := agentPage{Name: name, ID: agent.ID(), MayAct: caller(ctx).may(operation{name: "the page", scope: scopeAdmin}) == nil}
 	d.MayEnd = d.MayAct && reader.IsHost()
 	if agent.ID() == reader.ID() {
 		d.Name = ""
@@ -99,13 +99,13 @@ func (v *viewing) ofAgent() error {
 	}
 	title := "You"
 	if d.Name != "" {
-		title = legible.Line(d.Name)
+		title = sanitize.Line(d.Name)
 	}
 	return v.show(200, "agent.html", layout{Title: title, Main: d})
 }
 
 // fill looks up what the page shows.
-func (v *viewing) fill(d *dossier, agent *actors.Agent) (err error) {
+func (v *viewing) fill(d *agentPage, agent *actors.Agent) (err error) {
 	ctx := v.r.Context()
 	if d.standing, err = standingOf(ctx, agent); err != nil {
 		return err
@@ -253,13 +253,13 @@ func written(entries []actors.Entry) ([]logged, error) {
 }
 
 // Limits says what is held back of what was given.
-func (d dossier) Limits(f capabilities.Facet) string { return limits(f) }
+func (d agentPage) Limits(f capabilities.Facet) string { return limits(f) }
 
 // Page is the address of the agent's page.
-func (d dossier) Page() string { return agentPage(d.Name) }
+func (d agentPage) Page() string { return agentPagePath(d.Name) }
 
 // Inbox is the address of the agent's mail.
-func (d dossier) Inbox() string {
+func (d agentPage) Inbox() string {
 	if d.Name == "" {
 		return "/"
 	}

@@ -14,15 +14,15 @@ import (
 // shownAgents is how many agents the list shows at once.
 const shownAgents = 100
 
-// roll is a part of the list of agents.
-type roll struct {
+// agentList is a part of the list of agents.
+type agentList struct {
 	Agents []listed
 	After  string // there are more after this name; "" if there are not
 	Later  bool   // it is not the first part
 }
 
 // More is the address of the next part.
-func (r roll) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
+func (r agentList) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
 
 // listed is an agent as the list shows it.
 type listed struct {
@@ -35,7 +35,7 @@ type listed struct {
 }
 
 // Page is where more is told of it.
-func (l listed) Page() string { return agentPage(l.Name) }
+func (l listed) Page() string { return agentPagePath(l.Name) }
 
 // standing is how an agent of this node is.
 type standing struct {
@@ -87,7 +87,7 @@ func (v *viewing) agents() error {
 	if later {
 		all = slices.DeleteFunc(all, func(l listed) bool { return l.Name <= after })
 	}
-	r := roll{Agents: all[:min(len(all), shownAgents)], Later: later}
+	r := agentList{Agents: all[:min(len(all), shownAgents)], Later: later}
 	if len(all) > shownAgents {
 		r.After = r.Agents[shownAgents-1].Name
 	}

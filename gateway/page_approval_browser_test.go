@@ -135,7 +135,7 @@ func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
 	b.reads("#rules li", "used 1 time")
 	b.click("#rules button[name=end]")
 	b.until(`!document.querySelector("#rules")`)
-	b.reads("#dossier", "every call that needs leave is asked about")
+	b.reads("#agent", "every call that needs leave is asked about")
 	b.until(`[...document.querySelectorAll("#log summary")].some((s) => s.textContent.includes("RuleRemoved"))`)
 	b.isFine()
 	if p := h.approve("shell", `{"command":"git push"}`); p.Decided {

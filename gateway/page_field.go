@@ -11,7 +11,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 	"parley/mailbox"
 )
 
@@ -78,8 +78,8 @@ func widgets(key string, fields []events.Field, t *tried) []widget {
 		if f.Example.IsNull() {
 			w.Sample = ""
 		}
-		if len(w.Values) == 1 && legible.Lines(w.Values[0]) != strings.ReplaceAll(w.Values[0], "\r\n", "\n") {
-			w.Hidden = legible.Lines(w.Values[0])
+		if len(w.Values) == 1 && sanitize.Lines(w.Values[0]) != strings.ReplaceAll(w.Values[0], "\r\n", "\n") {
+			w.Hidden = sanitize.Lines(w.Values[0])
 		}
 		if t != nil {
 			w.Wrong, w.Values = t.fields[f.Name], t.said(f)

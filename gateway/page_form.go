@@ -7,7 +7,7 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // formsPath, with a number or an ID behind it, is one message on a page of its own. It needs no script.
@@ -38,7 +38,7 @@ func (v *viewing) showForm(which actors.Which, status int, t *tried) error {
 		return err
 	}
 	c := v.s.card(ctx, local{v.as, v.agent}, e, t)
-	f := layout{Title: legible.Line(c.Heading()), Main: c}
+	f := layout{Title: sanitize.Line(c.Heading()), Main: c}
 	if f.Title == "" {
 		f.Title = "Message"
 	}

@@ -6,7 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // firstPaint is how many messages a page begins with.
@@ -47,7 +47,7 @@ func (v *viewing) inbox() error {
 	}
 	title := "Inbox"
 	if v.as != "" {
-		title = "Inbox of " + legible.Line(v.as)
+		title = "Inbox of " + sanitize.Line(v.as)
 	}
 	return v.show(200, "inbox.html", layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: st})
 }

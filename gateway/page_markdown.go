@@ -19,7 +19,7 @@ import (
 	"github.com/yuin/goldmark/util"
 	"golang.org/x/net/idna"
 
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // What agents write to explain a form is Markdown. None of it is HTML: a tag stands as it was typed. Whoever reads it
@@ -33,7 +33,7 @@ const (
 
 // markdown renders text from others. What is too long or too entangled for it stands as it was typed.
 func markdown(s string) template.HTML {
-	s = legible.Lines(s)
+	s = sanitize.Lines(s)
 	if len(s) > maxMarkdown || entangled(s) {
 		return asTyped(s)
 	}
@@ -46,8 +46,8 @@ func markdown(s string) template.HTML {
 	if err := markdownReader.Renderer().Render(&drawn, source, tree); err != nil {
 		return asTyped(s)
 	}
-	// An entity may have brought back what legible.Lines took away.
-	clean := legible.Lines(markdownPolicy.Sanitize(drawn.String()))
+	// An entity may have brought back what sanitize.Lines took away.
+	clean := sanitize.Lines(markdownPolicy.Sanitize(drawn.String()))
 	return template.HTML(compact(clean))
 }
 

@@ -13,7 +13,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 const linked = ` rel="nofollow noreferrer noopener" target="_blank">`
@@ -125,7 +125,7 @@ func wants(t *testing.T, in string) {
 			}
 		}
 	}
-	if legible.Lines(out) != out {
+	if sanitize.Lines(out) != out {
 		t.Fatalf("%q hides something: %q", in, out)
 	}
 }

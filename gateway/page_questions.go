@@ -56,10 +56,10 @@ func (s *Server) allQuestions(ctx context.Context) ([]question, error) {
 // have not changed since, and to look at one that is at rest is to wake it.
 type questionsOf map[string][]question
 
-// look gives what waits for agents, oldest first, and looks anew only at those that were stirred. A form that has come
+// look gives what waits for agents, oldest first, and looks again only at those in changed. A form that has come
 // to several of them waits once, and what the first of them, who is signed in, asked is not a question to that person.
-func (q questionsOf) look(ctx context.Context, who []local, stirred []string) ([]question, error) {
-	for _, id := range stirred {
+func (q questionsOf) look(ctx context.Context, who []local, changed []string) ([]question, error) {
+	for _, id := range changed {
 		delete(q, id)
 	}
 	var all []question

@@ -11,7 +11,7 @@ import (
 
 // TestTheAskersPageSaysWhetherItIsAllowed: what another than the host decided is no permission, and does not look like one.
 func TestTheAskersPageSaysWhetherItIsAllowed(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	for to, want := range map[string]string{"@self": "Not allowed: only the agent’s host can", "": "Allowed once"} {
 		p, err := fae.Approve(t.Context(), actors.Approval{To: to, Tool: "shell", Input: `{"command":"ls"}`})

@@ -56,7 +56,7 @@ func TestAPageGoesOnWhereTheLastItemHasGone(t *testing.T) {
 }
 
 // burden has fae send the host a large mailbox.
-func (h *house) burden(messages, size int) {
+func (h *testServer) burden(messages, size int) {
 	h.t.Helper()
 	fae, err := h.node.ActAs(h.t.Context(), "fae")
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *house) burden(messages, size int) {
 }
 
 func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	const messages = 24
 	h.burden(messages, 100<<10)
@@ -117,7 +117,7 @@ func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
 
 // A follower that is cut off anywhere within a page goes on with what came after.
 func TestAFollowerGoesOnWithinAPage(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	const messages = 12
 	h.burden(messages, 100<<10)
@@ -148,7 +148,7 @@ func live() uint64 {
 }
 
 func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.slowest, s.door.writeTime = 2*time.Second, 2*time.Second })
 	h.guest("fae")

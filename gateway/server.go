@@ -63,16 +63,16 @@ type Server struct {
 
 	service *service // nil if off
 
-	talking   sync.WaitGroup
-	frames    map[string]frame
-	dialects  map[string]dialect
-	stripes   stripes // on what one agent may do once at a time
-	frameTime time.Duration
-	keepAlive time.Duration
-	slowest   time.Duration   // what a reader may take for what it is sent
-	bodyTime  time.Duration   // in which a request's body comes
-	severed   context.Context // ends when conversations are to be broken off
-	sever     context.CancelFunc
+	wsSessions sync.WaitGroup
+	frames     map[string]frame
+	dialects   map[string]dialect
+	perSession keyedMutex // on what one agent may do once at a time
+	frameTime  time.Duration
+	keepAlive  time.Duration
+	slowest    time.Duration   // what a reader may take for what it is sent
+	bodyTime   time.Duration   // in which a request's body comes
+	severed    context.Context // ends when conversations are to be broken off
+	sever      context.CancelFunc
 
 	serving sync.WaitGroup
 	broken  chan error
@@ -89,7 +89,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
 		ledger: newLedger(o.Limits), attempts: attempts{perMinute: o.Limits.of(limitSignIns)},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
-		frames: frames(), dialects: dialects(), stripes: stripes{seed: maphash.MakeSeed()},
+		frames: frames(), dialects: dialects(), perSession: keyedMutex{seed: maphash.MakeSeed()},
 		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest, bodyTime: bodyTime,
 	}
 	page, err := newPage()
@@ -223,7 +223,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		if shut := s.public.Shutdown(ctx); shut != nil {
 			err = errors.Join(err, shut, s.public.Close())
 		}
-		s.talking.Wait()
+		s.wsSessions.Wait()
 	}
 	s.serving.Wait()
 	return err

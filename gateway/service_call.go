@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"parley"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // endpoint is one operation as the service offers it.
@@ -138,7 +138,7 @@ func (e *endpoint) refuse(r micro.Request, err error) {
 		body = nil // the headers say enough
 	}
 	err = e.service.conn.PublishMsg(&nats.Msg{Subject: r.Reply(), Data: body, Header: nats.Header{
-		micro.ErrorHeader:     {string(f.Code) + ": " + legible.Line(f.Message)},
+		micro.ErrorHeader:     {string(f.Code) + ": " + sanitize.Line(f.Message)},
 		micro.ErrorCodeHeader: {strconv.Itoa(httpStatus(f.Code))},
 	}})
 	if err != nil {

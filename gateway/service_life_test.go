@@ -22,7 +22,7 @@ func TestTheServiceComesBackWithItsServer(t *testing.T) {
 	s, stop := runNATS(t, anyPort, 0)
 	port := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port()
 	url := s.ClientURL()
-	h := openHall(t, url, nil)
+	h := openNATSTestServer(t, url, nil)
 	h.guest("fae")
 	h.call("fae", "send", `{"recipient":"HOST","text":"before"}`, nil)
 	for _, word := range []string{"after", "and again"} {
@@ -51,7 +51,7 @@ func TestTheNodeStartsBeforeItsNATSSystem(t *testing.T) {
 	s, stop := runNATS(t, anyPort, 0)
 	port, url := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port(), s.ClientURL()
 	stop()
-	h := openHall(t, url, nil)
+	h := openNATSTestServer(t, url, nil)
 	if _, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTheNodeStartsBeforeItsNATSSystem(t *testing.T) {
 func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	inside := make(chan bool)
-	h := openHall(t, s.ClientURL(), func(s *Server) {
+	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
 		s.operations["linger"] = waiting(nodeOp("linger", scopeRead, func(ctx context.Context, _ *Server, _ NodeRequest) (Done, error) {
 			inside <- true
 			<-ctx.Done()
@@ -94,7 +94,7 @@ func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
 func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	inside, leave := make(chan bool), make(chan bool)
-	h := openHall(t, s.ClientURL(), func(s *Server) {
+	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
 		s.ledger.guests.shares[kindCalls].each = 1
 		s.operations["hold"] = serverOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
 			inside <- true
@@ -154,7 +154,7 @@ func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 
 func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
-	h := openHall(t, s.ClientURL(), nil)
+	h := openNATSTestServer(t, s.ClientURL(), nil)
 	fae := h.guest("fae")
 	heard, err := h.conn.SubscribeSync("$JS.API.>")
 	if err != nil {
@@ -179,7 +179,7 @@ func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
 
 func TestAnAnswerThatNATSDoesNotTakeIsRefused(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 32<<10)
-	h := openHall(t, s.ClientURL(), nil)
+	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
 	for range 4 {
 		h.call("fae", "send", `{"recipient":"HOST","text":"`+strings.Repeat("x", 10<<10)+`"}`, nil)

@@ -19,16 +19,16 @@ import (
 	"parley/actors"
 )
 
-// hall is a house that is on a NATS system, and a client of that.
-type hall struct {
-	*house
+// natsTestServer is a server on a NATS system, with a client of that system.
+type natsTestServer struct {
+	*testServer
 	conn *nats.Conn
 }
 
-// openHall opens a house on the NATS system at url, after which change may change its server.
-func openHall(t *testing.T, url string, change func(*Server)) *hall {
+// openNATSTestServer starts a server on the NATS system at url, after which change may change its server.
+func openNATSTestServer(t *testing.T, url string, change func(*Server)) *natsTestServer {
 	t.Helper()
-	h := &hall{house: &house{t: t, folder: t.TempDir(), tokens: map[string]string{}, talkers: map[string]*talker{}}}
+	h := &natsTestServer{testServer: &testServer{t: t, folder: t.TempDir(), tokens: map[string]string{}, clients: map[string]*wsClient{}}}
 	h.open(func(s *Server) {
 		var err error
 		if s.service, err = newService(s, url); err != nil {
@@ -71,12 +71,12 @@ func runNATS(t *testing.T, port int, maxPayload int32) (s *natsserver.Server, st
 
 const anyPort = natsserver.RANDOM_PORT
 
-func (h *hall) subject(operation string) string {
+func (h *natsTestServer) subject(operation string) string {
 	return serviceSubject + "." + h.node.State().Node.String() + "." + operation
 }
 
 // ask calls an operation; authorization is the header's whole value.
-func (h *hall) ask(operation, authorization, body string) (*nats.Msg, error) {
+func (h *natsTestServer) ask(operation, authorization, body string) (*nats.Msg, error) {
 	m := nats.NewMsg(h.subject(operation))
 	if m.Data = []byte(body); authorization != "" {
 		m.Header.Set("Authorization", authorization)
@@ -85,7 +85,7 @@ func (h *hall) ask(operation, authorization, body string) (*nats.Msg, error) {
 }
 
 // call calls an operation for an agent, which must go well.
-func (h *hall) call(agent, operation, body string, into any) {
+func (h *natsTestServer) call(agent, operation, body string, into any) {
 	h.t.Helper()
 	m, err := h.ask(operation, "Bearer "+h.tokens[agent], body)
 	if err != nil {
@@ -104,7 +104,7 @@ func (h *hall) call(agent, operation, body string, into any) {
 
 func TestEveryOperationIsOfferedAsAService(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
-	h := openHall(t, s.ClientURL(), nil)
+	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
 	m, err := h.conn.Request("$SRV.INFO.parley", nil, 10*time.Second)
 	if err != nil {
@@ -137,7 +137,7 @@ func TestEveryOperationIsOfferedAsAService(t *testing.T) {
 
 func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
-	h := openHall(t, s.ClientURL(), nil)
+	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
 	var asked actors.Asked
 	h.call("fae", "form", `{"recipient":"HOST","description":"Which port?","fields":[{"name":"port","type":"number"}]}`, &asked)
@@ -195,7 +195,7 @@ func eventually(t *testing.T, holds func() bool) {
 // What one edge refuses, another does: with the same status, and the same words.
 func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 8<<20)
-	h := openHall(t, s.ClientURL(), nil)
+	h := openNATSTestServer(t, s.ClientURL(), nil)
 	fae := h.guest("fae")
 	reads := "Bearer " + makeToken(t, fae, "read")
 	host := "Bearer " + h.tokens["host"]
@@ -245,7 +245,7 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 }
 
 // post calls an operation over HTTP.
-func (h *house) post(operation, authorization, body string) (int, string) {
+func (h *testServer) post(operation, authorization, body string) (int, string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, "http://"+h.server.Address()+rpcPath+operation, strings.NewReader(body))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"parley"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // A browser's session has two halves, of which neither is of any use alone. One is a secret in a cookie. The other, the
@@ -84,10 +84,10 @@ func (s *Server) setSession(w http.ResponseWriter, r *http.Request, text, prefix
 
 // signOut asks whether to end the session, or all of its agent's, and does.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
-	d := doorway{Title: "Sign out of Parley", Leaves: p.prefix + signOutPath, Everywhere: p.may(operation{scope: scopeAdmin}) == nil}
+	d := signInPage{Title: "Sign out of Parley", Leaves: p.prefix + signOutPath, Everywhere: p.may(operation{scope: scopeAdmin}) == nil}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		s.showDoorway(w, http.StatusOK, d)
+		s.showSignInPage(w, http.StatusOK, d)
 		return
 	case http.MethodPost:
 	default:
@@ -102,7 +102,7 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: SessionCookie, Path: p.prefix, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
-	s.showDoorway(w, http.StatusOK, doorway{Title: "You are signed out", Signed: true})
+	s.showSignInPage(w, http.StatusOK, signInPage{Title: "You are signed out", Signed: true})
 }
 
 // endSessions ends a session, with all others of its agent if that is wanted.
@@ -141,10 +141,10 @@ func browserOf(r *http.Request) string {
 		}
 		for _, system := range []string{"Android", "iPhone", "iPad", "Windows", "Macintosh", "Linux"} {
 			if strings.Contains(agent, system) {
-				return legible.Line(said + " on " + system)
+				return sanitize.Line(said + " on " + system)
 			}
 		}
-		return legible.Line(said)
+		return sanitize.Line(said)
 	}
-	return legible.Line(agent[:min(len(agent), 60)])
+	return sanitize.Line(agent[:min(len(agent), 60)])
 }

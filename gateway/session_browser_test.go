@@ -248,7 +248,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	second.click("form button")
 	second.do(chromedp.WaitReady("main:not(:has(button)) code"))
 	b.reads("#connection", "Signed out")
-	k := &talker{t, own}
+	k := &wsClient{t, own}
 	if got := k.end(); got != websocket.StatusPolicyViolation {
 		t.Errorf("its connection ends with %v", got)
 	}
@@ -274,7 +274,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	last.do(chromedp.Navigate(h.url + signOutPath))
 	last.click("button[name=everywhere]")
 	last.do(chromedp.WaitReady("main:not(:has(button)) code"))
-	if got := (&talker{t, others}).end(); got != websocket.StatusPolicyViolation {
+	if got := (&wsClient{t, others}).end(); got != websocket.StatusPolicyViolation {
 		t.Errorf("the other's connection ends with %v", got)
 	}
 	if got := signedIn(); got != 0 {

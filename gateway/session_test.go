@@ -14,7 +14,7 @@ import (
 )
 
 func TestLinksAreCountedForEachAgent(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	for range maxLinks {
 		if _, err := h.server.links.make(fae); err != nil {
@@ -63,7 +63,7 @@ func (v visitor) look(session *http.Cookie, operation string) int {
 }
 
 func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	host := h.node.Host()
 	made, err := host.MakeToken(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
 	if err != nil {
@@ -102,7 +102,7 @@ func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
 
 // TestWhatWaitsEndsWithItsToken: what a call would have told is not told by a token that was revoked while it waited.
 func TestWhatWaitsEndsWithItsToken(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	asked, err := fae.Ask(t.Context(), actors.Ask{To: "HOST", Description: "?", Fields: []events.Field{{Name: "a"}}})
 	if err != nil {

@@ -102,7 +102,7 @@ const maxSignIn = 4 << 10
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		s.showDoorway(w, http.StatusOK, doorway{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")})
+		s.showSignInPage(w, http.StatusOK, signInPage{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")})
 		return
 	case http.MethodPost:
 	default:

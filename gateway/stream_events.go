@@ -36,7 +36,7 @@ type lostFeed struct {
 }
 
 // events streams what changes: messages of mailboxes after a cursor each, the questions that wait, and, for who asks
-// with "stirs", to which agents something happens. It ends with the node, with the session, and when its reader is
+// with "agents", to which agents something happens. It ends with the node, with the session, and when its reader is
 // too slow.
 func (v *viewing) events() error {
 	if err := v.readsOnly(); err != nil {
@@ -65,7 +65,7 @@ func (v *viewing) events() error {
 	for i, f := range feeds {
 		work.Go(func() { v.s.follow(ctx, cancel, i, f, batches) })
 	}
-	work.Go(func() { v.s.watchQuestions(ctx, cancel, v.r.URL.Query().Has("stirs"), news) })
+	work.Go(func() { v.s.watchQuestions(ctx, cancel, v.r.URL.Query().Has("agents"), news) })
 	v.pump(ctx, out, batches, news)
 	return nil
 }

@@ -100,7 +100,7 @@ func TestAStreamOfTooMuchIsRefused(t *testing.T) {
 
 func TestAStreamTellsToWhomSomethingHappened(t *testing.T) {
 	h := openParlour(t)
-	l := h.listen("?stirs", "")
+	l := h.listen("?agents", "")
 	if _, ok := l.next("questions"); !ok {
 		t.Fatal("it did not begin")
 	}
@@ -112,8 +112,8 @@ func TestAStreamTellsToWhomSomethingHappened(t *testing.T) {
 		heard := map[string]bool{}
 		for _, a := range want {
 			for !heard[a.ID().String()] {
-				e, ok := l.next("stirred")
-				var s stirred
+				e, ok := l.next("agents")
+				var s agentsChanged
 				if err := json.Unmarshal([]byte(e.Data), &s); !ok || err != nil {
 					t.Fatalf("%v %v", ok, err)
 				}

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	recount    = 200 * time.Millisecond // between two looks at what waits, when much happens
-	relisten   = 10 * time.Second       // until an agent made meanwhile is listened to as well
-	maxStirred = 50                     // agents that one event names
-	maxKeys    = 1000                   // questions that one event names
+	recount          = 200 * time.Millisecond // between two looks at what waits, when much happens
+	relisten         = 10 * time.Second       // until an agent made meanwhile is listened to as well
+	maxChangedAgents = 50                     // agents that one event names
+	maxKeys          = 1000                   // questions that one event names
 )
 
 // news is what has changed besides messages: the questions that wait, the agents to which something happened, or both.
 type news struct {
 	questions *counted
-	stirred   *stirred
+	agents    *agentsChanged
 }
 
 // counted is the event "questions": how many wait, and the keys of them, oldest first.
@@ -28,8 +28,8 @@ type counted struct {
 	Keys  []string `json:"keys"`
 }
 
-// stirred is the event "stirred": agents to which something has happened.
-type stirred struct {
+// agentsChanged is the event "agents": agents to which something has happened.
+type agentsChanged struct {
 	Agents []string `json:"agents"`
 	Many   bool     `json:"many,omitempty"` // and more of them than are named
 }
@@ -40,31 +40,31 @@ func (n news) send(out *sse) error {
 			return err
 		}
 	}
-	if n.stirred != nil {
-		return out.send("stirred", 0, n.stirred)
+	if n.agents != nil {
+		return out.send("agents", 0, n.agents)
 	}
 	return nil
 }
 
 // watchQuestions hands over the keys of the questions that wait, now and whenever they change, and, if that is wanted,
 // the agents to which something happens, until ctx ends or something fails.
-func (s *Server) watchQuestions(ctx context.Context, end func(), stirs bool, to chan<- news) {
+func (s *Server) watchQuestions(ctx context.Context, end func(), agentsToo bool, to chan<- news) {
 	defer end()
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ear := newEar()
+	changes := newChangeNotifier()
 	again := time.NewTicker(relisten)
 	defer again.Stop()
 	var last []string
 	asked := questionsOf{}
 	for first := true; ; first = false {
-		who, err := s.listen(ctx, cancel, ear, &listening)
+		who, err := s.listen(ctx, cancel, changes, &listening)
 		if err != nil {
 			return
 		}
-		agents := ear.take()
+		agents := changes.take()
 		waiting, err := asked.look(ctx, who, agents)
 		if err != nil {
 			return
@@ -74,8 +74,8 @@ func (s *Server) watchQuestions(ctx context.Context, end func(), stirs bool, to 
 			n.questions = &counted{Count: len(keys), Keys: keys[:min(len(keys), maxKeys)]}
 			last = keys
 		}
-		if stirs && len(agents) > 0 {
-			n.stirred = &stirred{Agents: agents[:min(len(agents), maxStirred)], Many: len(agents) > maxStirred}
+		if agentsToo && len(agents) > 0 {
+			n.agents = &agentsChanged{Agents: agents[:min(len(agents), maxChangedAgents)], Many: len(agents) > maxChangedAgents}
 		}
 		if n != (news{}) {
 			select {
@@ -84,14 +84,14 @@ func (s *Server) watchQuestions(ctx context.Context, end func(), stirs bool, to 
 				return
 			}
 		}
-		if !ear.wait(ctx, again.C) {
+		if !changes.wait(ctx, again.C) {
 			return
 		}
 	}
 }
 
-// ear is told when something happens to any of several agents.
-type ear struct {
+// changeNotifier collects the agents to which something happened.
+type changeNotifier struct {
 	heard chan struct{}
 	at    map[string]bool // by agent
 	last  time.Time
@@ -100,12 +100,12 @@ type ear struct {
 	whose map[string]bool // to whom it happened
 }
 
-func newEar() *ear {
-	return &ear{heard: make(chan struct{}, 1), at: map[string]bool{}, whose: map[string]bool{}}
+func newChangeNotifier() *changeNotifier {
+	return &changeNotifier{heard: make(chan struct{}, 1), at: map[string]bool{}, whose: map[string]bool{}}
 }
 
 // listen has everything heard that happens to agents to which nobody listens yet, and gives the agents that there are.
-func (s *Server) listen(ctx context.Context, fail func(), e *ear, work *sync.WaitGroup) ([]local, error) {
+func (s *Server) listen(ctx context.Context, fail func(), e *changeNotifier, work *sync.WaitGroup) ([]local, error) {
 	who, err := s.locals(ctx)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s *Server) listen(ctx context.Context, fail func(), e *ear, work *sync.Wai
 }
 
 // hear passes on that something has happened to an agent, however often, until it is heeded.
-func (e *ear) hear(ctx context.Context, fail func(), a *actors.Agent, version uint64) {
+func (e *changeNotifier) hear(ctx context.Context, fail func(), a *actors.Agent, version uint64) {
 	id := a.ID().String()
 	for {
 		now, err := a.Beyond(ctx, version)
@@ -149,7 +149,7 @@ func (e *ear) hear(ctx context.Context, fail func(), a *actors.Agent, version ui
 }
 
 // take gives the agents of which something was heard since it was asked last, sorted.
-func (e *ear) take() []string {
+func (e *changeNotifier) take() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ids := sortedKeys(e.whose)
@@ -159,7 +159,7 @@ func (e *ear) take() []string {
 
 // wait waits until something is heard, or until it is time to look for new agents. It reports false when ctx has
 // ended. The first after a silence is heeded at once.
-func (e *ear) wait(ctx context.Context, again <-chan time.Time) bool {
+func (e *changeNotifier) wait(ctx context.Context, again <-chan time.Time) bool {
 	select {
 	case <-e.heard:
 	case <-again:

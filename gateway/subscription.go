@@ -8,9 +8,9 @@ import (
 	"parley/actors"
 )
 
-const maxSubscriptions = 64 // of one conversation
+const maxSubscriptions = 64 // of one session
 
-// subscriptions are what one conversation follows.
+// subscriptions are what one session follows.
 type subscriptions struct {
 	mu   sync.Mutex
 	open map[string]*line
@@ -61,7 +61,7 @@ type subscribed struct {
 }
 
 // followFrame opens a subscription.
-func followFrame(c *conversation, h *head, text []byte) error {
+func followFrame(c *wsSession, h *head, text []byte) error {
 	var f SubscribeFrame
 	if err := decode(text, &f); err != nil {
 		return err
@@ -75,7 +75,7 @@ func followFrame(c *conversation, h *head, text []byte) error {
 }
 
 // subscribe goes on with something, as a subscription, until that ends or is to end.
-func (c *conversation) subscribe(h *head, id string, goOn func(context.Context) error) error {
+func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) error) error {
 	if id == "" || len(id) > maxRequestID {
 		return parley.Refuse(parley.InvalidArgument, "a subscription has a subscriptionId of %d bytes at most", maxRequestID)
 	}
@@ -109,19 +109,19 @@ func (c *conversation) subscribe(h *head, id string, goOn func(context.Context) 
 	return nil
 }
 
-func (c *conversation) survives(kind string, do func() error) (err error) {
+func (c *wsSession) survives(kind string, do func() error) (err error) {
 	defer c.survive(kind, &err)
 	return do()
 }
 
 // unsubscribeFrame ends a subscription. No frame of it follows.
-func unsubscribeFrame(c *conversation, h *head, text []byte) error {
+func unsubscribeFrame(c *wsSession, h *head, text []byte) error {
 	var f UnsubscribeFrame
 	if err := decode(text, &f); err != nil {
 		return err
 	}
 	if f.RunID != "" && f.SubscriptionID == "" {
-		c.desk.leaveRun(f.RunID)
+		c.relay.leaveRun(f.RunID)
 	} else if sub := c.subscriptions.find(f.SubscriptionID); sub != nil {
 		sub.stop()
 		<-sub.ended
@@ -164,7 +164,7 @@ func (s *subscriptions) remove(sub *line) {
 }
 
 // follow tells of messages until ctx ends.
-func (c *conversation) follow(ctx context.Context, sub *subscription) error {
+func (c *wsSession) follow(ctx context.Context, sub *subscription) error {
 	agent, err := c.server.agent(ctx, sub.as)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (c *conversation) follow(ctx context.Context, sub *subscription) error {
 }
 
 // tellRest tells the rest of a batch that was told in part before, and gives the position after it.
-func (c *conversation) tellRest(ctx context.Context, agent *actors.Agent, sub *subscription) (position, error) {
+func (c *wsSession) tellRest(ctx context.Context, agent *actors.Agent, sub *subscription) (position, error) {
 	at := sub.at
 	for at.seen < at.upTo {
 		in, err := agent.Since(ctx, sub.view, at.seen)
@@ -209,7 +209,7 @@ func (c *conversation) tellRest(ctx context.Context, agent *actors.Agent, sub *s
 }
 
 // tellBatch tells of messages that changed together, in the order of their numbers.
-func (c *conversation) tellBatch(ctx context.Context, sub *subscription, at position, batch []actors.Envelope) error {
+func (c *wsSession) tellBatch(ctx context.Context, sub *subscription, at position, batch []actors.Envelope) error {
 	if len(batch) == 0 {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	const messages = 7
 	for i := range messages {
@@ -63,7 +63,7 @@ func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
 // TestACursorOfARestShowsNothingTwice cuts off in the middle of a batch, has some of its rest change and more come, and cuts off
 // again after each message of what is told then.
 func TestACursorOfARestShowsNothingTwice(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	send := func(text string) {
 		t.Helper()

@@ -24,7 +24,7 @@ func (c carrying) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // tools connects the official client with a token.
-func (h *house) tools(token, version string) (*sdk.ClientSession, error) {
+func (h *testServer) tools(token, version string) (*sdk.ClientSession, error) {
 	h.t.Helper()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(h.t.Context(), &sdk.StreamableClientTransport{
 		Endpoint: "http://" + h.server.Address() + toolsPath, HTTPClient: &http.Client{Transport: carrying(token)},
@@ -51,7 +51,7 @@ func useTool(t *testing.T, s *sdk.ClientSession, name string, arguments any) str
 }
 
 func TestToolsAreWithinTheScopesOfTheToken(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	form, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "x", Fields: []events.Field{{Name: "a"}}})
 	if err != nil {
@@ -82,7 +82,7 @@ func TestToolsAreWithinTheScopesOfTheToken(t *testing.T) {
 }
 
 func TestToolsNeedATokenOfTheirOwn(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	post := func(change func(*http.Request)) (int, string) {
 		t.Helper()
@@ -166,7 +166,7 @@ func TestToolsNeedATokenOfTheirOwn(t *testing.T) {
 }
 
 func TestAnAgentHasSoManySessions(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
 	connect := func(agent string) *sdk.ClientSession {
@@ -198,7 +198,7 @@ func TestAnAgentHasSoManySessions(t *testing.T) {
 }
 
 func TestAnElicitationAsksOnlyWhoMayAnswer(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}}).
 		Connect(t.Context(), &sdk.StreamableClientTransport{

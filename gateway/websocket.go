@@ -18,7 +18,7 @@ const (
 	plainProtocol = "parley"
 )
 
-// serveWebSocket turns a request into a conversation, and returns when that has ended.
+// serveWebSocket turns a request into a wsSession, and returns when that has ended.
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if err := checkOrigin(r); err != nil {
 		refuse(w, err, http.StatusForbidden)
@@ -35,8 +35,8 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer account.give(kindWebSockets, 1)
-	s.talking.Add(1)
-	defer s.talking.Done()
+	s.wsSessions.Add(1)
+	defer s.wsSessions.Done()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       subprotocols(r),
 		InsecureSkipVerify: true, // the origin was checked
@@ -44,7 +44,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // and was told why
 	}
-	newConversation(s, conn, caller(r.Context())).run()
+	newWSSession(s, conn, caller(r.Context())).run()
 }
 
 // checkOrigin refuses with NOT_PERMITTED what another site's page sends. Browsers say whose page it is, and other

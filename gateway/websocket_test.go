@@ -11,7 +11,7 @@ import (
 )
 
 func TestWhoMayTalk(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	address := "ws://" + h.server.Address() + webSocketPath
 	own := "http://" + h.server.Address()
@@ -81,7 +81,7 @@ func TestWhoMayTalk(t *testing.T) {
 }
 
 func TestScopesHoldOnTheWire(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	h.tokens["fae"] = makeToken(t, fae, "read")
 	k := h.dial("fae")
@@ -100,7 +100,7 @@ func TestScopesHoldOnTheWire(t *testing.T) {
 }
 
 func TestARevokedTokenEndsTheConversation(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.keepAlive = 20 * time.Millisecond })
 	fae := h.guest("fae")

@@ -16,7 +16,7 @@ import (
 
 	"parley"
 	"parley/gateway"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // The exit codes.
@@ -73,7 +73,7 @@ func (p *program) printFailureJSON(e *parley.Error) {
 	if err != nil {
 		body = []byte(`{"error":{"code":"INTERNAL","message":"internal error"}}`)
 	}
-	fmt.Fprintf(p.stderr, "%s\n", legible.JSON(body))
+	fmt.Fprintf(p.stderr, "%s\n", sanitize.JSON(body))
 }
 
 // verdict turns any error into the one that is shown.

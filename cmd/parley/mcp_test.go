@@ -106,7 +106,7 @@ func wires() []wire {
 	return all
 }
 
-// onEveryWire runs a test on a house of its own for each wire.
+// onEveryWire runs a test on a node of its own for each wire.
 func onEveryWire(t *testing.T, test func(*testing.T, *modelHouse, wire)) {
 	t.Helper()
 	for _, w := range wires() {

@@ -8,7 +8,7 @@ import (
 
 	"parley/actors"
 	"parley/capabilities"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // say prints a result: doc as one line of JSON, or what text says.
@@ -39,7 +39,7 @@ func (p *program) sayJSON(doc any) error {
 	if p.options.yaml {
 		return p.sayYAML(raw)
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s\n", legible.JSON(bytes.TrimSpace(raw)))
+	_, err := fmt.Fprintf(p.stdout, "%s\n", sanitize.JSON(bytes.TrimSpace(raw)))
 	return err
 }
 

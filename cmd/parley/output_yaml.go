@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // sayYAML prints a JSON document as YAML, its members in the order that they have there.
@@ -97,4 +97,4 @@ func escapeYAML(text string) string {
 }
 
 // hidesInYAML reports whether a character hides. Lines and tabs are layout there.
-func hidesInYAML(r rune) bool { return legible.Hides(r) && r != '\n' && r != '\t' }
+func hidesInYAML(r rune) bool { return sanitize.Hides(r) && r != '\n' && r != '\t' }

@@ -15,7 +15,7 @@ import (
 	"parley/capabilities"
 	"parley/gateway"
 	"parley/gateway/client"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // runTest runs a command line against the state folder.
@@ -106,7 +106,7 @@ func TestVisible(t *testing.T) {
 
 func TestSafeJSONMeansTheSame(t *testing.T) {
 	text := []byte(`{"a":"x` + "\u202e\u200b\U000e0041" + `y","b":[1]}`)
-	safe := legible.JSON(text)
+	safe := sanitize.JSON(text)
 	if visible(string(safe)) != string(safe) {
 		t.Errorf("%s", safe)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // visible makes text from others safe to print on one line: what does not show itself, or would move the
@@ -16,7 +16,7 @@ func visible(s string) string { return escape(s, "") }
 func quoted(s string) string { return `"` + escape(s, `"\`) + `"` }
 
 func escape(s, special string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return legible.Hides(r) || r == utf8.RuneError || strings.ContainsRune(special, r) }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return sanitize.Hides(r) || r == utf8.RuneError || strings.ContainsRune(special, r) }) {
 		return s
 	}
 	var b strings.Builder
@@ -31,7 +31,7 @@ func escape(s, special string) string {
 			b.WriteString(`\t`)
 		case r == '\r':
 			b.WriteString(`\r`)
-		case legible.Hides(r):
+		case sanitize.Hides(r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		case strings.ContainsRune(special, r):
 			b.WriteByte('\\')

@@ -33,14 +33,14 @@ type Options struct {
 
 // Client calls a node's operations. It may be used by many goroutines, and is closed when nobody uses it any more.
 type Client struct {
-	options  Options
-	door     door
-	seen     atomic.Int64 // when the node was last there, in nanoseconds since 1970; 0: never
-	pageSize int          // messages that a page of a mailbox has; 0: as many as the node gives
+	options   Options
+	transport transport
+	seen      atomic.Int64 // when the node was last there, in nanoseconds since 1970; 0: never
+	pageSize  int          // messages that a page of a mailbox has; 0: as many as the node gives
 }
 
 // door is a way to a node.
-type door interface {
+type transport interface {
 	// exchange makes a call once. An error in place of an answer is a *lost, or a *parley.Error that will not pass.
 	exchange(ctx context.Context, operation string, body []byte) (answer, error)
 	absence() string // what is said when nobody is there
@@ -60,13 +60,13 @@ func New(o Options) (*Client, error) {
 	case (o.Socket == "") == (o.URL == ""):
 		return nil, parley.Refuse(parley.InvalidArgument, "a client needs the path of a socket or a URL, and not both")
 	case o.Socket != "":
-		c.door = &connections{path: o.Socket}
+		c.transport = &connections{path: o.Socket}
 	default:
 		w, err := newWeb(o)
 		if err != nil {
 			return nil, err
 		}
-		c.door = w
+		c.transport = w
 	}
 	if o.Known {
 		c.saw()
@@ -91,7 +91,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 }
 
 // Close gives up the connections that are not in use.
-func (c *Client) Close() { c.door.close() }
+func (c *Client) Close() { c.transport.close() }
 
 func (c *Client) saw() { c.seen.Store(time.Now().UnixNano()) }
 
@@ -168,7 +168,7 @@ func (c *Client) perform(ctx context.Context, a again) ([]byte, error) {
 
 // once makes a call once.
 func (c *Client) once(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	a, err := c.door.exchange(ctx, operation, body)
+	a, err := c.transport.exchange(ctx, operation, body)
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,10 @@ import (
 
 // withNode runs an example with a node in a process of its own, of which fae is a guest: host is on its socket, and fae has
 // a URL and a token.
-func withNode(do func(ctx context.Context, h *house, host, fae client.Options)) {
+func withNode(do func(ctx context.Context, h *testServer, host, fae client.Options)) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	h, err := openHouse()
+	h, err := openTestServer()
 	if err != nil {
 		log.Print(err)
 		return
@@ -34,7 +34,7 @@ func withNode(do func(ctx context.Context, h *house, host, fae client.Options)) 
 
 // One program asks, another answers.
 func Example() {
-	withNode(func(ctx context.Context, _ *house, hostOptions, faeOptions client.Options) {
+	withNode(func(ctx context.Context, _ *testServer, hostOptions, faeOptions client.Options) {
 		fae, err := client.Connect(ctx, faeOptions)
 		if err != nil {
 			log.Print(err)
@@ -90,7 +90,7 @@ func Example() {
 
 // A wrong answer says of each field what is wrong, and leaves the form open.
 func ExampleClient_Answer() {
-	withNode(func(ctx context.Context, _ *house, hostOptions, faeOptions client.Options) {
+	withNode(func(ctx context.Context, _ *testServer, hostOptions, faeOptions client.Options) {
 		fae, err := client.Connect(ctx, faeOptions)
 		if err != nil {
 			log.Print(err)
@@ -131,7 +131,7 @@ func ExampleClient_Answer() {
 
 // Whoever comes back with the last cursor goes on where they were, also when the node was killed meanwhile.
 func ExampleClient_Follow() {
-	withNode(func(ctx context.Context, h *house, hostOptions, faeOptions client.Options) {
+	withNode(func(ctx context.Context, h *testServer, hostOptions, faeOptions client.Options) {
 		host, err := client.Connect(ctx, hostOptions)
 		if err != nil {
 			log.Print(err)
@@ -185,7 +185,7 @@ func ExampleClient_Follow() {
 
 // An agent asks before it calls a tool.
 func ExampleClient_Approve() {
-	withNode(func(ctx context.Context, _ *house, hostOptions, faeOptions client.Options) {
+	withNode(func(ctx context.Context, _ *testServer, hostOptions, faeOptions client.Options) {
 		fae, err := client.Connect(ctx, faeOptions)
 		if err != nil {
 			log.Print(err)
@@ -227,7 +227,7 @@ func ExampleClient_Approve() {
 
 // A program gives an agent something to work on, and waits until that is done.
 func ExampleClient_Prompt() {
-	withNode(func(ctx context.Context, _ *house, hostOptions, _ client.Options) {
+	withNode(func(ctx context.Context, _ *testServer, hostOptions, _ client.Options) {
 		host, err := client.Connect(ctx, hostOptions)
 		if err != nil {
 			log.Print(err)

@@ -109,7 +109,7 @@ func (a *again) over(ctx context.Context, err error) error {
 	case isSaid:
 		return said
 	case !l.sent:
-		return parley.Refuse(parley.NotRunning, "%s", a.client.door.absence()).WithHint("start one with: parley start")
+		return parley.Refuse(parley.NotRunning, "%s", a.client.transport.absence()).WithHint("start one with: parley start")
 	case a.harmless():
 		return parley.Refuse(parley.NotRunning, "the node went away before it answered %s", a.operation).
 			WithHint("parley status --wait 15s says when it is back")

@@ -30,7 +30,7 @@ type AgentSubscription struct {
 // through restarts of the node; an agent that is the same as before is not told of again. It is to be had over a URL alone.
 func (c *Client) FollowAgents(ctx context.Context, s AgentSubscription) iter.Seq2[AgentUpdate, error] {
 	return func(yield func(AgentUpdate, error) bool) {
-		w, ok := c.door.(*web)
+		w, ok := c.transport.(*web)
 		if !ok {
 			yield(AgentUpdate{}, parley.Refuse(parley.InvalidArgument, "agents are followed over a URL, not a socket"))
 			return
@@ -154,7 +154,7 @@ func (f *followingAgents) tell(u AgentUpdate) {
 // maxFrame bounds a frame of a node's, in bytes.
 const maxFrame = 16 << 20
 
-// talk opens a conversation with the node.
+// dial opens a WebSocket to the node.
 func (w *web) talk(ctx context.Context) (*websocket.Conn, error) {
 	h := http.Header{}
 	if w.token != "" {

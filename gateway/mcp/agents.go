@@ -7,7 +7,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // agents is one page of agents.
@@ -53,7 +53,7 @@ func agentsOf(all []map[string]any, next string) (agents, error) {
 	page := agents{Agents: []any{}, Cursor: next}
 	size := 0
 	for i, agent := range all {
-		shown := legibleWords(agent)
+		shown := sanitizeWords(agent)
 		text, err := textOf(shown)
 		if err != nil {
 			return page, err
@@ -90,22 +90,22 @@ func waitForAgent(ctx context.Context, c *call) (any, error) {
 	if err := steadily(ctx, c.agent, "wait_for_finish", request, &got); err != nil {
 		return nil, err
 	}
-	return legibleWords(got), nil
+	return sanitizeWords(got), nil
 }
 
-// legibleWords is JSON whose texts, which others chose, hide nothing.
-func legibleWords(v any) any {
+// sanitizeWords is JSON whose texts, which others chose, hide nothing.
+func sanitizeWords(v any) any {
 	switch v := v.(type) {
 	case string:
-		return legible.Lines(v)
+		return sanitize.Lines(v)
 	case []any:
 		for i := range v {
-			v[i] = legibleWords(v[i])
+			v[i] = sanitizeWords(v[i])
 		}
 	case map[string]any:
 		shown := make(map[string]any, len(v))
 		for name, of := range v {
-			shown[legible.Line(name)] = legibleWords(of)
+			shown[sanitize.Line(name)] = sanitizeWords(of)
 		}
 		return shown
 	case json.RawMessage, json.Number, bool, float64, nil:

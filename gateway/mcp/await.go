@@ -7,7 +7,7 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 const statusPending = "pending"
@@ -26,7 +26,7 @@ type ending struct {
 }
 
 func (o *outcome) ending(handle string) ending {
-	e := ending{Status: o.Status, Handle: handle, By: partyOf(o.By, o.ByName), At: o.At, Reason: legible.Lines(o.Note)}
+	e := ending{Status: o.Status, Handle: handle, By: partyOf(o.By, o.ByName), At: o.At, Reason: sanitize.Lines(o.Note)}
 	switch actors.Status(o.Status) {
 	case actors.StatusAnswered:
 		e.Values = o.Values

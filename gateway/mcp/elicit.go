@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 const (
@@ -96,7 +96,7 @@ func wordsOf(m *message, trouble error) string {
 			parts = append(parts, s)
 		}
 	}
-	return legible.Lines(strings.Join(parts, "\n\n"))
+	return sanitize.Lines(strings.Join(parts, "\n\n"))
 }
 
 // wrongs says what is wrong with each field.

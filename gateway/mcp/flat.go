@@ -7,7 +7,7 @@ import (
 
 	"parley"
 	"parley/events"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // property is a JSON Schema of the kind that clients draw: flat, without patterns.
@@ -55,7 +55,7 @@ func flat(fields []field, titles bool) (*flatSchema, bool) {
 		if !ok {
 			return nil, false
 		}
-		p.Title = legible.Line(f.Label)
+		p.Title = sanitize.Line(f.Label)
 		p.Description = f.described()
 		s.Properties[f.Name] = p
 		if f.Required {
@@ -168,7 +168,7 @@ func (f *field) choices() ([]choice, bool) {
 		if o.Value == "" {
 			return nil, false
 		}
-		all = append(all, choice{Const: o.Value, Title: legible.Line(title)})
+		all = append(all, choice{Const: o.Value, Title: sanitize.Line(title)})
 	}
 	return all, len(all) > 0 && len(f.Pattern) == 0
 }
@@ -211,7 +211,7 @@ func (f *field) described() string {
 	if len(f.Example) > 0 && string(f.Example) != "null" {
 		parts = append(parts, "For example: "+strings.Trim(string(f.Example), `"`))
 	}
-	return legible.Lines(strings.TrimSpace(strings.Join(parts, "\n")))
+	return sanitize.Lines(strings.TrimSpace(strings.Join(parts, "\n")))
 }
 
 // answerOf gives an answer as a client sends it, without what was left empty. It refuses with INVALID_ANSWER what no

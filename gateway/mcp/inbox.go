@@ -8,7 +8,7 @@ import (
 
 	"parley"
 	"parley/events"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 const (
@@ -122,7 +122,7 @@ func pageOf(messages []message, next uint64) (inbox, error) {
 func (m *message) entry() entry {
 	e := entry{
 		Number: m.Number, Type: m.Type, Handle: m.ID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
-		Title: legible.Line(m.Title), Text: legible.Lines(m.Text + m.Description), Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
+		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
 	}
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
@@ -134,17 +134,17 @@ func (m *message) entry() entry {
 	}
 	e.Deadline = m.Deadline
 	for _, f := range m.Fields {
-		e.Fields = append(e.Fields, f.legible())
+		e.Fields = append(e.Fields, f.sanitized())
 	}
 	return e
 }
 
-// legible is a field whose words hide nothing. Names and the values of options stay: answers are made of them.
-func (f field) legible() field {
-	f.Label, f.Placeholder, f.Help = legible.Line(f.Label), legible.Line(f.Placeholder), legible.Lines(f.Help)
+// sanitized is the field whose words hide nothing. Names and the values of options stay: answers are made of them.
+func (f field) sanitized() field {
+	f.Label, f.Placeholder, f.Help = sanitize.Line(f.Label), sanitize.Line(f.Placeholder), sanitize.Lines(f.Help)
 	options := make([]events.Option, len(f.Options))
 	for i, o := range f.Options {
-		options[i] = events.Option{Value: o.Value, Label: legible.Line(o.Label), Description: legible.Line(o.Description)}
+		options[i] = events.Option{Value: o.Value, Label: sanitize.Line(o.Label), Description: sanitize.Line(o.Description)}
 	}
 	f.Options = options
 	return f

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"parley/events"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // message is an envelope, as far as the tools look at it.
@@ -88,5 +88,5 @@ func partyOf(id, name string) *party {
 	if id == "" {
 		return nil
 	}
-	return &party{ID: id, Name: legible.Line(name)}
+	return &party{ID: id, Name: sanitize.Line(name)}
 }

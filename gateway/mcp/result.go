@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
 // tool is what does a tool. What it gives is the structured content, or a result as it is.
@@ -69,7 +69,7 @@ func textOf(content any) ([]byte, error) {
 	if err := e.Encode(content); err != nil {
 		return nil, err
 	}
-	return legible.JSON(bytes.TrimSpace(b.Bytes())), nil
+	return sanitize.JSON(bytes.TrimSpace(b.Bytes())), nil
 }
 
 // failure is how a tool's error stands in its result.
@@ -86,19 +86,19 @@ func (s *Server) failed(name string, err error) *sdk.CallToolResult {
 	case parley.CodeOf(err) == parley.Internal:
 		s.options.Log.Error("tool failed", slog.String("tool", name), slog.Any("error", err))
 	}
-	r := result(failure{legibleError(e)})
+	r := result(failure{sanitizeError(e)})
 	r.IsError = true
 	return r
 }
 
-// legibleError is an error whose words, which may quote those of others, hide nothing.
-func legibleError(e *parley.Error) *parley.Error {
-	shown := &parley.Error{Code: e.Code, Message: legible.Line(e.Message), Hint: legible.Line(e.Hint)}
+// sanitizeError is an error whose words, which may quote those of others, hide nothing.
+func sanitizeError(e *parley.Error) *parley.Error {
+	shown := &parley.Error{Code: e.Code, Message: sanitize.Line(e.Message), Hint: sanitize.Line(e.Hint)}
 	for name, why := range e.Fields {
 		if shown.Fields == nil {
 			shown.Fields = map[string]string{}
 		}
-		shown.Fields[legible.Line(name)] = legible.Line(why)
+		shown.Fields[sanitize.Line(name)] = sanitize.Line(why)
 	}
 	return shown
 }

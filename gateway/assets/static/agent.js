@@ -14,10 +14,10 @@ const calls = {
 const said = { revoke: 'Revoked', remove: 'The name is removed', end: 'The rule has ended' };
 const pause = 1000; // between two looks, however much happens
 
-const shown = () => document.getElementById('dossier') ?? document.getElementById('agents');
+const shown = () => document.getElementById('agent') ?? document.getElementById('agents');
 
 /** Something has happened to agents. Nothing said means: it may have. */
-export function agentsStirred(what) {
+export function agentsChanged(what) {
   const { id } = shown().dataset;
   if (!what || !id || what.many || what.agents.includes(id)) again();
 }
@@ -75,7 +75,7 @@ async function pressed(button) {
 
 export function startAgents() {
   document.getElementById('main').addEventListener('click', (e) => {
-    const button = e.target.closest('#dossier button[name]');
+    const button = e.target.closest('#agent button[name]');
     if (button && Object.hasOwn(calls, button.name)) pressed(button);
   });
 }

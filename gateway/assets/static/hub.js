@@ -18,7 +18,7 @@ const said = {
 /**
  * Hub holds the stream of one reader.
  *
- * A page is {as, cursor, stirs, tell}: the agent whose mail it follows and from where ('' if it follows none), whether
+ * A page is {as, cursor, wantsAgents, tell}: the agent whose mail it follows and from where ('' if it follows none), whether
  * it is to know of what happens to agents, and a function of an event's name and what it says.
  */
 export class Hub {
@@ -36,7 +36,7 @@ export class Hub {
     }
     const lane = this.lanes.find((l) => l.as === page.as && l.cursor === page.cursor && !l.gone);
     if (lane) lane.pages.add(page);
-    if ((page.cursor !== '' && !lane) || (page.stirs && !this.stirs)) this.reopen();
+    if ((page.cursor !== '' && !lane) || (page.wantsAgents && !this.wantsAgents)) this.reopen();
   }
 
   leave(page) {
@@ -102,8 +102,8 @@ export class Hub {
   /** Says what the pages follow: pages with one agent and one cursor share a lane. */
   query() {
     const query = new URLSearchParams({ reader: this.reader });
-    this.stirs = [...this.pages].some((p) => p.stirs);
-    if (this.stirs) query.set('stirs', '');
+    this.wantsAgents = [...this.pages].some((p) => p.wantsAgents);
+    if (this.wantsAgents) query.set('agents', '');
     this.lanes = [];
     for (const page of this.pages) {
       if (page.cursor === '') continue;

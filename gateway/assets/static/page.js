@@ -1,6 +1,6 @@
 // What makes the page live. Without it everything is a plain page with plain forms.
 
-import { agentsStirred, startAgents } from './agent.js';
+import { agentsChanged, startAgents } from './agent.js';
 import { approvalsChanged } from './approval.js';
 import { forgetOldDrafts } from './draft.js';
 import { ParleyAct, ParleyForm } from './form.js';
@@ -17,7 +17,7 @@ const stream = document.getElementById('stream');
 const questions = document.getElementById('questions');
 
 try {
-  if (home) localStorage.setItem('parley.home', home); // for links that do not know of the session: see signedout.go
+  if (home) localStorage.setItem('parley.home', home); // for links that do not know of the session: see sign_in_page.go
 } catch { /* they ask to sign in, then */ }
 forgetOldDrafts();
 customElements.define('parley-act', ParleyAct);
@@ -29,16 +29,16 @@ if (questions) focusFirst(document.getElementById(location.hash.slice(1)) ?? que
 startNotifying(document.getElementById('notify'));
 
 const isNewest = stream && !location.search.includes('before=');
-const agents = document.getElementById('agents') ?? document.getElementById('dossier');
+const agents = document.getElementById('agents') ?? document.getElementById('agent');
 if (agents) startAgents();
 follow({ reader, as, cursor: isNewest ? cursor : '' }, {
   questions(what) { // told of at the beginning too, and after every loss
     questionsChanged({ ...what, keys: what.keys.slice(0, 50) }); // as many as their page begins with
     approvalsChanged(what);
     notifyOf(what);
-    if (agents) agentsStirred();
+    if (agents) agentsChanged();
   },
   ...(isNewest && { messages: (what) => mailChanged(stream, what) }),
-  ...(agents && { stirred: agentsStirred }),
+  ...(agents && { agents: agentsChanged }),
 });
 document.documentElement.dataset.live = 'yes';

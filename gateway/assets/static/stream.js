@@ -9,7 +9,7 @@ import { hold } from './lock.js';
  * @param {Record<string, (what: any) => void>} handlers by the name of the event
  */
 export function follow(from, handlers) {
-  const page = { ...from, stirs: 'stirred' in handlers, tell };
+  const page = { ...from, wantsAgents: 'agents' in handlers, tell };
   function tell(name, what) {
     if (name === 'messages') page.cursor = String(what.cursor);
     if (name === 'state') document.getElementById('connection').textContent = what;
@@ -30,8 +30,8 @@ function shared(page) {
     const worker = new SharedWorker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'parley' });
     const { port } = worker;
     const lock = 'parley.tab.' + crypto.randomUUID();
-    const { reader, as, stirs, cursor } = page;
-    const goes = hold(lock, 'exclusive', () => port.postMessage({ reader, as, stirs, cursor, lock })); // however it goes, the worker sees it
+    const { reader, as, wantsAgents, cursor } = page;
+    const goes = hold(lock, 'exclusive', () => port.postMessage({ reader, as, wantsAgents, cursor, lock })); // however it goes, the worker sees it
     let outlived = () => {};
     leave = () => {
       port.onmessage = null;

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"hash/maphash"
 	"io"
 	"sync"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"parley"
 )
 
-// conversation is one WebSocket connection and all that goes on over it.
+// wsSession is one WebSocket connection and all work that belongs to it.
 //
 // One goroutine reads, one writes, and each request has its own. What is to be written waits in a queue that has
 // bounds: who fills it waits too, and a client that does not take a frame in time is cut off. Nothing here waits
@@ -20,7 +21,7 @@ import (
 //
 // It ends in order: no more is heard, waits are cut short, what is under way ends and is answered, then comes the
 // close frame. Or at once, when the connection breaks.
-type conversation struct {
+type wsSession struct {
 	server    *Server
 	conn      *websocket.Conn
 	principal *principal
@@ -28,16 +29,16 @@ type conversation struct {
 	acts  context.Context // of what was heard, which is done whether or not the client stays to be told
 	alive context.Context // ends with the connection
 	die   context.CancelFunc
-	ctx   context.Context // ends when the conversation is to end
+	ctx   context.Context // ends when the session is to end
 	cut   context.CancelFunc
 
 	out  chan queued    // what is to be written; closed when no more can come
 	work sync.WaitGroup // whoever may still write
 
 	load          load
-	turns         turnQueue
+	turns         frameQueue
 	subscriptions subscriptions
-	desk          desk
+	relay         formRelay
 
 	mu     sync.Mutex // guards what is below
 	ending bool
@@ -54,21 +55,21 @@ const (
 	stoppingFarewell = websocket.StatusGoingAway
 )
 
-func newConversation(s *Server, conn *websocket.Conn, p *principal) *conversation {
+func newWSSession(s *Server, conn *websocket.Conn, p *principal) *wsSession {
 	conn.SetReadLimit(maxFrame)
-	c := &conversation{
+	c := &wsSession{
 		server: s, conn: conn, principal: p, out: make(chan queued, maxQueuedFrames),
 		load: load{calls: admission{limit: maxCalls}, waits: admission{limit: maxWaits}, room: maxLoaded}, code: normalFarewell,
 	}
 	c.acts = p.as(s.severed)
 	c.alive, c.die = context.WithCancel(c.acts)
 	c.ctx, c.cut = context.WithCancel(c.alive)
-	c.desk.open(c)
+	c.relay.open(c)
 	return c
 }
 
-// run goes on until the conversation has ended and nothing of it is left.
-func (c *conversation) run() {
+// run goes on until the session has ended and nothing of it is left.
+func (c *wsSession) run() {
 	defer c.die()
 	defer c.server.whileGood(c.principal, c.endToken)()
 	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingFarewell, "the node is stopping") })()
@@ -92,8 +93,8 @@ type queued struct {
 	held *charge
 }
 
-// enter takes part in the work of the conversation, unless it is ending. Whoever did leaves by c.work.Done.
-func (c *conversation) enter() bool {
+// enter takes part in the work of the session, unless it is ending. Whoever did leaves by c.work.Done.
+func (c *wsSession) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ending {
@@ -102,8 +103,8 @@ func (c *conversation) enter() bool {
 	return !c.ending
 }
 
-// end has the conversation end. The first reason stands.
-func (c *conversation) end(code websocket.StatusCode, reason string) {
+// end has the session end. The first reason stands.
+func (c *wsSession) end(code websocket.StatusCode, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ending {
@@ -112,16 +113,16 @@ func (c *conversation) end(code websocket.StatusCode, reason string) {
 	}
 }
 
-func (c *conversation) farewell() (websocket.StatusCode, string) {
+func (c *wsSession) farewell() (websocket.StatusCode, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.code, c.reason
 }
 
 // listen hears frames until the connection ends.
-func (c *conversation) listen() {
+func (c *wsSession) listen() {
 	if c.enter() {
-		c.work.Go(c.desk.follow)
+		c.work.Go(c.relay.follow)
 		c.work.Done()
 	}
 	for {
@@ -138,7 +139,7 @@ func (c *conversation) listen() {
 }
 
 // read reads a frame. It is charged to the account while it comes, and has to come in time.
-func (c *conversation) read() (websocket.MessageType, []byte, *charge, error) {
+func (c *wsSession) read() (websocket.MessageType, []byte, *charge, error) {
 	held := &charge{account: c.principal.account}
 	kind, r, err := c.conn.Reader(c.alive)
 	if err != nil {
@@ -171,7 +172,7 @@ func reasonOf(err error) string {
 }
 
 // closeQueue closes the queue when nobody can write any more.
-func (c *conversation) closeQueue() {
+func (c *wsSession) closeQueue() {
 	<-c.ctx.Done()
 	c.end(normalFarewell, "") // the connection may have ended by itself
 	c.work.Wait()
@@ -179,7 +180,7 @@ func (c *conversation) closeQueue() {
 }
 
 // write writes what is queued, then the close frame.
-func (c *conversation) write() {
+func (c *wsSession) write() {
 	defer c.die()
 	for q := range c.out {
 		ctx, cancel := context.WithTimeout(c.alive, c.server.frameTime)
@@ -197,7 +198,7 @@ func (c *conversation) write() {
 
 // say queues a frame, and waits for room. It is charged to the account until it is written. Who leaves too much unread
 // is cut off: it comes back with its last cursor.
-func (c *conversation) say(text []byte) {
+func (c *wsSession) say(text []byte) {
 	held := &charge{account: c.principal.account}
 	if err := held.add(int64(len(text))); err != nil {
 		c.end(websocket.StatusTryAgainLater, reasonOf(err))
@@ -208,7 +209,7 @@ func (c *conversation) say(text []byte) {
 }
 
 // sayCharged queues a frame for which held was charged.
-func (c *conversation) sayCharged(text []byte, held *charge) {
+func (c *wsSession) sayCharged(text []byte, held *charge) {
 	select {
 	case c.out <- queued{text, held}:
 	case <-c.alive.Done():
@@ -217,7 +218,7 @@ func (c *conversation) sayCharged(text []byte, held *charge) {
 }
 
 // tell says a frame that is not text yet.
-func (c *conversation) tell(frame any) {
+func (c *wsSession) tell(frame any) {
 	text, err := frameText(frame)
 	if err != nil {
 		c.server.log.Error("a frame cannot be written", "error", err)
@@ -229,7 +230,7 @@ func (c *conversation) tell(frame any) {
 }
 
 // keepAlive finds out whether the client is still there.
-func (c *conversation) keepAlive() {
+func (c *wsSession) keepAlive() {
 	tick := time.NewTicker(c.server.keepAlive)
 	defer tick.Stop()
 	for {
@@ -248,8 +249,8 @@ func (c *conversation) keepAlive() {
 	}
 }
 
-// check refuses when the token is good no more, and ends the conversation.
-func (c *conversation) check(ctx context.Context) error {
+// check refuses when the token is good no more, and ends the session.
+func (c *wsSession) check(ctx context.Context) error {
 	err := c.server.check(ctx, c.principal)
 	if err != nil {
 		c.endToken()
@@ -257,6 +258,59 @@ func (c *conversation) check(ctx context.Context) error {
 	return err
 }
 
-func (c *conversation) endToken() {
+func (c *wsSession) endToken() {
 	c.end(websocket.StatusPolicyViolation, "the token is not good any more")
+}
+
+// maxWaitingFrames bounds the dialect frames of one session that wait to be handled.
+const maxWaitingFrames = 256
+
+// frameQueue handles frames one after the other, in the order in which they came: the meaning of a dialect's frame may
+// depend on the one before it. It has no goroutine of its own.
+type frameQueue struct {
+	mu      sync.Mutex
+	waiting []func()
+	busy    bool
+}
+
+// add queues a turn, or refuses with RATE_LIMITED. The caller that adds the first one calls next until that reports
+// false.
+func (q *frameQueue) add(turn func()) (first bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= maxWaitingFrames {
+		return false, parley.Refuse(parley.RateLimited, "the connection has %d frames waiting already", maxWaitingFrames).
+			WithHint("send more when some have been answered")
+	}
+	q.waiting = append(q.waiting, turn)
+	first, q.busy = !q.busy, true
+	return first, nil
+}
+
+// next runs the first turn, and reports whether there was one.
+func (q *frameQueue) next() bool {
+	q.mu.Lock()
+	if len(q.waiting) == 0 {
+		q.busy, q.waiting = false, nil
+		q.mu.Unlock()
+		return false
+	}
+	turn := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	q.mu.Unlock()
+	turn()
+	return true
+}
+
+// keyedMutex is a mutex for each key. Different keys rarely share one.
+type keyedMutex struct {
+	seed  maphash.Seed
+	locks [64]sync.Mutex
+}
+
+// lock locks a key, and returns a function that unlocks it.
+func (s *keyedMutex) lock(key string) (unlock func()) {
+	l := &s.locks[maphash.String(s.seed, key)%uint64(len(s.locks))]
+	l.Lock()
+	return l.Unlock
 }

@@ -1,4 +1,4 @@
-package legible
+package sanitize
 
 import (
 	"fmt"

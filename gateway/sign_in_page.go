@@ -9,14 +9,12 @@ import (
 	"strings"
 
 	"parley"
-	"parley/gateway/legible"
+	"parley/gateway/sanitize"
 )
 
-// What a browser without a session is shown. All of it stands in the page itself, so that nothing else has to answer
-// those who show nothing.
-
-// doorway is such a page.
-type doorway struct {
+// signInPage is what a browser without a session is shown. Script and style stand in the page itself: nothing else is
+// served without a session.
+type signInPage struct {
 	Title      string
 	Message    string
 	Code       string // of the link that the button uses; "" for no button
@@ -25,9 +23,9 @@ type doorway struct {
 	Signed     bool   // the browser may be signed in all the same, at another address
 }
 
-// doorwayScript takes a browser that is signed in from an address without the key of its session to the same with it. The
-// page has left it where only pages of this very origin can read it, and so not those of another port.
-const doorwayScript = `
+// signInScript redirects a signed-in browser from an address without its session's key to the same address with it.
+// The page stored the key in localStorage, which only pages of this origin can read: not those of another port.
+const signInScript = `
 try {
   const home = localStorage.getItem('parley.home');
   if (home && location.pathname.startsWith(home + '/')) localStorage.removeItem('parley.home');
@@ -35,7 +33,7 @@ try {
 } catch {}
 `
 
-const doorwayStyle = `
+const signInStyle = `
 :root { color-scheme: light dark; }
 html { background: light-dark(#f4f5f8, #14161b); color: light-dark(#1a1d24, #e8eaf0); font: 100%/1.5 system-ui, sans-serif; }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; }
@@ -47,10 +45,10 @@ button { padding: .5rem 1.25rem; border: 0; border-radius: 10px; background: lig
 :focus-visible { outline: 3px solid light-dark(#2f50c0, #9db4ff); outline-offset: 2px; }
 `
 
-var doorwayTemplate = template.Must(template.New("doorway").Parse(`<!doctype html>
+var signInTemplate = template.Must(template.New("sign-in").Parse(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Parley: sign in</title>
-<style>` + doorwayStyle + `</style>{{if .Signed}}<script>` + doorwayScript + `</script>{{end}}</head>
+<style>` + signInStyle + `</style>{{if .Signed}}<script>` + signInScript + `</script>{{end}}</head>
 <body><main><h1>{{.Title}}</h1>{{with .Message}}<p>{{.}}</p>{{end}}
 {{if .Leaves}}<form method="post" action="{{.Leaves}}"><button autofocus>Sign this browser out</button></form>
 {{if .Everywhere}}<form method="post" action="{{.Leaves}}"><button name="everywhere" value="yes">Sign out everywhere</button></form>
@@ -61,8 +59,8 @@ var doorwayTemplate = template.Must(template.New("doorway").Parse(`<!doctype htm
 </html>
 `))
 
-// doorwayPolicy lets nothing into a doorway but its own style and script, by their hashes.
-var doorwayPolicy = "default-src 'none'; style-src '" + hashOf(doorwayStyle) + "'; script-src '" + hashOf(doorwayScript) +
+// signInPolicy lets nothing into a signInPage but its own style and script, by their hashes.
+var signInPolicy = "default-src 'none'; style-src '" + hashOf(signInStyle) + "'; script-src '" + hashOf(signInScript) +
 	"'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 // hashOf is how a policy lets a text in.
@@ -71,16 +69,16 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// showDoorway writes a doorway.
-func (s *Server) showDoorway(w http.ResponseWriter, status int, d doorway) {
+// showSignInPage writes a signInPage.
+func (s *Server) showSignInPage(w http.ResponseWriter, status int, d signInPage) {
 	buf := s.bodies.get()
 	defer s.bodies.put(buf)
-	if err := doorwayTemplate.Execute(buf, d); err != nil {
+	if err := signInTemplate.Execute(buf, d); err != nil {
 		refuse(w, err, 0)
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", doorwayPolicy)
+	h.Set("Content-Security-Policy", signInPolicy)
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(buf.Len()))
 	w.WriteHeader(status)
@@ -94,10 +92,10 @@ func (s *Server) refuseStranger(w http.ResponseWriter, r *http.Request, err erro
 	case !strings.Contains(r.Header.Get("Accept"), "text/html"):
 		refuse(w, err, 0)
 	case e.Code != parley.Unauthenticated:
-		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "That did not work", Message: legible.Line(e.Message)})
+		s.showSignInPage(w, httpStatus(e.Code), signInPage{Title: "That did not work", Message: sanitize.Line(e.Message)})
 	case r.URL.Path == signInPath:
-		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
+		s.showSignInPage(w, httpStatus(e.Code), signInPage{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
 	default:
-		s.showDoorway(w, httpStatus(e.Code), doorway{Title: "Sign in to Parley", Signed: true})
+		s.showSignInPage(w, httpStatus(e.Code), signInPage{Title: "Sign in to Parley", Signed: true})
 	}
 }

@@ -59,25 +59,25 @@ func serve(folder, address string) error {
 	return node.Close(ctx)
 }
 
-// house is a node in a process of its own.
-type house struct {
+// testServer is a node in a process of its own.
+type testServer struct {
 	folder  string
 	address string // where it listens, also after a restart
 	process *exec.Cmd
 	stdin   io.WriteCloser
 }
 
-// openHouse runs a node, on an address of its choice.
-func openHouse() (*house, error) {
+// openTestServer runs a node, on an address of its choice.
+func openTestServer() (*testServer, error) {
 	folder, err := os.MkdirTemp("", "parley-client-")
 	if err != nil {
 		return nil, err
 	}
-	h := &house{folder: folder, address: "127.0.0.1:0"}
+	h := &testServer{folder: folder, address: "127.0.0.1:0"}
 	return h, h.start()
 }
 
-func (h *house) start() error {
+func (h *testServer) start() error {
 	h.process = exec.Command(os.Args[0], "-test.run=^$")
 	h.process.Env = append(os.Environ(), nodeFolder+"="+h.folder, nodeAddress+"="+h.address)
 	h.process.Stderr = os.Stderr
@@ -100,26 +100,26 @@ func (h *house) start() error {
 }
 
 // kill ends the node as a crash does.
-func (h *house) kill() {
+func (h *testServer) kill() {
 	_ = h.process.Process.Kill() // it is there
 	_ = h.process.Wait()         // it says that it was killed
 }
 
-func (h *house) close() {
+func (h *testServer) close() {
 	h.kill()
 	_ = os.RemoveAll(h.folder) // a folder left behind does no harm
 }
 
-func (h *house) socket() string { return filepath.Join(h.folder, "parley.sock") }
-func (h *house) url() string    { return "http://" + h.address }
+func (h *testServer) socket() string { return filepath.Join(h.folder, "parley.sock") }
+func (h *testServer) url() string    { return "http://" + h.address }
 
 // host connects on the node's own socket.
-func (h *house) host(ctx context.Context) (*client.Client, error) {
+func (h *testServer) host(ctx context.Context) (*client.Client, error) {
 	return client.Connect(ctx, client.Options{Socket: h.socket()})
 }
 
 // token makes an agent, and a token for it.
-func (h *house) token(ctx context.Context, name string) (string, error) {
+func (h *testServer) token(ctx context.Context, name string) (string, error) {
 	host, err := h.host(ctx)
 	if err != nil {
 		return "", err
@@ -139,9 +139,9 @@ func (h *house) token(ctx context.Context, name string) (string, error) {
 const limit = 30 * time.Second
 
 // openTest runs a node for a test, and connects as its host, and by URL as a guest called fae.
-func openTest(t *testing.T) (h *house, host, fae *client.Client) {
+func openTest(t *testing.T) (h *testServer, host, fae *client.Client) {
 	t.Helper()
-	h, err := openHouse()
+	h, err := openTestServer()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,13 @@ import (
 	"parley/capabilities"
 )
 
-const maxRuns = 1024 // that one conversation watches
+const maxRuns = 1024 // that one session watches
 
-// desk is where the forms of dialects are brought to one conversation's client: those that wait for its agent's
+// desk is where the forms of dialects are brought to one session's client: those that wait for its agent's
 // answer, and how those ended that its agent asked. It knows nothing that is not in the mailbox, but what the
 // client was told.
-type desk struct {
-	c       *conversation
+type formRelay struct {
+	c       *wsSession
 	asks    bool // the client may ask
 	answers bool // and answer
 
@@ -30,7 +30,7 @@ type desk struct {
 }
 
 // open makes the desk ready.
-func (d *desk) open(c *conversation) {
+func (d *formRelay) open(c *wsSession) {
 	d.c = c
 	may := func(s scope) bool { return c.principal.may(operation{scope: s}) == nil }
 	d.asks, d.answers = may(scopeRead) && may(scopeAsk), may(scopeRead) && may(scopeAnswer)
@@ -38,8 +38,8 @@ func (d *desk) open(c *conversation) {
 	d.runs, d.given = map[string]bool{}, map[capabilities.ID]bool{}
 }
 
-// follow looks through the agent's mail, from the first message on, until the conversation is to end.
-func (d *desk) follow() {
+// follow looks through the agent's mail, from the first message on, until the session is to end.
+func (d *formRelay) follow() {
 	if !d.asks && !d.answers {
 		return
 	}
@@ -58,7 +58,7 @@ func (d *desk) follow() {
 }
 
 // see tells the client what it is to know of a form as it is now.
-func (d *desk) see(f markedForm) {
+func (d *formRelay) see(f markedForm) {
 	defer d.c.survive(f.Dialect, new(error))
 	speaks, ok := d.c.server.dialects[f.Dialect]
 	if !ok {
@@ -74,7 +74,7 @@ func (d *desk) see(f markedForm) {
 	}
 }
 
-func (d *desk) received(speaks dialect, f markedForm) {
+func (d *formRelay) received(speaks dialect, f markedForm) {
 	before, told := d.posed[f.MessageID]
 	switch {
 	case f.AnswerNeeded && !f.Dismissed && !told:
@@ -92,7 +92,7 @@ func (d *desk) received(speaks dialect, f markedForm) {
 }
 
 // ended tells of the end of a form that the agent asked: to who waits for it, and an input until it was received.
-func (d *desk) ended(speaks dialect, f markedForm) {
+func (d *formRelay) ended(speaks dialect, f markedForm) {
 	id, waits := d.await[f.MessageID]
 	delete(d.await, f.MessageID)
 	if waits {
@@ -107,7 +107,7 @@ func (d *desk) ended(speaks dialect, f markedForm) {
 	}
 }
 
-func (d *desk) tell(frame any) {
+func (d *formRelay) tell(frame any) {
 	if frame != nil && d.c.check(d.c.acts) == nil {
 		d.c.tell(frame)
 	}
@@ -115,7 +115,7 @@ func (d *desk) tell(frame any) {
 
 // ask asks a form of a dialect of the agent's host, or takes up again one that was asked before, and has the client
 // told how it ends.
-func (d *desk) ask(m mark, ask actors.Ask) error {
+func (d *formRelay) ask(m mark, ask actors.Ask) error {
 	var err error
 	if ask.Fields, err = m.on(ask.Fields); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (d *desk) ask(m mark, ask actors.Ask) error {
 }
 
 // approve is ask for a call to be approved. A standing rule may decide that at once.
-func (d *desk) approve(m mark) error {
+func (d *formRelay) approve(m mark) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, err := d.c.principal.agent.Approve(d.c.acts, actors.Approval{Tool: m.Tool, Input: m.Input, Key: m.key()})
@@ -148,7 +148,7 @@ func (d *desk) approve(m mark) error {
 }
 
 // asked has the client told how what it asked ends, at once if it has.
-func (d *desk) asked(m mark, asked actors.Asked) {
+func (d *formRelay) asked(m mark, asked actors.Asked) {
 	if asked.Outcome == nil {
 		d.await[asked.Form] = m.ID
 		return
@@ -163,7 +163,7 @@ func (d *desk) asked(m mark, asked actors.Asked) {
 }
 
 // watchRun has the client told of the inputs that a run waits for, beginning with those that wait now.
-func (d *desk) watchRun(run string) error {
+func (d *formRelay) watchRun(run string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.runs[run] {
@@ -187,7 +187,7 @@ func (d *desk) watchRun(run string) error {
 	return nil
 }
 
-func (d *desk) leaveRun(run string) {
+func (d *formRelay) leaveRun(run string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.runs, run)

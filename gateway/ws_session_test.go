@@ -11,7 +11,7 @@ import (
 )
 
 func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("fae")
 	k.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
@@ -33,7 +33,7 @@ func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
 }
 
 func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.frameTime = 200 * time.Millisecond })
 	h.guest("fae")
@@ -60,13 +60,13 @@ func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 }
 
 func TestAThousandFollowersLoseNoFrame(t *testing.T) {
-	h := openHouse(t)
+	h := openTestServer(t)
 	fae := h.guest("fae")
 	const followers, messages = 1000, 5
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	all := make([]*talker, followers)
+	all := make([]*wsClient, followers)
 	for i := range all {
 		all[i] = h.dial("host")
 		all[i].say(`{"type":"follow_messages","requestId":"r","subscriptionId":"s"}`)

@@ -108,7 +108,7 @@ var ownStyle = regexp.MustCompile(`(?s)<style>(.*)</style>`)
 // ownScript is the one script in a page, likewise.
 var ownScript = regexp.MustCompile(`(?s)<script>(.*)</script>`)
 
-func TestADoorwayNeedsNothingElse(t *testing.T) {
+func TestASignInPageNeedsNothingElse(t *testing.T) {
 	_, s := openServer(t)
 	v := newStranger(t, s)
 	for _, path := range []string{signInPath + "?code=x", "/"} {

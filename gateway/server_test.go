@@ -16,24 +16,24 @@ import (
 	"parley/events"
 )
 
-// house is a node with its server, that can be closed and opened again.
-type house struct {
+// testServer is a node with its server, that can be closed and opened again.
+type testServer struct {
 	t       *testing.T
 	folder  string
 	node    *actors.Node
 	server  *Server
 	tokens  map[string]string // by agent
-	talkers map[string]*talker
+	clients map[string]*wsClient
 	limits  Limits
 	shut    bool
 }
 
-func openHouse(t *testing.T) *house {
+func openTestServer(t *testing.T) *testServer {
 	t.Helper()
-	h := &house{t: t, folder: t.TempDir(), tokens: map[string]string{}, talkers: map[string]*talker{}}
+	h := &testServer{t: t, folder: t.TempDir(), tokens: map[string]string{}, clients: map[string]*wsClient{}}
 	h.open(nil)
 	t.Cleanup(func() {
-		for _, k := range h.talkers {
+		for _, k := range h.clients {
 			k.leave()
 		}
 		if !h.shut {
@@ -44,8 +44,8 @@ func openHouse(t *testing.T) *house {
 	return h
 }
 
-// open opens the house; change, if any, may change the server before it serves.
-func (h *house) open(change func(*Server)) {
+// open starts the node and its server; change, if any, may change the server before it serves.
+func (h *testServer) open(change func(*Server)) {
 	h.t.Helper()
 	node, err := actors.Open(context.Background(), actors.Options{Folder: h.folder, Name: "test"})
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *house) open(change func(*Server)) {
 	h.node, h.server, h.shut = node, server, false
 }
 
-func (h *house) close() {
+func (h *testServer) close() {
 	h.t.Helper()
 	h.shut = true
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -78,7 +78,7 @@ func (h *house) close() {
 }
 
 // guest makes an agent, and a token for it.
-func (h *house) guest(name string) *actors.Agent {
+func (h *testServer) guest(name string) *actors.Agent {
 	h.t.Helper()
 	a, err := h.node.Host().Make(h.t.Context(), actors.NewAgent{Kind: events.Guest, Name: name})
 	if err != nil {
@@ -88,14 +88,14 @@ func (h *house) guest(name string) *actors.Agent {
 	return a
 }
 
-// talker is a WebSocket client.
-type talker struct {
+// wsClient is a WebSocket client.
+type wsClient struct {
 	t    *testing.T
 	conn *websocket.Conn
 }
 
 // dial opens a connection for an agent.
-func (h *house) dial(agent string) *talker {
+func (h *testServer) dial(agent string) *wsClient {
 	h.t.Helper()
 	conn, r, err := websocket.Dial(h.t.Context(), "ws://"+h.server.Address()+webSocketPath, &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + h.tokens[agent]}},
@@ -104,14 +104,14 @@ func (h *house) dial(agent string) *talker {
 		h.t.Fatalf("%v: %v", err, r)
 	}
 	conn.SetReadLimit(16 << 20)
-	k := &talker{h.t, conn}
+	k := &wsClient{h.t, conn}
 	h.t.Cleanup(k.leave)
 	return k
 }
 
-func (k *talker) leave() { _ = k.conn.CloseNow() }
+func (k *wsClient) leave() { _ = k.conn.CloseNow() }
 
-func (k *talker) say(frames ...string) {
+func (k *wsClient) say(frames ...string) {
 	k.t.Helper()
 	for _, f := range frames {
 		if err := k.conn.Write(k.t.Context(), websocket.MessageText, []byte(f)); err != nil {
@@ -121,7 +121,7 @@ func (k *talker) say(frames ...string) {
 }
 
 // hear gives the next frame.
-func (k *talker) hear() string {
+func (k *wsClient) hear() string {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -133,7 +133,7 @@ func (k *talker) hear() string {
 }
 
 // read gives the next frame by its members.
-func (k *talker) read() map[string]any {
+func (k *wsClient) read() map[string]any {
 	k.t.Helper()
 	var f map[string]any
 	if err := json.Unmarshal([]byte(k.hear()), &f); err != nil {
@@ -143,7 +143,7 @@ func (k *talker) read() map[string]any {
 }
 
 // end gives the code with which the connection is closed.
-func (k *talker) end() websocket.StatusCode {
+func (k *wsClient) end() websocket.StatusCode {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
