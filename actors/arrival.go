@@ -11,19 +11,19 @@ import (
 	"parley/mailbox"
 )
 
-// receive handles a letter from another node, whose signature was checked. What has no response was not
+// receive handles a packet from another node, whose signature was checked. What has no response was not
 // worth one: its sender does not belong here.
-func (n *Node) receive(ctx context.Context, l transport.Letter) (transport.Kind, []byte, bool) {
+func (n *Node) receive(ctx context.Context, l transport.Packet) (transport.Kind, []byte, bool) {
 	if n.peers.isClosed() {
 		return 0, nil, false // it stops: the sender finds it gone
 	}
 	kind, response := n.respond(ctx, l)
 	if response == nil {
-		n.refusedLetters.Add(1)
-		n.sayRefused.Do(func() { n.log.Warn("letter refused", "from", l.From.String(), "kind", l.Kind) })
+		n.refusedPackets.Add(1)
+		n.sayRefused.Do(func() { n.log.Warn("packet refused", "from", l.From.String(), "kind", l.Kind) })
 		return 0, nil, false
 	}
-	body, err := writeLetter(response)
+	body, err := writePacket(response)
 	if err != nil {
 		n.log.Error("response", "error", err)
 		return 0, nil, false
@@ -31,40 +31,40 @@ func (n *Node) receive(ctx context.Context, l transport.Letter) (transport.Kind,
 	return kind, body, true
 }
 
-func (n *Node) respond(ctx context.Context, l transport.Letter) (transport.Kind, any) {
-	if l.Kind == letterAccept {
-		return letterWelcome, n.respondAccept(ctx, l)
+func (n *Node) respond(ctx context.Context, l transport.Packet) (transport.Kind, any) {
+	if l.Kind == packetAccept {
+		return packetWelcome, n.respondAccept(ctx, l)
 	}
 	if !n.peers.belongs(ctx, l.From) {
 		return 0, nil
 	}
 	p := n.peers.of(l.From)
-	if l.Kind == letterLeave {
+	if l.Kind == packetLeave {
 		p.leaves()
-		return letterNoted, n.placeNow()
+		return packetNoted, n.placeNow()
 	}
 	p.hear()
 	switch l.Kind {
-	case letterMail:
-		mail, err := readLetter[mailLetter](l.Body)
+	case packetMail:
+		mail, err := readPacket[mailPacket](l.Body)
 		if err != nil || mail.check() != nil {
 			return 0, nil
 		}
-		return letterReceipts, n.takeIn(ctx, p, mail)
-	case letterAnnounce:
-		at, err := readLetter[placeLetter](l.Body)
+		return packetReceipts, n.takeIn(ctx, p, mail)
+	case packetAnnounce:
+		at, err := readPacket[placePacket](l.Body)
 		if err != nil {
 			return 0, nil
 		}
 		n.hearFrom(ctx, l.From, at)
-		return letterNoted, n.placeNow()
+		return packetNoted, n.placeNow()
 	}
 	return 0, nil
 }
 
-// takeIn delivers the parcels of a letter and says what became of each, once that is on disk.
-func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
-	in := &intake{node: n, from: p.id, stops: &p.stops, epoch: l.Epoch, receipts: make([]receiptLetter, len(l.Parcels)), broken: map[capabilities.ID]bool{}}
+// takeIn delivers the parcels of a packet and says what became of each, once that is on disk.
+func (n *Node) takeIn(ctx context.Context, p *peer, l mailPacket) any {
+	in := &intake{node: n, from: p.id, stops: &p.stops, epoch: l.Epoch, receipts: make([]receiptPacket, len(l.Parcels)), broken: map[capabilities.ID]bool{}}
 	for _, i := range l.Introduced {
 		n.introduced(ctx, p.id, i)
 	}
@@ -76,7 +76,7 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 			in.receipts[i].Fate = fateLater
 		}
 		p.stops.breaks(l.Epoch)
-		return receiptsLetter{in.receipts}
+		return receiptsPacket{in.receipts}
 	}
 	in.open.Add(len(l.Parcels))
 	for i, parcel := range l.Parcels {
@@ -94,16 +94,16 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailLetter) any {
 		return nil
 	}
 	p.mailIn.Add(uint64(len(l.Parcels)))
-	return receiptsLetter{in.receipts}
+	return receiptsPacket{in.receipts}
 }
 
-// intake is a letter of mail being delivered.
+// intake is a packet of mail being delivered.
 type intake struct {
 	node     *Node
 	from     capabilities.NodeID
 	stops    *landing
 	epoch    uint64
-	receipts []receiptLetter
+	receipts []receiptPacket
 	open     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -111,7 +111,7 @@ type intake struct {
 }
 
 // take delivers one parcel. Those for one mailbox come to it in their order.
-func (in *intake) take(ctx context.Context, i int, parcel parcelLetter) {
+func (in *intake) take(ctx context.Context, i int, parcel parcelPacket) {
 	to := capabilities.ID{ULID: parcel.To, Node: in.node.id}
 	c, evs, err := parcel.unpack(in.from)
 	if err == nil {
@@ -271,8 +271,8 @@ func (b *box) saidBefore(f *mailbox.Form, c mailbox.SettleForm) bool {
 	return was.Equal(capabilities.Record(c.Values))
 }
 
-// bytes returns the size of the letter's parcels.
-func (l *mailLetter) bytes() int64 {
+// bytes returns the size of the packet's parcels.
+func (l *mailPacket) bytes() int64 {
 	n := 0
 	for _, p := range l.Parcels {
 		n += len(p.Body)
@@ -280,5 +280,5 @@ func (l *mailLetter) bytes() int64 {
 	return int64(n)
 }
 
-// takes counts bytes of letters that are being taken in, and reports whether there was room for them.
+// takes counts bytes of packets that are being taken in, and reports whether there was room for them.
 func (p *peer) takes(bytes int64) bool { return p.taking.Add(bytes) <= maxTaking }

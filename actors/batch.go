@@ -7,18 +7,18 @@ import (
 	"parley/capabilities"
 )
 
-// batch is what goes to another node in one letter.
+// batch is what goes to another node in one packet.
 type batch struct {
 	parcels []outgoing
 	errands []*errand
 	delayed bool
 }
 
-// gather asks the mailboxes for what they owe, as many as fill a letter. What it gets is on disk.
+// gather asks the mailboxes for what they owe, as many as fill a packet. What it gets is on disk.
 func (p *peer) gather(ctx context.Context) *batch {
 	b := &batch{}
 	p.mu.Lock()
-	n := min(len(p.said), letterParcels)
+	n := min(len(p.said), packetParcels)
 	b.errands, p.said = p.said[:n:n], p.said[n:]
 	p.mu.Unlock()
 
@@ -26,8 +26,8 @@ func (p *peer) gather(ctx context.Context) *batch {
 	for _, e := range b.errands {
 		bytes += len(e.parcel.Body)
 	}
-	for ctx.Err() == nil && bytes < letterBytes && len(b.parcels)+len(b.errands) < letterParcels {
-		asked := p.collect(ctx, letterParcels-len(b.parcels)-len(b.errands))
+	for ctx.Err() == nil && bytes < packetBytes && len(b.parcels)+len(b.errands) < packetParcels {
+		asked := p.collect(ctx, packetParcels-len(b.parcels)-len(b.errands))
 		if len(asked) == 0 {
 			break
 		}
@@ -43,9 +43,9 @@ func (p *peer) gather(ctx context.Context) *batch {
 
 func (b *batch) size() int { return len(b.errands) + len(b.parcels) }
 
-// trim puts back what is too much for one letter.
+// trim puts back what is too much for one packet.
 func (b *batch) trim(p *peer, bytes int) {
-	for len(b.parcels) > 1 && (bytes > maxLetter || len(b.parcels)+len(b.errands) > letterParcels) {
+	for len(b.parcels) > 1 && (bytes > maxPacket || len(b.parcels)+len(b.errands) > packetParcels) {
 		last := b.parcels[len(b.parcels)-1]
 		b.parcels = b.parcels[:len(b.parcels)-1]
 		bytes -= len(last.written.Body)
@@ -66,7 +66,7 @@ func (p *peer) collect(ctx context.Context, room int) []outgoing {
 	boxes := p.next(room)
 	came := make(chan gathered, len(boxes))
 	for _, id := range boxes {
-		p.collectFrom(id, letterBytes/len(boxes), came)
+		p.collectFrom(id, packetBytes/len(boxes), came)
 	}
 	var all []outgoing
 	for range boxes {
@@ -98,9 +98,9 @@ func (p *peer) collectFrom(id capabilities.ID, bytes int, came chan<- gathered) 
 	})
 }
 
-// letter writes the batch down.
-func (b *batch) letter(n *Node) mailLetter {
-	var l mailLetter
+// packet writes the batch down.
+func (b *batch) packet(n *Node) mailPacket {
+	var l mailPacket
 	introduced := map[capabilities.NodeID]bool{}
 	for _, e := range b.errands {
 		l.Parcels = append(l.Parcels, e.parcel)
@@ -132,7 +132,7 @@ func (b *batch) failed(p *peer, why error) {
 }
 
 // settle leaves the receipts where the parcels came from.
-func (b *batch) settle(p *peer, receipts []receiptLetter) {
+func (b *batch) settle(p *peer, receipts []receiptPacket) {
 	for i, e := range b.errands {
 		e.fate <- receipts[i].verdict(p.id)
 	}
@@ -154,12 +154,12 @@ func (b *batch) settle(p *peer, receipts []receiptLetter) {
 	}
 }
 
-func refusedWords(r receiptLetter) string {
+func refusedWords(r receiptPacket) string {
 	e := parley.AsError(refused(r.Code, r.Text))
 	return string(e.Code) + ": " + e.Message
 }
 
-func (r receiptLetter) verdict(node capabilities.NodeID) verdict {
+func (r receiptPacket) verdict(node capabilities.NodeID) verdict {
 	switch r.Fate {
 	case fateArrived:
 		return verdict{at: r.At}

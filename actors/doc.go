@@ -9,7 +9,7 @@
 // every result of this package is durable, refusals included.
 //
 // Other nodes are peers. What a mailbox owes to theirs waits in its log until it can be carried there, in
-// letters that package wire seals. There it is checked like anything from a stranger, and taken in once.
+// packets that package transport seals. There it is checked like anything from a stranger, and taken in once.
 //
 // Promised: what a call returned without an error survives a crash at any point; a form is settled once and
 // all who wait for it hear the same; a waiter may come before or after the answer, before or after a

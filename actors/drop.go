@@ -61,9 +61,9 @@ func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox
 
 // cutOff ends the connections with a node, which may not connect again.
 func (n *Node) cutOff(node capabilities.NodeID) {
-	if n.wire != nil {
-		n.wire.Hangup(node)
-		n.wire.Disconnect(node)
+	if n.transport != nil {
+		n.transport.Hangup(node)
+		n.transport.Disconnect(node)
 	}
 }
 

@@ -15,15 +15,15 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	v.arrives(v.say(events.OutboxCopy, v.fae.id, v.form(v.fae.id, v.holdsFae)))
 	third := v.newID()
 	third.Node = introduced.id
-	exchange[receiptsLetter](v.mallory, letterMail, mailLetter{
+	exchange[receiptsPacket](v.mallory, packetMail, mailPacket{
 		Introduced: []introduction{{Node: introduced.id, Hints: []string{"nats://127.0.0.1:9"}}},
-		Parcels:    []parcelLetter{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
+		Parcels:    []parcelPacket{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
 	})
 	if _, known := v.known(introduced.id); !known {
 		t.Fatal("the third node is not known")
 	}
 	v.quiet()
-	if err := v.wire.Close(); err != nil { // what is sent now waits
+	if err := v.transport.Close(); err != nil { // what is sent now waits
 		t.Fatal(err)
 	}
 	asked, err := h.Ask(t.Context(), Ask{To: "mallory", Description: "d", Fields: textField("f")})

@@ -11,11 +11,11 @@ import (
 	"parley/events"
 )
 
-// written gives the parcels that a mailbox owes to a node as letters have them, without anything being sent.
-func written(tb testing.TB, from *Agent, to *station) []parcelLetter {
+// written gives the parcels that a mailbox owes to a node as packets have them, without anything being sent.
+func written(tb testing.TB, from *Agent, to *station) []parcelPacket {
 	tb.Helper()
-	all, err := visitFor(tb.Context(), from, func(b *box) ([]parcelLetter, error) {
-		var all []parcelLetter
+	all, err := visitFor(tb.Context(), from, func(b *box) ([]parcelPacket, error) {
+		var all []parcelPacket
 		for _, p := range b.state.Outbox() {
 			if p.To.Node != to.id {
 				continue
@@ -34,12 +34,12 @@ func written(tb testing.TB, from *Agent, to *station) []parcelLetter {
 	return all
 }
 
-// bring delivers a letter from a station to another, as if the wire had brought it.
-func bring(tb testing.TB, from, to *station, parcels ...parcelLetter) []receiptLetter {
+// bring delivers a packet from a station to another, as if the transport had brought it.
+func bring(tb testing.TB, from, to *station, parcels ...parcelPacket) []receiptPacket {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	r, ok := to.takeIn(ctx, to.peers.of(from.id), mailLetter{Parcels: parcels}).(receiptsLetter)
+	r, ok := to.takeIn(ctx, to.peers.of(from.id), mailPacket{Parcels: parcels}).(receiptsPacket)
 	if !ok || len(r.Receipts) != len(parcels) {
 		tb.Fatalf("no receipts: %+v", r)
 	}
@@ -48,7 +48,7 @@ func bring(tb testing.TB, from, to *station, parcels ...parcelLetter) []receiptL
 
 // bringAgain delivers what has been delivered, as it was, in reverse, and each on its own, and checks that all
 // have it as before and none of some mailboxes changes.
-func bringAgain(tb testing.TB, from, to *station, parcels []parcelLetter, boxes ...*Agent) {
+func bringAgain(tb testing.TB, from, to *station, parcels []parcelPacket, boxes ...*Agent) {
 	tb.Helper()
 	before := versions(tb, boxes)
 	backwards := slices.Clone(parcels)

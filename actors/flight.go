@@ -7,27 +7,27 @@ import (
 	"parley/capabilities"
 )
 
-// flight is letters of mail on their way to a node, several at once. They are numbered, and the other side takes
+// flight is packets of mail on their way to a node, several at once. They are numbered, and the other side takes
 // them in by their numbers: so what a mailbox sends to another arrives in order, whatever happens on the way.
 // When one fails, those after it count for nothing, and another flight begins, of a later epoch, with all that
 // there is no receipt for.
 type flight struct {
 	peer   *peer
 	epoch  uint64
-	sent   uint64 // number of the latest letter
+	sent   uint64 // number of the latest packet
 	landed chan landed
-	open   int // letters on their way
+	open   int // packets on their way
 	failed error
 }
 
-// landed is what came of a letter.
+// landed is what came of a packet.
 type landed struct {
 	batch    *batch
-	receipts receiptsLetter
+	receipts receiptsPacket
 	err      error
 }
 
-// window is how many letters may be on their way to a node.
+// window is how many packets may be on their way to a node.
 const window = 4
 
 var errDelayed = errors.New("the other node could not store all of it now")
@@ -41,7 +41,7 @@ func (p *peer) newFlight() *flight {
 	return &flight{peer: p, epoch: p.epoch, landed: make(chan landed, window)}
 }
 
-// carry sends letters until there is nothing to send. After an error there may be.
+// carry sends packets until there is nothing to send. After an error there may be.
 func (f *flight) carry(ctx context.Context) error {
 	for {
 		if f.failed == nil && f.open < window && ctx.Err() == nil {
@@ -94,21 +94,21 @@ func (f *flight) land(l landed) {
 	}
 }
 
-// deliver takes a letter there and brings its receipts back.
-func (p *peer) deliver(ctx context.Context, epoch, number uint64, b *batch) (receiptsLetter, error) {
-	letter := b.letter(p.node)
-	letter.Epoch, letter.Number = epoch, number
-	body, err := writeLetter(letter)
+// deliver takes a packet there and brings its receipts back.
+func (p *peer) deliver(ctx context.Context, epoch, number uint64, b *batch) (receiptsPacket, error) {
+	packet := b.packet(p.node)
+	packet.Epoch, packet.Number = epoch, number
+	body, err := writePacket(packet)
 	if err != nil {
-		return receiptsLetter{}, err
+		return receiptsPacket{}, err
 	}
-	answer, err := p.call(ctx, letterMail, body)
+	answer, err := p.call(ctx, packetMail, body)
 	if err != nil {
-		return receiptsLetter{}, err
+		return receiptsPacket{}, err
 	}
-	receipts, err := readLetter[receiptsLetter](answer.Body)
-	if err != nil || answer.Kind != letterReceipts || len(receipts.Receipts) != b.size() {
-		return receiptsLetter{}, errMalformedLetter
+	receipts, err := readPacket[receiptsPacket](answer.Body)
+	if err != nil || answer.Kind != packetReceipts || len(receipts.Receipts) != b.size() {
+		return receiptsPacket{}, errMalformedPacket
 	}
 	p.mailOut.Add(uint64(len(receipts.Receipts)))
 	return receipts, nil

@@ -92,7 +92,7 @@ func TestAPlaceIsNotedSoOften(t *testing.T) {
 	m.quiet()
 	before := n.State().Journal.Events
 	for i := range 5 * movesBurst {
-		exchange[placeLetter](m, letterAnnounce, placeLetter{Hints: []string{fmt.Sprintf("nats://127.0.0.1:%d", i+1)}, Stamp: capabilities.At(time.Now()) + capabilities.Time(i+1)})
+		exchange[placePacket](m, packetAnnounce, placePacket{Hints: []string{fmt.Sprintf("nats://127.0.0.1:%d", i+1)}, Stamp: capabilities.At(time.Now()) + capabilities.Time(i+1)})
 	}
 	m.quiet()
 	if noted := n.State().Journal.Events - before; noted == 0 || noted > movesBurst+1 {
@@ -144,8 +144,8 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 		t.Error("who was met on this machine is not dialled there")
 	}
 	m := befriend(t, n, "mallory")
-	exchange[receiptsLetter](m, letterMail, mailLetter{Introduced: []introduction{{Node: someNode(), Hints: hints, Stamp: 1}}})
-	if got := n.wire.NetworkOf(m.id); got != events.ThisMachine {
+	exchange[receiptsPacket](m, packetMail, mailPacket{Introduced: []introduction{{Node: someNode(), Hints: hints, Stamp: 1}}})
+	if got := n.transport.NetworkOf(m.id); got != events.ThisMachine {
 		t.Errorf("mallory is on %q", got)
 	}
 }

@@ -84,12 +84,12 @@ func TestAGrantIsUsedAsFarAsItGoes(t *testing.T) {
 			v.isRefused(v.say(events.OutboxCopy, v.twice.id, v.form(v.twice.id, v.mayTwice)), "NOT_PERMITTED")
 		})
 	})
-	t.Run("not in one letter either", func(t *testing.T) {
+	t.Run("not in one packet either", func(t *testing.T) {
 		if err := v.victim.Host().Copy(t.Context(), "twice", "twice-more", capabilities.Facet{Uses: 2}); err != nil {
 			t.Fatal(err)
 		}
 		again := v.gives("twice-more")
-		var all []parcelLetter
+		var all []parcelPacket
 		for range 50 {
 			all = append(all, v.parcel(events.OutboxCopy, v.self, v.twice.id, v.message(v.twice.id, again)))
 		}

@@ -38,7 +38,7 @@ func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
 	trap := []string{"nats://127.0.0.1:1"}
 	introduce := func(all ...introduction) {
 		m.Helper()
-		exchange[receiptsLetter](m, letterMail, mailLetter{Introduced: all})
+		exchange[receiptsPacket](m, packetMail, mailPacket{Introduced: all})
 	}
 	t.Run("a node's own word goes before that of others", func(t *testing.T) {
 		introduce(introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1})
@@ -46,7 +46,7 @@ func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
 			t.Fatalf("%+v", p)
 		}
 		own := []string{"nats://127.0.0.1:2"}
-		if err := carol.raw(n).Publish(mailSubject(n), carol.sealed(n, letterAnnounce, carol.written(placeLetter{Hints: own, Stamp: 5}))); err != nil {
+		if err := carol.raw(n).Publish(mailSubject(n), carol.sealed(n, packetAnnounce, carol.written(placePacket{Hints: own, Stamp: 5}))); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "carol's own word", func() bool {
@@ -67,14 +67,14 @@ func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
 				make([]string, 9), {strings.Repeat("x", 256)}, {"nats://a b:1"}, {"nats://a\x00:1"}, {"a\r\nb"},
 			} {
 				introduce(introduction{Node: someNode(), Hints: hints, Stamp: 1})
-				exchange[placeLetter](m, letterAnnounce, placeLetter{Hints: hints, Stamp: capabilities.At(time.Now())})
+				exchange[placePacket](m, packetAnnounce, placePacket{Hints: hints, Stamp: capabilities.At(time.Now())})
 			}
 		})
 	})
 	t.Run("an old place", func(t *testing.T) {
-		exchange[placeLetter](m, letterAnnounce, placeLetter{Hints: trap, Stamp: 100})
+		exchange[placePacket](m, packetAnnounce, placePacket{Hints: trap, Stamp: 100})
 		m.changesNothing(func() {
-			exchange[placeLetter](m, letterAnnounce, placeLetter{Hints: []string{"nats://127.0.0.1:3"}, Stamp: 99})
+			exchange[placePacket](m, packetAnnounce, placePacket{Hints: []string{"nats://127.0.0.1:3"}, Stamp: 99})
 		})
 	})
 	t.Run("many", func(t *testing.T) {
@@ -110,27 +110,27 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 		open, err := n.Host().Invitations(t.Context())
 		return err == nil && len(open) == 1
 	})
-	refuses := func(what string, a acceptLetter, code string) {
+	refuses := func(what string, a acceptPacket, code string) {
 		t.Helper()
 		m.run(t, what, func() {
 			m.changesNothing(func() {
-				if w := exchange[welcomeLetter](m, letterAccept, a); w.Code != code || !w.Host.IsZero() || !w.Grant.IsZero() {
+				if w := exchange[welcomePacket](m, packetAccept, a); w.Code != code || !w.Host.IsZero() || !w.Grant.IsZero() {
 					m.Errorf("%+v", w)
 				}
 			})
 		})
 	}
-	refuses("a wrong secret", acceptLetter{Invitation: l.ID.ULID, Secret: l.Secret + "x", Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("no secret", acceptLetter{Invitation: l.ID.ULID, Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("one that was not made", acceptLetter{Invitation: m.newID().ULID, Secret: l.Secret, Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("one that has expired", acceptLetter{Invitation: late.ID.ULID, Secret: late.Secret, Host: m.self.ULID}, "INVITATION_USED")
-	refuses("hints that are none", acceptLetter{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID, Hints: make([]string, 9)}, "TOO_LARGE")
+	refuses("a wrong secret", acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret + "x", Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("no secret", acceptPacket{Invitation: l.ID.ULID, Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("one that was not made", acceptPacket{Invitation: m.newID().ULID, Secret: l.Secret, Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("one that has expired", acceptPacket{Invitation: late.ID.ULID, Secret: late.Secret, Host: m.self.ULID}, "INVITATION_USED")
+	refuses("hints that are none", acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID, Hints: make([]string, 9)}, "TOO_LARGE")
 
 	friend, _ := newMallory(t, n, open)
 	t.Run("mail before it was accepted", func(t *testing.T) {
 		conn := friend.raw(n, token(l.ID.ULID, l.Secret))
 		friend.changesNothing(func() {
-			friend.throw(conn, n, 2, friend.sealed(n, letterMail, friend.written(mailLetter{})), friend.sealed(n, letterAnnounce, friend.written(placeLetter{Stamp: 1})))
+			friend.throw(conn, n, 2, friend.sealed(n, packetMail, friend.written(mailPacket{})), friend.sealed(n, packetAnnounce, friend.written(placePacket{Stamp: 1})))
 		})
 	})
 	first := friend.accept(l.ID.ULID, l.Secret)
@@ -144,7 +144,7 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 			}
 		})
 	})
-	refuses("one that another used", acceptLetter{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID}, "INVITATION_USED")
+	refuses("one that another used", acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID}, "INVITATION_USED")
 	t.Run("a name that is promised", func(t *testing.T) {
 		invite(t, n, "promised")
 		if err := n.Host().Store(t.Context(), "promised", "1"); parley.CodeOf(err) != parley.NameTaken {
@@ -160,15 +160,15 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 		if err := n.Host().Uninvite(t.Context(), "never"); err != nil {
 			t.Fatal(err)
 		}
-		refuses("and used", acceptLetter{Invitation: at.ID.ULID, Secret: at.Secret, Host: m.self.ULID}, "INVITATION_USED")
+		refuses("and used", acceptPacket{Invitation: at.ID.ULID, Secret: at.Secret, Host: m.self.ULID}, "INVITATION_USED")
 	})
 	t.Run("guessing has its limits", func(t *testing.T) {
 		conn := m.raw(n)
 		m.changesNothing(func() {
 			before := n.Traffic().Refused
 			for i := range 100 {
-				body := m.written(acceptLetter{Invitation: l.ID.ULID, Secret: fmt.Sprint(i)})
-				if err := conn.Publish(mailSubject(n), m.sealed(n, letterAccept, body)); err != nil {
+				body := m.written(acceptPacket{Invitation: l.ID.ULID, Secret: fmt.Sprint(i)})
+				if err := conn.Publish(mailSubject(n), m.sealed(n, packetAccept, body)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -16,15 +16,15 @@ import (
 	"parley/mailbox"
 )
 
-// mallory is a node that does as it likes: it has a key and a wire, and writes its letters by hand.
+// mallory is a node that does as it likes: it has a key and a transport, and writes its packets by hand.
 type mallory struct {
 	testing.TB
-	victim *Node
-	id     capabilities.NodeID
-	self   capabilities.ID // who it says that its host is
-	key    nkeys.KeyPair
-	seals  *transport.Identity
-	wire   *transport.Wire
+	victim    *Node
+	id        capabilities.NodeID
+	self      capabilities.ID // who it says that its host is
+	key       nkeys.KeyPair
+	seals     *transport.Identity
+	transport *transport.Transport
 
 	mu   sync.Mutex
 	came []events.Event // in parcels from the victim
@@ -61,11 +61,11 @@ func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, c
 	m := &mallory{TB: tb, victim: victim, id: identity.Node(), key: key, seals: identity}
 	m.self = m.newID()
 	var err error
-	if m.wire, err = transport.Open(tb.Context(), transport.Options{Identity: identity, Receive: m.receive}); err != nil {
+	if m.transport, err = transport.Open(tb.Context(), transport.Options{Identity: identity, Receive: m.receive}); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := m.wire.Close(); err != nil {
+		if err := m.transport.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
@@ -73,7 +73,7 @@ func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, c
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := m.wire.Dial(tb.Context(), victim.ID(), l.Hints, token(l.ID.ULID, l.Secret)); err != nil {
+	if err := m.transport.Dial(tb.Context(), victim.ID(), l.Hints, token(l.ID.ULID, l.Secret)); err != nil {
 		tb.Fatal(err)
 	}
 	return m, l
@@ -98,26 +98,26 @@ func befriend(tb testing.TB, victim *Node, name string) *mallory {
 	return m
 }
 
-func (m *mallory) accept(invitation ulid.ULID, secret string) welcomeLetter {
+func (m *mallory) accept(invitation ulid.ULID, secret string) welcomePacket {
 	m.Helper()
-	return exchange[welcomeLetter](m, letterAccept, acceptLetter{Invitation: invitation, Secret: secret, Host: m.self.ULID, Stamp: 1})
+	return exchange[welcomePacket](m, packetAccept, acceptPacket{Invitation: invitation, Secret: secret, Host: m.self.ULID, Stamp: 1})
 }
 
 func (m *mallory) newID() capabilities.ID { return capabilities.ID{ULID: ulid.Make(), Node: m.id} }
 
 // receive says to each parcel that it has arrived.
-func (m *mallory) receive(_ context.Context, l transport.Letter) (transport.Kind, []byte, bool) {
-	if l.Kind == letterAnnounce {
-		body, err := writeLetter(placeLetter{Stamp: 1})
-		return letterNoted, body, err == nil
+func (m *mallory) receive(_ context.Context, l transport.Packet) (transport.Kind, []byte, bool) {
+	if l.Kind == packetAnnounce {
+		body, err := writePacket(placePacket{Stamp: 1})
+		return packetNoted, body, err == nil
 	}
-	mail, err := readLetter[mailLetter](l.Body)
+	mail, err := readPacket[mailPacket](l.Body)
 	if err != nil {
 		return 0, nil, false
 	}
-	var r receiptsLetter
+	var r receiptsPacket
 	for _, p := range mail.Parcels {
-		r.Receipts = append(r.Receipts, receiptLetter{Fate: fateArrived})
+		r.Receipts = append(r.Receipts, receiptPacket{Fate: fateArrived})
 		if recorded, err := events.Decode(p.Body, p.Count); err == nil {
 			m.mu.Lock()
 			for _, e := range recorded {
@@ -126,8 +126,8 @@ func (m *mallory) receive(_ context.Context, l transport.Letter) (transport.Kind
 			m.mu.Unlock()
 		}
 	}
-	body, err := writeLetter(r)
-	return letterReceipts, body, err == nil
+	body, err := writePacket(r)
+	return packetReceipts, body, err == nil
 }
 
 // got waits for something that the victim sends, and takes it.
@@ -156,20 +156,20 @@ func eventually(tb testing.TB, what string, is func() bool) {
 	}
 }
 
-// exchange sends a letter and reads the response.
+// exchange sends a packet and reads the response.
 func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 	m.Helper()
-	body, err := writeLetter(x)
+	body, err := writePacket(x)
 	if err != nil {
 		m.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
 	defer cancel()
-	answer, err := m.wire.Call(ctx, m.victim.ID(), kind, body)
+	answer, err := m.transport.Call(ctx, m.victim.ID(), kind, body)
 	if err != nil {
 		m.Fatal(err)
 	}
-	read, err := readLetter[T](answer.Body)
+	read, err := readPacket[T](answer.Body)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 }
 
 // parcel writes one by hand.
-func (m *mallory) parcel(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) parcelLetter {
+func (m *mallory) parcel(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) parcelPacket {
 	m.Helper()
 	p, err := packParcel(mailbox.OutboxItem{Kind: kind, To: to}, from, evs)
 	if err != nil {
@@ -186,10 +186,10 @@ func (m *mallory) parcel(kind events.OutboxKind, from, to capabilities.ID, evs .
 	return p
 }
 
-// mail sends parcels in a letter and gives what became of each.
-func (m *mallory) mail(parcels ...parcelLetter) []receiptLetter {
+// mail sends parcels in a packet and gives what became of each.
+func (m *mallory) mail(parcels ...parcelPacket) []receiptPacket {
 	m.Helper()
-	r := exchange[receiptsLetter](m, letterMail, mailLetter{Parcels: parcels}).Receipts
+	r := exchange[receiptsPacket](m, packetMail, mailPacket{Parcels: parcels}).Receipts
 	if len(r) != len(parcels) {
 		m.Fatalf("%d receipts for %d parcels", len(r), len(parcels))
 	}
@@ -197,7 +197,7 @@ func (m *mallory) mail(parcels ...parcelLetter) []receiptLetter {
 }
 
 // say is mail for one parcel, from the hostile host itself.
-func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) receiptLetter {
+func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) receiptPacket {
 	m.Helper()
 	return m.mail(m.parcel(kind, m.self, to, evs...))[0]
 }
@@ -271,14 +271,14 @@ func (m *mallory) changesNothing(attack func()) {
 }
 
 // isRefused checks that a parcel was.
-func (m *mallory) isRefused(r receiptLetter, code string) {
+func (m *mallory) isRefused(r receiptPacket, code string) {
 	m.Helper()
 	if r.Fate != fateRefused || code != "" && r.Code != code {
 		m.Errorf("fate %d, %s: %s; want %s", r.Fate, r.Code, r.Text, code)
 	}
 }
 
-func (m *mallory) arrives(r receiptLetter) {
+func (m *mallory) arrives(r receiptPacket) {
 	m.Helper()
 	if r.Fate != fateArrived {
 		m.Errorf("fate %d, %s: %s", r.Fate, r.Code, r.Text)

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// landing lets the letters of a node in by their numbers, whatever order they come in. Of an epoch that is over
+// landing lets the packets of a node in by their numbers, whatever order they come in. Of an epoch that is over
 // it lets in none, nor any after one that could not be stored.
 type landing struct {
 	mu     sync.Mutex
 	epoch  uint64
-	next   uint64        // number of the letter that is to come in now
+	next   uint64        // number of the packet that is to come in now
 	moved  chan struct{} // closed when the above change
 	broken bool
 
 	failures uint64 // of the journal, when the epoch began: what came in before another may be lost
 }
 
-// landingPatience is how long a letter waits for those before it. One that was lost is sent again, with all
+// landingPatience is how long a packet waits for those before it. One that was lost is sent again, with all
 // after it, in another epoch.
 const landingPatience = 500 * time.Millisecond
 
-// wait returns true when it is a letter's turn: the caller says when it has been let in. Failures is how often the
+// wait returns true when it is a packet's turn: the caller says when it has been let in. Failures is how often the
 // journal has failed. Letters without an epoch have no order.
 func (l *landing) wait(ctx context.Context, epoch, number, failures uint64) bool {
 	if epoch == 0 {
@@ -62,7 +62,7 @@ func (l *landing) look(epoch, number, failures uint64) (turn, over bool, moved <
 	return false, false, l.moved
 }
 
-// letIn says that the letter is in, and the next may come. One that came twice is in once.
+// letIn says that the packet is in, and the next may come. One that came twice is in once.
 func (l *landing) letIn(epoch, number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *landing) letIn(epoch, number uint64) {
 	}
 }
 
-// breaks says that part of a letter could not be stored.
+// breaks says that part of a packet could not be stored.
 func (l *landing) breaks(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

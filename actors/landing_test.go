@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestLettersLandByTheirNumbers(t *testing.T) {
+func TestPacketsLandByTheirNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l landing
 		var mu sync.Mutex
@@ -18,7 +18,7 @@ func TestLettersLandByTheirNumbers(t *testing.T) {
 		for _, number := range []uint64{3, 1, 4, 2} {
 			all.Go(func() {
 				if !l.wait(t.Context(), 7, number, 0) {
-					t.Errorf("letter %d was not let in", number)
+					t.Errorf("packet %d was not let in", number)
 					return
 				}
 				mu.Lock()
@@ -35,7 +35,7 @@ func TestLettersLandByTheirNumbers(t *testing.T) {
 	})
 }
 
-func TestNoLetterLandsInVain(t *testing.T) {
+func TestNoPacketLandsInVain(t *testing.T) {
 	land := func(l *landing, epoch, number uint64) bool {
 		in := l.wait(context.Background(), epoch, number, 0)
 		if in {
@@ -90,7 +90,7 @@ func TestNoLetterLandsInVain(t *testing.T) {
 	}
 }
 
-func TestLetterThatComesTwiceHasOneTurn(t *testing.T) {
+func TestPacketThatComesTwiceHasOneTurn(t *testing.T) {
 	var l landing
 	for range 2 {
 		if !l.wait(t.Context(), 7, 1, 0) {
@@ -100,9 +100,9 @@ func TestLetterThatComesTwiceHasOneTurn(t *testing.T) {
 	l.letIn(7, 1)
 	l.letIn(7, 1)
 	if turn, _, _ := l.look(7, 3, 0); turn {
-		t.Error("it is letter 3's turn before letter 2's")
+		t.Error("it is packet 3's turn before packet 2's")
 	}
 	if turn, _, _ := l.look(7, 2, 0); !turn {
-		t.Error("it is not letter 2's turn")
+		t.Error("it is not packet 2's turn")
 	}
 }

@@ -15,7 +15,7 @@ import (
 const (
 	maxSecret      = 255
 	acceptTime     = 15 * time.Second
-	strangersRate  = 10 // letters a second, of all who are not known
+	strangersRate  = 10 // packets a second, of all who are not known
 	strangersBurst = 20
 	movesEvery     = time.Minute // a node's new place is written down: so often, and at first
 	movesBurst     = 20          // so many times
@@ -30,7 +30,7 @@ func (n *Node) reachOut(key nkeys.KeyPair) error {
 	if _, err := n.Host().Names(n.life, ""); err != nil { // made from the log, the host's mailbox tells the peers
 		return err
 	}
-	n.wire, err = transport.Open(n.life, transport.Options{
+	n.transport, err = transport.Open(n.life, transport.Options{
 		Identity: identity, Listen: n.o.Peers, Unproved: n.o.Unproved, Hub: n.o.URL, Log: n.log, Admit: n.peers.admits, Receive: n.receive,
 	})
 	if err != nil {
@@ -41,20 +41,20 @@ func (n *Node) reachOut(key nkeys.KeyPair) error {
 }
 
 // placeNow says where this node is to be found.
-func (n *Node) placeNow() placeLetter {
-	return placeLetter{Hints: n.hints(), Stamp: n.now()}
+func (n *Node) placeNow() placePacket {
+	return placePacket{Hints: n.hints(), Stamp: n.now()}
 }
 
 // hints are the addresses that other nodes are told.
 func (n *Node) hints() []string {
-	if n.o.Public != "" && n.wire.Address() != "" {
+	if n.o.Public != "" && n.transport.Address() != "" {
 		return []string{"nats://" + n.o.Public}
 	}
-	return n.wire.Hints()
+	return n.transport.Hints()
 }
 
 // hearFrom takes in where a known node says it is.
-func (n *Node) hearFrom(ctx context.Context, node capabilities.NodeID, at placeLetter) {
+func (n *Node) hearFrom(ctx context.Context, node capabilities.NodeID, at placePacket) {
 	p := n.peers.of(node)
 	if now := p.place(); at.Stamp <= now.Stamp || sameHints(at.Hints, now.Hints) || !p.moves.Allow() {
 		return // it says so again, until it is noted
@@ -91,8 +91,8 @@ func (n *Node) introduced(ctx context.Context, by capabilities.NodeID, i introdu
 }
 
 // respondAccept welcomes a node that shows an invitation, or says why not.
-func (n *Node) respondAccept(ctx context.Context, l transport.Letter) any {
-	a, err := readLetter[acceptLetter](l.Body)
+func (n *Node) respondAccept(ctx context.Context, l transport.Packet) any {
+	a, err := readPacket[acceptPacket](l.Body)
 	if err != nil || len(a.Secret) > maxSecret {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (n *Node) respondAccept(ctx context.Context, l transport.Letter) any {
 	c := mailbox.RedeemInvitation{
 		Invitation: capabilities.ID{ULID: a.Invitation, Node: n.id}, Digest: digest(a.Secret),
 		Host: capabilities.ID{ULID: a.Host, Node: l.From}, Grant: capabilities.ID{ULID: a.Invitation, Node: l.From},
-		Hints: a.Hints, Stamp: a.Stamp, Network: n.wire.NetworkOf(l.From),
+		Hints: a.Hints, Stamp: a.Stamp, Network: n.transport.NetworkOf(l.From),
 	}
 	grant, err := visitFor(ctx, n.Host(), func(b *box) (capabilities.ID, error) {
 		if _, err := b.decide(c); err != nil {
@@ -113,11 +113,11 @@ func (n *Node) respondAccept(ctx context.Context, l transport.Letter) any {
 	})
 	if err != nil {
 		code, text := refusal(err)
-		return welcomeLetter{Code: code, Text: text}
+		return welcomePacket{Code: code, Text: text}
 	}
 	n.peers.of(l.From).hear()
 	at := n.placeNow()
-	return welcomeLetter{Host: n.host.ULID, Grant: grant.ULID, Hints: at.Hints, Stamp: at.Stamp}
+	return welcomePacket{Host: n.host.ULID, Grant: grant.ULID, Hints: at.Hints, Stamp: at.Stamp}
 }
 
 // accept shows an invitation to the node that made it, and takes in its host under a name.
@@ -132,21 +132,21 @@ func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) 
 	}
 	defer met()
 	if len(l.Hints) > 0 {
-		if err := n.wire.Dial(ctx, other, l.Hints, token(l.ID.ULID, l.Secret)); err != nil && n.o.URL == "" && !n.peers.knows(other) {
+		if err := n.transport.Dial(ctx, other, l.Hints, token(l.ID.ULID, l.Secret)); err != nil && n.o.URL == "" && !n.peers.knows(other) {
 			return Accepted{}, notAccepted(err)
 		}
 	}
 	at := n.placeNow()
-	body, err := writeLetter(acceptLetter{Invitation: l.ID.ULID, Secret: l.Secret, Host: n.host.ULID, Hints: at.Hints, Stamp: at.Stamp})
+	body, err := writePacket(acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: n.host.ULID, Hints: at.Hints, Stamp: at.Stamp})
 	if err != nil {
 		return Accepted{}, err
 	}
-	answer, err := n.wire.Call(ctx, other, letterAccept, body)
+	answer, err := n.transport.Call(ctx, other, packetAccept, body)
 	if err != nil {
 		return Accepted{}, notAccepted(err)
 	}
-	w, err := readLetter[welcomeLetter](answer.Body)
-	if err != nil || answer.Kind != letterWelcome {
+	w, err := readPacket[welcomePacket](answer.Body)
+	if err != nil || answer.Kind != packetWelcome {
 		return Accepted{}, parley.Refuse(parley.NodeUnreachable, "the other node's answer is none")
 	}
 	if w.Code != "" {
@@ -154,7 +154,7 @@ func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) 
 	}
 	host := capabilities.ID{ULID: w.Host, Node: other}
 	err = n.Host().do(ctx, mailbox.AddPeer{
-		Host: host, Name: name, Hints: w.Hints, Stamp: w.Stamp, Network: n.wire.NetworkOf(other),
+		Host: host, Name: name, Hints: w.Hints, Stamp: w.Stamp, Network: n.transport.NetworkOf(other),
 		Theirs: capabilities.ID{ULID: w.Grant, Node: other}, Ours: capabilities.ID{ULID: l.ID.ULID, Node: n.id},
 	})
 	if err != nil {

@@ -41,11 +41,11 @@ type Node struct {
 	settlements *settlements
 	acting      acting
 	peers       *peers
-	wire        *transport.Wire
+	transport   *transport.Transport
 
-	strangers      *rate.Limiter // letters of those who are not known
-	refusedLetters atomic.Uint64
-	sayRefused     rate.Sometimes // strangers can have any number of letters refused
+	strangers      *rate.Limiter // packets of those who are not known
+	refusedPackets atomic.Uint64
+	sayRefused     rate.Sometimes // strangers can have any number of packets refused
 	clock          *clock
 	snapshots      *snapshots
 	contracts      *contracts
@@ -340,12 +340,12 @@ func (n *Node) Close(ctx context.Context) error {
 		n.roster.close()
 		n.crew.close()
 		n.peers.close()
-		if n.wire != nil {
+		if n.transport != nil {
 			n.peers.leave(ctx)
 		}
 		n.end()
-		if n.wire != nil {
-			err = n.wire.Close()
+		if n.transport != nil {
+			err = n.transport.Close()
 		}
 		n.tasks.Wait()
 		n.clock.stop()

@@ -146,19 +146,19 @@ func (n *Node) Nodes(ctx context.Context) ([]Peer, error) {
 }
 
 func (n *Node) trafficWith(p *peer) Traffic {
-	t := n.wire.Traffic(p.id)
+	t := n.transport.Traffic(p.id)
 	return Traffic{
-		LettersIn: t.LettersIn, LettersOut: t.LettersOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
+		LettersIn: t.PacketsIn, LettersOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
 		MailIn: p.mailIn.Load(), MailOut: p.mailOut.Load(),
 	}
 }
 
 // Traffic counts what went between this node and all others.
 func (n *Node) Traffic() Traffic {
-	t := n.wire.Total()
+	t := n.transport.Total()
 	all := Traffic{
-		LettersIn: t.LettersIn, LettersOut: t.LettersOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
-		Refused: n.wire.Refused() + n.refusedLetters.Load(),
+		LettersIn: t.PacketsIn, LettersOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
+		Refused: n.transport.Refused() + n.refusedPackets.Load(),
 	}
 	known, _ := n.peers.list()
 	for _, p := range known {
@@ -169,11 +169,11 @@ func (n *Node) Traffic() Traffic {
 }
 
 // PeerAddress is where other nodes reach this one, "" if nowhere.
-func (n *Node) PeerAddress() string { return n.wire.Address() }
+func (n *Node) PeerAddress() string { return n.transport.Address() }
 
 // Unproved returns how many connections to PeerAddress have not proved a node's key, how many may for one address and
 // altogether, and how many were refused or cut off.
-func (n *Node) Unproved() (now, each, all int, refused uint64) { return n.wire.Unproved() }
+func (n *Node) Unproved() (now, each, all int, refused uint64) { return n.transport.Unproved() }
 
 // PublicAddress is what other nodes are told instead, "" if nothing.
 func (n *Node) PublicAddress() string { return n.o.Public }

@@ -41,7 +41,7 @@ const (
 	defaultIdle      = 30 * time.Second
 	defaultRuns      = 256
 	maxLoading       = 4        // mailboxes that are read from the log at once, at a start too
-	maxTaking        = 8 << 20  // bytes of letters of one other node that are being taken in
+	maxTaking        = 8 << 20  // bytes of packets of one other node that are being taken in
 	maxQueuedMailbox = 4096     // calls waiting for one mailbox
 	maxQueuedNode    = 65536    // calls waiting in all
 	maxBacklog       = 64 << 20 // bytes appended and not yet durable

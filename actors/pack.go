@@ -9,7 +9,7 @@ import (
 type outgoing struct {
 	from    capabilities.ID
 	parcel  mailbox.OutboxItem
-	written parcelLetter
+	written parcelPacket
 	knows   []capabilities.NodeID // to be introduced
 }
 
@@ -27,7 +27,7 @@ func (b *box) pack(p *peer, most int) (all []outgoing, more bool) {
 		if taken[owed.Seq] {
 			continue
 		}
-		if len(all) == letterParcels || bytes > most {
+		if len(all) == packetParcels || bytes > most {
 			return all, true
 		}
 		o, err := b.packOne(owed)

@@ -22,7 +22,7 @@ type peer struct {
 
 	reachable atomic.Bool
 	heard     atomic.Int64 // the last time, in unix milliseconds
-	taking    atomic.Int64 // bytes of its letters that are being taken in
+	taking    atomic.Int64 // bytes of its packets that are being taken in
 	mailIn    atomic.Uint64
 	mailOut   atomic.Uint64
 
@@ -42,12 +42,12 @@ type peer struct {
 	said   []*errand                           // what is to be said at once
 	flying map[capabilities.ID]map[uint64]bool // parcels that are on their way, by mailbox
 	epoch  uint64                              // of the newest flight
-	stops  landing                             // for letters that come from it
+	stops  landing                             // for packets that come from it
 }
 
 // errand is a settlement on its way to a form's home, without being kept here. What becomes of it is told once.
 type errand struct {
-	parcel parcelLetter
+	parcel parcelPacket
 	fate   chan verdict // has room for one
 }
 
@@ -62,7 +62,7 @@ const (
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 	retryHeard = 15 * time.Second // of a node of which only another has spoken
-	callTime   = 5 * time.Second  // what a letter may take: the other's disk included
+	callTime   = 5 * time.Second  // what a packet may take: the other's disk included
 	dialTime   = 3 * time.Second
 	quiet      = 3 * time.Second
 	maxErrands = 4096 // waiting for one node
@@ -255,13 +255,13 @@ func (p *peer) pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// call sends a letter and keeps the books on whether the node can be reached.
-func (p *peer) call(ctx context.Context, kind transport.Kind, body []byte) (transport.Letter, error) {
+// call sends a packet and keeps the books on whether the node can be reached.
+func (p *peer) call(ctx context.Context, kind transport.Kind, body []byte) (transport.Packet, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	answer, err := p.node.wire.Call(ctx, p.id, kind, body)
+	answer, err := p.node.transport.Call(ctx, p.id, kind, body)
 	if err != nil && p.dial(ctx) == nil {
-		answer, err = p.node.wire.Call(ctx, p.id, kind, body)
+		answer, err = p.node.transport.Call(ctx, p.id, kind, body)
 	}
 	if err != nil {
 		if p.reachable.Swap(false) {
@@ -284,7 +284,7 @@ func (p *peer) dial(ctx context.Context) error {
 	p.mu.Lock()
 	within := p.within
 	p.mu.Unlock()
-	return p.node.wire.DialWithin(ctx, p.id, at.Hints, "", within)
+	return p.node.transport.DialWithin(ctx, p.id, at.Hints, "", within)
 }
 
 // leaves notes that the node stops.
@@ -307,16 +307,16 @@ func (p *peer) hear() {
 
 // announce tells the node where this one is, and hears where it is itself. What goes wrong shows with the mail.
 func (p *peer) announce(ctx context.Context) bool {
-	body, err := writeLetter(p.node.placeNow())
+	body, err := writePacket(p.node.placeNow())
 	if err != nil {
 		return false
 	}
-	answer, err := p.call(ctx, letterAnnounce, body)
+	answer, err := p.call(ctx, packetAnnounce, body)
 	if err != nil {
 		return false
 	}
-	at, err := readLetter[placeLetter](answer.Body)
-	if err != nil || answer.Kind != letterNoted {
+	at, err := readPacket[placePacket](answer.Body)
+	if err != nil || answer.Kind != packetNoted {
 		return false
 	}
 	p.node.hearFrom(ctx, p.id, at)
@@ -340,7 +340,7 @@ func (p *peer) inReach(ctx context.Context) bool {
 }
 
 // say has a settlement said at once, and returns what the home says to it.
-func (p *peer) say(ctx context.Context, parcel parcelLetter) verdict {
+func (p *peer) say(ctx context.Context, parcel parcelPacket) verdict {
 	e := &errand{parcel: parcel, fate: make(chan verdict, 1)}
 	p.mu.Lock()
 	full := len(p.said) >= maxErrands

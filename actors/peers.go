@@ -53,7 +53,7 @@ func (ps *peers) of(id capabilities.NodeID) *peer {
 		moves:  rate.NewLimiter(rate.Every(movesEvery), movesBurst), sayIntroduced: rate.Sometimes{Interval: time.Minute},
 	}
 	ps.all[id] = p
-	if !ps.closed && ps.node.wire != nil {
+	if !ps.closed && ps.node.transport != nil {
 		ps.node.tasks.Go(func() { p.run(ps.node.life) })
 	}
 	return p
@@ -82,7 +82,7 @@ func (ps *peers) isClosed() bool {
 
 // leave tells the nodes that are in reach that this one stops. It does not wait long.
 func (ps *peers) leave(ctx context.Context) {
-	body, err := writeLetter(ps.node.placeNow())
+	body, err := writePacket(ps.node.placeNow())
 	if err != nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (ps *peers) leave(ctx context.Context) {
 	all, _ := ps.list()
 	for _, p := range all {
 		if p.reachable.Load() {
-			told.Go(func() { _, _ = ps.node.wire.Call(ctx, p.id, letterLeave, body) }) // who does not hear it finds out
+			told.Go(func() { _, _ = ps.node.transport.Call(ctx, p.id, packetLeave, body) }) // who does not hear it finds out
 		}
 	}
 	told.Wait()

@@ -15,14 +15,14 @@ type shape struct {
 	parts int // in all
 }
 
-// The most that is in a letter, and in the events of a parcel: a value is up to 32 deep, and at most 52 Ki parts
+// The most that is in a packet, and in the events of a parcel: a value is up to 32 deep, and at most 52 Ki parts
 // fit in one; a message has at most 13 Ki pieces.
 var (
-	shapeOfLetter = shape{deep: 6, wide: 1 << 10, parts: 8 << 10}
+	shapeOfPacket = shape{deep: 6, wide: 1 << 10, parts: 8 << 10}
 	shapeOfParcel = shape{deep: 40, wide: 16 << 10, parts: 128 << 10}
 )
 
-// outerLists are those that hold what a list of an event or letter holds, and not what a value does.
+// outerLists are those that hold what a list of an event or packet holds, and not what a value does.
 const outerLists = 2
 
 // takes reports whether body is one msgpack value within the bounds.
@@ -66,7 +66,7 @@ func (s *shape) walk(dec *msgpack.Decoder) error {
 		}
 		left[top]--
 		if s.parts--; s.parts < 0 {
-			return errMalformedLetter
+			return errMalformedPacket
 		}
 		n, err := elements(dec)
 		switch {
@@ -75,7 +75,7 @@ func (s *shape) walk(dec *msgpack.Decoder) error {
 		case n < 0: // it has none
 			continue
 		case top >= s.deep || top < outerLists && n > s.wide || n > s.parts:
-			return errMalformedLetter
+			return errMalformedPacket
 		}
 		left = append(left, n)
 	}

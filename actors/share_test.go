@@ -58,11 +58,11 @@ func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
 	left.Wait()
 }
 
-func TestOneNodesLettersTakeTheirShareOfTheMemory(t *testing.T) {
+func TestOneNodesPacketsTakeTheirShareOfTheMemory(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	p := n.peers.of(capabilities.NodeID{31: 9})
-	l := mailLetter{Parcels: []parcelLetter{{Body: []byte(strings.Repeat("x", maxTaking))}, {Body: []byte("y")}}}
-	r, ok := n.takeIn(t.Context(), p, l).(receiptsLetter)
+	l := mailPacket{Parcels: []parcelPacket{{Body: []byte(strings.Repeat("x", maxTaking))}, {Body: []byte("y")}}}
+	r, ok := n.takeIn(t.Context(), p, l).(receiptsPacket)
 	if !ok || len(r.Receipts) != 2 || r.Receipts[0].Fate != fateLater {
 		t.Errorf("%+v", r)
 	}

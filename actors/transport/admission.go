@@ -17,19 +17,19 @@ func (i *Identity) prove(listener capabilities.NodeID, nonce []byte) []byte {
 	return i.sign(forConnection, i.node[:], listener[:], nonce)
 }
 
-// doorkeeper decides who may connect to the listener, and what for.
-type doorkeeper struct {
-	node  capabilities.NodeID // the listener's own
-	admit func(node capabilities.NodeID, token string) bool
-	house *listener
+// authenticator decides who may connect to the listener, and what for.
+type authenticator struct {
+	node     capabilities.NodeID // the listener's own
+	admit    func(node capabilities.NodeID, token string) bool
+	listener *listener
 }
 
-// connectionsOfOne is how many connections one node may have. It has more than one only while it makes a lost
+// connectionsOfNode is how many connections one node may have. It has more than one only while it makes a lost
 // one again.
-const connectionsOfOne = 4
+const connectionsOfNode = 4
 
 // Check admits a client that proves a node's key, if that node may connect. It is natsserver.Authentication.
-func (d *doorkeeper) Check(c natsserver.ClientAuthentication) bool {
+func (d *authenticator) Check(c natsserver.ClientAuthentication) bool {
 	o := c.GetOpts()
 	if c.Kind() != natsserver.CLIENT || o.JWT != "" || o.Username != "" || o.Password != "" || len(o.Token) > maxToken {
 		return false
@@ -45,14 +45,14 @@ func (d *doorkeeper) Check(c natsserver.ClientAuthentication) bool {
 	if d.admit == nil || !d.admit(node, o.Token) {
 		return false
 	}
-	d.house.makeRoom(node, connectionsOfOne)
-	d.house.front.proved(string(c.GetNonce()), node)
+	d.listener.makeRoom(node, connectionsOfNode)
+	d.listener.front.proved(string(c.GetNonce()), node)
 	c.RegisterUser(&natsserver.User{Permissions: guestPermissions(d.node, node)})
 	return true
 }
 
 // proved gives the node whose key the client has.
-func (d *doorkeeper) proved(o *natsserver.ClientOpts, nonce []byte) (capabilities.NodeID, bool) {
+func (d *authenticator) proved(o *natsserver.ClientOpts, nonce []byte) (capabilities.NodeID, bool) {
 	node, err := capabilities.ParseNodeID(o.Nkey)
 	if err != nil || len(nonce) == 0 {
 		return node, false

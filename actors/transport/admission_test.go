@@ -24,7 +24,7 @@ func TestWhoIsNotAdmittedDoesNotConnect(t *testing.T) {
 		return node == welcome.Node() || token == "an invitation"
 	}
 	a := openListening(t, Options{Admit: admit})
-	b := openWire(t, Options{})
+	b := openTransport(t, Options{})
 	if err := b.Dial(soon(t), a.me, a.Hints(), "a guess"); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("with a wrong token: %v", err)
 	}
@@ -32,7 +32,7 @@ func TestWhoIsNotAdmittedDoesNotConnect(t *testing.T) {
 		t.Errorf("it was asked about %v", got)
 	}
 	must(t, b.Dial(soon(t), a.me, a.Hints(), "an invitation"))
-	c := openWire(t, Options{Identity: welcome})
+	c := openTransport(t, Options{Identity: welcome})
 	must(t, c.Dial(soon(t), a.me, a.Hints(), ""))
 	mustCall(t, b, a, "b is in")
 	mustCall(t, a, c, "c is in")
@@ -44,20 +44,20 @@ func TestWhoIsNotAdmittedDoesNotConnect(t *testing.T) {
 func TestWhoIsAdmittedNoMoreStaysOut(t *testing.T) {
 	var shut atomic.Bool
 	a := openListening(t, Options{Admit: func(capabilities.NodeID, string) bool { return !shut.Load() }})
-	b := openWire(t, Options{})
+	b := openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
-	way := b.dialed[a.me]
+	link := b.dialed[a.me]
 	shut.Store(true)
 	a.Disconnect(b.me)
 	select {
-	case <-way.gone:
+	case <-link.gone:
 	case <-soon(t).Done():
 		t.Fatal("it still tries")
 	}
-	if _, err := b.Call(soon(t), a.me, 1, nil); !errors.Is(err, errNoWay) {
+	if _, err := b.Call(soon(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
 		t.Errorf("it is still there: %v", err)
 	}
-	until(t, "the listener has let the last attempt go", func() bool { return !a.Connected(b.me) })
+	eventually(t, "the listener has let the last attempt go", func() bool { return !a.Connected(b.me) })
 	shut.Store(false)
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	mustCall(t, b, a, "admitted again")
@@ -65,7 +65,7 @@ func TestWhoIsAdmittedNoMoreStaysOut(t *testing.T) {
 
 func TestAnotherNodeIsNotTakenForTheOneDialed(t *testing.T) {
 	impostor := openListening(t, Options{})
-	b := openWire(t, Options{})
+	b := openTransport(t, Options{})
 	err := b.Dial(soon(t), newIdentity(t).Node(), impostor.Hints(), "secret")
 	if parley.CodeOf(err) != parley.NodeUnreachable || !errors.Is(err, errOtherNode) {
 		t.Errorf("dialing another: %v", err)
@@ -76,7 +76,7 @@ func TestAnotherNodeIsNotTakenForTheOneDialed(t *testing.T) {
 }
 
 // raw connects to a listener with NATS' own client.
-func raw(t *testing.T, to *Wire, options ...nats.Option) (*nats.Conn, error) {
+func raw(t *testing.T, to *Transport, options ...nats.Option) (*nats.Conn, error) {
 	t.Helper()
 	conn, err := nats.Connect(to.Hints()[0], append([]nats.Option{
 		nats.Secure(dialing(to.me)), nats.TLSHandshakeFirst(), nats.NoReconnect(),
@@ -189,7 +189,7 @@ func TestAGuestKeepsToItsOwnSubjects(t *testing.T) {
 func TestOneNodeHasFewConnections(t *testing.T) {
 	a, guest := openListening(t, Options{}), newIdentity(t)
 	ended := make(chan struct{}, 16)
-	for range connectionsOfOne + 2 {
+	for range connectionsOfNode + 2 {
 		_, err := raw(t, a, answering(guest, a.me), nats.ClosedHandler(func(*nats.Conn) { ended <- struct{}{} }))
 		must(t, err)
 	}
@@ -200,7 +200,7 @@ func TestOneNodeHasFewConnections(t *testing.T) {
 			t.Fatal("the oldest connections stay")
 		}
 	}
-	if n := len(a.listener.of(guest.Node())); n != connectionsOfOne {
+	if n := len(a.listener.of(guest.Node())); n != connectionsOfNode {
 		t.Errorf("%d connections of one node", n)
 	}
 }

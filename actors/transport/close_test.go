@@ -10,13 +10,13 @@ import (
 
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	entered, left := make(chan struct{}), make(chan struct{})
-	a := openListening(t, Options{Receive: func(ctx context.Context, _ Letter) (Kind, []byte, bool) {
+	a := openListening(t, Options{Receive: func(ctx context.Context, _ Packet) (Kind, []byte, bool) {
 		close(entered)
 		<-ctx.Done()
 		close(left)
 		return 0, nil, true
 	}})
-	b := openWire(t, Options{})
+	b := openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	ctx, called := soon(t), make(chan error, 1)
 	go func() { _, err := b.Call(ctx, a.me, 1, nil); called <- err }()
@@ -25,7 +25,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	select {
 	case <-left:
 	default:
-		t.Error("Close did not wait for the letter that was being received")
+		t.Error("Close did not wait for the packet that was being received")
 	}
 	if err := <-called; parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("the call: %v", err)
@@ -33,12 +33,12 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 }
 
 func TestCloseEndsCallsAndDials(t *testing.T) {
-	quiet := func(context.Context, Letter) (Kind, []byte, bool) { return 0, nil, false }
-	a, b := openListening(t, Options{Receive: quiet}), openWire(t, Options{})
+	quiet := func(context.Context, Packet) (Kind, []byte, bool) { return 0, nil, false }
+	a, b := openListening(t, Options{Receive: quiet}), openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	ctx, called := soon(t), make(chan error, 1)
 	go func() { _, err := b.Call(ctx, a.me, 1, nil); called <- err }()
-	until(t, "the letter is on its way", func() bool { return b.Total().LettersOut == 1 })
+	eventually(t, "the packet is on its W", func() bool { return b.Total().PacketsOut == 1 })
 	must(t, b.Close())
 	must(t, b.Close())
 	if err := <-called; parley.CodeOf(err) != parley.NodeUnreachable {

@@ -16,13 +16,13 @@ import (
 // The connection stays, and is made again when it is lost, until Hangup or Close, or until the node admits this
 // one no more. NOT_PERMITTED says that the node does not, NODE_UNREACHABLE that it is not there. The hints may lead
 // anywhere: they are of one who is trusted.
-func (w *Wire) Dial(ctx context.Context, node capabilities.NodeID, hints []string, token string) error {
-	return w.DialWithin(ctx, node, hints, token, events.AnyNetwork)
+func (t *Transport) Dial(ctx context.Context, node capabilities.NodeID, hints []string, token string) error {
+	return t.DialWithin(ctx, node, hints, token, events.AnyNetwork)
 }
 
 // DialWithin is Dial by hints that strangers gave: no address is tried that is nearer than a network.
-func (w *Wire) DialWithin(ctx context.Context, node capabilities.NodeID, hints []string, token string, most events.Network) error {
-	if node == w.me {
+func (t *Transport) DialWithin(ctx context.Context, node capabilities.NodeID, hints []string, token string, most events.Network) error {
+	if node == t.me {
 		return parley.Refuse(parley.InvalidArgument, "a node does not dial itself")
 	}
 	if len(token) > maxToken {
@@ -32,39 +32,39 @@ func (w *Wire) DialWithin(ctx context.Context, node capabilities.NodeID, hints [
 	if err != nil {
 		return err
 	}
-	done, err := w.begin()
+	done, err := t.begin()
 	if err != nil {
 		return err
 	}
 	defer done()
-	release, err := w.turnToDial(ctx, node)
+	release, err := t.turnToDial(ctx, node)
 	if err != nil || release == nil {
 		return err
 	}
 	defer release()
-	way, err := w.reach(ctx, node, target{list, token, most})
+	link, err := t.reach(ctx, node, target{list, token, most})
 	if err != nil {
 		return err
 	}
-	return w.keep(node, way)
+	return t.keep(node, link)
 }
 
 // turnToDial waits while another dials the node. Without an error and without a release it is connected.
-func (w *Wire) turnToDial(ctx context.Context, node capabilities.NodeID) (release func(), err error) {
+func (t *Transport) turnToDial(ctx context.Context, node capabilities.NodeID) (release func(), err error) {
 	for {
-		w.mu.Lock()
-		if w.dialed[node].connected() {
-			w.mu.Unlock()
+		t.mu.Lock()
+		if t.dialed[node].connected() {
+			t.mu.Unlock()
 			return nil, nil
 		}
-		other, taken := w.dialing[node]
+		other, taken := t.dialing[node]
 		if !taken {
 			mine := make(chan struct{})
-			w.dialing[node] = mine
-			w.mu.Unlock()
-			return func() { w.dialingEnds(node, mine) }, nil
+			t.dialing[node] = mine
+			t.mu.Unlock()
+			return func() { t.dialingEnds(node, mine) }, nil
 		}
-		w.mu.Unlock()
+		t.mu.Unlock()
 		select {
 		case <-other:
 		case <-ctx.Done():
@@ -73,10 +73,10 @@ func (w *Wire) turnToDial(ctx context.Context, node capabilities.NodeID) (releas
 	}
 }
 
-func (w *Wire) dialingEnds(node capabilities.NodeID, mine chan struct{}) {
-	w.mu.Lock()
-	delete(w.dialing, node)
-	w.mu.Unlock()
+func (t *Transport) dialingEnds(node capabilities.NodeID, mine chan struct{}) {
+	t.mu.Lock()
+	delete(t.dialing, node)
+	t.mu.Unlock()
 	close(mine)
 }
 
@@ -92,20 +92,20 @@ type target struct {
 
 // attempt is what came of trying an address.
 type attempt struct {
-	way *way
-	err error
+	link *link
+	err  error
 }
 
 // reach tries the addresses, in their order but not for long alone, until the node itself has spoken.
-func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, at target) (*way, error) {
+func (t *Transport) reach(ctx context.Context, node capabilities.NodeID, at target) (*link, error) {
 	trying, stop := context.WithCancel(ctx)
 	tried := make(chan attempt, len(at.addresses))
 	open := 0
 	defer func() {
 		stop()
 		for ; open > 0; open-- {
-			if late := <-tried; late.way != nil {
-				late.way.close()
+			if late := <-tried; late.link != nil {
+				late.link.close()
 			}
 		}
 	}()
@@ -121,12 +121,12 @@ func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, at target) (
 			address := left[0]
 			left = left[1:]
 			open++
-			go func() { tried <- w.attempt(trying, node, address, at) }()
+			go func() { tried <- t.attempt(trying, node, address, at) }()
 			next.Reset(headStart)
 		case a := <-tried:
 			open--
 			if a.err == nil {
-				return a.way, nil
+				return a.link, nil
 			}
 			if errors.Is(a.err, nats.ErrAuthorization) {
 				return nil, parley.Refuse(parley.NotPermitted, "node %s does not admit this one", node)
@@ -141,92 +141,92 @@ func (w *Wire) reach(ctx context.Context, node capabilities.NodeID, at target) (
 }
 
 // attempt tries one address. Any of the others will do when the connection is lost later.
-func (w *Wire) attempt(ctx context.Context, node capabilities.NodeID, address string, at target) attempt {
-	way, err := w.reachAt(ctx, node, address, at)
+func (t *Transport) attempt(ctx context.Context, node capabilities.NodeID, address string, at target) attempt {
+	link, err := t.reachAt(ctx, node, address, at)
 	if err != nil {
 		return attempt{err: err}
 	}
-	if err := way.conn.SetServerPool(at.addresses); err != nil {
-		way.close()
+	if err := link.conn.SetServerPool(at.addresses); err != nil {
+		link.close()
 		return attempt{err: err}
 	}
-	return attempt{way: way}
+	return attempt{link: link}
 }
 
-func (w *Wire) reachAt(ctx context.Context, node capabilities.NodeID, address string, at target) (*way, error) {
-	d := &dialer{first: ctx, later: w.ctx, most: at.most}
+func (t *Transport) reachAt(ctx context.Context, node capabilities.NodeID, address string, at target) (*link, error) {
+	d := &dialer{first: ctx, later: t.ctx, most: at.most}
 	defer d.settle()
-	return w.connect(ctx, node.String(), address,
+	return t.connect(ctx, node.String(), address,
 		nats.Secure(dialing(node)),
 		nats.TLSHandshakeFirst(),
 		nats.Token(at.token),
-		w.proof(node),
+		t.proof(node),
 		nats.DontRandomize(),
 		nats.IgnoreDiscoveredServers(),
 		nats.SkipHostLookup(), // the dialer does it, and stops when it should
 		nats.SetCustomDialer(d))
 }
 
-// keep puts a new way in the place of the one before.
-func (w *Wire) keep(node capabilities.NodeID, way *way) error {
-	w.mu.Lock()
-	old := w.dialed[node]
-	if w.closed {
-		old = way
+// keep puts a new link in the place of the one before.
+func (t *Transport) keep(node capabilities.NodeID, link *link) error {
+	t.mu.Lock()
+	old := t.dialed[node]
+	if t.closed {
+		old = link
 	} else {
-		w.dialed[node] = way
+		t.dialed[node] = link
 	}
-	closed := w.closed
-	w.mu.Unlock()
+	closed := t.closed
+	t.mu.Unlock()
 	if old != nil {
 		old.close()
 	}
 	if closed {
 		return errClosed()
 	}
-	if way.conn.IsClosed() { // before it was kept, and so it was not forgotten
-		w.forget(way)
+	if link.conn.IsClosed() { // before it was kept, and so it was not forgotten
+		t.forget(link)
 		return unreachable(node, nats.ErrConnectionClosed)
 	}
 	return nil
 }
 
-// forget drops a way whose connection has ended for good.
-func (w *Wire) forget(way *way) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for node, kept := range w.dialed {
-		if kept == way {
-			delete(w.dialed, node)
-			delete(w.habits, node)
+// forget drops a link whose connection has ended for good.
+func (t *Transport) forget(link *link) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for node, kept := range t.dialed {
+		if kept == link {
+			delete(t.dialed, node)
+			delete(t.routeHints, node)
 		}
 	}
 }
 
 // Hangup ends the connection that Dial made to a node, if there is one.
-func (w *Wire) Hangup(node capabilities.NodeID) {
-	w.mu.Lock()
-	way := w.dialed[node]
-	delete(w.dialed, node)
-	delete(w.habits, node)
-	w.mu.Unlock()
-	if way != nil {
-		way.close()
+func (t *Transport) Hangup(node capabilities.NodeID) {
+	t.mu.Lock()
+	link := t.dialed[node]
+	delete(t.dialed, node)
+	delete(t.routeHints, node)
+	t.mu.Unlock()
+	if link != nil {
+		link.close()
 	}
 }
 
 // Connected reports whether there is a connection to a node now, whoever made it. A node that is not connected
 // may still be met at the hub.
-func (w *Wire) Connected(node capabilities.NodeID) bool {
-	w.mu.Lock()
-	way, closed := w.dialed[node], w.closed
-	w.mu.Unlock()
-	return way.connected() || !closed && w.listener != nil && len(w.listener.of(node)) > 0
+func (t *Transport) Connected(node capabilities.NodeID) bool {
+	t.mu.Lock()
+	link, closed := t.dialed[node], t.closed
+	t.mu.Unlock()
+	return link.connected() || !closed && t.listener != nil && len(t.listener.of(node)) > 0
 }
 
 // Disconnect ends the connections of a node to this one's listener. It may connect again if Admit lets it.
-func (w *Wire) Disconnect(node capabilities.NodeID) {
-	if w.listener != nil && node != w.me {
-		w.listener.makeRoom(node, 0)
+func (t *Transport) Disconnect(node capabilities.NodeID) {
+	if t.listener != nil && node != t.me {
+		t.listener.makeRoom(node, 0)
 	}
 }

@@ -10,19 +10,19 @@ import (
 	"parley/capabilities"
 )
 
-// MaxBody is how long a letter's body may be: its envelope fits a NATS message of the default size, 1 MiB.
+// MaxBody is how long a packet's body may be: its envelope fits a NATS message of the default size, 1 MiB.
 const MaxBody = 900 << 10
 
-// Kind says what a letter is about. It is for those who write and read letters; the wire only carries it, signed
+// Kind says what a packet is about. It is for those who write and read packets; the transport only carries it, signed
 // but not sealed.
 type Kind uint8
 
-// Letter is what one node says to another.
-type Letter struct {
+// Packet is what one node says to another.
+type Packet struct {
 	ID     ulid.ULID
 	From   capabilities.NodeID
 	Kind   Kind
-	Answer bool // in response to the letter of the same ID
+	Answer bool // in response to the packet of the same ID
 	Body   []byte
 }
 
@@ -56,23 +56,23 @@ const (
 )
 
 const (
-	roleLetter = 0
-	roleAnswer = 1
+	roleRequest = 0
+	roleAnswer  = 1
 )
 
-// Seal puts a letter in an envelope that only the node it is for can open.
+// Seal puts a packet in an envelope that only the node it is for can open.
 func (i *Identity) Seal(to capabilities.NodeID, id ulid.ULID, kind Kind, body []byte) ([]byte, error) {
-	return i.seal(to, id, kind, roleLetter, body)
+	return i.seal(to, id, kind, roleRequest, body)
 }
 
-// sealAnswer is Seal for the response to the letter of that ID.
+// sealAnswer is Seal for the response to the packet of that ID.
 func (i *Identity) sealAnswer(to capabilities.NodeID, id ulid.ULID, kind Kind, body []byte) ([]byte, error) {
 	return i.seal(to, id, kind, roleAnswer, body)
 }
 
 func (i *Identity) seal(to capabilities.NodeID, id ulid.ULID, kind Kind, role byte, body []byte) ([]byte, error) {
 	if len(body) > MaxBody {
-		return nil, parley.Refuse(parley.TooLarge, "a letter of %d bytes: at most %d", len(body), MaxBody)
+		return nil, parley.Refuse(parley.TooLarge, "a packet of %d bytes: at most %d", len(body), MaxBody)
 	}
 	e := make([]byte, 0, minEnvelope+len(body))
 	e = append(append(e, magic...), version)
@@ -80,34 +80,34 @@ func (i *Identity) seal(to capabilities.NodeID, id ulid.ULID, kind Kind, role by
 	e = append(append(e, id[:]...), byte(kind), role)
 	e, err := i.secrets.seal(e, body, to)
 	if err != nil {
-		return nil, parley.Refuse(parley.InvalidArgument, "no letter can be sealed to %s: %v", to, err)
+		return nil, parley.Refuse(parley.InvalidArgument, "no packet can be sealed to %s: %v", to, err)
 	}
-	return append(e, i.sign(forLetter, e)...), nil
+	return append(e, i.sign(forPacket, e)...), nil
 }
 
-// Open takes a letter out of its envelope. The error is one of those above and says why it does not.
-func (i *Identity) Open(envelope []byte) (Letter, error) {
+// Open takes a packet out of its envelope. The error is one of those above and says why it does not.
+func (i *Identity) Open(envelope []byte) (Packet, error) {
 	if err := wellFormed(envelope); err != nil {
-		return Letter{}, err
+		return Packet{}, err
 	}
 	from := capabilities.NodeID(envelope[fromAt:toAt])
 	if capabilities.NodeID(envelope[toAt:idAt]) != i.node {
-		return Letter{}, ErrForeign
+		return Packet{}, ErrForeign
 	}
 	if !i.secrets.knows(from) {
 		if _, err := curveKey(from); err != nil {
-			return Letter{}, ErrForged
+			return Packet{}, ErrForged
 		}
 	}
 	end := len(envelope) - ed25519.SignatureSize
-	if !signed(from, envelope[end:], forLetter, envelope[:end]) {
-		return Letter{}, ErrForged
+	if !signed(from, envelope[end:], forPacket, envelope[:end]) {
+		return Packet{}, ErrForged
 	}
 	body, err := i.secrets.open(envelope[sealedAt:end], from)
 	if err != nil {
-		return Letter{}, ErrSealed
+		return Packet{}, ErrSealed
 	}
-	return Letter{
+	return Packet{
 		ID:     ulid.ULID(envelope[idAt:kindAt]),
 		From:   from,
 		Kind:   Kind(envelope[kindAt]),

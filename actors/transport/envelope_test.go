@@ -30,7 +30,7 @@ func sealed(t testing.TB, from, to *Identity, body string) []byte {
 // resigned gives the envelope with a signature that is its sender's.
 func resigned(by *Identity, envelope []byte) []byte {
 	content := envelope[:len(envelope)-ed25519.SignatureSize]
-	return append(slices.Clone(content), by.sign(forLetter, content)...)
+	return append(slices.Clone(content), by.sign(forPacket, content)...)
 }
 
 func TestWhatWasSealedOpens(t *testing.T) {
@@ -93,7 +93,7 @@ func TestEachRefusalSaysWhy(t *testing.T) {
 		"a newer version, shorter":          {alter(len(magic), 2)[:10], ErrVersion},
 		"another role":                      {alter(roleAt, 2), ErrMalformed},
 		"another kind":                      {alter(kindAt, 4), ErrForged},
-		"a letter made a response":          {alter(roleAt, roleAnswer), ErrForged},
+		"a packet made a response":          {alter(roleAt, roleAnswer), ErrForged},
 		"for another":                       {sealed(t, a, c, "hello"), ErrForeign},
 		"in another's name":                 {alter(fromAt, c3[:]...), ErrForged},
 		"from nobody":                       {alter(fromAt, make([]byte, 32)...), ErrForged},

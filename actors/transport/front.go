@@ -196,7 +196,7 @@ func (c *caller) serve() {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = io.Copy(inner, secure) // either way it has ended
+		_, _ = io.Copy(inner, secure) // either W it has ended
 		_ = inner.Close()
 	}()
 	c.send(secure, out)

@@ -57,7 +57,7 @@ func TestSilentConnectionsKeepNoNodeOut(t *testing.T) {
 	a := openListening(t, Options{})
 	crowd(t, a.Address(), 1100, func(net.Conn) {})
 	for range 5 {
-		b := openWire(t, Options{})
+		b := openTransport(t, Options{})
 		must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 		mustCall(t, b, a, "through the crowd")
 	}
@@ -66,7 +66,7 @@ func TestSilentConnectionsKeepNoNodeOut(t *testing.T) {
 // Those who speak TLS and prove nothing make room too.
 func TestWhoProvesNothingKeepsNoNodeOut(t *testing.T) {
 	a := openListening(t, Options{Unproved: 20})
-	known := openWire(t, Options{})
+	known := openTransport(t, Options{})
 	must(t, known.Dial(soon(t), a.me, a.Hints(), ""))
 	crowd(t, a.Address(), 60, func(conn net.Conn) {
 		secure := tls.Client(conn, dialing(a.me))
@@ -74,8 +74,8 @@ func TestWhoProvesNothingKeepsNoNodeOut(t *testing.T) {
 		_ = secure.Handshake()
 		_ = conn.SetDeadline(time.Time{})
 	})
-	b := openWire(t, Options{})
-	until(t, "a node gets through", func() bool { return b.Dial(soon(t), a.me, a.Hints(), "") == nil })
+	b := openTransport(t, Options{})
+	eventually(t, "a node gets through", func() bool { return b.Dial(soon(t), a.me, a.Hints(), "") == nil })
 	mustCall(t, b, a, "hello")
 	mustCall(t, known, a, "who was there is not cut off")
 	if now, each, _, refused := a.Unproved(); now > each || refused == 0 {
@@ -86,18 +86,18 @@ func TestWhoProvesNothingKeepsNoNodeOut(t *testing.T) {
 func TestWhoHasProvedItselfIsNotCounted(t *testing.T) {
 	a := openListening(t, Options{Unproved: 1})
 	for range 4 {
-		b := openWire(t, Options{})
+		b := openTransport(t, Options{})
 		must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 		mustCall(t, b, a, "hello")
 	}
-	until(t, "nobody is unproved", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
+	eventually(t, "nobody is unproved", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
 }
 
 func TestWhoIsRefusedIsLetGo(t *testing.T) {
 	a := openListening(t, Options{Admit: func(capabilities.NodeID, string) bool { return false }})
-	b := openWire(t, Options{})
+	b := openTransport(t, Options{})
 	if err := b.Dial(soon(t), a.me, a.Hints(), ""); err == nil {
 		t.Fatal("it was let in")
 	}
-	until(t, "its place is free", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
+	eventually(t, "its place is free", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
 }

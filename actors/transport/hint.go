@@ -18,15 +18,15 @@ const (
 )
 
 // Hints says where other nodes may find this one's listener: "nats://HOST:PORT", nil if it has none.
-func (w *Wire) Hints() []string {
-	if w.listener == nil {
+func (t *Transport) Hints() []string {
+	if t.listener == nil {
 		return nil
 	}
-	_, port, err := net.SplitHostPort(w.Address())
+	_, port, err := net.SplitHostPort(t.Address())
 	if err != nil {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(w.o.Listen)
+	host, _, err := net.SplitHostPort(t.o.Listen)
 	if err != nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ func TestHintsSayWhereTheListenerIs(t *testing.T) {
 	if got, want := here.Hints(), []string{"nats://" + here.Address()}; !slices.Equal(got, want) {
 		t.Errorf("hints %q, want %q", got, want)
 	}
-	everywhere := openWire(t, Options{Listen: ":0"})
+	everywhere := openTransport(t, Options{Listen: ":0"})
 	hints := everywhere.Hints()
 	list, err := servers(hints)
 	must(t, err)
@@ -24,7 +24,7 @@ func TestHintsSayWhereTheListenerIs(t *testing.T) {
 	_, port, err := net.SplitHostPort(everywhere.Address())
 	must(t, err)
 	must(t, here.Dial(soon(t), everywhere.me, []string{"tls://localhost:" + port}, ""))
-	nowhere := openWire(t, Options{})
+	nowhere := openTransport(t, Options{})
 	if nowhere.Hints() != nil || nowhere.Address() != "" {
 		t.Errorf("without a listener: %q at %q", nowhere.Hints(), nowhere.Address())
 	}

@@ -21,7 +21,7 @@ import (
 func TestWhatIsNoLetterChangesNothingAndIsCounted(t *testing.T) {
 	hub := openHub(t)
 	var got atomic.Int64
-	a := openWire(t, Options{Hub: hub, Receive: func(ctx context.Context, l Letter) (Kind, []byte, bool) {
+	a := openTransport(t, Options{Hub: hub, Receive: func(ctx context.Context, l Packet) (Kind, []byte, bool) {
 		got.Add(1)
 		return echo(ctx, l)
 	}})
@@ -48,9 +48,9 @@ func TestWhatIsNoLetterChangesNothingAndIsCounted(t *testing.T) {
 	if l, err := b.Open(m.Data); err != nil || !l.Answer || string(l.Body) != "genuine" {
 		t.Errorf("the first response is %+v, %v", l, err)
 	}
-	until(t, "all are counted", func() bool { return a.Refused() == uint64(len(bad)) })
+	eventually(t, "all are counted", func() bool { return a.Refused() == uint64(len(bad)) })
 	if n := got.Load(); n != 1 {
-		t.Errorf("%d letters were received, want the genuine one", n)
+		t.Errorf("%d packets were received, want the genuine one", n)
 	}
 	if m, err := inbox.NextMsg(time.Millisecond); err == nil {
 		t.Errorf("another response: %q", m.Data)
@@ -58,7 +58,7 @@ func TestWhatIsNoLetterChangesNothingAndIsCounted(t *testing.T) {
 }
 
 // until waits for what other goroutines will have done soon.
-func until(t *testing.T, what string, is func() bool) {
+func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -73,7 +73,7 @@ func until(t *testing.T, what string, is func() bool) {
 
 func TestAResponseGoesOnlyToTheSender(t *testing.T) {
 	hub := openHub(t)
-	a, b := openWire(t, Options{Hub: hub}), newIdentity(t)
+	a, b := openTransport(t, Options{Hub: hub}), newIdentity(t)
 	conn := stranger(t, hub)
 	all, err := conn.SubscribeSync(">")
 	must(t, err)
@@ -94,14 +94,14 @@ func TestAResponseGoesOnlyToTheSender(t *testing.T) {
 
 func TestJunkDoesNotEndTheWaitForTheResponse(t *testing.T) {
 	hub := openHub(t)
-	a, b, c := openWire(t, Options{Hub: hub}), newIdentity(t), newIdentity(t)
+	a, b, c := openTransport(t, Options{Hub: hub}), newIdentity(t), newIdentity(t)
 	conn := stranger(t, hub)
 	_, err := conn.Subscribe(mailSubject(b.Node()), func(m *nats.Msg) {
 		l, err := b.Open(m.Data)
 		must(t, err)
 		forged, err := c.sealAnswer(a.me, l.ID, 1, []byte("forged"))
 		must(t, err)
-		notOfThis, err := b.sealAnswer(a.me, someID, 1, []byte("to another letter"))
+		notOfThis, err := b.sealAnswer(a.me, someID, 1, []byte("to another packet"))
 		must(t, err)
 		noAnswer, err := b.Seal(a.me, l.ID, 1, []byte("no response"))
 		must(t, err)
@@ -125,42 +125,42 @@ func TestJunkDoesNotEndTheWaitForTheResponse(t *testing.T) {
 func TestLettersThatHaveNoPlaceAreDropped(t *testing.T) {
 	hub := openHub(t)
 	release := make(chan struct{})
-	a := openWire(t, Options{Hub: hub, MaxLetters: lettersOfOne + 1, Receive: func(ctx context.Context, l Letter) (Kind, []byte, bool) {
+	a := openTransport(t, Options{Hub: hub, MaxPackets: packetsOfNode + 1, Receive: func(ctx context.Context, l Packet) (Kind, []byte, bool) {
 		<-release
 		return echo(ctx, l)
 	}})
 	defer close(release)
-	busy, other, late := openWire(t, Options{Hub: hub}), openWire(t, Options{Hub: hub}), openWire(t, Options{Hub: hub})
+	busy, other, late := openTransport(t, Options{Hub: hub}), openTransport(t, Options{Hub: hub}), openTransport(t, Options{Hub: hub})
 	ctx, cancel := context.WithCancel(soon(t))
 	failed := make(chan error, 32)
-	send := func(from *Wire) { go func() { _, err := from.Call(ctx, a.me, 1, nil); failed <- err }() }
-	for range lettersOfOne + 1 {
+	send := func(from *Transport) { go func() { _, err := from.Call(ctx, a.me, 1, nil); failed <- err }() }
+	for range packetsOfNode + 1 {
 		send(busy)
 	}
-	until(t, "one node's letters fill its places", func() bool { return a.Dropped() == 1 })
+	eventually(t, "one node's packets fill its places", func() bool { return a.Dropped() == 1 })
 	send(other)
-	until(t, "another's letter has a place", func() bool { return a.Traffic(other.me).LettersIn == 1 })
+	eventually(t, "another's packet has a place", func() bool { return a.Traffic(other.me).PacketsIn == 1 })
 	send(late)
-	until(t, "all places are taken", func() bool { return a.Dropped() == 2 })
+	eventually(t, "all places are taken", func() bool { return a.Dropped() == 2 })
 	cancel()
-	for range lettersOfOne + 3 {
+	for range packetsOfNode + 3 {
 		if err := <-failed; !errors.Is(err, context.Canceled) || parley.CodeOf(err) != parley.NodeUnreachable {
-			t.Errorf("a letter without a response: %v", err)
+			t.Errorf("a packet without a response: %v", err)
 		}
 	}
 }
 
 func TestAFloodDoesNotEndTheConnectionsOfOthers(t *testing.T) {
-	a, guest, other := openListening(t, Options{Log: slog.New(slog.DiscardHandler)}), newIdentity(t), openWire(t, Options{})
+	a, guest, other := openListening(t, Options{Log: slog.New(slog.DiscardHandler)}), newIdentity(t), openTransport(t, Options{})
 	must(t, other.Dial(soon(t), a.me, a.Hints(), ""))
 	conn, err := raw(t, a, answering(guest, a.me))
 	must(t, err)
-	letter := sealed(t, guest, a.o.Identity, strings.Repeat("x", 256<<10))
+	packet := sealed(t, guest, a.o.Identity, strings.Repeat("x", 256<<10))
 	for range 150 {
-		must(t, conn.Publish(mailSubject(a.me), letter))
+		must(t, conn.Publish(mailSubject(a.me), packet))
 	}
 	must(t, conn.FlushWithContext(soon(t)))
-	until(t, "another's letter comes through", func() bool {
+	eventually(t, "another's packet comes through", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err := other.Call(ctx, a.me, 1, nil)
@@ -174,7 +174,7 @@ func TestAFloodDoesNotEndTheConnectionsOfOthers(t *testing.T) {
 func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
-		w := &Wire{counts: newCounts(), o: Options{Log: slog.New(slog.NewTextHandler(&text, nil))}}
+		w := &Transport{counts: newCounts(), o: Options{Log: slog.New(slog.NewTextHandler(&text, nil))}}
 		for range 100 {
 			w.refuse(ErrForged)
 		}
@@ -192,7 +192,7 @@ func TestStrangersAreNotCountedWithoutEnd(t *testing.T) {
 	for n := range maxCounted + 10 {
 		c.received(capabilities.NodeID{byte(n), byte(n >> 8)}, 1)
 	}
-	if len(c.of) != maxCounted || c.all.LettersIn != maxCounted+10 {
-		t.Errorf("%d nodes, %d letters", len(c.of), c.all.LettersIn)
+	if len(c.of) != maxCounted || c.all.PacketsIn != maxCounted+10 {
+		t.Errorf("%d nodes, %d packets", len(c.of), c.all.PacketsIn)
 	}
 }

@@ -42,7 +42,7 @@ func (i *Identity) Node() capabilities.NodeID { return i.node }
 // The key signs for several purposes. What is signed begins with which, so that a signature got for one is
 // worth nothing for another.
 const (
-	forLetter     = "parley letter 1"
+	forPacket     = "parley letter 1"
 	forConnection = "parley connection 1"
 )
 

@@ -19,7 +19,7 @@ const (
 	listenerStart   = 10 * time.Second
 	listenerPayload = 1 << 20
 	maxConnections  = 1024
-	maxSubjects     = 8 // of one connection; a wire needs two
+	maxSubjects     = 8 // of one connection; a transport needs two
 )
 
 // listener is where other nodes reach this one: a server without storage, whose connections all prove a node's
@@ -52,20 +52,20 @@ func startListener(o *Options) (*listener, error) {
 		MaxConn:             maxConnections + unprovedAll,
 		MaxSubs:             maxSubjects,
 		MaxPayload:          listenerPayload,
-		MaxPending:          16 << 20, // what one node has on its way, and as much again
+		MaxPending:          16 << 20, // what one node has on its W, and as much again
 		MaxControlLine:      2048,
 		NoFastProducerStall: true, // one slow reader holds up nobody: what it does not take is dropped
 		WriteDeadline:       5 * time.Second,
 		PingInterval:        10 * time.Second,
 		MaxPingsOut:         2,
 
-		CustomClientAuthentication: &doorkeeper{node: node, admit: o.Admit, house: l},
+		CustomClientAuthentication: &authenticator{node: node, admit: o.Admit, listener: l},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the listener: %w", err)
 	}
 	l.server = srv
-	ear := &listenerEar{log: o.Log}
+	ear := &serverLog{log: o.Log}
 	srv.SetLoggerV2(ear, false, false, false)
 	srv.Start()
 	if last := ear.last.Load(); last != nil || !srv.ReadyForConnections(listenerStart) {
@@ -136,25 +136,25 @@ func (l *listener) stop() {
 	l.server.WaitForShutdown()
 }
 
-// listenerEar hears what the server has to say. Strangers can make it say much: none of it is more than for
+// serverLog hears what the server has to say. Strangers can make it say much: none of it is more than for
 // who looks for a fault, but for what keeps it from starting.
-type listenerEar struct {
+type serverLog struct {
 	log  *slog.Logger
 	last atomic.Pointer[string]
 }
 
-func (e *listenerEar) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
-func (e *listenerEar) Warnf(format string, v ...any)   { e.log.Debug(e.line(format, v)) }
-func (e *listenerEar) Errorf(format string, v ...any)  { e.log.Debug(e.line(format, v)) }
-func (e *listenerEar) Debugf(string, ...any)           {}
-func (e *listenerEar) Tracef(string, ...any)           {}
+func (e *serverLog) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
+func (e *serverLog) Warnf(format string, v ...any)   { e.log.Debug(e.line(format, v)) }
+func (e *serverLog) Errorf(format string, v ...any)  { e.log.Debug(e.line(format, v)) }
+func (e *serverLog) Debugf(string, ...any)           {}
+func (e *serverLog) Tracef(string, ...any)           {}
 
-func (e *listenerEar) Fatalf(format string, v ...any) {
+func (e *serverLog) Fatalf(format string, v ...any) {
 	line := strings.TrimSpace(fmt.Sprintf(format, v...))
 	e.last.Store(&line)
 	e.log.Debug(e.line(format, v))
 }
 
-func (e *listenerEar) line(format string, v []any) string {
+func (e *serverLog) line(format string, v []any) string {
 	return "listener: " + strings.TrimSpace(fmt.Sprintf(format, v...))
 }

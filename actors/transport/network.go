@@ -73,21 +73,21 @@ func within(most events.Network) func(context.Context, string, string, syscall.R
 
 // NetworkOf returns the nearest network in which a node is connected now, and PublicNetwork if it is not, or only at
 // the hub: who is met there is not dialled nearer.
-func (w *Wire) NetworkOf(node capabilities.NodeID) events.Network {
+func (t *Transport) NetworkOf(node capabilities.NodeID) events.Network {
 	nearest := events.PublicNetwork
 	near := func(address string) {
 		if n := networkAt(address); address != "" && rank(n) > rank(nearest) {
 			nearest = n
 		}
 	}
-	w.mu.Lock()
-	way := w.dialed[node]
-	w.mu.Unlock()
-	if way.connected() {
-		near(way.conn.ConnectedAddr())
+	t.mu.Lock()
+	link := t.dialed[node]
+	t.mu.Unlock()
+	if link.connected() {
+		near(link.conn.ConnectedAddr())
 	}
-	if w.listener != nil {
-		for _, from := range w.listener.front.addressesOf(node) {
+	if t.listener != nil {
+		for _, from := range t.listener.front.addressesOf(node) {
 			near(from)
 		}
 	}

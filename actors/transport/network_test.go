@@ -56,7 +56,7 @@ func TestStrangersHintsLeadNoNearer(t *testing.T) {
 		}
 	}()
 	_, port, _ := net.SplitHostPort(door.Addr().String())
-	w := openWire(t, Options{})
+	w := openTransport(t, Options{})
 	hints := []string{"nats://127.0.0.1:" + port, "nats://localhost:" + port, "nats://0.0.0.0:" + port, "nats://[::ffff:127.0.0.1]:" + port, "nats://127.1:" + port}
 	for _, most := range []events.Network{events.PublicNetwork, events.PrivateNetwork} {
 		if err := w.DialWithin(soon(t), newIdentity(t).Node(), hints, "", most); parley.CodeOf(err) != parley.NodeUnreachable {
@@ -72,7 +72,7 @@ func TestStrangersHintsLeadNoNearer(t *testing.T) {
 
 // TestANodeIsOfTheNetworkThatItIsConnectedIn on both sides, and of none near while it is not connected.
 func TestANodeIsOfTheNetworkThatItIsConnectedIn(t *testing.T) {
-	a, b := openListening(t, Options{}), openWire(t, Options{})
+	a, b := openListening(t, Options{}), openTransport(t, Options{})
 	if n := a.NetworkOf(b.me); n != events.PublicNetwork {
 		t.Errorf("before: %q", n)
 	}

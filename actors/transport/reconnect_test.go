@@ -15,28 +15,28 @@ import (
 func TestALostConnectionIsMadeAgain(t *testing.T) {
 	identity := newIdentity(t)
 	a := openListening(t, Options{Identity: identity})
-	b := openWire(t, Options{})
+	b := openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	mustCall(t, b, a, "before")
 	address := a.Address()
 	must(t, a.Close())
-	until(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
+	eventually(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
 	if _, err := b.Call(soon(t), identity.Node(), 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("a call to who is gone: %v", err)
 	}
-	again := openWire(t, Options{Identity: identity, Listen: address})
-	until(t, "b is back", func() bool { return b.Connected(identity.Node()) && again.Connected(b.me) })
+	again := openTransport(t, Options{Identity: identity, Listen: address})
+	eventually(t, "b is back", func() bool { return b.Connected(identity.Node()) && again.Connected(b.me) })
 	mustCall(t, b, again, "after")
-	mustCall(t, again, b, "after, the other way")
+	mustCall(t, again, b, "after, the other W")
 }
 
 func TestDialingAgainNeedNotWaitForBackOff(t *testing.T) {
 	identity := newIdentity(t)
 	a := openListening(t, Options{Identity: identity})
-	b := openWire(t, Options{})
+	b := openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	must(t, a.Close())
-	until(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
+	eventually(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
 	moved := openListening(t, Options{Identity: identity})
 	must(t, b.Dial(soon(t), identity.Node(), moved.Hints(), ""))
 	mustCall(t, b, moved, "at another address")
@@ -45,41 +45,41 @@ func TestDialingAgainNeedNotWaitForBackOff(t *testing.T) {
 func TestACallGoesOnByAnotherWay(t *testing.T) {
 	hub := openHub(t)
 	identity, entered := newIdentity(t), make(chan struct{})
-	deaf := func(ctx context.Context, _ Letter) (Kind, []byte, bool) {
+	deaf := func(ctx context.Context, _ Packet) (Kind, []byte, bool) {
 		close(entered)
 		<-ctx.Done()
 		return 0, nil, false
 	}
 	a := openListening(t, Options{Identity: identity, Receive: deaf})
-	b := openWire(t, Options{Hub: hub})
+	b := openTransport(t, Options{Hub: hub})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
-	openWire(t, Options{Identity: identity, Hub: hub}) // the same node, met elsewhere too
+	openTransport(t, Options{Identity: identity, Hub: hub}) // the same node, met elsewhere too
 	got := make(chan error, 1)
 	go func() { _, err := b.Call(soon(t), identity.Node(), 1, nil); got <- err }()
 	<-entered
 	must(t, a.Close())
 	if err := <-got; err != nil {
-		t.Errorf("the connection was lost on the way: %v", err)
+		t.Errorf("the connection was lost on the W: %v", err)
 	}
 }
 
 func TestHangupEndsTheConnection(t *testing.T) {
-	a, b := openListening(t, Options{}), openWire(t, Options{})
+	a, b := openListening(t, Options{}), openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	b.Hangup(a.me)
 	b.Hangup(a.me)
-	if _, err := b.Call(soon(t), a.me, 1, nil); !errors.Is(err, errNoWay) {
+	if _, err := b.Call(soon(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
 		t.Errorf("after hanging up: %v", err)
 	}
-	until(t, "a knows", func() bool { return !a.Connected(b.me) })
+	eventually(t, "a knows", func() bool { return !a.Connected(b.me) })
 }
 
 func TestDisconnectEndsItFromTheOtherEnd(t *testing.T) {
-	a, b := openListening(t, Options{}), openWire(t, Options{})
+	a, b := openListening(t, Options{}), openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
-	way := b.dialed[a.me]
+	link := b.dialed[a.me]
 	a.Disconnect(b.me)
-	until(t, "b is back", func() bool { return way.conn.Stats().Reconnects == 1 && way.connected() })
+	eventually(t, "b is back", func() bool { return link.conn.Stats().Reconnects == 1 && link.connected() })
 	mustCall(t, b, a, "admitted again")
 }
 
@@ -89,7 +89,7 @@ func TestAHubThatComesLaterIsMet(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	must(t, l.Close())
 	url := "nats://ann:secret@" + l.Addr().String()
-	a, b := openWire(t, Options{Hub: url}), openWire(t, Options{Hub: url})
+	a, b := openTransport(t, Options{Hub: url}), openTransport(t, Options{Hub: url})
 	if _, err := a.Call(soon(t), b.me, 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("without a hub: %v", err)
 	}
@@ -97,7 +97,7 @@ func TestAHubThatComesLaterIsMet(t *testing.T) {
 	must(t, err)
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	until(t, "both are at the hub", func() bool { return a.hub.connected() && b.hub.connected() })
+	eventually(t, "both are at the hub", func() bool { return a.hub.connected() && b.hub.connected() })
 	must(t, b.hub.conn.FlushWithContext(soon(t))) // by then it is known what b listens to
 	mustCall(t, a, b, "met")
 }
@@ -106,7 +106,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and says nothing
 	must(t, err)
 	defer l.Close()
-	b := openWire(t, Options{})
+	b := openTransport(t, Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
@@ -117,7 +117,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 }
 
 func TestManyDialsMakeOneConnection(t *testing.T) {
-	a, b := openListening(t, Options{}), openWire(t, Options{})
+	a, b := openListening(t, Options{}), openTransport(t, Options{})
 	ctx, done := soon(t), make(chan error)
 	for range 10 {
 		go func() { done <- b.Dial(ctx, a.me, a.Hints(), "") }()

@@ -7,10 +7,10 @@ import (
 	"parley/capabilities"
 )
 
-// Traffic counts letters, responses among them, and the bytes of their envelopes.
+// Traffic counts packets, responses among them, and the bytes of their envelopes.
 type Traffic struct {
-	LettersIn  uint64
-	LettersOut uint64
+	PacketsIn  uint64
+	PacketsOut uint64
 	BytesIn    uint64
 	BytesOut   uint64
 }
@@ -19,10 +19,10 @@ const (
 	// maxCounted is how many nodes are counted one by one. Any stranger can be any number of nodes.
 	maxCounted = 4096
 
-	refusalPause = time.Second // between two lines about refused letters
+	refusalPause = time.Second // between two lines about refused packets
 )
 
-// counts is what the wire has counted.
+// counts is what the transport has counted.
 type counts struct {
 	mu      sync.Mutex
 	all     Traffic
@@ -37,11 +37,11 @@ type counts struct {
 func newCounts() *counts { return &counts{of: map[capabilities.NodeID]*Traffic{}} }
 
 func (c *counts) sent(to capabilities.NodeID, bytes int) {
-	c.add(to, Traffic{LettersOut: 1, BytesOut: uint64(bytes)})
+	c.add(to, Traffic{PacketsOut: 1, BytesOut: uint64(bytes)})
 }
 
 func (c *counts) received(from capabilities.NodeID, bytes int) {
-	c.add(from, Traffic{LettersIn: 1, BytesIn: uint64(bytes)})
+	c.add(from, Traffic{PacketsIn: 1, BytesIn: uint64(bytes)})
 }
 
 func (c *counts) add(node capabilities.NodeID, t Traffic) {
@@ -60,8 +60,8 @@ func (c *counts) add(node capabilities.NodeID, t Traffic) {
 }
 
 func (t *Traffic) add(o Traffic) {
-	t.LettersIn += o.LettersIn
-	t.LettersOut += o.LettersOut
+	t.PacketsIn += o.PacketsIn
+	t.PacketsOut += o.PacketsOut
 	t.BytesIn += o.BytesIn
 	t.BytesOut += o.BytesOut
 }
@@ -72,7 +72,7 @@ func (c *counts) drop() {
 	c.dropped++
 }
 
-// refuse counts a refused letter. It says whether the log should have a line about it, and how many it has
+// refuse counts a refused packet. It says whether the log should have a line about it, and how many it has
 // not had one about since the last.
 func (c *counts) refuse(now time.Time) (leftOut uint64, say bool) {
 	c.mu.Lock()
@@ -88,32 +88,32 @@ func (c *counts) refuse(now time.Time) (leftOut uint64, say bool) {
 
 // Traffic counts what went between this node and another since Open. Only the first few thousand nodes are
 // counted one by one.
-func (w *Wire) Traffic(node capabilities.NodeID) Traffic {
-	w.counts.mu.Lock()
-	defer w.counts.mu.Unlock()
-	if t := w.counts.of[node]; t != nil {
-		return *t
+func (t *Transport) Traffic(node capabilities.NodeID) Traffic {
+	t.counts.mu.Lock()
+	defer t.counts.mu.Unlock()
+	if one := t.counts.of[node]; one != nil {
+		return *one
 	}
 	return Traffic{}
 }
 
 // Total counts what went between this node and all others since Open.
-func (w *Wire) Total() Traffic {
-	w.counts.mu.Lock()
-	defer w.counts.mu.Unlock()
-	return w.counts.all
+func (t *Transport) Total() Traffic {
+	t.counts.mu.Lock()
+	defer t.counts.mu.Unlock()
+	return t.counts.all
 }
 
-// Refused counts what came and was no genuine letter to this node, or no response to one of its own.
-func (w *Wire) Refused() uint64 {
-	w.counts.mu.Lock()
-	defer w.counts.mu.Unlock()
-	return w.counts.refused
+// Refused counts what came and was no genuine packet to this node, or no response to one of its own.
+func (t *Transport) Refused() uint64 {
+	t.counts.mu.Lock()
+	defer t.counts.mu.Unlock()
+	return t.counts.refused
 }
 
-// Dropped counts the letters for which there was no place.
-func (w *Wire) Dropped() uint64 {
-	w.counts.mu.Lock()
-	defer w.counts.mu.Unlock()
-	return w.counts.dropped
+// Dropped counts the packets for which there was no place.
+func (t *Transport) Dropped() uint64 {
+	t.counts.mu.Lock()
+	defer t.counts.mu.Unlock()
+	return t.counts.dropped
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestLettersGoBothWaysOverOneListener(t *testing.T) {
-	a, b := openListening(t, Options{}), openWire(t, Options{})
+	a, b := openListening(t, Options{}), openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	must(t, b.Dial(soon(t), a.me, a.Hints(), "")) // already connected
 	mustCall(t, b, a, "from the one that dialed")
@@ -21,7 +21,7 @@ func TestLettersGoBothWaysOverOneListener(t *testing.T) {
 	mustCall(t, b, a, strings.Repeat("x", MaxBody))
 
 	in, out := a.Traffic(b.me), b.Traffic(a.me)
-	if in.LettersIn != out.LettersOut || in.BytesIn != out.BytesOut || in.LettersIn != 4 || in.LettersOut != 4 || in != a.Total() {
+	if in.PacketsIn != out.PacketsOut || in.BytesIn != out.BytesOut || in.PacketsIn != 4 || in.PacketsOut != 4 || in != a.Total() {
 		t.Errorf("counted %+v at one end, %+v at the other", in, out)
 	}
 	if !a.Connected(b.me) || !b.Connected(a.me) || a.Connected(newIdentity(t).Node()) {
@@ -31,16 +31,16 @@ func TestLettersGoBothWaysOverOneListener(t *testing.T) {
 
 func TestNodesMeetAtAHub(t *testing.T) {
 	hub := openHub(t)
-	a, b := openWire(t, Options{Hub: hub}), openWire(t, Options{Hub: hub})
+	a, b := openTransport(t, Options{Hub: hub}), openTransport(t, Options{Hub: hub})
 	mustCall(t, a, b, "across")
 	mustCall(t, b, a, "back")
 }
 
 func TestANodeOpensWithoutItsHub(t *testing.T) {
-	w := openWire(t, Options{Hub: "nats://127.0.0.1:1"})
+	w := openTransport(t, Options{Hub: "nats://127.0.0.1:1"})
 	start := time.Now()
 	_, err := w.Call(soon(t), newIdentity(t).Node(), 1, nil)
-	if !errors.Is(err, errNoWay) || time.Since(start) > time.Second {
+	if !errors.Is(err, errNoLink) || time.Since(start) > time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }
@@ -62,8 +62,8 @@ func TestUnreachableIsKnownAtOnce(t *testing.T) {
 }
 
 func TestNoAnswerIsUnreachable(t *testing.T) {
-	quiet := func(context.Context, Letter) (Kind, []byte, bool) { return 0, nil, false }
-	a, b := openListening(t, Options{Receive: quiet}), openWire(t, Options{})
+	quiet := func(context.Context, Packet) (Kind, []byte, bool) { return 0, nil, false }
+	a, b := openListening(t, Options{Receive: quiet}), openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -76,13 +76,13 @@ func TestNoAnswerIsUnreachable(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	hub := openHub(b)
 	quiet := slog.New(slog.DiscardHandler)
-	listens, dials := openListening(b, Options{Log: quiet}), openWire(b, Options{Log: quiet})
+	listens, dials := openListening(b, Options{Log: quiet}), openTransport(b, Options{Log: quiet})
 	must(b, dials.Dial(soon(b), listens.me, listens.Hints(), ""))
-	one, other := openWire(b, Options{Hub: hub, Log: quiet}), openWire(b, Options{Hub: hub, Log: quiet})
+	one, other := openTransport(b, Options{Hub: hub, Log: quiet}), openTransport(b, Options{Hub: hub, Log: quiet})
 	body := make([]byte, 500)
 	for _, c := range []struct {
 		name     string
-		from, to *Wire
+		from, to *Transport
 	}{{"dialed", dials, listens}, {"listener", listens, dials}, {"hub", one, other}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

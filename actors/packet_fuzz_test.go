@@ -11,12 +11,12 @@ import (
 	"parley/mailbox"
 )
 
-// FuzzMailLetter reads whatever a node may write. A letter that can be read is the same when it is written and
+// FuzzMailPacket reads whatever a node may write. A packet that can be read is the same when it is written and
 // read again, and all in it is within bounds.
-func FuzzMailLetter(f *testing.F) {
+func FuzzMailPacket(f *testing.F) {
 	node := capabilities.NodeID{31: 1}
 	id := func(n byte) capabilities.ID { return capabilities.ID{ULID: ulid.ULID{15: n}, Node: node} }
-	var l mailLetter
+	var l mailPacket
 	for _, e := range []events.Event{
 		&events.MessagePosted{Message: id(1), From: id(2), To: id(3), Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(agentRef(id(4), id(5)))}}},
 		&events.FormRequested{ID: id(1), Promise: id(6), Resolver: id(7), From: id(2), To: id(3), Description: "d", Fields: textField("a")},
@@ -27,13 +27,13 @@ func FuzzMailLetter(f *testing.F) {
 			f.Fatal(err)
 		}
 		l.Parcels = append(l.Parcels, p)
-		body, err := writeLetter(mailLetter{Parcels: []parcelLetter{p}, Introduced: []introduction{{Node: node, Hints: []string{"nats://a:1"}, Stamp: 1}}})
+		body, err := writePacket(mailPacket{Parcels: []parcelPacket{p}, Introduced: []introduction{{Node: node, Hints: []string{"nats://a:1"}, Stamp: 1}}})
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(body)
 	}
-	body, err := writeLetter(l)
+	body, err := writePacket(l)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -41,15 +41,15 @@ func FuzzMailLetter(f *testing.F) {
 	f.Add(nested(0x91, 5000))
 	f.Add(append([]byte{0x94, 0, 0, 0xc0}, list(1<<30, 9)...))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		l, err := readLetter[mailLetter](body)
+		l, err := readPacket[mailPacket](body)
 		if err != nil || l.check() != nil {
 			return
 		}
-		written, err := writeLetter(l)
+		written, err := writePacket(l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := readLetter[mailLetter](written)
+		again, err := readPacket[mailPacket](written)
 		if err != nil || again.check() != nil {
 			t.Fatalf("what was read cannot be read again: %v", err)
 		}

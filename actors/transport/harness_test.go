@@ -34,10 +34,10 @@ func must(t testing.TB, err error) {
 func anyone(capabilities.NodeID, string) bool { return true }
 
 // echo responds with what it got, of the next kind.
-func echo(_ context.Context, l Letter) (Kind, []byte, bool) { return l.Kind + 1, l.Body, true }
+func echo(_ context.Context, l Packet) (Kind, []byte, bool) { return l.Kind + 1, l.Body, true }
 
-// openWire opens a wire that echoes and admits anyone, unless o says otherwise, and closes it after the test.
-func openWire(t testing.TB, o Options) *Wire {
+// openTransport opens a transport that echoes and admits anyone, unless o says otherwise, and closes it after the test.
+func openTransport(t testing.TB, o Options) *Transport {
 	t.Helper()
 	if o.Identity == nil {
 		o.Identity = newIdentity(t)
@@ -57,11 +57,11 @@ func openWire(t testing.TB, o Options) *Wire {
 	return w
 }
 
-// openListening is openWire with a listener on this machine.
-func openListening(t testing.TB, o Options) *Wire {
+// openListening is openTransport with a listener on this machine.
+func openListening(t testing.TB, o Options) *Transport {
 	t.Helper()
 	o.Listen = "127.0.0.1:0"
-	return openWire(t, o)
+	return openTransport(t, o)
 }
 
 // soon is a context that ends a test that hangs.
@@ -87,7 +87,7 @@ func openHub(t testing.TB) string {
 	return srv.ClientURL()
 }
 
-// stranger connects to a hub without being a wire.
+// stranger connects to a hub without being a transport.
 func stranger(t testing.TB, url string) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(url)
@@ -97,7 +97,7 @@ func stranger(t testing.TB, url string) *nats.Conn {
 }
 
 // mustCall calls and checks that the echo comes back.
-func mustCall(t testing.TB, from, to *Wire, body string) {
+func mustCall(t testing.TB, from, to *Transport, body string) {
 	t.Helper()
 	l, err := from.Call(soon(t), to.me, 7, []byte(body))
 	must(t, err)

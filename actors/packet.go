@@ -15,34 +15,34 @@ import (
 	"parley/mailbox"
 )
 
-// What nodes write to each other. Each kind of letter has a response of the kind after it. Numbers are never
-// used again, and a change of what is in a letter is a new kind.
+// What nodes write to each other. Each kind of packet has a response of the kind after it. Numbers are never
+// used again, and a change of what is in a packet is a new kind.
 const (
-	letterMail     transport.Kind = 1 // parcels
-	letterReceipts transport.Kind = 2
-	letterAccept   transport.Kind = 3 // an invitation is taken up
-	letterWelcome  transport.Kind = 4
-	letterAnnounce transport.Kind = 5 // where the sender is to be found
-	letterNoted    transport.Kind = 6
-	letterLeave    transport.Kind = 7 // the sender stops; the response is letterNoted too
+	packetMail     transport.Kind = 1 // parcels
+	packetReceipts transport.Kind = 2
+	packetAccept   transport.Kind = 3 // an invitation is taken up
+	packetWelcome  transport.Kind = 4
+	packetAnnounce transport.Kind = 5 // where the sender is to be found
+	packetNoted    transport.Kind = 6
+	packetLeave    transport.Kind = 7 // the sender stops; the response is packetNoted too
 )
 
-// Bounds of a letter of mail. One parcel may be larger than letterBytes, as mail may be.
+// Bounds of a packet of mail. One parcel may be larger than packetBytes, as mail may be.
 const (
-	letterParcels = 256
-	letterBytes   = 256 << 10
+	packetParcels = 256
+	packetBytes   = 256 << 10
 	maxParcel     = 640 << 10
-	maxLetter     = transport.MaxBody - 64<<10 // of the parcels alone
+	maxPacket     = transport.MaxBody - 64<<10 // of the parcels alone
 	maxIntroduced = 64
 )
 
-// mailLetter is parcels, in the order in which they are to arrive, and where the nodes are that they speak of.
-// Epoch and Number say where it stands among the sender's letters.
-type mailLetter struct {
+// mailPacket is parcels, in the order in which they are to arrive, and where the nodes are that they speak of.
+// Epoch and Number say where it stands among the sender's packets.
+type mailPacket struct {
 	Epoch      uint64
 	Number     uint64
 	Introduced []introduction
-	Parcels    []parcelLetter
+	Parcels    []parcelPacket
 }
 
 // introduction says where a node is to be found. Stamp is by that node's own clock.
@@ -52,9 +52,9 @@ type introduction struct {
 	Stamp capabilities.Time
 }
 
-// parcelLetter is one parcel from a mailbox of the sender's to one of the receiver's. Body has Count events as
+// parcelPacket is one parcel from a mailbox of the sender's to one of the receiver's. Body has Count events as
 // package events encodes them.
-type parcelLetter struct {
+type parcelPacket struct {
 	Kind  events.OutboxKind
 	From  ulid.ULID
 	To    ulid.ULID
@@ -74,19 +74,19 @@ const (
 // final reports whether a parcel is off its sender's hands.
 func (f fate) final() bool { return f == fateArrived || f == fateRefused }
 
-// receiptsLetter has one receipt for each parcel of a letter, in the same order.
-type receiptsLetter struct{ Receipts []receiptLetter }
+// receiptsPacket has one receipt for each parcel of a packet, in the same order.
+type receiptsPacket struct{ Receipts []receiptPacket }
 
-// receiptLetter says what became of a parcel, and why if it was refused. At is when a form was settled by it.
-type receiptLetter struct {
+// receiptPacket says what became of a parcel, and why if it was refused. At is when a form was settled by it.
+type receiptPacket struct {
 	Fate fate
 	Code string
 	Text string
 	At   capabilities.Time
 }
 
-// acceptLetter takes an invitation up, for the host of the sender.
-type acceptLetter struct {
+// acceptPacket takes an invitation up, for the host of the sender.
+type acceptPacket struct {
 	Invitation ulid.ULID
 	Secret     string
 	Host       ulid.ULID
@@ -94,8 +94,8 @@ type acceptLetter struct {
 	Stamp      capabilities.Time
 }
 
-// welcomeLetter says who has invited, and by which grant that may be reached; or why not.
-type welcomeLetter struct {
+// welcomePacket says who has invited, and by which grant that may be reached; or why not.
+type welcomePacket struct {
 	Code  string
 	Text  string
 	Host  ulid.ULID
@@ -104,67 +104,67 @@ type welcomeLetter struct {
 	Stamp capabilities.Time
 }
 
-// placeLetter says where its sender is to be found from now on. It is both the announcement and its response.
-type placeLetter struct {
+// placePacket says where its sender is to be found from now on. It is both the announcement and its response.
+type placePacket struct {
 	Hints []string
 	Stamp capabilities.Time
 }
 
-var errMalformedLetter = errors.New("malformed letter")
+var errMalformedPacket = errors.New("malformed packet")
 
-func writeLetter(x any) ([]byte, error) {
+func writePacket(x any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
 	enc.UseCompactInts(true)
 	enc.UseArrayEncodedStructs(true)
 	if err := enc.Encode(x); err != nil {
-		return nil, fmt.Errorf("write a letter: %w", err)
+		return nil, fmt.Errorf("write a packet: %w", err)
 	}
 	return buf.Bytes(), nil
 }
 
-// readLetter reads the one thing that body is.
-func readLetter[T any](body []byte) (x T, err error) {
-	if most := shapeOfLetter; !most.takes(body) { // the library allocates what a list claims to be
-		return x, errMalformedLetter
+// readPacket reads the one thing that body is.
+func readPacket[T any](body []byte) (x T, err error) {
+	if most := shapeOfPacket; !most.takes(body) { // the library allocates what a list claims to be
+		return x, errMalformedPacket
 	}
 	if err := msgpack.Unmarshal(body, &x); err != nil {
-		return x, fmt.Errorf("%w: %w", errMalformedLetter, err)
+		return x, fmt.Errorf("%w: %w", errMalformedPacket, err)
 	}
 	return x, nil
 }
 
-// check refuses a letter of mail that is over its bounds.
-func (l *mailLetter) check() error {
-	if len(l.Parcels) > letterParcels || len(l.Introduced) > maxIntroduced {
-		return errMalformedLetter
+// check refuses a packet of mail that is over its bounds.
+func (l *mailPacket) check() error {
+	if len(l.Parcels) > packetParcels || len(l.Introduced) > maxIntroduced {
+		return errMalformedPacket
 	}
 	for _, p := range l.Parcels {
-		if p.Count < 1 || p.Count > letterParcels || len(p.Body) > maxParcel {
-			return errMalformedLetter
+		if p.Count < 1 || p.Count > packetParcels || len(p.Body) > maxParcel {
+			return errMalformedPacket
 		}
 	}
 	return nil
 }
 
 // packParcel writes down what a mailbox says to one of another node.
-func packParcel(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (parcelLetter, error) {
+func packParcel(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (parcelPacket, error) {
 	recorded := make([]events.Recorded, len(evs))
 	for i, e := range evs {
 		recorded[i].Event = e
 	}
 	body, err := events.Append(nil, recorded...)
 	if err != nil {
-		return parcelLetter{}, err
+		return parcelPacket{}, err
 	}
 	if len(body) > maxParcel {
-		return parcelLetter{}, parley.Refuse(parley.TooLarge, "%d bytes are over the %d that go to another node", len(body), maxParcel)
+		return parcelPacket{}, parley.Refuse(parley.TooLarge, "%d bytes are over the %d that go to another node", len(body), maxParcel)
 	}
-	return parcelLetter{Kind: p.Kind, From: from.ULID, To: p.To.ULID, Count: len(evs), Body: body}, nil
+	return parcelPacket{Kind: p.Kind, From: from.ULID, To: p.To.ULID, Count: len(evs), Body: body}, nil
 }
 
 // unpack reads it, as said by a mailbox of a node.
-func (p parcelLetter) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
+func (p parcelPacket) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
 	if most := shapeOfParcel; !most.takesEvents(p.Body, p.Count) {
 		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed parcel")
 	}

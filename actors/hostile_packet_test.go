@@ -61,7 +61,7 @@ func (m *mallory) sealed(to *Node, kind transport.Kind, body []byte) []byte {
 
 func (m *mallory) written(x any) []byte {
 	m.Helper()
-	body, err := writeLetter(x)
+	body, err := writePacket(x)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -76,52 +76,52 @@ func list(claims, has int) []byte {
 	return append(b, bytes.Repeat([]byte{msgpcode.Nil}, has)...)
 }
 
-func TestLettersThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
+func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 	v := newHostileVillage(t)
 	conn := v.raw(v.victim)
-	genuine := v.written(mailLetter{Parcels: []parcelLetter{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
+	genuine := v.written(mailPacket{Parcels: []parcelPacket{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
 	good := v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
-	with := func(f func(*parcelLetter)) []byte {
+	with := func(f func(*parcelPacket)) []byte {
 		p := good
 		f(&p)
-		return v.written(mailLetter{Parcels: []parcelLetter{p}})
+		return v.written(mailPacket{Parcels: []parcelPacket{p}})
 	}
-	letter := func(kind transport.Kind, body []byte) []byte { return v.sealed(v.victim, kind, body) }
+	packet := func(kind transport.Kind, body []byte) []byte { return v.sealed(v.victim, kind, body) }
 	for what, c := range map[string]struct {
 		kind transport.Kind
 		body []byte
 	}{
-		"nothing":                       {letterMail, nil},
-		"cut short":                     {letterMail, genuine[:len(genuine)-1]},
-		"with something after it":       {letterMail, append(slices.Clone(genuine), 0)},
-		"no letter":                     {letterMail, []byte("hello")},
-		"nested without end":            {letterMail, nested(0x91, transport.MaxBody-1)},
-		"records without end":           {letterMail, nested(0x81, transport.MaxBody-1)},
-		"with more than it has":         {letterMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(1<<31-1, 3)...)},
-		"of a million parcels":          {letterMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
-		"of a million introductions":    {letterMail, append(append([]byte{0x94, 0, 0}, list(900_000, 900_000)...), msgpcode.Nil)},
-		"a few parcels too many":        {letterMail, v.written(mailLetter{Parcels: make([]parcelLetter, letterParcels+1)})},
-		"a few introductions too many":  {letterMail, v.written(mailLetter{Introduced: make([]introduction, maxIntroduced+1)})},
-		"with a parcel of nothing":      {letterMail, with(func(p *parcelLetter) { p.Count = 0 })},
-		"with a parcel of less":         {letterMail, with(func(p *parcelLetter) { p.Count = -1 })},
-		"with a parcel of too much":     {letterMail, with(func(p *parcelLetter) { p.Count = letterParcels + 1 })},
-		"with too large a parcel":       {letterMail, with(func(p *parcelLetter) { p.Body = make([]byte, maxParcel+1) })},
+		"nothing":                       {packetMail, nil},
+		"cut short":                     {packetMail, genuine[:len(genuine)-1]},
+		"with something after it":       {packetMail, append(slices.Clone(genuine), 0)},
+		"no packet":                     {packetMail, []byte("hello")},
+		"nested without end":            {packetMail, nested(0x91, transport.MaxBody-1)},
+		"records without end":           {packetMail, nested(0x81, transport.MaxBody-1)},
+		"with more than it has":         {packetMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(1<<31-1, 3)...)},
+		"of a million parcels":          {packetMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
+		"of a million introductions":    {packetMail, append(append([]byte{0x94, 0, 0}, list(900_000, 900_000)...), msgpcode.Nil)},
+		"a few parcels too many":        {packetMail, v.written(mailPacket{Parcels: make([]parcelPacket, packetParcels+1)})},
+		"a few introductions too many":  {packetMail, v.written(mailPacket{Introduced: make([]introduction, maxIntroduced+1)})},
+		"with a parcel of nothing":      {packetMail, with(func(p *parcelPacket) { p.Count = 0 })},
+		"with a parcel of less":         {packetMail, with(func(p *parcelPacket) { p.Count = -1 })},
+		"with a parcel of too much":     {packetMail, with(func(p *parcelPacket) { p.Count = packetParcels + 1 })},
+		"with too large a parcel":       {packetMail, with(func(p *parcelPacket) { p.Body = make([]byte, maxParcel+1) })},
 		"of no kind":                    {0, genuine},
-		"of a later kind":               {letterLeave + 1, genuine},
+		"of a later kind":               {packetLeave + 1, genuine},
 		"of the last kind":              {255, genuine},
-		"a response to nothing":         {letterReceipts, v.written(receiptsLetter{})},
-		"a welcome that was not wanted": {letterWelcome, v.written(welcomeLetter{})},
-		"a place that is none":          {letterAnnounce, nested(0x91, 1000)},
-		"an acceptance that is none":    {letterAccept, nested(0x91, 1000)},
-		"too long a secret":             {letterAccept, v.written(acceptLetter{Secret: string(make([]byte, maxSecret+1))})},
+		"a response to nothing":         {packetReceipts, v.written(receiptsPacket{})},
+		"a welcome that was not wanted": {packetWelcome, v.written(welcomePacket{})},
+		"a place that is none":          {packetAnnounce, nested(0x91, 1000)},
+		"an acceptance that is none":    {packetAccept, nested(0x91, 1000)},
+		"too long a secret":             {packetAccept, v.written(acceptPacket{Secret: string(make([]byte, maxSecret+1))})},
 	} {
 		v.run(t, what, func() {
-			v.changesNothing(func() { v.throw(conn, v.victim, 1, letter(c.kind, c.body)) })
+			v.changesNothing(func() { v.throw(conn, v.victim, 1, packet(c.kind, c.body)) })
 		})
 	}
-	altered := letter(letterMail, genuine)
+	altered := packet(packetMail, genuine)
 	altered[len(altered)-1] ^= 1
-	resigned := letter(letterMail, genuine)
+	resigned := packet(packetMail, genuine)
 	copy(resigned[4:36], v.newStranger().id[:]) // another signer than it says
 	stranger := v.newStranger()
 	for what, e := range map[string][]byte{
@@ -130,8 +130,8 @@ func TestLettersThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 		"altered":                    altered,
 		"signed by another":          resigned,
 		"longer than any":            make([]byte, 1<<20),
-		"from one who is not known":  stranger.sealed(v.victim, letterMail, genuine),
-		"a stranger's whereabouts":   stranger.sealed(v.victim, letterAnnounce, v.written(placeLetter{Stamp: 1})),
+		"from one who is not known":  stranger.sealed(v.victim, packetMail, genuine),
+		"a stranger's whereabouts":   stranger.sealed(v.victim, packetAnnounce, v.written(placePacket{Stamp: 1})),
 		"from the victim, it says":   slices.Concat(altered[:4], v.victimID(), altered[36:]),
 		"of a version that is later": slices.Concat([]byte("PLT\x02"), altered[4:]),
 	} {
@@ -152,10 +152,10 @@ func (m *mallory) newStranger() *mallory {
 	return &mallory{TB: m.TB, victim: m.victim, id: seals.Node(), key: key, seals: seals}
 }
 
-func TestALetterCountsOnceAndForOneNode(t *testing.T) {
+func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 	v := newHostileVillage(t)
 	conn := v.raw(v.victim)
-	e := v.sealed(v.victim, letterMail, v.written(mailLetter{Parcels: []parcelLetter{
+	e := v.sealed(v.victim, packetMail, v.written(mailPacket{Parcels: []parcelPacket{
 		v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
 		v.parcel(events.OutboxCopy, v.self, v.twice.id, v.form(v.twice.id, v.mayTwice)),
 	}}))
@@ -165,7 +165,7 @@ func TestALetterCountsOnceAndForOneNode(t *testing.T) {
 		}
 	}
 	send(v.victim)
-	eventually(t, "the letter", func() bool {
+	eventually(t, "the packet", func() bool {
 		in, err := v.twice.Inbox(t.Context(), View{})
 		return err == nil && len(in.Messages) == 1
 	})
@@ -173,7 +173,7 @@ func TestALetterCountsOnceAndForOneNode(t *testing.T) {
 		at := v.victim.Traffic().LettersIn
 		for i := range uint64(5) {
 			send(v.victim)
-			eventually(t, "the letter again", func() bool { return v.victim.Traffic().LettersIn > at+i })
+			eventually(t, "the packet again", func() bool { return v.victim.Traffic().LettersIn > at+i })
 		}
 	})
 
@@ -183,8 +183,8 @@ func TestALetterCountsOnceAndForOneNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mallory{TB: t, victim: second, id: v.id, self: v.self, key: v.key, seals: v.seals, wire: v.wire}
-	if err := m.wire.Dial(t.Context(), second.ID(), l.Hints, token(l.ID.ULID, l.Secret)); err != nil {
+	m := &mallory{TB: t, victim: second, id: v.id, self: v.self, key: v.key, seals: v.seals, transport: v.transport}
+	if err := m.transport.Dial(t.Context(), second.ID(), l.Hints, token(l.ID.ULID, l.Secret)); err != nil {
 		t.Fatal(err)
 	}
 	if w := m.accept(l.ID.ULID, l.Secret); w.Code != "" {
@@ -195,38 +195,38 @@ func TestALetterCountsOnceAndForOneNode(t *testing.T) {
 
 func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 	v := newHostileVillage(t)
-	good := func() parcelLetter {
+	good := func() parcelPacket {
 		return v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
 	}
-	framed := func(kind events.OutboxKind, e events.Event, payload []byte) parcelLetter {
+	framed := func(kind events.OutboxKind, e events.Event, payload []byte) parcelPacket {
 		p := v.parcel(kind, v.self, v.fae.id, e)
 		head := 2 + 10 // kind, version, time
 		p.Body = slices.Concat(p.Body[:head], []byte{msgpcode.Bin32, byte(len(payload) >> 24), byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload))}, payload)
 		return p
 	}
-	with := func(f func(*parcelLetter)) parcelLetter {
+	with := func(f func(*parcelPacket)) parcelPacket {
 		p := good()
 		p.Body = slices.Clone(p.Body)
 		f(&p)
 		return p
 	}
-	answered := func(wide []byte) parcelLetter {
+	answered := func(wide []byte) parcelPacket {
 		payload := slices.Concat([]byte{0x96, msgpcode.Nil, msgpcode.Nil, msgpcode.Nil, 0xd7, 3, 0, 0, 0, 0, 0, 0, 0, 1}, wide, []byte{msgpcode.False})
 		return framed(events.OutboxOutcome, &events.FormAnswered{Values: capabilities.Null()}, payload)
 	}
-	for what, p := range map[string]parcelLetter{
-		"of nothing":                with(func(p *parcelLetter) { p.Body = nil }),
-		"cut short":                 with(func(p *parcelLetter) { p.Body = p.Body[:len(p.Body)-1] }),
-		"with something after it":   with(func(p *parcelLetter) { p.Body = append(p.Body, 0) }),
-		"with fewer than it claims": with(func(p *parcelLetter) { p.Count = 2 }),
-		"of two events":             with(func(p *parcelLetter) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
-		"of an unknown kind":        with(func(p *parcelLetter) { p.Body[0] = 0x7f }),
-		"of a newer version":        with(func(p *parcelLetter) { p.Body[1] = 0x7f }),
+	for what, p := range map[string]parcelPacket{
+		"of nothing":                with(func(p *parcelPacket) { p.Body = nil }),
+		"cut short":                 with(func(p *parcelPacket) { p.Body = p.Body[:len(p.Body)-1] }),
+		"with something after it":   with(func(p *parcelPacket) { p.Body = append(p.Body, 0) }),
+		"with fewer than it claims": with(func(p *parcelPacket) { p.Count = 2 }),
+		"of two events":             with(func(p *parcelPacket) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
+		"of an unknown kind":        with(func(p *parcelPacket) { p.Body[0] = 0x7f }),
+		"of a newer version":        with(func(p *parcelPacket) { p.Body[1] = 0x7f }),
 		"nested without end":        framed(events.OutboxCopy, v.message(v.fae.id, v.holdsFae), nested(0x91, 600<<10)),
 		"claiming a billion":        answered(list(1<<30, 4)),
 		"of a million grants":       answered(list(600<<10, 600<<10)),
 		"of empty grants":           answered(append(list(600<<10, 0), bytes.Repeat([]byte{0x90}, 600<<10)...)),
-		"of a list as its head":     with(func(p *parcelLetter) { p.Body = slices.Concat(nested(0x91, 600<<10), p.Body[1:]) }),
+		"of a list as its head":     with(func(p *parcelPacket) { p.Body = slices.Concat(nested(0x91, 600<<10), p.Body[1:]) }),
 	} {
 		v.run(t, what, func() {
 			var before, after runtime.MemStats
@@ -240,7 +240,7 @@ func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 			}
 		})
 	}
-	r := v.mail(with(func(p *parcelLetter) { p.Body = nil }), good(), with(func(p *parcelLetter) { p.To = ulid.Make() }), good())
+	r := v.mail(with(func(p *parcelPacket) { p.Body = nil }), good(), with(func(p *parcelPacket) { p.To = ulid.Make() }), good())
 	for i, want := range []fate{fateRefused, fateArrived, fateRefused, fateArrived} {
 		if r[i].Fate != want {
 			t.Errorf("parcel %d: %+v", i, r[i])
@@ -250,11 +250,11 @@ func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 
 func TestAFloodDrownsNobody(t *testing.T) {
 	v := newHostileVillage(t)
-	var letter mailLetter
-	for range letterParcels {
-		letter.Parcels = append(letter.Parcels, v.parcel(events.OutboxCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
+	var packet mailPacket
+	for range packetParcels {
+		packet.Parcels = append(packet.Parcels, v.parcel(events.OutboxCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
 	}
-	body := v.written(letter)
+	body := v.written(packet)
 	conn := v.raw(v.victim)
 	ctx, stop := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer stop()
@@ -263,8 +263,8 @@ func TestAFloodDrownsNobody(t *testing.T) {
 		for range 8 {
 			floods.Go(func() {
 				for ctx.Err() == nil {
-					_, _ = v.wire.Call(ctx, v.victim.ID(), letterMail, body) // that it is not taken in is what is wanted
-					_ = conn.Publish(mailSubject(v.victim), v.sealed(v.victim, letterMail, []byte("hello")))
+					_, _ = v.transport.Call(ctx, v.victim.ID(), packetMail, body) // that it is not taken in is what is wanted
+					_ = conn.Publish(mailSubject(v.victim), v.sealed(v.victim, packetMail, []byte("hello")))
 				}
 			})
 		}
