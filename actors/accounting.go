@@ -8,11 +8,11 @@ import (
 )
 
 // propose has the state decide on a command within the agent's quotas.
-func (b *box) propose(c mailbox.Command, now capabilities.Time) ([]events.Event, error) {
+func (b *mailboxActor) propose(c mailbox.Command, now capabilities.Time) ([]events.Event, error) {
 	if !mailbox.Spends(c) {
 		return b.state.Decide(c, now, b.node.newID)
 	}
-	evs, err := b.state.DecideWithin(b.node.accounts.limits(b.seat.id, now), c, now, b.node.newID)
+	evs, err := b.state.DecideWithin(b.node.accounts.limits(b.reg.id, now), c, now, b.node.newID)
 	if err != nil {
 		return nil, err
 	}
@@ -38,9 +38,9 @@ func recipientOf(e events.Event) (to capabilities.ID, sends bool) {
 }
 
 // checkRecipient refuses mail that is known not to be taken.
-func (b *box) checkRecipient(to capabilities.ID) error {
+func (b *mailboxActor) checkRecipient(to capabilities.ID) error {
 	if to.Node == b.node.id {
-		if b.node.accounts.isFull(b.seat.id, to) {
+		if b.node.accounts.isFull(b.reg.id, to) {
 			return fullSender()
 		}
 		return nil
@@ -52,21 +52,21 @@ func (b *box) checkRecipient(to capabilities.ID) error {
 }
 
 // openAccount notes what a mailbox that was just read uses. The other mailboxes of its account are read too.
-func (b *box) openAccount() {
+func (b *mailboxActor) openAccount() {
 	b.holding, b.use = nil, b.state.Usage()
 	for by, amounts := range b.state.UseBy(b.node.now()) {
 		if by.ULID == (capabilities.ID{}).ULID {
 			b.holding = append(b.holding, by.Node)
-			b.node.accounts.hold(b.seat.id, by.Node, amounts)
+			b.node.accounts.hold(b.reg.id, by.Node, amounts)
 		}
 	}
 	for _, id := range b.node.accounts.put(b.state) {
-		b.node.roster.tell(id, visit{run: func(*box) {}, lost: func(error) {}})
+		b.node.registry.tell(id, visit{run: func(*mailboxActor) {}, lost: func(error) {}})
 	}
 }
 
 // account notes what the agent, and other nodes, use after some events.
-func (b *box) account(evs []events.Event) {
+func (b *mailboxActor) account(evs []events.Event) {
 	if use := b.state.Usage(); use != b.use {
 		b.use = use
 		b.node.accounts.put(b.state)
@@ -76,14 +76,14 @@ func (b *box) account(evs []events.Event) {
 		now = b.node.now()
 	}
 	for _, node := range b.holding {
-		b.node.accounts.hold(b.seat.id, node, b.state.UsedBy(ofNode(node), now))
+		b.node.accounts.hold(b.reg.id, node, b.state.UsedBy(ofNode(node), now))
 	}
 	for _, e := range evs {
 		if _, ended := endOf(e); ended {
-			b.node.accounts.empty(b.seat.id)
+			b.node.accounts.empty(b.reg.id)
 		}
 		if _, dismissed := e.(*events.MessageDismissed); dismissed {
-			b.node.accounts.empty(b.seat.id)
+			b.node.accounts.empty(b.reg.id)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 
 // takeInWithin is takeIn within the quotas of the node that it comes from. Its effort for patterns is bounded too: what
 // is too much for now is taken in later.
-func (b *box) takeInWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
+func (b *mailboxActor) takeInWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
 	c = b.node.accounts.quotaed(ofNode(from), c)
 	if r, ok := c.(mailbox.AcceptDelivery); ok && r.Form != nil && !b.state.Has(r.Form.ID) {
 		contract, err := b.node.compile(ofNode(from), r.Form.Fields)
@@ -120,7 +120,7 @@ func (b *box) takeInWithin(from capabilities.NodeID, c mailbox.Command, evs []ev
 }
 
 // holds notes what the mailbox holds for another node.
-func (b *box) holds(node capabilities.NodeID) {
+func (b *mailboxActor) holds(node capabilities.NodeID) {
 	for _, n := range b.holding {
 		if n == node {
 			return // account sees to it
@@ -128,7 +128,7 @@ func (b *box) holds(node capabilities.NodeID) {
 	}
 	if used := b.state.UsedBy(ofNode(node), b.node.now()); used != (mailbox.Amounts{}) {
 		b.holding = append(b.holding, node)
-		b.node.accounts.hold(b.seat.id, node, used)
+		b.node.accounts.hold(b.reg.id, node, used)
 	}
 }
 

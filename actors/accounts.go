@@ -129,8 +129,8 @@ func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Li
 	if head == id && (len(a.made[id]) == 0 || head == a.node.host) {
 		return l
 	}
-	a.family(head, func(member capabilities.ID, k *account) {
-		if member != id {
+	a.family(head, func(relative capabilities.ID, k *account) {
+		if relative != id {
 			l.Beside = l.Beside.Plus(k.use.On(now))
 		}
 	})
@@ -214,13 +214,13 @@ func (a *accounts) setLocked(e *events.QuotaSet) {
 }
 
 // hold notes what a mailbox holds for another node.
-func (a *accounts) hold(box capabilities.ID, node capabilities.NodeID, amounts mailbox.Amounts) {
+func (a *accounts) hold(id capabilities.ID, node capabilities.NodeID, amounts mailbox.Amounts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.held[node] == nil {
 		a.held[node] = map[capabilities.ID]mailbox.Amounts{}
 	}
-	a.held[node][box] = amounts
+	a.held[node][id] = amounts
 }
 
 // isFull reports whether a mailbox has refused mail of a sender, and has not let go of any since.

@@ -22,8 +22,8 @@ type Agent struct {
 func (a *Agent) ID() capabilities.ID { return a.id }
 
 // visitFor runs fn on the agent's mailbox and gives its result when all that it depends on is durable.
-func visitFor[T any](ctx context.Context, a *Agent, fn func(*box) (T, error)) (T, error) {
-	return handOver(ctx, a, func(b *box, reply replyTo[T]) {
+func visitFor[T any](ctx context.Context, a *Agent, fn func(*mailboxActor) (T, error)) (T, error) {
+	return handOver(ctx, a, func(b *mailboxActor, reply replyTo[T]) {
 		v, err := fn(b)
 		b.answer(reply.durably(v, err))
 	})
@@ -47,12 +47,12 @@ func (r replyTo[T]) lost(err error) {
 	r <- result[T]{zero, err}
 }
 
-func (b *box) answer(fn func(error)) { b.release(fn) }
+func (b *mailboxActor) answer(fn func(error)) { b.release(fn) }
 
 // handOver is visitFor for what goes on to another mailbox before there is a result.
-func handOver[T any](ctx context.Context, a *Agent, fn func(*box, replyTo[T])) (T, error) {
+func handOver[T any](ctx context.Context, a *Agent, fn func(*mailboxActor, replyTo[T])) (T, error) {
 	reply := make(replyTo[T], 1)
-	err := a.node.roster.call(a.id, visit{run: func(b *box) { fn(b, reply) }, lost: reply.lost})
+	err := a.node.registry.call(a.id, visit{run: func(b *mailboxActor) { fn(b, reply) }, lost: reply.lost})
 	if err != nil {
 		var zero T
 		return zero, err
@@ -81,7 +81,7 @@ func errEnded(ctx context.Context) error {
 
 // do has the agent's mailbox decide on a command of which nothing but success is of interest.
 func (a *Agent) do(ctx context.Context, c mailbox.Command) error {
-	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
+	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
 		_, err := b.decide(c)
 		return struct{}{}, err
 	})

@@ -9,7 +9,7 @@ import (
 )
 
 // Approval asks whether a tool may be called with an input. To is as in Ask; default: the agent's host. Input is a
-// JSON document of at most 16 KiB, which is shown to the letter. An object in it names no key twice.
+// JSON document of at most 16 KiB, which is shown unchanged. An object in it names no key twice.
 type Approval struct {
 	To       string            `json:"to,omitempty"`
 	Tool     string            `json:"tool"`
@@ -37,41 +37,41 @@ type Permission struct {
 // AwaitApproval waits for the decision.
 func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
 	c := mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline}
-	off, err := visitFor(ctx, a, func(b *box) (underway[Permission], error) { return b.permission(c, ask.Attended) })
-	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
-	return off.accepted, err
+	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[Permission], error) { return b.permission(c, ask.Attended) })
+	off.result.Unreachable = a.node.isOut(ctx, off.waits)
+	return off.result, err
 }
 
 // permission asks, or finds what was asked before.
-func (b *box) permission(c mailbox.RequestApproval, attended bool) (underway[Permission], error) {
+func (b *mailboxActor) permission(c mailbox.RequestApproval, attended bool) (pending[Permission], error) {
 	known, ok, err := c.Form().FindExisting(b.state)
 	if err != nil {
-		return underway[Permission]{}, err
+		return pending[Permission]{}, err
 	}
 	if !ok {
 		return b.approve(c, attended)
 	}
 	p, err := b.knownPermission(c, known)
 	p.Unattended = attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !b.node.attends(known.Message.Form.To)
-	return underway[Permission]{accepted: p}, err
+	return pending[Permission]{result: p}, err
 }
 
 // approve decides by a standing rule or asks, but not where somebody has to attend and nobody does.
-func (b *box) approve(c mailbox.RequestApproval, attended bool) (underway[Permission], error) {
+func (b *mailboxActor) approve(c mailbox.RequestApproval, attended bool) (pending[Permission], error) {
 	now := b.node.now()
 	evs, err := b.propose(c, now)
 	if err != nil || len(evs) == 0 {
-		return underway[Permission]{}, err
+		return pending[Permission]{}, err
 	}
-	p := underway[Permission]{}
+	p := pending[Permission]{}
 	switch e := evs[0].(type) {
 	case *events.RuleUsed:
-		p.accepted = Permission{Decided: true, Allowed: b.state.Allows(e.Rule), Rule: e.Rule}
+		p.result = Permission{Decided: true, Allowed: b.state.Allows(e.Rule), Rule: e.Rule}
 	case *events.FormRequested:
 		if attended && !b.node.attends(e.To) {
-			return underway[Permission]{accepted: Permission{Unattended: true}}, nil
+			return pending[Permission]{result: Permission{Unattended: true}}, nil
 		}
-		p.accepted.Asked = Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
+		p.result.Asked = Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
 		p.waits = b.waitsFor(e.To)
 	}
 	return p, b.commit(now, evs)
@@ -80,11 +80,11 @@ func (b *box) approve(c mailbox.RequestApproval, attended bool) (underway[Permis
 // attends reports whether somebody follows the mail of an agent at this moment: a page, a client or a command. One
 // that was just told of something, and has yet to ask for more, is not seen. Of other nodes' agents nothing is known.
 func (n *Node) attends(agent capabilities.ID) bool {
-	return agent.Node != n.id || n.waits.watched(agent)
+	return agent.Node != n.id || n.waiters.watched(agent)
 }
 
 // knownPermission gives what an approval that was asked before came to.
-func (b *box) knownPermission(c mailbox.RequestApproval, known mailbox.Existing) (Permission, error) {
+func (b *mailboxActor) knownPermission(c mailbox.RequestApproval, known mailbox.Existing) (Permission, error) {
 	asked, err := b.known(c.Form(), known, false)
 	if err != nil || known.Message == nil {
 		return Permission{Asked: asked}, err
@@ -120,7 +120,7 @@ type Rule struct {
 
 // Rules lists the agent's standing rules, oldest first.
 func (a *Agent) Rules(ctx context.Context) ([]Rule, error) {
-	return visitFor(ctx, a, func(b *box) ([]Rule, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) ([]Rule, error) {
 		all := []Rule{}
 		for _, r := range b.state.Rules(b.node.now()) {
 			all = append(all, Rule{
@@ -148,7 +148,7 @@ func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, 
 	if asker.Node != n.id {
 		return "", nil
 	}
-	return visitFor(ctx, &Agent{node: n, id: asker}, func(b *box) (string, error) {
+	return visitFor(ctx, &Agent{node: n, id: asker}, func(b *mailboxActor) (string, error) {
 		m, err := b.state.FindFormID(form)
 		if err != nil {
 			return "", err

@@ -165,7 +165,7 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	g := newBarrier(t)
 	a := worker(t, n, "w", "trap '' TERM; echo deaf; "+g.wait())
-	unheard := func(d *desk, write bool) {
+	unheard := func(d *runtimeHost, write bool) {
 		t.Helper()
 		before := len(eventsOf[events.Event](t, a))
 		calls := map[string]error{"a message": d.Send(t.Context(), "HOST", "psst")}
@@ -185,7 +185,7 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 	}
 	prompt(t, a, "go")
 	waitFor(t, "it heeds no signal", func() bool { return strings.Contains(outputOf(t, a), "deaf") })
-	run := n.crew.present(a.id)
+	run := n.supervisor.currentRun(a.id)
 	interrupted := make(chan error, 1)
 	go func() { interrupted <- n.Host().Interrupt(t.Context(), a) }()
 	waitFor(t, "it is interrupted", func() bool { return snapshotNow(t, a).Status == mailbox.Idle })
@@ -194,22 +194,22 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 		t.Fatal("the program has heeded the interruption")
 	default:
 	}
-	unheard(run.desk, false)
+	unheard(run.host, false)
 	g.open()
 	if err := <-interrupted; err != nil {
 		t.Fatal(err)
 	}
-	unheard(run.desk, true)
+	unheard(run.host, true)
 	if out := outputOf(t, a); strings.Contains(out, "psst") {
 		t.Errorf("it has put out %q", out)
 	}
 
 	prompt(t, a, "more") // a late word of one run is none of the next
-	if next := n.crew.present(a.id); next == run {
+	if next := n.supervisor.currentRun(a.id); next == run {
 		t.Fatal("it is the same run")
 	}
 	finish(t, a, FinishIdle) // its end is an event, too
-	unheard(run.desk, true)
+	unheard(run.host, true)
 }
 
 // TestAnInterruptedRunLeavesNothingAsked races an interruption with a program that asks as fast as it can.
@@ -239,7 +239,7 @@ func TestAnAnswerIsHeardThoughItsMailboxCrashed(t *testing.T) {
 	a := pythonWorker(t, n, "w", asksWhen)
 	prompt(t, a, "deploy")
 	asked := awaitAsked(t, a, 1)
-	_, err := visitFor(t.Context(), a, func(b *box) (struct{}, error) { panic("for the test") })
+	_, err := visitFor(t.Context(), a, func(b *mailboxActor) (struct{}, error) { panic("for the test") })
 	if parley.CodeOf(err) != parley.Internal {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestAnAnswerIsHeardThoughItsMailboxCrashed(t *testing.T) {
 	if out := outputOf(t, a); !strings.Contains(out, "deploy on Monday") {
 		t.Errorf("it has put out %q", out)
 	}
-	if run := n.crew.present(a.id); !run.desk.closed || run.wait(t.Context()) != nil {
+	if run := n.supervisor.currentRun(a.id); !run.host.closed || run.wait(t.Context()) != nil {
 		t.Error("its run is not over")
 	}
 }

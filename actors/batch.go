@@ -10,7 +10,7 @@ import (
 // batch is what goes to another node in one packet.
 type batch struct {
 	parcels []outgoing
-	errands []*errand
+	direct  []*directSend
 	delayed bool
 }
 
@@ -18,16 +18,16 @@ type batch struct {
 func (p *peer) gather(ctx context.Context) *batch {
 	b := &batch{}
 	p.mu.Lock()
-	n := min(len(p.said), packetParcels)
-	b.errands, p.said = p.said[:n:n], p.said[n:]
+	n := min(len(p.direct), packetParcels)
+	b.direct, p.direct = p.direct[:n:n], p.direct[n:]
 	p.mu.Unlock()
 
 	bytes := 0
-	for _, e := range b.errands {
+	for _, e := range b.direct {
 		bytes += len(e.parcel.Body)
 	}
-	for ctx.Err() == nil && bytes < packetBytes && len(b.parcels)+len(b.errands) < packetParcels {
-		asked := p.collect(ctx, packetParcels-len(b.parcels)-len(b.errands))
+	for ctx.Err() == nil && bytes < packetBytes && len(b.parcels)+len(b.direct) < packetParcels {
+		asked := p.collect(ctx, packetParcels-len(b.parcels)-len(b.direct))
 		if len(asked) == 0 {
 			break
 		}
@@ -37,15 +37,15 @@ func (p *peer) gather(ctx context.Context) *batch {
 		b.parcels = append(b.parcels, asked...)
 	}
 	b.trim(p, bytes)
-	p.takeOff(b.parcels)
+	p.markInFlight(b.parcels)
 	return b
 }
 
-func (b *batch) size() int { return len(b.errands) + len(b.parcels) }
+func (b *batch) size() int { return len(b.direct) + len(b.parcels) }
 
 // trim puts back what is too much for one packet.
 func (b *batch) trim(p *peer, bytes int) {
-	for len(b.parcels) > 1 && (bytes > maxPacket || len(b.parcels)+len(b.errands) > packetParcels) {
+	for len(b.parcels) > 1 && (bytes > maxPacket || len(b.parcels)+len(b.direct) > packetParcels) {
 		last := b.parcels[len(b.parcels)-1]
 		b.parcels = b.parcels[:len(b.parcels)-1]
 		bytes -= len(last.written.Body)
@@ -55,7 +55,7 @@ func (b *batch) trim(p *peer, bytes int) {
 
 // gathered is what one mailbox gave.
 type gathered struct {
-	box  capabilities.ID
+	from capabilities.ID
 	out  []outgoing
 	more bool
 	err  error
@@ -63,23 +63,23 @@ type gathered struct {
 
 // collect asks some mailboxes at once.
 func (p *peer) collect(ctx context.Context, room int) []outgoing {
-	boxes := p.next(room)
-	came := make(chan gathered, len(boxes))
-	for _, id := range boxes {
-		p.collectFrom(id, packetBytes/len(boxes), came)
+	ids := p.next(room)
+	came := make(chan gathered, len(ids))
+	for _, id := range ids {
+		p.collectFrom(id, packetBytes/len(ids), came)
 	}
 	var all []outgoing
-	for range boxes {
+	for range ids {
 		select {
 		case g := <-came:
 			if g.err != nil {
-				p.node.log.Warn("mail not taken up", "mailbox", g.box.String(), "error", g.err)
-				p.node.later(retryMost, func() { p.ask(g.box) })
+				p.node.log.Warn("mail not taken up", "mailbox", g.from.String(), "error", g.err)
+				p.node.later(retryMost, func() { p.ask(g.from) })
 				continue
 			}
 			all = append(all, g.out...)
 			if g.more {
-				p.ask(g.box)
+				p.ask(g.from)
 			}
 		case <-ctx.Done():
 			return nil
@@ -89,12 +89,12 @@ func (p *peer) collect(ctx context.Context, room int) []outgoing {
 }
 
 func (p *peer) collectFrom(id capabilities.ID, bytes int, came chan<- gathered) {
-	p.node.roster.tell(id, visit{
-		run: func(b *box) {
+	p.node.registry.tell(id, visit{
+		run: func(b *mailboxActor) {
 			out, more := b.pack(p, bytes)
 			b.release(func(lost error) { came <- gathered{id, out, more, lost} })
 		},
-		lost: func(err error) { came <- gathered{box: id, err: err} },
+		lost: func(err error) { came <- gathered{from: id, err: err} },
 	})
 }
 
@@ -102,7 +102,7 @@ func (p *peer) collectFrom(id capabilities.ID, bytes int, came chan<- gathered) 
 func (b *batch) packet(n *Node) mailPacket {
 	var l mailPacket
 	introduced := map[capabilities.NodeID]bool{}
-	for _, e := range b.errands {
+	for _, e := range b.direct {
 		l.Parcels = append(l.Parcels, e.parcel)
 	}
 	for _, o := range b.parcels {
@@ -122,49 +122,49 @@ func (b *batch) packet(n *Node) mailPacket {
 
 // failed puts the batch back.
 func (b *batch) failed(p *peer, why error) {
-	for _, e := range b.errands {
-		e.fate <- verdict{err: parley.Refuse(parley.NodeUnreachable, "node %s: %v", p.id, why)}
+	for _, e := range b.direct {
+		e.result <- sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s: %v", p.id, why)}
 	}
 	for _, o := range b.parcels {
-		p.touchDown(o)
+		p.done(o)
 		p.ask(o.from)
 	}
 }
 
-// settle leaves the receipts where the parcels came from.
-func (b *batch) settle(p *peer, receipts []receiptPacket) {
-	for i, e := range b.errands {
-		e.fate <- receipts[i].verdict(p.id)
+// settle leaves the acks where the parcels came from.
+func (b *batch) settle(p *peer, acks []parcelAck) {
+	for i, e := range b.direct {
+		e.result <- acks[i].result(p.id)
 	}
 	for i, o := range b.parcels {
-		r := receipts[len(b.errands)+i]
-		if !r.Fate.final() {
+		r := acks[len(b.direct)+i]
+		if !r.Status.final() {
 			b.delayed = true
-			p.touchDown(o)
+			p.done(o)
 			p.ask(o.from)
 			continue
 		}
 		refused := ""
-		if r.Fate == fateRefused {
+		if r.Status == ackRefused {
 			refused = refusedWords(r)
 		}
-		p.owes(o.from, -1)
-		p.node.roster.receipt(o.from, receipt{parcel: o.parcel, refused: refused})
-		p.touchDown(o)
+		p.addOwed(o.from, -1)
+		p.node.registry.leaveAck(o.from, ack{parcel: o.parcel, refused: refused})
+		p.done(o)
 	}
 }
 
-func refusedWords(r receiptPacket) string {
+func refusedWords(r parcelAck) string {
 	e := parley.AsError(refused(r.Code, r.Text))
 	return string(e.Code) + ": " + e.Message
 }
 
-func (r receiptPacket) verdict(node capabilities.NodeID) verdict {
-	switch r.Fate {
-	case fateArrived:
-		return verdict{at: r.At}
-	case fateRefused:
-		return verdict{err: refused(r.Code, r.Text)}
+func (r parcelAck) result(node capabilities.NodeID) sendResult {
+	switch r.Status {
+	case ackAccepted:
+		return sendResult{at: r.At}
+	case ackRefused:
+		return sendResult{err: refused(r.Code, r.Text)}
 	}
-	return verdict{err: parley.Refuse(parley.NodeUnreachable, "node %s cannot store it now", node)}
+	return sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s cannot store it now", node)}
 }

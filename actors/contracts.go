@@ -18,22 +18,22 @@ type contracts struct {
 	mu    sync.Mutex
 	size  int
 	free  int
-	slots map[place]*linked.Element
+	slots map[formKey]*linked.Element
 	used  *linked.List // of *contractSlot, the latest first
 }
 
 type contractSlot struct {
-	key      place
+	key      formKey
 	contract *mailbox.Schema
 	memory   int
 }
 
 func newContracts(size int) *contracts {
-	return &contracts{size: size, free: size, slots: map[place]*linked.Element{}, used: linked.New()}
+	return &contracts{size: size, free: size, slots: map[formKey]*linked.Element{}, used: linked.New()}
 }
 
 // get returns the contract of a form, or nil.
-func (c *contracts) get(key place) *mailbox.Schema {
+func (c *contracts) get(key formKey) *mailbox.Schema {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.slots[key]
@@ -45,7 +45,7 @@ func (c *contracts) get(key place) *mailbox.Schema {
 }
 
 // put keeps a contract in place of those that were not used for the longest.
-func (c *contracts) put(key place, contract *mailbox.Schema) {
+func (c *contracts) put(key formKey, contract *mailbox.Schema) {
 	memory := contract.Memory()
 	if memory == 0 {
 		return
@@ -62,7 +62,7 @@ func (c *contracts) put(key place, contract *mailbox.Schema) {
 }
 
 // drop forgets the contract of a form that has ended.
-func (c *contracts) drop(key place) {
+func (c *contracts) drop(key formKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.slots[key]; ok {
@@ -79,16 +79,16 @@ func (c *contracts) remove(e *linked.Element) {
 
 // contractKey returns the key of a form in contracts. A form of this node is the same in every mailbox. Of one of
 // another node every mailbox has a copy for itself, because that node may send different ones.
-func (b *box) contractKey(form capabilities.ID) place {
+func (b *mailboxActor) contractKey(form capabilities.ID) formKey {
 	if form.Node == b.node.id {
-		return place{form: form}
+		return formKey{form: form}
 	}
-	return place{mailbox: b.seat.id, form: form}
+	return formKey{mailbox: b.reg.id, form: form}
 }
 
 // contract returns the compiled contract of a form, or nil if it has no patterns, for an answer of an agent's. That one
 // makes the effort: nobody else can have the node make it.
-func (b *box) contract(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []mailbox.Text) (*mailbox.Schema, error) {
+func (b *mailboxActor) contract(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []mailbox.Text) (*mailbox.Schema, error) {
 	if !mailbox.HasPatterns(f.Fields) {
 		return nil, nil
 	}

@@ -61,7 +61,7 @@ func TestContractsAreKeptWithinTheirRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newContracts(3 * contract.Memory())
-	key := func(i byte) place { return place{form: capabilities.ID{ULID: [16]byte{i}}} }
+	key := func(i byte) formKey { return formKey{form: capabilities.ID{ULID: [16]byte{i}}} }
 	for i := range byte(3) {
 		c.put(key(i), contract)
 	}

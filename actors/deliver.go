@@ -12,28 +12,28 @@ import (
 // knows what it has.
 //
 // What is owed to other nodes is for their peers to come for.
-func (b *box) deliver(parcels []mailbox.OutboxItem) {
+func (b *mailboxActor) deliver(parcels []mailbox.OutboxItem) {
 	abroad, here := map[capabilities.NodeID]int{}, false
 	for _, p := range parcels {
 		switch {
 		case p.To.Node != b.node.id:
 			abroad[p.To.Node]++
-		case b.owing:
+		case b.redeliver:
 			here = true
 		default:
 			b.hand(p, b.lineTo(p.To))
 		}
 	}
 	for node, n := range abroad {
-		b.node.peers.of(node).owes(b.seat.id, n)
+		b.node.peers.of(node).addOwed(b.reg.id, n)
 	}
 	if here { // the journal came back during this visit: the next delivers these, after what came before them
-		b.node.roster.tell(b.seat.id, visit{run: func(*box) {}, lost: func(error) {}})
+		b.node.registry.tell(b.reg.id, visit{run: func(*mailboxActor) {}, lost: func(error) {}})
 	}
 }
 
-// owesAbroad tells the peers what the mailbox owes to their nodes, when it was made from the log.
-func (b *box) owesAbroad() {
+// announceOutbox tells the peers what the mailbox owes to their nodes, when it was made from the log.
+func (b *mailboxActor) announceOutbox() {
 	owed := map[capabilities.NodeID]int{}
 	for _, p := range b.state.Outbox() {
 		if p.To.Node != b.node.id {
@@ -42,24 +42,24 @@ func (b *box) owesAbroad() {
 	}
 	for node, n := range owed {
 		p := b.node.peers.of(node)
-		p.owesJust(b.seat.id, n)
-		p.ask(b.seat.id)
+		p.setOwed(b.reg.id, n)
+		p.ask(b.reg.id)
 	}
 }
 
 // recount says anew what is owed to the homes, on other nodes, of forms that have ended: what was on its way there
 // about them no longer is.
-func (b *box) recount(evs []events.Event) {
+func (b *mailboxActor) recount(evs []events.Event) {
 	for _, e := range evs {
 		form, ended := endOf(e)
 		if ended && form.Node != b.node.id { // a form's ID is of its home
-			b.node.peers.of(form.Node).owesJust(b.seat.id, b.owes(form.Node))
+			b.node.peers.of(form.Node).setOwed(b.reg.id, b.countOwed(form.Node))
 		}
 	}
 }
 
-// mintsArrived has the peers look again for what waited until a grant was known.
-func (b *box) mintsArrived(rs []receipt) {
+// resumeAfterMint has the peers ask again for parcels that waited until a grant was known.
+func (b *mailboxActor) resumeAfterMint(rs []ack) {
 	minted := false
 	for _, r := range rs {
 		minted = minted || r.parcel.Kind == events.OutboxMint
@@ -71,20 +71,20 @@ func (b *box) mintsArrived(rs []receipt) {
 	for _, p := range b.state.Outbox() {
 		if !asked[p.To.Node] {
 			asked[p.To.Node] = true
-			b.node.peers.of(p.To.Node).ask(b.seat.id)
+			b.node.peers.of(p.To.Node).ask(b.reg.id)
 		}
 	}
 }
 
-// refusedWith writes an error down as a receipt has it.
+// refusedWith returns an error in the words of an ack.
 func refusedWith(err error) string {
 	code, text := refusal(err)
 	return code + ": " + text
 }
 
-// confirm leaves a parcel's sender a receipt, or why it is not wanted. It returns why the parcel could not be stored:
-// then there is no receipt, and it stays in the outbox.
-func (b *box) confirm(sender capabilities.ID, p mailbox.OutboxItem, err error) error {
+// acknowledge leaves an ack for a parcel's sender. It returns err if the parcel could not be stored now: then there is no
+// ack, and the parcel stays in the outbox.
+func (b *mailboxActor) acknowledge(sender capabilities.ID, p mailbox.OutboxItem, err error) error {
 	refused := ""
 	switch {
 	case isTransient(err):
@@ -92,6 +92,6 @@ func (b *box) confirm(sender capabilities.ID, p mailbox.OutboxItem, err error) e
 	case err != nil:
 		refused = refusedWith(err)
 	}
-	b.node.roster.receipt(sender, receipt{parcel: p, refused: refused, after: b.last})
+	b.node.registry.leaveAck(sender, ack{parcel: p, refused: refused, after: b.last})
 	return nil
 }

@@ -22,7 +22,7 @@ type DroppedPeer struct {
 // given up, and what its agents were given is revoked. A new invitation brings it back. Only the node's host may.
 func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (DroppedPeer, error) {
 	done := DroppedPeer{Node: node}
-	evs, err := visitFor(ctx, a, func(b *box) ([]events.Event, error) { return b.decide(mailbox.DropNode{Node: node}) })
+	evs, err := visitFor(ctx, a, func(b *mailboxActor) ([]events.Event, error) { return b.decide(mailbox.DropNode{Node: node}) })
 	if err != nil {
 		return done, err
 	}
@@ -38,7 +38,7 @@ func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (Dropped
 	}
 	done.Introduced = len(dropped) - 1
 	for id, m := range a.node.journal.Mailboxes() {
-		if !a.node.roster.isAwake(id) && m.Summary.Outbox == 0 {
+		if !a.node.registry.isAwake(id) && m.Summary.Outbox == 0 {
 			continue // it forgets when it is read
 		}
 		if err := a.node.forget(ctx, id, dropped, &done); err != nil {
@@ -50,7 +50,7 @@ func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (Dropped
 
 // forget has a mailbox forget nodes, and counts what it does.
 func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox.DroppedPeer, done *DroppedPeer) error {
-	f, err := visitFor(ctx, &Agent{node: n, id: id}, func(b *box) (forgotten, error) { return b.forget(dropped) })
+	f, err := visitFor(ctx, &Agent{node: n, id: id}, func(b *mailboxActor) (forgotten, error) { return b.forget(dropped) })
 	done.Revoked += f.revoked
 	done.Given += f.given
 	if parley.CodeOf(err) == parley.CorruptLog {
@@ -68,10 +68,10 @@ func (n *Node) cutOff(node capabilities.NodeID) {
 }
 
 // isAwake reports whether a mailbox is in memory.
-func (r *roster) isAwake(id capabilities.ID) bool {
+func (r *registry) isAwake(id capabilities.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, awake := r.seats[id]
+	_, awake := r.registrations[id]
 	return awake
 }
 
@@ -79,13 +79,13 @@ func (r *roster) isAwake(id capabilities.ID) bool {
 type forgotten struct{ revoked, given int }
 
 // forget ends what the mailbox has to do with nodes that were dropped.
-func (b *box) forget(dropped []mailbox.DroppedPeer) (f forgotten, err error) {
+func (b *mailboxActor) forget(dropped []mailbox.DroppedPeer) (f forgotten, err error) {
 	for _, d := range dropped {
 		if !b.state.InvolvesDropped(d) {
 			continue
 		}
-		b.noteReceipts()
-		owed := b.owes(d.Node) // what is said of the grants below is not counted
+		b.recordAcks()
+		owed := b.countOwed(d.Node) // what is said of the grants below is not counted
 		n, err := b.repeat(mailbox.RevokePeerGrants{DroppedPeer: d})
 		f.revoked += n
 		if err != nil {
@@ -94,25 +94,25 @@ func (b *box) forget(dropped []mailbox.DroppedPeer) (f forgotten, err error) {
 		if !b.node.peers.isDropped(d.Node) {
 			continue // it is back, and what is owed now is for it
 		}
-		if err := b.letGo(d.Node); err != nil {
+		if err := b.releaseParcels(d.Node); err != nil {
 			return f, err
 		}
 		f.given += owed
-		b.node.peers.of(d.Node).owesJust(b.seat.id, b.owes(d.Node))
+		b.node.peers.of(d.Node).setOwed(b.reg.id, b.countOwed(d.Node))
 	}
 	return f, nil
 }
 
-// letGo gives up what is owed to a node. Receipts for some of it may come meanwhile.
-func (b *box) letGo(node capabilities.NodeID) error {
-	b.lettingGo = true
-	defer func() { b.lettingGo = false }()
+// releaseParcels gives up the parcels for a node. Acks for some of them may come meanwhile.
+func (b *mailboxActor) releaseParcels(node capabilities.NodeID) error {
+	b.releasing = true
+	defer func() { b.releasing = false }()
 	_, err := b.repeat(mailbox.DropDeliveries{Node: node})
 	return err
 }
 
 // repeat has the state decide on a command until there is nothing left to do, and counts the events.
-func (b *box) repeat(c mailbox.Command) (total int, err error) {
+func (b *mailboxActor) repeat(c mailbox.Command) (total int, err error) {
 	for {
 		evs, err := b.decide(c)
 		if total += len(evs); err != nil || len(evs) == 0 {
@@ -122,8 +122,8 @@ func (b *box) repeat(c mailbox.Command) (total int, err error) {
 }
 
 // forgetDropped forgets the nodes that were dropped while the mailbox was at rest.
-func (b *box) forgetDropped() {
+func (b *mailboxActor) forgetDropped() {
 	if _, err := b.forget(b.node.peers.everDropped()); err != nil {
-		b.node.log.Warn("a node that was dropped is not forgotten", "mailbox", b.seat.id.String(), "error", err)
+		b.node.log.Warn("a node that was dropped is not forgotten", "mailbox", b.reg.id.String(), "error", err)
 	}
 }

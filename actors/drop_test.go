@@ -9,13 +9,13 @@ import (
 )
 
 func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	h := v.victim.Host()
 	introduced := v.newStranger()
 	v.arrives(v.say(events.OutboxCopy, v.fae.id, v.form(v.fae.id, v.holdsFae)))
 	third := v.newID()
 	third.Node = introduced.id
-	exchange[receiptsPacket](v.mallory, packetMail, mailPacket{
+	exchange[ackPacket](v.mallory, packetMail, mailPacket{
 		Introduced: []introduction{{Node: introduced.id, Hints: []string{"nats://127.0.0.1:9"}}},
 		Parcels:    []parcelPacket{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
 	})

@@ -14,7 +14,7 @@ import (
 // written gives the parcels that a mailbox owes to a node as packets have them, without anything being sent.
 func written(tb testing.TB, from *Agent, to *station) []parcelPacket {
 	tb.Helper()
-	all, err := visitFor(tb.Context(), from, func(b *box) ([]parcelPacket, error) {
+	all, err := visitFor(tb.Context(), from, func(b *mailboxActor) ([]parcelPacket, error) {
 		var all []parcelPacket
 		for _, p := range b.state.Outbox() {
 			if p.To.Node != to.id {
@@ -35,43 +35,43 @@ func written(tb testing.TB, from *Agent, to *station) []parcelPacket {
 }
 
 // bring delivers a packet from a station to another, as if the transport had brought it.
-func bring(tb testing.TB, from, to *station, parcels ...parcelPacket) []receiptPacket {
+func bring(tb testing.TB, from, to *station, parcels ...parcelPacket) []parcelAck {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	r, ok := to.takeIn(ctx, to.peers.of(from.id), mailPacket{Parcels: parcels}).(receiptsPacket)
-	if !ok || len(r.Receipts) != len(parcels) {
-		tb.Fatalf("no receipts: %+v", r)
+	r, ok := to.takeIn(ctx, to.peers.of(from.id), mailPacket{Parcels: parcels}).(ackPacket)
+	if !ok || len(r.Acks) != len(parcels) {
+		tb.Fatalf("no acks: %+v", r)
 	}
-	return r.Receipts
+	return r.Acks
 }
 
 // bringAgain delivers what has been delivered, as it was, in reverse, and each on its own, and checks that all
 // have it as before and none of some mailboxes changes.
-func bringAgain(tb testing.TB, from, to *station, parcels []parcelPacket, boxes ...*Agent) {
+func bringAgain(tb testing.TB, from, to *station, parcels []parcelPacket, agents ...*Agent) {
 	tb.Helper()
-	before := versions(tb, boxes)
+	before := versions(tb, agents)
 	backwards := slices.Clone(parcels)
 	slices.Reverse(backwards)
-	receipts := append(bring(tb, from, to, parcels...), bring(tb, from, to, backwards...)...)
+	acks := append(bring(tb, from, to, parcels...), bring(tb, from, to, backwards...)...)
 	for _, p := range backwards {
-		receipts = append(receipts, bring(tb, from, to, p)...)
+		acks = append(acks, bring(tb, from, to, p)...)
 	}
-	for _, r := range receipts {
-		if r.Fate != fateArrived {
+	for _, r := range acks {
+		if r.Status != ackAccepted {
 			tb.Errorf("brought again: %+v", r)
 		}
 	}
-	if after := versions(tb, boxes); !slices.Equal(before, after) {
+	if after := versions(tb, agents); !slices.Equal(before, after) {
 		tb.Errorf("brought again, mailboxes go from %v to %v", before, after)
 	}
 }
 
-func versions(tb testing.TB, boxes []*Agent) []uint64 {
+func versions(tb testing.TB, agents []*Agent) []uint64 {
 	tb.Helper()
-	all := make([]uint64, len(boxes))
-	for i, a := range boxes {
-		v, err := visitFor(tb.Context(), a, func(b *box) (uint64, error) { return b.state.Version, nil })
+	all := make([]uint64, len(agents))
+	for i, a := range agents {
+		v, err := visitFor(tb.Context(), a, func(b *mailboxActor) (uint64, error) { return b.state.Version, nil })
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 	bring(t, b, a, handover...)
 	bringAgain(t, b, a, handover, a.Host())
 	copies := written(t, a.Host(), c)
-	if r := bring(t, a, c, copies...); r[0].Fate != fateArrived {
+	if r := bring(t, a, c, copies...); r[0].Status != ackAccepted {
 		t.Fatalf("%+v", r)
 	}
 	bringAgain(t, a, c, copies, fae)
@@ -206,7 +206,7 @@ func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
 	waitFor(t, "c knows the grant", func() bool { return len(written(t, b.Host(), c)) == 0 })
 	handover := written(t, b.Host(), a)
 	closeNode(t, c.Node)
-	if r := bring(t, b, a, handover...); r[0].Fate != fateArrived {
+	if r := bring(t, b, a, handover...); r[0].Status != ackAccepted {
 		t.Fatalf("%+v", r)
 	}
 	b.gate.set(passing)
@@ -226,8 +226,8 @@ func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
 // owesNothing reports whether all that a mailbox owed has arrived.
 func owesNothing(tb testing.TB, a *Agent) bool {
 	tb.Helper()
-	owed, err := visitFor(tb.Context(), a, func(b *box) (int, error) {
-		b.noteReceipts()
+	owed, err := visitFor(tb.Context(), a, func(b *mailboxActor) (int, error) {
+		b.recordAcks()
 		return len(b.state.Outbox()), nil
 	})
 	if err != nil {

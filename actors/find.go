@@ -8,32 +8,34 @@ import (
 	"parley/capabilities"
 )
 
-// sight is which agents of the node an agent sees, and by which names.
-type sight struct {
+// visibility is the set of the node's agents that an agent sees, with its names for them.
+type visibility struct {
 	everything bool // the node's host sees all
 	names      map[capabilities.ID]string
 }
 
-func (s sight) sees(id capabilities.ID) bool {
+func (s visibility) includes(id capabilities.ID) bool {
 	_, named := s.names[id]
 	return s.everything || named
 }
 
-// sight gives what the agent sees: itself, what it holds, and the node's host everything.
-func (a *Agent) sight(ctx context.Context) (sight, error) {
-	names, err := visitFor(ctx, a, func(b *box) (map[capabilities.ID]string, error) { return b.state.NamedAgents(b.node.now()), nil })
+// visibility returns the agents that the agent sees: itself and those that it holds. The node's host sees all.
+func (a *Agent) visibility(ctx context.Context) (visibility, error) {
+	names, err := visitFor(ctx, a, func(b *mailboxActor) (map[capabilities.ID]string, error) {
+		return b.state.NamedAgents(b.node.now()), nil
+	})
 	if err != nil {
-		return sight{}, err
+		return visibility{}, err
 	}
 	if _, named := names[a.id]; !named {
 		names[a.id] = "SELF"
 	}
-	return sight{everything: a.IsHost(), names: names}, nil
+	return visibility{everything: a.IsHost(), names: names}, nil
 }
 
 // Agents lists the agents of the node that the agent sees, the oldest first.
 func (a *Agent) Agents(ctx context.Context, f Filter) ([]Snapshot, error) {
-	s, err := a.sight(ctx)
+	s, err := a.visibility(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +45,7 @@ func (a *Agent) Agents(ctx context.Context, f Filter) ([]Snapshot, error) {
 	}
 	list := []Snapshot{}
 	for _, snap := range all {
-		if s.sees(snap.ID) && snap.matches(f) {
+		if s.includes(snap.ID) && snap.matches(f) {
 			list = append(list, a.node.marked(snap).to(a.id, s.names[snap.ID]))
 		}
 	}
@@ -84,12 +86,12 @@ func (a *Agent) FollowAgents(ctx context.Context, f Filter, only capabilities.ID
 
 // tellOf tells of agents what is newer than what was told: by agent, the version of what it was told of and is still picked.
 func (a *Agent) tellOf(ctx context.Context, all []Snapshot, f Filter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(Snapshot, bool) error) error {
-	seen, err := a.sight(ctx)
+	seen, err := a.visibility(ctx)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
-		if !only.IsZero() && s.ID != only || !seen.sees(s.ID) {
+		if !only.IsZero() && s.ID != only || !seen.includes(s.ID) {
 			continue
 		}
 		picked, before := s.matches(f), told[s.ID]
@@ -128,7 +130,7 @@ func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error)
 	if which == "" {
 		return capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "which agent? give an ID, the beginning of one, a name or a title")
 	}
-	seen, err := a.sight(ctx)
+	seen, err := a.visibility(ctx)
 	if err != nil {
 		return capabilities.ID{}, err
 	}
@@ -153,7 +155,7 @@ func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error)
 	for _, fits := range []func(Snapshot) bool{begins, titled} {
 		var found []Snapshot
 		for _, s := range all {
-			if seen.sees(s.ID) && fits(s) {
+			if seen.includes(s.ID) && fits(s) {
 				found = append(found, s)
 			}
 		}
@@ -169,7 +171,7 @@ func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error)
 }
 
 // exactly reads a whole ID, with its node or without, or a locator.
-func (a *Agent) exactly(which string, seen sight) (capabilities.ID, bool) {
+func (a *Agent) exactly(which string, seen visibility) (capabilities.ID, bool) {
 	id, err := capabilities.ParseID(which)
 	if capabilities.IsLocator(which) {
 		var l capabilities.Locator
@@ -178,7 +180,7 @@ func (a *Agent) exactly(which string, seen sight) (capabilities.ID, bool) {
 	} else if err != nil {
 		id, err = capabilities.ParseLocalID(which, a.node.id)
 	}
-	if err != nil || !seen.sees(id) {
+	if err != nil || !seen.includes(id) {
 		return id, false
 	}
 	if id.Node != a.node.id {
@@ -188,7 +190,7 @@ func (a *Agent) exactly(which string, seen sight) (capabilities.ID, bool) {
 	return id, there
 }
 
-func ambiguous(which string, found []Snapshot, seen sight) error {
+func ambiguous(which string, found []Snapshot, seen visibility) error {
 	words := make([]string, 0, maxOffered+1)
 	for _, s := range found[:min(len(found), maxOffered)] {
 		name := seen.names[s.ID]

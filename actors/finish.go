@@ -62,7 +62,7 @@ func (f *finishing) take(agent capabilities.ID) []chan<- result[Finish] {
 // After the timeout, 0 being none, it gives the agent as it is then. An ended ctx is TIMEOUT.
 func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (Finish, error) {
 	ended := make(chan result[Finish], 1)
-	first, err := visitFor(ctx, a, func(b *box) (Finish, error) {
+	first, err := visitFor(ctx, a, func(b *mailboxActor) (Finish, error) {
 		snap := snapshotOf(b.state)
 		status, over := b.state.Finish()
 		if !over {

@@ -17,8 +17,8 @@ import (
 	"parley/persistence/disktest"
 )
 
-// talker sends numbered messages and forms to a host, one after another, and keeps which were acknowledged.
-type talker struct {
+// messageSender sends numbered messages and forms to a host, one after another, and keeps which were acknowledged.
+type messageSender struct {
 	agent *Agent
 	to    string
 	mu    sync.Mutex
@@ -26,7 +26,7 @@ type talker struct {
 	acks  []int
 }
 
-func (s *talker) run(ctx context.Context) {
+func (s *messageSender) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.said++
 		var err error
@@ -46,7 +46,7 @@ func (s *talker) run(ctx context.Context) {
 	}
 }
 
-func (s *talker) acknowledged() int {
+func (s *messageSender) acknowledged() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.acks)
@@ -77,29 +77,29 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 			d := disktest.Mount(t)
 			n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n", Peers: "127.0.0.1:0"})
 			fred := guest(t, n, "fred")
-			talkers := make([]*talker, 16)
-			for i := range talkers {
-				talkers[i] = &talker{agent: guest(t, n, fmt.Sprintf("t%d", i)), to: "HOST"}
+			senders := make([]*messageSender, 16)
+			for i := range senders {
+				senders[i] = &messageSender{agent: guest(t, n, fmt.Sprintf("t%d", i)), to: "HOST"}
 			}
-			away := openWith(t, Options{Folder: t.TempDir(), Name: "away"})
-			talkers = append(talkers, &talker{agent: away.Host(), to: "n"})
-			i, err := n.Host().Invite(t.Context(), NewInvitation{Name: "away"})
+			other := openWith(t, Options{Folder: t.TempDir(), Name: "other"})
+			senders = append(senders, &messageSender{agent: other.Host(), to: "n"})
+			i, err := n.Host().Invite(t.Context(), NewInvitation{Name: "other"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := away.Host().Accept(t.Context(), "n", i.Locator); err != nil {
+			if _, err := other.Host().Accept(t.Context(), "n", i.Locator); err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			var running sync.WaitGroup
-			for _, s := range talkers {
+			for _, s := range senders {
 				running.Go(func() { s.run(ctx) })
 			}
 			forwarded := map[capabilities.ID]bool{}
 			running.Go(func() { forwardAll(ctx, n.Host(), forwarded) })
 			for range 3 {
-				enough := talkers[0].acknowledged() + 10
-				waitFor(t, "mail goes on", func() bool { return talkers[0].acknowledged() > enough })
+				enough := senders[0].acknowledged() + 10
+				waitFor(t, "mail goes on", func() bool { return senders[0].acknowledged() > enough })
 				before := n.journal.Failures()
 				heal := fails(d)
 				waitFor(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
@@ -108,7 +108,7 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 			}
 			stop()
 			running.Wait()
-			for _, s := range talkers {
+			for _, s := range senders {
 				waitFor(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
 			}
 			waitFor(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
@@ -116,7 +116,7 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range talkers {
+			for _, s := range senders {
 				s.check(t, in.Messages)
 			}
 			in, err = fred.Inbox(t.Context(), View{})
@@ -146,7 +146,7 @@ func TestWhatIsOwedGoesFirst(t *testing.T) {
 	fae := guest(t, n, "fae")
 	hold, held := make(chan struct{}), make(chan struct{})
 	go func() {
-		_, _ = visitFor(context.Background(), n.Host(), func(*box) (struct{}, error) {
+		_, _ = visitFor(context.Background(), n.Host(), func(*mailboxActor) (struct{}, error) {
 			close(held)
 			<-hold
 			return struct{}{}, nil
@@ -188,15 +188,15 @@ func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool)
 // isDelivered reports whether all that an agent has sent has arrived.
 func isDelivered(t *testing.T, a *Agent) bool {
 	t.Helper()
-	owed, err := visitFor(t.Context(), a, func(b *box) (int, error) {
-		b.noteReceipts()
+	owed, err := visitFor(t.Context(), a, func(b *mailboxActor) (int, error) {
+		b.recordAcks()
 		return len(b.state.Outbox()), nil
 	})
 	return err == nil && owed == 0
 }
 
-// check compares what has arrived from the talker with what it was told.
-func (s *talker) check(t *testing.T, all []Envelope) {
+// check compares what has arrived from the sender with what it was told.
+func (s *messageSender) check(t *testing.T, all []Envelope) {
 	t.Helper()
 	arrived, last := map[int]bool{}, 0
 	for _, m := range all {

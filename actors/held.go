@@ -59,7 +59,7 @@ func errHeld() error {
 func (n *Node) ProgramDefaults() ProgramDefaults { return n.o.Programs }
 
 // HoldsPrograms reports whether the node starts no programs until it is told to.
-func (n *Node) HoldsPrograms() bool { return n.crew.isHeld() }
+func (n *Node) HoldsPrograms() bool { return n.supervisor.isHeld() }
 
 // StartPrograms has a node that was restored start its programs, for what waits for them and from now on.
 func (n *Node) StartPrograms(ctx context.Context) error {
@@ -73,14 +73,14 @@ func (n *Node) StartPrograms(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the programs: %w", err)
 	}
-	n.crew.unhold()
+	n.supervisor.unhold()
 	agents, err := n.Host().Agents(ctx, Filter{})
 	if err != nil {
 		return err
 	}
 	for _, a := range agents {
 		if a.Runtime != "" && a.Queued > 0 {
-			n.roster.tell(a.ID, visit{run: func(b *box) { b.work() }, lost: func(err error) {
+			n.registry.tell(a.ID, visit{run: func(b *mailboxActor) { b.startNextRun() }, lost: func(err error) {
 				n.log.Warn("a program is not started", "mailbox", a.ID.String(), "error", err)
 			}})
 		}
@@ -88,13 +88,13 @@ func (n *Node) StartPrograms(ctx context.Context) error {
 	return nil
 }
 
-func (c *crew) isHeld() bool {
+func (c *supervisor) isHeld() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.held
 }
 
-func (c *crew) unhold() {
+func (c *supervisor) unhold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held = false

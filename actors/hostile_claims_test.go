@@ -14,7 +14,7 @@ import (
 
 // TestAFormSaysOfNobodyHereThatTheyForwardedIt unless they did, whatever way it claims to have come.
 func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	elsewhere, nobody := v.newID(), capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	for what, chain := range map[string][]capabilities.ID{
 		"by worker":                           {v.worker.id},
@@ -56,7 +56,7 @@ func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
 
 // TestNoTimeIsAheadOfTheClock: what another node dates far ahead is of now, and nothing is lost by that.
 func TestNoTimeIsAheadOfTheClock(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	const ahead capabilities.Time = 1<<63 - 1
 	asked, form := v.faeAsks(textField("a"))
 	_ = asked
@@ -144,7 +144,7 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 		t.Error("who was met on this machine is not dialled there")
 	}
 	m := befriend(t, n, "mallory")
-	exchange[receiptsPacket](m, packetMail, mailPacket{Introduced: []introduction{{Node: someNode(), Hints: hints, Stamp: 1}}})
+	exchange[ackPacket](m, packetMail, mailPacket{Introduced: []introduction{{Node: someNode(), Hints: hints, Stamp: 1}}})
 	if got := n.transport.NetworkOf(m.id); got != events.ThisMachine {
 		t.Errorf("mallory is on %q", got)
 	}

@@ -12,7 +12,7 @@ import (
 // by it whom it did not reach before.
 
 // cannotUse checks that fae does not reach worker: not by its ID, and not by what the newest message carries.
-func (v *hostileVillage) cannotUse() {
+func (v *hostileHarness) cannotUse() {
 	v.Helper()
 	v.quiet()
 	before, err := v.worker.Inbox(v.Context(), View{All: true})
@@ -48,7 +48,7 @@ func (v *hostileVillage) cannotUse() {
 
 // paths are the ways by which fae could mean worker: its ID, and whatever the mail of others and the answers to
 // its own have brought.
-func (v *hostileVillage) paths() []string {
+func (v *hostileHarness) paths() []string {
 	v.Helper()
 	in, err := v.fae.Inbox(v.Context(), View{All: true})
 	if err != nil {
@@ -82,7 +82,7 @@ func pathsTo(target capabilities.ID, at string, value capabilities.Value) (paths
 }
 
 // faeAsks has fae hold the hostile host, and ask it something.
-func (v *hostileVillage) faeAsks(fields []events.Field) (Asked, *events.FormRequested) {
+func (v *hostileHarness) faeAsks(fields []events.Field) (Asked, *events.FormRequested) {
 	v.Helper()
 	h := v.victim.Host()
 	sent, err := h.Send(v.Context(), "fae", "this is @mallory")
@@ -101,7 +101,7 @@ func capabilityField() []events.Field {
 }
 
 func TestAReferenceFromAStrangerToOneNextDoorIsWorthNothing(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	rooted := agentRef(v.worker.id, v.newID())
 	rooted.Root = local
@@ -133,7 +133,7 @@ func TestAReferenceFromAStrangerToOneNextDoorIsWorthNothing(t *testing.T) {
 }
 
 func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	asked, _ := v.faeAsks(capabilityField())
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	mine := v.newID()
@@ -190,7 +190,7 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 	v.run(t, "again", func() {
 		said := answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))
 		v.changesNothing(func() {
-			v.arrives(v.say(events.OutboxAnswer, v.fae.id, said)) // its receipt may have been lost
+			v.arrives(v.say(events.OutboxAnswer, v.fae.id, said)) // its ack may have been lost
 			v.isRefused(v.say(events.OutboxAnswer, v.fae.id, answer(nobody, word)), "ALREADY_ANSWERED")
 			v.isRefused(v.say(events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
 		})
@@ -198,7 +198,7 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 }
 
 func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	asked, _ := v.faeAsks(textField("a"))
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	handover := func(to, via capabilities.ID) events.Event {

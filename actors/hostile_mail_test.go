@@ -7,8 +7,8 @@ import (
 	"parley/events"
 )
 
-// hostileVillage is what stands around the victim's host in these tests.
-type hostileVillage struct {
+// hostileHarness is what stands around the victim's host in these tests.
+type hostileHarness struct {
 	*mallory
 	fae, worker, asked, twice, lost *Agent
 	holdsFae                        capabilities.ID // grants of the hostile node: all of fae,
@@ -17,10 +17,10 @@ type hostileVillage struct {
 	revoked                         capabilities.ID // and lost, no more. It was never given worker.
 }
 
-func newHostileVillage(t *testing.T) *hostileVillage {
+func newHostileHarness(t *testing.T) *hostileHarness {
 	n := openVictim(t)
 	h := n.Host()
-	v := &hostileVillage{
+	v := &hostileHarness{
 		fae: guest(t, n, "fae"), worker: guest(t, n, "worker"), asked: guest(t, n, "asked"), twice: guest(t, n, "twice"), lost: guest(t, n, "lost"),
 	}
 	v.mallory = befriend(t, n, "mallory")
@@ -51,7 +51,7 @@ func (m *mallory) run(t *testing.T, what string, attack func()) {
 }
 
 func TestNobodyIsReachedWhoWasNotGiven(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	host, none := v.victim.host, capabilities.ID{}
 	stranger := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	other := v.newID()

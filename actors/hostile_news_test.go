@@ -8,7 +8,7 @@ import (
 )
 
 func TestNewsPutNothingIntoAnAgentsHands(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	form := v.form(v.fae.id, v.holdsFae)
 	form.Fields = capabilityField()
 	v.arrives(v.say(events.OutboxCopy, v.fae.id, form))
@@ -73,7 +73,7 @@ func TestNewsPutNothingIntoAnAgentsHands(t *testing.T) {
 }
 
 func TestAGrantIsUsedAsFarAsItGoes(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	t.Run("and no further", func(t *testing.T) {
 		m := v.message(v.twice.id, v.mayTwice)
 		v.arrives(v.say(events.OutboxCopy, v.twice.id, m))
@@ -95,7 +95,7 @@ func TestAGrantIsUsedAsFarAsItGoes(t *testing.T) {
 		}
 		arrived := 0
 		for _, r := range v.mail(all...) {
-			if r.Fate == fateArrived {
+			if r.Status == ackAccepted {
 				arrived++
 			}
 		}
@@ -125,7 +125,7 @@ func TestAGrantIsUsedAsFarAsItGoes(t *testing.T) {
 
 // A stranger's time may be any; what is shown of it can still be read.
 func TestAStrangersTimesCanBeRead(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	for _, at := range []capabilities.Time{-1 << 63, -1, 1<<63 - 1} {
 		m := v.message(v.fae.id, v.holdsFae)
 		m.Date = at

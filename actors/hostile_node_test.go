@@ -38,7 +38,7 @@ func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
 	trap := []string{"nats://127.0.0.1:1"}
 	introduce := func(all ...introduction) {
 		m.Helper()
-		exchange[receiptsPacket](m, packetMail, mailPacket{Introduced: all})
+		exchange[ackPacket](m, packetMail, mailPacket{Introduced: all})
 	}
 	t.Run("a node's own word goes before that of others", func(t *testing.T) {
 		introduce(introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1})

@@ -77,7 +77,7 @@ func list(claims, has int) []byte {
 }
 
 func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	conn := v.raw(v.victim)
 	genuine := v.written(mailPacket{Parcels: []parcelPacket{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
 	good := v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
@@ -109,7 +109,7 @@ func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 		"of no kind":                    {0, genuine},
 		"of a later kind":               {packetLeave + 1, genuine},
 		"of the last kind":              {255, genuine},
-		"a response to nothing":         {packetReceipts, v.written(receiptsPacket{})},
+		"a response to nothing":         {packetAcks, v.written(ackPacket{})},
 		"a welcome that was not wanted": {packetWelcome, v.written(welcomePacket{})},
 		"a place that is none":          {packetAnnounce, nested(0x91, 1000)},
 		"an acceptance that is none":    {packetAccept, nested(0x91, 1000)},
@@ -153,7 +153,7 @@ func (m *mallory) newStranger() *mallory {
 }
 
 func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	conn := v.raw(v.victim)
 	e := v.sealed(v.victim, packetMail, v.written(mailPacket{Parcels: []parcelPacket{
 		v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
@@ -194,7 +194,7 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 }
 
 func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	good := func() parcelPacket {
 		return v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
 	}
@@ -241,15 +241,15 @@ func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 		})
 	}
 	r := v.mail(with(func(p *parcelPacket) { p.Body = nil }), good(), with(func(p *parcelPacket) { p.To = ulid.Make() }), good())
-	for i, want := range []fate{fateRefused, fateArrived, fateRefused, fateArrived} {
-		if r[i].Fate != want {
+	for i, want := range []ackStatus{ackRefused, ackAccepted, ackRefused, ackAccepted} {
+		if r[i].Status != want {
 			t.Errorf("parcel %d: %+v", i, r[i])
 		}
 	}
 }
 
 func TestAFloodDrownsNobody(t *testing.T) {
-	v := newHostileVillage(t)
+	v := newHostileHarness(t)
 	var packet mailPacket
 	for range packetParcels {
 		packet.Parcels = append(packet.Parcels, v.parcel(events.OutboxCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))

@@ -115,9 +115,9 @@ func (m *mallory) receive(_ context.Context, l transport.Packet) (transport.Kind
 	if err != nil {
 		return 0, nil, false
 	}
-	var r receiptsPacket
+	var r ackPacket
 	for _, p := range mail.Parcels {
-		r.Receipts = append(r.Receipts, receiptPacket{Fate: fateArrived})
+		r.Acks = append(r.Acks, parcelAck{Status: ackAccepted})
 		if recorded, err := events.Decode(p.Body, p.Count); err == nil {
 			m.mu.Lock()
 			for _, e := range recorded {
@@ -127,7 +127,7 @@ func (m *mallory) receive(_ context.Context, l transport.Packet) (transport.Kind
 		}
 	}
 	body, err := writePacket(r)
-	return packetReceipts, body, err == nil
+	return packetAcks, body, err == nil
 }
 
 // got waits for something that the victim sends, and takes it.
@@ -187,17 +187,17 @@ func (m *mallory) parcel(kind events.OutboxKind, from, to capabilities.ID, evs .
 }
 
 // mail sends parcels in a packet and gives what became of each.
-func (m *mallory) mail(parcels ...parcelPacket) []receiptPacket {
+func (m *mallory) mail(parcels ...parcelPacket) []parcelAck {
 	m.Helper()
-	r := exchange[receiptsPacket](m, packetMail, mailPacket{Parcels: parcels}).Receipts
+	r := exchange[ackPacket](m, packetMail, mailPacket{Parcels: parcels}).Acks
 	if len(r) != len(parcels) {
-		m.Fatalf("%d receipts for %d parcels", len(r), len(parcels))
+		m.Fatalf("%d acks for %d parcels", len(r), len(parcels))
 	}
 	return r
 }
 
 // say is mail for one parcel, from the hostile host itself.
-func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) receiptPacket {
+func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) parcelAck {
 	m.Helper()
 	return m.mail(m.parcel(kind, m.self, to, evs...))[0]
 }
@@ -250,7 +250,7 @@ func (m *mallory) quiet() {
 	m.Helper()
 	calm := 0
 	eventually(m, "rest", func() bool {
-		if m.victim.roster.noteAll() || m.victim.roster.queued.Load() > 0 || m.victim.journal.Backlog() > 0 {
+		if m.victim.registry.recordAllAcks() || m.victim.registry.queued.Load() > 0 || m.victim.journal.Backlog() > 0 {
 			calm = 0
 		}
 		calm++
@@ -271,17 +271,17 @@ func (m *mallory) changesNothing(attack func()) {
 }
 
 // isRefused checks that a parcel was.
-func (m *mallory) isRefused(r receiptPacket, code string) {
+func (m *mallory) isRefused(r parcelAck, code string) {
 	m.Helper()
-	if r.Fate != fateRefused || code != "" && r.Code != code {
-		m.Errorf("fate %d, %s: %s; want %s", r.Fate, r.Code, r.Text, code)
+	if r.Status != ackRefused || code != "" && r.Code != code {
+		m.Errorf("status %d, %s: %s; want %s", r.Status, r.Code, r.Text, code)
 	}
 }
 
-func (m *mallory) arrives(r receiptPacket) {
+func (m *mallory) arrives(r parcelAck) {
 	m.Helper()
-	if r.Fate != fateArrived {
-		m.Errorf("fate %d, %s: %s", r.Fate, r.Code, r.Text)
+	if r.Status != ackAccepted {
+		m.Errorf("status %d, %s: %s", r.Status, r.Code, r.Text)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestMailIsNotLostWhileMailboxesRest(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				n.roster.rest(time.Now())
+				n.registry.passivate(time.Now())
 			}
 		}
 	}()
@@ -72,7 +72,7 @@ func TestCrashedMailboxIsRebuiltFromTheLog(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{})
-	_, err := visitFor(t.Context(), fae, func(b *box) (struct{}, error) {
+	_, err := visitFor(t.Context(), fae, func(b *mailboxActor) (struct{}, error) {
 		b.state = nil // harmed
 		panic("for the test")
 	})
@@ -211,9 +211,9 @@ func TestWaiterThatLeavesIsForgotten(t *testing.T) {
 		left <- err
 	}()
 	waiting := func() int {
-		n.waits.mu.Lock()
-		defer n.waits.mu.Unlock()
-		return len(n.waits.settling)
+		n.waiters.mu.Lock()
+		defer n.waiters.mu.Unlock()
+		return len(n.waiters.settling)
 	}
 	waitFor(t, "it waits", func() bool { return waiting() == 1 })
 	cancel()
@@ -252,7 +252,7 @@ func TestTooMuchAtOnceIsRefused(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	hold, held := make(chan struct{}), make(chan struct{})
 	go func() {
-		_, _ = visitFor(context.Background(), n.Host(), func(*box) (struct{}, error) {
+		_, _ = visitFor(context.Background(), n.Host(), func(*mailboxActor) (struct{}, error) {
 			close(held)
 			<-hold
 			return struct{}{}, nil

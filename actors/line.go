@@ -21,7 +21,7 @@ type line struct {
 }
 
 // lineTo returns the line to a mailbox, and begins one where there is none.
-func (b *box) lineTo(to capabilities.ID) *line {
+func (b *mailboxActor) lineTo(to capabilities.ID) *line {
 	l := b.lines[to]
 	if l == nil {
 		l = b.beginLine(to, 0)
@@ -29,7 +29,7 @@ func (b *box) lineTo(to capabilities.ID) *line {
 	return l
 }
 
-func (b *box) beginLine(to capabilities.ID, tries int) *line {
+func (b *mailboxActor) beginLine(to capabilities.ID, tries int) *line {
 	if b.lines == nil {
 		b.lines = map[capabilities.ID]*line{}
 	}
@@ -39,19 +39,19 @@ func (b *box) beginLine(to capabilities.ID, tries int) *line {
 }
 
 // hand sends a parcel along a line. What cannot go now stays in the outbox, and goes with those before it.
-func (b *box) hand(p mailbox.OutboxItem, l *line) {
+func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
 	if l.broken.Load() {
 		return
 	}
 	c, err := b.state.CommandFor(p)
 	if err != nil {
-		b.node.log.Error("parcel", "mailbox", b.seat.id.String(), "error", err)
+		b.node.log.Error("parcel", "mailbox", b.reg.id.String(), "error", err)
 		return
 	}
-	node, from := b.node, b.seat.id
-	node.roster.tell(p.To, visit{
+	node, from := b.node, b.reg.id
+	node.registry.tell(p.To, visit{
 		after: b.last,
-		run: func(to *box) {
+		run: func(to *mailboxActor) {
 			if l.broken.Load() || l.failures != to.failures {
 				return
 			}
@@ -59,7 +59,7 @@ func (b *box) hand(p mailbox.OutboxItem, l *line) {
 			if parley.CodeOf(err) == parley.QuotaExceeded {
 				node.accounts.fill(from, p.To)
 			}
-			if err = to.confirm(from, p, err); err != nil {
+			if err = to.acknowledge(from, p, err); err != nil {
 				node.breaks(l, from, err)
 			}
 		},
@@ -68,7 +68,7 @@ func (b *box) hand(p mailbox.OutboxItem, l *line) {
 				node.breaks(l, from, err)
 				return
 			}
-			node.roster.receipt(from, receipt{parcel: p, refused: refusedWith(err)}) // there is no such mailbox
+			node.registry.leaveAck(from, ack{parcel: p, refused: refusedWith(err)}) // there is no such mailbox
 		},
 	})
 }
@@ -84,13 +84,13 @@ func (n *Node) breaks(l *line, sender capabilities.ID, why error) {
 		return
 	}
 	n.later(min(retryFirst<<min(l.tries, 10), retryMost), func() {
-		n.roster.tell(sender, visit{run: func(b *box) { b.mend(l) }, lost: func(error) {}})
+		n.registry.tell(sender, visit{run: func(b *mailboxActor) { b.mend(l) }, lost: func(error) {}})
 	})
 }
 
 // mend delivers anew what is owed along a line that broke, unless that was done meanwhile.
-func (b *box) mend(l *line) {
-	if b.owing || b.lines[l.to] != l {
+func (b *mailboxActor) mend(l *line) {
+	if b.redeliver || b.lines[l.to] != l {
 		return
 	}
 	next := b.beginLine(l.to, l.tries+1)
@@ -101,13 +101,13 @@ func (b *box) mend(l *line) {
 	}
 }
 
-// deliverAnew delivers all that is owed to mailboxes of this node: when the state was made from the log, and when the
+// redeliverLocal delivers all that is owed to mailboxes of this node: when the state was made from the log, and when the
 // journal has failed since. While it is failed nobody could take it in; resume calls again when it is back.
-func (b *box) deliverAnew() {
-	if !b.owing || b.node.journal.Err() != nil {
+func (b *mailboxActor) redeliverLocal() {
+	if !b.redeliver || b.node.journal.Err() != nil {
 		return
 	}
-	b.owing, b.lines = false, nil
+	b.redeliver, b.lines = false, nil
 	for _, p := range b.state.Outbox() {
 		if p.To.Node == b.node.id {
 			b.hand(p, b.lineTo(p.To))

@@ -35,27 +35,27 @@ type Node struct {
 	vault   *vault
 	latest  atomic.Int64 // the latest time given out, in milliseconds
 
-	roster *roster
-	waits  *waits
+	registry *registry
+	waiters  *waiters
 
 	settlements *settlements
-	acting      acting
+	hostAliases hostAliasCache
 	peers       *peers
 	transport   *transport.Transport
 
 	strangers      *rate.Limiter // packets of those who are not known
 	refusedPackets atomic.Uint64
 	sayRefused     rate.Sometimes // strangers can have any number of packets refused
-	clock          *clock
+	scheduler      *scheduler
 	snapshots      *snapshots
 	contracts      *contracts
 	accounts       *accounts
 	loading        chan struct{} // has one for each mailbox that is being read
 
-	crew      *crew
-	directory *directory
-	finishing finishing
-	outputs   *waits // who waits for what programs put out
+	supervisor *supervisor
+	directory  *directory
+	finishing  finishing
+	outputs    *waiters // who waits for what programs put out
 
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc
@@ -102,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{o: o, log: o.Log, id: id, waits: newWaits(), settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
+	n := &Node{o: o, log: o.Log, id: id, waiters: newWaiters(), settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
 	n.sayRefused.Interval = time.Second
 	if n.vault, err = newVault(key); err != nil {
 		return nil, err
@@ -119,10 +119,10 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	}
 	jo := o.journal()
 	jo.Node = id
-	n.roster, n.peers = newRoster(n), newPeers(n)
-	n.crew, n.directory, n.outputs, n.contracts = newCrew(n), newDirectory(n), newWaits(), newContracts(contractsMemory)
-	n.crew.held = held
-	jo.Busy = n.roster.busy
+	n.registry, n.peers = newRegistry(n), newPeers(n)
+	n.supervisor, n.directory, n.outputs, n.contracts = newSupervisor(n), newDirectory(n), newWaiters(), newContracts(contractsMemory)
+	n.supervisor.held = held
+	jo.Busy = n.registry.busy
 	if o.URL != "" {
 		n.lease, err = persistence.AcquireLease(ctx, jo, o.Standby)
 	}
@@ -130,12 +130,12 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 		n.journal, err = persistence.Open(ctx, jo)
 	}
 	if err != nil {
-		n.roster.end()
+		n.registry.end()
 		return nil, errors.Join(err, n.giveUpLease(ctx))
 	}
 	n.latest.Store(int64(n.journal.LastTime()))
 	n.life, n.end = context.WithCancel(context.WithoutCancel(ctx))
-	n.clock = newClock(n)
+	n.scheduler = newScheduler(n)
 	n.snapshots = newSnapshots(n)
 	if err := n.start(key); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
@@ -208,7 +208,7 @@ func (n *Node) makeHost() error {
 // resume takes up what the log shows as begun: mail to be delivered, deadlines to be met.
 func (n *Node) resume() {
 	for id, m := range n.journal.Mailboxes() {
-		n.clock.expect(id, m.Summary.Deadline)
+		n.scheduler.expect(id, m.Summary.Deadline)
 		if m.Summary.Outbox > 0 {
 			n.resumeMailbox(id)
 		}
@@ -218,8 +218,8 @@ func (n *Node) resume() {
 // resumeMailbox has a mailbox deliver what it owes, and its program run. One that cannot be read now is tried again: perhaps
 // nobody else comes.
 func (n *Node) resumeMailbox(id capabilities.ID) {
-	n.roster.tell(id, visit{
-		run: func(*box) {}, // activation delivers what is owed
+	n.registry.tell(id, visit{
+		run: func(*mailboxActor) {}, // activation delivers what is owed
 		lost: func(err error) {
 			n.log.Warn("mail not resumed", "mailbox", id.String(), "error", err)
 			n.resumeLater(id, err)
@@ -303,7 +303,7 @@ func (n *Node) Host() *Agent { return &Agent{node: n, id: n.host} }
 func (n *Node) State() State {
 	js := n.journal.Stats()
 	st := State{
-		Node: n.id, Name: n.o.Name, Active: n.roster.active(),
+		Node: n.id, Name: n.o.Name, Active: n.registry.active(),
 		Journal: JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes, Flushing: int(js.Flushing.Seconds())},
 	}
 	for _, m := range n.journal.Mailboxes() {
@@ -337,8 +337,8 @@ func (n *Node) Err() error {
 func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closed.Do(func() {
-		n.roster.close()
-		n.crew.close()
+		n.registry.close()
+		n.supervisor.close()
 		n.peers.close()
 		if n.transport != nil {
 			n.peers.leave(ctx)
@@ -348,9 +348,9 @@ func (n *Node) Close(ctx context.Context) error {
 			err = n.transport.Close()
 		}
 		n.tasks.Wait()
-		n.clock.stop()
-		err = errors.Join(err, n.roster.drain(ctx), n.journal.Close(ctx), n.giveUpLease(ctx))
-		n.roster.end()
+		n.scheduler.stop()
+		err = errors.Join(err, n.registry.drain(ctx), n.journal.Close(ctx), n.giveUpLease(ctx))
+		n.registry.end()
 	})
 	return err
 }

@@ -54,7 +54,7 @@ type Traffic struct {
 	BytesOut   uint64 `json:"bytesOut"`
 	MailIn     uint64 `json:"mailIn"` // parcels
 	MailOut    uint64 `json:"mailOut"`
-	Refused    uint64 `json:"refused"` // letters that were forged, altered, malformed, oversized or foreign
+	Refused    uint64 `json:"refused"` // packets that were forged, altered, malformed, oversized or foreign
 }
 
 // invitationTime is how long an invitation is good where nothing else is said.
@@ -78,7 +78,7 @@ func (a *Agent) Invite(ctx context.Context, n NewInvitation) (Invitation, error)
 		}
 		invite.Token, invite.Within = a.by.ID, a.by.end
 	}
-	return visitFor(ctx, a, func(b *box) (Invitation, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (Invitation, error) {
 		evs, err := b.decide(invite)
 		if err != nil {
 			return Invitation{}, err
@@ -96,7 +96,7 @@ func (a *Agent) Uninvite(ctx context.Context, name string) error {
 
 // Invitations lists those that are open, oldest first, without their secrets.
 func (a *Agent) Invitations(ctx context.Context) ([]Invitation, error) {
-	return visitFor(ctx, a, func(b *box) ([]Invitation, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) ([]Invitation, error) {
 		all := []Invitation{}
 		for _, i := range b.state.Invitations(b.node.now()) {
 			all = append(all, Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
@@ -124,7 +124,7 @@ func (a *Agent) Accept(ctx context.Context, name, locator string) (Accepted, err
 // Nodes lists the nodes that this one knows, in the order in which it came to.
 func (n *Node) Nodes(ctx context.Context) ([]Peer, error) {
 	known, hosts := n.peers.list()
-	names, err := visitFor(ctx, n.Host(), func(b *box) ([]string, error) {
+	names, err := visitFor(ctx, n.Host(), func(b *mailboxActor) ([]string, error) {
 		names := make([]string, len(hosts))
 		for i, h := range hosts {
 			names[i] = b.state.NameOf(h)

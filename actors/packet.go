@@ -19,7 +19,7 @@ import (
 // used again, and a change of what is in a packet is a new kind.
 const (
 	packetMail     transport.Kind = 1 // parcels
-	packetReceipts transport.Kind = 2
+	packetAcks     transport.Kind = 2
 	packetAccept   transport.Kind = 3 // an invitation is taken up
 	packetWelcome  transport.Kind = 4
 	packetAnnounce transport.Kind = 5 // where the sender is to be found
@@ -62,27 +62,27 @@ type parcelPacket struct {
 	Body  []byte
 }
 
-// fate is what became of a parcel.
-type fate uint8
+// ackStatus is the result of a parcel's delivery.
+type ackStatus uint8
 
 const (
-	fateArrived fate = 1 // it is on disk, or was before
-	fateRefused fate = 2 // it is not wanted, and never will be
-	fateLater   fate = 3 // it could not be stored now
+	ackAccepted ackStatus = 1 // it is on disk, or was before
+	ackRefused  ackStatus = 2 // it is not wanted, and never will be
+	ackRetry    ackStatus = 3 // it could not be stored now
 )
 
 // final reports whether a parcel is off its sender's hands.
-func (f fate) final() bool { return f == fateArrived || f == fateRefused }
+func (f ackStatus) final() bool { return f == ackAccepted || f == ackRefused }
 
-// receiptsPacket has one receipt for each parcel of a packet, in the same order.
-type receiptsPacket struct{ Receipts []receiptPacket }
+// ackPacket has one ack for each parcel of a mailPacket, in the same order.
+type ackPacket struct{ Acks []parcelAck }
 
-// receiptPacket says what became of a parcel, and why if it was refused. At is when a form was settled by it.
-type receiptPacket struct {
-	Fate fate
-	Code string
-	Text string
-	At   capabilities.Time
+// parcelAck is the result of one parcel's delivery, with the reason of a refusal. At is the time at which it settled a form.
+type parcelAck struct {
+	Status ackStatus
+	Code   string
+	Text   string
+	At     capabilities.Time
 }
 
 // acceptPacket takes an invitation up, for the host of the sender.
@@ -125,7 +125,7 @@ func writePacket(x any) ([]byte, error) {
 
 // readPacket reads the one thing that body is.
 func readPacket[T any](body []byte) (x T, err error) {
-	if most := shapeOfPacket; !most.takes(body) { // the library allocates what a list claims to be
+	if most := packetLimits; !most.allows(body) { // the library allocates what a list claims to be
 		return x, errMalformedPacket
 	}
 	if err := msgpack.Unmarshal(body, &x); err != nil {
@@ -165,7 +165,7 @@ func packParcel(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) 
 
 // unpack reads it, as said by a mailbox of a node.
 func (p parcelPacket) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
-	if most := shapeOfParcel; !most.takesEvents(p.Body, p.Count) {
+	if most := parcelLimits; !most.allowsEvents(p.Body, p.Count) {
 		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed parcel")
 	}
 	recorded, err := events.Decode(p.Body, p.Count)

@@ -32,40 +32,40 @@ type peer struct {
 	wake chan struct{} // has one when there may be something to do
 	back chan struct{} // has one when it was heard of, so that there is no sense in waiting
 
-	mu     sync.Mutex
-	hints  []string
-	stamp  capabilities.Time
-	within events.Network                      // the nearest in which it is dialled
-	owed   map[capabilities.ID]int             // how many parcels each mailbox owes to it
-	ready  []capabilities.ID                   // mailboxes to be asked for theirs
-	queued map[capabilities.ID]bool            // those in ready
-	said   []*errand                           // what is to be said at once
-	flying map[capabilities.ID]map[uint64]bool // parcels that are on their way, by mailbox
-	epoch  uint64                              // of the newest flight
-	stops  landing                             // for packets that come from it
+	mu       sync.Mutex
+	hints    []string
+	stamp    capabilities.Time
+	within   events.Network                      // the nearest in which it is dialled
+	owed     map[capabilities.ID]int             // how many parcels each mailbox owes to it
+	ready    []capabilities.ID                   // mailboxes to be asked for theirs
+	queued   map[capabilities.ID]bool            // those in ready
+	direct   []*directSend                       // what is to be said at once
+	inFlight map[capabilities.ID]map[uint64]bool // parcels that are on their way, by mailbox
+	epoch    uint64                              // of the newest window
+	receives receiveWindow                       // for packets that come from it
 }
 
-// errand is a settlement on its way to a form's home, without being kept here. What becomes of it is told once.
-type errand struct {
+// directSend is a settlement on its way to a form's home that is not in this node's log. Its result is sent once.
+type directSend struct {
 	parcel parcelPacket
-	fate   chan verdict // has room for one
+	result chan sendResult // has room for one
 }
 
-// verdict is what the home says: when the form was settled, or why not. NODE_UNREACHABLE says that it was not
-// asked, as far as is known.
-type verdict struct {
+// sendResult is the home's reply: the time at which the form was settled, or an error. NODE_UNREACHABLE means that the
+// home did not get the settlement, as far as is known.
+type sendResult struct {
 	at  capabilities.Time
 	err error
 }
 
 const (
-	retryFirst = 100 * time.Millisecond
-	retryMost  = 5 * time.Second
-	retryHeard = 15 * time.Second // of a node of which only another has spoken
-	callTime   = 5 * time.Second  // what a packet may take: the other's disk included
-	dialTime   = 3 * time.Second
-	quiet      = 3 * time.Second
-	maxErrands = 4096 // waiting for one node
+	retryFirst     = 100 * time.Millisecond
+	retryMost      = 5 * time.Second
+	retryHeard     = 15 * time.Second // of a node of which only another has spoken
+	callTime       = 5 * time.Second  // what a packet may take: the other's disk included
+	dialTime       = 3 * time.Second
+	quiet          = 3 * time.Second
+	maxDirectSends = 4096 // waiting for one node
 )
 
 func (p *peer) signal(ch chan struct{}) {
@@ -75,74 +75,74 @@ func (p *peer) signal(ch chan struct{}) {
 	}
 }
 
-// owes notes that a mailbox owes so many parcels more, or less.
-func (p *peer) owes(box capabilities.ID, more int) {
+// addOwed adds to the number of parcels that a mailbox owes to the node.
+func (p *peer) addOwed(id capabilities.ID, more int) {
 	p.mu.Lock()
-	p.owed[box] = max(p.owed[box]+more, 0)
-	if p.owed[box] == 0 {
-		delete(p.owed, box)
+	p.owed[id] = max(p.owed[id]+more, 0)
+	if p.owed[id] == 0 {
+		delete(p.owed, id)
 	}
 	p.mu.Unlock()
 	if more > 0 {
-		p.ask(box)
+		p.ask(id)
 	}
 }
 
-// owesJust notes how many parcels a mailbox owes.
-func (p *peer) owesJust(box capabilities.ID, n int) {
+// setOwed sets the number of parcels that a mailbox owes to the node.
+func (p *peer) setOwed(id capabilities.ID, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.owed[box] = n; n == 0 {
-		delete(p.owed, box)
+	if p.owed[id] = n; n == 0 {
+		delete(p.owed, id)
 	}
 }
 
-// ask has a mailbox asked for its parcels.
-func (p *peer) ask(box capabilities.ID) {
+// ask queues a mailbox to be asked for its parcels.
+func (p *peer) ask(id capabilities.ID) {
 	p.mu.Lock()
-	if !p.queued[box] {
-		p.queued[box] = true
-		p.ready = append(p.ready, box)
+	if !p.queued[id] {
+		p.queued[id] = true
+		p.ready = append(p.ready, id)
 	}
 	p.mu.Unlock()
 	p.signal(p.wake)
 }
 
-// askAll has all mailboxes asked that owe something.
+// askAll queues all mailboxes that owe something.
 func (p *peer) askAll() {
 	p.mu.Lock()
-	boxes := make([]capabilities.ID, 0, len(p.owed))
-	for box := range p.owed {
-		boxes = append(boxes, box)
+	ids := make([]capabilities.ID, 0, len(p.owed))
+	for id := range p.owed {
+		ids = append(ids, id)
 	}
 	p.mu.Unlock()
-	for _, box := range boxes {
-		p.ask(box)
+	for _, id := range ids {
+		p.ask(id)
 	}
 }
 
-// waiting returns how many parcels have not arrived.
+// waiting returns the number of parcels that have not arrived.
 func (p *peer) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.said)
+	n := len(p.direct)
 	for _, owed := range p.owed {
 		n += owed
 	}
 	return n
 }
 
-// next gives mailboxes to be asked.
+// next takes mailboxes from the queue, at most most.
 func (p *peer) next(most int) []capabilities.ID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := min(most, len(p.ready))
-	boxes := p.ready[:n:n]
+	ids := p.ready[:n:n]
 	p.ready = p.ready[n:]
-	for _, box := range boxes {
-		delete(p.queued, box)
+	for _, id := range ids {
+		delete(p.queued, id)
 	}
-	return boxes
+	return ids
 }
 
 func (p *peer) place() introduction {
@@ -170,10 +170,10 @@ func (p *peer) moveTo(hints []string, stamp capabilities.Time, within events.Net
 func (p *peer) run(ctx context.Context) {
 	wait := retryFirst
 	for ctx.Err() == nil {
-		if p.isOfNoConcern() {
+		if p.isIdle() {
 			select {
 			case <-p.wake:
-				if !p.isOfNoConcern() {
+				if !p.isIdle() {
 					p.signal(p.wake) // it is for what comes after
 				}
 			case <-p.back:
@@ -182,7 +182,7 @@ func (p *peer) run(ctx context.Context) {
 			continue
 		}
 		if !p.reachable.Load() && !p.announce(ctx) {
-			p.giveUpErrands()
+			p.failDirectSends()
 			p.pause(ctx, wait)
 			wait = min(2*wait, p.longestWait())
 			continue
@@ -191,11 +191,11 @@ func (p *peer) run(ctx context.Context) {
 		if !p.idle(ctx) {
 			continue
 		}
-		f := p.newFlight()
-		for f.carry(ctx) != nil && p.reachable.Load() && ctx.Err() == nil {
+		f := p.newSendWindow()
+		for f.run(ctx) != nil && p.reachable.Load() && ctx.Err() == nil {
 			p.pause(ctx, wait)
 			wait = min(2*wait, retryMost)
-			f = p.newFlight()
+			f = p.newSendWindow()
 		}
 	}
 }
@@ -208,20 +208,20 @@ func (p *peer) longestWait() time.Duration {
 	return retryMost
 }
 
-// isOfNoConcern reports whether nothing is to be had from looking for the node: another has spoken of it, and
-// nobody here has anything to do with it yet.
-func (p *peer) isOfNoConcern() bool {
+// isIdle reports whether the node need not be looked for: it was dropped, or is known only by introduction and owed
+// nothing.
+func (p *peer) isIdle() bool {
 	return p.node.peers.isDropped(p.id) || !p.reachable.Load() && p.waiting() == 0 && p.node.peers.isIntroduced(p.id)
 }
 
-// giveUpErrands tells those who have something said at once that it cannot be.
-func (p *peer) giveUpErrands() {
+// failDirectSends fails all waiting direct sends with NODE_UNREACHABLE.
+func (p *peer) failDirectSends() {
 	p.mu.Lock()
-	said := p.said
-	p.said = nil
+	said := p.direct
+	p.direct = nil
 	p.mu.Unlock()
 	for _, e := range said {
-		e.fate <- verdict{err: parley.Refuse(parley.NodeUnreachable, "node %s is out of reach", p.id)}
+		e.result <- sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s is out of reach", p.id)}
 	}
 }
 
@@ -339,23 +339,23 @@ func (p *peer) inReach(ctx context.Context) bool {
 	return p.announce(ctx)
 }
 
-// say has a settlement said at once, and returns what the home says to it.
-func (p *peer) say(ctx context.Context, parcel parcelPacket) verdict {
-	e := &errand{parcel: parcel, fate: make(chan verdict, 1)}
+// sendDirect sends a settlement with the next packet, and returns the home's reply.
+func (p *peer) sendDirect(ctx context.Context, parcel parcelPacket) sendResult {
+	e := &directSend{parcel: parcel, result: make(chan sendResult, 1)}
 	p.mu.Lock()
-	full := len(p.said) >= maxErrands
+	full := len(p.direct) >= maxDirectSends
 	if !full {
-		p.said = append(p.said, e)
+		p.direct = append(p.direct, e)
 	}
 	p.mu.Unlock()
 	if full {
-		return verdict{err: parley.Refuse(parley.NodeUnreachable, "too much waits for node %s", p.id)}
+		return sendResult{err: parley.Refuse(parley.NodeUnreachable, "too much waits for node %s", p.id)}
 	}
 	p.signal(p.wake)
 	select {
-	case v := <-e.fate:
+	case v := <-e.result:
 		return v
 	case <-ctx.Done():
-		return verdict{err: parley.Refuse(parley.NodeUnreachable, "node %s did not answer in time", p.id)}
+		return sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s did not answer in time", p.id)}
 	}
 }

@@ -49,8 +49,8 @@ func (ps *peers) of(id capabilities.NodeID) *peer {
 	p := &peer{
 		node: ps.node, id: id, wake: make(chan struct{}, 1), back: make(chan struct{}, 1),
 		owed: map[capabilities.ID]int{}, queued: map[capabilities.ID]bool{},
-		flying: map[capabilities.ID]map[uint64]bool{},
-		moves:  rate.NewLimiter(rate.Every(movesEvery), movesBurst), sayIntroduced: rate.Sometimes{Interval: time.Minute},
+		inFlight: map[capabilities.ID]map[uint64]bool{},
+		moves:    rate.NewLimiter(rate.Every(movesEvery), movesBurst), sayIntroduced: rate.Sometimes{Interval: time.Minute},
 	}
 	ps.all[id] = p
 	if !ps.closed && ps.node.transport != nil {

@@ -102,8 +102,8 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 
 	// One is answered while its next run waits for that, the other before it has one.
 	waitFor(t, "the next run has taken the question up", func() bool {
-		run := n.crew.present(busy.id)
-		return run != nil && len(run.desk.forms()) == 1
+		run := n.supervisor.currentRun(busy.id)
+		return run != nil && len(run.host.forms()) == 1
 	})
 	for _, a := range []*Agent{busy, lone} {
 		reply(t, a, awaitAsked(t, a, 1), "decision", mailbox.Once)

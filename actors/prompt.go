@@ -28,13 +28,13 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompt
 		Prompted
 		run *run
 	}
-	off, err := handOver(ctx, a, func(b *box, reply replyTo[accepted]) {
+	off, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[accepted]) {
 		message, err := b.post(mailbox.PostMessage{To: to.id.String(), Text: text, Plain: true, Key: key})
 		if err != nil {
 			b.answer(reply.durably(accepted{}, err))
 			return
 		}
-		b.node.roster.tell(to.id, visit{after: b.last, lost: reply.lost, run: func(t *box) {
+		b.node.registry.tell(to.id, visit{after: b.last, lost: reply.lost, run: func(t *mailboxActor) {
 			p, r, err := t.prompted(message)
 			t.answer(reply.durably(accepted{p, r}, err))
 		}})
@@ -43,7 +43,7 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompt
 		return off.Prompted, err
 	}
 	select {
-	case <-off.run.taken:
+	case <-off.run.accepted:
 	case <-ctx.Done():
 		return Prompted{}, errEnded(ctx)
 	}
@@ -56,7 +56,7 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompt
 
 // hasSent reports whether the agent has sent a message with a key.
 func (a *Agent) hasSent(ctx context.Context, key string) bool {
-	sent, err := visitFor(ctx, a, func(b *box) (bool, error) {
+	sent, err := visitFor(ctx, a, func(b *mailboxActor) (bool, error) {
 		return b.state.HasPosted(key), nil
 	})
 	return err == nil && sent
@@ -64,14 +64,14 @@ func (a *Agent) hasSent(ctx context.Context, key string) bool {
 
 // checkPrompt refuses what an agent could not work on now.
 func (a *Agent) checkPrompt(ctx context.Context) error {
-	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
+	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
 		_, running := b.state.Run()
 		switch {
 		case b.state.Profile.Archived:
 			return struct{}{}, errArchived()
-		case b.state.HasProgram() && b.node.crew.isHeld():
+		case b.state.HasProgram() && b.node.supervisor.isHeld():
 			return struct{}{}, errHeld()
-		case b.state.HasProgram() && !running && b.node.crew.full():
+		case b.state.HasProgram() && !running && b.node.supervisor.full():
 			return struct{}{}, errFull()
 		}
 		return struct{}{}, nil
@@ -86,7 +86,7 @@ func errFull() error {
 }
 
 // post sends a message, or finds that it was sent.
-func (b *box) post(p mailbox.PostMessage) (capabilities.ID, error) {
+func (b *mailboxActor) post(p mailbox.PostMessage) (capabilities.ID, error) {
 	if m, ok, err := p.FindExisting(b.state); err != nil {
 		return capabilities.ID{}, err
 	} else if ok {
@@ -100,7 +100,7 @@ func (b *box) post(p mailbox.PostMessage) (capabilities.ID, error) {
 }
 
 // prompted says what has become of a message that was sent here.
-func (b *box) prompted(message capabilities.ID) (Prompted, *run, error) {
+func (b *mailboxActor) prompted(message capabilities.ID) (Prompted, *run, error) {
 	if b.state.Profile.Archived { // since it was asked
 		return Prompted{}, nil, errArchived()
 	}
@@ -112,7 +112,7 @@ func (b *box) prompted(message capabilities.ID) (Prompted, *run, error) {
 	for _, waiting := range b.state.Prompts() {
 		p.Queued = p.Queued || waiting == m
 	}
-	if r := b.node.crew.present(b.seat.id); r != nil && r.prompt == message {
+	if r := b.node.supervisor.currentRun(b.reg.id); r != nil && r.prompt == message {
 		return p, r, nil
 	}
 	return p, nil, nil

@@ -41,7 +41,7 @@ func (n *Node) Quotas(ctx context.Context) (NodeQuotas, error) {
 	for i, p := range known {
 		hosts[p.id] = ids[i]
 	}
-	return visitFor(ctx, n.Host(), func(b *box) (NodeQuotas, error) {
+	return visitFor(ctx, n.Host(), func(b *mailboxActor) (NodeQuotas, error) {
 		for i := range q.Heaviest {
 			q.Heaviest[i].Name = b.state.NameOf(q.Heaviest[i].Agent)
 		}
@@ -68,7 +68,7 @@ func (a *Agent) QuotaOf(ctx context.Context, agent *Agent) (AgentUse, error) {
 	}
 	u := a.node.accounts.use(agent.id, a.node.now())
 	var err error
-	u.Name, err = visitFor(ctx, a, func(b *box) (string, error) { return b.state.NameOf(u.Agent), nil })
+	u.Name, err = visitFor(ctx, a, func(b *mailboxActor) (string, error) { return b.state.NameOf(u.Agent), nil })
 	return u, err
 }
 

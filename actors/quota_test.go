@@ -244,10 +244,10 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 		send(t, n.Host(), name, "write to me")
 		got[*events.MessagePosted](m)
 	}
-	flood := func(m *mallory) (arrived int, last receiptPacket) {
+	flood := func(m *mallory) (arrived int, last parcelAck) {
 		for range 40 {
 			last = m.say(events.OutboxCopy, n.host, m.message(n.host, capabilities.ID{}, events.Span{Words: strings.Repeat("x", 100<<10)}))
-			if last.Fate != fateArrived {
+			if last.Status != ackAccepted {
 				return arrived, last
 			}
 			arrived++

@@ -77,7 +77,7 @@ func fillJournal(b *testing.B, folder string, want uint64) uint64 {
 	const callers = 256
 	hosts, guests := pairs(b, n, callers)
 	var left atomic.Int64
-	left.Store(int64(want / 4)) // events in each, and a few receipts
+	left.Store(int64(want / 4)) // events in each, and a few acks
 	done := make(chan error, callers)
 	for i := range callers {
 		go func() {

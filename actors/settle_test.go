@@ -23,9 +23,9 @@ type attempt struct {
 // ending is what an attempt came to, or how a form stands: "" for open.
 type ending string
 
-// settlement says what one form may do: be ended once, by whoever comes first, and then stay as it is.
+// settlementModel says what one form may do: be ended once, by whoever comes first, and then stay as it is.
 // Expiry is nobody's operation: an open form may expire at any time, and shows it to whoever comes next.
-var settlement = porcupine.NondeterministicModel{
+var settlementModel = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{ending("")} },
 	Step: func(state, input, output any) []any {
 		was, try, got := state.(ending), input.(attempt), output.(ending)
@@ -62,7 +62,7 @@ func TestFormIsSettledOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		history := race(t, n, asker, Which(asked.Form.String()))
-		if r := porcupine.CheckOperationsTimeout(settlement.ToModel(), history, 10*time.Second); r != porcupine.Ok {
+		if r := porcupine.CheckOperationsTimeout(settlementModel.ToModel(), history, 10*time.Second); r != porcupine.Ok {
 			t.Fatalf("round %d: %v: %+v", round, r, history)
 		}
 	}

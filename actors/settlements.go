@@ -11,7 +11,7 @@ import (
 // form there is one at a time: so each is told what became of itself, and not of another.
 type settlements struct {
 	mu  sync.Mutex
-	now map[place]*sending
+	now map[formKey]*sending
 }
 
 // sending is one that is being sent.
@@ -20,12 +20,12 @@ type sending struct {
 	over  chan struct{} // closed when it is sent or kept
 }
 
-func newSettlements() *settlements { return &settlements{now: map[place]*sending{}} }
+func newSettlements() *settlements { return &settlements{now: map[formKey]*sending{}} }
 
 // begin waits until nothing else is being sent to a form, and gives what ends the turn that begins then; calling it
 // again does nothing. Before, if not zero, is when what it has waited for was begun. It waits no longer than
 // homePatience: then it gives the error of a context whose time has passed.
-func (s *settlements) begin(ctx context.Context, p place, now capabilities.Time) (done func(), before capabilities.Time, err error) {
+func (s *settlements) begin(ctx context.Context, p formKey, now capabilities.Time) (done func(), before capabilities.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, homePatience)
 	defer cancel()
 	for {
@@ -43,7 +43,7 @@ func (s *settlements) begin(ctx context.Context, p place, now capabilities.Time)
 }
 
 // enter notes that a settlement is being sent, or gives the one that is.
-func (s *settlements) enter(p place, now capabilities.Time) *sending {
+func (s *settlements) enter(p formKey, now capabilities.Time) *sending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other := s.now[p]; other != nil {
@@ -53,7 +53,7 @@ func (s *settlements) enter(p place, now capabilities.Time) *sending {
 	return nil
 }
 
-func (s *settlements) leave(p place) {
+func (s *settlements) leave(p formKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.now[p].over)

@@ -44,7 +44,7 @@ func TestFormIsSettledOnceAmongNodes(t *testing.T) {
 		}()
 		history := raceAmong(t, fae, holders, form)
 		<-disturbed
-		if r := porcupine.CheckOperationsTimeout(settlement.ToModel(), history, 10*time.Second); r != porcupine.Ok {
+		if r := porcupine.CheckOperationsTimeout(settlementModel.ToModel(), history, 10*time.Second); r != porcupine.Ok {
 			t.Fatalf("round %d: %v: %+v", round, r, history)
 		}
 		home, err := fae.Message(t.Context(), which(form))

@@ -19,8 +19,8 @@ func TestTheHostFindsRoomWhereOthersDoNot(t *testing.T) {
 		host     bool
 	}{{1, true, true, true}, {2, false, true, true}, {3, false, false, true}, {4, false, false, false}} {
 		waiting := c.quarters * maxQueuedNode / 4
-		n.roster.queued.Add(waiting)
-		if got := !n.roster.crowded(shareOfPeers); got != c.peers {
+		n.registry.queued.Add(waiting)
+		if got := !n.registry.overloaded(shareOfPeers); got != c.peers {
 			t.Errorf("%d quarters: other nodes are let in: %t", c.quarters, got)
 		}
 		for a, want := range map[*Agent]bool{fae: c.agents, n.Host(): c.host} {
@@ -28,7 +28,7 @@ func TestTheHostFindsRoomWhereOthersDoNot(t *testing.T) {
 				t.Errorf("%d quarters: %s: %v", c.quarters, a.id, err)
 			}
 		}
-		n.roster.queued.Add(-waiting)
+		n.registry.queued.Add(-waiting)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
 	var left sync.WaitGroup
 	for range maxQueuedMailbox + 1 {
 		left.Add(1)
-		n.roster.tell(n.host, visit{run: func(*box) { <-release; left.Done() }, lost: func(error) { left.Done() }})
+		n.registry.tell(n.host, visit{run: func(*mailboxActor) { <-release; left.Done() }, lost: func(error) { left.Done() }})
 	}
 	called := make(chan error, 1)
 	go func() {
@@ -47,9 +47,9 @@ func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
 		called <- err
 	}()
 	eventually(t, "the call is let in", func() bool {
-		n.roster.mu.Lock()
-		defer n.roster.mu.Unlock()
-		return n.roster.seats[n.host].called.Load() == 1
+		n.registry.mu.Lock()
+		defer n.registry.mu.Unlock()
+		return n.registry.registrations[n.host].called.Load() == 1
 	})
 	close(release)
 	if err := <-called; err != nil {
@@ -62,8 +62,8 @@ func TestOneNodesPacketsTakeTheirShareOfTheMemory(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	p := n.peers.of(capabilities.NodeID{31: 9})
 	l := mailPacket{Parcels: []parcelPacket{{Body: []byte(strings.Repeat("x", maxTaking))}, {Body: []byte("y")}}}
-	r, ok := n.takeIn(t.Context(), p, l).(receiptsPacket)
-	if !ok || len(r.Receipts) != 2 || r.Receipts[0].Fate != fateLater {
+	r, ok := n.takeIn(t.Context(), p, l).(ackPacket)
+	if !ok || len(r.Acks) != 2 || r.Acks[0].Status != ackRetry {
 		t.Errorf("%+v", r)
 	}
 	if left := p.taking.Load(); left != 0 {

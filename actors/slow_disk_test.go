@@ -12,7 +12,7 @@ import (
 )
 
 // TestASlowDiskKeepsNobodyFromReading holds up one flush. Meanwhile every mailbox is read that has nothing on its way to
-// the disk: one in memory, one with receipts to note, and one that is read from the log. Then the flush ends, and all goes
+// the disk: one in memory, one with acks to note, and one that is read from the log. Then the flush ends, and all goes
 // on as if nothing had been.
 func TestASlowDiskKeepsNobodyFromReading(t *testing.T) {
 	d := disktest.Mount(t)
@@ -39,7 +39,7 @@ func TestASlowDiskKeepsNobodyFromReading(t *testing.T) {
 	waitFor(t, "the flush is seen to take long", func() bool { return n.journal.Flushing() > slowDisk })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	for name, a := range map[string]*Agent{"with receipts": carl, "of the log": cold, "of the host": host} {
+	for name, a := range map[string]*Agent{"with acks": carl, "of the log": cold, "of the host": host} {
 		if _, err := a.Inbox(ctx, View{All: true}); err != nil {
 			t.Errorf("the mailbox %s cannot be read: %v", name, err)
 		}

@@ -97,7 +97,7 @@ func snapshotOf(s *mailbox.State) Snapshot {
 
 // marked returns a snapshot that says whether the node holds the agent's program.
 func (n *Node) marked(s Snapshot) Snapshot {
-	s.Held = s.Runtime != "" && n.crew.isHeld()
+	s.Held = s.Runtime != "" && n.supervisor.isHeld()
 	return s
 }
 
@@ -136,18 +136,18 @@ type Filter struct {
 
 // Snapshot says how the agent is, as things are on disk.
 func (a *Agent) Snapshot(ctx context.Context) (Snapshot, error) {
-	return visitFor(ctx, a, func(b *box) (Snapshot, error) { return snapshotOf(b.state), nil })
+	return visitFor(ctx, a, func(b *mailboxActor) (Snapshot, error) { return snapshotOf(b.state), nil })
 }
 
 // Seen gives the snapshot of another agent as a may see it.
 func (a *Agent) Seen(ctx context.Context, s Snapshot) (Snapshot, error) {
-	name, err := visitFor(ctx, a, func(b *box) (string, error) { return b.state.NameOf(s.ID), nil })
+	name, err := visitFor(ctx, a, func(b *mailboxActor) (string, error) { return b.state.NameOf(s.ID), nil })
 	return a.node.marked(s).to(a.id, name), err
 }
 
 // MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.
 func (a *Agent) MayLookInto(ctx context.Context, agent *Agent) error {
-	_, err := visitFor(ctx, agent, func(b *box) (struct{}, error) {
+	_, err := visitFor(ctx, agent, func(b *mailboxActor) (struct{}, error) {
 		if a.id == agent.id || b.state.RuledBy(a.id) {
 			return struct{}{}, nil
 		}
@@ -174,11 +174,11 @@ func (a *Agent) SetPolicy(ctx context.Context, agent *Agent, policy string) erro
 // Interrupt ends the run of an agent's program, and what it was asking. It returns when the program has ended. The
 // agent a is its host, its maker, or the agent itself.
 func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
-	stopped, err := visitFor(ctx, agent, func(b *box) (*run, error) {
+	stopped, err := visitFor(ctx, agent, func(b *mailboxActor) (*run, error) {
 		if a.id != agent.id && !b.state.RuledBy(a.id) {
 			return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
 		}
-		return b.interrupt(mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.crew.taken(b.seat.id)})
+		return b.stopRun(mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})
 	})
 	if err != nil {
 		return err
@@ -189,11 +189,11 @@ func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
 // Archive puts an agent out of use, with what it does and asks. Its log stays. It returns when nothing of its program is
 // left. The agent a is its host or its maker.
 func (a *Agent) Archive(ctx context.Context, agent *Agent) error {
-	stopped, err := visitFor(ctx, agent, func(b *box) (*run, error) { return b.interrupt(mailbox.ArchiveAgent{By: a.id}) })
+	stopped, err := visitFor(ctx, agent, func(b *mailboxActor) (*run, error) { return b.stopRun(mailbox.ArchiveAgent{By: a.id}) })
 	if err != nil {
 		return err
 	}
-	left := agent.node.crew.dismiss(agent.id)
+	left := agent.node.supervisor.terminate(agent.id)
 	if err := stopped.wait(ctx); err != nil {
 		return err
 	}

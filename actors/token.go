@@ -76,7 +76,7 @@ func (a *Agent) makeToken(ctx context.Context, c mailbox.MakeToken, prefix strin
 	}
 	secret = rand.Text()
 	c.Digest = digest(secret)
-	made, err = visitFor(ctx, a, func(b *box) (Token, error) {
+	made, err = visitFor(ctx, a, func(b *mailboxActor) (Token, error) {
 		evs, err := b.decide(c)
 		if err != nil {
 			return Token{}, err
@@ -89,10 +89,10 @@ func (a *Agent) makeToken(ctx context.Context, c mailbox.MakeToken, prefix strin
 	return made, secret, err
 }
 
-func (b *box) token(t mailbox.Token) Token {
+func (b *mailboxActor) token(t mailbox.Token) Token {
 	shown := Token{
 		ID: t.Token, Session: t.Session, Scopes: t.Scopes, Made: t.Made, Until: t.End(), Note: t.Note, By: t.By.Token,
-		ref: events.TokenRef{Agent: b.seat.id, Token: t.Token}, end: t.Until, due: t.IsDue(b.node.now(), true),
+		ref: events.TokenRef{Agent: b.reg.id, Token: t.Token}, end: t.Until, due: t.IsDue(b.node.now(), true),
 	}
 	if t.Session {
 		shown.Used = t.Used
@@ -106,7 +106,7 @@ func (a *Agent) Tokens(ctx context.Context) ([]Token, error) {
 		Token
 		by events.TokenRef
 	}
-	all, err := visitFor(ctx, a, func(b *box) ([]made, error) {
+	all, err := visitFor(ctx, a, func(b *mailboxActor) ([]made, error) {
 		var all []made
 		for _, t := range b.state.Tokens(b.node.now()) {
 			all = append(all, made{b.token(t), t.By})
@@ -146,7 +146,7 @@ func (n *Node) authenticate(ctx context.Context, prefix, text string, page []byt
 	}
 	shown := digest(secret)
 	var by events.TokenRef
-	t, err := visitFor(ctx, &Agent{node: n, id: agent}, func(b *box) (Token, error) {
+	t, err := visitFor(ctx, &Agent{node: n, id: agent}, func(b *mailboxActor) (Token, error) {
 		t, err := b.state.CheckToken(token, shown, page, b.node.now())
 		by = t.By
 		return b.token(t), err
@@ -168,7 +168,7 @@ func (n *Node) standing(ctx context.Context, ref events.TokenRef) (token mailbox
 		if _, there := n.journal.Mailbox(ref.Agent); !there || depth > maxTokenDepth {
 			return token, depth, parley.Refuse(parley.Unauthenticated, "the token is not good")
 		}
-		t, err := visitFor(ctx, &Agent{node: n, id: ref.Agent}, func(b *box) (mailbox.Token, error) {
+		t, err := visitFor(ctx, &Agent{node: n, id: ref.Agent}, func(b *mailboxActor) (mailbox.Token, error) {
 			return b.state.StandingToken(ref.Token, b.node.now())
 		})
 		if err != nil {

@@ -13,7 +13,7 @@ type view struct {
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 }
 
-func (b *box) view() *view {
+func (b *mailboxActor) view() *view {
 	return &view{state: b.state, vault: b.node.vault}
 }
 

@@ -6,22 +6,22 @@ import (
 	"parley/mailbox"
 )
 
-// work begins the next run of the agent's program, if there is one to begin. It is called after every visit, so that
+// startNextRun begins the next run of the agent's program, if there is one to begin. It is called after every visit, so that
 // whatever a visit brings is worked on.
-func (b *box) work() {
+func (b *mailboxActor) startNextRun() {
 	if b.state == nil || !b.state.HasProgram() || b.state.Queued() == 0 {
 		return
 	}
-	if err := b.begin(mailbox.StartRun{}); err != nil {
-		b.node.log.Warn("a run does not begin", "mailbox", b.seat.id.String(), "error", err)
+	if err := b.startRun(mailbox.StartRun{}); err != nil {
+		b.node.log.Warn("a run does not begin", "mailbox", b.reg.id.String(), "error", err)
 	}
 }
 
 // getsReady reports whether there is something to do before a program's first message.
 func getsReady(p events.ProgramSet) bool { return p.Keep || p.Runtime == "acp" }
 
-// setOut has a new agent's program get ready, if it has to, and unless it is to wait for a message begins it.
-func (b *box) setOut(wait bool) {
+// startProgram has a new agent's program get ready, if it has to, and unless it is to wait for a message begins it.
+func (b *mailboxActor) startProgram(wait bool) {
 	p := b.state.Program()
 	var err error
 	switch {
@@ -29,72 +29,72 @@ func (b *box) setOut(wait bool) {
 		if _, err = b.decide(mailbox.PrepareProgram{Status: mailbox.Initializing}); err == nil {
 			b.release(func(lost error) {
 				if lost == nil {
-					b.node.crew.prepare(b.seat.id, p)
+					b.node.supervisor.prepare(b.reg.id, p)
 				}
 			})
 		}
 	case !wait:
-		err = b.begin(mailbox.StartRun{Unprompted: true})
+		err = b.startRun(mailbox.StartRun{Unprompted: true})
 	}
 	if err != nil {
-		b.node.log.Warn("a new agent's program does not begin", "mailbox", b.seat.id.String(), "error", err)
+		b.node.log.Warn("a new agent's program does not begin", "mailbox", b.reg.id.String(), "error", err)
 	}
 }
 
-// begin decides on a run and has it performed once that is durable.
-func (b *box) begin(c mailbox.StartRun) error {
-	crew := b.node.crew
-	if _, running := b.state.Run(); running || !crew.enlist(b.seat.id) {
+// startRun decides on a run and has it performed once that is durable.
+func (b *mailboxActor) startRun(c mailbox.StartRun) error {
+	sup := b.node.supervisor
+	if _, running := b.state.Run(); running || !sup.reserveSlot(b.reg.id) {
 		return nil
 	}
 	evs, err := b.decide(c)
 	if err != nil || len(evs) == 0 {
-		crew.left()
+		sup.releaseSlot()
 		return err
 	}
 	e := evs[0].(*events.RunStarted)
-	m, r := crew.begin(b.seat.id, b.state.Program(), e)
+	m, r := sup.begin(b.reg.id, b.state.Program(), e)
 	p := b.prompt(e)
 	b.release(func(lost error) {
 		if lost != nil {
-			crew.abandon(r, lost)
+			sup.abandon(r, lost)
 			return
 		}
-		crew.launch(m, r, p)
+		sup.launch(m, r, p)
 	})
 	return nil
 }
 
 // prompt is what a run's program is given.
-func (b *box) prompt(e *events.RunStarted) runtime.Prompt {
-	p := runtime.Prompt{Run: e.Run.String(), Agent: b.seat.id.String()}
+func (b *mailboxActor) prompt(e *events.RunStarted) runtime.Prompt {
+	p := runtime.Prompt{Run: e.Run.String(), Agent: b.reg.id.String()}
 	if m, err := b.state.FindID(e.Prompt); err == nil && m.Posted != nil {
 		p.Message, p.From, p.Text = m.ID().String(), m.From().String(), mailbox.ShowText(m.Posted.Text)
 	}
 	return p
 }
 
-// takeUp ends what the log shows as going on and does not: because the node it went on in has ended, or because its end
+// reconcileRun ends what the log shows as going on and does not: because the node it went on in has ended, or because its end
 // could not be written down when it was there. It is called before every visit.
-func (b *box) takeUp() {
+func (b *mailboxActor) reconcileRun() {
 	if b.node.journal.Err() != nil {
 		return
 	}
-	crew, fresh := b.node.crew, b.fresh
+	sup, fresh := b.node.supervisor, b.fresh
 	b.fresh = false
 	if fresh {
 		b.forgetDropped()
 	}
 	var err error
 	if run, running := b.state.Run(); running {
-		if end, over := crew.ended(b.seat.id, run.Run, b.silent); over {
+		if end, over := sup.ended(b.reg.id, run.Run, b.silent); over {
 			_, err = b.decide(end)
 		}
-	} else if fresh && b.state.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !crew.isPreparing(b.seat.id) {
+	} else if fresh && b.state.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !sup.isPreparing(b.reg.id) {
 		_, err = b.decide(mailbox.PrepareProgram{Status: mailbox.Idle}) // it is made ready for its first message
 	}
 	if err != nil {
-		b.node.log.Warn("the end of a run is not written down", "mailbox", b.seat.id.String(), "error", err)
+		b.node.log.Warn("the end of a run is not written down", "mailbox", b.reg.id.String(), "error", err)
 	}
 }
 
@@ -105,20 +105,20 @@ func (n *Node) wasSilent(s *mailbox.State) bool {
 	if !running {
 		return false
 	}
-	if r := n.crew.present(s.ID); r != nil && r.id == run.Run {
+	if r := n.supervisor.currentRun(s.ID); r != nil && r.id == run.Run {
 		return false
 	}
 	newest, _, err := (&Agent{node: n, id: s.ID}).OutputEnd(n.life, 1)
 	return err == nil && (len(newest) == 0 || newest[0].Run != run.Run)
 }
 
-// interrupt has the state decide on a command that ends a run, and stops that run's program once it is durable.
-func (b *box) interrupt(c mailbox.Command) (*run, error) {
+// stopRun has the state decide on a command that ends a run, and stops that run's program once it is durable.
+func (b *mailboxActor) stopRun(c mailbox.Command) (*run, error) {
 	running, any := b.state.Run()
 	if _, err := b.decide(c); err != nil || !any {
 		return nil, err
 	}
-	r := b.node.crew.present(b.seat.id)
+	r := b.node.supervisor.currentRun(b.reg.id)
 	if r == nil || r.id != running.Run {
 		return nil, nil
 	}
@@ -130,15 +130,15 @@ func (b *box) interrupt(c mailbox.Command) (*run, error) {
 	return r, nil
 }
 
-// show tells the node how the agent is, and whoever waits for it to have finished, once that is durable.
-func (b *box) show(before uint64) {
+// publishStatus tells the node how the agent is, and whoever waits for it to have finished, once that is durable.
+func (b *mailboxActor) publishStatus(before uint64) {
 	if b.state.ProfileVersion() == before {
 		return
 	}
 	snap := snapshotOf(b.state)
 	var finished []chan<- result[Finish]
 	if status, over := b.state.Finish(); over {
-		finished = b.node.finishing.take(b.seat.id)
+		finished = b.node.finishing.take(b.reg.id)
 		for _, f := range finished {
 			defer b.release(func(lost error) { f <- result[Finish]{Finish{Status: status, Final: snap}, lost} })
 		}

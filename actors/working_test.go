@@ -29,9 +29,9 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 		}
 	}
 	waitFor(t, "both wait for a place", func() bool {
-		n.crew.mu.Lock()
-		defer n.crew.mu.Unlock()
-		return len(n.crew.waiting) == 2
+		n.supervisor.mu.Lock()
+		defer n.supervisor.mu.Unlock()
+		return len(n.supervisor.waiting) == 2
 	})
 	if _, err := n.Host().Prompt(t.Context(), second, "more", ""); parley.CodeOf(err) != parley.RateLimited {
 		t.Errorf("a prompt while there is no place: %v", err)
@@ -126,10 +126,10 @@ func TestAMailboxAtRestHasItsProgramRunOn(t *testing.T) {
 	prompt(t, a, "go")
 	ended := waiterFor(t, a)
 	atRest := func() bool {
-		n.roster.rest(time.Now())
-		n.roster.mu.Lock()
-		defer n.roster.mu.Unlock()
-		return n.roster.seats[a.id] == nil
+		n.registry.passivate(time.Now())
+		n.registry.mu.Lock()
+		defer n.registry.mu.Unlock()
+		return n.registry.registrations[a.id] == nil
 	}
 	waitFor(t, "the mailbox rests", atRest)
 	if s := snapshotNow(t, a); s.Status != mailbox.Running {
@@ -167,7 +167,7 @@ func TestACrashedMailboxHasItsProgramRunOn(t *testing.T) {
 	a := worker(t, n, "w", g.wait())
 	prompt(t, a, "go")
 	ended := waiterFor(t, a)
-	_, err := visitFor(t.Context(), a, func(b *box) (struct{}, error) {
+	_, err := visitFor(t.Context(), a, func(b *mailboxActor) (struct{}, error) {
 		b.state = nil // harmed
 		panic("for the test")
 	})
@@ -202,7 +202,7 @@ func TestAnEndThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	if _, err := n.Host().Send(t.Context(), "next", "lost"); parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("a message on a failed disk: %v", err)
 	}
-	run := n.crew.present(a.id)
+	run := n.supervisor.currentRun(a.id)
 	g.open()
 	<-run.over
 	broken.Store(false)
@@ -250,10 +250,10 @@ func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
 			t.Errorf("a message to it: %v", err)
 		}
 	}
-	n.crew.mu.Lock()
-	defer n.crew.mu.Unlock()
-	if len(n.crew.members) != 0 || n.crew.running != 0 {
-		t.Errorf("%d programs, %d runs", len(n.crew.members), n.crew.running)
+	n.supervisor.mu.Lock()
+	defer n.supervisor.mu.Unlock()
+	if len(n.supervisor.processes) != 0 || n.supervisor.running != 0 {
+		t.Errorf("%d programs, %d runs", len(n.supervisor.processes), n.supervisor.running)
 	}
 }
 

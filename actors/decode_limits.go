@@ -7,9 +7,9 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// shape bounds what is read from another node before it is decoded: an element of a list takes a byte there, and
-// hundreds here.
-type shape struct {
+// decodeLimits bounds data from another node before it is decoded. An element of a list takes one byte on the wire, but
+// hundreds in memory.
+type decodeLimits struct {
 	deep  int // lists and records within each other
 	wide  int // elements of a list, of those that are not within a value that one agent passes to another
 	parts int // in all
@@ -18,21 +18,21 @@ type shape struct {
 // The most that is in a packet, and in the events of a parcel: a value is up to 32 deep, and at most 52 Ki parts
 // fit in one; a message has at most 13 Ki pieces.
 var (
-	shapeOfPacket = shape{deep: 6, wide: 1 << 10, parts: 8 << 10}
-	shapeOfParcel = shape{deep: 40, wide: 16 << 10, parts: 128 << 10}
+	packetLimits = decodeLimits{deep: 6, wide: 1 << 10, parts: 8 << 10}
+	parcelLimits = decodeLimits{deep: 40, wide: 16 << 10, parts: 128 << 10}
 )
 
 // outerLists are those that hold what a list of an event or packet holds, and not what a value does.
 const outerLists = 2
 
-// takes reports whether body is one msgpack value within the bounds.
-func (s *shape) takes(body []byte) bool {
+// allows reports whether body is one msgpack value within the bounds.
+func (s *decodeLimits) allows(body []byte) bool {
 	rd := bytes.NewReader(body)
 	return s.walk(msgpack.NewDecoder(rd)) == nil && rd.Len() == 0
 }
 
-// takesEvents reports whether body is events, as package events writes them, within the bounds.
-func (s *shape) takesEvents(body []byte, count int) bool {
+// allowsEvents reports whether body is events in the encoding of package events, within the bounds.
+func (s *decodeLimits) allowsEvents(body []byte, count int) bool {
 	rd := bytes.NewReader(body)
 	dec := msgpack.NewDecoder(rd)
 	for range count {
@@ -46,7 +46,7 @@ func (s *shape) takesEvents(body []byte, count int) bool {
 			return false
 		}
 		at := len(body) - rd.Len()
-		if !s.takes(body[at : at+n]) {
+		if !s.allows(body[at : at+n]) {
 			return false
 		}
 		if _, err := rd.Seek(int64(n), 1); err != nil {
@@ -57,7 +57,7 @@ func (s *shape) takesEvents(body []byte, count int) bool {
 }
 
 // walk passes over one value without calling itself, however deep that is. What it has seen counts for the next.
-func (s *shape) walk(dec *msgpack.Decoder) error {
+func (s *decodeLimits) walk(dec *msgpack.Decoder) error {
 	for left := []int{1}; len(left) > 0; {
 		top := len(left) - 1
 		if left[top] == 0 {

@@ -19,16 +19,16 @@ func (a *Agent) Reply(ctx context.Context, w Which, text string) (Sent, error) {
 }
 
 func (a *Agent) post(ctx context.Context, p mailbox.PostMessage) (Sent, error) {
-	off, err := visitFor(ctx, a, func(b *box) (underway[Sent], error) {
+	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[Sent], error) {
 		evs, err := b.decide(p)
 		if err != nil {
-			return underway[Sent]{}, err
+			return pending[Sent]{}, err
 		}
 		e := evs[0].(*events.MessagePosted)
-		return underway[Sent]{Sent{Message: e.Message, Number: e.Number}, b.waitsFor(e.To)}, nil
+		return pending[Sent]{Sent{Message: e.Message, Number: e.Number}, b.waitsFor(e.To)}, nil
 	})
-	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
-	return off.accepted, err
+	off.result.Unreachable = a.node.isOut(ctx, off.waits)
+	return off.result, err
 }
 
 // Adopt binds a name to what a message carries under an edge; an empty name is the edge's.

@@ -9,17 +9,17 @@ import (
 	"parley/mailbox"
 )
 
-// scribe writes down events, over and over in the same room.
-type scribe struct {
+// eventWriter encodes events into a buffer that it reuses.
+type eventWriter struct {
 	body     []byte
 	recorded []events.Recorded
 }
 
-// scribeRoom bounds, in bytes, the room that a scribe keeps.
-const scribeRoom = 16 << 10
+// writerBuffer is the size, in bytes, of the largest buffer that an eventWriter keeps.
+const writerBuffer = 16 << 10
 
 // section writes down the events that follow a state. What it returns as recorded is good until the next.
-func (w *scribe) section(s *mailbox.State, now capabilities.Time, evs ...[]events.Event) (events.Section, []events.Recorded, error) {
+func (w *eventWriter) section(s *mailbox.State, now capabilities.Time, evs ...[]events.Event) (events.Section, []events.Recorded, error) {
 	clear(w.recorded)
 	w.recorded = w.recorded[:0]
 	for _, some := range evs {
@@ -34,7 +34,7 @@ func (w *scribe) section(s *mailbox.State, now capabilities.Time, evs ...[]event
 	if len(body) > maxSectionBytes {
 		return events.Section{}, nil, parley.Refuse(parley.TooLarge, "%d bytes at once are over the limit of %d", len(body), maxSectionBytes)
 	}
-	if w.body = body; cap(body) > scribeRoom {
+	if w.body = body; cap(body) > writerBuffer {
 		w.body = nil
 	}
 	return events.Section{
@@ -44,7 +44,7 @@ func (w *scribe) section(s *mailbox.State, now capabilities.Time, evs ...[]event
 
 // firstSection writes down the first events of a new mailbox.
 func firstSection(s *mailbox.State, now capabilities.Time, genesis ...events.Event) (events.Section, error) {
-	var w scribe
+	var w eventWriter
 	section, _, err := w.section(s, now, genesis)
 	return section, err
 }

@@ -50,7 +50,7 @@ func (n *Node) respond(ctx context.Context, l transport.Packet) (transport.Kind,
 		if err != nil || mail.check() != nil {
 			return 0, nil
 		}
-		return packetReceipts, n.takeIn(ctx, p, mail)
+		return packetAcks, n.takeIn(ctx, p, mail)
 	case packetAnnounce:
 		at, err := readPacket[placePacket](l.Body)
 		if err != nil {
@@ -64,25 +64,25 @@ func (n *Node) respond(ctx context.Context, l transport.Packet) (transport.Kind,
 
 // takeIn delivers the parcels of a packet and says what became of each, once that is on disk.
 func (n *Node) takeIn(ctx context.Context, p *peer, l mailPacket) any {
-	in := &intake{node: n, from: p.id, stops: &p.stops, epoch: l.Epoch, receipts: make([]receiptPacket, len(l.Parcels)), broken: map[capabilities.ID]bool{}}
+	in := &intake{node: n, from: p.id, window: &p.receives, epoch: l.Epoch, acks: make([]parcelAck, len(l.Parcels)), failed: map[capabilities.ID]bool{}}
 	for _, i := range l.Introduced {
 		n.introduced(ctx, p.id, i)
 	}
 	size := l.bytes()
 	taken := p.takes(size)
 	defer p.takes(-size)
-	if !taken || n.roster.crowded(shareOfPeers) || !p.stops.wait(ctx, l.Epoch, l.Number, n.journal.Failures()) {
-		for i := range in.receipts {
-			in.receipts[i].Fate = fateLater
+	if !taken || n.registry.overloaded(shareOfPeers) || !p.receives.wait(ctx, l.Epoch, l.Number, n.journal.Failures()) {
+		for i := range in.acks {
+			in.acks[i].Status = ackRetry
 		}
-		p.stops.breaks(l.Epoch)
-		return receiptsPacket{in.receipts}
+		p.receives.fail(l.Epoch)
+		return ackPacket{in.acks}
 	}
 	in.open.Add(len(l.Parcels))
 	for i, parcel := range l.Parcels {
 		in.take(ctx, i, parcel)
 	}
-	p.stops.letIn(l.Epoch, l.Number)
+	p.receives.admit(l.Epoch, l.Number)
 	done := make(chan struct{})
 	go func() {
 		in.open.Wait()
@@ -94,20 +94,20 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailPacket) any {
 		return nil
 	}
 	p.mailIn.Add(uint64(len(l.Parcels)))
-	return receiptsPacket{in.receipts}
+	return ackPacket{in.acks}
 }
 
 // intake is a packet of mail being delivered.
 type intake struct {
-	node     *Node
-	from     capabilities.NodeID
-	stops    *landing
-	epoch    uint64
-	receipts []receiptPacket
-	open     sync.WaitGroup
+	node   *Node
+	from   capabilities.NodeID
+	window *receiveWindow
+	epoch  uint64
+	acks   []parcelAck
+	open   sync.WaitGroup
 
 	mu     sync.Mutex
-	broken map[capabilities.ID]bool // mailboxes that could not take in something, and so take in nothing after it
+	failed map[capabilities.ID]bool // mailboxes that could not take in something, and so take in nothing after it
 }
 
 // take delivers one parcel. Those for one mailbox come to it in their order.
@@ -126,15 +126,15 @@ func (in *intake) take(ctx context.Context, i int, parcel parcelPacket) {
 		in.ends(i, to, err, 0)
 		return
 	}
-	in.node.roster.tell(to, visit{
-		run: func(b *box) {
-			if in.isBroken(to) || in.stops.isBroken(in.epoch, b.failures) {
+	in.node.registry.tell(to, visit{
+		run: func(b *mailboxActor) {
+			if in.hasFailed(to) || in.window.hasFailed(in.epoch, b.failures) {
 				in.ends(i, to, errDelayed, 0)
 				return
 			}
 			at, err := b.takeInWithin(in.from, c, evs)
 			if isTransient(err) {
-				in.breaks(to, err)
+				in.fail(to, err)
 			}
 			b.release(func(lost error) {
 				if lost != nil {
@@ -162,7 +162,7 @@ func (n *Node) checkForwarders(ctx context.Context, form *events.FormRequested, 
 			next = form.Chain[i+1]
 		}
 		if _, there := n.journal.Mailbox(by); there {
-			handed, err := visitFor(ctx, &Agent{node: n, id: by}, func(b *box) (bool, error) { return b.state.HasForwarded(form.ID, next), nil })
+			handed, err := visitFor(ctx, &Agent{node: n, id: by}, func(b *mailboxActor) (bool, error) { return b.state.HasForwarded(form.ID, next), nil })
 			if err != nil {
 				return errDelayed // nothing is known: it comes again
 			}
@@ -177,34 +177,34 @@ func (n *Node) checkForwarders(ctx context.Context, form *events.FormRequested, 
 
 func (in *intake) ends(i int, to capabilities.ID, err error, at capabilities.Time) {
 	defer in.open.Done()
-	r := &in.receipts[i]
+	r := &in.acks[i]
 	switch {
 	case err == nil:
-		r.Fate, r.At = fateArrived, at
+		r.Status, r.At = ackAccepted, at
 	case isTransient(err):
-		in.breaks(to, err)
-		r.Fate = fateLater
+		in.fail(to, err)
+		r.Status = ackRetry
 	default:
-		r.Fate = fateRefused
+		r.Status = ackRefused
 		r.Code, r.Text = refusal(err)
 	}
 }
 
-// breaks lets nothing more in for a mailbox, nor of the flight, so that all of it comes again in its order. A mailbox
-// that was put aside holds up itself alone.
-func (in *intake) breaks(to capabilities.ID, why error) {
+// fail accepts nothing more for a mailbox, nor of the window, so that all of it is sent again in order. A quarantined
+// mailbox holds up only itself.
+func (in *intake) fail(to capabilities.ID, why error) {
 	in.mu.Lock()
-	in.broken[to] = true
+	in.failed[to] = true
 	in.mu.Unlock()
 	if parley.CodeOf(why) != parley.CorruptLog {
-		in.stops.breaks(in.epoch)
+		in.window.fail(in.epoch)
 	}
 }
 
-func (in *intake) isBroken(to capabilities.ID) bool {
+func (in *intake) hasFailed(to capabilities.ID) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.broken[to]
+	return in.failed[to]
 }
 
 // isTransient reports whether what failed may be done later.
@@ -217,7 +217,7 @@ func isTransient(err error) bool {
 }
 
 // takeIn has the mailbox decide on what one of another node says. It returns when a form was settled by it.
-func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time, err error) {
+func (b *mailboxActor) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time, err error) {
 	settle, settles := c.(mailbox.SettleForm)
 	if settles {
 		if err := b.seal(&settle); err != nil {
@@ -238,7 +238,7 @@ func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time,
 	if found != nil {
 		return 0, err
 	}
-	if err != nil && settle.Answer.IsZero() && b.saidBefore(m.Form, settle) {
+	if err != nil && settle.Answer.IsZero() && b.isRepeated(m.Form, settle) {
 		err = nil
 	}
 	if a := m.Form.Answered; a != nil {
@@ -249,9 +249,9 @@ func (b *box) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time,
 	return at, err
 }
 
-// saidBefore reports whether a form was settled by just what is being said again, because word of it was lost. It is for
+// isRepeated reports whether a form was settled by just what is being said again, because word of it was lost. It is for
 // what has no ID of its own, of programs before this one.
-func (b *box) saidBefore(f *mailbox.Form, c mailbox.SettleForm) bool {
+func (b *mailboxActor) isRepeated(f *mailbox.Form, c mailbox.SettleForm) bool {
 	if e := f.Ended; e != nil {
 		return c.Reason == e.Reason && c.By == e.By && c.Note == e.Note
 	}

@@ -4,20 +4,20 @@ import "parley/capabilities"
 
 // catchUp tells those who wait what the log shows once the state was made from it again. A commit that was in doubt may
 // be there after all, and what crashed the mailbox may have kept it from telling anybody.
-func (b *box) catchUp() {
-	for _, form := range b.node.waits.awaited(b.seat.id) {
+func (b *mailboxActor) catchUp() {
+	for _, form := range b.node.waiters.awaited(b.reg.id) {
 		if m, err := b.state.FindFormID(form); err == nil && !m.Form.IsOpen() {
-			b.wake(form)
+			b.notifyWaiters(form)
 		}
 	}
-	if b.node.waits.watched(b.seat.id) {
-		b.release(func(error) { b.node.waits.changed(b.seat.id) })
+	if b.node.waiters.watched(b.reg.id) {
+		b.release(func(error) { b.node.waiters.changed(b.reg.id) })
 	}
-	b.show(0)
+	b.publishStatus(0)
 }
 
 // awaited gives the forms whose ends are waited for in a mailbox.
-func (w *waits) awaited(mailbox capabilities.ID) (forms []capabilities.ID) {
+func (w *waiters) awaited(mailbox capabilities.ID) (forms []capabilities.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for p := range w.settling {
@@ -29,12 +29,12 @@ func (w *waits) awaited(mailbox capabilities.ID) (forms []capabilities.ID) {
 }
 
 // revisit has every mailbox that is in memory look at the log again if it has to.
-func (r *roster) revisit() {
+func (r *registry) recheckAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, s := range r.seats {
+	for id, s := range r.registrations {
 		r.send(s, visit{
-			run:  func(*box) {}, // each visit begins with that
+			run:  func(*mailboxActor) {}, // each visit begins with that
 			lost: func(err error) { r.node.resumeLater(id, err) },
 		})
 	}

@@ -15,24 +15,23 @@ import (
 	"parley/persistence"
 )
 
-// roster knows which mailboxes are in memory. Everything for a mailbox goes through it, so that one can be
-// put to rest without losing what is on its way there: an actor that is stopped drops its queue silently,
-// so only one with an empty queue is, and whatever comes later wakes another.
-type roster struct {
-	node   *Node
-	system *actor.ActorSystem
-	crash  actor.SupervisorStrategy
-	turns  *dispatcher
+// registry holds the active mailboxes. All messages to a mailbox go through it. That makes passivation safe: a stopped
+// actor drops its queue, so the registry stops only an actor whose queue is empty, and starts another for later messages.
+type registry struct {
+	node       *Node
+	system     *actor.ActorSystem
+	crash      actor.SupervisorStrategy
+	dispatcher *dispatcher
 
-	queued atomic.Int64 // of all seats
+	queued atomic.Int64 // of all registrations
 
-	mu     sync.Mutex
-	seats  map[capabilities.ID]*seat
-	closed bool
+	mu            sync.Mutex
+	registrations map[capabilities.ID]*registration
+	closed        bool
 }
 
-// seat is the place of one active mailbox. It outlives crashes of its actor.
-type seat struct {
+// registration is the entry of one active mailbox. It outlives crashes of its actor.
+type registration struct {
 	id     capabilities.ID
 	pid    *actor.PID
 	queued atomic.Int64
@@ -45,7 +44,7 @@ type seat struct {
 	used  atomic.Int64 // when it last did something, in unix nanoseconds
 	state *mailbox.State
 
-	receipts receipts
+	acks acks
 }
 
 // visit is work for a mailbox's actor. Just one of run and lost is called, once: lost if the work cannot be
@@ -53,24 +52,24 @@ type seat struct {
 type visit struct {
 	after  persistence.Position // what it follows from
 	called bool                 // it came from outside
-	run    func(*box)
+	run    func(*mailboxActor)
 	lost   func(error)
 }
 
-// farewell is the last that an actor hears when the node ends.
-type farewell struct{ heard func() }
+// shutdown is the last message to an actor, when the node ends.
+type shutdown struct{ done func() }
 
-func newRoster(n *Node) *roster {
-	return &roster{
-		node: n, crash: actor.NewRestartingStrategy(), turns: newDispatcher(), seats: map[capabilities.ID]*seat{},
+func newRegistry(n *Node) *registry {
+	return &registry{
+		node: n, crash: actor.NewRestartingStrategy(), dispatcher: newDispatcher(), registrations: map[capabilities.ID]*registration{},
 		system: actor.NewActorSystem(actor.WithLoggerFactory(logTo(n.log))),
 	}
 }
 
 // call is tell for what comes from outside: it refuses with RATE_LIMITED when too much waits, and with
 // NOT_RUNNING when the node is closing.
-func (r *roster) call(id capabilities.ID, v visit) error {
-	if r.crowded(r.shareOf(id)) {
+func (r *registry) call(id capabilities.ID, v visit) error {
+	if r.overloaded(r.shareOf(id)) {
 		return parley.Refuse(parley.RateLimited, "the node has too much to do").WithHint("try again in a moment")
 	}
 	r.mu.Lock()
@@ -78,7 +77,7 @@ func (r *roster) call(id capabilities.ID, v visit) error {
 	if r.closed {
 		return errClosing()
 	}
-	s := r.seat(id)
+	s := r.registration(id)
 	if s.called.Load() >= maxQueuedMailbox {
 		return parley.Refuse(parley.RateLimited, "too much waits for this mailbox").WithHint("try again in a moment")
 	}
@@ -98,15 +97,15 @@ const (
 	shareOfHost   share = 4
 )
 
-func (r *roster) shareOf(id capabilities.ID) share {
+func (r *registry) shareOf(id capabilities.ID) share {
 	if id == r.node.host {
 		return shareOfHost
 	}
 	return shareOfAgents
 }
 
-// crowded reports whether too much waits for anything more to be let in from outside.
-func (r *roster) crowded(s share) bool {
+// overloaded reports whether too much waits to accept more calls from outside.
+func (r *registry) overloaded(s share) bool {
 	return r.queued.Load() >= int64(s)*maxQueuedNode/4 || int64(r.node.journal.Backlog()) >= int64(s)*maxBacklog/4
 }
 
@@ -116,50 +115,50 @@ func errClosing() error {
 
 // tell sends work from one mailbox, or the clock, to another. It is never refused: what is let in by call
 // gives rise to a bounded number of these.
-func (r *roster) tell(id capabilities.ID, v visit) {
+func (r *registry) tell(id capabilities.ID, v visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.send(r.seat(id), v)
+	r.send(r.registration(id), v)
 }
 
-func (r *roster) send(s *seat, v visit) {
+func (r *registry) send(s *registration, v visit) {
 	s.queued.Add(1)
 	r.queued.Add(1)
 	r.system.Root.Send(s.pid, v)
 }
 
-// seat gives a mailbox's seat, woken if need be. The caller has the lock.
-func (r *roster) seat(id capabilities.ID) *seat {
-	if s, ok := r.seats[id]; ok {
+// registration returns a mailbox's registration, and starts its actor if there is none. The caller has the lock.
+func (r *registry) registration(id capabilities.ID) *registration {
+	if s, ok := r.registrations[id]; ok {
 		return s
 	}
 	return r.spawn(id, nil, 0)
 }
 
-func (r *roster) spawn(id capabilities.ID, state *mailbox.State, last persistence.Position) *seat {
-	s := &seat{id: id, state: state}
+func (r *registry) spawn(id capabilities.ID, state *mailbox.State, last persistence.Position) *registration {
+	s := &registration{id: id, state: state}
 	s.loaded.Store(state != nil)
 	s.last.Store(uint64(last))
 	s.used.Store(time.Now().UnixNano())
-	r.seats[id] = s
+	r.registrations[id] = s
 	s.pid = r.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
 		// A restarted actor starts from the log: what crashed the last one may have harmed its state.
-		b := &box{node: r.node, seat: s, state: s.state, last: persistence.Position(s.last.Load())}
+		b := &mailboxActor{node: r.node, reg: s, state: s.state, last: persistence.Position(s.last.Load())}
 		s.state = nil
 		return b
-	}, actor.WithGuardian(r.crash), actor.WithDispatcher(r.turns)))
+	}, actor.WithGuardian(r.crash), actor.WithDispatcher(r.dispatcher)))
 	return s
 }
 
-// enter gives a seat to a new mailbox whose first event is on its way to the journal.
-func (r *roster) enter(state *mailbox.State, last persistence.Position) {
+// register adds a new mailbox, whose first event has been appended.
+func (r *registry) register(state *mailbox.State, last persistence.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.spawn(state.ID, state, last)
 }
 
-// done is called by an actor when it has finished a visit.
-func (r *roster) done(s *seat, v visit) {
+// done is called by an actor when it has handled a message.
+func (r *registry) done(s *registration, v visit) {
 	if v.called {
 		s.called.Add(-1)
 	}
@@ -168,64 +167,64 @@ func (r *roster) done(s *seat, v visit) {
 	r.queued.Add(-1)
 }
 
-// rest stops the actors of the mailboxes that have nothing to do, were not used since a time, and have all
+// passivate stops the actors of the mailboxes that have nothing to do, were not used since a time, and have all
 // they appended on disk. What was lost, or is in doubt while the journal is failed, its mailbox has to look at first.
-func (r *roster) rest(before time.Time) {
+func (r *registry) passivate(before time.Time) {
 	if r.node.journal.Err() != nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, s := range r.seats {
-		if s.queued.Load() != 0 || s.used.Load() > before.UnixNano() || s.receipts.any() || !r.settled(s) {
+	for id, s := range r.registrations {
+		if s.queued.Load() != 0 || s.used.Load() > before.UnixNano() || s.acks.any() || !r.settled(s) {
 			continue
 		}
-		delete(r.seats, id)
+		delete(r.registrations, id)
 		r.system.Root.Stop(s.pid)
 	}
 }
 
 // settled reports whether all that a mailbox has appended is on disk, and its state is what the log says.
-func (r *roster) settled(s *seat) bool {
+func (r *registry) settled(s *registration) bool {
 	return !s.doubtful.Load() && r.node.journal.Durable(persistence.Position(s.last.Load()))
 }
 
 // busy reports whether some mailbox has something to do, so that more appends may follow at once.
-func (r *roster) busy() bool { return r.queued.Load() > 0 }
+func (r *registry) busy() bool { return r.queued.Load() > 0 }
 
 // active returns how many mailboxes are in memory.
-func (r *roster) active() int {
+func (r *registry) active() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.seats)
+	return len(r.registrations)
 }
 
 // close lets nothing more in.
-func (r *roster) close() {
+func (r *registry) close() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
 }
 
 // end ends the actors, when they have nothing to do, and all that they run on.
-func (r *roster) end() {
+func (r *registry) end() {
 	r.mu.Lock()
-	seats := r.seats
-	r.seats = map[capabilities.ID]*seat{} // whoever still holds the node holds no mailboxes
+	registrations := r.registrations
+	r.registrations = map[capabilities.ID]*registration{} // whoever still holds the node holds no mailboxes
 	r.mu.Unlock()
 	var left sync.WaitGroup
-	left.Add(len(seats))
-	for _, s := range seats {
-		r.system.Root.Send(s.pid, farewell{left.Done})
+	left.Add(len(registrations))
+	for _, s := range registrations {
+		r.system.Root.Send(s.pid, shutdown{left.Done})
 	}
 	left.Wait()
 	r.system.Shutdown()
-	r.turns.end()
+	r.dispatcher.end()
 }
 
-// drain waits until no mailbox has anything to do, and all receipts are noted.
-func (r *roster) drain(ctx context.Context) error {
-	for again := true; again; again = r.noteAll() {
+// drain blocks until no mailbox has anything to do and all acks are recorded.
+func (r *registry) drain(ctx context.Context) error {
+	for again := true; again; again = r.recordAllAcks() {
 		for r.queued.Load() > 0 {
 			select {
 			case <-ctx.Done():

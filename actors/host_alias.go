@@ -10,16 +10,16 @@ import (
 	"parley/events"
 )
 
-// acting remembers which agents the host can act as, until the host's names change. Every call from
-// outside asks, and would otherwise queue at the host's mailbox first.
-type acting struct {
+// hostAliasCache caches the agents that the host can act as, by the host's names. A change of those names empties it.
+// Every call from outside needs one, and would otherwise queue at the host's mailbox first.
+type hostAliasCache struct {
 	epoch atomic.Uint64 // of the host's names
 	mu    sync.Mutex
 	known map[string]capabilities.ID
 	of    uint64 // the epoch of known
 }
 
-func (c *acting) get(name string) (id capabilities.ID, epoch uint64, ok bool) {
+func (c *hostAliasCache) get(name string) (id capabilities.ID, epoch uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	epoch = c.epoch.Load()
@@ -31,7 +31,7 @@ func (c *acting) get(name string) (id capabilities.ID, epoch uint64, ok bool) {
 }
 
 // put notes what was found out in an epoch, unless the names have changed since.
-func (c *acting) put(name string, id capabilities.ID, epoch uint64) {
+func (c *hostAliasCache) put(name string, id capabilities.ID, epoch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == epoch && c.epoch.Load() == epoch {
@@ -40,7 +40,7 @@ func (c *acting) put(name string, id capabilities.ID, epoch uint64) {
 }
 
 // note is told what happens in the host's mailbox, before anybody else can be.
-func (c *acting) note(evs []events.Event) {
+func (c *hostAliasCache) note(evs []events.Event) {
 	for _, e := range evs {
 		switch e.(type) {
 		case *events.NameBound, *events.NameUnbound, *events.CapabilityRevoked:
@@ -56,7 +56,7 @@ func (n *Node) ActAs(ctx context.Context, name string) (*Agent, error) {
 	if sp := capabilities.Special(name); name == "" || sp == capabilities.NameSelf || sp == capabilities.NameHost {
 		return n.Host(), nil
 	}
-	id, epoch, ok := n.acting.get(name)
+	id, epoch, ok := n.hostAliases.get(name)
 	if ok {
 		return &Agent{node: n, id: id}, nil
 	}
@@ -71,6 +71,6 @@ func (n *Node) ActAs(ctx context.Context, name string) (*Agent, error) {
 	case ref.Target.Node != n.id || !ref.Facet.IsFull():
 		return nil, parley.Refuse(parley.NotPermitted, "the host cannot act as %.200q", name)
 	}
-	n.acting.put(name, ref.Target, epoch)
+	n.hostAliases.put(name, ref.Target, epoch)
 	return &Agent{node: n, id: ref.Target}, nil
 }

@@ -6,15 +6,15 @@ import (
 
 // Version is how many events the agent's mailbox has.
 func (a *Agent) Version(ctx context.Context) (uint64, error) {
-	return visitFor(ctx, a, func(b *box) (uint64, error) { return b.state.Version, nil })
+	return visitFor(ctx, a, func(b *mailboxActor) (uint64, error) { return b.state.Version, nil })
 }
 
 // Beyond waits until the agent's mailbox has come beyond a version, whatever happened to it, and gives the version
 // that it has then. When ctx ends first, it gives the same version, and no error.
 func (a *Agent) Beyond(ctx context.Context, version uint64) (uint64, error) {
 	changed := make(chan struct{}, 1)
-	a.node.waits.watch(a.id, changed)
-	defer a.node.waits.unwatch(a.id, changed)
+	a.node.waiters.watch(a.id, changed)
+	defer a.node.waiters.unwatch(a.id, changed)
 	for {
 		now, err := a.Version(ctx)
 		if ctx.Err() != nil {

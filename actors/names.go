@@ -15,18 +15,18 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 	if m.Program != nil && !a.IsHost() {
 		return nil, parley.Refuse(parley.NotPermitted, "only the node's host runs programs on it")
 	}
-	if m.Program != nil && a.node.crew.isHeld() {
+	if m.Program != nil && a.node.supervisor.isHeld() {
 		return nil, errHeld()
 	}
-	if m.Program != nil && !m.Wait && !getsReady(*m.Program) && a.node.crew.full() { // it would not begin, and nothing would have it begin later
+	if m.Program != nil && !m.Wait && !getsReady(*m.Program) && a.node.supervisor.full() { // it would not begin, and nothing would have it begin later
 		return nil, errFull()
 	}
 	if m.Program != nil {
-		if err := a.node.crew.check(*m.Program); err != nil {
+		if err := a.node.supervisor.check(*m.Program); err != nil {
 			return nil, err
 		}
 	}
-	return visitFor(ctx, a, func(b *box) (*Agent, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (*Agent, error) {
 		now := b.node.now()
 		c := mailbox.CreateAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}
 		evs, err := b.propose(c, now)
@@ -54,10 +54,10 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 			}
 		})
 		b.node.accounts.put(child)
-		b.node.roster.enter(child, b.last)
+		b.node.registry.register(child, b.last)
 		made := &Agent{node: b.node, id: c.Agent, by: a.by}
 		if m.Program != nil {
-			b.node.roster.tell(c.Agent, visit{after: b.last, run: func(b *box) { b.setOut(m.Wait) }, lost: func(error) {}})
+			b.node.registry.tell(c.Agent, visit{after: b.last, run: func(b *mailboxActor) { b.startProgram(m.Wait) }, lost: func(error) {}})
 		}
 		return made, nil
 	})
@@ -65,13 +65,13 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 
 // Names lists what the agent has under a path, sorted; "" lists its own names, the special ones first.
 func (a *Agent) Names(ctx context.Context, path string) ([]string, error) {
-	return visitFor(ctx, a, func(b *box) ([]string, error) { return b.state.Names(path) })
+	return visitFor(ctx, a, func(b *mailboxActor) ([]string, error) { return b.state.Names(path) })
 }
 
 // RevokedNames lists the names of the agent's that are good for nothing any more: what they stood for was taken back, or its
 // time is over.
 func (a *Agent) RevokedNames(ctx context.Context) ([]string, error) {
-	return visitFor(ctx, a, func(b *box) ([]string, error) { return b.state.RevokedNames(b.node.now()), nil })
+	return visitFor(ctx, a, func(b *mailboxActor) ([]string, error) { return b.state.RevokedNames(b.node.now()), nil })
 }
 
 // Show gives the value at a path. With reveal, what is sealed in it is opened. It refuses with NOT_PERMITTED to open
@@ -80,7 +80,7 @@ func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilitie
 	if reveal && !a.reveals() {
 		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the token opens no secrets: it lacks the scope reveal")
 	}
-	return visitFor(ctx, a, func(b *box) (capabilities.Value, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (capabilities.Value, error) {
 		v, err := b.state.LookupVisible(path, b.node.now())
 		if err != nil || !reveal {
 			return v, err
@@ -124,7 +124,7 @@ func (a *Agent) Copy(ctx context.Context, from, to string, f capabilities.Facet)
 
 // Grants lists what the agent gave to others, oldest first.
 func (a *Agent) Grants(ctx context.Context) ([]Granted, error) {
-	return visitFor(ctx, a, func(b *box) ([]Granted, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) ([]Granted, error) {
 		grants := []Granted{}
 		for _, g := range b.state.Grants() {
 			grants = append(grants, Granted{Grant: g, ToName: b.state.NameOf(g.To)})

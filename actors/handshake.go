@@ -104,7 +104,7 @@ func (n *Node) respondAccept(ctx context.Context, l transport.Packet) any {
 		Host: capabilities.ID{ULID: a.Host, Node: l.From}, Grant: capabilities.ID{ULID: a.Invitation, Node: l.From},
 		Hints: a.Hints, Stamp: a.Stamp, Network: n.transport.NetworkOf(l.From),
 	}
-	grant, err := visitFor(ctx, n.Host(), func(b *box) (capabilities.ID, error) {
+	grant, err := visitFor(ctx, n.Host(), func(b *mailboxActor) (capabilities.ID, error) {
 		if _, err := b.decide(c); err != nil {
 			return capabilities.ID{}, err
 		}
@@ -182,7 +182,7 @@ func (n *Node) checkInvitation(ctx context.Context, name string, l capabilities.
 	case l.ID.Node == n.id:
 		return parley.Refuse(parley.InvalidArgument, "this invitation is this node's own")
 	}
-	_, err := visitFor(ctx, n.Host(), func(b *box) (struct{}, error) {
+	_, err := visitFor(ctx, n.Host(), func(b *mailboxActor) (struct{}, error) {
 		return struct{}{}, b.state.CheckAddPeer(name, capabilities.ID{ULID: l.ID.ULID, Node: n.id})
 	})
 	return err

@@ -26,42 +26,42 @@ func (a *Agent) Request(ctx context.Context, r Request) (Asked, error) {
 }
 
 func (a *Agent) ask(ctx context.Context, ask mailbox.RequestForm) (Asked, error) {
-	off, err := visitFor(ctx, a, func(b *box) (underway[Asked], error) { return b.ask(ask, a.reveals()) })
-	off.accepted.Unreachable = a.node.isOut(ctx, off.waits)
-	return off.accepted, err
+	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[Asked], error) { return b.ask(ask, a.reveals()) })
+	off.result.Unreachable = a.node.isOut(ctx, off.waits)
+	return off.result, err
 }
 
 // ask asks, or finds what was asked before. With reveal, what is sealed in its outcome is opened.
-func (b *box) ask(ask mailbox.RequestForm, reveal bool) (underway[Asked], error) {
+func (b *mailboxActor) ask(ask mailbox.RequestForm, reveal bool) (pending[Asked], error) {
 	if known, ok, err := ask.FindExisting(b.state); err != nil {
-		return underway[Asked]{}, err
+		return pending[Asked]{}, err
 	} else if ok {
 		asked, err := b.known(ask, known, reveal)
-		return underway[Asked]{accepted: asked}, err
+		return pending[Asked]{result: asked}, err
 	}
-	contract, err := b.node.compile(b.seat.id, ask.Fields)
+	contract, err := b.node.compile(b.reg.id, ask.Fields)
 	if err != nil {
-		return underway[Asked]{}, err
+		return pending[Asked]{}, err
 	}
 	ask.Schema = contract
 	evs, err := b.decide(ask)
 	if err != nil {
-		return underway[Asked]{}, err
+		return pending[Asked]{}, err
 	}
 	e := evs[0].(*events.FormRequested)
 	if ask.Schema != nil {
 		b.node.contracts.put(b.contractKey(e.ID), ask.Schema)
 	}
-	return underway[Asked]{Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
+	return pending[Asked]{Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
 }
 
 // underway is what was accepted, and the other nodes that have to be in reach for it to arrive.
-type underway[T any] struct {
-	accepted T
-	waits    []capabilities.NodeID
+type pending[T any] struct {
+	result T
+	waits  []capabilities.NodeID
 }
 
-func (b *box) waitsFor(to capabilities.ID) []capabilities.NodeID {
+func (b *mailboxActor) waitsFor(to capabilities.ID) []capabilities.NodeID {
 	if to.Node == b.node.id {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
 }
 
 // known gives what an ask of before came to.
-func (b *box) known(ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (Asked, error) {
+func (b *mailboxActor) known(ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (Asked, error) {
 	if k.Message == nil {
 		return b.bound(ask, k.Value, reveal)
 	}
@@ -94,7 +94,7 @@ func (b *box) known(ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (A
 }
 
 // bound gives the value that the ask's name has already, as the answer it stands for.
-func (b *box) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) (Asked, error) {
+func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) (Asked, error) {
 	if reveal {
 		var err error
 		if v, err = b.node.vault.open(v); err != nil {
@@ -117,8 +117,8 @@ func (b *box) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) 
 // is good for it.
 func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 	ended := make(chan result[Outcome], 1)
-	var at place
-	first, err := visitFor(ctx, a, func(b *box) (Outcome, error) {
+	var at formKey
+	first, err := visitFor(ctx, a, func(b *mailboxActor) (Outcome, error) {
 		m, err := b.state.FindForm(string(w))
 		if err != nil {
 			return Outcome{}, err
@@ -126,14 +126,14 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 		if !m.Form.IsOpen() {
 			return b.view().outcome(m.Form, a.reveals())
 		}
-		at = place{a.id, m.ID()}
-		b.node.waits.add(at, ended)
+		at = formKey{a.id, m.ID()}
+		b.node.waiters.add(at, ended)
 		return Outcome{Status: StatusOpen, Form: m.ID(), Promise: m.Form.Promise}, nil
 	})
 	if err != nil || first.Status != StatusOpen {
 		return first, err
 	}
-	defer a.node.waits.drop(at, ended)
+	defer a.node.waiters.drop(at, ended)
 	select {
 	case r := <-ended:
 		if r.err != nil || a.reveals() {
@@ -155,7 +155,7 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 
 // sealedOutcome gives how a form ended, with what is sealed as it is.
 func (a *Agent) sealedOutcome(ctx context.Context, form capabilities.ID) (Outcome, error) {
-	return visitFor(ctx, a, func(b *box) (Outcome, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (Outcome, error) {
 		m, err := b.state.FindFormID(form)
 		if err != nil {
 			return Outcome{}, err
@@ -167,7 +167,7 @@ func (a *Agent) sealedOutcome(ctx context.Context, form capabilities.ID) (Outcom
 // Answer answers a form that the agent was asked. An answer that is wrong in any field is refused with
 // INVALID_ANSWER, and the form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
-	s, err := handOver(ctx, a, func(b *box, reply replyTo[said]) {
+	s, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[settlement]) {
 		draft := mailbox.Reply{Which: string(ans.Which), Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
 		settle, home, err := b.draftAnswer(draft)
 		if err == nil {
@@ -179,36 +179,36 @@ func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
 }
 
 // draftAnswer drafts an answer with the contract that the node has of the form.
-func (b *box) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
+func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
 	if m, found := b.state.FindForm(r.Which); found == nil && m.Form.IsOpen() {
-		if r.Schema, err = b.contract(b.seat.id, m.Form, r.Values, r.Texts); err != nil {
+		if r.Schema, err = b.contract(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
 		}
 	}
 	now := b.node.now()
 	settle, home, err = b.state.DraftAnswer(r, now, b.node.newID)
 	if err == nil {
-		err = b.state.CheckAnswer(b.node.accounts.limits(b.seat.id, now), settle, now)
+		err = b.state.CheckAnswer(b.node.accounts.limits(b.reg.id, now), settle, now)
 	}
 	return settle, home, err
 }
 
 // said is what came of saying something to a form: its outcome, or what is still to be said on another node.
-type said struct {
+type settlement struct {
 	outcome Outcome
-	away    *away
+	remote  *remoteSettlement
 }
 
 // finish takes to its home what is to be settled on another node.
-func (a *Agent) finish(ctx context.Context, s said, err error) (Outcome, error) {
-	if err != nil || s.away == nil {
+func (a *Agent) finish(ctx context.Context, s settlement, err error) (Outcome, error) {
+	if err != nil || s.remote == nil {
 		return s.outcome, err
 	}
-	return a.say(ctx, *s.away)
+	return a.settleRemotely(ctx, *s.remote)
 }
 
 // seal puts the sealed form of secret values beside them.
-func (b *box) seal(c *mailbox.SettleForm) error {
+func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
 	m, err := b.state.FindFormID(c.Form)
 	if err != nil {
 		return err
@@ -218,34 +218,34 @@ func (b *box) seal(c *mailbox.SettleForm) error {
 }
 
 // send takes a settlement home, where it is decided.
-func (b *box) send(home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[said]) {
+func (b *mailboxActor) send(home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[settlement]) {
 	if err != nil {
-		b.answer(reply.durably(said{}, err))
+		b.answer(reply.durably(settlement{}, err))
 		return
 	}
 	if home.Node != b.node.id {
-		w, err := b.away(home, c)
-		b.answer(reply.durably(said{away: w}, err))
+		w, err := b.remoteSettlement(home, c)
+		b.answer(reply.durably(settlement{remote: w}, err))
 		return
 	}
-	b.node.roster.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *box) {
+	b.node.registry.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *mailboxActor) {
 		_, err := h.decide(c)
 		var outcome Outcome
 		if err == nil {
-			outcome, err = h.settled(c.Form, b.seat.id)
+			outcome, err = h.settled(c.Form, b.reg.id)
 		}
-		h.answer(reply.durably(said{outcome: outcome}, err))
+		h.answer(reply.durably(settlement{outcome: outcome}, err))
 	}})
 }
 
 // settled gives the outcome to who brought it about: its own values, without the home's names for people.
-func (b *box) settled(form, by capabilities.ID) (Outcome, error) {
+func (b *mailboxActor) settled(form, by capabilities.ID) (Outcome, error) {
 	m, err := b.state.FindFormID(form)
 	if err != nil {
 		return Outcome{}, err
 	}
-	outcome, err := b.view().outcome(m.Form, by == b.seat.id)
-	if by != b.seat.id {
+	outcome, err := b.view().outcome(m.Form, by == b.reg.id)
+	if by != b.reg.id {
 		outcome.ByName = "SELF"
 	}
 	return outcome, err
@@ -253,7 +253,7 @@ func (b *box) settled(form, by capabilities.ID) (Outcome, error) {
 
 // Decline says no to a form that the agent was asked.
 func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, error) {
-	s, err := handOver(ctx, a, func(b *box, reply replyTo[said]) {
+	s, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[settlement]) {
 		settle, home, err := b.state.DraftDecline(string(w), reason, b.node.newID)
 		b.send(home, settle, err, reply)
 	})
@@ -262,7 +262,7 @@ func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, e
 
 // Cancel takes back a form that the agent asked.
 func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (Outcome, error) {
-	return visitFor(ctx, a, func(b *box) (Outcome, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (Outcome, error) {
 		if _, err := b.decide(mailbox.CancelForm{Which: string(w), Reason: reason}); err != nil {
 			return Outcome{}, err
 		}
@@ -276,17 +276,17 @@ func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (Outcome, er
 
 // Forward hands a form on to another agent that this one can reach. Whoever answers first settles it.
 func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
-	abroad, err := handOver(ctx, a, func(b *box, reply replyTo[bool]) {
+	abroad, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[bool]) {
 		now := b.node.now()
 		handover, home, err := b.state.DraftForward(string(w), to, now)
 		if err == nil {
-			err = b.state.CheckForward(b.node.accounts.limits(b.seat.id, now), handover.Form, now)
+			err = b.state.CheckForward(b.node.accounts.limits(b.reg.id, now), handover.Form, now)
 		}
 		if err != nil || home.Node != b.node.id {
 			b.answer(reply.durably(true, err))
 			return
 		}
-		b.node.roster.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *box) {
+		b.node.registry.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *mailboxActor) {
 			_, err := h.decide(handover)
 			h.answer(reply.durably(false, err))
 		}})
@@ -294,7 +294,7 @@ func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
 	if err != nil || !abroad {
 		return err
 	}
-	return a.handOn(ctx, w, to)
+	return a.queueForward(ctx, w, to)
 }
 
 // Resolve answers a request with what the agent has at a path. It refuses with NOT_A_REQUEST other forms.
@@ -314,7 +314,7 @@ func (a *Agent) Reject(ctx context.Context, w Which, reason string) (Outcome, er
 }
 
 func (a *Agent) checkRequest(ctx context.Context, w Which) error {
-	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
+	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
 		return struct{}{}, b.state.CheckRequest(string(w))
 	})
 	return err

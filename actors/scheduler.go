@@ -10,9 +10,9 @@ import (
 	"parley/capabilities"
 )
 
-// clock sees to deadlines, and to rest for the mailboxes that are idle. What it knows follows from the
-// log, so a deadline that passed while the node was down is met when it is up again.
-type clock struct {
+// scheduler expires forms and passivates idle mailboxes. Its deadlines follow from the log, so those that passed while
+// the node was down are met when it starts.
+type scheduler struct {
 	node *Node
 	pid  *actor.PID
 
@@ -23,30 +23,29 @@ type clock struct {
 	ended bool
 }
 
-// clockTick bounds how late the clock notices that the wall clock was set, and how long idle mailboxes
-// wait for their rest.
-const clockTick = time.Second
+// schedulerTick bounds the delay with which a change of the wall clock and an idle mailbox are noticed.
+const schedulerTick = time.Second
 
 type tick struct{}
 
-func newClock(n *Node) *clock {
-	return &clock{node: n, known: map[capabilities.ID]capabilities.Time{}}
+func newScheduler(n *Node) *scheduler {
+	return &scheduler{node: n, known: map[capabilities.ID]capabilities.Time{}}
 }
 
-func (c *clock) spawn() {
-	root := c.node.roster.system.Root
+func (c *scheduler) spawn() {
+	root := c.node.registry.system.Root
 	c.pid = root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		if _, ok := ctx.Message().(tick); ok {
 			c.look()
 		}
-	}, actor.WithGuardian(c.node.roster.crash)))
+	}, actor.WithGuardian(c.node.registry.crash)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.timer = time.AfterFunc(0, func() { root.Send(c.pid, tick{}) })
 }
 
 // expect notes a mailbox's earliest deadline. Zero is none.
-func (c *clock) expect(id capabilities.ID, at capabilities.Time) {
+func (c *scheduler) expect(id capabilities.ID, at capabilities.Time) {
 	if at == 0 {
 		return
 	}
@@ -63,26 +62,26 @@ func (c *clock) expect(id capabilities.ID, at capabilities.Time) {
 }
 
 // pause is how long until there is something to look at. The caller has the lock.
-func (c *clock) pause() time.Duration {
+func (c *scheduler) pause() time.Duration {
 	if len(c.due) == 0 {
-		return clockTick
+		return schedulerTick
 	}
 	until := time.Duration(c.due[0].at-capabilities.At(c.node.o.Clock())) * time.Millisecond
-	return min(max(until, 0), clockTick)
+	return min(max(until, 0), schedulerTick)
 }
 
-// look tells the mailboxes whose deadline has passed, has receipts noted, and puts the idle ones to rest.
-func (c *clock) look() {
+// look sends to the mailboxes whose deadline has passed, has acks recorded, and passivates idle mailboxes.
+func (c *scheduler) look() {
 	for _, id := range c.passed(c.node.now()) {
-		c.node.roster.tell(id, visit{run: c.expire, lost: func(err error) {
+		c.node.registry.tell(id, visit{run: c.expire, lost: func(err error) {
 			c.node.log.Warn("deadline not met", "mailbox", id.String(), "error", err)
-			c.node.clock.expect(id, c.node.now().Add(clockTick)) // later, then
+			c.node.scheduler.expect(id, c.node.now().Add(schedulerTick)) // later, then
 		}})
 	}
 	if c.node.journal.Flushing() < slowDisk {
-		c.node.roster.noteAll()
+		c.node.registry.recordAllAcks()
 	}
-	c.node.roster.rest(time.Now().Add(-c.node.o.Idle))
+	c.node.registry.passivate(time.Now().Add(-c.node.o.Idle))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {
@@ -90,16 +89,16 @@ func (c *clock) look() {
 	}
 }
 
-// expire is the clock's visit: any visit meets the deadlines, so what is left is to say when to come again.
-func (c *clock) expire(b *box) {
+// expire handles the scheduler's message. Every message expires forms, so this only schedules the next deadline.
+func (c *scheduler) expire(b *mailboxActor) {
 	next := b.state.Summary().Deadline
 	if next != 0 && next <= c.node.now() { // it could not be met, for now
-		next = c.node.now().Add(clockTick)
+		next = c.node.now().Add(schedulerTick)
 	}
-	c.expect(b.seat.id, next)
+	c.expect(b.reg.id, next)
 }
 
-func (c *clock) passed(now capabilities.Time) []capabilities.ID {
+func (c *scheduler) passed(now capabilities.Time) []capabilities.ID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var ids []capabilities.ID
@@ -113,7 +112,7 @@ func (c *clock) passed(now capabilities.Time) []capabilities.ID {
 	return ids
 }
 
-func (c *clock) stop() {
+func (c *scheduler) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true

@@ -14,8 +14,8 @@ import (
 	"parley/mailbox/rule"
 )
 
-// desk is the node as the program of one agent sees it during a run. What it asks, the agent asks.
-type desk struct {
+// runtimeHost is the node as an agent's program sees it during a run. The program asks and sends as the agent.
+type runtimeHost struct {
 	agent *Agent
 	run   *run
 
@@ -26,8 +26,8 @@ type desk struct {
 	denied map[string]string        // calls that were declined in the run, and why
 }
 
-func newDesk(n *Node, agent capabilities.ID, r *run) *desk {
-	return &desk{
+func newRuntimeHost(n *Node, agent capabilities.ID, r *run) *runtimeHost {
+	return &runtimeHost{
 		agent: &Agent{node: n, id: agent}, run: r,
 		asked: map[capabilities.ID]bool{}, taken: map[string]bool{}, denied: map[string]string{},
 	}
@@ -36,14 +36,14 @@ func newDesk(n *Node, agent capabilities.ID, r *run) *desk {
 var errRunOver = errors.New("the run is over")
 
 // close has whatever the program still says go unheard.
-func (d *desk) close() {
+func (d *runtimeHost) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
 }
 
 // forms gives the forms that the run asked or took up.
-func (d *desk) forms() []capabilities.ID {
+func (d *runtimeHost) forms() []capabilities.ID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := make([]capabilities.ID, 0, len(d.asked))
@@ -53,7 +53,7 @@ func (d *desk) forms() []capabilities.ID {
 	return all
 }
 
-func (d *desk) check() error {
+func (d *runtimeHost) check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -63,7 +63,7 @@ func (d *desk) check() error {
 }
 
 // Write keeps output in the agent's timeline.
-func (d *desk) Write(ctx context.Context, stream runtime.Stream, text string) error {
+func (d *runtimeHost) Write(ctx context.Context, stream runtime.Stream, text string) error {
 	if err := d.check(); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (d *desk) Write(ctx context.Context, stream runtime.Stream, text string) er
 }
 
 // Ask sends a question as a form from the agent, and waits for its end.
-func (d *desk) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
+func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
 	if err := d.check(); err != nil {
 		return runtime.Answer{}, err
 	}
@@ -82,16 +82,16 @@ func (d *desk) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, err
 	if q.Timeout > 0 {
 		ask.Deadline = d.agent.node.now().Add(q.Timeout)
 	}
-	form, err := visitFor(ctx, d.agent, func(b *box) (capabilities.ID, error) {
-		if err := b.hears(d.run); err != nil {
+	form, err := visitFor(ctx, d.agent, func(b *mailboxActor) (capabilities.ID, error) {
+		if err := b.checkRun(d.run); err != nil {
 			return capabilities.ID{}, err
 		}
 		ask.Key = b.state.AskKey(q.ID)
 		off, err := b.ask(ask, true)
 		if err == nil {
-			d.note(off.accepted.Form)
+			d.note(off.result.Form)
 		}
-		return off.accepted.Form, err
+		return off.result.Form, err
 	})
 	if err != nil {
 		return runtime.Answer{}, err
@@ -120,7 +120,7 @@ func programAnswer(o Outcome) (runtime.Answer, error) {
 }
 
 // Approve asks whether the agent's program may make a call. One that was declined in this run is refused again.
-func (d *desk) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, error) {
+func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, error) {
 	if err := d.check(); err != nil {
 		return runtime.Decision{}, err
 	}
@@ -132,7 +132,7 @@ func (d *desk) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, e
 		return runtime.Decision{Reason: why}, nil
 	}
 	lasts := false
-	p, err := visitFor(ctx, d.agent, func(b *box) (Permission, error) {
+	p, err := visitFor(ctx, d.agent, func(b *mailboxActor) (Permission, error) {
 		p, err := d.permission(b, c, call)
 		lasts = b.state.Lasts(p.Rule)
 		return p, err
@@ -151,8 +151,8 @@ func (d *desk) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, e
 }
 
 // permission asks about a call, or takes up what was asked about it and no other call of the run has taken.
-func (d *desk) permission(b *box, c runtime.Call, call string) (Permission, error) {
-	if err := b.hears(d.run); err != nil {
+func (d *runtimeHost) permission(b *mailboxActor, c runtime.Call, call string) (Permission, error) {
+	if err := b.checkRun(d.run); err != nil {
 		return Permission{}, err
 	}
 	d.mu.Lock()
@@ -160,10 +160,10 @@ func (d *desk) permission(b *box, c runtime.Call, call string) (Permission, erro
 	folder := folderOf(b.state.Program())
 	key := b.state.CallKey(call, folder, func(key string) bool { return d.taken[key] })
 	off, err := b.permission(mailbox.RequestApproval{Tool: c.Tool, Input: c.Input, Folder: folder, Key: key}, false)
-	if p := off.accepted; err == nil && !p.Decided {
+	if p := off.result; err == nil && !p.Decided {
 		d.taken[key], d.asked[p.Form] = true, true
 	}
-	return off.accepted, err
+	return off.result, err
 }
 
 // folderOf returns the folder in which a program runs: its own, or else the node's. "" is one that cannot be told.
@@ -175,9 +175,9 @@ func folderOf(p events.ProgramSet) string {
 	return folder
 }
 
-// hears refuses a run that is not the one under way any more: what it asked was taken back, and nobody would take back
-// what it asks now.
-func (b *box) hears(r *run) error {
+// checkRun refuses a run that is no longer the current one: its forms were cancelled, and nobody would cancel
+// later ones.
+func (b *mailboxActor) checkRun(r *run) error {
 	if now, running := b.state.Run(); !running || now.Run != r.id {
 		return errRunOver
 	}
@@ -186,11 +186,11 @@ func (b *box) hears(r *run) error {
 
 // outlasts refuses an outcome by which a question of the run was taken back with the run itself. The program hears that
 // it is to end, and not that it has an answer: with that it would go on.
-func (d *desk) outlasts(ctx context.Context, o Outcome) error {
+func (d *runtimeHost) outlasts(ctx context.Context, o Outcome) error {
 	if o.Status != StatusCancelled {
 		return nil
 	}
-	_, err := visitFor(ctx, d.agent, func(b *box) (struct{}, error) { return struct{}{}, b.hears(d.run) })
+	_, err := visitFor(ctx, d.agent, func(b *mailboxActor) (struct{}, error) { return struct{}{}, b.checkRun(d.run) })
 	if errors.Is(err, errRunOver) {
 		select { // it is stopped as soon as its end is durable, as that of the question is
 		case <-d.run.ctx.Done():
@@ -201,14 +201,14 @@ func (d *desk) outlasts(ctx context.Context, o Outcome) error {
 }
 
 // note notes a form of the run's, in the visit in which it becomes one.
-func (d *desk) note(form capabilities.ID) {
+func (d *runtimeHost) note(form capabilities.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked[form] = true
 }
 
 // decided reads what was decided, and remembers what was declined.
-func (d *desk) decided(call string, allowed bool, o Outcome) runtime.Decision {
+func (d *runtimeHost) decided(call string, allowed bool, o Outcome) runtime.Decision {
 	decision, reason := mailbox.ReadDecision(o.Values)
 	out := runtime.Decision{
 		Allowed: allowed, Always: decision == mailbox.Always || decision == mailbox.Never, Reason: reason,
@@ -226,12 +226,12 @@ func (d *desk) decided(call string, allowed bool, o Outcome) runtime.Decision {
 }
 
 // Send sends a message to someone whom the agent holds.
-func (d *desk) Send(ctx context.Context, to, text string) error {
+func (d *runtimeHost) Send(ctx context.Context, to, text string) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	_, err := visitFor(ctx, d.agent, func(b *box) (struct{}, error) {
-		if err := b.hears(d.run); err != nil {
+	_, err := visitFor(ctx, d.agent, func(b *mailboxActor) (struct{}, error) {
+		if err := b.checkRun(d.run); err != nil {
 			return struct{}{}, err
 		}
 		_, err := b.decide(mailbox.PostMessage{To: to, Text: text})

@@ -14,48 +14,48 @@ import (
 	"parley/mailbox"
 )
 
-// crew are the programs of a node's agents: those that run, and those that are kept for their next message. What a
-// program is to do is decided in its agent's mailbox; here it is done.
-type crew struct {
+// supervisor runs the programs of the node's agents, and keeps those that wait for their next message. The mailbox
+// decides what a program does; the supervisor does it.
+type supervisor struct {
 	node     *Node
 	launcher *runtime.Launcher
 	life     context.Context // of the programs
 	end      context.CancelCauseFunc
 
-	mu      sync.Mutex
-	members map[capabilities.ID]*member
-	running int
-	waiting []capabilities.ID // mailboxes with something to run for, for which there was no room
-	closed  bool
-	held    bool // no program is started
-	tasks   sync.WaitGroup
+	mu        sync.Mutex
+	processes map[capabilities.ID]*process
+	running   int
+	waiting   []capabilities.ID // mailboxes with something to run for, for which there was no room
+	closed    bool
+	held      bool // no program is started
+	tasks     sync.WaitGroup
 }
 
-// member is one agent's program.
-type member struct {
+// process is the program of one agent.
+type process struct {
 	agent   capabilities.ID
 	spec    events.ProgramSet
 	runtime runtime.Runtime
 
-	turn sync.Mutex // held while the runtime is used
-	gone bool       // it is closed for good; guarded by turn
+	mu     sync.Mutex // held while the runtime is used
+	closed bool       // it is closed for good; guarded by turn
 
-	// Guarded by the crew's lock.
+	// Guarded by the supervisor's lock.
 	run       *run // the newest; nil if there was none
 	preparing bool
 }
 
 // run is one run of a program, from its decision to its end.
 type run struct {
-	id     capabilities.ID
-	prompt capabilities.ID
-	stop   context.CancelCauseFunc
-	ctx    context.Context
-	taken  chan struct{} // closed when the program has its prompt, or the run is over
-	failed error         // why it never had it; to be read once taken is closed
-	over   chan struct{} // closed when nothing of the run goes on
-	desk   *desk
-	end    *mailbox.EndRun // how it ended, once the program has; guarded by the crew's lock
+	id       capabilities.ID
+	prompt   capabilities.ID
+	stop     context.CancelCauseFunc
+	ctx      context.Context
+	accepted chan struct{} // closed when the program has its prompt, or the run is over
+	failed   error         // why it never had it; to be read once accepted is closed
+	over     chan struct{} // closed when nothing of the run goes on
+	host     *runtimeHost
+	end      *mailbox.EndRun // how it ended, once the program has; guarded by the supervisor's lock
 }
 
 var (
@@ -63,8 +63,8 @@ var (
 	errStopped     = errors.New("the run was ended")
 )
 
-func newCrew(n *Node) *crew {
-	c := &crew{node: n, launcher: runtime.NewLauncher(n.o.Programs), members: map[capabilities.ID]*member{}}
+func newSupervisor(n *Node) *supervisor {
+	c := &supervisor{node: n, launcher: runtime.NewLauncher(n.o.Programs), processes: map[capabilities.ID]*process{}}
 	if n.o.TakeOver {
 		if err := c.launcher.TakeOver(); err != nil {
 			n.log.Warn("what programs leave behind may outlive them", "error", err)
@@ -74,9 +74,9 @@ func newCrew(n *Node) *crew {
 	return c
 }
 
-// enlist gives a place to the run that an agent's mailbox is about to begin, or says that there is none now: then
-// the mailbox is told when there is.
-func (c *crew) enlist(agent capabilities.ID) bool {
+// reserveSlot reserves a slot for a run that an agent's mailbox is about to begin, and reports whether one was free. If
+// not, the mailbox is told when one is.
+func (c *supervisor) reserveSlot(agent capabilities.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.held {
@@ -92,32 +92,32 @@ func (c *crew) enlist(agent capabilities.ID) bool {
 	return true
 }
 
-// full reports whether there is no place for another run.
-func (c *crew) full() bool {
+// full reports whether all slots are taken.
+func (c *supervisor) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running >= c.node.o.Runs
 }
 
 // begin enters a run that was decided on. It goes on when launch is called, or is given up by abandon.
-func (c *crew) begin(agent capabilities.ID, spec events.ProgramSet, e *events.RunStarted) (*member, *run) {
+func (c *supervisor) begin(agent capabilities.ID, spec events.ProgramSet, e *events.RunStarted) (*process, *run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.member(agent, spec)
-	r := &run{id: e.Run, prompt: e.Prompt, taken: make(chan struct{}), over: make(chan struct{})}
+	m := c.process(agent, spec)
+	r := &run{id: e.Run, prompt: e.Prompt, accepted: make(chan struct{}), over: make(chan struct{})}
 	r.ctx, r.stop = context.WithCancelCause(c.life)
-	r.desk = newDesk(c.node, agent, r)
+	r.host = newRuntimeHost(c.node, agent, r)
 	m.run = r
 	return m, r
 }
 
-// member gives an agent's program, anew if it is another than before. The caller has the lock.
-func (c *crew) member(agent capabilities.ID, spec events.ProgramSet) *member {
-	m := c.members[agent]
+// process returns an agent's program, and makes a new one if its definition has changed. The caller has the lock.
+func (c *supervisor) process(agent capabilities.ID, spec events.ProgramSet) *process {
+	m := c.processes[agent]
 	if m == nil || !sameProgram(m.spec, spec) {
 		old := m
-		m = &member{agent: agent, spec: spec, runtime: c.newRuntime(spec)}
-		c.members[agent] = m
+		m = &process{agent: agent, spec: spec, runtime: c.newRuntime(spec)}
+		c.processes[agent] = m
 		if old != nil {
 			c.tasks.Go(old.close)
 		}
@@ -126,13 +126,13 @@ func (c *crew) member(agent capabilities.ID, spec events.ProgramSet) *member {
 }
 
 // prepare gets an agent's program ready for its first run.
-func (c *crew) prepare(agent capabilities.ID, spec events.ProgramSet) {
+func (c *supervisor) prepare(agent capabilities.ID, spec events.ProgramSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.held {
 		return
 	}
-	m := c.member(agent, spec)
+	m := c.process(agent, spec)
 	m.preparing = true
 	c.tasks.Go(func() {
 		err := m.prepare(c.life)
@@ -146,19 +146,19 @@ func (c *crew) prepare(agent capabilities.ID, spec events.ProgramSet) {
 		if err != nil {
 			ready = mailbox.PrepareProgram{Status: mailbox.Failed, Error: inWords(err)}
 		}
-		c.tell(agent, "that a program is ready", ready, func() {})
+		c.record(agent, "that a program is ready", ready, func() {})
 	})
 }
 
-func (c *crew) isPreparing(agent capabilities.ID) bool {
+func (c *supervisor) isPreparing(agent capabilities.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.members[agent]
+	m := c.processes[agent]
 	return m != nil && m.preparing
 }
 
 // launch runs the program.
-func (c *crew) launch(m *member, r *run, p runtime.Prompt) {
+func (c *supervisor) launch(m *process, r *run, p runtime.Prompt) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -170,30 +170,30 @@ func (c *crew) launch(m *member, r *run, p runtime.Prompt) {
 }
 
 // abandon gives up a run that never came to be.
-func (c *crew) abandon(r *run, why error) {
+func (c *supervisor) abandon(r *run, why error) {
 	r.failed = why
 	r.stop(why)
-	close(r.taken)
+	close(r.accepted)
 	close(r.over)
-	c.left()
+	c.releaseSlot()
 }
 
-func (c *crew) perform(m *member, r *run, p runtime.Prompt) {
-	m.turn.Lock()
-	taken := sync.OnceFunc(func() { close(r.taken) })
+func (c *supervisor) perform(m *process, r *run, p runtime.Prompt) {
+	m.mu.Lock()
+	taken := sync.OnceFunc(func() { close(r.accepted) })
 	result := runtime.Result{Err: context.Cause(r.ctx)}
 	if result.Err == nil {
-		result = m.runtime.Run(r.ctx, p, r.desk, taken)
+		result = m.runtime.Run(r.ctx, p, r.host, taken)
 	}
-	if result.Err != nil && !r.isTaken() {
+	if result.Err != nil && !r.isAccepted() {
 		r.failed = result.Err
 	}
-	r.desk.close()
-	m.turn.Unlock()
+	r.host.close()
+	m.mu.Unlock()
 	end := mailbox.EndRun{Run: r.id, Output: result.Tail}
 	if stopped := context.Cause(r.ctx); result.Err != nil && stopped != nil {
 		end.Error, end.Output = stopped.Error(), "" // if it was interrupted, its end is decided already
-		end.Silent = !r.isTaken()
+		end.Silent = !r.isAccepted()
 	} else if result.Err != nil {
 		end.Error = inWords(result.Err)
 	}
@@ -201,20 +201,20 @@ func (c *crew) perform(m *member, r *run, p runtime.Prompt) {
 	c.mu.Lock()
 	r.end = &end
 	c.mu.Unlock()
-	c.tell(m.agent, "the end of a run", end, func() {
+	c.record(m.agent, "the end of a run", end, func() {
 		taken()
 		close(r.over)
 	})
-	c.left()
+	c.releaseSlot()
 }
 
-// tell has an agent's mailbox write down what has come of its program.
-func (c *crew) tell(agent capabilities.ID, what string, command mailbox.Command, then func()) {
+// record has an agent's mailbox record a result of its program.
+func (c *supervisor) record(agent capabilities.ID, what string, command mailbox.Command, then func()) {
 	failed := func(err error) {
 		c.node.log.Error(what+" is not written down", "mailbox", agent.String(), "error", err)
 	}
-	c.node.roster.tell(agent, visit{
-		run: func(b *box) {
+	c.node.registry.tell(agent, visit{
+		run: func(b *mailboxActor) {
 			if _, err := b.decide(command); err != nil {
 				failed(err)
 			}
@@ -228,17 +228,16 @@ func (c *crew) tell(agent capabilities.ID, what string, command mailbox.Command,
 	})
 }
 
-// left frees a place.
-func (c *crew) left() {
+// releaseSlot frees a slot.
+func (c *supervisor) releaseSlot() {
 	c.mu.Lock()
 	c.running--
 	c.mu.Unlock()
-	c.next()
+	c.offerSlot()
 }
 
-// next has the mailbox that has waited longest take a place, if there is one. One that needs none any more leaves it to
-// the next.
-func (c *crew) next() {
+// offerSlot offers a free slot to the mailbox that has waited longest. One that needs none leaves it to the next.
+func (c *supervisor) offerSlot() {
 	c.mu.Lock()
 	var next capabilities.ID
 	if len(c.waiting) > 0 && c.running < c.node.o.Runs && !c.closed {
@@ -248,40 +247,40 @@ func (c *crew) next() {
 	if next.IsZero() {
 		return
 	}
-	c.node.roster.tell(next, visit{
-		run: func(b *box) {
-			b.work()
-			c.next()
+	c.node.registry.tell(next, visit{
+		run: func(b *mailboxActor) {
+			b.startNextRun()
+			c.offerSlot()
 		},
 		lost: func(err error) {
 			c.node.resumeLater(next, err)
-			c.next()
+			c.offerSlot()
 		},
 	})
 }
 
 // prepare gets the program ready, unless it is closed already.
-func (m *member) prepare(ctx context.Context) error {
-	m.turn.Lock()
-	defer m.turn.Unlock()
-	if m.gone {
+func (m *process) prepare(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
 		return errStopped
 	}
 	return m.runtime.Prepare(ctx)
 }
 
-func (m *member) close() {
-	m.turn.Lock()
-	defer m.turn.Unlock()
-	m.gone = true
+func (m *process) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
 	m.runtime.Close()
 }
 
-// present gives the newest run of an agent's program, or nil.
-func (c *crew) present(agent capabilities.ID) *run {
+// currentRun returns the newest run of an agent's program, or nil.
+func (c *supervisor) currentRun(agent capabilities.ID) *run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m := c.members[agent]; m != nil {
+	if m := c.processes[agent]; m != nil {
 		return m.run
 	}
 	return nil
@@ -289,8 +288,8 @@ func (c *crew) present(agent capabilities.ID) *run {
 
 // ended says how a run ended that an agent's log shows as under way: as it did here, or, if it is none of this node's
 // life, by an interruption, before which it was Silent or not. It is false of one that goes on.
-func (c *crew) ended(agent, id capabilities.ID, silent bool) (mailbox.EndRun, bool) {
-	r := c.present(agent)
+func (c *supervisor) ended(agent, id capabilities.ID, silent bool) (mailbox.EndRun, bool) {
+	r := c.currentRun(agent)
 	if r == nil || r.id != id {
 		return mailbox.EndRun{Run: id, Error: mailbox.Interrupted, Silent: silent}, true
 	}
@@ -302,25 +301,25 @@ func (c *crew) ended(agent, id capabilities.ID, silent bool) (mailbox.EndRun, bo
 	return *r.end, true
 }
 
-// taken gives the forms that an agent's present run has taken up from one before it.
-func (c *crew) taken(agent capabilities.ID) []capabilities.ID {
-	if r := c.present(agent); r != nil {
-		return r.desk.forms()
+// formsOfRun returns the forms that an agent's current run asked or took up.
+func (c *supervisor) formsOfRun(agent capabilities.ID) []capabilities.ID {
+	if r := c.currentRun(agent); r != nil {
+		return r.host.forms()
 	}
 	return nil
 }
 
-// dismiss has an agent's program end for good, once its run has. What it gives is closed when nothing of it is left.
-func (c *crew) dismiss(agent capabilities.ID) <-chan struct{} {
+// terminate ends an agent's program for good, after its run. The channel is closed when nothing of the program is left.
+func (c *supervisor) terminate(agent capabilities.ID) <-chan struct{} {
 	left := make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.members[agent]
+	m := c.processes[agent]
 	if m == nil || c.closed {
 		close(left)
 		return left
 	}
-	delete(c.members, agent)
+	delete(c.processes, agent)
 	c.tasks.Go(func() {
 		defer close(left)
 		m.close()
@@ -328,10 +327,10 @@ func (c *crew) dismiss(agent capabilities.ID) <-chan struct{} {
 	return left
 }
 
-// isTaken reports whether the program has its prompt, or the run is over.
-func (r *run) isTaken() bool {
+// isAccepted reports whether the program has its prompt, or the run is over.
+func (r *run) isAccepted() bool {
 	select {
-	case <-r.taken:
+	case <-r.accepted:
 		return true
 	default:
 		return false
@@ -356,17 +355,17 @@ func awaitClosed(ctx context.Context, c <-chan struct{}) error {
 }
 
 // close ends all programs and waits until nothing of them is left.
-func (c *crew) close() {
+func (c *supervisor) close() {
 	c.mu.Lock()
 	c.closed = true
-	members := make([]*member, 0, len(c.members))
-	for _, m := range c.members {
-		members = append(members, m)
+	processes := make([]*process, 0, len(c.processes))
+	for _, m := range c.processes {
+		processes = append(processes, m)
 	}
 	c.mu.Unlock()
 	c.end(errInterrupted)
 	var left sync.WaitGroup
-	for _, m := range members {
+	for _, m := range processes {
 		left.Go(m.close)
 	}
 	left.Wait()
@@ -374,7 +373,7 @@ func (c *crew) close() {
 }
 
 // check refuses a program that cannot be started as it is meant to.
-func (c *crew) check(p events.ProgramSet) error {
+func (c *supervisor) check(p events.ProgramSet) error {
 	if err := mailbox.CheckProgram(p); err != nil {
 		return err
 	}
@@ -383,20 +382,20 @@ func (c *crew) check(p events.ProgramSet) error {
 
 // RunsProcess reports whether a process of the system belongs to a program of the node's. It is an error if that cannot be
 // found out, as of a process that is gone.
-func (n *Node) RunsProcess(pid int) (bool, error) { return n.crew.launcher.Owns(pid) }
+func (n *Node) RunsProcess(pid int) (bool, error) { return n.supervisor.launcher.Owns(pid) }
 
 // HasRunPrograms reports whether the node has started any program since it was opened.
-func (n *Node) HasRunPrograms() bool { return n.crew.launcher.HasBegun() }
+func (n *Node) HasRunPrograms() bool { return n.supervisor.launcher.HasBegun() }
 
 // specOf returns what a program's runtime is told of it.
-func (c *crew) specOf(p events.ProgramSet) runtime.Spec {
+func (c *supervisor) specOf(p events.ProgramSet) runtime.Spec {
 	return runtime.Spec{
 		Command: p.Command, Folder: p.Folder, Environment: p.Environment, Inherit: p.Inherit, Keep: p.Keep,
 		RunTime: time.Duration(p.Seconds) * time.Second, Access: p.Access, User: p.User, Wrap: p.Wrap, Launcher: c.launcher,
 	}
 }
 
-func (c *crew) newRuntime(p events.ProgramSet) runtime.Runtime {
+func (c *supervisor) newRuntime(p events.ProgramSet) runtime.Runtime {
 	spec := c.specOf(p)
 	if p.Runtime == "acp" {
 		return runtime.NewACP(spec)

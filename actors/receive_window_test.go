@@ -11,7 +11,7 @@ import (
 
 func TestPacketsLandByTheirNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l landing
+		var l receiveWindow
 		var mu sync.Mutex
 		var landed []uint64
 		var all sync.WaitGroup
@@ -24,7 +24,7 @@ func TestPacketsLandByTheirNumbers(t *testing.T) {
 				mu.Lock()
 				landed = append(landed, number)
 				mu.Unlock()
-				l.letIn(7, number)
+				l.admit(7, number)
 			})
 			synctest.Wait() // it is in, or waits for those before it
 		}
@@ -36,15 +36,15 @@ func TestPacketsLandByTheirNumbers(t *testing.T) {
 }
 
 func TestNoPacketLandsInVain(t *testing.T) {
-	land := func(l *landing, epoch, number uint64) bool {
+	land := func(l *receiveWindow, epoch, number uint64) bool {
 		in := l.wait(context.Background(), epoch, number, 0)
 		if in {
-			l.letIn(epoch, number)
+			l.admit(epoch, number)
 		}
 		return in
 	}
 	for name, c := range map[string]struct {
-		before func(l *landing)
+		before func(l *receiveWindow)
 		epoch  uint64
 		number uint64
 		want   bool
@@ -52,29 +52,29 @@ func TestNoPacketLandsInVain(t *testing.T) {
 		"the first":                          {epoch: 1, number: 1, want: true},
 		"without an epoch":                   {number: 9, want: true},
 		"whose predecessor is lost":          {epoch: 1, number: 2},
-		"in the middle of an unknown flight": {epoch: 5, number: 3},
+		"in the middle of an unknown window": {epoch: 5, number: 3},
 		"that has landed before": {
-			before: func(l *landing) { land(l, 1, 1) }, epoch: 1, number: 1,
+			before: func(l *receiveWindow) { land(l, 1, 1) }, epoch: 1, number: 1,
 		},
-		"of a flight that is over": {
-			before: func(l *landing) { land(l, 2, 1) }, epoch: 1, number: 1,
+		"of a window that is over": {
+			before: func(l *receiveWindow) { land(l, 2, 1) }, epoch: 1, number: 1,
 		},
-		"of a new flight": {
-			before: func(l *landing) { land(l, 1, 1) }, epoch: 2, number: 1, want: true,
+		"of a new window": {
+			before: func(l *receiveWindow) { land(l, 1, 1) }, epoch: 2, number: 1, want: true,
 		},
 		"after one that could not be stored": {
-			before: func(l *landing) { land(l, 1, 1); l.breaks(1) }, epoch: 1, number: 2,
+			before: func(l *receiveWindow) { land(l, 1, 1); l.fail(1) }, epoch: 1, number: 2,
 		},
-		"of the flight after that": {
-			before: func(l *landing) { land(l, 1, 1); l.breaks(1) }, epoch: 2, number: 1, want: true,
+		"of the window after that": {
+			before: func(l *receiveWindow) { land(l, 1, 1); l.fail(1) }, epoch: 2, number: 1, want: true,
 		},
-		"when an older flight broke late": {
-			before: func(l *landing) { land(l, 2, 1); l.breaks(1) }, epoch: 2, number: 2, want: true,
+		"when an older window broke late": {
+			before: func(l *receiveWindow) { land(l, 2, 1); l.fail(1) }, epoch: 2, number: 2, want: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var l landing
+				var l receiveWindow
 				if c.before != nil {
 					c.before(&l)
 				}
@@ -82,7 +82,7 @@ func TestNoPacketLandsInVain(t *testing.T) {
 				if got := land(&l, c.epoch, c.number); got != c.want {
 					t.Fatalf("let in: %v, want %v", got, c.want)
 				}
-				if took := time.Since(begin); took > landingPatience {
+				if took := time.Since(begin); took > windowPatience {
 					t.Fatalf("it took %v", took)
 				}
 			})
@@ -91,14 +91,14 @@ func TestNoPacketLandsInVain(t *testing.T) {
 }
 
 func TestPacketThatComesTwiceHasOneTurn(t *testing.T) {
-	var l landing
+	var l receiveWindow
 	for range 2 {
 		if !l.wait(t.Context(), 7, 1, 0) {
 			t.Fatal("one finds that it is not its turn")
 		}
 	}
-	l.letIn(7, 1)
-	l.letIn(7, 1)
+	l.admit(7, 1)
+	l.admit(7, 1)
 	if turn, _, _ := l.look(7, 3, 0); turn {
 		t.Error("it is packet 3's turn before packet 2's")
 	}

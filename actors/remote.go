@@ -10,65 +10,65 @@ import (
 	"parley/mailbox"
 )
 
-// homePatience is how long one who answers, or hands on, waits for a home on another node before it is told
-// that what it said is kept.
+// homePatience is how long a caller that answers or forwards waits for a home on another node. After that it learns
+// that the answer is queued.
 const homePatience = 2 * time.Second
 
-// away is what an agent says to a form whose home is on another node.
-type away struct {
+// remoteSettlement answers or declines a form homed on another node.
+type remoteSettlement struct {
 	settle mailbox.SettleForm
 	home   capabilities.ID
-	place  place
+	key    formKey
 	number uint64
 }
 
-// away makes of a settlement what is to be said to its home on another node.
-func (b *box) away(home capabilities.ID, c mailbox.SettleForm) (*away, error) {
+// remoteSettlement returns the settlement of a form homed on another node.
+func (b *mailboxActor) remoteSettlement(home capabilities.ID, c mailbox.SettleForm) (*remoteSettlement, error) {
 	m, err := b.state.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
 	}
-	return &away{settle: c, home: home, place: place{b.seat.id, c.Form}, number: m.Number}, nil
+	return &remoteSettlement{settle: c, home: home, key: formKey{b.reg.id, c.Form}, number: m.Number}, nil
 }
 
-// say takes a settlement to its home on another node: at once, if that is in reach and has to know nothing
-// first, or else by way of the agent's own log. It does so for one settlement of a form by the agent after the other.
-func (a *Agent) say(ctx context.Context, w away) (Outcome, error) {
+// settleRemotely sends a settlement to its home on another node: directly, if the home is reachable and needs no grant
+// first, or else through the agent's own log. It sends one settlement of a form by the agent at a time.
+func (a *Agent) settleRemotely(ctx context.Context, w remoteSettlement) (Outcome, error) {
 	done, err := a.takeTurn(ctx, w)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer done()
 	learned := make(chan result[Outcome], 1)
-	a.node.waits.add(w.place, learned)
-	defer a.node.waits.drop(w.place, learned)
+	a.node.waiters.add(w.key, learned)
+	defer a.node.waiters.drop(w.key, learned)
 	p := a.node.peers.of(w.home.Node)
 	if len(w.settle.Grants) == 0 && p.inReach(ctx) {
-		v, err := a.sayAtOnce(ctx, w, p)
+		v, err := a.settleDirectly(ctx, w, p)
 		switch {
 		case err != nil:
 			return Outcome{}, err
 		case v.err == nil:
-			return a.heard(ctx, w, v, learned)
+			return a.awaitNews(ctx, w, v, learned)
 		case ctx.Err() != nil:
 			return Outcome{}, errEnded(ctx)
 		case parley.CodeOf(v.err) != parley.NodeUnreachable:
 			return Outcome{}, v.err
 		}
 	}
-	return a.keepAnswer(ctx, w, p, learned, done)
+	return a.queueAnswer(ctx, w, p, learned, done)
 }
 
 // takeTurn waits until the agent sends nothing else to the form. It refuses with ANSWER_PENDING when that takes long.
-func (a *Agent) takeTurn(ctx context.Context, w away) (done func(), err error) {
-	done, before, err := a.node.settlements.begin(ctx, w.place, a.node.now())
+func (a *Agent) takeTurn(ctx context.Context, w remoteSettlement) (done func(), err error) {
+	done, before, err := a.node.settlements.begin(ctx, w.key, a.node.now())
 	switch {
 	case err == nil && before == 0:
 		return done, nil
 	case ctx.Err() != nil:
 		return nil, errEnded(ctx)
 	}
-	_, unfit := visitFor(ctx, a, func(b *box) (struct{}, error) {
+	_, unfit := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
 		if err := b.state.MaySettle(w.settle.Form); err != nil || done != nil {
 			return struct{}{}, err
 		}
@@ -80,20 +80,20 @@ func (a *Agent) takeTurn(ctx context.Context, w away) (done func(), err error) {
 	return done, unfit
 }
 
-// sayAtOnce gives what the home says to a settlement that is not kept here.
-func (a *Agent) sayAtOnce(ctx context.Context, w away, p *peer) (verdict, error) {
+// settleDirectly returns the home's reply to a settlement that is not in this node's log.
+func (a *Agent) settleDirectly(ctx context.Context, w remoteSettlement, p *peer) (sendResult, error) {
 	parcel, err := packParcel(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
 	if err != nil {
-		return verdict{}, err
+		return sendResult{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, homePatience)
 	defer cancel()
-	return p.say(ctx, parcel), nil
+	return p.sendDirect(ctx, parcel), nil
 }
 
-// heard gives the outcome when the home has settled by what the agent said: as the agent's own copy has it,
-// unless the news takes long.
-func (a *Agent) heard(ctx context.Context, w away, v verdict, learned <-chan result[Outcome]) (Outcome, error) {
+// awaitNews returns the outcome of a form that the home has settled as the agent said. It is that of the agent's own
+// copy, unless the news takes long.
+func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult, learned <-chan result[Outcome]) (Outcome, error) {
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	select {
@@ -113,13 +113,13 @@ func (a *Agent) heard(ctx context.Context, w away, v verdict, learned <-chan res
 	return o, nil
 }
 
-// keepAnswer writes down what the agent says, and waits a while for what becomes of it. It calls kept once the state
-// shows that something is on its way.
-func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan result[Outcome], kept func()) (Outcome, error) {
+// queueAnswer records the settlement in the agent's log, and waits up to homePatience for its result. It calls kept once
+// the state shows that a settlement is on its way.
+func (a *Agent) queueAnswer(ctx context.Context, w remoteSettlement, p *peer, learned <-chan result[Outcome], kept func()) (Outcome, error) {
 	judged := make(chan result[Outcome], 1)
-	a.node.waits.judge(w.place, judged)
-	defer a.node.waits.unjudge(w.place, judged)
-	said, err := visitFor(ctx, a, func(b *box) (Outcome, error) {
+	a.node.waiters.addRemote(w.key, judged)
+	defer a.node.waiters.dropRemote(w.key, judged)
+	said, err := visitFor(ctx, a, func(b *mailboxActor) (Outcome, error) {
 		if _, err := b.decide(mailbox.QueueAnswer{Answer: w.settle}); err != nil {
 			return Outcome{}, err
 		}
@@ -150,7 +150,7 @@ func (a *Agent) keepAnswer(ctx context.Context, w away, p *peer, learned <-chan 
 }
 
 // ownOutcome gives a form's end to one who said something to it: an error, if it ended by anything else.
-func (a *Agent) ownOutcome(r result[Outcome], w away) (Outcome, error) {
+func (a *Agent) ownOutcome(r result[Outcome], w remoteSettlement) (Outcome, error) {
 	if r.err != nil || r.value.answer == w.settle.Answer {
 		return r.value, r.err
 	}
@@ -167,20 +167,20 @@ func (a *Agent) ownOutcome(r result[Outcome], w away) (Outcome, error) {
 	return Outcome{}, parley.Refuse(code, "form %d was %s by %s at %s", w.number, r.value.Status, by, r.value.At)
 }
 
-// handOn forwards a form whose home is on another node, by way of the agent's own log.
-func (a *Agent) handOn(ctx context.Context, w Which, to string) error {
+// queueForward forwards a form homed on another node, through the agent's own log.
+func (a *Agent) queueForward(ctx context.Context, w Which, to string) error {
 	judged := make(chan result[Outcome], 1)
-	var at place
+	var at formKey
 	var home capabilities.NodeID
-	_, err := visitFor(ctx, a, func(b *box) (struct{}, error) {
+	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
 		evs, err := b.decide(mailbox.QueueForward{Which: string(w), To: to})
 		if err != nil {
 			return struct{}{}, err
 		}
 		for _, e := range evs {
 			if g, ok := e.(*events.CapabilityGranted); ok {
-				at, home = place{a.id, g.Grant.ID}, g.Grant.To.Node
-				b.node.waits.judge(at, judged)
+				at, home = formKey{a.id, g.Grant.ID}, g.Grant.To.Node
+				b.node.waiters.addRemote(at, judged)
 			}
 		}
 		return struct{}{}, nil
@@ -188,7 +188,7 @@ func (a *Agent) handOn(ctx context.Context, w Which, to string) error {
 	if err != nil {
 		return err
 	}
-	defer a.node.waits.unjudge(at, judged)
+	defer a.node.waiters.dropRemote(at, judged)
 	if p := a.node.peers.of(home); !p.reachable.Load() {
 		return nil
 	}

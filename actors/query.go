@@ -79,7 +79,7 @@ func fitting(messages []Envelope) (int, error) {
 // does not wait for any. There may be more than it gives at once: then those come first that changed first, and from the
 // cursor on there are the others.
 func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error) {
-	in, err := visitFor(ctx, a, func(b *box) (Inbox, error) { return b.changes(v, cursor) })
+	in, err := visitFor(ctx, a, func(b *mailboxActor) (Inbox, error) { return b.changes(v, cursor) })
 	if err != nil {
 		return in, err
 	}
@@ -101,8 +101,8 @@ func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error)
 }
 
 // changes gives some messages of a view that changed after a cursor, in the order of their changes, none only if there is none.
-func (b *box) changes(v View, cursor uint64) (Inbox, error) {
-	b.noteReceipts()
+func (b *mailboxActor) changes(v View, cursor uint64) (Inbox, error) {
+	b.recordAcks()
 	in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
 	show, all := b.view(), b.state.Messages()
 	for more := true; more; {
@@ -173,8 +173,8 @@ func (v *versionHeap) Pop() any          { panic("nothing is taken off") }
 
 // list lists the messages of a view from a number on.
 func (a *Agent) list(ctx context.Context, v View, first uint64, limit int) (Inbox, error) {
-	return visitFor(ctx, a, func(b *box) (Inbox, error) {
-		b.noteReceiptsToShow()
+	return visitFor(ctx, a, func(b *mailboxActor) (Inbox, error) {
+		b.recordAcksToShow()
 		in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
 		show, all := b.view(), b.state.Messages()
 		size := 0
@@ -199,8 +199,8 @@ func (a *Agent) list(ctx context.Context, v View, first uint64, limit int) (Inbo
 
 // Message gives one message.
 func (a *Agent) Message(ctx context.Context, w Which) (Envelope, error) {
-	return visitFor(ctx, a, func(b *box) (Envelope, error) {
-		b.noteReceiptsToShow()
+	return visitFor(ctx, a, func(b *mailboxActor) (Envelope, error) {
+		b.recordAcksToShow()
 		m, err := b.state.Find(string(w))
 		if err != nil {
 			return Envelope{}, err
@@ -213,8 +213,8 @@ func (a *Agent) Message(ctx context.Context, w Which) (Envelope, error) {
 // now, with the cursor to go on from. When ctx ends first, it gives none and the same cursor, and no error.
 func (a *Agent) Changes(ctx context.Context, v View, cursor uint64) (Inbox, error) {
 	changed := make(chan struct{}, 1)
-	a.node.waits.watch(a.id, changed)
-	defer a.node.waits.unwatch(a.id, changed)
+	a.node.waiters.watch(a.id, changed)
+	defer a.node.waiters.unwatch(a.id, changed)
 	for {
 		in, err := a.Since(ctx, v, cursor)
 		if ctx.Err() != nil {

@@ -15,10 +15,10 @@ import (
 	"parley/persistence"
 )
 
-// box is the actor of one mailbox. Its state is ahead of the disk by what is on its way there.
-type box struct {
+// mailboxActor is the actor of one mailbox. State includes appended events that are not yet durable.
+type mailboxActor struct {
 	node  *Node
-	seat  *seat
+	reg   *registration
 	state *mailbox.State // nil until it is needed
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
@@ -28,33 +28,33 @@ type box struct {
 	fresh    bool // the state was just made from the log
 	silent   bool // the run that was under way then has put out nothing
 
-	failures uint64 // of the journal, when the visit began: what it appends is lost if there are more by then
-	owing    bool   // what is owed to mailboxes of this node is to be delivered anew
-	lines    map[capabilities.ID]*line
+	failures  uint64 // of the journal, when the visit began: what it appends is lost if there are more by then
+	redeliver bool   // what is owed to mailboxes of this node is to be delivered anew
+	lines     map[capabilities.ID]*line
 
-	receipts  []receipt             // room for those being noted
-	lettingGo bool                  // receipts are not to be noted with what is decided now
+	ackBuffer []ack                 // room for those being noted
+	releasing bool                  // acks are not recorded with the present events
 	use       mailbox.Usage         // as the node's accounts have it
 	holding   []capabilities.NodeID // other nodes whose mail counts for them here
-	scribe    scribe
+	writer    eventWriter
 }
 
 // Receive runs one visit.
-func (b *box) Receive(ctx actor.Context) {
-	if last, ok := ctx.Message().(farewell); ok {
+func (b *mailboxActor) Receive(ctx actor.Context) {
+	if last, ok := ctx.Message().(shutdown); ok {
 		b.state = nil
-		last.heard()
+		last.done()
 		return
 	}
 	v, ok := ctx.Message().(visit)
 	if !ok {
 		return
 	}
-	defer b.node.roster.done(b.seat, v)
+	defer b.node.registry.done(b.reg, v)
 	defer func() {
 		if p := recover(); p != nil {
-			b.node.log.Error("mailbox crashed", "mailbox", b.seat.id.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			v.lost(fmt.Errorf("mailbox %s crashed: %v", b.seat.id, p))
+			b.node.log.Error("mailbox crashed", "mailbox", b.reg.id.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			v.lost(fmt.Errorf("mailbox %s crashed: %v", b.reg.id, p))
 			panic(p) // the supervisor's business
 		}
 	}()
@@ -63,37 +63,37 @@ func (b *box) Receive(ctx actor.Context) {
 		return
 	}
 	b.last = max(b.last, v.after)
-	b.deliverAnew()
-	b.takeUp()
-	b.meetDeadlines()
+	b.redeliverLocal()
+	b.reconcileRun()
+	b.expireForms()
 	v.run(b)
-	b.work()
+	b.startNextRun()
 	b.snapshotIfDue()
 }
 
-// meetDeadlines ends the forms whose deadline has passed, so that nobody finds one open and the next one
-// finds it expired. The clock only sees to it that somebody comes.
-func (b *box) meetDeadlines() {
+// expireForms ends the forms whose deadline has passed. It runs before every message, so no message finds such a form
+// open. The scheduler only makes sure that a message comes.
+func (b *mailboxActor) expireForms() {
 	at := b.state.Summary().Deadline
 	if at == 0 || at > b.node.now() {
 		return
 	}
 	if _, err := b.decide(mailbox.ExpireForms{}); err != nil {
-		b.node.log.Warn("deadline not met", "mailbox", b.seat.id.String(), "error", err)
+		b.node.log.Warn("deadline not met", "mailbox", b.reg.id.String(), "error", err)
 	}
 }
 
 // ready sees to it that the state is there and is one that the log will bear out.
-func (b *box) ready(after persistence.Position) error {
+func (b *mailboxActor) ready(after persistence.Position) error {
 	if failures := b.node.journal.Failures(); failures != b.failures {
-		b.failures, b.owing = failures, true
+		b.failures, b.redeliver = failures, true
 	}
 	if b.node.journal.Lost(after) {
 		return errLost(b.node.journal.Err())
 	}
 	if b.node.journal.Lost(b.last) {
 		b.state, b.last = nil, 0
-		b.seat.last.Store(0)
+		b.reg.last.Store(0)
 	}
 	if b.doubtful && b.node.journal.Err() == nil {
 		b.state = nil
@@ -101,7 +101,7 @@ func (b *box) ready(after persistence.Position) error {
 	if b.state != nil {
 		return nil
 	}
-	return b.node.roster.turns.aside(b.load)
+	return b.node.registry.dispatcher.aside(b.load)
 }
 
 func errLost(err error) error {
@@ -113,7 +113,7 @@ func errLost(err error) error {
 
 // load makes the state from the log. What this mailbox appended must be on disk for that, which only a
 // crashed one has to wait for.
-func (b *box) load() error {
+func (b *mailboxActor) load() error {
 	if !b.node.journal.Durable(b.last) {
 		stored := make(chan error, 1)
 		b.node.journal.Release(b.last, func(err error) { stored <- err })
@@ -122,22 +122,22 @@ func (b *box) load() error {
 		}
 	}
 	troubled := b.node.journal.Err() != nil
-	s, saved, err := b.node.replay(b.node.life, b.seat.id)
+	s, saved, err := b.node.replay(b.node.life, b.reg.id)
 	if err != nil {
-		b.node.log.Error("mailbox put aside", "mailbox", b.seat.id.String(), "error", err)
+		b.node.log.Error("mailbox put aside", "mailbox", b.reg.id.String(), "error", err)
 		return err
 	}
 	b.state, b.saved, b.fresh, b.silent = s, saved, true, b.node.wasSilent(s)
 	b.doubtful = troubled || b.node.journal.Err() != nil
-	b.seat.doubtful.Store(b.doubtful)
-	if b.seat.id == b.node.host {
+	b.reg.doubtful.Store(b.doubtful)
+	if b.reg.id == b.node.host {
 		b.node.peers.remember(s)
 		b.node.accounts.remember(s)
 	}
 	b.openAccount()
-	b.owing = true
-	b.owesAbroad()
-	if b.seat.loaded.Swap(true) {
+	b.redeliver = true
+	b.announceOutbox()
+	if b.reg.loaded.Swap(true) {
 		b.catchUp()
 	}
 	return nil
@@ -145,7 +145,7 @@ func (b *box) load() error {
 
 // decide has the state decide on a command, and appends and applies what follows. Nothing leaves the node
 // before b.release lets it.
-func (b *box) decide(c mailbox.Command) ([]events.Event, error) {
+func (b *mailboxActor) decide(c mailbox.Command) ([]events.Event, error) {
 	now := b.node.now()
 	evs, err := b.propose(c, now)
 	if err != nil || len(evs) == 0 {
@@ -154,32 +154,32 @@ func (b *box) decide(c mailbox.Command) ([]events.Event, error) {
 	return evs, b.commit(now, evs)
 }
 
-// commit appends and applies events, with those that receipts amount to before them, and with sections of
+// commit appends and applies events, with those that acks amount to before them, and with sections of
 // new mailboxes in the same commit.
-func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.Section) error {
+func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ...events.Section) error {
 	if err := b.node.journal.Err(); err != nil {
 		return err
 	}
-	atLeast := receiptsAtOnce
+	atLeast := ackBatch
 	switch {
 	case len(evs) == 0:
 		atLeast = 1
-	case b.lettingGo:
+	case b.releasing:
 		atLeast = math.MaxInt // of parcels that are being given up, perhaps
 	}
-	rs := b.seat.receipts.take(b.receipts[:0], atLeast)
-	b.receipts = rs
-	noted := b.noted(rs, now)
+	rs := b.reg.acks.take(b.ackBuffer[:0], atLeast)
+	b.ackBuffer = rs
+	noted := b.ackEvents(rs, now)
 	if len(noted)+len(evs) == 0 {
 		return nil
 	}
-	section, recorded, err := b.scribe.section(b.state, now, noted, evs)
+	section, recorded, err := b.writer.section(b.state, now, noted, evs)
 	if err != nil {
-		b.seat.receipts.add(rs...)
+		b.reg.acks.add(rs...)
 		return err
 	}
-	if b.seat.id == b.node.host {
-		b.node.acting.note(evs)
+	if b.reg.id == b.node.host {
+		b.node.hostAliases.note(evs)
 		b.node.peers.note(evs)
 		b.node.accounts.note(evs)
 	}
@@ -188,8 +188,8 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	b.account(evs)
 	section.Summary = b.state.Summary()
 	b.last = b.node.journal.AppendSince(b.failures, append([]events.Section{section}, more...)...)
-	b.seat.last.Store(uint64(b.last))
-	b.node.clock.expect(b.seat.id, section.Summary.Deadline)
+	b.reg.last.Store(uint64(b.last))
+	b.node.scheduler.expect(b.reg.id, section.Summary.Deadline)
 	if len(b.state.Outbox()) == 0 {
 		b.lines = nil
 	}
@@ -198,16 +198,16 @@ func (b *box) commit(now capabilities.Time, evs []events.Event, more ...events.S
 	}
 	b.recount(evs)
 	if len(rs) > 0 {
-		b.mintsArrived(rs)
-		b.judged(rs)
+		b.resumeAfterMint(rs)
+		b.notifyRemoteWaiters(rs)
 		b.announce(noted)
 	}
 	b.announce(evs)
-	b.show(shown)
+	b.publishStatus(shown)
 	return nil
 }
 
-func (b *box) apply(recorded []events.Recorded) {
+func (b *mailboxActor) apply(recorded []events.Recorded) {
 	for _, r := range recorded {
 		if err := b.state.Apply(r); err != nil {
 			panic(err) // what Decide returned does not fit: the state is not to be used any more
@@ -215,22 +215,22 @@ func (b *box) apply(recorded []events.Recorded) {
 	}
 }
 
-// release calls fn when all that the box knows is on disk, or will never be.
-func (b *box) release(fn func(error)) { b.node.journal.Release(b.last, fn) }
+// release calls fn when the state's events are durable, or with an error when they are lost.
+func (b *mailboxActor) release(fn func(error)) { b.node.journal.Release(b.last, fn) }
 
-// announce wakes, once it is durable, who waits for what has happened.
-func (b *box) announce(evs []events.Event) {
+// announce notifies those who wait for some events, once these are durable.
+func (b *mailboxActor) announce(evs []events.Event) {
 	for _, e := range evs {
 		if form, ended := endOf(e); ended {
-			b.wake(form)
+			b.notifyWaiters(form)
 			b.node.contracts.drop(b.contractKey(form))
 		}
 		if endsToken(e) {
-			b.release(func(error) { b.node.waits.changed(capabilities.ID{}) })
+			b.release(func(error) { b.node.waiters.changed(capabilities.ID{}) })
 		}
 	}
-	if b.node.waits.watched(b.seat.id) {
-		b.release(func(error) { b.node.waits.changed(b.seat.id) })
+	if b.node.waiters.watched(b.reg.id) {
+		b.release(func(error) { b.node.waiters.changed(b.reg.id) })
 	}
 }
 
@@ -245,8 +245,8 @@ func endOf(e events.Event) (form capabilities.ID, ended bool) {
 	return form, false
 }
 
-func (b *box) wake(form capabilities.ID) {
-	waiting := b.node.waits.take(b.seat.id, form)
+func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
+	waiting := b.node.waiters.take(b.reg.id, form)
 	if len(waiting) == 0 {
 		return
 	}
@@ -261,7 +261,7 @@ func (b *box) wake(form capabilities.ID) {
 	})
 }
 
-func (b *box) outcome(form capabilities.ID) (Outcome, error) {
+func (b *mailboxActor) outcome(form capabilities.ID) (Outcome, error) {
 	m, err := b.state.FindFormID(form)
 	if err != nil {
 		return Outcome{}, err
@@ -271,18 +271,18 @@ func (b *box) outcome(form capabilities.ID) (Outcome, error) {
 
 // snapshotIfDue has a snapshot written when enough has happened since the last one: never less than
 // half of all, so that the work stays in proportion to the mail.
-func (b *box) snapshotIfDue() {
+func (b *mailboxActor) snapshotIfDue() {
 	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/2) || !b.node.snapshots.claim() {
 		return
 	}
 	image, err := b.state.Snapshot()
 	if err != nil {
-		b.node.log.Error("snapshot", "mailbox", b.seat.id.String(), "error", err)
+		b.node.log.Error("snapshot", "mailbox", b.reg.id.String(), "error", err)
 		b.node.snapshots.forgo()
 		return
 	}
 	b.saved = b.state.Version
-	id, version := b.seat.id, b.state.Version
+	id, version := b.reg.id, b.state.Version
 	b.release(func(lost error) {
 		if lost != nil {
 			b.node.snapshots.forgo()

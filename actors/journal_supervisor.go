@@ -9,9 +9,9 @@ import (
 	"parley"
 )
 
-// keeper is the actor that looks after the journal: it says when the journal fails, tries to get it going
-// again with growing pauses, and then takes up what was left undone.
-type keeper struct {
+// journalSupervisor is the actor that watches the journal. When the journal fails, it logs that, reopens the journal
+// with growing pauses, and then resumes unfinished work.
+type journalSupervisor struct {
 	node *Node
 	wait time.Duration
 }
@@ -28,8 +28,8 @@ const (
 
 // spawnRoot starts the node's own actors below a supervisor that restarts what crashes.
 func (n *Node) spawnRoot() {
-	root := n.roster.system.Root
-	pid := root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &keeper{node: n} }, actor.WithGuardian(n.roster.crash)))
+	root := n.registry.system.Root
+	pid := root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &journalSupervisor{node: n} }, actor.WithGuardian(n.registry.crash)))
 	n.tasks.Go(func() {
 		for {
 			changed := n.journal.Changed()
@@ -41,11 +41,11 @@ func (n *Node) spawnRoot() {
 			}
 		}
 	})
-	n.clock.spawn()
+	n.scheduler.spawn()
 }
 
 // Receive handles a change of the journal's condition, and the time to try again.
-func (k *keeper) Receive(ctx actor.Context) {
+func (k *journalSupervisor) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case journalChanged:
 		k.look(ctx)
@@ -54,7 +54,7 @@ func (k *keeper) Receive(ctx actor.Context) {
 	}
 }
 
-func (k *keeper) look(ctx actor.Context) {
+func (k *journalSupervisor) look(ctx actor.Context) {
 	err := k.node.journal.Err()
 	switch {
 	case err == nil:
@@ -71,8 +71,8 @@ func (k *keeper) look(ctx actor.Context) {
 }
 
 // retry sends itself a message after a pause. The timer ends with the node, at the latest by being ignored.
-func (k *keeper) retry(ctx actor.Context) {
-	self, root := ctx.Self(), k.node.roster.system.Root
+func (k *journalSupervisor) retry(ctx actor.Context) {
+	self, root := ctx.Self(), k.node.registry.system.Root
 	time.AfterFunc(k.wait, func() {
 		if k.node.life.Err() == nil {
 			root.Send(self, reopenJournal{})
@@ -80,7 +80,7 @@ func (k *keeper) retry(ctx actor.Context) {
 	})
 }
 
-func (k *keeper) reopen(ctx actor.Context) {
+func (k *journalSupervisor) reopen(ctx actor.Context) {
 	if k.node.journal.Err() == nil || k.node.journal.Fenced() || k.node.life.Err() != nil {
 		k.wait = 0
 		return
@@ -95,7 +95,7 @@ func (k *keeper) reopen(ctx actor.Context) {
 	}
 	k.wait = 0
 	k.node.log.Info("the journal is back: writing again")
-	k.node.roster.revisit()
+	k.node.registry.recheckAll()
 	k.node.resume()
 }
 

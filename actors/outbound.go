@@ -15,13 +15,13 @@ type outgoing struct {
 
 // pack gives what the mailbox owes to a node and can go there now, up to a number of bytes, and whether
 // there is more.
-func (b *box) pack(p *peer, most int) (all []outgoing, more bool) {
-	taken := b.seat.receipts.parcels()
-	if len(taken) >= receiptsAtOnce {
-		b.noteReceipts()
-		taken = b.seat.receipts.parcels()
+func (b *mailboxActor) pack(p *peer, most int) (all []outgoing, more bool) {
+	taken := b.reg.acks.parcels()
+	if len(taken) >= ackBatch {
+		b.recordAcks()
+		taken = b.reg.acks.parcels()
 	}
-	taken = p.onTheWay(b.seat.id, taken)
+	taken = p.addInFlight(b.reg.id, taken)
 	bytes := 0
 	for owed := range b.state.Outgoing(p.id) {
 		if taken[owed.Seq] {
@@ -32,20 +32,20 @@ func (b *box) pack(p *peer, most int) (all []outgoing, more bool) {
 		}
 		o, err := b.packOne(owed)
 		if err != nil { // it never will go: better said than tried for ever
-			b.node.log.Error("parcel", "mailbox", b.seat.id.String(), "error", err)
-			b.node.roster.receipt(b.seat.id, receipt{parcel: owed, refused: refusedWith(err)})
+			b.node.log.Error("parcel", "mailbox", b.reg.id.String(), "error", err)
+			b.node.registry.leaveAck(b.reg.id, ack{parcel: owed, refused: refusedWith(err)})
 			continue
 		}
 		bytes += len(o.written.Body)
 		all = append(all, o)
 	}
-	p.owesJust(b.seat.id, b.owes(p.id))
+	p.setOwed(b.reg.id, b.countOwed(p.id))
 	return all, false
 }
 
-// owes counts the parcels for a node that have not arrived.
-func (b *box) owes(node capabilities.NodeID) int {
-	taken, n := b.seat.receipts.parcels(), 0
+// countOwed counts the parcels for a node that have not arrived.
+func (b *mailboxActor) countOwed(node capabilities.NodeID) int {
+	taken, n := b.reg.acks.parcels(), 0
 	for _, p := range b.state.Outbox() {
 		if p.To.Node == node && !taken[p.Seq] {
 			n++
@@ -54,7 +54,7 @@ func (b *box) owes(node capabilities.NodeID) int {
 	return n
 }
 
-func (b *box) packOne(p mailbox.OutboxItem) (outgoing, error) {
+func (b *mailboxActor) packOne(p mailbox.OutboxItem) (outgoing, error) {
 	c, err := b.state.CommandFor(p)
 	if err != nil {
 		return outgoing{}, err
@@ -65,6 +65,6 @@ func (b *box) packOne(p mailbox.OutboxItem) (outgoing, error) {
 		}
 	}
 	evs := mailbox.Pack(c)
-	written, err := packParcel(p, b.seat.id, evs)
-	return outgoing{from: b.seat.id, parcel: p, written: written, knows: mailbox.Introduces(evs)}, err
+	written, err := packParcel(p, b.reg.id, evs)
+	return outgoing{from: b.reg.id, parcel: p, written: written, knows: mailbox.Introduces(evs)}, err
 }
