@@ -25,18 +25,19 @@ var imports = map[string][]string{
 	"persistence":          {".", "capabilities", "events"},
 	"persistence/disktest": {},
 
-	"actors":           {".", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors/runtime", "actors/transport"},
+	"actors":           {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors/runtime", "actors/transport"},
 	"actors/connlimit": {},
+	"actors/view":      {".", "capabilities", "events"},
 	"actors/runtime":   {".", "capabilities", "events", "mailbox", "mailbox/rule"},
 	"actors/transport": {".", "capabilities", "events", "actors/connlimit"},
 
-	"gateway":          {".", "capabilities", "events", "mailbox", "persistence", "actors", "actors/connlimit", "gateway/client", "gateway/sanitize", "gateway/mcp"},
+	"gateway":          {".", "capabilities", "events", "mailbox", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/client", "gateway/sanitize", "gateway/mcp"},
 	"gateway/client":   {"."},
 	"gateway/sanitize": {},
-	"gateway/mcp":      {".", "capabilities", "events", "actors", "gateway/sanitize"},
+	"gateway/mcp":      {".", "capabilities", "events", "actors/view", "gateway/sanitize"},
 
 	"cmd/parley": {
-		".", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors",
+		".", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors", "actors/view",
 		"gateway", "gateway/client", "gateway/sanitize", "gateway/mcp",
 	},
 }
@@ -79,7 +80,7 @@ const (
 
 // crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
 var crowded = map[string]int{
-	"actors":         61,
+	"actors":         59,
 	"actors/runtime": 38,
 	"cmd/parley":     72,
 	"gateway":        84,

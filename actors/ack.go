@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -104,7 +105,7 @@ func (b *mailboxActor) notifyRemoteWaiters(rs []ack) {
 				if lost != nil {
 					err = lost
 				}
-				w <- result[Outcome]{err: err}
+				w <- result[view.Outcome]{err: err}
 			})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -93,7 +94,7 @@ func BenchmarkAgentsAtWork(b *testing.B) {
 		var ts times
 		for b.Loop() {
 			ts = append(ts, took(b, func() error {
-				list, err := n.Host().Agents(b.Context(), Filter{})
+				list, err := n.Host().Agents(b.Context(), view.AgentFilter{})
 				if err == nil && len(list) < benchIdle+benchRunning {
 					err = fmt.Errorf("%d agents", len(list))
 				}
@@ -113,7 +114,7 @@ func BenchmarkAgentsAtWork(b *testing.B) {
 					_, err := n.Host().Prompt(b.Context(), a, "hello", "")
 					return err
 				}))
-				finish(b, a, FinishIdle)
+				finish(b, a, view.FinishIdle)
 			}
 			ts.report(b)
 			b.ReportMetric(float64(disk.at(50).Microseconds())/1000, "raw-p50-ms")

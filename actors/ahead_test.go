@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -74,7 +75,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 		}
 	}
 	check := func(home, copied *Agent, form capabilities.ID) {
-		var o Outcome
+		var o view.Outcome
 		err := again(func() (err error) {
 			o, err = copied.Await(ctx, which(form))
 			return err
@@ -83,7 +84,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 			t.Errorf("form %s: %v", form, err)
 			return
 		}
-		var e Envelope
+		var e view.Message
 		err = again(func() (err error) {
 			e, err = home.Message(ctx, which(form))
 			return err
@@ -98,7 +99,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 		if i%3 == 0 {
 			asker, to, holder = fae, "HOST", a.Host()
 		}
-		var asked Asked
+		var asked view.Asked
 		key := fmt.Sprint("k", i)
 		if err := again(func() (err error) {
 			asked, err = asker.Ask(ctx, Ask{To: to, Description: "d", Fields: textField("a"), Key: key})

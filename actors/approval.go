@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -20,58 +21,45 @@ type Approval struct {
 	Attended bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
 }
 
-// Permission is what became of an approval that was asked for: a standing rule has decided it at once, or there is
-// a form, whose outcome says what was decided.
-type Permission struct {
-	Asked
-	Decided bool            `json:"decided"`       // a standing rule has, or the agent's policy
-	Allowed bool            `json:"allowed"`       // if it was decided: by rule, by policy or by the agent's host
-	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, or the first of those, if one has decided it
-
-	// Unattended says of an approval that was to be Attended that nobody follows the mail of who would decide. What
-	// was not asked before is not asked then. Of who is on another node it is never said: that is not known here.
-	Unattended bool `json:"unattended,omitempty"`
-}
-
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
 // AwaitApproval waits for the decision.
-func (a *Agent) Approve(ctx context.Context, ask Approval) (Permission, error) {
+func (a *Agent) Approve(ctx context.Context, ask Approval) (view.Permission, error) {
 	c := mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline}
-	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[Permission], error) { return b.permission(c, ask.Attended) })
+	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[view.Permission], error) { return b.permission(c, ask.Attended) })
 	off.result.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.result, err
 }
 
 // permission asks, or finds what was asked before.
-func (b *mailboxActor) permission(c mailbox.RequestApproval, attended bool) (pending[Permission], error) {
+func (b *mailboxActor) permission(c mailbox.RequestApproval, attended bool) (pending[view.Permission], error) {
 	known, ok, err := c.Form().FindExisting(b.state)
 	if err != nil {
-		return pending[Permission]{}, err
+		return pending[view.Permission]{}, err
 	}
 	if !ok {
 		return b.approve(c, attended)
 	}
 	p, err := b.knownPermission(c, known)
 	p.Unattended = attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !b.node.attends(known.Message.Form.To)
-	return pending[Permission]{result: p}, err
+	return pending[view.Permission]{result: p}, err
 }
 
 // approve decides by a standing rule or asks, but not where somebody has to attend and nobody does.
-func (b *mailboxActor) approve(c mailbox.RequestApproval, attended bool) (pending[Permission], error) {
+func (b *mailboxActor) approve(c mailbox.RequestApproval, attended bool) (pending[view.Permission], error) {
 	now := b.node.now()
 	evs, err := b.propose(c, now)
 	if err != nil || len(evs) == 0 {
-		return pending[Permission]{}, err
+		return pending[view.Permission]{}, err
 	}
-	p := pending[Permission]{}
+	p := pending[view.Permission]{}
 	switch e := evs[0].(type) {
 	case *events.RuleUsed:
-		p.result = Permission{Decided: true, Allowed: b.state.Allows(e.Rule), Rule: e.Rule}
+		p.result = view.Permission{Decided: true, Allowed: b.state.Allows(e.Rule), Rule: e.Rule}
 	case *events.FormRequested:
 		if attended && !b.node.attends(e.To) {
-			return pending[Permission]{result: Permission{Unattended: true}}, nil
+			return pending[view.Permission]{result: view.Permission{Unattended: true}}, nil
 		}
-		p.result.Asked = Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
+		p.result.Asked = view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
 		p.waits = b.waitsFor(e.To)
 	}
 	return p, b.commit(now, evs)
@@ -84,46 +72,28 @@ func (n *Node) attends(agent capabilities.ID) bool {
 }
 
 // knownPermission gives what an approval that was asked before came to.
-func (b *mailboxActor) knownPermission(c mailbox.RequestApproval, known mailbox.Existing) (Permission, error) {
+func (b *mailboxActor) knownPermission(c mailbox.RequestApproval, known mailbox.Existing) (view.Permission, error) {
 	asked, err := b.known(c.Form(), known, false)
 	if err != nil || known.Message == nil {
-		return Permission{Asked: asked}, err
+		return view.Permission{Asked: asked}, err
 	}
 	f := known.Message.Form
-	return Permission{Asked: asked, Allowed: b.state.ApprovalResult(f, mailbox.DigestCall(c.Tool, c.Input)).Allowed}, nil
+	return view.Permission{Asked: asked, Allowed: b.state.ApprovalResult(f, mailbox.DigestCall(c.Tool, c.Input)).Allowed}, nil
 }
 
 // AwaitApproval waits until an approval is decided, or has ended otherwise, and reports whether the call may be
 // made. One that was declined, cancelled or has expired is not approved, nor one that another than the host decided.
-func (a *Agent) AwaitApproval(ctx context.Context, w Which) (bool, Outcome, error) {
+func (a *Agent) AwaitApproval(ctx context.Context, w Which) (bool, view.Outcome, error) {
 	outcome, err := a.Await(ctx, w)
 	return outcome.Allowed, outcome, err
 }
 
-// Rule is a standing rule: calls of a tool that it covers are always allowed, or never.
-type Rule struct {
-	Rule  capabilities.ID   `json:"rule"`
-	Agent capabilities.ID   `json:"agent"`
-	Tool  string            `json:"tool"`
-	Words string            `json:"words"` // which calls it covers
-	Allow bool              `json:"allow"`
-	Made  capabilities.Time `json:"made"`
-	Until capabilities.Time `json:"until,omitzero"`
-	Form  capabilities.ID   `json:"form,omitzero"` // the approval whose answer made it
-	Uses  uint64            `json:"uses"`
-	Used  capabilities.Time `json:"lastUsed,omitzero"`
-	Stale string            `json:"stale,omitempty"` // why it decides nothing any more
-
-	Covers *events.Coverage `json:"covers,omitempty"` // what the words say; none for a rule of before
-	Shape  string           `json:"shape,omitempty"`  // of such a rule
-}
-
 // Rules lists the agent's standing rules, oldest first.
-func (a *Agent) Rules(ctx context.Context) ([]Rule, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) ([]Rule, error) {
-		all := []Rule{}
+func (a *Agent) Rules(ctx context.Context) ([]view.Rule, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) ([]view.Rule, error) {
+		all := []view.Rule{}
 		for _, r := range b.state.Rules(b.node.now()) {
-			all = append(all, Rule{
+			all = append(all, view.Rule{
 				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Words: r.Words(), Allow: r.Allow, Made: r.Made, Until: r.Until,
 				Form: r.Form, Uses: r.Uses, Used: r.Used, Stale: r.Stale(), Covers: r.Covers, Shape: r.Shape,
 			})

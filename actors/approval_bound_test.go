@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors/view"
 	"parley/mailbox"
 )
 
@@ -21,7 +22,7 @@ func TestAKeyGivesNoOtherCallPermission(t *testing.T) {
 	if _, err := fae.Answer(t.Context(), Answer{Which: Which(p.Form.String()), Values: text("decision", mailbox.Once)}); err != nil {
 		t.Fatal(err)
 	}
-	if allowed, o, err := fae.AwaitApproval(t.Context(), Which(p.Form.String())); err != nil || allowed || o.Status != StatusAnswered {
+	if allowed, o, err := fae.AwaitApproval(t.Context(), Which(p.Form.String())); err != nil || allowed || o.Status != view.StatusAnswered {
 		t.Fatalf("fae allows itself a call: %v, %+v, %v", allowed, o, err)
 	}
 	if again, err := fae.Approve(t.Context(), own); err != nil || again.Allowed {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/view"
 	"parley/mailbox"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestAttendedApprovalsAskOnlyWhoIsThere(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	approve := func(input string) Permission {
+	approve := func(input string) view.Permission {
 		t.Helper()
 		p, err := fae.Approve(t.Context(), Approval{Tool: "shell", Input: input, Key: input, Attended: true})
 		if err != nil {
@@ -24,7 +25,7 @@ func TestAttendedApprovalsAskOnlyWhoIsThere(t *testing.T) {
 	if p := approve(`"ls"`); !p.Unattended || !p.Form.IsZero() || p.Decided {
 		t.Fatalf("nobody is there: %+v", p)
 	}
-	if in, err := n.Host().Inbox(t.Context(), View{All: true}); err != nil || len(in.Messages) != 0 {
+	if in, err := n.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Fatalf("%d messages, %v", len(in.Messages), err)
 	}
 
@@ -56,7 +57,7 @@ func follow(t *testing.T, a *Agent) (leave func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, err := range a.Follow(ctx, View{All: true}, 0) {
+		for _, err := range a.Follow(ctx, view.MessageFilter{All: true}, 0) {
 			if err != nil {
 				t.Error(err)
 			}

@@ -3,6 +3,7 @@ package actors
 import (
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // Which names a message of an agent: its number in the agent's mailbox, as in "3", or the ID of the
@@ -32,52 +33,12 @@ type Request struct {
 	NoForward bool              `json:"noForward,omitempty"`
 }
 
-// Asked is an accepted ask: it is on disk. Outcome is there if the form was settled already, or, with no
-// Form, if the name it was to be bound to was bound already.
-type Asked struct {
-	Form    capabilities.ID `json:"form,omitzero"`
-	Promise capabilities.ID `json:"promise,omitzero"`
-	Number  uint64          `json:"number"`
-	Outcome *Outcome        `json:"outcome,omitempty"`
-
-	// Unreachable says that the recipient's node cannot be reached now: the form goes there when it can.
-	Unreachable bool `json:"unreachable,omitempty"`
-}
-
-// Status says where a form stands.
-type Status string
-
-// The statuses. All but StatusOpen are ends.
-const (
-	StatusOpen       Status = "open"
-	StatusAnswered   Status = "answered"
-	StatusCancelled  Status = "cancelled"
-	StatusDeclined   Status = "declined"
-	StatusExpired    Status = "expired"
-	StatusSuperseded Status = "superseded"
-
-	// StatusAnswering is an answer that is kept, and on its way to a home that cannot be reached. The form is
-	// open until it arrives.
-	StatusAnswering Status = "answering"
-)
-
-// Outcome is how a form ended. Values is a record, in the clear for the asker and masked for others where
-// a field is secret; Order has the names in it as the form orders them.
-type Outcome struct {
-	Status  Status             `json:"status"`
-	Form    capabilities.ID    `json:"form,omitzero"`
-	Promise capabilities.ID    `json:"promise,omitzero"`
-	By      capabilities.ID    `json:"by,omitzero"`
-	ByName  string             `json:"byName,omitempty"` // the caller's name for By
-	At      capabilities.Time  `json:"at,omitzero"`
-	Note    string             `json:"note,omitempty"` // in words, by who declined or cancelled
-	Values  capabilities.Value `json:"values,omitzero"`
-	Order   []string           `json:"order,omitempty"`
-
-	// Of an approval, to who asked it. Allowed says that the agent's host has allowed the call that Digest is of: another
-	// who was asked has an opinion, and allows nothing.
-	Digest  string `json:"digest,omitempty"`
-	Allowed bool   `json:"allowed,omitempty"`
-
-	answer capabilities.ID // of which settlement it is, if that came from another node
+// Answer is what an agent says to a form. Values are typed; a string for a capability field is a path of
+// the answerer's names. Texts are read by their fields' types, as on a command line. A field stands in one
+// of the two. Digest, if it is not "", is of the call that was shown: an approval of another call is not answered.
+type Answer struct {
+	Which  Which                         `json:"which"`
+	Digest string                        `json:"digest,omitempty"`
+	Values map[string]capabilities.Value `json:"values,omitempty"`
+	Texts  []mailbox.Text                `json:"texts,omitempty"`
 }

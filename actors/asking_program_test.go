@@ -8,14 +8,15 @@ import (
 
 	"parley"
 	"parley/actors/runtime"
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
 
 // askedBy gives the forms that an agent has asked, oldest first.
-func askedBy(tb testing.TB, a *Agent) (all []Envelope) {
+func askedBy(tb testing.TB, a *Agent) (all []view.Message) {
 	tb.Helper()
-	in, err := a.Inbox(tb.Context(), View{All: true})
+	in, err := a.Inbox(tb.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -28,9 +29,9 @@ func askedBy(tb testing.TB, a *Agent) (all []Envelope) {
 }
 
 // awaitAsked waits until an agent has asked so many forms, and gives the last.
-func awaitAsked(tb testing.TB, a *Agent, count int) Envelope {
+func awaitAsked(tb testing.TB, a *Agent, count int) view.Message {
 	tb.Helper()
-	var asked []Envelope
+	var asked []view.Message
 	waitFor(tb, "it has asked", func() bool {
 		asked = askedBy(tb, a)
 		return len(asked) >= count
@@ -42,7 +43,7 @@ func awaitAsked(tb testing.TB, a *Agent, count int) Envelope {
 }
 
 // reply answers, as the host, what an agent asked.
-func reply(tb testing.TB, a *Agent, e Envelope, name, value string) {
+func reply(tb testing.TB, a *Agent, e view.Message, name, value string) {
 	tb.Helper()
 	host := a.node.Host()
 	waitFor(tb, "the question is there", func() bool {
@@ -80,12 +81,12 @@ func TestAProgramThatIsKilledGoesOnWithTheAnswer(t *testing.T) {
 			}
 		}
 	}
-	if s := finish(t, a, FinishError); !strings.Contains(s.Error, "SIGKILL") {
+	if s := finish(t, a, view.FinishError); !strings.Contains(s.Error, "SIGKILL") {
 		t.Errorf("the error is %q", s.Error)
 	}
 	reply(t, a, asked, "day", "Tuesday")
 	prompt(t, a, "redeploy")
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "redeploy on Tuesday") {
 		t.Errorf("it has put out %q", out)
 	}
@@ -93,7 +94,7 @@ func TestAProgramThatIsKilledGoesOnWithTheAnswer(t *testing.T) {
 
 	prompt(t, a, "once more") // after a good end, it is another question
 	reply(t, a, awaitAsked(t, a, 2), "day", "Friday")
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "once more on Friday") {
 		t.Errorf("it has put out %q", out)
 	}
@@ -113,8 +114,8 @@ func TestADeclinedCallIsNotAskedAboutAgainInItsRun(t *testing.T) {
 	a := pythonWorker(t, n, "w", callsTwice)
 	prompt(t, a, "go")
 	asked := awaitAsked(t, a, 1)
-	finish(t, a, FinishPermission)
-	decide := func(e Envelope, decision string) {
+	finish(t, a, view.FinishPermission)
+	decide := func(e view.Message, decision string) {
 		t.Helper()
 		values := text("decision", decision)
 		values["reason"] = text("", "not that")[""]
@@ -123,7 +124,7 @@ func TestADeclinedCallIsNotAskedAboutAgainInItsRun(t *testing.T) {
 		}
 	}
 	decide(asked, mailbox.Deny)
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); out != "0 False not that\n1 False not that\n" {
 		t.Errorf("it was told %q", out)
 	}
@@ -132,9 +133,9 @@ func TestADeclinedCallIsNotAskedAboutAgainInItsRun(t *testing.T) {
 	prompt(t, a, "go") // each run is told anew, and once is for one call
 	decide(awaitAsked(t, a, 2), mailbox.Once)
 	decide(awaitAsked(t, a, 3), mailbox.Always)
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	prompt(t, a, "go")
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	awaitAsked(t, a, 3)
 }
 
@@ -152,11 +153,11 @@ say(type="done")
 		t.Fatal(err)
 	}
 	for _, e := range askedBy(t, a) {
-		if e.Outcome == nil || e.Outcome.Status != StatusCancelled {
+		if e.Outcome == nil || e.Outcome.Status != view.StatusCancelled {
 			t.Errorf("%s is %+v", e.MessageID, e.Outcome)
 		}
 	}
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 }
 
 // TestARunThatIsOverIsNotHeard: neither once its program has ended, nor when it was interrupted and its program has
@@ -208,7 +209,7 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 	if next := n.supervisor.currentRun(a.id); next == run {
 		t.Fatal("it is the same run")
 	}
-	finish(t, a, FinishIdle) // its end is an event, too
+	finish(t, a, view.FinishIdle) // its end is an event, too
 	unheard(run.host, true)
 }
 
@@ -227,7 +228,7 @@ while True: hear()
 		if err := n.Host().Interrupt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if s := finish(t, a, FinishIdle); s.Asks != 0 || len(s.Pending) != 0 {
+		if s := finish(t, a, view.FinishIdle); s.Asks != 0 || len(s.Pending) != 0 {
 			t.Fatalf("%d questions are open, %d calls", s.Asks, len(s.Pending))
 		}
 	}
@@ -244,7 +245,7 @@ func TestAnAnswerIsHeardThoughItsMailboxCrashed(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply(t, a, asked, "day", "Monday")
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "deploy on Monday") {
 		t.Errorf("it has put out %q", out)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -31,7 +32,7 @@ func heapInUse() int64 {
 func TestFormsOfRegularExpressionsDoNotFillTheMemory(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "guest")
-	ask := func(fields int) (Asked, error) {
+	ask := func(fields int) (view.Asked, error) {
 		return fae.Ask(t.Context(), Ask{To: "@host", Description: "d", Fields: heavyFields(fields)})
 	}
 	before := heapInUse()

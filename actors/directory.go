@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/mailbox"
 )
@@ -20,7 +21,7 @@ type directory struct {
 
 	mu      sync.Mutex
 	made    bool
-	known   map[capabilities.ID]Snapshot
+	known   map[capabilities.ID]view.AgentStatus
 	watches map[*watch]bool
 }
 
@@ -31,14 +32,14 @@ type watch struct {
 }
 
 func newDirectory(n *Node) *directory {
-	return &directory{node: n, known: map[capabilities.ID]Snapshot{}, watches: map[*watch]bool{}}
+	return &directory{node: n, known: map[capabilities.ID]view.AgentStatus{}, watches: map[*watch]bool{}}
 }
 
 // put notes how an agent is, unless something newer is known. It is called once that is durable.
-func (d *directory) put(s Snapshot) {
+func (d *directory) put(s view.AgentStatus) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if old, ok := d.known[s.ID]; ok && old.version >= s.version {
+	if old, ok := d.known[s.ID]; ok && old.Version >= s.Version {
 		return
 	}
 	d.known[s.ID] = s
@@ -124,11 +125,11 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) error {
 		return errEnded(ctx)
 	}
 	if err != nil {
-		d.put(Snapshot{ID: id, Status: "error", Error: parley.AsError(err).Message, Labels: map[string]string{}, Pending: []PendingPermission{}, Node: id.Node, version: 1})
+		d.put(view.AgentStatus{ID: id, Status: "error", Error: parley.AsError(err).Message, Labels: map[string]string{}, Pending: []view.PendingPermission{}, Node: id.Node, Version: 1})
 		return nil
 	}
 	if _, running := s.Run(); running || s.HasProgram() && s.Profile.Status == mailbox.Initializing { // its mailbox knows whether that is so
-		snap, err := (&Agent{node: d.node, id: id}).Snapshot(ctx)
+		snap, err := (&Agent{node: d.node, id: id}).Status(ctx)
 		if err == nil {
 			d.put(snap)
 		}
@@ -139,17 +140,17 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) error {
 }
 
 // all gives a snapshot of every agent, the oldest first.
-func (d *directory) all(ctx context.Context) ([]Snapshot, error) {
+func (d *directory) all(ctx context.Context) ([]view.AgentStatus, error) {
 	if err := d.make(ctx); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
-	list := make([]Snapshot, 0, len(d.known))
+	list := make([]view.AgentStatus, 0, len(d.known))
 	for _, s := range d.known {
 		list = append(list, s)
 	}
 	d.mu.Unlock()
-	slices.SortFunc(list, func(a, b Snapshot) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(list, func(a, b view.AgentStatus) int { return a.ID.Compare(b.ID) })
 	return list, nil
 }
 
@@ -168,14 +169,14 @@ func (d *directory) unwatch(w *watch) {
 }
 
 // news gives the agents that have changed since it was last called.
-func (d *directory) news(w *watch) []Snapshot {
+func (d *directory) news(w *watch) []view.AgentStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	list := make([]Snapshot, 0, len(w.changed))
+	list := make([]view.AgentStatus, 0, len(w.changed))
 	for id := range w.changed {
 		list = append(list, d.known[id])
 	}
 	clear(w.changed)
-	slices.SortFunc(list, func(a, b Snapshot) int { return cmp.Or(cmp.Compare(a.Updated, b.Updated), a.ID.Compare(b.ID)) })
+	slices.SortFunc(list, func(a, b view.AgentStatus) int { return cmp.Or(cmp.Compare(a.Updated, b.Updated), a.ID.Compare(b.ID)) })
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -15,15 +16,15 @@ import (
 // follower notes what it is told of agents.
 type follower struct {
 	mu    sync.Mutex
-	last  map[capabilities.ID]Snapshot
+	last  map[capabilities.ID]view.AgentStatus
 	gone  map[capabilities.ID]bool
 	wrong []string
 }
 
 // follows has the host follow the agents that a filter picks, until leave is called.
-func follows(t *testing.T, n *Node, filter Filter) (f *follower, leave func()) {
+func follows(t *testing.T, n *Node, filter view.AgentFilter) (f *follower, leave func()) {
 	t.Helper()
-	f = &follower{last: map[capabilities.ID]Snapshot{}, gone: map[capabilities.ID]bool{}}
+	f = &follower{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { left <- n.Host().FollowAgents(ctx, filter, capabilities.ID{}, f.told, nil) }()
@@ -36,12 +37,12 @@ func follows(t *testing.T, n *Node, filter Filter) (f *follower, leave func()) {
 }
 
 // told holds what comes to the order of each agent.
-func (f *follower) told(s Snapshot, gone bool) error {
+func (f *follower) told(s view.AgentStatus, gone bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before, known := f.last[s.ID]
-	if known && s.version <= before.version {
-		f.wrong = append(f.wrong, fmt.Sprintf("%s: version %d after %d", s.ID, s.version, before.version))
+	if known && s.Version <= before.Version {
+		f.wrong = append(f.wrong, fmt.Sprintf("%s: version %d after %d", s.ID, s.Version, before.Version))
 	}
 	if known && s.Status != mailbox.Closed && turn(s) < turn(before) {
 		f.wrong = append(f.wrong, fmt.Sprintf("%s: %s after %s", s.ID, s.Title, before.Title))
@@ -50,7 +51,7 @@ func (f *follower) told(s Snapshot, gone bool) error {
 	return nil
 }
 
-func turn(s Snapshot) int {
+func turn(s view.AgentStatus) int {
 	n, _ := strconv.Atoi(s.Title)
 	return n
 }
@@ -67,21 +68,21 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 	closeNode(t, n)
 	n = openNode(t, folder) // the directory is made while all this goes on
 
-	whole, leave := follows(t, n, Filter{})
-	closed, leaveClosed := follows(t, n, Filter{Statuses: []string{mailbox.Closed}})
+	whole, leave := follows(t, n, view.AgentFilter{})
+	closed, leaveClosed := follows(t, n, view.AgentFilter{Statuses: []string{mailbox.Closed}})
 	done := make(chan struct{})
 	var readers, working sync.WaitGroup
 	for range 2 {
 		readers.Go(func() {
-			lists := &follower{last: map[capabilities.ID]Snapshot{}, gone: map[capabilities.ID]bool{}}
+			lists := &follower{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
 			for {
-				list, err := n.Host().Agents(t.Context(), Filter{})
+				list, err := n.Host().Agents(t.Context(), view.AgentFilter{})
 				if err != nil || len(list) < 21 {
 					t.Errorf("%d agents, %v", len(list), err)
 					return
 				}
 				for _, s := range list {
-					if before, known := lists.last[s.ID]; known && (s.version < before.version || turn(s) < turn(before)) {
+					if before, known := lists.last[s.ID]; known && (s.Version < before.Version || turn(s) < turn(before)) {
 						t.Errorf("a list goes back: %s, %s after %s", s.ID, s.Title, before.Title)
 					}
 					lists.last[s.ID] = s
@@ -166,7 +167,7 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 	if len(closed.last) != len(left) {
 		t.Errorf("who follows the closed ones was told of %d, of %d", len(closed.last), len(left))
 	}
-	list, err := n.Host().Agents(t.Context(), Filter{Statuses: []string{mailbox.Idle, mailbox.Closed}})
+	list, err := n.Host().Agents(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Idle, mailbox.Closed}})
 	if err != nil || len(list) != 21+makers*each {
 		t.Errorf("%d agents, %v", len(list), err)
 	}
@@ -187,7 +188,7 @@ func TestWhoFollowsIsToldOnce(t *testing.T) {
 	}
 	var told []string
 	ctx, cancel := context.WithCancel(t.Context())
-	err = n.Host().FollowAgents(ctx, Filter{}, capabilities.ID{}, func(s Snapshot, gone bool) error {
+	err = n.Host().FollowAgents(ctx, view.AgentFilter{}, capabilities.ID{}, func(s view.AgentStatus, gone bool) error {
 		told = append(told, s.Name)
 		switch {
 		case s.Status == mailbox.Running:

@@ -4,24 +4,16 @@ import (
 	"context"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 )
 
-// DroppedPeer says what came of dropping a node.
-type DroppedPeer struct {
-	Node       capabilities.NodeID `json:"node"`
-	Names      int                 `json:"names"`      // of the host's for its agents, that are free now
-	Introduced int                 `json:"introduced"` // nodes that it had introduced, and that are known no more
-	Revoked    int                 `json:"revoked"`    // grants to its agents
-	Given      int                 `json:"givenUp"`    // parcels for it that will not be sent
-}
-
 // DropPeer ends what this node has to do with another: its connection is cut, its mail is refused, what waits for it is
 // given up, and what its agents were given is revoked. A new invitation brings it back. Only the node's host may.
-func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (DroppedPeer, error) {
-	done := DroppedPeer{Node: node}
+func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (view.DroppedPeer, error) {
+	done := view.DroppedPeer{Node: node}
 	evs, err := visitFor(ctx, a, func(b *mailboxActor) ([]events.Event, error) { return b.decide(mailbox.DropNode{Node: node}) })
 	if err != nil {
 		return done, err
@@ -49,7 +41,7 @@ func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (Dropped
 }
 
 // forget has a mailbox forget nodes, and counts what it does.
-func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox.DroppedPeer, done *DroppedPeer) error {
+func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox.DroppedPeer, done *view.DroppedPeer) error {
 	f, err := visitFor(ctx, &Agent{node: n, id: id}, func(b *mailboxActor) (forgotten, error) { return b.forget(dropped) })
 	done.Revoked += f.revoked
 	done.Given += f.given

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -45,7 +46,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	}
 	eventually(t, "what waited for the node is declined", func() bool {
 		o, err := h.Await(t.Context(), Which(asked.Form.String()))
-		return err == nil && o.Status == StatusDeclined
+		return err == nil && o.Status == view.StatusDeclined
 	})
 	grants, err := h.Grants(t.Context())
 	if err != nil {

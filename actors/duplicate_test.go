@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -89,7 +90,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	b.gate.set(cut)
 	outOfReach(t, a, b)
 	fae := guest(t, a.Node, "fae")
-	var asked []Asked
+	var asked []view.Asked
 	for range 3 {
 		asked = append(asked, ask(t, a.Host(), Ask{To: "b"}))
 	}
@@ -102,10 +103,10 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	brings(t, b.Host(), gift.Message, "fae", "fae")
 	bringAgain(t, a, b, mail, b.Host())
 
-	if o, err := answerWith(b.Host(), asked[0].Form, "mine"); err != nil || o.Status != StatusAnswering {
+	if o, err := answerWith(b.Host(), asked[0].Form, "mine"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if o, err := b.Host().Decline(t.Context(), which(asked[1].Form), "no"); err != nil || o.Status != StatusAnswering {
+	if o, err := b.Host().Decline(t.Context(), which(asked[1].Form), "no"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	said := written(t, b.Host(), a)
@@ -119,7 +120,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	revoke(t, a.Host(), fae)
 	outcomes := written(t, a.Host(), b)
 	bring(t, a, b, outcomes...)
-	for i, status := range []Status{StatusAnswered, StatusDeclined, StatusCancelled} {
+	for i, status := range []view.FormStatus{view.StatusAnswered, view.StatusDeclined, view.StatusCancelled} {
 		endsAlike(t, asked[i].Form, status, a.Host(), b.Host())
 	}
 	if _, err := b.Host().Send(t.Context(), "fae", "still there?"); parley.CodeOf(err) != parley.NotPermitted {
@@ -133,7 +134,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	waitFor(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) })
 	bringAgain(t, a, b, append(mail, outcomes...), b.Host())
 	bringAgain(t, b, a, said, a.Host())
-	if in, err := b.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != 4 {
+	if in, err := b.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 4 {
 		t.Errorf("%d messages, %v", len(in.Messages), err)
 	}
 }
@@ -175,13 +176,13 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 	bring(t, b, c, revocation...)
 	bringAgain(t, b, c, append(mint, revocation...), fae, c.Host())
 	bringAgain(t, a, c, copies, fae)
-	if o, err := answerWith(fae, asked.Form, "all the same"); err != nil || o.Status != StatusAnswering {
+	if o, err := answerWith(fae, asked.Form, "all the same"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	for _, s := range []*station{b, c} {
 		s.gate.set(passing)
 	}
-	endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host(), fae)
+	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
 	bringAgain(t, b, a, handover, a.Host())
 	waitFor(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, fae) })
 	e, err := b.Host().Message(t.Context(), which(asked.Form))

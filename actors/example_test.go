@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -50,7 +51,7 @@ func ExampleAgent_Ask() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	in, err := host.Inbox(ctx, actors.View{Pending: true})
+	in, err := host.Inbox(ctx, view.MessageFilter{Pending: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func ExampleAgent_Follow() {
 			log.Fatal(err)
 		}
 	}
-	for e, err := range host.Follow(ctx, actors.View{}, 0) {
+	for e, err := range host.Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
 			log.Fatal(err)
 		}

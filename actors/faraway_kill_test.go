@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -159,7 +160,7 @@ func checkFaraway(t *testing.T, l *ledger, a, b, c *station) {
 		}
 		sameEnd(t, e, atB[id], "b")
 		_, hasC := atC[id]
-		handed := slices.ContainsFunc(e.ForwardedTo, func(p Party) bool { return p.ID == c.host })
+		handed := slices.ContainsFunc(e.ForwardedTo, func(p view.Party) bool { return p.ID == c.host })
 		switch {
 		case hasC != handed && (hasC || e.Outcome == nil): // what ends before it gets to c need not get there
 			t.Errorf("form %s: handed to c: %t; c has it: %t", id, handed, hasC)
@@ -186,7 +187,7 @@ func checkFaraway(t *testing.T, l *ledger, a, b, c *station) {
 	}
 }
 
-func sameEnd(t *testing.T, home, copied Envelope, who string) {
+func sameEnd(t *testing.T, home, copied view.Message, who string) {
 	t.Helper()
 	switch {
 	case copied.Type != "form":
@@ -203,7 +204,7 @@ func sameEnd(t *testing.T, home, copied Envelope, who string) {
 }
 
 // checkAcknowledged looks for what one line says.
-func checkAcknowledged(t *testing.T, words []string, home map[string]Envelope, b, c capabilities.ID) {
+func checkAcknowledged(t *testing.T, words []string, home map[string]view.Message, b, c capabilities.ID) {
 	t.Helper()
 	if words[0] == "sent" {
 		to := map[string]capabilities.ID{"b": b, "c": c}[words[1]]
@@ -232,20 +233,20 @@ func checkAcknowledged(t *testing.T, words []string, home map[string]Envelope, b
 		}
 	case e.Outcome == nil:
 		t.Errorf("%v was acknowledged, and the form is open", words)
-	case Status(words[2]) == StatusAnswering:
-	case string(e.Outcome.Status) != words[2] || len(words) > 3 && words[2] == string(StatusAnswered) && answerOf(e) != words[3]:
+	case view.FormStatus(words[2]) == view.StatusAnswering:
+	case string(e.Outcome.Status) != words[2] || len(words) > 3 && words[2] == string(view.StatusAnswered) && answerOf(e) != words[3]:
 		t.Errorf("%v was acknowledged, and the form has %+v", words, e.Outcome)
 	}
 }
 
 // checkRefused holds what a call was told of an answer that did not settle its form to what did.
-func checkRefused(t *testing.T, words []string, o *Outcome) {
+func checkRefused(t *testing.T, words []string, o *view.Outcome) {
 	t.Helper()
 	switch {
 	case words[2] == string(parley.AnswerPending):
 	case o == nil || words[2] != "ALREADY_"+strings.ToUpper(string(o.Status)):
 		t.Errorf("%v, and the form has %+v", words, o)
-	case o.Status == StatusAnswered && o.Values.Text() == words[3]:
+	case o.Status == view.StatusAnswered && o.Values.Text() == words[3]:
 		t.Errorf("%v, and that very answer is the outcome", words)
 	}
 }
@@ -274,16 +275,16 @@ func checkEndedOnce(t *testing.T, a *Agent) {
 }
 
 // sameMail checks that all that one has sent to another is there, in order.
-func sameMail(t *testing.T, sent, got map[string]Envelope, from, to capabilities.ID) {
+func sameMail(t *testing.T, sent, got map[string]view.Message, from, to capabilities.ID) {
 	t.Helper()
-	order := func(all map[string]Envelope) (ids []string) {
-		var mine []Envelope
+	order := func(all map[string]view.Message) (ids []string) {
+		var mine []view.Message
 		for _, e := range all {
 			if e.From == from && e.To == to {
 				mine = append(mine, e)
 			}
 		}
-		slices.SortFunc(mine, func(x, y Envelope) int { return cmp.Compare(x.Number, y.Number) })
+		slices.SortFunc(mine, func(x, y view.Message) int { return cmp.Compare(x.Number, y.Number) })
 		for _, e := range mine {
 			ids = append(ids, e.MessageID.String())
 		}

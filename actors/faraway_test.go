@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -47,7 +48,7 @@ func runFaraway(spec string) {
 
 // askFaraway asks b, and sends to both others, for ever.
 func askFaraway(ctx context.Context, host *Agent) error {
-	in, err := host.Inbox(ctx, View{All: true})
+	in, err := host.Inbox(ctx, view.MessageFilter{All: true})
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func askFaraway(ctx context.Context, host *Agent) error {
 		}
 		if i%7 == 3 {
 			_, err := host.Cancel(ctx, which(asked.Form), "")
-			say("cancelled", asked.Form, StatusCancelled, "", err)
+			say("cancelled", asked.Form, view.StatusCancelled, "", err)
 		}
 		open <- struct{}{}
 		go func() {
@@ -91,9 +92,9 @@ func askFaraway(ctx context.Context, host *Agent) error {
 }
 
 // eachPending does something with every form that waits for the host's answer, once, some at a time.
-func eachPending(ctx context.Context, host *Agent, do func(Envelope)) error {
+func eachPending(ctx context.Context, host *Agent, do func(view.Message)) error {
 	room, seen := make(chan struct{}, farawayAtOne), map[capabilities.ID]bool{}
-	for e, err := range host.Follow(ctx, View{Pending: true}, 0) {
+	for e, err := range host.Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func eachPending(ctx context.Context, host *Agent, do func(Envelope)) error {
 
 // handOnFaraway hands on two forms of three, and answers two of three, so that one of three is a race.
 func handOnFaraway(ctx context.Context, host *Agent) error {
-	return eachPending(ctx, host, func(e Envelope) {
+	return eachPending(ctx, host, func(e view.Message) {
 		kind := e.MessageID.ULID[15] % 3
 		if kind != 0 && len(e.ForwardedTo) == 0 {
 			err := host.Forward(ctx, which(e.MessageID), "c")
@@ -127,12 +128,12 @@ func handOnFaraway(ctx context.Context, host *Agent) error {
 }
 
 func answerFaraway(ctx context.Context, host *Agent) error {
-	return eachPending(ctx, host, func(e Envelope) { answerOne(ctx, host, "c", e) })
+	return eachPending(ctx, host, func(e view.Message) { answerOne(ctx, host, "c", e) })
 }
 
 // answerOne answers a form several times at once, and says of each answer what it was told, and how the form ended
 // for the host.
-func answerOne(ctx context.Context, host *Agent, name string, e Envelope) {
+func answerOne(ctx context.Context, host *Agent, name string, e view.Message) {
 	var told sync.WaitGroup
 	for i := range farawayTimes {
 		told.Go(func() {
@@ -140,7 +141,7 @@ func answerOne(ctx context.Context, host *Agent, name string, e Envelope) {
 			shown := `{"a":"` + value + `"}`
 			o, err := host.Answer(ctx, Answer{Which: which(e.MessageID), Values: text("a", value)})
 			if code := parley.CodeOf(err); isEnd(code) || code == parley.AnswerPending {
-				say("refused", e.MessageID, Status(code), shown, nil)
+				say("refused", e.MessageID, view.FormStatus(code), shown, nil)
 				return
 			}
 			say("answered", e.MessageID, o.Status, shown, err)
@@ -159,7 +160,7 @@ func isEnd(c parley.Code) bool {
 var saying sync.Mutex
 
 // say writes one line in one call. That another was faster is no failure.
-func say(what string, form capabilities.ID, status Status, value string, err error) {
+func say(what string, form capabilities.ID, status view.FormStatus, value string, err error) {
 	saying.Lock()
 	defer saying.Unlock()
 	switch {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -34,7 +35,7 @@ func (a *Agent) visibility(ctx context.Context) (visibility, error) {
 }
 
 // Agents lists the agents of the node that the agent sees, the oldest first.
-func (a *Agent) Agents(ctx context.Context, f Filter) ([]Snapshot, error) {
+func (a *Agent) Agents(ctx context.Context, f view.AgentFilter) ([]view.AgentStatus, error) {
 	s, err := a.visibility(ctx)
 	if err != nil {
 		return nil, err
@@ -43,10 +44,10 @@ func (a *Agent) Agents(ctx context.Context, f Filter) ([]Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []Snapshot{}
+	list := []view.AgentStatus{}
 	for _, snap := range all {
-		if s.includes(snap.ID) && snap.matches(f) {
-			list = append(list, a.node.marked(snap).to(a.id, s.names[snap.ID]))
+		if s.includes(snap.ID) && f.Matches(snap) {
+			list = append(list, a.node.marked(snap).For(a.id, s.names[snap.ID]))
 		}
 	}
 	return list, nil
@@ -55,7 +56,7 @@ func (a *Agent) Agents(ctx context.Context, f Filter) ([]Snapshot, error) {
 // FollowAgents tells of the agents that the agent sees and a filter picks: of all there are, then of each that changes,
 // until ctx ends or tell fails. Only, if not zero, is the one agent that it is about. An agent that a filter picks no
 // longer is told of a last time, as gone. Once, when all there are have been told, it calls all, if that is not nil.
-func (a *Agent) FollowAgents(ctx context.Context, f Filter, only capabilities.ID, tell func(s Snapshot, gone bool) error, all func()) error {
+func (a *Agent) FollowAgents(ctx context.Context, f view.AgentFilter, only capabilities.ID, tell func(s view.AgentStatus, gone bool) error, all func()) error {
 	d := a.node.directory
 	w := d.watch()
 	defer d.unwatch(w)
@@ -85,7 +86,7 @@ func (a *Agent) FollowAgents(ctx context.Context, f Filter, only capabilities.ID
 }
 
 // tellOf tells of agents what is newer than what was told: by agent, the version of what it was told of and is still picked.
-func (a *Agent) tellOf(ctx context.Context, all []Snapshot, f Filter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(Snapshot, bool) error) error {
+func (a *Agent) tellOf(ctx context.Context, all []view.AgentStatus, f view.AgentFilter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(view.AgentStatus, bool) error) error {
 	seen, err := a.visibility(ctx)
 	if err != nil {
 		return err
@@ -94,15 +95,15 @@ func (a *Agent) tellOf(ctx context.Context, all []Snapshot, f Filter, only capab
 		if !only.IsZero() && s.ID != only || !seen.includes(s.ID) {
 			continue
 		}
-		picked, before := s.matches(f), told[s.ID]
-		if !picked && before == 0 || s.version <= before {
+		picked, before := f.Matches(s), told[s.ID]
+		if !picked && before == 0 || s.Version <= before {
 			continue
 		}
-		told[s.ID] = s.version
+		told[s.ID] = s.Version
 		if !picked {
 			delete(told, s.ID)
 		}
-		if err := tell(a.node.marked(s).to(a.id, seen.names[s.ID]), !picked); err != nil {
+		if err := tell(a.node.marked(s).For(a.id, seen.names[s.ID]), !picked); err != nil {
 			return err
 		}
 	}
@@ -150,10 +151,10 @@ func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error)
 	if err != nil {
 		return capabilities.ID{}, err
 	}
-	begins := func(s Snapshot) bool { return strings.HasPrefix(s.ID.ULID.String(), strings.ToUpper(which)) }
-	titled := func(s Snapshot) bool { return s.Title == which }
-	for _, fits := range []func(Snapshot) bool{begins, titled} {
-		var found []Snapshot
+	begins := func(s view.AgentStatus) bool { return strings.HasPrefix(s.ID.ULID.String(), strings.ToUpper(which)) }
+	titled := func(s view.AgentStatus) bool { return s.Title == which }
+	for _, fits := range []func(view.AgentStatus) bool{begins, titled} {
+		var found []view.AgentStatus
 		for _, s := range all {
 			if seen.includes(s.ID) && fits(s) {
 				found = append(found, s)
@@ -190,7 +191,7 @@ func (a *Agent) exactly(which string, seen visibility) (capabilities.ID, bool) {
 	return id, there
 }
 
-func ambiguous(which string, found []Snapshot, seen visibility) error {
+func ambiguous(which string, found []view.AgentStatus, seen visibility) error {
 	words := make([]string, 0, maxOffered+1)
 	for _, s := range found[:min(len(found), maxOffered)] {
 		name := seen.names[s.ID]

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -10,7 +11,7 @@ import (
 
 // Ask sends a form. It returns when the form is on disk; Await waits for the answer. An ask that was made
 // before, by its Key or Name, sends nothing and gives what there is.
-func (a *Agent) Ask(ctx context.Context, ask Ask) (Asked, error) {
+func (a *Agent) Ask(ctx context.Context, ask Ask) (view.Asked, error) {
 	return a.ask(ctx, mailbox.RequestForm{
 		To: ask.To, Title: ask.Title, Description: ask.Description, Fields: ask.Fields,
 		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name,
@@ -18,41 +19,41 @@ func (a *Agent) Ask(ctx context.Context, ask Ask) (Asked, error) {
 }
 
 // Request asks for a capability in words. Its answer is a record with that as "value".
-func (a *Agent) Request(ctx context.Context, r Request) (Asked, error) {
+func (a *Agent) Request(ctx context.Context, r Request) (view.Asked, error) {
 	return a.ask(ctx, mailbox.RequestForm{
 		To: r.To, Kind: events.Request, Description: r.Text,
 		Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Result: r.Name,
 	})
 }
 
-func (a *Agent) ask(ctx context.Context, ask mailbox.RequestForm) (Asked, error) {
-	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[Asked], error) { return b.ask(ask, a.reveals()) })
+func (a *Agent) ask(ctx context.Context, ask mailbox.RequestForm) (view.Asked, error) {
+	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[view.Asked], error) { return b.ask(ask, a.reveals()) })
 	off.result.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.result, err
 }
 
 // ask asks, or finds what was asked before. With reveal, what is sealed in its outcome is opened.
-func (b *mailboxActor) ask(ask mailbox.RequestForm, reveal bool) (pending[Asked], error) {
+func (b *mailboxActor) ask(ask mailbox.RequestForm, reveal bool) (pending[view.Asked], error) {
 	if known, ok, err := ask.FindExisting(b.state); err != nil {
-		return pending[Asked]{}, err
+		return pending[view.Asked]{}, err
 	} else if ok {
 		asked, err := b.known(ask, known, reveal)
-		return pending[Asked]{result: asked}, err
+		return pending[view.Asked]{result: asked}, err
 	}
 	contract, err := b.node.compile(b.reg.id, ask.Fields)
 	if err != nil {
-		return pending[Asked]{}, err
+		return pending[view.Asked]{}, err
 	}
 	ask.Schema = contract
 	evs, err := b.decide(ask)
 	if err != nil {
-		return pending[Asked]{}, err
+		return pending[view.Asked]{}, err
 	}
 	e := evs[0].(*events.FormRequested)
 	if ask.Schema != nil {
 		b.node.contracts.put(b.contractKey(e.ID), ask.Schema)
 	}
-	return pending[Asked]{Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
+	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
 }
 
 // underway is what was accepted, and the other nodes that have to be in reach for it to arrive.
@@ -79,29 +80,29 @@ func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
 }
 
 // known gives what an ask of before came to.
-func (b *mailboxActor) known(ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (Asked, error) {
+func (b *mailboxActor) known(ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (view.Asked, error) {
 	if k.Message == nil {
 		return b.bound(ask, k.Value, reveal)
 	}
 	f := k.Message.Form
-	asked := Asked{Form: f.ID, Promise: f.Promise, Number: k.Message.Number}
+	asked := view.Asked{Form: f.ID, Promise: f.Promise, Number: k.Message.Number}
 	if f.IsOpen() {
 		return asked, nil
 	}
-	outcome, err := b.view().outcome(f, reveal)
+	outcome, err := b.viewer().outcome(f, reveal)
 	asked.Outcome = &outcome
 	return asked, err
 }
 
 // bound gives the value that the ask's name has already, as the answer it stands for.
-func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) (Asked, error) {
+func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) (view.Asked, error) {
 	if reveal {
 		var err error
 		if v, err = b.node.vault.open(v); err != nil {
-			return Asked{}, err
+			return view.Asked{}, err
 		}
 	}
-	outcome := Outcome{Status: StatusAnswered, Values: v}
+	outcome := view.Outcome{Status: view.StatusAnswered, Values: v}
 	if _, isRecord := v.AsRecord(); !isRecord {
 		outcome.Values = capabilities.Record(map[string]capabilities.Value{"value": v})
 		outcome.Order = []string{"value"}
@@ -109,28 +110,28 @@ func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reve
 	for _, f := range ask.Fields {
 		outcome.Order = append(outcome.Order, f.Name)
 	}
-	return Asked{Outcome: &outcome}, nil
+	return view.Asked{Outcome: &outcome}, nil
 }
 
 // Await waits until a form that the agent asked, or was asked, has ended: at once if it has. It may be
 // called at any time and as often as wanted. Secret values are in the clear only for who asked, and by a token only if that
 // is good for it.
-func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
-	ended := make(chan result[Outcome], 1)
+func (a *Agent) Await(ctx context.Context, w Which) (view.Outcome, error) {
+	ended := make(chan result[view.Outcome], 1)
 	var at formKey
-	first, err := visitFor(ctx, a, func(b *mailboxActor) (Outcome, error) {
+	first, err := visitFor(ctx, a, func(b *mailboxActor) (view.Outcome, error) {
 		m, err := b.state.FindForm(string(w))
 		if err != nil {
-			return Outcome{}, err
+			return view.Outcome{}, err
 		}
 		if !m.Form.IsOpen() {
-			return b.view().outcome(m.Form, a.reveals())
+			return b.viewer().outcome(m.Form, a.reveals())
 		}
 		at = formKey{a.id, m.ID()}
 		b.node.waiters.add(at, ended)
-		return Outcome{Status: StatusOpen, Form: m.ID(), Promise: m.Form.Promise}, nil
+		return view.Outcome{Status: view.StatusOpen, Form: m.ID(), Promise: m.Form.Promise}, nil
 	})
-	if err != nil || first.Status != StatusOpen {
+	if err != nil || first.Status != view.StatusOpen {
 		return first, err
 	}
 	defer a.node.waiters.drop(at, ended)
@@ -154,19 +155,19 @@ func (a *Agent) Await(ctx context.Context, w Which) (Outcome, error) {
 }
 
 // sealedOutcome gives how a form ended, with what is sealed as it is.
-func (a *Agent) sealedOutcome(ctx context.Context, form capabilities.ID) (Outcome, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (Outcome, error) {
+func (a *Agent) sealedOutcome(ctx context.Context, form capabilities.ID) (view.Outcome, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (view.Outcome, error) {
 		m, err := b.state.FindFormID(form)
 		if err != nil {
-			return Outcome{}, err
+			return view.Outcome{}, err
 		}
-		return b.view().outcome(m.Form, false)
+		return b.viewer().outcome(m.Form, false)
 	})
 }
 
 // Answer answers a form that the agent was asked. An answer that is wrong in any field is refused with
 // INVALID_ANSWER, and the form stays open.
-func (a *Agent) Answer(ctx context.Context, ans Answer) (Outcome, error) {
+func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
 	s, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[settlement]) {
 		draft := mailbox.Reply{Which: string(ans.Which), Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
 		settle, home, err := b.draftAnswer(draft)
@@ -195,12 +196,12 @@ func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, 
 
 // said is what came of saying something to a form: its outcome, or what is still to be said on another node.
 type settlement struct {
-	outcome Outcome
+	outcome view.Outcome
 	remote  *remoteSettlement
 }
 
 // finish takes to its home what is to be settled on another node.
-func (a *Agent) finish(ctx context.Context, s settlement, err error) (Outcome, error) {
+func (a *Agent) finish(ctx context.Context, s settlement, err error) (view.Outcome, error) {
 	if err != nil || s.remote == nil {
 		return s.outcome, err
 	}
@@ -230,7 +231,7 @@ func (b *mailboxActor) send(home capabilities.ID, c mailbox.SettleForm, err erro
 	}
 	b.node.registry.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *mailboxActor) {
 		_, err := h.decide(c)
-		var outcome Outcome
+		var outcome view.Outcome
 		if err == nil {
 			outcome, err = h.settled(c.Form, b.reg.id)
 		}
@@ -239,12 +240,12 @@ func (b *mailboxActor) send(home capabilities.ID, c mailbox.SettleForm, err erro
 }
 
 // settled gives the outcome to who brought it about: its own values, without the home's names for people.
-func (b *mailboxActor) settled(form, by capabilities.ID) (Outcome, error) {
+func (b *mailboxActor) settled(form, by capabilities.ID) (view.Outcome, error) {
 	m, err := b.state.FindFormID(form)
 	if err != nil {
-		return Outcome{}, err
+		return view.Outcome{}, err
 	}
-	outcome, err := b.view().outcome(m.Form, by == b.reg.id)
+	outcome, err := b.viewer().outcome(m.Form, by == b.reg.id)
 	if by != b.reg.id {
 		outcome.ByName = "SELF"
 	}
@@ -252,7 +253,7 @@ func (b *mailboxActor) settled(form, by capabilities.ID) (Outcome, error) {
 }
 
 // Decline says no to a form that the agent was asked.
-func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, error) {
+func (a *Agent) Decline(ctx context.Context, w Which, reason string) (view.Outcome, error) {
 	s, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[settlement]) {
 		settle, home, err := b.state.DraftDecline(string(w), reason, b.node.newID)
 		b.send(home, settle, err, reply)
@@ -261,16 +262,16 @@ func (a *Agent) Decline(ctx context.Context, w Which, reason string) (Outcome, e
 }
 
 // Cancel takes back a form that the agent asked.
-func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (Outcome, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (Outcome, error) {
+func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (view.Outcome, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (view.Outcome, error) {
 		if _, err := b.decide(mailbox.CancelForm{Which: string(w), Reason: reason}); err != nil {
-			return Outcome{}, err
+			return view.Outcome{}, err
 		}
 		m, err := b.state.FindForm(string(w))
 		if err != nil {
-			return Outcome{}, err
+			return view.Outcome{}, err
 		}
-		return b.view().outcome(m.Form, true)
+		return b.viewer().outcome(m.Form, true)
 	})
 }
 
@@ -298,17 +299,17 @@ func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
 }
 
 // Resolve answers a request with what the agent has at a path. It refuses with NOT_A_REQUEST other forms.
-func (a *Agent) Resolve(ctx context.Context, w Which, path string) (Outcome, error) {
+func (a *Agent) Resolve(ctx context.Context, w Which, path string) (view.Outcome, error) {
 	if err := a.checkRequest(ctx, w); err != nil {
-		return Outcome{}, err
+		return view.Outcome{}, err
 	}
 	return a.Answer(ctx, Answer{Which: w, Texts: []mailbox.Text{{Name: "value", Text: path}}})
 }
 
 // Reject says no to a request. It refuses with NOT_A_REQUEST other forms.
-func (a *Agent) Reject(ctx context.Context, w Which, reason string) (Outcome, error) {
+func (a *Agent) Reject(ctx context.Context, w Which, reason string) (view.Outcome, error) {
 	if err := a.checkRequest(ctx, w); err != nil {
-		return Outcome{}, err
+		return view.Outcome{}, err
 	}
 	return a.Decline(ctx, w, reason)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/persistence/disktest"
 )
@@ -112,14 +113,14 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 				waitFor(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
 			}
 			waitFor(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
-			in, err := n.Host().Inbox(t.Context(), View{})
+			in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range senders {
 				s.check(t, in.Messages)
 			}
-			in, err = fred.Inbox(t.Context(), View{})
+			in, err = fred.Inbox(t.Context(), view.MessageFilter{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +166,7 @@ func TestWhatIsOwedGoesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "both are delivered", func() bool { return isDelivered(t, fae) })
-	in, err := n.Host().Inbox(t.Context(), View{})
+	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 2 || in.Messages[0].Text != "first" || in.Messages[1].Text != "second" {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
@@ -173,7 +174,7 @@ func TestWhatIsOwedGoesFirst(t *testing.T) {
 
 // forwardAll hands on each form that comes to the host, and notes those for which that was acknowledged.
 func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool) {
-	for m, err := range host.Follow(ctx, View{}, 0) {
+	for m, err := range host.Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
 			return
 		}
@@ -196,7 +197,7 @@ func isDelivered(t *testing.T, a *Agent) bool {
 }
 
 // check compares what has arrived from the sender with what it was told.
-func (s *messageSender) check(t *testing.T, all []Envelope) {
+func (s *messageSender) check(t *testing.T, all []view.Message) {
 	t.Helper()
 	arrived, last := map[int]bool{}, 0
 	for _, m := range all {
@@ -236,7 +237,7 @@ func TestAStrictDiskKeepsANewNode(t *testing.T) {
 	if again.ID() != n.ID() {
 		t.Fatalf("it is node %s now, and was %s", again.ID(), n.ID())
 	}
-	if in, err := again.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != 1 {
+	if in, err := again.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 1 {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/actors/transport"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/mailbox"
 )
@@ -121,36 +122,36 @@ func (n *Node) respondAccept(ctx context.Context, l transport.Packet) any {
 }
 
 // accept shows an invitation to the node that made it, and takes in its host under a name.
-func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) (Accepted, error) {
+func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) (view.Accepted, error) {
 	other := l.ID.Node
 	if err := n.checkInvitation(ctx, name, l); err != nil {
-		return Accepted{}, err
+		return view.Accepted{}, err
 	}
 	met := n.peers.await(other)
 	if met == nil {
-		return Accepted{}, parley.Refuse(parley.RateLimited, "an invitation of that node is being accepted already")
+		return view.Accepted{}, parley.Refuse(parley.RateLimited, "an invitation of that node is being accepted already")
 	}
 	defer met()
 	if len(l.Hints) > 0 {
 		if err := n.transport.Dial(ctx, other, l.Hints, token(l.ID.ULID, l.Secret)); err != nil && n.o.URL == "" && !n.peers.knows(other) {
-			return Accepted{}, notAccepted(err)
+			return view.Accepted{}, notAccepted(err)
 		}
 	}
 	at := n.placeNow()
 	body, err := writePacket(acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: n.host.ULID, Hints: at.Hints, Stamp: at.Stamp})
 	if err != nil {
-		return Accepted{}, err
+		return view.Accepted{}, err
 	}
 	answer, err := n.transport.Call(ctx, other, packetAccept, body)
 	if err != nil {
-		return Accepted{}, notAccepted(err)
+		return view.Accepted{}, notAccepted(err)
 	}
 	w, err := readPacket[welcomePacket](answer.Body)
 	if err != nil || answer.Kind != packetWelcome {
-		return Accepted{}, parley.Refuse(parley.NodeUnreachable, "the other node's answer is none")
+		return view.Accepted{}, parley.Refuse(parley.NodeUnreachable, "the other node's answer is none")
 	}
 	if w.Code != "" {
-		return Accepted{}, refused(w.Code, w.Text)
+		return view.Accepted{}, refused(w.Code, w.Text)
 	}
 	host := capabilities.ID{ULID: w.Host, Node: other}
 	err = n.Host().do(ctx, mailbox.AddPeer{
@@ -158,9 +159,9 @@ func (n *Node) accept(ctx context.Context, name string, l capabilities.Locator) 
 		Theirs: capabilities.ID{ULID: w.Grant, Node: other}, Ours: capabilities.ID{ULID: l.ID.ULID, Node: n.id},
 	})
 	if err != nil {
-		return Accepted{}, err
+		return view.Accepted{}, err
 	}
-	return Accepted{Name: name, Node: other, Host: host}, nil
+	return view.Accepted{Name: name, Node: other, Host: host}, nil
 }
 
 // notAccepted tells an invitation that its maker's listener does not take from a node that is not there.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"parley/actors/view"
 	"path/filepath"
 
 	"parley"
@@ -74,7 +75,7 @@ func (n *Node) StartPrograms(ctx context.Context) error {
 		return fmt.Errorf("start the programs: %w", err)
 	}
 	n.supervisor.unhold()
-	agents, err := n.Host().Agents(ctx, Filter{})
+	agents, err := n.Host().Agents(ctx, view.AgentFilter{})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -15,7 +16,7 @@ import (
 func (v *hostileHarness) cannotUse() {
 	v.Helper()
 	v.quiet()
-	before, err := v.worker.Inbox(v.Context(), View{All: true})
+	before, err := v.worker.Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func (v *hostileHarness) cannotUse() {
 		_, _ = v.fae.Send(v.Context(), "HOST", "take @it:"+to)
 	}
 	v.quiet()
-	after, err := v.worker.Inbox(v.Context(), View{All: true})
+	after, err := v.worker.Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func (v *hostileHarness) cannotUse() {
 // its own have brought.
 func (v *hostileHarness) paths() []string {
 	v.Helper()
-	in, err := v.fae.Inbox(v.Context(), View{All: true})
+	in, err := v.fae.Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func pathsTo(target capabilities.ID, at string, value capabilities.Value) (paths
 }
 
 // faeAsks has fae hold the hostile host, and ask it something.
-func (v *hostileHarness) faeAsks(fields []events.Field) (Asked, *events.FormRequested) {
+func (v *hostileHarness) faeAsks(fields []events.Field) (view.Asked, *events.FormRequested) {
 	v.Helper()
 	h := v.victim.Host()
 	sent, err := h.Send(v.Context(), "fae", "this is @mallory")
@@ -223,10 +224,10 @@ func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
 	})
 	v.run(t, "by a grant that its target does not know", func() {
 		v.quiet()
-		before, _ := v.worker.Inbox(t.Context(), View{All: true})
+		before, _ := v.worker.Inbox(t.Context(), view.MessageFilter{All: true})
 		v.arrives(v.say(events.OutboxForward, v.fae.id, handover(v.worker.id, v.newID())))
 		v.quiet()
-		if after, err := v.worker.Inbox(t.Context(), View{All: true}); err != nil || after.Cursor != before.Cursor {
+		if after, err := v.worker.Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || after.Cursor != before.Cursor {
 			t.Errorf("worker has %+v, %v", after.Messages, err)
 		}
 	})

@@ -3,6 +3,7 @@ package actors
 import (
 	"testing"
 
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -131,7 +132,7 @@ func TestAStrangersTimesCanBeRead(t *testing.T) {
 		m.Date = at
 		v.arrives(v.say(events.OutboxCopy, v.fae.id, m))
 	}
-	in, err := v.fae.Inbox(t.Context(), View{})
+	in, err := v.fae.Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 3 {
 		t.Fatalf("%d messages, %v", len(in.Messages), err)
 	}

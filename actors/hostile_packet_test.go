@@ -16,6 +16,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/actors/transport"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -166,7 +167,7 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 	}
 	send(v.victim)
 	eventually(t, "the packet", func() bool {
-		in, err := v.twice.Inbox(t.Context(), View{})
+		in, err := v.twice.Inbox(t.Context(), view.MessageFilter{})
 		return err == nil && len(in.Messages) == 1
 	})
 	v.changesNothing(func() {
@@ -272,7 +273,7 @@ func TestAFloodDrownsNobody(t *testing.T) {
 		defer asking.Stop()
 		for ctx.Err() == nil {
 			at := time.Now()
-			if _, err := v.worker.Inbox(t.Context(), View{}); err != nil {
+			if _, err := v.worker.Inbox(t.Context(), view.MessageFilter{}); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(at); took > 2*time.Second {

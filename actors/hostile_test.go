@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"parley/actors/transport"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -55,7 +56,7 @@ func newKey(tb testing.TB) (nkeys.KeyPair, *transport.Identity) {
 }
 
 // newMallory makes a hostile node that has come no further than the victim's listener, by an invitation.
-func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, capabilities.Locator) {
+func newMallory(tb testing.TB, victim *Node, invitation view.Invitation) (*mallory, capabilities.Locator) {
 	tb.Helper()
 	key, identity := newKey(tb)
 	m := &mallory{TB: tb, victim: victim, id: identity.Node(), key: key, seals: identity}
@@ -79,7 +80,7 @@ func newMallory(tb testing.TB, victim *Node, invitation Invitation) (*mallory, c
 	return m, l
 }
 
-func invite(tb testing.TB, n *Node, name string) Invitation {
+func invite(tb testing.TB, n *Node, name string) view.Invitation {
 	tb.Helper()
 	i, err := n.Host().Invite(tb.Context(), NewInvitation{Name: name})
 	if err != nil {

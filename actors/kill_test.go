@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -173,13 +174,13 @@ func checkKilled(t *testing.T, folder string, asked, answered map[string]string)
 }
 
 // formsOf gives an agent's forms by ID, and fails if one stands twice or a number is missing.
-func formsOf(t *testing.T, n *Node, a *Agent) map[string]Envelope {
+func formsOf(t *testing.T, n *Node, a *Agent) map[string]view.Message {
 	t.Helper()
-	in, err := a.Inbox(t.Context(), View{All: true})
+	in, err := a.Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	forms := map[string]Envelope{}
+	forms := map[string]view.Message{}
 	for i, e := range in.Messages {
 		if _, twice := forms[e.MessageID.String()]; twice || e.Number != uint64(i) {
 			t.Fatalf("message %d is number %d, or stands twice", i, e.Number)
@@ -189,7 +190,7 @@ func formsOf(t *testing.T, n *Node, a *Agent) map[string]Envelope {
 	return forms
 }
 
-func answerOf(e Envelope) string {
+func answerOf(e view.Message) string {
 	if e.Outcome == nil {
 		return ""
 	}

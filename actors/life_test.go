@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -36,7 +37,7 @@ func TestIdleMailboxesRestAndWake(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, err := fae.Await(t.Context(), Which(asked.Form.String()))
-	if err != nil || o.Status != StatusAnswered {
+	if err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
 	}
 }
@@ -62,7 +63,7 @@ func TestMailIsNotLostWhileMailboxesRest(t *testing.T) {
 	}
 	close(stop)
 	<-rested
-	in, err := n.Host().Inbox(t.Context(), View{})
+	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 200 {
 		t.Fatalf("%d of 200 messages, %v", len(in.Messages), err)
 	}
@@ -96,11 +97,11 @@ func TestDeadlinePassedWhileDownFiresAfterwards(t *testing.T) {
 	skew.Store(int64(2 * time.Hour))
 	n = openWith(t, Options{Folder: folder, Clock: clock})
 	o, err := (&Agent{node: n, id: fae.id}).Await(t.Context(), Which(asked.Form.String()))
-	if err != nil || o.Status != StatusExpired {
+	if err != nil || o.Status != view.StatusExpired {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	e, err := n.Host().Message(t.Context(), "0")
-	if err != nil || e.Outcome == nil || e.Outcome.Status != StatusExpired {
+	if err != nil || e.Outcome == nil || e.Outcome.Status != view.StatusExpired {
 		t.Fatalf("copy %+v, %v", e.Outcome, err)
 	}
 }
@@ -139,7 +140,7 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 	}})
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{})
-	if in, err := n.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != 1 {
+	if in, err := n.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 1 {
 		t.Fatalf("%+v, %v", in, err)
 	}
 	broken.Store(true)
@@ -148,7 +149,7 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 		t.Fatalf("ask on a failed disk: %v", err)
 	}
 	waitFor(t, "the node says that it is read-only", func() bool { return n.State().Problem != nil })
-	in, err := n.Host().Inbox(t.Context(), View{})
+	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 1 {
 		t.Fatalf("reading while read-only: %d messages, %v", len(in.Messages), err)
 	}
@@ -157,7 +158,7 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 		_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "again", Fields: textField("a"), Key: "again"})
 		return err == nil
 	})
-	in, err = n.Host().Inbox(t.Context(), View{})
+	in, err = n.Host().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 2 || in.Messages[1].Description != "again" || in.Messages[1].Number != 1 {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
@@ -182,7 +183,7 @@ func TestWhatWasReadWhileACommitWasInDoubtIsReadAgain(t *testing.T) {
 	if parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("ask without an answer: %v", err)
 	}
-	if in, err := fae.Inbox(t.Context(), View{All: true}); err != nil || len(in.Messages) != 0 {
+	if in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Fatalf("what is in doubt is shown: %+v, %v", in.Messages, err)
 	}
 	broken.Store(0)
@@ -192,7 +193,7 @@ func TestWhatWasReadWhileACommitWasInDoubtIsReadAgain(t *testing.T) {
 	if err != nil || again.Number != 1 {
 		t.Fatalf("asked as number %d, %v", again.Number, err)
 	}
-	if in, err := n.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != 2 || in.Messages[0].Description != "in doubt" {
+	if in, err := n.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 2 || in.Messages[0].Description != "in doubt" {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
 	if now := failures.Load(); now != before {
@@ -322,7 +323,7 @@ func TestFollowingMissesNothingAndRepeatsNothing(t *testing.T) {
 		}
 	}()
 	seen := map[string]int{}
-	for e, err := range n.Host().Follow(ctx, View{}, 0) {
+	for e, err := range n.Host().Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -256,17 +257,17 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 			err = lost
 		}
 		for _, w := range waiting {
-			w <- result[Outcome]{outcome, err}
+			w <- result[view.Outcome]{outcome, err}
 		}
 	})
 }
 
-func (b *mailboxActor) outcome(form capabilities.ID) (Outcome, error) {
+func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {
 	m, err := b.state.FindFormID(form)
 	if err != nil {
-		return Outcome{}, err
+		return view.Outcome{}, err
 	}
-	return b.view().outcome(m.Form, true)
+	return b.viewer().outcome(m.Form, true)
 }
 
 // snapshotIfDue has a snapshot written when enough has happened since the last one: never less than

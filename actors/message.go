@@ -3,29 +3,30 @@ package actors
 import (
 	"context"
 
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
 
 // Send sends a message in which @name and @edge:name carry what the agent has under those names, and \@ is
 // a plain @. To is as in Ask.
-func (a *Agent) Send(ctx context.Context, to, text string) (Sent, error) {
+func (a *Agent) Send(ctx context.Context, to, text string) (view.Sent, error) {
 	return a.post(ctx, mailbox.PostMessage{To: to, Text: text})
 }
 
 // Reply sends a message to the other party of one that the agent got or sent.
-func (a *Agent) Reply(ctx context.Context, w Which, text string) (Sent, error) {
+func (a *Agent) Reply(ctx context.Context, w Which, text string) (view.Sent, error) {
 	return a.post(ctx, mailbox.PostMessage{Reply: string(w), Text: text})
 }
 
-func (a *Agent) post(ctx context.Context, p mailbox.PostMessage) (Sent, error) {
-	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[Sent], error) {
+func (a *Agent) post(ctx context.Context, p mailbox.PostMessage) (view.Sent, error) {
+	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[view.Sent], error) {
 		evs, err := b.decide(p)
 		if err != nil {
-			return pending[Sent]{}, err
+			return pending[view.Sent]{}, err
 		}
 		e := evs[0].(*events.MessagePosted)
-		return pending[Sent]{Sent{Message: e.Message, Number: e.Number}, b.waitsFor(e.To)}, nil
+		return pending[view.Sent]{view.Sent{Message: e.Message, Number: e.Number}, b.waitsFor(e.To)}, nil
 	})
 	off.result.Unreachable = a.node.isOut(ctx, off.waits)
 	return off.result, err

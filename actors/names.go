@@ -4,10 +4,23 @@ import (
 	"context"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 )
+
+// NewAgent says what agent to make. The maker holds it under Name.
+type NewAgent struct {
+	Kind   events.AgentKind  `json:"kind"`
+	Name   string            `json:"name"`
+	Title  string            `json:"title,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+
+	Program *events.ProgramSet `json:"program,omitempty"` // what it runs for its messages; nil if some client serves it
+	Policy  string             `json:"policy,omitempty"`  // see mailbox.SetPolicy; "" is on-miss
+	Wait    bool               `json:"wait,omitempty"`    // its program does not begin before the first message
+}
 
 // Make makes an agent, which this one holds under a name. Both are in one commit: there is never a name
 // without its agent. A program that is given with it begins at once.
@@ -123,11 +136,11 @@ func (a *Agent) Copy(ctx context.Context, from, to string, f capabilities.Facet)
 }
 
 // Grants lists what the agent gave to others, oldest first.
-func (a *Agent) Grants(ctx context.Context) ([]Granted, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) ([]Granted, error) {
-		grants := []Granted{}
+func (a *Agent) Grants(ctx context.Context) ([]view.Granted, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) ([]view.Granted, error) {
+		grants := []view.Granted{}
 		for _, g := range b.state.Grants() {
-			grants = append(grants, Granted{Grant: g, ToName: b.state.NameOf(g.To)})
+			grants = append(grants, view.Granted{Grant: g, ToName: b.state.NameOf(g.To)})
 		}
 		return grants, nil
 	})

@@ -17,6 +17,7 @@ import (
 	"parley"
 	"parley/actors/runtime"
 	"parley/actors/transport"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -64,28 +65,6 @@ type Node struct {
 	doneMu sync.Mutex
 	why    error
 	closed sync.Once
-}
-
-// State says how a node is.
-type State struct {
-	Node      capabilities.NodeID `json:"node"`
-	Name      string              `json:"name"`
-	Agents    int                 `json:"agents"`
-	OpenForms int                 `json:"openForms"`
-	Active    int                 `json:"active"` // mailboxes in memory
-	Journal   JournalState        `json:"journal"`
-	Problem   *parley.Error       `json:"problem,omitempty"` // READ_ONLY, CORRUPT_LOG; nil when well
-}
-
-// JournalState says what a journal holds.
-type JournalState struct {
-	Commits uint64 `json:"commits"`
-	Events  uint64 `json:"events"`
-	Bytes   uint64 `json:"bytes"`
-
-	// Flushing is for how many seconds the disk has been at one flush, which all that is written waits for. It is left
-	// out while the disk keeps up.
-	Flushing int `json:"flushing,omitempty"`
 }
 
 // Open starts the node that lives in a state folder, and makes one where there is none. It returns when
@@ -300,11 +279,11 @@ func (n *Node) ID() capabilities.NodeID { return n.id }
 func (n *Node) Host() *Agent { return &Agent{node: n, id: n.host} }
 
 // State says how the node is now.
-func (n *Node) State() State {
+func (n *Node) State() view.NodeState {
 	js := n.journal.Stats()
-	st := State{
+	st := view.NodeState{
 		Node: n.id, Name: n.o.Name, Active: n.registry.active(),
-		Journal: JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes, Flushing: int(js.Flushing.Seconds())},
+		Journal: view.JournalState{Commits: js.Commits, Events: js.Events, Bytes: js.Bytes, Flushing: int(js.Flushing.Seconds())},
 	}
 	for _, m := range n.journal.Mailboxes() {
 		st.Agents++

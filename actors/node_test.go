@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -49,7 +50,7 @@ func text(name, value string) map[string]capabilities.Value {
 	return map[string]capabilities.Value{name: capabilities.String(value)}
 }
 
-func ask(tb testing.TB, a *Agent, q Ask) Asked {
+func ask(tb testing.TB, a *Agent, q Ask) view.Asked {
 	tb.Helper()
 	if q.To == "" {
 		q.To = "HOST"
@@ -73,11 +74,11 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{Name: "config"})
 
-	in, err := n.Host().Inbox(t.Context(), View{Pending: true})
+	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 1 || in.Messages[0].FromName != "fae" {
 		t.Fatalf("inbox %+v, %v", in, err)
 	}
-	answered := make(chan Outcome, 1)
+	answered := make(chan view.Outcome, 1)
 	go func() {
 		o, err := fae.Await(t.Context(), Which(asked.Promise.String()))
 		if err != nil {
@@ -88,7 +89,7 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Texts: []mailbox.Text{{Name: "a", Text: "hello"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if o := <-answered; o.Status != StatusAnswered || o.Values.Text() != `{"a":"hello"}` || o.ByName != "HOST" {
+	if o := <-answered; o.Status != view.StatusAnswered || o.Values.Text() != `{"a":"hello"}` || o.ByName != "HOST" {
 		t.Fatalf("%+v", o)
 	}
 	_, err = n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("a", "again")})
@@ -118,12 +119,12 @@ func TestPagesAreAllOfTheInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "all arrived", func() bool {
-		in, err := n.Host().Inbox(t.Context(), View{})
+		in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 		return err == nil && len(in.Messages) == 4
 	})
 	var numbers []uint64
 	for first, pages := uint64(0), 0; ; pages++ {
-		in, err := n.Host().Page(t.Context(), View{}, first, 2)
+		in, err := n.Host().Page(t.Context(), view.MessageFilter{}, first, 2)
 		if err != nil || len(in.Messages) > 2 || pages > 3 {
 			t.Fatalf("%d messages, %v", len(in.Messages), err)
 		}

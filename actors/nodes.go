@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -17,22 +18,6 @@ type NewInvitation struct {
 	Until capabilities.Time `json:"until,omitzero"` // default: a day from now
 }
 
-// Invitation is good for one node, once, until its time. Locator is the secret that makes it so: it is shown
-// when the invitation is made, and never again.
-type Invitation struct {
-	ID      capabilities.ID   `json:"id"`
-	Name    string            `json:"name"`
-	Until   capabilities.Time `json:"until"`
-	Locator string            `json:"locator,omitempty"`
-}
-
-// Accepted says whom the host holds now.
-type Accepted struct {
-	Name string              `json:"name"`
-	Node capabilities.NodeID `json:"node"`
-	Host capabilities.ID     `json:"host"`
-}
-
 // Peer is another node that this one knows.
 type Peer struct {
 	Node      capabilities.NodeID `json:"node"`
@@ -42,29 +27,18 @@ type Peer struct {
 	Reachable bool                `json:"reachable"`
 	Heard     capabilities.Time   `json:"lastHeard,omitzero"` // zero if not since this node started
 	Waiting   int                 `json:"waiting"`            // parcels for it that have not arrived
-	Traffic   Traffic             `json:"traffic"`
+	Traffic   view.Traffic        `json:"traffic"`
 	Use       PeerUse             `json:"use"`
-}
-
-// Traffic counts what went between this node and another, or all others, since this one started.
-type Traffic struct {
-	LettersIn  uint64 `json:"lettersIn"`
-	LettersOut uint64 `json:"lettersOut"`
-	BytesIn    uint64 `json:"bytesIn"`
-	BytesOut   uint64 `json:"bytesOut"`
-	MailIn     uint64 `json:"mailIn"` // parcels
-	MailOut    uint64 `json:"mailOut"`
-	Refused    uint64 `json:"refused"` // packets that were forged, altered, malformed, oversized or foreign
 }
 
 // invitationTime is how long an invitation is good where nothing else is said.
 const invitationTime = 24 * time.Hour
 
 // Invite makes an invitation. Only the node's host may. NAME_TAKEN says that the name is not free.
-func (a *Agent) Invite(ctx context.Context, n NewInvitation) (Invitation, error) {
+func (a *Agent) Invite(ctx context.Context, n NewInvitation) (view.Invitation, error) {
 	hints := a.node.hints()
 	if len(hints) == 0 && a.node.o.URL == "" {
-		return Invitation{}, parley.Refuse(parley.NodeUnreachable, "other nodes cannot reach this one").
+		return view.Invitation{}, parley.Refuse(parley.NodeUnreachable, "other nodes cannot reach this one").
 			WithHint("parley serve --peer-listen ADDR, or --nats URL, lets them")
 	}
 	if n.Until == 0 {
@@ -74,18 +48,18 @@ func (a *Agent) Invite(ctx context.Context, n NewInvitation) (Invitation, error)
 	invite := mailbox.MakeInvitation{Name: n.Name, Digest: digest(secret), Until: n.Until}
 	if a.by != nil {
 		if _, _, err := a.node.standing(ctx, a.by.ref); err != nil {
-			return Invitation{}, err
+			return view.Invitation{}, err
 		}
 		invite.Token, invite.Within = a.by.ID, a.by.end
 	}
-	return visitFor(ctx, a, func(b *mailboxActor) (Invitation, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (view.Invitation, error) {
 		evs, err := b.decide(invite)
 		if err != nil {
-			return Invitation{}, err
+			return view.Invitation{}, err
 		}
 		made := evs[len(evs)-1].(*events.InvitationMade)
 		l := capabilities.Locator{ID: made.Invitation, Kind: capabilities.KindInvitation, Hints: hints, Secret: secret}
-		return Invitation{ID: made.Invitation, Name: made.Name, Until: made.Until, Locator: l.String()}, nil
+		return view.Invitation{ID: made.Invitation, Name: made.Name, Until: made.Until, Locator: l.String()}, nil
 	})
 }
 
@@ -95,11 +69,11 @@ func (a *Agent) Uninvite(ctx context.Context, name string) error {
 }
 
 // Invitations lists those that are open, oldest first, without their secrets.
-func (a *Agent) Invitations(ctx context.Context) ([]Invitation, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) ([]Invitation, error) {
-		all := []Invitation{}
+func (a *Agent) Invitations(ctx context.Context) ([]view.Invitation, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) ([]view.Invitation, error) {
+		all := []view.Invitation{}
 		for _, i := range b.state.Invitations(b.node.now()) {
-			all = append(all, Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
+			all = append(all, view.Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
 		}
 		return all, nil
 	})
@@ -108,13 +82,13 @@ func (a *Agent) Invitations(ctx context.Context) ([]Invitation, error) {
 // Accept takes an invitation up. Afterwards each node's host holds the other's, this one under name.
 // INVITATION_USED says that another was faster, or that it has ended; NODE_UNREACHABLE, that it should be
 // tried again.
-func (a *Agent) Accept(ctx context.Context, name, locator string) (Accepted, error) {
+func (a *Agent) Accept(ctx context.Context, name, locator string) (view.Accepted, error) {
 	if a.id != a.node.host {
-		return Accepted{}, parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
+		return view.Accepted{}, parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
 	}
 	l, err := capabilities.ParseLocator(locator)
 	if err != nil {
-		return Accepted{}, err
+		return view.Accepted{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
 	defer cancel()
@@ -145,18 +119,18 @@ func (n *Node) Nodes(ctx context.Context) ([]Peer, error) {
 	return all, nil
 }
 
-func (n *Node) trafficWith(p *peer) Traffic {
+func (n *Node) trafficWith(p *peer) view.Traffic {
 	t := n.transport.Traffic(p.id)
-	return Traffic{
+	return view.Traffic{
 		LettersIn: t.PacketsIn, LettersOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
 		MailIn: p.mailIn.Load(), MailOut: p.mailOut.Load(),
 	}
 }
 
 // Traffic counts what went between this node and all others.
-func (n *Node) Traffic() Traffic {
+func (n *Node) Traffic() view.Traffic {
 	t := n.transport.Total()
-	all := Traffic{
+	all := view.Traffic{
 		LettersIn: t.PacketsIn, LettersOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
 		Refused: n.transport.Refused() + n.refusedPackets.Load(),
 	}

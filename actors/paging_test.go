@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -27,7 +28,7 @@ func mailed(t *testing.T, messages, size int) (host, fae *Agent) {
 }
 
 // catchUp follows from a cursor as long as there is something, and gives the numbers in the order told.
-func catchUp(t *testing.T, a *Agent, v View, cursor uint64) (told []uint64, pages int, end uint64) {
+func catchUp(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (told []uint64, pages int, end uint64) {
 	t.Helper()
 	for {
 		in, err := a.Since(t.Context(), v, cursor)
@@ -60,7 +61,7 @@ func catchUp(t *testing.T, a *Agent, v View, cursor uint64) (told []uint64, page
 func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
 	const messages = 2*maxChanges + 50
 	host, fae := mailed(t, messages, 0)
-	told, pages, end := catchUp(t, host, View{All: true}, 0)
+	told, pages, end := catchUp(t, host, view.MessageFilter{All: true}, 0)
 	if len(told) != messages || pages != 3 {
 		t.Fatalf("%d messages on %d pages", len(told), pages)
 	}
@@ -77,10 +78,10 @@ func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
 	if _, err := fae.Send(t.Context(), "HOST", "one more"); err != nil {
 		t.Fatal(err)
 	}
-	if told, _, _ := catchUp(t, host, View{All: true}, end); fmt.Sprint(told) != fmt.Sprint([]int{3, 7, 900, messages}) {
+	if told, _, _ := catchUp(t, host, view.MessageFilter{All: true}, end); fmt.Sprint(told) != fmt.Sprint([]int{3, 7, 900, messages}) {
 		t.Errorf("afterwards: %v", told)
 	}
-	told, _, _ = catchUp(t, host, View{All: true}, 0)
+	told, _, _ = catchUp(t, host, view.MessageFilter{All: true}, 0)
 	seen := map[uint64]bool{}
 	for _, n := range told {
 		if seen[n] {
@@ -91,7 +92,7 @@ func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
 	if len(seen) != messages+1 {
 		t.Errorf("%d messages", len(seen))
 	}
-	if told, _, _ := catchUp(t, host, View{Pending: true}, 0); len(told) != 0 {
+	if told, _, _ := catchUp(t, host, view.MessageFilter{Pending: true}, 0); len(told) != 0 {
 		t.Errorf("%v wait", told)
 	}
 }
@@ -99,11 +100,11 @@ func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
 func TestListsAreBoundedByBytes(t *testing.T) {
 	const messages = 20
 	host, _ := mailed(t, messages, 100<<10)
-	if told, pages, _ := catchUp(t, host, View{}, 0); len(told) != messages || pages < 4 {
+	if told, pages, _ := catchUp(t, host, view.MessageFilter{}, 0); len(told) != messages || pages < 4 {
 		t.Errorf("%d messages on %d pages", len(told), pages)
 	}
 	seen := 0
-	for e, err := range host.All(t.Context(), View{}) {
+	for e, err := range host.All(t.Context(), view.MessageFilter{}) {
 		if err != nil || e.Number != uint64(seen) {
 			t.Fatalf("%d: %v", e.Number, err)
 		}
@@ -112,7 +113,7 @@ func TestListsAreBoundedByBytes(t *testing.T) {
 	if seen != messages {
 		t.Errorf("%d messages", seen)
 	}
-	in, err := host.Page(t.Context(), View{}, 0, 1000)
+	in, err := host.Page(t.Context(), view.MessageFilter{}, 0, 1000)
 	if err != nil || in.Next == 0 || len(in.Messages) > 5 {
 		t.Errorf("%d on the first page, the next begins with %d: %v", len(in.Messages), in.Next, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -44,7 +45,7 @@ func partAndHeal(t *testing.T, how passage, a, b *station) {
 	}
 	awaited := awaiting(a.Host(), before.Form)
 	o, err := answerWith(b.Host(), before.Form, "kept")
-	if err != nil || o.Status != StatusAnswering || o.By != b.host {
+	if err != nil || o.Status != view.StatusAnswering || o.By != b.host {
 		t.Fatalf("answered while parted: %+v, %v", o, err)
 	}
 	e, err := b.Host().Message(t.Context(), which(before.Form))
@@ -59,17 +60,17 @@ func partAndHeal(t *testing.T, how passage, a, b *station) {
 	}
 	set(passing, a, b)
 
-	if r := <-awaited; r.err != nil || r.value.Status != StatusAnswered || r.value.Values.Text() != `{"a":"kept"}` {
+	if r := <-awaited; r.err != nil || r.value.Status != view.StatusAnswered || r.value.Values.Text() != `{"a":"kept"}` {
 		t.Errorf("awaited: %+v", r)
 	}
-	endsAlike(t, before.Form, StatusAnswered, a.Host(), b.Host())
+	endsAlike(t, before.Form, view.StatusAnswered, a.Host(), b.Host())
 	if e := arrives(t, b.Host(), asked.Form); e.Number != 1 {
 		t.Errorf("asked while parted: %+v", e)
 	}
-	if o, err := answerWith(b.Host(), asked.Form, "healed"); err != nil || o.Status != StatusAnswered && o.Status != StatusAnswering {
+	if o, err := answerWith(b.Host(), asked.Form, "healed"); err != nil || o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		t.Errorf("answered after it: %+v, %v", o, err)
 	}
-	endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host())
+	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host())
 }
 
 // TestForwardedWhilePartedFromTheHome has c, which the home reaches, get the form when word of it gets there.
@@ -95,10 +96,10 @@ func TestForwardedWhilePartedFromTheHome(t *testing.T) {
 	if e.Forwarder != b.host || len(e.Chain) != 1 || e.Chain[0].ID != b.host {
 		t.Errorf("handed on: %+v", e)
 	}
-	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != StatusAnswered {
+	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	o := endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host(), c.Host())
+	o := endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), c.Host())
 	if o.By != c.host || o.Values.Text() != `{"a":"c's"}` {
 		t.Errorf("%+v", o)
 	}
@@ -116,14 +117,14 @@ func TestKeptAnswerThatComesSecond(t *testing.T) {
 	arrives(t, c.Host(), asked.Form)
 	b.gate.set(cut)
 	outOfReach(t, b, a)
-	if o, err := answerWith(b.Host(), asked.Form, "b's"); err != nil || o.Status != StatusAnswering {
+	if o, err := answerWith(b.Host(), asked.Form, "b's"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != StatusAnswered {
+	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	b.gate.set(passing)
-	o := endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host(), c.Host())
+	o := endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), c.Host())
 	if o.By != c.host || o.Values.Text() != `{"a":"c's"}` {
 		t.Errorf("%+v", o)
 	}
@@ -142,12 +143,12 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 	a.open(t)
 	b := openStation(t, "b", true)
 	meet(t, b, a)
-	ends := []Status{StatusCancelled, StatusCancelled, StatusExpired, StatusExpired}
+	ends := []view.FormStatus{view.StatusCancelled, view.StatusCancelled, view.StatusExpired, view.StatusExpired}
 	codes := []parley.Code{parley.AlreadyCancelled, parley.AlreadyCancelled, parley.AlreadyExpired, parley.AlreadyExpired}
-	asked := make([]Asked, len(ends))
+	asked := make([]view.Asked, len(ends))
 	for i, end := range ends {
 		q := Ask{To: "b"}
-		if end == StatusExpired {
+		if end == view.StatusExpired {
 			q.Deadline = a.now().Add(time.Hour)
 		}
 		asked[i] = ask(t, a.Host(), q)
@@ -156,7 +157,7 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 	b.gate.set(cut)
 	outOfReach(t, b, a)
 	for i := 0; i < len(asked); i += 2 {
-		if o, err := answerWith(b.Host(), asked[i].Form, "late"); err != nil || o.Status != StatusAnswering {
+		if o, err := answerWith(b.Host(), asked[i].Form, "late"); err != nil || o.Status != view.StatusAnswering {
 			t.Fatalf("%+v, %v", o, err)
 		}
 	}
@@ -197,8 +198,8 @@ func TestKeptWhileTheNodeRestarts(t *testing.T) {
 	if err := b.Host().Forward(t.Context(), which(handed.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
-	for form, value := range map[Asked]string{answered: "kept", given: "fae"} {
-		if o, err := answerWith(b.Host(), form.Form, value); err != nil || o.Status != StatusAnswering {
+	for form, value := range map[view.Asked]string{answered: "kept", given: "fae"} {
+		if o, err := answerWith(b.Host(), form.Form, value); err != nil || o.Status != view.StatusAnswering {
 			t.Fatalf("%+v, %v", o, err)
 		}
 	}
@@ -207,8 +208,8 @@ func TestKeptWhileTheNodeRestarts(t *testing.T) {
 		s.open(t)
 	}
 	b.gate.set(passing)
-	endsAlike(t, answered.Form, StatusAnswered, a.Host(), b.Host())
-	endsAlike(t, given.Form, StatusAnswered, a.Host(), b.Host())
+	endsAlike(t, answered.Form, view.StatusAnswered, a.Host(), b.Host())
+	endsAlike(t, given.Form, view.StatusAnswered, a.Host(), b.Host())
 	arrives(t, c.Host(), handed.Form)
 	if err := a.Host().Adopt(t.Context(), which(given.Form), "@value", "brought"); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -60,7 +61,7 @@ func putToWork(ctx context.Context, n *Node, name string) error {
 		return err
 	}
 	f, err := a.WaitForFinish(ctx, 0)
-	if err == nil && f.Status != FinishPermission {
+	if err == nil && f.Status != view.FinishPermission {
 		err = fmt.Errorf("%s has finished: %s", name, f.Status)
 	}
 	for _, pid := range descendantsOf(os.Getpid()) {
@@ -89,12 +90,12 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 		return a
 	}
 	busy, lone := named("busy"), named("lone")
-	list, err := n.Host().Agents(t.Context(), Filter{Statuses: []string{mailbox.Failed}})
+	list, err := n.Host().Agents(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Failed}})
 	if err != nil || len(list) != 1 || list[0].ID != lone.id || list[0].Error != mailbox.Interrupted || len(list[0].Pending) != 1 {
 		t.Errorf("after the kill: %+v, %v", list, err)
 	}
 	for _, a := range []*Agent{busy, lone} {
-		finish(t, a, FinishPermission)
+		finish(t, a, view.FinishPermission)
 		if ended := eventsOf[*events.RunEnded](t, a); len(ended) != 1 || ended[0].Error != mailbox.Interrupted {
 			t.Errorf("the run that was killed: %+v", ended)
 		}
@@ -111,7 +112,7 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 	prompt(t, lone, "third")
 	for a, text := range map[*Agent]string{busy: "second", lone: "third"} {
 		reply(t, a, awaitAsked(t, a, 2), "value", "now")
-		finish(t, a, FinishIdle)
+		finish(t, a, view.FinishIdle)
 		if out := outputOf(t, a); !strings.Contains(out, text+": True, now") {
 			t.Errorf("it has put out %q", out)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -51,7 +52,7 @@ func programmed(tb testing.TB, n *Node, m NewAgent) *Agent {
 	return a
 }
 
-func prompt(tb testing.TB, a *Agent, text string) Prompted {
+func prompt(tb testing.TB, a *Agent, text string) view.Prompted {
 	tb.Helper()
 	p, err := a.node.Host().Prompt(tb.Context(), a, text, "")
 	if err != nil {
@@ -61,7 +62,7 @@ func prompt(tb testing.TB, a *Agent, text string) Prompted {
 }
 
 // finish waits until an agent has nothing more to do.
-func finish(tb testing.TB, a *Agent, status string) Snapshot {
+func finish(tb testing.TB, a *Agent, status string) view.AgentStatus {
 	tb.Helper()
 	f, err := a.WaitForFinish(tb.Context(), 30*time.Second)
 	if err != nil || f.Status != status {
@@ -70,9 +71,9 @@ func finish(tb testing.TB, a *Agent, status string) Snapshot {
 	return f.Final
 }
 
-func snapshotNow(tb testing.TB, a *Agent) Snapshot {
+func snapshotNow(tb testing.TB, a *Agent) view.AgentStatus {
 	tb.Helper()
-	s, err := a.Snapshot(tb.Context())
+	s, err := a.Status(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -4,28 +4,21 @@ import (
 	"context"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 )
 
-// Prompted is an accepted message to an agent: it is on disk there. With Running, the agent's program has it and runs;
-// with Queued it waits for the program's next run.
-type Prompted struct {
-	Message capabilities.ID `json:"message"`
-	Running bool            `json:"running"`
-	Queued  bool            `json:"queued"`
-}
-
 // Prompt sends an agent a message to work on, in plain words. If it has a program that is not running yet, that runs
 // when Prompt returns; an error means that it does not. The same key is the same message, however often it is sent.
 // It refuses with AGENT_ARCHIVED, and with RATE_LIMITED when as many programs run as may.
-func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompted, error) {
+func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (view.Prompted, error) {
 	if err := to.checkPrompt(ctx); err != nil && !a.hasSent(ctx, key) {
-		return Prompted{}, err
+		return view.Prompted{}, err
 	}
 	type accepted struct {
-		Prompted
+		view.Prompted
 		run *run
 	}
 	off, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[accepted]) {
@@ -45,10 +38,10 @@ func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (Prompt
 	select {
 	case <-off.run.accepted:
 	case <-ctx.Done():
-		return Prompted{}, errEnded(ctx)
+		return view.Prompted{}, errEnded(ctx)
 	}
 	if off.run.failed != nil {
-		return Prompted{}, programError(off.run.failed)
+		return view.Prompted{}, programError(off.run.failed)
 	}
 	off.Running = true
 	return off.Prompted, nil
@@ -100,15 +93,15 @@ func (b *mailboxActor) post(p mailbox.PostMessage) (capabilities.ID, error) {
 }
 
 // prompted says what has become of a message that was sent here.
-func (b *mailboxActor) prompted(message capabilities.ID) (Prompted, *run, error) {
+func (b *mailboxActor) prompted(message capabilities.ID) (view.Prompted, *run, error) {
 	if b.state.Profile.Archived { // since it was asked
-		return Prompted{}, nil, errArchived()
+		return view.Prompted{}, nil, errArchived()
 	}
 	m, err := b.state.FindID(message)
 	if err != nil {
-		return Prompted{}, nil, parley.Refuse(parley.NotPermitted, "the agent would not have the message")
+		return view.Prompted{}, nil, parley.Refuse(parley.NotPermitted, "the agent would not have the message")
 	}
-	p := Prompted{Message: message}
+	p := view.Prompted{Message: message}
 	for _, waiting := range b.state.Prompts() {
 		p.Queued = p.Queued || waiting == m
 	}

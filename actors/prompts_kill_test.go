@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -52,7 +53,7 @@ func runPromptVictim(folder string) {
 
 // sayYes answers whatever the host is asked.
 func sayYes(ctx context.Context, n *Node) {
-	for e, err := range n.Host().Follow(ctx, View{Pending: true}, 0) {
+	for e, err := range n.Host().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			return
 		}
@@ -72,7 +73,7 @@ func promptForEver(ctx context.Context, n *Node, i int) error {
 	}
 	for k := 0; err == nil; k++ {
 		text := fmt.Sprintf("%d-%d-%d", i, os.Getpid(), k)
-		var p Prompted
+		var p view.Prompted
 		if p, err = n.Host().Prompt(ctx, a, text, text); err == nil {
 			fmt.Println("accepted", i, p.Message, text)
 		}
@@ -140,7 +141,7 @@ func TestAnAcceptedPromptRunsWhateverIsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f, err := a.WaitForFinish(t.Context(), 5*time.Minute); err != nil || f.Status == FinishTimeout {
+		if f, err := a.WaitForFinish(t.Context(), 5*time.Minute); err != nil || f.Status == view.FinishTimeout {
 			t.Fatalf("%s: %+v, %v", promptedName(i), f, err)
 		}
 	}

@@ -9,12 +9,13 @@ import (
 	"math"
 	"slices"
 
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
 
 // Inbox lists the messages of a view by number.
-func (a *Agent) Inbox(ctx context.Context, v View) (Inbox, error) {
+func (a *Agent) Inbox(ctx context.Context, v view.MessageFilter) (view.Inbox, error) {
 	return a.list(ctx, v, 0, math.MaxInt)
 }
 
@@ -26,7 +27,7 @@ const maxChanges = 500
 
 // Page is Inbox from a message number on: no more than limit messages, and no more than fit into half a mebibyte of
 // JSON. If there are more, Next is the number from which to go on.
-func (a *Agent) Page(ctx context.Context, v View, first uint64, limit int) (Inbox, error) {
+func (a *Agent) Page(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
 	in, err := a.list(ctx, v, first, limit)
 	if err != nil {
 		return in, err
@@ -40,8 +41,8 @@ func (a *Agent) Page(ctx context.Context, v View, first uint64, limit int) (Inbo
 }
 
 // All yields the messages of a view by number, read page by page. An error comes last.
-func (a *Agent) All(ctx context.Context, v View) iter.Seq2[Envelope, error] {
-	return func(yield func(Envelope, error) bool) {
+func (a *Agent) All(ctx context.Context, v view.MessageFilter) iter.Seq2[view.Message, error] {
+	return func(yield func(view.Message, error) bool) {
 		for first := uint64(0); ; {
 			in, err := a.Page(ctx, v, first, maxChanges)
 			for _, e := range in.Messages {
@@ -50,7 +51,7 @@ func (a *Agent) All(ctx context.Context, v View) iter.Seq2[Envelope, error] {
 				}
 			}
 			if err != nil {
-				yield(Envelope{}, err)
+				yield(view.Message{}, err)
 				return
 			}
 			if first = in.Next; first == 0 {
@@ -61,7 +62,7 @@ func (a *Agent) All(ctx context.Context, v View) iter.Seq2[Envelope, error] {
 }
 
 // fitting returns how many of some messages fit into one list.
-func fitting(messages []Envelope) (int, error) {
+func fitting(messages []view.Message) (int, error) {
 	size := 0
 	for i, e := range messages {
 		text, err := json.Marshal(e)
@@ -78,8 +79,8 @@ func fitting(messages []Envelope) (int, error) {
 // Since gives messages of a view that changed after a cursor, as they are now, by number, with the cursor to go on from. It
 // does not wait for any. There may be more than it gives at once: then those come first that changed first, and from the
 // cursor on there are the others.
-func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error) {
-	in, err := visitFor(ctx, a, func(b *mailboxActor) (Inbox, error) { return b.changes(v, cursor) })
+func (a *Agent) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
+	in, err := visitFor(ctx, a, func(b *mailboxActor) (view.Inbox, error) { return b.changes(v, cursor) })
 	if err != nil {
 		return in, err
 	}
@@ -96,15 +97,15 @@ func (a *Agent) Since(ctx context.Context, v View, cursor uint64) (Inbox, error)
 			in.Messages, in.Cursor = in.Messages[:fit], last
 		}
 	}
-	slices.SortFunc(in.Messages, func(x, y Envelope) int { return cmp.Compare(x.Number, y.Number) })
+	slices.SortFunc(in.Messages, func(x, y view.Message) int { return cmp.Compare(x.Number, y.Number) })
 	return in, nil
 }
 
 // changes gives some messages of a view that changed after a cursor, in the order of their changes, none only if there is none.
-func (b *mailboxActor) changes(v View, cursor uint64) (Inbox, error) {
+func (b *mailboxActor) changes(v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	b.recordAcks()
-	in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
-	show, all := b.view(), b.state.Messages()
+	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
+	show, all := b.viewer(), b.state.Messages()
 	for more := true; more; {
 		var changed []*mailbox.Message
 		var until uint64
@@ -126,9 +127,9 @@ func (b *mailboxActor) changes(v View, cursor uint64) (Inbox, error) {
 				return in, err
 			}
 			cursor = m.Changed
-			if v.shows(e) {
+			if v.Matches(&e) {
 				in.Messages = append(in.Messages, e)
-				size += e.words()
+				size += sizeOf(&e)
 			}
 		}
 		cursor = until
@@ -172,18 +173,18 @@ func (v *versionHeap) Push(x any)        { *v = append(*v, x.(uint64)) }
 func (v *versionHeap) Pop() any          { panic("nothing is taken off") }
 
 // list lists the messages of a view from a number on.
-func (a *Agent) list(ctx context.Context, v View, first uint64, limit int) (Inbox, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (Inbox, error) {
+func (a *Agent) list(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (view.Inbox, error) {
 		b.recordAcksToShow()
-		in := Inbox{Messages: []Envelope{}, Cursor: b.state.Version}
-		show, all := b.view(), b.state.Messages()
+		in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
+		show, all := b.viewer(), b.state.Messages()
 		size := 0
 		for _, m := range all[min(first, uint64(len(all))):] {
 			e, err := show.envelope(m)
 			if err != nil {
 				return in, err
 			}
-			if !v.shows(e) {
+			if !v.Matches(&e) {
 				continue
 			}
 			if len(in.Messages) == limit || limit < math.MaxInt && size > maxListed {
@@ -191,34 +192,34 @@ func (a *Agent) list(ctx context.Context, v View, first uint64, limit int) (Inbo
 				break
 			}
 			in.Messages = append(in.Messages, e)
-			size += e.words()
+			size += sizeOf(&e)
 		}
 		return in, nil
 	})
 }
 
 // Message gives one message.
-func (a *Agent) Message(ctx context.Context, w Which) (Envelope, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (Envelope, error) {
+func (a *Agent) Message(ctx context.Context, w Which) (view.Message, error) {
+	return visitFor(ctx, a, func(b *mailboxActor) (view.Message, error) {
 		b.recordAcksToShow()
 		m, err := b.state.Find(string(w))
 		if err != nil {
-			return Envelope{}, err
+			return view.Message{}, err
 		}
-		return b.view().envelope(m)
+		return b.viewer().envelope(m)
 	})
 }
 
 // Changes waits until messages within the view have changed after the cursor, and gives them as they are
 // now, with the cursor to go on from. When ctx ends first, it gives none and the same cursor, and no error.
-func (a *Agent) Changes(ctx context.Context, v View, cursor uint64) (Inbox, error) {
+func (a *Agent) Changes(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	changed := make(chan struct{}, 1)
 	a.node.waiters.watch(a.id, changed)
 	defer a.node.waiters.unwatch(a.id, changed)
 	for {
 		in, err := a.Since(ctx, v, cursor)
 		if ctx.Err() != nil {
-			return Inbox{Messages: []Envelope{}, Cursor: cursor}, nil
+			return view.Inbox{Messages: []view.Message{}, Cursor: cursor}, nil
 		}
 		if err != nil || len(in.Messages) > 0 {
 			return in, err
@@ -236,12 +237,12 @@ func (a *Agent) Changes(ctx context.Context, v View, cursor uint64) (Inbox, erro
 
 // Follow yields the messages of a view that changed after a cursor (0: all of them), then each that changes,
 // until ctx ends or an error, which comes last.
-func (a *Agent) Follow(ctx context.Context, v View, cursor uint64) iter.Seq2[Envelope, error] {
-	return func(yield func(Envelope, error) bool) {
+func (a *Agent) Follow(ctx context.Context, v view.MessageFilter, cursor uint64) iter.Seq2[view.Message, error] {
+	return func(yield func(view.Message, error) bool) {
 		for ctx.Err() == nil {
 			in, err := a.Changes(ctx, v, cursor)
 			if err != nil {
-				yield(Envelope{}, err)
+				yield(view.Message{}, err)
 				return
 			}
 			cursor = in.Cursor
@@ -255,14 +256,14 @@ func (a *Agent) Follow(ctx context.Context, v View, cursor uint64) iter.Seq2[Env
 }
 
 // Log gives events of the agent's mailbox, from the one after a version on, oldest first, at most limit.
-func (a *Agent) Log(ctx context.Context, after uint64, limit int) ([]Entry, error) {
+func (a *Agent) Log(ctx context.Context, after uint64, limit int) ([]view.Entry, error) {
 	logged, err := a.node.journal.Events(ctx, a.id, after, limit)
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(logged))
+	entries := make([]view.Entry, len(logged))
 	for i, l := range logged {
-		entries[i] = Entry{
+		entries[i] = view.Entry{
 			Commit: l.Commit, Version: l.Version, Type: events.Name(l.Event), Schema: events.Version(l.Event),
 			At: l.At, Payload: l.Event,
 		}

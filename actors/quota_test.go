@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -42,7 +43,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 	}
 	refused := 0
 	eventually(t, "what was on its way is told to be refused", func() bool {
-		in, err := fae.Inbox(t.Context(), View{All: true})
+		in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 		}
 		return sent-refused <= 32
 	})
-	if in, err := n.Host().Inbox(t.Context(), View{}); err != nil || len(in.Messages) != sent-refused {
+	if in, err := n.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != sent-refused {
 		t.Errorf("the host has %d messages of %d of which %d were refused: %v", len(in.Messages), sent, refused, err)
 	}
 	if grown := heapInUse() - before; grown > 64<<20 {
@@ -63,7 +64,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 	send(t, tom, "@host", "another is heard")
 	ask(t, fae, Ask{To: "@self"})
 	eventually(t, "the day's quota is used up", func() bool {
-		in, err := n.Host().Inbox(t.Context(), View{})
+		in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -33,13 +34,13 @@ func (b *mailboxActor) remoteSettlement(home capabilities.ID, c mailbox.SettleFo
 
 // settleRemotely sends a settlement to its home on another node: directly, if the home is reachable and needs no grant
 // first, or else through the agent's own log. It sends one settlement of a form by the agent at a time.
-func (a *Agent) settleRemotely(ctx context.Context, w remoteSettlement) (Outcome, error) {
+func (a *Agent) settleRemotely(ctx context.Context, w remoteSettlement) (view.Outcome, error) {
 	done, err := a.takeTurn(ctx, w)
 	if err != nil {
-		return Outcome{}, err
+		return view.Outcome{}, err
 	}
 	defer done()
-	learned := make(chan result[Outcome], 1)
+	learned := make(chan result[view.Outcome], 1)
 	a.node.waiters.add(w.key, learned)
 	defer a.node.waiters.drop(w.key, learned)
 	p := a.node.peers.of(w.home.Node)
@@ -47,13 +48,13 @@ func (a *Agent) settleRemotely(ctx context.Context, w remoteSettlement) (Outcome
 		v, err := a.settleDirectly(ctx, w, p)
 		switch {
 		case err != nil:
-			return Outcome{}, err
+			return view.Outcome{}, err
 		case v.err == nil:
 			return a.awaitNews(ctx, w, v, learned)
 		case ctx.Err() != nil:
-			return Outcome{}, errEnded(ctx)
+			return view.Outcome{}, errEnded(ctx)
 		case parley.CodeOf(v.err) != parley.NodeUnreachable:
-			return Outcome{}, v.err
+			return view.Outcome{}, v.err
 		}
 	}
 	return a.queueAnswer(ctx, w, p, learned, done)
@@ -93,7 +94,7 @@ func (a *Agent) settleDirectly(ctx context.Context, w remoteSettlement, p *peer)
 
 // awaitNews returns the outcome of a form that the home has settled as the agent said. It is that of the agent's own
 // copy, unless the news takes long.
-func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult, learned <-chan result[Outcome]) (Outcome, error) {
+func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult, learned <-chan result[view.Outcome]) (view.Outcome, error) {
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	select {
@@ -104,9 +105,9 @@ func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult,
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	o := Outcome{Status: StatusAnswered, Form: w.settle.Form, By: a.id, ByName: "SELF", At: v.at, Note: w.settle.Note}
+	o := view.Outcome{Status: view.StatusAnswered, Form: w.settle.Form, By: a.id, ByName: "SELF", At: v.at, Note: w.settle.Note}
 	if w.settle.Reason != "" {
-		o.Status = Status(w.settle.Reason)
+		o.Status = view.FormStatus(w.settle.Reason)
 		return o, nil
 	}
 	o.Values = w.settle.Masked()
@@ -115,25 +116,25 @@ func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult,
 
 // queueAnswer records the settlement in the agent's log, and waits up to homePatience for its result. It calls kept once
 // the state shows that a settlement is on its way.
-func (a *Agent) queueAnswer(ctx context.Context, w remoteSettlement, p *peer, learned <-chan result[Outcome], kept func()) (Outcome, error) {
-	judged := make(chan result[Outcome], 1)
+func (a *Agent) queueAnswer(ctx context.Context, w remoteSettlement, p *peer, learned <-chan result[view.Outcome], kept func()) (view.Outcome, error) {
+	judged := make(chan result[view.Outcome], 1)
 	a.node.waiters.addRemote(w.key, judged)
 	defer a.node.waiters.dropRemote(w.key, judged)
-	said, err := visitFor(ctx, a, func(b *mailboxActor) (Outcome, error) {
+	said, err := visitFor(ctx, a, func(b *mailboxActor) (view.Outcome, error) {
 		if _, err := b.decide(mailbox.QueueAnswer{Answer: w.settle}); err != nil {
-			return Outcome{}, err
+			return view.Outcome{}, err
 		}
 		m, err := b.state.FindFormID(w.settle.Form)
 		if err != nil {
-			return Outcome{}, err
+			return view.Outcome{}, err
 		}
 		if !m.Form.IsOpen() { // it was said before, and the word that it had arrived was lost
-			return b.view().outcome(m.Form, true)
+			return b.viewer().outcome(m.Form, true)
 		}
-		return Outcome{Status: StatusAnswering, Form: m.ID(), Promise: m.Form.Promise, By: a.id, ByName: "SELF", At: m.Form.QueuedAnswer.Date}, nil
+		return view.Outcome{Status: view.StatusAnswering, Form: m.ID(), Promise: m.Form.Promise, By: a.id, ByName: "SELF", At: m.Form.QueuedAnswer.Date}, nil
 	})
 	kept()
-	if err != nil || said.Status != StatusAnswering || !p.reachable.Load() {
+	if err != nil || said.Status != view.StatusAnswering || !p.reachable.Load() {
 		return said, err
 	}
 	timer := time.NewTimer(homePatience)
@@ -150,12 +151,12 @@ func (a *Agent) queueAnswer(ctx context.Context, w remoteSettlement, p *peer, le
 }
 
 // ownOutcome gives a form's end to one who said something to it: an error, if it ended by anything else.
-func (a *Agent) ownOutcome(r result[Outcome], w remoteSettlement) (Outcome, error) {
-	if r.err != nil || r.value.answer == w.settle.Answer {
+func (a *Agent) ownOutcome(r result[view.Outcome], w remoteSettlement) (view.Outcome, error) {
+	if r.err != nil || r.value.Settlement == w.settle.Answer {
 		return r.value, r.err
 	}
-	code := map[Status]parley.Code{
-		StatusAnswered: parley.AlreadyAnswered, StatusDeclined: parley.AlreadyDeclined, StatusExpired: parley.AlreadyExpired,
+	code := map[view.FormStatus]parley.Code{
+		view.StatusAnswered: parley.AlreadyAnswered, view.StatusDeclined: parley.AlreadyDeclined, view.StatusExpired: parley.AlreadyExpired,
 	}[r.value.Status]
 	if code == "" {
 		code = parley.AlreadyCancelled
@@ -164,12 +165,12 @@ func (a *Agent) ownOutcome(r result[Outcome], w remoteSettlement) (Outcome, erro
 	if r.value.By.IsZero() {
 		by = "its deadline"
 	}
-	return Outcome{}, parley.Refuse(code, "form %d was %s by %s at %s", w.number, r.value.Status, by, r.value.At)
+	return view.Outcome{}, parley.Refuse(code, "form %d was %s by %s at %s", w.number, r.value.Status, by, r.value.At)
 }
 
 // queueForward forwards a form homed on another node, through the agent's own log.
 func (a *Agent) queueForward(ctx context.Context, w Which, to string) error {
-	judged := make(chan result[Outcome], 1)
+	judged := make(chan result[view.Outcome], 1)
 	var at formKey
 	var home capabilities.NodeID
 	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -41,10 +42,10 @@ func TestReferenceThatGoesRoundIsTheSameAtHome(t *testing.T) {
 		name := []string{"back", "fae", "fae"}[i]
 		asked := ask(t, host, Ask{To: name, Fields: textField("a")})
 		arrives(t, fae, asked.Form)
-		if o, err := answerWith(fae, asked.Form, name); err != nil || o.Status != StatusAnswered {
+		if o, err := answerWith(fae, asked.Form, name); err != nil || o.Status != view.StatusAnswered {
 			t.Errorf("host %d: %+v, %v", i, o, err)
 		}
-		endsAlike(t, asked.Form, StatusAnswered, host, fae)
+		endsAlike(t, asked.Form, view.StatusAnswered, host, fae)
 		sent := send(t, host, name, fmt.Sprint("from host ", i))
 		arrives(t, fae, sent.Message)
 	}
@@ -60,10 +61,10 @@ func TestReferenceOfAThirdNodeIsAnIntroduction(t *testing.T) {
 	closeNode(t, b.Node) // c is on its own
 	asked := ask(t, c.Host(), Ask{To: "fae", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
 	arrives(t, fae, asked.Form)
-	if o, err := answerWith(fae, asked.Form, "@self"); err != nil || o.Status != StatusAnswered && o.Status != StatusAnswering {
+	if o, err := answerWith(fae, asked.Form, "@self"); err != nil || o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	endsAlike(t, asked.Form, StatusAnswered, c.Host(), fae)
+	endsAlike(t, asked.Form, view.StatusAnswered, c.Host(), fae)
 }
 
 // TestRevokedAtHomeIsRevokedEverywhere has a revoke what it gave b while c, which has it from b, is closed, after the
@@ -99,7 +100,7 @@ func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 	waitFor(t, "all have said what they had to", func() bool {
 		return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, c.Host())
 	})
-	in, err := fae.Inbox(t.Context(), View{All: true})
+	in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

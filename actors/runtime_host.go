@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"parley/actors/runtime"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -67,7 +68,7 @@ func (d *runtimeHost) Write(ctx context.Context, stream runtime.Stream, text str
 	if err := d.check(); err != nil {
 		return err
 	}
-	return d.agent.writeOutput(ctx, OutputPiece{Run: d.run.id, Message: d.run.prompt, Stream: string(stream), Text: text})
+	return d.agent.writeOutput(ctx, view.OutputPiece{Run: d.run.id, Message: d.run.prompt, Stream: string(stream), Text: text})
 }
 
 // Ask sends a question as a form from the agent, and waits for its end.
@@ -106,12 +107,12 @@ func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answ
 	return programAnswer(outcome)
 }
 
-func programAnswer(o Outcome) (runtime.Answer, error) {
+func programAnswer(o view.Outcome) (runtime.Answer, error) {
 	a := runtime.Answer{Status: string(o.Status), By: o.ByName, Note: o.Note}
 	if a.By == "" && !o.By.IsZero() {
 		a.By = o.By.String()
 	}
-	if o.Status != StatusAnswered {
+	if o.Status != view.StatusAnswered {
 		return a, nil
 	}
 	values, err := json.Marshal(o.Values)
@@ -132,7 +133,7 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 		return runtime.Decision{Reason: why}, nil
 	}
 	lasts := false
-	p, err := visitFor(ctx, d.agent, func(b *mailboxActor) (Permission, error) {
+	p, err := visitFor(ctx, d.agent, func(b *mailboxActor) (view.Permission, error) {
 		p, err := d.permission(b, c, call)
 		lasts = b.state.Lasts(p.Rule)
 		return p, err
@@ -151,9 +152,9 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 }
 
 // permission asks about a call, or takes up what was asked about it and no other call of the run has taken.
-func (d *runtimeHost) permission(b *mailboxActor, c runtime.Call, call string) (Permission, error) {
+func (d *runtimeHost) permission(b *mailboxActor, c runtime.Call, call string) (view.Permission, error) {
 	if err := b.checkRun(d.run); err != nil {
-		return Permission{}, err
+		return view.Permission{}, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -186,8 +187,8 @@ func (b *mailboxActor) checkRun(r *run) error {
 
 // outlasts refuses an outcome by which a question of the run was taken back with the run itself. The program hears that
 // it is to end, and not that it has an answer: with that it would go on.
-func (d *runtimeHost) outlasts(ctx context.Context, o Outcome) error {
-	if o.Status != StatusCancelled {
+func (d *runtimeHost) outlasts(ctx context.Context, o view.Outcome) error {
+	if o.Status != view.StatusCancelled {
 		return nil
 	}
 	_, err := visitFor(ctx, d.agent, func(b *mailboxActor) (struct{}, error) { return struct{}{}, b.checkRun(d.run) })
@@ -208,11 +209,11 @@ func (d *runtimeHost) note(form capabilities.ID) {
 }
 
 // decided reads what was decided, and remembers what was declined.
-func (d *runtimeHost) decided(call string, allowed bool, o Outcome) runtime.Decision {
+func (d *runtimeHost) decided(call string, allowed bool, o view.Outcome) runtime.Decision {
 	decision, reason := mailbox.ReadDecision(o.Values)
 	out := runtime.Decision{
 		Allowed: allowed, Always: decision == mailbox.Always || decision == mailbox.Never, Reason: reason,
-		Ended: o.Status == StatusCancelled || o.Status == StatusExpired,
+		Ended: o.Status == view.StatusCancelled || o.Status == view.StatusExpired,
 	}
 	if out.Reason == "" {
 		out.Reason = o.Note

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -193,7 +194,7 @@ func BenchmarkFirstMessage(b *testing.B) {
 		b.StopTimer()
 		waitFor(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
 		b.StartTimer()
-		if _, err := guests[0].Inbox(b.Context(), View{Pending: true}); err != nil {
+		if _, err := guests[0].Inbox(b.Context(), view.MessageFilter{Pending: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

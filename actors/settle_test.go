@@ -11,6 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -129,17 +130,17 @@ func try(t *testing.T, n *Node, asker *Agent, form Which, a attempt) ending {
 	return standing(e.Outcome)
 }
 
-func standing(o *Outcome) ending {
+func standing(o *view.Outcome) ending {
 	if o == nil {
 		return ""
 	}
 	switch o.Status {
-	case StatusAnswered:
+	case view.StatusAnswered:
 		r, _ := o.Values.AsRecord()
 		return ending("answer" + r["a"].Text())
-	case StatusDeclined:
+	case view.StatusDeclined:
 		return "decline"
-	case StatusCancelled:
+	case view.StatusCancelled:
 		return "cancel"
 	}
 	return ending(o.Status)

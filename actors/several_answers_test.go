@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/mailbox"
 )
 
 // claim is what one call was told of its own answer.
 type claim struct {
 	value string // the answer; "" for declining
-	got   Outcome
+	got   view.Outcome
 	err   error
 }
 
@@ -40,10 +41,10 @@ func claimAtOnce(a *Agent, form Which, calls, declining int, what string) []clai
 }
 
 // checkClaim holds what a call was told to how the form ended at its home.
-func checkClaim(c claim, by *Agent, home Outcome) error {
-	mine := home.By == by.id && (home.Status == StatusDeclined && c.value == "" || home.Status == StatusAnswered && fieldOf(home, "a") == c.value)
+func checkClaim(c claim, by *Agent, home view.Outcome) error {
+	mine := home.By == by.id && (home.Status == view.StatusDeclined && c.value == "" || home.Status == view.StatusAnswered && fieldOf(home, "a") == c.value)
 	switch code := parley.CodeOf(c.err); {
-	case c.err == nil && c.got.Status == StatusAnswering, code == parley.AnswerPending:
+	case c.err == nil && c.got.Status == view.StatusAnswering, code == parley.AnswerPending:
 		return nil // it is said to be open
 	case c.err == nil && !mine:
 		return fmt.Errorf("told that %s, and the form was %s by %s with %v", c.got.Status, home.Status, home.By, home.Values)
@@ -51,14 +52,14 @@ func checkClaim(c claim, by *Agent, home Outcome) error {
 		return nil
 	case mine:
 		return fmt.Errorf("its own answer is the outcome, and it was told %v", c.err)
-	case home.Status == StatusAnswered && code == parley.AlreadyAnswered, home.Status == StatusCancelled && code == parley.AlreadyCancelled,
-		home.Status == StatusDeclined && code == parley.AlreadyDeclined, home.Status == StatusExpired && code == parley.AlreadyExpired:
+	case home.Status == view.StatusAnswered && code == parley.AlreadyAnswered, home.Status == view.StatusCancelled && code == parley.AlreadyCancelled,
+		home.Status == view.StatusDeclined && code == parley.AlreadyDeclined, home.Status == view.StatusExpired && code == parley.AlreadyExpired:
 		return nil
 	}
 	return fmt.Errorf("told %v, and the form was %s", c.err, home.Status)
 }
 
-func fieldOf(o Outcome, name string) string {
+func fieldOf(o view.Outcome, name string) string {
 	values, _ := o.Values.AsRecord()
 	return values[name].Text()
 }
@@ -71,7 +72,7 @@ func TestEachOfSeveralAnswersIsToldItsOwnFate(t *testing.T) {
 	meet(t, a, b)
 	const forms = 24
 	for round, away := range []time.Duration{0, 300 * time.Millisecond, 2200 * time.Millisecond, 3 * time.Second} {
-		var asked []Asked
+		var asked []view.Asked
 		for i := range forms {
 			q := Ask{To: "b"}
 			if i%4 == 3 {

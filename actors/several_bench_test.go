@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -109,7 +110,7 @@ func introduce(ctx context.Context, asking, answering *Node, asker *Agent, name 
 func adoptLatest(ctx context.Context, a *Agent, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	for e, err := range a.Follow(ctx, View{}, 0) {
+	for e, err := range a.Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
 			return err
 		}
@@ -175,7 +176,7 @@ func askOnce(ctx context.Context, a *Agent) error {
 
 // answerAll answers what an agent is asked until ctx ends.
 func answerAll(ctx context.Context, b *testing.B, a *Agent) {
-	for e, err := range a.Follow(ctx, View{Pending: true}, 0) {
+	for e, err := range a.Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			if ctx.Err() == nil {
 				b.Error(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -26,7 +27,7 @@ func TestFormIsSettledOnceAmongNodes(t *testing.T) {
 	a, b, c := trio(t)
 	fae := guest(t, a.Node, "fae")
 	holders := []*Agent{a.Host(), b.Host(), c.Host()}
-	ended := map[Status]int{}
+	ended := map[view.FormStatus]int{}
 	for round := range rounds {
 		form := askAmong(t, fae, holders)
 		for _, s := range []*station{b, c} {
@@ -112,7 +113,7 @@ func tryFrom(t *testing.T, asker, who *Agent, form capabilities.ID, a attempt) e
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	var o Outcome
+	var o view.Outcome
 	var err error
 	switch a.what {
 	case "answer":
@@ -128,7 +129,7 @@ func tryFrom(t *testing.T, asker, who *Agent, form capabilities.ID, a attempt) e
 		}
 		return standing(e.Outcome)
 	}
-	if err == nil && o.Status != StatusAnswering {
+	if err == nil && o.Status != view.StatusAnswering {
 		return ending(a.what + a.mark)
 	}
 	switch code := parley.CodeOf(err); code {

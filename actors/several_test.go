@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -77,7 +78,7 @@ func outOfReach(tb testing.TB, from, to *station) {
 	waitFor(tb, to.options.Name+" is out of reach", func() bool { return !from.peers.of(to.id).inReach(tb.Context()) })
 }
 
-func send(tb testing.TB, a *Agent, to, text string) Sent {
+func send(tb testing.TB, a *Agent, to, text string) view.Sent {
 	tb.Helper()
 	sent, err := a.Send(tb.Context(), to, text)
 	if err != nil {
@@ -87,7 +88,7 @@ func send(tb testing.TB, a *Agent, to, text string) Sent {
 }
 
 // arrives waits until an agent has a message, and gives it.
-func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e Envelope) {
+func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) {
 	tb.Helper()
 	waitFor(tb, "the message is there", func() bool {
 		var err error
@@ -107,11 +108,11 @@ func brings(tb testing.TB, a *Agent, message capabilities.ID, edge, name string)
 }
 
 // endsAlike waits until a form has ended in all of some mailboxes, and checks that it ended alike.
-func endsAlike(tb testing.TB, form capabilities.ID, status Status, home *Agent, holders ...*Agent) Outcome {
+func endsAlike(tb testing.TB, form capabilities.ID, status view.FormStatus, home *Agent, holders ...*Agent) view.Outcome {
 	tb.Helper()
-	var first Outcome
+	var first view.Outcome
 	for i, a := range append([]*Agent{home}, holders...) {
-		var e Envelope
+		var e view.Message
 		waitFor(tb, "the form has ended for "+strconv.Itoa(i), func() bool {
 			var err error
 			e, err = a.Message(tb.Context(), Which(form.String()))
@@ -157,14 +158,14 @@ func count(is bool) int {
 
 func which(form capabilities.ID) Which { return Which(form.String()) }
 
-func answerWith(a *Agent, form capabilities.ID, value string) (Outcome, error) {
+func answerWith(a *Agent, form capabilities.ID, value string) (view.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	return a.Answer(ctx, Answer{Which: which(form), Texts: []mailbox.Text{{Name: "a", Text: value}}})
 }
 
 // expectation is an Await on its way.
-type expectation chan result[Outcome]
+type expectation chan result[view.Outcome]
 
 func awaiting(a *Agent, form capabilities.ID) expectation {
 	ch := make(expectation, 1)
@@ -172,7 +173,7 @@ func awaiting(a *Agent, form capabilities.ID) expectation {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		o, err := a.Await(ctx, which(form))
-		ch <- result[Outcome]{o, err}
+		ch <- result[view.Outcome]{o, err}
 	}()
 	return ch
 }
@@ -191,13 +192,13 @@ func TestAskedHereAnsweredThere(t *testing.T) {
 	}
 	awaited := awaiting(a.Host(), asked.Form)
 	o, err := answerWith(b.Host(), asked.Form, "hush")
-	if err != nil || o.Status != StatusAnswered || o.By != b.host {
+	if err != nil || o.Status != view.StatusAnswered || o.By != b.host {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	if r := <-awaited; r.err != nil || r.value.Values.Text() != `{"a":"hush"}` || r.value.ByName != "b" {
 		t.Errorf("%+v", r)
 	}
-	endsAlike(t, asked.Form, StatusAnswered, a.Host(), b.Host())
+	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host())
 	if _, err := answerWith(b.Host(), asked.Form, "again"); parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Errorf("a second answer: %v", err)
 	}
@@ -208,7 +209,7 @@ func TestSlowWaysOnlyTakeLonger(t *testing.T) {
 	a, b := openStation(t, "a", true), openStation(t, "b", false)
 	meet(t, a, b)
 	a.gate.slow(30 * time.Millisecond)
-	var asked []Asked
+	var asked []view.Asked
 	for range 20 {
 		asked = append(asked, ask(t, a.Host(), Ask{To: "b"}))
 	}
@@ -219,11 +220,11 @@ func TestSlowWaysOnlyTakeLonger(t *testing.T) {
 	}
 	for _, q := range asked {
 		o, err := answerWith(b.Host(), q.Form, "slow")
-		if err != nil || o.Status != StatusAnswered {
+		if err != nil || o.Status != view.StatusAnswered {
 			t.Fatalf("%+v, %v", o, err)
 		}
 	}
 	for _, q := range asked {
-		endsAlike(t, q.Form, StatusAnswered, a.Host(), b.Host())
+		endsAlike(t, q.Form, view.StatusAnswered, a.Host(), b.Host())
 	}
 }

@@ -16,18 +16,18 @@ func TestASnapshotSaysWhatAnAgentIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(t, fae, Ask{})
-	p, err := fae.Snapshot(t.Context())
+	p, err := fae.Status(t.Context())
 	if err != nil || p.Title != "Mends things" || !maps.Equal(p.Labels, labels) || p.Status != "idle" || p.Asks != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	p.Labels["team"] = "other"
-	if again, err := fae.Snapshot(t.Context()); err != nil || again.Labels["team"] != "site" {
+	if again, err := fae.Status(t.Context()); err != nil || again.Labels["team"] != "site" {
 		t.Errorf("a reader changed it: %+v, %v", again, err)
 	}
 	if _, err := n.Host().Decline(t.Context(), "0", ""); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := fae.Snapshot(t.Context()); err != nil || p.Asks != 0 {
+	if p, err := fae.Status(t.Context()); err != nil || p.Asks != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

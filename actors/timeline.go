@@ -5,22 +5,12 @@ import (
 	"encoding/json"
 
 	"parley"
-	"parley/capabilities"
+	"parley/actors/view"
 	"parley/persistence"
 )
 
-// OutputPiece is something that an agent's program has put out. Cursor grows from each piece to the next.
-type OutputPiece struct {
-	Cursor  uint64            `json:"cursor"`
-	Run     capabilities.ID   `json:"run"`
-	Message capabilities.ID   `json:"message,omitzero"` // what the run was for; zero if for none
-	Stream  string            `json:"stream"`           // output, errors, notice
-	At      capabilities.Time `json:"at"`
-	Text    string            `json:"text"` // it may begin and end within a line
-}
-
 // writeOutput adds to the agent's timeline, and returns when that is on disk.
-func (a *Agent) writeOutput(ctx context.Context, p OutputPiece) error {
+func (a *Agent) writeOutput(ctx context.Context, p view.OutputPiece) error {
 	p.At = a.node.now()
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -35,7 +25,7 @@ func (a *Agent) writeOutput(ctx context.Context, p OutputPiece) error {
 
 // Output gives what the agent's program has put out after a cursor, oldest first, at most limit pieces. What is older
 // than the node keeps is left out.
-func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]OutputPiece, error) {
+func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
 	kept, err := a.node.journal.Timeline(ctx, a.id, after, limit)
 	if err != nil {
 		return nil, err
@@ -45,7 +35,7 @@ func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]OutputPi
 
 // OutputEnd gives the last that the agent's program has put out, oldest first, at most limit pieces, and the cursor after
 // it: 0 where there is nothing. With the limit 0 it gives the cursor alone.
-func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]OutputPiece, uint64, error) {
+func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error) {
 	kept, cursor, err := a.node.journal.TimelineEnd(ctx, a.id, limit)
 	if err != nil {
 		return nil, 0, err
@@ -54,8 +44,8 @@ func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]OutputPiece, uint64
 	return pieces, cursor, err
 }
 
-func readPieces(kept []persistence.Piece) ([]OutputPiece, error) {
-	pieces := make([]OutputPiece, len(kept))
+func readPieces(kept []persistence.Piece) ([]view.OutputPiece, error) {
+	pieces := make([]view.OutputPiece, len(kept))
 	for i, k := range kept {
 		if k.Lost > 0 {
 			continue // below, when it is known what is around it
@@ -74,8 +64,8 @@ func readPieces(kept []persistence.Piece) ([]OutputPiece, error) {
 }
 
 // lostOutput says that output was lost between the pieces around it.
-func lostOutput(pieces []OutputPiece, i int, k persistence.Piece) OutputPiece {
-	p := OutputPiece{Cursor: k.Cursor, Stream: "errors"}
+func lostOutput(pieces []view.OutputPiece, i int, k persistence.Piece) view.OutputPiece {
+	p := view.OutputPiece{Cursor: k.Cursor, Stream: "errors"}
 	span := ""
 	if i > 0 {
 		span = " from " + pieces[i-1].At.String()
@@ -90,7 +80,7 @@ func lostOutput(pieces []OutputPiece, i int, k persistence.Piece) OutputPiece {
 }
 
 // AwaitOutput is Output that waits until there is some, or ctx ends: then there is none, and no error.
-func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]OutputPiece, error) {
+func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
 	more := make(chan struct{}, 1)
 	a.node.outputs.watch(a.id, more)
 	defer a.node.outputs.unwatch(a.id, more)

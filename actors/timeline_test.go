@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley/actors/runtime"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -24,7 +25,7 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 	n := openNode(t, folder)
 	loud, quiet := guest(t, n, "loud"), guest(t, n, "quiet")
 	write := func(a *Agent, text string) {
-		if err := a.writeOutput(t.Context(), OutputPiece{Stream: "output", Text: text}); err != nil {
+		if err := a.writeOutput(t.Context(), view.OutputPiece{Stream: "output", Text: text}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -41,14 +42,14 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 	writers.Wait()
 	write(quiet, "two")
 
-	check := func() []OutputPiece {
+	check := func() []view.OutputPiece {
 		t.Helper()
 		all, err := loud.Output(t.Context(), 0, math.MaxInt)
 		if err != nil || len(all) != keptPieces {
 			t.Fatalf("%d pieces, %v", len(all), err)
 		}
 		next := map[string]int{} // each writer's pieces are in its order
-		var paged []OutputPiece
+		var paged []view.OutputPiece
 		for i, p := range all {
 			if i > 0 && p.Cursor <= all[i-1].Cursor {
 				t.Fatalf("cursor %d after %d", p.Cursor, all[i-1].Cursor)
@@ -109,7 +110,7 @@ func TestWhoeverFollowsATimelineIsWoken(t *testing.T) {
 	if text != "onetwo" {
 		t.Errorf("got %q", text)
 	}
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if pieces, err := a.AwaitOutput(ended, math.MaxUint32, 10); err != nil || len(pieces) != 0 {
@@ -123,7 +124,7 @@ func TestAnyOutputCanBeKept(t *testing.T) {
 	a := guest(t, n, "w")
 	for _, unit := range []string{"\x01", "<", "\u2028", "\"", "x"} {
 		text := strings.Repeat(unit, runtime.MaxText/len(unit))
-		if err := a.writeOutput(t.Context(), OutputPiece{Run: capabilities.ID{}, Stream: "output", Text: text}); err != nil {
+		if err := a.writeOutput(t.Context(), view.OutputPiece{Run: capabilities.ID{}, Stream: "output", Text: text}); err != nil {
 			t.Errorf("%d times %q: %v", len(text), unit, err)
 			continue
 		}
@@ -139,7 +140,7 @@ func TestLostOutputIsSaidOnce(t *testing.T) {
 	n := openNode(t, folder)
 	a := guest(t, n, "a")
 	for i := range 9 {
-		if err := a.writeOutput(t.Context(), OutputPiece{Stream: "output", Text: fmt.Sprintf("line %d\n", i)}); err != nil {
+		if err := a.writeOutput(t.Context(), view.OutputPiece{Stream: "output", Text: fmt.Sprintf("line %d\n", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

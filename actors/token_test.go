@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -257,7 +258,7 @@ func TestASessionIsShortAndRenewed(t *testing.T) {
 }
 
 // answeredSecret has fae ask the host for a secret, which that answers, and binds the answer to a name.
-func answeredSecret(t *testing.T, n *Node, fae *Agent) Asked {
+func answeredSecret(t *testing.T, n *Node, fae *Agent) view.Asked {
 	t.Helper()
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}, Name: "config", Key: "k"})
 	if _, err := n.Host().Answer(t.Context(), Answer{Which: Which(asked.Form.String()), Values: text("key", "sk-1")}); err != nil {
@@ -345,7 +346,7 @@ func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
 	form := Which(asked.Form.String())
 	type told struct {
-		o   Outcome
+		o   view.Outcome
 		err error
 	}
 	waits := map[bool]*Agent{true: by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text), false: by(t, n, mint(t, fae, NewToken{Scopes: []string{"read"}}).Text)}
@@ -366,7 +367,7 @@ func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
 	}
 	for reveals, ch := range heard {
 		got := <-ch
-		if got.err != nil || got.o.Status != StatusAnswered || got.o.Values.Has(capabilities.Value.IsSealed) == reveals {
+		if got.err != nil || got.o.Status != view.StatusAnswered || got.o.Values.Has(capabilities.Value.IsSealed) == reveals {
 			t.Errorf("with reveal %v: %+v %v", reveals, got.o, got.err)
 		}
 	}

@@ -1,31 +1,32 @@
 package actors
 
 import (
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 )
 
 // view shows a mailbox to its agent: with the agent's own names for others.
-type view struct {
+type viewer struct {
 	state   *mailbox.State
 	vault   *vault
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 }
 
-func (b *mailboxActor) view() *view {
-	return &view{state: b.state, vault: b.node.vault}
+func (b *mailboxActor) viewer() *viewer {
+	return &viewer{state: b.state, vault: b.node.vault}
 }
 
-func (v *view) wasDelivered(m *mailbox.Message) bool {
+func (v *viewer) wasDelivered(m *mailbox.Message) bool {
 	if v.waiting == nil {
 		v.waiting = v.state.Undelivered()
 	}
 	return !v.waiting[m]
 }
 
-func (v *view) envelope(m *mailbox.Message) (Envelope, error) {
-	e := Envelope{
+func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
+	e := view.Message{
 		Number: m.Number, Changed: m.Changed, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
 		From: m.From(), FromName: v.state.NameOf(m.From()), To: m.To(), ToName: v.state.NameOf(m.To()),
 		Sent: v.state.Sent(m), Received: v.state.Received(m), ReplyTo: m.ReplyTo(),
@@ -44,7 +45,7 @@ func (v *view) envelope(m *mailbox.Message) (Envelope, error) {
 	return e, v.form(&e, m.Form)
 }
 
-func (v *view) message(e *Envelope, p *events.MessagePosted) {
+func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 	e.Text, e.Queued, e.Interrupted = mailbox.ShowText(p.Text), v.state.IsPrompt(e.Number), v.state.WasInterrupted(e.Number)
 	for _, s := range p.Text {
 		if s.Edge == "" {
@@ -57,19 +58,19 @@ func (v *view) message(e *Envelope, p *events.MessagePosted) {
 	}
 }
 
-func (v *view) form(e *Envelope, f *mailbox.Form) error {
+func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Title, e.Description, e.Fields = f.Title, f.Description, f.Fields
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward = f.Deadline, f.NoForward
 	e.Forwarder, e.ForwardName = f.Forwarder, v.state.NameOf(f.Forwarder)
 	for _, id := range f.Chain {
-		e.Chain = append(e.Chain, Party{ID: id, Name: v.state.NameOf(id)})
+		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.state.NameOf(id)})
 	}
 	for _, h := range f.QueuedForwards {
-		e.ForwardedTo = append(e.ForwardedTo, Party{ID: h.To, Name: v.state.NameOf(h.To)})
+		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.state.NameOf(h.To)})
 	}
 	for _, h := range f.Forwarded {
-		e.ForwardedTo = append(e.ForwardedTo, Party{ID: h.To, Name: v.state.NameOf(h.To)})
+		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.state.NameOf(h.To)})
 	}
 	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
@@ -82,10 +83,10 @@ func (v *view) form(e *Envelope, f *mailbox.Form) error {
 }
 
 // outcome gives how a form ended. With reveal, its asker sees what is sealed.
-func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
-	o := Outcome{Status: StatusOpen, Form: f.ID, Promise: f.Promise}
+func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
+	o := view.Outcome{Status: view.StatusOpen, Form: f.ID, Promise: f.Promise}
 	if c := f.Ended; c != nil {
-		o.Status, o.By, o.At, o.Note, o.answer = Status(c.Reason), c.By, c.Date, c.Note, c.Answer
+		o.Status, o.By, o.At, o.Note, o.Settlement = view.FormStatus(c.Reason), c.By, c.Date, c.Note, c.Answer
 		o.ByName = v.state.NameOf(c.By)
 		return o, nil
 	}
@@ -93,7 +94,7 @@ func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
 	if a == nil {
 		return o, nil
 	}
-	o.Status, o.By, o.ByName, o.At, o.answer = StatusAnswered, a.By, v.state.NameOf(a.By), a.Date, a.Answer
+	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.state.NameOf(a.By), a.Date, a.Answer
 	if f.From == v.state.ID {
 		o.Digest = f.Digest()
 		o.Allowed = v.state.ApprovalResult(f, o.Digest).Allowed
@@ -113,13 +114,5 @@ func (v *view) outcome(f *mailbox.Form, reveal bool) (Outcome, error) {
 	return o, err
 }
 
-// shows reports whether a message is within what was asked for.
-func (v View) shows(e Envelope) bool {
-	switch {
-	case v.Pending:
-		return e.AnswerNeeded && (v.All || !e.Dismissed)
-	case v.All:
-		return true
-	}
-	return e.Received && !e.Dismissed
-}
+// sizeOf returns the bytes of text in a message, which is less than its JSON has.
+func sizeOf(m *view.Message) int { return len(m.Text) + len(m.Title) + len(m.Description) }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -12,8 +13,8 @@ import (
 // not part of the log, and keeps no mailbox in memory.
 type waiters struct {
 	mu       sync.Mutex
-	settling map[formKey][]chan<- result[Outcome]
-	remote   map[formKey][]chan<- result[Outcome]
+	settling map[formKey][]chan<- result[view.Outcome]
+	remote   map[formKey][]chan<- result[view.Outcome]
 	watching map[capabilities.ID][]chan<- struct{}
 	watchers atomic.Int64
 }
@@ -28,48 +29,48 @@ type result[T any] struct {
 
 func newWaiters() *waiters {
 	return &waiters{
-		settling: map[formKey][]chan<- result[Outcome]{}, remote: map[formKey][]chan<- result[Outcome]{},
+		settling: map[formKey][]chan<- result[view.Outcome]{}, remote: map[formKey][]chan<- result[view.Outcome]{},
 		watching: map[capabilities.ID][]chan<- struct{}{},
 	}
 }
 
 // add adds a waiter for a form's end. The channel has room for one result and gets at most one.
-func (w *waiters) add(p formKey, ch chan<- result[Outcome]) { w.enter(w.settling, p, ch) }
+func (w *waiters) add(p formKey, ch chan<- result[view.Outcome]) { w.enter(w.settling, p, ch) }
 
 // drop removes a waiter.
-func (w *waiters) drop(p formKey, ch chan<- result[Outcome]) { w.leave(w.settling, p, ch) }
+func (w *waiters) drop(p formKey, ch chan<- result[view.Outcome]) { w.leave(w.settling, p, ch) }
 
 // take removes and returns the waiters for a form.
-func (w *waiters) take(mailbox, form capabilities.ID) []chan<- result[Outcome] {
+func (w *waiters) take(mailbox, form capabilities.ID) []chan<- result[view.Outcome] {
 	return w.remove(w.settling, formKey{mailbox, form})
 }
 
 // addRemote adds a waiter for another node's reply to an answer, or to a forward, which is known by the ID of its grant.
 // The channel is as in add.
-func (w *waiters) addRemote(p formKey, ch chan<- result[Outcome]) { w.enter(w.remote, p, ch) }
+func (w *waiters) addRemote(p formKey, ch chan<- result[view.Outcome]) { w.enter(w.remote, p, ch) }
 
 // dropRemote removes such a waiter.
-func (w *waiters) dropRemote(p formKey, ch chan<- result[Outcome]) { w.leave(w.remote, p, ch) }
+func (w *waiters) dropRemote(p formKey, ch chan<- result[view.Outcome]) { w.leave(w.remote, p, ch) }
 
 // takeRemote removes and returns such waiters.
-func (w *waiters) takeRemote(p formKey) []chan<- result[Outcome] { return w.remove(w.remote, p) }
+func (w *waiters) takeRemote(p formKey) []chan<- result[view.Outcome] { return w.remove(w.remote, p) }
 
-func (w *waiters) enter(all map[formKey][]chan<- result[Outcome], p formKey, ch chan<- result[Outcome]) {
+func (w *waiters) enter(all map[formKey][]chan<- result[view.Outcome], p formKey, ch chan<- result[view.Outcome]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all[p] = append(all[p], ch)
 }
 
-func (w *waiters) leave(all map[formKey][]chan<- result[Outcome], p formKey, ch chan<- result[Outcome]) {
+func (w *waiters) leave(all map[formKey][]chan<- result[view.Outcome], p formKey, ch chan<- result[view.Outcome]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all[p] = slices.DeleteFunc(all[p], func(c chan<- result[Outcome]) bool { return c == ch })
+	all[p] = slices.DeleteFunc(all[p], func(c chan<- result[view.Outcome]) bool { return c == ch })
 	if len(all[p]) == 0 {
 		delete(all, p)
 	}
 }
 
-func (w *waiters) remove(all map[formKey][]chan<- result[Outcome], p formKey) []chan<- result[Outcome] {
+func (w *waiters) remove(all map[formKey][]chan<- result[view.Outcome], p formKey) []chan<- result[view.Outcome] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	waiting := all[p]

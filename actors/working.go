@@ -2,6 +2,7 @@ package actors
 
 import (
 	"parley/actors/runtime"
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -136,11 +137,11 @@ func (b *mailboxActor) publishStatus(before uint64) {
 		return
 	}
 	snap := snapshotOf(b.state)
-	var finished []chan<- result[Finish]
+	var finished []chan<- result[view.Finish]
 	if status, over := b.state.Finish(); over {
 		finished = b.node.finishing.take(b.reg.id)
 		for _, f := range finished {
-			defer b.release(func(lost error) { f <- result[Finish]{Finish{Status: status, Final: snap}, lost} })
+			defer b.release(func(lost error) { f <- result[view.Finish]{view.Finish{Status: status, Final: snap}, lost} })
 		}
 	}
 	b.release(func(lost error) {

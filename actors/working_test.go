@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -52,7 +53,7 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 	}
 	g.open()
 	for _, a := range []*Agent{third, first, second} {
-		finish(t, a, FinishIdle)
+		finish(t, a, view.FinishIdle)
 	}
 	for a, want := range map[*Agent]int{first: 3, second: 0, third: 1} {
 		if runs := len(eventsOf[*events.RunStarted](t, a)); runs != want {
@@ -60,14 +61,14 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 		}
 	}
 	prompt(t, second, "go")
-	finish(t, second, FinishIdle)
+	finish(t, second, view.FinishIdle)
 }
 
 func TestACrashSaysWhyAndTheNextMessageStartsItAgain(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := worker(t, n, "w", `read prompt; case "$prompt" in *bad*) echo first words; echo last words >&2; exit 3;; esac; echo well`)
 	prompt(t, a, "bad")
-	if s := finish(t, a, FinishError); !strings.Contains(s.Error, "exit status 3") {
+	if s := finish(t, a, view.FinishError); !strings.Contains(s.Error, "exit status 3") {
 		t.Errorf("the error is %q", s.Error)
 	}
 	ended := eventsOf[*events.RunEnded](t, a)
@@ -75,7 +76,7 @@ func TestACrashSaysWhyAndTheNextMessageStartsItAgain(t *testing.T) {
 		t.Errorf("got %+v", ended)
 	}
 	prompt(t, a, "good")
-	if s := finish(t, a, FinishIdle); s.Error != "" {
+	if s := finish(t, a, view.FinishIdle); s.Error != "" {
 		t.Errorf("the error is %q", s.Error)
 	}
 	if out := outputOf(t, a); !strings.Contains(out, "first words") || !strings.Contains(out, "last words") || !strings.Contains(out, "well") {
@@ -93,7 +94,7 @@ func TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail(t *testing.T) {
 		Keep: true, Command: []string{"sh", "-c", processes.note() + `while read prompt; do printf '{"type":"done"}\n'; done`},
 	}})
 	prompt(t, kept, "go")
-	finish(t, kept, FinishIdle)
+	finish(t, kept, view.FinishIdle)
 	prompt(t, a, "one")
 	if p := prompt(t, a, "two"); !p.Queued {
 		t.Fatalf("got %+v", p)
@@ -112,7 +113,7 @@ func TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail(t *testing.T) {
 		t.Errorf("the first run: %+v", ended)
 	}
 	g.open()
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	if s := snapshotNow(t, kept); s.Status != mailbox.Idle {
 		t.Errorf("one that had nothing to do: %+v", s)
 	}
@@ -137,15 +138,15 @@ func TestAMailboxAtRestHasItsProgramRunOn(t *testing.T) {
 	}
 	waitFor(t, "the mailbox rests again", atRest)
 	g.open()
-	if f := <-ended; f.Status != FinishIdle || f.Final.Error != "" {
+	if f := <-ended; f.Status != view.FinishIdle || f.Final.Error != "" {
 		t.Errorf("it has finished: %+v", f)
 	}
 }
 
 // waiterFor has somebody wait for an agent's end, and returns when it does.
-func waiterFor(t *testing.T, a *Agent) <-chan Finish {
+func waiterFor(t *testing.T, a *Agent) <-chan view.Finish {
 	t.Helper()
-	ended := make(chan Finish, 1)
+	ended := make(chan view.Finish, 1)
 	go func() {
 		f, err := a.WaitForFinish(t.Context(), 0)
 		if err != nil {
@@ -178,7 +179,7 @@ func TestACrashedMailboxHasItsProgramRunOn(t *testing.T) {
 		t.Errorf("it is %s: %s", s.Status, s.Error)
 	}
 	g.open()
-	if f := <-ended; f.Status != FinishIdle {
+	if f := <-ended; f.Status != view.FinishIdle {
 		t.Errorf("it has finished: %+v", f)
 	}
 	if runs := len(eventsOf[*events.RunStarted](t, a)); runs != 1 {
@@ -207,14 +208,14 @@ func TestAnEndThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	<-run.over
 	broken.Store(false)
 	waitFor(t, "it has ended", func() bool { return snapshotNow(t, a).Status != mailbox.Running })
-	if s := finish(t, a, FinishError); !strings.Contains(s.Error, "exit status 4") {
+	if s := finish(t, a, view.FinishError); !strings.Contains(s.Error, "exit status 4") {
 		t.Errorf("the error is %q", s.Error)
 	}
 	waitFor(t, "the node writes again", func() bool {
 		_, err := n.Host().Prompt(t.Context(), next, "go", "key")
 		return err == nil
 	})
-	finish(t, next, FinishIdle)
+	finish(t, next, view.FinishIdle)
 }
 
 // TestAnArchivedAgentLeavesNoProgram: not one that is kept for more, not one that just gets ready.
@@ -231,7 +232,7 @@ func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
 		switch i % 3 {
 		case 0: // it is idle
 			prompt(t, a, "go")
-			finish(t, a, FinishIdle)
+			finish(t, a, view.FinishIdle)
 		case 1: // it works
 			prompt(t, a, "linger")
 		}
@@ -267,8 +268,8 @@ func TestWhatWasGettingReadyIsReadyAfterARestart(t *testing.T) {
 	}
 	closeNode(t, n)
 	n = openNode(t, folder)
-	list, err := n.Host().Agents(t.Context(), Filter{Statuses: []string{mailbox.Idle}})
-	if err != nil || !slices.ContainsFunc(list, func(s Snapshot) bool { return s.ID == a.id }) {
+	list, err := n.Host().Agents(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Idle}})
+	if err != nil || !slices.ContainsFunc(list, func(s view.AgentStatus) bool { return s.ID == a.id }) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 }
@@ -277,20 +278,20 @@ func TestWhatWasGettingReadyIsReadyAfterARestart(t *testing.T) {
 func TestAPromptSentAgainIsTheSame(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
 	a, other := worker(t, n, "w", "true"), worker(t, n, "other", "read prompt; read more")
-	again := func() Prompted {
+	again := func() view.Prompted {
 		p, err := n.Host().Prompt(t.Context(), a, "go", "key")
 		if err != nil {
 			t.Error(err)
 		}
 		return p
 	}
-	var sent [20]Prompted
+	var sent [20]view.Prompted
 	var sending sync.WaitGroup
 	for i := range sent {
 		sending.Go(func() { sent[i] = again() })
 	}
 	sending.Wait()
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	prompt(t, other, "go")
 	for _, p := range append(sent[:], again()) {
 		if p.Message != sent[0].Message {
@@ -319,7 +320,7 @@ func TestAnInterruptedRunMakesWayForTheNext(t *testing.T) {
 	if err := a.Interrupt(t.Context(), a); err != nil { // an agent may stop itself
 		t.Fatal(err)
 	}
-	finish(t, a, FinishIdle)
+	finish(t, a, view.FinishIdle)
 	ended := eventsOf[*events.RunEnded](t, a)
 	if len(ended) != 2 || ended[0].Error != "" || ended[1].Error != "" {
 		t.Errorf("got %+v", ended)

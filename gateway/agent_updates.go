@@ -3,7 +3,7 @@ package gateway
 import (
 	"context"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -15,17 +15,17 @@ type SubscribeAgentsFrame struct {
 	SubscriptionID string `json:"subscriptionId"`
 	Mark           bool   `json:"mark,omitempty"`
 	Filter         struct {
-		actors.Filter
+		view.AgentFilter
 		AgentID string `json:"agentId,omitempty"` // only this one
 	} `json:"filter,omitzero"`
 }
 
 // AgentUpdateFrame is an agent as it is now. One that the filter no longer picks is removed.
 type AgentUpdateFrame struct {
-	Type           string          `json:"type"` // agent_update
-	SubscriptionID string          `json:"subscriptionId"`
-	Kind           string          `json:"kind"` // upsert, remove
-	Agent          actors.Snapshot `json:"agent"`
+	Type           string           `json:"type"` // agent_update
+	SubscriptionID string           `json:"subscriptionId"`
+	Kind           string           `json:"kind"` // upsert, remove
+	Agent          view.AgentStatus `json:"agent"`
 }
 
 // AgentsToldFrame is the mark: all agents that there are have been told.
@@ -57,7 +57,7 @@ func agentsFrame(c *wsSession, h *head, text []byte) error {
 		if f.Mark {
 			mark = func() { c.tell(AgentsToldFrame{Type: "agents_told", SubscriptionID: f.SubscriptionID}) }
 		}
-		return agent.FollowAgents(ctx, f.Filter.Filter, only, func(s actors.Snapshot, gone bool) error {
+		return agent.FollowAgents(ctx, f.Filter.AgentFilter, only, func(s view.AgentStatus, gone bool) error {
 			if err := c.check(ctx); err != nil {
 				return err
 			}

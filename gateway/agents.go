@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -17,12 +18,12 @@ import (
 type FetchAgentsRequest struct {
 	Acting
 	Paging
-	Filter actors.Filter `json:"filter,omitzero"`
+	Filter view.AgentFilter `json:"filter,omitzero"`
 }
 
 // FetchAgentsResponse has them, the oldest first.
 type FetchAgentsResponse struct {
-	Agents []actors.Snapshot `json:"agents"`
+	Agents []view.AgentStatus `json:"agents"`
 	Paged
 }
 
@@ -31,7 +32,7 @@ func fetchAgents(ctx context.Context, a *actors.Agent, r FetchAgentsRequest) (Fe
 	if err != nil {
 		return FetchAgentsResponse{}, err
 	}
-	list, paged, err := pageOf(all, r.Paging, func(s actors.Snapshot) string { return s.ID.String() })
+	list, paged, err := pageOf(all, r.Paging, func(s view.AgentStatus) string { return s.ID.String() })
 	return FetchAgentsResponse{list, paged}, err
 }
 
@@ -43,8 +44,8 @@ type AgentRequest struct {
 
 // FetchAgentResponse has the agent, or why there is none.
 type FetchAgentResponse struct {
-	Agent *actors.Snapshot `json:"agent,omitempty"`
-	Error *parley.Error    `json:"error,omitempty"`
+	Agent *view.AgentStatus `json:"agent,omitempty"`
+	Error *parley.Error     `json:"error,omitempty"`
 }
 
 func fetchAgent(ctx context.Context, a *actors.Agent, r AgentRequest) (FetchAgentResponse, error) {
@@ -52,7 +53,7 @@ func fetchAgent(ctx context.Context, a *actors.Agent, r AgentRequest) (FetchAgen
 	if err != nil {
 		return FetchAgentResponse{Error: shown(err)}, failedItself(err)
 	}
-	snap, err := agent.Snapshot(ctx)
+	snap, err := agent.Status(ctx)
 	if err == nil {
 		snap, err = a.Seen(ctx, snap)
 	}
@@ -114,13 +115,13 @@ type WaitForFinishRequest struct {
 // maxTimeout bounds a wait in milliseconds: some 24 days.
 const maxTimeout = 1 << 31
 
-func waitForFinish(ctx context.Context, a *actors.Agent, r WaitForFinishRequest) (actors.Finish, error) {
+func waitForFinish(ctx context.Context, a *actors.Agent, r WaitForFinishRequest) (view.Finish, error) {
 	if r.TimeoutMs < 0 {
-		return actors.Finish{}, parley.Refuse(parley.InvalidArgument, "timeoutMs %d is negative", r.TimeoutMs)
+		return view.Finish{}, parley.Refuse(parley.InvalidArgument, "timeoutMs %d is negative", r.TimeoutMs)
 	}
 	agent, err := a.Find(ctx, r.AgentID)
 	if err != nil {
-		return actors.Finish{}, err
+		return view.Finish{}, err
 	}
 	f, err := agent.WaitForFinish(ctx, time.Duration(min(r.TimeoutMs, maxTimeout))*time.Millisecond)
 	if err != nil && ctx.Err() != nil { // who waits has not gone away: it would not hear of it

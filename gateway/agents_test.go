@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -326,9 +327,9 @@ func TestAStoppedAgentAsksNothingMore(t *testing.T) {
 	if f := k.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
 		t.Fatalf("got %v", f)
 	}
-	question := func() actors.Envelope {
+	question := func() view.Message {
 		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-			in, err := h.node.Host().Inbox(t.Context(), actors.View{All: true})
+			in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -344,7 +345,7 @@ func TestAStoppedAgentAsksNothingMore(t *testing.T) {
 	}
 	question()
 	k.ask("stop_agent", `,"agentId":"w"`)
-	if m := question(); m.Outcome == nil || m.Outcome.Status != actors.StatusCancelled {
+	if m := question(); m.Outcome == nil || m.Outcome.Status != view.StatusCancelled {
 		t.Errorf("what it asked is %+v", m.Outcome)
 	}
 	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "idle" {
@@ -385,7 +386,7 @@ func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
 	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "permission" {
 		t.Errorf("got %v", f)
 	}
-	in, err := h.node.Host().Inbox(t.Context(), actors.View{Pending: true})
+	in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 1 {
 		t.Fatalf("got %v, %v", in.Messages, err)
 	}

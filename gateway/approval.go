@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -21,9 +22,9 @@ type ApproveRequest struct {
 	Attended  bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
 }
 
-func approve(ctx context.Context, a *actors.Agent, r ApproveRequest) (actors.Permission, error) {
+func approve(ctx context.Context, a *actors.Agent, r ApproveRequest) (view.Permission, error) {
 	if len(r.Input) == 0 {
-		return actors.Permission{}, parley.Refuse(parley.InvalidArgument, "an approval needs the input of the call")
+		return view.Permission{}, parley.Refuse(parley.InvalidArgument, "an approval needs the input of the call")
 	}
 	return a.Approve(ctx, actors.Approval{
 		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Key: r.Key, Deadline: r.Deadline, Attended: r.Attended,
@@ -39,7 +40,7 @@ type ListRulesRequest struct {
 
 // ListRulesResponse has them, oldest first.
 type ListRulesResponse struct {
-	Rules []actors.Rule `json:"rules"`
+	Rules []view.Rule `json:"rules"`
 	Paged
 }
 
@@ -52,7 +53,7 @@ func listRules(ctx context.Context, s *Server, r ListRulesRequest) (ListRulesRes
 	if err != nil {
 		return ListRulesResponse{}, err
 	}
-	rules, paged, err := pageOf(all, r.Paging, func(r actors.Rule) string { return r.Rule.String() })
+	rules, paged, err := pageOf(all, r.Paging, func(r view.Rule) string { return r.Rule.String() })
 	return ListRulesResponse{rules, paged}, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/client"
 )
@@ -99,7 +100,7 @@ func serveLimited(tb testing.TB, limits Limits) (*client.Client, *Server) {
 // that the node is stopping. Either is made again by who waits.
 func TestAWaitThatAStopCutsCanBeTakenUpAgain(t *testing.T) {
 	c, s := serveLimited(t, Limits{})
-	var form actors.Asked
+	var form view.Asked
 	if err := c.Call(t.Context(), "request", CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"parley/actors"
+	"parley/actors/view"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 // collector reads a node's metrics off the node.
 type collector struct {
 	server *Server
-	state  []reading[actors.State]
+	state  []reading[view.NodeState]
 	peers  []reading[Peers]
 	peer   []reading[actors.Peer] // by node
 	limits []reading[LimitState]  // by name, and for whom
@@ -44,8 +45,8 @@ func newCollector(s *Server) *collector {
 	return &collector{server: s, state: stateReadings(), peers: peersReadings(), peer: peerReadings(), limits: limitReadings()}
 }
 
-func stateReadings() []reading[actors.State] {
-	type of = actors.State
+func stateReadings() []reading[view.NodeState] {
+	type of = view.NodeState
 	return []reading[of]{
 		counter("journal_commits", "Commits in the journal.", func(s of) uint64 { return s.Journal.Commits }),
 		counter("journal_events", "Events in the journal.", func(s of) uint64 { return s.Journal.Events }),
@@ -72,7 +73,7 @@ func peersReadings() []reading[Peers] {
 		gauge("peers_known", "Other nodes that the node knows.", func(p of) float64 { return float64(p.Known) }),
 		gauge("peers_reachable", "Those that can be reached now.", func(p of) float64 { return float64(p.Reachable) }),
 		gauge("peers_waiting_parcels", "Parcels for other nodes that have not arrived.", func(p of) float64 { return float64(p.Waiting) }),
-	}, trafficReadings("peers_", func(p of) actors.Traffic { return p.Traffic })...)
+	}, trafficReadings("peers_", func(p of) view.Traffic { return p.Traffic })...)
 }
 
 func peerReadings() []reading[actors.Peer] {
@@ -80,14 +81,14 @@ func peerReadings() []reading[actors.Peer] {
 	return append([]reading[of]{
 		gauge("peer_reachable", "1 if the other node can be reached now.", func(p of) float64 { return truth(p.Reachable) }, "node"),
 		gauge("peer_waiting_parcels", "Parcels for the other node that have not arrived.", func(p of) float64 { return float64(p.Waiting) }, "node"),
-	}, trafficReadings("peer_", func(p of) actors.Traffic { return p.Traffic }, "node")...)
+	}, trafficReadings("peer_", func(p of) view.Traffic { return p.Traffic }, "node")...)
 }
 
-func trafficReadings[T any](prefix string, of func(T) actors.Traffic, labels ...string) []reading[T] {
-	count := func(name, help string, value func(actors.Traffic) uint64) reading[T] {
+func trafficReadings[T any](prefix string, of func(T) view.Traffic, labels ...string) []reading[T] {
+	count := func(name, help string, value func(view.Traffic) uint64) reading[T] {
 		return counter(prefix+name, help, func(t T) uint64 { return value(of(t)) }, labels...)
 	}
-	type t = actors.Traffic
+	type t = view.Traffic
 	return []reading[T]{
 		count("received_letters", "Letters from other nodes.", func(t t) uint64 { return t.LettersIn }),
 		count("sent_letters", "Letters to other nodes.", func(t t) uint64 { return t.LettersOut }),
@@ -138,7 +139,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.collectPeers(to, known, c.server.node.Traffic())
 }
 
-func (c *collector) collectPeers(to chan<- prometheus.Metric, known []actors.Peer, all actors.Traffic) {
+func (c *collector) collectPeers(to chan<- prometheus.Metric, known []actors.Peer, all view.Traffic) {
 	collect(to, c.peers, countPeers(known, all))
 	for _, p := range known[:min(len(known), maxPeerMetrics)] {
 		collect(to, c.peer, p, p.Node.String())

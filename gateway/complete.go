@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -68,17 +69,17 @@ func candidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([]Cand
 	case CompleteNames:
 		return nameCandidates(ctx, a, r.Prefix)
 	case CompletePending:
-		return messageCandidates(ctx, a, actors.View{Pending: true}, func(actors.Envelope) bool { return true })
+		return messageCandidates(ctx, a, view.MessageFilter{Pending: true}, func(view.Message) bool { return true })
 	case CompleteRequests:
-		return messageCandidates(ctx, a, actors.View{Pending: true}, func(e actors.Envelope) bool { return e.Type == string(events.Request) })
+		return messageCandidates(ctx, a, view.MessageFilter{Pending: true}, func(e view.Message) bool { return e.Type == string(events.Request) })
 	case CompleteMessages:
-		return messageCandidates(ctx, a, actors.View{}, func(actors.Envelope) bool { return true })
+		return messageCandidates(ctx, a, view.MessageFilter{}, func(view.Message) bool { return true })
 	case CompleteCarriers:
-		return messageCandidates(ctx, a, actors.View{}, func(e actors.Envelope) bool { return len(e.Edges) > 0 })
+		return messageCandidates(ctx, a, view.MessageFilter{}, func(e view.Message) bool { return len(e.Edges) > 0 })
 	case CompleteMail:
-		return messageCandidates(ctx, a, actors.View{All: true}, func(actors.Envelope) bool { return true })
+		return messageCandidates(ctx, a, view.MessageFilter{All: true}, func(view.Message) bool { return true })
 	case CompleteOpen:
-		return messageCandidates(ctx, a, actors.View{All: true}, func(e actors.Envelope) bool {
+		return messageCandidates(ctx, a, view.MessageFilter{All: true}, func(e view.Message) bool {
 			return e.Sent && e.Type != "message" && e.Outcome == nil
 		})
 	case CompleteFields:
@@ -116,7 +117,7 @@ func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]Cand
 	return found, nil
 }
 
-func messageCandidates(ctx context.Context, a *actors.Agent, v actors.View, wanted func(actors.Envelope) bool) ([]Candidate, error) {
+func messageCandidates(ctx context.Context, a *actors.Agent, v view.MessageFilter, wanted func(view.Message) bool) ([]Candidate, error) {
 	var found []Candidate
 	for e, err := range a.All(ctx, v) {
 		if err != nil {
@@ -131,7 +132,7 @@ func messageCandidates(ctx context.Context, a *actors.Agent, v actors.View, want
 }
 
 // gist tells a message from the others in a few words.
-func gist(e actors.Envelope) string {
+func gist(e view.Message) string {
 	words := e.Description
 	if e.Type == "message" {
 		words = e.Text

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -37,10 +38,10 @@ func fieldCandidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([
 	return found, err
 }
 
-func chosen(ctx context.Context, a *actors.Agent, r CompleteRequest) (actors.Envelope, error) {
+func chosen(ctx context.Context, a *actors.Agent, r CompleteRequest) (view.Message, error) {
 	which, err := r.which()
 	if err != nil {
-		return actors.Envelope{}, err
+		return view.Message{}, err
 	}
 	return a.Message(ctx, which)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 )
 
 // Cursor is where a subscription is to go on. In JSON it may be a number too.
@@ -32,8 +32,8 @@ func (p position) isWithin() bool { return p.upTo != 0 }
 
 // rest gives those of the messages that changed after seen that are still to be told. What has changed again, later than
 // upTo, is left to be told by going on from there: told now as well, it would come twice to who is cut off in between.
-func (p position) rest(changed []actors.Envelope) []actors.Envelope {
-	return slices.DeleteFunc(changed, func(e actors.Envelope) bool { return e.Number <= p.number || e.Changed > p.upTo })
+func (p position) rest(changed []view.Message) []view.Message {
+	return slices.DeleteFunc(changed, func(e view.Message) bool { return e.Number <= p.number || e.Changed > p.upTo })
 }
 
 func (p position) String() string {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 )
 
 // frame is a type of frame that is no request of an operation.
@@ -91,9 +91,9 @@ func (c *wsSession) handle(f frame, h *head, text []byte) (err error) {
 // dialect turns the forms of one of the systems that others are used to into its frames. What it gives is a frame,
 // or nil for none.
 type dialect struct {
-	posed   func(m mark, e actors.Envelope) any                   // to who is asked: there is a form
-	settled func(m mark, e actors.Envelope, o actors.Outcome) any // to who was asked: it has ended
-	outcome func(m mark, form string, o actors.Outcome) any       // to who asked
+	posed   func(m mark, e view.Message) any                 // to who is asked: there is a form
+	settled func(m mark, e view.Message, o view.Outcome) any // to who was asked: it has ended
+	outcome func(m mark, form string, o view.Outcome) any    // to who asked
 }
 
 // dialects are the dialects by the name in their forms' marks.
@@ -109,11 +109,11 @@ func dialects() map[string]dialect {
 // markedForm is a form of a dialect in the agent's mailbox.
 type markedForm struct {
 	mark
-	actors.Envelope
+	view.Message
 }
 
 // formsOf lists the agent's forms of a dialect, oldest first.
-func (c *wsSession) formsOf(ctx context.Context, dialect string, v actors.View, wanted func(mark, actors.Envelope) bool) ([]markedForm, error) {
+func (c *wsSession) formsOf(ctx context.Context, dialect string, v view.MessageFilter, wanted func(mark, view.Message) bool) ([]markedForm, error) {
 	var found []markedForm
 	for e, err := range c.principal.agent.All(ctx, v) {
 		if err != nil {
@@ -131,7 +131,7 @@ type calling struct {
 	dialect string
 	id      string // what the client calls it, which may be the form's own ID
 	form    string // the form's own ID, if the client gives it beside that
-	called  func(mark, actors.Envelope) bool
+	called  func(mark, view.Message) bool
 	repeats bool // one asker calls all of its forms so, one after another
 	none    error
 }
@@ -140,7 +140,7 @@ type calling struct {
 // nobody else has ever used that: what a client has seen may be over, and another's in its place. Then it refuses with
 // AMBIGUOUS.
 func (c *wsSession) asked(ctx context.Context, by calling) (markedForm, error) {
-	forms, err := c.formsOf(ctx, by.dialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool {
+	forms, err := c.formsOf(ctx, by.dialect, view.MessageFilter{All: true}, func(m mark, e view.Message) bool {
 		return e.Received && by.called(m, e) && (by.form == "" || by.form == e.MessageID.String())
 	})
 	if own := slices.IndexFunc(forms, func(f markedForm) bool { return f.MessageID.String() == by.id }); own >= 0 {
@@ -193,11 +193,11 @@ func checkID(what, id string) error {
 }
 
 // unanswered gives the error that stands for a form's end without an answer.
-func unanswered(o actors.Outcome) error {
+func unanswered(o view.Outcome) error {
 	switch o.Status {
-	case actors.StatusDeclined:
+	case view.StatusDeclined:
 		return parley.Refuse(parley.Declined, "%s", cmp.Or(o.Note, "it was declined"))
-	case actors.StatusExpired:
+	case view.StatusExpired:
 		return parley.Refuse(parley.Expired, "its deadline passed")
 	}
 	return parley.Refuse(parley.Cancelled, "%s", cmp.Or(o.Note, "it was cancelled"))

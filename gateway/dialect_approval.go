@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/mailbox"
 )
@@ -65,7 +66,7 @@ func approvedFrame(c *wsSession, h *head, text []byte) error {
 	id := h.calledFor(f.Payload.RequestID, f.ID)
 	by := calling{
 		dialect: approvalDialect, id: id, form: f.Form, none: parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id),
-		called: func(_ mark, e actors.Envelope) bool { return e.MessageID.String() == id || c.nameOf(e) == id },
+		called: func(_ mark, e view.Message) bool { return e.MessageID.String() == id || c.nameOf(e) == id },
 	}
 	form, err := c.asked(c.acts, by)
 	if err != nil {
@@ -88,7 +89,7 @@ func (p ApprovedPayload) decision() string {
 	return mailbox.Deny
 }
 
-func approvalPosed(m mark, e actors.Envelope) any {
+func approvalPosed(m mark, e view.Message) any {
 	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Payload: ApprovalPayload{Tool: m.Tool, Input: json.RawMessage(m.Input)}, Origin: originOf(e)}
 	if !json.Valid(f.Payload.Input) { // a stranger's
 		f.Payload.Input, _ = json.Marshal(m.Input) // a string, which can always be
@@ -97,24 +98,24 @@ func approvalPosed(m mark, e actors.Envelope) any {
 }
 
 // approvalSettled gives what was decided to who was asked.
-func approvalSettled(m mark, e actors.Envelope, o actors.Outcome) any {
+func approvalSettled(m mark, e view.Message, o view.Outcome) any {
 	decision, _ := mailbox.ReadDecision(o.Values)
 	return approvalEnded(m, e.MessageID.String(), o, decision == mailbox.Once || decision == mailbox.Always)
 }
 
 // approvalOutcome gives what was decided to the asker. Who declines to decide has not approved.
-func approvalOutcome(m mark, form string, o actors.Outcome) any {
+func approvalOutcome(m mark, form string, o view.Outcome) any {
 	return approvalEnded(m, form, o, o.Allowed)
 }
 
-func approvalEnded(m mark, form string, o actors.Outcome, approved bool) any {
+func approvalEnded(m mark, form string, o view.Outcome, approved bool) any {
 	payload := ApprovedPayload{RequestID: m.ID}
 	switch o.Status {
-	case actors.StatusAnswered:
+	case view.StatusAnswered:
 		decision, _ := mailbox.ReadDecision(o.Values)
 		payload.Approved = approved
 		payload.Always = decision == mailbox.Always || decision == mailbox.Never
-	case actors.StatusDeclined:
+	case view.StatusDeclined:
 	default:
 		return endedByID(m, o)
 	}
@@ -122,7 +123,7 @@ func approvalEnded(m mark, form string, o actors.Outcome, approved bool) any {
 }
 
 // ruled gives what a standing rule has decided.
-func ruled(m mark, p actors.Permission) any {
+func ruled(m mark, p view.Permission) any {
 	return ApprovedFrame{
 		Type: "approval_response", ID: m.ID, Payload: ApprovedPayload{RequestID: m.ID, Approved: p.Allowed, Always: true}, Rule: p.Rule,
 	}
@@ -130,7 +131,7 @@ func ruled(m mark, p actors.Permission) any {
 
 // nameOf gives what its asker calls an approval: by the key under which it was asked. One of another node's agent, or
 // that was asked otherwise, goes by its own ID, by which all can be called.
-func (c *wsSession) nameOf(e actors.Envelope) string {
+func (c *wsSession) nameOf(e view.Message) string {
 	key, err := c.server.node.KeyOf(c.acts, e.From, e.MessageID)
 	if err != nil {
 		c.note("approval", err)

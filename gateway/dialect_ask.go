@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -44,7 +45,7 @@ type Origin struct {
 	TS       capabilities.Time `json:"ts,omitzero"`
 }
 
-func originOf(e actors.Envelope) Origin {
+func originOf(e view.Message) Origin {
 	return Origin{Form: e.MessageID.String(), From: e.From, FromName: e.FromName, TS: e.Date}
 }
 
@@ -134,20 +135,20 @@ func askedFrame(c *wsSession, h *head, text []byte) error {
 func (c *wsSession) askedByID(dialect, id, form string) (markedForm, error) {
 	return c.asked(c.acts, calling{
 		dialect: dialect, form: form, none: parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id),
-		called: func(m mark, _ actors.Envelope) bool { return m.ID == id },
+		called: func(m mark, _ view.Message) bool { return m.ID == id },
 	})
 }
 
-func askPosed(m mark, e actors.Envelope) any {
+func askPosed(m mark, e view.Message) any {
 	return AskFrame{Type: "ask_request", ID: m.ID, Payload: AskPayload{Prompt: e.Description, Widgets: widgetsOf(e.Fields)}, Origin: originOf(e)}
 }
 
-func askSettled(m mark, e actors.Envelope, o actors.Outcome) any {
+func askSettled(m mark, e view.Message, o view.Outcome) any {
 	return askOutcome(m, e.MessageID.String(), o)
 }
 
-func askOutcome(m mark, form string, o actors.Outcome) any {
-	if o.Status != actors.StatusAnswered {
+func askOutcome(m mark, form string, o view.Outcome) any {
+	if o.Status != view.StatusAnswered {
 		return endedByID(m, o)
 	}
 	values, _ := o.Values.AsRecord()
@@ -162,7 +163,7 @@ func askOutcome(m mark, form string, o actors.Outcome) any {
 }
 
 // endedByID is the error for a form that ended without an answer.
-func endedByID(m mark, o actors.Outcome) any {
+func endedByID(m mark, o view.Outcome) any {
 	id, err := json.Marshal(m.ID)
 	if err != nil {
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -80,7 +81,7 @@ const maxTimeoutMs = 100 * 365 * 24 * 3600 * 1000
 
 // makeRoom sees to it that the session has no other question pending: it refuses with PENDING_EXISTS, or cancels it.
 func (c *wsSession) makeRoom(f QuestionFrame) error {
-	all, err := c.formsOf(c.acts, questionDialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool {
+	all, err := c.formsOf(c.acts, questionDialect, view.MessageFilter{All: true}, func(m mark, e view.Message) bool {
 		return e.Sent && m.Session == f.SessionID && (e.Outcome == nil || m.ID == f.RequestID)
 	})
 	if err != nil {
@@ -148,7 +149,7 @@ type QuestionOutcome struct {
 	Answer     *QuestionAnswer `json:"answer,omitempty"`
 	QuestionID string          `json:"questionId,omitempty"`
 	SessionID  string          `json:"sessionId,omitempty"`
-	Reason     actors.Status   `json:"reason,omitempty"` // declined, cancelled, expired
+	Reason     view.FormStatus `json:"reason,omitempty"` // declined, cancelled, expired
 }
 
 // QuestionAnswer is the values that were given.
@@ -159,9 +160,9 @@ type QuestionAnswer struct {
 	SubmittedAt capabilities.Time  `json:"submittedAt"`
 }
 
-func questionOutcome(m mark, form string, o actors.Outcome) any {
+func questionOutcome(m mark, form string, o view.Outcome) any {
 	result := QuestionOutcome{Status: "cancelled", QuestionID: form, SessionID: m.Session, Reason: o.Status}
-	if o.Status == actors.StatusAnswered {
+	if o.Status == view.StatusAnswered {
 		result = QuestionOutcome{Status: "answered", Answer: &QuestionAnswer{
 			QuestionID: form, SessionID: m.Session, Values: o.Values, SubmittedAt: o.At,
 		}}

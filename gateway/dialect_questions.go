@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -24,7 +25,7 @@ type Question struct {
 	FromName   string            `json:"fromName,omitempty"`
 }
 
-func questionOf(m mark, e actors.Envelope) Question {
+func questionOf(m mark, e view.Message) Question {
 	q := Question{
 		QuestionID: e.MessageID.String(), SessionID: m.Session, Title: e.Title, Context: e.Description,
 		Schema: schemaOf(m, e.Fields), AskedAt: e.Date, Deadline: e.Deadline, From: e.From, FromName: e.FromName,
@@ -52,16 +53,16 @@ type QuestionSettled struct {
 	At         capabilities.Time `json:"at"`
 }
 
-func questionPosed(m mark, e actors.Envelope) any {
+func questionPosed(m mark, e view.Message) any {
 	return QuestionPending{Type: "question_pending", Question: questionOf(m, e)}
 }
 
-func questionSettled(m mark, e actors.Envelope, o actors.Outcome) any {
+func questionSettled(m mark, e view.Message, o view.Outcome) any {
 	settled := QuestionSettled{
 		Type: "question_settled", QuestionID: e.MessageID.String(), SessionID: m.Session, Status: "cancelled",
 		By: o.By, ByName: o.ByName, At: o.At,
 	}
-	if o.Status == actors.StatusAnswered {
+	if o.Status == view.StatusAnswered {
 		settled.Status = "answered"
 	}
 	return settled
@@ -84,7 +85,7 @@ func fetchQuestionsFrame(c *wsSession, h *head, text []byte) error {
 	if err := decode(text, &f); err != nil {
 		return err
 	}
-	forms, err := c.formsOf(c.acts, questionDialect, actors.View{Pending: true}, func(m mark, _ actors.Envelope) bool {
+	forms, err := c.formsOf(c.acts, questionDialect, view.MessageFilter{Pending: true}, func(m mark, _ view.Message) bool {
 		return f.SessionID == "" || m.Session == f.SessionID
 	})
 	if err != nil {
@@ -92,7 +93,7 @@ func fetchQuestionsFrame(c *wsSession, h *head, text []byte) error {
 	}
 	resp := FetchQuestionsResponse{Type: "fetch_questions_response", RequestID: h.RequestID, Questions: []Question{}}
 	for _, q := range forms {
-		resp.Questions = append(resp.Questions, questionOf(q.mark, q.Envelope))
+		resp.Questions = append(resp.Questions, questionOf(q.mark, q.Message))
 	}
 	c.tell(resp)
 	return nil

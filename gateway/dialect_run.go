@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -69,13 +70,13 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 		return err
 	}
 	defer c.server.perSession.lock(c.principal.agent.ID().String() + f.RunID)()
-	asked, err := c.formsOf(c.acts, runDialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool { return e.Sent && f.isOf(m) })
+	asked, err := c.formsOf(c.acts, runDialect, view.MessageFilter{All: true}, func(m mark, e view.Message) bool { return e.Sent && f.isOf(m) })
 	if err != nil {
 		return err
 	}
 	m := mark{Dialect: runDialect, ID: f.RequestID, Run: f.RunID, Agent: f.AgentName, Turn: len(asked) + 1, Bare: f.Prompt == ""}
 	for _, old := range asked {
-		if old.Dismissed || old.Outcome != nil && old.Outcome.Status != actors.StatusAnswered {
+		if old.Dismissed || old.Outcome != nil && old.Outcome.Status != view.StatusAnswered {
 			continue // that is over
 		}
 		if old.ID == m.ID && old.Bare == m.Bare && (m.Bare || old.Description == f.Prompt) {
@@ -111,7 +112,7 @@ func inputReceivedFrame(c *wsSession, _ *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	answered, err := c.formsOf(c.acts, runDialect, actors.View{All: true}, func(m mark, e actors.Envelope) bool {
+	answered, err := c.formsOf(c.acts, runDialect, view.MessageFilter{All: true}, func(m mark, e view.Message) bool {
 		return e.Sent && !e.Dismissed && f.isOf(m) && e.Outcome != nil
 	})
 	for _, a := range answered {
@@ -130,7 +131,7 @@ func userInputFrame(c *wsSession, _ *head, text []byte) error {
 	}
 	none := parley.Refuse(parley.NoPendingInput, "No pending input request for run %s agent %s", f.RunID, f.AgentName)
 	form, err := c.asked(c.acts, calling{
-		dialect: runDialect, form: f.Form, repeats: true, none: none, called: func(m mark, _ actors.Envelope) bool { return f.isOf(m) },
+		dialect: runDialect, form: f.Form, repeats: true, none: none, called: func(m mark, _ view.Message) bool { return f.isOf(m) },
 	})
 	if err != nil {
 		return err
@@ -158,7 +159,7 @@ func watchRunFrame(c *wsSession, h *head, text []byte) error {
 	return c.relay.watchRun(f.RunID)
 }
 
-func inputPosed(m mark, e actors.Envelope) any {
+func inputPosed(m mark, e view.Message) any {
 	f := InputRequest{Type: "request_input", RunID: m.Run, AgentName: m.Agent, Prompt: e.Description, RequestID: m.ID, Form: e.MessageID.String(), TS: e.Date}
 	if m.Bare {
 		f.Prompt = ""
@@ -167,10 +168,10 @@ func inputPosed(m mark, e actors.Envelope) any {
 }
 
 // inputSettled says nothing: who watches a run sees it go on.
-func inputSettled(mark, actors.Envelope, actors.Outcome) any { return nil }
+func inputSettled(mark, view.Message, view.Outcome) any { return nil }
 
-func inputOutcome(m mark, _ string, o actors.Outcome) any {
-	if o.Status != actors.StatusAnswered {
+func inputOutcome(m mark, _ string, o view.Outcome) any {
+	if o.Status != view.StatusAnswered {
 		return inputFailed{failed(regarding{}, unanswered(o)), m.Run, m.Agent, m.ID}
 	}
 	values, _ := o.Values.AsRecord()

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -51,7 +52,7 @@ func (f *Fields) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func form(ctx context.Context, a *actors.Agent, r FormRequest) (actors.Asked, error) {
+func form(ctx context.Context, a *actors.Agent, r FormRequest) (view.Asked, error) {
 	return a.Ask(ctx, actors.Ask{
 		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: r.Fields,
 		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
@@ -69,7 +70,7 @@ type CapabilityRequest struct {
 	NoForward bool              `json:"noForward,omitempty"`
 }
 
-func request(ctx context.Context, a *actors.Agent, r CapabilityRequest) (actors.Asked, error) {
+func request(ctx context.Context, a *actors.Agent, r CapabilityRequest) (view.Asked, error) {
 	return a.Request(ctx, actors.Request{
 		To: r.Recipient, Text: r.Text, Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
 	})
@@ -83,19 +84,19 @@ type AwaitRequest struct {
 	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
 }
 
-func await(ctx context.Context, a *actors.Agent, r AwaitRequest) (actors.Outcome, error) {
+func await(ctx context.Context, a *actors.Agent, r AwaitRequest) (view.Outcome, error) {
 	which, err := r.which()
 	if err != nil {
-		return actors.Outcome{}, err
+		return view.Outcome{}, err
 	}
 	ctx, cancel, err := bounded(ctx, r.WaitMs)
 	if err != nil {
-		return actors.Outcome{}, err
+		return view.Outcome{}, err
 	}
 	defer cancel()
 	o, err := a.Await(ctx, which)
 	if err != nil && ctx.Err() != nil && waitPassed(err) {
-		return actors.Outcome{Status: actors.StatusOpen}, nil
+		return view.Outcome{Status: view.StatusOpen}, nil
 	}
 	return o, err
 }
@@ -135,10 +136,10 @@ type Text struct {
 	Text string `json:"text"`
 }
 
-func respondForm(ctx context.Context, a *actors.Agent, r RespondFormRequest) (actors.Outcome, error) {
+func respondForm(ctx context.Context, a *actors.Agent, r RespondFormRequest) (view.Outcome, error) {
 	which, err := r.which()
 	if err != nil {
-		return actors.Outcome{}, err
+		return view.Outcome{}, err
 	}
 	texts := make([]mailbox.Text, len(r.Texts))
 	for i, t := range r.Texts {
@@ -154,22 +155,22 @@ type EndRequest struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-func declineForm(ctx context.Context, a *actors.Agent, r EndRequest) (actors.Outcome, error) {
+func declineForm(ctx context.Context, a *actors.Agent, r EndRequest) (view.Outcome, error) {
 	return r.end(ctx, a.Decline)
 }
 
-func cancelForm(ctx context.Context, a *actors.Agent, r EndRequest) (actors.Outcome, error) {
+func cancelForm(ctx context.Context, a *actors.Agent, r EndRequest) (view.Outcome, error) {
 	return r.end(ctx, a.Cancel)
 }
 
-func reject(ctx context.Context, a *actors.Agent, r EndRequest) (actors.Outcome, error) {
+func reject(ctx context.Context, a *actors.Agent, r EndRequest) (view.Outcome, error) {
 	return r.end(ctx, a.Reject)
 }
 
-func (r EndRequest) end(ctx context.Context, how func(context.Context, actors.Which, string) (actors.Outcome, error)) (actors.Outcome, error) {
+func (r EndRequest) end(ctx context.Context, how func(context.Context, actors.Which, string) (view.Outcome, error)) (view.Outcome, error) {
 	which, err := r.which()
 	if err != nil {
-		return actors.Outcome{}, err
+		return view.Outcome{}, err
 	}
 	return how(ctx, which, r.Reason)
 }
@@ -196,10 +197,10 @@ type ResolveRequest struct {
 	Name string `json:"name"`
 }
 
-func resolve(ctx context.Context, a *actors.Agent, r ResolveRequest) (actors.Outcome, error) {
+func resolve(ctx context.Context, a *actors.Agent, r ResolveRequest) (view.Outcome, error) {
 	which, err := r.which()
 	if err != nil {
-		return actors.Outcome{}, err
+		return view.Outcome{}, err
 	}
 	return a.Resolve(ctx, which, r.Name)
 }

@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -43,7 +44,7 @@ func (d *formRelay) follow() {
 	if !d.asks && !d.answers {
 		return
 	}
-	for e, err := range d.c.principal.agent.Follow(d.c.ctx, actors.View{All: true}, 0) {
+	for e, err := range d.c.principal.agent.Follow(d.c.ctx, view.MessageFilter{All: true}, 0) {
 		if err != nil {
 			if d.c.ctx.Err() == nil {
 				d.c.note("follow", err)
@@ -79,15 +80,15 @@ func (d *formRelay) received(speaks dialect, f markedForm) {
 	switch {
 	case f.AnswerNeeded && !f.Dismissed && !told:
 		if f.Dialect == approvalDialect {
-			f.mark.ID = d.c.nameOf(f.Envelope)
+			f.mark.ID = d.c.nameOf(f.Message)
 		}
 		d.posed[f.MessageID] = f
 		if f.Dialect != runDialect || d.runs[f.Run] {
-			d.tell(speaks.posed(f.mark, f.Envelope))
+			d.tell(speaks.posed(f.mark, f.Message))
 		}
 	case f.Outcome != nil && told:
 		delete(d.posed, f.MessageID)
-		d.tell(speaks.settled(before.mark, f.Envelope, *f.Outcome))
+		d.tell(speaks.settled(before.mark, f.Message, *f.Outcome))
 	}
 }
 
@@ -98,7 +99,7 @@ func (d *formRelay) ended(speaks dialect, f markedForm) {
 	if waits {
 		f.mark.ID = id
 	}
-	if f.Dialect == runDialect && f.Outcome.Status == actors.StatusAnswered {
+	if f.Dialect == runDialect && f.Outcome.Status == view.StatusAnswered {
 		waits = !f.Dismissed && !d.given[f.MessageID]
 		d.given[f.MessageID] = true
 	}
@@ -148,7 +149,7 @@ func (d *formRelay) approve(m mark) error {
 }
 
 // asked has the client told how what it asked ends, at once if it has.
-func (d *formRelay) asked(m mark, asked actors.Asked) {
+func (d *formRelay) asked(m mark, asked view.Asked) {
 	if asked.Outcome == nil {
 		d.await[asked.Form] = m.ID
 		return
@@ -182,7 +183,7 @@ func (d *formRelay) watchRun(run string) error {
 	}
 	slices.SortFunc(waits, func(a, b markedForm) int { return cmp.Compare(a.Number, b.Number) })
 	for _, f := range waits {
-		d.tell(d.c.server.dialects[f.Dialect].posed(f.mark, f.Envelope))
+		d.tell(d.c.server.dialects[f.Dialect].posed(f.mark, f.Message))
 	}
 	return nil
 }

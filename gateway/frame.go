@@ -10,7 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -120,12 +120,12 @@ type responseHead struct {
 
 // messageBody is the body of a response that is a message, which has a type of its own.
 type messageBody struct {
-	Message actors.Envelope `json:"message"`
+	Message view.Message `json:"message"`
 }
 
 // responseText writes the response to a request: what an operation gives, with the frame's own members beside it.
 func responseText(operation string, h head, resp any) ([]byte, error) {
-	if e, ok := resp.(actors.Envelope); ok {
+	if e, ok := resp.(view.Message); ok {
 		resp = messageBody{e}
 	}
 	opening, err := frameText(responseHead{Type: operation + "_response", RequestID: h.RequestID})

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -171,7 +172,7 @@ type ListGrantsRequest struct {
 
 // ListGrantsResponse has the grants.
 type ListGrantsResponse struct {
-	Grants []actors.Granted `json:"grants"`
+	Grants []view.Granted `json:"grants"`
 	Paged
 }
 
@@ -180,7 +181,7 @@ func listGrants(ctx context.Context, a *actors.Agent, r ListGrantsRequest) (List
 	if err != nil {
 		return ListGrantsResponse{}, err
 	}
-	grants, paged, err := pageOf(all, r.Paging, func(g actors.Granted) string { return g.ID.String() })
+	grants, paged, err := pageOf(all, r.Paging, func(g view.Granted) string { return g.ID.String() })
 	return ListGrantsResponse{grants, paged}, err
 }
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway/client"
 )
 
@@ -168,10 +168,10 @@ func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
 func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 	c, s := serveLimited(t, Limits{})
 	form := askHost(t, c)
-	var o actors.Outcome
+	var o view.Outcome
 	wait := int64(60)
 	err := c.Call(t.Context(), "await", AwaitRequest{Acting: Acting{As: "fae"}, Subject: About(form.Form.String()), WaitMs: &wait}, &o)
-	if err != nil || o.Status != actors.StatusOpen {
+	if err != nil || o.Status != view.StatusOpen {
 		t.Fatalf("got %v %v", o, err)
 	}
 	done := make(chan error, 1)
@@ -226,12 +226,12 @@ func asFae(t *testing.T, s *Server) *client.Client {
 }
 
 // askHost makes fae and has it ask the host a form of one field.
-func askHost(t *testing.T, c *client.Client) actors.Asked {
+func askHost(t *testing.T, c *client.Client) view.Asked {
 	t.Helper()
 	if err := c.Call(t.Context(), "make_agent", MakeAgentRequest{Name: "fae"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	var asked actors.Asked
+	var asked view.Asked
 	req := FormRequest{Acting: Acting{As: "fae"}, Recipient: "HOST", Description: "D", Fields: Fields{{Name: "a", Label: "A"}}}
 	if err := c.Call(t.Context(), "form", req, &asked); err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
 	form := askHost(t, c)
 	cut := make(chan error, 1)
 	go func() {
-		var o actors.Outcome
+		var o view.Outcome
 		cut <- c.Call(t.Context(), "await", AwaitRequest{Acting: Acting{As: "fae"}, Subject: About(form.Form.String())}, &o)
 	}()
 	for s.ledger.now(kindWaits) == 0 {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -59,7 +59,7 @@ func (m mark) on(fields []events.Field) ([]events.Field, error) {
 }
 
 // markOf reads the mark of a form, if it has one.
-func markOf(e actors.Envelope) (m mark, ok bool) {
+func markOf(e view.Message) (m mark, ok bool) {
 	if e.Type == string(events.Approval) {
 		return mark{Dialect: approvalDialect, Tool: e.Title, Input: e.Description}, true
 	}

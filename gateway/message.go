@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/actors"
+	"parley/actors/view"
 )
 
 // SendRequest sends words, with references as @edge:name or @name.
@@ -13,7 +14,7 @@ type SendRequest struct {
 	Text      string `json:"text"`
 }
 
-func send(ctx context.Context, a *actors.Agent, r SendRequest) (actors.Sent, error) {
+func send(ctx context.Context, a *actors.Agent, r SendRequest) (view.Sent, error) {
 	return a.Send(ctx, r.Recipient, r.Text)
 }
 
@@ -24,10 +25,10 @@ type ReplyRequest struct {
 	Text string `json:"text"`
 }
 
-func reply(ctx context.Context, a *actors.Agent, r ReplyRequest) (actors.Sent, error) {
+func reply(ctx context.Context, a *actors.Agent, r ReplyRequest) (view.Sent, error) {
 	which, err := r.which()
 	if err != nil {
-		return actors.Sent{}, err
+		return view.Sent{}, err
 	}
 	return a.Reply(ctx, which, r.Text)
 }
@@ -62,10 +63,10 @@ func dismiss(ctx context.Context, a *actors.Agent, r MessageRequest) (Done, erro
 	return Done{}, a.Dismiss(ctx, which)
 }
 
-func getMessage(ctx context.Context, a *actors.Agent, r MessageRequest) (actors.Envelope, error) {
+func getMessage(ctx context.Context, a *actors.Agent, r MessageRequest) (view.Message, error) {
 	which, err := r.which()
 	if err != nil {
-		return actors.Envelope{}, err
+		return view.Message{}, err
 	}
 	return a.Message(ctx, which)
 }
@@ -74,19 +75,19 @@ func getMessage(ctx context.Context, a *actors.Agent, r MessageRequest) (actors.
 // has as "next" the number to go on from as "first".
 type ListMessagesRequest struct {
 	Acting
-	actors.View
+	view.MessageFilter
 	First uint64 `json:"first,omitempty"`
 	Limit int    `json:"limit,omitempty"` // default 1,000, which is the most
 }
 
-func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (actors.Inbox, error) {
+func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (view.Inbox, error) {
 	limit := r.Limit
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
 	}
-	in, err := a.Page(ctx, r.View, r.First, limit)
+	in, err := a.Page(ctx, r.MessageFilter, r.First, limit)
 	if in.Messages == nil {
-		in.Messages = []actors.Envelope{}
+		in.Messages = []view.Message{}
 	}
 	return in, err
 }
@@ -95,22 +96,22 @@ func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (
 // response however short the wait is. When WaitMs has passed without any, there are none, and the cursor is that to call again with.
 type FollowMessagesRequest struct {
 	Acting
-	actors.View
+	view.MessageFilter
 	Cursor uint64 `json:"cursor"`
 	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
 }
 
-func followMessages(ctx context.Context, a *actors.Agent, r FollowMessagesRequest) (actors.Inbox, error) {
+func followMessages(ctx context.Context, a *actors.Agent, r FollowMessagesRequest) (view.Inbox, error) {
 	waiting, cancel, err := bounded(ctx, r.WaitMs)
 	if err != nil {
-		return actors.Inbox{}, err
+		return view.Inbox{}, err
 	}
 	defer cancel()
-	in, err := a.Since(ctx, r.View, r.Cursor) // the wait is for what comes, and no bound of this look
+	in, err := a.Since(ctx, r.MessageFilter, r.Cursor) // the wait is for what comes, and no bound of this look
 	if err != nil || len(in.Messages) > 0 {
 		return in, err
 	}
-	more, err := a.Changes(waiting, r.View, in.Cursor)
+	more, err := a.Changes(waiting, r.MessageFilter, in.Cursor)
 	if err != nil && waiting.Err() != nil && waitPassed(err) {
 		return in, nil
 	}
@@ -126,8 +127,8 @@ type ReadLogRequest struct {
 
 // ReadLogResponse has the events. If there are More, the version of the last is the "after" to go on from.
 type ReadLogResponse struct {
-	Entries []actors.Entry `json:"entries"`
-	More    bool           `json:"more"`
+	Entries []view.Entry `json:"entries"`
+	More    bool         `json:"more"`
 }
 
 // logStep is how many events of a log are read at once.
@@ -139,7 +140,7 @@ func readLog(ctx context.Context, a *actors.Agent, r ReadLogRequest) (ReadLogRes
 		limit = 500
 	}
 	limit = min(limit, 5000)
-	got := ReadLogResponse{Entries: []actors.Entry{}}
+	got := ReadLogResponse{Entries: []view.Entry{}}
 	var room pageRoom
 	for len(got.Entries) < limit {
 		step := min(logStep, limit-len(got.Entries))

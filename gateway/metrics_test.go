@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/client"
 )
@@ -149,7 +150,7 @@ func (c crowded) Collect(to chan<- prometheus.Metric) {
 	for i := range known {
 		known[i] = actors.Peer{Node: capabilities.NodeID{byte(i), byte(i >> 8)}, Waiting: 2}
 	}
-	c.collectPeers(to, known, actors.Traffic{})
+	c.collectPeers(to, known, view.Traffic{})
 }
 
 func TestOnlySoManyNodesHaveMetricsOfTheirOwn(t *testing.T) {

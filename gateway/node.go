@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/persistence"
 )
@@ -26,7 +27,7 @@ type StatusResponse struct {
 	Version   string              `json:"version"`
 	Agents    int                 `json:"agents"`
 	OpenForms int                 `json:"openForms"`
-	Journal   actors.JournalState `json:"journal"`
+	Journal   view.JournalState   `json:"journal"`
 	TLSCert   string              `json:"tlsCert,omitempty"`   // file with the certificate of that
 	TLSKey    string              `json:"tlsKey,omitempty"`    // and its key
 	PlainHTTP bool                `json:"plainHTTP,omitempty"` // it is in the clear, also beyond loopback

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -14,7 +15,7 @@ type InviteRequest struct {
 	Expires capabilities.Time `json:"expires,omitzero"` // default: a day from now
 }
 
-func invite(ctx context.Context, a *actors.Agent, r InviteRequest) (actors.Invitation, error) {
+func invite(ctx context.Context, a *actors.Agent, r InviteRequest) (view.Invitation, error) {
 	return a.Invite(ctx, actors.NewInvitation{Name: r.Name, Until: r.Expires})
 }
 
@@ -30,7 +31,7 @@ type ListInvitationsRequest struct {
 
 // ListInvitationsResponse has them, without their secrets.
 type ListInvitationsResponse struct {
-	Invitations []actors.Invitation `json:"invitations"`
+	Invitations []view.Invitation `json:"invitations"`
 	Paged
 }
 
@@ -39,7 +40,7 @@ func listInvitations(ctx context.Context, a *actors.Agent, r ListInvitationsRequ
 	if err != nil {
 		return ListInvitationsResponse{}, err
 	}
-	open, paged, err := pageOf(all, r.Paging, func(i actors.Invitation) string { return i.ID.String() })
+	open, paged, err := pageOf(all, r.Paging, func(i view.Invitation) string { return i.ID.String() })
 	return ListInvitationsResponse{open, paged}, err
 }
 
@@ -50,7 +51,7 @@ type AcceptRequest struct {
 	Locator string `json:"locator"`
 }
 
-func accept(ctx context.Context, a *actors.Agent, r AcceptRequest) (actors.Accepted, error) {
+func accept(ctx context.Context, a *actors.Agent, r AcceptRequest) (view.Accepted, error) {
 	return a.Accept(ctx, r.Name, r.Locator)
 }
 
@@ -77,13 +78,13 @@ func listNodes(ctx context.Context, s *Server, r ListNodesRequest) (ListNodesRes
 
 // Peers counts the nodes that this one knows, and what went between them and it.
 type Peers struct {
-	Known     int            `json:"known"`
-	Reachable int            `json:"reachable"`
-	Waiting   int            `json:"waiting"` // parcels that have not arrived
-	Traffic   actors.Traffic `json:"traffic"`
+	Known     int          `json:"known"`
+	Reachable int          `json:"reachable"`
+	Waiting   int          `json:"waiting"` // parcels that have not arrived
+	Traffic   view.Traffic `json:"traffic"`
 }
 
-func countPeers(known []actors.Peer, traffic actors.Traffic) Peers {
+func countPeers(known []actors.Peer, traffic view.Traffic) Peers {
 	count := Peers{Known: len(known), Traffic: traffic}
 	for _, p := range known {
 		if p.Reachable {

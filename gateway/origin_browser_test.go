@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -132,7 +133,7 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 		})
 	}
 	for name, a := range map[string]*actors.Agent{"fae": h.fae, "the host": h.node.Host()} {
-		in, err := a.Inbox(t.Context(), actors.View{All: true})
+		in, err := a.Inbox(t.Context(), view.MessageFilter{All: true})
 		if err != nil || len(in.Messages) != 1 || in.Messages[0].Outcome != nil || in.Messages[0].Description != "Configure the project" {
 			t.Errorf("the mail of %s has changed: %v %v", name, in.Messages, err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 )
 
 // ReadOutputRequest reads what an agent's program has put out: what came after a cursor, for some of which it waits where
@@ -20,15 +21,15 @@ type ReadOutputRequest struct {
 
 // ReadOutputResponse has it, oldest first, and the cursor to go on from.
 type ReadOutputResponse struct {
-	Pieces []actors.OutputPiece `json:"pieces"`
-	Cursor uint64               `json:"cursor"`
+	Pieces []view.OutputPiece `json:"pieces"`
+	Cursor uint64             `json:"cursor"`
 }
 
 // MaxPieces is how many pieces of output one call gives at most.
 const MaxPieces = 500
 
 func readOutput(ctx context.Context, a *actors.Agent, r ReadOutputRequest) (ReadOutputResponse, error) {
-	got := ReadOutputResponse{Pieces: []actors.OutputPiece{}, Cursor: r.After}
+	got := ReadOutputResponse{Pieces: []view.OutputPiece{}, Cursor: r.After}
 	agent, err := a.Find(ctx, r.AgentID)
 	if err == nil {
 		err = a.MayLookInto(ctx, agent)
@@ -77,7 +78,7 @@ func readOutput(ctx context.Context, a *actors.Agent, r ReadOutputRequest) (Read
 const outputStep = 32
 
 func outputEnd(ctx context.Context, agent *actors.Agent, r ReadOutputRequest) (ReadOutputResponse, error) {
-	got := ReadOutputResponse{Pieces: []actors.OutputPiece{}}
+	got := ReadOutputResponse{Pieces: []view.OutputPiece{}}
 	if *r.Tail < 0 || r.After != 0 || r.WaitMs != 0 || r.Limit != 0 {
 		return got, parley.Refuse(parley.InvalidArgument, "tail is a number of pieces, and goes without after, limit and waitMs")
 	}

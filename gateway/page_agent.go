@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/sanitize"
 )
@@ -32,11 +33,11 @@ const (
 type agentPage struct {
 	Name   string // "" is who is signed in
 	ID     capabilities.ID
-	Mail   []card           // newest first
-	Output string           // the end of it
-	Names  []named          // sorted
-	Grants []actors.Granted // newest first
-	Rules  []actors.Rule    // oldest first
+	Mail   []card         // newest first
+	Output string         // the end of it
+	Names  []named        // sorted
+	Grants []view.Granted // newest first
+	Rules  []view.Rule    // oldest first
 	Log    history
 	MayAct bool // the session may take back, remove and end
 	MayEnd bool // and the reader is the node's host, who ends rules
@@ -58,7 +59,7 @@ func (n named) Special() bool { return strings.HasPrefix(n.Name, "@") }
 
 // logged is an event of the agent's log.
 type logged struct {
-	actors.Entry
+	view.Entry
 	Text string // the event as JSON
 	Cut  int    // how many characters more it has
 }
@@ -166,7 +167,7 @@ func (v *viewing) newestMail(l local) ([]card, error) {
 	}
 	var cards []card
 	for _, e := range slices.Backward(messages[len(messages)-min(len(messages), newestMail):]) {
-		cards = append(cards, card{Envelope: e, Base: pagePrefix(ctx), As: l.name, Status: statusOf(e)})
+		cards = append(cards, card{Message: e, Base: pagePrefix(ctx), As: l.name, Status: statusOf(e)})
 	}
 	return cards, nil
 }
@@ -237,7 +238,7 @@ func (v *viewing) history(agent *actors.Agent) (history, error) {
 }
 
 // written gives events as they are read, the last first.
-func written(entries []actors.Entry) ([]logged, error) {
+func written(entries []view.Entry) ([]logged, error) {
 	list := make([]logged, 0, len(entries))
 	for _, e := range slices.Backward(entries) {
 		raw, err := json.MarshalIndent(e.Payload, "", "  ")

@@ -9,18 +9,19 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 	"parley/mailbox"
 )
 
 // approve has the guest ask for leave to call a tool.
-func (h *parlour) approve(tool, input string) actors.Permission {
+func (h *parlour) approve(tool, input string) view.Permission {
 	h.t.Helper()
 	return h.approveIn("", tool, input)
 }
 
 // approveIn has fae ask for permission to make a call in a folder.
-func (h *parlour) approveIn(folder, tool, input string) actors.Permission {
+func (h *parlour) approveIn(folder, tool, input string) view.Permission {
 	h.t.Helper()
 	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: input, Folder: folder})
 	if err != nil {
@@ -30,7 +31,7 @@ func (h *parlour) approveIn(folder, tool, input string) actors.Permission {
 }
 
 // decide answers an approval as the host.
-func (h *parlour) decide(p actors.Permission, decision string) {
+func (h *parlour) decide(p view.Permission, decision string) {
 	h.t.Helper()
 	texts := []mailbox.Text{{Name: "decision", Text: decision}}
 	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Which: actors.Which(p.Form.String()), Texts: texts}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -39,7 +40,7 @@ func (l listed) Page() string { return agentPagePath(l.Name) }
 
 // standing is how an agent of this node is.
 type standing struct {
-	actors.Snapshot
+	view.AgentStatus
 	Marks []string // its labels as key=value, sorted
 }
 
@@ -47,7 +48,7 @@ type standing struct {
 func standingOf(ctx context.Context, a *actors.Agent) (standing, error) {
 	s := standing{}
 	var err error
-	if s.Snapshot, err = a.Snapshot(ctx); err != nil {
+	if s.AgentStatus, err = a.Status(ctx); err != nil {
 		return s, err
 	}
 	for _, key := range sortedKeys(s.Labels) {
@@ -142,7 +143,7 @@ func (v *viewing) look(l *listed, reader *actors.Agent) error {
 		l.standing, err = standingOf(ctx, agent)
 	}
 	if err != nil {
-		l.standing = standing{Snapshot: actors.Snapshot{Status: "error", Error: shown(err).Message}}
+		l.standing = standing{AgentStatus: view.AgentStatus{Status: "error", Error: shown(err).Message}}
 		return ctx.Err()
 	}
 	l.Here, l.Waiting = true, len(waiting)

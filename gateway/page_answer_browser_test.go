@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -160,7 +161,7 @@ func TestKeyboardAloneFromQuestionToAnswer(t *testing.T) {
 		t.Error(got)
 	}
 	b.isFine()
-	if in, err := h.node.Host().Inbox(t.Context(), actors.View{Pending: true}); err != nil || len(in.Messages) != 1 {
+	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("%v waits besides %v, %v", len(in.Messages), late.Form, err)
 	}
 }

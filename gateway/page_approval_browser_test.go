@@ -10,10 +10,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"parley/actors"
+	"parley/actors/view"
 )
 
 // permitted reports what was decided on an approval.
-func (h *parlour) permitted(p actors.Permission) bool {
+func (h *parlour) permitted(p view.Permission) bool {
 	h.t.Helper()
 	allowed, _, err := h.fae.AwaitApproval(h.t.Context(), actors.Which(p.Form.String()))
 	if err != nil {
@@ -23,7 +24,7 @@ func (h *parlour) permitted(p actors.Permission) bool {
 }
 
 // asking is the selector of the message that asks for a permission.
-func asking(p actors.Permission) string {
+func asking(p view.Permission) string {
 	return fmt.Sprintf("li.message[data-id=%q]", p.Form.String())
 }
 
@@ -218,7 +219,7 @@ func TestAnApprovalThatComesStandsOnTop(t *testing.T) {
 	b.until(`!document.querySelector("dialog")`)
 	b.until(fmt.Sprintf(`document.querySelector(%q)`, "#stream "+asking(second)+"[data-waits]"))
 	b.isFine()
-	in, err := h.node.Host().Inbox(t.Context(), actors.View{Pending: true})
+	in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 2 {
 		t.Errorf("%d wait, %v", len(in.Messages), err)
 	}

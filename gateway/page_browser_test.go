@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -52,7 +53,7 @@ func (h *parlour) guest(name string) *actors.Agent {
 }
 
 // ask has the guest ask the host.
-func (h *parlour) ask(what actors.Ask) actors.Asked {
+func (h *parlour) ask(what actors.Ask) view.Asked {
 	h.t.Helper()
 	if what.To == "" {
 		what.To = "HOST"
@@ -68,7 +69,7 @@ func (h *parlour) ask(what actors.Ask) actors.Asked {
 }
 
 // outcome is what the guest hears.
-func (h *parlour) outcome(asked actors.Asked) actors.Outcome {
+func (h *parlour) outcome(asked view.Asked) view.Outcome {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Second)
 	defer cancel()

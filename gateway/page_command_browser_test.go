@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -25,7 +26,7 @@ func (b *tab) command(line, says string) {
 }
 
 // mail is one message in an agent's mailbox.
-func (h *parlour) mail(of *actors.Agent, which string) actors.Envelope {
+func (h *parlour) mail(of *actors.Agent, which string) view.Message {
 	h.t.Helper()
 	e, err := of.Message(h.t.Context(), actors.Which(which))
 	if err != nil {
@@ -59,9 +60,9 @@ func TestEachSlashCommand(t *testing.T) {
 	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self"); err != nil { // 5
 		t.Fatal(err)
 	}
-	newest := func(of *actors.Agent) actors.Envelope {
+	newest := func(of *actors.Agent) view.Message {
 		t.Helper()
-		in, err := of.Inbox(t.Context(), actors.View{})
+		in, err := of.Inbox(t.Context(), view.MessageFilter{})
 		if err != nil || len(in.Messages) == 0 {
 			t.Fatalf("%v %v", in, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -133,7 +134,7 @@ func TestElementsShowTheQuestionsThatWait(t *testing.T) {
 	if got := h.outcome(first).Values.Text(); got != `{"go":"Yes"}` {
 		t.Error(got)
 	}
-	if got := h.outcome(second).Status; got != actors.StatusDeclined {
+	if got := h.outcome(second).Status; got != view.StatusDeclined {
 		t.Error(got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -116,7 +117,7 @@ func TestElementsAndThePageLiveInOneDocument(t *testing.T) {
 	b.click("parley-ask " + answerButton)
 	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
 	b.isFine()
-	for asked, want := range map[actors.Asked]string{first: `{"a":"by the element"}`, second: `{"a":"by the page"}`} {
+	for asked, want := range map[view.Asked]string{first: `{"a":"by the element"}`, second: `{"a":"by the page"}`} {
 		if got := h.outcome(asked).Values.Text(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

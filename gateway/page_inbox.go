@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway/sanitize"
 )
 
@@ -54,7 +55,7 @@ func (v *viewing) inbox() error {
 
 // window gives the last messages before a number that were not dismissed, as many as are wanted and there is room for, and the
 // number before which there are more.
-func window(ctx context.Context, a *actors.Agent, before uint64, want int) (found []actors.Envelope, more uint64, err error) {
+func window(ctx context.Context, a *actors.Agent, before uint64, want int) (found []view.Message, more uint64, err error) {
 	for step := uint64(want); ; step *= 2 {
 		first := before - min(before, step)
 		kept, err := shownBetween(ctx, a, first, before)
@@ -74,9 +75,9 @@ func window(ctx context.Context, a *actors.Agent, before uint64, want int) (foun
 }
 
 // shownBetween gives the messages with numbers from first to before that were not dismissed.
-func shownBetween(ctx context.Context, a *actors.Agent, first, before uint64) (shown []actors.Envelope, err error) {
+func shownBetween(ctx context.Context, a *actors.Agent, first, before uint64) (shown []view.Message, err error) {
 	for first < before {
-		in, err := a.Page(ctx, actors.View{All: true}, first, int(before-first))
+		in, err := a.Page(ctx, view.MessageFilter{All: true}, first, int(before-first))
 		if err != nil {
 			return nil, err
 		}
@@ -100,8 +101,8 @@ func endOfMail(ctx context.Context, a *actors.Agent) (end, cursor uint64, err er
 		if err != nil {
 			return false
 		}
-		var in actors.Inbox
-		if in, err = a.Page(ctx, actors.View{All: true}, n, 1); cursor == 0 {
+		var in view.Inbox
+		if in, err = a.Page(ctx, view.MessageFilter{All: true}, n, 1); cursor == 0 {
 			cursor = in.Cursor // the first: what comes while the others are read is shown again
 		}
 		return len(in.Messages) > 0

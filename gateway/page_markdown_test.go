@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/sanitize"
@@ -188,7 +189,7 @@ func TestFormsShowMarkdownAndApprovalsDoNot(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	c := card{Envelope: actors.Envelope{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}}
+	c := card{Message: view.Message{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}}
 	shown, err := h.server.fragment(c)
 	if err != nil || !strings.Contains(shown, "<p class=\"context input\">echo *a*\n\n**b**</p>") {
 		t.Errorf("%v %s", err, shown)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -17,11 +17,11 @@ import (
 
 // card is one message as the page draws it.
 type card struct {
-	actors.Envelope
+	view.Message
 	Base    string // what the addresses of pages begin with
 	As      string // the name of the agent whose mail it is in; "" is who is signed in
 	Key     string // what element IDs begin with
-	Status  actors.Status
+	Status  view.FormStatus
 	Widgets []widget
 	Answers []answer
 	Carried []carried
@@ -45,8 +45,8 @@ type tried struct {
 }
 
 // card draws a message. Names are those of the agent whose mail it is in.
-func (s *Server) card(ctx context.Context, l local, e actors.Envelope, t *tried) card {
-	c := card{Envelope: e, Base: pagePrefix(ctx), As: l.name, Key: elementKey(l.name, e.Number), Status: statusOf(e)}
+func (s *Server) card(ctx context.Context, l local, e view.Message, t *tried) card {
+	c := card{Message: e, Base: pagePrefix(ctx), As: l.name, Key: elementKey(l.name, e.Number), Status: statusOf(e)}
 	if t != nil {
 		c.Wrong = t.wrong
 	}
@@ -68,8 +68,8 @@ func (s *Server) card(ctx context.Context, l local, e actors.Envelope, t *tried)
 }
 
 // verdictOf puts the answer to an approval into words; there are none where it is between others.
-func verdictOf(e actors.Envelope) verdict {
-	if e.Type != string(events.Approval) || e.Outcome.Status != actors.StatusAnswered {
+func verdictOf(e view.Message) verdict {
+	if e.Type != string(events.Approval) || e.Outcome.Status != view.StatusAnswered {
 		return verdict{}
 	}
 	decision, reason := mailbox.ReadDecision(e.Outcome.Values)
@@ -93,16 +93,16 @@ func verdictOf(e actors.Envelope) verdict {
 	return v
 }
 
-func statusOf(e actors.Envelope) actors.Status {
+func statusOf(e view.Message) view.FormStatus {
 	switch {
 	case e.Type == "message":
 		return ""
 	case e.Outcome != nil:
 		return e.Outcome.Status
 	case e.Answering:
-		return actors.StatusAnswering
+		return view.StatusAnswering
 	}
-	return actors.StatusOpen
+	return view.StatusOpen
 }
 
 // elementKey tells the elements of one message from those of all others that a page may show.
@@ -116,7 +116,7 @@ func elementKey(as string, number uint64) string {
 func (c card) Waits() bool { return c.AnswerNeeded }
 
 // MayCancel reports whether the agent asked it and may take it back.
-func (c card) MayCancel() bool { return c.Sent && c.Status == actors.StatusOpen }
+func (c card) MayCancel() bool { return c.Sent && c.Status == view.StatusOpen }
 
 // Lone reports whether the form is answered by one press of a button.
 func (c card) Lone() bool {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 )
 
 // previewPath shows a form that nobody has sent yet: whoever builds it sees what its recipient will.
@@ -30,10 +30,10 @@ func (v *viewing) preview() error {
 	}
 	const key = "preview"
 	return v.render(http.StatusOK, "message", card{
-		Envelope: actors.Envelope{
+		Message: view.Message{
 			Type: "form", From: v.agent.ID(), Title: r.Title, Description: r.Description, Fields: contract.Fields(),
 			Deadline: r.Deadline, NoForward: r.NoForward, AnswerNeeded: true,
 		},
-		Base: pagePrefix(v.r.Context()), Key: key, Status: actors.StatusOpen, Widgets: widgets(key, contract.Fields(), nil),
+		Base: pagePrefix(v.r.Context()), Key: key, Status: view.StatusOpen, Widgets: widgets(key, contract.Fields(), nil),
 	})
 }

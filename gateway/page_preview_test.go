@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 )
 
 // postJSON calls as the page does.
@@ -42,7 +42,7 @@ func TestAPreviewIsWhatTheRecipientSees(t *testing.T) {
 	if want := field(strings.ReplaceAll(seen, elementKey("fae", 0), "preview")); want == "" || field(text) != want {
 		t.Errorf("preview:\n%s\nseen:\n%s", field(text), want)
 	}
-	if in, err := h.node.Host().Inbox(t.Context(), actors.View{All: true}); err != nil || len(in.Messages) != 1 {
+	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("a preview left something: %v %v", in, err)
 	}
 }

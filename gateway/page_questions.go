@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -14,7 +14,7 @@ const maxQuestions = 500
 
 // question is a form that waits for whoever is signed in, as itself or for an agent that it holds.
 type question struct {
-	actors.Envelope
+	view.Message
 	local
 }
 
@@ -38,7 +38,7 @@ func (v *viewing) questions() error {
 		return err
 	}
 	for _, q := range waiting {
-		cards = append(cards, v.s.card(ctx, q.local, q.Envelope, nil))
+		cards = append(cards, v.s.card(ctx, q.local, q.Message, nil))
 	}
 	return v.show(200, "questions.html", layout{Title: "Questions", Count: count, Main: cards})
 }
@@ -90,7 +90,7 @@ func (q questionsOf) look(ctx context.Context, who []local, changed []string) ([
 func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
 	var waiting []question
 	seen := 0
-	for e, err := range l.agent.All(ctx, actors.View{Pending: true}) {
+	for e, err := range l.agent.All(ctx, view.MessageFilter{Pending: true}) {
 		if err != nil {
 			return nil, err
 		}

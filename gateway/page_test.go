@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -162,7 +163,7 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 			t.Errorf("%s lacks %q", c.path, c.want)
 		}
 	}
-	if in, err := joe.Inbox(t.Context(), actors.View{Pending: true}); err != nil || len(in.Messages) != 1 {
+	if in, err := joe.Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("%v %v", in, err)
 	}
 	if status, _, _ := h.postForm("/forms/1", url.Values{"do": {"fly"}}); status != 400 {

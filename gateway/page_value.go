@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -21,7 +22,7 @@ type answer struct {
 }
 
 // answers gives what a settled form was answered with, in the order of its fields.
-func answers(e actors.Envelope, name func(capabilities.Ref) string) []answer {
+func answers(e view.Message, name func(capabilities.Ref) string) []answer {
 	values, ok := e.Outcome.Values.AsRecord()
 	if !ok {
 		return nil // it is between others

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway/client"
 )
 
@@ -106,7 +106,7 @@ func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
 	for i := range messages {
 		want(t, k.hear()[:200], fmt.Sprintf(`"number":%d`, i))
 	}
-	var page actors.Inbox
+	var page view.Inbox
 	if err := own.Call(t.Context(), "list_messages", ListMessagesRequest{}, &page); err != nil || page.Next == 0 || len(page.Messages) > 5 {
 		t.Errorf("%d messages at once, next %d: %v", len(page.Messages), page.Next, err)
 	}

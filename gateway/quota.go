@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 )
 
 // SetQuotaRequest gives an agent, which shares them with those that it makes, quotas of its own. Those that are not
@@ -67,10 +68,10 @@ type DropPeerRequest struct {
 	Node string `json:"node"` // its ID, or the host's name for its host
 }
 
-func dropPeer(ctx context.Context, s *Server, r DropPeerRequest) (actors.DroppedPeer, error) {
+func dropPeer(ctx context.Context, s *Server, r DropPeerRequest) (view.DroppedPeer, error) {
 	p, err := s.findPeer(ctx, r.Node)
 	if err != nil {
-		return actors.DroppedPeer{}, err
+		return view.DroppedPeer{}, err
 	}
 	return s.node.Host().DropPeer(ctx, p.Node)
 }

@@ -81,13 +81,30 @@ func (s schemas) of(t reflect.Type) *schema {
 
 // named puts the schema of a struct under its name.
 func (s schemas) named(t reflect.Type) *schema {
-	name := strings.TrimPrefix(t.String(), "gateway.")
+	name := publishedName(t)
 	if _, ok := s[name]; !ok {
 		made := &schema{Type: "object"}
 		s[name] = made // before its members, which may be of the same type
 		s.members(t, made)
 	}
 	return &schema{Ref: schemaPlace + name}
+}
+
+// publishedName returns the name of a type in the document. Those of package view had their names before they were there.
+func publishedName(t reflect.Type) string {
+	name := strings.TrimPrefix(t.String(), "gateway.")
+	switch name {
+	case "view.Message":
+		return "actors.Envelope"
+	case "view.AgentStatus":
+		return "actors.Snapshot"
+	case "view.AgentFilter":
+		return "actors.Filter"
+	}
+	if shown, ok := strings.CutPrefix(name, "view."); ok {
+		return "actors." + shown
+	}
+	return name
 }
 
 // members adds the members of a struct, those of embedded ones among its own.

@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -35,7 +36,7 @@ func TestTheServiceComesBackWithItsServer(t *testing.T) {
 		})
 		h.call("fae", "send", `{"recipient":"HOST","text":"`+word+`"}`, nil)
 	}
-	var mail struct{ Messages []actors.Envelope }
+	var mail struct{ Messages []view.Message }
 	if h.call("host", "list_messages", `{}`, &mail); len(mail.Messages) != 3 || mail.Messages[2].Text != "and again" {
 		t.Errorf("%v", mail.Messages)
 	}
@@ -169,7 +170,7 @@ func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
 		}
 	}
 	h.call("fae", "send", `{"recipient":"HOST","text":"the last"}`, nil) // on the same subject, and so after them
-	if in, err := fae.Inbox(t.Context(), actors.View{All: true}); err != nil || len(in.Messages) != 1 {
+	if in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("what could not be answered was done: %v %v", in.Messages, err)
 	}
 	if n, _, err := heard.Pending(); err != nil || n != 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 )
 
 // natsTestServer is a server on a NATS system, with a client of that system.
@@ -139,7 +139,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
-	var asked actors.Asked
+	var asked view.Asked
 	h.call("fae", "form", `{"recipient":"HOST","description":"Which port?","fields":[{"name":"port","type":"number"}]}`, &asked)
 	awaited := make(chan string, 1)
 	go func() {
@@ -152,14 +152,14 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 	}()
 	eventually(t, func() bool { return h.server.ledger.now(kindWaits) == 1 })
 	var mail struct {
-		Messages []actors.Envelope
+		Messages []view.Message
 		Cursor   uint64
 	}
 	h.call("host", "list_messages", `{"pending":true}`, &mail)
 	if len(mail.Messages) != 1 {
 		t.Fatalf("%v", mail)
 	}
-	var empty struct{ Messages []actors.Envelope }
+	var empty struct{ Messages []view.Message }
 	h.call("host", "follow_messages", fmt.Sprintf(`{"cursor":%d,"waitMs":50}`, mail.Cursor), &empty)
 	if len(empty.Messages) != 0 {
 		t.Fatalf("%v", empty)
@@ -233,7 +233,7 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 			}
 		})
 	}
-	if in, err := h.node.Host().Inbox(t.Context(), actors.View{All: true}); err != nil || len(in.Messages) != 0 {
+	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Errorf("what was refused was done: %v %v", in.Messages, err)
 	}
 	if m, err := h.ask("send", "", `{"text":"`+strings.Repeat("x", MaxBody)+`"}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "401" {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 )
 
 const eventsPath = "/events"
@@ -131,7 +131,7 @@ func (v *viewing) sendBatch(ctx context.Context, out *sse, b batch) error {
 const maxDrawn = 1 << 20
 
 // draw renders messages of an agent's mail, and reports whether they are too large for one event.
-func (v *viewing) draw(ctx context.Context, of local, messages []actors.Envelope) (all []drawn, large bool, err error) {
+func (v *viewing) draw(ctx context.Context, of local, messages []view.Message) (all []drawn, large bool, err error) {
 	all = make([]drawn, len(messages))
 	size := 0
 	for i, e := range messages {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 )
 
 // maxFeeds bounds the mailboxes that one stream tells of.
@@ -23,7 +23,7 @@ type feed struct {
 type batch struct {
 	number int // which of the feeds
 	feed   feed
-	in     actors.Inbox
+	in     view.Inbox
 	gone   error
 }
 
@@ -92,7 +92,7 @@ func (s *Server) follow(ctx context.Context, end func(), i int, f feed, to chan<
 		}
 	}
 	for first := true; ctx.Err() == nil; first = false {
-		in, err := f.agent.Changes(ctx, actors.View{All: true}, f.cursor)
+		in, err := f.agent.Changes(ctx, view.MessageFilter{All: true}, f.cursor)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -210,7 +211,7 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 // TestAnOpenPageAttends: who has the page open can be asked what is only asked of somebody who is there.
 func TestAnOpenPageAttends(t *testing.T) {
 	h := openParlour(t)
-	attended := func() actors.Permission {
+	attended := func() view.Permission {
 		p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `"ls"`, Key: "one", Attended: true})
 		if err != nil {
 			t.Fatal(err)

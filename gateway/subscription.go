@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 )
 
 const maxSubscriptions = 64 // of one session
@@ -27,7 +28,7 @@ type line struct {
 type subscription struct {
 	id   string
 	as   string
-	view actors.View
+	view view.MessageFilter
 	at   position
 }
 
@@ -35,17 +36,17 @@ type subscription struct {
 // each that changes.
 type SubscribeFrame struct {
 	Acting
-	actors.View
+	view.MessageFilter
 	SubscriptionID string `json:"subscriptionId"`
 	Cursor         Cursor `json:"cursor,omitempty"`
 }
 
 // MessageFrame is a message that was followed. Who comes back with its cursor is told what came after it.
 type MessageFrame struct {
-	Type           string          `json:"type"` // message
-	SubscriptionID string          `json:"subscriptionId"`
-	Cursor         string          `json:"cursor"`
-	Message        actors.Envelope `json:"message"`
+	Type           string       `json:"type"` // message
+	SubscriptionID string       `json:"subscriptionId"`
+	Cursor         string       `json:"cursor"`
+	Message        view.Message `json:"message"`
 }
 
 // UnsubscribeFrame ends a subscription, to messages or to a run.
@@ -70,7 +71,7 @@ func followFrame(c *wsSession, h *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	sub := &subscription{id: f.SubscriptionID, as: f.As, view: f.View, at: at}
+	sub := &subscription{id: f.SubscriptionID, as: f.As, view: f.MessageFilter, at: at}
 	return c.subscribe(h, f.SubscriptionID, func(ctx context.Context) error { return c.follow(ctx, sub) })
 }
 
@@ -209,7 +210,7 @@ func (c *wsSession) tellRest(ctx context.Context, agent *actors.Agent, sub *subs
 }
 
 // tellBatch tells of messages that changed together, in the order of their numbers.
-func (c *wsSession) tellBatch(ctx context.Context, sub *subscription, at position, batch []actors.Envelope) error {
+func (c *wsSession) tellBatch(ctx context.Context, sub *subscription, at position, batch []view.Message) error {
 	if len(batch) == 0 {
 		return nil
 	}

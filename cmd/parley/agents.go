@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway"
 	"parley/mailbox"
 )
@@ -59,13 +59,13 @@ func (p *program) lsCommand() *cobra.Command {
 		}
 		got, err := listAll(c.Context(), p, "fetch_agents",
 			func(at gateway.Paging) any {
-				return gateway.FetchAgentsRequest{Acting: p.acting(), Filter: actors.Filter{Labels: byKey, Statuses: statuses}, Paging: at}
+				return gateway.FetchAgentsRequest{Acting: p.acting(), Filter: view.AgentFilter{Labels: byKey, Statuses: statuses}, Paging: at}
 			},
 			func(p page) ([]json.RawMessage, gateway.Paged) { return p.Agents, p.Paged })
 		if err != nil {
 			return err
 		}
-		agents := make([]actors.Snapshot, len(got))
+		agents := make([]view.AgentStatus, len(got))
 		for i, raw := range got {
 			if err := json.Unmarshal(raw, &agents[i]); err != nil {
 				return notANode(err)
@@ -89,7 +89,7 @@ func agentStatuses() []string {
 }
 
 // agentTable is a line for each agent.
-func agentTable(agents []actors.Snapshot, headed bool) string {
+func agentTable(agents []view.AgentStatus, headed bool) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
 	if headed {
@@ -120,7 +120,7 @@ func labelText(labels map[string]string) string {
 }
 
 // waitingText says what an agent waits for, and what waits for it.
-func waitingText(a actors.Snapshot) string {
+func waitingText(a view.AgentStatus) string {
 	var words []string
 	for _, n := range []struct {
 		count int
@@ -154,12 +154,12 @@ func (p *program) inspectCommand() *cobra.Command {
 }
 
 // fetchAgent asks the node for the agent that is meant.
-func (p *program) fetchAgent(c *cobra.Command, which string) (json.RawMessage, actors.Snapshot, error) {
+func (p *program) fetchAgent(c *cobra.Command, which string) (json.RawMessage, view.AgentStatus, error) {
 	var got struct {
 		gateway.FetchAgentResponse
 		Agent json.RawMessage `json:"agent"`
 	}
-	var snap actors.Snapshot
+	var snap view.AgentStatus
 	if err := p.call(c.Context(), "fetch_agent", gateway.AgentRequest{Acting: p.acting(), AgentID: which}, &got); err != nil {
 		return nil, snap, err
 	}
@@ -172,7 +172,7 @@ func (p *program) fetchAgent(c *cobra.Command, which string) (json.RawMessage, a
 	return got.Agent, snap, nil
 }
 
-func agentText(a actors.Snapshot) string {
+func agentText(a view.AgentStatus) string {
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 	"parley/mailbox"
@@ -100,7 +100,7 @@ func (p *program) settle(ctx context.Context, operation string, req any, which s
 		return err
 	}
 	return p.say(raw, func() string {
-		if o.Status == actors.StatusAnswering {
+		if o.Status == view.StatusAnswering {
 			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", visible(which), said(operation))
 		}
 		return fmt.Sprintf("%s %s", o.Status, visible(which))

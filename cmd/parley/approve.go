@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 	"parley/mailbox/rule"
@@ -79,14 +79,14 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 			return err
 		}
 		var o struct {
-			Status  actors.Status
+			Status  view.FormStatus
 			Allowed bool
 			Values  struct{ Reason string }
 		}
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return notANode(err)
 		}
-		if o.Status != actors.StatusAnswered {
+		if o.Status != view.StatusAnswered {
 			return p.sayOutcome(raw, (*outcome).requestText)
 		}
 		return p.sayDecided(decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Values.Reason})

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway"
 )
 
@@ -234,7 +234,7 @@ func ask(t *testing.T, n *clusterNode, what string, whom ...string) (form string
 	t.Helper()
 	req := formRequest("", append(whom, "ben")[0], what)
 	req.Key = ""
-	var asked actors.Asked
+	var asked view.Asked
 	if err := n.client.Call(t.Context(), "form", req, &asked); err != nil {
 		t.Fatal(err)
 	}
@@ -268,8 +268,8 @@ func answerThere(t *testing.T, n *clusterNode, what string) {
 func answered(t *testing.T, n *clusterNode, form string) {
 	t.Helper()
 	soon(t, "the answer is there", func(ctx context.Context) bool {
-		var o actors.Outcome
+		var o view.Outcome
 		err := n.client.Call(ctx, "await", gateway.AwaitRequest{Subject: gateway.About(form)}, &o)
-		return err == nil && o.Status == actors.StatusAnswered
+		return err == nil && o.Status == view.StatusAnswered
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
@@ -86,7 +86,7 @@ func (l *load) work(name string) {
 }
 
 func (l *load) ask(name, key string) (form string, ok bool) {
-	var asked actors.Asked
+	var asked view.Asked
 	err := l.attempt(func(ctx context.Context, c *client.Client) error {
 		return c.Call(ctx, "form", formRequest(name, "HOST", key), &asked)
 	})
@@ -116,7 +116,7 @@ func (l *load) answer(name, form, value string) bool {
 		if parley.CodeOf(err) != parley.AlreadyAnswered {
 			return err
 		}
-		var got actors.Outcome // of an attempt before, of which nothing was heard
+		var got view.Outcome // of an attempt before, of which nothing was heard
 		if err := c.Call(ctx, "await", gateway.AwaitRequest{Acting: gateway.Acting{As: name}, Subject: gateway.About(form)}, &got); err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (l *load) check(t *testing.T, n *clusterNode) {
 		}
 		return true
 	})
-	var host map[string]actors.Envelope
+	var host map[string]view.Message
 	soon(t, "both sides agree", func(context.Context) bool {
 		host = n.inbox(t, "")
 		return l.agree(t, n, host)
@@ -231,7 +231,7 @@ func (l *load) check(t *testing.T, n *clusterNode) {
 	}
 }
 
-func (l *load) agree(t *testing.T, n *clusterNode, host map[string]actors.Envelope) bool {
+func (l *load) agree(t *testing.T, n *clusterNode, host map[string]view.Message) bool {
 	t.Helper()
 	count := 0
 	for i := range loadGuests {
@@ -247,15 +247,15 @@ func (l *load) agree(t *testing.T, n *clusterNode, host map[string]actors.Envelo
 }
 
 // inbox gives all messages of an agent, and fails if one stands twice or a number is missing.
-func (n *clusterNode) inbox(t *testing.T, as string) map[string]actors.Envelope {
+func (n *clusterNode) inbox(t *testing.T, as string) map[string]view.Message {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	all := map[string]actors.Envelope{}
+	all := map[string]view.Message{}
 	for first := uint64(0); ; {
-		var page actors.Inbox
+		var page view.Inbox
 		err := n.client.Call(ctx, "list_messages", gateway.ListMessagesRequest{
-			Acting: gateway.Acting{As: as}, View: actors.View{All: true}, First: first,
+			Acting: gateway.Acting{As: as}, MessageFilter: view.MessageFilter{All: true}, First: first,
 		}, &page)
 		if err != nil {
 			t.Fatalf("inbox of %q: %v", as, err)
@@ -272,7 +272,7 @@ func (n *clusterNode) inbox(t *testing.T, as string) map[string]actors.Envelope 
 	}
 }
 
-func answerOf(e actors.Envelope) string {
+func answerOf(e view.Message) string {
 	if e.Outcome == nil {
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 	"parley/mailbox"
@@ -239,12 +239,12 @@ func (w permission) text() string {
 
 // ruledCall is an outcome with the call that it decided on, as JSON says it.
 type ruledCall struct {
-	actors.Outcome
+	view.Outcome
 	Values   json.RawMessage `json:"values,omitempty"`
 	Number   uint64          `json:"number"`
 	Decision string          `json:"decision"`
 	Call     pendingCall     `json:"call"`
-	Rule     *actors.Rule    `json:"rule,omitempty"` // that was made
+	Rule     *view.Rule      `json:"rule,omitempty"` // that was made
 }
 
 // rule decides on one call, and prints it. The form is named by its ID, and the call by its digest: nothing else is
@@ -266,12 +266,12 @@ func (p *program) rule(ctx context.Context, which permission, how decree) error 
 	if err := p.call(ctx, "respond_form", req, &o); err != nil {
 		return err
 	}
-	if o.Status != actors.StatusAnswered && o.Status != actors.StatusAnswering {
+	if o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		return o.refusal()
 	}
 	done := ruledCall{Outcome: o.Outcome, Values: o.Values, Number: which.Number, Decision: how.decision, Call: which.call()}
 	var unruled error
-	if o.Status == actors.StatusAnswered && how.always {
+	if o.Status == view.StatusAnswered && how.always {
 		done.Rule, unruled = p.ruleOf(ctx, which, how)
 	}
 	err = p.say(done, func() string {
@@ -282,7 +282,7 @@ func (p *program) rule(ctx context.Context, which permission, how decree) error 
 		if o.Digest != "" && !o.Allowed && (how.decision == mailbox.Once || how.decision == mailbox.Always) {
 			text += "\n   the call is not allowed by that: only the agent's host can"
 		}
-		if o.Status == actors.StatusAnswering {
+		if o.Status == view.StatusAnswering {
 			text += "\n   the decision is kept, and goes to the agent's node when that can be reached"
 		}
 		return text
@@ -292,7 +292,7 @@ func (p *program) rule(ctx context.Context, which permission, how decree) error 
 
 // ruleOf gives the rule that a decision has made, once it ends when it is to. The rules of another node's agent are
 // not known here.
-func (p *program) ruleOf(ctx context.Context, which permission, how decree) (*actors.Rule, error) {
+func (p *program) ruleOf(ctx context.Context, which permission, how decree) (*view.Rule, error) {
 	agent := which.From.String()
 	if how.until.text != "" {
 		req := gateway.LimitRuleRequest{Acting: p.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}

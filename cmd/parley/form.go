@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
@@ -136,7 +136,7 @@ The wait goes on through restarts of the node.`,
 
 // asked is an accepted ask, as the node sends it.
 type asked struct {
-	actors.Asked
+	view.Asked
 	Outcome json.RawMessage `json:"outcome"`
 }
 
@@ -223,7 +223,7 @@ func (p *program) sayOutcome(raw json.RawMessage, text func(*outcome) string) er
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}
-	if o.Status == actors.StatusAnswered {
+	if o.Status == view.StatusAnswered {
 		return p.say(raw, func() string { return text(&o) })
 	}
 	return o.refusal()
@@ -232,11 +232,11 @@ func (p *program) sayOutcome(raw json.RawMessage, text func(*outcome) string) er
 func (o *outcome) refusal() error {
 	code := parley.Cancelled
 	switch o.Status {
-	case actors.StatusDeclined:
+	case view.StatusDeclined:
 		code = parley.Declined
-	case actors.StatusExpired:
+	case view.StatusExpired:
 		code = parley.Expired
-	case actors.StatusCancelled, actors.StatusSuperseded:
+	case view.StatusCancelled, view.StatusSuperseded:
 	}
 	return parley.Refuse(code, "form %s was %s", o.Form, o.end())
 }

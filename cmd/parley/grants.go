@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 )
@@ -21,7 +21,7 @@ func (p *program) grantsCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			given, err := listAll(c.Context(), p, "list_grants",
 				func(at gateway.Paging) any { return gateway.ListGrantsRequest{Acting: p.acting(), Paging: at} },
-				func(r gateway.ListGrantsResponse) ([]actors.Granted, gateway.Paged) { return r.Grants, r.Paged })
+				func(r gateway.ListGrantsResponse) ([]view.Granted, gateway.Paged) { return r.Grants, r.Paged })
 			if err != nil {
 				return err
 			}
@@ -30,7 +30,7 @@ func (p *program) grantsCommand() *cobra.Command {
 	}
 }
 
-func grantTable(grants []actors.Granted) string {
+func grantTable(grants []view.Granted) string {
 	if len(grants) == 0 {
 		return ""
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
@@ -53,7 +53,7 @@ type raising struct {
 }
 
 // raise asks, and makes the one who asks where there is none yet. It looks more than once for somebody who attends.
-func (h *raising) raise(ctx context.Context, o hooking) (actors.Permission, error) {
+func (h *raising) raise(ctx context.Context, o hooking) (view.Permission, error) {
 	req := gateway.ApproveRequest{
 		Acting: h.as, Tool: h.call.tool, Input: h.call.input, Folder: h.program.callFolder(h.agent, h.call), Key: h.call.key(h.agent),
 		Attended: !o.waitAnyway,
@@ -62,7 +62,7 @@ func (h *raising) raise(ctx context.Context, o hooking) (actors.Permission, erro
 		req.Deadline = capabilities.At(time.Now().Add(time.Duration(o.timeout) + outlives))
 	}
 	for look := 1; ; look++ {
-		var p actors.Permission
+		var p view.Permission
 		err := h.client.Call(ctx, "approve", req, &p)
 		if parley.CodeOf(err) == parley.UnknownName && h.made.name != "" && look == 1 {
 			if err = h.makeAsker(ctx); err == nil {
@@ -163,7 +163,7 @@ func standing(allowed bool) ruling {
 // read gives what an approval came to. Only an answer decides; one that was taken back or has expired does not.
 func read(raw json.RawMessage) ruling {
 	var o struct {
-		Status  actors.Status
+		Status  view.FormStatus
 		Allowed bool
 		Values  struct{ Decision, Reason string }
 		Note    string
@@ -171,9 +171,9 @@ func read(raw json.RawMessage) ruling {
 	switch err := json.Unmarshal(raw, &o); {
 	case err != nil:
 		return undecided("the node's answer cannot be read: %v", err)
-	case o.Status == actors.StatusDeclined:
+	case o.Status == view.StatusDeclined:
 		return ruling{decided: true, reason: because("declined in Parley", o.Note)}
-	case o.Status != actors.StatusAnswered:
+	case o.Status != view.StatusAnswered:
 		return undecided("the question was %s", o.Status)
 	case o.Allowed:
 		return ruling{decided: true, allowed: true, reason: because("allowed in Parley", o.Values.Reason)}

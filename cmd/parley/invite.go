@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 )
@@ -61,7 +61,7 @@ func (p *program) invite(c *cobra.Command, o inviting, name string) error {
 	case o.revoke:
 		return p.change(c, "uninvite", gateway.NameRequest{Acting: p.acting(), Name: name}, name)
 	}
-	var made actors.Invitation
+	var made view.Invitation
 	err := p.call(c.Context(), "invite", gateway.InviteRequest{
 		Acting: p.acting(), Name: name, Expires: capabilities.At(o.expires.at),
 	}, &made)
@@ -74,7 +74,7 @@ func (p *program) invite(c *cobra.Command, o inviting, name string) error {
 func (p *program) listInvitations(c *cobra.Command) error {
 	open, err := listAll(c.Context(), p, "list_invitations",
 		func(at gateway.Paging) any { return gateway.ListInvitationsRequest{Acting: p.acting(), Paging: at} },
-		func(r gateway.ListInvitationsResponse) ([]actors.Invitation, gateway.Paged) {
+		func(r gateway.ListInvitationsResponse) ([]view.Invitation, gateway.Paged) {
 			return r.Invitations, r.Paged
 		})
 	if err != nil {
@@ -105,7 +105,7 @@ cannot be reached now, nothing is used up: try again.`,
 			if err != nil {
 				return err
 			}
-			var accepted actors.Accepted
+			var accepted view.Accepted
 			err = p.call(c.Context(), "accept", gateway.AcceptRequest{Acting: p.acting(), Name: args[0], Locator: locator}, &accepted)
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
@@ -21,7 +22,7 @@ import (
 type market interface {
 	// pair makes two agents, and has the first hold the second under the name benchPeer.
 	pair(ctx context.Context, asker, answerer string) (pair, error)
-	journal(ctx context.Context) (actors.JournalState, error)
+	journal(ctx context.Context) (view.JournalState, error)
 	resident() float64 // bytes of memory that the node's process has
 	memory() float64   // bytes of memory in use
 	leave(ctx context.Context, pairs []pair) error
@@ -60,7 +61,7 @@ func (m ownMarket) pair(ctx context.Context, askerName, answererName string) (pa
 
 func introduction(name string) string { return fmt.Sprintf("meet @%s:%s", benchPeer, name) }
 
-func (m ownMarket) journal(context.Context) (actors.JournalState, error) {
+func (m ownMarket) journal(context.Context) (view.JournalState, error) {
 	return m.node.State().Journal, nil
 }
 func (m ownMarket) resident() float64                   { return residentOf(os.Getpid()) }
@@ -92,8 +93,8 @@ func (s ownSpeaker) await(ctx context.Context, form capabilities.ID) error {
 	return wantAnswered(o.Status, err)
 }
 
-func wantAnswered(s actors.Status, err error) error {
-	if err == nil && s != actors.StatusAnswered {
+func wantAnswered(s view.FormStatus, err error) error {
+	if err == nil && s != view.StatusAnswered {
 		return parley.Refuse(parley.Internal, "the form is %s", s)
 	}
 	return err
@@ -137,7 +138,7 @@ func (m socketMarket) pair(ctx context.Context, asker, answerer string) (pair, e
 	}, nil
 }
 
-func (m socketMarket) journal(ctx context.Context) (actors.JournalState, error) {
+func (m socketMarket) journal(ctx context.Context) (view.JournalState, error) {
 	var status gateway.StatusResponse
 	err := m.client.Call(ctx, "status", gateway.NodeRequest{}, &status)
 	return status.Journal, err
@@ -186,7 +187,7 @@ func (s socketSpeaker) answer(ctx context.Context, form capabilities.ID) error {
 
 func (s socketSpeaker) await(ctx context.Context, form capabilities.ID) error {
 	var o struct {
-		Status actors.Status `json:"status"`
+		Status view.FormStatus `json:"status"`
 	}
 	err := s.client.Call(ctx, "await", gateway.AwaitRequest{Acting: s.as, Subject: gateway.About(form.String())}, &o)
 	return wantAnswered(o.Status, err)

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -66,7 +67,7 @@ func TestAcceptDeclineAndCancelAtTheClientStayThree(t *testing.T) {
 				t.Errorf("%s: %s", x.does.Action, got.raw)
 			}
 		}
-		if in, err := h.node.Host().Inbox(t.Context(), actors.View{All: true}); err != nil || len(in.Messages) != 0 {
+		if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 			t.Errorf("the host was asked: %v %v", in, err)
 		}
 	})
@@ -327,7 +328,7 @@ func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
 			if got := retry(m, again.RequestState, "2026-01-02"); !strings.Contains(got, "NOT_PERMITTED") {
 				t.Errorf("replayed after the end: %s", got)
 			}
-			in, err := h.agent("fae").Inbox(t.Context(), actors.View{All: true})
+			in, err := h.agent("fae").Inbox(t.Context(), view.MessageFilter{All: true})
 			if err != nil || len(in.Messages) != 1 {
 				t.Errorf("%d forms, %v", len(in.Messages), err)
 			}
@@ -380,7 +381,7 @@ func TestManyModelsAskAtOnce(t *testing.T) {
 		}
 		answered := map[string]bool{}
 		for end := time.Now().Add(30 * time.Second); len(answered) < 20 && time.Now().Before(end); {
-			in, err := h.node.Host().Inbox(t.Context(), actors.View{Pending: true})
+			in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{Pending: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 )
 
@@ -45,13 +46,13 @@ func TestAnInboxIsReadAndAnswered(t *testing.T) {
 		if got := m.use("decline_form", arguments{"form": "1", "reason": "no"}); got.Status != "declined" || got.Reason != "no" {
 			t.Errorf("%s", got.raw)
 		}
-		if o, err := host.Await(t.Context(), actors.Which(second)); err != nil || o.Status != actors.StatusDeclined {
+		if o, err := host.Await(t.Context(), actors.Which(second)); err != nil || o.Status != view.StatusDeclined {
 			t.Errorf("%v %v", o, err)
 		}
 		if got := m.use("send_message", arguments{"recipient": "@host", "text": "done"}); got.Error != nil {
 			t.Errorf("%s", got.raw)
 		}
-		in, err := host.Inbox(t.Context(), actors.View{})
+		in, err := host.Inbox(t.Context(), view.MessageFilter{})
 		if err != nil || len(in.Messages) == 0 || in.Messages[len(in.Messages)-1].Text != "done" {
 			t.Errorf("%v %v", in, err)
 		}

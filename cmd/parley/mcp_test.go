@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/events"
 	"parley/gateway"
 	"parley/mailbox"
@@ -218,9 +219,9 @@ func portForm(more arguments) arguments {
 }
 
 // awaitForm waits for a form that an agent is to answer.
-func awaitForm(t *testing.T, a *actors.Agent) actors.Envelope {
+func awaitForm(t *testing.T, a *actors.Agent) view.Message {
 	t.Helper()
-	for e, err := range a.Follow(t.Context(), actors.View{Pending: true}, 0) {
+	for e, err := range a.Follow(t.Context(), view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			t.Error(err)
 			break
@@ -229,7 +230,7 @@ func awaitForm(t *testing.T, a *actors.Agent) actors.Envelope {
 			return e
 		}
 	}
-	return actors.Envelope{}
+	return view.Message{}
 }
 
 // answer answers a form with texts: name, text, ….

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway"
 )
 
@@ -18,7 +18,7 @@ another word. The recipient may keep it with "parley adopt". \@ is a plain @, an
 		Args:              p.exactly("RECIPIENT", "TEXT"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var sent actors.Sent
+			var sent view.Sent
 			err := p.call(c.Context(), "send", gateway.SendRequest{Acting: p.acting(), Recipient: args[0], Text: args[1]}, &sent)
 			if err != nil {
 				return err
@@ -38,7 +38,7 @@ func (p *program) replyCommand() *cobra.Command {
 		Args:              p.exactly("NUMBER", "TEXT"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
-			var sent actors.Sent
+			var sent view.Sent
 			err := p.call(c.Context(), "reply", gateway.ReplyRequest{
 				Acting: p.acting(), Subject: gateway.About(args[0]), Text: args[1],
 			}, &sent)

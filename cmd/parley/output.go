@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/sanitize"
 )
@@ -46,7 +46,7 @@ func (p *program) sayJSON(doc any) error {
 // envelope is a message as the node sends it. Values stay as they are in JSON: one that is sealed can be
 // shown, but is no value here.
 type envelope struct {
-	actors.Envelope
+	view.Message
 	Fields  []field                    `json:"fields"`
 	Edges   map[string]json.RawMessage `json:"edges"`
 	Outcome *outcome                   `json:"outcome"`
@@ -54,7 +54,7 @@ type envelope struct {
 
 // outcome is how a form ended, as the node sends it.
 type outcome struct {
-	actors.Outcome
+	view.Outcome
 	Values json.RawMessage `json:"values"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 	"parley/gateway/client"
@@ -39,7 +39,7 @@ func (s *shownOutput) page(page gateway.ReadOutputResponse) error {
 	return nil
 }
 
-func (s *shownOutput) piece(o actors.OutputPiece) error {
+func (s *shownOutput) piece(o view.OutputPiece) error {
 	if s.p.options.json {
 		return s.p.sayJSON(o)
 	}
@@ -159,10 +159,10 @@ func (s *shownOutput) tail(ctx context.Context, agent string, lines int) error {
 }
 
 // all gives all that the node keeps of an agent's output.
-func (s *shownOutput) all(ctx context.Context, agent string) ([]actors.OutputPiece, uint64, error) {
+func (s *shownOutput) all(ctx context.Context, agent string) ([]view.OutputPiece, uint64, error) {
 	client := s.p.client()
 	defer client.Close()
-	var all []actors.OutputPiece
+	var all []view.OutputPiece
 	for cursor := uint64(0); ; {
 		page, err := readOutput(ctx, client, gateway.ReadOutputRequest{Acting: s.p.acting(), AgentID: agent, After: cursor})
 		if err != nil || len(page.Pieces) == 0 {
@@ -173,7 +173,7 @@ func (s *shownOutput) all(ctx context.Context, agent string) ([]actors.OutputPie
 }
 
 // lastLines gives the last lines of output, and whether it is sure that they are as many, and whole.
-func lastLines(pieces []actors.OutputPiece, lines int) ([]actors.OutputPiece, bool) {
+func lastLines(pieces []view.OutputPiece, lines int) ([]view.OutputPiece, bool) {
 	if lines <= 0 {
 		return nil, true
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 	"parley/gateway/client"
@@ -142,29 +143,29 @@ func TestLines(t *testing.T) {
 	one := uint64(1)
 	for want, e := range map[string]envelope{
 		`0. "fae" sent form "D" (fields: a, b) at "2026-02-25T10:00:00.000Z"`: {
-			Envelope: actors.Envelope{Type: "form", FromName: "fae", Description: "D", Date: when},
-			Fields:   []field{testField("a"), testField("b")},
+			Message: view.Message{Type: "form", FromName: "fae", Description: "D", Date: when},
+			Fields:  []field{testField("a"), testField("b")},
 		},
 		`1. you sent form "D" to "HOST" (fields: a) at "2026-02-25T10:00:00.000Z" - expired at "2026-02-25T10:00:00.000Z"`: {
-			Envelope: actors.Envelope{Number: 1, Type: "form", Sent: true, ToName: "HOST", Description: "D", Date: when},
-			Fields:   []field{testField("a")},
-			Outcome:  &outcome{Outcome: actors.Outcome{Status: actors.StatusExpired, At: when}},
+			Message: view.Message{Number: 1, Type: "form", Sent: true, ToName: "HOST", Description: "D", Date: when},
+			Fields:  []field{testField("a")},
+			Outcome: &outcome{Outcome: view.Outcome{Status: view.StatusExpired, At: when}},
 		},
 		`2. "` + someone.String() + `" replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
-			Envelope: actors.Envelope{Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true},
+			Message: view.Message{Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true},
 		},
 		`3. "bob" requested "x" at "2026-02-25T10:00:00.000Z" - superseded by "bob" at "2026-02-25T10:00:00.000Z": n\n`: {
-			Envelope: actors.Envelope{Number: 3, Type: "request", FromName: "bob", Description: "x", Date: when},
-			Outcome:  &outcome{Outcome: actors.Outcome{Status: actors.StatusSuperseded, By: someone, ByName: "bob", At: when, Note: "n\n"}},
+			Message: view.Message{Number: 3, Type: "request", FromName: "bob", Description: "x", Date: when},
+			Outcome: &outcome{Outcome: view.Outcome{Status: view.StatusSuperseded, By: someone, ByName: "bob", At: when, Note: "n\n"}},
 		},
 		`4. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - answering`: {
-			Envelope: actors.Envelope{Number: 4, Type: "form", FromName: "fae", Description: "D", Date: when, Answering: true, Refused: "old"},
+			Message: view.Message{Number: 4, Type: "form", FromName: "fae", Description: "D", Date: when, Answering: true, Refused: "old"},
 		},
 		`6. "fae" sent form "T" (fields: ) at "2026-02-25T10:00:00.000Z"`: {
-			Envelope: actors.Envelope{Number: 6, Type: "form", FromName: "fae", Title: "T", Date: when},
+			Message: view.Message{Number: 6, Type: "form", FromName: "fae", Title: "T", Date: when},
 		},
 		`5. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - refused: no\u{202e}`: {
-			Envelope: actors.Envelope{Number: 5, Type: "form", FromName: "fae", Description: "D", Date: when, Refused: "no\u202e"},
+			Message: view.Message{Number: 5, Type: "form", FromName: "fae", Description: "D", Date: when, Refused: "no\u202e"},
 		},
 	} {
 		if got := e.line(); got != want {

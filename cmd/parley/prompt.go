@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 )
@@ -113,9 +113,9 @@ func (p *program) sayHow(f finished) error {
 		if err := p.sayJSON(f); err != nil {
 			return err
 		}
-	case f.Status != actors.FinishIdle && f.Status != actors.FinishTimeout:
+	case f.Status != view.FinishIdle && f.Status != view.FinishTimeout:
 		fmt.Fprintln(p.stderr, f.line())
-		if f.Status == actors.FinishPermission {
+		if f.Status == view.FinishPermission {
 			fmt.Fprintf(p.stderr, "hint: parley permit allow %[1]s%[2]s, or: parley permit deny %[1]s%[2]s\n", shellWord(visible(f.called())), p.asFlag())
 		}
 	}

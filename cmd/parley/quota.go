@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway"
 	"parley/mailbox"
 )
@@ -158,7 +159,7 @@ ID, or the host's name for its host. A new invitation brings it back.`,
 		Example: "  parley peers drop bob",
 		Args:    p.exactly("NODE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			var got actors.DroppedPeer
+			var got view.DroppedPeer
 			if err := p.call(c.Context(), "drop_peer", gateway.DropPeerRequest{Acting: p.acting(), Node: args[0]}, &got); err != nil {
 				return err
 			}

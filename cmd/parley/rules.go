@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 )
@@ -37,7 +37,7 @@ func (p *program) rulesListCommand() *cobra.Command {
 				func(at gateway.Paging) any {
 					return gateway.ListRulesRequest{Acting: p.acting(), Agent: args[0], Paging: at}
 				},
-				func(r gateway.ListRulesResponse) ([]actors.Rule, gateway.Paged) { return r.Rules, r.Paged })
+				func(r gateway.ListRulesResponse) ([]view.Rule, gateway.Paged) { return r.Rules, r.Paged })
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ func (p *program) rulesListCommand() *cobra.Command {
 	}
 }
 
-func ruleLine(r actors.Rule) string {
+func ruleLine(r view.Rule) string {
 	line := fmt.Sprintf("%s  %s  used %d times", r.Rule, ruleWords(r), r.Uses)
 	if r.Until != 0 {
 		line += "  until " + r.Until.String()
@@ -64,7 +64,7 @@ func ruleLine(r actors.Rule) string {
 }
 
 // ruleWords says what a rule decides.
-func ruleWords(r actors.Rule) string {
+func ruleWords(r view.Rule) string {
 	verb := "never"
 	if r.Allow {
 		verb = "always"
@@ -73,7 +73,7 @@ func ruleWords(r actors.Rule) string {
 }
 
 // ruleText says what a rule that was made decides, and until when.
-func ruleText(r actors.Rule) string {
+func ruleText(r view.Rule) string {
 	if r.Until != 0 {
 		return ruleWords(r) + ", until " + r.Until.String()
 	}

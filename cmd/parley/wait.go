@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway"
 )
 
@@ -21,7 +21,7 @@ type finished struct {
 	Status  string          `json:"status"` // idle, error, permission, timeout
 	Final   json.RawMessage `json:"final"`
 
-	snapshot actors.Snapshot
+	snapshot view.AgentStatus
 }
 
 // oneWait is how long one call waits. A longer wait is made of several: a node that has gone away unseen is noticed then.
@@ -35,11 +35,11 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 // exit gives the exit code for what an agent came to.
 func (f finished) exit() error {
 	switch f.Status {
-	case actors.FinishError:
+	case view.FinishError:
 		return exitStatus(exitAgentFailed)
-	case actors.FinishPermission:
+	case view.FinishPermission:
 		return exitStatus(exitPermission)
-	case actors.FinishTimeout:
+	case view.FinishTimeout:
 		return parley.Refuse(parley.Timeout, "%q still has something to do", f.called()).WithHint("it goes on; parley wait %s waits again", shellWord(f.called()))
 	}
 	return nil
@@ -167,7 +167,7 @@ func (p *program) waitFor(ctx context.Context, agent string, timeout time.Durati
 			return f, notANode(err)
 		}
 		f.AgentID = f.snapshot.ID.String()
-		if f.Status != actors.FinishTimeout || timeout > 0 && !time.Now().Before(end) {
+		if f.Status != view.FinishTimeout || timeout > 0 && !time.Now().Before(end) {
 			return f, nil
 		}
 		agent = f.AgentID // what it was called by may be another's by the next call

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway/sanitize"
 )
 
@@ -27,11 +27,11 @@ type ending struct {
 
 func (o *outcome) ending(handle string) ending {
 	e := ending{Status: o.Status, Handle: handle, By: partyOf(o.By, o.ByName), At: o.At, Reason: sanitize.Lines(o.Note)}
-	switch actors.Status(o.Status) {
-	case actors.StatusAnswered:
+	switch view.FormStatus(o.Status) {
+	case view.StatusAnswered:
 		e.Values = o.Values
-	case actors.StatusSuperseded:
-		e.Status, e.Reason = string(actors.StatusCancelled), "superseded"
+	case view.StatusSuperseded:
+		e.Status, e.Reason = string(view.StatusCancelled), "superseded"
 	}
 	return e
 }
@@ -86,7 +86,7 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (an
 			return c.asItIs(handle), nil
 		case err != nil && parley.CodeOf(err) != parley.NotRunning:
 			return nil, err
-		case err == nil && o.Status != string(actors.StatusOpen):
+		case err == nil && o.Status != string(view.StatusOpen):
 			return o.ending(handle), nil
 		case !time.Now().Add(pause).Before(end), !rest(ctx):
 			return pending(handle), nil
@@ -97,7 +97,7 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (an
 // asItIs says how a form stands when the call was cut short: some clients get its result all the same.
 func (c *call) asItIs(handle string) ending {
 	o, err := c.turn(c.life, handle, 0)
-	if err != nil || o.Status == string(actors.StatusOpen) {
+	if err != nil || o.Status == string(view.StatusOpen) {
 		return pending(handle)
 	}
 	return o.ending(handle)

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 )
 
 const (
@@ -109,7 +109,7 @@ func (o outliving) Value(key any) any {
 func (c *call) watch(ctx context.Context, form string) {
 	for {
 		o, err := c.turn(ctx, form, maxWait)
-		open := err == nil && o.Status == string(actors.StatusOpen)
+		open := err == nil && o.Status == string(view.StatusOpen)
 		if !open && parley.CodeOf(err) != parley.NotRunning || !rest(ctx) {
 			return
 		}

@@ -1,15 +1,15 @@
-package actors
+package view
 
 import (
 	"parley/capabilities"
 	"parley/events"
 )
 
-// Envelope is one message as its mailbox's agent sees it. Names are the agent's own, of today, and ""
-// where it has none. Everything in it may come from strangers: escape it wherever it is shown.
-type Envelope struct {
+// Message is a message, form or request as the agent of its mailbox sees it. Names are the agent's own, of today, and ""
+// where it has none.
+type Message struct {
 	Number      uint64            `json:"number"`
-	Type        string            `json:"type"` // form, request, message
+	Type        string            `json:"type"` // form, request, approval or message
 	MessageID   capabilities.ID   `json:"messageId"`
 	From        capabilities.ID   `json:"from"`
 	FromName    string            `json:"fromName,omitempty"`
@@ -31,7 +31,7 @@ type Envelope struct {
 	Queued      bool `json:"queued,omitempty"`      // it waits for the agent's program to run for it
 	Interrupted bool `json:"interrupted,omitempty"` // the run for it ended with its node, and there is no other
 
-	// of a form or request
+	// of a form, request or approval
 	Title        string            `json:"title,omitempty"`
 	Description  string            `json:"description,omitempty"`
 	Fields       []events.Field    `json:"fields,omitempty"`
@@ -39,19 +39,16 @@ type Envelope struct {
 	ResolverID   capabilities.ID   `json:"resolverId,omitzero"`
 	Deadline     capabilities.Time `json:"deadline,omitzero"`
 	NoForward    bool              `json:"noForward,omitempty"`
-	Forwarder    capabilities.ID   `json:"forwarder,omitzero"` // who handed it on to the agent
+	Forwarder    capabilities.ID   `json:"forwarder,omitzero"` // who forwarded it to the agent
 	ForwardName  string            `json:"forwarderName,omitempty"`
 	Chain        []Party           `json:"chain,omitempty"` // who had it before the agent, first the one asked
 	ForwardedTo  []Party           `json:"forwardedTo,omitempty"`
 	Outcome      *Outcome          `json:"outcome,omitempty"`   // nil while it is open
 	AnswerNeeded bool              `json:"answerNeeded"`        // it is open and this agent may answer it
-	Answering    bool              `json:"answering,omitempty"` // what the agent said is on its way to the form's home
-	Refused      string            `json:"refused,omitempty"`   // why the home would not have what the agent said, or the recipient the message
+	Answering    bool              `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
+	Refused      string            `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
 }
-
-// words is how many bytes of text the message has, which is less than its JSON has.
-func (e *Envelope) words() int { return len(e.Text) + len(e.Title) + len(e.Description) }
 
 // Party is another agent, with the viewer's name for it if there is one.
 type Party struct {
@@ -59,17 +56,28 @@ type Party struct {
 	Name string          `json:"name,omitempty"`
 }
 
-// View says which messages to list. The zero View is what was received and not dismissed.
-type View struct {
+// MessageFilter picks messages. The zero value picks what was received and not dismissed.
+type MessageFilter struct {
 	All     bool `json:"all,omitempty"`     // also what the agent sent and what it dismissed
 	Pending bool `json:"pending,omitempty"` // only what waits for its answer
 }
 
-// Inbox is a list of messages by number, and the cursor from which to follow what changes after it.
+// Matches reports whether the filter picks a message.
+func (f MessageFilter) Matches(m *Message) bool {
+	switch {
+	case f.Pending:
+		return m.AnswerNeeded && (f.All || !m.Dismissed)
+	case f.All:
+		return true
+	}
+	return m.Received && !m.Dismissed
+}
+
+// Inbox is a list of messages by number, and the cursor from which to follow later changes.
 type Inbox struct {
-	Messages []Envelope `json:"messages"`
-	Cursor   uint64     `json:"cursor"`
-	Next     uint64     `json:"next,omitempty"` // of a Page: the number from which there is more; 0 if there is none
+	Messages []Message `json:"messages"`
+	Cursor   uint64    `json:"cursor"`
+	Next     uint64    `json:"next,omitempty"` // of a page: the number from which there is more; 0 if there is none
 }
 
 // Sent is an accepted message: it is on disk.
@@ -77,9 +85,17 @@ type Sent struct {
 	Message capabilities.ID `json:"message"`
 	Number  uint64          `json:"number"`
 
-	// Unreachable says that the recipient's node cannot be reached now, or that of something that the message or
-	// one before it gives: it goes there when they can.
+	// Unreachable reports that the node of the recipient, or of something that the message or one before it gives,
+	// cannot be reached now. The message goes there when it can.
 	Unreachable bool `json:"unreachable,omitempty"`
+}
+
+// Prompted is an accepted message to an agent: it is on disk there. With Running, the agent's program has it and runs;
+// with Queued it waits for the program's next run.
+type Prompted struct {
+	Message capabilities.ID `json:"message"`
+	Running bool            `json:"running"`
+	Queued  bool            `json:"queued"`
 }
 
 // Entry is one event of a mailbox's log. Payload is the event's JSON form.
@@ -96,16 +112,4 @@ type Entry struct {
 type Granted struct {
 	capabilities.Grant
 	ToName string `json:"toName,omitempty"`
-}
-
-// NewAgent says what agent to make. The maker holds it under Name.
-type NewAgent struct {
-	Kind   events.AgentKind  `json:"kind"`
-	Name   string            `json:"name"`
-	Title  string            `json:"title,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-
-	Program *events.ProgramSet `json:"program,omitempty"` // what it runs for its messages; nil if some client serves it
-	Policy  string             `json:"policy,omitempty"`  // see mailbox.SetPolicy; "" is on-miss
-	Wait    bool               `json:"wait,omitempty"`    // its program does not begin before the first message
 }

@@ -1,0 +1,114 @@
+package view
+
+import (
+	"slices"
+
+	"parley/capabilities"
+)
+
+// AgentStatus is an agent as it is now: its names, its state, and the calls that it waits for permission to make.
+type AgentStatus struct {
+	ID      capabilities.ID     `json:"id"`
+	Title   string              `json:"title"`
+	Name    string              `json:"name,omitempty"` // the viewer's name for it
+	Kind    string              `json:"kind"`           // host or guest
+	Status  string              `json:"status"`         // initializing, idle, running, error, closed
+	Error   string              `json:"error,omitempty"`
+	Labels  map[string]string   `json:"labels"`
+	Pending []PendingPermission `json:"pendingPermissions"`
+	Queued  int                 `json:"queued"`                // messages that wait for its program
+	Cut     []CutMessage        `json:"interrupted,omitempty"` // the newest messages whose runs were interrupted, oldest first
+	Asks    int                 `json:"openForms"`             // open forms that it asked
+	Runtime string              `json:"runtime,omitempty"`     // exec or acp, if it has a program
+	User    string              `json:"user,omitempty"`        // that the program runs as, if one is named for it
+	Wrap    []string            `json:"wrap,omitempty"`        // words before the program's command, if it has its own
+	Held    bool                `json:"held,omitempty"`        // the node was restored, and does not start the program yet
+	Policy  string              `json:"policy,omitempty"`
+	Created capabilities.Time   `json:"createdAt"`
+	Updated capabilities.Time   `json:"updatedAt"`
+	Node    capabilities.NodeID `json:"node"`
+
+	// The version of the mailbox at that time, and the agent's host and maker. They are not part of the JSON.
+	Version uint64          `json:"-"`
+	Host    capabilities.ID `json:"-"`
+	Maker   capabilities.ID `json:"-"`
+}
+
+// statusClosed is the status of an archived agent.
+const statusClosed = "closed"
+
+// For returns the status as a reader may see it, with the reader's name for the agent. Calls that wait for permission,
+// the error and the program's user are for the agent itself, its host and its maker.
+func (s AgentStatus) For(reader capabilities.ID, name string) AgentStatus {
+	s.Name = name
+	if reader == s.ID || reader == s.Host || reader == s.Maker {
+		return s
+	}
+	s.Error, s.Cut, s.User, s.Wrap, s.Pending = "", nil, "", nil, slices.Clone(s.Pending)
+	for i := range s.Pending {
+		s.Pending[i].Tool, s.Pending[i].Input = "", ""
+	}
+	return s
+}
+
+// PendingPermission is a call that an agent waits for permission to make.
+type PendingPermission struct {
+	Form   capabilities.ID   `json:"form"`
+	Number uint64            `json:"number"` // in the agent's mailbox
+	Tool   string            `json:"tool"`
+	Input  string            `json:"input"` // a JSON document; cut short in a list
+	Asked  capabilities.Time `json:"askedAt"`
+}
+
+// CutMessage is a message for which an agent's program ran when its node ended. The run ended too, and is not repeated.
+// The message is left out once the agent has dismissed it.
+type CutMessage struct {
+	Message capabilities.ID   `json:"message"`
+	Number  uint64            `json:"number"` // in the agent's mailbox
+	Text    string            `json:"text"`   // cut short
+	At      capabilities.Time `json:"at"`     // when it was sent
+}
+
+// AgentFilter picks agents. The zero value picks all that are not archived.
+type AgentFilter struct {
+	Labels   map[string]string `json:"labels,omitempty"`   // all of them
+	Statuses []string          `json:"statuses,omitempty"` // any of them; default: all but closed
+}
+
+// Matches reports whether the filter picks an agent.
+func (f AgentFilter) Matches(s AgentStatus) bool {
+	for k, v := range f.Labels {
+		if have, ok := s.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	if len(f.Statuses) == 0 {
+		return s.Status != statusClosed
+	}
+	return slices.Contains(f.Statuses, s.Status)
+}
+
+// Finish is the state of an agent that has nothing more to do: idle, error, or permission, when somebody must permit a
+// call before it goes on. With the status timeout it still had something to do.
+type Finish struct {
+	Status string      `json:"status"`
+	Final  AgentStatus `json:"final"`
+}
+
+// The statuses of a Finish.
+const (
+	FinishIdle       = "idle"
+	FinishError      = "error"
+	FinishPermission = "permission"
+	FinishTimeout    = "timeout"
+)
+
+// OutputPiece is a piece of the output of an agent's program. Cursor grows from each piece to the next.
+type OutputPiece struct {
+	Cursor  uint64            `json:"cursor"`
+	Run     capabilities.ID   `json:"run"`
+	Message capabilities.ID   `json:"message,omitzero"` // what the run was for; zero if for none
+	Stream  string            `json:"stream"`           // output, errors, notice
+	At      capabilities.Time `json:"at"`
+	Text    string            `json:"text"` // it may begin and end within a line
+}

@@ -1,0 +1,69 @@
+package view
+
+import (
+	"parley/capabilities"
+)
+
+// Asked is an accepted form or request: it is on disk. Outcome is set if the form was settled already. With no Form, it is
+// the value of the name that the answer was to be bound to.
+type Asked struct {
+	Form    capabilities.ID `json:"form,omitzero"`
+	Promise capabilities.ID `json:"promise,omitzero"`
+	Number  uint64          `json:"number"`
+	Outcome *Outcome        `json:"outcome,omitempty"`
+
+	// Unreachable reports that the recipient's node cannot be reached now. The form goes there when it can.
+	Unreachable bool `json:"unreachable,omitempty"`
+}
+
+// Permission is the result of asking for an approval: either a standing rule has decided it at once, or there is a form,
+// whose outcome has the decision.
+type Permission struct {
+	Asked
+	Decided bool            `json:"decided"`       // by a standing rule, or the agent's policy
+	Allowed bool            `json:"allowed"`       // if it was decided: by rule, by policy or by the agent's host
+	Rule    capabilities.ID `json:"rule,omitzero"` // the rule, or the first of those, if one has decided it
+
+	// Unattended reports, for an approval that was to be attended, that nobody follows the mail of whoever would decide.
+	// A new approval is not asked then. It is never set for a recipient on another node, of which that is not known.
+	Unattended bool `json:"unattended,omitempty"`
+}
+
+// FormStatus is the state of a form.
+type FormStatus string
+
+// The statuses of a form. All but StatusOpen and StatusAnswering are ends.
+const (
+	StatusOpen       FormStatus = "open"
+	StatusAnswered   FormStatus = "answered"
+	StatusCancelled  FormStatus = "cancelled"
+	StatusDeclined   FormStatus = "declined"
+	StatusExpired    FormStatus = "expired"
+	StatusSuperseded FormStatus = "superseded"
+
+	// StatusAnswering is the status of an answer that is stored, and on its way to a home that cannot be reached. The
+	// form is open until it arrives.
+	StatusAnswering FormStatus = "answering"
+)
+
+// Outcome is the end of a form. Values is a record, in the clear for the asker, and masked for others where a field is
+// secret. Order has the names in it as the form orders them.
+type Outcome struct {
+	Status  FormStatus         `json:"status"`
+	Form    capabilities.ID    `json:"form,omitzero"`
+	Promise capabilities.ID    `json:"promise,omitzero"`
+	By      capabilities.ID    `json:"by,omitzero"`
+	ByName  string             `json:"byName,omitempty"` // the viewer's name for By
+	At      capabilities.Time  `json:"at,omitzero"`
+	Note    string             `json:"note,omitempty"` // in words, by whoever declined or cancelled
+	Values  capabilities.Value `json:"values,omitzero"`
+	Order   []string           `json:"order,omitempty"`
+
+	// Of an approval, to its asker. Allowed reports that the agent's host has allowed the call that Digest is of. Others
+	// who were asked allow nothing.
+	Digest  string `json:"digest,omitempty"`
+	Allowed bool   `json:"allowed,omitempty"`
+
+	// Settlement is the ID of the settlement, if that came from another node. It is not part of the JSON.
+	Settlement capabilities.ID `json:"-"`
+}
