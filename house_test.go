@@ -19,25 +19,26 @@ var imports = map[string][]string{
 	".":            {},
 	"capabilities": {"."},
 	"events":       {"capabilities"},
-	"mailbox":      {".", "capabilities", "events", "mailbox/rule"},
+	"mailbox":      {".", "capabilities", "events", "mailbox/form", "mailbox/rule"},
+	"mailbox/form": {".", "capabilities", "events"},
 	"mailbox/rule": {".", "capabilities", "events"},
 
 	"persistence":          {".", "capabilities", "events"},
 	"persistence/disktest": {},
 
-	"actors":           {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors/runtime", "actors/transport"},
+	"actors":           {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/runtime", "actors/transport"},
 	"actors/connlimit": {},
 	"actors/view":      {".", "capabilities", "events"},
-	"actors/runtime":   {".", "capabilities", "events", "mailbox", "mailbox/rule"},
+	"actors/runtime":   {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule"},
 	"actors/transport": {".", "capabilities", "events", "actors/connlimit"},
 
-	"gateway":          {".", "capabilities", "events", "mailbox", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/client", "gateway/sanitize", "gateway/mcp"},
+	"gateway":          {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/client", "gateway/sanitize", "gateway/mcp"},
 	"gateway/client":   {"."},
 	"gateway/sanitize": {},
 	"gateway/mcp":      {".", "capabilities", "events", "actors/view", "gateway/sanitize"},
 
 	"cmd/parley": {
-		".", "capabilities", "events", "mailbox", "mailbox/rule", "persistence", "actors", "actors/view",
+		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/view",
 		"gateway", "gateway/client", "gateway/sanitize", "gateway/mcp",
 	},
 }
@@ -55,10 +56,14 @@ var pure = map[string][]string{
 		"github.com/oklog/ulid/v2", "github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/msgpack/v5/msgpcode",
 	},
 	"mailbox": {
-		"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "io", "iter", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "sort", "strconv", "strings", "time",
+		"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time",
 		"unicode", "unicode/utf8",
-		"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind", "github.com/vmihailenco/msgpack/v5",
-		"golang.org/x/text/language", "golang.org/x/text/message",
+		"github.com/vmihailenco/msgpack/v5",
+	},
+	"mailbox/form": {
+		"bytes", "cmp", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "strconv", "strings", "time",
+		"unicode/utf8",
+		"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind",
 	},
 	"mailbox/rule": {
 		"bytes", "encoding/json", "fmt", "io", "path", "slices", "strconv", "strings", "unicode", "unicode/utf8",
@@ -84,7 +89,6 @@ var crowded = map[string]int{
 	"actors/runtime": 38,
 	"cmd/parley":     72,
 	"gateway":        84,
-	"mailbox":        41,
 	"persistence":    40,
 }
 

@@ -3,7 +3,7 @@ package actors
 import (
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // Which names a message of an agent: its number in the agent's mailbox, as in "3", or the ID of the
@@ -40,5 +40,5 @@ type Answer struct {
 	Which  Which                         `json:"which"`
 	Digest string                        `json:"digest,omitempty"`
 	Values map[string]capabilities.Value `json:"values,omitempty"`
-	Texts  []mailbox.Text                `json:"texts,omitempty"`
+	Texts  []form.Text                   `json:"texts,omitempty"`
 }

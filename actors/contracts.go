@@ -7,6 +7,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // contractsMemory bounds the compiled patterns that a node keeps, in bytes.
@@ -24,7 +25,7 @@ type contracts struct {
 
 type contractSlot struct {
 	key      formKey
-	contract *mailbox.Schema
+	contract *form.Schema
 	memory   int
 }
 
@@ -33,7 +34,7 @@ func newContracts(size int) *contracts {
 }
 
 // get returns the contract of a form, or nil.
-func (c *contracts) get(key formKey) *mailbox.Schema {
+func (c *contracts) get(key formKey) *form.Schema {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.slots[key]
@@ -45,7 +46,7 @@ func (c *contracts) get(key formKey) *mailbox.Schema {
 }
 
 // put keeps a contract in place of those that were not used for the longest.
-func (c *contracts) put(key formKey, contract *mailbox.Schema) {
+func (c *contracts) put(key formKey, contract *form.Schema) {
 	memory := contract.Memory()
 	if memory == 0 {
 		return
@@ -88,8 +89,8 @@ func (b *mailboxActor) contractKey(form capabilities.ID) formKey {
 
 // contract returns the compiled contract of a form, or nil if it has no patterns, for an answer of an agent's. That one
 // makes the effort: nobody else can have the node make it.
-func (b *mailboxActor) contract(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []mailbox.Text) (*mailbox.Schema, error) {
-	if !mailbox.HasPatterns(f.Fields) {
+func (b *mailboxActor) contract(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []form.Text) (*form.Schema, error) {
+	if !form.HasPatterns(f.Fields) {
 		return nil, nil
 	}
 	accounts := b.node.accounts
@@ -112,16 +113,16 @@ func (b *mailboxActor) contract(answerer capabilities.ID, f *mailbox.Form, value
 
 // compile compiles the fields of a form that an agent sends, which makes the effort. It returns nil if they have no
 // patterns, or are refused: then the mailbox says why when it decides.
-func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*mailbox.Schema, error) {
-	if !mailbox.HasPatterns(fields) {
+func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*form.Schema, error) {
+	if !form.HasPatterns(fields) {
 		return nil, nil
 	}
 	if err := n.accounts.affords(sender); err != nil {
 		return nil, err
 	}
-	c, err := mailbox.Compile(fields)
+	c, err := form.Compile(fields)
 	if err != nil {
-		n.accounts.spend(sender, 2*mailbox.RefusedEffort(fields)) // the mailbox compiles them once more
+		n.accounts.spend(sender, 2*form.RefusedEffort(fields)) // the mailbox compiles them once more
 		return nil, nil
 	}
 	n.accounts.spend(sender, c.CompileEffort())
@@ -129,10 +130,10 @@ func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*mailbox.
 }
 
 // Compile checks the fields of a form that the agent may send. It refuses what Ask would refuse of them.
-func (a *Agent) Compile(fields []events.Field) (*mailbox.Schema, error) {
+func (a *Agent) Compile(fields []events.Field) (*form.Schema, error) {
 	c, err := a.node.compile(a.id, fields)
 	if err != nil || c != nil {
 		return c, err
 	}
-	return mailbox.Compile(fields)
+	return form.Compile(fields)
 }

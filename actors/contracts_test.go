@@ -10,7 +10,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // heavyFields are so many fields, each with a regular expression that takes a thousand times its length.
@@ -57,7 +57,7 @@ func TestFormsOfRegularExpressionsDoNotFillTheMemory(t *testing.T) {
 }
 
 func TestContractsAreKeptWithinTheirRoom(t *testing.T) {
-	contract, err := mailbox.Compile(heavyFields(1))
+	contract, err := form.Compile(heavyFields(1))
 	if err != nil {
 		t.Fatal(err)
 	}

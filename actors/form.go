@@ -7,6 +7,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // Ask sends a form. It returns when the form is on disk; Await waits for the answer. An ask that was made
@@ -214,7 +215,7 @@ func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
 	if err != nil {
 		return err
 	}
-	c.Sealed, err = b.node.vault.sealFields(mailbox.Secrets(m.Form.Fields), c.Values)
+	c.Sealed, err = b.node.vault.sealFields(form.Secrets(m.Form.Fields), c.Values)
 	return err
 }
 
@@ -303,7 +304,7 @@ func (a *Agent) Resolve(ctx context.Context, w Which, path string) (view.Outcome
 	if err := a.checkRequest(ctx, w); err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Answer(ctx, Answer{Which: w, Texts: []mailbox.Text{{Name: "value", Text: path}}})
+	return a.Answer(ctx, Answer{Which: w, Texts: []form.Text{{Name: "value", Text: path}}})
 }
 
 // Reject says no to a request. It refuses with NOT_A_REQUEST other forms.

@@ -10,7 +10,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // openNode opens a node in a folder and closes it with the test.
@@ -86,7 +86,7 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 		}
 		answered <- o
 	}()
-	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Texts: []mailbox.Text{{Name: "a", Text: "hello"}}}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Texts: []form.Text{{Name: "a", Text: "hello"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if o := <-answered; o.Status != view.StatusAnswered || o.Values.Text() != `{"a":"hello"}` || o.ByName != "HOST" {

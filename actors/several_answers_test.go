@@ -9,7 +9,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // claim is what one call was told of its own answer.
@@ -20,7 +20,7 @@ type claim struct {
 }
 
 // claimAtOnce answers and declines a form by the same agent, several times at once.
-func claimAtOnce(a *Agent, form Which, calls, declining int, what string) []claim {
+func claimAtOnce(a *Agent, asked Which, calls, declining int, what string) []claim {
 	claims := make([]claim, calls)
 	var made sync.WaitGroup
 	for i := range claims {
@@ -29,11 +29,11 @@ func claimAtOnce(a *Agent, form Which, calls, declining int, what string) []clai
 			defer cancel()
 			c := &claims[i]
 			if i == declining {
-				c.got, c.err = a.Decline(ctx, form, what)
+				c.got, c.err = a.Decline(ctx, asked, what)
 				return
 			}
 			c.value = fmt.Sprintf("%s-%d", what, i)
-			c.got, c.err = a.Answer(ctx, Answer{Which: form, Texts: []mailbox.Text{{Name: "a", Text: c.value}}})
+			c.got, c.err = a.Answer(ctx, Answer{Which: asked, Texts: []form.Text{{Name: "a", Text: c.value}}})
 		})
 	}
 	made.Wait()

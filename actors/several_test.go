@@ -10,7 +10,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // station is a node with others around it. One that listens has a gate before it.
@@ -156,12 +156,12 @@ func count(is bool) int {
 	return 0
 }
 
-func which(form capabilities.ID) Which { return Which(form.String()) }
+func which(id capabilities.ID) Which { return Which(id.String()) }
 
-func answerWith(a *Agent, form capabilities.ID, value string) (view.Outcome, error) {
+func answerWith(a *Agent, asked capabilities.ID, value string) (view.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return a.Answer(ctx, Answer{Which: which(form), Texts: []mailbox.Text{{Name: "a", Text: value}}})
+	return a.Answer(ctx, Answer{Which: which(asked), Texts: []form.Text{{Name: "a", Text: value}}})
 }
 
 // expectation is an Await on its way.

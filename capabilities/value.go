@@ -359,3 +359,37 @@ func (v Value) Refs() []Ref {
 	})
 	return refs
 }
+
+// Extent is the amount of a value: its parts, itself included, and about the bytes of its encoding.
+type Extent struct{ Parts, Bytes int }
+
+// Extent returns the amount of the value. It counts nothing deeper than MaxValueDepth.
+func (v Value) Extent() Extent { return v.extentAt(0) }
+
+func (v Value) extentAt(depth int) Extent {
+	e := Extent{Parts: 1, Bytes: 9}
+	if depth > MaxValueDepth {
+		return e
+	}
+	add := func(x Extent) { e.Parts, e.Bytes = e.Parts+x.Parts, e.Bytes+x.Bytes }
+	switch x := v.v.(type) {
+	case string:
+		e.Bytes = 5 + len(x)
+	case list:
+		for _, item := range x {
+			add(item.extentAt(depth + 1))
+		}
+	case record:
+		for k, item := range x {
+			add(Extent{Parts: 1, Bytes: 5 + len(k)})
+			add(item.extentAt(depth + 1))
+		}
+	case []byte:
+		e.Bytes = 6 + len(x)*4/3 // as JSON
+	case sealed:
+		e.Bytes = 6 + len(x)
+	case Ref:
+		e = Extent{Parts: 9, Bytes: 160}
+	}
+	return e
+}

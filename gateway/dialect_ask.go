@@ -9,7 +9,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // The dialect of seed 001, first part: an agent asks by widgets, and is answered with one text.
@@ -84,11 +84,11 @@ func askFrame(c *wsSession, _ *head, text []byte) error {
 
 // widgetFields gives the fields for widgets.
 func widgetFields(widgets []Widget) ([]events.Field, error) {
-	asked := make([]mailbox.Widget, len(widgets))
+	asked := make([]form.Widget, len(widgets))
 	for i, w := range widgets {
-		asked[i] = mailbox.Widget{Type: w.Type, Label: w.Label, Options: w.Options}
+		asked[i] = form.Widget{Type: w.Type, Label: w.Label, Options: w.Options}
 	}
-	fields, err := mailbox.WidgetFields(asked)
+	fields, err := form.WidgetFields(asked)
 	if err != nil {
 		return nil, err
 	}

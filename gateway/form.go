@@ -11,7 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // Bounds of one waiting call. A client that wants to wait longer calls again.
@@ -47,12 +47,12 @@ func (f *Fields) UnmarshalJSON(b []byte) error {
 		*f = fields
 		return nil
 	}
-	fields, err := mailbox.ParseFields(b)
+	fields, err := form.ParseFields(b)
 	*f = fields
 	return err
 }
 
-func form(ctx context.Context, a *actors.Agent, r FormRequest) (view.Asked, error) {
+func requestForm(ctx context.Context, a *actors.Agent, r FormRequest) (view.Asked, error) {
 	return a.Ask(ctx, actors.Ask{
 		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: r.Fields,
 		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
@@ -141,9 +141,9 @@ func respondForm(ctx context.Context, a *actors.Agent, r RespondFormRequest) (vi
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	texts := make([]mailbox.Text, len(r.Texts))
+	texts := make([]form.Text, len(r.Texts))
 	for i, t := range r.Texts {
-		texts[i] = mailbox.Text(t)
+		texts[i] = form.Text(t)
 	}
 	return a.Answer(ctx, actors.Answer{Which: which, Digest: r.Digest, Values: r.Values, Texts: texts})
 }

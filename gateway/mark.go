@@ -12,7 +12,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // mark says of a form which dialect it was asked in, and what that has to know of it beyond what forms have. It
@@ -51,8 +51,8 @@ func (m mark) on(fields []events.Field) ([]events.Field, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(schema) > mailbox.MaxPattern { // and who is asked is shown it whole, or not at all
-		return nil, parley.Refuse(parley.TooLarge, "what is asked takes %d bytes, over the limit of %d", len(schema), mailbox.MaxPattern)
+	if len(schema) > form.MaxPattern { // and who is asked is shown it whole, or not at all
+		return nil, parley.Refuse(parley.TooLarge, "what is asked takes %d bytes, over the limit of %d", len(schema), form.MaxPattern)
 	}
 	fields[0].Pattern = schema
 	return fields, nil

@@ -113,7 +113,7 @@ func operations() []operation {
 		listing(op("list_grants", scopeRead, listGrants)),
 		op("revoke", scopeAdmin, revoke),
 
-		op("form", scopeAsk, form),
+		op("form", scopeAsk, requestForm),
 		op("request", scopeAsk, request),
 		op("approve", scopeAsk, approve),
 		listing(serverOp("list_rules", scopeRead, listRules)),

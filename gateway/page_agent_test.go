@@ -11,7 +11,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // approve has the guest ask for leave to call a tool.
@@ -33,7 +33,7 @@ func (h *parlour) approveIn(folder, tool, input string) view.Permission {
 // decide answers an approval as the host.
 func (h *parlour) decide(p view.Permission, decision string) {
 	h.t.Helper()
-	texts := []mailbox.Text{{Name: "decision", Text: decision}}
+	texts := []form.Text{{Name: "decision", Text: decision}}
 	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Which: actors.Which(p.Form.String()), Texts: texts}); err != nil {
 		h.t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (h *parlour) give() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	answer := actors.Answer{Which: actors.Which(asked.Form.String()), Texts: []mailbox.Text{{Name: "helper", Text: "SELF"}}}
+	answer := actors.Answer{Which: actors.Which(asked.Form.String()), Texts: []form.Text{{Name: "helper", Text: "SELF"}}}
 	if _, err := h.fae.Answer(h.t.Context(), answer); err != nil {
 		h.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // command types a line into the message box, sends it and waits for what is said of it.
@@ -285,7 +285,7 @@ func TestThePageChecksAsTheNodeDoes(t *testing.T) {
 		`{"t":"x","m":["q"],"day":"2023-02-29"}`, `{"t":"x","m":["a"],"day":"31.1.2026"}`, `{"t":"x","m":["a"],"day":"2026-1-031"}`, `{"t":"x","m":["a"],"day":"2026-04-31","n":true}`,
 		`{"t":"x","m":["a"],"day":"0000-01-01"}`, `{"t":"x","m":["a"],"day":"1900-02-29"}`,
 	}
-	contract, err := mailbox.Compile(fields)
+	contract, err := form.Compile(fields)
 	if err != nil {
 		t.Fatal(err)
 	}

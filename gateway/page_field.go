@@ -13,6 +13,7 @@ import (
 	"parley/events"
 	"parley/gateway/sanitize"
 	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // widget is a field as a form draws it.
@@ -218,8 +219,8 @@ func spec(f events.Field) string {
 
 // texts reads what a plain HTML form sends. Every field of it is sent, so that an emptied one is not taken for its
 // default.
-func texts(fields []events.Field, sent map[string][]string) []mailbox.Text {
-	var all []mailbox.Text
+func texts(fields []events.Field, sent map[string][]string) []form.Text {
+	var all []form.Text
 	for i, f := range fields {
 		values := sent[control(i)]
 		switch {
@@ -229,7 +230,7 @@ func texts(fields []events.Field, sent map[string][]string) []mailbox.Text {
 			values = []string{""}
 		}
 		for _, v := range values {
-			all = append(all, mailbox.Text{Name: f.Name, Text: strings.ReplaceAll(v, "\r\n", "\n")})
+			all = append(all, form.Text{Name: f.Name, Text: strings.ReplaceAll(v, "\r\n", "\n")})
 		}
 	}
 	return all

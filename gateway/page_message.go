@@ -13,6 +13,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // card is one message as the page draws it.
@@ -39,7 +40,7 @@ type carried struct{ Edge, Value string }
 
 // tried is what someone sent that was refused.
 type tried struct {
-	texts  []mailbox.Text
+	texts  []form.Text
 	wrong  string
 	fields map[string]string
 }

@@ -6,11 +6,12 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // twoAnswers gives a village in which one agent has drafted two answers to a form of another node: each has an ID of
 // its own, and the first gives bob.
-func twoAnswers(t *testing.T) (v *village, form capabilities.ID, first, second SettleForm) {
+func twoAnswers(t *testing.T) (v *village, asked capabilities.ID, first, second SettleForm) {
 	t.Helper()
 	v = newVillage(t)
 	for _, name := range []string{"fae@A", "host@B", "bob@B"} {
@@ -20,14 +21,14 @@ func twoAnswers(t *testing.T) (v *village, form capabilities.ID, first, second S
 	v.befriend("fae@A", "host@B")
 	evs := v.must("fae@A", RequestForm{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}})
 	v.deliver(false)
-	draft := func(texts ...Text) SettleForm {
+	draft := func(texts ...form.Text) SettleForm {
 		c, _, err := v.states["host@B"].DraftAnswer(Reply{Which: "0", Texts: texts}, v.now, v.idOf("host@B"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	first, second = draft(Text{"f", "first"}, Text{"who", "bob"}), draft(Text{"f", "second"})
+	first, second = draft(form.Text{Name: "f", Text: "first"}, form.Text{Name: "who", Text: "bob"}), draft(form.Text{Name: "f", Text: "second"})
 	if first.Answer.IsZero() || first.Answer == second.Answer {
 		t.Fatalf("the answers have the IDs %s and %s", first.Answer, second.Answer)
 	}
@@ -42,13 +43,13 @@ func arrive(v *village, c SettleForm) error {
 }
 
 func TestAnAnswerThatLosesToAnotherOfItsAgentGivesNothing(t *testing.T) {
-	v, form, first, second := twoAnswers(t)
+	v, asked, first, second := twoAnswers(t)
 	v.must("host@B", QueueAnswer{Answer: first})
 	if err := arrive(v, second); err != nil {
 		t.Fatal(err)
 	}
 	v.deliver(false)
-	m, err := v.states["host@B"].FindFormID(form)
+	m, err := v.states["host@B"].FindFormID(asked)
 	if err != nil || !m.Form.EndedBy(second.Answer) || m.Form.EndedBy(first.Answer) || m.Form.QueuedAnswer != nil {
 		t.Fatalf("the copy: %+v, %v", m.Form, err)
 	}
@@ -61,7 +62,7 @@ func TestAnAnswerThatLosesToAnotherOfItsAgentGivesNothing(t *testing.T) {
 }
 
 func TestAnAnswerThatComesAgainIsKnownByItsID(t *testing.T) {
-	v, form, _, second := twoAnswers(t)
+	v, asked, _, second := twoAnswers(t)
 	for range 2 { // the word that it had arrived was lost
 		if err := arrive(v, second); err != nil {
 			t.Fatal(err)
@@ -76,7 +77,7 @@ func TestAnAnswerThatComesAgainIsKnownByItsID(t *testing.T) {
 	if evs := v.must("host@B", QueueAnswer{Answer: second}); len(evs) != 0 {
 		t.Errorf("it is kept although it has arrived: %v", evs)
 	}
-	if m, err := v.states["host@B"].FindFormID(form); err != nil || !m.Form.EndedBy(second.Answer) {
+	if m, err := v.states["host@B"].FindFormID(asked); err != nil || !m.Form.EndedBy(second.Answer) {
 		t.Errorf("the copy: %+v, %v", m, err)
 	}
 }

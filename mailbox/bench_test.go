@@ -6,6 +6,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // benchmarkAsk is a form of four fields.
@@ -29,7 +30,7 @@ func busyVillage(b *testing.B, n int) *village {
 		v.must("fae", BindName{Name: fmt.Sprint("n", len(v.logs["fae"])), Value: `{"a":1}`})
 		v.deliver(false)
 		c, home, err := v.states["host"].DraftAnswer(Reply{
-			Which: fmt.Sprint(len(v.states["host"].Messages()) - 1), Texts: []Text{{"host", "example.org"}, {"proto", "https"}, {"tls", "Yes"}},
+			Which: fmt.Sprint(len(v.states["host"].Messages()) - 1), Texts: []form.Text{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
 		}, v.now, v.id)
 		if err != nil {
 			b.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // IDs makes the IDs that a decision needs, each new.
@@ -60,7 +61,7 @@ type RequestForm struct {
 	Key         string // idempotency key
 	Result      string // name that the answer is to be bound to
 
-	Schema *Schema // of Fields, if they were compiled before
+	Schema *form.Schema // of Fields, if they were compiled before
 
 	folder string // of an approval: where its call is made
 }
@@ -93,7 +94,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 }
 
 // compile returns the contract of what is asked.
-func (a RequestForm) compile() (*Schema, error) {
+func (a RequestForm) compile() (*form.Schema, error) {
 	fields := a.fields()
 	if err := checkKind(a.Kind, fields, false); err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (a RequestForm) compile() (*Schema, error) {
 	if a.Schema != nil && a.Kind == events.PlainForm {
 		return a.Schema, nil
 	}
-	return Compile(fields)
+	return form.Compile(fields)
 }
 
 // fields returns the fields that are asked: those of a request are always the same.
@@ -134,7 +135,7 @@ func checkKind(kind events.FormKind, fields []events.Field, here bool) error {
 		}
 		return parley.Refuse(parley.InvalidForm, "a request has the one field %q, for a capability", requestField)
 	}
-	return parley.Refuse(parley.InvalidForm, "unknown kind of form %s", quoted(string(kind), 40))
+	return parley.Refuse(parley.InvalidForm, "unknown kind of form %s", parley.Quoted(string(kind), 40))
 }
 
 // sameQuestion reports whether two fields ask for the same, in the same words.

@@ -1,13 +1,13 @@
 package mailbox
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // Existing is what an ask that is no new one refers to: a form of before, or a value that its name has.
@@ -58,26 +58,11 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	}
 	note(title, a.Title == f.Title)
 	note(description, a.Description == f.Description)
-	note("fields", a.hasFields(f.Fields) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered are of the rest
+	note("fields", form.SameFields(a.fields(), f.Fields) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered are of the rest
 	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
 	return another(m, what, name, differs)
-}
-
-// hasFields reports whether the ask has fields that a form was asked with. Those of the form were made plain.
-func (a RequestForm) hasFields(asked []events.Field) bool {
-	return slices.EqualFunc(a.fields(), asked, func(f, was events.Field) bool {
-		makePlain(&f)
-		return sameField(f, was)
-	})
-}
-
-// sameField reports whether two fields are alike in all that they ask and show.
-func sameField(a, b events.Field) bool {
-	return a.Name == b.Name && a.Label == b.Label && a.Type == b.Type && a.Required == b.Required && a.Default.Equal(b.Default) &&
-		a.Placeholder == b.Placeholder && a.Help == b.Help && slices.Equal(a.Options, b.Options) && a.Example.Equal(b.Example) &&
-		bytes.Equal(a.Pattern, b.Pattern)
 }
 
 // another refuses with INVALID_ARGUMENT a key or name that comes again, where something differs.
@@ -85,7 +70,7 @@ func another(m *Message, what, name string, differs []string) error {
 	if len(differs) == 0 {
 		return nil
 	}
-	return parley.Refuse(parley.InvalidArgument, "the %s %s stands for message %d, which differs in: %s", what, quoted(name, 80), m.Number, strings.Join(differs, ", ")).
+	return parley.Refuse(parley.InvalidArgument, "the %s %s stands for message %d, which differs in: %s", what, parley.Quoted(name, 80), m.Number, strings.Join(differs, ", ")).
 		WithHint("give what is new a %s of its own", what)
 }
 

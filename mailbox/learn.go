@@ -252,7 +252,7 @@ func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 		return nil, nil
 	}
 	slices.Sort(seqs)
-	arrived := &events.MessageDelivered{Items: slices.Compact(seqs), Refused: shown(c.Refused, maxRefused)}
+	arrived := &events.MessageDelivered{Items: slices.Compact(seqs), Refused: parley.Shown(c.Refused, maxRefused)}
 	return append([]events.Event{arrived}, evs...), nil
 }
 
@@ -265,5 +265,5 @@ func (s *State) unwanted(p OutboxItem, refused string, now capabilities.Time) ev
 	if err != nil || !m.Form.IsOpen() || len(m.Form.Holders) != 1 {
 		return nil
 	}
-	return &events.FormCancelled{Form: p.Subject, Reason: events.Declined, By: p.To, Note: "not accepted: " + shown(refused, maxRefused), Date: now}
+	return &events.FormCancelled{Form: p.Subject, Reason: events.Declined, By: p.To, Note: "not accepted: " + parley.Shown(refused, maxRefused), Date: now}
 }

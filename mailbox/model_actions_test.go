@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 func (m *model) ask(t *rapid.T) {
@@ -78,7 +79,7 @@ func (m *model) answer(t *rapid.T) {
 	if want == "" && text == "" {
 		want = parley.InvalidAnswer
 	}
-	c, home, err := m.states[p.name].DraftAnswer(Reply{Which: n, Texts: []Text{{"f", text}}}, m.now, m.id)
+	c, home, err := m.states[p.name].DraftAnswer(Reply{Which: n, Texts: []form.Text{{Name: "f", Text: text}}}, m.now, m.id)
 	m.send(t, c, home, err, want)
 }
 

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // Whatever comes late, twice or not at all between three nodes: each form is settled once, and everybody learns
@@ -111,17 +112,17 @@ func (w *world) form(t *rapid.T, who string) string {
 
 func (w *world) answer(t *rapid.T) {
 	who := w.anyone(t)
-	form := w.form(t, who)
+	which := w.form(t, who)
 	s := w.states[who]
 	var c SettleForm
 	var home capabilities.ID
 	var err error
 	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
-		c, home, err = s.DraftDecline(form, "no", w.idOf(who))
+		c, home, err = s.DraftDecline(which, "no", w.idOf(who))
 	} else {
-		r := Reply{Which: form, Texts: []Text{{Name: "f", Text: who}}}
+		r := Reply{Which: which, Texts: []form.Text{{Name: "f", Text: who}}}
 		if rapid.Bool().Draw(t, "gives") {
-			r.Texts = append(r.Texts, Text{Name: "who", Text: w.path(t, who)})
+			r.Texts = append(r.Texts, form.Text{Name: "who", Text: w.path(t, who)})
 		}
 		c, home, err = s.DraftAnswer(r, w.now, w.idOf(who))
 	}

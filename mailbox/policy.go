@@ -40,7 +40,7 @@ func CheckPolicy(policy string) error {
 	if slices.Contains([]string{AskAlways, AskOnMiss, AskNever, DenyAll}, policy) {
 		return nil
 	}
-	return parley.Refuse(parley.InvalidArgument, "unknown policy %s", quoted(policy, 40)).
+	return parley.Refuse(parley.InvalidArgument, "unknown policy %s", parley.Quoted(policy, 40)).
 		WithHint("the policies are always, on-miss, never and deny")
 }
 

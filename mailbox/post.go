@@ -129,7 +129,7 @@ func (t *tally) add(sp events.Span) error {
 	if err := sp.Value.Check(); err != nil {
 		return err
 	}
-	t.bytes += 10 + len(sp.Words) + len(sp.Edge) + measure(sp.Value).bytes
+	t.bytes += 10 + len(sp.Words) + len(sp.Edge) + sp.Value.Extent().Bytes
 	if t.bytes > maxMessage {
 		return parley.Refuse(parley.TooLarge, "a message with all that it carries is over the limit of %d bytes", maxMessage)
 	}

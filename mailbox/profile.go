@@ -73,7 +73,7 @@ func (c ReportStatus) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 		return nil, parley.Refuse(parley.NotPermitted, "the agent has a program, and the node says what that does")
 	}
 	if !slices.Contains([]string{Initializing, Idle, Running, Failed}, c.Status) {
-		return nil, parley.Refuse(parley.InvalidArgument, "unknown status %s", quoted(c.Status, 40)).
+		return nil, parley.Refuse(parley.InvalidArgument, "unknown status %s", parley.Quoted(c.Status, 40)).
 			WithHint("there are initializing, idle, running and error")
 	}
 	if c.Status != Failed && c.Error != "" {
@@ -84,7 +84,7 @@ func (c ReportStatus) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 
 // is makes of a status and its error what the agent is, unless it is so.
 func (s *State) is(status, problem string) []events.Event {
-	problem = shown(problem, maxRunError)
+	problem = parley.Shown(problem, maxRunError)
 	if status == s.Profile.Status && problem == s.Profile.Error {
 		return nil
 	}

@@ -138,7 +138,7 @@ func CheckQuotas(named map[string]int64) error {
 	}
 	for name, n := range named {
 		if !known[name] {
-			return parley.Refuse(parley.InvalidArgument, "unknown quota %s", quoted(name, 40)).WithHint("the quotas are %s", strings.Join(quotaNames[:], ", "))
+			return parley.Refuse(parley.InvalidArgument, "unknown quota %s", parley.Quoted(name, 40)).WithHint("the quotas are %s", strings.Join(quotaNames[:], ", "))
 		}
 		if n < -1 {
 			return parley.Refuse(parley.InvalidArgument, "%s=%d is no quota", name, n).WithHint("-1 is no limit")
@@ -158,11 +158,11 @@ func ParseQuotas(settings []string) (map[string]int64, error) {
 	for _, s := range settings {
 		name, text, ok := strings.Cut(s, "=")
 		if !ok {
-			return nil, parley.Refuse(parley.InvalidArgument, "%s is no quota", quoted(s, 80)).WithHint("want NAME=AMOUNT, as in forms=1000 or daily=64MiB; none is no limit")
+			return nil, parley.Refuse(parley.InvalidArgument, "%s is no quota", parley.Quoted(s, 80)).WithHint("want NAME=AMOUNT, as in forms=1000 or daily=64MiB; none is no limit")
 		}
 		n, err := parseAmount(text)
 		if err != nil {
-			return nil, parley.Refuse(parley.InvalidArgument, "%s is no amount", quoted(text, 40)).WithHint("want a number, a number of KiB, MiB or GiB, or none")
+			return nil, parley.Refuse(parley.InvalidArgument, "%s is no amount", parley.Quoted(text, 40)).WithHint("want a number, a number of KiB, MiB or GiB, or none")
 		}
 		named[name] = n
 	}

@@ -260,7 +260,7 @@ func TestAnswersAndHandoversAreHeldToTheQuota(t *testing.T) {
 	l := &Limits{Quotas: NoQuotas()}
 	l.Quotas[QuotaDaily] = 400
 	for n, want := range map[int]parley.Code{10: "", 1000: parley.QuotaExceeded} {
-		c, _, err := s.DraftAnswer(Reply{Which: "0", Values: values{"f": capabilities.String(strings.Repeat("x", n))}}, v.now, v.id)
+		c, _, err := s.DraftAnswer(Reply{Which: "0", Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("x", n))}}, v.now, v.id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // The commands here and in learn.go come from other mailboxes, perhaps of other nodes. Nothing in them is
@@ -19,8 +20,8 @@ type AcceptDelivery struct {
 	Form   *events.FormRequested
 	Posted *events.MessagePosted
 
-	Schema *Schema  // of the form's fields, if they were compiled before
-	Quotas *Amounts // the sender's; nil for none
+	Schema *form.Schema // of the form's fields, if they were compiled before
+	Quotas *Amounts     // the sender's; nil for none
 
 	own     bool // from a mailbox next door: Form is a copy for this delivery alone, with fields that were compiled there
 	outside bool // from another node
@@ -86,7 +87,7 @@ func (c AcceptDelivery) fields() ([]events.Field, error) {
 	if c.Schema != nil {
 		return c.Schema.Fields(), nil
 	}
-	contract, err := Compile(c.Form.Fields)
+	contract, err := form.Compile(c.Form.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +210,7 @@ func checkSpans(spans []events.Span) error {
 			continue
 		}
 		if v, again := edges[sp.Edge]; again && !v.Equal(sp.Value) {
-			return parley.Refuse(parley.InvalidArgument, "the message has two values under %s", quoted("@"+sp.Edge, 80))
+			return parley.Refuse(parley.InvalidArgument, "the message has two values under %s", parley.Quoted("@"+sp.Edge, 80))
 		}
 		edges[sp.Edge] = sp.Value
 	}
@@ -226,13 +227,19 @@ func wrongSpan(sp events.Span) string {
 	case !utf8.ValidString(sp.Words) || !utf8.ValidString(sp.Edge):
 		return "is not valid UTF-8"
 	case sp.Edge == "":
-		return unless(sp.Value.IsNull(), "has a value under no edge")
+		if sp.Value.IsNull() {
+			return ""
+		}
+		return "has a value under no edge"
 	case sp.Words != "":
 		return "has words and a value in one"
 	case strings.HasPrefix(sp.Edge, "@") || strings.Contains(sp.Edge, "/"):
 		return "has an edge that cannot be one"
 	}
-	return unless(carriesGrants(sp.Value), "has a reference that nobody gave")
+	if !carriesGrants(sp.Value) {
+		return "has a reference that nobody gave"
+	}
+	return ""
 }
 
 // carriesGrants reports whether each reference in a value is by a grant, as all that is given is.

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 	"parley/mailbox/rule"
 )
 
@@ -104,13 +105,13 @@ func (s *State) offer(evs []events.Event, c RequestApproval, call *rule.Reading,
 	fields := approvalFields()
 	if stale != nil {
 		fields[0].Help = fmt.Sprintf("The rule %s of %s does not decide this any more: %s.",
-			quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
+			parley.Quoted(stale.Words(), maxShownRule), stale.Made.Std().Format("2 January 2006"), stale.Stale())
 	}
 	if c.Folder != "" || len(offered.Wider) > 0 {
 		fields = append(fields, offeredField(offered))
 		evs = append(evs, offered)
 	}
-	contract, err := Compile(fields)
+	contract, err := form.Compile(fields)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func (f *Form) offered(chosen string) (events.Coverage, error) {
 			return c, nil
 		}
 	}
-	return events.Coverage{}, parley.Refuse(parley.InvalidAnswer, "the approval does not offer the rule %s", quoted(chosen, maxShownRule)).
+	return events.Coverage{}, parley.Refuse(parley.InvalidAnswer, "the approval does not offer the rule %s", parley.Quoted(chosen, maxShownRule)).
 		WithHint("choose one of those that it offers")
 }
 

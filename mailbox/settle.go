@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // SettleForm is what one who may answer says to a form, on its way home. Reason is "" for an answer. Sealed
@@ -22,7 +23,7 @@ type SettleForm struct {
 	Sealed map[string]capabilities.Value
 	Grants []capabilities.Grant
 
-	Schema *Schema // of the form's fields, if they were compiled before
+	Schema *form.Schema // of the form's fields, if they were compiled before
 
 	// Answer is the settlement's own ID, if the form's home is on another node: it may come there several times, and
 	// the same agent may send another beside it.
@@ -38,9 +39,9 @@ type Reply struct {
 	Which  string
 	Digest string
 	Values map[string]capabilities.Value
-	Texts  []Text
+	Texts  []form.Text
 
-	Schema *Schema // of the form's fields, if they were compiled before
+	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
 // DraftAnswer makes of a reply the settlement to send to the form's home, which it also returns. It is
@@ -172,7 +173,7 @@ func (c SettleForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.E
 // checkDecline holds one who says no to saying just that: all other ends are the home's own to decide.
 func (c SettleForm) checkDecline() error {
 	if c.Reason != events.Declined {
-		return parley.Refuse(parley.NotPermitted, "one who was asked may answer or decline, and this is %s", quoted(string(c.Reason), 40))
+		return parley.Refuse(parley.NotPermitted, "one who was asked may answer or decline, and this is %s", parley.Quoted(string(c.Reason), 40))
 	}
 	return checkText("a reason", c.Note, maxReason)
 }
@@ -198,7 +199,7 @@ func (s *State) answer(f *Form, c SettleForm, now capabilities.Time, ids IDs) ([
 		}
 		values[field.Name] = sealed
 	}
-	if err := checkAnswerSize(values); err != nil { // a sealed value is longer than what is in it
+	if err := form.CheckSize(values); err != nil { // a sealed value is longer than what is in it
 		return nil, err
 	}
 	rule, err := s.standing(f, c, values, now, ids)
@@ -262,17 +263,6 @@ func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities
 func (f *Form) takes(g capabilities.Grant, by capabilities.ID) bool {
 	return !g.ID.IsZero() && g.By == by && g.To == f.From && g.Message == f.ID && g.Revoked == 0 &&
 		len(g.Name) <= maxGrantName && utf8.ValidString(g.Name)
-}
-
-// Secrets names the form's fields whose values are to be sealed.
-func Secrets(fields []events.Field) []string {
-	var names []string
-	for _, f := range fields {
-		if f.Type == events.Secret {
-			names = append(names, f.Name)
-		}
-	}
-	return names
 }
 
 // EndedBy reports whether the form was ended by the settlement with an ID.

@@ -8,6 +8,7 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // State is a mailbox as its events have made it. Make one with New and change it with Apply alone.
@@ -206,8 +207,8 @@ func (f *Form) mayAnswer(by capabilities.ID) bool {
 
 // Schema compiles the form's fields. What was asked once compiles for ever, or the log is damaged. The state keeps
 // no contract: compiled patterns take many times the room of their text.
-func (f *Form) Schema() (*Schema, error) {
-	c, err := compileFields(f.Fields, unlimitedPatterns())
+func (f *Form) Schema() (*form.Schema, error) {
+	c, err := form.CompileAccepted(f.Fields)
 	if err != nil {
 		return nil, fmt.Errorf("form %s: %w", f.ID, err)
 	}

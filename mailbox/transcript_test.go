@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // TestTranscripts runs the conversations in testdata, which are the specification of a mailbox. Agents are
@@ -228,14 +229,14 @@ func (v *village) ask(as string, arg func(string) string, fields string) string 
 		a.Deadline = v.now.Add(dur)
 	}
 	if strings.HasPrefix(strings.TrimSpace(fields), "[") {
-		parsed, err := ParseFields([]byte(fields))
+		parsed, err := form.ParseFields([]byte(fields))
 		if err != nil {
 			return v.refusal(err)
 		}
 		a.Fields = parsed
 	} else {
 		for _, line := range strings.Split(strings.TrimSpace(fields), "\n") {
-			f, err := SplitField(line)
+			f, err := form.SplitField(line)
 			if err != nil && a.Kind == "" {
 				return v.refusal(err)
 			}
@@ -253,12 +254,12 @@ func (v *village) ask(as string, arg func(string) string, fields string) string 
 }
 
 func (v *village) answer(as, which, input string, late bool) string {
-	var texts []Text
+	var texts []form.Text
 	for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
 		if line == "" {
 			continue
 		}
-		text, err := SplitText(line)
+		text, err := form.SplitText(line)
 		if err != nil {
 			return v.refusal(err)
 		}

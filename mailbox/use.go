@@ -6,6 +6,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox/form"
 )
 
 // What an agent has the node hold is counted where it stands. Its own mailbox counts what it asked, named, made and
@@ -117,7 +118,7 @@ func Spends(c Command) bool {
 // this node, which are decided on in another mailbox.
 func (s *State) CheckAnswer(l *Limits, c SettleForm, now capabilities.Time) error {
 	var growth Amounts
-	growth[QuotaDaily] = int64(measure(capabilities.Record(c.Values)).bytes + len(c.Note))
+	growth[QuotaDaily] = int64(capabilities.Record(c.Values).Extent().Bytes + len(c.Note))
 	return l.check(s.ownUse.On(now), growth)
 }
 
@@ -169,7 +170,7 @@ func (s *State) change(e events.Event) (c Amounts) {
 	case *events.FormAnswered:
 		c = s.ends(e.Form)
 		if e.By == s.ID {
-			c[QuotaDaily] = int64(measure(e.Values).bytes)
+			c[QuotaDaily] = int64(e.Values.Extent().Bytes)
 		}
 	case *events.FormCancelled:
 		c = s.ends(e.Form)
@@ -183,7 +184,7 @@ func (s *State) change(e events.Event) (c Amounts) {
 			}
 		}
 	case *events.AnswerQueued:
-		c[QuotaDaily] = int64(measure(e.Values).bytes + len(e.Note))
+		c[QuotaDaily] = int64(e.Values.Extent().Bytes + len(e.Note))
 	case *events.NameBound:
 		n := sizeOfName(e.Name, e.Value)
 		c[QuotaNames], c[QuotaBytes], c[QuotaDaily] = 1, n, n
@@ -323,7 +324,7 @@ func sizeOf(m *Message) int64 {
 func sizeOfForm(e *events.FormRequested) int64 {
 	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result)
 	for i := range e.Fields {
-		n += sizeOfField(&e.Fields[i])
+		n += form.FieldSize(&e.Fields[i])
 	}
 	return int64(n)
 }
@@ -333,14 +334,14 @@ func sizeOfMessage(e *events.MessagePosted) int64 {
 	for _, sp := range e.Text {
 		n += 32 + len(sp.Words) + len(sp.Edge)
 		if sp.Edge != "" {
-			n += measure(sp.Value).bytes
+			n += sp.Value.Extent().Bytes
 		}
 	}
 	return int64(n)
 }
 
 func sizeOfName(name string, v capabilities.Value) int64 {
-	return int64(64 + len(name) + measure(v).bytes)
+	return int64(64 + len(name) + v.Extent().Bytes)
 }
 
 // sizeOfOther returns about the bytes of an event by which the agent's own doings grow the log, and 0 for those that

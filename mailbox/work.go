@@ -182,7 +182,7 @@ const (
 // CheckProgram refuses with INVALID_ARGUMENT what cannot be a program.
 func CheckProgram(p events.ProgramSet) error {
 	if p.Runtime != "exec" && p.Runtime != "acp" {
-		return parley.Refuse(parley.InvalidArgument, "unknown runtime %s", quoted(p.Runtime, 40)).WithHint("the runtimes are exec and acp")
+		return parley.Refuse(parley.InvalidArgument, "unknown runtime %s", parley.Quoted(p.Runtime, 40)).WithHint("the runtimes are exec and acp")
 	}
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		return parley.Refuse(parley.InvalidArgument, "a program needs a command")
@@ -202,12 +202,12 @@ func CheckProgram(p events.ProgramSet) error {
 	}
 	for _, e := range p.Environment {
 		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
-			return parley.Refuse(parley.InvalidArgument, "%s in the environment: want NAME=value", quoted(e, 40))
+			return parley.Refuse(parley.InvalidArgument, "%s in the environment: want NAME=value", parley.Quoted(e, 40))
 		}
 	}
 	for _, name := range p.Inherit {
 		if name == "" || strings.ContainsAny(name, "=*") {
-			return parley.Refuse(parley.InvalidArgument, "%s names no variable", quoted(name, 40)).WithHint("a variable is set as NAME=value among the environment")
+			return parley.Refuse(parley.InvalidArgument, "%s names no variable", parley.Quoted(name, 40)).WithHint("a variable is set as NAME=value among the environment")
 		}
 	}
 	if len(p.Wrap) > 0 && p.Wrap[0] == "" {
@@ -219,7 +219,7 @@ func CheckProgram(p events.ProgramSet) error {
 	}
 	for _, a := range p.Access {
 		if a != "read" && a != "write" && a != "terminal" {
-			return parley.Refuse(parley.InvalidArgument, "unknown access %s", quoted(a, 40)).WithHint("there are read, write and terminal")
+			return parley.Refuse(parley.InvalidArgument, "unknown access %s", parley.Quoted(a, 40)).WithHint("there are read, write and terminal")
 		}
 	}
 	return nil
@@ -269,7 +269,7 @@ func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 		output = output[len(output)-maxRunOutput:]
 	}
 	return []events.Event{&events.RunEnded{
-		Run: c.Run, Error: shown(c.Error, maxRunError), Output: strings.ToValidUTF8(output, "�"),
+		Run: c.Run, Error: parley.Shown(c.Error, maxRunError), Output: strings.ToValidUTF8(output, "�"),
 		Again: c.Silent && c.Error == Interrupted && s.mayRunAgain(),
 	}}, nil
 }

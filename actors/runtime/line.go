@@ -9,7 +9,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // Bounds of a line of the exec protocol.
@@ -139,15 +139,15 @@ func (l *line) question() (Question, error) {
 		return q, nil
 	}
 	q.Description = l.Prompt
-	widgets := make([]mailbox.Widget, len(l.Widgets))
+	widgets := make([]form.Widget, len(l.Widgets))
 	for i, w := range l.Widgets {
-		widgets[i] = mailbox.Widget(w)
+		widgets[i] = form.Widget(w)
 		if one, ok := w.Default.AsString(); ok && w.Type == events.Checkbox {
 			widgets[i].Default = capabilities.Strings(one)
 		}
 	}
 	var err error
-	q.Fields, err = mailbox.WidgetFields(widgets)
+	q.Fields, err = form.WidgetFields(widgets)
 	return q, err
 }
 

@@ -14,7 +14,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 func (p *program) respondFormCommand() *cobra.Command {
@@ -66,7 +66,7 @@ func (p *program) gather(c *cobra.Command, answer *gateway.RespondFormRequest, a
 		}
 	}
 	for _, a := range args {
-		t, err := mailbox.SplitText(a)
+		t, err := form.SplitText(a)
 		if err != nil {
 			return asUsage(c, err)
 		}

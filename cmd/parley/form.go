@@ -15,7 +15,7 @@ import (
 	"parley/events"
 	"parley/gateway"
 	"parley/gateway/client"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // asking are the options of whatever waits for an answer.
@@ -156,12 +156,12 @@ func (p *program) fields(c *cobra.Command, args []string, file string) ([]events
 		if err != nil {
 			return nil, err
 		}
-		if fields, err = mailbox.ParseFields(text); err != nil {
+		if fields, err = form.ParseFields(text); err != nil {
 			return nil, err
 		}
 	}
 	for _, a := range args {
-		f, err := mailbox.SplitField(a)
+		f, err := form.SplitField(a)
 		if err != nil {
 			return nil, asUsage(c, err)
 		}

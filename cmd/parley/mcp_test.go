@@ -17,7 +17,7 @@ import (
 	"parley/actors/view"
 	"parley/events"
 	"parley/gateway"
-	"parley/mailbox"
+	"parley/mailbox/form"
 )
 
 // modelHouse is a node in this process, with an agent whose tools a model has.
@@ -234,11 +234,11 @@ func awaitForm(t *testing.T, a *actors.Agent) view.Message {
 }
 
 // answer answers a form with texts: name, text, ….
-func answer(t *testing.T, a *actors.Agent, form string, texts ...string) {
+func answer(t *testing.T, a *actors.Agent, which string, texts ...string) {
 	t.Helper()
-	ans := actors.Answer{Which: actors.Which(form)}
+	ans := actors.Answer{Which: actors.Which(which)}
 	for i := 0; i+1 < len(texts); i += 2 {
-		ans.Texts = append(ans.Texts, mailbox.Text{Name: texts[i], Text: texts[i+1]})
+		ans.Texts = append(ans.Texts, form.Text{Name: texts[i], Text: texts[i+1]})
 	}
 	if _, err := a.Answer(t.Context(), ans); err != nil {
 		t.Error(err)

@@ -1,4 +1,4 @@
-package mailbox
+package form
 
 import (
 	"encoding/json"

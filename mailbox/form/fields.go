@@ -1,4 +1,4 @@
-package mailbox
+package form
 
 import (
 	"bytes"
@@ -6,12 +6,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
+
+// HasPatterns reports whether any field has a pattern. Such fields are worth keeping compiled.
+func HasPatterns(fields []events.Field) bool {
+	return slices.ContainsFunc(fields, func(f events.Field) bool { return len(f.Pattern) > 0 })
+}
+
+// Secrets returns the names of the fields whose values are to be sealed.
+func Secrets(fields []events.Field) []string {
+	var names []string
+	for _, f := range fields {
+		if f.Type == events.Secret {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// SameFields reports whether fields ask and show the same as fields that were compiled.
+func SameFields(fields, compiled []events.Field) bool {
+	return slices.EqualFunc(fields, compiled, func(f, was events.Field) bool {
+		makePlain(&f)
+		return sameField(f, was)
+	})
+}
+
+// sameField reports whether two fields are alike in all that they ask and show.
+func sameField(a, b events.Field) bool {
+	return a.Name == b.Name && a.Label == b.Label && a.Type == b.Type && a.Required == b.Required && a.Default.Equal(b.Default) &&
+		a.Placeholder == b.Placeholder && a.Help == b.Help && slices.Equal(a.Options, b.Options) && a.Example.Equal(b.Example) &&
+		bytes.Equal(a.Pattern, b.Pattern)
+}
+
+// SplitField reads "name:label", where the label may hold colons, as a required field for text. It refuses with
+// INVALID_ARGUMENT.
+func SplitField(arg string) (events.Field, error) {
+	name, label, ok := strings.Cut(arg, ":")
+	if !ok || name == "" {
+		return events.Field{}, parley.Refuse(parley.InvalidArgument, `Invalid field format %.80q, expected "fieldName:label"`, arg)
+	}
+	return events.Field{Name: name, Label: label, Required: true}, nil
+}
 
 // MaxFieldsJSON is how many bytes of JSON ParseFields reads.
 const MaxFieldsJSON = 512 << 10
@@ -34,7 +77,7 @@ func ParseFields(doc []byte) ([]events.Field, error) {
 		return nil, parley.Refuse(parley.TooLarge, "%d fields are over the limit of %d", n, MaxFields)
 	}
 	var (
-		w      FieldErrors
+		w      fieldErrors
 		fields = make([]events.Field, len(list))
 	)
 	for i, raw := range list {
@@ -51,7 +94,7 @@ func ParseFields(doc []byte) ([]events.Field, error) {
 
 func notList(err error) error {
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return parley.Refuse(parley.InvalidForm, "the fields are not JSON: %s, at byte %d", shown(s.Error(), 80), s.Offset)
+		return parley.Refuse(parley.InvalidForm, "the fields are not JSON: %s, at byte %d", parley.Shown(s.Error(), 80), s.Offset)
 	}
 	return parley.Refuse(parley.InvalidForm, "want a JSON list of fields").WithHint(`as in [{"name":"port","label":"Port","type":"number"}]`)
 }
@@ -105,7 +148,7 @@ func readObject(raw json.RawMessage, keys map[string]reader) (problems []string)
 		read, known := keys[key]
 		switch {
 		case !known:
-			problems = append(problems, "unknown key "+quoted(key, 40))
+			problems = append(problems, "unknown key "+parley.Quoted(key, 40))
 		case seen[key]:
 			problems = append(problems, key+" stands twice")
 		case string(v) != "null":
@@ -162,4 +205,40 @@ func optionsInto(options *[]events.Option) reader {
 		*options = read
 		return nil
 	}
+}
+
+// Widget is one way to answer a prompt: buttons, confirm, select, radio or checkbox.
+type Widget struct {
+	Type    events.FieldType
+	Label   string
+	Options []string
+	Default capabilities.Value // Null is none
+}
+
+// WidgetFields gives the fields for the widgets of a prompt: value, value2, value3 and so on; no widgets are a question of
+// yes or no. It refuses with INVALID_FORM what is no widget.
+func WidgetFields(widgets []Widget) ([]events.Field, error) {
+	if len(widgets) == 0 {
+		widgets = []Widget{{Type: events.Confirm, Options: []string{"Yes", "No"}}}
+	}
+	fields := make([]events.Field, len(widgets))
+	for i, w := range widgets {
+		f := events.Field{Name: "value", Label: w.Label, Type: w.Type, Required: len(widgets) == 1, Default: w.Default}
+		if i > 0 {
+			f.Name = fmt.Sprintf("value%d", i+1)
+		}
+		switch w.Type {
+		case events.Buttons, events.Confirm, events.Select, events.Radio, events.Checkbox:
+		default:
+			return nil, parley.Refuse(parley.InvalidForm, "widget %d: there is no widget %s", i+1, parley.Quoted(string(w.Type), 40))
+		}
+		if w.Type == events.Checkbox && len(w.Options) == 0 {
+			return nil, parley.Refuse(parley.InvalidForm, "widget %d: a checkbox needs options", i+1)
+		}
+		for _, o := range w.Options {
+			f.Options = append(f.Options, events.Option{Value: o})
+		}
+		fields[i] = f
+	}
+	return fields, nil
 }

@@ -1,4 +1,4 @@
-package mailbox
+package form
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -27,11 +29,11 @@ func reason(e *jsonschema.ValidationError) string {
 			break
 		}
 		if f.at != "" {
-			f.why = "at " + shown(f.at, 60) + ": " + f.why
+			f.why = "at " + parley.Shown(f.at, 60) + ": " + f.why
 		}
 		whys = append(whys, f.why)
 	}
-	return cut(strings.Join(whys, "; "), maxWhy)
+	return parley.Cut(strings.Join(whys, "; "), maxWhy)
 }
 
 // violations flattens an error to what is at its ends, each once and the outer ones first: sorted, since a record's
@@ -42,7 +44,7 @@ func violations(e *jsonschema.ValidationError) []violation {
 	case *kind.AnyOf, *kind.OneOf:
 		return alternatives(e, at)
 	case *kind.PropertyNames: // its place is not to be relied on: the library shares it with its siblings
-		return []violation{{why: "invalid name " + quoted(k.Property, 40)}}
+		return []violation{{why: "invalid name " + parley.Quoted(k.Property, 40)}}
 	case *kind.Not, *kind.Contains, *kind.MinContains:
 		return []violation{{at, plainly(k)}}
 	}
@@ -70,7 +72,7 @@ func alternatives(e *jsonschema.ValidationError, at string) []violation {
 				continue
 			}
 			if below := strings.TrimPrefix(strings.TrimPrefix(f.at, at), "/"); below != "" {
-				f.why = "at " + shown(below, 60) + ": " + f.why
+				f.why = "at " + parley.Shown(below, 60) + ": " + f.why
 			}
 			near = append(near, f.why)
 		}
@@ -110,7 +112,7 @@ func plainly(k jsonschema.ErrorKind) string {
 	case *kind.MaxLength:
 		return "at most " + count(k.Want, "character")
 	case *kind.Pattern:
-		return "does not match " + shown(k.Want, 80)
+		return "does not match " + parley.Shown(k.Want, 80)
 	case *kind.Format:
 		return wrongFormat(k)
 	case *kind.MinItems:
@@ -148,9 +150,9 @@ func plainly(k jsonschema.ErrorKind) string {
 // wrongFormat tells the cause only for regular expressions, whose messages are about their own text.
 func wrongFormat(k *kind.Format) string {
 	if k.Want == "regex" {
-		return "not a regular expression: " + shown(k.Err.Error(), 80)
+		return "not a regular expression: " + parley.Shown(k.Err.Error(), 80)
 	}
-	return "not a valid " + shown(k.Want, 40)
+	return "not a valid " + parley.Shown(k.Want, 40)
 }
 
 func typeNames(types []string) string {
@@ -191,7 +193,7 @@ func some(names []string) string {
 			texts = append(texts, "…")
 			break
 		}
-		texts = append(texts, shown(n, 40))
+		texts = append(texts, parley.Shown(n, 40))
 	}
 	return strings.Join(texts, ", ")
 }

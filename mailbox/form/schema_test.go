@@ -1,4 +1,4 @@
-package mailbox
+package form
 
 import (
 	"encoding/json"
@@ -190,7 +190,7 @@ func TestEveryWrongFieldIsNamed(t *testing.T) {
 			_, err := Compile([]events.Field{field("good", ""), c.field})
 			key := fieldKey(c.field.Name, 1)
 			wantFields(t, err, parley.InvalidForm, map[string]string{key: c.want})
-			if strings.ContainsFunc(err.Error(), unseen) {
+			if strings.ContainsFunc(err.Error(), parley.IsInvisible) {
 				t.Errorf("%q is not fit to be shown", err)
 			}
 		})

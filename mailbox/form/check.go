@@ -1,4 +1,4 @@
-package mailbox
+package form
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ type checkBudget struct {
 func newCheckBudget() *checkBudget { return &checkBudget{checks: 250_000, matches: 32_000_000} }
 
 // spend reports whether there is enough left for a value of this extent.
-func (b *checkBudget) spend(e extent, l schemaCost) bool {
-	checks, matches := e.parts*l.checks, e.bytes*l.steps
+func (b *checkBudget) spend(e capabilities.Extent, l schemaCost) bool {
+	checks, matches := e.Parts*l.checks, e.Bytes*l.steps
 	if checks > b.checks || matches > b.matches {
 		return false
 	}
@@ -43,13 +43,13 @@ func (b *checkBudget) spend(e extent, l schemaCost) bool {
 // optional fields left empty ("", null, []) are left out. It refuses with INVALID_ANSWER, naming every wrong
 // field, and with TOO_LARGE more than 256 KiB. The given map stays as it is.
 func (c *Schema) Check(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
-	var w FieldErrors
+	var w fieldErrors
 	return c.check(values, &w)
 }
 
 // check is Check where reading the answer has already found some fields wrong: of those it says no more.
-func (c *Schema) check(values map[string]capabilities.Value, w *FieldErrors) (map[string]capabilities.Value, error) {
-	if err := checkAnswerSize(values); err != nil {
+func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (map[string]capabilities.Value, error) {
+	if err := CheckSize(values); err != nil {
 		return nil, err
 	}
 	out := make(map[string]capabilities.Value, len(c.fields))
@@ -78,21 +78,22 @@ func (c *Schema) check(values map[string]capabilities.Value, w *FieldErrors) (ma
 		out[q.Name] = v
 	}
 	for name := range values {
-		if _, known := c.find(name); !known && !w.has(shown(name, maxFieldName)) {
-			w.add(shown(name, maxFieldName), "no such field")
+		if _, known := c.find(name); !known && !w.has(parley.Shown(name, maxFieldName)) {
+			w.add(parley.Shown(name, maxFieldName), "no such field")
 		}
 	}
 	w.sort(c.find)
 	if err := w.err(parley.InvalidAnswer); err != nil {
 		return nil, err
 	}
-	return out, checkAnswerSize(out) // defaults take room too
+	return out, CheckSize(out) // defaults take room too
 }
 
-func checkAnswerSize(values map[string]capabilities.Value) error {
+// CheckSize refuses with TOO_LARGE the values of an answer that take more than MaxAnswer bytes.
+func CheckSize(values map[string]capabilities.Value) error {
 	n := 5
 	for name, v := range values {
-		n += 5 + len(name) + measure(v).bytes
+		n += 5 + len(name) + v.Extent().Bytes
 	}
 	if n > MaxAnswer {
 		return parley.Refuse(parley.TooLarge, "an answer of %d bytes is over the limit of %d", n, MaxAnswer)
@@ -184,7 +185,7 @@ func (q question) options() string {
 	const most = 10
 	var values []string
 	for _, o := range q.Options[:min(most, len(q.Options))] {
-		values = append(values, shown(o.Value, 40))
+		values = append(values, parley.Shown(o.Value, 40))
 	}
 	if n := len(q.Options) - most; n > 0 {
 		values = append(values, fmt.Sprintf("and %d more", n))
@@ -204,7 +205,7 @@ func (q question) wrongChoices(v capabilities.Value) string {
 			return q.options()
 		}
 		if seen[s] {
-			return shown(s, 40) + " is chosen twice"
+			return parley.Shown(s, 40) + " is chosen twice"
 		}
 		seen[s] = true
 	}
@@ -238,7 +239,7 @@ func wrongLeaf(v capabilities.Value) (why string) {
 
 // wrong says why the pattern does not take v, or "".
 func (p *pattern) wrong(v capabilities.Value, left *checkBudget) string {
-	if !left.spend(measure(v), p.schemaCost) {
+	if !left.spend(v.Extent(), p.schemaCost) {
 		return "the answer is too large for its patterns"
 	}
 	b, err := v.MarshalJSON()
@@ -256,37 +257,4 @@ func (p *pattern) wrong(v capabilities.Value, left *checkBudget) string {
 		return "it does not fit its pattern"
 	}
 	return ""
-}
-
-// extent is how much there is of a value: parts, itself included, and about the bytes of its encoding.
-type extent struct{ parts, bytes int }
-
-// measure looks no deeper than values may be nested.
-func measure(v capabilities.Value) extent { return measureAt(v, 0) }
-
-func measureAt(v capabilities.Value, depth int) extent {
-	e := extent{parts: 1, bytes: 9}
-	if depth > capabilities.MaxValueDepth {
-		return e
-	}
-	add := func(x extent) { e.parts, e.bytes = e.parts+x.parts, e.bytes+x.bytes }
-	if s, ok := v.AsString(); ok {
-		e.bytes = 5 + len(s)
-	} else if l, ok := v.AsList(); ok {
-		for _, x := range l {
-			add(measureAt(x, depth+1))
-		}
-	} else if r, ok := v.AsRecord(); ok {
-		for k, x := range r {
-			add(extent{parts: 1, bytes: 5 + len(k)})
-			add(measureAt(x, depth+1))
-		}
-	} else if b, ok := v.AsBytes(); ok {
-		e.bytes = 6 + len(b)*4/3 // as JSON
-	} else if b, ok := v.AsSealed(); ok {
-		e.bytes = 6 + len(b)
-	} else if _, ok := v.AsRef(); ok {
-		e = extent{parts: 9, bytes: 160}
-	}
-	return e
 }

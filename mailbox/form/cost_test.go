@@ -1,8 +1,7 @@
-package mailbox
+package form
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -45,45 +44,6 @@ func TestPatternsOfAFormAreBoundedTogether(t *testing.T) {
 		})
 	}
 	compiled(t, regexps(MaxFields, `{"type":"string","minLength":1,"pattern":"^[a-z][a-z0-9-]+$"}`)...) // an honest one
-}
-
-func TestFormOfBeforeTheBoundsIsStillAnswered(t *testing.T) {
-	fields := regexps(20, `{"pattern":"^\\pL{200}$"}`)
-	f := &Form{FormRequested: &events.FormRequested{Fields: fields}}
-	c, err := f.Schema()
-	if err != nil {
-		t.Fatalf("a form that is in the log: %v", err)
-	}
-	if _, err := c.Check(map[string]capabilities.Value{"f0": capabilities.String(strings.Repeat("é", 200))}); err != nil {
-		t.Error(err)
-	}
-}
-
-// The state has no room of its own for compiled patterns, however many forms it has.
-func TestStateKeepsNoContracts(t *testing.T) {
-	seen := map[reflect.Type]bool{}
-	var look func(path string, typ reflect.Type)
-	look = func(path string, typ reflect.Type) {
-		if typ == reflect.TypeFor[Schema]() || typ == reflect.TypeFor[pattern]() {
-			t.Errorf("%s has a %s", path, typ)
-		}
-		if seen[typ] {
-			return
-		}
-		seen[typ] = true
-		switch typ.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Array:
-			look(path, typ.Elem())
-		case reflect.Map:
-			look(path, typ.Key())
-			look(path, typ.Elem())
-		case reflect.Struct:
-			for i := range typ.NumField() {
-				look(path+"."+typ.Field(i).Name, typ.Field(i).Type)
-			}
-		}
-	}
-	look("State", reflect.TypeFor[State]())
 }
 
 func TestEffortGrowsWithTheWork(t *testing.T) {

@@ -1,4 +1,4 @@
-package mailbox
+package form
 
 import (
 	"encoding/json"
@@ -25,16 +25,6 @@ func SplitText(arg string) (Text, error) {
 	return Text{Name: name, Text: text}, nil
 }
 
-// SplitField reads "name:label", where the label may hold colons, as a required field for text. It
-// refuses with INVALID_ARGUMENT.
-func SplitField(arg string) (events.Field, error) {
-	name, label, ok := strings.Cut(arg, ":")
-	if !ok || name == "" {
-		return events.Field{}, parley.Refuse(parley.InvalidArgument, `Invalid field format %.80q, expected "fieldName:label"`, arg)
-	}
-	return events.Field{Name: name, Label: label, Required: true}, nil
-}
-
 // finder gives the value at a path of the answerer's names.
 type finder = func(path string) (capabilities.Value, error)
 
@@ -42,7 +32,7 @@ type finder = func(path string) (capabilities.Value, error)
 // path. A field for several choices is given once for each. It refuses with INVALID_ANSWER, naming every
 // text that cannot be read; whether what was read is an answer, Check says.
 func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
-	var w FieldErrors
+	var w fieldErrors
 	values := readTexts(fields, texts, lookup, &w)
 	w.sort((&Schema{fields: fields}).find)
 	if err := w.err(parley.InvalidAnswer); err != nil {
@@ -55,7 +45,7 @@ func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (c
 // capability may still be a path, and checks the whole. It refuses as ReadAnswer and Check do, with all that
 // both find.
 func (c *Schema) ReadAndCheck(texts []Text, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
-	var w FieldErrors
+	var w fieldErrors
 	all := values
 	if len(texts) > 0 || c.has(events.Capability) {
 		all = c.readAll(texts, values, lookup, &w)
@@ -69,7 +59,7 @@ func (c *Schema) has(t events.FieldType) bool {
 }
 
 // readAll adds what texts and paths say to values.
-func (c *Schema) readAll(texts []Text, values map[string]capabilities.Value, lookup finder, w *FieldErrors) map[string]capabilities.Value {
+func (c *Schema) readAll(texts []Text, values map[string]capabilities.Value, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	all := readTexts(c.fields, texts, lookup, w)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, twice := all[name]; twice || w.has(name) {
@@ -87,7 +77,7 @@ func (c *Schema) readAll(texts []Text, values map[string]capabilities.Value, loo
 }
 
 // readTexts gives the values of the texts that can be read, and adds what is wrong with the others.
-func readTexts(fields []events.Field, texts []Text, lookup finder, w *FieldErrors) map[string]capabilities.Value {
+func readTexts(fields []events.Field, texts []Text, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	given := make(map[string][]string, len(texts))
 	for _, t := range texts {
 		given[t.Name] = append(given[t.Name], t.Text)
@@ -102,12 +92,12 @@ func readTexts(fields []events.Field, texts []Text, lookup finder, w *FieldError
 		}
 	}
 	for name := range given {
-		w.add(shown(name, maxFieldName), "no such field")
+		w.add(parley.Shown(name, maxFieldName), "no such field")
 	}
 	return values
 }
 
-func readField(f events.Field, texts []string, lookup finder, w *FieldErrors) capabilities.Value {
+func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) capabilities.Value {
 	if takesSeveral(f) {
 		if len(texts) == 1 && texts[0] == "" {
 			texts = nil
@@ -143,7 +133,7 @@ func takesSeveral(f events.Field) bool {
 	return f.Type == events.Multiselect || f.Type == events.Checkbox && len(f.Options) > 0
 }
 
-func readNumber(name, text string, w *FieldErrors) capabilities.Value {
+func readNumber(name, text string, w *fieldErrors) capabilities.Value {
 	text = strings.TrimSpace(text)
 	i, err := strconv.ParseInt(text, 10, 64)
 	if err == nil {
@@ -160,7 +150,7 @@ func readNumber(name, text string, w *FieldErrors) capabilities.Value {
 	return capabilities.Float(f)
 }
 
-func readBool(name, text string, w *FieldErrors) capabilities.Value {
+func readBool(name, text string, w *fieldErrors) capabilities.Value {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "yes", "on":
 		return capabilities.Bool(true)
@@ -171,7 +161,7 @@ func readBool(name, text string, w *FieldErrors) capabilities.Value {
 	return capabilities.Null()
 }
 
-func find(path, name string, lookup finder, w *FieldErrors) capabilities.Value {
+func find(path, name string, lookup finder, w *fieldErrors) capabilities.Value {
 	if lookup == nil {
 		w.add(name, "no names are known here")
 		return capabilities.Null()
@@ -179,7 +169,7 @@ func find(path, name string, lookup finder, w *FieldErrors) capabilities.Value {
 	v, err := lookup(path)
 	if err != nil {
 		e := parley.AsError(err)
-		w.add(name, string(e.Code)+": "+shown(e.Message, maxWhy))
+		w.add(name, string(e.Code)+": "+parley.Shown(e.Message, maxWhy))
 	}
 	return v
 }

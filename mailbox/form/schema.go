@@ -1,11 +1,10 @@
-package mailbox
+package form
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"parley"
@@ -72,13 +71,19 @@ func Compile(fields []events.Field) (*Schema, error) {
 	return compileFields(fields, newPatternBudget())
 }
 
+// CompileAccepted compiles the fields of a form that is in the log. Each pattern is bounded by itself alone: the form
+// was accepted by the rules of its time.
+func CompileAccepted(fields []events.Field) (*Schema, error) {
+	return compileFields(fields, unlimitedPatterns())
+}
+
 // compileFields compiles fields whose patterns fit in room together.
 func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) {
 	c := &Schema{fields: make([]events.Field, 0, len(fields))}
 	if len(fields) > fewFields {
 		c.index = make(map[string]int, len(fields))
 	}
-	var w FieldErrors
+	var w fieldErrors
 	for i := range fields {
 		_, twice := c.find(fields[i].Name)
 		c.fields = append(c.fields, fields[i])
@@ -118,7 +123,7 @@ func checkFormSize(fields []events.Field) error {
 	}
 	size := 0
 	for i := range fields {
-		size += sizeOfField(&fields[i])
+		size += FieldSize(&fields[i])
 	}
 	if size > MaxFormSize {
 		return parley.Refuse(parley.TooLarge, "%d bytes of fields are over the limit of %d", size, MaxFormSize)
@@ -126,14 +131,14 @@ func checkFormSize(fields []events.Field) error {
 	return nil
 }
 
-// sizeOfField returns about how many bytes a field takes when it is encoded.
-func sizeOfField(f *events.Field) int {
+// FieldSize returns about the bytes of a field when it is encoded.
+func FieldSize(f *events.Field) int {
 	size := 32 + len(f.Name) + len(f.Label) + len(f.Type) + len(f.Placeholder) + len(f.Help) + len(f.Pattern)
 	for i := range f.Options {
 		o := &f.Options[i]
 		size += 10 + len(o.Value) + len(o.Label) + len(o.Description)
 	}
-	return size + measure(f.Default).bytes + measure(f.Example).bytes
+	return size + f.Default.Extent().Bytes + f.Example.Extent().Bytes
 }
 
 // fieldKey names a field in an error, even one whose name is missing or not to be shown.
@@ -141,7 +146,7 @@ func fieldKey(name string, i int) string {
 	if name == "" {
 		return fmt.Sprintf("field %d", i+1)
 	}
-	return shown(name, maxFieldName)
+	return parley.Shown(name, maxFieldName)
 }
 
 // compileField makes a field plain, and gives its pattern and everything that is wrong with it.
@@ -212,18 +217,12 @@ func wrongName(s string) string {
 		return "the name holds a colon"
 	case strings.HasPrefix(s, " ") || strings.HasSuffix(s, " "):
 		return "the name begins or ends with a space"
-	case strings.ContainsFunc(s, unseen):
+	case strings.ContainsFunc(s, parley.IsInvisible):
 		return "the name holds control, bidi or invisible characters"
 	case s == "__proto__" || s == "prototype" || s == "constructor":
 		return "the name has a meaning of its own in scripts"
 	}
 	return ""
-}
-
-// unseen reports whether a rune leaves no mark of its own: controls, every space but the plain one, bidi
-// and zero-width characters, fillers and variation selectors.
-func unseen(r rune) bool {
-	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 func wrongText(what, s string, limit int) string {
@@ -249,7 +248,7 @@ func wrongOptions(f *events.Field) string {
 			return fmt.Sprintf("a %s field takes no options", cmp.Or(string(f.Type), "text"))
 		}
 	default:
-		return "unknown type " + quoted(string(f.Type), 40)
+		return "unknown type " + parley.Quoted(string(f.Type), 40)
 	}
 	if n := len(f.Options); n > MaxOptions {
 		return fmt.Sprintf("%d options are over the limit of %d", n, MaxOptions)

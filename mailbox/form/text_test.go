@@ -1,4 +1,4 @@
-package mailbox
+package form
 
 import (
 	"errors"
@@ -210,7 +210,7 @@ func FuzzReadAnswer(f *testing.F) {
 			if !ok || e.Code != parley.InvalidAnswer && e.Code != parley.TooLarge || len([]rune(e.Message)) > maxWrong+1 {
 				t.Fatalf("%v", err)
 			}
-			if strings.ContainsFunc(e.Message, unseen) {
+			if strings.ContainsFunc(e.Message, parley.IsInvisible) {
 				t.Errorf("%q is not fit to be shown", e.Message)
 			}
 			return
