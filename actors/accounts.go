@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -253,49 +254,42 @@ func (a *accounts) empty(to capabilities.ID) {
 	}
 }
 
-// AgentUse is what an agent, with those that it made, has the node hold.
-type AgentUse struct {
-	Agent  capabilities.ID `json:"agent"`
-	Name   string          `json:"name,omitempty"` // the host's name for it
-	Used   mailbox.Amounts `json:"used"`
-	Quotas mailbox.Amounts `json:"quotas"`
-	Share  float64         `json:"share"` // of the quota that is fullest
-	Quota  string          `json:"quota,omitempty"`
-}
-
 // use returns what the account of an agent uses.
-func (a *accounts) use(head capabilities.ID, now capabilities.Time) AgentUse {
+func (a *accounts) use(head capabilities.ID, now capabilities.Time) view.AgentUse {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.useLocked(a.head(head), now)
 }
 
-func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) AgentUse {
-	u := AgentUse{Agent: head, Quotas: a.quotas(head)}
+func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) view.AgentUse {
+	var used mailbox.Amounts
+	quotas := a.quotas(head)
 	if k := a.known[head]; k != nil && head == a.node.host { // what others made by it use is theirs
-		u.Used = k.use.On(now)
+		used = k.use.On(now)
 	} else {
-		a.family(head, func(_ capabilities.ID, k *account) { u.Used = u.Used.Plus(k.use.On(now)) })
+		a.family(head, func(_ capabilities.ID, k *account) { used = used.Plus(k.use.On(now)) })
 	}
-	u.Used[mailbox.QuotaProcessor] = a.effortOf(head).inMinute(now)
-	if q, share := u.Used.Fullest(u.Quotas); share > 0 {
+	used[mailbox.QuotaProcessor] = a.effortOf(head).inMinute(now)
+	u := view.AgentUse{Agent: head, Used: used.Named(), Quotas: quotas.Named()}
+	if q, share := used.Fullest(quotas); share > 0 {
 		u.Share, u.Quota = share, q.String()
 	}
 	return u
 }
 
 // heaviest returns the accounts that use most of their quotas, and of those without quotas that hold the most bytes.
-func (a *accounts) heaviest(most int, now capabilities.Time) []AgentUse {
+func (a *accounts) heaviest(most int, now capabilities.Time) []view.AgentUse {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var all []AgentUse
+	var all []view.AgentUse
 	for id := range a.known {
 		if a.head(id) == id {
 			all = append(all, a.useLocked(id, now))
 		}
 	}
-	slices.SortFunc(all, func(x, y AgentUse) int {
-		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Used[mailbox.QuotaDaily], x.Used[mailbox.QuotaDaily]), x.Agent.Compare(y.Agent))
+	daily := mailbox.QuotaDaily.String()
+	slices.SortFunc(all, func(x, y view.AgentUse) int {
+		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(y.Used[daily], x.Used[daily]), x.Agent.Compare(y.Agent))
 	})
 	return all[:min(most, len(all))]
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -18,15 +19,15 @@ func someNode() (id capabilities.NodeID) {
 	return id
 }
 
-func (m *mallory) known(id capabilities.NodeID) (Peer, bool) {
+func (m *mallory) known(id capabilities.NodeID) (view.Peer, bool) {
 	m.Helper()
 	all, err := m.victim.Nodes(m.Context())
 	if err != nil {
 		m.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(p Peer) bool { return p.Node == id })
+	i := slices.IndexFunc(all, func(p view.Peer) bool { return p.Node == id })
 	if i < 0 {
-		return Peer{}, false
+		return view.Peer{}, false
 	}
 	return all[i], true
 }

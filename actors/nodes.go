@@ -18,19 +18,6 @@ type NewInvitation struct {
 	Until capabilities.Time `json:"until,omitzero"` // default: a day from now
 }
 
-// Peer is another node that this one knows.
-type Peer struct {
-	Node      capabilities.NodeID `json:"node"`
-	Name      string              `json:"name,omitempty"` // the host's name for the other's host
-	Host      capabilities.ID     `json:"host,omitzero"`  // zero if it is known only by introduction
-	Hints     []string            `json:"hints,omitempty"`
-	Reachable bool                `json:"reachable"`
-	Heard     capabilities.Time   `json:"lastHeard,omitzero"` // zero if not since this node started
-	Waiting   int                 `json:"waiting"`            // parcels for it that have not arrived
-	Traffic   view.Traffic        `json:"traffic"`
-	Use       PeerUse             `json:"use"`
-}
-
 // invitationTime is how long an invitation is good where nothing else is said.
 const invitationTime = 24 * time.Hour
 
@@ -96,7 +83,7 @@ func (a *Agent) Accept(ctx context.Context, name, locator string) (view.Accepted
 }
 
 // Nodes lists the nodes that this one knows, in the order in which it came to.
-func (n *Node) Nodes(ctx context.Context) ([]Peer, error) {
+func (n *Node) Nodes(ctx context.Context) ([]view.Peer, error) {
 	known, hosts := n.peers.list()
 	names, err := visitFor(ctx, n.Host(), func(b *mailboxActor) ([]string, error) {
 		names := make([]string, len(hosts))
@@ -108,9 +95,9 @@ func (n *Node) Nodes(ctx context.Context) ([]Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Peer, len(known))
+	all := make([]view.Peer, len(known))
 	for i, p := range known {
-		all[i] = Peer{
+		all[i] = view.Peer{
 			Node: p.id, Name: names[i], Host: hosts[i], Hints: p.place().Hints, Reachable: p.reachable.Load(),
 			Heard: capabilities.Time(p.heard.Load()), Waiting: p.waiting(), Traffic: n.trafficWith(p),
 			Use: n.accounts.ofPeer(p.id),

@@ -152,7 +152,7 @@ func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
 		t.Errorf("an agent that it did not make: %v", err)
 	}
 	u, err := n.Host().QuotaOf(t.Context(), two)
-	if err != nil || u.Agent != fae.id || u.Name != "fae" || u.Used[mailbox.QuotaForms] != 6 || u.Share != 1 {
+	if err != nil || u.Agent != fae.id || u.Name != "fae" || u.Used[mailbox.QuotaForms.String()] != 6 || u.Share != 1 {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if _, err := tom.QuotaOf(t.Context(), fae); parley.CodeOf(err) != parley.NotPermitted {
@@ -166,7 +166,7 @@ func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the others of the account are read", func() bool {
-		return n.accounts.use(two.id, n.now()).Used[mailbox.QuotaForms] == 6
+		return n.accounts.use(two.id, n.now()).Used[mailbox.QuotaForms.String()] == 6
 	})
 	check("after a restart")
 }

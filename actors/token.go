@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -22,18 +23,9 @@ type NewToken struct {
 	Note   string            `json:"note,omitempty"`
 }
 
-// Token is a token as its agent sees it. Text is the secret, which is there only when the token is made. A session is a
-// browser's; Used is when it was last seen to be used, to within an hour. By is the token by which it was made.
+// Token is a token by which an agent acts.
 type Token struct {
-	ID      capabilities.ID   `json:"id"`
-	Text    string            `json:"token,omitempty"`
-	Session bool              `json:"session,omitempty"`
-	Scopes  []string          `json:"scopes"`
-	Made    capabilities.Time `json:"made"`
-	Used    capabilities.Time `json:"used,omitzero"`
-	Until   capabilities.Time `json:"until,omitzero"`
-	Note    string            `json:"note,omitempty"`
-	By      capabilities.ID   `json:"by,omitzero"`
+	view.Token
 
 	ref   events.TokenRef // the token itself
 	end   capabilities.Time
@@ -58,9 +50,9 @@ const maxTokenDepth = 4
 
 // MakeToken makes a token for the agent. If the agent acts by a token itself, the new one is good for no more and no
 // longer, and ends with that.
-func (a *Agent) MakeToken(ctx context.Context, t NewToken) (Token, error) {
+func (a *Agent) MakeToken(ctx context.Context, t NewToken) (view.Token, error) {
 	made, _, err := a.makeToken(ctx, mailbox.MakeToken{Scopes: t.Scopes, Until: t.Until, Note: t.Note}, tokenPrefix)
-	return made, err
+	return made.Token, err
 }
 
 func (a *Agent) makeToken(ctx context.Context, c mailbox.MakeToken, prefix string) (made Token, secret string, err error) {
@@ -91,8 +83,8 @@ func (a *Agent) makeToken(ctx context.Context, c mailbox.MakeToken, prefix strin
 
 func (b *mailboxActor) token(t mailbox.Token) Token {
 	shown := Token{
-		ID: t.Token, Session: t.Session, Scopes: t.Scopes, Made: t.Made, Until: t.End(), Note: t.Note, By: t.By.Token,
-		ref: events.TokenRef{Agent: b.reg.id, Token: t.Token}, end: t.Until, due: t.IsDue(b.node.now(), true),
+		Token: view.Token{ID: t.Token, Session: t.Session, Scopes: t.Scopes, Made: t.Made, Until: t.End(), Note: t.Note, By: t.By.Token},
+		ref:   events.TokenRef{Agent: b.reg.id, Token: t.Token}, end: t.Until, due: t.IsDue(b.node.now(), true),
 	}
 	if t.Session {
 		shown.Used = t.Used
@@ -101,19 +93,19 @@ func (b *mailboxActor) token(t mailbox.Token) Token {
 }
 
 // Tokens lists the agent's tokens and sessions that are good, oldest first.
-func (a *Agent) Tokens(ctx context.Context) ([]Token, error) {
+func (a *Agent) Tokens(ctx context.Context) ([]view.Token, error) {
 	type made struct {
-		Token
+		view.Token
 		by events.TokenRef
 	}
 	all, err := visitFor(ctx, a, func(b *mailboxActor) ([]made, error) {
 		var all []made
 		for _, t := range b.state.Tokens(b.node.now()) {
-			all = append(all, made{b.token(t), t.By})
+			all = append(all, made{b.token(t).Token, t.By})
 		}
 		return all, nil
 	})
-	good := []Token{}
+	good := []view.Token{}
 	for _, t := range all {
 		if !t.by.Token.IsZero() {
 			if _, _, ended := a.node.standing(ctx, t.by); ended != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/actors"
 	"parley/actors/view"
 )
 
@@ -21,8 +20,8 @@ type collector struct {
 	server *Server
 	state  []reading[view.NodeState]
 	peers  []reading[Peers]
-	peer   []reading[actors.Peer] // by node
-	limits []reading[LimitState]  // by name, and for whom
+	peer   []reading[view.Peer]  // by node
+	limits []reading[LimitState] // by name, and for whom
 }
 
 // reading is one metric of what a T is about.
@@ -76,8 +75,8 @@ func peersReadings() []reading[Peers] {
 	}, trafficReadings("peers_", func(p of) view.Traffic { return p.Traffic })...)
 }
 
-func peerReadings() []reading[actors.Peer] {
-	type of = actors.Peer
+func peerReadings() []reading[view.Peer] {
+	type of = view.Peer
 	return append([]reading[of]{
 		gauge("peer_reachable", "1 if the other node can be reached now.", func(p of) float64 { return truth(p.Reachable) }, "node"),
 		gauge("peer_waiting_parcels", "Parcels for the other node that have not arrived.", func(p of) float64 { return float64(p.Waiting) }, "node"),
@@ -139,7 +138,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.collectPeers(to, known, c.server.node.Traffic())
 }
 
-func (c *collector) collectPeers(to chan<- prometheus.Metric, known []actors.Peer, all view.Traffic) {
+func (c *collector) collectPeers(to chan<- prometheus.Metric, known []view.Peer, all view.Traffic) {
 	collect(to, c.peers, countPeers(known, all))
 	for _, p := range known[:min(len(known), maxPeerMetrics)] {
 		collect(to, c.peer, p, p.Node.String())

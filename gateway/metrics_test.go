@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/client"
@@ -146,9 +145,9 @@ func TestCallersCannotMakeUpMetrics(t *testing.T) {
 type crowded struct{ *collector }
 
 func (c crowded) Collect(to chan<- prometheus.Metric) {
-	known := make([]actors.Peer, maxPeerMetrics+1)
+	known := make([]view.Peer, maxPeerMetrics+1)
 	for i := range known {
-		known[i] = actors.Peer{Node: capabilities.NodeID{byte(i), byte(i >> 8)}, Waiting: 2}
+		known[i] = view.Peer{Node: capabilities.NodeID{byte(i), byte(i >> 8)}, Waiting: 2}
 	}
 	c.collectPeers(to, known, view.Traffic{})
 }

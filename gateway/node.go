@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/persistence"
@@ -43,8 +42,8 @@ type StatusResponse struct {
 	Limits    []LimitState `json:"limits"`              // what is under way, and how much may be
 	LimitsSet string       `json:"limitsSet,omitempty"` // those that were set, as --limit takes them
 
-	Quotas   actors.NodeQuotas `json:"quotas"`
-	Programs ProgramsStatus    `json:"programs,omitzero"`
+	Quotas   view.NodeQuotas `json:"quotas"`
+	Programs ProgramsStatus  `json:"programs,omitzero"`
 }
 
 // ProgramsStatus says what holds for all programs of the node.

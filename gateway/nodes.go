@@ -63,7 +63,7 @@ type ListNodesRequest struct {
 
 // ListNodesResponse has the nodes that this one knows, in the order in which it came to.
 type ListNodesResponse struct {
-	Nodes []actors.Peer `json:"nodes"`
+	Nodes []view.Peer `json:"nodes"`
 	Paged
 }
 
@@ -72,7 +72,7 @@ func listNodes(ctx context.Context, s *Server, r ListNodesRequest) (ListNodesRes
 	if err != nil {
 		return ListNodesResponse{}, err
 	}
-	known, paged, err := pageOf(all, r.Paging, func(p actors.Peer) string { return p.Node.String() })
+	known, paged, err := pageOf(all, r.Paging, func(p view.Peer) string { return p.Node.String() })
 	return ListNodesResponse{known, paged}, err
 }
 
@@ -84,7 +84,7 @@ type Peers struct {
 	Traffic   view.Traffic `json:"traffic"`
 }
 
-func countPeers(known []actors.Peer, traffic view.Traffic) Peers {
+func countPeers(known []view.Peer, traffic view.Traffic) Peers {
 	count := Peers{Known: len(known), Traffic: traffic}
 	for _, p := range known {
 		if p.Reachable {

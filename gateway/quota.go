@@ -18,13 +18,13 @@ type SetQuotaRequest struct {
 	Reset   bool             `json:"reset,omitempty"` // what was set before is dropped first
 }
 
-func setQuota(ctx context.Context, a *actors.Agent, r SetQuotaRequest) (actors.AgentUse, error) {
+func setQuota(ctx context.Context, a *actors.Agent, r SetQuotaRequest) (view.AgentUse, error) {
 	agent, err := a.Find(ctx, r.AgentID)
 	if err != nil {
-		return actors.AgentUse{}, err
+		return view.AgentUse{}, err
 	}
 	if err := a.SetQuota(ctx, agent, r.Quotas, r.Reset); err != nil {
-		return actors.AgentUse{}, err
+		return view.AgentUse{}, err
 	}
 	return a.QuotaOf(ctx, agent)
 }
@@ -35,10 +35,10 @@ type GetQuotaRequest struct {
 	AgentID string `json:"agentId"`
 }
 
-func getQuota(ctx context.Context, a *actors.Agent, r GetQuotaRequest) (actors.AgentUse, error) {
+func getQuota(ctx context.Context, a *actors.Agent, r GetQuotaRequest) (view.AgentUse, error) {
 	agent, err := a.Find(ctx, r.AgentID)
 	if err != nil {
-		return actors.AgentUse{}, err
+		return view.AgentUse{}, err
 	}
 	return a.QuotaOf(ctx, agent)
 }
@@ -51,7 +51,7 @@ type LimitPeerRequest struct {
 	Reset  bool             `json:"reset,omitempty"` // what was set before is dropped first
 }
 
-func limitPeer(ctx context.Context, s *Server, r LimitPeerRequest) (actors.Peer, error) {
+func limitPeer(ctx context.Context, s *Server, r LimitPeerRequest) (view.Peer, error) {
 	p, err := s.findPeer(ctx, r.Node)
 	if err != nil {
 		return p, err
@@ -77,14 +77,14 @@ func dropPeer(ctx context.Context, s *Server, r DropPeerRequest) (view.DroppedPe
 }
 
 // findPeer returns another node by its ID, or by the host's name for its host.
-func (s *Server) findPeer(ctx context.Context, which string) (actors.Peer, error) {
+func (s *Server) findPeer(ctx context.Context, which string) (view.Peer, error) {
 	known, err := s.node.Nodes(ctx)
 	if err != nil {
-		return actors.Peer{}, err
+		return view.Peer{}, err
 	}
-	i := slices.IndexFunc(known, func(p actors.Peer) bool { return p.Node.String() == which || p.Name != "" && p.Name == which })
+	i := slices.IndexFunc(known, func(p view.Peer) bool { return p.Node.String() == which || p.Name != "" && p.Name == which })
 	if i < 0 {
-		return actors.Peer{}, parley.Refuse(parley.NodeUnknown, "no node %.80q is known", which).WithHint("parley peers lists those that are")
+		return view.Peer{}, parley.Refuse(parley.NodeUnknown, "no node %.80q is known", which).WithHint("parley peers lists those that are")
 	}
 	return known[i], nil
 }

@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"strings"
 
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox"
 )
 
 // schema is a JSON Schema (2020-12), as far as Parley's types need it.
@@ -39,7 +39,7 @@ var plain = map[reflect.Type]schema{
 	reflect.TypeFor[capabilities.NodeID](): {Type: "string", Pattern: `^N[A-Z2-7]{55}$`, Description: "A node's public key."},
 	reflect.TypeFor[capabilities.Time]():   {Type: "string", Format: "date-time", Description: "A time in UTC, with milliseconds."},
 	reflect.TypeFor[capabilities.Value]():  {Description: `Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.`},
-	reflect.TypeFor[mailbox.Amounts]():     {Type: "object", Additional: &schema{Type: "integer"}, Description: "An amount for each quota by name. -1 is no limit."},
+	reflect.TypeFor[view.Amounts]():        {Type: "object", Additional: &schema{Type: "integer"}, Description: "An amount for each quota by name. -1 is no limit."},
 	reflect.TypeFor[json.RawMessage]():     {Description: "Any JSON."},
 	reflect.TypeFor[Which]():               {Type: []string{"string", "integer"}, Description: "A message's number, or the ID of a message, form or promise."},
 	reflect.TypeFor[Cursor]():              {Type: []string{"string", "integer"}, Description: "Where to go on."},

@@ -4,17 +4,21 @@ import (
 	"context"
 
 	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
-// CreateTokenRequest asks for a token for the agent.
+// CreateTokenRequest makes a token for the agent. With no scopes it has read, ask and answer, and reveal unless it is the
+// node's host's. With no time it is good for ever.
 type CreateTokenRequest struct {
 	Acting
-	actors.NewToken
+	Scopes []string          `json:"scopes,omitempty"`
+	Until  capabilities.Time `json:"until,omitzero"`
+	Note   string            `json:"note,omitempty"`
 }
 
-func createToken(ctx context.Context, a *actors.Agent, r CreateTokenRequest) (actors.Token, error) {
-	return a.MakeToken(ctx, r.NewToken)
+func createToken(ctx context.Context, a *actors.Agent, r CreateTokenRequest) (view.Token, error) {
+	return a.MakeToken(ctx, actors.NewToken{Scopes: r.Scopes, Until: r.Until, Note: r.Note})
 }
 
 // ListTokensRequest asks for the agent's tokens.
@@ -25,7 +29,7 @@ type ListTokensRequest struct {
 
 // ListTokensResponse has those that are good, oldest first, without their secrets.
 type ListTokensResponse struct {
-	Tokens []actors.Token `json:"tokens"`
+	Tokens []view.Token `json:"tokens"`
 	Paged
 }
 
@@ -34,7 +38,7 @@ func listTokens(ctx context.Context, a *actors.Agent, r ListTokensRequest) (List
 	if err != nil {
 		return ListTokensResponse{}, err
 	}
-	tokens, paged, err := pageOf(all, r.Paging, func(t actors.Token) string { return t.ID.String() })
+	tokens, paged, err := pageOf(all, r.Paging, func(t view.Token) string { return t.ID.String() })
 	return ListTokensResponse{tokens, paged}, err
 }
 

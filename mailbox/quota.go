@@ -94,7 +94,10 @@ func (a Amounts) Fullest(limits Amounts) (fullest Quota, share float64) {
 }
 
 // MarshalJSON writes the amounts by name. Unlimited is -1.
-func (a Amounts) MarshalJSON() ([]byte, error) {
+func (a Amounts) MarshalJSON() ([]byte, error) { return json.Marshal(a.Named()) }
+
+// Named returns the amounts by name. Unlimited is -1.
+func (a Amounts) Named() map[string]int64 {
 	named := make(map[string]int64, quotas)
 	for q, n := range a {
 		if n == Unlimited {
@@ -102,7 +105,7 @@ func (a Amounts) MarshalJSON() ([]byte, error) {
 		}
 		named[quotaNames[q]] = n
 	}
-	return json.Marshal(named)
+	return named
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. A quota that is not mentioned stays as it is.

@@ -43,6 +43,19 @@ type Accepted struct {
 	Host capabilities.ID     `json:"host"`
 }
 
+// Peer is another node that this one knows.
+type Peer struct {
+	Node      capabilities.NodeID `json:"node"`
+	Name      string              `json:"name,omitempty"` // the host's name for the other's host
+	Host      capabilities.ID     `json:"host,omitzero"`  // zero if it is known only by introduction
+	Hints     []string            `json:"hints,omitempty"`
+	Reachable bool                `json:"reachable"`
+	Heard     capabilities.Time   `json:"lastHeard,omitzero"` // zero if not since this node started
+	Waiting   int                 `json:"waiting"`            // items for it that have not arrived
+	Traffic   Traffic             `json:"traffic"`
+	Use       PeerUse             `json:"use"`
+}
+
 // Traffic counts what went between this node and another, or all others, since this one started.
 type Traffic struct {
 	LettersIn  uint64 `json:"lettersIn"`

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/actors"
+	"parley/actors/view"
 	"parley/gateway"
 )
 
@@ -22,7 +22,7 @@ is sent when it can.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			known, err := listAll(c.Context(), p, "list_nodes",
 				func(at gateway.Paging) any { return gateway.ListNodesRequest{Acting: p.acting(), Paging: at} },
-				func(r gateway.ListNodesResponse) ([]actors.Peer, gateway.Paged) { return r.Nodes, r.Paged })
+				func(r gateway.ListNodesResponse) ([]view.Peer, gateway.Paged) { return r.Nodes, r.Paged })
 			if err != nil {
 				return err
 			}
@@ -31,7 +31,7 @@ is sent when it can.`,
 	}
 }
 
-func nodeTable(nodes []actors.Peer) string {
+func nodeTable(nodes []view.Peer) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, n := range nodes {

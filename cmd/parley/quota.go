@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/actors"
 	"parley/actors/view"
 	"parley/gateway"
 	"parley/mailbox"
@@ -35,22 +34,32 @@ func (s *serving) readQuotas() (agents, peers map[string]int64, err error) {
 	return agents, peers, err
 }
 
-// quotaSettings gives the options that make quotas of what they are otherwise.
-func quotaSettings(prefix string, quotas, otherwise mailbox.Amounts) (settings []string) {
-	if quotas == (mailbox.Amounts{}) { // of a node of before
+// quotaSettings returns the options that make quotas of what they are otherwise.
+func quotaSettings(prefix string, quotas view.Amounts, otherwise mailbox.Amounts) (settings []string) {
+	if len(quotas) == 0 { // an older node's
 		return nil
 	}
-	for q := range quotas {
-		if quotas[q] == otherwise[q] {
+	for i := range otherwise {
+		q := mailbox.Quota(i)
+		limit := amountOf(quotas, q)
+		if limit == otherwise[q] {
 			continue
 		}
-		amount := fmt.Sprint(quotas[q])
-		if quotas[q] == mailbox.Unlimited {
+		amount := fmt.Sprint(limit)
+		if limit == mailbox.Unlimited {
 			amount = "none"
 		}
-		settings = append(settings, fmt.Sprintf("%s%s=%s", prefix, mailbox.Quota(q), amount))
+		settings = append(settings, fmt.Sprintf("%s%s=%s", prefix, q, amount))
 	}
 	return settings
+}
+
+// amountOf returns the amount for a quota.
+func amountOf(named view.Amounts, q mailbox.Quota) int64 {
+	if n := named[q.String()]; n != -1 {
+		return n
+	}
+	return mailbox.Unlimited
 }
 
 func (p *program) quotaCommand() *cobra.Command {
@@ -86,7 +95,7 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 		if err != nil {
 			return err
 		}
-		var got actors.AgentUse
+		var got view.AgentUse
 		if len(quotas) == 0 && !reset {
 			err = p.call(c.Context(), "get_quota", gateway.GetQuotaRequest{Acting: p.acting(), AgentID: args[0]}, &got)
 		} else {
@@ -100,12 +109,12 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 	return c
 }
 
-func quotaTable(used, quotas mailbox.Amounts) string {
+func quotaTable(used, quotas view.Amounts) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for i := range quotas {
+	for i := range (mailbox.Amounts{}) {
 		q := mailbox.Quota(i)
-		fmt.Fprintf(w, "%s\t%s\tof %s\n", q, q.Show(used[i]), q.Show(quotas[i]))
+		fmt.Fprintf(w, "%s\t%s\tof %s\n", q, q.Show(amountOf(used, q)), q.Show(amountOf(quotas, q)))
 	}
 	_ = w.Flush() // into memory
 	return strings.TrimSuffix(b.String(), "\n")
@@ -139,7 +148,7 @@ grants (see "parley quota --help"). Mail over a quota is refused with QUOTA_EXCE
 		if err != nil {
 			return err
 		}
-		var got actors.Peer
+		var got view.Peer
 		err = p.call(c.Context(), "limit_peer", gateway.LimitPeerRequest{Acting: p.acting(), Node: args[0], Quotas: quotas, Reset: reset}, &got)
 		if err != nil {
 			return err
@@ -172,7 +181,7 @@ ID, or the host's name for its host. A new invitation brings it back.`,
 }
 
 // checkQuotas warns of agents and nodes that use most of a quota.
-func checkQuotas(q actors.NodeQuotas) (string, string) {
+func checkQuotas(q view.NodeQuotas) (string, string) {
 	const much = 0.8
 	near := map[string]bool{}
 	for _, u := range q.Heaviest {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway"
 )
@@ -43,9 +43,9 @@ looks, reveal opens the secrets that the agent was answered with, admin changes 
 good for no more and no longer than that, and ends with it.`,
 		Args: p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var made actors.Token
+			var made view.Token
 			err := p.call(c.Context(), "create_token", gateway.CreateTokenRequest{
-				Acting: p.acting(), NewToken: actors.NewToken{Scopes: scopes, Until: capabilities.At(expires.at), Note: note},
+				Acting: p.acting(), Scopes: scopes, Until: capabilities.At(expires.at), Note: note,
 			}, &made)
 			if err != nil {
 				return err
@@ -68,7 +68,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			tokens, err := listAll(c.Context(), p, "list_tokens",
 				func(at gateway.Paging) any { return gateway.ListTokensRequest{Acting: p.acting(), Paging: at} },
-				func(r gateway.ListTokensResponse) ([]actors.Token, gateway.Paged) { return r.Tokens, r.Paged })
+				func(r gateway.ListTokensResponse) ([]view.Token, gateway.Paged) { return r.Tokens, r.Paged })
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 	}
 }
 
-func tokenLine(t actors.Token) string {
+func tokenLine(t view.Token) string {
 	until := "for ever"
 	if t.Until != 0 {
 		until = "until " + t.Until.String()
