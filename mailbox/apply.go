@@ -1,7 +1,6 @@
 package mailbox
 
 import (
-	"cmp"
 	"container/heap"
 	"errors"
 	"fmt"
@@ -294,106 +293,4 @@ func (s *State) applyDismissed(e *events.MessageDismissed) error {
 	m.Dismissed, m.Changed = true, s.Version
 	s.unprompted(e.Number)
 	return nil
-}
-
-func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time) error {
-	arrived := e.Items
-	for len(arrived) > 0 && len(s.outbox) > 0 && s.outbox[0].Seq == arrived[0] { // mostly, all of them
-		p := s.outbox[0]
-		s.outbox, arrived = s.outbox[1:], arrived[1:]
-		s.itemGone(p, e.Refused, at)
-	}
-	if len(arrived) == 0 {
-		return nil
-	}
-	var gone []OutboxItem
-	left := s.outbox[:0]
-	for _, p := range s.outbox {
-		if len(arrived) > 0 && p.Seq == arrived[0] {
-			gone, arrived = append(gone, p), arrived[1:]
-			continue
-		}
-		left = append(left, p)
-	}
-	s.outbox = left
-	if len(arrived) > 0 {
-		return fmt.Errorf("%w: parcel %d is not owed", ErrNonsense, arrived[0])
-	}
-	for _, p := range gone {
-		s.itemGone(p, e.Refused, at)
-	}
-	return nil
-}
-
-// itemGone does what follows when a parcel has arrived, or the other would not have it.
-func (s *State) itemGone(p OutboxItem, refused string, at capabilities.Time) {
-	if p.Kind == events.OutboxMint {
-		s.minting--
-	}
-	if refused != "" {
-		s.refused(p, refused, at)
-		return
-	}
-	s.arrived(p)
-}
-
-// applyGranted enters what the agent gave. An answerer learns of its answer after the home has it: what it
-// gave by was perhaps revoked meanwhile, and then the gift falls with it at once.
-func (s *State) applyGranted(e *events.CapabilityGranted) {
-	g := e.Grant
-	if _, before := s.given.Get(g.ID); before {
-		return
-	}
-	s.given.Add(g)
-	s.entered(g)
-	if at, gone := s.revoked[g.Parent]; gone {
-		s.fall(g, at)
-	}
-}
-
-// fall ends a grant of the agent's own, which its holder is owed to hear.
-func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
-	s.given.Mark(g.ID, at)
-	s.revoked[g.ID] = at
-	for _, own := range s.minted.Cut(g.ID) { // it gave itself
-		s.minted.Mark(own.ID, at)
-	}
-	s.enqueue(events.OutboxRevocation, g.ID, g.To)
-	if s.mints(g) {
-		s.enqueue(events.OutboxRevocation, g.ID, g.Target)
-	}
-}
-
-// applyRevoked cuts what the agent derived from a grant of its own or of another's.
-func (s *State) applyRevoked(e *events.CapabilityRevoked) {
-	if _, before := s.revoked[e.Grant]; before {
-		return
-	}
-	s.revoked[e.Grant] = e.Date
-	for _, g := range s.minted.Cut(e.Grant) {
-		s.minted.Mark(g.ID, e.Date)
-	}
-	for _, g := range s.given.Cut(e.Grant) {
-		s.fall(g, e.Date)
-	}
-}
-
-// enqueue puts a parcel in the outbox. An agent owes itself nothing: it has it.
-func (s *State) enqueue(kind events.OutboxKind, subject, to capabilities.ID) {
-	if to != s.ID {
-		s.lastSeq++
-		s.outbox = append(s.outbox, OutboxItem{Seq: s.lastSeq, Kind: kind, Subject: subject, To: to})
-	}
-}
-
-// isQueued finds a parcel in the outbox, which is in the order of their numbers.
-func (s *State) isQueued(p OutboxItem) (int, bool) {
-	i, found := slices.BinarySearchFunc(s.outbox, p.Seq, func(o OutboxItem, seq uint64) int { return cmp.Compare(o.Seq, seq) })
-	return i, found && s.outbox[i] == p
-}
-
-func (s *State) use(grant capabilities.ID) {
-	if !grant.IsZero() {
-		s.used[grant]++
-	}
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // three makes host, fae and eve; fae holds eve by a grant of the host's with this facet, under the name eve.
-func three(t *testing.T, facet capabilities.Facet) *village {
+func three(t *testing.T, facet capabilities.Facet) *harness {
 	t.Helper()
-	v := newVillage(t)
+	v := newHarness(t)
 	for _, name := range []string{"host", "fae", "eve"} {
 		v.add(name)
 	}

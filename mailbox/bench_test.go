@@ -18,10 +18,10 @@ func benchmarkAsk() RequestForm {
 	}}
 }
 
-// busyVillage has an agent fae with n events or so: it asks its host, who answers.
-func busyVillage(b *testing.B, n int) *village {
+// busyHarness has an agent fae with n events or so: it asks its host, who answers.
+func busyHarness(b *testing.B, n int) *harness {
 	b.Helper()
-	v := newVillage(b)
+	v := newHarness(b)
 	v.quick = true
 	v.add("host")
 	v.add("fae")
@@ -42,9 +42,9 @@ func busyVillage(b *testing.B, n int) *village {
 }
 
 func BenchmarkDecideAsk(b *testing.B) {
-	s, ask := busyVillage(b, 1).states["fae"], benchmarkAsk()
+	s, ask := busyHarness(b, 1).states["fae"], benchmarkAsk()
 	n := uint16(0)
-	ids := func() capabilities.ID { n++; return villageID(n) }
+	ids := func() capabilities.ID { n++; return harnessID(n) }
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.Decide(ask, 1, ids); err != nil {
@@ -54,12 +54,12 @@ func BenchmarkDecideAsk(b *testing.B) {
 }
 
 func BenchmarkApply(b *testing.B) {
-	log := busyVillage(b, 1000).logs["fae"]
-	s, i := New(villageID(2)), 0
+	log := busyHarness(b, 1000).logs["fae"]
+	s, i := New(harnessID(2)), 0
 	b.ReportAllocs()
 	for b.Loop() {
 		if i == len(log) {
-			s, i = New(villageID(2)), 0
+			s, i = New(harnessID(2)), 0
 		}
 		if err := s.Apply(log[i]); err != nil {
 			b.Fatal(err)
@@ -70,7 +70,7 @@ func BenchmarkApply(b *testing.B) {
 
 // BenchmarkReplay1000 decodes and folds a log of 1,000 events.
 func BenchmarkReplay1000(b *testing.B) {
-	log := busyVillage(b, 1000).logs["fae"][:1000]
+	log := busyHarness(b, 1000).logs["fae"][:1000]
 	body, err := events.Append(nil, log...)
 	if err != nil {
 		b.Fatal(err)
@@ -81,7 +81,7 @@ func BenchmarkReplay1000(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := New(villageID(2))
+		s := New(harnessID(2))
 		for _, r := range evs {
 			if err := s.Apply(r); err != nil {
 				b.Fatal(err)
@@ -92,7 +92,7 @@ func BenchmarkReplay1000(b *testing.B) {
 
 func state1000(b *testing.B) *State {
 	b.Helper()
-	s := busyVillage(b, 5000).states["fae"]
+	s := busyHarness(b, 5000).states["fae"]
 	if n := len(s.Messages()); n != 1000 {
 		b.Fatalf("%d messages", n)
 	}

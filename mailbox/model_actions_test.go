@@ -68,7 +68,7 @@ func (m *model) send(t *rapid.T, draft Command, home capabilities.ID, err error,
 		t.Fatalf("drafting %+v: got %v, want %q", draft, err, want)
 	}
 	if err == nil {
-		m.way = append(m.way, errand{m.village.names[home], draft})
+		m.way = append(m.way, errand{m.harness.names[home], draft})
 	}
 }
 
@@ -123,19 +123,19 @@ func (m *model) arrive(t *rapid.T) {
 		}
 		if _, ok := m.do(t, e.to, c, want); ok && c.Reason == "" {
 			text, _ := c.Values["f"].AsString()
-			m.ended(f, parley.AlreadyAnswered, m.village.names[c.By], text)
+			m.ended(f, parley.AlreadyAnswered, m.harness.names[c.By], text)
 		} else if ok {
-			m.ended(f, parley.AlreadyDeclined, m.village.names[c.By], "")
+			m.ended(f, parley.AlreadyDeclined, m.harness.names[c.By], "")
 		}
 	case ForwardForm:
-		f, to := m.form(c.Form), m.village.names[c.To]
+		f, to := m.form(c.Form), m.harness.names[c.To]
 		want := f.end
 		if want == "" && (f.fixed || to == f.asker || slices.Contains(f.holders, to)) {
 			want = parley.NotPermitted
 		}
 		if _, ok := m.do(t, e.to, c, want); ok {
 			f.holders = append(f.holders, to)
-			f.handed = append(f.handed, [2]string{m.village.names[c.By], to})
+			f.handed = append(f.handed, [2]string{m.harness.names[c.By], to})
 		}
 	}
 }
@@ -220,7 +220,7 @@ func (m *model) post(t *rapid.T) {
 	posted := evs[0].(*events.MessagePosted)
 	if gift.agent != "" {
 		g := evs[1].(*events.CapabilityGranted).Grant
-		if g.Parent != gift.grant || m.village.names[g.Target] != gift.agent || m.village.names[g.To] != target.agent || m.village.names[g.By] != p.name {
+		if g.Parent != gift.grant || m.harness.names[g.Target] != gift.agent || m.harness.names[g.To] != target.agent || m.harness.names[g.By] != p.name {
 			t.Fatalf("%s gave %+v of %+v", p.name, g, gift)
 		}
 		p.given, gift.grant = append(p.given, g), g.ID

@@ -29,10 +29,10 @@ func TestTheVillageIsAsTheModelForesees(t *testing.T) {
 	})
 }
 
-// model says, in the plainest way, what a village of three agents should be like. It foresees the code of
+// model says, in the plainest way, what a harness of three agents should be like. It foresees the code of
 // every refusal. Where parcels and settlements are on the way, it knows who has learned what.
 type model struct {
-	*village
+	*harness
 	who   []*person
 	forms []*modelForm
 	way   []errand // settlements and handovers on their way to a form's home, in no order
@@ -91,7 +91,7 @@ type thing struct {
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{village: newVillage(t)}
+	m := &model{harness: newHarness(t)}
 	for _, name := range []string{"a", "b", "c"} {
 		m.add(name)
 		m.who = append(m.who, &person{
@@ -224,7 +224,7 @@ func (m *model) carry(t *rapid.T) {
 	var ways []string // from whom to whom
 	for _, p := range m.who {
 		for _, o := range m.states[p.name].Outbox() {
-			if way := p.name + m.village.names[o.To]; !slices.Contains(ways, way) {
+			if way := p.name + m.harness.names[o.To]; !slices.Contains(ways, way) {
 				ways = append(ways, way)
 			}
 		}
@@ -235,7 +235,7 @@ func (m *model) carry(t *rapid.T) {
 	way := rapid.SampledFrom(ways).Draw(t, "way")
 	p := m.person(way[:1])
 	s := m.states[p.name]
-	i := slices.IndexFunc(s.Outbox(), func(o OutboxItem) bool { return m.village.names[o.To] == way[1:] })
+	i := slices.IndexFunc(s.Outbox(), func(o OutboxItem) bool { return m.harness.names[o.To] == way[1:] })
 	m.hand(t, p, s.Outbox()[i], rapid.IntRange(0, 3).Draw(t, "receipt") != 3)
 }
 
@@ -244,7 +244,7 @@ func (m *model) hand(t *rapid.T, p *person, o OutboxItem, receipt bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := m.person(m.village.names[o.To])
+	to := m.person(m.harness.names[o.To])
 	m.do(t, to.name, c, "")
 	m.echo = append(m.echo, errand{to.name, c})
 	switch c := c.(type) {
@@ -312,7 +312,7 @@ func (m *model) check(t *rapid.T) {
 		}
 		var want events.Summary
 		for n, msg := range s.Messages() {
-			if msg.Number != uint64(n) || msg.ID() != p.mail[n].id || m.village.names[msg.From()] != p.mail[n].from {
+			if msg.Number != uint64(n) || msg.ID() != p.mail[n].id || m.harness.names[msg.From()] != p.mail[n].from {
 				t.Fatalf("%s: message %d is %d, %s", p.name, n, msg.Number, msg.ID())
 			}
 			if f := p.mail[n].form; f != nil {
@@ -335,7 +335,7 @@ func (m *model) check(t *rapid.T) {
 		}
 		for name, want := range p.names {
 			ref, isRef := s.names[name].AsRef()
-			if isRef != (want.agent != "") || isRef && (m.village.names[ref.Target] != want.agent || ref.Grant != want.grant) || !isRef && s.names[name].Text() != want.text {
+			if isRef != (want.agent != "") || isRef && (m.harness.names[ref.Target] != want.agent || ref.Grant != want.grant) || !isRef && s.names[name].Text() != want.text {
 				t.Fatalf("%s: %s is %s, want %+v", p.name, name, s.names[name].Text(), want)
 			}
 		}
@@ -360,10 +360,10 @@ func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *Form) {
 		if mine {
 			want = capabilities.Record(map[string]capabilities.Value{"f": capabilities.String(f.text)})
 		}
-		if m.village.names[a.By] != f.by || a.Withheld == mine || !a.Values.Equal(want) {
-			t.Fatalf("%s: form %s has %s by %s, want %s by %s", p.name, f.id, a.Values.Text(), m.village.names[a.By], f.text, f.by)
+		if m.harness.names[a.By] != f.by || a.Withheld == mine || !a.Values.Equal(want) {
+			t.Fatalf("%s: form %s has %s by %s, want %s by %s", p.name, f.id, a.Values.Text(), m.harness.names[a.By], f.text, f.by)
 		}
-	} else if by := m.village.names[got.Ended.By]; by != f.by {
+	} else if by := m.harness.names[got.Ended.By]; by != f.by {
 		t.Fatalf("%s: form %s was ended by %q, want %q", p.name, f.id, by, f.by)
 	}
 }
@@ -401,7 +401,7 @@ func (m *model) checkHanded(t *rapid.T, f *modelForm) {
 		}
 		var got, want [][2]string
 		for _, h := range msg.Form.Forwarded {
-			got = append(got, [2]string{m.village.names[h.By], m.village.names[h.To]})
+			got = append(got, [2]string{m.harness.names[h.By], m.harness.names[h.To]})
 		}
 		for _, h := range f.handed {
 			if p.name == f.asker || p.name == h[0] {

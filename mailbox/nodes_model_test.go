@@ -37,16 +37,16 @@ func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
 	})
 }
 
-// world is a village on three nodes, and the plainest record of what went on there.
+// world is a harness on three nodes, and the plainest record of what went on there.
 type world struct {
-	*village
+	*harness
 	echo  []func()           // parcels that went to another node, to come again
 	mayBe map[[2]string]bool // by agent and node: whether that may reach it
 	seen  map[string]int     // by agent: events looked at
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{village: newVillage(t), mayBe: map[[2]string]bool{}, seen: map[string]int{}}
+	w := &world{harness: newHarness(t), mayBe: map[[2]string]bool{}, seen: map[string]int{}}
 	w.quick = true
 	w.refuse = func(string, string, string) {}
 	for _, name := range []string{"h@A", "a@A", "h@B", "b@B", "h@C", "c@C"} {

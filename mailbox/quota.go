@@ -3,11 +3,15 @@ package mailbox
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"parley"
+	"parley/capabilities"
+	"parley/events"
 )
 
 // Quota is one of the things of which an agent, or another node, may have only so much.
@@ -245,3 +249,62 @@ func (q Quota) exceeded(used, more, limit int64, shared bool) error {
 	return parley.Refuse(parley.QuotaExceeded, "%s %s %s; %s more would be over its quota of %s", who, q.Show(used), what, q.Show(more), q.Show(limit)).
 		WithHint("%s, or the node's host raises it: parley quota AGENT %s=AMOUNT", hint, q)
 }
+
+// SetQuota gives an agent, or another node, quotas of its own. Those that are not mentioned stay as they are.
+type SetQuota struct {
+	Agent  capabilities.ID
+	Node   capabilities.NodeID // zero if it is for an agent
+	Quotas map[string]int64
+	Reset  bool // what was set before is dropped first
+}
+
+func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if s.Profile.Kind != events.Host || !s.Profile.By.IsZero() {
+		return nil, parley.Refuse(parley.NotPermitted, "only the node's own host sets quotas")
+	}
+	if err := CheckQuotas(c.Quotas); err != nil {
+		return nil, err
+	}
+	if c.Agent.IsZero() == (c.Node == capabilities.NodeID{}) {
+		return nil, parley.Refuse(parley.InvalidArgument, "a quota is of an agent or of a node")
+	}
+	if _, known := s.peers.byNode[c.Node]; c.Agent.IsZero() && !known {
+		return nil, unknownNode(c.Node)
+	}
+	all := map[string]int64{}
+	i := s.peers.quota(c.Agent, c.Node)
+	if i >= 0 && !c.Reset {
+		for _, l := range s.peers.quotas[i].Quotas {
+			all[l.Name] = l.Limit
+		}
+	}
+	maps.Copy(all, c.Quotas)
+	e := &events.QuotaSet{Agent: c.Agent, Node: c.Node}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		e.Quotas = append(e.Quotas, events.QuotaLimit{Name: name, Limit: all[name]})
+	}
+	if i >= 0 && slices.Equal(s.peers.quotas[i].Quotas, e.Quotas) || i < 0 && len(e.Quotas) == 0 {
+		return nil, nil
+	}
+	return []events.Event{e}, nil
+}
+
+// quota finds what was set for an agent or a node.
+func (r *peerDirectory) quota(agent capabilities.ID, node capabilities.NodeID) int {
+	return slices.IndexFunc(r.quotas, func(q events.QuotaSet) bool { return q.Agent == agent && q.Node == node })
+}
+
+func (r *peerDirectory) setQuota(e *events.QuotaSet) {
+	i := r.quota(e.Agent, e.Node)
+	switch {
+	case i < 0:
+		r.quotas = append(r.quotas, *e)
+	case len(e.Quotas) == 0:
+		r.quotas = slices.Delete(r.quotas, i, i+1)
+	default:
+		r.quotas[i] = *e
+	}
+}
+
+// QuotasSet returns the quotas that the node's host has set. The slice is the state's own.
+func (s *State) QuotasSet() []events.QuotaSet { return s.peers.quotas }

@@ -14,7 +14,7 @@ import (
 )
 
 // within runs a command of an agent's own within quotas.
-func (v *village) within(name string, l *Limits, c Command) error {
+func (v *harness) within(name string, l *Limits, c Command) error {
 	v.tb.Helper()
 	before := v.snapshot(name)
 	evs, err := v.states[name].DecideWithin(l, c, v.now, v.idOf(name))
@@ -28,8 +28,8 @@ func (v *village) within(name string, l *Limits, c Command) error {
 }
 
 // quotaVillage has a host, and a guest with a name for it.
-func quotaVillage(t rapid.TB) *village {
-	v := newVillage(t)
+func quotaVillage(t rapid.TB) *harness {
+	v := newHarness(t)
 	v.add("host")
 	v.add("fae")
 	return v
@@ -50,7 +50,7 @@ func TestWhatIsOverAQuotaIsRefusedWithWhatToDo(t *testing.T) {
 		{QuotaForms, 3, func(int) Command { return RequestApproval{Tool: "t", Input: "{}"} }, "parley cancel"},
 		{QuotaNames, 3, func(i int) Command { return BindName{Name: fmt.Sprint("n", i), Value: "1"} }, "parley remove"},
 		{QuotaAgents, 3, func(i int) Command {
-			return CreateAgent{Agent: villageID(uint16(1000 + i)), Kind: events.Guest, Name: fmt.Sprint("n", i)}
+			return CreateAgent{Agent: harnessID(uint16(1000 + i)), Kind: events.Guest, Name: fmt.Sprint("n", i)}
 		}, "agents that there are"},
 		{QuotaBytes, 10 << 10, func(i int) Command { return someForm(strings.Repeat("x", 2<<10)) }, "cancel forms"},
 		{QuotaBytes, 10 << 10, func(i int) Command {
@@ -196,7 +196,7 @@ func TestNoQuotaIsEverPassed(t *testing.T) {
 			"dismiss": func(t *rapid.T) { do(t, DismissMessage{Which: number.Draw(t, "number")}) },
 			"make": func(t *rapid.T) {
 				next++
-				do(t, CreateAgent{Agent: villageID(next), Kind: events.Guest, Name: name.Draw(t, "name")})
+				do(t, CreateAgent{Agent: harnessID(next), Kind: events.Guest, Name: name.Draw(t, "name")})
 			},
 			"deliver": func(*rapid.T) { v.deliver(false) },
 			"days":    func(t *rapid.T) { v.now += dayLength / 2 },

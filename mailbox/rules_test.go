@@ -24,7 +24,7 @@ func push() RequestApproval {
 // TestAnotherNodeOffersNoRules has an approval come that offers rules, or says something about one: from an agent next
 // door it is taken, and from another node only as all approvals are.
 func TestAnotherNodeOffersNoRules(t *testing.T) {
-	v := newVillage(t)
+	v := newHarness(t)
 	v.add("host")
 	v.add("fae")
 	evs, err := v.states["fae"].Decide(push(), v.now, v.id)
@@ -70,7 +70,7 @@ func TestAnotherNodeOffersNoRules(t *testing.T) {
 
 // TestOfferedRulesAreInTheSnapshot answers an approval in a mailbox that was restored.
 func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
-	v := newVillage(t)
+	v := newHarness(t)
 	v.add("host")
 	v.add("fae")
 	v.must("fae", push())
@@ -105,7 +105,7 @@ func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
 
 // TestARuleOfAnOldLogAsksAgain reads a rule in the bytes of version 1.
 func TestARuleOfAnOldLogAsksAgain(t *testing.T) {
-	v := newVillage(t)
+	v := newHarness(t)
 	v.add("host")
 	v.add("fae")
 	fae := v.states["fae"]

@@ -3,13 +3,44 @@ package mailbox
 import (
 	"cmp"
 	"container/heap"
-	"fmt"
-	"slices"
 
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/form"
 )
+
+// numbers has the numbers of messages by ID. Nearly all IDs are of the mailbox's own node, and need not name
+// it each time.
+type numbers struct {
+	node   capabilities.NodeID
+	own    map[[16]byte]uint64
+	others map[capabilities.ID]uint64
+}
+
+func newNumbers(node capabilities.NodeID) numbers {
+	return numbers{node: node, own: map[[16]byte]uint64{}, others: map[capabilities.ID]uint64{}}
+}
+
+func (n *numbers) get(id capabilities.ID) (uint64, bool) {
+	if id.Node == n.node {
+		number, ok := n.own[id.ULID]
+		return number, ok
+	}
+	number, ok := n.others[id]
+	return number, ok
+}
+
+func (n *numbers) has(id capabilities.ID) bool {
+	_, ok := n.get(id)
+	return ok
+}
+
+func (n *numbers) put(number uint64, id capabilities.ID) {
+	if id.Node == n.node {
+		n.own[id.ULID] = number
+	} else {
+		n.others[id] = number
+	}
+}
 
 // State is a mailbox as its events have made it. Make one with New and change it with Apply alone.
 type State struct {
@@ -49,57 +80,6 @@ type State struct {
 	nodeText string // "@" and its node, once needed
 }
 
-// Profile is what an agent is, apart from its mail.
-type Profile struct {
-	Kind     events.AgentKind
-	Host     capabilities.ID
-	By       capabilities.ID
-	Title    string
-	Labels   map[string]string
-	Status   string
-	Error    string
-	Archived bool
-	Created  capabilities.Time
-	Updated  capabilities.Time
-}
-
-// Message is one message of a mailbox, of those received and those sent. Just one of Form and Posted is there.
-type Message struct {
-	Number    uint64
-	Changed   uint64 // the mailbox's version after the last event about it
-	Dismissed bool
-	Refused   string // of a message that was sent: why its recipient would not have it
-	Form      *Form
-	Posted    *events.MessagePosted
-
-	along *Message // of a reply to one that the agent reached by a grant: that which was sent by it
-}
-
-// Form is a form in a mailbox: at its home, or a copy.
-type Form struct {
-	*events.FormRequested
-	Holders   []capabilities.ID // at its home: who may answer, in the order in which they came to
-	Forwarded []events.FormForwarded
-	Answered  *events.FormAnswered  // if it was
-	Ended     *events.FormCancelled // if it ended otherwise
-	Settled   uint64                // the mailbox's version after its end; 0 while it is open
-	Offered   *events.RulesOffered  // of an approval at its home, if it offers rules or says where the call is made
-
-	// In a copy whose home is on another node: what is on its way there, and why it would not have that.
-	QueuedAnswer   *events.AnswerQueued
-	QueuedForwards []events.ForwardQueued
-	Refused        string
-}
-
-// OutboxItem is something that a mailbox owes to another. It is in the outbox until the other has it. Seq is its
-// number among all that the mailbox ever owed, so that a receipt that comes twice is for one parcel.
-type OutboxItem struct {
-	Seq     uint64
-	Kind    events.OutboxKind
-	Subject capabilities.ID // the form, message or grant; of a handover, the grant made for it
-	To      capabilities.ID
-}
-
 // New makes the state of a mailbox without events.
 func New(id capabilities.ID) *State {
 	return &State{
@@ -121,18 +101,6 @@ func (s *State) Summary() events.Summary {
 	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox) + s.inHand()), Deadline: s.nextDeadline()}
 }
 
-// LastSeq returns the number of the newest parcel that the mailbox has ever owed.
-func (s *State) LastSeq() uint64 { return s.lastSeq }
-
-// Outbox returns what the mailbox owes, oldest first. The slice is the state's own.
-func (s *State) Outbox() []OutboxItem { return s.outbox }
-
-// OutboxAfter returns what is in it of the parcels after a number. The slice is the state's own.
-func (s *State) OutboxAfter(seq uint64) []OutboxItem {
-	first, _ := slices.BinarySearchFunc(s.outbox, seq+1, func(p OutboxItem, seq uint64) int { return cmp.Compare(p.Seq, seq) })
-	return s.outbox[first:]
-}
-
 // Approvals returns the agent's questions whether it may make a call that are open, oldest first.
 func (s *State) Approvals() []*Message {
 	open := make([]*Message, len(s.approvals))
@@ -144,76 +112,6 @@ func (s *State) Approvals() []*Message {
 
 // Messages returns all messages by number. The slice and what it points to are the state's own.
 func (s *State) Messages() []*Message { return s.messages }
-
-// ID is the ID of the message, which is that of its form if it is one.
-func (m *Message) ID() capabilities.ID {
-	if m.Form != nil {
-		return m.Form.ID
-	}
-	return m.Posted.Message
-}
-
-// From is who sent the message; of a form, who asked.
-func (m *Message) From() capabilities.ID {
-	if m.Form != nil {
-		return m.Form.From
-	}
-	return m.Posted.From
-}
-
-// To is whom it was sent to first.
-func (m *Message) To() capabilities.ID {
-	if m.Form != nil {
-		return m.Form.To
-	}
-	return m.Posted.To
-}
-
-// ReplyTo is the message that it replies to; zero if none.
-func (m *Message) ReplyTo() capabilities.ID {
-	if m.Form != nil {
-		return m.Form.ReplyTo
-	}
-	return m.Posted.ReplyTo
-}
-
-// Date is when it was sent.
-func (m *Message) Date() capabilities.Time {
-	if m.Form != nil {
-		return m.Form.Date
-	}
-	return m.Posted.Date
-}
-
-// Sent reports whether the mailbox's agent sent it.
-func (s *State) Sent(m *Message) bool { return m.From() == s.ID }
-
-// Received reports whether it was sent to the mailbox's agent, or handed on to it. What an agent sends to
-// itself is both sent and received.
-func (s *State) Received(m *Message) bool { return m.From() != s.ID || m.To() == s.ID }
-
-// IsOpen reports whether the form has not ended.
-func (f *Form) IsOpen() bool { return f.Answered == nil && f.Ended == nil }
-
-// MayAnswer reports whether an agent may settle the form from its copy. Only the form's home can say.
-func (f *Form) mayAnswer(by capabilities.ID) bool {
-	for _, h := range f.Holders {
-		if h == by {
-			return true
-		}
-	}
-	return false
-}
-
-// Schema compiles the form's fields. What was asked once compiles for ever, or the log is damaged. The state keeps
-// no contract: compiled patterns take many times the room of their text.
-func (f *Form) Schema() (*form.Schema, error) {
-	c, err := form.CompileAccepted(f.Fields)
-	if err != nil {
-		return nil, fmt.Errorf("form %s: %w", f.ID, err)
-	}
-	return c, nil
-}
 
 // nextDeadline is the earliest deadline of an open form. Deadlines of forms that ended are dropped as they
 // come to the top.
@@ -239,10 +137,14 @@ func (d deadline) compare(o deadline) int {
 // dueHeap has the earliest deadline on top.
 type dueHeap []deadline
 
-func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Len() int { return len(h) }
+
 func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h dueHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *dueHeap) Push(x any)        { *h = append(*h, x.(deadline)) }
+
+func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *dueHeap) Push(x any) { *h = append(*h, x.(deadline)) }
+
 func (h *dueHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]

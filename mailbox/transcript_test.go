@@ -23,14 +23,14 @@ import (
 // by "deliver", or at once unless "hold" is on, or the node is "away" until it is "back".
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
-		v := newVillage(t)
+		v := newHarness(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return v.run(d)
 		})
 	})
 }
 
-func (v *village) run(d *datadriven.TestData) string {
+func (v *harness) run(d *datadriven.TestData) string {
 	var refused strings.Builder
 	v.refuse = func(to, from, why string) {
 		fmt.Fprintf(&refused, "%s would not have it from %s: %s\n", to, from, v.plain(why))
@@ -47,7 +47,7 @@ func (v *village) run(d *datadriven.TestData) string {
 	return out
 }
 
-func (v *village) command(d *datadriven.TestData) string {
+func (v *harness) command(d *datadriven.TestData) string {
 	arg := func(key string) string {
 		for _, a := range d.CmdArgs {
 			if a.Key == key {
@@ -133,7 +133,7 @@ func (v *village) command(d *datadriven.TestData) string {
 }
 
 // showRules lists an agent's standing rules.
-func (v *village) showRules(as string) string {
+func (v *harness) showRules(as string) string {
 	var b strings.Builder
 	for i, r := range v.states[as].Rules(v.now) {
 		verb := "never"
@@ -149,7 +149,7 @@ func (v *village) showRules(as string) string {
 }
 
 // showOffers lists the rules that an approval offers, and what is said of a rule of before.
-func (v *village) showOffers(as, which string) string {
+func (v *harness) showOffers(as, which string) string {
 	m, err := v.states[as].FindForm(which)
 	if err != nil {
 		return v.refusal(err)
@@ -161,7 +161,7 @@ func (v *village) showOffers(as, which string) string {
 	return said
 }
 
-func (v *village) simple(cmd, which string, arg func(string) string, input string) Command {
+func (v *harness) simple(cmd, which string, arg func(string) string, input string) Command {
 	switch cmd {
 	case "cancel":
 		return CancelForm{Which: which, Reason: arg("note")}
@@ -197,7 +197,7 @@ func (v *village) simple(cmd, which string, arg func(string) string, input strin
 }
 
 // introduce lets the host hold all the others by name, as their maker does.
-func (v *village) introduce() string {
+func (v *harness) introduce() string {
 	for _, name := range v.agents {
 		host := v.hostOf(name)
 		called, _, _ := strings.Cut(name, "@")
@@ -209,14 +209,14 @@ func (v *village) introduce() string {
 }
 
 // expand puts the locator of an agent for <name>, so that a transcript can show what knowing one is worth.
-func (v *village) expand(text string) string {
+func (v *harness) expand(text string) string {
 	if name, ok := strings.CutPrefix(text, "<"); ok {
 		return capabilities.Locator{ID: v.states[strings.TrimSuffix(name, ">")].ID, Kind: capabilities.KindAgent}.String()
 	}
 	return text
 }
 
-func (v *village) ask(as string, arg func(string) string, fields string) string {
+func (v *harness) ask(as string, arg func(string) string, fields string) string {
 	a := RequestForm{
 		To: arg("to"), Description: cmp.Or(arg("about"), "something"), Key: arg("key"), Result: arg("name"),
 		NoForward: arg("forward") == "no", Kind: events.FormKind(arg("kind")),
@@ -253,7 +253,7 @@ func (v *village) ask(as string, arg func(string) string, fields string) string 
 	return v.outcome(v.decide(as, a))
 }
 
-func (v *village) answer(as, which, input string, late bool) string {
+func (v *harness) answer(as, which, input string, late bool) string {
 	var texts []form.Text
 	for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
 		if line == "" {
@@ -273,7 +273,7 @@ func (v *village) answer(as, which, input string, late bool) string {
 }
 
 // verdict says whether a call that an agent asked about is allowed.
-func (v *village) verdict(as, which string) string {
+func (v *harness) verdict(as, which string) string {
 	s := v.states[as]
 	m, err := s.FindForm(which)
 	if err != nil {
@@ -289,7 +289,7 @@ func (v *village) verdict(as, which string) string {
 	return cmp.Or(verdict.Decision, "nothing") + ", not allowed\n"
 }
 
-func (v *village) settle(as string, home capabilities.ID, c SettleForm, err error) string {
+func (v *harness) settle(as string, home capabilities.ID, c SettleForm, err error) string {
 	if err != nil {
 		return v.refusal(err)
 	}
@@ -308,7 +308,7 @@ func (v *village) settle(as string, home capabilities.ID, c SettleForm, err erro
 	return v.outcome(v.decide(v.names[home], c))
 }
 
-func (v *village) outcome(evs []events.Event, err error) string {
+func (v *harness) outcome(evs []events.Event, err error) string {
 	if err != nil {
 		return v.refusal(err)
 	}
@@ -322,7 +322,7 @@ func (v *village) outcome(evs []events.Event, err error) string {
 	return strings.Join(names, " ") + "\n"
 }
 
-func (v *village) refusal(err error) string {
+func (v *harness) refusal(err error) string {
 	e := parley.AsError(err)
 	if len(e.Fields) == 0 {
 		return v.plain(string(e.Code)+": "+e.Message) + "\n"
@@ -336,7 +336,7 @@ func (v *village) refusal(err error) string {
 }
 
 // plain puts the agents' names for their IDs.
-func (v *village) plain(text string) string {
+func (v *harness) plain(text string) string {
 	for id, name := range v.names {
 		text = strings.ReplaceAll(text, capabilities.Locator{ID: id, Kind: capabilities.KindAgent}.String(), "<"+name+">")
 		text = strings.ReplaceAll(text, id.String(), "<"+name+">")
@@ -347,7 +347,7 @@ func (v *village) plain(text string) string {
 	return text
 }
 
-func (v *village) show(only string) string {
+func (v *harness) show(only string) string {
 	var b strings.Builder
 	for _, name := range v.agents {
 		if only != "" && only != name {
@@ -364,7 +364,7 @@ func (v *village) show(only string) string {
 	return v.plain(b.String())
 }
 
-func (v *village) describe(s *State, m *Message) string {
+func (v *harness) describe(s *State, m *Message) string {
 	from := "from " + v.names[m.From()]
 	if s.Sent(m) {
 		from = "to " + v.names[m.To()]
@@ -415,7 +415,7 @@ func shorten(b []byte) []byte {
 	}
 }
 
-func (v *village) showNames(as string) string {
+func (v *harness) showNames(as string) string {
 	var b strings.Builder
 	names, err := v.states[as].Names("")
 	if err != nil {
@@ -431,7 +431,7 @@ func (v *village) showNames(as string) string {
 	return v.plain(b.String())
 }
 
-func (v *village) showGrants(as string) string {
+func (v *harness) showGrants(as string) string {
 	var b strings.Builder
 	for i, g := range v.states[as].Grants() {
 		state := "live"

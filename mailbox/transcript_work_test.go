@@ -13,7 +13,7 @@ import (
 
 // atWork runs the commands of transcripts that are about programs. What the program of an agent asks is asked by
 // "question" and "call", whose IDs are as the rooms outside make them; "hear" reads what was said to a call.
-func (v *village) atWork(cmd, as string, arg func(string) string, input string) (string, bool) {
+func (v *harness) atWork(cmd, as string, arg func(string) string, input string) (string, bool) {
 	s := v.states[as]
 	switch cmd {
 	case "program":
@@ -43,7 +43,7 @@ func (v *village) atWork(cmd, as string, arg func(string) string, input string) 
 	return v.outcome(v.decide(as, c)), true
 }
 
-func (v *village) working(cmd, as string, arg func(string) string, input string) Command {
+func (v *harness) working(cmd, as string, arg func(string) string, input string) Command {
 	s := v.states[as]
 	by := func() capabilities.ID { return v.states[cmp.Or(arg("by"), "host")].ID }
 	switch cmd {
@@ -84,7 +84,7 @@ func (v *village) working(cmd, as string, arg func(string) string, input string)
 }
 
 // describing reads labels, one name=value a line; "none" is the empty set of them.
-func (v *village) describing(arg func(string) string, input string) Command {
+func (v *harness) describing(arg func(string) string, input string) Command {
 	d := UpdateAgent{}
 	if title := arg("title"); title != "" {
 		title = expandLength(title)
@@ -119,7 +119,7 @@ func expandLength(text string) string {
 }
 
 // asks asks what may have been asked before.
-func (v *village) asks(as string, a RequestForm, c Command) string {
+func (v *harness) asks(as string, a RequestForm, c Command) string {
 	if known, ok, err := a.FindExisting(v.states[as]); err != nil {
 		return v.refusal(err)
 	} else if ok {
@@ -136,7 +136,7 @@ func (v *village) asks(as string, a RequestForm, c Command) string {
 }
 
 // calls asks whether a call may be made, as the desk of a run does.
-func (v *village) calls(as, tool, input string) string {
+func (v *harness) calls(as, tool, input string) string {
 	s, taken := v.states[as], v.taken[as]
 	c := RequestApproval{Tool: tool, Input: input, Key: s.CallKey(tool+input, "", func(key string) bool { return taken[key] })}
 	out := v.asks(as, c.Form(), c)
@@ -147,7 +147,7 @@ func (v *village) calls(as, tool, input string) string {
 }
 
 // showWork says what an agent's program does and has to do.
-func (v *village) showWork(as string) string {
+func (v *harness) showWork(as string) string {
 	var b strings.Builder
 	s := v.states[as]
 	fmt.Fprint(&b, s.Profile.Status)
@@ -176,7 +176,7 @@ func (v *village) showWork(as string) string {
 	return fmt.Sprintf("%s; %s, %d in hand\n", b.String(), status, s.Summary().Outbox)
 }
 
-func (v *village) showProfile(as string) string {
+func (v *harness) showProfile(as string) string {
 	p := v.states[as].Profile
 	var labels []string
 	for k, l := range p.Labels {

@@ -2,12 +2,122 @@ package mailbox
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
+
+func unknownNode(node capabilities.NodeID) error {
+	return parley.Refuse(parley.NodeUnknown, "node %s is not known", node).WithHint("parley nodes lists those that are")
+}
+
+// DroppedPeer is a node that the host has dropped, and when.
+type DroppedPeer struct {
+	Node capabilities.NodeID
+	At   capabilities.Time
+}
+
+// DropNode has the host know another node no more, nor those that it has introduced and that are known by nobody else.
+// The host's names for the node's agents go with it.
+type DropNode struct{ Node capabilities.NodeID }
+
+func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.mustBeNodesHost(); err != nil {
+		return nil, err
+	}
+	if _, known := s.peers.byNode[c.Node]; !known {
+		return nil, unknownNode(c.Node)
+	}
+	evs := []events.Event{&events.NodeDropped{Node: c.Node, Date: now}}
+	for _, name := range slices.Sorted(maps.Keys(s.names)) {
+		if ref, ok := s.names[name].AsRef(); ok && ref.Target.Node == c.Node {
+			evs = append(evs, &events.NameUnbound{Name: name})
+		}
+	}
+	for _, other := range s.peers.introducedOnlyBy(c.Node) {
+		evs = append(evs, &events.NodeDropped{Node: other, Date: now})
+	}
+	return evs, nil
+}
+
+// introducedOnlyBy returns the nodes that are known by introduction alone and came by way of a node.
+func (r *peerDirectory) introducedOnlyBy(node capabilities.NodeID) (all []capabilities.NodeID) {
+	for _, a := range r.nodes {
+		if a.Way == node && a.isIntroduced() {
+			all = append(all, a.Node)
+		}
+	}
+	return all
+}
+
+func (r *peerDirectory) drop(e *events.NodeDropped) {
+	r.nodes = slices.DeleteFunc(r.nodes, func(a PeerRecord) bool { return a.Node == e.Node })
+	r.index()
+	if i := r.quota(capabilities.ID{}, e.Node); i >= 0 {
+		r.quotas = slices.Delete(r.quotas, i, i+1)
+	}
+	r.dropped = slices.DeleteFunc(r.dropped, func(d DroppedPeer) bool { return d.Node == e.Node })
+	r.dropped = append(r.dropped, DroppedPeer{Node: e.Node, At: e.Date})
+}
+
+// index makes byNode and brought anew.
+func (r *peerDirectory) index() {
+	r.byNode, r.brought = make(map[capabilities.NodeID]int, len(r.nodes)), nil
+	for i, n := range r.nodes {
+		r.byNode[n.Node] = i
+		r.count(n, 1)
+	}
+}
+
+// DroppedPeers returns the nodes that the host has ever dropped, and the last time that it did. The slice is the state's own.
+func (s *State) DroppedPeers() []DroppedPeer { return s.peers.dropped }
+
+func (r *peerDirectory) wasDropped(node capabilities.NodeID) bool {
+	return slices.ContainsFunc(r.dropped, func(d DroppedPeer) bool { return d.Node == node })
+}
+
+// RevokePeerGrants takes back what the agent gave to the agents of another node before it was dropped, and whatever lets them
+// reach this agent.
+type RevokePeerGrants struct{ DroppedPeer }
+
+func (c RevokePeerGrants) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	var evs []events.Event
+	seen := map[capabilities.ID]bool{}
+	for _, g := range slices.Concat(s.Grants(), s.minted.All()) {
+		if g.To.Node == c.Node && g.Revoked == 0 && g.At <= c.At && !seen[g.ID] {
+			seen[g.ID] = true
+			evs = append(evs, &events.CapabilityRevoked{Grant: g.ID, By: s.ID, Date: now})
+		}
+	}
+	return evs[:min(len(evs), forgottenAtOnce)], nil
+}
+
+// DropDeliveries ends what the agent owes to another node, which was dropped: forms that only its agents could answer are
+// declined.
+type DropDeliveries struct{ Node capabilities.NodeID }
+
+func (c DropDeliveries) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	d := RecordDelivery{Refused: string(parley.NodeUnknown) + ": the node was dropped"}
+	for _, p := range s.outbox {
+		if p.To.Node == c.Node && len(d.Items) < forgottenAtOnce {
+			d.Items = append(d.Items, p)
+		}
+	}
+	return d.decide(s, now, ids)
+}
+
+// forgottenAtOnce bounds the events of one decision about a node that was dropped. There may be more to decide.
+const forgottenAtOnce = 1000
+
+// InvolvesDropped reports whether the mailbox has anything to do with a node that was dropped.
+func (s *State) InvolvesDropped(d DroppedPeer) bool {
+	before := func(g capabilities.Grant) bool { return g.To.Node == d.Node && g.Revoked == 0 && g.At <= d.At }
+	return slices.ContainsFunc(s.outbox, func(p OutboxItem) bool { return p.To.Node == d.Node }) ||
+		slices.ContainsFunc(s.Grants(), before) || slices.ContainsFunc(s.minted.All(), before)
+}
 
 // peerDirectory is what the host of a node knows beyond it: other nodes, and whom it has invited.
 type peerDirectory struct {
@@ -17,13 +127,6 @@ type peerDirectory struct {
 	brought     map[capabilities.NodeID]int // introduced nodes, by the one that was met
 	quotas      []events.QuotaSet           // one for each agent and node that has its own
 	dropped     []DroppedPeer               // nodes, in order
-}
-
-// Invitation is one that a node's host has made. Ended says that it is good no more; By, which node used it.
-type Invitation struct {
-	events.InvitationMade
-	Ended bool
-	By    capabilities.NodeID
 }
 
 // PeerRecord is another node, as far as it is known.
@@ -46,25 +149,6 @@ const (
 	maxHints       = 8
 	maxHint        = 255 // bytes
 )
-
-func (r *peerDirectory) made(e *events.InvitationMade) {
-	r.invitations = append(r.invitations, Invitation{InvitationMade: *e})
-}
-
-func (r *peerDirectory) ended(e *events.InvitationEnded) {
-	if i := r.invitation(e.Invitation); i >= 0 {
-		r.invitations[i].Ended, r.invitations[i].By = true, e.Node
-	}
-}
-
-func (r *peerDirectory) invitation(id capabilities.ID) int {
-	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return i.Invitation == id })
-}
-
-// invited finds the open invitation under a name.
-func (r *peerDirectory) invited(name string) int {
-	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return !i.Ended && i.Name == name })
-}
 
 func (r *peerDirectory) met(e *events.NodeMet) {
 	a := PeerRecord{Node: e.Node, Host: e.Host, By: e.By, Hints: e.Hints, Stamp: e.Stamp, Network: e.Network}
@@ -130,109 +214,11 @@ func (r *peerDirectory) network(node capabilities.NodeID) events.Network {
 // Peers returns the nodes that the host knows, in the order in which it came to. The slice is the state's own.
 func (s *State) Peers() []PeerRecord { return s.peers.nodes }
 
-// Invitations returns those that are open at a time. The slice is the caller's.
-func (s *State) Invitations(now capabilities.Time) []Invitation {
-	return slices.DeleteFunc(slices.Clone(s.peers.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
-}
-
 func (s *State) mustBeNodesHost() error {
 	if s.Profile.Kind != events.Host || !s.Profile.By.IsZero() {
 		return parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
 	}
 	return nil
-}
-
-// MakeInvitation makes an invitation. One that is open under the same name ends. One that is made by a Token of the host is good
-// no longer than Within.
-type MakeInvitation struct {
-	Name   string
-	Digest []byte // SHA-256 of its secret
-	Until  capabilities.Time
-	Token  capabilities.ID
-	Within capabilities.Time
-}
-
-func (c MakeInvitation) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	if err := s.mustBeNodesHost(); err != nil {
-		return nil, err
-	}
-	if c.Until <= now {
-		return nil, parley.Refuse(parley.InvalidArgument, "the invitation would have ended at %s", c.Until)
-	}
-	if c.Within != 0 && c.Until > c.Within {
-		c.Until = c.Within
-	}
-	var evs []events.Event
-	if i := s.peers.invited(c.Name); i >= 0 {
-		evs = append(evs, &events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation})
-	} else if err := s.checkFree(c.Name); err != nil {
-		return nil, err
-	}
-	if len(s.Invitations(now)) >= maxInvitations {
-		return nil, parley.Refuse(parley.QuotaExceeded, "%d invitations are open already", maxInvitations).
-			WithHint("parley invite --revoke NAME ends one")
-	}
-	return append(evs, &events.InvitationMade{Invitation: ids(), Name: c.Name, Digest: c.Digest, Until: c.Until, Grant: ids(), Token: c.Token}), nil
-}
-
-// EndInvitation revokes the open invitation under a name.
-type EndInvitation struct{ Name string }
-
-func (c EndInvitation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	i := s.peers.invited(c.Name)
-	if i < 0 {
-		return nil, parley.Refuse(parley.UnknownName, "no invitation is open under %.200q", c.Name).
-			WithHint("parley invite --list shows those that are")
-	}
-	return []events.Event{&events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation}}, nil
-}
-
-// CheckInvitation reports whether an invitation is good for a node that shows its secret's digest: it is open, or
-// was used by that node.
-func (s *State) CheckInvitation(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
-	i := s.peers.invitation(invitation)
-	if i < 0 || !bytes.Equal(s.peers.invitations[i].Digest, digest) { // of digests, time tells nothing of use
-		return Invitation{}, parley.Refuse(parley.NotPermitted, "there is no such invitation")
-	}
-	inv := s.peers.invitations[i]
-	switch {
-	case inv.Ended && inv.By != node:
-		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was used or revoked").WithHint("ask for another")
-	case !inv.Ended && inv.Until <= now:
-		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was good until %s", inv.Until).WithHint("ask for another")
-	case !inv.Ended && !s.hasStanding(inv.Token, now):
-		return inv, parley.Refuse(parley.InvitationUsed, "the invitation has ended with the token that made it").WithHint("ask for another")
-	}
-	return inv, nil
-}
-
-// RedeemInvitation takes in the host of a node that shows an invitation. Grant is the one by which that gives itself.
-type RedeemInvitation struct {
-	Invitation capabilities.ID
-	Digest     []byte
-	Host       capabilities.ID
-	Grant      capabilities.ID
-	Hints      []string
-	Stamp      capabilities.Time
-	Network    events.Network // in which it has come
-}
-
-func (c RedeemInvitation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	inv, err := s.CheckInvitation(c.Invitation, c.Digest, c.Host.Node, now)
-	if err != nil {
-		return nil, err
-	}
-	if inv.Ended { // its answer was lost on the way
-		return nil, nil
-	}
-	if c.Host.Node == s.ID.Node || c.Grant.Node != c.Host.Node {
-		return nil, parley.Refuse(parley.InvalidArgument, "a node does not accept its own invitation")
-	}
-	met, err := s.addPeer(AddPeer{Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp, Network: c.Network}, now)
-	if err != nil {
-		return nil, err
-	}
-	return append([]events.Event{&events.InvitationEnded{Invitation: c.Invitation, Node: c.Host.Node}}, met...), nil
 }
 
 // AddPeer binds a name to the host of another node, by the grant that it gave, and gives it this host.

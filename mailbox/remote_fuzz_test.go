@@ -11,7 +11,7 @@ import (
 // FuzzUnpack has a mailbox decide on whatever comes from another node. Nothing breaks it, and what it writes
 // down can be read again.
 func FuzzUnpack(f *testing.F) {
-	v := newVillage(f)
+	v := newHarness(f)
 	for _, name := range []string{"h@A", "a@A", "h@B"} {
 		v.add(name)
 	}

@@ -11,7 +11,7 @@ import (
 // TestNobodyLeadsNearerThanTheyAre: whom a node introduces is dialled in no nearer network than the node itself, however
 // far the introductions go, and whatever they say of themselves later. Nodes of old logs are left as they were.
 func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
-	v := newVillage(t)
+	v := newHarness(t)
 	v.add("host")
 	node := func(n byte) capabilities.NodeID { return capabilities.NodeID{0: n, 31: 9} }
 	met := func(n byte, network events.Network) {
@@ -43,7 +43,7 @@ func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
 
 // TestANodeIntroducesSoMany and no more, so that others still can.
 func TestANodeIntroducesSoMany(t *testing.T) {
-	v := newVillage(t)
+	v := newHarness(t)
 	v.quick = true
 	v.add("host")
 	node := func(n int) capabilities.NodeID { return capabilities.NodeID{0: byte(n >> 8), 1: byte(n), 31: 9} }

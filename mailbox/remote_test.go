@@ -11,7 +11,7 @@ import (
 )
 
 // outside runs the commands of a transcript that have to do with several nodes.
-func (v *village) outside(cmd, as string, arg func(string) string) (out string, ok bool) {
+func (v *harness) outside(cmd, as string, arg func(string) string) (out string, ok bool) {
 	switch cmd {
 	case "away":
 		if v.off == nil {
@@ -43,7 +43,7 @@ func (v *village) outside(cmd, as string, arg func(string) string) (out string, 
 
 // befriend has two hosts hold each other, as if one had accepted an invitation of the other's. Each calls the
 // other by its node.
-func (v *village) befriend(a, b string) string {
+func (v *harness) befriend(a, b string) string {
 	ga, gb := v.idOf(a)(), v.idOf(b)()
 	v.must(a, AddPeer{Host: v.states[b].ID, Name: nodeOf(b), Theirs: gb, Ours: ga, Stamp: 1})
 	v.must(b, AddPeer{Host: v.states[a].ID, Name: nodeOf(a), Theirs: ga, Ours: gb, Stamp: 1})
@@ -51,7 +51,7 @@ func (v *village) befriend(a, b string) string {
 }
 
 // accept shows an invitation, by its name with who made it, and takes that one's host in.
-func (v *village) accept(as string, arg func(string) string) string {
+func (v *harness) accept(as string, arg func(string) string) string {
 	maker := v.states[arg("from")]
 	secret := sha256.Sum256([]byte(arg("secret")))
 	var made Invitation
@@ -72,7 +72,7 @@ func (v *village) accept(as string, arg func(string) string) string {
 }
 
 // showMinted shows by which grants an agent can be reached from other nodes.
-func (v *village) showMinted(as string) string {
+func (v *harness) showMinted(as string) string {
 	var b strings.Builder
 	for i, g := range v.states[as].minted.All() {
 		how := "all of it"
@@ -91,7 +91,7 @@ func (v *village) showMinted(as string) string {
 }
 
 // onItsWay says what a holder has said to a form whose home is elsewhere.
-func (v *village) onItsWay(f *Form) string {
+func (v *harness) onItsWay(f *Form) string {
 	said := ""
 	if f.QueuedAnswer != nil {
 		said = ", an answer on its way"

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -9,6 +10,69 @@ import (
 	"parley/capabilities"
 	"parley/events"
 )
+
+// Mail to another node is leave to write back: that node has got the agent's address, and may use it. The leave is a
+// grant as any other. It goes by the ID of the mail that began it, it is listed, and it can be revoked; then mail that
+// the agent sends there is the beginning of another.
+
+// grantReply notes that mail went to an agent, who may write back from its node.
+func (s *State) grantReply(with, mail capabilities.ID, at capabilities.Time) {
+	if !s.isOutside(with) {
+		return
+	}
+	if g, dealt := s.replyGrants[with.Node]; dealt {
+		if _, gone := s.revoked[g.ID]; !gone {
+			return
+		}
+	}
+	s.addReplyGrant(capabilities.Grant{
+		ID: mail, Target: s.ID, Kind: capabilities.KindAgent, Name: capabilities.NameSelf, To: with, By: s.ID, Message: mail, At: at,
+	})
+}
+
+func (s *State) addReplyGrant(g capabilities.Grant) {
+	if s.replyGrants == nil {
+		s.replyGrants = map[capabilities.NodeID]capabilities.Grant{}
+	}
+	s.replyGrants[g.To.Node] = g
+}
+
+// replyGrantList returns the leave that other nodes have to write back, oldest first.
+func (s *State) replyGrantList() []capabilities.Grant {
+	all := slices.Collect(maps.Values(s.replyGrants))
+	for i := range all {
+		all[i].Revoked = s.revoked[all[i].ID]
+	}
+	slices.SortFunc(all, func(a, b capabilities.Grant) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), a.ID.Compare(b.ID), a.To.Compare(b.To))
+	})
+	return all
+}
+
+// Grants returns what the agent gave, oldest first: what its mail carried, and the leave to write back.
+func (s *State) Grants() []capabilities.Grant {
+	all := s.given.All()
+	if len(s.replyGrants) == 0 {
+		return all
+	}
+	all = append(all, s.replyGrantList()...)
+	slices.SortStableFunc(all, func(a, b capabilities.Grant) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// grant returns a grant of the agent's.
+func (s *State) grant(id capabilities.ID) (capabilities.Grant, bool) {
+	if g, ok := s.given.Get(id); ok {
+		return g, true
+	}
+	for _, g := range s.replyGrants {
+		if g.ID == id {
+			g.Revoked = s.revoked[id]
+			return g, true
+		}
+	}
+	return capabilities.Grant{}, false
+}
 
 // reach gives the agent at a path, or with an ID or locator that the agent holds, checked for a use. It
 // refuses with UNKNOWN_RECIPIENT what is not there or is no agent, and with NOT_PERMITTED what is not, or
@@ -250,4 +314,66 @@ func granted(grants []capabilities.Grant) []events.Event {
 		evs[i] = &events.CapabilityGranted{Grant: g}
 	}
 	return evs
+}
+
+// applyGranted enters what the agent gave. An answerer learns of its answer after the home has it: what it
+// gave by was perhaps revoked meanwhile, and then the gift falls with it at once.
+func (s *State) applyGranted(e *events.CapabilityGranted) {
+	g := e.Grant
+	if _, before := s.given.Get(g.ID); before {
+		return
+	}
+	s.given.Add(g)
+	s.entered(g)
+	if at, gone := s.revoked[g.Parent]; gone {
+		s.fall(g, at)
+	}
+}
+
+// fall ends a grant of the agent's own, which its holder is owed to hear.
+func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
+	s.given.Mark(g.ID, at)
+	s.revoked[g.ID] = at
+	for _, own := range s.minted.Cut(g.ID) { // it gave itself
+		s.minted.Mark(own.ID, at)
+	}
+	s.enqueue(events.OutboxRevocation, g.ID, g.To)
+	if s.mints(g) {
+		s.enqueue(events.OutboxRevocation, g.ID, g.Target)
+	}
+}
+
+// applyRevoked cuts what the agent derived from a grant of its own or of another's.
+func (s *State) applyRevoked(e *events.CapabilityRevoked) {
+	if _, before := s.revoked[e.Grant]; before {
+		return
+	}
+	s.revoked[e.Grant] = e.Date
+	for _, g := range s.minted.Cut(e.Grant) {
+		s.minted.Mark(g.ID, e.Date)
+	}
+	for _, g := range s.given.Cut(e.Grant) {
+		s.fall(g, e.Date)
+	}
+}
+
+func (s *State) use(grant capabilities.ID) {
+	if !grant.IsZero() {
+		s.used[grant]++
+	}
+}
+
+// RevokeCapability takes back what the agent gave, and with it all that was derived from it.
+type RevokeCapability struct{ Grant capabilities.ID }
+
+func (c RevokeCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	g, ok := s.grant(c.Grant)
+	if !ok {
+		return nil, parley.Refuse(parley.NotPermitted, "this agent gave no grant %s", c.Grant).
+			WithHint("parley grants lists what it gave")
+	}
+	if g.Revoked != 0 {
+		return nil, nil
+	}
+	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: s.ID, Date: now}}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"parley/events"
 )
 
-// village is some mailboxes that are next to each other, or on several nodes: fae@A is one of node A.
-type village struct {
+// harness is some mailboxes that are next to each other, or on several nodes: fae@A is one of node A.
+type harness struct {
 	tb     rapid.TB
 	agents []string
 	states map[string]*State
@@ -30,22 +30,22 @@ type village struct {
 	taken  map[string]map[string]bool // by agent, the keys of calls that its run has taken
 }
 
-func newVillage(tb rapid.TB) *village {
-	return &village{tb: tb, states: map[string]*State{}, names: map[capabilities.ID]string{}, logs: map[string][]events.Recorded{}, taken: map[string]map[string]bool{}, now: 1}
+func newHarness(tb rapid.TB) *harness {
+	return &harness{tb: tb, states: map[string]*State{}, names: map[capabilities.ID]string{}, logs: map[string][]events.Recorded{}, taken: map[string]map[string]bool{}, now: 1}
 }
 
-// villageID is the nth ID that a village makes.
-func villageID(n uint16) capabilities.ID {
+// harnessID is the nth ID that a harness makes.
+func harnessID(n uint16) capabilities.ID {
 	return capabilities.ID{ULID: ulid.ULID{14: byte(n >> 8), 15: byte(n)}, Node: capabilities.NodeID{31: 1}}
 }
 
-func (v *village) id() capabilities.ID { return v.idOf("")() }
+func (v *harness) id() capabilities.ID { return v.idOf("")() }
 
 // idOf makes the IDs of an agent's node.
-func (v *village) idOf(agent string) IDs {
+func (v *harness) idOf(agent string) IDs {
 	return func() capabilities.ID {
 		v.next++
-		id := villageID(v.next)
+		id := harnessID(v.next)
 		if node := nodeOf(agent); node != "" {
 			id.Node[31] = node[0]
 		}
@@ -61,12 +61,12 @@ func nodeOf(agent string) string {
 }
 
 // hostOf gives the first agent of another's node.
-func (v *village) hostOf(agent string) string {
+func (v *harness) hostOf(agent string) string {
 	return v.agents[slices.IndexFunc(v.agents, func(a string) bool { return nodeOf(a) == nodeOf(agent) })]
 }
 
 // add makes an agent. The first of a node is the host of all others there.
-func (v *village) add(name string) {
+func (v *harness) add(name string) {
 	id := v.idOf(name)()
 	s := New(id)
 	v.states[name], v.names[id] = s, name
@@ -78,7 +78,7 @@ func (v *village) add(name string) {
 	v.apply(name, e)
 }
 
-func (v *village) apply(name string, evs ...events.Event) {
+func (v *harness) apply(name string, evs ...events.Event) {
 	v.tb.Helper()
 	for _, e := range evs {
 		r := events.Recorded{At: v.now, Event: e}
@@ -98,7 +98,7 @@ func (v *village) apply(name string, evs ...events.Event) {
 }
 
 // decide runs a command on a mailbox and checks that a refusal leaves no trace.
-func (v *village) decide(name string, c Command) ([]events.Event, error) {
+func (v *harness) decide(name string, c Command) ([]events.Event, error) {
 	v.tb.Helper()
 	before := ""
 	if !v.quick {
@@ -115,7 +115,7 @@ func (v *village) decide(name string, c Command) ([]events.Event, error) {
 }
 
 // must is decide for what is not refused.
-func (v *village) must(name string, c Command) []events.Event {
+func (v *harness) must(name string, c Command) []events.Event {
 	v.tb.Helper()
 	evs, err := v.decide(name, c)
 	if err != nil {
@@ -124,7 +124,7 @@ func (v *village) must(name string, c Command) []events.Event {
 	return evs
 }
 
-func (v *village) snapshot(name string) string {
+func (v *harness) snapshot(name string) string {
 	v.tb.Helper()
 	b, err := v.states[name].Snapshot()
 	if err != nil {
@@ -134,7 +134,7 @@ func (v *village) snapshot(name string) string {
 }
 
 // deliver takes all parcels where they belong, until nobody owes anything that can go. With twice, each goes twice.
-func (v *village) deliver(twice bool) {
+func (v *harness) deliver(twice bool) {
 	v.tb.Helper()
 	for again := true; again; {
 		again = false
@@ -153,7 +153,7 @@ func (v *village) deliver(twice bool) {
 }
 
 // outgoing gives what an agent owes and can go now.
-func (v *village) outgoing(from string) (all []OutboxItem) {
+func (v *harness) outgoing(from string) (all []OutboxItem) {
 	s := v.states[from]
 	for _, p := range s.Outbox() {
 		to := nodeOf(v.names[p.To])
@@ -169,7 +169,7 @@ func (v *village) outgoing(from string) (all []OutboxItem) {
 }
 
 // carry takes a parcel to its mailbox, and gives why that would not have it.
-func (v *village) carry(from string, p OutboxItem) (refused string) {
+func (v *harness) carry(from string, p OutboxItem) (refused string) {
 	v.tb.Helper()
 	c, err := v.states[from].CommandFor(p)
 	if err != nil {
@@ -190,7 +190,7 @@ func (v *village) carry(from string, p OutboxItem) (refused string) {
 }
 
 // abroad gives what comes out on another node of what goes in here.
-func (v *village) abroad(from string, p OutboxItem, c Command) Command {
+func (v *harness) abroad(from string, p OutboxItem, c Command) Command {
 	v.tb.Helper()
 	var recorded []events.Recorded
 	for _, e := range Pack(c) {
@@ -214,7 +214,7 @@ func (v *village) abroad(from string, p OutboxItem, c Command) Command {
 }
 
 // checkReplay fails if a state is not the fold of its events, or does not survive a snapshot.
-func (v *village) checkReplay() {
+func (v *harness) checkReplay() {
 	v.tb.Helper()
 	for _, name := range v.agents {
 		again := New(v.states[name].ID)
@@ -246,7 +246,7 @@ func (v *village) checkReplay() {
 }
 
 // checkUse fails if what was counted event by event is not what is there to be counted, which Restore counts anew.
-func (v *village) checkUse(name string, restored *State) {
+func (v *harness) checkUse(name string, restored *State) {
 	v.tb.Helper()
 	live := v.states[name]
 	if a, b := live.Use(v.now), restored.Use(v.now); a != b {

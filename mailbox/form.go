@@ -1,8 +1,9 @@
 package mailbox
 
 import (
+	"fmt"
 	"slices"
-	"unicode/utf8"
+	"strings"
 
 	"parley"
 	"parley/capabilities"
@@ -10,40 +11,147 @@ import (
 	"parley/mailbox/form"
 )
 
-// IDs makes the IDs that a decision needs, each new.
-type IDs func() capabilities.ID
+// Form is a form in a mailbox: at its home, or a copy.
+type Form struct {
+	*events.FormRequested
+	Holders   []capabilities.ID // at its home: who may answer, in the order in which they came to
+	Forwarded []events.FormForwarded
+	Answered  *events.FormAnswered  // if it was
+	Ended     *events.FormCancelled // if it ended otherwise
+	Settled   uint64                // the mailbox's version after its end; 0 while it is open
+	Offered   *events.RulesOffered  // of an approval at its home, if it offers rules or says where the call is made
 
-// Command is something that an agent, or another mailbox, wants of a mailbox. The commands are the structs
-// of this package with a decide method.
-type Command interface {
-	decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error)
+	// In a copy whose home is on another node: what is on its way there, and why it would not have that.
+	QueuedAnswer   *events.AnswerQueued
+	QueuedForwards []events.ForwardQueued
+	Refused        string
 }
 
-// Decide returns the events that should follow a command at a time. No events and no error means that
-// there is nothing to do: what was wanted is so already. It changes nothing that can be seen of the state.
-func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	return c.decide(s, now, ids)
+// IsOpen reports whether the form has not ended.
+func (f *Form) IsOpen() bool { return f.Answered == nil && f.Ended == nil }
+
+// MayAnswer reports whether an agent may settle the form from its copy. Only the form's home can say.
+func (f *Form) mayAnswer(by capabilities.ID) bool {
+	for _, h := range f.Holders {
+		if h == by {
+			return true
+		}
+	}
+	return false
 }
 
-// Bounds of what an agent may say, in bytes.
-const (
-	maxDescription = 16 << 10
-	maxTitle       = 1 << 10
-	maxReason      = 4 << 10
-	maxText        = 128 << 10
-	maxKey         = 255
-	maxGrantName   = 1 << 10
-	maxMessage     = 256 << 10 // with all that it carries
-)
+// Schema compiles the form's fields. What was asked once compiles for ever, or the log is damaged. The state keeps
+// no contract: compiled patterns take many times the room of their text.
+func (f *Form) Schema() (*form.Schema, error) {
+	c, err := form.CompileAccepted(f.Fields)
+	if err != nil {
+		return nil, fmt.Errorf("form %s: %w", f.ID, err)
+	}
+	return c, nil
+}
 
-func checkText(what, text string, limit int) error {
-	if len(text) > limit {
-		return parley.Refuse(parley.TooLarge, "%s of %d bytes is over the limit of %d", what, len(text), limit)
+// value is what a form's answer is as a value: of a request, the capability itself.
+func (f *Form) value(values capabilities.Value) capabilities.Value {
+	if f.Kind == events.Request {
+		if r, ok := values.AsRecord(); ok {
+			return r[requestField]
+		}
 	}
-	if !utf8.ValidString(text) {
-		return parley.Refuse(parley.InvalidArgument, "%s is not valid UTF-8", what)
+	return values
+}
+
+// EndedBy reports whether the form was ended by the settlement with an ID.
+func (f *Form) EndedBy(answer capabilities.ID) bool {
+	switch {
+	case answer.IsZero():
+		return false
+	case f.Answered != nil:
+		return f.Answered.Answer == answer
 	}
-	return nil
+	return f.Ended != nil && f.Ended.Answer == answer
+}
+
+// alreadyTo says it to others, who have no business with the agent's numbers and names.
+func (f *Form) alreadyTo() error {
+	return f.already("the form", capabilities.ID.String)
+}
+
+func (f *Form) already(what string, called func(capabilities.ID) string) error {
+	if a := f.Answered; a != nil {
+		return parley.Refuse(parley.AlreadyAnswered, "%s was answered by %s at %s", what, called(a.By), a.Date)
+	}
+	e := f.Ended
+	switch e.Reason {
+	case events.Declined:
+		return parley.Refuse(parley.AlreadyDeclined, "%s was declined by %s at %s", what, called(e.By), e.Date)
+	case events.Expired:
+		return parley.Refuse(parley.AlreadyExpired, "%s expired at %s", what, e.Date)
+	}
+	return parley.Refuse(parley.AlreadyCancelled, "%s was %s by %s at %s", what, e.Reason, called(e.By), e.Date)
+}
+
+// Existing is what an ask that is no new one refers to: a form of before, or a value that its name has.
+type Existing struct {
+	Message *Message
+	Value   capabilities.Value
+}
+
+// FindExisting looks whether an ask was made before: by its key, or by the name that its answer has or awaits. It refuses
+// with INVALID_ARGUMENT a key, or a name that awaits an answer, that comes again with another question. Another
+// deadline is no other question: a client that asks again reckons it anew, and the first one counts.
+func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
+	if n, ok := s.keys[a.Key]; ok && a.Key != "" {
+		m := s.messages[n]
+		return Existing{Message: m}, true, a.sameAs(s, m, "key", a.Key)
+	}
+	if a.Result == "" {
+		return Existing{}, false, nil
+	}
+	if v, ok := s.names[a.Result]; ok {
+		return Existing{Value: v}, true, nil
+	}
+	if n, ok := s.results[a.Result]; ok {
+		m := s.messages[n]
+		return Existing{Message: m}, true, a.sameAs(s, m, "name", a.Result)
+	}
+	return Existing{}, false, nil
+}
+
+// sameAs refuses an ask that is another than the form which was asked under its key or name.
+func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
+	to, err := s.addressed(a.To)
+	if err != nil {
+		return err
+	}
+	f := m.Form
+	var differs []string
+	note := func(part string, same bool) {
+		if !same {
+			differs = append(differs, part)
+		}
+	}
+	note("recipient", to == f.To)
+	note("kind", a.Kind == f.Kind)
+	title, description := "title", "description"
+	if a.Kind == events.Approval && f.Kind == events.Approval {
+		title, description = "tool", "input"
+	}
+	note(title, a.Title == f.Title)
+	note(description, a.Description == f.Description)
+	note("fields", form.SameFields(a.fields(), f.Fields) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered are of the rest
+	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
+	note("noForward", a.NoForward == f.NoForward)
+	note("name", a.Result == "" || a.Result == f.Result)
+	return another(m, what, name, differs)
+}
+
+// another refuses with INVALID_ARGUMENT a key or name that comes again, where something differs.
+func another(m *Message, what, name string, differs []string) error {
+	if len(differs) == 0 {
+		return nil
+	}
+	return parley.Refuse(parley.InvalidArgument, "the %s %s stands for message %d, which differs in: %s", what, parley.Quoted(name, 80), m.Number, strings.Join(differs, ", ")).
+		WithHint("give what is new a %s of its own", what)
 }
 
 // requestField is the one field of a request.
@@ -171,13 +279,6 @@ func (a RequestForm) checkWords(now capabilities.Time) error {
 	return nil
 }
 
-func (s *State) checkActive() error {
-	if s.Profile.Archived {
-		return parley.Refuse(parley.AgentArchived, "the agent is archived")
-	}
-	return nil
-}
-
 // CancelForm takes back a form that the agent asked.
 type CancelForm struct {
 	Which  string
@@ -222,13 +323,7 @@ func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	return evs, nil
 }
 
-// DismissMessage takes a message out of view.
-type DismissMessage struct{ Which string }
-
-func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.Find(d.Which)
-	if err != nil || m.Dismissed {
-		return nil, err
-	}
-	return []events.Event{&events.MessageDismissed{Number: m.Number}}, nil
+// already says to the agent itself how a form ended, by whom and when.
+func (s *State) already(m *Message) error {
+	return m.Form.already(fmt.Sprintf("form %d", m.Number), s.calls)
 }

@@ -1,7 +1,6 @@
 package mailbox
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -11,6 +10,91 @@ import (
 	"parley/events"
 	"parley/mailbox/form"
 )
+
+// What a holder says to a form whose home is on another node is kept in its own log, and owed to the home,
+// when it cannot be said there at once, or when it gives away what others have to know of first.
+
+// QueueAnswer keeps a settlement that DraftAnswer or DraftDecline has made. Sealed values stand in the place
+// of secret ones. It changes nothing if the form has ended by just that settlement.
+type QueueAnswer struct{ Answer SettleForm }
+
+func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.FindFormID(c.Answer.Form)
+	if err != nil {
+		return nil, err
+	}
+	if m.Form.EndedBy(c.Answer.Answer) {
+		return nil, nil
+	}
+	if err := s.mayDraft(m); err != nil {
+		return nil, err
+	}
+	e := &events.AnswerQueued{
+		Form: c.Answer.Form, Reason: c.Answer.Reason, Note: c.Answer.Note, Grants: c.Answer.Grants, Date: now, Answer: c.Answer.Answer,
+	}
+	if e.Reason == "" {
+		e.Values = c.Answer.Masked()
+	}
+	return append(granted(e.Grants), e), nil
+}
+
+// Masked is the values of an answer as a record, with what is secret sealed.
+func (c SettleForm) Masked() capabilities.Value {
+	values := maps.Clone(c.Values)
+	if values == nil {
+		values = map[string]capabilities.Value{}
+	}
+	maps.Copy(values, c.Sealed)
+	return capabilities.Record(values)
+}
+
+// mayDraft refuses a form that has ended, or to which something is being said already.
+func (s *State) mayDraft(m *Message) error {
+	if !m.Form.IsOpen() {
+		return s.already(m)
+	}
+	if d := m.Form.QueuedAnswer; d != nil {
+		return pending(m, d.Date)
+	}
+	return nil
+}
+
+// MaySettle refuses a form that has ended, and with ANSWER_PENDING one to which the agent has said something that is on
+// its way.
+func (s *State) MaySettle(form capabilities.ID) error {
+	m, err := s.FindFormID(form)
+	if err != nil {
+		return err
+	}
+	return s.mayDraft(m)
+}
+
+// Pending returns the error for a form to which the agent says something since a time, of which nothing is known yet.
+func (s *State) Pending(form capabilities.ID, since capabilities.Time) error {
+	m, err := s.FindFormID(form)
+	if err != nil {
+		return err
+	}
+	return pending(m, since)
+}
+
+func pending(m *Message, since capabilities.Time) error {
+	e := parley.Refuse(parley.AnswerPending, "what this agent said to form %d at %s is on its way", m.Number, since).
+		WithHint("the form is open until that arrives; parley await %d shows how it ends", m.Number)
+	e.Fields = map[string]string{"form": m.ID().String()}
+	return e
+}
+
+func (s *State) applyAnswerQueued(e *events.AnswerQueued) error {
+	m, err := s.unsettled(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Changed = s.Version
+	m.Form.QueuedAnswer, m.Form.Refused = e, ""
+	s.enqueue(events.OutboxAnswer, e.Form, m.Form.From)
+	return nil
+}
 
 // SettleForm is what one who may answer says to a form, on its way home. Reason is "" for an answer. Sealed
 // has, for each secret field answered, its value as it is to be written down.
@@ -263,126 +347,4 @@ func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities
 func (f *Form) takes(g capabilities.Grant, by capabilities.ID) bool {
 	return !g.ID.IsZero() && g.By == by && g.To == f.From && g.Message == f.ID && g.Revoked == 0 &&
 		len(g.Name) <= maxGrantName && utf8.ValidString(g.Name)
-}
-
-// EndedBy reports whether the form was ended by the settlement with an ID.
-func (f *Form) EndedBy(answer capabilities.ID) bool {
-	switch {
-	case answer.IsZero():
-		return false
-	case f.Answered != nil:
-		return f.Answered.Answer == answer
-	}
-	return f.Ended != nil && f.Ended.Answer == answer
-}
-
-// already says to the agent itself how a form ended, by whom and when.
-func (s *State) already(m *Message) error {
-	return m.Form.already(fmt.Sprintf("form %d", m.Number), s.calls)
-}
-
-// alreadyTo says it to others, who have no business with the agent's numbers and names.
-func (f *Form) alreadyTo() error {
-	return f.already("the form", capabilities.ID.String)
-}
-
-func (f *Form) already(what string, called func(capabilities.ID) string) error {
-	if a := f.Answered; a != nil {
-		return parley.Refuse(parley.AlreadyAnswered, "%s was answered by %s at %s", what, called(a.By), a.Date)
-	}
-	e := f.Ended
-	switch e.Reason {
-	case events.Declined:
-		return parley.Refuse(parley.AlreadyDeclined, "%s was declined by %s at %s", what, called(e.By), e.Date)
-	case events.Expired:
-		return parley.Refuse(parley.AlreadyExpired, "%s expired at %s", what, e.Date)
-	}
-	return parley.Refuse(parley.AlreadyCancelled, "%s was %s by %s at %s", what, e.Reason, called(e.By), e.Date)
-}
-
-// ForwardForm is a forwarder's wish, on its way home, that another may answer too.
-type ForwardForm struct {
-	Form capabilities.ID
-	By   capabilities.ID
-	To   capabilities.ID
-	Via  capabilities.ID // the grant by which the home can reach To; zero if it needs none
-}
-
-// MaxHolders bounds how far a form can be handed on.
-const MaxHolders = 32
-
-// DraftForward makes the handover of a form to another agent, and gives the form's home.
-func (s *State) DraftForward(which, to string, now capabilities.Time) (ForwardForm, capabilities.ID, error) {
-	m, err := s.answerable(which)
-	if err != nil {
-		return ForwardForm{}, capabilities.ID{}, err
-	}
-	if m.Form.NoForward {
-		return ForwardForm{}, capabilities.ID{}, s.noForward(m)
-	}
-	ref, err := s.reach(to, capabilities.UseAsk, now)
-	if err != nil {
-		return ForwardForm{}, capabilities.ID{}, err
-	}
-	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // it is the home that asks, which counts no uses of the agent's
-		return ForwardForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
-	}
-	h := ForwardForm{Form: m.Form.ID, By: s.ID, To: ref.Target, Via: s.presented(ref.Known(), ref.Target)}
-	return h, m.Form.From, nil
-}
-
-func (s *State) noForward(m *Message) error {
-	return parley.Refuse(parley.NotPermitted, "the asker forbade forwarding form %d", m.Number)
-}
-
-func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.FindFormID(c.Form)
-	if err != nil {
-		return nil, err
-	}
-	f := m.Form
-	switch {
-	case f.From != s.ID || !f.mayAnswer(c.By):
-		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
-	case f.wasForwarded(c):
-		return nil, nil // word of it was lost
-	case !f.IsOpen():
-		return nil, f.alreadyTo()
-	case f.NoForward:
-		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
-	case c.To.IsZero():
-		return nil, parley.Refuse(parley.InvalidArgument, "a form is forwarded to nobody")
-	case s.isOutside(c.By) && c.Via.Node != c.By.Node: // or it would go by what is held here
-		return nil, parley.Refuse(parley.NotPermitted, "the form is forwarded by a grant that its holder's node has not made")
-	case c.To == s.ID:
-		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
-	case f.mayAnswer(c.To):
-		return nil, parley.Refuse(parley.NotPermitted, "%s has the form already", c.To)
-	case len(f.Holders) >= MaxHolders:
-		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
-	}
-	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
-}
-
-// HasForwarded reports whether the agent has handed a form on to another, or wanted to. The wish of a form whose home is on
-// another node is a grant of its own, which outlasts it.
-func (s *State) HasForwarded(form, to capabilities.ID) bool {
-	m, err := s.FindFormID(form)
-	if err != nil {
-		return false
-	}
-	if slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
-		return true
-	}
-	return s.isOutside(m.Form.From) && s.given.Any(func(g capabilities.Grant) bool {
-		return g.Message == form && g.Target == to && g.Facet == forwardFacet(g.Facet)
-	})
-}
-
-// wasForwarded reports whether the very same handover has come before. Each that comes from another node has a grant
-// of its own.
-func (f *Form) wasForwarded(c ForwardForm) bool {
-	return !c.Via.IsZero() && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool {
-		return h.By == c.By && h.To == c.To && h.Via == c.Via
-	})
 }

@@ -48,12 +48,6 @@ type Run struct {
 	Ruled bool   // whether it made calls that a standing rule or the policy has decided
 }
 
-// Program gives the agent's program; one of no Runtime is none.
-func (s *State) Program() events.ProgramSet { return s.work.program }
-
-// HasProgram reports whether messages to the agent are for a program to run for.
-func (s *State) HasProgram() bool { return s.work.program.Runtime != "" }
-
 // Run gives the run that is under way.
 func (s *State) Run() (Run, bool) {
 	if s.work.run == nil {
@@ -171,58 +165,6 @@ func (s *State) promptedAgain(r *Run) bool {
 		s.messages[n].Changed = s.Version
 	}
 	return ok
-}
-
-// Bounds of what an agent's program is.
-const (
-	maxCommand     = 256 // words
-	maxCommandText = 64 << 10
-)
-
-// CheckProgram refuses with INVALID_ARGUMENT what cannot be a program.
-func CheckProgram(p events.ProgramSet) error {
-	if p.Runtime != "exec" && p.Runtime != "acp" {
-		return parley.Refuse(parley.InvalidArgument, "unknown runtime %s", parley.Quoted(p.Runtime, 40)).WithHint("the runtimes are exec and acp")
-	}
-	if len(p.Command) == 0 || p.Command[0] == "" {
-		return parley.Refuse(parley.InvalidArgument, "a program needs a command")
-	}
-	if len(p.Command)+len(p.Environment)+len(p.Access)+len(p.Inherit)+len(p.Wrap) > maxCommand {
-		return parley.Refuse(parley.TooLarge, "a command and its environment have %d words at most", maxCommand)
-	}
-	size := len(p.Folder)
-	for _, word := range slices.Concat(p.Command, p.Environment, p.Inherit, p.Wrap, []string{p.User, p.Folder}) {
-		if strings.ContainsRune(word, 0) {
-			return parley.Refuse(parley.InvalidArgument, "a command holds no NUL")
-		}
-		size += len(word) + 1
-	}
-	if size > maxCommandText {
-		return parley.Refuse(parley.TooLarge, "a command with its environment has %d bytes at most", maxCommandText)
-	}
-	for _, e := range p.Environment {
-		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
-			return parley.Refuse(parley.InvalidArgument, "%s in the environment: want NAME=value", parley.Quoted(e, 40))
-		}
-	}
-	for _, name := range p.Inherit {
-		if name == "" || strings.ContainsAny(name, "=*") {
-			return parley.Refuse(parley.InvalidArgument, "%s names no variable", parley.Quoted(name, 40)).WithHint("a variable is set as NAME=value among the environment")
-		}
-	}
-	if len(p.Wrap) > 0 && p.Wrap[0] == "" {
-		return parley.Refuse(parley.InvalidArgument, "what a program is wrapped in needs a command")
-	}
-	if p.User != "" && (slices.Contains(p.Access, "read") || slices.Contains(p.Access, "write")) {
-		return parley.Refuse(parley.InvalidArgument, "a program that runs as another user gets no access to files through the node").
-			WithHint("it reads and writes them itself, as that user")
-	}
-	for _, a := range p.Access {
-		if a != "read" && a != "write" && a != "terminal" {
-			return parley.Refuse(parley.InvalidArgument, "unknown access %s", parley.Quoted(a, 40)).WithHint("there are read, write and terminal")
-		}
-	}
-	return nil
 }
 
 // StartRun begins the run for the message that has waited longest. There is nothing to do while one is under way, or

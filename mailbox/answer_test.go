@@ -9,11 +9,11 @@ import (
 	"parley/mailbox/form"
 )
 
-// twoAnswers gives a village in which one agent has drafted two answers to a form of another node: each has an ID of
+// twoAnswers gives a harness in which one agent has drafted two answers to a form of another node: each has an ID of
 // its own, and the first gives bob.
-func twoAnswers(t *testing.T) (v *village, asked capabilities.ID, first, second SettleForm) {
+func twoAnswers(t *testing.T) (v *harness, asked capabilities.ID, first, second SettleForm) {
 	t.Helper()
-	v = newVillage(t)
+	v = newHarness(t)
 	for _, name := range []string{"fae@A", "host@B", "bob@B"} {
 		v.add(name)
 	}
@@ -36,7 +36,7 @@ func twoAnswers(t *testing.T) (v *village, asked capabilities.ID, first, second 
 }
 
 // arrive has a settlement decided on at its home, as it comes from another node, and gives why it was refused.
-func arrive(v *village, c SettleForm) error {
+func arrive(v *harness, c SettleForm) error {
 	said := v.abroad("host@B", OutboxItem{Kind: events.OutboxAnswer}, c)
 	_, err := v.decide("fae@A", said)
 	return err

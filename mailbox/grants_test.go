@@ -9,7 +9,7 @@ import (
 
 // What an agent gives itself is derived like any other gift.
 func TestRevokingCutsWhatTheHolderGaveItself(t *testing.T) {
-	v := newVillage(t)
+	v := newHarness(t)
 	for _, name := range []string{"host", "fae", "eve"} {
 		v.add(name)
 	}

@@ -9,7 +9,7 @@ import (
 
 // What Decide returns must be readable again, or the mailbox is lost at the next start.
 func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
-	v := newVillage(t)
+	v := newHarness(t)
 	v.add("host")
 	v.add("fae")
 	deep := "1"
@@ -40,7 +40,7 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 }
 
 func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
-	v := newVillage(t)
+	v := newHarness(t)
 	for _, name := range []string{"host", "fae", "bob", "eve"} {
 		v.add(name)
 	}

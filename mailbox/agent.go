@@ -1,0 +1,302 @@
+package mailbox
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// CreateAgent binds a name to a new agent. Genesis makes the agent's own first events.
+type CreateAgent struct {
+	Agent   capabilities.ID
+	Kind    events.AgentKind
+	Name    string
+	Title   string
+	Labels  map[string]string
+	Program *events.ProgramSet // nil for none
+	Policy  string             // "" is on-miss
+}
+
+func (c CreateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
+	if c.Kind != events.Host && c.Kind != events.Guest {
+		return nil, parley.Refuse(parley.InvalidArgument, "unknown kind of agent %.40q", c.Kind)
+	}
+	if err := s.checkFree(c.Name); err != nil {
+		return nil, err
+	}
+	if err := checkProfile(c.Title, c.Labels); err != nil {
+		return nil, err
+	}
+	if c.Program != nil {
+		if err := CheckProgram(*c.Program); err != nil {
+			return nil, err
+		}
+	}
+	if c.Policy != "" {
+		if err := CheckPolicy(c.Policy); err != nil {
+			return nil, err
+		}
+	}
+	return []events.Event{&events.NameBound{Name: c.Name, Value: capabilities.Reference(agentRef(c.Agent))}}, nil
+}
+
+// Genesis are the first events of the mailbox of an agent that by makes. A host's @host is itself, a guest's is that
+// of its maker.
+func (c CreateAgent) Genesis(by *State) []events.Event {
+	made := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: c.Name, Title: c.Title, Labels: c.Labels}
+	if c.Kind == events.Host {
+		made.Host = c.Agent
+	}
+	evs := []events.Event{made}
+	if c.Program != nil {
+		evs = append(evs, c.Program)
+	}
+	if c.Policy != "" {
+		evs = append(evs, &events.PolicySet{Policy: c.Policy})
+	}
+	return evs
+}
+
+// Profile is what an agent is, apart from its mail.
+type Profile struct {
+	Kind     events.AgentKind
+	Host     capabilities.ID
+	By       capabilities.ID
+	Title    string
+	Labels   map[string]string
+	Status   string
+	Error    string
+	Archived bool
+	Created  capabilities.Time
+	Updated  capabilities.Time
+}
+
+// SetPolicy says what becomes of the agent's calls that need permission. By is whose wish that is: its host's.
+type SetPolicy struct {
+	Policy string
+	By     capabilities.ID
+}
+
+// The policies. Rules that deny go before all of them, and an expired question approves nothing.
+const (
+	AskAlways = "always"  // every call is asked about, whatever rules allow
+	AskOnMiss = "on-miss" // calls that no rule decides are asked about: so it is where nothing is said
+	AskNever  = "never"   // calls that no rule denies are allowed
+	DenyAll   = "deny"    // calls that no rule allows are denied
+)
+
+func (c SetPolicy) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if c.By != s.Profile.Host {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host decides on its policy")
+	}
+	if err := CheckPolicy(c.Policy); err != nil {
+		return nil, err
+	}
+	if c.Policy == s.Policy() {
+		return nil, nil
+	}
+	return []events.Event{&events.PolicySet{Policy: c.Policy}}, nil
+}
+
+// CheckPolicy refuses with INVALID_ARGUMENT what is no policy.
+func CheckPolicy(policy string) error {
+	if slices.Contains([]string{AskAlways, AskOnMiss, AskNever, DenyAll}, policy) {
+		return nil
+	}
+	return parley.Refuse(parley.InvalidArgument, "unknown policy %s", parley.Quoted(policy, 40)).
+		WithHint("the policies are always, on-miss, never and deny")
+}
+
+// Policy gives the agent's policy.
+func (s *State) Policy() string {
+	if s.work.policy == "" {
+		return AskOnMiss
+	}
+	return s.work.policy
+}
+
+// mayRule refuses with NOT_PERMITTED whoever is neither the agent's host nor made it.
+func (s *State) mayRule(by capabilities.ID) error {
+	if s.RuledBy(by) {
+		return nil
+	}
+	return parley.Refuse(parley.NotPermitted, "that is for the agent's host")
+}
+
+// RuledBy reports whether an agent is this one's host, or made it.
+func (s *State) RuledBy(by capabilities.ID) bool { return by == s.Profile.Host || by == s.Profile.By }
+
+// UpdateAgent replaces what an agent is known by. A nil Title or Labels stays as it is.
+type UpdateAgent struct {
+	Title  *string
+	Labels map[string]string
+}
+
+func (c UpdateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
+	title := s.Profile.Title
+	if c.Title != nil {
+		title = *c.Title
+	}
+	if err := checkProfile(title, c.Labels); err != nil {
+		return nil, err
+	}
+	if title == s.Profile.Title && (c.Labels == nil || maps.Equal(c.Labels, s.Profile.Labels)) {
+		return nil, nil
+	}
+	return []events.Event{&events.AgentUpdated{Title: c.Title, Labels: c.Labels}}, nil
+}
+
+// checkProfile holds a title and labels to their bounds.
+func checkProfile(title string, labels map[string]string) error {
+	if err := checkText("a title", title, maxTitle); err != nil {
+		return err
+	}
+	if len(labels) > maxLabels {
+		return parley.Refuse(parley.TooLarge, "an agent has %d labels at most", maxLabels)
+	}
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		if err := checkText("a label", k+labels[k], maxLabelText); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReportStatus is what the client of an agent without a program says that it does.
+type ReportStatus struct {
+	Status string
+	Error  string
+}
+
+func (c ReportStatus) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.checkActive(); err != nil {
+		return nil, err
+	}
+	if s.HasProgram() {
+		return nil, parley.Refuse(parley.NotPermitted, "the agent has a program, and the node says what that does")
+	}
+	if !slices.Contains([]string{Initializing, Idle, Running, Failed}, c.Status) {
+		return nil, parley.Refuse(parley.InvalidArgument, "unknown status %s", parley.Quoted(c.Status, 40)).
+			WithHint("there are initializing, idle, running and error")
+	}
+	if c.Status != Failed && c.Error != "" {
+		return nil, parley.Refuse(parley.InvalidArgument, "only the status error has one")
+	}
+	return s.is(c.Status, c.Error), nil
+}
+
+// is makes of a status and its error what the agent is, unless it is so.
+func (s *State) is(status, problem string) []events.Event {
+	problem = parley.Shown(problem, maxRunError)
+	if status == s.Profile.Status && problem == s.Profile.Error {
+		return nil
+	}
+	return []events.Event{&events.AgentUpdated{Status: status, Error: problem}}
+}
+
+// PrepareProgram says how far the agent's program is before its first run: Initializing, Idle, or Failed with an error.
+type PrepareProgram struct {
+	Status string
+	Error  string
+}
+
+func (c PrepareProgram) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if s.work.run != nil || s.Profile.Archived {
+		return nil, nil
+	}
+	return s.is(c.Status, c.Error), nil
+}
+
+// ArchiveAgent puts the agent out of use, with what it does and asks. By is whose wish that is: its host's or its maker's.
+type ArchiveAgent struct{ By capabilities.ID }
+
+func (c ArchiveAgent) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := s.mayRule(c.By); err != nil {
+		return nil, err
+	}
+	if s.Profile.Archived {
+		return nil, nil
+	}
+	if s.ID == s.Profile.Host && s.Profile.By.IsZero() {
+		return nil, parley.Refuse(parley.NotPermitted, "the node's own host cannot be archived")
+	}
+	var evs []events.Event
+	if s.work.run != nil {
+		evs = append(evs, &events.RunEnded{Run: s.work.run.Run})
+	}
+	evs = append(evs, s.withdraw(0, InterruptRun{Note: "the agent is archived"}, now)...)
+	return append(evs, &events.AgentArchived{By: c.By}), nil
+}
+
+const (
+	maxLabels    = 64
+	maxLabelText = 255
+)
+
+// Program gives the agent's program; one of no Runtime is none.
+func (s *State) Program() events.ProgramSet { return s.work.program }
+
+// HasProgram reports whether messages to the agent are for a program to run for.
+func (s *State) HasProgram() bool { return s.work.program.Runtime != "" }
+
+// Bounds of what an agent's program is.
+const (
+	maxCommand     = 256 // words
+	maxCommandText = 64 << 10
+)
+
+// CheckProgram refuses with INVALID_ARGUMENT what cannot be a program.
+func CheckProgram(p events.ProgramSet) error {
+	if p.Runtime != "exec" && p.Runtime != "acp" {
+		return parley.Refuse(parley.InvalidArgument, "unknown runtime %s", parley.Quoted(p.Runtime, 40)).WithHint("the runtimes are exec and acp")
+	}
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		return parley.Refuse(parley.InvalidArgument, "a program needs a command")
+	}
+	if len(p.Command)+len(p.Environment)+len(p.Access)+len(p.Inherit)+len(p.Wrap) > maxCommand {
+		return parley.Refuse(parley.TooLarge, "a command and its environment have %d words at most", maxCommand)
+	}
+	size := len(p.Folder)
+	for _, word := range slices.Concat(p.Command, p.Environment, p.Inherit, p.Wrap, []string{p.User, p.Folder}) {
+		if strings.ContainsRune(word, 0) {
+			return parley.Refuse(parley.InvalidArgument, "a command holds no NUL")
+		}
+		size += len(word) + 1
+	}
+	if size > maxCommandText {
+		return parley.Refuse(parley.TooLarge, "a command with its environment has %d bytes at most", maxCommandText)
+	}
+	for _, e := range p.Environment {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return parley.Refuse(parley.InvalidArgument, "%s in the environment: want NAME=value", parley.Quoted(e, 40))
+		}
+	}
+	for _, name := range p.Inherit {
+		if name == "" || strings.ContainsAny(name, "=*") {
+			return parley.Refuse(parley.InvalidArgument, "%s names no variable", parley.Quoted(name, 40)).WithHint("a variable is set as NAME=value among the environment")
+		}
+	}
+	if len(p.Wrap) > 0 && p.Wrap[0] == "" {
+		return parley.Refuse(parley.InvalidArgument, "what a program is wrapped in needs a command")
+	}
+	if p.User != "" && (slices.Contains(p.Access, "read") || slices.Contains(p.Access, "write")) {
+		return parley.Refuse(parley.InvalidArgument, "a program that runs as another user gets no access to files through the node").
+			WithHint("it reads and writes them itself, as that user")
+	}
+	for _, a := range p.Access {
+		if a != "read" && a != "write" && a != "terminal" {
+			return parley.Refuse(parley.InvalidArgument, "unknown access %s", parley.Quoted(a, 40)).WithHint("there are read, write and terminal")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package mailbox
+
+import "parley/capabilities"
+
+// edges gives what a message brought, by name: the standard edges start with "@", those of its text do not.
+func (s *State) edges(m *Message) map[string]capabilities.Value {
+	edges := map[string]capabilities.Value{
+		"@date":    capabilities.String(m.Date().String()),
+		"@message": capabilities.String(m.ID().String()),
+		"@type":    capabilities.String(m.Type()),
+	}
+	if r := m.ReplyTo(); !r.IsZero() {
+		edges["@reply"] = capabilities.String(r.String())
+	}
+	if m.Posted != nil {
+		edges["@strings"] = capabilities.Strings(words(m.Posted.Text)...)
+	} else {
+		edges["@description"] = capabilities.String(m.Form.Description)
+	}
+	for _, e := range s.carried(m) {
+		edges[e.name] = e.value
+	}
+	return edges
+}
+
+type edge struct {
+	name  string
+	value capabilities.Value
+}
+
+// carried gives the edges of a message that may hold references, always in the same order.
+func (s *State) carried(m *Message) []edge {
+	all := []edge{
+		{"@from", capabilities.Reference(s.refFrom(m))},
+		{"@to", capabilities.Reference(s.refTo(m))},
+	}
+	if m.Posted != nil {
+		for _, sp := range m.Posted.Text {
+			if sp.Edge != "" {
+				all = append(all, edge{sp.Edge, sp.Value})
+			}
+		}
+		return all
+	}
+	f := m.Form
+	all = append(all,
+		edge{"@promise", capabilities.Reference(capabilities.Ref{Target: f.Promise, Kind: capabilities.KindPromise})},
+		edge{"@resolver", capabilities.Reference(capabilities.Ref{Target: f.Resolver, Kind: capabilities.KindResolver})},
+	)
+	if f.Answered != nil && !f.Answered.Withheld {
+		all = append(all, edge{"@value", f.value(s.forReader(f))})
+	}
+	return all
+}
+
+// forReader gives the values that a form was answered with as they are of use to the agent: what is sealed is so for who
+// asked, and for others only seen to be there.
+func (s *State) forReader(f *Form) capabilities.Value {
+	if f.From == s.ID || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
+		return f.Answered.Values
+	}
+	shut, _ := f.Answered.Values.Map(shutLeaf) // the function returns no error, so neither does Map
+	return shut
+}
+
+// shutLeaf gives a sealed value of which nothing is left but that it was sealed, and any other as it is.
+func shutLeaf(leaf capabilities.Value) (capabilities.Value, error) {
+	if leaf.IsSealed() {
+		return capabilities.Sealed(nil), nil
+	}
+	return leaf, nil
+}
+
+// refTo is the reference by which the message was sent, as its sender held it. To others it is a name.
+func (s *State) refTo(m *Message) capabilities.Ref {
+	r := agentRef(m.To())
+	switch {
+	case m.From() != s.ID:
+	case m.along != nil:
+		return s.refTo(m.along)
+	case m.Form != nil:
+		r.Grant, r.Facet = m.Form.Via, m.Form.Facet
+	default:
+		r.Grant, r.Facet = m.Posted.Via, m.Posted.Facet
+	}
+	return r
+}
+
+// refFrom is the reference to who sent the message. Of a reply it is the one by which that was reached: what came of a
+// grant ends with the grant, and is no wider.
+func (s *State) refFrom(m *Message) capabilities.Ref {
+	if m.along != nil {
+		return s.refTo(m.along)
+	}
+	return agentRef(m.From())
+}
+
+// alongOf returns the message by whose reference the other party of a reply was reached, or nil if that was by none
+// but its own mail.
+func (s *State) alongOf(m *Message) *Message {
+	n, ok := s.byID.get(m.ReplyTo())
+	if !ok {
+		return nil
+	}
+	first := s.messages[n]
+	if first.along != nil {
+		first = first.along
+	}
+	other := m.From()
+	if other == s.ID {
+		if other = m.To(); s.refTo(m) != agentRef(other) {
+			return nil // it was sent by a reference of its own
+		}
+	}
+	if first.From() != s.ID || first.To() != other || s.refTo(first) == agentRef(other) {
+		return nil
+	}
+	return first
+}

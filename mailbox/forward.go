@@ -1,0 +1,163 @@
+package mailbox
+
+import (
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// forwardedBy gives all the times that a holder handed the form on.
+func (f *Form) forwardedBy(by capabilities.ID) []events.FormForwarded {
+	var handed []events.FormForwarded
+	for _, h := range f.Forwarded {
+		if h.By == by {
+			handed = append(handed, h)
+		}
+	}
+	return handed
+}
+
+// queuedForward finds a pending handover by its grant.
+func (f *Form) queuedForward(via capabilities.ID) int {
+	return slices.IndexFunc(f.QueuedForwards, func(w events.ForwardQueued) bool { return w.Via == via })
+}
+
+func (f *Form) dropQueuedForward(via capabilities.ID) {
+	if i := f.queuedForward(via); i >= 0 {
+		f.QueuedForwards = slices.Delete(f.QueuedForwards, i, i+1)
+	}
+}
+
+// wasForwarded reports whether the very same handover has come before. Each that comes from another node has a grant
+// of its own.
+func (f *Form) wasForwarded(c ForwardForm) bool {
+	return !c.Via.IsZero() && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool {
+		return h.By == c.By && h.To == c.To && h.Via == c.Via
+	})
+}
+
+// QueueForward keeps the wish to hand a form on. To is a path, ID or locator. The home gets a grant, by which
+// it can reach the one that the form is handed to.
+type QueueForward struct {
+	Which string
+	To    string
+}
+
+func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	h, home, err := s.DraftForward(c.Which, c.To, now)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := s.reach(c.To, capabilities.UseAsk, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.permit(ref, capabilities.UseGive, now); err != nil {
+		return nil, err
+	}
+	g := capabilities.Grant{
+		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: forwardFacet(ref.Facet),
+		Name: s.giftName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
+	}
+	return []events.Event{
+		&events.CapabilityGranted{Grant: g},
+		&events.ForwardQueued{Form: h.Form, To: h.To, Via: g.ID, Date: now},
+	}, nil
+}
+
+// forwardFacet narrows how an agent is held to what it takes to put one form to it.
+func forwardFacet(held capabilities.Facet) capabilities.Facet {
+	return held.Narrow(capabilities.Facet{Mode: capabilities.AskOnly, Uses: 1})
+}
+
+func (s *State) applyForwardQueued(e *events.ForwardQueued) error {
+	m, err := s.unsettled(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Changed = s.Version
+	m.Form.QueuedForwards = append(m.Form.QueuedForwards, *e)
+	s.enqueue(events.OutboxForward, e.Via, m.Form.From)
+	return nil
+}
+
+// ForwardForm is a forwarder's wish, on its way home, that another may answer too.
+type ForwardForm struct {
+	Form capabilities.ID
+	By   capabilities.ID
+	To   capabilities.ID
+	Via  capabilities.ID // the grant by which the home can reach To; zero if it needs none
+}
+
+// MaxHolders bounds how far a form can be handed on.
+const MaxHolders = 32
+
+// DraftForward makes the handover of a form to another agent, and gives the form's home.
+func (s *State) DraftForward(which, to string, now capabilities.Time) (ForwardForm, capabilities.ID, error) {
+	m, err := s.answerable(which)
+	if err != nil {
+		return ForwardForm{}, capabilities.ID{}, err
+	}
+	if m.Form.NoForward {
+		return ForwardForm{}, capabilities.ID{}, s.noForward(m)
+	}
+	ref, err := s.reach(to, capabilities.UseAsk, now)
+	if err != nil {
+		return ForwardForm{}, capabilities.ID{}, err
+	}
+	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // it is the home that asks, which counts no uses of the agent's
+		return ForwardForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
+	}
+	h := ForwardForm{Form: m.Form.ID, By: s.ID, To: ref.Target, Via: s.presented(ref.Known(), ref.Target)}
+	return h, m.Form.From, nil
+}
+
+func (s *State) noForward(m *Message) error {
+	return parley.Refuse(parley.NotPermitted, "the asker forbade forwarding form %d", m.Number)
+}
+
+func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.FindFormID(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	f := m.Form
+	switch {
+	case f.From != s.ID || !f.mayAnswer(c.By):
+		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
+	case f.wasForwarded(c):
+		return nil, nil // word of it was lost
+	case !f.IsOpen():
+		return nil, f.alreadyTo()
+	case f.NoForward:
+		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
+	case c.To.IsZero():
+		return nil, parley.Refuse(parley.InvalidArgument, "a form is forwarded to nobody")
+	case s.isOutside(c.By) && c.Via.Node != c.By.Node: // or it would go by what is held here
+		return nil, parley.Refuse(parley.NotPermitted, "the form is forwarded by a grant that its holder's node has not made")
+	case c.To == s.ID:
+		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
+	case f.mayAnswer(c.To):
+		return nil, parley.Refuse(parley.NotPermitted, "%s has the form already", c.To)
+	case len(f.Holders) >= MaxHolders:
+		return nil, parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(f.Holders)-1)
+	}
+	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
+}
+
+// HasForwarded reports whether the agent has handed a form on to another, or wanted to. The wish of a form whose home is on
+// another node is a grant of its own, which outlasts it.
+func (s *State) HasForwarded(form, to capabilities.ID) bool {
+	m, err := s.FindFormID(form)
+	if err != nil {
+		return false
+	}
+	if slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
+		return true
+	}
+	return s.isOutside(m.Form.From) && s.given.Any(func(g capabilities.Grant) bool {
+		return g.Message == form && g.Target == to && g.Facet == forwardFacet(g.Facet)
+	})
+}

@@ -1,0 +1,134 @@
+package mailbox
+
+import (
+	"bytes"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Invitation is one that a node's host has made. Ended says that it is good no more; By, which node used it.
+type Invitation struct {
+	events.InvitationMade
+	Ended bool
+	By    capabilities.NodeID
+}
+
+func (r *peerDirectory) made(e *events.InvitationMade) {
+	r.invitations = append(r.invitations, Invitation{InvitationMade: *e})
+}
+
+func (r *peerDirectory) ended(e *events.InvitationEnded) {
+	if i := r.invitation(e.Invitation); i >= 0 {
+		r.invitations[i].Ended, r.invitations[i].By = true, e.Node
+	}
+}
+
+func (r *peerDirectory) invitation(id capabilities.ID) int {
+	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return i.Invitation == id })
+}
+
+// invited finds the open invitation under a name.
+func (r *peerDirectory) invited(name string) int {
+	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return !i.Ended && i.Name == name })
+}
+
+// Invitations returns those that are open at a time. The slice is the caller's.
+func (s *State) Invitations(now capabilities.Time) []Invitation {
+	return slices.DeleteFunc(slices.Clone(s.peers.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
+}
+
+// MakeInvitation makes an invitation. One that is open under the same name ends. One that is made by a Token of the host is good
+// no longer than Within.
+type MakeInvitation struct {
+	Name   string
+	Digest []byte // SHA-256 of its secret
+	Until  capabilities.Time
+	Token  capabilities.ID
+	Within capabilities.Time
+}
+
+func (c MakeInvitation) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	if err := s.mustBeNodesHost(); err != nil {
+		return nil, err
+	}
+	if c.Until <= now {
+		return nil, parley.Refuse(parley.InvalidArgument, "the invitation would have ended at %s", c.Until)
+	}
+	if c.Within != 0 && c.Until > c.Within {
+		c.Until = c.Within
+	}
+	var evs []events.Event
+	if i := s.peers.invited(c.Name); i >= 0 {
+		evs = append(evs, &events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation})
+	} else if err := s.checkFree(c.Name); err != nil {
+		return nil, err
+	}
+	if len(s.Invitations(now)) >= maxInvitations {
+		return nil, parley.Refuse(parley.QuotaExceeded, "%d invitations are open already", maxInvitations).
+			WithHint("parley invite --revoke NAME ends one")
+	}
+	return append(evs, &events.InvitationMade{Invitation: ids(), Name: c.Name, Digest: c.Digest, Until: c.Until, Grant: ids(), Token: c.Token}), nil
+}
+
+// EndInvitation revokes the open invitation under a name.
+type EndInvitation struct{ Name string }
+
+func (c EndInvitation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	i := s.peers.invited(c.Name)
+	if i < 0 {
+		return nil, parley.Refuse(parley.UnknownName, "no invitation is open under %.200q", c.Name).
+			WithHint("parley invite --list shows those that are")
+	}
+	return []events.Event{&events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation}}, nil
+}
+
+// CheckInvitation reports whether an invitation is good for a node that shows its secret's digest: it is open, or
+// was used by that node.
+func (s *State) CheckInvitation(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
+	i := s.peers.invitation(invitation)
+	if i < 0 || !bytes.Equal(s.peers.invitations[i].Digest, digest) { // of digests, time tells nothing of use
+		return Invitation{}, parley.Refuse(parley.NotPermitted, "there is no such invitation")
+	}
+	inv := s.peers.invitations[i]
+	switch {
+	case inv.Ended && inv.By != node:
+		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was used or revoked").WithHint("ask for another")
+	case !inv.Ended && inv.Until <= now:
+		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was good until %s", inv.Until).WithHint("ask for another")
+	case !inv.Ended && !s.hasStanding(inv.Token, now):
+		return inv, parley.Refuse(parley.InvitationUsed, "the invitation has ended with the token that made it").WithHint("ask for another")
+	}
+	return inv, nil
+}
+
+// RedeemInvitation takes in the host of a node that shows an invitation. Grant is the one by which that gives itself.
+type RedeemInvitation struct {
+	Invitation capabilities.ID
+	Digest     []byte
+	Host       capabilities.ID
+	Grant      capabilities.ID
+	Hints      []string
+	Stamp      capabilities.Time
+	Network    events.Network // in which it has come
+}
+
+func (c RedeemInvitation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	inv, err := s.CheckInvitation(c.Invitation, c.Digest, c.Host.Node, now)
+	if err != nil {
+		return nil, err
+	}
+	if inv.Ended { // its answer was lost on the way
+		return nil, nil
+	}
+	if c.Host.Node == s.ID.Node || c.Grant.Node != c.Host.Node {
+		return nil, parley.Refuse(parley.InvalidArgument, "a node does not accept its own invitation")
+	}
+	met, err := s.addPeer(AddPeer{Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp, Network: c.Network}, now)
+	if err != nil {
+		return nil, err
+	}
+	return append([]events.Event{&events.InvitationEnded{Invitation: c.Invitation, Node: c.Host.Node}}, met...), nil
+}
