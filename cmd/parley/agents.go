@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/actors/view"
+	"parley/cmd/parley/shell"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/mailbox"
 )
@@ -108,7 +110,7 @@ func cell(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return visible(s)
+	return terminal.Visible(s)
 }
 
 func labelText(labels map[string]string) string {
@@ -176,7 +178,7 @@ func agentText(a view.AgentStatus) string {
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%-9s %s\n", name+":", visible(value))
+			fmt.Fprintf(&b, "%-9s %s\n", name+":", terminal.Visible(value))
 		}
 	}
 	line("id", a.ID.String())
@@ -187,7 +189,7 @@ func agentText(a view.AgentStatus) string {
 	line("labels", labelText(a.Labels))
 	line("runtime", a.Runtime)
 	line("user", a.User)
-	line("wrap", joinWords(a.Wrap))
+	line("wrap", shell.Join(a.Wrap))
 	if a.Held {
 		line("program", "held since the node was restored: parley programs start")
 	}

@@ -13,6 +13,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/mailbox/form"
 )
@@ -101,9 +102,9 @@ func (p *program) settle(ctx context.Context, operation string, req any, which s
 	}
 	return p.say(raw, func() string {
 		if o.Status == view.StatusAnswering {
-			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", visible(which), said(operation))
+			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), said(operation))
 		}
-		return fmt.Sprintf("%s %s", o.Status, visible(which))
+		return fmt.Sprintf("%s %s", o.Status, terminal.Visible(which))
 	})
 }
 
@@ -189,7 +190,7 @@ func (p *program) forwardCommand() *cobra.Command {
 				return err
 			}
 			return p.say(map[string]string{"forwarded": args[0], "recipient": args[1]}, func() string {
-				return fmt.Sprintf("forwarded %s to %s", visible(args[0]), quoted(args[1]))
+				return fmt.Sprintf("forwarded %s to %s", terminal.Visible(args[0]), terminal.Quoted(args[1]))
 			})
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/mailbox/rule"
 )
@@ -100,7 +101,7 @@ func (p *program) sayDecided(d decided) error {
 	}
 	why := "the call was denied"
 	if d.Reason != "" {
-		why += ": " + visible(d.Reason)
+		why += ": " + terminal.Visible(d.Reason)
 	}
 	return parley.Refuse(parley.NotPermitted, "%s", why)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -86,7 +87,7 @@ func (p *program) sendLines(ctx context.Context, agent string) error {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return tooLong("a line", maxInput)
+		return terminal.TooLong("a line", maxInput)
 	}
 	return lines.Err()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/persistence"
 )
@@ -98,7 +99,7 @@ func (p *program) backup(ctx context.Context, path string) (size int64, err erro
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".parley-backup-") // of mode 0600
 	if err != nil {
-		return 0, parley.Refuse(parley.InvalidArgument, "cannot write %s: %v", path, reason(err))
+		return 0, parley.Refuse(parley.InvalidArgument, "cannot write %s: %v", path, terminal.Reason(err))
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // it is gone if all went well
 	size, err = writeBackup(f, seed, func(w io.Writer) error { return p.writeJournal(ctx, w) })
@@ -165,7 +166,7 @@ func writeBackup(f *os.File, seed []byte, journal func(io.Writer) error) (int64,
 func (p *program) restore(ctx context.Context, path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, reason(err))
+		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	l, err := p.lockState()
@@ -193,7 +194,7 @@ func (p *program) restore(ctx context.Context, path string) (err error) {
 func (p *program) wantEmpty() error {
 	there, err := os.ReadDir(p.options.state)
 	if err != nil {
-		return unwritable(p.options.state, err)
+		return terminal.Unwritable(p.options.state, err)
 	}
 	for _, e := range there {
 		if name := e.Name(); name != lockFile && name != logFile {

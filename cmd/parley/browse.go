@@ -9,6 +9,8 @@ import (
 	"runtime"
 
 	"parley"
+	"parley/cmd/parley/setup"
+	"parley/cmd/parley/terminal"
 )
 
 // leadFile is the name of the file in the state folder that leads a browser to a link.
@@ -27,7 +29,7 @@ func (p *program) browse(ctx context.Context, link string) error {
 	}
 	lead, err := p.leadTo(link)
 	if err != nil {
-		return unwritable(p.options.state, err)
+		return terminal.Unwritable(p.options.state, err)
 	}
 	if err := exec.CommandContext(ctx, path, lead).Run(); err != nil {
 		return parley.Refuse(parley.InvalidArgument, "%s: %v", opener, err)
@@ -46,5 +48,5 @@ func (p *program) leadTo(link string) (path string, err error) {
 <meta http-equiv="refresh" content="0; url=%[1]s"><p><a href="%[1]s">Sign in to Parley</a></p>
 `, html.EscapeString(link))
 	path = filepath.Join(folder, leadFile)
-	return path, putFile(path, []byte(page), 0o600)
+	return path, setup.WriteFile(path, []byte(page), 0o600)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -37,7 +38,7 @@ func completeFlagOf(c *cobra.Command, flag string, words ...string) {
 // isCompletable reports whether a word, which somebody else may have chosen, can be put on a command line as it is shown:
 // it hides nothing, is no option, and is nothing else to the shell's script.
 func isCompletable(word string) bool {
-	return word != "" && visible(word) == word && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "_activeHelp_")
+	return word != "" && terminal.Visible(word) == word && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "_activeHelp_")
 }
 
 // completions asks the node. Where there is none, there is nothing to offer and nothing to complain about.
@@ -59,7 +60,7 @@ func (p *program) completions(c *cobra.Command, of, typed string) ([]cobra.Compl
 	words := make([]cobra.Completion, 0, len(found.Candidates))
 	for _, c := range found.Candidates {
 		if isCompletable(c.Word) {
-			words = append(words, cobra.CompletionWithDesc(c.Word, visible(c.Description)))
+			words = append(words, cobra.CompletionWithDesc(c.Word, terminal.Visible(c.Description)))
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -147,12 +148,12 @@ func (p *program) spawn(log *os.File, s serving) (*exec.Cmd, error) {
 func (p *program) openLog() (*os.File, int64, error) {
 	if info, err := os.Stat(p.options.log()); err == nil && info.Size() > maxLogFile {
 		if err := os.Rename(p.options.log(), p.options.log()+".1"); err != nil {
-			return nil, 0, unwritable(p.options.state, err)
+			return nil, 0, terminal.Unwritable(p.options.state, err)
 		}
 	}
 	log, err := os.OpenFile(p.options.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, 0, unwritable(p.options.state, err)
+		return nil, 0, terminal.Unwritable(p.options.state, err)
 	}
 	info, err := log.Stat()
 	if err != nil {

@@ -16,21 +16,22 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/mailbox"
 )
 
-// decree is what is decided about calls.
-type decree struct {
-	decision, reason string
-	always           bool   // for all calls that the rule covers from now on
-	rule             string // which, if not that for the very call
-	until            moment // when that ends
-	all              bool   // all that the agent waits to make
+// decision is what a person decides about calls.
+type decision struct {
+	choice, reason string // choice is a value of the form's field decision
+	always         bool   // for all calls that the rule covers from now on
+	rule           string // which, if not that for the very call
+	until          moment // when that ends
+	all            bool   // all that the agent waits to make
 }
 
 // check refuses options that do not go together.
-func (d decree) check(c *cobra.Command) error {
+func (d decision) check(c *cobra.Command) error {
 	if d.until.text != "" && !d.always {
 		return usage(c, "--until is for a standing rule: give --always too")
 	}
@@ -44,9 +45,9 @@ func (d decree) check(c *cobra.Command) error {
 }
 
 // verb names what is decided, in a question.
-func (d decree) verb() string {
+func (d decision) verb() string {
 	verb := "Deny"
-	if d.decision == mailbox.Once || d.decision == mailbox.Always {
+	if d.choice == mailbox.Once || d.choice == mailbox.Always {
 		verb = "Allow"
 	}
 	if d.always {
@@ -56,7 +57,7 @@ func (d decree) verb() string {
 }
 
 // decideOne decides on the call that is named.
-func (p *program) decideOne(c *cobra.Command, args []string, how decree) error {
+func (p *program) decideOne(c *cobra.Command, args []string, how decision) error {
 	if err := how.check(c); err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (p *program) decideOne(c *cobra.Command, args []string, how decree) error {
 }
 
 // permit decides on the calls that are meant. With an agent alone, a person at the terminal sees them first.
-func (p *program) permit(c *cobra.Command, args []string, how decree) error {
+func (p *program) permit(c *cobra.Command, args []string, how decision) error {
 	if err := how.check(c); err != nil {
 		return err
 	}
@@ -105,17 +106,17 @@ func (p *program) permit(c *cobra.Command, args []string, how decree) error {
 }
 
 // severalWait refuses to choose between calls.
-func severalWait(agent string, which []permission, how decree) error {
+func severalWait(agent string, which []permission, how decision) error {
 	numbers := make([]string, len(which))
 	for i, w := range which {
 		numbers[i] = strconv.FormatUint(w.Number, 10)
 	}
 	return parley.Refuse(parley.Ambiguous, "%q waits for %d permissions: %s", agent, len(which), strings.Join(numbers, ", ")).
-		WithHint("parley permit ls shows them; name the one, as in parley %s %s, or give --all", strings.ToLower(decree{decision: how.decision}.verb()), numbers[0])
+		WithHint("parley permit ls shows them; name the one, as in parley %s %s, or give --all", strings.ToLower(decision{choice: how.choice}.verb()), numbers[0])
 }
 
 // permitInPerson shows each call and asks about it. What is decided is what was shown, whatever has come meanwhile.
-func (p *program) permitInPerson(ctx context.Context, which []permission, how decree) error {
+func (p *program) permitInPerson(ctx context.Context, which []permission, how decision) error {
 	lines := bufio.NewScanner(p.stdin)
 	for _, w := range which {
 		shown, err := w.shownFor(how)
@@ -234,7 +235,7 @@ func (p *program) waitingFor(ctx context.Context, wanted func(permission) bool) 
 
 // text shows a call in full.
 func (w permission) text() string {
-	return fmt.Sprintf("agent: %s\n   tool:  %s\n   input: %s", party(w.FromName, w.From), visible(w.Title), visible(w.Description))
+	return fmt.Sprintf("agent: %s\n   tool:  %s\n   input: %s", party(w.FromName, w.From), terminal.Visible(w.Title), terminal.Visible(w.Description))
 }
 
 // ruledCall is an outcome with the call that it decided on, as JSON says it.
@@ -249,8 +250,8 @@ type ruledCall struct {
 
 // rule decides on one call, and prints it. The form is named by its ID, and the call by its digest: nothing else is
 // decided than what was shown.
-func (p *program) rule(ctx context.Context, which permission, how decree) error {
-	texts := []gateway.Text{{Name: "decision", Text: how.decision}}
+func (p *program) rule(ctx context.Context, which permission, how decision) error {
+	texts := []gateway.Text{{Name: "decision", Text: how.choice}}
 	if how.reason != "" {
 		texts = append(texts, gateway.Text{Name: "reason", Text: how.reason})
 	}
@@ -269,17 +270,17 @@ func (p *program) rule(ctx context.Context, which permission, how decree) error 
 	if o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		return o.refusal()
 	}
-	done := ruledCall{Outcome: o.Outcome, Values: o.Values, Number: which.Number, Decision: how.decision, Call: which.call()}
+	done := ruledCall{Outcome: o.Outcome, Values: o.Values, Number: which.Number, Decision: how.choice, Call: which.call()}
 	var unruled error
 	if o.Status == view.StatusAnswered && how.always {
 		done.Rule, unruled = p.ruleOf(ctx, which, how)
 	}
 	err = p.say(done, func() string {
-		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, how.decision, which.text())
+		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, how.choice, which.text())
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule)
 		}
-		if o.Digest != "" && !o.Allowed && (how.decision == mailbox.Once || how.decision == mailbox.Always) {
+		if o.Digest != "" && !o.Allowed && (how.choice == mailbox.Once || how.choice == mailbox.Always) {
 			text += "\n   the call is not allowed by that: only the agent's host can"
 		}
 		if o.Status == view.StatusAnswering {
@@ -292,7 +293,7 @@ func (p *program) rule(ctx context.Context, which permission, how decree) error 
 
 // ruleOf gives the rule that a decision has made, once it ends when it is to. The rules of another node's agent are
 // not known here.
-func (p *program) ruleOf(ctx context.Context, which permission, how decree) (*view.Rule, error) {
+func (p *program) ruleOf(ctx context.Context, which permission, how decision) (*view.Rule, error) {
 	agent := which.From.String()
 	if how.until.text != "" {
 		req := gateway.LimitRuleRequest{Acting: p.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}

@@ -15,6 +15,8 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/cmd/parley/bench"
+	"parley/cmd/parley/terminal"
 )
 
 // finding is what one check came to.
@@ -51,7 +53,7 @@ func (p *program) doctorCommand() *cobra.Command {
 					if i > 0 {
 						text += "\n"
 					}
-					text += fmt.Sprintf("%-4s  %-13s %s", f.Result, f.Check, visible(f.Detail))
+					text += fmt.Sprintf("%-4s  %-13s %s", f.Result, f.Check, terminal.Visible(f.Detail))
 				}
 				return text
 			})
@@ -144,12 +146,12 @@ func (p *program) nearestFolder() string {
 }
 
 func (p *program) checkFsync(ctx context.Context) (string, string) {
-	raw, err := measureDisk(ctx, p.nearestFolder(), 200*time.Millisecond)
+	raw, err := bench.MeasureDisk(ctx, p.nearestFolder(), 200*time.Millisecond)
 	if err != nil {
 		return bad, err.Error()
 	}
-	detail := fmt.Sprintf("%.2f ms for 4 KiB", raw.p50().Seconds()*1000)
-	if raw.p50() > slowFsync {
+	detail := fmt.Sprintf("%.2f ms for 4 KiB", raw.P50().Seconds()*1000)
+	if raw.P50() > slowFsync {
 		return dubious, detail + ": every acknowledgement waits for two of these"
 	}
 	return fine, detail

@@ -6,17 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
-	"parley/gateway/sanitize"
 )
 
 // The exit codes.
@@ -61,9 +58,9 @@ func (p *program) report(ctx context.Context, err error) int {
 		p.printFailureJSON(shown)
 		return exit
 	}
-	fmt.Fprintf(p.stderr, "parley: %s: %s\n", shown.Code, visible(withFields(shown)))
+	fmt.Fprintf(p.stderr, "parley: %s: %s\n", shown.Code, terminal.Visible(withFields(shown)))
 	if shown.Hint != "" {
-		fmt.Fprintf(p.stderr, "hint: %s\n", visible(shown.Hint))
+		fmt.Fprintf(p.stderr, "hint: %s\n", terminal.Visible(shown.Hint))
 	}
 	return exit
 }
@@ -73,7 +70,7 @@ func (p *program) printFailureJSON(e *parley.Error) {
 	if err != nil {
 		body = []byte(`{"error":{"code":"INTERNAL","message":"internal error"}}`)
 	}
-	fmt.Fprintf(p.stderr, "%s\n", sanitize.JSON(body))
+	fmt.Fprintf(p.stderr, "%s\n", terminal.JSON(body))
 }
 
 // verdict turns any error into the one that is shown.
@@ -146,42 +143,7 @@ func withFields(e *parley.Error) string {
 	return e.Message + ": " + strings.Join(rest, "; ")
 }
 
-// reason gives the system's own words for a failed call, without the path that the caller knows.
-func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// unwritable says that the state folder cannot be used.
-func unwritable(folder string, err error) error {
-	e := parley.Refuse(parley.ReadOnly, "the state folder %s cannot be written: %v", folder, reason(err))
-	if errors.Is(err, syscall.ENOSPC) {
-		return e.WithHint("the disk is full")
-	}
-	return e.WithHint("choose another with --state or PARLEY_STATE")
-}
-
 // maxInput bounds what is read of files and standard input: a request can carry no more.
 const maxInput = gateway.MaxBody
 
-func readAll(r io.Reader, what string) ([]byte, error) { return readAtMost(r, what, maxInput) }
-
-func readAtMost(r io.Reader, what string, most int) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
-	if err != nil {
-		return nil, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", what, reason(err))
-	}
-	if len(b) > most {
-		return nil, tooLong(what, most)
-	}
-	return b, nil
-}
-
-func tooLong(what string, most int) error {
-	return parley.Refuse(parley.TooLarge, "%s has more than %d bytes", what, most)
-}
+func readAll(r io.Reader, name string) ([]byte, error) { return terminal.Read(r, name, maxInput) }

@@ -12,6 +12,8 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/shell"
+	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway"
 	"parley/gateway/client"
@@ -173,7 +175,7 @@ func (p *program) fields(c *cobra.Command, args []string, file string) ([]events
 // follow goes on after an ask was accepted: it waits, unless that was not wanted or is not needed.
 func (p *program) follow(ctx context.Context, a asked, to string, o asking, text func(*outcome) string) error {
 	settledBefore := len(a.Outcome) > 0 && string(a.Outcome) != "null"
-	p.noteUnreachable(a.Unreachable && !settledBefore, quoted(to))
+	p.noteUnreachable(a.Unreachable && !settledBefore, terminal.Quoted(to))
 	switch {
 	case o.noWait && !a.Form.IsZero():
 		return p.say(accepted{a.Form, a.Promise, a.Number, a.Unreachable}, a.Form.String)
@@ -204,7 +206,7 @@ func (p *program) await(ctx context.Context, id string, timeout time.Duration, k
 	} else {
 		o, err = waiter.Await(watching, client.ID(id))
 	}
-	again := fmt.Sprintf("go on waiting with: parley await %s%s", shellWord(id), p.asFlag())
+	again := fmt.Sprintf("go on waiting with: parley await %s%s", shell.Word(id), p.asFlag())
 	switch {
 	case ctx.Err() != nil:
 		return nil, &interrupted{message: fmt.Sprintf("no longer waiting for %s; it stays open", id), hint: again}

@@ -9,6 +9,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -38,7 +39,7 @@ func grantTable(grants []view.Granted) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "GRANT\tNAME\tKIND\tHOLDS\tTO\tAT\tREVOKED\tTARGET")
 	for _, g := range grants {
-		to := visible(g.ToName)
+		to := terminal.Visible(g.ToName)
 		if to == "" {
 			to = g.To.String()
 		}
@@ -46,7 +47,7 @@ func grantTable(grants []view.Granted) string {
 		if revoked == "" {
 			revoked = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, visible(g.Name), g.Kind, facetText(g.Facet), to, g.At, revoked, g.Target)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, terminal.Visible(g.Name), g.Kind, facetText(g.Facet), to, g.At, revoked, g.Target)
 	}
 	_ = w.Flush() // into memory
 	return strings.TrimSuffix(b.String(), "\n")

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway"
 )
@@ -43,7 +44,7 @@ func (p *program) answerInPerson(ctx context.Context, answer gateway.RespondForm
 		if parley.CodeOf(err) != parley.InvalidAnswer || len(answer.Texts) == 0 {
 			return err
 		}
-		fmt.Fprintln(p.stderr, visible(parley.AsError(err).Message))
+		fmt.Fprintln(p.stderr, terminal.Visible(parley.AsError(err).Message))
 		for i := range e.Fields {
 			e.Fields[i].remember(answer.Texts)
 		}
@@ -56,7 +57,7 @@ func (p *program) interview(ctx context.Context, e envelope, answer *gateway.Res
 	if len(e.Fields) == 0 || e.Outcome != nil { // the node says why it cannot be answered
 		return nil
 	}
-	widgets := []huh.Field{huh.NewNote().Title(visible(e.Description)).Description("asked by " + party(e.FromName, e.From))}
+	widgets := []huh.Field{huh.NewNote().Title(terminal.Visible(e.Description)).Description("asked by " + party(e.FromName, e.From))}
 	questions := make([]question, len(e.Fields))
 	for i, f := range e.Fields {
 		questions[i] = f.question()
@@ -109,7 +110,7 @@ func (f *field) question() question {
 	case events.Textarea:
 		text := f.preset()
 		return question{
-			huh.NewText().Title(f.title()).Description(f.help()).Placeholder(visible(f.Placeholder)).Value(&text).Validate(f.check),
+			huh.NewText().Title(f.title()).Description(f.help()).Placeholder(terminal.Visible(f.Placeholder)).Value(&text).Validate(f.check),
 			func() []gateway.Text { return f.said(text) },
 		}
 	}
@@ -176,7 +177,7 @@ func (f *field) choices() []huh.Option[string] {
 		if o.Description != "" {
 			label += " - " + o.Description
 		}
-		options[i] = huh.NewOption(visible(label), o.Value)
+		options[i] = huh.NewOption(terminal.Visible(label), o.Value)
 	}
 	return options
 }
@@ -213,7 +214,7 @@ func (f *field) title() string {
 	if f.Required {
 		label += " *"
 	}
-	return visible(label)
+	return terminal.Visible(label)
 }
 
 func (f *field) help() string {
@@ -221,16 +222,16 @@ func (f *field) help() string {
 	if help == "" && f.Type == events.Capability {
 		help = "a name that you hold"
 	}
-	return visible(help)
+	return terminal.Visible(help)
 }
 
 // hint is what an empty line shows.
 func (f *field) hint() string {
 	if f.Placeholder != "" {
-		return visible(f.Placeholder)
+		return terminal.Visible(f.Placeholder)
 	}
 	if v, err := capabilities.ParseJSON(f.Example); err == nil && !v.IsNull() {
-		return "as in " + visible(v.Text())
+		return "as in " + terminal.Visible(v.Text())
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -68,7 +69,7 @@ func (p *program) invite(c *cobra.Command, o inviting, name string) error {
 	if err != nil {
 		return err
 	}
-	return p.say(made, func() string { return visible(made.Locator) })
+	return p.say(made, func() string { return terminal.Visible(made.Locator) })
 }
 
 func (p *program) listInvitations(c *cobra.Command) error {
@@ -83,7 +84,7 @@ func (p *program) listInvitations(c *cobra.Command) error {
 	return p.say(open, func() string {
 		shown := make([]string, len(open))
 		for i, v := range open {
-			shown[i] = fmt.Sprintf("%s until %s", visible(v.Name), v.Until)
+			shown[i] = fmt.Sprintf("%s until %s", terminal.Visible(v.Name), v.Until)
 		}
 		return strings.Join(shown, "\n")
 	})
@@ -111,7 +112,7 @@ cannot be reached now, nothing is used up: try again.`,
 				return err
 			}
 			return p.say(accepted, func() string {
-				return fmt.Sprintf("%s is the host of node %s", visible(accepted.Name), accepted.Node)
+				return fmt.Sprintf("%s is the host of node %s", terminal.Visible(accepted.Name), accepted.Node)
 			})
 		},
 	}
@@ -128,7 +129,7 @@ func (p *program) invitation(given []string) (string, error) {
 			fmt.Fprintln(p.stderr, "parley: paste the invitation and press Enter, then Ctrl-D")
 		}
 		from = "standard input"
-		read, err := readAtMost(p.stdin, from, maxInvitation)
+		read, err := terminal.Read(p.stdin, from, maxInvitation)
 		if err != nil {
 			return "", err
 		}
@@ -137,7 +138,7 @@ func (p *program) invitation(given []string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case len(text) > maxInvitation:
-		return "", tooLong(from, maxInvitation)
+		return "", terminal.TooLong(from, maxInvitation)
 	case text == "":
 		return "", parley.Refuse(parley.InvalidArgument, "%s has no invitation", from).WithHint(`the other node's host makes one with: parley invite NAME`)
 	}

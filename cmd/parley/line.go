@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 )
 
 // line is a message as the inbox shows it: one line, whatever is in it.
@@ -45,7 +46,7 @@ func (e *envelope) line() string {
 	case e.Answering:
 		b.WriteString(" - answering")
 	case e.Refused != "":
-		b.WriteString(" - refused: " + visible(e.Refused))
+		b.WriteString(" - refused: " + terminal.Visible(e.Refused))
 	}
 	return b.String()
 }
@@ -55,13 +56,13 @@ func (e *envelope) verb(with string) string {
 	var words []string
 	switch e.Type {
 	case "form":
-		words = []string{"sent form", quoted(cmp.Or(e.Description, e.Title)), with, "(fields: " + e.fieldNames() + ")"}
+		words = []string{"sent form", terminal.Quoted(cmp.Or(e.Description, e.Title)), with, "(fields: " + e.fieldNames() + ")"}
 	case "request":
-		words = []string{"requested", quoted(e.Description), with}
+		words = []string{"requested", terminal.Quoted(e.Description), with}
 	case approvalType:
-		words = []string{"asked to call", quoted(e.Title), with, "(input: " + visible(e.Description) + ")"}
+		words = []string{"asked to call", terminal.Quoted(e.Title), with, "(input: " + terminal.Visible(e.Description) + ")"}
 	default:
-		words = []string{"sent", quoted(e.Text), with}
+		words = []string{"sent", terminal.Quoted(e.Text), with}
 		if !e.ReplyTo.IsZero() {
 			words[0] = "replied"
 			words = append(words, "in reply to "+e.repliedTo())
@@ -84,13 +85,13 @@ func (e *envelope) repliedTo() string {
 	if e.ReplyNumber != nil {
 		return fmt.Sprintf("#%d", *e.ReplyNumber)
 	}
-	return quoted(e.ReplyTo.String())
+	return terminal.Quoted(e.ReplyTo.String())
 }
 
 func (e *envelope) fieldNames() string {
 	names := make([]string, len(e.Fields))
 	for i, f := range e.Fields {
-		names[i] = visible(f.Name)
+		names[i] = terminal.Visible(f.Name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -105,7 +106,7 @@ func (o *outcome) end() string {
 		text = fmt.Sprintf("%s by %s at %q", o.Status, party(o.ByName, o.By), o.At)
 	}
 	if o.Note != "" {
-		text += ": " + visible(o.Note)
+		text += ": " + terminal.Visible(o.Note)
 	}
 	return text
 }
@@ -115,7 +116,7 @@ func party(name string, id capabilities.ID) string {
 	if name == "" {
 		name = id.String()
 	}
-	return quoted(name)
+	return terminal.Quoted(name)
 }
 
 // sorted gives what is in a record by name.

@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/cmd/parley/terminal"
 )
 
 // lock is the right to run on a state folder. The system takes it back from a process that dies.
@@ -21,7 +22,7 @@ type lock struct{ file *os.File }
 func (p *program) secureState() error {
 	err := actors.SecureFolder(p.options.state)
 	if parley.CodeOf(err) == parley.Internal {
-		return unwritable(p.options.state, err)
+		return terminal.Unwritable(p.options.state, err)
 	}
 	return err
 }
@@ -33,7 +34,7 @@ func (p *program) lockState() (*lock, error) {
 	}
 	file, err := os.OpenFile(p.options.lock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, unwritable(p.options.state, err)
+		return nil, terminal.Unwritable(p.options.state, err)
 	}
 	// Those who only look hold it for an instant: see isLocked.
 	for try := 0; ; try++ {

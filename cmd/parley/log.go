@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -76,7 +77,7 @@ func (p *program) sayEntries(entries []json.RawMessage, after uint64) (uint64, e
 		}
 		after = e.Version
 		err := p.say(raw, func() string {
-			return fmt.Sprintf("%d %d %s %s %s", e.Commit, e.Version, e.At, e.Type, visible(string(e.Payload)))
+			return fmt.Sprintf("%d %d %s %s %s", e.Commit, e.Version, e.At, e.Type, terminal.Visible(string(e.Payload)))
 		})
 		if err != nil {
 			return 0, err

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/actors/view"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -23,7 +24,7 @@ another word. The recipient may keep it with "parley adopt". \@ is a plain @, an
 			if err != nil {
 				return err
 			}
-			p.noteUnreachable(sent.Unreachable, quoted(args[0]))
+			p.noteUnreachable(sent.Unreachable, terminal.Quoted(args[0]))
 			return p.say(sent, sent.Message.String)
 		},
 	}
@@ -45,7 +46,7 @@ func (p *program) replyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p.noteUnreachable(sent.Unreachable, "whoever sent "+visible(args[0]))
+			p.noteUnreachable(sent.Unreachable, "whoever sent "+terminal.Visible(args[0]))
 			return p.say(sent, sent.Message.String)
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway"
 )
@@ -91,7 +92,7 @@ func (p *program) namesCommand() *cobra.Command {
 			return p.say(held, func() string {
 				shown := make([]string, len(held))
 				for i, n := range held {
-					shown[i] = visible(n)
+					shown[i] = terminal.Visible(n)
 					if slices.Contains(revoked, n) {
 						shown[i] += " (revoked)"
 					}
@@ -155,7 +156,7 @@ right to use it.`,
 			if err := p.call(c.Context(), "locate", gateway.NameRequest{Acting: p.acting(), Name: args[0]}, &found); err != nil {
 				return err
 			}
-			return p.say(found, func() string { return visible(found.Locator) })
+			return p.say(found, func() string { return terminal.Visible(found.Locator) })
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/actors/view"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -35,7 +36,7 @@ func nodeTable(nodes []view.Peer) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, n := range nodes {
-		name, reachable, heard := visible(n.Name), "unreachable", "never heard"
+		name, reachable, heard := terminal.Visible(n.Name), "unreachable", "never heard"
 		if name == "" {
 			name = "-"
 		}

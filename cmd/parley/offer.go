@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -56,7 +57,7 @@ func (w permission) offer(chosen string) (string, error) {
 func numbered(offers []string) []string {
 	all := make([]string, len(offers))
 	for i, words := range offers {
-		all[i] = fmt.Sprintf("%d. %s", i+1, visible(words))
+		all[i] = fmt.Sprintf("%d. %s", i+1, terminal.Visible(words))
 	}
 	return all
 }
@@ -68,13 +69,13 @@ func (w permission) rulesText() string {
 		text = "\n   rules: " + strings.Join(numbered(offers), "\n          ")
 	}
 	if note := w.note(); note != "" {
-		text += "\n   note:  " + visible(note)
+		text += "\n   note:  " + terminal.Visible(note)
 	}
 	return text
 }
 
 // shownFor shows a call in full before it is decided on, and the rule that is made by that.
-func (w permission) shownFor(how decree) (string, error) {
+func (w permission) shownFor(how decision) (string, error) {
 	chosen, err := w.offer(how.rule)
 	switch {
 	case err != nil:
@@ -84,5 +85,5 @@ func (w permission) shownFor(how decree) (string, error) {
 	case chosen == "":
 		chosen = w.offers()[0]
 	}
-	return w.text() + w.rulesText() + "\n   rule:  " + visible(chosen), nil
+	return w.text() + w.rulesText() + "\n   rule:  " + terminal.Visible(chosen), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/persistence"
 )
@@ -87,11 +88,11 @@ func (p *program) keySeed() ([]byte, error) {
 func (p *program) restoreOffline(ctx context.Context, seed []byte, journal io.Reader) error {
 	aside := filepath.Join(p.options.state, "restore")
 	if err := os.Mkdir(aside, 0o700); err != nil {
-		return unwritable(p.options.state, err)
+		return terminal.Unwritable(p.options.state, err)
 	}
 	defer os.RemoveAll(aside) //nolint:errcheck // what is left has no key in a place that counts
 	if err := os.WriteFile(filepath.Join(aside, actors.KeyFile), seed, 0o600); err != nil {
-		return unwritable(p.options.state, err)
+		return terminal.Unwritable(p.options.state, err)
 	}
 	key, err := actors.LoadKey(aside)
 	if err != nil {
@@ -106,7 +107,7 @@ func (p *program) restoreOffline(ctx context.Context, seed []byte, journal io.Re
 		return fmt.Errorf("restore the journal: %w", err)
 	}
 	if err := actors.HoldPrograms(p.options.state); err != nil {
-		return unwritable(p.options.state, err)
+		return terminal.Unwritable(p.options.state, err)
 	}
 	return install(filepath.Join(aside, actors.KeyFile), filepath.Join(p.options.state, actors.KeyFile))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"parley"
+	"parley/cmd/parley/terminal"
 )
 
 // What holds where nothing else is said.
@@ -189,7 +190,7 @@ func (p *program) readInput(path string) ([]byte, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, reason(err))
+		return nil, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	return readAll(f, path)

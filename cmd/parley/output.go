@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/gateway/sanitize"
+	"parley/cmd/parley/terminal"
 )
 
 // say prints a result: doc as one line of JSON, or what text says.
@@ -37,9 +38,14 @@ func (p *program) sayJSON(doc any) error {
 		raw = buf.Bytes()
 	}
 	if p.options.yaml {
-		return p.sayYAML(raw)
+		text, err := terminal.YAML(raw)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(p.stdout, text)
+		return err
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s\n", sanitize.JSON(bytes.TrimSpace(raw)))
+	_, err := fmt.Fprintf(p.stdout, "%s\n", terminal.JSON(bytes.TrimSpace(raw)))
 	return err
 }
 
@@ -101,7 +107,7 @@ type named struct {
 func lines(record []named) string {
 	text := make([]string, len(record))
 	for i, n := range record {
-		text[i] = visible(n.name) + ": " + valueText(n.value)
+		text[i] = terminal.Visible(n.name) + ": " + valueText(n.value)
 	}
 	return strings.Join(text, "\n")
 }
@@ -114,10 +120,10 @@ func valueText(raw json.RawMessage) string {
 		if isSealed(raw) {
 			return capabilities.Sealed(nil).Text()
 		}
-		return visible(string(raw))
+		return terminal.Visible(string(raw))
 	}
 	if _, isRef := v.AsRef(); isRef {
-		return visible(v.Text())
+		return terminal.Visible(v.Text())
 	}
 	located, err := v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
 		if _, isRef := leaf.AsRef(); isRef {
@@ -126,9 +132,9 @@ func valueText(raw json.RawMessage) string {
 		return leaf, nil
 	})
 	if err != nil {
-		return visible(v.Text())
+		return terminal.Visible(v.Text())
 	}
-	return visible(located.Text())
+	return terminal.Visible(located.Text())
 }
 
 func isSealed(raw json.RawMessage) bool {

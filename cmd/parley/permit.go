@@ -121,7 +121,7 @@ func (p *program) allowCommand() *cobra.Command {
 }
 
 func (p *program) denyCommand() *cobra.Command {
-	c := p.denying("deny NUMBER [REASON]", "Deny the call of an approval", []string{"NUMBER", "REASON"}, func(c *cobra.Command, args []string, how decree) error {
+	c := p.denying("deny NUMBER [REASON]", "Deny the call of an approval", []string{"NUMBER", "REASON"}, func(c *cobra.Command, args []string, how decision) error {
 		if len(args) == 2 {
 			if how.reason != "" {
 				return usage(c, "give the REASON once")
@@ -136,12 +136,12 @@ func (p *program) denyCommand() *cobra.Command {
 }
 
 // allowing makes a command that allows calls.
-func (p *program) allowing(use, short string, takes []string, decide func(*cobra.Command, []string, decree) error) *cobra.Command {
+func (p *program) allowing(use, short string, takes []string, decide func(*cobra.Command, []string, decision) error) *cobra.Command {
 	c, how := p.deciding(use, short, takes)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		how.decision = mailbox.Once
+		how.choice = mailbox.Once
 		if how.always {
-			how.decision = mailbox.Always
+			how.choice = mailbox.Always
 		}
 		return decide(c, args, *how)
 	}
@@ -149,13 +149,13 @@ func (p *program) allowing(use, short string, takes []string, decide func(*cobra
 }
 
 // denying makes a command that denies calls.
-func (p *program) denying(use, short string, takes []string, decide func(*cobra.Command, []string, decree) error) *cobra.Command {
+func (p *program) denying(use, short string, takes []string, decide func(*cobra.Command, []string, decision) error) *cobra.Command {
 	c, how := p.deciding(use, short, takes)
 	c.Flags().StringVar(&how.reason, "message", "", "say why, in `words`")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		how.decision = mailbox.Deny
+		how.choice = mailbox.Deny
 		if how.always {
-			how.decision = mailbox.Never
+			how.choice = mailbox.Never
 		}
 		return decide(c, args, *how)
 	}
@@ -163,8 +163,8 @@ func (p *program) denying(use, short string, takes []string, decide func(*cobra.
 }
 
 // deciding is what allowing and denying have in common.
-func (p *program) deciding(use, short string, takes []string) (*cobra.Command, *decree) {
-	how := &decree{}
+func (p *program) deciding(use, short string, takes []string) (*cobra.Command, *decision) {
+	how := &decision{}
 	verb, _, _ := strings.Cut(use, " ")
 	c := &cobra.Command{
 		Use:   use,

@@ -8,6 +8,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/gateway/client"
 )
@@ -73,7 +74,7 @@ func (s *shownOutput) piece(o view.OutputPiece) error {
 func visibleOutput(line string) string {
 	columns := strings.Split(line, "\t")
 	for i, c := range columns {
-		columns[i] = visible(c)
+		columns[i] = terminal.Visible(c)
 	}
 	return strings.Join(columns, "\t")
 }

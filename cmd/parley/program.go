@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cmd/parley/shell"
 	"parley/gateway"
 	"parley/gateway/client"
 )
@@ -180,7 +180,7 @@ func (p *program) asFlag() string {
 	if p.options.as == "" {
 		return ""
 	}
-	return " --as " + shellWord(p.options.as)
+	return " --as " + shell.Word(p.options.as)
 }
 
 // interactive reports whether a person sits at a terminal.
@@ -191,15 +191,4 @@ func (p *program) interactive() bool {
 	}
 	out, ok := p.stdout.(*os.File)
 	return ok && term.IsTerminal(out.Fd())
-}
-
-// shellWord quotes an argument for a shell where it needs it.
-func shellWord(s string) string {
-	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,=", r)
-	})
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

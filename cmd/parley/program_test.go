@@ -14,6 +14,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/gateway/client"
 	"parley/gateway/sanitize"
@@ -96,11 +97,11 @@ func TestVisible(t *testing.T) {
 		"❤\ufe0f":                "❤\ufe0f",
 		"\ufffd":                 "\ufffd",
 	} {
-		if got := visible(text); got != want {
+		if got := terminal.Visible(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
 		}
 	}
-	if got := quoted(`a "b" \n`); got != `"a \"b\" \\n"` {
+	if got := terminal.Quoted(`a "b" \n`); got != `"a \"b\" \\n"` {
 		t.Error(got)
 	}
 }
@@ -108,7 +109,7 @@ func TestVisible(t *testing.T) {
 func TestSafeJSONMeansTheSame(t *testing.T) {
 	text := []byte(`{"a":"x` + "\u202e\u200b\U000e0041" + `y","b":[1]}`)
 	safe := sanitize.JSON(text)
-	if visible(string(safe)) != string(safe) {
+	if terminal.Visible(string(safe)) != string(safe) {
 		t.Errorf("%s", safe)
 	}
 	var was, is any

@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/shell"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -49,13 +51,13 @@ func programsText(s gateway.ProgramsStatus) string {
 		lines = []string{"programs are held since the node was restored: parley programs start"}
 	}
 	if len(s.Environment) > 0 {
-		lines = append(lines, "environment: "+visible(strings.Join(s.Environment, ",")))
+		lines = append(lines, "environment: "+terminal.Visible(strings.Join(s.Environment, ",")))
 	}
 	if s.User != "" {
-		lines = append(lines, "user: "+visible(s.User))
+		lines = append(lines, "user: "+terminal.Visible(s.User))
 	}
 	if len(s.Wrap) > 0 {
-		lines = append(lines, "wrapped in: "+visible(joinWords(s.Wrap)))
+		lines = append(lines, "wrapped in: "+terminal.Visible(shell.Join(s.Wrap)))
 	}
 	return strings.Join(lines, "\n")
 }

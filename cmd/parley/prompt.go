@@ -10,6 +10,8 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/shell"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -116,7 +118,7 @@ func (p *program) sayHow(f finished) error {
 	case f.Status != view.FinishIdle && f.Status != view.FinishTimeout:
 		fmt.Fprintln(p.stderr, f.line())
 		if f.Status == view.FinishPermission {
-			fmt.Fprintf(p.stderr, "hint: parley permit allow %[1]s%[2]s, or: parley permit deny %[1]s%[2]s\n", shellWord(visible(f.called())), p.asFlag())
+			fmt.Fprintf(p.stderr, "hint: parley permit allow %[1]s%[2]s, or: parley permit deny %[1]s%[2]s\n", shell.Word(terminal.Visible(f.called())), p.asFlag())
 		}
 	}
 	return f.exit()

@@ -8,6 +8,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -58,7 +59,7 @@ func ruleLine(r view.Rule) string {
 		line += "  until " + r.Until.String()
 	}
 	if r.Stale != "" {
-		line += "\n  decides nothing: " + visible(r.Stale)
+		line += "\n  decides nothing: " + terminal.Visible(r.Stale)
 	}
 	return line
 }
@@ -69,7 +70,7 @@ func ruleWords(r view.Rule) string {
 	if r.Allow {
 		verb = "always"
 	}
-	return verb + " " + visible(r.Tool) + " " + visible(r.Words)
+	return verb + " " + terminal.Visible(r.Tool) + " " + terminal.Visible(r.Words)
 }
 
 // ruleText says what a rule that was made decides, and until when.

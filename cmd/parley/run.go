@@ -11,6 +11,8 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/cmd/parley/shell"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -66,7 +68,7 @@ runtime exec both sides write one JSON object a line; with acp they speak the Ag
 		if req.Labels, err = parseLabels(c, labels); err != nil {
 			return err
 		}
-		if req.Wrap, err = splitWords(wrap); err != nil {
+		if req.Wrap, err = shell.Split(wrap); err != nil {
 			return err
 		}
 		if req.Folder, err = p.folder(req.Folder); err != nil {
@@ -87,7 +89,7 @@ func (p *program) folder(given string) (string, error) {
 		return "", err
 	}
 	if about, err := os.Stat(folder); err != nil {
-		return "", parley.Refuse(parley.InvalidArgument, "no folder %s: %v", folder, reason(err))
+		return "", parley.Refuse(parley.InvalidArgument, "no folder %s: %v", folder, terminal.Reason(err))
 	} else if !about.IsDir() {
 		return "", parley.Refuse(parley.InvalidArgument, "%s is no folder", folder)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/cmd/parley/shell"
 	"parley/gateway"
 	"parley/mailbox"
 )
@@ -137,7 +138,7 @@ func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
 		s.programUser = was.Programs.User
 	}
 	if !given.Changed("program-wrap") {
-		s.wrap = joinWords(was.Programs.Wrap)
+		s.wrap = shell.Join(was.Programs.Wrap)
 	}
 	if machine, err := os.Hostname(); !given.Changed("node-name") && (err != nil || was.Name != machine) {
 		s.name = was.Name
@@ -201,7 +202,7 @@ the same state folder is refused.`,
 
 // programs returns what holds for all programs of the node.
 func (s *serving) programs() (actors.ProgramDefaults, error) {
-	wrap, err := splitWords(s.wrap)
+	wrap, err := shell.Split(s.wrap)
 	return actors.ProgramDefaults{Environment: s.programEnv, User: s.programUser, Wrap: wrap}, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -62,7 +63,7 @@ func (p *program) awaitReady(ctx context.Context, wait time.Duration) (gateway.S
 func statusText(s gateway.StatusResponse) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "node:       %s\n", s.Node)
-	fmt.Fprintf(&b, "name:       %s\n", visible(s.Name))
+	fmt.Fprintf(&b, "name:       %s\n", terminal.Visible(s.Name))
 	fmt.Fprintf(&b, "process:    %d\n", s.PID)
 	fmt.Fprintf(&b, "listening:  %s\n", s.Listen)
 	fmt.Fprintf(&b, "version:    %s\n", s.Version)
@@ -82,7 +83,7 @@ func statusText(s gateway.StatusResponse) string {
 		b.WriteString("\nprograms:   held since the node was restored: parley programs start")
 	}
 	if s.Problem != nil {
-		fmt.Fprintf(&b, "\nproblem:    %s: %s", s.Problem.Code, visible(s.Problem.Message))
+		fmt.Fprintf(&b, "\nproblem:    %s: %s", s.Problem.Code, terminal.Visible(s.Problem.Message))
 	}
 	return b.String()
 }

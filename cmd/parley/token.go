@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -97,7 +98,7 @@ func tokenLine(t view.Token) string {
 		line += "  by " + t.By.String()
 	}
 	if t.Note != "" {
-		line += "  " + visible(t.Note)
+		line += "  " + terminal.Visible(t.Note)
 	}
 	return line
 }

@@ -12,6 +12,8 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/cmd/parley/shell"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
 )
 
@@ -40,7 +42,7 @@ func (f finished) exit() error {
 	case view.FinishPermission:
 		return exitStatus(exitPermission)
 	case view.FinishTimeout:
-		return parley.Refuse(parley.Timeout, "%q still has something to do", f.called()).WithHint("it goes on; parley wait %s waits again", shellWord(f.called()))
+		return parley.Refuse(parley.Timeout, "%q still has something to do", f.called()).WithHint("it goes on; parley wait %s waits again", shell.Word(f.called()))
 	}
 	return nil
 }
@@ -55,12 +57,12 @@ func (f finished) called() string {
 }
 
 func (f finished) line() string {
-	words := visible(f.called()) + ": " + f.Status
+	words := terminal.Visible(f.called()) + ": " + f.Status
 	if f.snapshot.Error != "" {
-		words += ": " + visible(f.snapshot.Error)
+		words += ": " + terminal.Visible(f.snapshot.Error)
 	}
 	for _, w := range f.snapshot.Pending {
-		words += fmt.Sprintf("\n  asks for permission: %s %s", visible(w.Tool), visible(w.Input))
+		words += fmt.Sprintf("\n  asks for permission: %s %s", terminal.Visible(w.Tool), terminal.Visible(w.Input))
 	}
 	return words
 }

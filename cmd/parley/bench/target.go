@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -18,29 +18,29 @@ import (
 	"parley/gateway/client"
 )
 
-// market is where a measurement's agents meet: a node, in this process or behind its socket.
-type market interface {
-	// pair makes two agents, and has the first hold the second under the name benchPeer.
+// target is a node that is measured, in this process or behind its socket.
+type target interface {
+	// pair makes two agents, and has the first hold the second under the name peer.
 	pair(ctx context.Context, asker, answerer string) (pair, error)
 	journal(ctx context.Context) (view.JournalState, error)
-	resident() float64 // bytes of memory that the node's process has
-	memory() float64   // bytes of memory in use
-	leave(ctx context.Context, pairs []pair) error
+	resident() float64                             // returns the bytes of memory that the node's process has
+	memory() float64                               // returns the bytes of memory in use
+	leave(ctx context.Context, pairs []pair) error // removes the names of the agents
 	close(ctx context.Context) error
 }
 
-// ownMarket is a node in this process.
-type ownMarket struct{ node *actors.Node }
+// ownNode is a node in this process.
+type ownNode struct{ node *actors.Node }
 
-func openMarket(ctx context.Context, folder string) (market, error) {
+func openNode(ctx context.Context, folder string) (target, error) {
 	node, err := actors.Open(ctx, actors.Options{Folder: folder, Name: "bench"})
 	if err != nil {
 		return nil, err
 	}
-	return ownMarket{node}, nil
+	return ownNode{node}, nil
 }
 
-func (m ownMarket) pair(ctx context.Context, askerName, answererName string) (pair, error) {
+func (m ownNode) pair(ctx context.Context, askerName, answererName string) (pair, error) {
 	host := m.node.Host()
 	asker, err := host.Make(ctx, actors.NewAgent{Kind: events.Guest, Name: askerName})
 	if err != nil {
@@ -53,22 +53,22 @@ func (m ownMarket) pair(ctx context.Context, askerName, answererName string) (pa
 	if _, err := host.Send(ctx, askerName, introduction(answererName)); err != nil {
 		return pair{}, err
 	}
-	if err := asker.Adopt(ctx, "0", benchPeer, ""); err != nil {
+	if err := asker.Adopt(ctx, "0", peer, ""); err != nil {
 		return pair{}, err
 	}
-	return pair{asker: ownSpeaker{asker}, answerer: ownSpeaker{answerer}}, nil
+	return pair{asker: ownAgent{asker}, answerer: ownAgent{answerer}}, nil
 }
 
-func introduction(name string) string { return fmt.Sprintf("meet @%s:%s", benchPeer, name) }
+func introduction(name string) string { return fmt.Sprintf("meet @%s:%s", peer, name) }
 
-func (m ownMarket) journal(context.Context) (view.JournalState, error) {
+func (m ownNode) journal(context.Context) (view.JournalState, error) {
 	return m.node.State().Journal, nil
 }
-func (m ownMarket) resident() float64                   { return residentOf(os.Getpid()) }
-func (m ownMarket) leave(context.Context, []pair) error { return nil }
-func (m ownMarket) close(ctx context.Context) error     { return m.node.Close(ctx) }
+func (m ownNode) resident() float64                   { return residentOf(os.Getpid()) }
+func (m ownNode) leave(context.Context, []pair) error { return nil }
+func (m ownNode) close(ctx context.Context) error     { return m.node.Close(ctx) }
 
-func (m ownMarket) memory() float64 {
+func (m ownNode) memory() float64 {
 	runtime.GC()
 	runtime.GC() // what the first one's finalizers let go
 	var s runtime.MemStats
@@ -76,19 +76,19 @@ func (m ownMarket) memory() float64 {
 	return float64(s.HeapAlloc)
 }
 
-type ownSpeaker struct{ agent *actors.Agent }
+type ownAgent struct{ agent *actors.Agent }
 
-func (s ownSpeaker) ask(ctx context.Context) (capabilities.ID, error) {
-	asked, err := s.agent.Ask(ctx, actors.Ask{To: benchPeer, Description: benchDescription, Fields: benchFields()})
+func (s ownAgent) ask(ctx context.Context) (capabilities.ID, error) {
+	asked, err := s.agent.Ask(ctx, actors.Ask{To: peer, Description: description, Fields: fields()})
 	return asked.Form, err
 }
 
-func (s ownSpeaker) answer(ctx context.Context, form capabilities.ID) error {
-	_, err := s.agent.Answer(ctx, actors.Answer{Which: actors.Which(form.String()), Values: benchValues()})
+func (s ownAgent) answer(ctx context.Context, form capabilities.ID) error {
+	_, err := s.agent.Answer(ctx, actors.Answer{Which: actors.Which(form.String()), Values: values()})
 	return err
 }
 
-func (s ownSpeaker) await(ctx context.Context, form capabilities.ID) error {
+func (s ownAgent) await(ctx context.Context, form capabilities.ID) error {
 	o, err := s.agent.Await(ctx, actors.Which(form.String()))
 	return wantAnswered(o.Status, err)
 }
@@ -100,14 +100,14 @@ func wantAnswered(s view.FormStatus, err error) error {
 	return err
 }
 
-// socketMarket is a node in another process.
-type socketMarket struct {
+// socketNode is a node in another process.
+type socketNode struct {
 	client *client.Client
 	pid    int
 }
 
-func (p *program) openSocketMarket(ctx context.Context) (market, error) {
-	m := socketMarket{client: p.client()}
+func openSocket(ctx context.Context, c *client.Client) (target, error) {
+	m := socketNode{client: c}
 	var status gateway.StatusResponse
 	if err := m.client.Call(ctx, "status", gateway.NodeRequest{}, &status); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (p *program) openSocketMarket(ctx context.Context) (market, error) {
 	return m, nil
 }
 
-func (m socketMarket) pair(ctx context.Context, asker, answerer string) (pair, error) {
+func (m socketNode) pair(ctx context.Context, asker, answerer string) (pair, error) {
 	calls := []struct {
 		operation string
 		req       any
@@ -124,7 +124,7 @@ func (m socketMarket) pair(ctx context.Context, asker, answerer string) (pair, e
 		{"make_agent", gateway.MakeAgentRequest{Kind: events.Guest, Name: asker}},
 		{"make_agent", gateway.MakeAgentRequest{Kind: events.Guest, Name: answerer}},
 		{"send", gateway.SendRequest{Recipient: asker, Text: introduction(answerer)}},
-		{"adopt", gateway.AdoptRequest{Acting: gateway.Acting{As: asker}, Subject: gateway.About("0"), Edge: benchPeer}},
+		{"adopt", gateway.AdoptRequest{Acting: gateway.Acting{As: asker}, Subject: gateway.About("0"), Edge: peer}},
 	}
 	for _, c := range calls {
 		if err := m.client.Call(ctx, c.operation, c.req, nil); err != nil {
@@ -132,23 +132,23 @@ func (m socketMarket) pair(ctx context.Context, asker, answerer string) (pair, e
 		}
 	}
 	return pair{
-		asker:    socketSpeaker{m.client, gateway.Acting{As: asker}},
-		answerer: socketSpeaker{m.client, gateway.Acting{As: answerer}},
+		asker:    socketAgent{m.client, gateway.Acting{As: asker}},
+		answerer: socketAgent{m.client, gateway.Acting{As: answerer}},
 		names:    []string{asker, answerer},
 	}, nil
 }
 
-func (m socketMarket) journal(ctx context.Context) (view.JournalState, error) {
+func (m socketNode) journal(ctx context.Context) (view.JournalState, error) {
 	var status gateway.StatusResponse
 	err := m.client.Call(ctx, "status", gateway.NodeRequest{}, &status)
 	return status.Journal, err
 }
 
-func (m socketMarket) resident() float64 { return residentOf(m.pid) }
-func (m socketMarket) memory() float64   { return residentOf(m.pid) }
+func (m socketNode) resident() float64 { return residentOf(m.pid) }
+func (m socketNode) memory() float64   { return residentOf(m.pid) }
 
-// leave takes the names of the agents back. Agents are never unmade.
-func (m socketMarket) leave(ctx context.Context, pairs []pair) error {
+// leave removes the names of the agents. The agents themselves stay.
+func (m socketNode) leave(ctx context.Context, pairs []pair) error {
 	for _, p := range pairs {
 		for _, n := range p.names {
 			if err := m.client.Call(ctx, "remove_name", gateway.NameRequest{Name: n}, nil); err != nil {
@@ -159,33 +159,31 @@ func (m socketMarket) leave(ctx context.Context, pairs []pair) error {
 	return nil
 }
 
-func (m socketMarket) close(context.Context) error {
-	m.client.Close()
-	return nil
-}
+// close leaves the client open, which the caller has opened.
+func (m socketNode) close(context.Context) error { return nil }
 
-type socketSpeaker struct {
+type socketAgent struct {
 	client *client.Client
 	as     gateway.Acting
 }
 
-func (s socketSpeaker) ask(ctx context.Context) (capabilities.ID, error) {
+func (s socketAgent) ask(ctx context.Context) (capabilities.ID, error) {
 	var asked struct {
 		Form capabilities.ID `json:"form"`
 	}
 	err := s.client.Call(ctx, "form", gateway.FormRequest{
-		Acting: s.as, Recipient: benchPeer, Description: benchDescription, Fields: benchFields(),
+		Acting: s.as, Recipient: peer, Description: description, Fields: fields(),
 	}, &asked)
 	return asked.Form, err
 }
 
-func (s socketSpeaker) answer(ctx context.Context, form capabilities.ID) error {
+func (s socketAgent) answer(ctx context.Context, form capabilities.ID) error {
 	return s.client.Call(ctx, "respond_form", gateway.RespondFormRequest{
-		Acting: s.as, Subject: gateway.About(form.String()), Values: benchValues(),
+		Acting: s.as, Subject: gateway.About(form.String()), Values: values(),
 	}, nil)
 }
 
-func (s socketSpeaker) await(ctx context.Context, form capabilities.ID) error {
+func (s socketAgent) await(ctx context.Context, form capabilities.ID) error {
 	var o struct {
 		Status view.FormStatus `json:"status"`
 	}
@@ -193,7 +191,7 @@ func (s socketSpeaker) await(ctx context.Context, form capabilities.ID) error {
 	return wantAnswered(o.Status, err)
 }
 
-// residentOf gives the memory that a process has, where the system tells; else 0.
+// residentOf returns the resident memory of a process in bytes, or 0 where the system does not tell.
 func residentOf(pid int) float64 {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

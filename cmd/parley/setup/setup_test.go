@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func TestSettingsKeepWhatIsThere(t *testing.T) {
 			return string(is), err
 		},
 	}
-	datadriven.Walk(t, "testdata/setup", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			enter := enterings[d.Cmd]
 			if enter == nil {

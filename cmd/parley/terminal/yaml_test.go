@@ -1,7 +1,6 @@
-package main
+package terminal
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -11,30 +10,29 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestYAMLHidesNothing: -o yaml escapes what -o json and text do, and means the same.
+// TestYAMLHidesNothing checks that YAML escapes what JSON and text escape, and means the same.
 func TestYAMLHidesNothing(t *testing.T) {
 	check := func(t interface{ Errorf(string, ...any) }, doc any) {
-		var out bytes.Buffer
-		p := &program{stdout: &out, options: options{json: true, yaml: true}}
-		if err := p.sayJSON(doc); err != nil {
-			t.Errorf("%q: %v", doc, err)
-			return
-		}
-		if strings.ContainsFunc(out.String(), hidesInYAML) {
-			t.Errorf("%q hides in %q", doc, out.String())
-		}
-		var got any
-		if err := yaml.Unmarshal(out.Bytes(), &got); err != nil {
-			t.Errorf("%q: %v in %q", doc, err, out.String())
-			return
-		}
 		text, err := json.Marshal(doc)
 		if err != nil {
 			t.Errorf("%v", err)
 		}
+		out, err := YAML(text)
+		if err != nil {
+			t.Errorf("%q: %v", doc, err)
+			return
+		}
+		if strings.ContainsFunc(out, hidesInYAML) {
+			t.Errorf("%q hides in %q", doc, out)
+		}
+		var got any
+		if err := yaml.Unmarshal([]byte(out), &got); err != nil {
+			t.Errorf("%q: %v in %q", doc, err, out)
+			return
+		}
 		var want any
 		if err := json.Unmarshal(text, &want); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%q became %q in %q", want, got, out.String())
+			t.Errorf("%q became %q in %q", want, got, out)
 		}
 	}
 	hostile := []string{"\u202eevil", "a\u200bb", "\x1b[31mred", "\u2028", "\ufeff", "\U000e0041", "line\nwith \u202e in\n", "\r", "\u0085", "a\tb\n", "\x7f", "\u2066x\u2069: y", "- \u202e", "\ufffe", "\n\t", "\n\n a", " \n b"}

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -8,46 +8,47 @@ import (
 	"path/filepath"
 
 	"parley"
+	"parley/cmd/parley/terminal"
 	"parley/persistence"
 )
 
-// settingsFile is a file of a coding agent's settings: what is entered, and what the file is with it.
-type settingsFile struct {
+// File is a file of a coding agent's settings, with the part that is entered.
+type File struct {
 	Path    string `json:"path"`
 	Entered string `json:"entered"` // the part that is Parley's
-	Changed bool   `json:"changed"` // it was not there yet, or another
+	Changed bool   `json:"changed"` // that part is new, or differs
 
 	before, after []byte
 	there         bool
-	problem       error // why nothing can be entered
+	problem       error // that keeps anything from being entered
 }
 
-const (
-	backupSuffix    = ".before-parley"
-	maxSettingsFile = 16 << 20
-)
+// BackupSuffix ends the name of the copy that is kept of a file before it is changed.
+const BackupSuffix = ".before-parley"
 
-// readSettings reads a file that may not be there yet. A link is followed: it stays one.
-func readSettings(path string) (settingsFile, error) {
+const maxFile = 16 << 20
+
+// readSettings reads a file that may not exist yet. It follows a link, which stays a link.
+func readSettings(path string) (File, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	file := settingsFile{Path: path}
+	file := File{Path: path}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return file, nil
 	}
 	if err != nil {
-		return file, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, reason(err))
+		return file, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	file.there = true
-	file.before, err = readAtMost(f, path, maxSettingsFile)
+	file.before, err = terminal.Read(f, path, maxFile)
 	return file, err
 }
 
-// write puts the file in place as a whole, and keeps the one before.
-func (f settingsFile) write() error {
+// write replaces the file as a whole, and keeps the former one beside it.
+func (f File) write() error {
 	if !f.Changed {
 		return nil
 	}
@@ -66,22 +67,22 @@ func (f settingsFile) write() error {
 		return unwritableSettings(f.Path, err)
 	}
 	if f.there {
-		if err := putFile(f.Path+backupSuffix, f.before, mode); err != nil {
+		if err := WriteFile(f.Path+BackupSuffix, f.before, mode); err != nil {
 			return unwritableSettings(f.Path, err)
 		}
 	}
-	if err := putFile(f.Path, f.after, mode); err != nil {
+	if err := WriteFile(f.Path, f.after, mode); err != nil {
 		return unwritableSettings(f.Path, err)
 	}
 	return nil
 }
 
 func unwritableSettings(path string, err error) error {
-	return parley.Refuse(parley.InvalidArgument, "cannot write %s: %v", path, reason(err)).WithHint("--print shows what to enter")
+	return parley.Refuse(parley.InvalidArgument, "cannot write %s: %v", path, terminal.Reason(err)).WithHint("--print shows what to enter")
 }
 
-// putFile writes a file beside its place and moves it there.
-func putFile(path string, text []byte, mode fs.FileMode) error {
+// WriteFile writes a file beside its place and moves it there: readers find the old file or the whole new one.
+func WriteFile(path string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".parley-*")
 	if err != nil {
 		return err

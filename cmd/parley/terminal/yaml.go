@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -11,20 +11,19 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// sayYAML prints a JSON document as YAML, its members in the order that they have there.
-func (p *program) sayYAML(doc []byte) error {
+// YAML returns a JSON document as YAML, with the members in the order that they have there.
+func YAML(doc []byte) (string, error) {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
 	node, err := yamlNode(dec)
 	if err != nil {
-		return fmt.Errorf("write YAML: %w", err)
+		return "", fmt.Errorf("write YAML: %w", err)
 	}
 	text, err := yaml.Marshal(node)
 	if err != nil {
-		return fmt.Errorf("write YAML: %w", err)
+		return "", fmt.Errorf("write YAML: %w", err)
 	}
-	_, err = fmt.Fprintf(p.stdout, "---\n%s", escapeYAML(string(text)))
-	return err
+	return "---\n" + escapeYAML(string(text)), nil
 }
 
 // yamlNode reads the next value of a JSON document.
@@ -50,7 +49,7 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
 }
 
-// yamlCollection reads what an object or a list has, to its end. Names of members are values too.
+// yamlCollection reads the values of an object or a list, to its end. Names of members are values too.
 func yamlCollection(dec *json.Decoder, begin json.Delim) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	if begin == '[' {
@@ -67,8 +66,8 @@ func yamlCollection(dec *json.Decoder, begin json.Delim) (*yaml.Node, error) {
 	return n, err
 }
 
-// yamlText is text, in double quotes if it has something to be escaped, or white space that a block would lose: the
-// library writes blocks that begin with it, or have tabs in it, in a way that it cannot read.
+// yamlText returns a node of text. It is in double quotes where characters have to be escaped, and where a block would
+// lose white space: the library cannot read the blocks that it writes for text with tabs or leading blanks.
 func yamlText(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if strings.ContainsFunc(s, hidesInYAML) || strings.Contains(s, "\t") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, " ") {
@@ -77,7 +76,8 @@ func yamlText(s string) *yaml.Node {
 	return n
 }
 
-// escapeYAML escapes what hides in a YAML text. It stands in double quotes there, and means what it meant.
+// escapeYAML escapes the characters that hide in a YAML text. They stand in double quotes there, so that the text means
+// the same.
 func escapeYAML(text string) string {
 	if !strings.ContainsFunc(text, hidesInYAML) {
 		return text
@@ -96,5 +96,5 @@ func escapeYAML(text string) string {
 	return b.String()
 }
 
-// hidesInYAML reports whether a character hides. Lines and tabs are layout there.
+// hidesInYAML reports whether a character hides in YAML, where line ends and tabs are layout.
 func hidesInYAML(r rune) bool { return sanitize.Hides(r) && r != '\n' && r != '\t' }

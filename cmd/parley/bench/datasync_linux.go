@@ -1,11 +1,11 @@
-package main
+package bench
 
 import (
 	"os"
 	"syscall"
 )
 
-// datasync brings a file's data to disk, and of its metadata what reading it back needs.
+// datasync brings a file's data to disk, with the metadata that reading it back needs.
 func datasync(f *os.File) error {
 	for {
 		if err := syscall.Fdatasync(int(f.Fd())); err != syscall.EINTR {

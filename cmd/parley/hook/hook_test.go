@@ -1,6 +1,8 @@
-package main
+package hook
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,31 +10,39 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"parley/cmd/parley/terminal"
 )
 
-// TestHooksSpeakAsTheirAgentsDo reads inputs as both agents write them, and shows all that may be said to them.
+// TestHooksSpeakAsTheirAgentsDo reads inputs as both agents write them, and shows each response that they may get.
 func TestHooksSpeakAsTheirAgentsDo(t *testing.T) {
-	for _, agent := range codingAgents() {
-		datadriven.RunTest(t, filepath.Join("testdata", "hook", agent.name+".txt"), func(t *testing.T, d *datadriven.TestData) string {
+	for _, agent := range Agents() {
+		datadriven.RunTest(t, filepath.Join("testdata", agent.Name+".txt"), func(t *testing.T, d *datadriven.TestData) string {
 			call, err := readCall([]byte(d.Input))
 			if err != nil {
 				return fmt.Sprintf("%v\nundecided: %s\n", err, printed(agent, call.event, undecided("why")))
 			}
 			return fmt.Sprintf("%s in %q calls %s with %s\nits own question: %t, has a key: %t\nallowed: %s\ndenied: %s\nundecided: %s\n",
 				call.event, call.folder, call.tool, call.input, agent.asksItself(call), call.key(agent) != "",
-				printed(agent, call.event, ruling{decided: true, allowed: true, reason: "allowed in Parley"}),
-				printed(agent, call.event, ruling{decided: true, reason: "denied in Parley: not <that> && not now"}),
+				printed(agent, call.event, Decision{Decided: true, Allowed: true, Reason: "allowed in Parley"}),
+				printed(agent, call.event, Decision{Decided: true, Reason: "denied in Parley: not <that> && not now"}),
 				printed(agent, call.event, undecided("why")))
 		})
 	}
 }
 
-func printed(agent codingAgent, event string, r ruling) string {
+func printed(agent Agent, event string, r Decision) string {
 	a := agent.answer(event, r)
 	if a == nil {
 		return "(nothing)"
 	}
-	return string(plainJSON(a))
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(a); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(b.String())
 }
 
 func TestAKeyIsOfOneCall(t *testing.T) {
@@ -45,7 +55,7 @@ func TestAKeyIsOfOneCall(t *testing.T) {
 	} {
 		other := call
 		change(&other)
-		key := other.key(claudeCode())
+		key := other.key(ClaudeCode())
 		if was, ok := keys[key]; ok {
 			t.Errorf("%s and %s have one key", name, was)
 		}
@@ -54,25 +64,25 @@ func TestAKeyIsOfOneCall(t *testing.T) {
 	if keys[""] != "moved" {
 		t.Error("a call of no session has a key")
 	}
-	if call.key(claudeCode()) == call.key(codex()) {
+	if call.key(ClaudeCode()) == call.key(Codex()) {
 		t.Error("two agents have one key")
 	}
 	again := call
-	again.event, again.folder = permissionRequest, "elsewhere"
-	if again.key(claudeCode()) != call.key(claudeCode()) {
+	again.event, again.folder = PermissionRequest, "elsewhere"
+	if again.key(ClaudeCode()) != call.key(ClaudeCode()) {
 		t.Error("the same call has two keys")
 	}
 }
 
 func TestEachFolderHasItsAsker(t *testing.T) {
-	a, b, same := claudeCode().asker("/home/a/app"), claudeCode().asker("/home/b/app"), claudeCode().asker("/home/a/app")
-	if a.name == b.name || a.name != same.name || !strings.HasPrefix(a.name, "claude-code-app-") || a.title != "Claude Code in /home/a/app" {
+	a, b, same := ClaudeCode().Asker("/home/a/app"), ClaudeCode().Asker("/home/b/app"), ClaudeCode().Asker("/home/a/app")
+	if a.Name == b.Name || a.Name != same.Name || !strings.HasPrefix(a.Name, "claude-code-app-") || a.Title != "Claude Code in /home/a/app" {
 		t.Errorf("askers %+v, %+v", a, b)
 	}
-	if odd := codex().asker("/x/\u202ea b\n/" + strings.Repeat("é", 300)); len(odd.name) > 60 || visible(odd.title) != odd.title {
+	if odd := Codex().Asker("/x/\u202ea b\n/" + strings.Repeat("é", 300)); len(odd.Name) > 60 || terminal.Visible(odd.Title) != odd.Title {
 		t.Errorf("asker %+v", odd)
 	}
-	if root := codex().asker("/"); !strings.HasPrefix(root.name, "codex---") {
+	if root := Codex().Asker("/"); !strings.HasPrefix(root.Name, "codex---") {
 		t.Errorf("asker %+v", root)
 	}
 	folder := t.TempDir()
@@ -80,14 +90,14 @@ func TestEachFolderHasItsAsker(t *testing.T) {
 	if err := os.Symlink(folder, link); err != nil {
 		t.Fatal(err)
 	}
-	if codex().asker(folder).name != codex().asker(link).name {
+	if Codex().Asker(folder).Name != Codex().Asker(link).Name {
 		t.Error("one folder has two askers")
 	}
 }
 
-// TestOnlyAnAnswerDecides: nothing that ends a question otherwise allows a call.
+// TestOnlyAnAnswerDecides checks that no other outcome allows a call.
 func TestOnlyAnAnswerDecides(t *testing.T) {
-	for outcome, want := range map[string]ruling{
+	for outcome, want := range map[string]Decision{
 		`{"status":"answered","allowed":true,"values":{"decision":"once"}}`:                    {true, true, "allowed in Parley"},
 		`{"status":"answered","allowed":true,"values":{"decision":"always","reason":"go on"}}`: {true, true, "allowed in Parley: go on"},
 		`{"status":"answered","values":{"decision":"once"}}`:                                   {false, false, `the decision "once" is none of the host's`},
@@ -100,11 +110,11 @@ func TestOnlyAnAnswerDecides(t *testing.T) {
 		`{"status":"answered","values":{"decision":"maybe"}}`: {false, false, `the decision "maybe" is none of the host's`},
 		`{"status":"answered"}`:                               {false, false, `the decision "" is none of the host's`},
 	} {
-		if got := read([]byte(outcome)); got != want {
+		if got := readOutcome([]byte(outcome)); got != want {
 			t.Errorf("%s is %+v, want %+v", outcome, got, want)
 		}
 	}
-	if got := read([]byte(`no`)); got.decided {
+	if got := readOutcome([]byte(`no`)); got.Decided {
 		t.Errorf("what cannot be read decides: %+v", got)
 	}
 }

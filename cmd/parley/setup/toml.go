@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ var others = []*regexp.Regexp{
 }
 
 // enterTOML makes the file with the block in it.
-func enterTOML(path string, server mcpServer) (settingsFile, error) {
+func enterTOML(path string, server mcpServer) (File, error) {
 	f, err := readSettings(path)
 	if err != nil {
 		return f, err

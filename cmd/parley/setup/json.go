@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"parley"
+	"parley/cmd/parley/hook"
+	"parley/cmd/parley/terminal"
 )
 
 // object is a JSON object in the order in which it was written. Changing one member leaves the others as they were.
@@ -117,19 +119,19 @@ type hookHandler struct {
 
 func ownHook(command string) hookHandler {
 	return hookHandler{
-		Type: "command", Command: command, Timeout: int(hookTimeout.Seconds()), Status: "Waiting for a decision in Parley",
+		Type: "command", Command: command, Timeout: int(hook.Timeout.Seconds()), Status: "Waiting for a decision in Parley",
 	}
 }
 
 // enterHook puts a hook on PermissionRequest into settings: in the place of an earlier one of Parley's, which this
 // program may have been elsewhere for, or else after all others, since Codex trusts hooks by their places.
-func enterHook(settings object, agent string, hook hookHandler) (object, bool) {
+func enterHook(settings object, agent string, own hookHandler) (object, bool) {
 	hooks, ok := readObject(settings.get("hooks"))
 	if !ok {
 		return nil, false
 	}
 	var groups []json.RawMessage
-	if raw := hooks.get(permissionRequest); raw != nil && json.Unmarshal(raw, &groups) != nil {
+	if raw := hooks.get(hook.PermissionRequest); raw != nil && json.Unmarshal(raw, &groups) != nil {
 		return nil, false
 	}
 	found := false
@@ -144,16 +146,16 @@ func enterHook(settings object, agent string, hook hookHandler) (object, bool) {
 				continue
 			}
 			found = true
-			if !sameJSON(h, plainJSON(hook)) {
-				handlers[j] = plainJSON(hook)
+			if !sameJSON(h, plainJSON(own)) {
+				handlers[j] = plainJSON(own)
 				groups[i] = group.with("hooks", plainJSON(handlers)).encode()
 			}
 		}
 	}
 	if !found {
-		groups = append(groups, plainJSON(map[string]any{"hooks": []hookHandler{hook}}))
+		groups = append(groups, plainJSON(map[string]any{"hooks": []hookHandler{own}}))
 	}
-	return settings.with("hooks", hooks.with(permissionRequest, plainJSON(groups)).encode()), true
+	return settings.with("hooks", hooks.with(hook.PermissionRequest, plainJSON(groups)).encode()), true
 }
 
 // isOwnHook reports whether a handler runs this program's hook, wherever the program is.
@@ -198,7 +200,7 @@ func sameJSON(a, b []byte) bool {
 }
 
 // enterJSON makes the file with what is entered. A file that has it already stays as it is, to the letter.
-func enterJSON(path string, entered any, enter func(object) (object, error)) (settingsFile, error) {
+func enterJSON(path string, entered any, enter func(object) (object, error)) (File, error) {
 	f, err := readSettings(path)
 	if err != nil {
 		return f, err
@@ -211,7 +213,7 @@ func enterJSON(path string, entered any, enter func(object) (object, error)) (se
 	}
 	is, err := enter(was)
 	if err != nil {
-		f.problem = leftAlone(f.Path, messageOf(err))
+		f.problem = leftAlone(f.Path, terminal.Message(err))
 		return f, nil
 	}
 	f.Changed = !f.there || !sameJSON(was.encode(), is.encode())

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -8,12 +8,15 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// visible makes text from others safe to print on one line: what does not show itself, or would move the
-// cursor, reorder the line or hide between letters, is written as an escape.
-func visible(s string) string { return escape(s, "") }
+// Visible returns text from others as it is safe to print on one line. Characters that do not show, move the cursor,
+// reorder the line or hide between letters are written as escapes.
+func Visible(s string) string { return escape(s, "") }
 
-// quoted is visible in quotes. What is within them can be told from what is around them.
-func quoted(s string) string { return `"` + escape(s, `"\`) + `"` }
+// Quoted returns Visible text in double quotes, in which quotes and backslashes are escaped.
+func Quoted(s string) string { return `"` + escape(s, `"\`) + `"` }
+
+// JSON returns a JSON document in which the characters that hide are escaped.
+func JSON(doc []byte) []byte { return sanitize.JSON(doc) }
 
 func escape(s, special string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return sanitize.Hides(r) || r == utf8.RuneError || strings.ContainsRune(special, r) }) {

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -7,23 +7,25 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"parley/cmd/parley/terminal"
 )
 
-// rawBlock is what is appended in one raw write: about a commit.
+// rawBlock is the size of one raw append: about that of a commit.
 const rawBlock = 4 << 10
 
-// diskRate is how fast a disk makes small appends durable, one after the other: what bounds every program
-// that keeps its word.
-type diskRate struct {
+// DiskRate is how fast a disk makes small appends durable, one after the other. It bounds every program that
+// acknowledges only what is on disk.
+type DiskRate struct {
 	times []time.Duration
 	spent time.Duration
 }
 
-// measureDisk appends and syncs in a file of its own for so long.
-func measureDisk(ctx context.Context, folder string, long time.Duration) (rate diskRate, err error) {
+// MeasureDisk appends and syncs in a file of its own, in a folder, for so long.
+func MeasureDisk(ctx context.Context, folder string, long time.Duration) (rate DiskRate, err error) {
 	f, err := os.CreateTemp(folder, ".parley-disk-")
 	if err != nil {
-		return rate, unwritable(folder, err)
+		return rate, terminal.Unwritable(folder, err)
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
 	block := make([]byte, rawBlock)
@@ -37,7 +39,7 @@ func measureDisk(ctx context.Context, folder string, long time.Duration) (rate d
 		}
 		rate.times = append(rate.times, time.Since(start))
 		if len(rate.times)%rawMost == 0 {
-			if err := emptied(f); err != nil {
+			if err := empty(f); err != nil {
 				return rate, err
 			}
 		}
@@ -45,10 +47,10 @@ func measureDisk(ctx context.Context, folder string, long time.Duration) (rate d
 	return rate, ctx.Err()
 }
 
-// rawMost is how many appends a file takes before it is emptied: a fast disk should not be filled.
+// rawMost is the number of appends after which the file is emptied: a fast disk should not be filled.
 const rawMost = 16 << 20 / rawBlock
 
-func emptied(f *os.File) error {
+func empty(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err
 	}
@@ -56,21 +58,22 @@ func emptied(f *os.File) error {
 	return err
 }
 
-// and puts two measurements together.
-func (r diskRate) and(o diskRate) diskRate {
-	return diskRate{times: slices.Concat(r.times, o.times), spent: r.spent + o.spent}
+// and returns two measurements as one.
+func (r DiskRate) and(o DiskRate) DiskRate {
+	return DiskRate{times: slices.Concat(r.times, o.times), spent: r.spent + o.spent}
 }
 
-func (r diskRate) perSecond() float64 {
+func (r DiskRate) perSecond() float64 {
 	if r.spent == 0 {
 		return 0
 	}
 	return float64(len(r.times)) / r.spent.Seconds()
 }
 
-func (r diskRate) p50() time.Duration { return percentile(r.times, 50) }
+// P50 returns the median time of an append.
+func (r DiskRate) P50() time.Duration { return percentile(r.times, 50) }
 
-// percentile gives the time that so many of a hundred are not over.
+// percentile returns the time that so many percent of times do not exceed.
 func percentile(times []time.Duration, percent int) time.Duration {
 	if len(times) == 0 {
 		return 0

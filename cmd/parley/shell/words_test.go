@@ -1,4 +1,4 @@
-package main
+package shell
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestACommandLineIsSplitIntoWords(t *testing.T) {
+func TestSplitReadsWhatJoinWrites(t *testing.T) {
 	for line, want := range map[string][]string{
 		"":                               nil,
 		"  ":                             nil,
@@ -18,18 +18,18 @@ func TestACommandLineIsSplitIntoWords(t *testing.T) {
 		`pre'in side'post`:               {"prein sidepost"},
 		"$HOME `id` $(id) ~ * ; | & > <": {"$HOME", "`id`", "$(id)", "~", "*", ";", "|", "&", ">", "<"},
 	} {
-		if got, err := splitWords(line); err != nil || !slices.Equal(got, want) {
+		if got, err := Split(line); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v; want %q", line, got, err, want)
 		}
 	}
 	for _, line := range []string{"'a", `"a`, `a\`, `"a\"`} {
-		if got, err := splitWords(line); err == nil {
+		if got, err := Split(line); err == nil {
 			t.Errorf("%s: %q", line, got)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.String(), 0, 5).Draw(t, "words")
-		if got, err := splitWords(joinWords(words)); err != nil || !slices.Equal(got, words) && len(got)+len(words) > 0 {
+		if got, err := Split(Join(words)); err != nil || !slices.Equal(got, words) && len(got)+len(words) > 0 {
 			t.Errorf("%q became %q, %v", words, got, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package main
+package shell
 
 import (
 	"strings"
@@ -6,9 +6,8 @@ import (
 	"parley"
 )
 
-// splitWords splits a command line into words as a shell does, and understands quotes and backslashes alone. It starts no
-// shell, and expands nothing.
-func splitWords(line string) ([]string, error) {
+// Split splits a command line into words as a shell does. It understands quotes and backslashes, and expands nothing.
+func Split(line string) ([]string, error) {
 	var (
 		words []string
 		word  strings.Builder
@@ -52,11 +51,22 @@ func splitWords(line string) ([]string, error) {
 	return words, nil
 }
 
-// joinWords writes words so that splitWords reads them again.
-func joinWords(words []string) string {
+// Join returns a command line that Split, and a shell, read as these words.
+func Join(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = shellWord(w)
+		quoted[i] = Word(w)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// Word returns an argument as a shell reads it, in quotes where it needs them.
+func Word(s string) string {
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,=", r)
+	})
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

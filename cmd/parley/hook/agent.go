@@ -1,0 +1,129 @@
+package hook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/cmd/parley/terminal"
+	"parley/mailbox/rule"
+)
+
+// Agent is a coding agent: a program that calls tools and runs a hook before.
+type Agent struct {
+	Name  string // as in "parley hook NAME"
+	Title string
+
+	folder string                                   // environment variable with the folder that it works in; "" for none
+	own    []string                                 // tools whose prompt is a question, which no permission answers
+	answer func(event string, r Decision) *Response // nil for a response that has to be empty
+}
+
+// Agents returns the coding agents that have hooks.
+func Agents() []Agent { return []Agent{ClaudeCode(), Codex()} }
+
+// ClaudeCode returns the agent Claude Code. Its hook reference of October 2026 says:
+//
+//   - PermissionRequest runs before it asks, and has no tool_use_id. The decision allows or denies. A hook without one
+//     leaves the prompt as it is. Rules in its settings that deny or ask still hold after an allow.
+//   - PreToolUse runs before every call. permissionDecision is allow, deny or ask. The reason goes to the model where
+//     it denies, and to the person otherwise.
+//   - systemMessage is shown to the person. Exit status 2 blocks on PreToolUse, and JSON is read at 0.
+//   - AskUserQuestion and ExitPlanMode want a person's own answer: to allow them is not enough.
+//   - CLAUDE_PROJECT_DIR has the project's root in a hook's environment.
+func ClaudeCode() Agent {
+	return Agent{
+		Name: "claude-code", Title: "Claude Code",
+		folder: "CLAUDE_PROJECT_DIR", own: []string{"AskUserQuestion", "ExitPlanMode"}, answer: claudeResponse,
+	}
+}
+
+// Codex returns the agent Codex, whose hooks are made after Claude Code's. Its source of 2026 reads their output so:
+//
+//   - PermissionRequest takes a decision with behavior and message, and nothing else. It drops an answer with
+//     updatedInput, updatedPermissions or a true interrupt. No output is no decision, and the approval goes on.
+//     Its input has a turn_id and no tool_use_id.
+//   - PreToolUse takes a deny with a reason. It refuses ask, and allow without a changed input. Without output a call
+//     takes its usual way.
+//   - systemMessage is shown as a warning. Exit status 2 with words on standard error denies.
+func Codex() Agent { return Agent{Name: "codex", Title: "Codex", answer: codexResponse} }
+
+func (a Agent) asksItself(call toolCall) bool { return slices.Contains(a.own, call.tool) }
+
+// Asker is the agent of the node that asks about a coding agent's calls where none is named.
+type Asker struct {
+	Name, Title string
+	Labels      map[string]string
+}
+
+// maxShownFolder is the length up to which a folder stands in a title in full.
+const maxShownFolder = 200
+
+// Asker returns the asker for the folder in which the agent works. Its name tells folders of the same name apart: a
+// standing rule for one project is none for another.
+func (a Agent) Asker(folder string) Asker {
+	if whole, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = whole
+	}
+	base := []rune(strings.Map(nameRune, filepath.Base(folder)))
+	shown := folder
+	if len(shown) > maxShownFolder || terminal.Visible(shown) != shown {
+		shown = string(base)
+	}
+	return Asker{
+		Name:   fmt.Sprintf("%s-%s-%.6s", a.Name, string(base[:min(len(base), 40)]), digest(folder)),
+		Title:  a.Title + " in " + shown,
+		Labels: map[string]string{"kind": "coding-agent", "program": a.Name},
+	}
+}
+
+// nameRune returns a character of a name that can be typed: r, or a dash in its place.
+func nameRune(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+		return r
+	}
+	return '-'
+}
+
+// workFolder returns the folder that the agent was started in: its own variable's, else the request's, else that of
+// the hook. The agent may change to another folder for a command; this one does not change.
+func (a Agent) workFolder(call toolCall, env func(string) (string, bool)) string {
+	if a.folder != "" {
+		if set, ok := env(a.folder); ok && filepath.IsAbs(set) {
+			return filepath.Clean(set)
+		}
+	}
+	if filepath.IsAbs(call.folder) {
+		return filepath.Clean(call.folder)
+	}
+	if here, err := os.Getwd(); err == nil {
+		return here
+	}
+	return string(filepath.Separator)
+}
+
+// callFolder returns the folder that a call is made in: the request's, else the one that the agent works in. It returns
+// "" for a folder that rules cannot name.
+func (a Agent) callFolder(call toolCall, env func(string) (string, bool)) string {
+	folder := a.workFolder(call, env)
+	if filepath.IsAbs(call.folder) {
+		folder = filepath.Clean(call.folder)
+	}
+	if rule.CheckFolder(folder) != nil {
+		return ""
+	}
+	return folder
+}
+
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,244 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/cmd/parley/terminal"
+	"parley/events"
+	"parley/gateway"
+	"parley/gateway/client"
+	"parley/mailbox"
+)
+
+// Both agents run a command hook for ten minutes unless its settings say otherwise, and drop the answer of a hook that
+// took longer. A hook has to end before that.
+const (
+	Timeout = 10 * time.Minute         // that setup gives a hook
+	Wait    = Timeout - 30*time.Second // that a hook waits for a decision
+)
+
+const (
+	maxAttempts  = 5                      // that look for a follower of the inbox
+	attemptEvery = 100 * time.Millisecond // a client that was just sent something takes a moment to ask again
+	cancelTime   = 2 * time.Second        // to cancel a form
+	formOutlives = 30 * time.Second       // how long a form stays open after a hook that was killed
+	patience     = 15 * time.Second       // how long a wait outlasts its node: long enough for a restart
+)
+
+// Options say how a hook asks.
+type Options struct {
+	As         string // the name of the agent that asks; "" for the asker of the folder
+	Timeout    time.Duration
+	WaitAnyway bool // ask also where nobody follows the inbox
+
+	Client func(client.Options) *client.Client // opens a client of the node
+	Env    func(string) (string, bool)
+}
+
+// Run reads one request of an agent and returns the response to print, nil for none, and its decision.
+func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Response, d Decision) {
+	var call toolCall
+	defer func() {
+		if crash := recover(); crash != nil { // which would end the program with the status that denies
+			d = undecided("the hook crashed: %v", crash)
+		}
+		if !d.Decided {
+			d.Reason = fmt.Sprintf("%s; %s asks at its own prompt", d.Reason, a.Title)
+		}
+		response = a.answer(call.event, d)
+	}()
+	text, err := terminal.Read(in, "the request", gateway.MaxBody)
+	if err != nil {
+		return nil, undecided("%s", terminal.Message(err))
+	}
+	if call, err = readCall(text); err != nil {
+		return nil, undecided("%s", terminal.Message(err))
+	}
+	if a.asksItself(call) {
+		return nil, undecided("%s is a question to whoever works with it", terminal.Visible(call.tool))
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	return nil, decide(ctx, a, call, o)
+}
+
+// decide asks for approval of a call and waits for the decision.
+func decide(ctx context.Context, agent Agent, call toolCall, o Options) Decision {
+	r := request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: gateway.Acting{As: o.As}}
+	defer r.client.Close()
+	if o.As == "" {
+		r.asker = agent.Asker(agent.workFolder(call, o.Env))
+		r.as.As = r.asker.Name
+	}
+	permission, err := r.send(ctx)
+	switch {
+	case err != nil:
+		return r.failed(ctx, err)
+	case permission.Decided:
+		return byRule(permission.Allowed)
+	case permission.Unattended:
+		r.cancel(permission.Form, "nobody was there")
+		return undecided("nobody follows the inbox")
+	}
+	return r.await(ctx, permission.Form)
+}
+
+// request is the approval that a hook asks for one call.
+type request struct {
+	options Options
+	client  *client.Client // makes a call once
+	agent   Agent
+	call    toolCall
+	as      gateway.Acting
+	asker   Asker // zero if an agent was named
+}
+
+// send asks for the approval, and makes the asker where there is none yet. It tries more than once to find a follower
+// of the inbox.
+func (r *request) send(ctx context.Context) (view.Permission, error) {
+	req := gateway.ApproveRequest{
+		Acting: r.as, Tool: r.call.tool, Input: r.call.input, Folder: r.agent.callFolder(r.call, r.options.Env), Key: r.call.key(r.agent),
+		Attended: !r.options.WaitAnyway,
+	}
+	if r.options.Timeout > 0 {
+		req.Deadline = capabilities.At(time.Now().Add(r.options.Timeout + formOutlives))
+	}
+	for attempt := 1; ; attempt++ {
+		var p view.Permission
+		err := r.client.Call(ctx, "approve", req, &p)
+		if parley.CodeOf(err) == parley.UnknownName && r.asker.Name != "" && attempt == 1 {
+			if err = r.makeAsker(ctx); err == nil {
+				continue
+			}
+		}
+		if err != nil || !p.Unattended || attempt >= maxAttempts {
+			return p, err
+		}
+		select {
+		case <-ctx.Done():
+			return p, ctx.Err()
+		case <-time.After(attemptEvery):
+		}
+	}
+}
+
+// makeAsker makes the agent that asks. Another hook may make it at the same time.
+func (r *request) makeAsker(ctx context.Context) error {
+	err := r.client.Call(ctx, "make_agent", gateway.MakeAgentRequest{
+		Kind: events.Guest, Name: r.asker.Name, Title: r.asker.Title, Labels: r.asker.Labels,
+	}, nil)
+	if parley.CodeOf(err) == parley.NameTaken {
+		return nil
+	}
+	return err
+}
+
+// await waits for the decision. It cancels a form that nobody has answered in time: the agent's own prompt asks it then,
+// and a form that expires approves nothing.
+func (r *request) await(ctx context.Context, form capabilities.ID) Decision {
+	raw, err := r.outcome(ctx, form, r.options.Timeout)
+	if err == nil {
+		return readOutcome(raw)
+	}
+	d := r.failed(ctx, err)
+	if parley.CodeOf(err) == parley.Timeout && ctx.Err() == nil {
+		d = undecided("nobody has decided within %s", r.options.Timeout)
+	}
+	if late, ok := r.cancel(form, "it is decided at the prompt of "+r.agent.Title); ok {
+		return late
+	}
+	return d
+}
+
+// outcome waits for a form's outcome, without limit if timeout is 0.
+func (r *request) outcome(ctx context.Context, form capabilities.ID, timeout time.Duration) (json.RawMessage, error) {
+	waiter := r.options.Client(client.Options{As: r.as.As, Patience: patience, Known: true})
+	defer waiter.Close()
+	var (
+		o   client.Outcome
+		err error
+	)
+	if timeout > 0 {
+		o, err = waiter.AwaitWithin(ctx, client.ID(form.String()), timeout)
+	} else {
+		o, err = waiter.Await(ctx, client.ID(form.String()))
+	}
+	return o.Raw, err
+}
+
+// cancel cancels a form, so that nobody answers a question that is asked elsewhere. It returns the decision of an answer
+// that came first.
+func (r *request) cancel(form capabilities.ID, why string) (Decision, bool) {
+	if form.IsZero() {
+		return Decision{}, false
+	}
+	ctx, done := context.WithTimeout(context.Background(), cancelTime) // the hook's own context may have ended
+	defer done()
+	subject := gateway.About(form.String())
+	err := r.client.Call(ctx, "cancel_form", gateway.EndRequest{Acting: r.as, Subject: subject, Reason: why}, nil)
+	if parley.CodeOf(err) != parley.AlreadyAnswered {
+		return Decision{}, false
+	}
+	raw, err := r.outcome(ctx, form, cancelTime)
+	if err != nil {
+		return Decision{}, false
+	}
+	return readOutcome(raw), true
+}
+
+// failed returns the decision after an error: none.
+func (r *request) failed(ctx context.Context, err error) Decision {
+	if ctx.Err() != nil {
+		return undecided("the hook was stopped")
+	}
+	return undecided("%s", terminal.Message(err))
+}
+
+// byRule returns the decision of a standing rule.
+func byRule(allowed bool) Decision {
+	if allowed {
+		return Decision{Decided: true, Allowed: true, Reason: "always allowed, by a rule in Parley"}
+	}
+	return Decision{Decided: true, Reason: "never allowed, by a rule in Parley"}
+}
+
+// readOutcome returns the decision of an approval's outcome. Only an answer decides. A cancelled or expired form does
+// not.
+func readOutcome(raw json.RawMessage) Decision {
+	var o struct {
+		Status  view.FormStatus
+		Allowed bool
+		Values  struct{ Decision, Reason string }
+		Note    string
+	}
+	switch err := json.Unmarshal(raw, &o); {
+	case err != nil:
+		return undecided("the node's answer cannot be read: %v", err)
+	case o.Status == view.StatusDeclined:
+		return Decision{Decided: true, Reason: withReason("declined in Parley", o.Note)}
+	case o.Status != view.StatusAnswered:
+		return undecided("the question was %s", o.Status)
+	case o.Allowed:
+		return Decision{Decided: true, Allowed: true, Reason: withReason("allowed in Parley", o.Values.Reason)}
+	case o.Values.Decision == mailbox.Deny, o.Values.Decision == mailbox.Never:
+		return Decision{Decided: true, Reason: withReason("denied in Parley", o.Values.Reason)}
+	}
+	return undecided("the decision %q is none of the host's", o.Values.Decision)
+}
+
+func withReason(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
+}

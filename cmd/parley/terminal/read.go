@@ -1,0 +1,56 @@
+package terminal
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"parley"
+)
+
+// Read reads what a person or a program gives, named as in messages, of at most so many bytes.
+func Read(r io.Reader, name string, most int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", name, Reason(err))
+	}
+	if len(b) > most {
+		return nil, TooLong(name, most)
+	}
+	return b, nil
+}
+
+// TooLong returns the error for input that has more than so many bytes.
+func TooLong(name string, most int) error {
+	return parley.Refuse(parley.TooLarge, "%s has more than %d bytes", name, most)
+}
+
+// Reason returns the system's own error of a failed call, without the path that the caller knows.
+func Reason(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// Message returns an error in words, without its code.
+func Message(err error) string {
+	if e, ok := errors.AsType[*parley.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// Unwritable returns the error for a state folder that cannot be used.
+func Unwritable(folder string, err error) error {
+	e := parley.Refuse(parley.ReadOnly, "the state folder %s cannot be written: %v", folder, Reason(err))
+	if errors.Is(err, syscall.ENOSPC) {
+		return e.WithHint("the disk is full")
+	}
+	return e.WithHint("choose another with --state or PARLEY_STATE")
+}
