@@ -26,11 +26,15 @@ var imports = map[string][]string{
 	"persistence":          {".", "capabilities", "events"},
 	"persistence/disktest": {},
 
-	"actors":           {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/runtime", "actors/transport"},
-	"actors/connlimit": {},
-	"actors/view":      {".", "capabilities", "events"},
-	"actors/runtime":   {".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule"},
-	"actors/transport": {".", "capabilities", "events", "actors/connlimit"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/transport"},
+	"actors/connlimit":           {},
+	"actors/view":                {".", "capabilities", "events"},
+	"actors/runtime":             {".", "capabilities", "events"},
+	"actors/runtime/acp":         {".", "capabilities", "events", "mailbox/rule", "actors/runtime"},
+	"actors/runtime/exec":        {".", "capabilities", "events", "mailbox/form", "actors/runtime"},
+	"actors/runtime/proctest":    {},
+	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest"},
+	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
 
 	"gateway":          {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/client", "gateway/sanitize", "gateway/mcp"},
 	"gateway/client":   {"."},
@@ -92,11 +96,10 @@ const (
 
 // crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
 var crowded = map[string]int{
-	"actors":         59,
-	"actors/runtime": 38,
-	"cmd/parley":     56,
-	"gateway":        84,
-	"persistence":    40,
+	"actors":      59,
+	"cmd/parley":  56,
+	"gateway":     84,
+	"persistence": 40,
 }
 
 // source is a Go file of the module.

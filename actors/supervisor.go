@@ -9,6 +9,8 @@ import (
 
 	"parley"
 	"parley/actors/runtime"
+	"parley/actors/runtime/acp"
+	"parley/actors/runtime/exec"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -35,7 +37,7 @@ type supervisor struct {
 type process struct {
 	agent   capabilities.ID
 	spec    events.ProgramSet
-	runtime runtime.Runtime
+	runtime runtime.Program
 
 	mu     sync.Mutex // held while the runtime is used
 	closed bool       // it is closed for good; guarded by turn
@@ -395,12 +397,12 @@ func (c *supervisor) specOf(p events.ProgramSet) runtime.Spec {
 	}
 }
 
-func (c *supervisor) newRuntime(p events.ProgramSet) runtime.Runtime {
+func (c *supervisor) newRuntime(p events.ProgramSet) runtime.Program {
 	spec := c.specOf(p)
 	if p.Runtime == "acp" {
-		return runtime.NewACP(spec)
+		return acp.New(spec)
 	}
-	return runtime.NewExec(spec)
+	return exec.New(spec)
 }
 
 func sameProgram(a, b events.ProgramSet) bool {

@@ -1,13 +1,16 @@
-// Package program runs the programs of agents.
+// Package runtime supervises the programs of agents: their processes, environment and output.
 //
-// A program is a command that a node runs for the messages that an agent gets. There are two ways to talk to one, the
-// runtimes: exec, where each side writes one JSON object a line, and acp, the Agent Client Protocol. Both are behind
-// Runtime, and whatever a program wants of its node goes through a Desk.
+// A program is a command that a node runs for the messages of an agent. Packages exec and acp below implement Program
+// for the two protocols that programs speak. A program reaches its node through a Host.
 //
-// Promised: a program gets a prompt only after Run was called for it, and one at a time; no process of a program is
-// left when Run or Close has returned that ended it, nor, on Linux, anything that it has started; what it puts out
-// is bounded in size before it is held, and never dropped while a run goes on; on Linux it dies with its node, and so does all
-// that it has started; its environment has nothing of the node's but what is listed. Not promised: that a program does what its
-// prompt says, that elsewhere one that left its process group is found, or that a program which runs as the node's own user does
-// not have another process act for it.
+// The package promises:
+//   - A program gets a prompt only from Run, and one at a time.
+//   - When Run or Close returns and has ended a program, none of its processes is left. On Linux that includes all that
+//     it has started.
+//   - Output is bounded in size before it is held, and none is dropped during a run.
+//   - On Linux a program, and all that it has started, ends with its node.
+//   - The environment of a program has no variables of the node but the listed ones.
+//
+// It does not promise that a program does as its prompt says, that elsewhere than on Linux a process outside of the
+// program's group is found, or that a program of the node's own user does not act through another process.
 package runtime

@@ -17,15 +17,15 @@ var signalNames = map[syscall.Signal]string{
 }
 
 // exitOf reads what the system says of a process that ended.
-func exitOf(status syscall.WaitStatus) exit {
+func exitOf(status syscall.WaitStatus) ExitStatus {
 	if !status.Signaled() {
-		return exit{code: status.ExitStatus()}
+		return ExitStatus{Code: status.ExitStatus()}
 	}
 	name, known := signalNames[status.Signal()]
 	if !known {
 		name = fmt.Sprintf("signal %d", int(status.Signal()))
 	}
-	return exit{signal: name}
+	return ExitStatus{Signal: name}
 }
 
 // readNow reads what is there already: 0 if that is nothing. Its file is one that does not block.

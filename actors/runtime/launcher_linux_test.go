@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/actors/runtime/proctest"
 )
 
 // started returns a program that runs, and the lines that it puts out.
@@ -21,8 +23,8 @@ func launch(t *testing.T, s Spec) (*process, *bufio.Scanner) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		p.kill()
-		<-p.exited
+		p.Kill()
+		<-p.Exited
 		p.close()
 	})
 	return p, bufio.NewScanner(p.output)
@@ -63,7 +65,7 @@ func TestALauncherKnowsWhatDescendsFromItsPrograms(t *testing.T) {
 			if mine, err := l.Owns(other.Process.Pid); mine || err != nil {
 				t.Errorf("before any program: %t, %v", mine, err)
 			}
-			s := script("echo $$" + lefts + "wait")
+			s := shell("echo $$" + proctest.LeftBehind + "wait")
 			s.Launcher = l
 			p, lines := launch(t, s)
 			pids := readPIDs(t, lines, 5)
@@ -77,12 +79,12 @@ func TestALauncherKnowsWhatDescendsFromItsPrograms(t *testing.T) {
 					t.Errorf("process %d, which is no program's: %t, %v", pid, mine, err)
 				}
 			}
-			p.kill()
-			<-p.exited
+			p.Kill()
+			<-p.Exited
 			if _, err := l.Owns(pids[0]); err == nil {
 				t.Error("nothing is wrong with a process that is gone")
 			}
-			wantAllGone(t, textsOf(pids), 5)
+			proctest.WantAllGone(t, textsOf(pids), 5)
 		})
 	}
 }
@@ -98,15 +100,15 @@ func textsOf(pids []int) []string {
 func TestWhatAProgramLeavesBehindEndsWithoutCgroupsToo(t *testing.T) {
 	for name, l := range launchers() {
 		t.Run(name, func(t *testing.T) {
-			s := script("echo $$" + lefts + "sleep 0.2")
+			s := shell("echo $$" + proctest.LeftBehind + "sleep 0.2")
 			s.Launcher = l
 			p, lines := launch(t, s)
 			pids := readPIDs(t, lines, 5)
-			<-p.exited
-			if p.ending != nil {
-				t.Error(p.ending)
+			<-p.Exited
+			if p.Err != nil {
+				t.Error(p.Err)
 			}
-			wantAllGone(t, textsOf(pids), 5)
+			proctest.WantAllGone(t, textsOf(pids), 5)
 		})
 	}
 }
@@ -114,7 +116,7 @@ func TestWhatAProgramLeavesBehindEndsWithoutCgroupsToo(t *testing.T) {
 func TestAProgramThatForksAsFastAsItCanIsEnded(t *testing.T) {
 	for name, l := range launchers() {
 		t.Run(name, func(t *testing.T) {
-			s := script(`f() { setsid sh -c 'sleep 60' & }; for i in 1 2 3 4 5 6 7 8 9 10; do f; done; echo $$; while :; do f; sleep 0.002; done`)
+			s := shell(`f() { setsid sh -c 'sleep 60' & }; for i in 1 2 3 4 5 6 7 8 9 10; do f; done; echo $$; while :; do f; sleep 0.002; done`)
 			s.Launcher = l
 			p, lines := launch(t, s)
 			pids := readPIDs(t, lines, 1)
@@ -126,9 +128,9 @@ func TestAProgramThatForksAsFastAsItCanIsEnded(t *testing.T) {
 				}
 				return found
 			}
-			p.kill()
-			<-p.exited
-			until(t, "all are gone", func() bool { return session() == 0 })
+			p.Kill()
+			<-p.Exited
+			proctest.Eventually(t, "all are gone", func() bool { return session() == 0 })
 		})
 	}
 }
@@ -152,7 +154,7 @@ func takeOver(t *testing.T, _ string) {
 			if err := l.TakeOver(); err != nil {
 				t.Fatal(err)
 			}
-			s := script("echo $$" + lefts + "wait")
+			s := shell("echo $$" + proctest.LeftBehind + "wait")
 			s.Launcher = l
 			p, lines := launch(t, s)
 			pids := readPIDs(t, lines, 5)
@@ -164,8 +166,8 @@ func takeOver(t *testing.T, _ string) {
 					t.Errorf("process %d is no program's any more", pid)
 				}
 			}
-			<-p.exited
-			wantAllGone(t, textsOf(pids), 5)
+			<-p.Exited
+			proctest.WantAllGone(t, textsOf(pids), 5)
 		})
 	}
 }
@@ -271,10 +273,10 @@ func TestAProgramRunsAsAnotherUser(t *testing.T) {
 			t.Errorf("it is %q, want %q", lines.Text(), want)
 		}
 		before := time.Now()
-		p.terminate()
-		<-p.exited
-		if p.how.signal != "SIGTERM" || time.Since(before) > stopGrace {
-			t.Errorf("it ended with %v after %v", p.how, time.Since(before))
+		p.Terminate()
+		<-p.Exited
+		if p.Exit.Signal != "SIGTERM" || time.Since(before) > StopGrace {
+			t.Errorf("it ended with %v after %v", p.Exit, time.Since(before))
 		}
 	}
 	if _, err := start(Spec{Command: []string{"true"}, User: "no-such-user"}, nil, false); err == nil || !strings.Contains(err.Error(), "no user") {

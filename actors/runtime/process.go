@@ -10,8 +10,8 @@ import (
 
 // How long a program has to go by itself before it is killed.
 const (
-	stopGrace = 2 * time.Second // after SIGTERM
-	exitGrace = 5 * time.Second // after it has said that it is done
+	StopGrace = 2 * time.Second // after SIGTERM
+	ExitGrace = 5 * time.Second // after it has said that it is done
 )
 
 // goneWait is how long what a program left behind may take to be gone once it was killed.
@@ -21,18 +21,18 @@ const goneWait = time.Second
 type process struct {
 	input          *os.File
 	output, errors *os.File
-	exited         chan struct{} // closed when it has ended, and what it left behind was killed
-	how            exit          // how it ended; to be read after exited
-	ending         error         // the same as an error, nil for status 0
+	Exited         chan struct{} // closed when it has ended, and what it left behind was killed
+	Exit           ExitStatus    // how it ended; to be read after exited
+	Err            error         // the same as an error, nil for status 0
 
 	tree *tree
 }
 
-// exit is how a process ended.
-type exit struct {
-	code   int
-	signal string // that killed it, as SIGKILL; "" if it ended by itself
-	lost   error  // why that is not known
+// ExitStatus is how a process ended.
+type ExitStatus struct {
+	Code   int
+	Signal string // that killed it, as SIGKILL; "" if it ended by itself
+	Lost   error  // why that is not known
 }
 
 // start starts the program with some more environment, its errors on a pipe of their own or merged into its output. It runs until it ends or is signalled; stop it and wait for
@@ -46,7 +46,7 @@ func start(s Spec, environment []string, merged bool) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{exited: make(chan struct{})}
+	p := &process{Exited: make(chan struct{})}
 	theirs, err := p.pipes(cmd)
 	if err != nil {
 		return nil, err
@@ -83,50 +83,50 @@ func (p *process) pipes(cmd *exec.Cmd) ([]*os.File, error) {
 
 // await waits until nothing is left of the program.
 func (p *process) await() {
-	p.how = p.tree.wait()
-	p.ending = p.how.asError()
-	close(p.exited)
+	p.Exit = p.tree.wait()
+	p.Err = p.Exit.asError()
+	close(p.Exited)
 }
 
-// terminate asks the program to end.
-func (p *process) terminate() { p.tree.terminate() }
+// Terminate asks the program to end.
+func (p *process) Terminate() { p.tree.terminate() }
 
 // kill ends the program and all that it has started.
-func (p *process) kill() { p.tree.kill() }
+func (p *process) Kill() { p.tree.kill() }
 
 // end ends the program, if it has not ended yet, and waits until it has.
-func (p *process) end() {
-	p.terminate()
+func (p *process) End() {
+	p.Terminate()
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 		return
-	case <-time.After(stopGrace):
+	case <-time.After(StopGrace):
 	}
-	p.kill()
-	<-p.exited
+	p.Kill()
+	<-p.Exited
 }
 
 func (p *process) close() { closeAll(p.input, p.output, p.errors) }
 
 // asError returns how a program ended; nil if that was well.
-func (e exit) asError() error {
+func (e ExitStatus) asError() error {
 	switch {
-	case e.lost != nil:
-		return parley.Refuse(parley.Internal, "the program was lost: %v", e.lost)
-	case e.signal != "":
-		return parley.Refuse(parley.Internal, "the program ended: killed by %s", e.signal)
-	case e.code != 0:
-		return parley.Refuse(parley.Internal, "the program ended: exit status %d", e.code)
+	case e.Lost != nil:
+		return parley.Refuse(parley.Internal, "the program was lost: %v", e.Lost)
+	case e.Signal != "":
+		return parley.Refuse(parley.Internal, "the program ended: killed by %s", e.Signal)
+	case e.Code != 0:
+		return parley.Refuse(parley.Internal, "the program ended: exit status %d", e.Code)
 	}
 	return nil
 }
 
-// status returns the exit status or the signal that a process ended with.
-func (e exit) status() (code *int, signal *string) {
-	if e.signal != "" {
-		return nil, &e.signal
+// Status returns the exit status of a process, or the signal that killed it.
+func (e ExitStatus) Status() (code *int, signal *string) {
+	if e.Signal != "" {
+		return nil, &e.Signal
 	}
-	return &e.code, nil
+	return &e.Code, nil
 }
 
 func closeAll(files ...*os.File) {

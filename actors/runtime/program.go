@@ -40,11 +40,14 @@ const (
 	Notice Stream = "notice" // what it reports of its doing, a JSON object
 )
 
-// Bounds of what a program may say, in bytes.
+// Bounds of what a program may say.
 const (
-	MaxLine = 1 << 20  // one line of its protocol
-	MaxText = 16 << 10 // one piece of output; longer ones are cut in several
-	tailOf  = 4 << 10  // what is kept of its last output, to explain a failure
+	MaxLine  = 1 << 20  // bytes of one line of its protocol
+	MaxText  = 16 << 10 // bytes of one piece of output; longer ones are cut in several
+	MaxDepth = 64       // levels of nested JSON in a line
+	MaxID    = 200      // bytes of an ID that it makes
+	MaxOpen  = 64       // questions that are open at once
+	TailSize = 4 << 10  // bytes of its last output that are kept to explain a failure
 )
 
 // Question is a form that a program asks. ID is the program's own name for it: within an attempt at its work, however
@@ -80,9 +83,9 @@ type Decision struct {
 	Reason  string
 }
 
-// Desk is the node as a program sees it during a run. Its methods may be called by many goroutines; those that wait
-// do so until ctx ends.
-type Desk interface {
+// Host is the node as a program sees it during a run. Its methods may be called by many goroutines. Those that block do
+// so until ctx ends.
+type Host interface {
 	// Write keeps output. It fails when it cannot be kept any more.
 	Write(ctx context.Context, stream Stream, text string) error
 	// Ask asks a question and waits for its end.
@@ -99,14 +102,14 @@ type Result struct {
 	Tail string
 }
 
-// Runtime is one agent's program. One goroutine at a time uses it.
-type Runtime interface {
+// Program is one agent's program. One goroutine at a time uses it.
+type Program interface {
 	// Prepare gets the program ready for its first prompt, if there is anything to do before.
 	Prepare(ctx context.Context) error
 	// Run runs the program for a prompt, and calls taken once, when the program has it. It returns when the run is
 	// over; when ctx ends it has the program stop, kills it if it does not, and returns. The program may stay
 	// alive for the next prompt.
-	Run(ctx context.Context, p Prompt, d Desk, taken func()) Result
+	Run(ctx context.Context, p Prompt, d Host, taken func()) Result
 	// Close ends the program and waits until nothing of it is left.
 	Close()
 }

@@ -115,7 +115,7 @@ func (s *supervisor) obey(orders *bufio.Reader) {
 	}
 }
 
-// terminate asks the program and its group to end.
+// Terminate asks the program and its group to end.
 func (s *supervisor) terminate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

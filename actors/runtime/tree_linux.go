@@ -141,7 +141,7 @@ func (t *tree) reap() {
 }
 
 // wait waits for the program's end, and, for a while, until nothing is left of it.
-func (t *tree) wait() exit {
+func (t *tree) wait() ExitStatus {
 	defer closeAll(t.reports)
 	var r endReport
 	err := gob.NewDecoder(exactly{t.reports}).Decode(&r)
@@ -158,10 +158,10 @@ func (t *tree) wait() exit {
 	if err == nil {
 		return exitOf(r.Status)
 	}
-	if how := exitOf(t.cmd.ProcessState.Sys().(syscall.WaitStatus)); how.signal != "" {
+	if how := exitOf(t.cmd.ProcessState.Sys().(syscall.WaitStatus)); how.Signal != "" {
 		return how
 	}
-	return exit{lost: errors.New("what supervises it ended")}
+	return ExitStatus{Lost: errors.New("what supervises it ended")}
 }
 
 // order tells the supervisor. One that has ended has nothing left to do.

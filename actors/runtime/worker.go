@@ -1,51 +1,51 @@
 package runtime
 
-// worker is a process with those who read and write its pipes.
-type worker struct {
+// Worker is a process with the readers and the writer of its pipes.
+type Worker struct {
 	*process
-	in   *sink
-	out  *source
-	errs *source
+	In   *LineWriter
+	Out  *LineReader
+	Errs *LineReader
 }
 
-// hire starts a process. If it speaks a protocol, a line of its output is not longer than MaxLine; otherwise such a line is
-// cut, and its errors are in its output.
-func hire(s Spec, environment []string, protocol bool) (*worker, error) {
+// StartWorker starts a process. With a protocol, a line of output over MaxLine is an error. Without one, long lines are
+// cut, and standard error is merged into the output.
+func StartWorker(s Spec, environment []string, protocol bool) (*Worker, error) {
 	p, err := start(s, environment, !protocol)
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{process: p, in: newSink(p.input), errs: newSource(p.errors, p.exited, false, MaxText)}
+	w := &Worker{process: p, In: newLineWriter(p.input), Errs: newLineReader(p.errors, p.Exited, false, MaxText)}
 	if protocol {
-		w.out = newSource(p.output, p.exited, true, MaxLine)
+		w.Out = newLineReader(p.output, p.Exited, true, MaxLine)
 	} else {
-		w.out = newSource(p.output, p.exited, false, MaxText)
+		w.Out = newLineReader(p.output, p.Exited, false, MaxText)
 	}
-	go w.in.write()
-	go w.out.read()
-	go w.errs.read()
+	go w.In.write()
+	go w.Out.read()
+	go w.Errs.read()
 	return w, nil
 }
 
-// hasExited reports whether the process has ended.
-func (w *worker) hasExited() bool {
+// HasExited reports whether the process has ended.
+func (w *Worker) HasExited() bool {
 	select {
-	case <-w.exited:
+	case <-w.Exited:
 		return true
 	default:
 		return false
 	}
 }
 
-// dismiss ends the process if it has not ended, and waits for all that belongs to it.
-func (w *worker) dismiss() {
-	w.in.close()
-	w.end()
-	w.out.abandon()
-	w.errs.abandon()
-	<-w.in.ended
-	for range w.out.pieces {
+// Shutdown ends the process if it still runs, and waits for its readers and its writer.
+func (w *Worker) Shutdown() {
+	w.In.Close()
+	w.End()
+	w.Out.abandon()
+	w.Errs.abandon()
+	<-w.In.ended
+	for range w.Out.Pieces {
 	}
-	for range w.errs.pieces {
+	for range w.Errs.Pieces {
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"parley/capabilities"
 )
 
-func TestWhatIsNoLetterChangesNothingAndIsCounted(t *testing.T) {
+func TestWhatIsNoPacketChangesNothingAndIsCounted(t *testing.T) {
 	hub := openHub(t)
 	var got atomic.Int64
 	a := openTransport(t, Options{Hub: hub, Receive: func(ctx context.Context, l Packet) (Kind, []byte, bool) {
@@ -122,7 +122,7 @@ func TestJunkDoesNotEndTheWaitForTheResponse(t *testing.T) {
 	}
 }
 
-func TestLettersThatHaveNoPlaceAreDropped(t *testing.T) {
+func TestPacketsThatHaveNoPlaceAreDropped(t *testing.T) {
 	hub := openHub(t)
 	release := make(chan struct{})
 	a := openTransport(t, Options{Hub: hub, MaxPackets: packetsOfNode + 1, Receive: func(ctx context.Context, l Packet) (Kind, []byte, bool) {

@@ -11,7 +11,7 @@ import (
 	"parley"
 )
 
-func TestLettersGoBothWaysOverOneListener(t *testing.T) {
+func TestPacketsGoBothWaysOverOneListener(t *testing.T) {
 	a, b := openListening(t, Options{}), openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	must(t, b.Dial(soon(t), a.me, a.Hints(), "")) // already connected

@@ -1,0 +1,127 @@
+//go:build unix
+
+package acp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/actors/runtime"
+	"parley/actors/runtime/proctest"
+	"parley/actors/runtime/runtimetest"
+)
+
+func TestAnAgentReadsAndWritesInItsFolderOnly(t *testing.T) {
+	r := agent(t, granted(accessRead, accessWrite))
+	folder := r.spec.Folder
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"a": "one\ntwo\nthree\n", "big": strings.Repeat("line\n", 1<<20), "garbage": "\xff\x00"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(folder, "linked")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(path, more string) string {
+		return fmt.Sprintf(`call fs/read_text_file {"sessionId":"SESSION","path":%q%s}`, path, more)
+	}
+	write := func(path string) string {
+		return fmt.Sprintf(`call fs/write_text_file {"sessionId":"SESSION","path":%q,"content":"new"}`, path)
+	}
+	in := func(name string) string { return filepath.Join(folder, name) }
+	for _, c := range []struct{ line, want string }{
+		{read(in("a"), ""), `result {"content":"one\ntwo\nthree\n"}`},
+		{read(in("a"), `,"line":2`), `result {"content":"two\nthree\n"}`},
+		{read(in("a"), `,"line":2,"limit":1`), `result {"content":"two\n"}`},
+		{read(in("a"), `,"limit":0`), `result {"content":""}`},
+		{read(in("a"), `,"line":-5,"limit":1`), `result {"content":"one\n"}`},
+		{read(in("a"), `,"line":50`), `result {"content":""}`},
+		{read(in("garbage"), ""), "result {\"content\":\"\ufffd\\u0000\"}"},
+		{read(in("big"), ""), "error "},
+		{read(in("big"), `,"line":1048576`), `result {"content":"line\n"}`},
+		{read(in("none"), ""), "error "},
+		{read(in("link"), ""), "error "},
+		{read(in("linked/secret"), ""), "error "},
+		{read(in("pipe"), ""), "error "},
+		{read(folder, ""), "error "},
+		{read("a", ""), "error "},
+		{read(outside, ""), "error "},
+		{read(in("../"+filepath.Base(filepath.Dir(outside))+"/secret"), ""), "error "},
+		{write(in("a")), "result {}"},
+		{read(in("a"), ""), `result {"content":"new"}`},
+		{write(in("deep/er/b")), "result {}"},
+		{write(in("link")), "error "},
+		{write(in("linked/new")), "error "},
+		{write(in("pipe")), "error "},
+		{write(folder), "error "},
+		{write(outside), "error "},
+	} {
+		d := runtimetest.NewHost(t)
+		if got := runtimetest.Begin(t, r, d, prompted(c.line)).Result(); got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		if out := d.Text(runtime.Output); !strings.HasPrefix(out, c.want) || c.want != "error " && out != c.want+"\n" || strings.Contains(out, "secret\"") {
+			t.Errorf("%s: %.300s", c.line, out)
+		}
+	}
+	if text, err := os.ReadFile(outside); err != nil || string(text) != "secret" {
+		t.Errorf("outside there is %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(outside), "new")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("something was written outside")
+	}
+}
+
+func TestAnAgentRunsCommandsIfItMay(t *testing.T) {
+	r := agent(t, granted(accessTerminal))
+	terminal := func(method, id string) string {
+		return fmt.Sprintf(`call terminal/%s {"sessionId":"SESSION","terminalId":"terminal-%s"}`, method, id)
+	}
+	d := runtimetest.NewHost(t)
+	got := runtimetest.Begin(t, r, d, prompted(
+		`call terminal/create {"sessionId":"SESSION","command":"sh","args":["-c","echo $MINE; echo err >&2; pwd; exit 3"],"env":[{"name":"MINE","value":"v"}]}`,
+		terminal("wait_for_exit", "1"), terminal("output", "1"), terminal("release", "1"), terminal("output", "1"),
+		`call terminal/create {"sessionId":"SESSION","command":"sh","args":["-c","printf 0123456789; exec sleep 60"],"outputByteLimit":4}`,
+		terminal("kill", "2"), terminal("wait_for_exit", "2"), terminal("output", "2"),
+		`call terminal/create {"sessionId":"SESSION","command":"/there/is/none"}`,
+		`call terminal/create {"sessionId":"SESSION","command":"sh","args":["-c","echo $$ > pid; sleep 60 & sleep 60"]}`,
+	)).Result()
+	if got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	lines := strings.Split(strings.TrimSpace(d.Text(runtime.Output)), "\n")
+	for i, want := range []string{
+		`result {"terminalId":"terminal-1"}`, `result {"exitCode":3}`, `result {"exitStatus":{"exitCode":3},"output":"v\nerr\n`, `result {}`, `error {`,
+		`result {"terminalId":"terminal-2"}`, `result {}`, `result {"signal":"SIGTERM"}`, `result {"exitStatus":{"signal":"SIGTERM"},"output":"`, `error {`,
+		`result {"terminalId":"terminal-3"}`,
+	} {
+		if len(lines) <= i || !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d is not %s: %s", i, want, d.Text(runtime.Output))
+		}
+	}
+	if !strings.Contains(lines[2], r.spec.Folder) || !strings.Contains(lines[2], "err") {
+		t.Errorf("the output is %s", lines[2])
+	}
+	var leader []byte
+	proctest.Eventually(t, "the command runs", func() bool {
+		leader, _ = os.ReadFile(filepath.Join(r.spec.Folder, "pid"))
+		return len(leader) > 0
+	})
+	r.Close()
+	proctest.WantGone(t, string(leader))
+}

@@ -1,0 +1,226 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/coder/acp-go-sdk"
+
+	"parley/actors/runtime"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// elicitRequest is what an agent wants to be told.
+type elicitRequest struct {
+	SessionID string `json:"sessionId"`
+	Mode      string `json:"mode"`
+	Message   string `json:"message"`
+	Schema    struct {
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		Properties  json.RawMessage `json:"properties"`
+		Required    []string        `json:"required"`
+	} `json:"requestedSchema"`
+}
+
+// property is one that is asked for: a string, a number, a boolean, or a list of choices.
+type property struct {
+	Type        string             `json:"type"`
+	Title       string             `json:"title"`
+	Description string             `json:"description"`
+	Default     capabilities.Value `json:"default"`
+	Format      string             `json:"format"`
+	Items       *choices           `json:"items"`
+	choices
+}
+
+// choices are what there is to choose from.
+type choices struct {
+	Enum      []string `json:"enum"`
+	EnumNames []string `json:"enumNames"`
+	OneOf     []choice `json:"oneOf"`
+	AnyOf     []choice `json:"anyOf"`
+}
+
+type choice struct {
+	Const       string `json:"const"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+}
+
+// elicit asks a question of the agent's. That it was answered, declined or not decided stay three things.
+func elicit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
+	var r elicitRequest
+	if err := t.parse(params, &r, &r.SessionID); err != nil {
+		return nil, err
+	}
+	if r.Mode != "" && r.Mode != "form" {
+		return nil, acp.NewInvalidParams("only forms can be asked for")
+	}
+	fields, err := r.fields()
+	if err != nil {
+		return nil, acp.NewInvalidParams(err.Error())
+	}
+	t.settle(ctx)
+	q := runtime.Question{ID: t.questionID(params), Title: r.Schema.Title, Description: r.Message, Fields: fields}
+	if q.Description == "" {
+		q.Description = r.Schema.Description
+	}
+	a, err := t.host.Ask(ctx, q)
+	switch {
+	case t.isEnding():
+		return acp.NewUnstableCreateElicitationResponseCancel(), nil
+	case err != nil:
+		return nil, err
+	case a.Status == "answered":
+		return accept(a.Values)
+	case a.Status == "declined":
+		return acp.NewUnstableCreateElicitationResponseDecline(), nil
+	}
+	return acp.NewUnstableCreateElicitationResponseCancel(), nil
+}
+
+// accepted is an answer, with its numbers as they were given.
+type accepted struct {
+	Action  string                     `json:"action"`
+	Content map[string]json.RawMessage `json:"content"`
+}
+
+func accept(values []byte) (any, error) {
+	a := accepted{Action: "accept"}
+	if err := json.Unmarshal(values, &a.Content); err != nil {
+		return nil, fmt.Errorf("the answer: %w", err)
+	}
+	maps.DeleteFunc(a.Content, func(_ string, v json.RawMessage) bool { return !isGiven(v) })
+	return a, nil
+}
+
+// questionID gives the same ID for the same question, also when the agent was started again: the protocol has none.
+func (t *turn) questionID(params json.RawMessage) string {
+	var asked map[string]json.RawMessage
+	if json.Unmarshal(params, &asked) != nil {
+		asked = nil
+	}
+	h := sha256.New()
+	for _, name := range []string{"message", "requestedSchema"} {
+		h.Write([]byte(compact(asked[name])))
+		h.Write([]byte{0})
+	}
+	digest := hex.EncodeToString(h.Sum(nil)[:16])
+	t.asked.Lock()
+	defer t.asked.Unlock()
+	t.elicited[digest]++
+	return fmt.Sprintf("elicitation-%s-%d", digest, t.elicited[digest])
+}
+
+// fields gives a field for each property, in their order.
+func (r *elicitRequest) fields() ([]events.Field, error) {
+	dec := json.NewDecoder(bytes.NewReader(r.Schema.Properties))
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
+		return nil, fmt.Errorf("a form has properties")
+	}
+	var fields []events.Field
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var schema json.RawMessage
+		if err := dec.Decode(&schema); err != nil {
+			return nil, err
+		}
+		f, err := fieldFor(name.(string), schema)
+		if err != nil {
+			return nil, fmt.Errorf("%.80q: %w", name, err)
+		}
+		f.Required = slices.Contains(r.Schema.Required, f.Name)
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// fieldFor gives the field for a property.
+func fieldFor(name string, schema json.RawMessage) (events.Field, error) {
+	var p property
+	if err := json.Unmarshal(schema, &p); err != nil {
+		return events.Field{}, err
+	}
+	f := events.Field{Name: name, Label: p.Title, Help: p.Description, Default: p.Default, Options: p.options()}
+	switch p.Type {
+	case "string":
+		f.Type = events.Text
+		switch {
+		case len(f.Options) > 0:
+			f.Type = events.Select
+		case p.Format == "date":
+			f.Type = events.Date
+		}
+	case "number", "integer":
+		f.Type = events.Number
+	case "boolean":
+		f.Type = events.Checkbox
+	case "array":
+		f.Type = events.Multiselect
+		if p.Items != nil {
+			f.Options = p.Items.options()
+		}
+	default:
+		return f, fmt.Errorf("there is no field for the type %.40q", p.Type)
+	}
+	if f.Type == events.Text || f.Type == events.Number || f.Type == events.Multiselect {
+		f.Pattern = constraints(schema)
+	}
+	return f, nil
+}
+
+func (c *choices) options() []events.Option {
+	var options []events.Option
+	for i, value := range c.Enum {
+		o := events.Option{Value: value}
+		if i < len(c.EnumNames) {
+			o.Label = c.EnumNames[i]
+		}
+		options = append(options, o)
+	}
+	for _, one := range append(c.OneOf, c.AnyOf...) {
+		options = append(options, events.Option{Value: one.Const, Label: one.Title, Description: one.Description})
+	}
+	return options
+}
+
+// constraining are the words of a schema that say what an answer may be, and that need nothing from elsewhere.
+var constraining = []string{
+	"minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems",
+}
+
+// constraints gives the part of a schema that an answer is checked by; nil if there is none.
+func constraints(schema json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(schema, &all) != nil {
+		return nil
+	}
+	kept := map[string]json.RawMessage{}
+	for _, word := range constraining {
+		if v, ok := all[word]; ok {
+			kept[word] = v
+		}
+	}
+	if string(all["type"]) == `"integer"` {
+		kept["type"] = all["type"]
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return text
+}

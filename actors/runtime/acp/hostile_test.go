@@ -1,0 +1,133 @@
+//go:build unix
+
+package acp
+
+import (
+	"context"
+	"os"
+
+	"parley/actors/runtime"
+	"parley/actors/runtime/proctest"
+	"parley/actors/runtime/runtimetest"
+
+	goruntime "runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestAnAgentAsksNoMoreThanItMay(t *testing.T) {
+	ask := `ask session/request_permission {"sessionId":"SESSION","toolCall":{"toolCallId":"c"},"options":` + permissionOptions + `}`
+	var lines []string
+	for range 100 {
+		lines = append(lines, ask)
+	}
+	for range 100 - runtime.MaxOpen {
+		lines = append(lines, "hear")
+	}
+	lines = append(lines, "say refused ")
+	for range runtime.MaxOpen {
+		lines = append(lines, "hear")
+	}
+	run := runtimetest.Begin(t, agent(t), runtimetest.NewHost(t), prompted(lines...))
+	var open []*runtimetest.OpenCall
+	for range runtime.MaxOpen {
+		open = append(open, run.NextCall())
+	}
+	proctest.Eventually(t, "the others are refused", func() bool { return strings.Contains(run.Text(runtime.Output), "refused") })
+	for _, c := range open {
+		c.Decide <- runtime.Decision{Allowed: true}
+	}
+	if got := run.Result(); got.Err != nil || strings.Count(run.Text(runtime.Output), "too many requests") != 100-runtime.MaxOpen || strings.Count(run.Text(runtime.Output), `"selected"`) != runtime.MaxOpen {
+		t.Errorf("%v %s", got.Err, run.Text(runtime.Output))
+	}
+}
+
+func TestAnAgentThatAsksAndDoesNotReadIsEnded(t *testing.T) {
+	r := agent(t)
+	run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted("pid", "spam"))
+	proctest.Eventually(t, "it says who it is", func() bool { return run.Text(runtime.Output) != "" })
+	proctest.Eventually(t, "nothing of it is read any more", func() bool {
+		who, _, _ := strings.Cut(run.Text(runtime.Output), " ")
+		stat, err := os.ReadFile("/proc/" + who + "/stat")
+		return err == nil && strings.Contains(string(stat), ") S ")
+	})
+	if n := goruntime.NumGoroutine(); n > 2*maxRequested {
+		t.Errorf("%d goroutines are at work for it", n)
+	}
+	run.Cancel(proctest.ErrEnough)
+	if got := run.Result(); got.Err != proctest.ErrEnough {
+		t.Error(got.Err)
+	}
+	proctest.WantGone(t, strings.Fields(run.Text(runtime.Output))[0])
+}
+
+func TestLargeUpdatesWaitForTheDesk(t *testing.T) {
+	d := runtimetest.NewHost(t)
+	first, room := make(chan struct{}, 1<<16), make(chan struct{})
+	size := 0
+	d.WriteFunc = func(stream runtime.Stream, text string) error {
+		if stream == runtime.Output {
+			first <- struct{}{}
+			<-room
+			size += len(text)
+		}
+		return nil
+	}
+	var before, after goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&before)
+	run := runtimetest.Begin(t, agent(t), d, prompted("bulk"))
+	proctest.Next(t, first)
+	proctest.Eventually(t, "it waits", func() bool { return proctest.IsWaiting(t) })
+	goruntime.GC()
+	goruntime.ReadMemStats(&after)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 3*maxHeld {
+		t.Errorf("%d bytes are held", held)
+	}
+	close(room)
+	if got := run.Result(); got.Err != nil || size != 12*900<<10 {
+		t.Errorf("%v: %d bytes were written", got.Err, size)
+	}
+}
+
+func TestAgentsAndKillsLeaveNothing(t *testing.T) {
+	r := agent(t, granted(accessTerminal))
+	for i := range 40 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		work := []string{"say text", "until", "exit", "flood", `call terminal/create {"sessionId":"SESSION","command":"sleep","args":["60"]}`}[i%5]
+		ended := make(chan struct{})
+		timer := time.AfterFunc(time.Duration(i%7)*3*time.Millisecond, func() {
+			defer close(ended)
+			if i%3 == 0 {
+				for _, pid := range proctest.Programs(t) {
+					syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			cancel(proctest.ErrEnough)
+		})
+		r.Run(ctx, prompted(work), runtimetest.NewHost(t), func() {})
+		if !timer.Stop() {
+			<-ended // else it would end the children of what comes next
+		}
+		cancel(nil)
+	}
+	d := runtimetest.NewHost(t)
+	got := r.Run(t.Context(), prompted("say text"), d, func() {})
+	if runtimetest.WasKilled(got) { // by the last of these, and nobody had noticed yet
+		d = runtimetest.NewHost(t)
+		got = runtimetest.Begin(t, r, d, prompted("say text")).Result()
+	}
+	if got.Err != nil || d.Text(runtime.Output) != "text" {
+		t.Errorf("%v %q", got.Err, d.Text(runtime.Output))
+	}
+}
+
+func TestATurnEndsWhenNothingIsKeptAnyMore(t *testing.T) {
+	runtimetest.CheckHostFails(t, agent(t), prompted("say one", "hang"))
+}
+
+func TestATurnEndsThoughTheHostIsStuck(t *testing.T) {
+	runtimetest.CheckHostStuck(t, agent(t), prompted("say one", "hang"))
+}

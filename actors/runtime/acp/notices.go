@@ -1,0 +1,113 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"parley/actors/runtime"
+)
+
+// thoughtSize is how much of a thought is one notice: written as JSON it is still a piece.
+const thoughtSize = 2 << 10
+
+// notification is what an agent tells of a session.
+type notification struct {
+	SessionID string          `json:"sessionId"`
+	Update    json.RawMessage `json:"update"`
+}
+
+// told is what of an update is looked at.
+type told struct {
+	Kind    string `json:"sessionUpdate"`
+	Content struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+}
+
+// notices turns an agent's updates into output and notices. Only the turn's own goroutine uses it, but for the calls.
+type notices struct {
+	output  *runtime.OutputBuffer
+	thought strings.Builder
+	due     <-chan time.Time // when to flush the thought; nil if there is none
+	calls   *calls
+}
+
+// update takes an update.
+func (n *notices) update(ctx context.Context, update json.RawMessage) {
+	var u told
+	// a tool call's content is a list, which is no error here
+	_ = json.Unmarshal(update, &u)
+	if u.Kind != "agent_thought_chunk" {
+		n.flush(ctx)
+	}
+	switch u.Kind {
+	case "agent_message_chunk":
+		if u.Content.Type == "text" {
+			n.output.Add(ctx, runtime.Output, u.Content.Text)
+		} else {
+			n.report(ctx, u.Kind, update)
+		}
+	case "agent_thought_chunk":
+		n.think(ctx, u.Content.Text)
+	case "tool_call", "tool_call_update":
+		n.calls.note(update)
+		n.report(ctx, u.Kind, update)
+	case "plan", "plan_update", "plan_removed":
+		n.report(ctx, u.Kind, update)
+	}
+}
+
+// think gathers a thought.
+func (n *notices) think(ctx context.Context, text string) {
+	for text != "" {
+		end := len(text)
+		if room := thoughtSize - n.thought.Len(); end > room {
+			end = runtime.CutAt(text, room)
+		}
+		n.thought.WriteString(text[:end])
+		if text = text[end:]; text != "" {
+			n.flush(ctx)
+		}
+	}
+	if n.due == nil && n.thought.Len() > 0 {
+		n.due = time.After(runtime.FlushDelay)
+	}
+}
+
+// flush writes the thought.
+func (n *notices) flush(ctx context.Context) {
+	n.due = nil
+	if n.thought.Len() > 0 {
+		text := n.thought.String()
+		n.thought.Reset()
+		n.put(ctx, map[string]any{"sessionUpdate": "agent_thought_chunk", "text": text})
+	}
+}
+
+// report writes an update, or what it is about if it is too long.
+func (n *notices) report(ctx context.Context, kind string, update json.RawMessage) {
+	var b bytes.Buffer
+	if json.Compact(&b, update) == nil && b.Len() <= runtime.MaxText {
+		n.output.Put(ctx, runtime.Notice, b.String())
+		return
+	}
+	var c toolCall
+	_ = json.Unmarshal(update, &c) // what is wrong in it is left out
+	brief := map[string]any{"sessionUpdate": kind, "cut": true}
+	for name, text := range map[string]string{"toolCallId": c.ID, "title": c.Title, "kind": c.Kind, "status": c.Status} {
+		if text != "" {
+			brief[name] = plainName(text)
+		}
+	}
+	n.put(ctx, brief)
+}
+
+func (n *notices) put(ctx context.Context, v map[string]any) {
+	if text, err := json.Marshal(v); err == nil {
+		n.output.Put(ctx, runtime.Notice, string(text))
+	}
+}

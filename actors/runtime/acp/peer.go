@@ -1,0 +1,310 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+
+	"parley"
+	"parley/actors/runtime"
+)
+
+// startTime is how long an agent may take to get ready: it may have to be fetched first.
+const startTime = 2 * time.Minute
+
+// peer is a process that speaks the Agent Client Protocol, and the session that it has.
+type peer struct {
+	*runtime.Worker
+	folder    string // absolute
+	access    access
+	reader    *reader
+	conn      *acp.Connection
+	terminals *terminals
+	mayLoad   bool
+	session   acp.SessionId
+
+	mu       sync.Mutex
+	turn     *turn          // nil between turns
+	early    runtime.Tail   // what it wrote to standard error between turns
+	broken   bool           // it does not read any more
+	leaving  bool           // nothing more is done for it
+	handlers sync.WaitGroup // of what it asks for
+}
+
+// connect starts an agent and opens a session, the one before if there was one and the agent can. It has ended the agent
+// again if it gives an error.
+func connect(ctx context.Context, s runtime.Spec, before acp.SessionId) (*peer, error) {
+	folder, err := filepath.Abs(s.Folder)
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the folder: %v", err)
+	}
+	w, err := runtime.StartWorker(s, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{Worker: w, folder: folder, access: accessOf(s.Access, folder)}
+	p.terminals = newTerminals(s)
+	p.reader = newReader(w.Out.Pieces, p.stray)
+	ready := make(chan struct{})
+	p.conn = acp.NewConnection(p.handle, writer{p}, held{p.reader, ready})
+	p.conn.SetLogger(slog.New(slog.DiscardHandler)) // what is wrong with an agent is told by what it does
+	close(ready)
+	idle := startIdleErrors(p)
+	err = p.open(ctx, before)
+	if err != nil {
+		err = p.explain(err)
+	}
+	idle.stop()
+	if err != nil {
+		p.leave()
+		return nil, failedStart{err, p.takeEarly()}
+	}
+	return p, nil
+}
+
+// failedStart is why an agent did not get ready, and what it wrote.
+type failedStart struct {
+	error
+	wrote string
+}
+
+func (f failedStart) Unwrap() error { return f.error }
+
+// held is a reader that is read from once something is ready.
+type held struct {
+	io.Reader
+	ready <-chan struct{}
+}
+
+func (h held) Read(b []byte) (int, error) {
+	<-h.ready
+	return h.Reader.Read(b)
+}
+
+// open introduces the node, and opens the session.
+func (p *peer) open(ctx context.Context, before acp.SessionId) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, parley.Refuse(parley.Timeout, "the program was not ready in %v", startTime))
+	defer cancel()
+	told, err := acp.SendRequest[acp.InitializeResponse](p.conn, ctx, acp.AgentMethodInitialize, acp.InitializeRequest{
+		ProtocolVersion:    acp.ProtocolVersionNumber,
+		ClientInfo:         &acp.Implementation{Name: "parley", Version: "1"},
+		ClientCapabilities: p.access.capabilities(),
+	})
+	if err != nil {
+		return runtime.CauseOf(ctx, err)
+	}
+	if told.ProtocolVersion != acp.ProtocolVersionNumber {
+		return parley.Refuse(parley.Internal, "the program speaks version %d of the Agent Client Protocol, and the node %d", told.ProtocolVersion, acp.ProtocolVersionNumber)
+	}
+	p.mayLoad = told.AgentCapabilities.LoadSession
+	if before != "" && p.mayLoad {
+		_, err := acp.SendRequest[acp.LoadSessionResponse](p.conn, ctx, acp.AgentMethodSessionLoad, acp.LoadSessionRequest{
+			SessionId: before, Cwd: p.folder, McpServers: []acp.McpServer{},
+		})
+		if err == nil {
+			p.session = before
+			return nil
+		}
+	}
+	made, err := acp.SendRequest[acp.NewSessionResponse](p.conn, ctx, acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: p.folder, McpServers: []acp.McpServer{}})
+	if err != nil {
+		return runtime.CauseOf(ctx, err)
+	}
+	p.session = made.SessionId
+	return nil
+}
+
+// lost reports whether the connection is gone.
+func (p *peer) lost() bool {
+	select {
+	case <-p.conn.Done():
+		return true
+	default:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken
+}
+
+// explain says why a request failed, in words that can be shown. It ends a process whose connection is gone.
+func (p *peer) explain(err error) error {
+	if !p.lost() {
+		return failureIn(err)
+	}
+	p.End()
+	<-p.conn.Done()
+	<-p.Errs.WhenQuiet()
+	return p.ended()
+}
+
+// ended says why the process has ended, once it has.
+func (p *peer) ended() error {
+	switch {
+	case p.reader.why() != nil:
+		return p.reader.why()
+	case p.Err != nil:
+		return p.Err
+	}
+	return parley.Refuse(parley.Internal, "the program ended before it was done")
+}
+
+// leave ends the agent, and all that it started through the node.
+func (p *peer) leave() {
+	close(p.reader.closed)
+	p.terminals.close()
+	p.Shutdown()
+	<-p.conn.Done()
+	p.mu.Lock()
+	p.leaving = true
+	p.mu.Unlock()
+	p.handlers.Wait()
+}
+
+// serve joins those who do something for the agent; it is false if that is about to go.
+func (p *peer) serve() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leaving {
+		return false
+	}
+	p.handlers.Add(1)
+	return true
+}
+
+// stray takes what an agent writes to its standard output that is no message: as what it writes to standard error.
+func (p *peer) stray(text string) {
+	t, done := p.enter()
+	if t == nil {
+		p.note(text)
+		return
+	}
+	defer done()
+	select {
+	case t.strays <- text:
+	case <-t.over:
+	}
+}
+
+// note keeps the end of what an agent writes between turns.
+func (p *peer) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.early.Add(text)
+}
+
+// takeEarly gives what was noted.
+func (p *peer) takeEarly() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.early.String()
+	p.early = runtime.Tail{}
+	return text
+}
+
+// enter joins the turn that is under way, which waits for done; nil if there is none.
+func (p *peer) enter() (t *turn, done func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turn == nil {
+		return nil, nil
+	}
+	p.turn.joined.Add(1)
+	return p.turn, p.turn.joined.Done
+}
+
+func (p *peer) setTurn(t *turn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turn = t
+}
+
+// handle is called by the library for what an agent asks for, in a goroutine each, and for what it tells, in order.
+func (p *peer) handle(ctx context.Context, method string, params json.RawMessage) (any, *acp.RequestError) {
+	update := method == acp.ClientMethodSessionUpdate
+	defer p.reader.handle(update, params)
+	if !p.serve() {
+		return nil, acp.NewInternalError("the node is about to end the program")
+	}
+	defer p.handlers.Done()
+	if update {
+		p.update(params)
+		return nil, nil
+	}
+	serve, known := services[method]
+	if !known {
+		return nil, acp.NewMethodNotFound(method)
+	}
+	t, done := p.enter()
+	if t == nil {
+		return nil, acp.NewInvalidRequest("there is no turn that this is for")
+	}
+	defer done()
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	default:
+		return nil, acp.NewInvalidRequest("too many requests are open already")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(t.ctx, cancel)()
+	p.reader.catchUp(ctx)
+	result, err := serve(ctx, t, params)
+	if err != nil {
+		return nil, requestError(err)
+	}
+	return result, nil
+}
+
+// update hands what an agent tells to the turn. Between turns, as when it tells again what was before, it is dropped.
+func (p *peer) update(params json.RawMessage) {
+	t, done := p.enter()
+	if t == nil {
+		return
+	}
+	defer done()
+	var n notification
+	if json.Unmarshal(params, &n) != nil || n.SessionID != string(p.session) {
+		return
+	}
+	select {
+	case t.updates <- n.Update:
+	case <-t.over:
+	}
+}
+
+// idlingErrors keeps the end of what an agent writes to standard error between turns.
+type idleErrors struct{ quit, done chan struct{} }
+
+func startIdleErrors(p *peer) *idleErrors {
+	i := &idleErrors{quit: make(chan struct{}), done: make(chan struct{})}
+	go i.keep(p)
+	return i
+}
+
+func (i *idleErrors) keep(p *peer) {
+	defer close(i.done)
+	errs := p.Errs.Pieces
+	for {
+		select {
+		case piece, ok := <-errs:
+			if !ok {
+				errs = nil
+			}
+			p.note(piece.Text)
+		case <-i.quit:
+			return
+		}
+	}
+}
+
+func (i *idleErrors) stop() {
+	close(i.quit)
+	<-i.done
+}

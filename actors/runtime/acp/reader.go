@@ -1,0 +1,173 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/coder/acp-go-sdk"
+
+	"parley"
+	"parley/actors/runtime"
+	"parley/capabilities"
+)
+
+// Bounds of what an agent may have under way. The library queues 1,024 notifications and then gives up, and has no bound
+// on requests, so it is given no more than this.
+const (
+	maxNotified  = 512
+	maxRequested = 256
+	maxHeld      = 8 << 20 // bytes of what they say
+)
+
+// reader is the input of the protocol library: an agent's messages, as long as there is room for them.
+type reader struct {
+	out    <-chan runtime.Piece
+	stray  func(string) // takes what is no message
+	closed chan struct{}
+	rest   string
+
+	mu        sync.Mutex
+	notified  int           // notifications that came in
+	handled   int           // those of them that were handled
+	requested int           // requests that were not answered yet
+	held      int           // bytes of all that is not handled yet
+	moved     chan struct{} // closed, and replaced, when one of them changes
+	fault     error         // why nothing more is read; nil at the end of the output
+}
+
+func newReader(out <-chan runtime.Piece, stray func(string)) *reader {
+	return &reader{out: out, stray: stray, closed: make(chan struct{}), moved: make(chan struct{})}
+}
+
+// message is what of a message tells what it is; as the library reads it.
+type message struct {
+	JSONRPC string            `json:"jsonrpc"`
+	ID      *json.RawMessage  `json:"id"`
+	Method  string            `json:"method"`
+	Params  json.RawMessage   `json:"params"`
+	Result  json.RawMessage   `json:"result"`
+	Error   *acp.RequestError `json:"error"`
+}
+
+// Read gives what the agent says, one line or a part of it at a time.
+func (r *reader) Read(p []byte) (int, error) {
+	for r.rest == "" {
+		line, ok := <-r.out
+		switch {
+		case !ok:
+			return 0, io.EOF
+		case line.Err != nil:
+			return 0, r.fail(line.Err)
+		}
+		admitted, err := r.admit(line.Text)
+		if err != nil {
+			return 0, err
+		}
+		if admitted {
+			r.rest = strings.TrimRight(line.Text, "\n") + "\n"
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// admit waits until there is room for a message. It is false for what is none.
+func (r *reader) admit(text string) (bool, error) {
+	var m message
+	if json.Unmarshal([]byte(text), &m) != nil || m.ID == nil && m.Method == "" {
+		r.stray(text)
+		return false, nil
+	}
+	if capabilities.Nesting([]byte(text)) > runtime.MaxDepth {
+		return false, r.fail(parley.Refuse(parley.TooLarge, "a message of the program nests deeper than %d", runtime.MaxDepth))
+	}
+	switch update := m.Method == acp.ClientMethodSessionUpdate; {
+	case m.Method == "" || m.ID == nil && m.Method == "$/cancel_request":
+		return true, nil
+	case m.ID == nil && update:
+		return true, r.take(&r.notified, len(m.Params), func() bool { return r.notified-r.handled < maxNotified })
+	case m.ID == nil || update: // nobody waits for it
+		return false, nil
+	}
+	return true, r.take(&r.requested, len(m.Params), func() bool { return r.requested < maxRequested })
+}
+
+// take counts one more of some size, when there is room.
+func (r *reader) take(count *int, size int, room func() bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !room() || r.held > 0 && r.held+size > maxHeld {
+		if err := r.wait(context.Background()); err != nil {
+			return err
+		}
+	}
+	*count++
+	r.held += size
+	return nil
+}
+
+// wait waits for a count to change. The caller has the lock.
+func (r *reader) wait(ctx context.Context) error {
+	moved := r.moved
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	select {
+	case <-moved:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.closed:
+		return io.ErrClosedPipe
+	}
+}
+
+// handle says that a message with such parameters was handled: an update, or a request, which is still to be answered.
+func (r *reader) handle(update bool, params json.RawMessage) {
+	r.move(func() {
+		r.held -= len(params)
+		if update {
+			r.handled++
+		}
+	})
+}
+
+// answer says that a request was answered.
+func (r *reader) answer() { r.move(func() { r.requested-- }) }
+
+func (r *reader) move(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+	close(r.moved)
+	r.moved = make(chan struct{})
+}
+
+// catchUp waits until the notifications that came in before now are handled: the library does not hold a request back
+// until those before it are.
+func (r *reader) catchUp(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for before := r.notified; r.handled < before; {
+		if r.wait(ctx) != nil {
+			return
+		}
+	}
+}
+
+func (r *reader) fail(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fault = err
+	return err
+}
+
+// why gives what was wrong with the program's output; nil if nothing was.
+func (r *reader) why() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fault
+}

@@ -1,0 +1,95 @@
+//go:build unix
+
+package exec
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/actors/runtime"
+	"parley/actors/runtime/proctest"
+	"parley/actors/runtime/runtimetest"
+)
+
+func TestARunCanBeEnded(t *testing.T) {
+	t.Run("a command", func(t *testing.T) {
+		r := New(runtimetest.Script(`trap 'echo ended; exit 1' TERM; echo started; while :; do sleep 0.01; done`))
+		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
+		proctest.Eventually(t, "started", func() bool { return run.Text(runtime.Output) == "started\n" })
+		run.Cancel(proctest.ErrEnough)
+		if got := run.Result(); got.Err != proctest.ErrEnough || run.Text(runtime.Output) != "started\nended\n" {
+			t.Errorf("%v %q", got.Err, run.Text(runtime.Output))
+		}
+	})
+	t.Run("a stubborn command", func(t *testing.T) {
+		r := New(runtimetest.Playing("stubborn"))
+		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
+		proctest.Eventually(t, "started", func() bool { return run.Text(runtime.Output) != "" })
+		run.Cancel(proctest.ErrEnough)
+		if got := run.Result(); got.Err != proctest.ErrEnough {
+			t.Error(got.Err)
+		}
+		proctest.WantGone(t, run.Text(runtime.Output))
+	})
+	t.Run("a program that is kept", func(t *testing.T) {
+		s := runtimetest.Playing("echo")
+		s.Keep = true
+		r := New(s)
+		defer r.Close()
+		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), runtime.Prompt{Run: "r", Text: "wait"})
+		proctest.Eventually(t, "started", func() bool { return run.Text(runtime.Output) == "waiting\n" })
+		before := proctest.Programs(t)
+		run.Cancel(proctest.ErrEnough)
+		if got := run.Result(); got.Err != proctest.ErrEnough {
+			t.Error(got.Err)
+		}
+		d := runtimetest.NewHost(t)
+		if got := runtimetest.Begin(t, r, d, runtime.Prompt{Run: "s", Text: "text"}).Result(); got.Err != nil || !strings.HasPrefix(d.Text(runtime.Output), strconv.Itoa(before[0])+" ") {
+			t.Errorf("%v: it is another one: %q", got.Err, d.Text(runtime.Output))
+		}
+	})
+	t.Run("a stubborn program that is kept", func(t *testing.T) {
+		s := runtimetest.Playing("stubborn")
+		s.Keep = true
+		r := New(s)
+		defer r.Close()
+		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
+		proctest.Eventually(t, "started", func() bool { return run.Text(runtime.Output) != "" })
+		run.Cancel(proctest.ErrEnough)
+		if got := run.Result(); got.Err != proctest.ErrEnough {
+			t.Error(got.Err)
+		}
+		proctest.WantGone(t, run.Text(runtime.Output))
+	})
+}
+
+func TestARunTakesNoLongerThanItMay(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		s := runtimetest.Script(`echo $$; exec sleep 60`)
+		s.RunTime, s.Keep = 300*time.Millisecond, keep
+		d, r := run(t, s, hello)
+		if parley.CodeOf(r.Err) != parley.Timeout || !strings.Contains(r.Err.Error(), "300ms") {
+			t.Errorf("ended with %v", r.Err)
+		}
+		proctest.WantGone(t, d.Text(runtime.Output))
+	}
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	for _, name := range []string{"echo", "stubborn"} {
+		s := runtimetest.Playing(name)
+		s.Keep = true
+		r := New(s)
+		if err := r.Prepare(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		pid := proctest.Programs(t)[0]
+		r.Close()
+		r.Close()
+		proctest.WantGone(t, strconv.Itoa(pid))
+	}
+}

@@ -1,0 +1,159 @@
+package exec
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"parley"
+	"parley/actors/runtime"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox/form"
+)
+
+// line is what a program says on a line of JSON: of each type, the parts that it has.
+type line struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Text      string          `json:"text"`      // output, send, done
+	Prompt    string          `json:"prompt"`    // ask
+	Widgets   []widget        `json:"widgets"`   // ask
+	To        string          `json:"to"`        // ask, ask_user, send
+	Title     string          `json:"title"`     // ask, ask_user
+	TimeoutMs int64           `json:"timeoutMs"` // ask, ask_user
+	Context   string          `json:"context"`   // ask_user
+	Fields    []events.Field  `json:"fields"`    // ask_user
+	Tool      string          `json:"tool"`      // approval
+	Input     json.RawMessage `json:"input"`     // approval
+	Message   string          `json:"message"`   // error
+	Error     string          `json:"error"`     // done
+	Run       string          `json:"run"`       // done: the run that is, if it says so
+}
+
+// widget is one way to answer an ask.
+type widget struct {
+	Type    events.FieldType   `json:"type"`
+	Label   string             `json:"label"`
+	Options []string           `json:"options"`
+	Default capabilities.Value `json:"default"`
+}
+
+// The types of lines.
+const (
+	saysOutput   = "output"
+	saysAsk      = "ask"
+	saysAskUser  = "ask_user"
+	saysApproval = "approval"
+	saysSend     = "send"
+	saysError    = "error"
+	saysDone     = "done"
+)
+
+// parseLine reads what a program has put out. A line that is not an object of JSON with a type is none, and no error:
+// it is plain output. An error is for the program; plain says whether what it is about is plain output all the same.
+func parseLine(text string) (l line, plain bool, err error) {
+	body := bytes.TrimSpace([]byte(text))
+	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
+		return line{}, true, nil
+	}
+	if capabilities.Nesting(body) > runtime.MaxDepth {
+		return line{}, true, parley.Refuse(parley.InvalidArgument, "the line nests deeper than %d", runtime.MaxDepth)
+	}
+	var head struct {
+		Type any `json:"type"`
+		ID   any `json:"id"`
+	}
+	if err := json.Unmarshal(body, &head); err != nil {
+		return line{}, true, nil
+	}
+	kind, typed := head.Type.(string)
+	if !typed {
+		return line{}, true, nil
+	}
+	l.Type = kind
+	l.ID, _ = head.ID.(string)
+	if len(l.ID) > runtime.MaxID {
+		l.ID = ""
+	}
+	switch kind {
+	case saysOutput, saysAsk, saysAskUser, saysApproval, saysSend, saysError, saysDone:
+	default:
+		return l, true, parley.Refuse(parley.InvalidArgument, "there is no type %.40q", kind)
+	}
+	whole := line{}
+	if err := json.Unmarshal(body, &whole); err != nil {
+		return l, false, parley.Refuse(parley.InvalidArgument, "%s: %s", kind, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if err := whole.check(); err != nil {
+		return l, false, err
+	}
+	return whole, false, nil
+}
+
+// check refuses a line that lacks what its type needs.
+func (l *line) check() error {
+	needs := func(what string) error {
+		return parley.Refuse(parley.InvalidArgument, "%s needs %s", l.Type, what)
+	}
+	if len(l.ID) > runtime.MaxID {
+		return parley.Refuse(parley.InvalidArgument, "an id has at most %d bytes", runtime.MaxID)
+	}
+	if l.TimeoutMs < 0 {
+		return parley.Refuse(parley.InvalidArgument, "a timeoutMs is not negative")
+	}
+	switch l.Type {
+	case saysAsk, saysAskUser, saysApproval:
+		if l.ID == "" {
+			return needs("an id")
+		}
+	}
+	switch {
+	case l.Type == saysAsk && strings.TrimSpace(l.Prompt) == "":
+		return needs("a prompt")
+	case l.Type == saysAskUser && strings.TrimSpace(l.Title) == "":
+		return needs("a title")
+	case l.Type == saysAskUser && len(l.Fields) == 0:
+		return needs("fields")
+	case l.Type == saysApproval && l.Tool == "":
+		return needs("a tool")
+	case l.Type == saysSend && l.To == "":
+		return needs("whom it is to")
+	case l.Type == saysError && l.Message == "":
+		return needs("a message")
+	}
+	return nil
+}
+
+// question is what an ask or ask_user asks.
+func (l *line) question() (runtime.Question, error) {
+	q := runtime.Question{ID: l.ID, To: l.To, Title: l.Title, Timeout: milliseconds(l.TimeoutMs)}
+	if l.Type == saysAskUser {
+		q.Description, q.Fields = cmp.Or(l.Context, l.Title), l.Fields
+		return q, nil
+	}
+	q.Description = l.Prompt
+	widgets := make([]form.Widget, len(l.Widgets))
+	for i, w := range l.Widgets {
+		widgets[i] = form.Widget(w)
+		if one, ok := w.Default.AsString(); ok && w.Type == events.Checkbox {
+			widgets[i].Default = capabilities.Strings(one)
+		}
+	}
+	var err error
+	q.Fields, err = form.WidgetFields(widgets)
+	return q, err
+}
+
+// call is what an approval is about.
+func (l *line) call() runtime.Call {
+	if len(l.Input) == 0 {
+		return runtime.Call{Tool: l.Tool, Input: "null"}
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, l.Input); err != nil {
+		return runtime.Call{Tool: l.Tool, Input: string(l.Input)}
+	}
+	return runtime.Call{Tool: l.Tool, Input: b.String()}
+}

@@ -1,0 +1,115 @@
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"parley"
+	"parley/actors/runtime"
+	"parley/events"
+)
+
+// requests are the questions of a run that are open. Each waits in its own goroutine and is answered on the program's
+// input, in whatever order they end.
+type requests struct {
+	ctx     context.Context
+	cancel  context.CancelFunc // ends the waiting; what was asked stays asked
+	host    runtime.Host
+	in      *runtime.LineWriter
+	slots   chan struct{}
+	waiting sync.WaitGroup
+
+	mu   sync.Mutex
+	byID map[string]bool
+}
+
+func newRequests(ctx context.Context, d runtime.Host, in *runtime.LineWriter) *requests {
+	r := &requests{host: d, in: in, slots: make(chan struct{}, runtime.MaxOpen), byID: map[string]bool{}}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	return r
+}
+
+// close ends the waiting and returns when it has ended.
+func (r *requests) close() {
+	r.cancel()
+	r.waiting.Wait()
+}
+
+// open asks what a program wants to know, or refuses.
+func (r *requests) open(l line) {
+	if err := r.enter(l.ID); err != nil {
+		r.in.Offer(refusal(l.ID, err))
+		return
+	}
+	r.waiting.Go(func() {
+		defer func() { <-r.slots }()
+		reply := r.settle(l)
+		r.leave(l.ID) // it may be asked again as soon as it is answered
+		if r.ctx.Err() == nil {
+			r.in.Put(r.ctx, reply)
+		}
+	})
+}
+
+func (r *requests) enter(id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byID[id] {
+		return parley.Refuse(parley.InvalidArgument, "%q is open already", id)
+	}
+	select {
+	case r.slots <- struct{}{}:
+	default:
+		return parley.Refuse(parley.RateLimited, "%d questions are open already", runtime.MaxOpen)
+	}
+	r.byID[id] = true
+	return nil
+}
+
+func (r *requests) leave(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byID, id)
+}
+
+// settle waits for the end of a question and gives the line that says so.
+func (r *requests) settle(l line) runtime.Frame {
+	if l.Type == saysApproval {
+		d, err := r.host.Approve(r.ctx, l.call())
+		if err != nil {
+			return refusal(l.ID, err)
+		}
+		return runtime.NewFrame(decisionLine{Type: "decision", ID: l.ID, Approved: d.Allowed && !d.Ended, Always: d.Always, Reason: d.Reason})
+	}
+	q, err := l.question()
+	if err != nil {
+		return refusal(l.ID, err)
+	}
+	a, err := r.host.Ask(r.ctx, q)
+	if err != nil {
+		return refusal(l.ID, err)
+	}
+	answer := answerLine{Type: "answer", ID: l.ID, Status: a.Status, By: a.By, Note: a.Note}
+	if len(a.Values) > 0 {
+		answer.Values = a.Values
+		if l.Type == saysAsk {
+			answer.Value = firstValue(q.Fields, a.Values)
+		}
+	}
+	return runtime.NewFrame(answer)
+}
+
+// firstValue gives the first field's value that was given.
+func firstValue(fields []events.Field, values []byte) json.RawMessage {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(values, &given) != nil {
+		return nil
+	}
+	for _, f := range fields {
+		if v, ok := given[f.Name]; ok && string(v) != "null" {
+			return v
+		}
+	}
+	return nil
+}
