@@ -36,8 +36,9 @@ var imports = map[string][]string{
 	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest"},
 	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
 
-	"gateway":          {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/client", "gateway/sanitize", "gateway/mcp"},
+	"gateway":          {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/client", "gateway/httpd", "gateway/sanitize", "gateway/mcp"},
 	"gateway/client":   {"."},
+	"gateway/httpd":    {".", "actors/connlimit", "gateway/client"},
 	"gateway/sanitize": {},
 	"gateway/mcp":      {".", "capabilities", "events", "actors/view", "gateway/sanitize"},
 

@@ -237,9 +237,9 @@ func (s *Server) account(ctx context.Context) *account {
 // limitStates returns how much is used of all limits.
 func (s *Server) limitStates() []LimitState {
 	all := s.ledger.state()
-	listeners := map[string]*connlimit.Limiter{"socket": s.door.limiter}
-	if s.tcp != nil {
-		listeners["listen"] = s.tcp.limiter
+	listeners := map[string]*connlimit.Limiter{"socket": s.socket.Limiter}
+	if s.public != nil {
+		listeners["listen"] = s.public.Limiter
 	}
 	for _, name := range sortedKeys(listeners) {
 		now, each, most, refused := listeners[name].State()

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"parley"
+	"parley/actors/connlimit"
+	"parley/gateway/httpd"
 )
 
 const (
@@ -24,7 +27,8 @@ func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 	defer account.give(kindCalls, 1)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Trailer", failureTrailer)
-	err := s.node.Backup(r.Context(), w)
+	httpd.SetUse(r, connlimit.Busy)
+	err := s.node.Backup(callContext(r), pieces{w, http.NewResponseController(w)})
 	if err == nil {
 		return
 	}
@@ -35,3 +39,16 @@ func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set(failureTrailer, string(text))
 }
+
+// pieces writes a response of any length. Each piece has a deadline of its own.
+type pieces struct {
+	http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func (p pieces) Write(b []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(pieceTime)) // else the bound of all responses holds
+	return p.ResponseWriter.Write(b)
+}
+
+const pieceTime = 30 * time.Second // in which a client takes a piece of a backup

@@ -12,8 +12,10 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/actors/connlimit"
 	"parley/capabilities"
 	"parley/gateway/client"
+	"parley/gateway/httpd"
 )
 
 // Bounds of a request.
@@ -57,13 +59,11 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buf
 // fetchBody reads a whole body of at most so many bytes into buf. While it comes it counts as one of the account's bodies, and what is large of
 // it is charged to the account. A body that does not come in time is given up.
 func (s *Server) fetchBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, held *charge, most int64) error {
-	if visitor, ok := w.(*responseWriter); !ok || !visitor.visit.isWhole(r) {
-		if err := held.account.take(kindBodies, 1); err != nil {
-			return err
-		}
-		defer held.account.give(kindBodies, 1)
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime)) // else the server's own bound holds
+	if err := held.account.take(kindBodies, 1); err != nil {
+		return err
 	}
+	defer held.account.give(kindBodies, 1)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime)) // else the server's own bound holds
 	if r.ContentLength > most {
 		return overflow(r)
 	}
@@ -77,7 +77,7 @@ func (s *Server) fetchBody(w http.ResponseWriter, r *http.Request, buf *bytes.Bu
 		case int64(buf.Len()) > most:
 			return overflow(r)
 		case n < step:
-			requestCame(w, r)
+			httpd.SetUse(r, connlimit.Busy)
 			return nil
 		}
 		if err := held.add(bodyStep); err != nil {

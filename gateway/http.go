@@ -13,12 +13,18 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/connlimit"
+	"parley/gateway/httpd"
 )
 
 const rpcPath = "/rpc/"
 
 // ServeHTTP answers for the node's host: it is for the node's own socket.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Date"] = nil // nobody caches on a socket
+	if r.ContentLength == 0 {
+		httpd.SetUse(r, connlimit.Busy)
+	}
 	name, isCall := strings.CutPrefix(r.URL.Path, rpcPath)
 	switch {
 	case !isCall && r.URL.Path == "/healthz":
@@ -77,24 +83,32 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, o operation) error
 	if err := s.readBody(w, r, buf, held); err != nil {
 		return err
 	}
-	ctx := r.Context()
-	if o.waits {
+	ctx := callContext(r)
+	if o.waits { // it ends when its client goes away
 		var cancel context.CancelFunc
-		ctx, cancel = s.untilDraining(ctx)
+		ctx, cancel = s.untilDraining(r.Context())
 		defer cancel()
-		if visitor, ok := w.(*responseWriter); ok {
-			defer visitor.visit.watch(cancel)()
-		} else {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // else it would end the wait
-		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // else it would end the wait
 	}
 	out := s.bodies.get()
 	defer s.bodies.put(out)
 	if err := s.produce(ctx, held, o, buf.Bytes(), encodeInto(out)); err != nil {
 		return err
 	}
+	if out.Len() <= pieceSize {
+		httpd.SetUse(r, connlimit.Coming) // a client that does not read it is evicted like one that does not send
+	}
 	s.respond(w, out.Bytes())
 	return nil
+}
+
+// callContext returns the context of a call that goes on when its client goes away: what it asks for may have happened.
+func callContext(r *http.Request) context.Context {
+	ctx := httpd.CallContext(r)
+	if p := caller(r.Context()); p != nil {
+		ctx = p.as(ctx)
+	}
+	return ctx
 }
 
 // respond writes a response that is whole: it was encoded before its first byte goes out.

@@ -17,6 +17,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/gateway/client"
+	"parley/gateway/httpd"
 )
 
 // rawPost sends bytes as they are.
@@ -276,7 +277,7 @@ func TestSocketsOfAnyPath(t *testing.T) {
 	for _, folder := range []string{t.TempDir(), long} {
 		path := filepath.Join(folder, "s")
 		for range 2 { // the second time there is one left behind
-			l, err := listenUnix(path)
+			l, err := httpd.ListenUnix(path)
 			if err != nil {
 				t.Fatal(err)
 			}

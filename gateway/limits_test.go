@@ -72,7 +72,7 @@ func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
 func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.open(func(s *Server) { s.bodyTime, s.door.bodyTime = 300*time.Millisecond, 300*time.Millisecond })
+	h.open(func(s *Server) { s.bodyTime = 300 * time.Millisecond })
 	h.guest("fae")
 	for network, address := range map[string]string{"tcp": h.server.Address(), "unix": h.server.socketPath} {
 		conn, err := net.Dial(network, address)

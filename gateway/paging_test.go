@@ -150,7 +150,7 @@ func live() uint64 {
 func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.open(func(s *Server) { s.slowest, s.door.writeTime = 2*time.Second, 2*time.Second })
+	h.open(func(s *Server) { s.slowest = 2 * time.Second })
 	h.guest("fae")
 	h.guest("bob")
 	h.burden(256, 100<<10) // 25 MiB

@@ -59,7 +59,7 @@ func (s *Server) produce(ctx context.Context, held *charge, o operation, body []
 	if err != nil {
 		return fmt.Errorf("encode the response: %w", err)
 	}
-	if size <= flushSize {
+	if size <= pieceSize {
 		return nil
 	}
 	if o.scope == scopeRead { // it can be asked for again
@@ -70,7 +70,7 @@ func (s *Server) produce(ctx context.Context, held *charge, o operation, body []
 	return nil
 }
 
-// pieceSize is how much of a large response is written at once.
+// pieceSize bounds how much of a large response is written at once. What is larger is charged to its account.
 const pieceSize = 64 << 10
 
 // send writes a body that is whole. A reader that takes none of it for some time is cut off.

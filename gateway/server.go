@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -14,7 +13,7 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/actors/connlimit"
+	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 )
 
@@ -34,7 +33,7 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Server is a node's door: it listens, and walks the table of operations.
+// Server serves a node: it listens, and performs the operations of the table.
 type Server struct {
 	node       *actors.Node
 	operations map[string]operation
@@ -47,12 +46,10 @@ type Server struct {
 
 	metrics *metrics
 
-	socket      net.Listener
+	socket      *httpd.Server
 	socketPath  string
-	tcp         *limitedListener // nil if off
-	door        *door            // of the socket
-	public      *http.Server
-	listens     string // the address as it was given
+	public      *httpd.Server // on the TCP address; nil if off
+	listens     string        // the address as it was given
 	tls         TLS
 	links       links
 	attempts    attempts
@@ -83,7 +80,7 @@ type Server struct {
 	stopped  chan struct{}
 }
 
-// Listen opens the doors. Nothing is answered before Serve.
+// Listen opens the listeners. Nothing is answered before Serve.
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
 		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
@@ -105,29 +102,18 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.severed, s.sever = context.WithCancel(context.Background())
 	if o.Listen != Off && o.Listen != "" {
-		if err := o.TLS.check(o.Listen); err != nil {
+		if s.public, err = s.listenPublic(o); err != nil {
 			return nil, err
 		}
-		tcp, err := net.Listen("tcp", o.Listen)
-		if err != nil {
-			return nil, parley.Refuse(parley.InvalidArgument, "cannot listen on %s: %v", o.Listen, errors.Unwrap(err)).
-				WithHint("give another address with --listen, or --listen off for none")
-		}
-		most := affordable(o.Limits.of(limitConnectionsAll))
-		s.tcp = &limitedListener{tcp, connlimit.New(int(min(o.Limits.of(limitConnections), 1<<30)), most, 0)}
 	}
 	if o.Service != Off && o.Service != "" {
 		if s.service, err = newService(s, o.Service); err != nil {
 			return nil, errors.Join(err, s.abandon())
 		}
 	}
-	socket, err := listenUnix(o.Socket)
-	if err != nil {
+	if s.socket, err = s.listenLocal(o); err != nil {
 		return nil, errors.Join(err, s.abandon())
 	}
-	s.socket = socket
-	s.door = newDoor(socket, affordable(o.Limits.of(limitConnectionsHost)), s, o.Log)
-	s.door.admit = s.admit
 	return s, nil
 }
 
@@ -136,59 +122,38 @@ func (s *Server) abandon() (err error) {
 	if s.service != nil {
 		s.service.conn.Close()
 	}
-	if s.tcp != nil {
-		err = s.tcp.Close()
+	if s.public != nil {
+		err = s.public.Close()
 	}
 	return err
 }
 
 // Address is where the server listens besides its socket: host and port, or Off.
 func (s *Server) Address() string {
-	if s.tcp == nil {
+	if s.public == nil {
 		return Off
 	}
-	return s.tcp.Addr().String()
+	return s.public.Addr().String()
 }
 
 // Serve answers until Drain. It returns at once.
 func (s *Server) Serve() {
 	s.serving.Go(s.watchTokens)
-	s.serving.Go(func() { s.report(s.socket, s.door.serve()) })
+	s.serving.Go(func() { s.report(s.socket) })
 	if s.service != nil {
 		if err := s.service.offer(); err != nil {
 			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.where, err)
 		}
 	}
-	if s.tcp == nil {
-		return
-	}
-	s.public = &http.Server{
-		Handler:           http.HandlerFunc(s.servePublic),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      2 * time.Minute, // longer than any wait
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ConnState:         noteState,
-		ConnContext:       withConn,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-
-		DisableGeneralOptionsHandler: true, // it answers whoever asks
-	}
-	s.serving.Go(func() { s.report(s.tcp, s.tls.serve(s.public, s.tcp)) })
-}
-
-// report tells of a door that closed by itself.
-func (s *Server) report(l net.Listener, err error) {
-	if err != nil && !errors.Is(err, http.ErrServerClosed) {
-		s.broken <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+	if s.public != nil {
+		s.serving.Go(func() { s.report(s.public) })
 	}
 }
 
 // Stopped is closed when someone called the operation "stop".
 func (s *Server) Stopped() <-chan struct{} { return s.stopped }
 
-// Broken gives the error of a door that closed by itself.
+// Broken returns a channel of the error of a listener that ended by itself.
 func (s *Server) Broken() <-chan error { return s.broken }
 
 // errStopping ends the waits of a server that stops.
@@ -205,7 +170,7 @@ func (s *Server) untilDraining(ctx context.Context) (context.Context, context.Ca
 	}
 }
 
-// Drain closes the doors, cuts the waits short, lets what is in flight end, and returns when it has or
+// Drain closes the listeners, cuts the waits short, lets what is in flight end, and returns when it has or
 // when ctx ends. A wait that is cut off can be taken up again.
 func (s *Server) Drain(ctx context.Context) error {
 	err := os.Remove(s.socketPath) // first, so that who comes now is told that nobody is here
@@ -218,11 +183,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	if s.service != nil {
 		err = errors.Join(err, s.service.drain(ctx))
 	}
-	err = errors.Join(err, s.door.drain(ctx))
+	err = errors.Join(err, s.socket.Drain(ctx))
 	if s.public != nil {
-		if shut := s.public.Shutdown(ctx); shut != nil {
-			err = errors.Join(err, shut, s.public.Close())
-		}
+		err = errors.Join(err, s.public.Drain(ctx))
 		s.wsSessions.Wait()
 	}
 	s.serving.Wait()

@@ -79,7 +79,7 @@ type OpenLinkResponse struct {
 }
 
 func openLink(ctx context.Context, s *Server, r OpenLinkRequest) (OpenLinkResponse, error) {
-	if s.tcp == nil {
+	if s.public == nil {
 		return OpenLinkResponse{}, parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
 			WithHint("parley restart --listen 127.0.0.1:7420")
 	}

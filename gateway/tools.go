@@ -155,7 +155,7 @@ func (u *toolUser) perform(ctx context.Context, o operation, request map[string]
 // Link implements mcp.Agent.
 func (u *toolUser) Link(ctx context.Context, form string) string {
 	s := u.server
-	if s.tcp == nil {
+	if s.public == nil {
 		return ""
 	}
 	var host *principal

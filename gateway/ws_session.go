@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -314,3 +315,21 @@ func (s *keyedMutex) lock(key string) (unlock func()) {
 	l.Lock()
 	return l.Unlock
 }
+
+// admission counts the requests that one connection has under way.
+type admission struct {
+	limit int64
+	now   atomic.Int64
+}
+
+// enter takes a place, or refuses with RATE_LIMITED. The caller leaves when the request has ended.
+func (a *admission) enter() error {
+	if a.now.Add(1) > a.limit {
+		a.now.Add(-1)
+		return parley.Refuse(parley.RateLimited, "the connection has %d requests under way already", a.limit).
+			WithHint("send more when some have been answered")
+	}
+	return nil
+}
+
+func (a *admission) leave() { a.now.Add(-1) }

@@ -1,4 +1,4 @@
-package gateway
+package httpd
 
 import (
 	"bufio"
@@ -15,30 +15,35 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/connlimit"
 	"parley/gateway/client"
 )
 
-// openDoor serves a handler on a Unix socket, and gives a way to connect.
-func openDoor(t *testing.T, h http.HandlerFunc, tune ...func(*door)) (*door, func() *net.UnixConn) {
+// serve serves a handler on a Unix socket, and returns a function that connects.
+func serve(t *testing.T, h http.HandlerFunc, tune ...func(*Options)) (*Server, func() *net.UnixConn) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := listenUnix(path)
+	l, err := ListenUnix(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDoor(l, 100, h, slog.New(slog.DiscardHandler))
-	for _, change := range tune {
-		change(d)
+	o := Options{
+		Handler: h, Log: slog.New(slog.DiscardHandler), Limiter: connlimit.New(50, 100, 0), Address: Process,
+		HeaderTime: 10 * time.Second, ReadTime: 30 * time.Second, WriteTime: time.Minute, IdleTime: time.Minute,
 	}
+	for _, change := range tune {
+		change(&o)
+	}
+	s := New(l, o)
 	served := make(chan error, 1)
-	go func() { served <- d.serve() }()
+	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
-		_ = d.drain(t.Context()) // has ended: nothing lingers
+		_ = s.Drain(t.Context()) // has ended: nothing lingers
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
 	})
-	return d, func() *net.UnixConn {
+	return s, func() *net.UnixConn {
 		t.Helper()
 		conn, err := client.Dial(t.Context(), path)
 		if err != nil {
@@ -67,11 +72,16 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "[%s %s]", r.URL.Path, body)
 }
 
+const (
+	trailer   = "Parley-Error"
+	maxUnread = 256 << 10 // of a body: net/http closes the connection for more
+)
+
 func post(path, header, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", path, len(body), header, body)
 }
 
-func TestTheDoorSpeaksHTTP(t *testing.T) {
+func TestTheServerSpeaksHTTP(t *testing.T) {
 	const closed = "\r\nConnection: close\r\n"
 	large := strings.Repeat("x", 2*maxUnread)
 	for _, x := range []struct {
@@ -90,8 +100,8 @@ func TestTheDoorSpeaksHTTP(t *testing.T) {
 		{"a body that nobody reads", post("/unread", "", "123") + post("/b", "", "2"), []string{"200 OK", "200 OK", "[/b 2]"}, false, closed},
 		{"a large one", post("/unread", "", large) + post("/b", "", "2"), []string{"200 OK", closed}, true, "/b"},
 		{"one that was not asked for", post("/unread", "Expect: 100-continue\r\n", "123"), []string{"200 OK", closed}, true, "100 Continue"},
-		{"header too long", "GET /" + large[:maxHeader+8<<10] + " HTTP/1.1\r\nHost: x\r\n\r\n", []string{"431", closed, "TOO_LARGE"}, true, ""},
-		{"long header", "GET /a HTTP/1.1\r\nHost: x\r\nX: " + large[:maxHeader-1<<10] + "\r\n\r\n", []string{"200 OK"}, false, closed},
+		{"header too long", "GET /" + large[:MaxHeader+8<<10] + " HTTP/1.1\r\nHost: x\r\n\r\n", []string{"431", closed, "TOO_LARGE"}, true, ""},
+		{"long header", "GET /a HTTP/1.1\r\nHost: x\r\nX: " + large[:MaxHeader-1<<10] + "\r\n\r\n", []string{"200 OK"}, false, closed},
 		{"not HTTP", "hello\r\n\r\n", []string{"400", closed, "INVALID_ARGUMENT"}, true, ""},
 		{"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", []string{"400", closed, "INVALID_ARGUMENT"}, true, ""},
 		{"no host", "GET /a HTTP/1.1\r\n\r\n", []string{"400", closed, "INVALID_ARGUMENT"}, true, ""},
@@ -101,16 +111,16 @@ func TestTheDoorSpeaksHTTP(t *testing.T) {
 		{"an abort", post("/abort", "", "1") + post("/b", "", "2"), nil, true, "HTTP"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			_, connect := openDoor(t, echo)
+			_, connect := serve(t, echo)
 			conn := connect()
 			go func() {
-				_, _ = io.WriteString(conn, x.send) // the door may be closed before it has all
+				_, _ = io.WriteString(conn, x.send) // the connection may be closed before it has all
 				if !x.ends {
 					_ = conn.CloseWrite()
 				}
 			}()
 			got, err := io.ReadAll(conn)
-			if err != nil && !x.ends { // what the door did not read is a reset
+			if err != nil && !x.ends { // what the server did not read is a reset
 				t.Error(err)
 			}
 			rest := string(got)
@@ -132,7 +142,7 @@ func TestTheDoorSpeaksHTTP(t *testing.T) {
 }
 
 func TestABodyIsAskedFor(t *testing.T) {
-	_, connect := openDoor(t, echo)
+	_, connect := serve(t, echo)
 	conn := connect()
 	in := bufio.NewReader(conn)
 	for range 2 {
@@ -158,11 +168,11 @@ func TestLargeResponsesStream(t *testing.T) {
 	const pieces = 40
 	piece := bytes.Repeat([]byte("0123456789abcdef"), 1<<10)
 	more := make(chan bool)
-	_, connect := openDoor(t, func(w http.ResponseWriter, r *http.Request) {
+	_, connect := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/sized" {
 			w.Header().Set("Content-Length", fmt.Sprint(pieces*len(piece)))
 		} else {
-			w.Header().Set("Trailer", failureTrailer)
+			w.Header().Set("Trailer", trailer)
 		}
 		for i := range pieces {
 			_, _ = w.Write(piece)
@@ -171,10 +181,10 @@ func TestLargeResponsesStream(t *testing.T) {
 			}
 		}
 		if r.URL.Path != "/sized" {
-			w.Header().Set(failureTrailer, "two\r\nlines")
+			w.Header().Set(trailer, "two\r\nlines")
 		}
 	})
-	for path, trailer := range map[string]string{"/stream": "two  lines", "/sized": ""} {
+	for path, want := range map[string]string{"/stream": "two  lines", "/sized": ""} {
 		conn := connect()
 		fmt.Fprint(conn, post(path, "", "")+post("/end", "Connection: close\r\n", ""))
 		in := bufio.NewReader(conn)
@@ -190,7 +200,7 @@ func TestLargeResponsesStream(t *testing.T) {
 			more <- true
 		}
 		rest, err := io.ReadAll(answer.Body)
-		if err != nil || len(rest) != (pieces-1)*len(piece) || answer.Trailer.Get(failureTrailer) != trailer {
+		if err != nil || len(rest) != (pieces-1)*len(piece) || answer.Trailer.Get(trailer) != want {
 			t.Errorf("%s: %d bytes, %v, trailer %v", path, len(rest), err, answer.Trailer)
 		}
 		if answer, err := http.ReadResponse(in, nil); err != nil || answer.StatusCode != 200 {
@@ -200,12 +210,12 @@ func TestLargeResponsesStream(t *testing.T) {
 }
 
 func TestConnectionsThatSayNothingEnd(t *testing.T) {
-	soon := func(d *door) { d.headerTime, d.idleTime = 20*time.Millisecond, 20*time.Millisecond }
+	soon := func(o *Options) { o.HeaderTime, o.IdleTime = 20*time.Millisecond, 20*time.Millisecond }
 	for name, send := range map[string]string{
 		"nothing": "", "half a header": "GET /a HTTP/1.1\r\nHo", "idle after a call": post("/a", "", "1"),
 		"half a header after a call": post("/a", "", "1") + "GE",
 	} {
-		_, connect := openDoor(t, echo, soon)
+		_, connect := serve(t, echo, soon)
 		conn := connect()
 		fmt.Fprint(conn, send)
 		if _, err := io.ReadAll(conn); err != nil {
@@ -216,7 +226,7 @@ func TestConnectionsThatSayNothingEnd(t *testing.T) {
 
 // A body may take its time: what is bounded is the wait for a header.
 func TestASlowBodyIsWaitedFor(t *testing.T) {
-	_, connect := openDoor(t, echo, func(d *door) { d.headerTime = 20 * time.Millisecond })
+	_, connect := serve(t, echo, func(o *Options) { o.HeaderTime = 20 * time.Millisecond })
 	conn := connect()
 	fmt.Fprint(conn, "POST /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\n1")
 	<-time.After(60 * time.Millisecond)
@@ -226,15 +236,17 @@ func TestASlowBodyIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAWatchLosesNothing(t *testing.T) {
-	for _, after := range []time.Duration{0, 3 * watchAfter} { // before anyone watches, and while
+func TestAWaitLosesNothing(t *testing.T) {
+	for _, after := range []time.Duration{0, 50 * time.Millisecond} {
 		inside, leave := make(chan bool, 1), make(chan bool)
-		_, connect := openDoor(t, func(w http.ResponseWriter, r *http.Request) {
+		_, connect := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			echo(w, r)
 			if r.URL.Path == "/wait" {
-				defer w.(*responseWriter).visit.watch(func() { t.Error("the client is there") })()
 				inside <- true
 				<-leave
+				if err := r.Context().Err(); err != nil {
+					t.Errorf("the client is there: %v", err)
+				}
 			}
 		})
 		conn := connect()
@@ -256,11 +268,12 @@ func TestAWatchLosesNothing(t *testing.T) {
 
 func TestAClientThatGoesAwayEndsItsWait(t *testing.T) {
 	inside, ended := make(chan bool), make(chan bool)
-	_, connect := openDoor(t, func(w http.ResponseWriter, r *http.Request) {
-		left := make(chan bool)
-		defer w.(*responseWriter).visit.watch(func() { close(left) })()
+	_, connect := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		inside <- true
-		<-left
+		<-r.Context().Done()
+		if err := CallContext(r).Err(); err != nil {
+			t.Errorf("a call ends with its client: %v", err)
+		}
 		close(ended)
 	})
 	conn := connect()
@@ -272,7 +285,7 @@ func TestAClientThatGoesAwayEndsItsWait(t *testing.T) {
 
 func TestDrainEndsWhatIsIdleAndWaitsForTheRest(t *testing.T) {
 	inside, leave := make(chan bool), make(chan bool)
-	d, connect := openDoor(t, func(w http.ResponseWriter, r *http.Request) {
+	d, connect := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		inside <- true
 		<-leave
 		echo(w, r)
@@ -287,7 +300,7 @@ func TestDrainEndsWhatIsIdleAndWaitsForTheRest(t *testing.T) {
 	fmt.Fprint(caller, post("/a", "", "1"))
 	<-inside
 	drained := make(chan error, 1)
-	go func() { drained <- d.drain(context.Background()) }()
+	go func() { drained <- d.Drain(context.Background()) }()
 	for _, conn := range []net.Conn{idler, fresh} {
 		if _, err := io.ReadAll(conn); err != nil {
 			t.Error(err)
@@ -304,7 +317,7 @@ func TestDrainEndsWhatIsIdleAndWaitsForTheRest(t *testing.T) {
 
 func TestDrainGivesUpInTheEnd(t *testing.T) {
 	inside := make(chan bool)
-	d, connect := openDoor(t, func(_ http.ResponseWriter, r *http.Request) {
+	d, connect := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		inside <- true
 		<-r.Context().Done()
 	})
@@ -313,7 +326,7 @@ func TestDrainGivesUpInTheEnd(t *testing.T) {
 	<-inside
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := d.drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := d.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if got, err := io.ReadAll(conn); err != nil || len(got) != 0 {

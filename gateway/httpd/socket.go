@@ -1,4 +1,4 @@
-package gateway
+package httpd
 
 import (
 	"errors"
@@ -10,10 +10,9 @@ import (
 	"parley/gateway/client"
 )
 
-// listenUnix makes a Unix socket of mode 0600 at path. It is made inside a folder that nobody else can
-// enter and then moved into place, so that there is no moment at which others could open it, and what
-// stood there is replaced in one step.
-func listenUnix(path string) (net.Listener, error) {
+// ListenUnix listens on a Unix socket of mode 0600 at path, and replaces a file that is there. The socket is made in a
+// folder that nobody else can enter, and then moved, so that others can open it at no moment.
+func ListenUnix(path string) (net.Listener, error) {
 	nest, err := os.MkdirTemp(filepath.Dir(path), ".socket-")
 	if err != nil {
 		return nil, fmt.Errorf("make the socket: %w", err)

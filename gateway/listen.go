@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"parley"
+	"parley/actors/connlimit"
+	"parley/gateway/httpd"
+)
+
+// Bounds of a connection.
+const (
+	headerTime     = 10 * time.Second // for the header of a request
+	writeTime      = 2 * time.Minute  // for a response: longer than any wait
+	idleTime       = 5 * time.Minute  // between requests on the socket
+	publicIdleTime = 2 * time.Minute  // between requests on the TCP address
+)
+
+// TLS configures the protection of the TCP address. Anybody can read a token that crosses a network in the clear, so an
+// address beyond loopback needs a certificate, or the word that something else protects the connection.
+type TLS struct {
+	Cert  string // file with the certificate, and those up to its authority, in PEM; "" for none
+	Key   string // file with its key
+	Plain bool   // HTTP in the clear is wanted, also beyond loopback
+}
+
+// config returns the configuration of TLS for an address; nil for HTTP in the clear. It refuses with INVALID_ARGUMENT an
+// address that would be served in the clear without that being wanted, and a certificate that cannot be used.
+func (t TLS) config(address string) (*tls.Config, error) {
+	if t.Cert != "" || t.Key != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, parley.Refuse(parley.InvalidArgument, "the certificate cannot be used: %v", err).
+				WithHint("--tls-cert and --tls-key name PEM files that belong together")
+		}
+		return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}, nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || t.Plain || isLoopback(host) {
+		return nil, nil // net.Listen refuses an address that is none
+	}
+	return nil, parley.Refuse(parley.InvalidArgument, "listening on %s, beyond this machine, needs TLS", address).
+		WithHint("--tls-cert and --tls-key, or --plain-http where something else protects the way")
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// scheme returns the scheme of links to the page.
+func (t TLS) scheme() string {
+	if t.Cert == "" {
+		return "http"
+	}
+	return "https"
+}
+
+// listenPublic listens on the TCP address.
+func (s *Server) listenPublic(o Options) (*httpd.Server, error) {
+	secure, err := o.TLS.config(o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "cannot listen on %s: %v", o.Listen, errors.Unwrap(err)).
+			WithHint("give another address with --listen, or --listen off for none")
+	}
+	most := httpd.Affordable(o.Limits.of(limitConnectionsAll))
+	return httpd.New(l, httpd.Options{
+		Handler: http.HandlerFunc(s.servePublic), Log: o.Log, TLS: secure,
+		Limiter:    connlimit.New(int(min(o.Limits.of(limitConnections), 1<<30)), most, 0),
+		Address:    func(c net.Conn) string { return connlimit.Address(c.RemoteAddr()) },
+		HeaderTime: headerTime, ReadTime: bodyTime, WriteTime: writeTime, IdleTime: publicIdleTime,
+	}), nil
+}
+
+// listenLocal listens on the node's own socket.
+func (s *Server) listenLocal(o Options) (*httpd.Server, error) {
+	l, err := httpd.ListenUnix(o.Socket)
+	if err != nil {
+		return nil, err
+	}
+	most := httpd.Affordable(o.Limits.of(limitConnectionsHost))
+	return httpd.New(l, httpd.Options{
+		Handler: s, Log: o.Log, Admit: s.admit,
+		Limiter: connlimit.New(max(most/2, 1), most, 0), Address: httpd.Process,
+		HeaderTime: headerTime, ReadTime: bodyTime, WriteTime: writeTime, IdleTime: idleTime,
+	}), nil
+}
+
+// report serves until Drain, and reports an error that ended it before.
+func (s *Server) report(h *httpd.Server) {
+	if err := h.Serve(); err != nil {
+		s.broken <- fmt.Errorf("serve %s: %w", h.Addr(), err)
+	}
+}
+
+// admit refuses a connection to the node's own socket that a program of the node opened, or a descendant of one: its
+// calls would be the host's. It looks at the process once, when the connection comes.
+func (s *Server) admit(conn net.Conn) error {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return parley.Refuse(parley.Internal, "a connection to the socket is a %T", conn)
+	}
+	pid, runs, err := httpd.Opener(socket)
+	if err == nil && pid == 0 {
+		return nil
+	}
+	mine := false
+	if err == nil {
+		mine, err = s.node.RunsProcess(pid)
+		if gone := runs(); err == nil {
+			err = gone
+		}
+	}
+	switch {
+	case err != nil && s.node.HasRunPrograms():
+		s.log.Warn("a connection to the socket is refused: it cannot be told who opened it", "process", pid, "error", err)
+		return parley.Refuse(parley.NotPermitted, "it cannot be told which process calls, and so whether it is a program of the node's")
+	case mine:
+		s.log.Warn("a program of the node's called on the node's own socket, and is refused", "process", pid)
+		return parley.Refuse(parley.NotPermitted, "a program of the node's does not call as the node's host").
+			WithHint("what it asks goes through its input and output; or give it a token of its agent: parley token create --as NAME --scope ask,read")
+	}
+	return nil
+}
