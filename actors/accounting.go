@@ -94,6 +94,9 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 	case mailbox.AcceptDelivery:
 		c.Quotas = a.ofSender(from)
 		return c
+	case mailbox.RemoteDelivery:
+		c.Quotas = a.ofSender(from)
+		return c
 	case mailbox.MintCapability:
 		c.Quotas = a.ofSender(from)
 		return c
@@ -105,7 +108,7 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 // is too much for now is taken in later.
 func (b *mailboxActor) takeInWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
 	c = b.node.accounts.quotaed(ofNode(from), c)
-	if r, ok := c.(mailbox.AcceptDelivery); ok && r.Form != nil && !b.state.Has(r.Form.ID) {
+	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Has(r.Form.ID) {
 		contract, err := b.node.compile(ofNode(from), r.Form.Fields)
 		if err != nil {
 			return 0, later(err)

@@ -119,7 +119,7 @@ func (in *intake) take(ctx context.Context, i int, parcel parcelPacket) {
 			err = parley.Refuse(parley.AgentNotFound, "there is no such agent")
 		}
 	}
-	if copied, ok := c.(mailbox.AcceptDelivery); ok && err == nil && copied.Form != nil {
+	if copied, ok := c.(mailbox.RemoteDelivery); ok && err == nil && copied.Form != nil {
 		err = in.node.checkForwarders(ctx, copied.Form, to)
 	}
 	if err != nil {
@@ -218,9 +218,9 @@ func isTransient(err error) bool {
 
 // takeIn has the mailbox decide on what one of another node says. It returns when a form was settled by it.
 func (b *mailboxActor) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time, err error) {
-	settle, settles := c.(mailbox.SettleForm)
+	settle, settles := c.(mailbox.RemoteAnswer)
 	if settles {
-		if err := b.seal(&settle); err != nil {
+		if err := b.seal(&settle.SettleForm); err != nil {
 			return 0, err
 		}
 		if m, found := b.state.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
@@ -238,7 +238,7 @@ func (b *mailboxActor) takeIn(c mailbox.Command, _ []events.Event) (at capabilit
 	if found != nil {
 		return 0, err
 	}
-	if err != nil && settle.Answer.IsZero() && b.isRepeated(m.Form, settle) {
+	if err != nil && settle.Answer.IsZero() && b.isRepeated(m.Form, settle.SettleForm) {
 		err = nil
 	}
 	if a := m.Form.Answered; a != nil {

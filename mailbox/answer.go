@@ -96,8 +96,9 @@ func (s *State) applyAnswerQueued(e *events.AnswerQueued) error {
 	return nil
 }
 
-// SettleForm is what one who may answer says to a form, on its way home. Reason is "" for an answer. Sealed
-// has, for each secret field answered, its value as it is to be written down.
+// SettleForm answers or declines a form at its home, for an agent of this node that may. Reason is "" for an answer.
+// DraftAnswer has checked the values, and they are this command's alone. Sealed has the sealed value of each secret
+// field that is answered.
 type SettleForm struct {
 	Form   capabilities.ID
 	By     capabilities.ID
@@ -107,14 +108,16 @@ type SettleForm struct {
 	Sealed map[string]capabilities.Value
 	Grants []capabilities.Grant
 
-	Schema *form.Schema // of the form's fields, if they were compiled before
-
 	// Answer is the settlement's own ID, if the form's home is on another node: it may come there several times, and
 	// the same agent may send another beside it.
 	Answer capabilities.ID
+}
 
-	// From a mailbox next door: the values were held to the same fields, and are this settlement's alone.
-	checked bool
+// RemoteAnswer is a SettleForm from another node. Its values are checked here.
+type RemoteAnswer struct {
+	SettleForm
+
+	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
 // Reply is what an agent wants to answer. A capability may stand in Values as a path. Digest, if it is not "", is of
@@ -164,7 +167,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: g.grants, Answer: s.answerID(f, ids), checked: true}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: g.grants, Answer: s.answerID(f, ids)}
 	return c, f.From, nil
 }
 
@@ -228,6 +231,17 @@ func (s *State) answerable(which string) (*Message, error) {
 }
 
 func (c SettleForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	return s.settle(c, c.checked, now, ids)
+}
+
+func (c RemoteAnswer) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	return s.settle(c.SettleForm, c.check, now, ids)
+}
+
+// checker returns the values of an answer as they are stored.
+type checker func(f *Form) (map[string]capabilities.Value, error)
+
+func (s *State) settle(c SettleForm, check checker, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	m, err := s.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
@@ -251,7 +265,7 @@ func (c SettleForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.E
 		}
 		return []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now, Answer: c.Answer}}, nil
 	}
-	return s.answer(f, c, now, ids)
+	return s.answer(f, c, check, now, ids)
 }
 
 // checkDecline holds one who says no to saying just that: all other ends are the home's own to decide.
@@ -262,8 +276,8 @@ func (c SettleForm) checkDecline() error {
 	return checkText("a reason", c.Note, maxReason)
 }
 
-func (s *State) answer(f *Form, c SettleForm, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	values, err := f.check(c)
+func (s *State) answer(f *Form, c SettleForm, check checker, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	values, err := check(f)
 	if err != nil {
 		return nil, err
 	}
@@ -304,19 +318,19 @@ func (s *State) answer(f *Form, c SettleForm, now capabilities.Time, ids IDs) ([
 	return evs, nil
 }
 
-// check gives the values of an answer as they are stored.
-func (f *Form) check(c SettleForm) (map[string]capabilities.Value, error) {
-	if c.checked {
-		return c.Values, nil
-	}
-	contract := c.Schema
-	if contract == nil {
+// checked returns the values as they are: DraftAnswer has checked them.
+func (c SettleForm) checked(*Form) (map[string]capabilities.Value, error) { return c.Values, nil }
+
+// check checks the values by the form's schema.
+func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
+	schema := c.Schema
+	if schema == nil {
 		var err error
-		if contract, err = f.Schema(); err != nil {
+		if schema, err = f.Schema(); err != nil {
 			return nil, err
 		}
 	}
-	return contract.Check(c.Values)
+	return schema.Check(c.Values)
 }
 
 // checkGrants holds the capabilities in an answer to its grants: each by one of its own, from the answerer to

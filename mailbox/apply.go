@@ -46,43 +46,19 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.CapabilityRevoked:
 		s.applyRevoked(e)
 	case *events.RulesOffered:
-		m, err := s.unsettled(e.Form)
-		if err != nil {
-			return err
-		}
-		m.Form.Offered = e
+		return s.applyOffered(e)
 	case *events.RuleAdded:
 		s.applyRule(e, r.At)
 	case *events.RuleUsed:
-		if s.work.run != nil {
-			s.work.run.Ruled = true
-		}
-		if rule, ok := s.rules[e.Rule]; ok {
-			rule.Uses++
-			rule.Used = r.At
-		}
+		s.applyRuleUsed(e, r.At)
 	case *events.RuleRemoved:
 		delete(s.rules, e.Rule)
-	case *events.TokenMade, *events.TokenRenewed, *events.TokenRevoked:
-		s.applyToken(r)
-	default:
-		return s.applyOutside(r)
-	}
-	return nil
-}
-
-// applyRule enters a rule, or one that is there already with another end.
-func (s *State) applyRule(e *events.RuleAdded, at capabilities.Time) {
-	if rule, ok := s.rules[e.Rule]; ok {
-		rule.RuleAdded = *e
-		return
-	}
-	s.rules[e.Rule] = &Rule{RuleAdded: *e, Made: at}
-}
-
-// applyOutside folds what has to do with other nodes.
-func (s *State) applyOutside(r events.Recorded) error {
-	switch e := r.Event.(type) {
+	case *events.TokenMade:
+		s.applyTokenMade(e, r.At)
+	case *events.TokenRenewed:
+		s.applyTokenRenewed(e, r.At)
+	case *events.TokenRevoked:
+		s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.Token == e.Token })
 	case *events.CapabilityMinted:
 		s.applyMinted(e)
 	case *events.AnswerQueued:
@@ -99,46 +75,87 @@ func (s *State) applyOutside(r events.Recorded) error {
 		s.peers.setQuota(e)
 	case *events.NodeDropped:
 		s.peers.drop(e)
-	default:
-		return s.applyAgent(r)
-	}
-	return nil
-}
-
-func (s *State) applyAgent(r events.Recorded) error {
-	p := &s.Profile
-	p.Updated, s.profileVersion = r.At, s.Version
-	switch e := r.Event.(type) {
 	case *events.AgentCreated:
-		if s.Version != 1 || e.Agent != s.ID {
-			return fmt.Errorf("%w: agent made twice", ErrNonsense)
-		}
-		*p = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Title: e.Title, Labels: e.Labels, Status: Idle, Created: r.At, Updated: r.At}
+		return s.applyCreated(e, r.At)
 	case *events.AgentUpdated:
-		if e.Title != nil {
-			p.Title = *e.Title
-		}
-		if e.Labels != nil {
-			p.Labels = maps.Clone(e.Labels)
-		}
-		if e.Status != "" {
-			p.Status, p.Error = e.Status, e.Error
-		}
+		s.profileChanged(r.At)
+		s.applyUpdated(e)
 	case *events.AgentArchived:
-		p.Archived, p.Status = true, Closed
+		s.profileChanged(r.At)
+		s.Profile.Archived, s.Profile.Status = true, Closed
 		s.work.prompts, s.work.cut = nil, nil
 	case *events.ProgramSet:
+		s.profileChanged(r.At)
 		s.work.program = *e
 	case *events.PolicySet:
+		s.profileChanged(r.At)
 		s.work.policy = e.Policy
 	case *events.RunStarted:
+		s.profileChanged(r.At)
 		s.applyRunStarted(e)
 	case *events.RunEnded:
+		s.profileChanged(r.At)
 		s.applyRunEnded(e)
 	default:
 		return fmt.Errorf("%w: %T", ErrNonsense, r.Event)
 	}
 	return nil
+}
+
+// applyRule enters a rule, or one that is there already with another end.
+func (s *State) applyRule(e *events.RuleAdded, at capabilities.Time) {
+	if rule, ok := s.rules[e.Rule]; ok {
+		rule.RuleAdded = *e
+		return
+	}
+	s.rules[e.Rule] = &Rule{RuleAdded: *e, Made: at}
+}
+
+// applyRuleUsed counts a use of a rule, and notes that the run under way made a call without a question.
+func (s *State) applyRuleUsed(e *events.RuleUsed, at capabilities.Time) {
+	if s.work.run != nil {
+		s.work.run.Ruled = true
+	}
+	if rule, ok := s.rules[e.Rule]; ok {
+		rule.Uses++
+		rule.Used = at
+	}
+}
+
+func (s *State) applyOffered(e *events.RulesOffered) error {
+	m, err := s.unsettled(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Form.Offered = e
+	return nil
+}
+
+// profileChanged notes that an event changed what is shown of the agent.
+func (s *State) profileChanged(at capabilities.Time) {
+	s.Profile.Updated, s.profileVersion = at, s.Version
+}
+
+func (s *State) applyCreated(e *events.AgentCreated, at capabilities.Time) error {
+	if s.Version != 1 || e.Agent != s.ID {
+		return fmt.Errorf("%w: agent made twice", ErrNonsense)
+	}
+	s.profileChanged(at)
+	s.Profile = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Title: e.Title, Labels: e.Labels, Status: Idle, Created: at, Updated: at}
+	return nil
+}
+
+func (s *State) applyUpdated(e *events.AgentUpdated) {
+	p := &s.Profile
+	if e.Title != nil {
+		p.Title = *e.Title
+	}
+	if e.Labels != nil {
+		p.Labels = maps.Clone(e.Labels)
+	}
+	if e.Status != "" {
+		p.Status, p.Error = e.Status, e.Error
+	}
 }
 
 // number enters a message under the next number, which must be the one that the event says.

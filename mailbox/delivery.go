@@ -10,21 +10,22 @@ import (
 	"parley/mailbox/form"
 )
 
-// The commands here and in learn.go come from other mailboxes, perhaps of other nodes. Nothing in them is
-// taken on trust but who brought them, which is for the rooms outside to know.
-
-// AcceptDelivery takes in a copy of a form or message from its sender: one of the two is there. Its number is of
-// no account. A copy that is here already changes nothing, however often and late it comes. What is in it is
-// held to the rules of what is asked and sent here, but that its deadline may have passed on the way.
+// AcceptDelivery takes in a copy of a form or message from a mailbox of this node. Exactly one of Form and Posted is
+// set. Form is this command's own: it becomes the event, and its fields were compiled where it was asked. Its number is
+// ignored. A copy that is here already changes nothing. The deadline of a form may have passed on the way.
 type AcceptDelivery struct {
 	Form   *events.FormRequested
 	Posted *events.MessagePosted
 
-	Schema *form.Schema // of the form's fields, if they were compiled before
-	Quotas *Amounts     // the sender's; nil for none
+	Quotas *Amounts // the sender's; nil for none
+}
 
-	own     bool // from a mailbox next door: Form is a copy for this delivery alone, with fields that were compiled there
-	outside bool // from another node
+// RemoteDelivery is an AcceptDelivery from another node. The fields of a form are compiled again, and the sender has to
+// hold this agent.
+type RemoteDelivery struct {
+	AcceptDelivery
+
+	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
 // notAhead returns when something was done on another node, as far as this one can have it: what is ahead of the clock
@@ -37,69 +38,97 @@ func notAhead(at, now capabilities.Time) capabilities.Time {
 }
 
 func (c AcceptDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	switch {
-	case (c.Form == nil) == (c.Posted == nil):
-		return nil, parley.Refuse(parley.InvalidArgument, "a delivery brings a form or a message, and one of them")
-	case c.Form != nil:
-		return c.form(s, now)
+	if err := c.checkOne(); err != nil {
+		return nil, err
 	}
-	return c.posted(s, now)
+	if c.Form != nil {
+		return c.acceptForm(s, now)
+	}
+	return c.acceptMessage(s, now)
 }
 
-func (c AcceptDelivery) form(s *State, now capabilities.Time) ([]events.Event, error) {
+func (c RemoteDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if err := c.checkOne(); err != nil {
+		return nil, err
+	}
+	if c.Form != nil {
+		return c.acceptForm(s, now)
+	}
+	return c.acceptMessage(s, now)
+}
+
+// checkOne refuses with INVALID_ARGUMENT a delivery of nothing or of two things.
+func (c AcceptDelivery) checkOne() error {
+	if (c.Form == nil) == (c.Posted == nil) {
+		return parley.Refuse(parley.InvalidArgument, "a delivery brings a form or a message, and one of them")
+	}
+	return nil
+}
+
+func (c AcceptDelivery) acceptForm(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := c.Form
-	if !c.own {
-		e = new(*c.Form)
-	}
-	if err := s.checkSender(e.From, e.ID, e.Promise, e.Resolver); err != nil {
+	if known, err := s.checkCopy(e, true); known || err != nil {
 		return nil, err
 	}
-	if s.byID.has(e.ID) {
-		return nil, nil
-	}
-	if err := s.checkForm(e, !c.outside); err != nil {
-		return nil, err
-	}
-	via, err := c.letIn(s, e.From, e.Via, capabilities.UseAsk, now)
+	via, err := s.admitLocal(e.From, e.Via, capabilities.UseAsk, now)
 	if err != nil {
 		return nil, err
 	}
-	if e.Fields, err = c.fields(); err != nil {
+	return s.enterForm(e, via, c.Quotas, now)
+}
+
+func (c RemoteDelivery) acceptForm(s *State, now capabilities.Time) ([]events.Event, error) {
+	e := new(*c.Form)
+	if known, err := s.checkCopy(e, false); known || err != nil {
 		return nil, err
 	}
-	if c.outside {
-		e.Date = notAhead(e.Date, now)
+	via, err := s.admitRemote(e.From, e.Via, capabilities.UseAsk, now)
+	if err != nil {
+		return nil, err
 	}
-	e.Number = uint64(len(s.messages))
+	schema := c.Schema
+	if schema == nil {
+		if schema, err = form.Compile(e.Fields); err != nil {
+			return nil, err
+		}
+	}
+	e.Fields, e.Date = schema.Fields(), notAhead(e.Date, now)
+	return s.enterForm(e, via, c.Quotas, now)
+}
+
+// checkCopy refuses a form that its sender cannot have asked, and reports whether the form is here already.
+func (s *State) checkCopy(e *events.FormRequested, here bool) (known bool, err error) {
+	if err := s.checkSender(e.From, e.ID, e.Promise, e.Resolver); err != nil {
+		return false, err
+	}
+	if s.byID.has(e.ID) {
+		return true, nil
+	}
+	return false, s.checkForm(e, here)
+}
+
+// enterForm returns the event of a copy, if its sender has room for it here.
+func (s *State) enterForm(e *events.FormRequested, via capabilities.ID, quotas *Amounts, now capabilities.Time) ([]events.Event, error) {
 	strip(e)
-	e.Via = via
-	if err := s.checkRoom(c.Quotas, e, now); err != nil {
+	e.Number, e.Via = uint64(len(s.messages)), via
+	if err := s.checkRoom(quotas, e, now); err != nil {
 		return nil, err
 	}
 	return []events.Event{e}, nil
 }
 
-// fields gives the form's fields as they are to be written down.
-func (c AcceptDelivery) fields() ([]events.Field, error) {
-	if c.own {
-		return c.Form.Fields, nil
-	}
-	if c.Schema != nil {
-		return c.Schema.Fields(), nil
-	}
-	contract, err := form.Compile(c.Form.Fields)
-	if err != nil {
-		return nil, err
-	}
-	return contract.Fields(), nil
-}
-
-// letIn checks mail that comes from another node, or by what was given there. It returns the grant whose uses
-// the mail counts among, if there is one.
-func (c AcceptDelivery) letIn(s *State, from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
-	if !c.outside && !s.isOutside(via) {
+// admitLocal checks mail from this node. Mail that was sent by a reference from another node is checked as mail from
+// there is.
+func (s *State) admitLocal(from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
+	if !s.isOutside(via) {
 		return capabilities.ID{}, nil
 	}
+	return s.admitRemote(from, via, use, now)
+}
+
+// admitRemote checks mail that comes from another node, or by a reference from there. It returns the grant whose uses
+// the mail counts among, if there is one.
+func (s *State) admitRemote(from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
 	if _, err := s.admit(from, via, use, now); err != nil {
 		return capabilities.ID{}, err
 	}
@@ -158,37 +187,58 @@ func (s *State) checkWay(e *events.FormRequested) error {
 	return nil
 }
 
-func (c AcceptDelivery) posted(s *State, now capabilities.Time) ([]events.Event, error) {
+func (c AcceptDelivery) acceptMessage(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := *c.Posted
-	if err := s.checkSender(e.From, e.Message); err != nil {
+	if known, err := s.checkMessage(&e); known || err != nil {
 		return nil, err
 	}
-	if s.byID.has(e.Message) {
-		return nil, nil
-	}
-	if e.To != s.ID {
-		return nil, parley.Refuse(parley.NotPermitted, "the message was not sent to this agent")
-	}
-	if err := checkSpans(e.Text); err != nil {
-		return nil, err
-	}
-	for _, sp := range e.Text {
-		if c.outside && !isGift(sp.Value, e.From.Node) {
-			return nil, parley.Refuse(parley.NotPermitted, "the message brings what its sender's node has not given")
-		}
-	}
-	via, err := c.letIn(s, e.From, e.Via, capabilities.UseSend, now)
+	via, err := s.admitLocal(e.From, e.Via, capabilities.UseSend, now)
 	if err != nil {
 		return nil, err
 	}
-	if c.outside {
-		e.Date = notAhead(e.Date, now)
-	}
-	e.Number, e.Via, e.Facet, e.Key = uint64(len(s.messages)), via, capabilities.Facet{}, ""
-	if err := s.checkRoom(c.Quotas, &e, now); err != nil {
+	return s.enterMessage(&e, via, c.Quotas, now)
+}
+
+func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time) ([]events.Event, error) {
+	e := *c.Posted
+	if known, err := s.checkMessage(&e); known || err != nil {
 		return nil, err
 	}
-	return []events.Event{&e}, nil
+	for _, sp := range e.Text {
+		if !isGift(sp.Value, e.From.Node) {
+			return nil, parley.Refuse(parley.NotPermitted, "the message brings what its sender's node has not given")
+		}
+	}
+	via, err := s.admitRemote(e.From, e.Via, capabilities.UseSend, now)
+	if err != nil {
+		return nil, err
+	}
+	e.Date = notAhead(e.Date, now)
+	return s.enterMessage(&e, via, c.Quotas, now)
+}
+
+// checkMessage refuses a message that its sender cannot have sent to this agent, and reports whether the message is
+// here already.
+func (s *State) checkMessage(e *events.MessagePosted) (known bool, err error) {
+	if err := s.checkSender(e.From, e.Message); err != nil {
+		return false, err
+	}
+	if s.byID.has(e.Message) {
+		return true, nil
+	}
+	if e.To != s.ID {
+		return false, parley.Refuse(parley.NotPermitted, "the message was not sent to this agent")
+	}
+	return false, checkSpans(e.Text)
+}
+
+// enterMessage returns the event of a copy, if its sender has room for it here.
+func (s *State) enterMessage(e *events.MessagePosted, via capabilities.ID, quotas *Amounts, now capabilities.Time) ([]events.Event, error) {
+	e.Number, e.Via, e.Facet, e.Key = uint64(len(s.messages)), via, capabilities.Facet{}, ""
+	if err := s.checkRoom(quotas, e, now); err != nil {
+		return nil, err
+	}
+	return []events.Event{e}, nil
 }
 
 // checkSpans holds a message that came in to what Post makes.

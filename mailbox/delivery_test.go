@@ -70,7 +70,7 @@ func TestAnEmptyDeliveryIsRefused(t *testing.T) {
 	v := three(t, capabilities.Facet{})
 	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: text})
 	id := v.states["fae"].Messages()[1].ID()
-	for _, c := range []Command{RecordOutcome{Form: id}, AcceptDelivery{}} {
+	for _, c := range []Command{RecordOutcome{Form: id}, RemoteOutcome{RecordOutcome: RecordOutcome{Form: id}}, AcceptDelivery{}, RemoteDelivery{}} {
 		func() {
 			defer func() {
 				if p := recover(); p != nil {

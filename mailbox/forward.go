@@ -118,6 +118,18 @@ func (s *State) noForward(m *Message) error {
 	return parley.Refuse(parley.NotPermitted, "the asker forbade forwarding form %d", m.Number)
 }
 
+// RemoteForward is a ForwardForm from another node. It needs a grant that was made there: otherwise the form would go by
+// what is held here.
+type RemoteForward struct{ ForwardForm }
+
+func (c RemoteForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	evs, err := c.ForwardForm.decide(s, now, ids)
+	if len(evs) > 0 && c.Via.Node != c.By.Node {
+		return nil, parley.Refuse(parley.NotPermitted, "the form is forwarded by a grant that its holder's node has not made")
+	}
+	return evs, err
+}
+
 func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.FindFormID(c.Form)
 	if err != nil {
@@ -135,8 +147,6 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
 	case c.To.IsZero():
 		return nil, parley.Refuse(parley.InvalidArgument, "a form is forwarded to nobody")
-	case s.isOutside(c.By) && c.Via.Node != c.By.Node: // or it would go by what is held here
-		return nil, parley.Refuse(parley.NotPermitted, "the form is forwarded by a grant that its holder's node has not made")
 	case c.To == s.ID:
 		return nil, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded to its asker")
 	case f.mayAnswer(c.To):

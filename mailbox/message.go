@@ -357,9 +357,6 @@ func mustBeForm(m *Message, err error) (*Message, error) {
 
 // parseOwn is parseTarget for what is most likely an ID of this node, whose key need not be read each time.
 func (s *State) parseOwn(which string) (capabilities.ID, error) {
-	if s.nodeText == "" {
-		s.nodeText = "@" + s.ID.Node.String()
-	}
 	if u, ours := strings.CutSuffix(which, s.nodeText); ours {
 		return capabilities.ParseLocalID(u, s.ID.Node)
 	}

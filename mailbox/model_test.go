@@ -13,7 +13,7 @@ import (
 	"parley/events"
 )
 
-func TestTheVillageIsAsTheModelForesees(t *testing.T) {
+func TestMailboxesFollowTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		actions := map[string]func(*rapid.T){

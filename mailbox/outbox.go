@@ -159,7 +159,7 @@ func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 		}
 		c.Chain = append([]capabilities.ID{at}, c.Chain...)
 	}
-	return AcceptDelivery{Form: &c, own: true}
+	return AcceptDelivery{Form: &c}
 }
 
 // strip takes out of a form what is its asker's own business.

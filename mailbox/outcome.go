@@ -9,15 +9,20 @@ import (
 	"parley/events"
 )
 
-// RecordOutcome takes in what became of a form that the mailbox has a copy of: that it was answered, or ended
-// otherwise, or all the times that the mailbox's agent handed it on. One of the three is there.
+// RecordOutcome takes in news of a form that the mailbox has a copy of: its answer, its other end, or all the times that
+// the mailbox's agent forwarded it. Exactly one of the three is set. It comes from a mailbox of this node.
 type RecordOutcome struct {
 	Form      capabilities.ID
 	Answered  *events.FormAnswered
 	Cancelled *events.FormCancelled
 	Forwarded []events.FormForwarded
+}
 
-	home capabilities.ID // of another node, which brought it; zero from next door
+// RemoteOutcome is a RecordOutcome from another node. Home is the agent there that brings it.
+type RemoteOutcome struct {
+	RecordOutcome
+
+	Home capabilities.ID
 }
 
 // maxAhead is how far the clock of another node may be ahead for what it says of a form's end to be taken as it is: all
@@ -47,55 +52,70 @@ func (c RecordOutcome) dated(now capabilities.Time) RecordOutcome {
 	return c
 }
 
-func (c RecordOutcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if !c.home.IsZero() {
-		c = c.dated(now)
-	}
+func (c RecordOutcome) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
 	}
-	f := m.Form
-	if !c.home.IsZero() && f.From != c.home {
+	return c.on(s, m.Form, c.answered, func(events.FormForwarded) error { return nil })
+}
+
+func (c RemoteOutcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	m, err := s.FindFormID(c.Form)
+	if err != nil {
+		return nil, err
+	}
+	if m.Form.From != c.Home {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not asked by the one who brings its news", c.Form)
 	}
-	if f.From == s.ID { // here it is settled, and by SettleForm and Cancel alone
+	return c.dated(now).on(s, m.Form, answeredRemotely, s.checkForwarded)
+}
+
+// on takes the news in. Answered returns the events of an answer, and wanted refuses a forward that was not the agent's.
+func (c RecordOutcome) on(s *State, f *Form, answered func(*State, *events.FormAnswered) ([]events.Event, error), wanted func(events.FormForwarded) error) ([]events.Event, error) {
+	if f.From == s.ID { // here it is settled, and by SettleForm and CancelForm alone
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was asked here", c.Form)
 	}
 	switch {
 	case c.Answered != nil && c.Cancelled == nil && len(c.Forwarded) == 0:
-		return c.answered(s, f)
+		if err := f.checkAnswered(c.Answered, s.ID); err != nil || !f.IsOpen() {
+			return nil, err
+		}
+		return answered(s, c.Answered)
 	case c.Cancelled != nil && c.Answered == nil && len(c.Forwarded) == 0:
 		return c.cancelled(f)
 	case c.Cancelled == nil && c.Answered == nil && len(c.Forwarded) > 0:
-		return c.forwarded(s, f)
+		return c.forwarded(s, f, wanted)
 	}
 	return nil, parley.Refuse(parley.InvalidArgument, "the news of form %s has to be of one thing", c.Form)
 }
 
-func (c RecordOutcome) answered(s *State, f *Form) ([]events.Event, error) {
-	if err := f.checkAnswered(c.Answered, s.ID); err != nil || !f.IsOpen() {
-		return nil, err
-	}
-	if !c.home.IsZero() {
-		return c.answeredAway(s)
-	}
-	evs := []events.Event{c.Answered}
-	if c.Answered.By == s.ID { // what it gave away is on its books from now on
-		evs = append(evs, granted(c.Answered.Grants)...)
+// answered returns the events of an answer that was settled on this node.
+func (RecordOutcome) answered(s *State, a *events.FormAnswered) ([]events.Event, error) {
+	evs := []events.Event{a}
+	if a.By == s.ID { // what it gave away is on its books from now on
+		evs = append(evs, granted(a.Grants)...)
 	}
 	return evs, nil
 }
 
-// answeredAway takes in the news from another node. What is sealed there is of no use here, and passes for
-// nothing that was sealed here.
-func (c RecordOutcome) answeredAway(s *State) ([]events.Event, error) {
-	a := *c.Answered
+// answeredRemotely returns the events of an answer that was settled on another node. Values that are sealed there cannot
+// be opened here, and must not pass for values sealed here: nothing of them is kept.
+func answeredRemotely(s *State, news *events.FormAnswered) ([]events.Event, error) {
+	a := *news
 	if err := s.checkGave(&a); err != nil {
 		return nil, err
 	}
 	a.Values, _ = a.Values.Map(shutLeaf) // the function returns no error, so neither does Map
 	return []events.Event{&a}, nil
+}
+
+// checkForwarded refuses a forward by a grant that the agent did not make for it.
+func (s *State) checkForwarded(h events.FormForwarded) error {
+	if own, ok := s.given.Get(h.Via); !ok || own.Target != h.To || own.Message != h.Form {
+		return parley.Refuse(parley.NotPermitted, "the news of form %s is of a handover that was not wanted", h.Form)
+	}
+	return nil
 }
 
 // checkGave refuses news from another node of something given that is not on the agent's books: they were
@@ -153,7 +173,7 @@ func (c RecordOutcome) cancelled(f *Form) ([]events.Event, error) {
 	return []events.Event{e}, nil
 }
 
-func (c RecordOutcome) forwarded(s *State, f *Form) ([]events.Event, error) {
+func (c RecordOutcome) forwarded(s *State, f *Form, wanted func(events.FormForwarded) error) ([]events.Event, error) {
 	var evs []events.Event
 	for _, h := range c.Forwarded {
 		if h.Form != f.ID || h.By != s.ID || h.To.IsZero() {
@@ -162,8 +182,8 @@ func (c RecordOutcome) forwarded(s *State, f *Form) ([]events.Event, error) {
 		if slices.ContainsFunc(f.Forwarded, func(was events.FormForwarded) bool { return was.To == h.To && was.Via == h.Via }) {
 			continue
 		}
-		if own, ok := s.given.Get(h.Via); !c.home.IsZero() && (!ok || own.Target != h.To || own.Message != h.Form) {
-			return nil, parley.Refuse(parley.NotPermitted, "the news of form %s is of a handover that was not wanted", h.Form)
+		if err := wanted(h); err != nil {
+			return nil, err
 		}
 		evs = append(evs, &h)
 		if n := len(f.Forwarded) + len(evs); n > MaxHolders {

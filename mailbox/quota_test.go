@@ -27,8 +27,8 @@ func (v *harness) within(name string, l *Limits, c Command) error {
 	return err
 }
 
-// quotaVillage has a host, and a guest with a name for it.
-func quotaVillage(t rapid.TB) *harness {
+// quotaHarness has a host, and a guest with a name for it.
+func quotaHarness(t rapid.TB) *harness {
 	v := newHarness(t)
 	v.add("host")
 	v.add("fae")
@@ -59,7 +59,7 @@ func TestWhatIsOverAQuotaIsRefusedWithWhatToDo(t *testing.T) {
 		{QuotaDaily, 10 << 10, func(int) Command { return PostMessage{To: "HOST", Text: strings.Repeat("x", 2<<10)} }, "midnight"},
 		{QuotaDaily, 10 << 10, func(i int) Command { title := strings.Repeat("x", 1000+i%2); return UpdateAgent{Title: &title} }, "midnight"},
 	} {
-		v := quotaVillage(t)
+		v := quotaHarness(t)
 		l := &Limits{Quotas: NoQuotas()}
 		l.Quotas[c.quota] = c.limit
 		var err error
@@ -81,7 +81,7 @@ func TestWhatIsOverAQuotaIsRefusedWithWhatToDo(t *testing.T) {
 }
 
 func TestWhoHasTooMuchCanLetGo(t *testing.T) {
-	v := quotaVillage(t)
+	v := quotaHarness(t)
 	v.must("fae", someForm("1"))
 	v.must("fae", someForm("2"))
 	v.must("fae", BindName{Name: "n", Value: "1"})
@@ -108,7 +108,7 @@ func TestWhoHasTooMuchCanLetGo(t *testing.T) {
 }
 
 func TestTheDailyQuotaBeginsAnewAtMidnight(t *testing.T) {
-	v := quotaVillage(t)
+	v := quotaHarness(t)
 	l := &Limits{Quotas: NoQuotas()}
 	l.Quotas[QuotaDaily] = 2000
 	post := PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)}
@@ -130,7 +130,7 @@ func TestTheDailyQuotaBeginsAnewAtMidnight(t *testing.T) {
 }
 
 func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
-	v := quotaVillage(t)
+	v := quotaHarness(t)
 	v.add("tom")
 	quotas := NoQuotas()
 	quotas[QuotaInbox] = 4000
@@ -172,7 +172,7 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 // Whatever an agent does, within quotas it has no more than they allow.
 func TestNoQuotaIsEverPassed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := quotaVillage(t)
+		v := quotaHarness(t)
 		v.quick = true
 		l := &Limits{Quotas: Amounts{
 			QuotaForms: 3, QuotaNames: 3, QuotaAgents: 2, QuotaBytes: 6000, QuotaDaily: 20_000, QuotaInbox: 5000, QuotaGrants: 9, QuotaProcessor: 9,
@@ -251,7 +251,7 @@ func TestQuotasAreReadAndShown(t *testing.T) {
 }
 
 func TestAnswersAndHandoversAreHeldToTheQuota(t *testing.T) {
-	v := quotaVillage(t)
+	v := quotaHarness(t)
 	v.add("tom")
 	v.apply("host", &events.NameBound{Name: "fae", Value: capabilities.Reference(agentRef(v.states["fae"].ID))})
 	v.must("host", RequestForm{To: "fae", Description: "d", Fields: []events.Field{{Name: "f"}}})

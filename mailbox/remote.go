@@ -72,18 +72,18 @@ func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (C
 func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c Command, by capabilities.ID, ok bool) {
 	switch e := evs[0].(type) {
 	case *events.FormRequested:
-		return AcceptDelivery{Form: e, outside: true}, e.From, kind == events.OutboxCopy
+		return RemoteDelivery{AcceptDelivery: AcceptDelivery{Form: e}}, e.From, kind == events.OutboxCopy
 	case *events.MessagePosted:
-		return AcceptDelivery{Posted: e, outside: true}, e.From, kind == events.OutboxCopy
+		return RemoteDelivery{AcceptDelivery: AcceptDelivery{Posted: e}}, e.From, kind == events.OutboxCopy
 	case *events.FormAnswered:
-		return RecordOutcome{Form: e.Form, Answered: e, home: from}, from, kind == events.OutboxOutcome
+		return RemoteOutcome{RecordOutcome: RecordOutcome{Form: e.Form, Answered: e}, Home: from}, from, kind == events.OutboxOutcome
 	case *events.FormCancelled:
-		return RecordOutcome{Form: e.Form, Cancelled: e, home: from}, from, kind == events.OutboxOutcome
+		return RemoteOutcome{RecordOutcome: RecordOutcome{Form: e.Form, Cancelled: e}, Home: from}, from, kind == events.OutboxOutcome
 	case *events.FormForwarded:
 		if kind == events.OutboxForward {
-			return ForwardForm{Form: e.Form, By: e.By, To: e.To, Via: e.Via}, e.By, true
+			return RemoteForward{ForwardForm{Form: e.Form, By: e.By, To: e.To, Via: e.Via}}, e.By, true
 		}
-		l := RecordOutcome{Form: e.Form, home: from}
+		l := RemoteOutcome{RecordOutcome: RecordOutcome{Form: e.Form}, Home: from}
 		for _, h := range evs {
 			f, same := h.(*events.FormForwarded)
 			if !same {
@@ -93,7 +93,7 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 		}
 		return l, from, kind == events.OutboxForwarded
 	case *events.CapabilityRevoked:
-		c := RecordRevocation{Grant: e.Grant, By: e.By, Date: e.Date, outside: true}
+		c := RemoteRevocation{RecordRevocation{Grant: e.Grant, By: e.By, Date: e.Date}}
 		if e.Grant.Node != from.Node { // it made no such grant
 			return nil, capabilities.ID{}, kind == events.OutboxRevocation
 		}
@@ -107,7 +107,7 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 }
 
 func unpackAnswer(e *events.AnswerQueued, from capabilities.ID, kind events.OutboxKind) (Command, capabilities.ID, bool) {
-	c := SettleForm{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants, Answer: e.Answer}
+	c := RemoteAnswer{SettleForm: SettleForm{Form: e.Form, By: from, Reason: e.Reason, Note: e.Note, Grants: e.Grants, Answer: e.Answer}}
 	if e.Reason == "" {
 		values, isRecord := e.Values.AsRecord()
 		if !isRecord {
@@ -311,32 +311,42 @@ func (s *State) takeBack(grants []capabilities.Grant, at capabilities.Time) {
 	}
 }
 
-// RecordRevocation takes in that a grant which the agent was given is revoked.
+// RecordRevocation takes in the revocation of a grant that the agent was given. It comes from a mailbox of this node.
 type RecordRevocation struct {
 	Grant capabilities.ID
 	By    capabilities.ID
 	Date  capabilities.Time
-
-	outside bool // from another node
 }
 
-func (c RecordRevocation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if c.Grant.IsZero() { // the parent of all that the agent gave of its own
-		return nil, parley.Refuse(parley.InvalidArgument, "there is no grant without an ID")
-	}
-	if _, gone := s.revoked[c.Grant]; gone {
-		return nil, nil
-	}
-	if _, own := s.given.Get(c.Grant); own {
-		return nil, parley.Refuse(parley.NotPermitted, "grant %s is this agent's own to revoke", c.Grant)
-	}
-	if c.outside && !s.touches(c.Grant, c.By) {
-		return nil, nil
-	}
-	if c.outside {
-		c.Date = notAhead(c.Date, now)
+// RemoteRevocation is a RecordRevocation from another node. A grant that never concerned the agent is ignored.
+type RemoteRevocation struct{ RecordRevocation }
+
+func (c RecordRevocation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
+	if known, err := c.isKnown(s); known || err != nil {
+		return nil, err
 	}
 	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}, nil
+}
+
+func (c RemoteRevocation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
+	if known, err := c.isKnown(s); known || err != nil || !s.touches(c.Grant, c.By) {
+		return nil, err
+	}
+	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: notAhead(c.Date, now)}}, nil
+}
+
+// isKnown reports whether the grant is revoked already. It refuses a grant that is not another's to revoke.
+func (c RecordRevocation) isKnown(s *State) (bool, error) {
+	if c.Grant.IsZero() { // the parent of all that the agent gave of its own
+		return false, parley.Refuse(parley.InvalidArgument, "there is no grant without an ID")
+	}
+	if _, gone := s.revoked[c.Grant]; gone {
+		return true, nil
+	}
+	if _, own := s.given.Get(c.Grant); own {
+		return false, parley.Refuse(parley.NotPermitted, "grant %s is this agent's own to revoke", c.Grant)
+	}
+	return false, nil
 }
 
 // touches reports whether a grant that another made has been any concern of the agent's: it can be reached by

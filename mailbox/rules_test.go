@@ -45,14 +45,18 @@ func TestAnotherNodeOffersNoRules(t *testing.T) {
 		"rules, from here": {asked, false, ""}, "rules, from elsewhere": {asked, true, parley.InvalidForm},
 		"a word, from here": {&noted, false, ""}, "a word, from elsewhere": {&noted, true, parley.InvalidForm}, "neither, from here": {&plain, false, ""},
 	} {
-		_, err := v.states["host"].Decide(AcceptDelivery{Form: test.form, outside: test.outside}, v.now, v.id)
+		var c Command = AcceptDelivery{Form: new(*test.form)}
+		if test.outside {
+			c = RemoteDelivery{AcceptDelivery: AcceptDelivery{Form: test.form}}
+		}
+		_, err := v.states["host"].Decide(c, v.now, v.id)
 		if got := parley.CodeOf(err); got != test.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	twice := plain
 	twice.Description = `{"command":"ls","command":"rm"}`
-	if _, err := v.states["host"].Decide(AcceptDelivery{Form: &twice}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
+	if _, err := v.states["host"].Decide(RemoteDelivery{AcceptDelivery: AcceptDelivery{Form: &twice}}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
 		t.Errorf("an input with a key that stands twice is taken: %v", err)
 	}
 	for name, fields := range map[string][]events.Field{
@@ -88,7 +92,7 @@ func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
 	}
 	answer := func(words string) ([]events.Event, error) {
 		values := map[string]capabilities.Value{decisionField: capabilities.String(Always), ruleField: capabilities.String(words)}
-		return fae.Decide(SettleForm{Form: m.Form.ID, By: v.states["host"].ID, Values: values}, v.now, v.id)
+		return fae.Decide(RemoteAnswer{SettleForm: SettleForm{Form: m.Form.ID, By: v.states["host"].ID, Values: values}}, v.now, v.id)
 	}
 	if evs, err := answer(pushes + " or more"); parley.CodeOf(err) != parley.InvalidAnswer {
 		t.Errorf("a rule that is not offered: %v %v", evs, err)

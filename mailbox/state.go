@@ -77,22 +77,23 @@ type State struct {
 	heldFor map[capabilities.ID]Usage // what others have this mailbox hold, by their IDs, or those of their nodes
 	made    map[capabilities.ID]bool  // agents that it made
 
-	nodeText string // "@" and its node, once needed
+	nodeText string // "@" and the node, as IDs of this node end
 }
 
 // New makes the state of a mailbox without events.
 func New(id capabilities.ID) *State {
 	return &State{
-		ID:      id,
-		byID:    newNumbers(id.Node),
-		keys:    map[string]uint64{},
-		results: map[string]uint64{},
-		names:   map[string]capabilities.Value{},
-		called:  map[capabilities.ID][]string{},
-		revoked: map[capabilities.ID]capabilities.Time{},
-		used:    map[capabilities.ID]uint32{},
-		rules:   map[capabilities.ID]*Rule{},
-		posted:  map[string]uint64{},
+		ID:       id,
+		nodeText: "@" + id.Node.String(),
+		byID:     newNumbers(id.Node),
+		keys:     map[string]uint64{},
+		results:  map[string]uint64{},
+		names:    map[string]capabilities.Value{},
+		called:   map[capabilities.ID][]string{},
+		revoked:  map[capabilities.ID]capabilities.Time{},
+		used:     map[capabilities.ID]uint32{},
+		rules:    map[capabilities.ID]*Rule{},
+		posted:   map[string]uint64{},
 	}
 }
 

@@ -196,27 +196,26 @@ func (t Token) IsDue(now capabilities.Time, secret bool) bool {
 	return t.Session && last.Add(sessionTurn) <= now
 }
 
-// applyToken folds what happens to tokens. Those that have ended are forgotten as others are made.
-func (s *State) applyToken(r events.Recorded) {
-	switch e := r.Event.(type) {
-	case *events.TokenMade:
-		s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.isOver(r.At) })
-		made := Token{TokenMade: *e, Made: r.At, Used: r.At, Turned: r.At}
-		if made.Session && len(made.Page) == 0 { // it is of a time when it was good without a key
-			return
-		}
-		made.Scopes = s.scopesOf(e.Scopes)
-		s.tokens = append(s.tokens, made)
-	case *events.TokenRenewed:
-		if i := s.token(e.Token); i >= 0 {
-			t := &s.tokens[i]
-			t.Used = r.At
-			if len(e.Digest) > 0 {
-				t.Turned, t.Digest, t.Former = r.At, e.Digest, e.Former
-			}
-		}
-	case *events.TokenRevoked:
-		s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.Token == e.Token })
+// applyTokenMade enters a token, and forgets those that have ended.
+func (s *State) applyTokenMade(e *events.TokenMade, at capabilities.Time) {
+	s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.isOver(at) })
+	made := Token{TokenMade: *e, Made: at, Used: at, Turned: at}
+	if made.Session && len(made.Page) == 0 { // it is of a time when it was good without a key
+		return
+	}
+	made.Scopes = s.scopesOf(e.Scopes)
+	s.tokens = append(s.tokens, made)
+}
+
+func (s *State) applyTokenRenewed(e *events.TokenRenewed, at capabilities.Time) {
+	i := s.token(e.Token)
+	if i < 0 {
+		return
+	}
+	t := &s.tokens[i]
+	t.Used = at
+	if len(e.Digest) > 0 {
+		t.Turned, t.Digest, t.Former = at, e.Digest, e.Former
 	}
 }
 
