@@ -26,8 +26,9 @@ var imports = map[string][]string{
 	"persistence":          {".", "capabilities", "events"},
 	"persistence/disktest": {},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/transport"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/transport"},
 	"actors/connlimit":           {},
+	"actors/keys":                {".", "capabilities", "persistence"},
 	"actors/view":                {".", "capabilities", "events"},
 	"actors/runtime":             {".", "capabilities", "events"},
 	"actors/runtime/acp":         {".", "capabilities", "events", "mailbox/rule", "actors/runtime"},
@@ -43,7 +44,7 @@ var imports = map[string][]string{
 	"gateway/mcp":      {".", "capabilities", "events", "actors/view", "gateway/sanitize"},
 
 	"cmd/parley": {
-		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/view",
+		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
 		"gateway", "gateway/client", "gateway/mcp",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/hook", "cmd/parley/setup", "cmd/parley/shell", "cmd/parley/terminal",
 	},
@@ -97,7 +98,7 @@ const (
 
 // crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
 var crowded = map[string]int{
-	"actors":      59,
+	"actors":      56,
 	"cmd/parley":  56,
 	"gateway":     84,
 	"persistence": 40,

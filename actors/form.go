@@ -99,7 +99,7 @@ func (b *mailboxActor) known(ask mailbox.RequestForm, k mailbox.Existing, reveal
 func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) (view.Asked, error) {
 	if reveal {
 		var err error
-		if v, err = b.node.vault.open(v); err != nil {
+		if v, err = b.node.secrets.Open(v); err != nil {
 			return view.Asked{}, err
 		}
 	}
@@ -215,7 +215,7 @@ func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
 	if err != nil {
 		return err
 	}
-	c.Sealed, err = b.node.vault.sealFields(form.Secrets(m.Form.Fields), c.Values)
+	c.Sealed, err = b.node.secrets.SealFields(form.Secrets(m.Form.Fields), c.Values)
 	return err
 }
 

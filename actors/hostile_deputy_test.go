@@ -108,13 +108,13 @@ func TestAReferenceFromAStrangerToOneNextDoorIsWorthNothing(t *testing.T) {
 	rooted.Root = local
 	message := func(r capabilities.Ref) events.Event { return v.message(v.fae.id, v.holdsFae, carries("it", r)) }
 	for what, e := range map[string]events.Event{
-		"by no grant":                      message(agentRef(v.worker.id, capabilities.ID{})),
-		"by a grant of the victim's":       message(agentRef(v.worker.id, local)),
-		"by one that is there":             message(agentRef(v.worker.id, v.revoked)),
-		"by one that the victim's holds":   message(agentRef(v.worker.id, v.holdsFae)),
-		"with a root at the victim's":      message(rooted),
-		"in a record":                      v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Record(map[string]capabilities.Value{"x": capabilities.List(capabilities.Reference(agentRef(v.worker.id, local)))})}),
-		"sealed, as by the victim's vault": v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Sealed([]byte("sealed"))}),
+		"by no grant":                    message(agentRef(v.worker.id, capabilities.ID{})),
+		"by a grant of the victim's":     message(agentRef(v.worker.id, local)),
+		"by one that is there":           message(agentRef(v.worker.id, v.revoked)),
+		"by one that the victim's holds": message(agentRef(v.worker.id, v.holdsFae)),
+		"with a root at the victim's":    message(rooted),
+		"in a record":                    v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Record(map[string]capabilities.Value{"x": capabilities.List(capabilities.Reference(agentRef(v.worker.id, local)))})}),
+		"sealed, as by the victim's key": v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Sealed([]byte("sealed"))}),
 	} {
 		v.run(t, what, func() {
 			v.changesNothing(func() { v.isRefused(v.say(events.OutboxCopy, v.fae.id, e), "") })

@@ -60,7 +60,7 @@ func TestNewsPutNothingIntoAnAgentsHands(t *testing.T) {
 		})
 	})
 	v.run(t, "of what was sealed here", func() {
-		sealed, err := v.victim.vault.seal(capabilities.String("a secret of the victim's"))
+		sealed, err := v.victim.secrets.Seal(capabilities.String("a secret of the victim's"))
 		if err != nil {
 			t.Fatal(err)
 		}

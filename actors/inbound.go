@@ -259,7 +259,7 @@ func (b *mailboxActor) isRepeated(f *mailbox.Form, c mailbox.SettleForm) bool {
 	if a == nil || c.Reason != "" || a.By != c.By || len(a.Grants) != len(c.Grants) {
 		return false
 	}
-	was, err := b.node.vault.open(a.Values)
+	was, err := b.node.secrets.Open(a.Values)
 	if err != nil {
 		return false
 	}

@@ -98,7 +98,7 @@ func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilitie
 		if err != nil || !reveal {
 			return v, err
 		}
-		return b.node.vault.open(v)
+		return b.node.secrets.Open(v)
 	})
 }
 

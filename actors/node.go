@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"parley"
+	"parley/actors/keys"
 	"parley/actors/runtime"
 	"parley/actors/transport"
 	"parley/actors/view"
@@ -33,7 +34,7 @@ type Node struct {
 	journal *persistence.Journal
 	lease   *persistence.Lease // nil if nobody else can reach the journal
 	ids     *capabilities.Source
-	vault   *vault
+	secrets *keys.SecretBox
 	latest  atomic.Int64 // the latest time given out, in milliseconds
 
 	registry *registry
@@ -73,17 +74,17 @@ type Node struct {
 // a standby, as long as another process runs it. The caller closes the node.
 func Open(ctx context.Context, o Options) (*Node, error) {
 	o = o.withDefaults()
-	key, err := loadOrMakeKey(o.Folder)
+	key, err := keys.LoadOrCreate(o.Folder)
 	if err != nil {
 		return nil, err
 	}
-	id, err := NodeOf(key)
+	id, err := keys.NodeOf(key)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{o: o, log: o.Log, id: id, waiters: newWaiters(), settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
 	n.sayRefused.Interval = time.Second
-	if n.vault, err = newVault(key); err != nil {
+	if n.secrets, err = keys.NewSecretBox(key); err != nil {
 		return nil, err
 	}
 	if n.accounts, err = newAccounts(n); err != nil {
@@ -332,4 +333,14 @@ func (n *Node) Close(ctx context.Context) error {
 		n.registry.end()
 	})
 	return err
+}
+
+// DeriveKey returns 32 bytes for a purpose: the same at every start of the node, known to nobody else, and of no use for
+// any other purpose. They sign data that leaves the node and comes back.
+func (n *Node) DeriveKey(purpose string) ([]byte, error) {
+	key, err := keys.Load(n.o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	return keys.Derive(key, purpose)
 }

@@ -60,11 +60,21 @@ func (b *mailboxActor) packOne(p mailbox.OutboxItem) (outgoing, error) {
 		return outgoing{}, err
 	}
 	if s, ok := c.(mailbox.SettleForm); ok {
-		if c, err = b.node.vault.openSettle(s); err != nil {
+		if c, err = b.openSettle(s); err != nil {
 			return outgoing{}, err
 		}
 	}
 	evs := mailbox.Pack(c)
 	written, err := packParcel(p, b.reg.id, evs)
 	return outgoing{from: b.reg.id, parcel: p, written: written, knows: mailbox.Introduces(evs)}, err
+}
+
+// openSettle returns a queued settlement with its secret values opened. It is sent under seal, to its home alone.
+func (b *mailboxActor) openSettle(c mailbox.SettleForm) (mailbox.SettleForm, error) {
+	opened, err := b.node.secrets.Open(capabilities.Record(c.Values))
+	if err != nil {
+		return c, err
+	}
+	c.Values, _ = opened.AsRecord()
+	return c, nil
 }

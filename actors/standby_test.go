@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/keys"
+
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
@@ -38,11 +40,11 @@ func TestStandbyTakesOverWithAllThatThereWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := ask(t, guest(t, n, "fae"), Ask{})
-	key, err := os.ReadFile(filepath.Join(first, KeyFile))
+	key, err := os.ReadFile(filepath.Join(first, keys.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Chmod(second, 0o700), os.WriteFile(filepath.Join(second, KeyFile), key, 0o600)); err != nil {
+	if err := errors.Join(os.Chmod(second, 0o700), os.WriteFile(filepath.Join(second, keys.FileName), key, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	waiting, took := make(chan struct{}), make(chan *Node)

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"parley/actors/keys"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -10,12 +11,12 @@ import (
 // view shows a mailbox to its agent: with the agent's own names for others.
 type viewer struct {
 	state   *mailbox.State
-	vault   *vault
+	secrets *keys.SecretBox
 	waiting map[*mailbox.Message]bool // what has not arrived, once it was asked for
 }
 
 func (b *mailboxActor) viewer() *viewer {
-	return &viewer{state: b.state, vault: b.node.vault}
+	return &viewer{state: b.state, secrets: b.node.secrets}
 }
 
 func (v *viewer) wasDelivered(m *mailbox.Message) bool {
@@ -109,7 +110,7 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	if !reveal || f.From != v.state.ID {
 		return o, nil
 	}
-	opened, err := v.vault.open(a.Values)
+	opened, err := v.secrets.Open(a.Values)
 	o.Values = opened
 	return o, err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"parley/actors"
+	"parley/actors/keys"
 	"parley/gateway"
 	"parley/gateway/client"
 )
@@ -222,11 +222,11 @@ func (c *cluster) folderOf(t *testing.T, twin *clusterNode) *clusterNode {
 	t.Helper()
 	n := &clusterNode{cluster: c, folder: t.TempDir()}
 	if twin != nil {
-		key, err := os.ReadFile(filepath.Join(twin.folder, actors.KeyFile))
+		key, err := os.ReadFile(filepath.Join(twin.folder, keys.FileName))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.Chmod(n.folder, 0o700), os.WriteFile(filepath.Join(n.folder, actors.KeyFile), key, 0o600)); err != nil {
+		if err := errors.Join(os.Chmod(n.folder, 0o700), os.WriteFile(filepath.Join(n.folder, keys.FileName), key, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/keys"
 	"parley/cmd/parley/bench"
 	"parley/cmd/parley/terminal"
 )
@@ -104,7 +104,7 @@ func (p *program) checkFolder(context.Context) (string, string) {
 }
 
 func (p *program) checkKey(context.Context) (string, string) {
-	path := filepath.Join(p.options.state, actors.KeyFile)
+	path := filepath.Join(p.options.state, keys.FileName)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -114,10 +114,10 @@ func (p *program) checkKey(context.Context) (string, string) {
 	case info.Mode().Perm()&0o077 != 0:
 		return bad, fmt.Sprintf("mode %04o: whoever reads it can be this node; want 0600", info.Mode().Perm())
 	}
-	if _, err := actors.LoadKey(p.options.state); err != nil {
+	if _, err := keys.Load(p.options.state); err != nil {
 		return bad, err.Error()
 	}
-	return fine, actors.KeyFile + ", mode 0600"
+	return fine, keys.FileName + ", mode 0600"
 }
 
 func (p *program) checkSpace(context.Context) (string, string) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors"
+	"parley/actors/keys"
 	"parley/cmd/parley/terminal"
 )
 
@@ -20,7 +20,7 @@ type lock struct{ file *os.File }
 
 // secureState makes the state folder if it is not there, and refuses one that others can look into.
 func (p *program) secureState() error {
-	err := actors.SecureFolder(p.options.state)
+	err := keys.SecureFolder(p.options.state)
 	if parley.CodeOf(err) == parley.Internal {
 		return terminal.Unwritable(p.options.state, err)
 	}

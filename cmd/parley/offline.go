@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/actors/keys"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/persistence"
@@ -21,7 +22,7 @@ import (
 
 // offlineOptions say which journal stands in the state folder.
 func (p *program) offlineOptions() (persistence.Options, error) {
-	key, err := actors.LoadKey(p.options.state)
+	key, err := keys.Load(p.options.state)
 	if errors.Is(err, fs.ErrNotExist) {
 		return persistence.Options{}, parley.Refuse(parley.NotRunning, "there is no node in %s", p.options.state).
 			WithHint("parley start makes one")
@@ -29,7 +30,7 @@ func (p *program) offlineOptions() (persistence.Options, error) {
 	if err != nil {
 		return persistence.Options{}, err
 	}
-	id, err := actors.NodeOf(key)
+	id, err := keys.NodeOf(key)
 	if err != nil {
 		return persistence.Options{}, err
 	}
@@ -76,7 +77,7 @@ func (p *program) backupOffline(ctx context.Context, w io.Writer) error {
 
 // keySeed gives the text of the node's key.
 func (p *program) keySeed() ([]byte, error) {
-	seed, err := os.ReadFile(filepath.Join(p.options.state, actors.KeyFile))
+	seed, err := os.ReadFile(filepath.Join(p.options.state, keys.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, parley.Refuse(parley.NotRunning, "there is no node in %s", p.options.state).WithHint("parley start makes one")
 	}
@@ -91,14 +92,14 @@ func (p *program) restoreOffline(ctx context.Context, seed []byte, journal io.Re
 		return terminal.Unwritable(p.options.state, err)
 	}
 	defer os.RemoveAll(aside) //nolint:errcheck // what is left has no key in a place that counts
-	if err := os.WriteFile(filepath.Join(aside, actors.KeyFile), seed, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(aside, keys.FileName), seed, 0o600); err != nil {
 		return terminal.Unwritable(p.options.state, err)
 	}
-	key, err := actors.LoadKey(aside)
+	key, err := keys.Load(aside)
 	if err != nil {
 		return err
 	}
-	id, err := actors.NodeOf(key)
+	id, err := keys.NodeOf(key)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (p *program) restoreOffline(ctx context.Context, seed []byte, journal io.Re
 	if err := actors.HoldPrograms(p.options.state); err != nil {
 		return terminal.Unwritable(p.options.state, err)
 	}
-	return install(filepath.Join(aside, actors.KeyFile), filepath.Join(p.options.state, actors.KeyFile))
+	return install(filepath.Join(aside, keys.FileName), filepath.Join(p.options.state, keys.FileName))
 }
 
 // install moves a file to its place and sees to it that both are on disk.

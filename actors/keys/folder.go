@@ -1,4 +1,4 @@
-package actors
+package keys
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 // othersMay are the permissions of a file's group and of everybody else.
 const othersMay fs.FileMode = 0o077
 
-// SecureFolder makes the state folder if it is not there, so that nobody else can look into it. One that is there and
-// has nothing of a node in it yet, but a lock or a log, is made so too. Any other that others may look into, and a key
-// that they may read, is refused with NOT_PERMITTED: what has been open may have been read.
+// SecureFolder creates the state folder if it does not exist, readable by its owner alone. A folder with nothing of a
+// node in it but a lock or a log is made so too. Any other that others can read, or a key that they can read, is
+// refused with NOT_PERMITTED: it may have been read already.
 func SecureFolder(folder string) error {
 	if err := persistence.MakeFolder(folder); err != nil {
 		return err
@@ -37,7 +37,7 @@ func SecureFolder(folder string) error {
 			return err
 		}
 	}
-	path := filepath.Join(folder, KeyFile)
+	path := filepath.Join(folder, FileName)
 	info, err = os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -50,7 +50,7 @@ func SecureFolder(folder string) error {
 	return nil
 }
 
-// isNewFolder reports whether a folder has nothing in it but what stands there before a node's key does.
+// isNewFolder reports whether a folder has no files but those that exist before a node's key does.
 func isNewFolder(folder string) (bool, error) {
 	there, err := os.ReadDir(folder)
 	if err != nil {

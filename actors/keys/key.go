@@ -1,4 +1,4 @@
-package actors
+package keys
 
 import (
 	"errors"
@@ -14,18 +14,18 @@ import (
 	"parley/persistence"
 )
 
-// KeyFile is the name of the file in the state folder that has the node's seed. Whoever has it is the node.
-const KeyFile = "node.key"
+// FileName is the name of the file in the state folder that holds the node's seed.
+const FileName = "node.key"
 
-// LoadKey reads the node's key from its state folder. A folder without one is fs.ErrNotExist.
-func LoadKey(folder string) (nkeys.KeyPair, error) {
-	seed, err := os.ReadFile(filepath.Join(folder, KeyFile))
+// Load reads the node's key from its state folder. The error is fs.ErrNotExist if the folder has none.
+func Load(folder string) (nkeys.KeyPair, error) {
+	seed, err := os.ReadFile(filepath.Join(folder, FileName))
 	if err != nil {
 		return nil, fmt.Errorf("read the node's key: %w", err)
 	}
 	key, err := nkeys.FromSeed(seed)
 	if err != nil {
-		return nil, parley.Refuse(parley.InvalidArgument, "the file %s in the state folder is no node's key", KeyFile).
+		return nil, parley.Refuse(parley.InvalidArgument, "the file %s in the state folder is no node's key", FileName).
 			WithHint("put back the one that belongs to this journal: without it the node is another")
 	}
 	if _, err := NodeOf(key); err != nil {
@@ -34,7 +34,7 @@ func LoadKey(folder string) (nkeys.KeyPair, error) {
 	return key, nil
 }
 
-// NodeOf gives the ID of the node that has a key.
+// NodeOf returns the ID of the node that has a key.
 func NodeOf(key nkeys.KeyPair) (capabilities.NodeID, error) {
 	public, err := key.PublicKey()
 	if err != nil {
@@ -43,20 +43,20 @@ func NodeOf(key nkeys.KeyPair) (capabilities.NodeID, error) {
 	return capabilities.ParseNodeID(public)
 }
 
-// loadOrMakeKey makes the folder and the key if they are not there yet.
-func loadOrMakeKey(folder string) (nkeys.KeyPair, error) {
+// LoadOrCreate reads the node's key. It creates the folder and the key if neither is there.
+func LoadOrCreate(folder string) (nkeys.KeyPair, error) {
 	if err := SecureFolder(folder); err != nil {
 		if parley.CodeOf(err) == parley.Internal {
 			err = unwritable(err)
 		}
 		return nil, err
 	}
-	key, err := LoadKey(folder)
+	key, err := Load(folder)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
 	if _, err := os.Stat(filepath.Join(folder, "journal")); err == nil {
-		return nil, parley.Refuse(parley.CorruptLog, "the state folder has a journal but no %s", KeyFile).
+		return nil, parley.Refuse(parley.CorruptLog, "the state folder has a journal but no %s", FileName).
 			WithHint("put the key back: a new one would be another node")
 	}
 	if key, err = nkeys.CreateServer(); err != nil {
@@ -66,12 +66,12 @@ func loadOrMakeKey(folder string) (nkeys.KeyPair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the node's key: %w", err)
 	}
-	return key, writeKey(folder, seed)
+	return key, write(folder, seed)
 }
 
-// writeKey makes the file appear whole or not at all.
-func writeKey(folder string, seed []byte) error {
-	f, err := os.CreateTemp(folder, KeyFile+".*") // mode 0600
+// write stores the seed. The file appears whole or not at all.
+func write(folder string, seed []byte) error {
+	f, err := os.CreateTemp(folder, FileName+".*") // mode 0600
 	if err != nil {
 		return unwritable(err)
 	}
@@ -84,7 +84,7 @@ func writeKey(folder string, seed []byte) error {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(folder, KeyFile))
+		err = os.Rename(f.Name(), filepath.Join(folder, FileName))
 	}
 	if err == nil {
 		err = persistence.SyncFolder(folder)

@@ -1,4 +1,4 @@
-package actors
+package keys
 
 import (
 	"errors"
@@ -11,11 +11,8 @@ import (
 
 func TestAFolderOrKeyThatOthersCanReadIsRefused(t *testing.T) {
 	open := func(folder string) error {
-		n, err := Open(t.Context(), Options{Folder: folder})
-		if err != nil {
-			return err
-		}
-		return n.Close(t.Context())
+		_, err := LoadOrCreate(folder)
+		return err
 	}
 	mode := func(path string) os.FileMode {
 		t.Helper()
@@ -37,7 +34,7 @@ func TestAFolderOrKeyThatOthersCanReadIsRefused(t *testing.T) {
 	if err := errors.Join(open(made), open(empty)); err != nil {
 		t.Fatal(err)
 	}
-	key := filepath.Join(empty, KeyFile)
+	key := filepath.Join(empty, FileName)
 	if got := []os.FileMode{mode(made), mode(empty), mode(key)}; got[0] != 0o700 || got[1] != 0o700 || got[2] != 0o600 {
 		t.Errorf("the modes are %o", got)
 	}
@@ -59,7 +56,7 @@ func TestAFolderOrKeyThatOthersCanReadIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	chmod(other, 0o755) // with files that are no node's, it is left as it is
-	if err := os.WriteFile(filepath.Join(other, "letters.txt"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(other, "notes.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := open(other); parley.CodeOf(err) != parley.NotPermitted || mode(other) != 0o755 {
