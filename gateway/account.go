@@ -12,6 +12,7 @@ import (
 	"parley/actors"
 	"parley/actors/connlimit"
 	"parley/capabilities"
+	"parley/gateway/api"
 )
 
 // share bounds one kind of resource within a pool.
@@ -235,7 +236,7 @@ func (s *Server) account(ctx context.Context) *account {
 }
 
 // limitStates returns how much is used of all limits.
-func (s *Server) limitStates() []LimitState {
+func (s *Server) limitStates() []api.LimitState {
 	all := s.ledger.state()
 	listeners := map[string]*connlimit.Limiter{"socket": s.socket.Limiter}
 	if s.public != nil {
@@ -243,32 +244,22 @@ func (s *Server) limitStates() []LimitState {
 	}
 	for _, name := range sortedKeys(listeners) {
 		now, each, most, refused := listeners[name].State()
-		all = append(all, LimitState{Name: limitConnections, For: name, Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
+		all = append(all, api.LimitState{Name: limitConnections, For: name, Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
 	}
 	if s.node.PeerAddress() != "" {
 		now, each, most, refused := s.node.Unproved()
-		all = append(all, LimitState{Name: limitConnections, For: "peers", Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
+		all = append(all, api.LimitState{Name: limitConnections, For: "peers", Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
 	}
 	return all
 }
 
-// LimitState is how much of a limit is used.
-type LimitState struct {
-	Name    string `json:"name"` // as in --limit
-	For     string `json:"for"`  // host, agents, listen, socket or peers
-	Now     int64  `json:"now"`
-	Limit   int64  `json:"limit"`
-	Each    int64  `json:"each,omitempty"` // of one agent or address
-	Refused uint64 `json:"refused"`        // since the node started
-}
-
 // state returns how much is used of each limit.
-func (l *ledger) state() []LimitState {
-	var all []LimitState
+func (l *ledger) state() []api.LimitState {
+	var all []api.LimitState
 	for _, p := range []*pool{l.host, l.guests} {
 		for k := range p.shares {
 			s := &p.shares[k]
-			st := LimitState{Name: s.key, For: p.name, Now: s.used.Load(), Limit: s.all, Refused: s.refused.Load()}
+			st := api.LimitState{Name: s.key, For: p.name, Now: s.used.Load(), Limit: s.all, Refused: s.refused.Load()}
 			if p == l.guests {
 				st.Each = s.each
 			}

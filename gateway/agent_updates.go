@@ -5,13 +5,14 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 )
 
 // SubscribeAgentsFrame follows the agents that the caller sees and a filter picks. The first updates are of all there
 // are, so that a subscription needs no cursor. With a Mark a frame follows those: who comes back knows then which of the
 // agents that it knew are gone.
 type SubscribeAgentsFrame struct {
-	Acting
+	api.Acting
 	SubscriptionID string `json:"subscriptionId"`
 	Mark           bool   `json:"mark,omitempty"`
 	Filter         struct {

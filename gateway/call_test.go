@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"parley/gateway/api"
 )
 
 func TestEveryOperationIsARequest(t *testing.T) {
@@ -115,12 +117,12 @@ func TestWaitsHoldBackNothing(t *testing.T) {
 func TestMoreCallsThanAConversationHasAreRefused(t *testing.T) {
 	h := openTestServer(t)
 	inside, leave := make(chan bool), make(chan bool)
-	h.server.operations["hold"] = nodeOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
+	h.server.operations["hold"] = nodeOp("hold", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
 		inside <- true
 		<-leave
-		return Done{}, nil
+		return api.Done{}, nil
 	})
-	h.server.operations["panic"] = nodeOp("panic", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { panic("secret") })
+	h.server.operations["panic"] = nodeOp("panic", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { panic("secret") })
 	k, other := h.dial("host"), h.dial("host")
 	for range maxCalls {
 		k.say(`{"type":"hold_request"}`)

@@ -13,16 +13,17 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
 // BenchmarkCall is what the way to a node and back costs, without what the node does.
 func BenchmarkCall(b *testing.B) {
 	c, server := serveLimited(b, Limits{})
-	server.operations["echo"] = nodeOp("echo", scopeRead, func(_ context.Context, _ *Server, r FormRequest) (FormRequest, error) {
+	server.operations["echo"] = nodeOp("echo", api.ScopeRead, func(_ context.Context, _ *Server, r api.FormRequest) (api.FormRequest, error) {
 		return r, nil
 	})
-	req := FormRequest{Recipient: "peer", Description: "Configure", Fields: Fields{{Name: "a", Label: "A", Required: true}}}
+	req := api.FormRequest{Recipient: "peer", Description: "Configure", Fields: api.FieldsOf(events.Field{Name: "a", Label: "A", Required: true})}
 	b.SetParallelism(32)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
@@ -51,8 +52,8 @@ func BenchmarkFetchAgents(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		var list FetchAgentsResponse
-		if err := client.Call(b.Context(), "fetch_agents", FetchAgentsRequest{}, &list); err != nil || len(list.Agents) != 1101 {
+		var list api.FetchAgentsResponse
+		if err := client.Call(b.Context(), "fetch_agents", api.FetchAgentsRequest{}, &list); err != nil || len(list.Agents) != 1101 {
 			b.Fatalf("%d agents, %v", len(list.Agents), err)
 		}
 		took = append(took, time.Since(start))
@@ -101,15 +102,15 @@ func serveLimited(tb testing.TB, limits Limits) (*client.Client, *Server) {
 func TestAWaitThatAStopCutsCanBeTakenUpAgain(t *testing.T) {
 	c, s := serveLimited(t, Limits{})
 	var form view.Asked
-	if err := c.Call(t.Context(), "request", CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {
+	if err := c.Call(t.Context(), "request", api.CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {
 		t.Fatal(err)
 	}
 	host := s.node.Host().ID().String()
 	s.drain()
 	waits := map[string]any{
-		"read_output":     ReadOutputRequest{AgentID: host, WaitMs: 1000},
+		"read_output":     api.ReadOutputRequest{AgentID: host, WaitMs: 1000},
 		"await":           map[string]any{"number": form.Number},
-		"wait_for_finish": WaitForFinishRequest{AgentID: host},
+		"wait_for_finish": api.WaitForFinishRequest{AgentID: host},
 	}
 	for operation, request := range waits {
 		for range 100 {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/gateway/api"
 )
 
 // typescript is where the npm package is. What it knows of the operations is generatedBy from their table.
@@ -43,7 +45,7 @@ func looksOf(t *testing.T, doc apiDocument) string {
 	t.Helper()
 	var names []string
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
-		if call := doc.Paths[path].Post; call != nil && call.Scope == scopeRead {
+		if call := doc.Paths[path].Post; call != nil && call.Scope == api.ScopeRead {
 			names = append(names, call.OperationID)
 		}
 	}

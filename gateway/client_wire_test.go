@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -39,12 +40,12 @@ func TestTheClientSpeaksAsTheNodeDoes(t *testing.T) {
 func TestTheClientKnowsWhatOnlyLooks(t *testing.T) {
 	known, ops := client.Looks(), table(operations())
 	for _, o := range operations() {
-		if looks := o.scope == scopeRead; looks != slices.Contains(known, o.name) {
+		if looks := o.scope == api.ScopeRead; looks != slices.Contains(known, o.name) {
 			t.Errorf("%s only looks: %v, and the client says %v", o.name, looks, !looks)
 		}
 	}
 	for _, name := range known {
-		if o, ok := ops[name]; ok && o.scope != scopeRead {
+		if o, ok := ops[name]; ok && o.scope != api.ScopeRead {
 			t.Errorf("%s is repeated, and does something", name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 const (
@@ -19,9 +20,9 @@ const (
 type collector struct {
 	server *Server
 	state  []reading[view.NodeState]
-	peers  []reading[Peers]
-	peer   []reading[view.Peer]  // by node
-	limits []reading[LimitState] // by name, and for whom
+	peers  []reading[api.Peers]
+	peer   []reading[view.Peer]      // by node
+	limits []reading[api.LimitState] // by name, and for whom
 }
 
 // reading is one metric of what a T is about.
@@ -57,8 +58,8 @@ func stateReadings() []reading[view.NodeState] {
 	}
 }
 
-func limitReadings() []reading[LimitState] {
-	type of = LimitState
+func limitReadings() []reading[api.LimitState] {
+	type of = api.LimitState
 	return []reading[of]{
 		gauge("limit_used", "How much of a limit is used now.", func(l of) float64 { return float64(l.Now) }, "limit", "for"),
 		gauge("limit", "The most that a limit allows.", func(l of) float64 { return float64(l.Limit) }, "limit", "for"),
@@ -66,8 +67,8 @@ func limitReadings() []reading[LimitState] {
 	}
 }
 
-func peersReadings() []reading[Peers] {
-	type of = Peers
+func peersReadings() []reading[api.Peers] {
+	type of = api.Peers
 	return append([]reading[of]{
 		gauge("peers_known", "Other nodes that the node knows.", func(p of) float64 { return float64(p.Known) }),
 		gauge("peers_reachable", "Those that can be reached now.", func(p of) float64 { return float64(p.Reachable) }),

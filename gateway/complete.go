@@ -10,6 +10,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // Subjects of completion.
@@ -30,41 +31,21 @@ const (
 	maxGist             = 200 // characters of a message beside its number
 )
 
-// CompleteRequest asks how a word that someone is typing may go on. Fields and edges are those of the message that
-// Subject names.
-type CompleteRequest struct {
-	Acting
-	Subject
-	Of     string `json:"of"`
-	Prefix string `json:"prefix,omitempty"`
-}
-
-// CompleteResponse has the candidates.
-type CompleteResponse struct {
-	Candidates []Candidate `json:"candidates"`
-}
-
-// Candidate is a whole word, and what it stands for.
-type Candidate struct {
-	Word        string `json:"word"`
-	Description string `json:"description,omitempty"`
-}
-
-func complete(ctx context.Context, a *actors.Agent, r CompleteRequest) (CompleteResponse, error) {
+func complete(ctx context.Context, a *actors.Agent, r api.CompleteRequest) (api.CompleteResponse, error) {
 	found, err := candidates(ctx, a, r)
 	if err != nil {
-		return CompleteResponse{}, err
+		return api.CompleteResponse{}, err
 	}
-	fitting := []Candidate{}
+	fitting := []api.Candidate{}
 	for _, c := range found {
 		if strings.HasPrefix(c.Word, r.Prefix) && len(fitting) < maxCandidates {
 			fitting = append(fitting, c)
 		}
 	}
-	return CompleteResponse{Candidates: fitting}, nil
+	return api.CompleteResponse{Candidates: fitting}, nil
 }
 
-func candidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([]Candidate, error) {
+func candidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest) ([]api.Candidate, error) {
 	switch r.Of {
 	case CompleteNames:
 		return nameCandidates(ctx, a, r.Prefix)
@@ -95,7 +76,7 @@ func candidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([]Cand
 }
 
 // nameCandidates gives the agent's names, or those within the path typed so far.
-func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]Candidate, error) {
+func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]api.Candidate, error) {
 	folder := ""
 	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 		folder = prefix[:i]
@@ -107,24 +88,24 @@ func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]Cand
 	if folder != "" {
 		folder += "/"
 	}
-	found := make([]Candidate, 0, len(names)+2)
+	found := make([]api.Candidate, 0, len(names)+2)
 	for _, n := range names {
-		found = append(found, Candidate{Word: folder + n})
+		found = append(found, api.Candidate{Word: folder + n})
 	}
 	if folder == "" {
-		found = append(found, Candidate{Word: "HOST", Description: "the agent's host"}, Candidate{Word: "SELF", Description: "the agent itself"})
+		found = append(found, api.Candidate{Word: "HOST", Description: "the agent's host"}, api.Candidate{Word: "SELF", Description: "the agent itself"})
 	}
 	return found, nil
 }
 
-func messageCandidates(ctx context.Context, a *actors.Agent, v view.MessageFilter, wanted func(view.Message) bool) ([]Candidate, error) {
-	var found []Candidate
+func messageCandidates(ctx context.Context, a *actors.Agent, v view.MessageFilter, wanted func(view.Message) bool) ([]api.Candidate, error) {
+	var found []api.Candidate
 	for e, err := range a.All(ctx, v) {
 		if err != nil {
 			return nil, err
 		}
 		if wanted(e) {
-			found = append(found, Candidate{Word: strconv.FormatUint(e.Number, 10), Description: gist(e)})
+			found = append(found, api.Candidate{Word: strconv.FormatUint(e.Number, 10), Description: gist(e)})
 		}
 	}
 	slices.Reverse(found) // the newest is the likeliest
@@ -145,28 +126,28 @@ func gist(e view.Message) string {
 	return string(gist[:min(len(gist), maxGist)])
 }
 
-func grantCandidates(ctx context.Context, a *actors.Agent) ([]Candidate, error) {
+func grantCandidates(ctx context.Context, a *actors.Agent) ([]api.Candidate, error) {
 	grants, err := a.Grants(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found []Candidate
+	var found []api.Candidate
 	for _, g := range grants {
 		if g.Revoked == 0 {
-			found = append(found, Candidate{Word: g.ID.String(), Description: g.Name + " to " + g.ToName})
+			found = append(found, api.Candidate{Word: g.ID.String(), Description: g.Name + " to " + g.ToName})
 		}
 	}
 	return found, nil
 }
 
-func invitationCandidates(ctx context.Context, a *actors.Agent) ([]Candidate, error) {
+func invitationCandidates(ctx context.Context, a *actors.Agent) ([]api.Candidate, error) {
 	open, err := a.Invitations(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]Candidate, len(open))
+	found := make([]api.Candidate, len(open))
 	for i, v := range open {
-		found[i] = Candidate{Word: v.Name, Description: "until " + v.Until.String()}
+		found[i] = api.Candidate{Word: v.Name, Description: "until " + v.Until.String()}
 	}
 	return found, nil
 }

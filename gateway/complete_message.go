@@ -10,20 +10,21 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // fieldCandidates gives the fields of a form, or, once a field's name and a colon are typed, what it may be answered
 // with. Where that is for the answerer to say in words, there are none.
-func fieldCandidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([]Candidate, error) {
+func fieldCandidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest) ([]api.Candidate, error) {
 	e, err := chosen(ctx, a, r)
 	if err != nil {
 		return nil, err
 	}
 	name, typed, isNamed := strings.Cut(r.Prefix, ":")
 	if !isNamed {
-		found := make([]Candidate, len(e.Fields))
+		found := make([]api.Candidate, len(e.Fields))
 		for i, f := range e.Fields {
-			found[i] = Candidate{Word: f.Name + ":", Description: describeField(f)}
+			found[i] = api.Candidate{Word: f.Name + ":", Description: describeField(f)}
 		}
 		return found, nil
 	}
@@ -38,8 +39,8 @@ func fieldCandidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([
 	return found, err
 }
 
-func chosen(ctx context.Context, a *actors.Agent, r CompleteRequest) (view.Message, error) {
-	which, err := r.which()
+func chosen(ctx context.Context, a *actors.Agent, r api.CompleteRequest) (view.Message, error) {
+	which, err := refOf(r.Subject)
 	if err != nil {
 		return view.Message{}, err
 	}
@@ -56,29 +57,29 @@ func describeField(f events.Field) string {
 }
 
 // valueCandidates gives the values of a field that has a choice of them.
-func valueCandidates(ctx context.Context, a *actors.Agent, f events.Field, typed string) ([]Candidate, error) {
+func valueCandidates(ctx context.Context, a *actors.Agent, f events.Field, typed string) ([]api.Candidate, error) {
 	switch {
 	case f.Type == events.Capability:
 		return nameCandidates(ctx, a, typed)
 	case f.Type == events.Checkbox && len(f.Options) == 0:
-		return []Candidate{{Word: "true"}, {Word: "false"}}, nil
+		return []api.Candidate{{Word: "true"}, {Word: "false"}}, nil
 	}
-	found := make([]Candidate, len(f.Options))
+	found := make([]api.Candidate, len(f.Options))
 	for i, o := range f.Options {
-		found[i] = Candidate{Word: o.Value, Description: strings.TrimSpace(o.Label + " " + o.Description)}
+		found[i] = api.Candidate{Word: o.Value, Description: strings.TrimSpace(o.Label + " " + o.Description)}
 	}
 	return found, nil
 }
 
 // edgeCandidates gives the edges of a message, and what stands under each.
-func edgeCandidates(ctx context.Context, a *actors.Agent, r CompleteRequest) ([]Candidate, error) {
+func edgeCandidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest) ([]api.Candidate, error) {
 	e, err := chosen(ctx, a, r)
 	if err != nil {
 		return nil, err
 	}
-	var found []Candidate
+	var found []api.Candidate
 	for _, edge := range sortedKeys(e.Edges) {
-		found = append(found, Candidate{Word: edge, Description: showValue(e.Edges[edge], nil, kindOf)})
+		found = append(found, api.Candidate{Word: edge, Description: showValue(e.Edges[edge], nil, kindOf)})
 	}
 	return found, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 // Cursor is where a subscription is to go on. In JSON it may be a number too.
@@ -14,7 +15,7 @@ type Cursor string
 
 // UnmarshalJSON reads a JSON number or string.
 func (c *Cursor) UnmarshalJSON(b []byte) error {
-	var which Which
+	var which api.Which
 	err := which.UnmarshalJSON(b)
 	*c = Cursor(which)
 	return err

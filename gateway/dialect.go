@@ -9,22 +9,23 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 // frame is a type of frame that is no request of an operation.
 type frame struct {
-	scopes []scope
+	scopes []api.Scope
 	handle func(c *wsSession, h *head, text []byte) error // an error is told as one
 	atOnce bool                                           // it does not wait for those before it
 }
 
 // frames are all types of frames but requests of operations.
 func frames() map[string]frame {
-	asks, answers := []scope{scopeAsk, scopeRead}, []scope{scopeAnswer, scopeRead}
+	asks, answers := []api.Scope{api.ScopeAsk, api.ScopeRead}, []api.Scope{api.ScopeAnswer, api.ScopeRead}
 	return map[string]frame{
-		"follow_messages":         {scopes: []scope{scopeRead}, handle: followFrame, atOnce: true},
-		"subscribe_agent_updates": {scopes: []scope{scopeRead}, handle: agentsFrame, atOnce: true},
-		"unsubscribe":             {scopes: []scope{scopeRead}, handle: unsubscribeFrame, atOnce: true},
+		"follow_messages":         {scopes: []api.Scope{api.ScopeRead}, handle: followFrame, atOnce: true},
+		"subscribe_agent_updates": {scopes: []api.Scope{api.ScopeRead}, handle: agentsFrame, atOnce: true},
+		"unsubscribe":             {scopes: []api.Scope{api.ScopeRead}, handle: unsubscribeFrame, atOnce: true},
 
 		"ask_request":       {scopes: asks, handle: askFrame},
 		"ask_response":      {scopes: answers, handle: askedFrame},
@@ -34,7 +35,7 @@ func frames() map[string]frame {
 		"ask_user_request":        {scopes: asks, handle: questionFrame},
 		"questions.submit":        {scopes: answers, handle: submitFrame},
 		"questions.cancel":        {scopes: answers, handle: cancelFrame},
-		"fetch_questions_request": {scopes: []scope{scopeRead}, handle: fetchQuestionsFrame},
+		"fetch_questions_request": {scopes: []api.Scope{api.ScopeRead}, handle: fetchQuestionsFrame},
 
 		"request_input":  {scopes: asks, handle: requestInputFrame},
 		"input_received": {scopes: asks, handle: inputReceivedFrame},

@@ -11,6 +11,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 )
 
 const maxRuns = 1024 // that one session watches
@@ -33,8 +34,8 @@ type formRelay struct {
 // open makes the desk ready.
 func (d *formRelay) open(c *wsSession) {
 	d.c = c
-	may := func(s scope) bool { return c.principal.may(operation{scope: s}) == nil }
-	d.asks, d.answers = may(scopeRead) && may(scopeAsk), may(scopeRead) && may(scopeAnswer)
+	may := func(s api.Scope) bool { return c.principal.may(operation{scope: s}) == nil }
+	d.asks, d.answers = may(api.ScopeRead) && may(api.ScopeAsk), may(api.ScopeRead) && may(api.ScopeAnswer)
 	d.await, d.posed = map[capabilities.ID]string{}, map[capabilities.ID]markedForm{}
 	d.runs, d.given = map[string]bool{}, map[capabilities.ID]bool{}
 }

@@ -10,56 +10,27 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 )
 
-// MakeAgentRequest makes an agent, which the caller then holds under Name.
-type MakeAgentRequest struct {
-	Acting
-	Kind   events.AgentKind  `json:"kind,omitempty"` // host or guest; default guest
-	Name   string            `json:"name"`
-	Title  string            `json:"title,omitempty"`
-	Labels map[string]string `json:"labels,omitempty"`
-}
-
-// MakeAgentResponse has the new agent's ID.
-type MakeAgentResponse struct {
-	Agent capabilities.ID  `json:"agent"`
-	Name  string           `json:"name"`
-	Kind  events.AgentKind `json:"kind"`
-}
-
-func makeAgent(ctx context.Context, a *actors.Agent, r MakeAgentRequest) (MakeAgentResponse, error) {
+func makeAgent(ctx context.Context, a *actors.Agent, r api.MakeAgentRequest) (api.MakeAgentResponse, error) {
 	if r.Kind == "" {
 		r.Kind = events.Guest
 	}
 	made, err := a.Make(ctx, actors.NewAgent{Kind: r.Kind, Name: r.Name, Title: r.Title, Labels: r.Labels})
 	if err != nil {
-		return MakeAgentResponse{}, err
+		return api.MakeAgentResponse{}, err
 	}
-	return MakeAgentResponse{Agent: made.ID(), Name: r.Name, Kind: r.Kind}, nil
+	return api.MakeAgentResponse{Agent: made.ID(), Name: r.Name, Kind: r.Kind}, nil
 }
 
-// ListNamesRequest lists the names that an agent holds, or those within what stands under a path.
-type ListNamesRequest struct {
-	Acting
-	Paging
-	Path string `json:"path,omitempty"`
-}
-
-// ListNamesResponse has the names, sorted.
-type ListNamesResponse struct {
-	Names   []string `json:"names"`
-	Revoked []string `json:"revoked,omitempty"` // those of them that are good for nothing any more
-	Paged
-}
-
-func listNames(ctx context.Context, a *actors.Agent, r ListNamesRequest) (ListNamesResponse, error) {
+func listNames(ctx context.Context, a *actors.Agent, r api.ListNamesRequest) (api.ListNamesResponse, error) {
 	all, err := a.Names(ctx, r.Path)
 	if err != nil {
-		return ListNamesResponse{}, err
+		return api.ListNamesResponse{}, err
 	}
 	names, paged, err := pageOf(all, r.Paging, func(name string) string { return name })
-	found := ListNamesResponse{Names: names, Paged: paged}
+	found := api.ListNamesResponse{Names: names, Paged: paged}
 	if err != nil || r.Path != "" {
 		return found, err
 	}
@@ -72,129 +43,61 @@ func listNames(ctx context.Context, a *actors.Agent, r ListNamesRequest) (ListNa
 	return found, err
 }
 
-// LookupRequest asks for the value under a name. Reveal opens what is sealed.
-type LookupRequest struct {
-	Acting
-	Name   string `json:"name"`
-	Reveal bool   `json:"reveal,omitempty"`
-}
-
-// LookupResponse has the value.
-type LookupResponse struct {
-	Value capabilities.Value `json:"value"`
-}
-
-func lookup(ctx context.Context, a *actors.Agent, r LookupRequest) (LookupResponse, error) {
+func lookup(ctx context.Context, a *actors.Agent, r api.LookupRequest) (api.LookupResponse, error) {
 	v, err := a.Show(ctx, r.Name, r.Reveal)
-	return LookupResponse{Value: v}, err
+	return api.LookupResponse{Value: v}, err
 }
 
-// NameRequest is about one name.
-type NameRequest struct {
-	Acting
-	Name string `json:"name"`
-}
-
-// LocateResponse says where a name's target is.
-type LocateResponse struct {
-	Locator string            `json:"locator"`
-	ID      capabilities.ID   `json:"id"`
-	Kind    capabilities.Kind `json:"kind,omitempty"`
-}
-
-func locate(ctx context.Context, a *actors.Agent, r NameRequest) (LocateResponse, error) {
+func locate(ctx context.Context, a *actors.Agent, r api.NameRequest) (api.LocateResponse, error) {
 	l, err := a.Locate(ctx, r.Name)
 	if err != nil {
-		return LocateResponse{}, err
+		return api.LocateResponse{}, err
 	}
-	return LocateResponse{Locator: l.String(), ID: l.ID, Kind: l.Kind}, nil
+	return api.LocateResponse{Locator: l.String(), ID: l.ID, Kind: l.Kind}, nil
 }
 
-// StoreNameRequest puts a value under a name. A string is a locator or the text of a JSON document;
-// anything else is the value itself.
-type StoreNameRequest struct {
-	Acting
-	Name  string          `json:"name"`
-	Value json.RawMessage `json:"value"`
-}
-
-func storeName(ctx context.Context, a *actors.Agent, r StoreNameRequest) (Done, error) {
+func storeName(ctx context.Context, a *actors.Agent, r api.StoreNameRequest) (api.Done, error) {
 	if len(r.Value) == 0 {
-		return Done{}, parley.Refuse(parley.InvalidArgument, "store what under %.80q? there is no value", r.Name)
+		return api.Done{}, parley.Refuse(parley.InvalidArgument, "store what under %.80q? there is no value", r.Name)
 	}
 	text := string(r.Value)
 	if r.Value[0] == '"' {
 		if err := json.Unmarshal(r.Value, &text); err != nil {
-			return Done{}, err
+			return api.Done{}, err
 		}
 	}
-	return Done{}, a.Store(ctx, r.Name, text)
+	return api.Done{}, a.Store(ctx, r.Name, text)
 }
 
-// RenameNameRequest moves what stands under Old to New.
-type RenameNameRequest struct {
-	Acting
-	Old string `json:"old"`
-	New string `json:"new"`
+func renameName(ctx context.Context, a *actors.Agent, r api.RenameNameRequest) (api.Done, error) {
+	return api.Done{}, a.Rename(ctx, r.Old, r.New)
 }
 
-func renameName(ctx context.Context, a *actors.Agent, r RenameNameRequest) (Done, error) {
-	return Done{}, a.Rename(ctx, r.Old, r.New)
+func removeName(ctx context.Context, a *actors.Agent, r api.NameRequest) (api.Done, error) {
+	return api.Done{}, a.Remove(ctx, r.Name)
 }
 
-func removeName(ctx context.Context, a *actors.Agent, r NameRequest) (Done, error) {
-	return Done{}, a.Remove(ctx, r.Name)
-}
-
-// CopyNameRequest puts what stands under Old under New too, narrowed to a facet.
-type CopyNameRequest struct {
-	Acting
-	Old   string            `json:"old"`
-	New   string            `json:"new"`
-	Facet capabilities.Mode `json:"facet,omitempty"` // ask or read; default everything
-	Until capabilities.Time `json:"until,omitzero"`
-	Uses  uint32            `json:"uses,omitempty"`
-}
-
-func copyName(ctx context.Context, a *actors.Agent, r CopyNameRequest) (Done, error) {
+func copyName(ctx context.Context, a *actors.Agent, r api.CopyNameRequest) (api.Done, error) {
 	facet := capabilities.Facet{Mode: r.Facet, Until: r.Until, Uses: r.Uses}
 	if err := facet.Check(); err != nil {
-		return Done{}, err
+		return api.Done{}, err
 	}
-	return Done{}, a.Copy(ctx, r.Old, r.New, facet)
+	return api.Done{}, a.Copy(ctx, r.Old, r.New, facet)
 }
 
-// ListGrantsRequest lists what the agent gave out, oldest first.
-type ListGrantsRequest struct {
-	Acting
-	Paging
-}
-
-// ListGrantsResponse has the grants.
-type ListGrantsResponse struct {
-	Grants []view.Granted `json:"grants"`
-	Paged
-}
-
-func listGrants(ctx context.Context, a *actors.Agent, r ListGrantsRequest) (ListGrantsResponse, error) {
+func listGrants(ctx context.Context, a *actors.Agent, r api.ListGrantsRequest) (api.ListGrantsResponse, error) {
 	all, err := a.Grants(ctx)
 	if err != nil {
-		return ListGrantsResponse{}, err
+		return api.ListGrantsResponse{}, err
 	}
 	grants, paged, err := pageOf(all, r.Paging, func(g view.Granted) string { return g.ID.String() })
-	return ListGrantsResponse{grants, paged}, err
+	return api.ListGrantsResponse{Grants: grants, Paged: paged}, err
 }
 
-// RevokeRequest takes back what was given, and all that was derived from it.
-type RevokeRequest struct {
-	Acting
-	Grant string `json:"grant"`
-}
-
-func revoke(ctx context.Context, a *actors.Agent, r RevokeRequest) (Done, error) {
+func revoke(ctx context.Context, a *actors.Agent, r api.RevokeRequest) (api.Done, error) {
 	id, err := capabilities.ParseID(r.Grant)
 	if err != nil {
-		return Done{}, err
+		return api.Done{}, err
 	}
-	return Done{}, a.Revoke(ctx, id)
+	return api.Done{}, a.Revoke(ctx, id)
 }

@@ -16,6 +16,8 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/httpd"
 )
@@ -32,7 +34,7 @@ func rawPost(t *testing.T, s *Server, path string, body []byte) (int, parley.Err
 		t.Fatal(err)
 	}
 	defer r.Body.Close()
-	var f Failure
+	var f api.Failure
 	if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
 		t.Fatal(err)
 	}
@@ -121,18 +123,18 @@ func TestErrorsArriveWhole(t *testing.T) {
 	c, s := serveLimited(t, Limits{})
 	sent := parley.Refuse(parley.InvalidAnswer, "port: want a number").WithHint("as in 443")
 	sent.Fields = map[string]string{"port": "want a number"}
-	s.operations["fail"] = nodeOp("fail", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { return Done{}, sent })
-	s.operations["break"] = nodeOp("break", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
-		return Done{}, fmt.Errorf("disk 7 at address secret")
+	s.operations["fail"] = nodeOp("fail", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { return api.Done{}, sent })
+	s.operations["break"] = nodeOp("break", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
+		return api.Done{}, fmt.Errorf("disk 7 at address secret")
 	})
-	s.operations["panic"] = nodeOp("panic", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { panic("secret") })
+	s.operations["panic"] = nodeOp("panic", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { panic("secret") })
 
-	err := c.Call(t.Context(), "fail", NodeRequest{}, nil)
+	err := c.Call(t.Context(), "fail", api.NodeRequest{}, nil)
 	if got := parley.AsError(err); got.Code != sent.Code || got.Message != sent.Message || got.Hint != sent.Hint || got.Fields["port"] != "want a number" {
 		t.Errorf("got %#v", got)
 	}
 	for _, name := range []string{"break", "panic", "fail"} {
-		err := c.Call(t.Context(), name, NodeRequest{}, nil)
+		err := c.Call(t.Context(), name, api.NodeRequest{}, nil)
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -142,26 +144,26 @@ func TestErrorsArriveWhole(t *testing.T) {
 func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
 	c, s := serveLimited(t, Limits{"calls.host": 1, "waits.host": 1})
 	inside, leave := make(chan bool), make(chan bool)
-	s.operations["hold"] = nodeOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
+	s.operations["hold"] = nodeOp("hold", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
 		inside <- true
 		<-leave
-		return Done{}, nil
+		return api.Done{}, nil
 	})
 	held := make(chan error, 1)
-	go func() { held <- c.Call(t.Context(), "hold", NodeRequest{}, nil) }()
+	go func() { held <- c.Call(t.Context(), "hold", api.NodeRequest{}, nil) }()
 	<-inside
-	if err := c.Call(t.Context(), "list_names", ListNamesRequest{}, nil); parley.CodeOf(err) != parley.RateLimited {
+	if err := c.Call(t.Context(), "list_names", api.ListNamesRequest{}, nil); parley.CodeOf(err) != parley.RateLimited {
 		t.Errorf("got %v", err)
 	}
 	wait := int64(50)
-	if err := c.Call(t.Context(), "follow_messages", FollowMessagesRequest{WaitMs: &wait}, nil); err != nil {
+	if err := c.Call(t.Context(), "follow_messages", api.FollowMessagesRequest{WaitMs: &wait}, nil); err != nil {
 		t.Errorf("a wait was refused for the calls under way: %v", err)
 	}
 	close(leave)
 	if err := <-held; err != nil {
 		t.Error(err)
 	}
-	if err := c.Call(t.Context(), "list_names", ListNamesRequest{}, nil); err != nil {
+	if err := c.Call(t.Context(), "list_names", api.ListNamesRequest{}, nil); err != nil {
 		t.Errorf("the place was not given back: %v", err)
 	}
 }
@@ -171,7 +173,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 	form := askHost(t, c)
 	var o view.Outcome
 	wait := int64(60)
-	err := c.Call(t.Context(), "await", AwaitRequest{Acting: Acting{As: "fae"}, Subject: About(form.Form.String()), WaitMs: &wait}, &o)
+	err := c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, Subject: api.About(form.Form.String()), WaitMs: &wait}, &o)
 	if err != nil || o.Status != view.StatusOpen {
 		t.Fatalf("got %v %v", o, err)
 	}
@@ -183,7 +185,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 	for s.ledger.now(kindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	answer := RespondFormRequest{Subject: About("0"), Texts: []Text{{"a", "x"}}}
+	answer := api.RespondFormRequest{Subject: api.About("0"), Texts: []api.Text{{Name: "a", Text: "x"}}}
 	if err := c.Call(t.Context(), "respond_form", answer, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -229,11 +231,11 @@ func asFae(t *testing.T, s *Server) *client.Client {
 // askHost makes fae and has it ask the host a form of one field.
 func askHost(t *testing.T, c *client.Client) view.Asked {
 	t.Helper()
-	if err := c.Call(t.Context(), "make_agent", MakeAgentRequest{Name: "fae"}, nil); err != nil {
+	if err := c.Call(t.Context(), "make_agent", api.MakeAgentRequest{Name: "fae"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var asked view.Asked
-	req := FormRequest{Acting: Acting{As: "fae"}, Recipient: "HOST", Description: "D", Fields: Fields{{Name: "a", Label: "A"}}}
+	req := api.FormRequest{Acting: api.Acting{As: "fae"}, Recipient: "HOST", Description: "D", Fields: api.FieldsOf(events.Field{Name: "a", Label: "A"})}
 	if err := c.Call(t.Context(), "form", req, &asked); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +248,7 @@ func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
 	cut := make(chan error, 1)
 	go func() {
 		var o view.Outcome
-		cut <- c.Call(t.Context(), "await", AwaitRequest{Acting: Acting{As: "fae"}, Subject: About(form.Form.String())}, &o)
+		cut <- c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, Subject: api.About(form.Form.String())}, &o)
 	}()
 	for s.ledger.now(kindWaits) == 0 {
 		time.Sleep(time.Millisecond)
@@ -264,7 +266,7 @@ func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
 	if _, err := os.Lstat(s.socketPath); !os.IsNotExist(err) {
 		t.Errorf("the socket is still there: %v", err)
 	}
-	if err := c.Call(t.Context(), "status", NodeRequest{}, nil); parley.CodeOf(err) != parley.NotRunning {
+	if err := c.Call(t.Context(), "status", api.NodeRequest{}, nil); parley.CodeOf(err) != parley.NotRunning {
 		t.Errorf("got %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -30,10 +31,10 @@ func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
 	if n := s.ledger.now(kindCalls); n != 0 {
 		t.Errorf("%d calls are under way", n)
 	}
-	if err := c.Call(t.Context(), "status", NodeRequest{}, nil); err != nil {
+	if err := c.Call(t.Context(), "status", api.NodeRequest{}, nil); err != nil {
 		t.Errorf("the host is locked out: %v", err)
 	}
-	large := SendRequest{Recipient: "HOST", Text: strings.Repeat("x", 100<<10)}
+	large := api.SendRequest{Recipient: "HOST", Text: strings.Repeat("x", 100<<10)}
 	if err := c.Call(t.Context(), "send", large, nil); err != nil {
 		t.Errorf("a large request of the host is locked out: %v", err)
 	}
@@ -163,7 +164,7 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 	}
 	defer own.Close()
 	wait := int64(50)
-	if err := own.Call(t.Context(), "follow_messages", FollowMessagesRequest{WaitMs: &wait}, nil); err != nil {
+	if err := own.Call(t.Context(), "follow_messages", api.FollowMessagesRequest{WaitMs: &wait}, nil); err != nil {
 		t.Errorf("the host's socket: %v", err)
 	}
 	if status, _ := h.post("list_names", "Bearer "+h.tokens["fae"], `{}`); status != 200 {
@@ -317,8 +318,8 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var st StatusResponse
-		if err := own.Call(t.Context(), "status", NodeRequest{}, &st); err != nil {
+		var st api.StatusResponse
+		if err := own.Call(t.Context(), "status", api.NodeRequest{}, &st); err != nil {
 			t.Errorf("over the socket: %v", err)
 		}
 		for _, l := range st.Limits {

@@ -5,82 +5,46 @@ import (
 
 	"parley/actors"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
-// SendRequest sends words, with references as @edge:name or @name.
-type SendRequest struct {
-	Acting
-	Recipient string `json:"recipient"`
-	Text      string `json:"text"`
-}
-
-func send(ctx context.Context, a *actors.Agent, r SendRequest) (view.Sent, error) {
+func send(ctx context.Context, a *actors.Agent, r api.SendRequest) (view.Sent, error) {
 	return a.Send(ctx, r.Recipient, r.Text)
 }
 
-// ReplyRequest answers a message with words.
-type ReplyRequest struct {
-	Acting
-	Subject
-	Text string `json:"text"`
-}
-
-func reply(ctx context.Context, a *actors.Agent, r ReplyRequest) (view.Sent, error) {
-	which, err := r.which()
+func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent, error) {
+	which, err := refOf(r.Subject)
 	if err != nil {
 		return view.Sent{}, err
 	}
 	return a.Reply(ctx, which, r.Text)
 }
 
-// AdoptRequest keeps what a message carries under Edge, as Name or under the edge's own name.
-type AdoptRequest struct {
-	Acting
-	Subject
-	Edge string `json:"edge"`
-	Name string `json:"name,omitempty"`
-}
-
-func adopt(ctx context.Context, a *actors.Agent, r AdoptRequest) (Done, error) {
-	which, err := r.which()
+func adopt(ctx context.Context, a *actors.Agent, r api.AdoptRequest) (api.Done, error) {
+	which, err := refOf(r.Subject)
 	if err != nil {
-		return Done{}, err
+		return api.Done{}, err
 	}
-	return Done{}, a.Adopt(ctx, which, r.Edge, r.Name)
+	return api.Done{}, a.Adopt(ctx, which, r.Edge, r.Name)
 }
 
-// MessageRequest is about one message.
-type MessageRequest struct {
-	Acting
-	Subject
-}
-
-func dismiss(ctx context.Context, a *actors.Agent, r MessageRequest) (Done, error) {
-	which, err := r.which()
+func dismiss(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Done, error) {
+	which, err := refOf(r.Subject)
 	if err != nil {
-		return Done{}, err
+		return api.Done{}, err
 	}
-	return Done{}, a.Dismiss(ctx, which)
+	return api.Done{}, a.Dismiss(ctx, which)
 }
 
-func getMessage(ctx context.Context, a *actors.Agent, r MessageRequest) (view.Message, error) {
-	which, err := r.which()
+func getMessage(ctx context.Context, a *actors.Agent, r api.MessageRequest) (view.Message, error) {
+	which, err := refOf(r.Subject)
 	if err != nil {
 		return view.Message{}, err
 	}
 	return a.Message(ctx, which)
 }
 
-// ListMessagesRequest lists what the view shows, by number. If there is more than the limit, the response
-// has as "next" the number to go on from as "first".
-type ListMessagesRequest struct {
-	Acting
-	view.MessageFilter
-	First uint64 `json:"first,omitempty"`
-	Limit int    `json:"limit,omitempty"` // default 1,000, which is the most
-}
-
-func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (view.Inbox, error) {
+func listMessages(ctx context.Context, a *actors.Agent, r api.ListMessagesRequest) (view.Inbox, error) {
 	limit := r.Limit
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
@@ -92,16 +56,7 @@ func listMessages(ctx context.Context, a *actors.Agent, r ListMessagesRequest) (
 	return in, err
 }
 
-// FollowMessagesRequest waits for messages within the view that changed after the cursor. What has changed already is in the
-// response however short the wait is. When WaitMs has passed without any, there are none, and the cursor is that to call again with.
-type FollowMessagesRequest struct {
-	Acting
-	view.MessageFilter
-	Cursor uint64 `json:"cursor"`
-	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
-}
-
-func followMessages(ctx context.Context, a *actors.Agent, r FollowMessagesRequest) (view.Inbox, error) {
+func followMessages(ctx context.Context, a *actors.Agent, r api.FollowMessagesRequest) (view.Inbox, error) {
 	waiting, cancel, err := bounded(ctx, r.WaitMs)
 	if err != nil {
 		return view.Inbox{}, err
@@ -118,29 +73,16 @@ func followMessages(ctx context.Context, a *actors.Agent, r FollowMessagesReques
 	return more, err
 }
 
-// ReadLogRequest reads the agent's log: the events after a version, oldest first.
-type ReadLogRequest struct {
-	Acting
-	After uint64 `json:"after,omitempty"`
-	Limit int    `json:"limit,omitempty"` // default 500, at most 5,000
-}
-
-// ReadLogResponse has the events. If there are More, the version of the last is the "after" to go on from.
-type ReadLogResponse struct {
-	Entries []view.Entry `json:"entries"`
-	More    bool         `json:"more"`
-}
-
 // logStep is how many events of a log are read at once.
 const logStep = 64
 
-func readLog(ctx context.Context, a *actors.Agent, r ReadLogRequest) (ReadLogResponse, error) {
+func readLog(ctx context.Context, a *actors.Agent, r api.ReadLogRequest) (api.ReadLogResponse, error) {
 	limit := r.Limit
 	if limit <= 0 {
 		limit = 500
 	}
 	limit = min(limit, 5000)
-	got := ReadLogResponse{Entries: []view.Entry{}}
+	got := api.ReadLogResponse{Entries: []view.Entry{}}
 	var room pageRoom
 	for len(got.Entries) < limit {
 		step := min(logStep, limit-len(got.Entries))

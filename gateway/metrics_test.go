@@ -14,6 +14,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -42,7 +43,7 @@ func scrape(t *testing.T, s *Server) string {
 func TestMetricsTellHowTheNodeIs(t *testing.T) {
 	c, s := serveLimited(t, Limits{})
 	askHost(t, c)
-	if err := c.Call(t.Context(), "get_message", MessageRequest{Subject: About("7")}, nil); err == nil {
+	if err := c.Call(t.Context(), "get_message", api.MessageRequest{Subject: api.About("7")}, nil); err == nil {
 		t.Fatal("there is a message 7")
 	}
 	lines := strings.Split(scrape(t, s), "\n")
@@ -132,7 +133,7 @@ func TestMetricsAreForTheHostAlone(t *testing.T) {
 func TestCallersCannotMakeUpMetrics(t *testing.T) {
 	c, s := serveLimited(t, Limits{})
 	for i := range 5 {
-		if err := c.Call(t.Context(), fmt.Sprint("fly", i), NodeRequest{}, nil); err == nil {
+		if err := c.Call(t.Context(), fmt.Sprint("fly", i), api.NodeRequest{}, nil); err == nil {
 			t.Fatal("it flies")
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 const openAPIPath = "/openapi.json"
@@ -63,7 +64,7 @@ type (
 		OperationID string                 `json:"operationId"`
 		Summary     string                 `json:"summary,omitempty"`
 		Tags        []string               `json:"tags,omitempty"`
-		Scope       scope                  `json:"x-parley-scope,omitempty"`
+		Scope       api.Scope              `json:"x-parley-scope,omitempty"`
 		OfNode      bool                   `json:"x-parley-host-only,omitempty"`
 		Waits       bool                   `json:"x-parley-waits,omitempty"`
 		Security    []map[string][]any     `json:"security,omitempty"`
@@ -89,10 +90,10 @@ type (
 // scopeTags say what the scopes are, by which operations are grouped.
 func scopeTags() []apiTag {
 	return []apiTag{
-		{string(scopeRead), "Looks, and changes nothing."},
-		{string(scopeAsk), "Sends mail, and ends what the agent asked itself."},
-		{string(scopeAnswer), "Settles what others asked."},
-		{string(scopeAdmin), "Changes what the agent holds or gave, and the node."},
+		{string(api.ScopeRead), "Looks, and changes nothing."},
+		{string(api.ScopeAsk), "Sends mail, and ends what the agent asked itself."},
+		{string(api.ScopeAnswer), "Settles what others asked."},
+		{string(api.ScopeAdmin), "Changes what the agent holds or gave, and the node."},
 	}
 }
 
@@ -113,7 +114,7 @@ func document(operations map[string]operation, version string) apiDocument {
 			"bearer": {"type": "http", "scheme": "bearer", "description": "A token, as parley token create makes them."},
 		}},
 	}
-	failures := made.content(reflect.TypeFor[Failure]())
+	failures := made.content(reflect.TypeFor[api.Failure]())
 	for _, name := range slices.Sorted(maps.Keys(operations)) {
 		o := operations[name]
 		doc.Paths[rpcPath+name] = apiPath{Post: &apiCall{

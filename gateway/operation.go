@@ -6,23 +6,13 @@ import (
 
 	"parley/actors"
 	"parley/capabilities"
-)
-
-// scope is the part of an agent's authority that an operation needs. A caller on the node's own socket
-// has all of them.
-type scope string
-
-const (
-	scopeRead   scope = "read"   // looks, changes nothing
-	scopeAsk    scope = "ask"    // sends mail, and ends what the agent asked itself
-	scopeAnswer scope = "answer" // settles what others asked
-	scopeAdmin  scope = "admin"  // changes what the agent holds or gave, and the node
+	"parley/gateway/api"
 )
 
 // operation is one thing that the world may ask of a node. Every edge walks the table of them.
 type operation struct {
 	name     string
-	scope    scope
+	scope    api.Scope
 	ofNode   bool // it is about the whole node, and so for its host
 	waits    bool // a call may take long without doing anything; it is counted apart
 	lists    bool // its response may be large
@@ -31,19 +21,12 @@ type operation struct {
 	call     func(ctx context.Context, s *Server, body []byte) (any, error)
 }
 
-// Acting is part of every request: it says for which agent the request is made.
-type Acting struct {
-	As string `json:"as,omitempty"` // the name under which the node's host holds it; "" is the host
-}
-
-func (a Acting) actor() string { return a.As }
-
-type acting interface{ actor() string }
+type acting interface{ Actor() string }
 
 // op is an operation of one agent's.
-func op[Req acting, Resp any](name string, needs scope, handle func(context.Context, *actors.Agent, Req) (Resp, error)) operation {
+func op[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *actors.Agent, Req) (Resp, error)) operation {
 	return serverOp(name, needs, func(ctx context.Context, s *Server, req Req) (resp Resp, err error) {
-		agent, err := s.agent(ctx, req.actor())
+		agent, err := s.agent(ctx, req.Actor())
 		if err != nil {
 			return resp, err
 		}
@@ -52,14 +35,14 @@ func op[Req acting, Resp any](name string, needs scope, handle func(context.Cont
 }
 
 // nodeOp is an operation of the whole node's.
-func nodeOp[Req acting, Resp any](name string, needs scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
+func nodeOp[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
 	o := serverOp(name, needs, handle)
 	o.ofNode = true
 	return o
 }
 
 // serverOp is an operation that the server itself has a part in.
-func serverOp[Req acting, Resp any](name string, needs scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
+func serverOp[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
 	return operation{
 		name:     name,
 		scope:    needs,
@@ -102,71 +85,71 @@ func (o operation) kind() kind {
 // operations is the table. Adding an operation is one line here and one function.
 func operations() []operation {
 	return []operation{
-		op("make_agent", scopeAdmin, makeAgent),
-		listing(op("list_names", scopeRead, listNames)),
-		op("lookup", scopeRead, lookup),
-		op("locate", scopeRead, locate),
-		op("store_name", scopeAdmin, storeName),
-		op("rename_name", scopeAdmin, renameName),
-		op("remove_name", scopeAdmin, removeName),
-		op("copy_name", scopeAdmin, copyName),
-		listing(op("list_grants", scopeRead, listGrants)),
-		op("revoke", scopeAdmin, revoke),
+		op("make_agent", api.ScopeAdmin, makeAgent),
+		listing(op("list_names", api.ScopeRead, listNames)),
+		op("lookup", api.ScopeRead, lookup),
+		op("locate", api.ScopeRead, locate),
+		op("store_name", api.ScopeAdmin, storeName),
+		op("rename_name", api.ScopeAdmin, renameName),
+		op("remove_name", api.ScopeAdmin, removeName),
+		op("copy_name", api.ScopeAdmin, copyName),
+		listing(op("list_grants", api.ScopeRead, listGrants)),
+		op("revoke", api.ScopeAdmin, revoke),
 
-		op("form", scopeAsk, requestForm),
-		op("request", scopeAsk, request),
-		op("approve", scopeAsk, approve),
-		listing(serverOp("list_rules", scopeRead, listRules)),
-		serverOp("remove_rule", scopeAdmin, removeRule),
-		serverOp("limit_rule", scopeAdmin, limitRule),
-		waiting(op("await", scopeRead, await)),
-		op("cancel_form", scopeAsk, cancelForm),
-		op("respond_form", scopeAnswer, respondForm),
-		op("decline_form", scopeAnswer, declineForm),
-		op("forward_form", scopeAnswer, forwardForm),
-		op("resolve", scopeAnswer, resolve),
-		op("reject", scopeAnswer, reject),
-		op("send", scopeAsk, send),
-		op("reply", scopeAsk, reply),
-		op("adopt", scopeAdmin, adopt),
-		op("dismiss", scopeAnswer, dismiss),
-		op("get_message", scopeRead, getMessage),
-		listing(op("list_messages", scopeRead, listMessages)),
-		waiting(listing(op("follow_messages", scopeRead, followMessages))),
-		listing(op("read_log", scopeRead, readLog)),
-		op("complete", scopeRead, complete),
+		op("form", api.ScopeAsk, requestForm),
+		op("request", api.ScopeAsk, request),
+		op("approve", api.ScopeAsk, approve),
+		listing(serverOp("list_rules", api.ScopeRead, listRules)),
+		serverOp("remove_rule", api.ScopeAdmin, removeRule),
+		serverOp("limit_rule", api.ScopeAdmin, limitRule),
+		waiting(op("await", api.ScopeRead, await)),
+		op("cancel_form", api.ScopeAsk, cancelForm),
+		op("respond_form", api.ScopeAnswer, respondForm),
+		op("decline_form", api.ScopeAnswer, declineForm),
+		op("forward_form", api.ScopeAnswer, forwardForm),
+		op("resolve", api.ScopeAnswer, resolve),
+		op("reject", api.ScopeAnswer, reject),
+		op("send", api.ScopeAsk, send),
+		op("reply", api.ScopeAsk, reply),
+		op("adopt", api.ScopeAdmin, adopt),
+		op("dismiss", api.ScopeAnswer, dismiss),
+		op("get_message", api.ScopeRead, getMessage),
+		listing(op("list_messages", api.ScopeRead, listMessages)),
+		waiting(listing(op("follow_messages", api.ScopeRead, followMessages))),
+		listing(op("read_log", api.ScopeRead, readLog)),
+		op("complete", api.ScopeRead, complete),
 
-		listing(op("fetch_agents", scopeRead, fetchAgents)),
-		op("fetch_agent", scopeRead, fetchAgent),
-		op("send_agent_message", scopeAsk, sendAgentMessage),
-		waiting(op("wait_for_finish", scopeRead, waitForFinish)),
-		op("stop_agent", scopeAsk, stopAgent),
-		op("archive_agent", scopeAdmin, archiveAgent),
-		op("set_status", scopeAsk, setStatus),
-		op("describe_agent", scopeAdmin, describeAgent),
-		op("set_policy", scopeAdmin, setPolicy),
-		op("run_agent", scopeAdmin, runAgent),
-		waiting(listing(op("read_output", scopeRead, readOutput))),
+		listing(op("fetch_agents", api.ScopeRead, fetchAgents)),
+		op("fetch_agent", api.ScopeRead, fetchAgent),
+		op("send_agent_message", api.ScopeAsk, sendAgentMessage),
+		waiting(op("wait_for_finish", api.ScopeRead, waitForFinish)),
+		op("stop_agent", api.ScopeAsk, stopAgent),
+		op("archive_agent", api.ScopeAdmin, archiveAgent),
+		op("set_status", api.ScopeAsk, setStatus),
+		op("describe_agent", api.ScopeAdmin, describeAgent),
+		op("set_policy", api.ScopeAdmin, setPolicy),
+		op("run_agent", api.ScopeAdmin, runAgent),
+		waiting(listing(op("read_output", api.ScopeRead, readOutput))),
 
-		op("invite", scopeAdmin, invite),
-		op("uninvite", scopeAdmin, uninvite),
-		listing(op("list_invitations", scopeRead, listInvitations)),
-		op("accept", scopeAdmin, accept),
-		op("create_token", scopeAdmin, createToken),
-		listing(op("list_tokens", scopeRead, listTokens)),
-		op("revoke_token", scopeAdmin, revokeToken),
-		serverOp("open_link", scopeAdmin, openLink),
+		op("invite", api.ScopeAdmin, invite),
+		op("uninvite", api.ScopeAdmin, uninvite),
+		listing(op("list_invitations", api.ScopeRead, listInvitations)),
+		op("accept", api.ScopeAdmin, accept),
+		op("create_token", api.ScopeAdmin, createToken),
+		listing(op("list_tokens", api.ScopeRead, listTokens)),
+		op("revoke_token", api.ScopeAdmin, revokeToken),
+		serverOp("open_link", api.ScopeAdmin, openLink),
 
-		listing(nodeOp("list_nodes", scopeRead, listNodes)),
-		nodeOp("limit_peer", scopeAdmin, limitPeer),
-		nodeOp("drop_peer", scopeAdmin, dropPeer),
-		op("get_quota", scopeRead, getQuota),
-		op("set_quota", scopeAdmin, setQuota),
+		listing(nodeOp("list_nodes", api.ScopeRead, listNodes)),
+		nodeOp("limit_peer", api.ScopeAdmin, limitPeer),
+		nodeOp("drop_peer", api.ScopeAdmin, dropPeer),
+		op("get_quota", api.ScopeRead, getQuota),
+		op("set_quota", api.ScopeAdmin, setQuota),
 
-		nodeOp("status", scopeRead, status),
-		nodeOp("start_programs", scopeAdmin, startPrograms),
-		waiting(nodeOp("verify", scopeRead, verify)),
-		nodeOp("stop", scopeAdmin, stop),
+		nodeOp("status", api.ScopeRead, status),
+		nodeOp("start_programs", api.ScopeAdmin, startPrograms),
+		waiting(nodeOp("verify", api.ScopeRead, verify)),
+		nodeOp("stop", api.ScopeAdmin, stop),
 	}
 }
 

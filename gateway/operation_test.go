@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/gateway/api"
 )
 
 // The names of INTERFACE's sections on mail and agents, and those that the command line needs besides.
@@ -22,7 +24,7 @@ func TestEveryOperationIsThereOnce(t *testing.T) {
 		if o.call == nil || o.request == nil || o.response == nil {
 			t.Errorf("%s has no request, response or handler", o.name)
 		}
-		if !slices.Contains([]scope{scopeRead, scopeAsk, scopeAnswer, scopeAdmin}, o.scope) {
+		if !slices.Contains([]api.Scope{api.ScopeRead, api.ScopeAsk, api.ScopeAnswer, api.ScopeAdmin}, o.scope) {
 			t.Errorf("%s has scope %q", o.name, o.scope)
 		}
 	}

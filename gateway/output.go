@@ -6,30 +6,11 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
-// ReadOutputRequest reads what an agent's program has put out: what came after a cursor, for some of which it waits where
-// a WaitMs is given, or with a Tail the end of it.
-type ReadOutputRequest struct {
-	Acting
-	AgentID string `json:"agentId"`
-	After   uint64 `json:"after,omitempty"`
-	Limit   int    `json:"limit,omitempty"`  // default and at most 500
-	WaitMs  int64  `json:"waitMs,omitempty"` // at most 50,000
-	Tail    *int   `json:"tail,omitempty"`   // so many of the newest pieces, at most 500 or as many as fit; 0 gives the cursor alone
-}
-
-// ReadOutputResponse has it, oldest first, and the cursor to go on from.
-type ReadOutputResponse struct {
-	Pieces []view.OutputPiece `json:"pieces"`
-	Cursor uint64             `json:"cursor"`
-}
-
-// MaxPieces is how many pieces of output one call gives at most.
-const MaxPieces = 500
-
-func readOutput(ctx context.Context, a *actors.Agent, r ReadOutputRequest) (ReadOutputResponse, error) {
-	got := ReadOutputResponse{Pieces: []view.OutputPiece{}, Cursor: r.After}
+func readOutput(ctx context.Context, a *actors.Agent, r api.ReadOutputRequest) (api.ReadOutputResponse, error) {
+	got := api.ReadOutputResponse{Pieces: []view.OutputPiece{}, Cursor: r.After}
 	agent, err := a.Find(ctx, r.AgentID)
 	if err == nil {
 		err = a.MayLookInto(ctx, agent)
@@ -41,8 +22,8 @@ func readOutput(ctx context.Context, a *actors.Agent, r ReadOutputRequest) (Read
 		return outputEnd(ctx, agent, r)
 	}
 	limit := r.Limit
-	if limit <= 0 || limit > MaxPieces {
-		limit = MaxPieces
+	if limit <= 0 || limit > api.MaxPieces {
+		limit = api.MaxPieces
 	}
 	read := agent.Output
 	if r.WaitMs != 0 {
@@ -77,12 +58,12 @@ func readOutput(ctx context.Context, a *actors.Agent, r ReadOutputRequest) (Read
 // outputStep is how many pieces are read at once.
 const outputStep = 32
 
-func outputEnd(ctx context.Context, agent *actors.Agent, r ReadOutputRequest) (ReadOutputResponse, error) {
-	got := ReadOutputResponse{Pieces: []view.OutputPiece{}}
+func outputEnd(ctx context.Context, agent *actors.Agent, r api.ReadOutputRequest) (api.ReadOutputResponse, error) {
+	got := api.ReadOutputResponse{Pieces: []view.OutputPiece{}}
 	if *r.Tail < 0 || r.After != 0 || r.WaitMs != 0 || r.Limit != 0 {
 		return got, parley.Refuse(parley.InvalidArgument, "tail is a number of pieces, and goes without after, limit and waitMs")
 	}
-	for most, step := min(*r.Tail, MaxPieces), outputStep; ; step *= 2 {
+	for most, step := min(*r.Tail, api.MaxPieces), outputStep; ; step *= 2 {
 		pieces, cursor, err := agent.OutputEnd(ctx, min(most, step))
 		if err != nil {
 			return got, err

@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -103,7 +104,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 	defer s.survive(w, "page")
 
 	v := &viewing{s: s, w: w, r: r, as: r.URL.Query().Get("as"), body: body.Bytes(), held: held}
-	err = caller(r.Context()).may(operation{name: "the page", scope: scopeRead})
+	err = caller(r.Context()).may(operation{name: "the page", scope: api.ScopeRead})
 	if err == nil {
 		v.agent, err = s.agent(r.Context(), v.as)
 	}
@@ -222,7 +223,7 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	e := shown(err)
-	if err := s.render(w, httpStatus(e.Code), "refusal.html", layout{Base: pagePrefix(r.Context()), Main: e}); err != nil {
+	if err := s.render(w, api.HTTPStatus(e.Code), "refusal.html", layout{Base: pagePrefix(r.Context()), Main: e}); err != nil {
 		refuse(w, err, 0)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -90,7 +91,7 @@ func (v *viewing) ofAgent() error {
 	if err != nil {
 		return err
 	}
-	d := agentPage{Name: name, ID: agent.ID(), MayAct: caller(ctx).may(operation{name: "the page", scope: scopeAdmin}) == nil}
+	d := agentPage{Name: name, ID: agent.ID(), MayAct: caller(ctx).may(operation{name: "the page", scope: api.ScopeAdmin}) == nil}
 	d.MayEnd = d.MayAct && reader.IsHost()
 	if agent.ID() == reader.ID() {
 		d.Name = ""

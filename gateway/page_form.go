@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -18,7 +19,7 @@ const maxPlainForm = 4 * MaxBody
 
 // form shows one message, and takes what its plain HTML form sends.
 func (v *viewing) form() error {
-	which, err := About(strings.TrimPrefix(v.r.URL.Path, formsPath)).which()
+	which, err := refOf(api.About(strings.TrimPrefix(v.r.URL.Path, formsPath)))
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (v *viewing) take(which actors.Which) error {
 	if err := v.act(which, sent, t); err != nil {
 		shown := shown(err)
 		t.wrong, t.fields = shown.Message, shown.Fields
-		return v.showForm(which, httpStatus(shown.Code), t)
+		return v.showForm(which, api.HTTPStatus(shown.Code), t)
 	}
 	there := url.URL{Path: pagePrefix(v.r.Context()) + v.r.URL.Path}
 	if sent.Get("do") == "dismiss" {

@@ -5,6 +5,8 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/gateway/api"
+	"parley/mailbox/form"
 )
 
 // previewPath shows a form that nobody has sent yet: whoever builds it sees what its recipient will.
@@ -20,11 +22,15 @@ func (v *viewing) preview() error {
 	if err := checkBody(v.body); err != nil {
 		return err
 	}
-	var r FormRequest
+	var r api.FormRequest
 	if err := decode(v.body, &r); err != nil {
 		return err
 	}
-	contract, err := v.agent.Compile(r.Fields)
+	fields, err := r.Fields.List(form.ParseFields)
+	if err != nil {
+		return err
+	}
+	contract, err := v.agent.Compile(fields)
 	if err != nil {
 		return err
 	}

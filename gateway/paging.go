@@ -5,18 +5,8 @@ import (
 	"slices"
 
 	"parley"
+	"parley/gateway/api"
 )
-
-// Paging is part of requests that list. Without it the first page is listed.
-type Paging struct {
-	After string `json:"after,omitempty"` // the "next" of the page before
-	Limit int    `json:"limit,omitempty"` // default 1,000, which is the most
-}
-
-// Paged is part of their responses.
-type Paged struct {
-	Next string `json:"next,omitempty"` // there is more: the "after" of the next page
-}
 
 // Bounds of one page.
 const (
@@ -27,9 +17,9 @@ const (
 
 // pageOf returns the items of a page, at most so many and of so many bytes. The key of an item is what the next page
 // begins after. Items are in the order of their keys, or never go away.
-func pageOf[T any](all []T, p Paging, key func(T) string) ([]T, Paged, error) {
+func pageOf[T any](all []T, p api.Paging, key func(T) string) ([]T, api.Paged, error) {
 	if len(p.After) > maxAfter {
-		return nil, Paged{}, parley.Refuse(parley.InvalidArgument, "%.40q… is no \"next\" of a page", p.After)
+		return nil, api.Paged{}, parley.Refuse(parley.InvalidArgument, "%.40q… is no \"next\" of a page", p.After)
 	}
 	if p.After != "" {
 		all = all[afterKey(all, p.After, key):]
@@ -42,16 +32,16 @@ func pageOf[T any](all []T, p Paging, key func(T) string) ([]T, Paged, error) {
 	for i, item := range all {
 		full, err := room.isFull(item)
 		if err != nil {
-			return nil, Paged{}, err
+			return nil, api.Paged{}, err
 		}
 		if i == limit || full {
-			return all[:i], Paged{Next: key(all[i-1])}, nil
+			return all[:i], api.Paged{Next: key(all[i-1])}, nil
 		}
 	}
 	if all == nil {
 		all = []T{}
 	}
-	return all, Paged{}, nil
+	return all, api.Paged{}, nil
 }
 
 // afterKey returns the index of the first item after a key. If the item of that has gone, it is the first with a larger one.

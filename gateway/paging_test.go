@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/actors/view"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -25,7 +26,7 @@ func TestPagesHaveEveryItemOnce(t *testing.T) {
 		key := func(s string) string { return s[:4] }
 		limit := rapid.IntRange(0, 5).Draw(t, "limit")
 		var seen []string
-		for p := (Paging{Limit: limit}); ; {
+		for p := (api.Paging{Limit: limit}); ; {
 			items, paged, err := pageOf(all, p, key)
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +50,7 @@ func TestPagesHaveEveryItemOnce(t *testing.T) {
 }
 
 func TestAPageGoesOnWhereTheLastItemHasGone(t *testing.T) {
-	names, _, err := pageOf([]string{"a", "c", "d"}, Paging{After: "b"}, func(s string) string { return s })
+	names, _, err := pageOf([]string{"a", "c", "d"}, api.Paging{After: "b"}, func(s string) string { return s })
 	if err != nil || fmt.Sprint(names) != "[c d]" {
 		t.Errorf("%v %v", names, err)
 	}
@@ -107,7 +108,7 @@ func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
 		want(t, k.hear()[:200], fmt.Sprintf(`"number":%d`, i))
 	}
 	var page view.Inbox
-	if err := own.Call(t.Context(), "list_messages", ListMessagesRequest{}, &page); err != nil || page.Next == 0 || len(page.Messages) > 5 {
+	if err := own.Call(t.Context(), "list_messages", api.ListMessagesRequest{}, &page); err != nil || page.Next == 0 || len(page.Messages) > 5 {
 		t.Errorf("%d messages at once, next %d: %v", len(page.Messages), page.Next, err)
 	}
 	if count != messages {

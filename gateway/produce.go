@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"parley/gateway/api"
 )
 
 // charge is what one call has been charged of an account's memory.
@@ -62,7 +64,7 @@ func (s *Server) produce(ctx context.Context, held *charge, o operation, body []
 	if size <= pieceSize {
 		return nil
 	}
-	if o.scope == scopeRead { // it can be asked for again
+	if o.scope == api.ScopeRead { // it can be asked for again
 		return held.add(int64(size))
 	}
 	a.force(kindMemory, int64(size))

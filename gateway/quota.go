@@ -7,18 +7,10 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
-// SetQuotaRequest gives an agent, which shares them with those that it makes, quotas of its own. Those that are not
-// mentioned stay as they are; -1 is no limit.
-type SetQuotaRequest struct {
-	Acting
-	AgentID string           `json:"agentId"`
-	Quotas  map[string]int64 `json:"quotas,omitempty"`
-	Reset   bool             `json:"reset,omitempty"` // what was set before is dropped first
-}
-
-func setQuota(ctx context.Context, a *actors.Agent, r SetQuotaRequest) (view.AgentUse, error) {
+func setQuota(ctx context.Context, a *actors.Agent, r api.SetQuotaRequest) (view.AgentUse, error) {
 	agent, err := a.Find(ctx, r.AgentID)
 	if err != nil {
 		return view.AgentUse{}, err
@@ -29,13 +21,7 @@ func setQuota(ctx context.Context, a *actors.Agent, r SetQuotaRequest) (view.Age
 	return a.QuotaOf(ctx, agent)
 }
 
-// GetQuotaRequest asks what an agent, with those that it made, uses of its quotas.
-type GetQuotaRequest struct {
-	Acting
-	AgentID string `json:"agentId"`
-}
-
-func getQuota(ctx context.Context, a *actors.Agent, r GetQuotaRequest) (view.AgentUse, error) {
+func getQuota(ctx context.Context, a *actors.Agent, r api.GetQuotaRequest) (view.AgentUse, error) {
 	agent, err := a.Find(ctx, r.AgentID)
 	if err != nil {
 		return view.AgentUse{}, err
@@ -43,15 +29,7 @@ func getQuota(ctx context.Context, a *actors.Agent, r GetQuotaRequest) (view.Age
 	return a.QuotaOf(ctx, agent)
 }
 
-// LimitPeerRequest gives another node quotas of its own, each for every mailbox that it sends to.
-type LimitPeerRequest struct {
-	Acting
-	Node   string           `json:"node"` // its ID, or the host's name for its host
-	Quotas map[string]int64 `json:"quotas,omitempty"`
-	Reset  bool             `json:"reset,omitempty"` // what was set before is dropped first
-}
-
-func limitPeer(ctx context.Context, s *Server, r LimitPeerRequest) (view.Peer, error) {
+func limitPeer(ctx context.Context, s *Server, r api.LimitPeerRequest) (view.Peer, error) {
 	p, err := s.findPeer(ctx, r.Node)
 	if err != nil {
 		return p, err
@@ -62,13 +40,7 @@ func limitPeer(ctx context.Context, s *Server, r LimitPeerRequest) (view.Peer, e
 	return s.findPeer(ctx, p.Node.String())
 }
 
-// DropPeerRequest ends what the node has to do with another.
-type DropPeerRequest struct {
-	Acting
-	Node string `json:"node"` // its ID, or the host's name for its host
-}
-
-func dropPeer(ctx context.Context, s *Server, r DropPeerRequest) (view.DroppedPeer, error) {
+func dropPeer(ctx context.Context, s *Server, r api.DropPeerRequest) (view.DroppedPeer, error) {
 	p, err := s.findPeer(ctx, r.Node)
 	if err != nil {
 		return view.DroppedPeer{}, err

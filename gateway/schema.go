@@ -9,6 +9,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // schema is a JSON Schema (2020-12), as far as Parley's types need it.
@@ -41,7 +42,7 @@ var plain = map[reflect.Type]schema{
 	reflect.TypeFor[capabilities.Value]():  {Description: `Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.`},
 	reflect.TypeFor[view.Amounts]():        {Type: "object", Additional: &schema{Type: "integer"}, Description: "An amount for each quota by name. -1 is no limit."},
 	reflect.TypeFor[json.RawMessage]():     {Description: "Any JSON."},
-	reflect.TypeFor[Which]():               {Type: []string{"string", "integer"}, Description: "A message's number, or the ID of a message, form or promise."},
+	reflect.TypeFor[api.Which]():           {Type: []string{"string", "integer"}, Description: "A message's number, or the ID of a message, form or promise."},
 	reflect.TypeFor[Cursor]():              {Type: []string{"string", "integer"}, Description: "Where to go on."},
 	reflect.TypeFor[events.Event]():        {Type: "object", Description: "An event's own members."},
 }
@@ -56,6 +57,9 @@ func (s schemas) of(t reflect.Type) *schema {
 	}
 	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return &schema{Type: "string"}
+	}
+	if t == reflect.TypeFor[api.Fields]() {
+		t = reflect.TypeFor[[]events.Field]()
 	}
 	zero := 0
 	switch t.Kind() {
@@ -92,7 +96,7 @@ func (s schemas) named(t reflect.Type) *schema {
 
 // publishedName returns the name of a type in the document. Those of package view had their names before they were there.
 func publishedName(t reflect.Type) string {
-	name := strings.TrimPrefix(t.String(), "gateway.")
+	name := strings.TrimPrefix(strings.TrimPrefix(t.String(), "gateway."), "api.")
 	switch name {
 	case "view.Message":
 		return "actors.Envelope"

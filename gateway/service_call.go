@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -133,13 +134,13 @@ func (e *endpoint) answer(to string, body *bytes.Buffer) error {
 // and in full as the body.
 func (e *endpoint) refuse(r micro.Request, err error) {
 	f := shown(err)
-	body, err := json.Marshal(Failure{Error: f})
+	body, err := json.Marshal(api.Failure{Error: f})
 	if err != nil {
 		body = nil // the headers say enough
 	}
 	err = e.service.conn.PublishMsg(&nats.Msg{Subject: r.Reply(), Data: body, Header: nats.Header{
 		micro.ErrorHeader:     {string(f.Code) + ": " + sanitize.Line(f.Message)},
-		micro.ErrorCodeHeader: {strconv.Itoa(httpStatus(f.Code))},
+		micro.ErrorCodeHeader: {strconv.Itoa(api.HTTPStatus(f.Code))},
 	}})
 	if err != nil {
 		e.service.unanswered(e.operation.name, err)

@@ -17,6 +17,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 func TestTheServiceComesBackWithItsServer(t *testing.T) {
@@ -67,10 +68,10 @@ func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	inside := make(chan bool)
 	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
-		s.operations["linger"] = waiting(nodeOp("linger", scopeRead, func(ctx context.Context, _ *Server, _ NodeRequest) (Done, error) {
+		s.operations["linger"] = waiting(nodeOp("linger", api.ScopeRead, func(ctx context.Context, _ *Server, _ api.NodeRequest) (api.Done, error) {
 			inside <- true
 			<-ctx.Done()
-			return Done{}, nil
+			return api.Done{}, nil
 		}))
 	})
 	answered := make(chan string, 1)
@@ -97,12 +98,12 @@ func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 	inside, leave := make(chan bool), make(chan bool)
 	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
 		s.ledger.guests.shares[kindCalls].each = 1
-		s.operations["hold"] = serverOp("hold", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) {
+		s.operations["hold"] = serverOp("hold", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
 			inside <- true
 			<-leave
-			return Done{}, nil
+			return api.Done{}, nil
 		})
-		s.operations["panic"] = nodeOp("panic", scopeRead, func(context.Context, *Server, NodeRequest) (Done, error) { panic("secret") })
+		s.operations["panic"] = nodeOp("panic", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { panic("secret") })
 	})
 	h.guest("fae")
 	h.guest("bob")

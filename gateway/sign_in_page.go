@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -92,10 +93,10 @@ func (s *Server) refuseStranger(w http.ResponseWriter, r *http.Request, err erro
 	case !strings.Contains(r.Header.Get("Accept"), "text/html"):
 		refuse(w, err, 0)
 	case e.Code != parley.Unauthenticated:
-		s.showSignInPage(w, httpStatus(e.Code), signInPage{Title: "That did not work", Message: sanitize.Line(e.Message)})
+		s.showSignInPage(w, api.HTTPStatus(e.Code), signInPage{Title: "That did not work", Message: sanitize.Line(e.Message)})
 	case r.URL.Path == signInPath:
-		s.showSignInPage(w, httpStatus(e.Code), signInPage{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
+		s.showSignInPage(w, api.HTTPStatus(e.Code), signInPage{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
 	default:
-		s.showSignInPage(w, httpStatus(e.Code), signInPage{Title: "Sign in to Parley", Signed: true})
+		s.showSignInPage(w, api.HTTPStatus(e.Code), signInPage{Title: "Sign in to Parley", Signed: true})
 	}
 }

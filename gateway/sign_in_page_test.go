@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 // stranger is somebody with nothing to show.
@@ -150,7 +151,7 @@ func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
 			t.Errorf("%s, to a person: %d %v %s", name, resp.StatusCode, resp.Header, page)
 		}
 		resp, text := v.ask("POST", signInPath, "*/*", body)
-		var f Failure
+		var f api.Failure
 		if err := json.Unmarshal([]byte(text), &f); err != nil || resp.StatusCode != http.StatusUnauthorized || f.Error.Code != parley.Unauthenticated || f.Error.Hint == "" {
 			t.Errorf("%s, to a program: %d %s %v", name, resp.StatusCode, text, err)
 		}

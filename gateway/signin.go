@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/mailbox"
 )
 
@@ -67,31 +68,20 @@ func (l *links) use(code string) (*actors.Agent, bool) {
 	return k.agent, ok && time.Now().Before(k.until)
 }
 
-// OpenLinkRequest asks for a link that signs a browser in as the agent.
-type OpenLinkRequest struct {
-	Acting
-}
-
-// OpenLinkResponse has the link. It is good once, for two minutes.
-type OpenLinkResponse struct {
-	URL   string            `json:"url"`
-	Until capabilities.Time `json:"until"`
-}
-
-func openLink(ctx context.Context, s *Server, r OpenLinkRequest) (OpenLinkResponse, error) {
+func openLink(ctx context.Context, s *Server, r api.OpenLinkRequest) (api.OpenLinkResponse, error) {
 	if s.public == nil {
-		return OpenLinkResponse{}, parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
+		return api.OpenLinkResponse{}, parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
 			WithHint("parley restart --listen 127.0.0.1:7420")
 	}
-	agent, err := s.agent(ctx, r.actor())
+	agent, err := s.agent(ctx, r.Actor())
 	if err != nil {
-		return OpenLinkResponse{}, err
+		return api.OpenLinkResponse{}, err
 	}
 	code, err := s.links.make(agent)
 	if err != nil {
-		return OpenLinkResponse{}, err
+		return api.OpenLinkResponse{}, err
 	}
-	return OpenLinkResponse{URL: s.tls.scheme() + "://" + s.Address() + signInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
+	return api.OpenLinkResponse{URL: s.tls.scheme() + "://" + s.Address() + signInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
 }
 
 // maxSignIn bounds, in bytes, what a browser sends to use a link.

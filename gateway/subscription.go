@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 const maxSubscriptions = 64 // of one session
@@ -35,7 +36,7 @@ type subscription struct {
 // SubscribeFrame follows the messages of a view: first those that there are, or that changed after the cursor, then
 // each that changes.
 type SubscribeFrame struct {
-	Acting
+	api.Acting
 	view.MessageFilter
 	SubscriptionID string `json:"subscriptionId"`
 	Cursor         Cursor `json:"cursor,omitempty"`

@@ -15,6 +15,7 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/mailbox"
 )
 
@@ -57,13 +58,13 @@ func (p *program) lsCommand() *cobra.Command {
 		}
 		type page struct {
 			Agents []json.RawMessage `json:"agents"`
-			gateway.Paged
+			api.Paged
 		}
 		got, err := listAll(c.Context(), p, "fetch_agents",
-			func(at gateway.Paging) any {
-				return gateway.FetchAgentsRequest{Acting: p.acting(), Filter: view.AgentFilter{Labels: byKey, Statuses: statuses}, Paging: at}
+			func(at api.Paging) any {
+				return api.FetchAgentsRequest{Acting: p.acting(), Filter: view.AgentFilter{Labels: byKey, Statuses: statuses}, Paging: at}
 			},
-			func(p page) ([]json.RawMessage, gateway.Paged) { return p.Agents, p.Paged })
+			func(p page) ([]json.RawMessage, api.Paged) { return p.Agents, p.Paged })
 		if err != nil {
 			return err
 		}
@@ -158,11 +159,11 @@ func (p *program) inspectCommand() *cobra.Command {
 // fetchAgent asks the node for the agent that is meant.
 func (p *program) fetchAgent(c *cobra.Command, which string) (json.RawMessage, view.AgentStatus, error) {
 	var got struct {
-		gateway.FetchAgentResponse
+		api.FetchAgentResponse
 		Agent json.RawMessage `json:"agent"`
 	}
 	var snap view.AgentStatus
-	if err := p.call(c.Context(), "fetch_agent", gateway.AgentRequest{Acting: p.acting(), AgentID: which}, &got); err != nil {
+	if err := p.call(c.Context(), "fetch_agent", api.AgentRequest{Acting: p.acting(), AgentID: which}, &got); err != nil {
 		return nil, snap, err
 	}
 	if got.Error != nil {
@@ -225,8 +226,8 @@ func (p *program) agentCommand(verb, operation, short, long string) *cobra.Comma
 		Args:              p.exactly("AGENT"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var got gateway.AgentResponse
-			if err := p.call(c.Context(), operation, gateway.AgentRequest{Acting: p.acting(), AgentID: args[0]}, &got); err != nil {
+			var got api.AgentResponse
+			if err := p.call(c.Context(), operation, api.AgentRequest{Acting: p.acting(), AgentID: args[0]}, &got); err != nil {
 				return err
 			}
 			return p.say(got, got.AgentID.String)

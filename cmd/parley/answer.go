@@ -15,6 +15,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/mailbox/form"
 )
 
@@ -42,7 +43,7 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 	c.Flags().StringArrayVar(&valueArgs, "value", nil, "a value as `name:value`; may be repeated")
 	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		answer := gateway.RespondFormRequest{Acting: p.acting(), Subject: gateway.About(args[0])}
+		answer := api.RespondFormRequest{Acting: p.acting(), Subject: api.About(args[0])}
 		err := p.gather(c, &answer, valueArgs, valueFile)
 		if err != nil {
 			return err
@@ -56,7 +57,7 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 }
 
 // gather takes the answer's values from the options.
-func (p *program) gather(c *cobra.Command, answer *gateway.RespondFormRequest, args []string, file string) error {
+func (p *program) gather(c *cobra.Command, answer *api.RespondFormRequest, args []string, file string) error {
 	if file != "" {
 		text, err := p.readInput(file)
 		if err != nil {
@@ -71,7 +72,7 @@ func (p *program) gather(c *cobra.Command, answer *gateway.RespondFormRequest, a
 		if err != nil {
 			return asUsage(c, err)
 		}
-		answer.Texts = append(answer.Texts, gateway.Text(t))
+		answer.Texts = append(answer.Texts, api.Text(t))
 	}
 	return nil
 }
@@ -151,8 +152,8 @@ func (p *program) endCommand(e ending) *cobra.Command {
 		Args:              p.between(1, 2, subject, "[REASON]"),
 		ValidArgsFunction: p.completeArguments(e.of),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.settle(c.Context(), e.operation, gateway.EndRequest{
-				Acting: p.acting(), Subject: gateway.About(args[0]), Reason: strings.Join(args[1:], ""),
+			return p.settle(c.Context(), e.operation, api.EndRequest{
+				Acting: p.acting(), Subject: api.About(args[0]), Reason: strings.Join(args[1:], ""),
 			}, args[0])
 		},
 	}
@@ -167,8 +168,8 @@ func (p *program) resolveCommand() *cobra.Command {
 		Args:              p.exactly("NUMBER", "NAME"),
 		ValidArgsFunction: p.completeArguments(gateway.CompletePending, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.settle(c.Context(), "resolve", gateway.ResolveRequest{
-				Acting: p.acting(), Subject: gateway.About(args[0]), Name: args[1],
+			return p.settle(c.Context(), "resolve", api.ResolveRequest{
+				Acting: p.acting(), Subject: api.About(args[0]), Name: args[1],
 			}, args[0])
 		},
 	}
@@ -183,8 +184,8 @@ func (p *program) forwardCommand() *cobra.Command {
 		Args:              p.exactly("NUMBER", "RECIPIENT"),
 		ValidArgsFunction: p.completeArguments(gateway.CompletePending, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := p.call(c.Context(), "forward_form", gateway.ForwardFormRequest{
-				Acting: p.acting(), Subject: gateway.About(args[0]), Recipient: args[1],
+			err := p.call(c.Context(), "forward_form", api.ForwardFormRequest{
+				Acting: p.acting(), Subject: api.About(args[0]), Recipient: args[1],
 			}, nil)
 			if err != nil {
 				return err

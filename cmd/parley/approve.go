@@ -11,7 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/mailbox/rule"
 )
 
@@ -63,7 +63,7 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 		if folder == "" && rule.CheckFolder(where) != nil {
 			where = "" // one that rules cannot name
 		}
-		err = p.call(c.Context(), "approve", gateway.ApproveRequest{
+		err = p.call(c.Context(), "approve", api.ApproveRequest{
 			Acting: p.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at),
 		}, &asked)
 		switch {

@@ -13,7 +13,7 @@ import (
 
 	"parley"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/persistence"
 )
 
@@ -25,8 +25,8 @@ func (p *program) verifyCommand() *cobra.Command {
 it; where none runs, this program does. Damage is CORRUPT_LOG, with the first bad commit.`,
 		Example: "  parley verify",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var found gateway.VerifyResponse
-			err := p.call(c.Context(), "verify", gateway.NodeRequest{Acting: p.acting()}, &found)
+			var found api.VerifyResponse
+			err := p.call(c.Context(), "verify", api.NodeRequest{Acting: p.acting()}, &found)
 			if parley.CodeOf(err) == parley.NotRunning {
 				found, err = p.verifyOffline(c.Context())
 			}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"parley/actors/view"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 // takeOver is how long a node may be away when its process is killed.
@@ -269,7 +269,7 @@ func answered(t *testing.T, n *clusterNode, form string) {
 	t.Helper()
 	soon(t, "the answer is there", func(ctx context.Context) bool {
 		var o view.Outcome
-		err := n.client.Call(ctx, "await", gateway.AwaitRequest{Subject: gateway.About(form)}, &o)
+		err := n.client.Call(ctx, "await", api.AwaitRequest{Subject: api.About(form)}, &o)
 		return err == nil && o.Status == view.StatusAnswered
 	})
 }

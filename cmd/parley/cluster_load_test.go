@@ -13,7 +13,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -48,7 +48,7 @@ func startLoad(t *testing.T, nodes ...*clusterNode) *load {
 	l := &load{t: t, nodes: nodes, stop: make(chan struct{}), asked: map[string]string{}, answered: map[string]string{}}
 	for i := range loadGuests {
 		name := fmt.Sprint("guest", i)
-		err := nodes[0].client.Call(t.Context(), "make_agent", gateway.MakeAgentRequest{Name: name}, nil)
+		err := nodes[0].client.Call(t.Context(), "make_agent", api.MakeAgentRequest{Name: name}, nil)
 		if err != nil && parley.CodeOf(err) != parley.NameTaken {
 			t.Fatal(err)
 		}
@@ -99,15 +99,15 @@ func (l *load) ask(name, key string) (form string, ok bool) {
 	return form, true
 }
 
-func formRequest(as, to, key string) gateway.FormRequest {
-	return gateway.FormRequest{
-		Acting: gateway.Acting{As: as}, Recipient: to, Description: key, Key: key,
-		Fields: gateway.Fields{{Name: "a", Type: events.Text, Required: true}},
+func formRequest(as, to, key string) api.FormRequest {
+	return api.FormRequest{
+		Acting: api.Acting{As: as}, Recipient: to, Description: key, Key: key,
+		Fields: api.FieldsOf(events.Field{Name: "a", Type: events.Text, Required: true}),
 	}
 }
 
-func answerRequest(form, value string) gateway.RespondFormRequest {
-	return gateway.RespondFormRequest{Subject: gateway.About(form), Values: map[string]capabilities.Value{"a": capabilities.String(value)}}
+func answerRequest(form, value string) api.RespondFormRequest {
+	return api.RespondFormRequest{Subject: api.About(form), Values: map[string]capabilities.Value{"a": capabilities.String(value)}}
 }
 
 func (l *load) answer(name, form, value string) bool {
@@ -117,7 +117,7 @@ func (l *load) answer(name, form, value string) bool {
 			return err
 		}
 		var got view.Outcome // of an attempt before, of which nothing was heard
-		if err := c.Call(ctx, "await", gateway.AwaitRequest{Acting: gateway.Acting{As: name}, Subject: gateway.About(form)}, &got); err != nil {
+		if err := c.Call(ctx, "await", api.AwaitRequest{Acting: api.Acting{As: name}, Subject: api.About(form)}, &got); err != nil {
 			return err
 		}
 		if got.Values.Text() != answerText(value) {
@@ -254,8 +254,8 @@ func (n *clusterNode) inbox(t *testing.T, as string) map[string]view.Message {
 	all := map[string]view.Message{}
 	for first := uint64(0); ; {
 		var page view.Inbox
-		err := n.client.Call(ctx, "list_messages", gateway.ListMessagesRequest{
-			Acting: gateway.Acting{As: as}, MessageFilter: view.MessageFilter{All: true}, First: first,
+		err := n.client.Call(ctx, "list_messages", api.ListMessagesRequest{
+			Acting: api.Acting{As: as}, MessageFilter: view.MessageFilter{All: true}, First: first,
 		}, &page)
 		if err != nil {
 			t.Fatalf("inbox of %q: %v", as, err)

@@ -20,7 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/actors/keys"
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -254,15 +254,15 @@ func (n *clusterNode) logged() string {
 	return string(text)
 }
 
-func (n *clusterNode) status(ctx context.Context) (s gateway.StatusResponse, err error) {
-	err = n.client.Call(ctx, "status", gateway.NodeRequest{}, &s)
+func (n *clusterNode) status(ctx context.Context) (s api.StatusResponse, err error) {
+	err = n.client.Call(ctx, "status", api.NodeRequest{}, &s)
 	return s, err
 }
 
 // runs waits until the node runs in this process.
-func (n *clusterNode) runs(t *testing.T) gateway.StatusResponse {
+func (n *clusterNode) runs(t *testing.T) api.StatusResponse {
 	t.Helper()
-	var status gateway.StatusResponse
+	var status api.StatusResponse
 	soon(t, "the node answers", func(ctx context.Context) bool {
 		n.isAlive(t)
 		var err error
@@ -302,7 +302,7 @@ func (n *clusterNode) must(t *testing.T, stdin string, args ...string) string {
 }
 
 // pair starts a node and its standby.
-func (c *cluster) pair(t *testing.T) (node, standby *clusterNode, status gateway.StatusResponse) {
+func (c *cluster) pair(t *testing.T) (node, standby *clusterNode, status api.StatusResponse) {
 	t.Helper()
 	node = c.folderOf(t, nil)
 	node.start(t)
@@ -355,7 +355,7 @@ func (n *clusterNode) stoppedLoudly(t *testing.T) {
 }
 
 // isWhole reports whether every server has all of a node's journal.
-func (c *cluster) isWhole(ctx context.Context, status gateway.StatusResponse) bool {
+func (c *cluster) isWhole(ctx context.Context, status api.StatusResponse) bool {
 	s, err := c.js.Stream(ctx, "PARLEY_"+status.Node.String())
 	if err != nil || s.CachedInfo().Cluster == nil || len(s.CachedInfo().Cluster.Replicas) != clusterSize-1 {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 // completionTime bounds how long a shell waits for the node.
@@ -53,8 +53,8 @@ func (p *program) completions(c *cobra.Command, of, typed string) ([]cobra.Compl
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	as := p.acting()
-	var found gateway.CompleteResponse
-	if err := p.call(ctx, "complete", gateway.CompleteRequest{Acting: as, Of: of, Prefix: typed}, &found); err != nil {
+	var found api.CompleteResponse
+	if err := p.call(ctx, "complete", api.CompleteRequest{Acting: as, Of: of, Prefix: typed}, &found); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	words := make([]cobra.Completion, 0, len(found.Candidates))

@@ -15,7 +15,7 @@ import (
 
 	"parley"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 const pollEvery = 20 * time.Millisecond
@@ -69,8 +69,8 @@ are given. Waiting clients go on waiting.`,
 		if _, err := s.level(c); err != nil {
 			return err
 		}
-		var was gateway.StatusResponse
-		err := p.call(c.Context(), "status", gateway.NodeRequest{}, &was)
+		var was api.StatusResponse
+		err := p.call(c.Context(), "status", api.NodeRequest{}, &was)
 		switch {
 		case err == nil && was.External && s.nats == "":
 			return usage(c, "the node's journal is in another NATS system: say which with --nats")
@@ -183,9 +183,9 @@ func (p *program) whyEnded(from int64) error {
 }
 
 // stop asks the node to stop and waits until its process has ended.
-func (p *program) stop(ctx context.Context) (gateway.StopResponse, error) {
-	var stopped gateway.StopResponse
-	err := p.call(ctx, "stop", gateway.NodeRequest{}, &stopped)
+func (p *program) stop(ctx context.Context) (api.StopResponse, error) {
+	var stopped api.StopResponse
+	err := p.call(ctx, "stop", api.NodeRequest{}, &stopped)
 	if parley.CodeOf(err) == parley.NotRunning {
 		stopped.PID, err = p.stopStandby(err)
 	}

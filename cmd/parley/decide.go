@@ -17,7 +17,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/mailbox"
 )
 
@@ -164,7 +164,7 @@ func (p *program) named(ctx context.Context, word string) (w permission, named b
 	if notID != nil && !isNumber(word) {
 		return w, false, nil
 	}
-	err = p.call(ctx, "get_message", gateway.MessageRequest{Acting: p.acting(), Subject: gateway.About(word)}, &w.envelope)
+	err = p.call(ctx, "get_message", api.MessageRequest{Acting: p.acting(), Subject: api.About(word)}, &w.envelope)
 	switch {
 	case notID == nil && parley.CodeOf(err) == parley.NoSuchMessage:
 		return w, false, nil
@@ -251,19 +251,19 @@ type ruledCall struct {
 // rule decides on one call, and prints it. The form is named by its ID, and the call by its digest: nothing else is
 // decided than what was shown.
 func (p *program) rule(ctx context.Context, which permission, how decision) error {
-	texts := []gateway.Text{{Name: "decision", Text: how.choice}}
+	texts := []api.Text{{Name: "decision", Text: how.choice}}
 	if how.reason != "" {
-		texts = append(texts, gateway.Text{Name: "reason", Text: how.reason})
+		texts = append(texts, api.Text{Name: "reason", Text: how.reason})
 	}
 	chosen, err := which.offer(how.rule)
 	if err != nil {
 		return err
 	}
 	if chosen != "" {
-		texts = append(texts, gateway.Text{Name: "rule", Text: chosen})
+		texts = append(texts, api.Text{Name: "rule", Text: chosen})
 	}
 	var o outcome
-	req := gateway.RespondFormRequest{Acting: p.acting(), Subject: gateway.About(which.MessageID.String()), Digest: which.Digest, Texts: texts}
+	req := api.RespondFormRequest{Acting: p.acting(), Subject: api.About(which.MessageID.String()), Digest: which.Digest, Texts: texts}
 	if err := p.call(ctx, "respond_form", req, &o); err != nil {
 		return err
 	}
@@ -296,13 +296,13 @@ func (p *program) rule(ctx context.Context, which permission, how decision) erro
 func (p *program) ruleOf(ctx context.Context, which permission, how decision) (*view.Rule, error) {
 	agent := which.From.String()
 	if how.until.text != "" {
-		req := gateway.LimitRuleRequest{Acting: p.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}
+		req := api.LimitRuleRequest{Acting: p.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}
 		if err := p.call(ctx, "limit_rule", req, nil); err != nil {
 			return nil, err
 		}
 	}
-	var got gateway.ListRulesResponse
-	if err := p.call(ctx, "list_rules", gateway.ListRulesRequest{Acting: p.acting(), Agent: agent}, &got); err != nil {
+	var got api.ListRulesResponse
+	if err := p.call(ctx, "list_rules", api.ListRulesRequest{Acting: p.acting(), Agent: agent}, &got); err != nil {
 		return nil, err
 	}
 	for _, r := range got.Rules {

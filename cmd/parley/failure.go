@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 // The exit codes.
@@ -66,7 +67,7 @@ func (p *program) report(ctx context.Context, err error) int {
 }
 
 func (p *program) printFailureJSON(e *parley.Error) {
-	body, err := json.Marshal(gateway.Failure{Error: e})
+	body, err := json.Marshal(api.Failure{Error: e})
 	if err != nil {
 		body = []byte(`{"error":{"code":"INTERNAL","message":"internal error"}}`)
 	}

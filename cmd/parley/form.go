@@ -16,6 +16,7 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox/form"
 )
@@ -74,8 +75,8 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 			return err
 		}
 		var asked asked
-		err = p.call(c.Context(), "form", gateway.FormRequest{
-			Acting: p.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: fields,
+		err = p.call(c.Context(), "form", api.FormRequest{
+			Acting: p.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: api.FieldsOf(fields...),
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
 		}, &asked)
 		if err != nil {
@@ -101,7 +102,7 @@ names, or rejects it. Prints what was given.`,
 	options.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var asked asked
-		err := p.call(c.Context(), "request", gateway.CapabilityRequest{
+		err := p.call(c.Context(), "request", api.CapabilityRequest{
 			Acting: p.acting(), Recipient: args[0], Text: args[1],
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
 		}, &asked)

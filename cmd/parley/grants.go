@@ -11,6 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) grantsCommand() *cobra.Command {
@@ -21,8 +22,8 @@ func (p *program) grantsCommand() *cobra.Command {
 		Example: "  parley grants\n  parley grants --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			given, err := listAll(c.Context(), p, "list_grants",
-				func(at gateway.Paging) any { return gateway.ListGrantsRequest{Acting: p.acting(), Paging: at} },
-				func(r gateway.ListGrantsResponse) ([]view.Granted, gateway.Paged) { return r.Grants, r.Paged })
+				func(at api.Paging) any { return api.ListGrantsRequest{Acting: p.acting(), Paging: at} },
+				func(r api.ListGrantsResponse) ([]view.Granted, api.Paged) { return r.Grants, r.Paged })
 			if err != nil {
 				return err
 			}
@@ -81,7 +82,7 @@ that can be reached. "parley grants" lists them.`,
 		Args:              p.exactly("GRANT"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteGrants),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := p.call(c.Context(), "revoke", gateway.RevokeRequest{Acting: p.acting(), Grant: args[0]}, nil)
+			err := p.call(c.Context(), "revoke", api.RevokeRequest{Acting: p.acting(), Grant: args[0]}, nil)
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 // field is a field of a form as the node sends it.
@@ -26,14 +26,14 @@ type field struct {
 // question is a field on a terminal, and how to read what was said to it.
 type question struct {
 	widget huh.Field
-	texts  func() []gateway.Text
+	texts  func() []api.Text
 }
 
 // answerInPerson has the person at the terminal answer a form. An answer that is wrong is asked for again,
 // with what was said before.
-func (p *program) answerInPerson(ctx context.Context, answer gateway.RespondFormRequest, which string) error {
+func (p *program) answerInPerson(ctx context.Context, answer api.RespondFormRequest, which string) error {
 	var e envelope
-	if err := p.call(ctx, "get_message", gateway.MessageRequest{Acting: answer.Acting, Subject: answer.Subject}, &e); err != nil {
+	if err := p.call(ctx, "get_message", api.MessageRequest{Acting: answer.Acting, Subject: answer.Subject}, &e); err != nil {
 		return err
 	}
 	for {
@@ -53,7 +53,7 @@ func (p *program) answerInPerson(ctx context.Context, answer gateway.RespondForm
 
 // interview asks for an answer field by field. Everything in a form comes from its asker and is made
 // visible before it is shown.
-func (p *program) interview(ctx context.Context, e envelope, answer *gateway.RespondFormRequest) error {
+func (p *program) interview(ctx context.Context, e envelope, answer *api.RespondFormRequest) error {
 	if len(e.Fields) == 0 || e.Outcome != nil { // the node says why it cannot be answered
 		return nil
 	}
@@ -78,7 +78,7 @@ func (p *program) interview(ctx context.Context, e envelope, answer *gateway.Res
 }
 
 // remember makes what was said the field's default, but for secrets.
-func (f *field) remember(texts []gateway.Text) {
+func (f *field) remember(texts []api.Text) {
 	var said []string
 	for _, t := range texts {
 		if t.Name == f.Name {
@@ -111,7 +111,7 @@ func (f *field) question() question {
 		text := f.preset()
 		return question{
 			huh.NewText().Title(f.title()).Description(f.help()).Placeholder(terminal.Visible(f.Placeholder)).Value(&text).Validate(f.check),
-			func() []gateway.Text { return f.said(text) },
+			func() []api.Text { return f.said(text) },
 		}
 	}
 	return f.line()
@@ -123,14 +123,14 @@ func (f *field) line() question {
 	if f.Type == events.Secret {
 		w.EchoMode(huh.EchoModePassword)
 	}
-	return question{w, func() []gateway.Text { return f.said(text) }}
+	return question{w, func() []api.Text { return f.said(text) }}
 }
 
 func (f *field) yesOrNo() question {
 	yes := string(f.Default) == "true"
 	return question{
 		huh.NewConfirm().Title(f.title()).Description(f.help()).Value(&yes),
-		func() []gateway.Text { return f.said(fmt.Sprint(yes)) },
+		func() []api.Text { return f.said(fmt.Sprint(yes)) },
 	}
 }
 
@@ -142,7 +142,7 @@ func (f *field) oneOf() question {
 	}
 	return question{
 		huh.NewSelect[string]().Title(f.title()).Description(f.help()).Options(options...).Value(&chosen),
-		func() []gateway.Text { return f.said(chosen) },
+		func() []api.Text { return f.said(chosen) },
 	}
 }
 
@@ -158,10 +158,10 @@ func (f *field) someOf() question {
 			return nil
 		})
 	}
-	return question{w, func() []gateway.Text {
-		var texts []gateway.Text
+	return question{w, func() []api.Text {
+		var texts []api.Text
 		for _, c := range chosen {
-			texts = append(texts, gateway.Text{Name: f.Name, Text: c})
+			texts = append(texts, api.Text{Name: f.Name, Text: c})
 		}
 		return texts
 	}}
@@ -183,11 +183,11 @@ func (f *field) choices() []huh.Option[string] {
 }
 
 // said is the answer to the field; nothing said is no answer, so that a default holds.
-func (f *field) said(text string) []gateway.Text {
+func (f *field) said(text string) []api.Text {
 	if text == "" {
 		return nil
 	}
-	return []gateway.Text{{Name: f.Name, Text: text}}
+	return []api.Text{{Name: f.Name, Text: text}}
 }
 
 func (f *field) check(text string) error {

@@ -11,6 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 // inviting are the options of an invitation.
@@ -60,10 +61,10 @@ func (p *program) invite(c *cobra.Command, o inviting, name string) error {
 	case o.list:
 		return p.listInvitations(c)
 	case o.revoke:
-		return p.change(c, "uninvite", gateway.NameRequest{Acting: p.acting(), Name: name}, name)
+		return p.change(c, "uninvite", api.NameRequest{Acting: p.acting(), Name: name}, name)
 	}
 	var made view.Invitation
-	err := p.call(c.Context(), "invite", gateway.InviteRequest{
+	err := p.call(c.Context(), "invite", api.InviteRequest{
 		Acting: p.acting(), Name: name, Expires: capabilities.At(o.expires.at),
 	}, &made)
 	if err != nil {
@@ -74,8 +75,8 @@ func (p *program) invite(c *cobra.Command, o inviting, name string) error {
 
 func (p *program) listInvitations(c *cobra.Command) error {
 	open, err := listAll(c.Context(), p, "list_invitations",
-		func(at gateway.Paging) any { return gateway.ListInvitationsRequest{Acting: p.acting(), Paging: at} },
-		func(r gateway.ListInvitationsResponse) ([]view.Invitation, gateway.Paged) {
+		func(at api.Paging) any { return api.ListInvitationsRequest{Acting: p.acting(), Paging: at} },
+		func(r api.ListInvitationsResponse) ([]view.Invitation, api.Paged) {
 			return r.Invitations, r.Paged
 		})
 	if err != nil {
@@ -107,7 +108,7 @@ cannot be reached now, nothing is used up: try again.`,
 				return err
 			}
 			var accepted view.Accepted
-			err = p.call(c.Context(), "accept", gateway.AcceptRequest{Acting: p.acting(), Name: args[0], Locator: locator}, &accepted)
+			err = p.call(c.Context(), "accept", api.AcceptRequest{Acting: p.acting(), Name: args[0], Locator: locator}, &accepted)
 			if err != nil {
 				return err
 			}

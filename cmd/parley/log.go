@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 // entry is one event of a log, as the node sends it.
@@ -44,7 +45,7 @@ version after it, when, and what. What a mailbox is, is the fold of these.`,
 				Entries []json.RawMessage `json:"entries"`
 				More    bool              `json:"more"`
 			}
-			if err := client.Call(c.Context(), "read_log", gateway.ReadLogRequest{Acting: as, After: after}, &page); err != nil {
+			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after}, &page); err != nil {
 				return err
 			}
 			if after, err = p.sayEntries(page.Entries, after); err != nil {
@@ -58,14 +59,14 @@ version after it, when, and what. What a mailbox is, is the fold of these.`,
 }
 
 // readerOf gives whose authority the log of an agent is read with: the agent's own, which the host has.
-func (p *program) readerOf(agent string) (gateway.Acting, error) {
+func (p *program) readerOf(agent string) (api.Acting, error) {
 	if agent == "" || agent == p.options.as {
 		return p.acting(), nil
 	}
 	if p.options.as != "" && capabilities.Special(p.options.as) != capabilities.NameHost {
-		return gateway.Acting{}, parley.Refuse(parley.NotPermitted, "%s may read its own log, not that of %s", p.options.as, agent)
+		return api.Acting{}, parley.Refuse(parley.NotPermitted, "%s may read its own log, not that of %s", p.options.as, agent)
 	}
-	return gateway.Acting{As: agent}, nil
+	return api.Acting{As: agent}, nil
 }
 
 // sayEntries prints events and gives the version of the last.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/mcp"
 )
@@ -80,8 +81,8 @@ func (u *toolUser) Call(ctx context.Context, operation string, request map[strin
 
 // Link implements mcp.Agent.
 func (u *toolUser) Link(ctx context.Context, form string) string {
-	var at gateway.StatusResponse
-	if err := u.client.Call(ctx, "status", gateway.NodeRequest{}, &at); err != nil || at.Listen == gateway.Off {
+	var at api.StatusResponse
+	if err := u.client.Call(ctx, "status", api.NodeRequest{}, &at); err != nil || at.Listen == gateway.Off {
 		return ""
 	}
 	scheme := "http"

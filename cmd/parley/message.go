@@ -6,6 +6,7 @@ import (
 	"parley/actors/view"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) sendCommand() *cobra.Command {
@@ -20,7 +21,7 @@ another word. The recipient may keep it with "parley adopt". \@ is a plain @, an
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
-			err := p.call(c.Context(), "send", gateway.SendRequest{Acting: p.acting(), Recipient: args[0], Text: args[1]}, &sent)
+			err := p.call(c.Context(), "send", api.SendRequest{Acting: p.acting(), Recipient: args[0], Text: args[1]}, &sent)
 			if err != nil {
 				return err
 			}
@@ -40,8 +41,8 @@ func (p *program) replyCommand() *cobra.Command {
 		ValidArgsFunction: p.completeArguments(gateway.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
-			err := p.call(c.Context(), "reply", gateway.ReplyRequest{
-				Acting: p.acting(), Subject: gateway.About(args[0]), Text: args[1],
+			err := p.call(c.Context(), "reply", api.ReplyRequest{
+				Acting: p.acting(), Subject: api.About(args[0]), Text: args[1],
 			}, &sent)
 			if err != nil {
 				return err
@@ -65,8 +66,8 @@ func (p *program) adoptCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&name, "name", "", "hold it under this `name` (default: EDGE)")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		err := p.call(c.Context(), "adopt", gateway.AdoptRequest{
-			Acting: p.acting(), Subject: gateway.About(args[0]), Edge: args[1], Name: name,
+		err := p.call(c.Context(), "adopt", api.AdoptRequest{
+			Acting: p.acting(), Subject: api.About(args[0]), Edge: args[1], Name: name,
 		}, nil)
 		if err != nil {
 			return err
@@ -90,7 +91,7 @@ is dismissed stays open.`,
 		Args:              p.exactly("NUMBER"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := p.call(c.Context(), "dismiss", gateway.MessageRequest{Acting: p.acting(), Subject: gateway.About(args[0])}, nil)
+			err := p.call(c.Context(), "dismiss", api.MessageRequest{Acting: p.acting(), Subject: api.About(args[0])}, nil)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 // makeCommand is mkhost or mkguest.
@@ -40,8 +41,8 @@ func (p *program) makeCommand(kind events.AgentKind) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var made gateway.MakeAgentResponse
-		err = p.call(c.Context(), "make_agent", gateway.MakeAgentRequest{
+		var made api.MakeAgentResponse
+		err = p.call(c.Context(), "make_agent", api.MakeAgentRequest{
 			Acting: p.acting(), Kind: kind, Name: args[0], Title: title, Labels: byKey,
 		}, &made)
 		if err != nil {
@@ -79,10 +80,10 @@ func (p *program) namesCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			var revoked []string
 			held, err := listAll(c.Context(), p, "list_names",
-				func(at gateway.Paging) any {
-					return gateway.ListNamesRequest{Acting: p.acting(), Path: strings.Join(args, ""), Paging: at}
+				func(at api.Paging) any {
+					return api.ListNamesRequest{Acting: p.acting(), Path: strings.Join(args, ""), Paging: at}
 				},
-				func(r gateway.ListNamesResponse) ([]string, gateway.Paged) {
+				func(r api.ListNamesResponse) ([]string, api.Paged) {
 					revoked = append(revoked, r.Revoked...)
 					return r.Names, r.Paged
 				})
@@ -119,7 +120,7 @@ masked unless --reveal is given.`,
 		var found struct {
 			Value json.RawMessage `json:"value"`
 		}
-		err := p.call(c.Context(), "lookup", gateway.LookupRequest{Acting: p.acting(), Name: args[0], Reveal: reveal}, &found)
+		err := p.call(c.Context(), "lookup", api.LookupRequest{Acting: p.acting(), Name: args[0], Reveal: reveal}, &found)
 		if err != nil {
 			return err
 		}
@@ -152,8 +153,8 @@ right to use it.`,
 		Args:              p.exactly("NAME"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			var found gateway.LocateResponse
-			if err := p.call(c.Context(), "locate", gateway.NameRequest{Acting: p.acting(), Name: args[0]}, &found); err != nil {
+			var found api.LocateResponse
+			if err := p.call(c.Context(), "locate", api.NameRequest{Acting: p.acting(), Name: args[0]}, &found); err != nil {
 				return err
 			}
 			return p.say(found, func() string { return terminal.Visible(found.Locator) })
@@ -184,7 +185,7 @@ Use - to read the document from standard input.`,
 			if err != nil {
 				return err
 			}
-			return p.change(c, "store_name", gateway.StoreNameRequest{Acting: p.acting(), Name: args[0], Value: value}, args[0])
+			return p.change(c, "store_name", api.StoreNameRequest{Acting: p.acting(), Name: args[0], Value: value}, args[0])
 		},
 	}
 }
@@ -198,7 +199,7 @@ func (p *program) renameCommand() *cobra.Command {
 		Args:              p.exactly("OLD", "NEW"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.change(c, "rename_name", gateway.RenameNameRequest{Acting: p.acting(), Old: args[0], New: args[1]}, args[1])
+			return p.change(c, "rename_name", api.RenameNameRequest{Acting: p.acting(), Old: args[0], New: args[1]}, args[1])
 		},
 	}
 }
@@ -212,7 +213,7 @@ func (p *program) removeCommand() *cobra.Command {
 		Args:              p.exactly("NAME"),
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.change(c, "remove_name", gateway.NameRequest{Acting: p.acting(), Name: args[0]}, args[0])
+			return p.change(c, "remove_name", api.NameRequest{Acting: p.acting(), Name: args[0]}, args[0])
 		},
 	}
 }
@@ -238,7 +239,7 @@ given on from there can do no more than that.`,
 	c.Flags().Uint32Var(&uses, "uses", 0, "hold it for so many `uses`")
 	_ = c.RegisterFlagCompletionFunc("facet", cobra.FixedCompletions([]string{"ask", "read"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return p.change(c, "copy_name", gateway.CopyNameRequest{
+		return p.change(c, "copy_name", api.CopyNameRequest{
 			Acting: p.acting(), Old: args[0], New: args[1],
 			Facet: capabilities.Mode(facet), Until: capabilities.At(until.at), Uses: uses,
 		}, args[1])

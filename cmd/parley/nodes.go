@@ -9,7 +9,7 @@ import (
 
 	"parley/actors/view"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) nodesCommand() *cobra.Command {
@@ -22,8 +22,8 @@ is sent when it can.`,
 		Example: "  parley nodes\n  parley nodes --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			known, err := listAll(c.Context(), p, "list_nodes",
-				func(at gateway.Paging) any { return gateway.ListNodesRequest{Acting: p.acting(), Paging: at} },
-				func(r gateway.ListNodesResponse) ([]view.Peer, gateway.Paged) { return r.Nodes, r.Paged })
+				func(at api.Paging) any { return api.ListNodesRequest{Acting: p.acting(), Paging: at} },
+				func(r api.ListNodesResponse) ([]view.Peer, api.Paged) { return r.Nodes, r.Paged })
 			if err != nil {
 				return err
 			}

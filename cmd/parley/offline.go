@@ -15,6 +15,7 @@ import (
 	"parley/actors/keys"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/persistence"
 )
 
@@ -62,7 +63,7 @@ func (p *program) withJournal(ctx context.Context, use func(*persistence.Journal
 	return use(journal)
 }
 
-func (p *program) verifyOffline(ctx context.Context) (gateway.VerifyResponse, error) {
+func (p *program) verifyOffline(ctx context.Context) (api.VerifyResponse, error) {
 	var report persistence.Report
 	err := p.withJournal(ctx, func(j *persistence.Journal) (err error) {
 		report, err = j.Verify(ctx)

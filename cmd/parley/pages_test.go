@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestListsOfSeveralPagesArePrintedWhole(t *testing.T) {
 	state := nodeTest(t)
 	c := onceClient(t, state)
-	if err := c.Call(t.Context(), "make_agent", gateway.MakeAgentRequest{Name: "fae"}, nil); err != nil {
+	if err := c.Call(t.Context(), "make_agent", api.MakeAgentRequest{Name: "fae"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	const names = 1100 // a page has 1,000

@@ -9,7 +9,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -28,7 +28,7 @@ func (p *program) showing(after uint64) *shownOutput {
 }
 
 // page shows a page of output.
-func (s *shownOutput) page(page gateway.ReadOutputResponse) error {
+func (s *shownOutput) page(page api.ReadOutputResponse) error {
 	for _, piece := range page.Pieces {
 		if s.message.IsZero() || piece.Message == s.message {
 			if err := s.piece(piece); err != nil {
@@ -97,7 +97,7 @@ func (s *shownOutput) follow(ctx context.Context, agent string) error {
 	waiter := s.p.waiter(true)
 	defer waiter.Close()
 	for {
-		req := gateway.ReadOutputRequest{Acting: s.p.acting(), AgentID: agent, After: s.cursor, WaitMs: oneWait.Milliseconds()}
+		req := api.ReadOutputRequest{Acting: s.p.acting(), AgentID: agent, After: s.cursor, WaitMs: oneWait.Milliseconds()}
 		page, err := readOutput(ctx, waiter, req)
 		if err == nil {
 			err = s.page(page)
@@ -113,7 +113,7 @@ func (s *shownOutput) rest(ctx context.Context, agent string) error {
 	client := s.p.client()
 	defer client.Close()
 	for {
-		page, err := readOutput(ctx, client, gateway.ReadOutputRequest{Acting: s.p.acting(), AgentID: agent, After: s.cursor})
+		page, err := readOutput(ctx, client, api.ReadOutputRequest{Acting: s.p.acting(), AgentID: agent, After: s.cursor})
 		if err != nil {
 			return err
 		}
@@ -126,22 +126,22 @@ func (s *shownOutput) rest(ctx context.Context, agent string) error {
 	}
 }
 
-func readOutput(ctx context.Context, client *client.Client, req gateway.ReadOutputRequest) (gateway.ReadOutputResponse, error) {
-	var page gateway.ReadOutputResponse
+func readOutput(ctx context.Context, client *client.Client, req api.ReadOutputRequest) (api.ReadOutputResponse, error) {
+	var page api.ReadOutputResponse
 	err := client.Call(ctx, "read_output", req, &page)
 	return page, err
 }
 
 // outputEnd gives the newest pieces of an agent's output, and the cursor after them.
-func (p *program) outputEnd(ctx context.Context, agent string, pieces int) (gateway.ReadOutputResponse, error) {
+func (p *program) outputEnd(ctx context.Context, agent string, pieces int) (api.ReadOutputResponse, error) {
 	client := p.client()
 	defer client.Close()
-	return readOutput(ctx, client, gateway.ReadOutputRequest{Acting: p.acting(), AgentID: agent, Tail: &pieces})
+	return readOutput(ctx, client, api.ReadOutputRequest{Acting: p.acting(), AgentID: agent, Tail: &pieces})
 }
 
 // tail shows the last lines of an agent's output.
 func (s *shownOutput) tail(ctx context.Context, agent string, lines int) error {
-	asked := min(lines, gateway.MaxPieces)
+	asked := min(lines, api.MaxPieces)
 	page, err := s.p.outputEnd(ctx, agent, asked)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s *shownOutput) all(ctx context.Context, agent string) ([]view.OutputPiece
 	defer client.Close()
 	var all []view.OutputPiece
 	for cursor := uint64(0); ; {
-		page, err := readOutput(ctx, client, gateway.ReadOutputRequest{Acting: s.p.acting(), AgentID: agent, After: cursor})
+		page, err := readOutput(ctx, client, api.ReadOutputRequest{Acting: s.p.acting(), AgentID: agent, After: cursor})
 		if err != nil || len(page.Pieces) == 0 {
 			return all, cursor, err
 		}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/mailbox"
 )
 
@@ -23,8 +24,8 @@ standing rule decides (on-miss, as it is where nothing is said), none, they are 
 			return p.completeArguments(gateway.CompleteNames)(c, args, typed)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			var got gateway.AgentResponse
-			req := gateway.SetPolicyRequest{Acting: p.acting(), AgentID: args[0], Policy: args[1]}
+			var got api.AgentResponse
+			req := api.SetPolicyRequest{Acting: p.acting(), AgentID: args[0], Policy: args[1]}
 			if err := p.call(c.Context(), "set_policy", req, &got); err != nil {
 				return err
 			}

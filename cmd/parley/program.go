@@ -13,6 +13,7 @@ import (
 	"parley"
 	"parley/cmd/parley/shell"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -173,7 +174,7 @@ func (p *program) call(ctx context.Context, operation string, req, resp any) err
 	return c.Call(ctx, operation, req, resp)
 }
 
-func (p *program) acting() gateway.Acting { return gateway.Acting{As: p.options.as} }
+func (p *program) acting() api.Acting { return api.Acting{As: p.options.as} }
 
 // asFlag is how the agent that the program acts for is given on a command line.
 func (p *program) asFlag() string {

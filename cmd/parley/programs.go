@@ -7,7 +7,7 @@ import (
 
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) programsCommand() *cobra.Command {
@@ -35,8 +35,8 @@ sure first that the node runs nowhere else.`,
 		Example: "  parley programs start",
 		Args:    p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var done gateway.Done
-			if err := p.call(c.Context(), "start_programs", gateway.NodeRequest{Acting: p.acting()}, &done); err != nil {
+			var done api.Done
+			if err := p.call(c.Context(), "start_programs", api.NodeRequest{Acting: p.acting()}, &done); err != nil {
 				return err
 			}
 			return p.say(done, func() string { return "programs run" })
@@ -45,7 +45,7 @@ sure first that the node runs nowhere else.`,
 	return c
 }
 
-func programsText(s gateway.ProgramsStatus) string {
+func programsText(s api.ProgramsStatus) string {
 	lines := []string{"programs run"}
 	if s.Held {
 		lines = []string{"programs are held since the node was restored: parley programs start"}

@@ -13,6 +13,7 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) promptCommand() *cobra.Command {
@@ -69,8 +70,8 @@ type sentMessage struct {
 
 // sendPrompt gives an agent a message to work on.
 func (p *program) sendPrompt(ctx context.Context, agent, text, key string) (sentMessage, error) {
-	var got gateway.SendAgentMessageResponse
-	req := gateway.SendAgentMessageRequest{Acting: p.acting(), AgentID: agent, Text: text, MessageID: key}
+	var got api.SendAgentMessageResponse
+	req := api.SendAgentMessageRequest{Acting: p.acting(), AgentID: agent, Text: text, MessageID: key}
 	if err := p.call(ctx, "send_agent_message", req, &got); err != nil {
 		return sentMessage{}, err
 	}

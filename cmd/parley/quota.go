@@ -11,6 +11,7 @@ import (
 
 	"parley/actors/view"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/mailbox"
 )
 
@@ -97,9 +98,9 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 		}
 		var got view.AgentUse
 		if len(quotas) == 0 && !reset {
-			err = p.call(c.Context(), "get_quota", gateway.GetQuotaRequest{Acting: p.acting(), AgentID: args[0]}, &got)
+			err = p.call(c.Context(), "get_quota", api.GetQuotaRequest{Acting: p.acting(), AgentID: args[0]}, &got)
 		} else {
-			err = p.call(c.Context(), "set_quota", gateway.SetQuotaRequest{Acting: p.acting(), AgentID: args[0], Quotas: quotas, Reset: reset}, &got)
+			err = p.call(c.Context(), "set_quota", api.SetQuotaRequest{Acting: p.acting(), AgentID: args[0], Quotas: quotas, Reset: reset}, &got)
 		}
 		if err != nil {
 			return err
@@ -149,7 +150,7 @@ grants (see "parley quota --help"). Mail over a quota is refused with QUOTA_EXCE
 			return err
 		}
 		var got view.Peer
-		err = p.call(c.Context(), "limit_peer", gateway.LimitPeerRequest{Acting: p.acting(), Node: args[0], Quotas: quotas, Reset: reset}, &got)
+		err = p.call(c.Context(), "limit_peer", api.LimitPeerRequest{Acting: p.acting(), Node: args[0], Quotas: quotas, Reset: reset}, &got)
 		if err != nil {
 			return err
 		}
@@ -169,7 +170,7 @@ ID, or the host's name for its host. A new invitation brings it back.`,
 		Args:    p.exactly("NODE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			var got view.DroppedPeer
-			if err := p.call(c.Context(), "drop_peer", gateway.DropPeerRequest{Acting: p.acting(), Node: args[0]}, &got); err != nil {
+			if err := p.call(c.Context(), "drop_peer", api.DropPeerRequest{Acting: p.acting(), Node: args[0]}, &got); err != nil {
 				return err
 			}
 			return p.say(got, func() string {

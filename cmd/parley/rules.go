@@ -10,6 +10,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) rulesCommand() *cobra.Command {
@@ -35,10 +36,10 @@ func (p *program) rulesListCommand() *cobra.Command {
 		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			rules, err := listAll(c.Context(), p, "list_rules",
-				func(at gateway.Paging) any {
-					return gateway.ListRulesRequest{Acting: p.acting(), Agent: args[0], Paging: at}
+				func(at api.Paging) any {
+					return api.ListRulesRequest{Acting: p.acting(), Agent: args[0], Paging: at}
 				},
-				func(r gateway.ListRulesResponse) ([]view.Rule, gateway.Paged) { return r.Rules, r.Paged })
+				func(r api.ListRulesResponse) ([]view.Rule, api.Paged) { return r.Rules, r.Paged })
 			if err != nil {
 				return err
 			}
@@ -93,7 +94,7 @@ func (p *program) rulesRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.change(c, "remove_rule", gateway.RemoveRuleRequest{Acting: p.acting(), Agent: args[0], Rule: rule}, args[1])
+			return p.change(c, "remove_rule", api.RemoveRuleRequest{Acting: p.acting(), Agent: args[0], Rule: rule}, args[1])
 		},
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) runCommand() *cobra.Command {
 	var (
-		req     gateway.RunAgentRequest
+		req     api.RunAgentRequest
 		labels  []string
 		limit   duration
 		timeout duration
@@ -97,8 +97,8 @@ func (p *program) folder(given string) (string, error) {
 }
 
 // runAgent makes the agent, gives it its first message, and shows what comes of it.
-func (p *program) runAgent(ctx context.Context, req gateway.RunAgentRequest, prompt string, detach bool, timeout time.Duration) error {
-	var made gateway.MakeAgentResponse
+func (p *program) runAgent(ctx context.Context, req api.RunAgentRequest, prompt string, detach bool, timeout time.Duration) error {
+	var made api.MakeAgentResponse
 	if err := p.call(ctx, "run_agent", req, &made); err != nil {
 		return err
 	}

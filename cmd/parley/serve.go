@@ -20,6 +20,7 @@ import (
 	"parley/actors"
 	"parley/cmd/parley/shell"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/mailbox"
 )
 
@@ -106,7 +107,7 @@ func whole(path string) string {
 }
 
 // keep takes over, for options that were not given, what a node ran with.
-func (s *serving) keep(given *pflag.FlagSet, was gateway.StatusResponse) {
+func (s *serving) keep(given *pflag.FlagSet, was api.StatusResponse) {
 	if !given.Changed("listen") {
 		s.listen = was.Listen
 	}

@@ -11,7 +11,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func TestANodeServesANATSSystemWhereItIsToldTo(t *testing.T) {
@@ -46,7 +46,7 @@ func TestANodeServesANATSSystemWhereItIsToldTo(t *testing.T) {
 		}
 	}()
 	out, errs, _ := runTest(t.Context(), state, nil, "status", "--wait", "15s", "--json")
-	var status gateway.StatusResponse
+	var status api.StatusResponse
 	if err := json.Unmarshal([]byte(out), &status); err != nil || status.Service != "nats://"+where {
 		t.Fatalf("%s %s", out, errs)
 	}

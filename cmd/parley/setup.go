@@ -14,7 +14,7 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/events"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) setupCommand() *cobra.Command {
@@ -88,7 +88,7 @@ func (p *program) makeAsker(ctx context.Context, asker hook.Asker) {
 	if p.options.as != "" {
 		return
 	}
-	err := p.call(ctx, "make_agent", gateway.MakeAgentRequest{
+	err := p.call(ctx, "make_agent", api.MakeAgentRequest{
 		Kind: events.Guest, Name: asker.Name, Title: asker.Title, Labels: asker.Labels,
 	}, nil)
 	if err != nil && parley.CodeOf(err) != parley.NameTaken {

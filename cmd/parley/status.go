@@ -11,7 +11,7 @@ import (
 
 	"parley"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) statusCommand() *cobra.Command {
@@ -35,14 +35,14 @@ func (p *program) statusCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) status(ctx context.Context) (gateway.StatusResponse, error) {
-	var status gateway.StatusResponse
-	err := p.call(ctx, "status", gateway.NodeRequest{Acting: p.acting()}, &status)
+func (p *program) status(ctx context.Context) (api.StatusResponse, error) {
+	var status api.StatusResponse
+	err := p.call(ctx, "status", api.NodeRequest{Acting: p.acting()}, &status)
 	return status, err
 }
 
 // awaitReady asks until there is an answer or the time has passed.
-func (p *program) awaitReady(ctx context.Context, wait time.Duration) (gateway.StatusResponse, error) {
+func (p *program) awaitReady(ctx context.Context, wait time.Duration) (api.StatusResponse, error) {
 	deadline := time.Now().Add(wait)
 	for {
 		status, err := p.status(ctx)
@@ -60,7 +60,7 @@ func (p *program) awaitReady(ctx context.Context, wait time.Duration) (gateway.S
 	}
 }
 
-func statusText(s gateway.StatusResponse) string {
+func statusText(s api.StatusResponse) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "node:       %s\n", s.Node)
 	fmt.Fprintf(&b, "name:       %s\n", terminal.Visible(s.Name))

@@ -11,7 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func (p *program) tokenCommand() *cobra.Command {
@@ -45,7 +45,7 @@ good for no more and no longer than that, and ends with it.`,
 		Args: p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var made view.Token
-			err := p.call(c.Context(), "create_token", gateway.CreateTokenRequest{
+			err := p.call(c.Context(), "create_token", api.CreateTokenRequest{
 				Acting: p.acting(), Scopes: scopes, Until: capabilities.At(expires.at), Note: note,
 			}, &made)
 			if err != nil {
@@ -68,8 +68,8 @@ func (p *program) tokenListCommand() *cobra.Command {
 		Args:    p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			tokens, err := listAll(c.Context(), p, "list_tokens",
-				func(at gateway.Paging) any { return gateway.ListTokensRequest{Acting: p.acting(), Paging: at} },
-				func(r gateway.ListTokensResponse) ([]view.Token, gateway.Paged) { return r.Tokens, r.Paged })
+				func(at api.Paging) any { return api.ListTokensRequest{Acting: p.acting(), Paging: at} },
+				func(r api.ListTokensResponse) ([]view.Token, api.Paged) { return r.Tokens, r.Paged })
 			if err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.change(c, "revoke_token", gateway.RevokeTokenRequest{Acting: p.acting(), Token: id}, args[0])
+			return p.change(c, "revoke_token", api.RevokeTokenRequest{Acting: p.acting(), Token: id}, args[0])
 		},
 	}
 }
@@ -129,8 +129,8 @@ lists it, and parley token revoke or "Sign out" on the page ends it.`,
 		Example: "  parley open\n  parley open --print --as fae",
 		Args:    p.exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			var link gateway.OpenLinkResponse
-			if err := p.call(c.Context(), "open_link", gateway.OpenLinkRequest{Acting: p.acting()}, &link); err != nil {
+			var link api.OpenLinkResponse
+			if err := p.call(c.Context(), "open_link", api.OpenLinkRequest{Acting: p.acting()}, &link); err != nil {
 				return err
 			}
 			if err := p.say(link, func() string { return link.URL }); err != nil || quiet || p.options.json {

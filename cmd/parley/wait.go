@@ -15,6 +15,7 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
 )
 
 // finished is how an agent was when it had nothing more to do.
@@ -161,7 +162,7 @@ func (p *program) waitFor(ctx context.Context, agent string, timeout time.Durati
 			wait = min(wait, time.Until(end))
 		}
 		f := finished{}
-		req := gateway.WaitForFinishRequest{Acting: p.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
+		req := api.WaitForFinishRequest{Acting: p.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
 		if err := waiter.Call(ctx, "wait_for_finish", req, &f); err != nil {
 			return f, err
 		}

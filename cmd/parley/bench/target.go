@@ -14,7 +14,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
@@ -108,8 +108,8 @@ type socketNode struct {
 
 func openSocket(ctx context.Context, c *client.Client) (target, error) {
 	m := socketNode{client: c}
-	var status gateway.StatusResponse
-	if err := m.client.Call(ctx, "status", gateway.NodeRequest{}, &status); err != nil {
+	var status api.StatusResponse
+	if err := m.client.Call(ctx, "status", api.NodeRequest{}, &status); err != nil {
 		return nil, err
 	}
 	m.pid = status.PID
@@ -121,10 +121,10 @@ func (m socketNode) pair(ctx context.Context, asker, answerer string) (pair, err
 		operation string
 		req       any
 	}{
-		{"make_agent", gateway.MakeAgentRequest{Kind: events.Guest, Name: asker}},
-		{"make_agent", gateway.MakeAgentRequest{Kind: events.Guest, Name: answerer}},
-		{"send", gateway.SendRequest{Recipient: asker, Text: introduction(answerer)}},
-		{"adopt", gateway.AdoptRequest{Acting: gateway.Acting{As: asker}, Subject: gateway.About("0"), Edge: peer}},
+		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: asker}},
+		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: answerer}},
+		{"send", api.SendRequest{Recipient: asker, Text: introduction(answerer)}},
+		{"adopt", api.AdoptRequest{Acting: api.Acting{As: asker}, Subject: api.About("0"), Edge: peer}},
 	}
 	for _, c := range calls {
 		if err := m.client.Call(ctx, c.operation, c.req, nil); err != nil {
@@ -132,15 +132,15 @@ func (m socketNode) pair(ctx context.Context, asker, answerer string) (pair, err
 		}
 	}
 	return pair{
-		asker:    socketAgent{m.client, gateway.Acting{As: asker}},
-		answerer: socketAgent{m.client, gateway.Acting{As: answerer}},
+		asker:    socketAgent{m.client, api.Acting{As: asker}},
+		answerer: socketAgent{m.client, api.Acting{As: answerer}},
 		names:    []string{asker, answerer},
 	}, nil
 }
 
 func (m socketNode) journal(ctx context.Context) (view.JournalState, error) {
-	var status gateway.StatusResponse
-	err := m.client.Call(ctx, "status", gateway.NodeRequest{}, &status)
+	var status api.StatusResponse
+	err := m.client.Call(ctx, "status", api.NodeRequest{}, &status)
 	return status.Journal, err
 }
 
@@ -151,7 +151,7 @@ func (m socketNode) memory() float64   { return residentOf(m.pid) }
 func (m socketNode) leave(ctx context.Context, pairs []pair) error {
 	for _, p := range pairs {
 		for _, n := range p.names {
-			if err := m.client.Call(ctx, "remove_name", gateway.NameRequest{Name: n}, nil); err != nil {
+			if err := m.client.Call(ctx, "remove_name", api.NameRequest{Name: n}, nil); err != nil {
 				return err
 			}
 		}
@@ -164,22 +164,22 @@ func (m socketNode) close(context.Context) error { return nil }
 
 type socketAgent struct {
 	client *client.Client
-	as     gateway.Acting
+	as     api.Acting
 }
 
 func (s socketAgent) ask(ctx context.Context) (capabilities.ID, error) {
 	var asked struct {
 		Form capabilities.ID `json:"form"`
 	}
-	err := s.client.Call(ctx, "form", gateway.FormRequest{
-		Acting: s.as, Recipient: peer, Description: description, Fields: fields(),
+	err := s.client.Call(ctx, "form", api.FormRequest{
+		Acting: s.as, Recipient: peer, Description: description, Fields: api.FieldsOf(fields()...),
 	}, &asked)
 	return asked.Form, err
 }
 
 func (s socketAgent) answer(ctx context.Context, form capabilities.ID) error {
-	return s.client.Call(ctx, "respond_form", gateway.RespondFormRequest{
-		Acting: s.as, Subject: gateway.About(form.String()), Values: values(),
+	return s.client.Call(ctx, "respond_form", api.RespondFormRequest{
+		Acting: s.as, Subject: api.About(form.String()), Values: values(),
 	}, nil)
 }
 
@@ -187,7 +187,7 @@ func (s socketAgent) await(ctx context.Context, form capabilities.ID) error {
 	var o struct {
 		Status view.FormStatus `json:"status"`
 	}
-	err := s.client.Call(ctx, "await", gateway.AwaitRequest{Acting: s.as, Subject: gateway.About(form.String())}, &o)
+	err := s.client.Call(ctx, "await", api.AwaitRequest{Acting: s.as, Subject: api.About(form.String())}, &o)
 	return wantAnswered(o.Status, err)
 }
 

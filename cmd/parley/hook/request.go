@@ -16,6 +16,7 @@ import (
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
 )
@@ -74,7 +75,7 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 
 // decide asks for approval of a call and waits for the decision.
 func decide(ctx context.Context, agent Agent, call toolCall, o Options) Decision {
-	r := request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: gateway.Acting{As: o.As}}
+	r := request{options: o, client: o.Client(client.Options{Patience: -1}), agent: agent, call: call, as: api.Acting{As: o.As}}
 	defer r.client.Close()
 	if o.As == "" {
 		r.asker = agent.Asker(agent.workFolder(call, o.Env))
@@ -99,14 +100,14 @@ type request struct {
 	client  *client.Client // makes a call once
 	agent   Agent
 	call    toolCall
-	as      gateway.Acting
+	as      api.Acting
 	asker   Asker // zero if an agent was named
 }
 
 // send asks for the approval, and makes the asker where there is none yet. It tries more than once to find a follower
 // of the inbox.
 func (r *request) send(ctx context.Context) (view.Permission, error) {
-	req := gateway.ApproveRequest{
+	req := api.ApproveRequest{
 		Acting: r.as, Tool: r.call.tool, Input: r.call.input, Folder: r.agent.callFolder(r.call, r.options.Env), Key: r.call.key(r.agent),
 		Attended: !r.options.WaitAnyway,
 	}
@@ -134,7 +135,7 @@ func (r *request) send(ctx context.Context) (view.Permission, error) {
 
 // makeAsker makes the agent that asks. Another hook may make it at the same time.
 func (r *request) makeAsker(ctx context.Context) error {
-	err := r.client.Call(ctx, "make_agent", gateway.MakeAgentRequest{
+	err := r.client.Call(ctx, "make_agent", api.MakeAgentRequest{
 		Kind: events.Guest, Name: r.asker.Name, Title: r.asker.Title, Labels: r.asker.Labels,
 	}, nil)
 	if parley.CodeOf(err) == parley.NameTaken {
@@ -184,8 +185,8 @@ func (r *request) cancel(form capabilities.ID, why string) (Decision, bool) {
 	}
 	ctx, done := context.WithTimeout(context.Background(), cancelTime) // the hook's own context may have ended
 	defer done()
-	subject := gateway.About(form.String())
-	err := r.client.Call(ctx, "cancel_form", gateway.EndRequest{Acting: r.as, Subject: subject, Reason: why}, nil)
+	subject := api.About(form.String())
+	err := r.client.Call(ctx, "cancel_form", api.EndRequest{Acting: r.as, Subject: subject, Reason: why}, nil)
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		return Decision{}, false
 	}

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"net/http"
+
+	"parley"
+)
+
+// Failure is how an error stands in a response.
+type Failure struct {
+	Error *parley.Error `json:"error"`
+}
+
+// HTTPStatus returns the status of a response with an error. The code in the body says more.
+func HTTPStatus(c parley.Code) int {
+	switch c {
+	case parley.InvalidArgument, parley.InvalidName:
+		return http.StatusBadRequest
+	case parley.Unauthenticated:
+		return http.StatusUnauthorized
+	case parley.NotPermitted:
+		return http.StatusForbidden
+	case parley.UnknownName, parley.UnknownRecipient, parley.NoSuchMessage, parley.AgentNotFound, parley.NodeUnknown:
+		return http.StatusNotFound
+	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired,
+		parley.AlreadyRunning, parley.NameTaken, parley.Ambiguous, parley.AgentArchived, parley.NoPendingInput,
+		parley.NoPendingPermission, parley.AnswerPending, parley.InvitationUsed, parley.Cancelled, parley.Declined, parley.Expired:
+		return http.StatusConflict
+	case parley.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case parley.InvalidForm, parley.InvalidAnswer, parley.NotAForm, parley.NotARequest:
+		return http.StatusUnprocessableEntity
+	case parley.RateLimited, parley.QuotaExceeded:
+		return http.StatusTooManyRequests
+	case parley.NodeUnreachable:
+		return http.StatusBadGateway
+	case parley.ReadOnly, parley.CorruptLog, parley.NotRunning:
+		return http.StatusServiceUnavailable
+	case parley.Timeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"parley/capabilities"
+	"parley/events"
+)
+
+// FormRequest sends a form.
+type FormRequest struct {
+	Acting
+	Recipient   string            `json:"recipient"`
+	Description string            `json:"description"`
+	Title       string            `json:"title,omitempty"`
+	Fields      Fields            `json:"fields"`
+	Name        string            `json:"name,omitempty"`
+	Key         string            `json:"key,omitempty"`
+	Deadline    capabilities.Time `json:"deadline,omitzero"`
+	NoForward   bool              `json:"noForward,omitempty"`
+}
+
+// Fields are the definitions of a form's fields.
+type Fields struct {
+	list  []events.Field
+	other json.RawMessage // the text, if it is not in the plain spelling
+}
+
+// FieldsOf returns the definitions of some fields.
+func FieldsOf(list ...events.Field) Fields { return Fields{list: list} }
+
+// List returns the definitions. It calls parse for a text that is not in the plain spelling, or that no form has.
+func (f Fields) List(parse func(text []byte) ([]events.Field, error)) ([]events.Field, error) {
+	if f.other != nil {
+		return parse(f.other)
+	}
+	return f.list, nil
+}
+
+// MarshalJSON writes the list of definitions.
+func (f Fields) MarshalJSON() ([]byte, error) {
+	if f.other != nil {
+		return f.other, nil
+	}
+	return json.Marshal(f.list)
+}
+
+// UnmarshalJSON reads a list of definitions. It keeps a text with unknown members for List.
+func (f *Fields) UnmarshalJSON(b []byte) error {
+	*f = Fields{}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&f.list) != nil || f.list == nil {
+		f.list, f.other = nil, bytes.Clone(b)
+	}
+	return nil
+}
+
+// CapabilityRequest asks for a capability in words.
+type CapabilityRequest struct {
+	Acting
+	Recipient string            `json:"recipient"`
+	Text      string            `json:"text"`
+	Name      string            `json:"name,omitempty"`
+	Key       string            `json:"key,omitempty"`
+	Deadline  capabilities.Time `json:"deadline,omitzero"`
+	NoForward bool              `json:"noForward,omitempty"`
+}
+
+// AwaitRequest waits for a form to end. When WaitMs has passed and it is still open, the answer has the
+// status "open" and nothing else: call again.
+type AwaitRequest struct {
+	Acting
+	Subject
+	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
+}
+
+// RespondFormRequest answers a form. Values are typed; Texts are read by their fields' types. Digest is of the call that was
+// shown, as list_messages has it: an approval of another call is refused.
+type RespondFormRequest struct {
+	Acting
+	Subject
+	Digest string                        `json:"digest,omitempty"`
+	Values map[string]capabilities.Value `json:"values,omitempty"`
+	Texts  []Text                        `json:"texts,omitempty"`
+}
+
+// Text is what someone wrote for a field.
+type Text struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// EndRequest ends a form without an answer, or says no to a request.
+type EndRequest struct {
+	Acting
+	Subject
+	Reason string `json:"reason,omitempty"`
+}
+
+// ForwardFormRequest hands a form on.
+type ForwardFormRequest struct {
+	Acting
+	Subject
+	Recipient string `json:"recipient"`
+}
+
+// ResolveRequest gives what was requested: what stands under Name.
+type ResolveRequest struct {
+	Acting
+	Subject
+	Name string `json:"name"`
+}

@@ -1,0 +1,62 @@
+package api
+
+import "parley/actors/view"
+
+// SendRequest sends words, with references as @edge:name or @name.
+type SendRequest struct {
+	Acting
+	Recipient string `json:"recipient"`
+	Text      string `json:"text"`
+}
+
+// ReplyRequest answers a message with words.
+type ReplyRequest struct {
+	Acting
+	Subject
+	Text string `json:"text"`
+}
+
+// AdoptRequest keeps what a message carries under Edge, as Name or under the edge's own name.
+type AdoptRequest struct {
+	Acting
+	Subject
+	Edge string `json:"edge"`
+	Name string `json:"name,omitempty"`
+}
+
+// MessageRequest is about one message.
+type MessageRequest struct {
+	Acting
+	Subject
+}
+
+// ListMessagesRequest lists what the view shows, by number. If there is more than the limit, the response
+// has as "next" the number to go on from as "first".
+type ListMessagesRequest struct {
+	Acting
+	view.MessageFilter
+	First uint64 `json:"first,omitempty"`
+	Limit int    `json:"limit,omitempty"` // default 1,000, which is the most
+}
+
+// FollowMessagesRequest waits for messages within the view that changed after the cursor. What has changed already is in the
+// response however short the wait is. When WaitMs has passed without any, there are none, and the cursor is that to call again with.
+type FollowMessagesRequest struct {
+	Acting
+	view.MessageFilter
+	Cursor uint64 `json:"cursor"`
+	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
+}
+
+// ReadLogRequest reads the agent's log: the events after a version, oldest first.
+type ReadLogRequest struct {
+	Acting
+	After uint64 `json:"after,omitempty"`
+	Limit int    `json:"limit,omitempty"` // default 500, at most 5,000
+}
+
+// ReadLogResponse has the events. If there are More, the version of the last is the "after" to go on from.
+type ReadLogResponse struct {
+	Entries []view.Entry `json:"entries"`
+	More    bool         `json:"more"`
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"encoding/json"
+
+	"parley/actors/view"
+	"parley/capabilities"
+)
+
+// ListNamesRequest lists the names that an agent holds, or those within what stands under a path.
+type ListNamesRequest struct {
+	Acting
+	Paging
+	Path string `json:"path,omitempty"`
+}
+
+// ListNamesResponse has the names, sorted.
+type ListNamesResponse struct {
+	Names   []string `json:"names"`
+	Revoked []string `json:"revoked,omitempty"` // those of them that are good for nothing any more
+	Paged
+}
+
+// LookupRequest asks for the value under a name. Reveal opens what is sealed.
+type LookupRequest struct {
+	Acting
+	Name   string `json:"name"`
+	Reveal bool   `json:"reveal,omitempty"`
+}
+
+// LookupResponse has the value.
+type LookupResponse struct {
+	Value capabilities.Value `json:"value"`
+}
+
+// NameRequest is about one name.
+type NameRequest struct {
+	Acting
+	Name string `json:"name"`
+}
+
+// LocateResponse says where a name's target is.
+type LocateResponse struct {
+	Locator string            `json:"locator"`
+	ID      capabilities.ID   `json:"id"`
+	Kind    capabilities.Kind `json:"kind,omitempty"`
+}
+
+// StoreNameRequest puts a value under a name. A string is a locator or the text of a JSON document;
+// anything else is the value itself.
+type StoreNameRequest struct {
+	Acting
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
+// RenameNameRequest moves what stands under Old to New.
+type RenameNameRequest struct {
+	Acting
+	Old string `json:"old"`
+	New string `json:"new"`
+}
+
+// CopyNameRequest puts what stands under Old under New too, narrowed to a facet.
+type CopyNameRequest struct {
+	Acting
+	Old   string            `json:"old"`
+	New   string            `json:"new"`
+	Facet capabilities.Mode `json:"facet,omitempty"` // ask or read; default everything
+	Until capabilities.Time `json:"until,omitzero"`
+	Uses  uint32            `json:"uses,omitempty"`
+}
+
+// ListGrantsRequest lists what the agent gave out, oldest first.
+type ListGrantsRequest struct {
+	Acting
+	Paging
+}
+
+// ListGrantsResponse has the grants.
+type ListGrantsResponse struct {
+	Grants []view.Granted `json:"grants"`
+	Paged
+}
+
+// RevokeRequest takes back what was given, and all that was derived from it.
+type RevokeRequest struct {
+	Acting
+	Grant string `json:"grant"`
+}

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"parley/actors/view"
+	"parley/capabilities"
+)
+
+// CreateTokenRequest makes a token for the agent. With no scopes it has read, ask and answer, and reveal unless it is the
+// node's host's. With no time it is good for ever.
+type CreateTokenRequest struct {
+	Acting
+	Scopes []string          `json:"scopes,omitempty"`
+	Until  capabilities.Time `json:"until,omitzero"`
+	Note   string            `json:"note,omitempty"`
+}
+
+// ListTokensRequest asks for the agent's tokens.
+type ListTokensRequest struct {
+	Acting
+	Paging
+}
+
+// ListTokensResponse has those that are good, oldest first, without their secrets.
+type ListTokensResponse struct {
+	Tokens []view.Token `json:"tokens"`
+	Paged
+}
+
+// RevokeTokenRequest ends one of the agent's tokens.
+type RevokeTokenRequest struct {
+	Acting
+	Token capabilities.ID `json:"token"`
+}
+
+// OpenLinkRequest asks for a link that signs a browser in as the agent.
+type OpenLinkRequest struct {
+	Acting
+}
+
+// OpenLinkResponse has the link. It is good once, for two minutes.
+type OpenLinkResponse struct {
+	URL   string            `json:"url"`
+	Until capabilities.Time `json:"until"`
+}
