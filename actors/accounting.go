@@ -61,7 +61,7 @@ func (b *mailboxActor) openAccount() {
 		}
 	}
 	for _, id := range b.node.accounts.put(b.state) {
-		b.node.registry.tell(id, visit{run: func(*mailboxActor) {}, lost: func(error) {}})
+		b.node.registry.tell(id, 0, activate{})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -80,7 +79,7 @@ func (r *registry) leaveAck(to capabilities.ID, rc ack) {
 	}
 	s.acks.add(rc)
 	if !awake || rc.isUrgent() {
-		r.send(s, recordAcks())
+		r.send(s, delivery{message: recordAcks{}})
 	}
 }
 
@@ -96,7 +95,7 @@ func (b *mailboxActor) notifyRemoteWaiters(rs []ack) {
 		if !handover && (r.parcel.Kind != events.OutboxAnswer || r.refused == "") {
 			continue
 		}
-		for _, w := range b.node.waiters.takeRemote(formKey{b.reg.id, r.parcel.Subject}) {
+		for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, r.parcel.Subject}) {
 			var err error
 			if code, text, ok := strings.Cut(r.refused, ": "); ok {
 				err = refused(code, text)
@@ -105,19 +104,17 @@ func (b *mailboxActor) notifyRemoteWaiters(rs []ack) {
 				if lost != nil {
 					err = lost
 				}
-				w <- result[view.Outcome]{err: err}
+				w <- err
 			})
 		}
 	}
 }
 
-// recordAcks returns the visit that has a mailbox write its acks.
-func recordAcks() visit {
-	return visit{
-		run:  (*mailboxActor).recordAcks,
-		lost: func(error) {}, // the parcels are delivered again, and change nothing
-	}
-}
+// recordAcks has a mailbox write its acks.
+type recordAcks struct{}
+
+func (recordAcks) handle(b *mailboxActor) { b.recordAcks() }
+func (recordAcks) fail(error)             {} // the parcels are delivered again, which changes nothing
 
 // recordAcks writes all pending acks to the log, so that readers see the deliveries.
 func (b *mailboxActor) recordAcks() {
@@ -151,7 +148,7 @@ func (r *registry) recordAllAcks() bool {
 	for _, s := range r.registrations {
 		if s.acks.any() {
 			found = true
-			r.send(s, recordAcks())
+			r.send(s, delivery{message: recordAcks{}})
 		}
 	}
 	return found

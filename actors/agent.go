@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/events"
 	"parley/mailbox"
 )
 
@@ -21,55 +22,6 @@ type Agent struct {
 // ID returns the agent's ID.
 func (a *Agent) ID() capabilities.ID { return a.id }
 
-// visitFor runs fn on the agent's mailbox and gives its result when all that it depends on is durable.
-func visitFor[T any](ctx context.Context, a *Agent, fn func(*mailboxActor) (T, error)) (T, error) {
-	return handOver(ctx, a, func(b *mailboxActor, reply replyTo[T]) {
-		v, err := fn(b)
-		b.answer(reply.durably(v, err))
-	})
-}
-
-// replyTo takes the one result of a call.
-type replyTo[T any] chan result[T]
-
-// durably gives the function that releases a result, or that it was lost.
-func (r replyTo[T]) durably(v T, err error) func(error) {
-	return func(lost error) {
-		if lost != nil {
-			err = lost
-		}
-		r <- result[T]{v, err}
-	}
-}
-
-func (r replyTo[T]) lost(err error) {
-	var zero T
-	r <- result[T]{zero, err}
-}
-
-func (b *mailboxActor) answer(fn func(error)) { b.release(fn) }
-
-// handOver is visitFor for what goes on to another mailbox before there is a result.
-func handOver[T any](ctx context.Context, a *Agent, fn func(*mailboxActor, replyTo[T])) (T, error) {
-	reply := make(replyTo[T], 1)
-	err := a.node.registry.call(a.id, visit{run: func(b *mailboxActor) { fn(b, reply) }, lost: reply.lost})
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	if ctx.Done() == nil {
-		r := <-reply
-		return r.value, r.err
-	}
-	select {
-	case r := <-reply:
-		return r.value, r.err
-	case <-ctx.Done():
-		var zero T
-		return zero, errEnded(ctx)
-	}
-}
-
 // errEnded is the error of a call whose context ended: the context's own cause if it has a code, else TIMEOUT.
 func errEnded(ctx context.Context) error {
 	if e, ok := errors.AsType[*parley.Error](context.Cause(ctx)); ok {
@@ -81,9 +33,11 @@ func errEnded(ctx context.Context) error {
 
 // do has the agent's mailbox decide on a command of which nothing but success is of interest.
 func (a *Agent) do(ctx context.Context, c mailbox.Command) error {
-	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
-		_, err := b.decide(c)
-		return struct{}{}, err
-	})
+	_, err := call(ctx, a, decide{c})
 	return err
 }
+
+// decide has a mailbox decide on a command. Its result is the events that follow.
+type decide struct{ command mailbox.Command }
+
+func (m decide) handle(b *mailboxActor) ([]events.Event, error) { return b.decide(m.command) }

@@ -141,9 +141,9 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 		}
 	}
 	entered := func() (count int) {
-		n.finishing.mu.Lock()
-		defer n.finishing.mu.Unlock()
-		for _, w := range n.finishing.waits {
+		n.finished.mu.Lock()
+		defer n.finished.mu.Unlock()
+		for _, w := range n.finished.all {
 			count += len(w)
 		}
 		return count

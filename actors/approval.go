@@ -25,22 +25,27 @@ type Approval struct {
 // AwaitApproval waits for the decision.
 func (a *Agent) Approve(ctx context.Context, ask Approval) (view.Permission, error) {
 	c := mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline}
-	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[view.Permission], error) { return b.permission(c, ask.Attended) })
-	off.result.Unreachable = a.node.isOut(ctx, off.waits)
-	return off.result, err
+	asked, err := call(ctx, a, requestPermission{c, ask.Attended})
+	asked.result.Unreachable = a.node.isOut(ctx, asked.waits)
+	return asked.result, err
 }
 
-// permission asks, or finds what was asked before.
-func (b *mailboxActor) permission(c mailbox.RequestApproval, attended bool) (pending[view.Permission], error) {
-	known, ok, err := c.Form().FindExisting(b.state)
+// requestPermission asks for permission, or finds an earlier request for the same call.
+type requestPermission struct {
+	command  mailbox.RequestApproval
+	attended bool
+}
+
+func (m requestPermission) handle(b *mailboxActor) (pending[view.Permission], error) {
+	known, ok, err := m.command.Form().FindExisting(b.state)
 	if err != nil {
 		return pending[view.Permission]{}, err
 	}
 	if !ok {
-		return b.approve(c, attended)
+		return b.approve(m.command, m.attended)
 	}
-	p, err := b.knownPermission(c, known)
-	p.Unattended = attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !b.node.attends(known.Message.Form.To)
+	p, err := b.knownPermission(m.command, known)
+	p.Unattended = m.attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !b.node.attends(known.Message.Form.To)
 	return pending[view.Permission]{result: p}, err
 }
 
@@ -68,7 +73,7 @@ func (b *mailboxActor) approve(c mailbox.RequestApproval, attended bool) (pendin
 // attends reports whether somebody follows the mail of an agent at this moment: a page, a client or a command. One
 // that was just told of something, and has yet to ask for more, is not seen. Of other nodes' agents nothing is known.
 func (n *Node) attends(agent capabilities.ID) bool {
-	return agent.Node != n.id || n.waiters.watched(agent)
+	return agent.Node != n.id || n.changed.has(agent)
 }
 
 // knownPermission gives what an approval that was asked before came to.
@@ -90,9 +95,9 @@ func (a *Agent) AwaitApproval(ctx context.Context, w Which) (bool, view.Outcome,
 
 // Rules lists the agent's standing rules, oldest first.
 func (a *Agent) Rules(ctx context.Context) ([]view.Rule, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) ([]view.Rule, error) {
+	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) ([]view.Rule, error) {
 		all := []view.Rule{}
-		for _, r := range b.state.Rules(b.node.now()) {
+		for _, r := range s.Rules(now) {
 			all = append(all, view.Rule{
 				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Words: r.Words(), Allow: r.Allow, Made: r.Made, Until: r.Until,
 				Form: r.Form, Uses: r.Uses, Used: r.Used, Stale: r.Stale(), Covers: r.Covers, Shape: r.Shape,
@@ -118,8 +123,8 @@ func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, 
 	if asker.Node != n.id {
 		return "", nil
 	}
-	return visitFor(ctx, &Agent{node: n, id: asker}, func(b *mailboxActor) (string, error) {
-		m, err := b.state.FindFormID(form)
+	return query(ctx, &Agent{node: n, id: asker}, func(s *mailbox.State, _ capabilities.Time) (string, error) {
+		m, err := s.FindFormID(form)
 		if err != nil {
 			return "", err
 		}

@@ -63,7 +63,7 @@ func follow(t *testing.T, a *Agent) (leave func()) {
 			}
 		}
 	}()
-	for end := time.Now().Add(10 * time.Second); !a.node.waiters.watched(a.id); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); !a.node.changed.has(a.id); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nobody follows")
 		}

@@ -240,7 +240,7 @@ func TestAnAnswerIsHeardThoughItsMailboxCrashed(t *testing.T) {
 	a := pythonWorker(t, n, "w", asksWhen)
 	prompt(t, a, "deploy")
 	asked := awaitAsked(t, a, 1)
-	_, err := visitFor(t.Context(), a, func(b *mailboxActor) (struct{}, error) { panic("for the test") })
+	_, err := inspect(t.Context(), a, func(b *mailboxActor) (struct{}, error) { panic("for the test") })
 	if parley.CodeOf(err) != parley.Internal {
 		t.Fatal(err)
 	}

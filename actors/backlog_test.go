@@ -92,7 +92,7 @@ func sendMany(tb testing.TB, from *Agent, to string, messages int) {
 // countMail gives how many messages a mailbox has.
 func countMail(tb testing.TB, a *Agent) int {
 	tb.Helper()
-	n, err := visitFor(tb.Context(), a, func(b *mailboxActor) (int, error) { return len(b.state.Messages()), nil })
+	n, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) { return len(b.state.Messages()), nil })
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func countMail(tb testing.TB, a *Agent) int {
 func checkBacklog(tb testing.TB, from, to *Agent, messages int) {
 	tb.Helper()
 	list := func(a *Agent) []string {
-		ids, err := visitFor(tb.Context(), a, func(b *mailboxActor) (ids []string, err error) {
+		ids, err := inspect(tb.Context(), a, func(b *mailboxActor) (ids []string, err error) {
 			for _, m := range b.state.Messages() {
 				ids = append(ids, m.ID().String())
 			}

@@ -89,14 +89,23 @@ func (p *peer) collect(ctx context.Context, room int) []outgoing {
 }
 
 func (p *peer) collectFrom(id capabilities.ID, bytes int, came chan<- gathered) {
-	p.node.registry.tell(id, visit{
-		run: func(b *mailboxActor) {
-			out, more := b.pack(p, bytes)
-			b.release(func(lost error) { came <- gathered{id, out, more, lost} })
-		},
-		lost: func(err error) { came <- gathered{from: id, err: err} },
-	})
+	p.node.registry.tell(id, 0, collectParcels{p, id, bytes, came})
 }
+
+// collectParcels asks a mailbox for the parcels that it owes to a node, up to a number of bytes.
+type collectParcels struct {
+	peer    *peer
+	mailbox capabilities.ID
+	bytes   int
+	came    chan<- gathered
+}
+
+func (m collectParcels) handle(b *mailboxActor) {
+	out, more := b.pack(m.peer, m.bytes)
+	b.release(func(lost error) { m.came <- gathered{m.mailbox, out, more, lost} })
+}
+
+func (m collectParcels) fail(err error) { m.came <- gathered{from: m.mailbox, err: err} }
 
 // packet writes the batch down.
 func (b *batch) packet(n *Node) mailPacket {

@@ -30,7 +30,7 @@ func TestWhoWaitsIsToldOfACommitThatWasInDoubt(t *testing.T) {
 	}
 	awaited := []expectation{awaiting(fae, asked.Form), awaiting(n.Host(), asked.Form)}
 	waitFor(t, "both wait", func() bool {
-		return len(n.waiters.awaited(fae.id)) == 1 && len(n.waiters.awaited(n.host)) == 1
+		return n.ended.count.Load() == 2
 	})
 	broken.Store(false)
 	for _, a := range awaited {

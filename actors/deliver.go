@@ -27,8 +27,8 @@ func (b *mailboxActor) deliver(parcels []mailbox.OutboxItem) {
 	for node, n := range abroad {
 		b.node.peers.of(node).addOwed(b.reg.id, n)
 	}
-	if here { // the journal came back during this visit: the next delivers these, after what came before them
-		b.node.registry.tell(b.reg.id, visit{run: func(*mailboxActor) {}, lost: func(error) {}})
+	if here { // the journal came back with this message: the next delivers these, after what came before them
+		b.node.registry.tell(b.reg.id, 0, activate{})
 	}
 }
 

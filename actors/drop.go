@@ -14,7 +14,7 @@ import (
 // given up, and what its agents were given is revoked. A new invitation brings it back. Only the node's host may.
 func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (view.DroppedPeer, error) {
 	done := view.DroppedPeer{Node: node}
-	evs, err := visitFor(ctx, a, func(b *mailboxActor) ([]events.Event, error) { return b.decide(mailbox.DropNode{Node: node}) })
+	evs, err := call(ctx, a, decide{mailbox.DropNode{Node: node}})
 	if err != nil {
 		return done, err
 	}
@@ -42,7 +42,7 @@ func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (view.Dr
 
 // forget has a mailbox forget nodes, and counts what it does.
 func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox.DroppedPeer, done *view.DroppedPeer) error {
-	f, err := visitFor(ctx, &Agent{node: n, id: id}, func(b *mailboxActor) (forgotten, error) { return b.forget(dropped) })
+	f, err := call(ctx, &Agent{node: n, id: id}, forgetNodes{dropped})
 	done.Revoked += f.revoked
 	done.Given += f.given
 	if parley.CodeOf(err) == parley.CorruptLog {
@@ -69,6 +69,11 @@ func (r *registry) isAwake(id capabilities.ID) bool {
 
 // forgotten counts what a mailbox has let go of.
 type forgotten struct{ revoked, given int }
+
+// forgetNodes has a mailbox end what it has to do with nodes that were dropped.
+type forgetNodes struct{ dropped []mailbox.DroppedPeer }
+
+func (m forgetNodes) handle(b *mailboxActor) (forgotten, error) { return b.forget(m.dropped) }
 
 // forget ends what the mailbox has to do with nodes that were dropped.
 func (b *mailboxActor) forget(dropped []mailbox.DroppedPeer) (f forgotten, err error) {

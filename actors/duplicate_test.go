@@ -15,7 +15,7 @@ import (
 // written gives the parcels that a mailbox owes to a node as packets have them, without anything being sent.
 func written(tb testing.TB, from *Agent, to *station) []parcelPacket {
 	tb.Helper()
-	all, err := visitFor(tb.Context(), from, func(b *mailboxActor) ([]parcelPacket, error) {
+	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]parcelPacket, error) {
 		var all []parcelPacket
 		for _, p := range b.state.Outbox() {
 			if p.To.Node != to.id {
@@ -72,7 +72,7 @@ func versions(tb testing.TB, agents []*Agent) []uint64 {
 	tb.Helper()
 	all := make([]uint64, len(agents))
 	for i, a := range agents {
-		v, err := visitFor(tb.Context(), a, func(b *mailboxActor) (uint64, error) { return b.state.Version, nil })
+		v, err := inspect(tb.Context(), a, func(b *mailboxActor) (uint64, error) { return b.state.Version, nil })
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
 // owesNothing reports whether all that a mailbox owed has arrived.
 func owesNothing(tb testing.TB, a *Agent) bool {
 	tb.Helper()
-	owed, err := visitFor(tb.Context(), a, func(b *mailboxActor) (int, error) {
+	owed, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) {
 		b.recordAcks()
 		return len(b.state.Outbox()), nil
 	})

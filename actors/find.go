@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/mailbox"
 )
 
 // visibility is the set of the node's agents that an agent sees, with its names for them.
@@ -22,8 +23,8 @@ func (s visibility) includes(id capabilities.ID) bool {
 
 // visibility returns the agents that the agent sees: itself and those that it holds. The node's host sees all.
 func (a *Agent) visibility(ctx context.Context) (visibility, error) {
-	names, err := visitFor(ctx, a, func(b *mailboxActor) (map[capabilities.ID]string, error) {
-		return b.state.NamedAgents(b.node.now()), nil
+	names, err := query(ctx, a, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
+		return s.NamedAgents(now), nil
 	})
 	if err != nil {
 		return visibility{}, err

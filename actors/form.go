@@ -28,36 +28,41 @@ func (a *Agent) Request(ctx context.Context, r Request) (view.Asked, error) {
 }
 
 func (a *Agent) ask(ctx context.Context, ask mailbox.RequestForm) (view.Asked, error) {
-	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[view.Asked], error) { return b.ask(ask, a.reveals()) })
-	off.result.Unreachable = a.node.isOut(ctx, off.waits)
-	return off.result, err
+	sent, err := call(ctx, a, requestForm{ask, a.reveals()})
+	sent.result.Unreachable = a.node.isOut(ctx, sent.waits)
+	return sent.result, err
 }
 
-// ask asks, or finds what was asked before. With reveal, what is sealed in its outcome is opened.
-func (b *mailboxActor) ask(ask mailbox.RequestForm, reveal bool) (pending[view.Asked], error) {
-	if known, ok, err := ask.FindExisting(b.state); err != nil {
+// requestForm sends a form, or finds one that was sent before. With reveal, the outcome of that is unsealed.
+type requestForm struct {
+	mailbox.RequestForm
+	reveal bool
+}
+
+func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
+	if known, ok, err := m.FindExisting(b.state); err != nil {
 		return pending[view.Asked]{}, err
 	} else if ok {
-		asked, err := b.known(ask, known, reveal)
+		asked, err := b.known(m.RequestForm, known, m.reveal)
 		return pending[view.Asked]{result: asked}, err
 	}
-	contract, err := b.node.compile(b.reg.id, ask.Fields)
+	schema, err := b.node.compile(b.reg.id, m.Fields)
 	if err != nil {
 		return pending[view.Asked]{}, err
 	}
-	ask.Schema = contract
-	evs, err := b.decide(ask)
+	m.Schema = schema
+	evs, err := b.decide(m.RequestForm)
 	if err != nil {
 		return pending[view.Asked]{}, err
 	}
 	e := evs[0].(*events.FormRequested)
-	if ask.Schema != nil {
-		b.node.contracts.put(b.contractKey(e.ID), ask.Schema)
+	if schema != nil {
+		b.node.contracts.put(b.contractKey(e.ID), schema)
 	}
 	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
 }
 
-// underway is what was accepted, and the other nodes that have to be in reach for it to arrive.
+// pending is an accepted message or form, and the other nodes that have to be reachable for it to arrive.
 type pending[T any] struct {
 	result T
 	waits  []capabilities.NodeID
@@ -70,7 +75,7 @@ func (b *mailboxActor) waitsFor(to capabilities.ID) []capabilities.NodeID {
 	return append(b.state.HeldFor(to), to.Node)
 }
 
-// isOut reports whether one of some nodes is another and cannot be reached now.
+// isOut reports whether one of some other nodes cannot be reached now.
 func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
 	for _, id := range nodes {
 		if id != n.id && !n.peers.of(id).inReach(ctx) {
@@ -80,7 +85,7 @@ func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
 	return false
 }
 
-// known gives what an ask of before came to.
+// known returns the result of an earlier request for the same form.
 func (b *mailboxActor) known(ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (view.Asked, error) {
 	if k.Message == nil {
 		return b.bound(ask, k.Value, reveal)
@@ -95,7 +100,7 @@ func (b *mailboxActor) known(ask mailbox.RequestForm, k mailbox.Existing, reveal
 	return asked, err
 }
 
-// bound gives the value that the ask's name has already, as the answer it stands for.
+// bound returns the value that the request's name already has, as its answer.
 func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) (view.Asked, error) {
 	if reveal {
 		var err error
@@ -114,34 +119,22 @@ func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reve
 	return view.Asked{Outcome: &outcome}, nil
 }
 
-// Await waits until a form that the agent asked, or was asked, has ended: at once if it has. It may be
-// called at any time and as often as wanted. Secret values are in the clear only for who asked, and by a token only if that
-// is good for it.
+// Await blocks until a form that the agent asked, or was asked, has ended. It may be called at any time, and as often as
+// wanted. Secret values are unsealed only for the asker, and for a token only if its scopes include that.
 func (a *Agent) Await(ctx context.Context, w Which) (view.Outcome, error) {
 	ended := make(chan result[view.Outcome], 1)
-	var at formKey
-	first, err := visitFor(ctx, a, func(b *mailboxActor) (view.Outcome, error) {
-		m, err := b.state.FindForm(string(w))
-		if err != nil {
-			return view.Outcome{}, err
-		}
-		if !m.Form.IsOpen() {
-			return b.viewer().outcome(m.Form, a.reveals())
-		}
-		at = formKey{a.id, m.ID()}
-		b.node.waiters.add(at, ended)
-		return view.Outcome{Status: view.StatusOpen, Form: m.ID(), Promise: m.Form.Promise}, nil
-	})
+	first, err := call(ctx, a, awaitForm{w, ended, a.reveals()})
 	if err != nil || first.Status != view.StatusOpen {
 		return first, err
 	}
-	defer a.node.waiters.drop(at, ended)
+	key := formKey{a.id, first.Form}
+	defer a.node.ended.drop(key, ended)
 	select {
 	case r := <-ended:
 		if r.err != nil || a.reveals() {
 			return r.value, r.err
 		}
-		return a.sealedOutcome(ctx, at.form)
+		return call(ctx, a, queryOutcome{form: first.Form})
 	case <-ctx.Done():
 		err = errEnded(ctx)
 	case <-a.node.life.Done():
@@ -155,32 +148,89 @@ func (a *Agent) Await(ctx context.Context, w Which) (view.Outcome, error) {
 	}
 }
 
-// sealedOutcome gives how a form ended, with what is sealed as it is.
-func (a *Agent) sealedOutcome(ctx context.Context, form capabilities.ID) (view.Outcome, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (view.Outcome, error) {
-		m, err := b.state.FindFormID(form)
-		if err != nil {
-			return view.Outcome{}, err
-		}
-		return b.viewer().outcome(m.Form, false)
-	})
+// awaitForm returns the outcome of a form. If the form is open, it adds a waiter for the outcome.
+type awaitForm struct {
+	which  Which
+	ended  chan<- result[view.Outcome]
+	reveal bool
 }
 
-// Answer answers a form that the agent was asked. An answer that is wrong in any field is refused with
-// INVALID_ANSWER, and the form stays open.
+func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
+	msg, err := b.state.FindForm(string(m.which))
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	if !msg.Form.IsOpen() {
+		return b.viewer().outcome(msg.Form, m.reveal)
+	}
+	b.node.ended.add(formKey{b.reg.id, msg.ID()}, m.ended)
+	return view.Outcome{Status: view.StatusOpen, Form: msg.ID(), Promise: msg.Form.Promise}, nil
+}
+
+// queryOutcome returns the outcome of a form. With reveal, the asker's secrets are unsealed.
+type queryOutcome struct {
+	form   capabilities.ID
+	reveal bool
+}
+
+func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
+	msg, err := b.state.FindFormID(m.form)
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	return b.viewer().outcome(msg.Form, m.reveal)
+}
+
+// Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
+// form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
-	s, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[settlement]) {
-		draft := mailbox.Reply{Which: string(ans.Which), Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
-		settle, home, err := b.draftAnswer(draft)
-		if err == nil {
-			err = b.seal(&settle)
-		}
-		b.send(home, settle, err, reply)
-	})
-	return a.finish(ctx, s, err)
+	draft := mailbox.Reply{Which: string(ans.Which), Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
+	return a.settle(ctx, answerForm{draft})
 }
 
-// draftAnswer drafts an answer with the contract that the node has of the form.
+// Decline declines a form that the agent was asked.
+func (a *Agent) Decline(ctx context.Context, w Which, reason string) (view.Outcome, error) {
+	return a.settle(ctx, declineForm{w, reason})
+}
+
+// settle settles a form at its home.
+func (a *Agent) settle(ctx context.Context, r relay[settlement]) (view.Outcome, error) {
+	s, err := callRelay(ctx, a, r)
+	if err != nil || s.remote == nil {
+		return s.outcome, err
+	}
+	return a.settleRemotely(ctx, *s.remote)
+}
+
+// settlement is the outcome of a form, or what is still to be settled on another node.
+type settlement struct {
+	outcome view.Outcome
+	remote  *remoteSettlement
+}
+
+// answerForm checks an answer and sends it to the form's home.
+type answerForm struct{ draft mailbox.Reply }
+
+func (m answerForm) handle(b *mailboxActor, reply replyTo[settlement]) {
+	settle, home, err := b.draftAnswer(m.draft)
+	if err == nil {
+		err = b.seal(&settle)
+	}
+	b.sendHome(home, settle, err, reply)
+}
+
+// declineForm sends a refusal to answer to the form's home.
+type declineForm struct {
+	which  Which
+	reason string
+}
+
+func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
+	settle, home, err := b.state.DraftDecline(string(m.which), m.reason, b.node.newID)
+	b.sendHome(home, settle, err, reply)
+}
+
+// draftAnswer drafts an answer with the node's compiled schema of the form.
 func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
 	if m, found := b.state.FindForm(r.Which); found == nil && m.Form.IsOpen() {
 		if r.Schema, err = b.contract(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
@@ -195,21 +245,7 @@ func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, 
 	return settle, home, err
 }
 
-// said is what came of saying something to a form: its outcome, or what is still to be said on another node.
-type settlement struct {
-	outcome view.Outcome
-	remote  *remoteSettlement
-}
-
-// finish takes to its home what is to be settled on another node.
-func (a *Agent) finish(ctx context.Context, s settlement, err error) (view.Outcome, error) {
-	if err != nil || s.remote == nil {
-		return s.outcome, err
-	}
-	return a.settleRemotely(ctx, *s.remote)
-}
-
-// seal puts the sealed form of secret values beside them.
+// seal adds the sealed form of secret values.
 func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
 	m, err := b.state.FindFormID(c.Form)
 	if err != nil {
@@ -219,105 +255,124 @@ func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
 	return err
 }
 
-// send takes a settlement home, where it is decided.
-func (b *mailboxActor) send(home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[settlement]) {
-	if err != nil {
-		b.answer(reply.durably(settlement{}, err))
-		return
+// sendHome sends a settlement to the form's home, which decides on it. A home on another node is left to the caller.
+func (b *mailboxActor) sendHome(home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[settlement]) {
+	switch {
+	case err != nil:
+		reply.release(b, settlement{}, err)
+	case home.Node != b.node.id:
+		remote, err := b.remoteSettlement(home, c)
+		reply.release(b, settlement{remote: remote}, err)
+	default:
+		b.node.registry.tell(home, b.last, &settleForm{c, b.reg.id, reply})
 	}
-	if home.Node != b.node.id {
-		w, err := b.remoteSettlement(home, c)
-		b.answer(reply.durably(settlement{remote: w}, err))
-		return
-	}
-	b.node.registry.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *mailboxActor) {
-		_, err := h.decide(c)
-		var outcome view.Outcome
-		if err == nil {
-			outcome, err = h.settled(c.Form, b.reg.id)
-		}
-		h.answer(reply.durably(settlement{outcome: outcome}, err))
-	}})
 }
 
-// settled gives the outcome to who brought it about: its own values, without the home's names for people.
-func (b *mailboxActor) settled(form, by capabilities.ID) (view.Outcome, error) {
-	m, err := b.state.FindFormID(form)
-	if err != nil {
-		return view.Outcome{}, err
+// settleForm settles a form at its home, on behalf of an agent of this node.
+type settleForm struct {
+	command mailbox.SettleForm
+	by      capabilities.ID
+	reply   replyTo[settlement]
+}
+
+func (m *settleForm) handle(b *mailboxActor) {
+	_, err := b.decide(m.command)
+	var outcome view.Outcome
+	if err == nil {
+		outcome, err = b.settled(m.command.Form, m.by)
 	}
-	outcome, err := b.viewer().outcome(m.Form, by == b.reg.id)
-	if by != b.reg.id {
+	m.reply.release(b, settlement{outcome: outcome}, err)
+}
+
+func (m *settleForm) fail(err error) { m.reply.fail(err) }
+
+// settled returns the outcome to the agent that settled the form: with its own values, and without the home's names.
+func (b *mailboxActor) settled(form, by capabilities.ID) (view.Outcome, error) {
+	outcome, err := queryOutcome{form, by == b.reg.id}.handle(b)
+	if err == nil && by != b.reg.id {
 		outcome.ByName = "SELF"
 	}
 	return outcome, err
 }
 
-// Decline says no to a form that the agent was asked.
-func (a *Agent) Decline(ctx context.Context, w Which, reason string) (view.Outcome, error) {
-	s, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[settlement]) {
-		settle, home, err := b.state.DraftDecline(string(w), reason, b.node.newID)
-		b.send(home, settle, err, reply)
-	})
-	return a.finish(ctx, s, err)
-}
-
-// Cancel takes back a form that the agent asked.
+// Cancel cancels a form that the agent asked.
 func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (view.Outcome, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (view.Outcome, error) {
-		if _, err := b.decide(mailbox.CancelForm{Which: string(w), Reason: reason}); err != nil {
-			return view.Outcome{}, err
-		}
-		m, err := b.state.FindForm(string(w))
-		if err != nil {
-			return view.Outcome{}, err
-		}
-		return b.viewer().outcome(m.Form, true)
-	})
+	return call(ctx, a, cancelForm{mailbox.CancelForm{Which: string(w), Reason: reason}})
 }
 
-// Forward hands a form on to another agent that this one can reach. Whoever answers first settles it.
+type cancelForm struct{ command mailbox.CancelForm }
+
+func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
+	if _, err := b.decide(m.command); err != nil {
+		return view.Outcome{}, err
+	}
+	msg, err := b.state.FindForm(m.command.Which)
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	return b.viewer().outcome(msg.Form, true)
+}
+
+// Forward forwards a form to another agent that this one can reach. The first answer settles it.
 func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
-	abroad, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[bool]) {
-		now := b.node.now()
-		handover, home, err := b.state.DraftForward(string(w), to, now)
-		if err == nil {
-			err = b.state.CheckForward(b.node.accounts.limits(b.reg.id, now), handover.Form, now)
-		}
-		if err != nil || home.Node != b.node.id {
-			b.answer(reply.durably(true, err))
-			return
-		}
-		b.node.registry.tell(home, visit{after: b.last, lost: reply.lost, run: func(h *mailboxActor) {
-			_, err := h.decide(handover)
-			h.answer(reply.durably(false, err))
-		}})
-	})
-	if err != nil || !abroad {
+	remote, err := callRelay(ctx, a, forwardForm{w, to})
+	if err != nil || !remote {
 		return err
 	}
 	return a.queueForward(ctx, w, to)
 }
 
-// Resolve answers a request with what the agent has at a path. It refuses with NOT_A_REQUEST other forms.
+// forwardForm forwards a form at its home. Its result reports whether the home is on another node: then nothing was done.
+type forwardForm struct {
+	which Which
+	to    string
+}
+
+func (m forwardForm) handle(b *mailboxActor, reply replyTo[bool]) {
+	now := b.node.now()
+	forward, home, err := b.state.DraftForward(string(m.which), m.to, now)
+	if err == nil {
+		err = b.state.CheckForward(b.node.accounts.limits(b.reg.id, now), forward.Form, now)
+	}
+	if err != nil || home.Node != b.node.id {
+		reply.release(b, true, err)
+		return
+	}
+	b.node.registry.tell(home, b.last, &forwardAtHome{forward, reply})
+}
+
+// forwardAtHome has a form's home decide on a forward.
+type forwardAtHome struct {
+	command mailbox.ForwardForm
+	reply   replyTo[bool]
+}
+
+func (m *forwardAtHome) handle(b *mailboxActor) {
+	_, err := b.decide(m.command)
+	m.reply.release(b, false, err)
+}
+
+func (m *forwardAtHome) fail(err error) { m.reply.fail(err) }
+
+// Resolve answers a request with the agent's value at a path. It refuses other forms with NOT_A_REQUEST.
 func (a *Agent) Resolve(ctx context.Context, w Which, path string) (view.Outcome, error) {
-	if err := a.checkRequest(ctx, w); err != nil {
+	if _, err := call(ctx, a, checkRequest{w}); err != nil {
 		return view.Outcome{}, err
 	}
 	return a.Answer(ctx, Answer{Which: w, Texts: []form.Text{{Name: "value", Text: path}}})
 }
 
-// Reject says no to a request. It refuses with NOT_A_REQUEST other forms.
+// Reject declines a request. It refuses other forms with NOT_A_REQUEST.
 func (a *Agent) Reject(ctx context.Context, w Which, reason string) (view.Outcome, error) {
-	if err := a.checkRequest(ctx, w); err != nil {
+	if _, err := call(ctx, a, checkRequest{w}); err != nil {
 		return view.Outcome{}, err
 	}
 	return a.Decline(ctx, w, reason)
 }
 
-func (a *Agent) checkRequest(ctx context.Context, w Which) error {
-	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
-		return struct{}{}, b.state.CheckRequest(string(w))
-	})
-	return err
+// checkRequest refuses a form that is not a request.
+type checkRequest struct{ which Which }
+
+func (m checkRequest) handle(b *mailboxActor) (none, error) {
+	return none{}, b.state.CheckRequest(string(m.which))
 }

@@ -147,7 +147,7 @@ func TestWhatIsOwedGoesFirst(t *testing.T) {
 	fae := guest(t, n, "fae")
 	hold, held := make(chan struct{}), make(chan struct{})
 	go func() {
-		_, _ = visitFor(context.Background(), n.Host(), func(*mailboxActor) (struct{}, error) {
+		_, _ = inspect(context.Background(), n.Host(), func(*mailboxActor) (struct{}, error) {
 			close(held)
 			<-hold
 			return struct{}{}, nil
@@ -189,7 +189,7 @@ func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool)
 // isDelivered reports whether all that an agent has sent has arrived.
 func isDelivered(t *testing.T, a *Agent) bool {
 	t.Helper()
-	owed, err := visitFor(t.Context(), a, func(b *mailboxActor) (int, error) {
+	owed, err := inspect(t.Context(), a, func(b *mailboxActor) (int, error) {
 		b.recordAcks()
 		return len(b.state.Outbox()), nil
 	})

@@ -105,13 +105,7 @@ func (n *Node) respondAccept(ctx context.Context, l transport.Packet) any {
 		Host: capabilities.ID{ULID: a.Host, Node: l.From}, Grant: capabilities.ID{ULID: a.Invitation, Node: l.From},
 		Hints: a.Hints, Stamp: a.Stamp, Network: n.transport.NetworkOf(l.From),
 	}
-	grant, err := visitFor(ctx, n.Host(), func(b *mailboxActor) (capabilities.ID, error) {
-		if _, err := b.decide(c); err != nil {
-			return capabilities.ID{}, err
-		}
-		i, err := b.state.CheckInvitation(c.Invitation, c.Digest, l.From, b.node.now())
-		return i.Grant, err
-	})
+	grant, err := call(ctx, n.Host(), redeemInvitation{c, l.From})
 	if err != nil {
 		code, text := refusal(err)
 		return welcomePacket{Code: code, Text: text}
@@ -119,6 +113,20 @@ func (n *Node) respondAccept(ctx context.Context, l transport.Packet) any {
 	n.peers.of(l.From).hear()
 	at := n.placeNow()
 	return welcomePacket{Host: n.host.ULID, Grant: grant.ULID, Hints: at.Hints, Stamp: at.Stamp}
+}
+
+// redeemInvitation accepts a node that shows an invitation. It returns the grant by which that node reaches the host.
+type redeemInvitation struct {
+	command mailbox.RedeemInvitation
+	node    capabilities.NodeID
+}
+
+func (m redeemInvitation) handle(b *mailboxActor) (capabilities.ID, error) {
+	if _, err := b.decide(m.command); err != nil {
+		return capabilities.ID{}, err
+	}
+	i, err := b.state.CheckInvitation(m.command.Invitation, m.command.Digest, m.node, b.node.now())
+	return i.Grant, err
 }
 
 // accept shows an invitation to the node that made it, and takes in its host under a name.
@@ -183,8 +191,8 @@ func (n *Node) checkInvitation(ctx context.Context, name string, l capabilities.
 	case l.ID.Node == n.id:
 		return parley.Refuse(parley.InvalidArgument, "this invitation is this node's own")
 	}
-	_, err := visitFor(ctx, n.Host(), func(b *mailboxActor) (struct{}, error) {
-		return struct{}{}, b.state.CheckAddPeer(name, capabilities.ID{ULID: l.ID.ULID, Node: n.id})
+	_, err := query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) (none, error) {
+		return none{}, s.CheckAddPeer(name, capabilities.ID{ULID: l.ID.ULID, Node: n.id})
 	})
 	return err
 }

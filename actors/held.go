@@ -81,8 +81,10 @@ func (n *Node) StartPrograms(ctx context.Context) error {
 	}
 	for _, a := range agents {
 		if a.Runtime != "" && a.Queued > 0 {
-			n.registry.tell(a.ID, visit{run: func(b *mailboxActor) { b.startNextRun() }, lost: func(err error) {
-				n.log.Warn("a program is not started", "mailbox", a.ID.String(), "error", err)
+			n.registry.tell(a.ID, 0, startNextRun{then: func(err error) {
+				if err != nil {
+					n.log.Warn("a program is not started", "mailbox", a.ID.String(), "error", err)
+				}
 			}})
 		}
 	}

@@ -126,26 +126,37 @@ func (in *intake) take(ctx context.Context, i int, parcel parcelPacket) {
 		in.ends(i, to, err, 0)
 		return
 	}
-	in.node.registry.tell(to, visit{
-		run: func(b *mailboxActor) {
-			if in.hasFailed(to) || in.window.hasFailed(in.epoch, b.failures) {
-				in.ends(i, to, errDelayed, 0)
-				return
-			}
-			at, err := b.takeInWithin(in.from, c, evs)
-			if isTransient(err) {
-				in.fail(to, err)
-			}
-			b.release(func(lost error) {
-				if lost != nil {
-					err = lost
-				}
-				in.ends(i, to, err, at)
-			})
-		},
-		lost: func(err error) { in.ends(i, to, err, 0) },
+	in.node.registry.tell(to, 0, &acceptDelivery{intake: in, index: i, to: to, command: c, events: evs})
+}
+
+// acceptDelivery delivers a parcel of another node.
+type acceptDelivery struct {
+	intake  *intake
+	index   int // of the parcel
+	to      capabilities.ID
+	command mailbox.Command
+	events  []events.Event
+}
+
+func (m *acceptDelivery) handle(b *mailboxActor) {
+	in := m.intake
+	if in.hasFailed(m.to) || in.window.hasFailed(in.epoch, b.failures) {
+		in.ends(m.index, m.to, errDelayed, 0)
+		return
+	}
+	at, err := b.takeInWithin(in.from, m.command, m.events)
+	if isTransient(err) {
+		in.fail(m.to, err)
+	}
+	b.release(func(lost error) {
+		if lost != nil {
+			err = lost
+		}
+		in.ends(m.index, m.to, err, at)
 	})
 }
+
+func (m *acceptDelivery) fail(err error) { m.intake.ends(m.index, m.to, err, 0) }
 
 // checkForwarders refuses a form of another node that says of an agent of this one that it handed it on, when that agent
 // did not: what it hands on is in its own log before its home can have heard of it.
@@ -162,7 +173,7 @@ func (n *Node) checkForwarders(ctx context.Context, form *events.FormRequested, 
 			next = form.Chain[i+1]
 		}
 		if _, there := n.journal.Mailbox(by); there {
-			handed, err := visitFor(ctx, &Agent{node: n, id: by}, func(b *mailboxActor) (bool, error) { return b.state.HasForwarded(form.ID, next), nil })
+			handed, err := call(ctx, &Agent{node: n, id: by}, queryForwarded{form.ID, next})
 			if err != nil {
 				return errDelayed // nothing is known: it comes again
 			}
@@ -175,6 +186,14 @@ func (n *Node) checkForwarders(ctx context.Context, form *events.FormRequested, 
 	return nil
 }
 
+// queryForwarded reports whether the agent forwarded a form to another.
+type queryForwarded struct{ form, to capabilities.ID }
+
+func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
+	return b.state.HasForwarded(m.form, m.to), nil
+}
+
+// ends notes the result of one parcel.
 func (in *intake) ends(i int, to capabilities.ID, err error, at capabilities.Time) {
 	defer in.open.Done()
 	r := &in.acks[i]

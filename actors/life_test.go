@@ -73,7 +73,7 @@ func TestCrashedMailboxIsRebuiltFromTheLog(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{})
-	_, err := visitFor(t.Context(), fae, func(b *mailboxActor) (struct{}, error) {
+	_, err := inspect(t.Context(), fae, func(b *mailboxActor) (struct{}, error) {
 		b.state = nil // harmed
 		panic("for the test")
 	})
@@ -212,9 +212,9 @@ func TestWaiterThatLeavesIsForgotten(t *testing.T) {
 		left <- err
 	}()
 	waiting := func() int {
-		n.waiters.mu.Lock()
-		defer n.waiters.mu.Unlock()
-		return len(n.waiters.settling)
+		n.ended.mu.Lock()
+		defer n.ended.mu.Unlock()
+		return len(n.ended.all)
 	}
 	waitFor(t, "it waits", func() bool { return waiting() == 1 })
 	cancel()
@@ -253,7 +253,7 @@ func TestTooMuchAtOnceIsRefused(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	hold, held := make(chan struct{}), make(chan struct{})
 	go func() {
-		_, _ = visitFor(context.Background(), n.Host(), func(*mailboxActor) (struct{}, error) {
+		_, _ = inspect(context.Background(), n.Host(), func(*mailboxActor) (struct{}, error) {
 			close(held)
 			<-hold
 			return struct{}{}, nil

@@ -48,29 +48,37 @@ func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
 		b.node.log.Error("parcel", "mailbox", b.reg.id.String(), "error", err)
 		return
 	}
-	node, from := b.node, b.reg.id
-	node.registry.tell(p.To, visit{
-		after: b.last,
-		run: func(to *mailboxActor) {
-			if l.broken.Load() || l.failures != to.failures {
-				return
-			}
-			_, err := to.decide(node.accounts.quotaed(from, c))
-			if parley.CodeOf(err) == parley.QuotaExceeded {
-				node.accounts.fill(from, p.To)
-			}
-			if err = to.acknowledge(from, p, err); err != nil {
-				node.breaks(l, from, err)
-			}
-		},
-		lost: func(err error) {
-			if isTransient(err) {
-				node.breaks(l, from, err)
-				return
-			}
-			node.registry.leaveAck(from, ack{parcel: p, refused: refusedWith(err)}) // there is no such mailbox
-		},
-	})
+	b.node.registry.tell(p.To, b.last, &acceptParcel{node: b.node, from: b.reg.id, parcel: p, command: c, line: l})
+}
+
+// acceptParcel delivers a parcel of a mailbox of the same node.
+type acceptParcel struct {
+	node    *Node
+	from    capabilities.ID
+	parcel  mailbox.OutboxItem
+	command mailbox.Command // of the parcel
+	line    *line
+}
+
+func (m *acceptParcel) handle(b *mailboxActor) {
+	if m.line.broken.Load() || m.line.failures != b.failures {
+		return
+	}
+	_, err := b.decide(m.node.accounts.quotaed(m.from, m.command))
+	if parley.CodeOf(err) == parley.QuotaExceeded {
+		m.node.accounts.fill(m.from, m.parcel.To)
+	}
+	if err = b.acknowledge(m.from, m.parcel, err); err != nil {
+		m.node.breaks(m.line, m.from, err)
+	}
+}
+
+func (m *acceptParcel) fail(err error) {
+	if isTransient(err) {
+		m.node.breaks(m.line, m.from, err)
+		return
+	}
+	m.node.registry.leaveAck(m.from, ack{parcel: m.parcel, refused: refusedWith(err)}) // there is no such mailbox
 }
 
 // breaks lets nothing more along a line, and has the sender begin another after a pause. A mailbox that was put aside
@@ -84,12 +92,15 @@ func (n *Node) breaks(l *line, sender capabilities.ID, why error) {
 		return
 	}
 	n.later(min(retryFirst<<min(l.tries, 10), retryMost), func() {
-		n.registry.tell(sender, visit{run: func(b *mailboxActor) { b.mend(l) }, lost: func(error) {}})
+		n.registry.tell(sender, 0, retryLine{l})
 	})
 }
 
-// mend delivers anew what is owed along a line that broke, unless that was done meanwhile.
-func (b *mailboxActor) mend(l *line) {
+// retryLine delivers the parcels for a line that broke along another, unless that was done meanwhile.
+type retryLine struct{ line *line }
+
+func (m retryLine) handle(b *mailboxActor) {
+	l := m.line
 	if b.redeliver || b.lines[l.to] != l {
 		return
 	}
@@ -100,6 +111,8 @@ func (b *mailboxActor) mend(l *line) {
 		}
 	}
 }
+
+func (retryLine) fail(error) {}
 
 // redeliverLocal delivers all that is owed to mailboxes of this node: when the state was made from the log, and when the
 // journal has failed since. While it is failed nobody could take it in; resume calls again when it is back.

@@ -29,7 +29,7 @@ type mailboxActor struct {
 	fresh    bool // the state was just made from the log
 	silent   bool // the run that was under way then has put out nothing
 
-	failures  uint64 // of the journal, when the visit began: what it appends is lost if there are more by then
+	failures  uint64 // of the journal, when the message came: what it appends is lost if there are more by then
 	redeliver bool   // what is owed to mailboxes of this node is to be delivered anew
 	lines     map[capabilities.ID]*line
 
@@ -40,34 +40,34 @@ type mailboxActor struct {
 	writer    eventWriter
 }
 
-// Receive runs one visit.
+// Receive handles one message.
 func (b *mailboxActor) Receive(ctx actor.Context) {
 	if last, ok := ctx.Message().(shutdown); ok {
 		b.state = nil
 		last.done()
 		return
 	}
-	v, ok := ctx.Message().(visit)
+	d, ok := ctx.Message().(delivery)
 	if !ok {
 		return
 	}
-	defer b.node.registry.done(b.reg, v)
+	defer b.node.registry.done(b.reg, d)
 	defer func() {
 		if p := recover(); p != nil {
 			b.node.log.Error("mailbox crashed", "mailbox", b.reg.id.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			v.lost(fmt.Errorf("mailbox %s crashed: %v", b.reg.id, p))
+			d.fail(fmt.Errorf("mailbox %s crashed: %v", b.reg.id, p))
 			panic(p) // the supervisor's business
 		}
 	}()
-	if err := b.ready(v.after); err != nil {
-		v.lost(err)
+	if err := b.ready(d.after); err != nil {
+		d.fail(err)
 		return
 	}
-	b.last = max(b.last, v.after)
+	b.last = max(b.last, d.after)
 	b.redeliverLocal()
 	b.reconcileRun()
 	b.expireForms()
-	v.run(b)
+	d.handle(b)
 	b.startNextRun()
 	b.snapshotIfDue()
 }
@@ -227,11 +227,11 @@ func (b *mailboxActor) announce(evs []events.Event) {
 			b.node.contracts.drop(b.contractKey(form))
 		}
 		if endsToken(e) {
-			b.release(func(error) { b.node.waiters.changed(capabilities.ID{}) })
+			b.release(func(error) { b.node.changed.notify(capabilities.ID{}, none{}) })
 		}
 	}
-	if b.node.waiters.watched(b.reg.id) {
-		b.release(func(error) { b.node.waiters.changed(b.reg.id) })
+	if b.node.changed.has(b.reg.id) {
+		b.release(func(error) { b.node.changed.notify(b.reg.id, none{}) })
 	}
 }
 
@@ -247,7 +247,7 @@ func endOf(e events.Event) (form capabilities.ID, ended bool) {
 }
 
 func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
-	waiting := b.node.waiters.take(b.reg.id, form)
+	waiting := b.node.ended.take(formKey{b.reg.id, form})
 	if len(waiting) == 0 {
 		return
 	}

@@ -20,16 +20,21 @@ func (a *Agent) Reply(ctx context.Context, w Which, text string) (view.Sent, err
 }
 
 func (a *Agent) post(ctx context.Context, p mailbox.PostMessage) (view.Sent, error) {
-	off, err := visitFor(ctx, a, func(b *mailboxActor) (pending[view.Sent], error) {
-		evs, err := b.decide(p)
-		if err != nil {
-			return pending[view.Sent]{}, err
-		}
-		e := evs[0].(*events.MessagePosted)
-		return pending[view.Sent]{view.Sent{Message: e.Message, Number: e.Number}, b.waitsFor(e.To)}, nil
-	})
-	off.result.Unreachable = a.node.isOut(ctx, off.waits)
-	return off.result, err
+	sent, err := call(ctx, a, postMessage{p})
+	sent.result.Unreachable = a.node.isOut(ctx, sent.waits)
+	return sent.result, err
+}
+
+// postMessage sends a message.
+type postMessage struct{ command mailbox.PostMessage }
+
+func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
+	evs, err := b.decide(m.command)
+	if err != nil {
+		return pending[view.Sent]{}, err
+	}
+	e := evs[0].(*events.MessagePosted)
+	return pending[view.Sent]{view.Sent{Message: e.Message, Number: e.Number}, b.waitsFor(e.To)}, nil
 }
 
 // Adopt binds a name to what a message carries under an edge; an empty name is the edge's.

@@ -39,52 +39,60 @@ func (a *Agent) Make(ctx context.Context, m NewAgent) (*Agent, error) {
 			return nil, err
 		}
 	}
-	return visitFor(ctx, a, func(b *mailboxActor) (*Agent, error) {
-		now := b.node.now()
-		c := mailbox.CreateAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}
-		evs, err := b.propose(c, now)
-		if err != nil {
-			return nil, err
+	id, err := call(ctx, a, createAgent{m})
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{node: a.node, id: id, by: a.by}, nil
+}
+
+// createAgent makes an agent in the same commit as its name, and returns its ID.
+type createAgent struct{ NewAgent }
+
+func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
+	now := b.node.now()
+	c := mailbox.CreateAgent{Agent: b.node.newID(), Kind: m.Kind, Name: m.Name, Title: m.Title, Labels: m.Labels, Program: m.Program, Policy: m.Policy}
+	evs, err := b.propose(c, now)
+	if err != nil {
+		return id, err
+	}
+	child, genesis := mailbox.New(c.Agent), c.Genesis(b.state)
+	section, err := firstSection(child, now, genesis...)
+	if err != nil {
+		return id, err
+	}
+	for _, e := range genesis {
+		if err := child.Apply(events.Recorded{At: now, Event: e}); err != nil {
+			return id, err
 		}
-		child, genesis := mailbox.New(c.Agent), c.Genesis(b.state)
-		section, err := firstSection(child, now, genesis...)
-		if err != nil {
-			return nil, err
+	}
+	section.Summary = child.Summary()
+	snap := snapshotOf(child)
+	if err := b.commit(now, evs, section); err != nil {
+		return id, err
+	}
+	b.release(func(lost error) {
+		if lost == nil {
+			b.node.directory.put(snap)
 		}
-		for _, e := range genesis {
-			if err := child.Apply(events.Recorded{At: now, Event: e}); err != nil {
-				return nil, err
-			}
-		}
-		section.Summary = child.Summary()
-		snap := snapshotOf(child)
-		if err := b.commit(now, evs, section); err != nil {
-			return nil, err
-		}
-		b.release(func(lost error) {
-			if lost == nil {
-				b.node.directory.put(snap)
-			}
-		})
-		b.node.accounts.put(child)
-		b.node.registry.register(child, b.last)
-		made := &Agent{node: b.node, id: c.Agent, by: a.by}
-		if m.Program != nil {
-			b.node.registry.tell(c.Agent, visit{after: b.last, run: func(b *mailboxActor) { b.startProgram(m.Wait) }, lost: func(error) {}})
-		}
-		return made, nil
 	})
+	b.node.accounts.put(child)
+	b.node.registry.register(child, b.last)
+	if m.Program != nil {
+		b.node.registry.tell(c.Agent, b.last, startProgram{m.Wait})
+	}
+	return c.Agent, nil
 }
 
 // Names lists what the agent has under a path, sorted; "" lists its own names, the special ones first.
 func (a *Agent) Names(ctx context.Context, path string) ([]string, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) ([]string, error) { return b.state.Names(path) })
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.Names(path) })
 }
 
 // RevokedNames lists the names of the agent's that are good for nothing any more: what they stood for was taken back, or its
 // time is over.
 func (a *Agent) RevokedNames(ctx context.Context) ([]string, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) ([]string, error) { return b.state.RevokedNames(b.node.now()), nil })
+	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) ([]string, error) { return s.RevokedNames(now), nil })
 }
 
 // Show gives the value at a path. With reveal, what is sealed in it is opened. It refuses with NOT_PERMITTED to open
@@ -93,12 +101,12 @@ func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilitie
 	if reveal && !a.reveals() {
 		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the token opens no secrets: it lacks the scope reveal")
 	}
-	return visitFor(ctx, a, func(b *mailboxActor) (capabilities.Value, error) {
-		v, err := b.state.LookupVisible(path, b.node.now())
+	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) (capabilities.Value, error) {
+		v, err := s.LookupVisible(path, now)
 		if err != nil || !reveal {
 			return v, err
 		}
-		return b.node.secrets.Open(v)
+		return a.node.secrets.Open(v)
 	})
 }
 
@@ -137,10 +145,10 @@ func (a *Agent) Copy(ctx context.Context, from, to string, f capabilities.Facet)
 
 // Grants lists what the agent gave to others, oldest first.
 func (a *Agent) Grants(ctx context.Context) ([]view.Granted, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) ([]view.Granted, error) {
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
 		grants := []view.Granted{}
-		for _, g := range b.state.Grants() {
-			grants = append(grants, view.Granted{Grant: g, ToName: b.state.NameOf(g.To)})
+		for _, g := range s.Grants() {
+			grants = append(grants, view.Granted{Grant: g, ToName: s.NameOf(g.To)})
 		}
 		return grants, nil
 	})

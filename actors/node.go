@@ -38,7 +38,12 @@ type Node struct {
 	latest  atomic.Int64 // the latest time given out, in milliseconds
 
 	registry *registry
-	waiters  *waiters
+
+	ended      waiters[formKey, result[view.Outcome]]        // the ends of forms
+	remoteAcks waiters[formKey, error]                       // acks of answers, by form, and of forwards, by grant
+	changed    waiters[capabilities.ID, none]                // changes of mailboxes; of any token, for the zero ID
+	finished   waiters[capabilities.ID, result[view.Finish]] // the ends of agents' work
+	outputs    waiters[capabilities.ID, none]                // the output of programs
 
 	settlements *settlements
 	hostAliases hostAliasCache
@@ -56,8 +61,6 @@ type Node struct {
 
 	supervisor *supervisor
 	directory  *directory
-	finishing  finishing
-	outputs    *waiters // who waits for what programs put out
 
 	life   context.Context // ends when the node closes
 	end    context.CancelFunc
@@ -82,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{o: o, log: o.Log, id: id, waiters: newWaiters(), settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
+	n := &Node{o: o, log: o.Log, id: id, settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
 	n.sayRefused.Interval = time.Second
 	if n.secrets, err = keys.NewSecretBox(key); err != nil {
 		return nil, err
@@ -100,7 +103,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	jo := o.journal()
 	jo.Node = id
 	n.registry, n.peers = newRegistry(n), newPeers(n)
-	n.supervisor, n.directory, n.outputs, n.contracts = newSupervisor(n), newDirectory(n), newWaiters(), newContracts(contractsMemory)
+	n.supervisor, n.directory, n.contracts = newSupervisor(n), newDirectory(n), newContracts(contractsMemory)
 	n.supervisor.held = held
 	jo.Busy = n.registry.busy
 	if o.URL != "" {
@@ -198,13 +201,7 @@ func (n *Node) resume() {
 // resumeMailbox has a mailbox deliver what it owes, and its program run. One that cannot be read now is tried again: perhaps
 // nobody else comes.
 func (n *Node) resumeMailbox(id capabilities.ID) {
-	n.registry.tell(id, visit{
-		run: func(*mailboxActor) {}, // activation delivers what is owed
-		lost: func(err error) {
-			n.log.Warn("mail not resumed", "mailbox", id.String(), "error", err)
-			n.resumeLater(id, err)
-		},
-	})
+	n.registry.tell(id, 0, resume{n, id})
 }
 
 // resumeLater resumes a mailbox that could not be read, unless it is damaged.

@@ -39,15 +39,13 @@ func (a *Agent) Invite(ctx context.Context, n NewInvitation) (view.Invitation, e
 		}
 		invite.Token, invite.Within = a.by.ID, a.by.end
 	}
-	return visitFor(ctx, a, func(b *mailboxActor) (view.Invitation, error) {
-		evs, err := b.decide(invite)
-		if err != nil {
-			return view.Invitation{}, err
-		}
-		made := evs[len(evs)-1].(*events.InvitationMade)
-		l := capabilities.Locator{ID: made.Invitation, Kind: capabilities.KindInvitation, Hints: hints, Secret: secret}
-		return view.Invitation{ID: made.Invitation, Name: made.Name, Until: made.Until, Locator: l.String()}, nil
-	})
+	evs, err := call(ctx, a, decide{invite})
+	if err != nil {
+		return view.Invitation{}, err
+	}
+	made := evs[len(evs)-1].(*events.InvitationMade)
+	l := capabilities.Locator{ID: made.Invitation, Kind: capabilities.KindInvitation, Hints: hints, Secret: secret}
+	return view.Invitation{ID: made.Invitation, Name: made.Name, Until: made.Until, Locator: l.String()}, nil
 }
 
 // Uninvite revokes the invitation under a name. UNKNOWN_NAME says that none is open.
@@ -57,9 +55,9 @@ func (a *Agent) Uninvite(ctx context.Context, name string) error {
 
 // Invitations lists those that are open, oldest first, without their secrets.
 func (a *Agent) Invitations(ctx context.Context) ([]view.Invitation, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) ([]view.Invitation, error) {
+	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) ([]view.Invitation, error) {
 		all := []view.Invitation{}
-		for _, i := range b.state.Invitations(b.node.now()) {
+		for _, i := range s.Invitations(now) {
 			all = append(all, view.Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
 		}
 		return all, nil
@@ -85,10 +83,10 @@ func (a *Agent) Accept(ctx context.Context, name, locator string) (view.Accepted
 // Nodes lists the nodes that this one knows, in the order in which it came to.
 func (n *Node) Nodes(ctx context.Context) ([]view.Peer, error) {
 	known, hosts := n.peers.list()
-	names, err := visitFor(ctx, n.Host(), func(b *mailboxActor) ([]string, error) {
+	names, err := query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) ([]string, error) {
 		names := make([]string, len(hosts))
 		for i, h := range hosts {
-			names[i] = b.state.NameOf(h)
+			names[i] = s.NameOf(h)
 		}
 		return names, nil
 	})

@@ -14,62 +14,84 @@ import (
 // when Prompt returns; an error means that it does not. The same key is the same message, however often it is sent.
 // It refuses with AGENT_ARCHIVED, and with RATE_LIMITED when as many programs run as may.
 func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (view.Prompted, error) {
-	if err := to.checkPrompt(ctx); err != nil && !a.hasSent(ctx, key) {
+	if _, err := call(ctx, to, checkPrompt{}); err != nil && !a.hasSent(ctx, key) {
 		return view.Prompted{}, err
 	}
-	type accepted struct {
-		view.Prompted
-		run *run
-	}
-	off, err := handOver(ctx, a, func(b *mailboxActor, reply replyTo[accepted]) {
-		message, err := b.post(mailbox.PostMessage{To: to.id.String(), Text: text, Plain: true, Key: key})
-		if err != nil {
-			b.answer(reply.durably(accepted{}, err))
-			return
-		}
-		b.node.registry.tell(to.id, visit{after: b.last, lost: reply.lost, run: func(t *mailboxActor) {
-			p, r, err := t.prompted(message)
-			t.answer(reply.durably(accepted{p, r}, err))
-		}})
-	})
-	if err != nil || off.run == nil {
-		return off.Prompted, err
+	sent, err := callRelay(ctx, a, sendPrompt{to.id, mailbox.PostMessage{To: to.id.String(), Text: text, Plain: true, Key: key}})
+	if err != nil || sent.run == nil {
+		return sent.Prompted, err
 	}
 	select {
-	case <-off.run.accepted:
+	case <-sent.run.accepted:
 	case <-ctx.Done():
 		return view.Prompted{}, errEnded(ctx)
 	}
-	if off.run.failed != nil {
-		return view.Prompted{}, programError(off.run.failed)
+	if sent.run.failed != nil {
+		return view.Prompted{}, programError(sent.run.failed)
 	}
-	off.Running = true
-	return off.Prompted, nil
+	sent.Running = true
+	return sent.Prompted, nil
 }
+
+// promptResult is an accepted message to an agent, and the run that works on it, if there is one.
+type promptResult struct {
+	view.Prompted
+	run *run
+}
+
+// sendPrompt posts a message to an agent of the node, or finds one that was posted before.
+type sendPrompt struct {
+	to   capabilities.ID
+	post mailbox.PostMessage
+}
+
+func (m sendPrompt) handle(b *mailboxActor, reply replyTo[promptResult]) {
+	message, err := b.post(m.post)
+	if err != nil {
+		reply.release(b, promptResult{}, err)
+		return
+	}
+	b.node.registry.tell(m.to, b.last, &queryPrompt{message, reply})
+}
+
+// queryPrompt returns what has become of a message at the agent that it was sent to.
+type queryPrompt struct {
+	message capabilities.ID
+	reply   replyTo[promptResult]
+}
+
+func (m *queryPrompt) handle(b *mailboxActor) {
+	p, r, err := b.prompted(m.message)
+	m.reply.release(b, promptResult{p, r}, err)
+}
+
+func (m *queryPrompt) fail(err error) { m.reply.fail(err) }
 
 // hasSent reports whether the agent has sent a message with a key.
 func (a *Agent) hasSent(ctx context.Context, key string) bool {
-	sent, err := visitFor(ctx, a, func(b *mailboxActor) (bool, error) {
-		return b.state.HasPosted(key), nil
-	})
+	sent, err := call(ctx, a, queryPosted{key})
 	return err == nil && sent
 }
 
-// checkPrompt refuses what an agent could not work on now.
-func (a *Agent) checkPrompt(ctx context.Context) error {
-	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
-		_, running := b.state.Run()
-		switch {
-		case b.state.Profile.Archived:
-			return struct{}{}, errArchived()
-		case b.state.HasProgram() && b.node.supervisor.isHeld():
-			return struct{}{}, errHeld()
-		case b.state.HasProgram() && !running && b.node.supervisor.full():
-			return struct{}{}, errFull()
-		}
-		return struct{}{}, nil
-	})
-	return err
+// queryPosted reports whether the agent has posted a message with a key.
+type queryPosted struct{ key string }
+
+func (m queryPosted) handle(b *mailboxActor) (bool, error) { return b.state.HasPosted(m.key), nil }
+
+// checkPrompt refuses a message that the agent could not work on now.
+type checkPrompt struct{}
+
+func (checkPrompt) handle(b *mailboxActor) (none, error) {
+	_, running := b.state.Run()
+	switch {
+	case b.state.Profile.Archived:
+		return none{}, errArchived()
+	case b.state.HasProgram() && b.node.supervisor.isHeld():
+		return none{}, errHeld()
+	case b.state.HasProgram() && !running && b.node.supervisor.full():
+		return none{}, errFull()
+	}
+	return none{}, nil
 }
 
 func errArchived() error { return parley.Refuse(parley.AgentArchived, "the agent is archived") }
@@ -78,7 +100,7 @@ func errFull() error {
 	return parley.Refuse(parley.RateLimited, "as many programs run as may at once").WithHint("try again when one has ended")
 }
 
-// post sends a message, or finds that it was sent.
+// post posts a message, or finds one that was posted before.
 func (b *mailboxActor) post(p mailbox.PostMessage) (capabilities.ID, error) {
 	if m, ok, err := p.FindExisting(b.state); err != nil {
 		return capabilities.ID{}, err
@@ -92,7 +114,7 @@ func (b *mailboxActor) post(p mailbox.PostMessage) (capabilities.ID, error) {
 	return evs[0].(*events.MessagePosted).Message, nil
 }
 
-// prompted says what has become of a message that was sent here.
+// prompted returns what has become of a message to this agent.
 func (b *mailboxActor) prompted(message capabilities.ID) (view.Prompted, *run, error) {
 	if b.state.Profile.Archived { // since it was asked
 		return view.Prompted{}, nil, errArchived()

@@ -80,7 +80,7 @@ func fitting(messages []view.Message) (int, error) {
 // does not wait for any. There may be more than it gives at once: then those come first that changed first, and from the
 // cursor on there are the others.
 func (a *Agent) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
-	in, err := visitFor(ctx, a, func(b *mailboxActor) (view.Inbox, error) { return b.changes(v, cursor) })
+	in, err := call(ctx, a, queryChanges{v, cursor})
 	if err != nil {
 		return in, err
 	}
@@ -101,9 +101,16 @@ func (a *Agent) Since(ctx context.Context, v view.MessageFilter, cursor uint64) 
 	return in, nil
 }
 
-// changes gives some messages of a view that changed after a cursor, in the order of their changes, none only if there is none.
-func (b *mailboxActor) changes(v view.MessageFilter, cursor uint64) (view.Inbox, error) {
+// queryChanges returns messages of a view that changed after a cursor, in the order of their changes. It returns none only
+// if there are none.
+type queryChanges struct {
+	view   view.MessageFilter
+	cursor uint64
+}
+
+func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcks()
+	v, cursor := m.view, m.cursor
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
 	show, all := b.viewer(), b.state.Messages()
 	for more := true; more; {
@@ -174,48 +181,63 @@ func (v *versionHeap) Pop() any          { panic("nothing is taken off") }
 
 // list lists the messages of a view from a number on.
 func (a *Agent) list(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (view.Inbox, error) {
-		b.recordAcksToShow()
-		in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
-		show, all := b.viewer(), b.state.Messages()
-		size := 0
-		for _, m := range all[min(first, uint64(len(all))):] {
-			e, err := show.envelope(m)
-			if err != nil {
-				return in, err
-			}
-			if !v.Matches(&e) {
-				continue
-			}
-			if len(in.Messages) == limit || limit < math.MaxInt && size > maxListed {
-				in.Next = m.Number
-				break
-			}
-			in.Messages = append(in.Messages, e)
-			size += sizeOf(&e)
+	return call(ctx, a, queryMessages{v, first, limit})
+}
+
+// queryMessages returns the messages of a view from a number on, at most limit, and no more than fit into a list if there
+// is a limit.
+type queryMessages struct {
+	view  view.MessageFilter
+	first uint64
+	limit int
+}
+
+func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
+	b.recordAcksToShow()
+	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
+	show, all := b.viewer(), b.state.Messages()
+	size := 0
+	for _, msg := range all[min(m.first, uint64(len(all))):] {
+		e, err := show.envelope(msg)
+		if err != nil {
+			return in, err
 		}
-		return in, nil
-	})
+		if !m.view.Matches(&e) {
+			continue
+		}
+		if len(in.Messages) == m.limit || m.limit < math.MaxInt && size > maxListed {
+			in.Next = msg.Number
+			break
+		}
+		in.Messages = append(in.Messages, e)
+		size += sizeOf(&e)
+	}
+	return in, nil
 }
 
 // Message gives one message.
 func (a *Agent) Message(ctx context.Context, w Which) (view.Message, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (view.Message, error) {
-		b.recordAcksToShow()
-		m, err := b.state.Find(string(w))
-		if err != nil {
-			return view.Message{}, err
-		}
-		return b.viewer().envelope(m)
-	})
+	return call(ctx, a, queryMessage{w})
+}
+
+// queryMessage returns one message.
+type queryMessage struct{ which Which }
+
+func (m queryMessage) handle(b *mailboxActor) (view.Message, error) {
+	b.recordAcksToShow()
+	msg, err := b.state.Find(string(m.which))
+	if err != nil {
+		return view.Message{}, err
+	}
+	return b.viewer().envelope(msg)
 }
 
 // Changes waits until messages within the view have changed after the cursor, and gives them as they are
 // now, with the cursor to go on from. When ctx ends first, it gives none and the same cursor, and no error.
 func (a *Agent) Changes(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	changed := make(chan struct{}, 1)
-	a.node.waiters.watch(a.id, changed)
-	defer a.node.waiters.unwatch(a.id, changed)
+	a.node.changed.add(a.id, changed)
+	defer a.node.changed.drop(a.id, changed)
 	for {
 		in, err := a.Since(ctx, v, cursor)
 		if ctx.Err() != nil {

@@ -23,12 +23,12 @@ func (n *Node) Quotas(ctx context.Context) (view.NodeQuotas, error) {
 	for i, p := range known {
 		hosts[p.id] = ids[i]
 	}
-	return visitFor(ctx, n.Host(), func(b *mailboxActor) (view.NodeQuotas, error) {
+	return query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) (view.NodeQuotas, error) {
 		for i := range q.Heaviest {
-			q.Heaviest[i].Name = b.state.NameOf(q.Heaviest[i].Agent)
+			q.Heaviest[i].Name = s.NameOf(q.Heaviest[i].Agent)
 		}
 		for i := range q.PeersUsed {
-			q.PeersUsed[i].Name = b.state.NameOf(hosts[q.PeersUsed[i].Node])
+			q.PeersUsed[i].Name = s.NameOf(hosts[q.PeersUsed[i].Node])
 		}
 		return q, nil
 	})
@@ -50,7 +50,7 @@ func (a *Agent) QuotaOf(ctx context.Context, agent *Agent) (view.AgentUse, error
 	}
 	u := a.node.accounts.use(agent.id, a.node.now())
 	var err error
-	u.Name, err = visitFor(ctx, a, func(b *mailboxActor) (string, error) { return b.state.NameOf(u.Agent), nil })
+	u.Name, err = query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.NameOf(u.Agent), nil })
 	return u, err
 }
 

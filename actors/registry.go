@@ -47,15 +47,6 @@ type registration struct {
 	acks acks
 }
 
-// visit is work for a mailbox's actor. Just one of run and lost is called, once: lost if the work cannot be
-// done, because the mailbox cannot be read or what the visit follows from was never stored.
-type visit struct {
-	after  persistence.Position // what it follows from
-	called bool                 // it came from outside
-	run    func(*mailboxActor)
-	lost   func(error)
-}
-
 // shutdown is the last message to an actor, when the node ends.
 type shutdown struct{ done func() }
 
@@ -68,7 +59,7 @@ func newRegistry(n *Node) *registry {
 
 // call is tell for what comes from outside: it refuses with RATE_LIMITED when too much waits, and with
 // NOT_RUNNING when the node is closing.
-func (r *registry) call(id capabilities.ID, v visit) error {
+func (r *registry) call(id capabilities.ID, m message) error {
 	if r.overloaded(r.shareOf(id)) {
 		return parley.Refuse(parley.RateLimited, "the node has too much to do").WithHint("try again in a moment")
 	}
@@ -81,9 +72,8 @@ func (r *registry) call(id capabilities.ID, v visit) error {
 	if s.called.Load() >= maxQueuedMailbox {
 		return parley.Refuse(parley.RateLimited, "too much waits for this mailbox").WithHint("try again in a moment")
 	}
-	v.called = true
 	s.called.Add(1)
-	r.send(s, v)
+	r.send(s, delivery{message: m, called: true})
 	return nil
 }
 
@@ -113,18 +103,18 @@ func errClosing() error {
 	return parley.Refuse(parley.NotRunning, "the node is stopping")
 }
 
-// tell sends work from one mailbox, or the clock, to another. It is never refused: what is let in by call
-// gives rise to a bounded number of these.
-func (r *registry) tell(id capabilities.ID, v visit) {
+// tell sends a message from within the node that follows from an append, or from none if after is 0. It is never
+// refused: a call causes a bounded number of these.
+func (r *registry) tell(id capabilities.ID, after persistence.Position, m message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.send(r.registration(id), v)
+	r.send(r.registration(id), delivery{message: m, after: after})
 }
 
-func (r *registry) send(s *registration, v visit) {
+func (r *registry) send(s *registration, d delivery) {
 	s.queued.Add(1)
 	r.queued.Add(1)
-	r.system.Root.Send(s.pid, v)
+	r.system.Root.Send(s.pid, d)
 }
 
 // registration returns a mailbox's registration, and starts its actor if there is none. The caller has the lock.
@@ -158,8 +148,8 @@ func (r *registry) register(state *mailbox.State, last persistence.Position) {
 }
 
 // done is called by an actor when it has handled a message.
-func (r *registry) done(s *registration, v visit) {
-	if v.called {
+func (r *registry) done(s *registration, d delivery) {
+	if d.called {
 		s.called.Add(-1)
 	}
 	s.used.Store(time.Now().UnixNano())

@@ -41,8 +41,8 @@ func (a *Agent) settleRemotely(ctx context.Context, w remoteSettlement) (view.Ou
 	}
 	defer done()
 	learned := make(chan result[view.Outcome], 1)
-	a.node.waiters.add(w.key, learned)
-	defer a.node.waiters.drop(w.key, learned)
+	a.node.ended.add(w.key, learned)
+	defer a.node.ended.drop(w.key, learned)
 	p := a.node.peers.of(w.home.Node)
 	if len(w.settle.Grants) == 0 && p.inReach(ctx) {
 		v, err := a.settleDirectly(ctx, w, p)
@@ -69,16 +69,25 @@ func (a *Agent) takeTurn(ctx context.Context, w remoteSettlement) (done func(), 
 	case ctx.Err() != nil:
 		return nil, errEnded(ctx)
 	}
-	_, unfit := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
-		if err := b.state.MaySettle(w.settle.Form); err != nil || done != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, b.state.Pending(w.settle.Form, before)
-	})
+	_, unfit := call(ctx, a, checkSettlement{form: w.settle.Form, since: before, first: done != nil})
 	if unfit != nil && done != nil {
 		done()
 	}
 	return done, unfit
+}
+
+// checkSettlement refuses a settlement of a form that has ended, and one that is not first with ANSWER_PENDING.
+type checkSettlement struct {
+	form  capabilities.ID
+	since capabilities.Time // of the settlement before
+	first bool
+}
+
+func (m checkSettlement) handle(b *mailboxActor) (none, error) {
+	if err := b.state.MaySettle(m.form); err != nil || m.first {
+		return none{}, err
+	}
+	return none{}, b.state.Pending(m.form, m.since)
 }
 
 // settleDirectly returns the home's reply to a settlement that is not in this node's log.
@@ -117,37 +126,42 @@ func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult,
 // queueAnswer records the settlement in the agent's log, and waits up to homePatience for its result. It calls kept once
 // the state shows that a settlement is on its way.
 func (a *Agent) queueAnswer(ctx context.Context, w remoteSettlement, p *peer, learned <-chan result[view.Outcome], kept func()) (view.Outcome, error) {
-	judged := make(chan result[view.Outcome], 1)
-	a.node.waiters.addRemote(w.key, judged)
-	defer a.node.waiters.dropRemote(w.key, judged)
-	said, err := visitFor(ctx, a, func(b *mailboxActor) (view.Outcome, error) {
-		if _, err := b.decide(mailbox.QueueAnswer{Answer: w.settle}); err != nil {
-			return view.Outcome{}, err
-		}
-		m, err := b.state.FindFormID(w.settle.Form)
-		if err != nil {
-			return view.Outcome{}, err
-		}
-		if !m.Form.IsOpen() { // it was said before, and the word that it had arrived was lost
-			return b.viewer().outcome(m.Form, true)
-		}
-		return view.Outcome{Status: view.StatusAnswering, Form: m.ID(), Promise: m.Form.Promise, By: a.id, ByName: "SELF", At: m.Form.QueuedAnswer.Date}, nil
-	})
+	acked := make(chan error, 1)
+	a.node.remoteAcks.add(w.key, acked)
+	defer a.node.remoteAcks.drop(w.key, acked)
+	queued, err := call(ctx, a, queueAnswer{w.settle})
 	kept()
-	if err != nil || said.Status != view.StatusAnswering || !p.reachable.Load() {
-		return said, err
+	if err != nil || queued.Status != view.StatusAnswering || !p.reachable.Load() {
+		return queued, err
 	}
 	timer := time.NewTimer(homePatience)
 	defer timer.Stop()
 	select {
 	case r := <-learned:
 		return a.ownOutcome(r, w)
-	case r := <-judged:
-		return r.value, r.err
+	case err := <-acked:
+		return view.Outcome{}, err
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return said, nil
+	return queued, nil
+}
+
+// queueAnswer records a settlement in the agent's log, from where it is sent to its home.
+type queueAnswer struct{ settle mailbox.SettleForm }
+
+func (m queueAnswer) handle(b *mailboxActor) (view.Outcome, error) {
+	if _, err := b.decide(mailbox.QueueAnswer{Answer: m.settle}); err != nil {
+		return view.Outcome{}, err
+	}
+	msg, err := b.state.FindFormID(m.settle.Form)
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	if f := msg.Form; f.IsOpen() {
+		return view.Outcome{Status: view.StatusAnswering, Form: f.ID, Promise: f.Promise, By: b.reg.id, ByName: "SELF", At: f.QueuedAnswer.Date}, nil
+	}
+	return b.viewer().outcome(msg.Form, true) // it was sent before, and the ack was lost
 }
 
 // ownOutcome gives a form's end to one who said something to it: an error, if it ended by anything else.
@@ -170,36 +184,43 @@ func (a *Agent) ownOutcome(r result[view.Outcome], w remoteSettlement) (view.Out
 
 // queueForward forwards a form homed on another node, through the agent's own log.
 func (a *Agent) queueForward(ctx context.Context, w Which, to string) error {
-	judged := make(chan result[view.Outcome], 1)
-	var at formKey
-	var home capabilities.NodeID
-	_, err := visitFor(ctx, a, func(b *mailboxActor) (struct{}, error) {
-		evs, err := b.decide(mailbox.QueueForward{Which: string(w), To: to})
-		if err != nil {
-			return struct{}{}, err
-		}
-		for _, e := range evs {
-			if g, ok := e.(*events.CapabilityGranted); ok {
-				at, home = formKey{a.id, g.Grant.ID}, g.Grant.To.Node
-				b.node.waiters.addRemote(at, judged)
-			}
-		}
-		return struct{}{}, nil
-	})
+	acked := make(chan error, 1)
+	grant, err := call(ctx, a, queueForward{mailbox.QueueForward{Which: string(w), To: to}, acked})
 	if err != nil {
 		return err
 	}
-	defer a.node.waiters.dropRemote(at, judged)
-	if p := a.node.peers.of(home); !p.reachable.Load() {
+	defer a.node.remoteAcks.drop(formKey{a.id, grant.ID}, acked)
+	if p := a.node.peers.of(grant.To.Node); !p.reachable.Load() {
 		return nil
 	}
 	timer := time.NewTimer(homePatience)
 	defer timer.Stop()
 	select {
-	case r := <-judged:
-		return r.err
+	case err := <-acked:
+		return err
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// queueForward records a forward in the agent's log, from where it is sent to the form's home. It adds a waiter for the
+// ack of the grant that goes with it, and returns that grant.
+type queueForward struct {
+	command mailbox.QueueForward
+	acked   chan<- error
+}
+
+func (m queueForward) handle(b *mailboxActor) (grant capabilities.Grant, err error) {
+	evs, err := b.decide(m.command)
+	if err != nil {
+		return grant, err
+	}
+	for _, e := range evs {
+		if g, ok := e.(*events.CapabilityGranted); ok {
+			grant = g.Grant
+			b.node.remoteAcks.add(formKey{b.reg.id, grant.ID}, m.acked)
+		}
+	}
+	return grant, nil
 }

@@ -83,17 +83,7 @@ func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answ
 	if q.Timeout > 0 {
 		ask.Deadline = d.agent.node.now().Add(q.Timeout)
 	}
-	form, err := visitFor(ctx, d.agent, func(b *mailboxActor) (capabilities.ID, error) {
-		if err := b.checkRun(d.run); err != nil {
-			return capabilities.ID{}, err
-		}
-		ask.Key = b.state.AskKey(q.ID)
-		off, err := b.ask(ask, true)
-		if err == nil {
-			d.note(off.result.Form)
-		}
-		return off.result.Form, err
-	})
+	form, err := call(ctx, d.agent, duringRun[capabilities.ID]{d.run, askQuestion{d, q.ID, ask}})
 	if err != nil {
 		return runtime.Answer{}, err
 	}
@@ -105,6 +95,22 @@ func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answ
 		return runtime.Answer{}, err
 	}
 	return programAnswer(outcome)
+}
+
+// askQuestion sends a question of the run as a form, or finds one that was sent before. It returns the form's ID.
+type askQuestion struct {
+	host     *runtimeHost
+	question string
+	form     mailbox.RequestForm
+}
+
+func (m askQuestion) handle(b *mailboxActor) (capabilities.ID, error) {
+	m.form.Key = b.state.AskKey(m.question)
+	sent, err := requestForm{m.form, true}.handle(b)
+	if err == nil {
+		m.host.note(sent.result.Form)
+	}
+	return sent.result.Form, err
 }
 
 func programAnswer(o view.Outcome) (runtime.Answer, error) {
@@ -125,21 +131,16 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 	if err := d.check(); err != nil {
 		return runtime.Decision{}, err
 	}
-	call := mailbox.DigestCall(c.Tool, c.Input)
+	digest := mailbox.DigestCall(c.Tool, c.Input)
 	d.mu.Lock()
-	why, before := d.denied[call]
+	why, before := d.denied[digest]
 	d.mu.Unlock()
 	if before {
 		return runtime.Decision{Reason: why}, nil
 	}
-	lasts := false
-	p, err := visitFor(ctx, d.agent, func(b *mailboxActor) (view.Permission, error) {
-		p, err := d.permission(b, c, call)
-		lasts = b.state.Lasts(p.Rule)
-		return p, err
-	})
+	p, err := call(ctx, d.agent, duringRun[runPermission]{d.run, approveCall{d, c, digest}})
 	if err != nil || p.Decided {
-		return runtime.Decision{Allowed: p.Allowed, Always: p.Decided && lasts}, err
+		return runtime.Decision{Allowed: p.Allowed, Always: p.Decided && p.lasts}, err
 	}
 	allowed, outcome, err := d.agent.AwaitApproval(ctx, Which(p.Form.String()))
 	if err == nil {
@@ -148,23 +149,35 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 	if err != nil {
 		return runtime.Decision{}, err
 	}
-	return d.decided(call, allowed && outcome.Digest == call, outcome), nil
+	return d.decided(digest, allowed && outcome.Digest == digest, outcome), nil
 }
 
-// permission asks about a call, or takes up what was asked about it and no other call of the run has taken.
-func (d *runtimeHost) permission(b *mailboxActor, c runtime.Call, call string) (view.Permission, error) {
-	if err := b.checkRun(d.run); err != nil {
-		return view.Permission{}, err
-	}
+// runPermission is a permission for a call of a run.
+type runPermission struct {
+	view.Permission
+	lasts bool // its rule holds for later calls too
+}
+
+// approveCall asks about a call of the run, or takes up a form about it that no other call of the run has taken.
+type approveCall struct {
+	host   *runtimeHost
+	call   runtime.Call
+	digest string
+}
+
+func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
+	d := m.host
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	folder := folderOf(b.state.Program())
-	key := b.state.CallKey(call, folder, func(key string) bool { return d.taken[key] })
-	off, err := b.permission(mailbox.RequestApproval{Tool: c.Tool, Input: c.Input, Folder: folder, Key: key}, false)
-	if p := off.result; err == nil && !p.Decided {
+	key := b.state.CallKey(m.digest, folder, func(key string) bool { return d.taken[key] })
+	command := mailbox.RequestApproval{Tool: m.call.Tool, Input: m.call.Input, Folder: folder, Key: key}
+	asked, err := requestPermission{command, false}.handle(b)
+	p := asked.result
+	if err == nil && !p.Decided {
 		d.taken[key], d.asked[p.Form] = true, true
 	}
-	return off.result, err
+	return runPermission{p, b.state.Lasts(p.Rule)}, err
 }
 
 // folderOf returns the folder in which a program runs: its own, or else the node's. "" is one that cannot be told.
@@ -176,13 +189,21 @@ func folderOf(p events.ProgramSet) string {
 	return folder
 }
 
-// checkRun refuses a run that is no longer the current one: its forms were cancelled, and nobody would cancel
-// later ones.
-func (b *mailboxActor) checkRun(r *run) error {
-	if now, running := b.state.Run(); !running || now.Run != r.id {
-		return errRunOver
+// duringRun is a request of a run's program. It is refused when the run is no longer the current one: the forms of the
+// run were cancelled with it, and nobody would cancel later ones. A nil request only checks that.
+type duringRun[T any] struct {
+	run     *run
+	request request[T]
+}
+
+func (m duringRun[T]) handle(b *mailboxActor) (v T, err error) {
+	if now, running := b.state.Run(); !running || now.Run != m.run.id {
+		return v, errRunOver
 	}
-	return nil
+	if m.request == nil {
+		return v, nil
+	}
+	return m.request.handle(b)
 }
 
 // outlasts refuses an outcome by which a question of the run was taken back with the run itself. The program hears that
@@ -191,7 +212,7 @@ func (d *runtimeHost) outlasts(ctx context.Context, o view.Outcome) error {
 	if o.Status != view.StatusCancelled {
 		return nil
 	}
-	_, err := visitFor(ctx, d.agent, func(b *mailboxActor) (struct{}, error) { return struct{}{}, b.checkRun(d.run) })
+	_, err := call(ctx, d.agent, duringRun[none]{run: d.run})
 	if errors.Is(err, errRunOver) {
 		select { // it is stopped as soon as its end is durable, as that of the question is
 		case <-d.run.ctx.Done():
@@ -201,7 +222,7 @@ func (d *runtimeHost) outlasts(ctx context.Context, o view.Outcome) error {
 	return err
 }
 
-// note notes a form of the run's, in the visit in which it becomes one.
+// note adds a form to those of the run. The mailbox's actor calls it before the form is durable.
 func (d *runtimeHost) note(form capabilities.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -231,12 +252,6 @@ func (d *runtimeHost) Send(ctx context.Context, to, text string) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	_, err := visitFor(ctx, d.agent, func(b *mailboxActor) (struct{}, error) {
-		if err := b.checkRun(d.run); err != nil {
-			return struct{}{}, err
-		}
-		_, err := b.decide(mailbox.PostMessage{To: to, Text: text})
-		return struct{}{}, err
-	})
+	_, err := call(ctx, d.agent, duringRun[[]events.Event]{d.run, decide{mailbox.PostMessage{To: to, Text: text}}})
 	return err
 }

@@ -73,10 +73,7 @@ func (c *scheduler) pause() time.Duration {
 // look sends to the mailboxes whose deadline has passed, has acks recorded, and passivates idle mailboxes.
 func (c *scheduler) look() {
 	for _, id := range c.passed(c.node.now()) {
-		c.node.registry.tell(id, visit{run: c.expire, lost: func(err error) {
-			c.node.log.Warn("deadline not met", "mailbox", id.String(), "error", err)
-			c.node.scheduler.expect(id, c.node.now().Add(schedulerTick)) // later, then
-		}})
+		c.node.registry.tell(id, 0, expireForms{c, id})
 	}
 	if c.node.journal.Flushing() < slowDisk {
 		c.node.registry.recordAllAcks()
@@ -89,13 +86,24 @@ func (c *scheduler) look() {
 	}
 }
 
-// expire handles the scheduler's message. Every message expires forms, so this only schedules the next deadline.
-func (c *scheduler) expire(b *mailboxActor) {
-	next := b.state.Summary().Deadline
-	if next != 0 && next <= c.node.now() { // it could not be met, for now
-		next = c.node.now().Add(schedulerTick)
+// expireForms is the scheduler's message to a mailbox with a deadline that has passed. The actor expires forms before
+// every message, so the handler only schedules the next deadline.
+type expireForms struct {
+	scheduler *scheduler
+	mailbox   capabilities.ID
+}
+
+func (m expireForms) handle(b *mailboxActor) {
+	next, now := b.state.Summary().Deadline, b.node.now()
+	if next != 0 && next <= now { // it could not be met, for now
+		next = now.Add(schedulerTick)
 	}
-	c.expect(b.reg.id, next)
+	m.scheduler.expect(m.mailbox, next)
+}
+
+func (m expireForms) fail(err error) {
+	m.scheduler.node.log.Warn("deadline not met", "mailbox", m.mailbox.String(), "error", err)
+	m.scheduler.expect(m.mailbox, m.scheduler.node.now().Add(schedulerTick))
 }
 
 func (c *scheduler) passed(now capabilities.Time) []capabilities.ID {

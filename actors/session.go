@@ -77,8 +77,8 @@ func (n *Node) Keep(ctx context.Context, t Token) error {
 // WatchTokens signals a channel with room for one whenever a token may have ended, but for its time, until the function
 // that it gives is called.
 func (n *Node) WatchTokens(ch chan<- struct{}) (stop func()) {
-	n.waiters.watch(capabilities.ID{}, ch)
-	return func() { n.waiters.unwatch(capabilities.ID{}, ch) }
+	n.changed.add(capabilities.ID{}, ch)
+	return func() { n.changed.drop(capabilities.ID{}, ch) }
 }
 
 // endsToken reports whether a token may have ended with an event.
@@ -91,10 +91,8 @@ func endsToken(e events.Event) bool {
 }
 
 func (n *Node) renew(ctx context.Context, c mailbox.RenewToken, t Token) (bool, error) {
-	return visitFor(ctx, &Agent{node: n, id: t.ref.Agent}, func(b *mailboxActor) (bool, error) {
-		evs, err := b.decide(c)
-		return len(evs) > 0, err
-	})
+	evs, err := call(ctx, &Agent{node: n, id: t.ref.Agent}, decide{c})
+	return len(evs) > 0, err
 }
 
 // Under gives the agent as it acts by a token.

@@ -39,7 +39,7 @@ func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
 	var left sync.WaitGroup
 	for range maxQueuedMailbox + 1 {
 		left.Add(1)
-		n.registry.tell(n.host, visit{run: func(*mailboxActor) { <-release; left.Done() }, lost: func(error) { left.Done() }})
+		n.registry.tell(n.host, 0, blocked{release, left.Done})
 	}
 	called := make(chan error, 1)
 	go func() {
@@ -70,3 +70,12 @@ func TestOneNodesPacketsTakeTheirShareOfTheMemory(t *testing.T) {
 		t.Errorf("%d bytes are still being taken in", left)
 	}
 }
+
+// blocked is a message whose handler blocks until release is closed.
+type blocked struct {
+	release <-chan struct{}
+	done    func()
+}
+
+func (m blocked) handle(*mailboxActor) { <-m.release; m.done() }
+func (m blocked) fail(error)           { m.done() }

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/mailbox"
 )
 
@@ -58,22 +59,22 @@ func (n *Node) marked(s view.AgentStatus) view.AgentStatus {
 
 // Status returns the status of the agent, as it is on disk.
 func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
-	return visitFor(ctx, a, func(b *mailboxActor) (view.AgentStatus, error) { return snapshotOf(b.state), nil })
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (view.AgentStatus, error) { return snapshotOf(s), nil })
 }
 
 // Seen returns the status of another agent as a may see it.
 func (a *Agent) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
-	name, err := visitFor(ctx, a, func(b *mailboxActor) (string, error) { return b.state.NameOf(s.ID), nil })
+	name, err := query(ctx, a, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.NameOf(s.ID), nil })
 	return a.node.marked(s).For(a.id, name), err
 }
 
 // MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.
 func (a *Agent) MayLookInto(ctx context.Context, agent *Agent) error {
-	_, err := visitFor(ctx, agent, func(b *mailboxActor) (struct{}, error) {
-		if a.id == agent.id || b.state.RuledBy(a.id) {
-			return struct{}{}, nil
+	_, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (none, error) {
+		if a.id == agent.id || s.RuledBy(a.id) {
+			return none{}, nil
 		}
-		return struct{}{}, parley.Refuse(parley.NotPermitted, "that is for the agent itself, its host and its maker")
+		return none{}, parley.Refuse(parley.NotPermitted, "that is for the agent itself, its host and its maker")
 	})
 	return err
 }
@@ -91,33 +92,4 @@ func (a *Agent) Describe(ctx context.Context, title *string, labels map[string]s
 // SetPolicy says what becomes of an agent's calls that need permission. The agent a is its host.
 func (a *Agent) SetPolicy(ctx context.Context, agent *Agent, policy string) error {
 	return agent.do(ctx, mailbox.SetPolicy{Policy: policy, By: a.id})
-}
-
-// Interrupt ends the run of an agent's program, and what it was asking. It returns when the program has ended. The
-// agent a is its host, its maker, or the agent itself.
-func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
-	stopped, err := visitFor(ctx, agent, func(b *mailboxActor) (*run, error) {
-		if a.id != agent.id && !b.state.RuledBy(a.id) {
-			return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
-		}
-		return b.stopRun(mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})
-	})
-	if err != nil {
-		return err
-	}
-	return stopped.wait(ctx)
-}
-
-// Archive puts an agent out of use, with what it does and asks. Its log stays. It returns when nothing of its program is
-// left. The agent a is its host or its maker.
-func (a *Agent) Archive(ctx context.Context, agent *Agent) error {
-	stopped, err := visitFor(ctx, agent, func(b *mailboxActor) (*run, error) { return b.stopRun(mailbox.ArchiveAgent{By: a.id}) })
-	if err != nil {
-		return err
-	}
-	left := agent.node.supervisor.terminate(agent.id)
-	if err := stopped.wait(ctx); err != nil {
-		return err
-	}
-	return awaitClosed(ctx, left)
 }

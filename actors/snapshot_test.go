@@ -48,7 +48,7 @@ func TestBeyondSeesWhatIsNoMail(t *testing.T) {
 		}
 		came <- version
 	}()
-	waitFor(t, "it waits", func() bool { return n.waiters.watched(fae.ID()) })
+	waitFor(t, "it waits", func() bool { return n.changed.has(fae.ID()) })
 	if err := fae.Store(t.Context(), "note", `"x"`); err != nil {
 		t.Fatal(err)
 	}

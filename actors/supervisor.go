@@ -212,22 +212,7 @@ func (c *supervisor) perform(m *process, r *run, p runtime.Prompt) {
 
 // record has an agent's mailbox record a result of its program.
 func (c *supervisor) record(agent capabilities.ID, what string, command mailbox.Command, then func()) {
-	failed := func(err error) {
-		c.node.log.Error(what+" is not written down", "mailbox", agent.String(), "error", err)
-	}
-	c.node.registry.tell(agent, visit{
-		run: func(b *mailboxActor) {
-			if _, err := b.decide(command); err != nil {
-				failed(err)
-			}
-			b.release(func(error) { then() })
-		},
-		lost: func(err error) {
-			failed(err)
-			c.node.resumeLater(agent, err)
-			then()
-		},
-	})
+	c.node.registry.tell(agent, 0, &recordRun{node: c.node, agent: agent, what: what, command: command, then: then})
 }
 
 // releaseSlot frees a slot.
@@ -249,16 +234,12 @@ func (c *supervisor) offerSlot() {
 	if next.IsZero() {
 		return
 	}
-	c.node.registry.tell(next, visit{
-		run: func(b *mailboxActor) {
-			b.startNextRun()
-			c.offerSlot()
-		},
-		lost: func(err error) {
+	c.node.registry.tell(next, 0, startNextRun{then: func(err error) {
+		if err != nil {
 			c.node.resumeLater(next, err)
-			c.offerSlot()
-		},
-	})
+		}
+		c.offerSlot()
+	}})
 }
 
 // prepare gets the program ready, unless it is closed already.

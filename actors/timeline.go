@@ -19,7 +19,7 @@ func (a *Agent) writeOutput(ctx context.Context, p view.OutputPiece) error {
 	if _, err := a.node.journal.Note(ctx, a.id, body); err != nil {
 		return err
 	}
-	a.node.outputs.changed(a.id)
+	a.node.outputs.notify(a.id, none{})
 	return nil
 }
 
@@ -82,8 +82,8 @@ func lostOutput(pieces []view.OutputPiece, i int, k persistence.Piece) view.Outp
 // AwaitOutput is Output that waits until there is some, or ctx ends: then there is none, and no error.
 func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
 	more := make(chan struct{}, 1)
-	a.node.outputs.watch(a.id, more)
-	defer a.node.outputs.unwatch(a.id, more)
+	a.node.outputs.add(a.id, more)
+	defer a.node.outputs.drop(a.id, more)
 	for {
 		pieces, err := a.Output(ctx, after, limit)
 		if ctx.Err() != nil {

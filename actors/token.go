@@ -68,23 +68,21 @@ func (a *Agent) makeToken(ctx context.Context, c mailbox.MakeToken, prefix strin
 	}
 	secret = rand.Text()
 	c.Digest = digest(secret)
-	made, err = visitFor(ctx, a, func(b *mailboxActor) (Token, error) {
-		evs, err := b.decide(c)
-		if err != nil {
-			return Token{}, err
-		}
-		now := b.node.now()
-		made := b.token(mailbox.Token{TokenMade: *evs[0].(*events.TokenMade), Made: now, Used: now, Turned: now})
-		made.Text = prefix + a.id.ULID.String() + made.ID.ULID.String() + secret
-		return made, nil
-	})
-	return made, secret, err
+	evs, err := call(ctx, a, decide{c})
+	if err != nil {
+		return Token{}, secret, err
+	}
+	now := a.node.now()
+	made = shownToken(a.id, mailbox.Token{TokenMade: *evs[0].(*events.TokenMade), Made: now, Used: now, Turned: now}, now)
+	made.Text = prefix + a.id.ULID.String() + made.ID.ULID.String() + secret
+	return made, secret, nil
 }
 
-func (b *mailboxActor) token(t mailbox.Token) Token {
+// shownToken returns an agent's token as the agent sees it.
+func shownToken(agent capabilities.ID, t mailbox.Token, now capabilities.Time) Token {
 	shown := Token{
 		Token: view.Token{ID: t.Token, Session: t.Session, Scopes: t.Scopes, Made: t.Made, Until: t.End(), Note: t.Note, By: t.By.Token},
-		ref:   events.TokenRef{Agent: b.reg.id, Token: t.Token}, end: t.Until, due: t.IsDue(b.node.now(), true),
+		ref:   events.TokenRef{Agent: agent, Token: t.Token}, end: t.Until, due: t.IsDue(now, true),
 	}
 	if t.Session {
 		shown.Used = t.Used
@@ -98,10 +96,10 @@ func (a *Agent) Tokens(ctx context.Context) ([]view.Token, error) {
 		view.Token
 		by events.TokenRef
 	}
-	all, err := visitFor(ctx, a, func(b *mailboxActor) ([]made, error) {
+	all, err := query(ctx, a, func(s *mailbox.State, now capabilities.Time) ([]made, error) {
 		var all []made
-		for _, t := range b.state.Tokens(b.node.now()) {
-			all = append(all, made{b.token(t).Token, t.By})
+		for _, t := range s.Tokens(now) {
+			all = append(all, made{shownToken(a.id, t, now).Token, t.By})
 		}
 		return all, nil
 	})
@@ -137,16 +135,14 @@ func (n *Node) authenticate(ctx context.Context, prefix, text string, page []byt
 		return nil, Token{}, parley.Refuse(parley.Unauthenticated, "the token is not good")
 	}
 	shown := digest(secret)
-	var by events.TokenRef
-	t, err := visitFor(ctx, &Agent{node: n, id: agent}, func(b *mailboxActor) (Token, error) {
-		t, err := b.state.CheckToken(token, shown, page, b.node.now())
-		by = t.By
-		return b.token(t), err
+	known, err := query(ctx, &Agent{node: n, id: agent}, func(s *mailbox.State, now capabilities.Time) (mailbox.Token, error) {
+		return s.CheckToken(token, shown, page, now)
 	})
 	if err != nil {
 		return nil, Token{}, err
 	}
-	if _, t.depth, err = n.standing(ctx, by); err != nil {
+	t := shownToken(agent, known, n.now())
+	if _, t.depth, err = n.standing(ctx, known.By); err != nil {
 		return nil, Token{}, err
 	}
 	t.shown = shown
@@ -160,8 +156,8 @@ func (n *Node) standing(ctx context.Context, ref events.TokenRef) (token mailbox
 		if _, there := n.journal.Mailbox(ref.Agent); !there || depth > maxTokenDepth {
 			return token, depth, parley.Refuse(parley.Unauthenticated, "the token is not good")
 		}
-		t, err := visitFor(ctx, &Agent{node: n, id: ref.Agent}, func(b *mailboxActor) (mailbox.Token, error) {
-			return b.state.StandingToken(ref.Token, b.node.now())
+		t, err := query(ctx, &Agent{node: n, id: ref.Agent}, func(s *mailbox.State, now capabilities.Time) (mailbox.Token, error) {
+			return s.StandingToken(ref.Token, now)
 		})
 		if err != nil {
 			return token, depth, err

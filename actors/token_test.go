@@ -359,9 +359,7 @@ func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
 		}()
 	}
 	eventually(t, "both wait", func() bool {
-		n.waiters.mu.Lock()
-		defer n.waiters.mu.Unlock()
-		return len(n.waiters.settling[formKey{fae.id, asked.Form}]) == 2
+		return n.ended.of(formKey{fae.id, asked.Form}) == 2
 	})
 	if _, err := n.Host().Answer(t.Context(), Answer{Which: form, Values: text("key", "sk-1")}); err != nil {
 		t.Fatal(err)
@@ -381,7 +379,7 @@ func TestTokensOfOldLogs(t *testing.T) {
 	fae := guest(t, n, "fae")
 	old := func(a *Agent, note string) string {
 		t.Helper()
-		made, err := visitFor(t.Context(), a, func(b *mailboxActor) (string, error) {
+		made, err := inspect(t.Context(), a, func(b *mailboxActor) (string, error) {
 			e := &events.TokenMade{
 				Token: n.newID(), Digest: digest("SECRET"), Scopes: []string{"read", events.ScopeRevealOfOld}, Note: note, Session: note == "a browser's session",
 			}

@@ -1,14 +1,17 @@
 package actors
 
 import (
+	"context"
+
+	"parley"
 	"parley/actors/runtime"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 )
 
-// startNextRun begins the next run of the agent's program, if there is one to begin. It is called after every visit, so that
-// whatever a visit brings is worked on.
+// startNextRun begins the next run of the agent's program, if there is one to begin. It is called after every message.
 func (b *mailboxActor) startNextRun() {
 	if b.state == nil || !b.state.HasProgram() || b.state.Queued() == 0 {
 		return
@@ -76,7 +79,7 @@ func (b *mailboxActor) prompt(e *events.RunStarted) runtime.Prompt {
 }
 
 // reconcileRun ends what the log shows as going on and does not: because the node it went on in has ended, or because its end
-// could not be written down when it was there. It is called before every visit.
+// could not be written down when it was there. It is called before every message.
 func (b *mailboxActor) reconcileRun() {
 	if b.node.journal.Err() != nil {
 		return
@@ -139,7 +142,7 @@ func (b *mailboxActor) publishStatus(before uint64) {
 	snap := snapshotOf(b.state)
 	var finished []chan<- result[view.Finish]
 	if status, over := b.state.Finish(); over {
-		finished = b.node.finishing.take(b.reg.id)
+		finished = b.node.finished.take(b.reg.id)
 		for _, f := range finished {
 			defer b.release(func(lost error) { f <- result[view.Finish]{view.Finish{Status: status, Final: snap}, lost} })
 		}
@@ -149,4 +152,89 @@ func (b *mailboxActor) publishStatus(before uint64) {
 			b.node.directory.put(snap)
 		}
 	})
+}
+
+// startNextRun has a mailbox begin its program's next run, if there is one to begin. Then is called afterwards, with an
+// error if the mailbox could not be read.
+type startNextRun struct{ then func(error) }
+
+func (m startNextRun) handle(b *mailboxActor) {
+	b.startNextRun()
+	m.then(nil)
+}
+
+func (m startNextRun) fail(err error) { m.then(err) }
+
+// recordRun has a mailbox record a result of its program, such as the end of a run. Then is called when that is durable,
+// or was lost.
+type recordRun struct {
+	node    *Node
+	agent   capabilities.ID
+	what    string
+	command mailbox.Command
+	then    func()
+}
+
+func (m *recordRun) handle(b *mailboxActor) {
+	if _, err := b.decide(m.command); err != nil {
+		m.report(err)
+	}
+	b.release(func(error) { m.then() })
+}
+
+func (m *recordRun) fail(err error) {
+	m.report(err)
+	m.node.resumeLater(m.agent, err)
+	m.then()
+}
+
+func (m *recordRun) report(err error) {
+	m.node.log.Error(m.what+" is not written down", "mailbox", m.agent.String(), "error", err)
+}
+
+// startProgram has a new agent's program get ready. Unless it is to wait for a message, it begins its first run.
+type startProgram struct{ wait bool }
+
+func (m startProgram) handle(b *mailboxActor) { b.startProgram(m.wait) }
+func (startProgram) fail(error)               {}
+
+// Interrupt ends the run of an agent's program, and what it was asking. It returns when the program has ended. The
+// agent a is its host, its maker, or the agent itself.
+func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
+	stopped, err := call(ctx, agent, interruptRun{by: a.id})
+	if err != nil {
+		return err
+	}
+	return stopped.wait(ctx)
+}
+
+// Archive puts an agent out of use, with what it does and asks. Its log stays. It returns when nothing of its program is
+// left. The agent a is its host or its maker.
+func (a *Agent) Archive(ctx context.Context, agent *Agent) error {
+	stopped, err := call(ctx, agent, archiveAgent{by: a.id})
+	if err != nil {
+		return err
+	}
+	left := agent.node.supervisor.terminate(agent.id)
+	if err := stopped.wait(ctx); err != nil {
+		return err
+	}
+	return awaitClosed(ctx, left)
+}
+
+// interruptRun ends the current run, on behalf of an agent. It returns the run that its program still has to end, or nil.
+type interruptRun struct{ by capabilities.ID }
+
+func (m interruptRun) handle(b *mailboxActor) (*run, error) {
+	if m.by != b.reg.id && !b.state.RuledBy(m.by) {
+		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
+	}
+	return b.stopRun(mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})
+}
+
+// archiveAgent archives the agent, and ends its run as interruptRun does.
+type archiveAgent struct{ by capabilities.ID }
+
+func (m archiveAgent) handle(b *mailboxActor) (*run, error) {
+	return b.stopRun(mailbox.ArchiveAgent{By: m.by})
 }

@@ -155,9 +155,7 @@ func waiterFor(t *testing.T, a *Agent) <-chan view.Finish {
 		ended <- f
 	}()
 	waitFor(t, "somebody waits", func() bool {
-		a.node.finishing.mu.Lock()
-		defer a.node.finishing.mu.Unlock()
-		return len(a.node.finishing.waits[a.id]) > 0
+		return a.node.finished.has(a.id)
 	})
 	return ended
 }
@@ -168,7 +166,7 @@ func TestACrashedMailboxHasItsProgramRunOn(t *testing.T) {
 	a := worker(t, n, "w", g.wait())
 	prompt(t, a, "go")
 	ended := waiterFor(t, a)
-	_, err := visitFor(t.Context(), a, func(b *mailboxActor) (struct{}, error) {
+	_, err := inspect(t.Context(), a, func(b *mailboxActor) (struct{}, error) {
 		b.state = nil // harmed
 		panic("for the test")
 	})
