@@ -99,7 +99,7 @@ const (
 
 // crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
 var crowded = map[string]int{
-	"actors":      56,
+	"actors":      38,
 	"cmd/parley":  56,
 	"gateway":     73,
 	"persistence": 40,

@@ -3,8 +3,13 @@ package actors
 import (
 	"context"
 	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -41,3 +46,151 @@ func (a *Agent) do(ctx context.Context, c mailbox.Command) error {
 type decide struct{ command mailbox.Command }
 
 func (m decide) handle(b *mailboxActor) ([]events.Event, error) { return b.decide(m.command) }
+
+// maxShownText bounds, in characters, what a CutMessage shows of its text.
+const maxShownText = 120
+
+// maxShownInput bounds, in characters, what a snapshot shows of a call's input. The form has all of it.
+const maxShownInput = 2000
+
+// snapshotOf returns the status of an agent by the state of its mailbox.
+func snapshotOf(s *mailbox.State) view.AgentStatus {
+	p := s.Profile
+	snap := view.AgentStatus{
+		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: maps.Clone(p.Labels), Pending: []view.PendingPermission{},
+		Queued: s.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
+		Version: s.Version, Host: p.Host, Maker: p.By,
+	}
+	if snap.Labels == nil {
+		snap.Labels = map[string]string{}
+	}
+	if s.HasProgram() {
+		program := s.Program()
+		snap.Runtime, snap.User, snap.Wrap = program.Runtime, program.User, program.Wrap
+	}
+	if policy := s.Policy(); policy != mailbox.AskOnMiss {
+		snap.Policy = policy
+	}
+	for _, m := range s.Approvals() {
+		input := []rune(m.Form.Description)
+		snap.Pending = append(snap.Pending, view.PendingPermission{
+			Form: m.ID(), Number: m.Number, Tool: m.Form.Title, Input: string(input[:min(len(input), maxShownInput)]), Asked: m.Form.Date,
+		})
+	}
+	for _, m := range s.Interrupted() {
+		text := mailbox.ShowText(m.Posted.Text)
+		if shown := []rune(text[:min(len(text), 4*maxShownText)]); len(shown) > maxShownText || len(text) > 4*maxShownText {
+			text = strings.ToValidUTF8(string(shown[:min(len(shown), maxShownText)]), "") + "…"
+		}
+		snap.Cut = append(snap.Cut, view.CutMessage{Message: m.ID(), Number: m.Number, Text: text, At: m.Date()})
+	}
+	return snap
+}
+
+// marked returns a snapshot that says whether the node holds the agent's program.
+func (n *Node) marked(s view.AgentStatus) view.AgentStatus {
+	s.Held = s.Runtime != "" && n.supervisor.isHeld()
+	return s
+}
+
+// Status returns the status of the agent, as it is on disk.
+func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (view.AgentStatus, error) { return snapshotOf(s), nil })
+}
+
+// Seen returns the status of another agent as a may see it.
+func (a *Agent) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
+	name, err := query(ctx, a, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.NameOf(s.ID), nil })
+	return a.node.marked(s).For(a.id, name), err
+}
+
+// MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.
+func (a *Agent) MayLookInto(ctx context.Context, agent *Agent) error {
+	_, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (none, error) {
+		if a.id == agent.id || s.RuledBy(a.id) {
+			return none{}, nil
+		}
+		return none{}, parley.Refuse(parley.NotPermitted, "that is for the agent itself, its host and its maker")
+	})
+	return err
+}
+
+// Report says what the agent, which some client serves, does now.
+func (a *Agent) Report(ctx context.Context, status, problem string) error {
+	return a.do(ctx, mailbox.ReportStatus{Status: status, Error: problem})
+}
+
+// Describe replaces what the agent is known by. A nil title or labels stays as it is.
+func (a *Agent) Describe(ctx context.Context, title *string, labels map[string]string) error {
+	return a.do(ctx, mailbox.UpdateAgent{Title: title, Labels: labels})
+}
+
+// SetPolicy says what becomes of an agent's calls that need permission. The agent a is its host.
+func (a *Agent) SetPolicy(ctx context.Context, agent *Agent, policy string) error {
+	return agent.do(ctx, mailbox.SetPolicy{Policy: policy, By: a.id})
+}
+
+// hostAliasCache caches the agents that the host can act as, by the host's names. A change of those names empties it.
+// Every call from outside needs one, and would otherwise queue at the host's mailbox first.
+type hostAliasCache struct {
+	epoch atomic.Uint64 // of the host's names
+	mu    sync.Mutex
+	known map[string]capabilities.ID
+	of    uint64 // the epoch of known
+}
+
+func (c *hostAliasCache) get(name string) (id capabilities.ID, epoch uint64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	epoch = c.epoch.Load()
+	if c.of != epoch || c.known == nil {
+		c.known, c.of = map[string]capabilities.ID{}, epoch
+	}
+	id, ok = c.known[name]
+	return id, epoch, ok
+}
+
+// put notes what was found out in an epoch, unless the names have changed since.
+func (c *hostAliasCache) put(name string, id capabilities.ID, epoch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == epoch && c.epoch.Load() == epoch {
+		c.known[name] = id
+	}
+}
+
+// note is told what happens in the host's mailbox, before anybody else can be.
+func (c *hostAliasCache) note(evs []events.Event) {
+	for _, e := range evs {
+		switch e.(type) {
+		case *events.NameBound, *events.NameUnbound, *events.CapabilityRevoked:
+			c.epoch.Add(1)
+			return
+		}
+	}
+}
+
+// ActAs gives the agent that the host holds, in full, under a name; "" is the host itself. It refuses with
+// UNKNOWN_NAME, and with NOT_PERMITTED an agent of another node or one that is held in part.
+func (n *Node) ActAs(ctx context.Context, name string) (*Agent, error) {
+	if sp := capabilities.Special(name); name == "" || sp == capabilities.NameSelf || sp == capabilities.NameHost {
+		return n.Host(), nil
+	}
+	id, epoch, ok := n.hostAliases.get(name)
+	if ok {
+		return &Agent{node: n, id: id}, nil
+	}
+	v, err := n.Host().Show(ctx, name, false)
+	if err != nil {
+		return nil, err
+	}
+	ref, ok := v.AsRef()
+	switch {
+	case !ok || ref.Kind != capabilities.KindAgent:
+		return nil, parley.Refuse(parley.UnknownName, "%.200q is not an agent", name)
+	case ref.Target.Node != n.id || !ref.Facet.IsFull():
+		return nil, parley.Refuse(parley.NotPermitted, "the host cannot act as %.200q", name)
+	}
+	n.hostAliases.put(name, ref.Target, epoch)
+	return &Agent{node: n, id: ref.Target}, nil
+}

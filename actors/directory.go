@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"parley"
@@ -179,4 +180,202 @@ func (d *directory) news(w *watch) []view.AgentStatus {
 	clear(w.changed)
 	slices.SortFunc(list, func(a, b view.AgentStatus) int { return cmp.Or(cmp.Compare(a.Updated, b.Updated), a.ID.Compare(b.ID)) })
 	return list
+}
+
+// visibility is the set of the node's agents that an agent sees, with its names for them.
+type visibility struct {
+	everything bool // the node's host sees all
+	names      map[capabilities.ID]string
+}
+
+func (s visibility) includes(id capabilities.ID) bool {
+	_, named := s.names[id]
+	return s.everything || named
+}
+
+// visibility returns the agents that the agent sees: itself and those that it holds. The node's host sees all.
+func (a *Agent) visibility(ctx context.Context) (visibility, error) {
+	names, err := query(ctx, a, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
+		return s.NamedAgents(now), nil
+	})
+	if err != nil {
+		return visibility{}, err
+	}
+	if _, named := names[a.id]; !named {
+		names[a.id] = "SELF"
+	}
+	return visibility{everything: a.IsHost(), names: names}, nil
+}
+
+// Agents lists the agents of the node that the agent sees, the oldest first.
+func (a *Agent) Agents(ctx context.Context, f view.AgentFilter) ([]view.AgentStatus, error) {
+	s, err := a.visibility(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.node.directory.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []view.AgentStatus{}
+	for _, snap := range all {
+		if s.includes(snap.ID) && f.Matches(snap) {
+			list = append(list, a.node.marked(snap).For(a.id, s.names[snap.ID]))
+		}
+	}
+	return list, nil
+}
+
+// FollowAgents tells of the agents that the agent sees and a filter picks: of all there are, then of each that changes,
+// until ctx ends or tell fails. Only, if not zero, is the one agent that it is about. An agent that a filter picks no
+// longer is told of a last time, as gone. Once, when all there are have been told, it calls all, if that is not nil.
+func (a *Agent) FollowAgents(ctx context.Context, f view.AgentFilter, only capabilities.ID, tell func(s view.AgentStatus, gone bool) error, all func()) error {
+	d := a.node.directory
+	w := d.watch()
+	defer d.unwatch(w)
+	told := map[capabilities.ID]uint64{}
+	news, err := d.all(ctx)
+	for err == nil {
+		if err = a.tellOf(ctx, news, f, only, told, tell); err != nil {
+			break
+		}
+		if all != nil {
+			all()
+			all = nil
+		}
+		select {
+		case <-w.signal:
+			news = d.news(w)
+		case <-ctx.Done():
+			return nil
+		case <-a.node.life.Done():
+			return errClosing()
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// tellOf tells of agents what is newer than what was told: by agent, the version of what it was told of and is still picked.
+func (a *Agent) tellOf(ctx context.Context, all []view.AgentStatus, f view.AgentFilter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(view.AgentStatus, bool) error) error {
+	seen, err := a.visibility(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if !only.IsZero() && s.ID != only || !seen.includes(s.ID) {
+			continue
+		}
+		picked, before := f.Matches(s), told[s.ID]
+		if !picked && before == 0 || s.Version <= before {
+			continue
+		}
+		told[s.ID] = s.Version
+		if !picked {
+			delete(told, s.ID)
+		}
+		if err := tell(a.node.marked(s).For(a.id, seen.names[s.ID]), !picked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxOffered is how many candidates an ambiguous name is answered with.
+const maxOffered = 5
+
+// Find gives the agent of the node that is meant: an ID or a locator, a name of the caller's, the beginning of
+// an ID that only one agent has, or the whole title of just one. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and
+// NOT_PERMITTED for an agent of another node.
+func (a *Agent) Find(ctx context.Context, which string) (*Agent, error) {
+	id, err := a.find(ctx, which)
+	if err != nil {
+		return nil, err
+	}
+	if id.Node != a.node.id {
+		return nil, parley.Refuse(parley.NotPermitted, "%.200q is an agent of another node, which alone knows what it does", which)
+	}
+	return &Agent{node: a.node, id: id, by: a.by}, nil
+}
+
+func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error) {
+	if which == "" {
+		return capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "which agent? give an ID, the beginning of one, a name or a title")
+	}
+	seen, err := a.visibility(ctx)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	if id, ok := a.exactly(which, seen); ok {
+		return id, nil
+	}
+	v, err := a.Show(ctx, which, false)
+	switch {
+	case parley.CodeOf(err) == parley.NotPermitted:
+		return capabilities.ID{}, err // it was revoked
+	case err == nil:
+		if ref, ok := v.AsRef(); ok && ref.Kind == capabilities.KindAgent {
+			return ref.Target, nil
+		}
+	}
+	all, err := a.node.directory.all(ctx)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	begins := func(s view.AgentStatus) bool { return strings.HasPrefix(s.ID.ULID.String(), strings.ToUpper(which)) }
+	titled := func(s view.AgentStatus) bool { return s.Title == which }
+	for _, fits := range []func(view.AgentStatus) bool{begins, titled} {
+		var found []view.AgentStatus
+		for _, s := range all {
+			if seen.includes(s.ID) && fits(s) {
+				found = append(found, s)
+			}
+		}
+		if len(found) == 1 {
+			return found[0].ID, nil
+		}
+		if len(found) > 1 {
+			return capabilities.ID{}, ambiguous(which, found, seen)
+		}
+	}
+	return capabilities.ID{}, parley.Refuse(parley.AgentNotFound, "no agent %.200q", which).
+		WithHint("parley ls lists the agents")
+}
+
+// exactly reads a whole ID, with its node or without, or a locator.
+func (a *Agent) exactly(which string, seen visibility) (capabilities.ID, bool) {
+	id, err := capabilities.ParseID(which)
+	if capabilities.IsLocator(which) {
+		var l capabilities.Locator
+		l, err = capabilities.ParseLocator(which)
+		id = l.ID
+	} else if err != nil {
+		id, err = capabilities.ParseLocalID(which, a.node.id)
+	}
+	if err != nil || !seen.includes(id) {
+		return id, false
+	}
+	if id.Node != a.node.id {
+		return id, true
+	}
+	_, there := a.node.journal.Mailbox(id)
+	return id, there
+}
+
+func ambiguous(which string, found []view.AgentStatus, seen visibility) error {
+	words := make([]string, 0, maxOffered+1)
+	for _, s := range found[:min(len(found), maxOffered)] {
+		name := seen.names[s.ID]
+		if name == "" {
+			name = s.Title
+		}
+		words = append(words, strings.TrimSpace(s.ID.ULID.String()+" "+name))
+	}
+	if more := len(found) - maxOffered; more > 0 {
+		words = append(words, "…")
+	}
+	return parley.Refuse(parley.Ambiguous, "%.200q could be any of %d agents: %s", which, len(found), strings.Join(words, ", ")).
+		WithHint("give more of the ID")
 }

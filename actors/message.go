@@ -3,7 +3,9 @@ package actors
 import (
 	"context"
 
+	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 )
@@ -45,4 +47,127 @@ func (a *Agent) Adopt(ctx context.Context, w Which, edge, name string) error {
 // Dismiss takes a message out of view.
 func (a *Agent) Dismiss(ctx context.Context, w Which) error {
 	return a.do(ctx, mailbox.DismissMessage{Which: string(w)})
+}
+
+// Prompt sends an agent a message to work on, in plain words. If it has a program that is not running yet, that runs
+// when Prompt returns; an error means that it does not. The same key is the same message, however often it is sent.
+// It refuses with AGENT_ARCHIVED, and with RATE_LIMITED when as many programs run as may.
+func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (view.Prompted, error) {
+	if _, err := call(ctx, to, checkPrompt{}); err != nil && !a.hasSent(ctx, key) {
+		return view.Prompted{}, err
+	}
+	sent, err := callRelay(ctx, a, sendPrompt{to.id, mailbox.PostMessage{To: to.id.String(), Text: text, Plain: true, Key: key}})
+	if err != nil || sent.run == nil {
+		return sent.Prompted, err
+	}
+	select {
+	case <-sent.run.accepted:
+	case <-ctx.Done():
+		return view.Prompted{}, errEnded(ctx)
+	}
+	if sent.run.failed != nil {
+		return view.Prompted{}, programError(sent.run.failed)
+	}
+	sent.Running = true
+	return sent.Prompted, nil
+}
+
+// promptResult is an accepted message to an agent, and the run that works on it, if there is one.
+type promptResult struct {
+	view.Prompted
+	run *run
+}
+
+// sendPrompt posts a message to an agent of the node, or finds one that was posted before.
+type sendPrompt struct {
+	to   capabilities.ID
+	post mailbox.PostMessage
+}
+
+func (m sendPrompt) handle(b *mailboxActor, reply replyTo[promptResult]) {
+	message, err := b.post(m.post)
+	if err != nil {
+		reply.release(b, promptResult{}, err)
+		return
+	}
+	b.node.registry.tell(m.to, b.last, &queryPrompt{message, reply})
+}
+
+// queryPrompt returns what has become of a message at the agent that it was sent to.
+type queryPrompt struct {
+	message capabilities.ID
+	reply   replyTo[promptResult]
+}
+
+func (m *queryPrompt) handle(b *mailboxActor) {
+	p, r, err := b.prompted(m.message)
+	m.reply.release(b, promptResult{p, r}, err)
+}
+
+func (m *queryPrompt) fail(err error) { m.reply.fail(err) }
+
+// hasSent reports whether the agent has sent a message with a key.
+func (a *Agent) hasSent(ctx context.Context, key string) bool {
+	sent, err := call(ctx, a, queryPosted{key})
+	return err == nil && sent
+}
+
+// queryPosted reports whether the agent has posted a message with a key.
+type queryPosted struct{ key string }
+
+func (m queryPosted) handle(b *mailboxActor) (bool, error) { return b.state.HasPosted(m.key), nil }
+
+// checkPrompt refuses a message that the agent could not work on now.
+type checkPrompt struct{}
+
+func (checkPrompt) handle(b *mailboxActor) (none, error) {
+	_, running := b.state.Run()
+	switch {
+	case b.state.Profile.Archived:
+		return none{}, errArchived()
+	case b.state.HasProgram() && b.node.supervisor.isHeld():
+		return none{}, errHeld()
+	case b.state.HasProgram() && !running && b.node.supervisor.full():
+		return none{}, errFull()
+	}
+	return none{}, nil
+}
+
+func errArchived() error { return parley.Refuse(parley.AgentArchived, "the agent is archived") }
+
+func errFull() error {
+	return parley.Refuse(parley.RateLimited, "as many programs run as may at once").WithHint("try again when one has ended")
+}
+
+// post posts a message, or finds one that was posted before.
+func (b *mailboxActor) post(p mailbox.PostMessage) (capabilities.ID, error) {
+	if m, ok, err := p.FindExisting(b.state); err != nil {
+		return capabilities.ID{}, err
+	} else if ok {
+		return m.ID(), nil
+	}
+	evs, err := b.decide(p)
+	if err != nil {
+		return capabilities.ID{}, err
+	}
+	return evs[0].(*events.MessagePosted).Message, nil
+}
+
+// prompted returns what has become of a message to this agent.
+func (b *mailboxActor) prompted(message capabilities.ID) (view.Prompted, *run, error) {
+	if b.state.Profile.Archived { // since it was asked
+		return view.Prompted{}, nil, errArchived()
+	}
+	m, err := b.state.FindID(message)
+	if err != nil {
+		return view.Prompted{}, nil, parley.Refuse(parley.NotPermitted, "the agent would not have the message")
+	}
+	p := view.Prompted{Message: message}
+	for _, waiting := range b.state.Prompts() {
+		p.Queued = p.Queued || waiting == m
+	}
+	if r := b.node.supervisor.currentRun(b.reg.id); r != nil && r.prompt == message {
+		return p, r, nil
+	}
+	return p, nil, nil
 }

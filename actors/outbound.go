@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"context"
+
+	"parley"
 	"parley/capabilities"
 	"parley/mailbox"
 )
@@ -77,4 +80,175 @@ func (b *mailboxActor) openSettle(c mailbox.SettleForm) (mailbox.SettleForm, err
 	}
 	c.Values, _ = opened.AsRecord()
 	return c, nil
+}
+
+// batch is what goes to another node in one packet.
+type batch struct {
+	parcels []outgoing
+	direct  []*directSend
+	delayed bool
+}
+
+// gather asks the mailboxes for what they owe, as many as fill a packet. What it gets is on disk.
+func (p *peer) gather(ctx context.Context) *batch {
+	b := &batch{}
+	p.mu.Lock()
+	n := min(len(p.direct), packetParcels)
+	b.direct, p.direct = p.direct[:n:n], p.direct[n:]
+	p.mu.Unlock()
+
+	bytes := 0
+	for _, e := range b.direct {
+		bytes += len(e.parcel.Body)
+	}
+	for ctx.Err() == nil && bytes < packetBytes && len(b.parcels)+len(b.direct) < packetParcels {
+		asked := p.collect(ctx, packetParcels-len(b.parcels)-len(b.direct))
+		if len(asked) == 0 {
+			break
+		}
+		for _, o := range asked {
+			bytes += len(o.written.Body)
+		}
+		b.parcels = append(b.parcels, asked...)
+	}
+	b.trim(p, bytes)
+	p.markInFlight(b.parcels)
+	return b
+}
+
+func (b *batch) size() int { return len(b.direct) + len(b.parcels) }
+
+// trim puts back what is too much for one packet.
+func (b *batch) trim(p *peer, bytes int) {
+	for len(b.parcels) > 1 && (bytes > maxPacket || len(b.parcels)+len(b.direct) > packetParcels) {
+		last := b.parcels[len(b.parcels)-1]
+		b.parcels = b.parcels[:len(b.parcels)-1]
+		bytes -= len(last.written.Body)
+		p.ask(last.from)
+	}
+}
+
+// gathered is what one mailbox gave.
+type gathered struct {
+	from capabilities.ID
+	out  []outgoing
+	more bool
+	err  error
+}
+
+// collect asks some mailboxes at once.
+func (p *peer) collect(ctx context.Context, room int) []outgoing {
+	ids := p.next(room)
+	came := make(chan gathered, len(ids))
+	for _, id := range ids {
+		p.collectFrom(id, packetBytes/len(ids), came)
+	}
+	var all []outgoing
+	for range ids {
+		select {
+		case g := <-came:
+			if g.err != nil {
+				p.node.log.Warn("mail not taken up", "mailbox", g.from.String(), "error", g.err)
+				p.node.later(retryMost, func() { p.ask(g.from) })
+				continue
+			}
+			all = append(all, g.out...)
+			if g.more {
+				p.ask(g.from)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return all
+}
+
+func (p *peer) collectFrom(id capabilities.ID, bytes int, came chan<- gathered) {
+	p.node.registry.tell(id, 0, collectParcels{p, id, bytes, came})
+}
+
+// collectParcels asks a mailbox for the parcels that it owes to a node, up to a number of bytes.
+type collectParcels struct {
+	peer    *peer
+	mailbox capabilities.ID
+	bytes   int
+	came    chan<- gathered
+}
+
+func (m collectParcels) handle(b *mailboxActor) {
+	out, more := b.pack(m.peer, m.bytes)
+	b.release(func(lost error) { m.came <- gathered{m.mailbox, out, more, lost} })
+}
+
+func (m collectParcels) fail(err error) { m.came <- gathered{from: m.mailbox, err: err} }
+
+// packet writes the batch down.
+func (b *batch) packet(n *Node) mailPacket {
+	var l mailPacket
+	introduced := map[capabilities.NodeID]bool{}
+	for _, e := range b.direct {
+		l.Parcels = append(l.Parcels, e.parcel)
+	}
+	for _, o := range b.parcels {
+		l.Parcels = append(l.Parcels, o.written)
+		for _, node := range o.knows {
+			if introduced[node] || node == n.id || node == o.parcel.To.Node || len(l.Introduced) == maxIntroduced {
+				continue
+			}
+			introduced[node] = true
+			if other, known := n.peers.get(node); known {
+				l.Introduced = append(l.Introduced, other.place())
+			}
+		}
+	}
+	return l
+}
+
+// failed puts the batch back.
+func (b *batch) failed(p *peer, why error) {
+	for _, e := range b.direct {
+		e.result <- sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s: %v", p.id, why)}
+	}
+	for _, o := range b.parcels {
+		p.done(o)
+		p.ask(o.from)
+	}
+}
+
+// settle leaves the acks where the parcels came from.
+func (b *batch) settle(p *peer, acks []parcelAck) {
+	for i, e := range b.direct {
+		e.result <- acks[i].result(p.id)
+	}
+	for i, o := range b.parcels {
+		r := acks[len(b.direct)+i]
+		if !r.Status.final() {
+			b.delayed = true
+			p.done(o)
+			p.ask(o.from)
+			continue
+		}
+		refused := ""
+		if r.Status == ackRefused {
+			refused = refusedWords(r)
+		}
+		p.addOwed(o.from, -1)
+		p.node.registry.leaveAck(o.from, ack{parcel: o.parcel, refused: refused})
+		p.done(o)
+	}
+}
+
+func refusedWords(r parcelAck) string {
+	e := parley.AsError(refused(r.Code, r.Text))
+	return string(e.Code) + ": " + e.Message
+}
+
+func (r parcelAck) result(node capabilities.NodeID) sendResult {
+	switch r.Status {
+	case ackAccepted:
+		return sendResult{at: r.At}
+	case ackRefused:
+		return sendResult{err: refused(r.Code, r.Text)}
+	}
+	return sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s cannot store it now", node)}
 }

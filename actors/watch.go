@@ -2,9 +2,14 @@ package actors
 
 import (
 	"context"
+	"encoding/json"
+	"time"
 
+	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/mailbox"
+	"parley/persistence"
 )
 
 // Version is how many events the agent's mailbox has.
@@ -32,6 +37,141 @@ func (a *Agent) Beyond(ctx context.Context, version uint64) (uint64, error) {
 			return version, nil
 		case <-a.node.life.Done():
 			return version, errClosing()
+		}
+	}
+}
+
+// WaitForFinish waits until the agent has nothing more to do: at once if it is idle, in error, or waits for permission.
+// After the timeout, 0 being none, it gives the agent as it is then. An ended ctx is TIMEOUT.
+func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.Finish, error) {
+	ended := make(chan result[view.Finish], 1)
+	first, err := call(ctx, a, awaitFinish{ended})
+	if err != nil || first.Status != "" {
+		return first, err
+	}
+	defer a.node.finished.drop(a.id, ended)
+	var passed <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		passed = timer.C
+	}
+	select {
+	case r := <-ended:
+		return r.value, r.err
+	case <-passed:
+		snap, err := a.Status(ctx)
+		return view.Finish{Status: view.FinishTimeout, Final: snap}, err
+	case <-ctx.Done():
+		return view.Finish{}, errEnded(ctx)
+	case <-a.node.life.Done():
+		return view.Finish{}, parley.Refuse(parley.NotRunning, "the node is stopping")
+	}
+}
+
+// awaitFinish returns how the agent has finished. If it has not, it adds a waiter for that.
+type awaitFinish struct{ ended chan<- result[view.Finish] }
+
+func (m awaitFinish) handle(b *mailboxActor) (view.Finish, error) {
+	status, over := b.state.Finish()
+	if !over {
+		b.node.finished.add(b.reg.id, m.ended)
+	}
+	return view.Finish{Status: status, Final: snapshotOf(b.state)}, nil
+}
+
+// writeOutput adds to the agent's timeline, and returns when that is on disk.
+func (a *Agent) writeOutput(ctx context.Context, p view.OutputPiece) error {
+	p.At = a.node.now()
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if _, err := a.node.journal.Note(ctx, a.id, body); err != nil {
+		return err
+	}
+	a.node.outputs.notify(a.id, none{})
+	return nil
+}
+
+// Output gives what the agent's program has put out after a cursor, oldest first, at most limit pieces. What is older
+// than the node keeps is left out.
+func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
+	kept, err := a.node.journal.Timeline(ctx, a.id, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return readPieces(kept)
+}
+
+// OutputEnd gives the last that the agent's program has put out, oldest first, at most limit pieces, and the cursor after
+// it: 0 where there is nothing. With the limit 0 it gives the cursor alone.
+func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error) {
+	kept, cursor, err := a.node.journal.TimelineEnd(ctx, a.id, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	pieces, err := readPieces(kept)
+	return pieces, cursor, err
+}
+
+func readPieces(kept []persistence.Piece) ([]view.OutputPiece, error) {
+	pieces := make([]view.OutputPiece, len(kept))
+	for i, k := range kept {
+		if k.Lost > 0 {
+			continue // below, when it is known what is around it
+		}
+		if err := json.Unmarshal(k.Body, &pieces[i]); err != nil {
+			return nil, parley.Refuse(parley.Internal, "a piece of output cannot be read: %v", err)
+		}
+		pieces[i].Cursor = k.Cursor
+	}
+	for i, k := range kept {
+		if k.Lost > 0 {
+			pieces[i] = lostOutput(pieces, i, k)
+		}
+	}
+	return pieces, nil
+}
+
+// lostOutput says that output was lost between the pieces around it.
+func lostOutput(pieces []view.OutputPiece, i int, k persistence.Piece) view.OutputPiece {
+	p := view.OutputPiece{Cursor: k.Cursor, Stream: "errors"}
+	span := ""
+	if i > 0 {
+		span = " from " + pieces[i-1].At.String()
+		p.Run, p.Message, p.At = pieces[i-1].Run, pieces[i-1].Message, pieces[i-1].At
+	}
+	if i+1 < len(pieces) {
+		span += " to " + pieces[i+1].At.String()
+		p.Run, p.Message, p.At = pieces[i+1].Run, pieces[i+1].Message, pieces[i+1].At
+	}
+	p.Text = "\nparley: output" + span + " was lost, because the store of output is damaged\n"
+	return p
+}
+
+// AwaitOutput is Output that waits until there is some, or ctx ends: then there is none, and no error.
+func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
+	more := make(chan struct{}, 1)
+	a.node.outputs.add(a.id, more)
+	defer a.node.outputs.drop(a.id, more)
+	for {
+		pieces, err := a.Output(ctx, after, limit)
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		if err != nil && a.node.life.Err() != nil {
+			return nil, errClosing() // and the store with it
+		}
+		if err != nil || len(pieces) > 0 {
+			return pieces, err
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, nil
+		case <-a.node.life.Done():
+			return nil, errClosing()
 		}
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"parley/actors/view"
 	"path/filepath"
 
 	"parley"
+	"parley/actors/view"
 )
 
 // heldFile is the name of the file in the state folder that says that the node starts no programs.
