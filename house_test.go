@@ -47,14 +47,17 @@ var imports = map[string][]string{
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
 		"gateway", "gateway/api", "gateway/client", "gateway/mcp",
-		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/hook", "cmd/parley/setup", "cmd/parley/shell", "cmd/parley/terminal",
+		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
+		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/terminal",
 	},
-	"cmd/parley/bench":    {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
-	"cmd/parley/demo":     {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
-	"cmd/parley/hook":     {".", "capabilities", "events", "mailbox", "mailbox/rule", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
-	"cmd/parley/setup":    {".", "persistence", "cmd/parley/hook", "cmd/parley/shell", "cmd/parley/terminal"},
-	"cmd/parley/shell":    {"."},
-	"cmd/parley/terminal": {".", "gateway/sanitize"},
+	"cmd/parley/bench":     {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
+	"cmd/parley/demo":      {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
+	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/rule", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
+	"cmd/parley/interview": {"capabilities", "events", "gateway/api", "cmd/parley/terminal"},
+	"cmd/parley/proc":      {},
+	"cmd/parley/setup":     {".", "persistence", "cmd/parley/hook", "cmd/parley/shell", "cmd/parley/terminal"},
+	"cmd/parley/shell":     {"."},
+	"cmd/parley/terminal":  {".", "gateway/sanitize"},
 }
 
 // pure lists what the domain packages may import from outside the module: nothing that reads a clock, a disk, a
@@ -100,7 +103,6 @@ const (
 // crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
 var crowded = map[string]int{
 	"actors":      38,
-	"cmd/parley":  56,
 	"gateway":     73,
 	"persistence": 40,
 }

@@ -22,7 +22,7 @@ import (
 // An AGENT on these commands' lines is a whole ID, the beginning of one, a name or an exact title. The node finds out
 // which is meant; no list is fetched for it here.
 
-func (p *program) lsCommand() *cobra.Command {
+func lsCommand(env *environment) *cobra.Command {
 	var (
 		all, quiet, bare bool
 		labels, statuses []string
@@ -34,7 +34,7 @@ func (p *program) lsCommand() *cobra.Command {
 		Example: `  parley ls
   parley ls --label team=web --status running --status error
   parley ls -a -o yaml`,
-		Args: p.exactly(),
+		Args: exactly(),
 	}
 	f := c.Flags()
 	f.BoolVarP(&all, "all", "a", false, "also those that are archived")
@@ -60,11 +60,11 @@ func (p *program) lsCommand() *cobra.Command {
 			Agents []json.RawMessage `json:"agents"`
 			api.Paged
 		}
-		got, err := listAll(c.Context(), p, "fetch_agents",
+		got, err := listAll(c.Context(), env, "fetch_agents",
 			func(at api.Paging) any {
-				return api.FetchAgentsRequest{Acting: p.acting(), Filter: view.AgentFilter{Labels: byKey, Statuses: statuses}, Paging: at}
+				return api.FetchAgentsRequest{Acting: env.acting(), Filter: view.AgentFilter{Labels: byKey, Statuses: statuses}, Paging: at}
 			},
-			func(p page) ([]json.RawMessage, api.Paged) { return p.Agents, p.Paged })
+			func(r page) ([]json.RawMessage, api.Paged) { return r.Agents, r.Paged })
 		if err != nil {
 			return err
 		}
@@ -79,9 +79,9 @@ func (p *program) lsCommand() *cobra.Command {
 			for i, a := range agents {
 				ids[i] = a.ID.String()
 			}
-			return p.say(ids, func() string { return strings.Join(ids, "\n") })
+			return env.say(ids, func() string { return strings.Join(ids, "\n") })
 		}
-		return p.say(got, func() string { return agentTable(agents, !bare) })
+		return env.say(got, func() string { return agentTable(agents, !bare) })
 	}
 	return c
 }
@@ -139,31 +139,31 @@ func waitingText(a view.AgentStatus) string {
 	return strings.Join(words, ", ")
 }
 
-func (p *program) inspectCommand() *cobra.Command {
+func inspectCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "inspect AGENT",
 		Short:             "Show how an agent is",
 		Example:           "  parley inspect fae\n  parley inspect 01JQ --json",
-		Args:              p.exactly("AGENT"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("AGENT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			raw, snap, err := p.fetchAgent(c, args[0])
+			raw, snap, err := fetchAgent(env, c, args[0])
 			if err != nil {
 				return err
 			}
-			return p.say(raw, func() string { return agentText(snap) })
+			return env.say(raw, func() string { return agentText(snap) })
 		},
 	}
 }
 
 // fetchAgent asks the node for the agent that is meant.
-func (p *program) fetchAgent(c *cobra.Command, which string) (json.RawMessage, view.AgentStatus, error) {
+func fetchAgent(env *environment, c *cobra.Command, which string) (json.RawMessage, view.AgentStatus, error) {
 	var got struct {
 		api.FetchAgentResponse
 		Agent json.RawMessage `json:"agent"`
 	}
 	var snap view.AgentStatus
-	if err := p.call(c.Context(), "fetch_agent", api.AgentRequest{Acting: p.acting(), AgentID: which}, &got); err != nil {
+	if err := env.call(c.Context(), "fetch_agent", api.AgentRequest{Acting: env.acting(), AgentID: which}, &got); err != nil {
 		return nil, snap, err
 	}
 	if got.Error != nil {
@@ -207,30 +207,61 @@ func agentText(a view.AgentStatus) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func (p *program) archiveCommand() *cobra.Command {
-	return p.agentCommand("archive", "archive_agent", "Put an agent out of use", `Puts an agent out of use: it ends its run, takes back what it asks, and gets nothing more to work on. Its log stays.`)
+func archiveCommand(env *environment) *cobra.Command {
+	return agentCommand(env, "archive", "archive_agent", "Put an agent out of use", `Puts an agent out of use: it ends its run, takes back what it asks, and gets nothing more to work on. Its log stays.`)
 }
 
-func (p *program) interruptCommand() *cobra.Command {
-	return p.agentCommand("interrupt", "stop_agent", "End an agent's run and what it was asking", `Ends the run of an agent's program, and takes back what it was asking. It returns when the program has ended. What
+func interruptCommand(env *environment) *cobra.Command {
+	return agentCommand(env, "interrupt", "stop_agent", "End an agent's run and what it was asking", `Ends the run of an agent's program, and takes back what it was asking. It returns when the program has ended. What
 waits for the agent beyond that is run for next.`)
 }
 
 // agentCommand is a change to one agent.
-func (p *program) agentCommand(verb, operation, short, long string) *cobra.Command {
+func agentCommand(env *environment, verb, operation, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " AGENT",
 		Short:             short,
 		Long:              long,
 		Example:           "  parley " + verb + " fae",
-		Args:              p.exactly("AGENT"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("AGENT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var got api.AgentResponse
-			if err := p.call(c.Context(), operation, api.AgentRequest{Acting: p.acting(), AgentID: args[0]}, &got); err != nil {
+			if err := env.call(c.Context(), operation, api.AgentRequest{Acting: env.acting(), AgentID: args[0]}, &got); err != nil {
 				return err
 			}
-			return p.say(got, got.AgentID.String)
+			return env.say(got, got.AgentID.String)
 		},
 	}
+}
+
+func policyCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "policy AGENT always|on-miss|never|deny",
+		Short: "Say what becomes of an agent's calls that need permission",
+		Long: `Says what becomes of an agent's calls that need permission: every one is asked about (always), those that no
+standing rule decides (on-miss, as it is where nothing is said), none, they are allowed (never), or none, they are denied
+(deny). A rule that denies goes before all of these; nothing that expires is allowed.`,
+		Example: "  parley policy builder never",
+		Args:    exactly("AGENT", "POLICY"),
+		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return policies(), cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeArguments(env, gateway.CompleteNames)(c, args, typed)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			var got api.AgentResponse
+			req := api.SetPolicyRequest{Acting: env.acting(), AgentID: args[0], Policy: args[1]}
+			if err := env.call(c.Context(), "set_policy", req, &got); err != nil {
+				return err
+			}
+			return env.say(got, silent)
+		},
+	}
+}
+
+// policies are what may become of calls that need permission.
+func policies() []string {
+	return []string{mailbox.AskAlways, mailbox.AskOnMiss, mailbox.AskNever, mailbox.DenyAll}
 }

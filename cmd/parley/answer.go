@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,13 +13,14 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/interview"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/gateway/api"
 	"parley/mailbox/form"
 )
 
-func (p *program) respondFormCommand() *cobra.Command {
+func respondFormCommand(env *environment) *cobra.Command {
 	var (
 		valueArgs []string
 		valueFile string
@@ -37,29 +38,58 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
   parley respond-form 1 --value region:eu --value region:us --value dryRun:true
   parley answer 2 --values - <<< '{"port":443}'
   parley answer 3`,
-		Args:              p.exactly("NUMBER"),
-		ValidArgsFunction: p.completeArguments(gateway.CompletePending),
+		Args:              exactly("NUMBER"),
+		ValidArgsFunction: completeArguments(env, gateway.CompletePending),
 	}
 	c.Flags().StringArrayVar(&valueArgs, "value", nil, "a value as `name:value`; may be repeated")
 	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		answer := api.RespondFormRequest{Acting: p.acting(), Subject: api.About(args[0])}
-		err := p.gather(c, &answer, valueArgs, valueFile)
+		answer := api.RespondFormRequest{Acting: env.acting(), Subject: api.About(args[0])}
+		err := gatherValues(env, c, &answer, valueArgs, valueFile)
 		if err != nil {
 			return err
 		}
-		if answer.Values == nil && answer.Texts == nil && p.interactive() {
-			return p.answerInPerson(c.Context(), answer, args[0])
+		if answer.Values == nil && answer.Texts == nil && env.interactive() {
+			return answerInPerson(c.Context(), env, answer, args[0])
 		}
-		return p.settle(c.Context(), "respond_form", answer, args[0])
+		return settleForm(c.Context(), env, "respond_form", answer, args[0])
 	}
 	return c
 }
 
-// gather takes the answer's values from the options.
-func (p *program) gather(c *cobra.Command, answer *api.RespondFormRequest, args []string, file string) error {
+// answerInPerson has the person at the terminal answer a form. A wrong answer is asked for again, with the former texts
+// as defaults.
+func answerInPerson(ctx context.Context, env *environment, answer api.RespondFormRequest, which string) error {
+	var e envelope
+	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: answer.Acting, Subject: answer.Subject}, &e); err != nil {
+		return err
+	}
+	for {
+		if len(e.Fields) > 0 && e.Outcome == nil { // else the node says why it cannot be answered
+			texts, err := interview.Ask(ctx, env.stdin, env.stdout, e.Description, party(e.FromName, e.From), e.Fields)
+			if errors.Is(err, interview.ErrAborted) {
+				return &interrupted{message: "nothing was answered; the form stays open"}
+			}
+			if err != nil {
+				return err
+			}
+			answer.Texts = texts
+		}
+		err := settleForm(ctx, env, "respond_form", answer, which)
+		if parley.CodeOf(err) != parley.InvalidAnswer || len(answer.Texts) == 0 {
+			return err
+		}
+		fmt.Fprintln(env.stderr, terminal.Visible(parley.AsError(err).Message))
+		for i := range e.Fields {
+			e.Fields[i].Remember(answer.Texts)
+		}
+	}
+}
+
+// gatherValues takes the answer's values from the options.
+func gatherValues(env *environment, c *cobra.Command, answer *api.RespondFormRequest, args []string, file string) error {
 	if file != "" {
-		text, err := p.readInput(file)
+		text, err := env.readInput(file)
 		if err != nil {
 			return err
 		}
@@ -91,17 +121,17 @@ func parseValues(text []byte) (map[string]capabilities.Value, error) {
 	return maps.Clone(record), nil
 }
 
-// settle performs an operation that ends a form, and says so.
-func (p *program) settle(ctx context.Context, operation string, req any, which string) error {
+// settleForm performs an operation that ends a form, and says so.
+func settleForm(ctx context.Context, env *environment, operation string, req any, which string) error {
 	var raw json.RawMessage
-	if err := p.call(ctx, operation, req, &raw); err != nil {
+	if err := env.call(ctx, operation, req, &raw); err != nil {
 		return err
 	}
 	var o outcome
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}
-	return p.say(raw, func() string {
+	return env.say(raw, func() string {
 		if o.Status == view.StatusAnswering {
 			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), said(operation))
 		}
@@ -118,24 +148,24 @@ func said(operation string) string {
 	return "the answer"
 }
 
-func (p *program) declineCommand() *cobra.Command {
-	return p.endCommand(ending{
+func declineCommand(env *environment) *cobra.Command {
+	return endCommand(env, ending{
 		use: "decline NUMBER [REASON]", short: "Say no to a form", operation: "decline_form", of: gateway.CompletePending,
 		long:    "Says no to a form or request. The asker is told, with the reason.",
 		example: "  parley decline 1 'not today'",
 	})
 }
 
-func (p *program) cancelCommand() *cobra.Command {
-	return p.endCommand(ending{
+func cancelCommand(env *environment) *cobra.Command {
+	return endCommand(env, ending{
 		use: "cancel NUMBER-or-ID [REASON]", short: "Take back what was asked", operation: "cancel_form", of: gateway.CompleteOpen,
 		long:    "Takes back a form or request that the agent sent. Only who asked may cancel.",
 		example: "  parley cancel 0 'changed my mind' --as fae",
 	})
 }
 
-func (p *program) rejectCommand() *cobra.Command {
-	return p.endCommand(ending{
+func rejectCommand(env *environment) *cobra.Command {
+	return endCommand(env, ending{
 		use: "reject NUMBER [REASON]", short: "Say no to a request", operation: "reject", of: gateway.CompletePending,
 		long:    "Says no to a request. The asker is told, with the reason.",
 		example: "  parley reject 1 'ask again tomorrow'",
@@ -145,74 +175,54 @@ func (p *program) rejectCommand() *cobra.Command {
 // ending is a command that ends a form without an answer.
 type ending struct{ use, short, long, example, operation, of string }
 
-func (p *program) endCommand(e ending) *cobra.Command {
+func endCommand(env *environment, e ending) *cobra.Command {
 	subject := strings.Fields(e.use)[1]
 	return &cobra.Command{
 		Use: e.use, Short: e.short, Long: e.long, Example: e.example,
-		Args:              p.between(1, 2, subject, "[REASON]"),
-		ValidArgsFunction: p.completeArguments(e.of),
+		Args:              between(1, 2, subject, "[REASON]"),
+		ValidArgsFunction: completeArguments(env, e.of),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.settle(c.Context(), e.operation, api.EndRequest{
-				Acting: p.acting(), Subject: api.About(args[0]), Reason: strings.Join(args[1:], ""),
+			return settleForm(c.Context(), env, e.operation, api.EndRequest{
+				Acting: env.acting(), Subject: api.About(args[0]), Reason: strings.Join(args[1:], ""),
 			}, args[0])
 		},
 	}
 }
 
-func (p *program) resolveCommand() *cobra.Command {
+func resolveCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "resolve NUMBER NAME",
 		Short:             "Give what was requested",
 		Long:              "Resolves a request with what the agent holds under NAME. The asker then holds it too.",
 		Example:           "  parley resolve 0 bob",
-		Args:              p.exactly("NUMBER", "NAME"),
-		ValidArgsFunction: p.completeArguments(gateway.CompletePending, gateway.CompleteNames),
+		Args:              exactly("NUMBER", "NAME"),
+		ValidArgsFunction: completeArguments(env, gateway.CompletePending, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.settle(c.Context(), "resolve", api.ResolveRequest{
-				Acting: p.acting(), Subject: api.About(args[0]), Name: args[1],
+			return settleForm(c.Context(), env, "resolve", api.ResolveRequest{
+				Acting: env.acting(), Subject: api.About(args[0]), Name: args[1],
 			}, args[0])
 		},
 	}
 }
 
-func (p *program) forwardCommand() *cobra.Command {
+func forwardCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "forward NUMBER RECIPIENT",
 		Short:             "Hand a form on",
 		Long:              "Hands a form on to another agent. Both may answer; whoever does so first settles it.",
 		Example:           "  parley forward 0 bob",
-		Args:              p.exactly("NUMBER", "RECIPIENT"),
-		ValidArgsFunction: p.completeArguments(gateway.CompletePending, gateway.CompleteNames),
+		Args:              exactly("NUMBER", "RECIPIENT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompletePending, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := p.call(c.Context(), "forward_form", api.ForwardFormRequest{
-				Acting: p.acting(), Subject: api.About(args[0]), Recipient: args[1],
+			err := env.call(c.Context(), "forward_form", api.ForwardFormRequest{
+				Acting: env.acting(), Subject: api.About(args[0]), Recipient: args[1],
 			}, nil)
 			if err != nil {
 				return err
 			}
-			return p.say(map[string]string{"forwarded": args[0], "recipient": args[1]}, func() string {
+			return env.say(map[string]string{"forwarded": args[0], "recipient": args[1]}, func() string {
 				return fmt.Sprintf("forwarded %s to %s", terminal.Visible(args[0]), terminal.Quoted(args[1]))
 			})
 		},
-	}
-}
-
-// exactly wants these arguments.
-func (p *program) exactly(names ...string) cobra.PositionalArgs {
-	return p.between(len(names), len(names), names...)
-}
-
-// between wants at least and at most so many of the arguments that are named.
-func (p *program) between(least, most int, names ...string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return usage(c, "missing: %s", strings.Join(names[len(args):least], ", "))
-		case len(args) > most && most == 0:
-			return usage(c, "%q is one argument too many: want none", args[0])
-		case len(args) > most:
-			return usage(c, "%q is one argument too many: want %s", args[most], strings.Join(slices.Clone(names), " "))
-		}
-		return nil
 	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
+	"parley/gateway"
 	"parley/gateway/api"
 	"parley/mailbox/rule"
 )
@@ -23,7 +26,7 @@ type decided struct {
 	Reason  string          `json:"reason,omitempty"`
 }
 
-func (p *program) approveCommand() *cobra.Command {
+func approveCommand(env *environment) *cobra.Command {
 	var (
 		key      string
 		folder   string
@@ -38,7 +41,7 @@ func (p *program) approveCommand() *cobra.Command {
 answers at once. Rules are for calls in one folder. Allowed is exit status 0; denied is NOT_PERMITTED.`,
 		Example: `  parley approve shell '{"command":"git push"}' --as fae && git push
   parley approve shell '{"command":"git push"}' --as fae --no-wait`,
-		Args: p.exactly("TOOL", "INPUT"),
+		Args: exactly("TOOL", "INPUT"),
 	}
 	f := c.Flags()
 	f.StringVar(&key, "key", "", "idempotency `key`: asking again with it gives the same form")
@@ -63,19 +66,19 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 		if folder == "" && rule.CheckFolder(where) != nil {
 			where = "" // one that rules cannot name
 		}
-		err = p.call(c.Context(), "approve", api.ApproveRequest{
-			Acting: p.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at),
+		err = env.call(c.Context(), "approve", api.ApproveRequest{
+			Acting: env.acting(), Tool: args[0], Input: json.RawMessage(args[1]), Folder: where, Key: key, Deadline: capabilities.At(deadline.at),
 		}, &asked)
 		switch {
 		case err != nil:
 			return err
 		case asked.Decided:
-			return p.sayDecided(decided{Allowed: asked.Allowed, Rule: asked.Rule, Reason: "a standing rule"})
+			return sayDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Reason: "a standing rule"})
 		case noWait:
-			return p.say(asked.accepted, asked.Form.String)
+			return env.say(asked.accepted, asked.Form.String)
 		}
-		p.noteUnreachable(asked.Unreachable, "the host")
-		raw, err := p.await(c.Context(), asked.Form.String(), time.Duration(timeout), true)
+		env.noteUnreachable(asked.Unreachable, "the host")
+		raw, err := waitForForm(c.Context(), env, asked.Form.String(), time.Duration(timeout), true)
 		if err != nil {
 			return err
 		}
@@ -88,20 +91,106 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 			return notANode(err)
 		}
 		if o.Status != view.StatusAnswered {
-			return p.sayOutcome(raw, (*outcome).requestText)
+			return sayOutcome(env, raw, (*outcome).requestText)
 		}
-		return p.sayDecided(decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Values.Reason})
+		return sayDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Values.Reason})
 	}
 	return c
 }
 
-func (p *program) sayDecided(d decided) error {
+func sayDecided(env *environment, d decided) error {
 	if d.Allowed {
-		return p.say(d, func() string { return "allowed" })
+		return env.say(d, func() string { return "allowed" })
 	}
 	why := "the call was denied"
 	if d.Reason != "" {
 		why += ": " + terminal.Visible(d.Reason)
 	}
 	return parley.Refuse(parley.NotPermitted, "%s", why)
+}
+
+func rulesCommand(env *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "rules",
+		Short:   "List and end the standing rules that an agent's calls go by",
+		Long:    "A standing rule is made where a call is always allowed or denied. It covers that very call of that agent, or, where\na wider rule was chosen, the commands or files that its words name.",
+		Example: "  parley rules ls fae\n  parley rules rm fae 01JQ…@N…",
+		Args:    exactly(),
+		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls or rm") },
+	}
+	c.AddCommand(rulesListCommand(env), rulesRemoveCommand(env))
+	return c
+}
+
+func rulesListCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls AGENT",
+		Aliases: []string{"list"},
+		Short:   "List an agent's standing rules",
+		Args:    exactly("AGENT"),
+
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			rules, err := listAll(c.Context(), env, "list_rules",
+				func(at api.Paging) any {
+					return api.ListRulesRequest{Acting: env.acting(), Agent: args[0], Paging: at}
+				},
+				func(r api.ListRulesResponse) ([]view.Rule, api.Paged) { return r.Rules, r.Paged })
+			if err != nil {
+				return err
+			}
+			return env.say(rules, func() string {
+				lines := make([]string, len(rules))
+				for i, r := range rules {
+					lines[i] = ruleLine(r)
+				}
+				return strings.Join(lines, "\n")
+			})
+		},
+	}
+}
+
+func ruleLine(r view.Rule) string {
+	line := fmt.Sprintf("%s  %s  used %d times", r.Rule, ruleWords(r), r.Uses)
+	if r.Until != 0 {
+		line += "  until " + r.Until.String()
+	}
+	if r.Stale != "" {
+		line += "\n  decides nothing: " + terminal.Visible(r.Stale)
+	}
+	return line
+}
+
+// ruleWords says what a rule decides.
+func ruleWords(r view.Rule) string {
+	verb := "never"
+	if r.Allow {
+		verb = "always"
+	}
+	return verb + " " + terminal.Visible(r.Tool) + " " + terminal.Visible(r.Words)
+}
+
+// ruleText says what a rule that was made decides, and until when.
+func ruleText(r view.Rule) string {
+	if r.Until != 0 {
+		return ruleWords(r) + ", until " + r.Until.String()
+	}
+	return ruleWords(r)
+}
+
+func rulesRemoveCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm AGENT RULE",
+		Short: "End a standing rule",
+		Args:  exactly("AGENT", "RULE"),
+
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			rule, err := capabilities.ParseID(args[1])
+			if err != nil {
+				return err
+			}
+			return change(env, c, "remove_rule", api.RemoveRuleRequest{Acting: env.acting(), Agent: args[0], Rule: rule}, args[1])
+		},
+	}
 }

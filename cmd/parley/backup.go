@@ -6,18 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/actors"
+	"parley/actors/keys"
 	"parley/cmd/parley/terminal"
+	"parley/gateway"
 	"parley/gateway/api"
 	"parley/persistence"
 )
 
-func (p *program) verifyCommand() *cobra.Command {
+func verifyCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
 		Short: "Read the whole log and say whether it is whole",
@@ -26,57 +31,57 @@ it; where none runs, this program does. Damage is CORRUPT_LOG, with the first ba
 		Example: "  parley verify",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var found api.VerifyResponse
-			err := p.call(c.Context(), "verify", api.NodeRequest{Acting: p.acting()}, &found)
+			err := env.call(c.Context(), "verify", api.NodeRequest{Acting: env.acting()}, &found)
 			if parley.CodeOf(err) == parley.NotRunning {
-				found, err = p.verifyOffline(c.Context())
+				found, err = verifyOffline(c.Context(), env)
 			}
 			if err != nil {
 				return err
 			}
-			return p.say(found, func() string {
+			return env.say(found, func() string {
 				return fmt.Sprintf("ok: %d commits, %d events, %d mailboxes", found.Commits, found.Events, found.Mailboxes)
 			})
 		},
 	}
 }
 
-func (p *program) backupCommand() *cobra.Command {
+func backupCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write the node's key and log to a file",
 		Long: `Writes the node's key and its whole log to a file, also while the node runs. FILE must not exist yet.
 Whoever has the file can be the node: keep it as safe as the state folder.`,
 		Example: "  parley backup parley-2026-01-31.backup",
-		Args:    p.exactly("FILE"),
+		Args:    exactly("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			size, err := p.backup(c.Context(), args[0])
+			size, err := makeBackup(c.Context(), env, args[0])
 			if err != nil {
 				return err
 			}
-			return p.say(map[string]any{"file": args[0], "bytes": size}, func() string {
+			return env.say(map[string]any{"file": args[0], "bytes": size}, func() string {
 				return fmt.Sprintf("wrote %s, %d bytes", args[0], size)
 			})
 		},
 	}
 }
 
-func (p *program) restoreCommand() *cobra.Command {
+func restoreCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a node again from a backup",
 		Long: `Puts the key and the log of a backup into an empty state folder. The node is then the one that it was: do
 not run it in two places. It starts no programs until "parley programs start", whatever is queued for them.`,
 		Example: "  parley restore parley-2026-01-31.backup --state ~/.local/state/parley",
-		Args:    p.exactly("FILE"),
+		Args:    exactly("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := p.restore(c.Context(), args[0]); err != nil {
+			if err := restoreBackup(c.Context(), env, args[0]); err != nil {
 				return err
 			}
-			found, err := p.verifyOffline(c.Context())
+			found, err := verifyOffline(c.Context(), env)
 			if err != nil {
 				return err
 			}
-			return p.say(found, func() string {
+			return env.say(found, func() string {
 				return fmt.Sprintf("restored %d commits, %d events, %d mailboxes", found.Commits, found.Events, found.Mailboxes)
 			})
 		},
@@ -88,12 +93,12 @@ const (
 	journalEntry = "journal"
 )
 
-// backup writes the file under another name first: it is there whole or not at all.
-func (p *program) backup(ctx context.Context, path string) (size int64, err error) {
+// makeBackup writes the file under another name first: it is there whole or not at all.
+func makeBackup(ctx context.Context, env *environment, path string) (size int64, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return 0, parley.Refuse(parley.InvalidArgument, "%s exists already", path)
 	}
-	seed, err := p.keySeed()
+	seed, err := keySeed(env)
 	if err != nil {
 		return 0, err
 	}
@@ -102,7 +107,7 @@ func (p *program) backup(ctx context.Context, path string) (size int64, err erro
 		return 0, parley.Refuse(parley.InvalidArgument, "cannot write %s: %v", path, terminal.Reason(err))
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // it is gone if all went well
-	size, err = writeBackup(f, seed, func(w io.Writer) error { return p.writeJournal(ctx, w) })
+	size, err = writeBackup(f, seed, func(w io.Writer) error { return writeJournal(ctx, env, w) })
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
 		return 0, fmt.Errorf("backup: %w", err)
@@ -111,12 +116,12 @@ func (p *program) backup(ctx context.Context, path string) (size int64, err erro
 }
 
 // writeJournal has the journal written by the node, or from its folder where none runs.
-func (p *program) writeJournal(ctx context.Context, w io.Writer) error {
-	client := p.client()
+func writeJournal(ctx context.Context, env *environment, w io.Writer) error {
+	client := env.client()
 	defer client.Close()
 	err := client.Backup(ctx, w)
 	if parley.CodeOf(err) == parley.NotRunning {
-		return p.backupOffline(ctx, w)
+		return backupOffline(ctx, env, w)
 	}
 	return err
 }
@@ -162,19 +167,19 @@ func writeBackup(f *os.File, seed []byte, journal func(io.Writer) error) (int64,
 	return size, f.Truncate(size)
 }
 
-// restore wants a state folder in which there is nothing.
-func (p *program) restore(ctx context.Context, path string) (err error) {
+// restoreBackup wants a state folder in which there is nothing.
+func restoreBackup(ctx context.Context, env *environment, path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	l, err := p.lockState()
+	l, err := lockState(env)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
-	if err := p.wantEmpty(); err != nil {
+	if err := wantEmpty(env); err != nil {
 		return err
 	}
 	archive := tar.NewReader(f)
@@ -188,17 +193,17 @@ func (p *program) restore(ctx context.Context, path string) (err error) {
 	if err := entryOf(archive, journalEntry); err != nil {
 		return err
 	}
-	return p.restoreOffline(ctx, seed, archive)
+	return restoreOffline(ctx, env, seed, archive)
 }
 
-func (p *program) wantEmpty() error {
-	there, err := os.ReadDir(p.options.state)
+func wantEmpty(env *environment) error {
+	there, err := os.ReadDir(env.options.state)
 	if err != nil {
-		return terminal.Unwritable(p.options.state, err)
+		return terminal.Unwritable(env.options.state, err)
 	}
 	for _, e := range there {
 		if name := e.Name(); name != lockFile && name != logFile {
-			return parley.Refuse(parley.InvalidArgument, "the state folder %s is not empty: it has %s", p.options.state, name).
+			return parley.Refuse(parley.InvalidArgument, "the state folder %s is not empty: it has %s", env.options.state, name).
 				WithHint("restore into another with --state")
 		}
 	}
@@ -218,4 +223,111 @@ func entryOf(archive *tar.Reader, name string) error {
 
 func notABackup(err error) error {
 	return parley.Refuse(parley.InvalidArgument, "this is no backup of a node: %v", err)
+}
+
+// What is done to a journal while no node runs on it. Whoever does it holds the state folder's lock.
+
+// offlineOptions say which journal stands in the state folder.
+func offlineOptions(env *environment) (persistence.Options, error) {
+	key, err := keys.Load(env.options.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return persistence.Options{}, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).
+			WithHint("parley start makes one")
+	}
+	if err != nil {
+		return persistence.Options{}, err
+	}
+	id, err := keys.NodeOf(key)
+	if err != nil {
+		return persistence.Options{}, err
+	}
+	if _, err := os.Stat(filepath.Join(env.options.state, "lease")); err == nil {
+		if _, err := os.Stat(filepath.Join(env.options.state, "journal")); errors.Is(err, fs.ErrNotExist) {
+			return persistence.Options{}, parley.Refuse(parley.NotRunning, "the journal of this node is in a NATS system, and no node runs here").
+				WithHint("start it with --nats as before")
+		}
+	}
+	return persistence.Options{Folder: env.options.state, Node: id, Log: slog.New(slog.DiscardHandler)}, nil
+}
+
+// withJournal opens the journal, gives it to use, and closes it.
+func withJournal(ctx context.Context, env *environment, use func(*persistence.Journal) error) (err error) {
+	o, err := offlineOptions(env)
+	if err != nil {
+		return err
+	}
+	l, err := lockState(env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	journal, err := persistence.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, journal.Close(ctx)) }()
+	return use(journal)
+}
+
+func verifyOffline(ctx context.Context, env *environment) (api.VerifyResponse, error) {
+	var report persistence.Report
+	err := withJournal(ctx, env, func(j *persistence.Journal) (err error) {
+		report, err = j.Verify(ctx)
+		return err
+	})
+	return gateway.Verified(report), err
+}
+
+func backupOffline(ctx context.Context, env *environment, w io.Writer) error {
+	return withJournal(ctx, env, func(j *persistence.Journal) error { return j.Backup(ctx, w) })
+}
+
+// keySeed gives the text of the node's key.
+func keySeed(env *environment) ([]byte, error) {
+	seed, err := os.ReadFile(filepath.Join(env.options.state, keys.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).WithHint("parley start makes one")
+	}
+	return seed, err
+}
+
+// restoreOffline puts a key and a journal into an empty state folder. The key comes last: a folder with
+// half a journal and no key is no node.
+func restoreOffline(ctx context.Context, env *environment, seed []byte, journal io.Reader) error {
+	aside := filepath.Join(env.options.state, "restore")
+	if err := os.Mkdir(aside, 0o700); err != nil {
+		return terminal.Unwritable(env.options.state, err)
+	}
+	defer os.RemoveAll(aside) //nolint:errcheck // what is left has no key in a place that counts
+	if err := os.WriteFile(filepath.Join(aside, keys.FileName), seed, 0o600); err != nil {
+		return terminal.Unwritable(env.options.state, err)
+	}
+	key, err := keys.Load(aside)
+	if err != nil {
+		return err
+	}
+	id, err := keys.NodeOf(key)
+	if err != nil {
+		return err
+	}
+	o := persistence.Options{Folder: env.options.state, Node: id, Log: slog.New(slog.DiscardHandler)}
+	if err := persistence.Restore(ctx, o, journal); err != nil {
+		return fmt.Errorf("restore the journal: %w", err)
+	}
+	if err := actors.HoldPrograms(env.options.state); err != nil {
+		return terminal.Unwritable(env.options.state, err)
+	}
+	return install(filepath.Join(aside, keys.FileName), filepath.Join(env.options.state, keys.FileName))
+}
+
+// install moves a file to its place and sees to it that both are on disk.
+func install(from, to string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close(), os.Rename(from, to)); err != nil {
+		return err
+	}
+	return persistence.SyncFolder(filepath.Dir(to))
 }

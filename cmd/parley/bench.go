@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley/cmd/parley/bench"
+	"parley/cmd/parley/demo"
+	"parley/gateway/client"
 )
 
-func (p *program) benchCommand() *cobra.Command {
+func benchCommand(env *environment) *cobra.Command {
 	var (
 		o      bench.Options
 		socket bool
@@ -39,17 +43,69 @@ running node is used: the agents made for it are left there without names.`,
 		}
 		o.Duration = time.Duration(length)
 		if o.Folder == "" {
-			o.Folder = filepath.Dir(p.options.state)
+			o.Folder = filepath.Dir(env.options.state)
 		}
 		if socket {
-			o.Client = p.client()
+			o.Client = env.client()
 			defer o.Client.Close()
 		}
 		got, err := bench.Run(c.Context(), o)
 		if err != nil {
 			return err
 		}
-		return p.say(got, got.Text)
+		return env.say(got, got.Text)
 	}
 	return c
+}
+
+func demoCommand(env *environment) *cobra.Command {
+	var auto bool
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "See the whole of it in a minute",
+		Long: `Runs a node of its own in a temporary folder. A guest asks the host for settings; the host answers, on the
+terminal or by itself with --auto; the guest gets the values. Then the node is killed, started again, and shows
+the same inbox. Every step is shown as the command that does it.`,
+		Example: "  parley demo\n  parley demo --auto",
+	}
+	c.Flags().BoolVar(&auto, "auto", false, "answer by itself, also on a terminal")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return demo.Run(c.Context(), demo.Options{
+			Auto: auto || !env.interactive(), Stdin: env.stdin, Stdout: env.stdout, Environment: variablePrefix,
+			Execute: executeDemo, Ready: demoReady,
+			Client: func(state string) *client.Client { return demoProgram(demo.Command{State: state}).waiter(true) },
+		})
+	}
+	return c
+}
+
+// demoProgram returns the program that runs a command of the demonstration.
+func demoProgram(c demo.Command) *program {
+	return &program{
+		environment: environment{
+			stdin: c.Stdin, stdout: c.Stdout, stderr: c.Stderr,
+			lookup: func(string) (string, bool) { return "", false }, options: options{state: c.State},
+		},
+		args: slices.Concat(c.Args, []string{"--state", c.State}),
+	}
+}
+
+func executeDemo(ctx context.Context, c demo.Command) error {
+	p := demoProgram(c)
+	err := p.execute(ctx)
+	if err != nil && c.Report {
+		p.report(ctx, err)
+	}
+	return err
+}
+
+// demoReady blocks until the demonstration's node answers, or returns the error that the node ended with.
+func demoReady(ctx context.Context, state string, log func() string) error {
+	_, err := awaitReady(ctx, &demoProgram(demo.Command{State: state}).environment, defaultReady)
+	if err != nil {
+		if e := lastFailure(log()); e != nil {
+			return e
+		}
+	}
+	return err
 }

@@ -241,7 +241,7 @@ func ask(t *testing.T, n *clusterNode, what string, whom ...string) (form string
 	return asked.Form.String()
 }
 
-// pending gives the form in which a node's host is asked something.
+// pendingOf gives the form in which a node's host is asked something.
 func pending(t *testing.T, n *clusterNode, what string) string {
 	t.Helper()
 	for form, e := range n.inbox(t, "") {

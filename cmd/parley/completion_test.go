@@ -20,7 +20,10 @@ func shellScript(t *testing.T, name string, words []string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
 	var out, errs bytes.Buffer
-	p := &program{stdout: &out, stderr: &errs, args: []string{"completion", name}, env: func(name string) (string, bool) { return folder, name == "HOME" }}
+	p := &program{
+		environment: environment{stdout: &out, stderr: &errs, lookup: func(name string) (string, bool) { return folder, name == "HOME" }},
+		args:        []string{"completion", name},
+	}
 	if code := p.run(t.Context()); code != exitDone {
 		t.Fatalf("%d: %s", code, errs.String())
 	}

@@ -20,7 +20,7 @@ import (
 
 const pollEvery = 20 * time.Millisecond
 
-func (p *program) startCommand() *cobra.Command {
+func startCommand(env *environment) *cobra.Command {
 	var s serving
 	c := &cobra.Command{
 		Use:   "start",
@@ -34,28 +34,28 @@ does not come up, start says why.`, logFile),
 		if _, err := s.level(c); err != nil {
 			return err
 		}
-		return p.start(c.Context(), s)
+		return startNode(c.Context(), env, s)
 	}
 	return c
 }
 
-func (p *program) stopCommand() *cobra.Command {
+func stopCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "stop",
 		Short:   "Stop the node",
 		Long:    "Stops the node and returns once its process has ended. Nothing is lost by it: open forms stay open.",
 		Example: "  parley stop",
 		RunE: func(c *cobra.Command, _ []string) error {
-			stopped, err := p.stop(c.Context())
+			stopped, err := stopNode(c.Context(), env)
 			if err != nil {
 				return err
 			}
-			return p.say(stopped, func() string { return fmt.Sprintf("stopped process %d", stopped.PID) })
+			return env.say(stopped, func() string { return fmt.Sprintf("stopped process %d", stopped.PID) })
 		},
 	}
 }
 
-func (p *program) restartCommand() *cobra.Command {
+func restartCommand(env *environment) *cobra.Command {
 	var s serving
 	c := &cobra.Command{
 		Use:   "restart",
@@ -70,7 +70,7 @@ are given. Waiting clients go on waiting.`,
 			return err
 		}
 		var was api.StatusResponse
-		err := p.call(c.Context(), "status", api.NodeRequest{}, &was)
+		err := env.call(c.Context(), "status", api.NodeRequest{}, &was)
 		switch {
 		case err == nil && was.External && s.nats == "":
 			return usage(c, "the node's journal is in another NATS system: say which with --nats")
@@ -79,25 +79,25 @@ are given. Waiting clients go on waiting.`,
 		case err == nil:
 			s.keep(c.Flags(), was)
 		}
-		if _, err := p.stop(c.Context()); err != nil && parley.CodeOf(err) != parley.NotRunning {
+		if _, err := stopNode(c.Context(), env); err != nil && parley.CodeOf(err) != parley.NotRunning {
 			return err
 		}
-		return p.start(c.Context(), s)
+		return startNode(c.Context(), env, s)
 	}
 	return c
 }
 
-// start runs a node in a process of its own and waits until it answers.
-func (p *program) start(ctx context.Context, s serving) error {
-	if err := p.secureState(); err != nil {
+// startNode runs a node in a process of its own and waits until it answers.
+func startNode(ctx context.Context, env *environment, s serving) error {
+	if err := secureState(env); err != nil {
 		return err
 	}
-	log, from, err := p.openLog()
+	log, from, err := openNodeLog(env)
 	if err != nil {
 		return err
 	}
 	defer log.Close() //nolint:errcheck // the node has it open by itself
-	node, err := p.spawn(log, s)
+	node, err := spawnNode(env, log, s)
 	if err != nil {
 		return err
 	}
@@ -107,35 +107,35 @@ func (p *program) start(ctx context.Context, s serving) error {
 	ctx, cancel := context.WithTimeout(ctx, defaultReady)
 	defer cancel()
 	for {
-		status, err := p.status(ctx)
+		status, err := fetchStatus(ctx, env)
 		if err == nil && status.PID == node.Process.Pid {
-			return p.say(status, func() string { return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen) })
+			return env.say(status, func() string { return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen) })
 		}
-		if p.isStandby(node.Process.Pid) {
-			return p.say(map[string]int{"standby": node.Process.Pid}, func() string {
+		if isStandby(env, node.Process.Pid) {
+			return env.say(map[string]int{"standby": node.Process.Pid}, func() string {
 				return fmt.Sprintf("process %d waits as a standby: the node runs elsewhere", node.Process.Pid)
 			})
 		}
 		select {
 		case <-ended:
-			return p.whyEnded(from)
+			return whyEnded(env, from)
 		case <-ctx.Done():
 			return parley.Refuse(parley.NotRunning, "process %d does not answer yet", node.Process.Pid).
-				WithHint("look into %s", p.options.log())
+				WithHint("look into %s", env.options.log())
 		case <-time.After(pollEvery):
 		}
 	}
 }
 
-// spawn starts this program as a node that outlives it.
-func (p *program) spawn(log *os.File, s serving) (*exec.Cmd, error) {
+// spawnNode starts this program as a node that outlives it.
+func spawnNode(env *environment, log *os.File, s serving) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	node := exec.Command(self, append([]string{"serve", "--state", p.options.state}, s.args()...)...)
+	node := exec.Command(self, append([]string{"serve", "--state", env.options.state}, s.args()...)...)
 	node.Stdout, node.Stderr = log, log
-	node.Env = append(os.Environ(), environment+"JSON=", environment+"OUTPUT=")
+	node.Env = append(os.Environ(), variablePrefix+"JSON=", variablePrefix+"OUTPUT=")
 	node.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := node.Start(); err != nil {
 		return nil, fmt.Errorf("start the node: %w", err)
@@ -143,17 +143,17 @@ func (p *program) spawn(log *os.File, s serving) (*exec.Cmd, error) {
 	return node, nil
 }
 
-// openLog opens the node's log for appending and gives where the new part begins. One that has grown
+// openNodeLog opens the node's log for appending and gives where the new part begins. One that has grown
 // large is put aside first.
-func (p *program) openLog() (*os.File, int64, error) {
-	if info, err := os.Stat(p.options.log()); err == nil && info.Size() > maxLogFile {
-		if err := os.Rename(p.options.log(), p.options.log()+".1"); err != nil {
-			return nil, 0, terminal.Unwritable(p.options.state, err)
+func openNodeLog(env *environment) (*os.File, int64, error) {
+	if info, err := os.Stat(env.options.log()); err == nil && info.Size() > maxLogFile {
+		if err := os.Rename(env.options.log(), env.options.log()+".1"); err != nil {
+			return nil, 0, terminal.Unwritable(env.options.state, err)
 		}
 	}
-	log, err := os.OpenFile(p.options.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(env.options.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, 0, terminal.Unwritable(p.options.state, err)
+		return nil, 0, terminal.Unwritable(env.options.state, err)
 	}
 	info, err := log.Stat()
 	if err != nil {
@@ -163,8 +163,8 @@ func (p *program) openLog() (*os.File, int64, error) {
 }
 
 // whyEnded reads, in the node's log, what it ended with.
-func (p *program) whyEnded(from int64) error {
-	log, err := os.Open(p.options.log())
+func whyEnded(env *environment, from int64) error {
+	log, err := os.Open(env.options.log())
 	if err != nil {
 		return err
 	}
@@ -179,15 +179,15 @@ func (p *program) whyEnded(from int64) error {
 	if e := lastFailure(text.String()); e != nil {
 		return e
 	}
-	return parley.Refuse(parley.Internal, "the node ended before it answered").WithHint("look into %s", p.options.log())
+	return parley.Refuse(parley.Internal, "the node ended before it answered").WithHint("look into %s", env.options.log())
 }
 
-// stop asks the node to stop and waits until its process has ended.
-func (p *program) stop(ctx context.Context) (api.StopResponse, error) {
+// stopNode asks the node to stop and waits until its process has ended.
+func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	var stopped api.StopResponse
-	err := p.call(ctx, "stop", api.NodeRequest{}, &stopped)
+	err := env.call(ctx, "stop", api.NodeRequest{}, &stopped)
 	if parley.CodeOf(err) == parley.NotRunning {
-		stopped.PID, err = p.stopStandby(err)
+		stopped.PID, err = stopStandby(env, err)
 	}
 	if err != nil {
 		return stopped, err
@@ -195,7 +195,7 @@ func (p *program) stop(ctx context.Context) (api.StopResponse, error) {
 	patience, cancel := context.WithTimeout(ctx, 3*drainTime)
 	defer cancel()
 	for {
-		_, locked, err := p.isLocked()
+		_, locked, err := isLocked(env)
 		if err != nil {
 			return stopped, fmt.Errorf("look at the lock: %w", err)
 		}
@@ -212,9 +212,9 @@ func (p *program) stop(ctx context.Context) (api.StopResponse, error) {
 
 // stopStandby ends a process that waits as a standby, which has no socket on which to ask it. Where none waits,
 // none is the error.
-func (p *program) stopStandby(none error) (pid int, err error) {
-	pid, locked, err := p.isLocked()
-	if err != nil || !locked || !p.isStandby(pid) {
+func stopStandby(env *environment, none error) (pid int, err error) {
+	pid, locked, err := isLocked(env)
+	if err != nil || !locked || !isStandby(env, pid) {
 		return 0, none
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {

@@ -57,22 +57,22 @@ func (d decision) verb() string {
 }
 
 // decideOne decides on the call that is named.
-func (p *program) decideOne(c *cobra.Command, args []string, how decision) error {
+func decideOne(env *environment, c *cobra.Command, args []string, how decision) error {
 	if err := how.check(c); err != nil {
 		return err
 	}
-	w, named, err := p.named(c.Context(), args[0])
+	w, named, err := findApproval(c.Context(), env, args[0])
 	if err == nil && !named {
 		err = usage(c, "%q is no number of a message, no ID and no digest", args[0])
 	}
 	if err != nil {
 		return err
 	}
-	return p.rule(c.Context(), w, how)
+	return settleApproval(c.Context(), env, w, how)
 }
 
-// permit decides on the calls that are meant. With an agent alone, a person at the terminal sees them first.
-func (p *program) permit(c *cobra.Command, args []string, how decision) error {
+// decideSeveral decides on the calls that are meant. With an agent alone, a person at the terminal sees them first.
+func decideSeveral(env *environment, c *cobra.Command, args []string, how decision) error {
 	if err := how.check(c); err != nil {
 		return err
 	}
@@ -80,25 +80,25 @@ func (p *program) permit(c *cobra.Command, args []string, how decision) error {
 		return usage(c, "give a FORM or --all")
 	}
 	if len(args) == 1 && !how.all {
-		if w, named, err := p.named(c.Context(), args[0]); named || err != nil {
+		if w, named, err := findApproval(c.Context(), env, args[0]); named || err != nil {
 			if err != nil {
 				return err
 			}
-			return p.rule(c.Context(), w, how)
+			return settleApproval(c.Context(), env, w, how)
 		}
 	}
-	which, err := p.pending(c, args)
+	which, err := pendingOf(env, c, args)
 	if err != nil {
 		return err
 	}
-	if len(args) == 1 && p.interactive() {
-		return p.permitInPerson(c.Context(), which, how)
+	if len(args) == 1 && env.interactive() {
+		return permitInPerson(c.Context(), env, which, how)
 	}
 	if len(which) > 1 && !how.all {
 		return severalWait(args[0], which, how)
 	}
 	for _, w := range which {
-		if err := p.rule(c.Context(), w, how); err != nil {
+		if err := settleApproval(c.Context(), env, w, how); err != nil {
 			return err
 		}
 	}
@@ -116,14 +116,14 @@ func severalWait(agent string, which []permission, how decision) error {
 }
 
 // permitInPerson shows each call and asks about it. What is decided is what was shown, whatever has come meanwhile.
-func (p *program) permitInPerson(ctx context.Context, which []permission, how decision) error {
-	lines := bufio.NewScanner(p.stdin)
+func permitInPerson(ctx context.Context, env *environment, which []permission, how decision) error {
+	lines := bufio.NewScanner(env.stdin)
 	for _, w := range which {
 		shown, err := w.shownFor(how)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(p.stdout, "%d. %s\n%s this call? [y/N] ", w.Number, shown, how.verb())
+		fmt.Fprintf(env.stdout, "%d. %s\n%s this call? [y/N] ", w.Number, shown, how.verb())
 		said := make(chan bool, 1)
 		go func() { said <- lines.Scan() }() // it ends with the process, if the person says nothing
 		select {
@@ -137,18 +137,18 @@ func (p *program) permitInPerson(ctx context.Context, which []permission, how de
 		if answer := strings.ToLower(strings.TrimSpace(lines.Text())); answer != "y" && answer != "yes" {
 			continue
 		}
-		if err := p.rule(ctx, w, how); err != nil {
+		if err := settleApproval(ctx, env, w, how); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// named finds the approval that a number, an ID or a digest means. It reports whether the word is one of those: an ID
+// findApproval finds the approval that a number, an ID or a digest means. It reports whether the word is one of those: an ID
 // that is no form's is an agent's.
-func (p *program) named(ctx context.Context, word string) (w permission, named bool, err error) {
+func findApproval(ctx context.Context, env *environment, word string) (w permission, named bool, err error) {
 	if isDigest(word) {
-		found, err := p.waitingFor(ctx, func(w permission) bool { return w.Digest == word })
+		found, err := approvalsWhere(ctx, env, func(w permission) bool { return w.Digest == word })
 		switch {
 		case err != nil:
 			return w, true, err
@@ -164,7 +164,7 @@ func (p *program) named(ctx context.Context, word string) (w permission, named b
 	if notID != nil && !isNumber(word) {
 		return w, false, nil
 	}
-	err = p.call(ctx, "get_message", api.MessageRequest{Acting: p.acting(), Subject: api.About(word)}, &w.envelope)
+	err = env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), Subject: api.About(word)}, &w.envelope)
 	switch {
 	case notID == nil && parley.CodeOf(err) == parley.NoSuchMessage:
 		return w, false, nil
@@ -200,13 +200,13 @@ func notAnApproval(e envelope) error {
 	return parley.Refuse(parley.NoPendingPermission, "message %d is no approval (is %q)", e.Number, e.Type).WithHint("%s", hint)
 }
 
-// pending finds the approvals that an agent waits for: all, or the one that is meant.
-func (p *program) pending(c *cobra.Command, args []string) ([]permission, error) {
-	_, agent, err := p.fetchAgent(c, args[0])
+// pendingOf finds the approvals that an agent waits for: all, or the one that is meant.
+func pendingOf(env *environment, c *cobra.Command, args []string) ([]permission, error) {
+	_, agent, err := fetchAgent(env, c, args[0])
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.waitingFor(c.Context(), func(w permission) bool {
+	found, err := approvalsWhere(c.Context(), env, func(w permission) bool {
 		return w.From == agent.ID && (len(args) == 1 || strconv.FormatUint(w.Number, 10) == args[1] || w.MessageID.String() == args[1] || w.Digest == args[1])
 	})
 	if err == nil && len(found) == 0 {
@@ -218,9 +218,9 @@ func (p *program) pending(c *cobra.Command, args []string) ([]permission, error)
 	return found, err
 }
 
-// waitingFor gives the approvals that wait and are wanted.
-func (p *program) waitingFor(ctx context.Context, wanted func(permission) bool) ([]permission, error) {
-	waiting, err := p.permissions(ctx)
+// approvalsWhere gives the approvals that wait and are wanted.
+func approvalsWhere(ctx context.Context, env *environment, wanted func(permission) bool) ([]permission, error) {
+	waiting, err := waitingApprovals(ctx, env)
 	if err != nil {
 		return nil, err
 	}
@@ -248,9 +248,9 @@ type ruledCall struct {
 	Rule     *view.Rule      `json:"rule,omitempty"` // that was made
 }
 
-// rule decides on one call, and prints it. The form is named by its ID, and the call by its digest: nothing else is
+// settleApproval decides on one call, and prints it. The form is named by its ID, and the call by its digest: nothing else is
 // decided than what was shown.
-func (p *program) rule(ctx context.Context, which permission, how decision) error {
+func settleApproval(ctx context.Context, env *environment, which permission, how decision) error {
 	texts := []api.Text{{Name: "decision", Text: how.choice}}
 	if how.reason != "" {
 		texts = append(texts, api.Text{Name: "reason", Text: how.reason})
@@ -263,8 +263,8 @@ func (p *program) rule(ctx context.Context, which permission, how decision) erro
 		texts = append(texts, api.Text{Name: "rule", Text: chosen})
 	}
 	var o outcome
-	req := api.RespondFormRequest{Acting: p.acting(), Subject: api.About(which.MessageID.String()), Digest: which.Digest, Texts: texts}
-	if err := p.call(ctx, "respond_form", req, &o); err != nil {
+	req := api.RespondFormRequest{Acting: env.acting(), Subject: api.About(which.MessageID.String()), Digest: which.Digest, Texts: texts}
+	if err := env.call(ctx, "respond_form", req, &o); err != nil {
 		return err
 	}
 	if o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
@@ -273,9 +273,9 @@ func (p *program) rule(ctx context.Context, which permission, how decision) erro
 	done := ruledCall{Outcome: o.Outcome, Values: o.Values, Number: which.Number, Decision: how.choice, Call: which.call()}
 	var unruled error
 	if o.Status == view.StatusAnswered && how.always {
-		done.Rule, unruled = p.ruleOf(ctx, which, how)
+		done.Rule, unruled = fetchRule(ctx, env, which, how)
 	}
-	err = p.say(done, func() string {
+	err = env.say(done, func() string {
 		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, how.choice, which.text())
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule)
@@ -291,18 +291,18 @@ func (p *program) rule(ctx context.Context, which permission, how decision) erro
 	return cmp.Or(err, unruled)
 }
 
-// ruleOf gives the rule that a decision has made, once it ends when it is to. The rules of another node's agent are
+// fetchRule gives the rule that a decision has made, once it ends when it is to. The rules of another node's agent are
 // not known here.
-func (p *program) ruleOf(ctx context.Context, which permission, how decision) (*view.Rule, error) {
+func fetchRule(ctx context.Context, env *environment, which permission, how decision) (*view.Rule, error) {
 	agent := which.From.String()
 	if how.until.text != "" {
-		req := api.LimitRuleRequest{Acting: p.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}
-		if err := p.call(ctx, "limit_rule", req, nil); err != nil {
+		req := api.LimitRuleRequest{Acting: env.acting(), Agent: agent, Form: which.MessageID, Until: capabilities.At(how.until.at)}
+		if err := env.call(ctx, "limit_rule", req, nil); err != nil {
 			return nil, err
 		}
 	}
 	var got api.ListRulesResponse
-	if err := p.call(ctx, "list_rules", api.ListRulesRequest{Acting: p.acting(), Agent: agent}, &got); err != nil {
+	if err := env.call(ctx, "list_rules", api.ListRulesRequest{Acting: env.acting(), Agent: agent}, &got); err != nil {
 		return nil, err
 	}
 	for _, r := range got.Rules {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	"parley"
 	"parley/actors/keys"
+	"parley/actors/view"
 	"parley/cmd/parley/bench"
 	"parley/cmd/parley/terminal"
 )
@@ -38,16 +41,16 @@ const (
 	slowFsync   = 50 * time.Millisecond
 )
 
-func (p *program) doctorCommand() *cobra.Command {
+func doctorCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the state folder, the disk and the node",
 		Long:    "Checks what a node needs and says what is wrong, one line a check. Fails if any check does.",
 		Example: "  parley doctor\n  parley doctor --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			found := p.examine(c.Context())
+			found := runChecks(c.Context(), env)
 			failed := slices.ContainsFunc(found, func(f finding) bool { return f.Result == bad })
-			err := p.say(found, func() string {
+			err := env.say(found, func() string {
 				text := ""
 				for i, f := range found {
 					if i > 0 {
@@ -65,46 +68,46 @@ func (p *program) doctorCommand() *cobra.Command {
 	}
 }
 
-func (p *program) examine(ctx context.Context) []finding {
+func runChecks(ctx context.Context, env *environment) []finding {
 	checks := []struct {
 		name  string
-		check func(context.Context) (string, string)
+		check func(context.Context, *environment) (string, string)
 	}{
-		{"state folder", p.checkFolder},
-		{"key", p.checkKey},
-		{"free space", p.checkSpace},
-		{"fsync", p.checkFsync},
-		{"lock", p.checkLock},
-		{"socket", p.checkSocket},
-		{"node", p.checkNode},
-		{"limits", p.checkLimits},
-		{"quotas", p.checkQuotas},
+		{"state folder", checkFolder},
+		{"key", checkKey},
+		{"free space", checkSpace},
+		{"fsync", checkFsync},
+		{"lock", checkLock},
+		{"socket", checkSocket},
+		{"node", checkNode},
+		{"limits", checkLimits},
+		{"quotas", checkNodeQuotas},
 	}
 	found := make([]finding, len(checks))
 	for i, c := range checks {
-		result, detail := c.check(ctx)
+		result, detail := c.check(ctx, env)
 		found[i] = finding{c.name, result, detail}
 	}
 	return found
 }
 
-func (p *program) checkFolder(context.Context) (string, string) {
-	info, err := os.Stat(p.options.state)
+func checkFolder(_ context.Context, env *environment) (string, string) {
+	info, err := os.Stat(env.options.state)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return dubious, p.options.state + " is not there yet: parley start makes it"
+		return dubious, env.options.state + " is not there yet: parley start makes it"
 	case err != nil:
 		return bad, err.Error()
 	case !info.IsDir():
-		return bad, p.options.state + " is no folder"
+		return bad, env.options.state + " is no folder"
 	case info.Mode().Perm()&0o077 != 0:
-		return dubious, fmt.Sprintf("%s has mode %04o: others may look into it, and start refuses it: chmod 700", p.options.state, info.Mode().Perm())
+		return dubious, fmt.Sprintf("%s has mode %04o: others may look into it, and start refuses it: chmod 700", env.options.state, info.Mode().Perm())
 	}
-	return fine, p.options.state
+	return fine, env.options.state
 }
 
-func (p *program) checkKey(context.Context) (string, string) {
-	path := filepath.Join(p.options.state, keys.FileName)
+func checkKey(_ context.Context, env *environment) (string, string) {
+	path := filepath.Join(env.options.state, keys.FileName)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -114,15 +117,15 @@ func (p *program) checkKey(context.Context) (string, string) {
 	case info.Mode().Perm()&0o077 != 0:
 		return bad, fmt.Sprintf("mode %04o: whoever reads it can be this node; want 0600", info.Mode().Perm())
 	}
-	if _, err := keys.Load(p.options.state); err != nil {
+	if _, err := keys.Load(env.options.state); err != nil {
 		return bad, err.Error()
 	}
 	return fine, keys.FileName + ", mode 0600"
 }
 
-func (p *program) checkSpace(context.Context) (string, string) {
+func checkSpace(_ context.Context, env *environment) (string, string) {
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(p.nearestFolder(), &disk); err != nil {
+	if err := syscall.Statfs(nearestFolder(env), &disk); err != nil {
 		return bad, err.Error()
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
@@ -134,8 +137,8 @@ func (p *program) checkSpace(context.Context) (string, string) {
 }
 
 // nearestFolder is the state folder, or the nearest one above it that is there.
-func (p *program) nearestFolder() string {
-	folder := p.options.state
+func nearestFolder(env *environment) string {
+	folder := env.options.state
 	for folder != filepath.Dir(folder) {
 		if info, err := os.Stat(folder); err == nil && info.IsDir() {
 			return folder
@@ -145,8 +148,8 @@ func (p *program) nearestFolder() string {
 	return folder
 }
 
-func (p *program) checkFsync(ctx context.Context) (string, string) {
-	raw, err := bench.MeasureDisk(ctx, p.nearestFolder(), 200*time.Millisecond)
+func checkFsync(ctx context.Context, env *environment) (string, string) {
+	raw, err := bench.MeasureDisk(ctx, nearestFolder(env), 200*time.Millisecond)
 	if err != nil {
 		return bad, err.Error()
 	}
@@ -157,8 +160,8 @@ func (p *program) checkFsync(ctx context.Context) (string, string) {
 	return fine, detail
 }
 
-func (p *program) checkLock(context.Context) (string, string) {
-	pid, locked, err := p.isLocked()
+func checkLock(_ context.Context, env *environment) (string, string) {
+	pid, locked, err := isLocked(env)
 	switch {
 	case err != nil:
 		return bad, err.Error()
@@ -168,28 +171,28 @@ func (p *program) checkLock(context.Context) (string, string) {
 	return fine, "free: no node runs"
 }
 
-func (p *program) checkSocket(context.Context) (string, string) {
-	info, err := os.Lstat(p.options.socket())
+func checkSocket(_ context.Context, env *environment) (string, string) {
+	info, err := os.Lstat(env.options.socket())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fine, "there is none: no node runs"
 	case err != nil:
 		return bad, err.Error()
 	case info.Mode().Type() != fs.ModeSocket:
-		return bad, p.options.socket() + " is no socket"
+		return bad, env.options.socket() + " is no socket"
 	case info.Mode().Perm() != 0o600:
 		return bad, fmt.Sprintf("mode %04o: whoever opens it acts for the host; want 0600", info.Mode().Perm())
 	}
-	if _, locked, err := p.isLocked(); err == nil && !locked {
+	if _, locked, err := isLocked(env); err == nil && !locked {
 		return dubious, "left behind by a crash; the next start replaces it"
 	}
-	return fine, p.options.socket()
+	return fine, env.options.socket()
 }
 
-func (p *program) checkNode(ctx context.Context) (string, string) {
+func checkNode(ctx context.Context, env *environment) (string, string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	status, err := p.status(ctx)
+	status, err := fetchStatus(ctx, env)
 	switch {
 	case parley.CodeOf(err) == parley.NotRunning:
 		return dubious, "not running: parley start"
@@ -206,12 +209,62 @@ func (p *program) checkNode(ctx context.Context) (string, string) {
 	return fine, fmt.Sprintf("process %d, %d agents, %d open forms, %d commits", status.PID, status.Agents, status.OpenForms, status.Journal.Commits)
 }
 
-func (p *program) checkQuotas(ctx context.Context) (string, string) {
+func checkNodeQuotas(ctx context.Context, env *environment) (string, string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	status, err := p.status(ctx)
+	status, err := fetchStatus(ctx, env)
 	if err != nil {
 		return fine, "not known: no node answers"
 	}
-	return checkQuotas(status.Quotas)
+	return quotaWarnings(status.Quotas)
+}
+
+// checkLimits warns of limits that are nearly used up, or for which something was refused.
+func checkLimits(ctx context.Context, env *environment) (string, string) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	status, err := fetchStatus(ctx, env)
+	if parley.CodeOf(err) == parley.NotRunning {
+		return fine, "no node runs"
+	}
+	if err != nil {
+		return bad, err.Error()
+	}
+	var short []string
+	for _, l := range status.Limits {
+		if l.Refused > 0 || 10*l.Now > 9*l.Limit {
+			short = append(short, fmt.Sprintf("%s of %s: %d of %d, %d refused", l.Name, l.For, l.Now, l.Limit, l.Refused))
+		}
+	}
+	if len(short) > 0 {
+		return dubious, strings.Join(short, "; ") + ": parley restart --limit raises them"
+	}
+	return fine, fmt.Sprintf("%d, none met", len(status.Limits))
+}
+
+// quotaWarnings warns of agents and nodes that use most of a quota.
+func quotaWarnings(q view.NodeQuotas) (string, string) {
+	const much = 0.8
+	near := map[string]bool{}
+	for _, u := range q.Heaviest {
+		if u.Share >= much {
+			near[fmt.Sprintf("agent %s uses %.0f %% of %s", nameOr(u.Name, u.Agent.String()), 100*u.Share, u.Quota)] = true
+		}
+	}
+	for _, u := range q.PeersUsed {
+		if u.Share >= much {
+			near[fmt.Sprintf("node %s uses %.0f %% of %s", nameOr(u.Name, u.Node.String()), 100*u.Share, u.Quota)] = true
+		}
+	}
+	if len(near) == 0 {
+		return fine, "nobody uses more than 80 % of a quota"
+	}
+	return dubious, strings.Join(slices.Sorted(maps.Keys(near)), "; ") + ": parley quota and parley peers limit raise it"
+}
+
+func nameOr(name, id string) string {
+	if name == "" {
+		return id
+	}
+	return name
 }

@@ -125,7 +125,7 @@ func (p *program) wantsJSON() bool {
 	if p.began {
 		return p.options.json
 	}
-	value, ok := p.env(environment + "JSON")
+	value, ok := p.lookup(variablePrefix + "JSON")
 	return p.options.json || p.options.output == formatJSON || slices.Contains(p.args, "--json") || ok && value != "" && value != "0" && value != "false"
 }
 

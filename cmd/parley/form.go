@@ -12,6 +12,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/proc"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/events"
@@ -41,7 +42,7 @@ func (a *asking) flags(c *cobra.Command) {
 	f.Var(&a.timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
 }
 
-func (p *program) formCommand() *cobra.Command {
+func formCommand(env *environment) *cobra.Command {
 	var (
 		options   asking
 		fieldArgs []string
@@ -62,32 +63,32 @@ multiselect radio buttons confirm date secret capability), "required", "default"
       --field 'projectName:Project name' --field 'apiKey:API key' --name project-config
   parley form HOST 'Deploy' --fields deploy.json --deadline 2h --timeout 10m
   parley form HOST 'Deploy' --fields - --no-wait <<< '[{"name":"port","type":"number","required":true}]'`,
-		Args:              p.exactly("RECIPIENT", "DESCRIPTION"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("RECIPIENT", "DESCRIPTION"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 	}
 	options.flags(c)
 	c.Flags().StringArrayVar(&fieldArgs, "field", nil, "a field as `name:label`; may be repeated")
 	c.Flags().StringVar(&fieldFile, "fields", "", "JSON list of fields in a `file`, or - for standard input")
 	c.Flags().StringVar(&title, "title", "", "a `title` above the description")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		fields, err := p.fields(c, fieldArgs, fieldFile)
+		fields, err := formFields(env, c, fieldArgs, fieldFile)
 		if err != nil {
 			return err
 		}
 		var asked asked
-		err = p.call(c.Context(), "form", api.FormRequest{
-			Acting: p.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: api.FieldsOf(fields...),
+		err = env.call(c.Context(), "form", api.FormRequest{
+			Acting: env.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: api.FieldsOf(fields...),
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
 		}, &asked)
 		if err != nil {
 			return err
 		}
-		return p.follow(c.Context(), asked, args[0], options, (*outcome).answerText)
+		return awaitAsked(c.Context(), env, asked, args[0], options, (*outcome).answerText)
 	}
 	return c
 }
 
-func (p *program) requestCommand() *cobra.Command {
+func requestCommand(env *environment) *cobra.Command {
 	var options asking
 	c := &cobra.Command{
 		Use:   "request RECIPIENT TEXT",
@@ -96,25 +97,25 @@ func (p *program) requestCommand() *cobra.Command {
 names, or rejects it. Prints what was given.`,
 		Example: `  parley request HOST 'may I talk to bob?' --as alice --name bob
   parley resolve 0 bob`,
-		Args:              p.exactly("RECIPIENT", "TEXT"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("RECIPIENT", "TEXT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 	}
 	options.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var asked asked
-		err := p.call(c.Context(), "request", api.CapabilityRequest{
-			Acting: p.acting(), Recipient: args[0], Text: args[1],
+		err := env.call(c.Context(), "request", api.CapabilityRequest{
+			Acting: env.acting(), Recipient: args[0], Text: args[1],
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
 		}, &asked)
 		if err != nil {
 			return err
 		}
-		return p.follow(c.Context(), asked, args[0], options, (*outcome).requestText)
+		return awaitAsked(c.Context(), env, asked, args[0], options, (*outcome).requestText)
 	}
 	return c
 }
 
-func (p *program) awaitCommand() *cobra.Command {
+func awaitCommand(env *environment) *cobra.Command {
 	var timeout duration
 	c := &cobra.Command{
 		Use:   "await ID",
@@ -123,16 +124,16 @@ func (p *program) awaitCommand() *cobra.Command {
 The wait goes on through restarts of the node.`,
 		Example: `  id=$(parley form HOST 'Deploy?' --as fae --field ok:OK --no-wait)
   parley await $id --as fae --timeout 30s`,
-		Args:              p.exactly("ID"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteOpen),
+		Args:              exactly("ID"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteOpen),
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		o, err := p.await(c.Context(), args[0], time.Duration(timeout), false)
+		o, err := waitForForm(c.Context(), env, args[0], time.Duration(timeout), false)
 		if err != nil {
 			return err
 		}
-		return p.sayOutcome(o, (*outcome).requestText)
+		return sayOutcome(env, o, (*outcome).requestText)
 	}
 	return c
 }
@@ -151,11 +152,11 @@ type accepted struct {
 	Unreachable bool            `json:"unreachable,omitempty"`
 }
 
-// fields gathers the fields of a form from its options.
-func (p *program) fields(c *cobra.Command, args []string, file string) ([]events.Field, error) {
+// formFields gathers the fields of a form from its options.
+func formFields(env *environment, c *cobra.Command, args []string, file string) ([]events.Field, error) {
 	fields := []events.Field{}
 	if file != "" {
-		text, err := p.readInput(file)
+		text, err := env.readInput(file)
 		if err != nil {
 			return nil, err
 		}
@@ -173,31 +174,31 @@ func (p *program) fields(c *cobra.Command, args []string, file string) ([]events
 	return fields, nil
 }
 
-// follow goes on after an ask was accepted: it waits, unless that was not wanted or is not needed.
-func (p *program) follow(ctx context.Context, a asked, to string, o asking, text func(*outcome) string) error {
+// awaitAsked goes on after an ask was accepted: it waits, unless that was not wanted or is not needed.
+func awaitAsked(ctx context.Context, env *environment, a asked, to string, o asking, text func(*outcome) string) error {
 	settledBefore := len(a.Outcome) > 0 && string(a.Outcome) != "null"
-	p.noteUnreachable(a.Unreachable && !settledBefore, terminal.Quoted(to))
+	env.noteUnreachable(a.Unreachable && !settledBefore, terminal.Quoted(to))
 	switch {
 	case o.noWait && !a.Form.IsZero():
-		return p.say(accepted{a.Form, a.Promise, a.Number, a.Unreachable}, a.Form.String)
+		return env.say(accepted{a.Form, a.Promise, a.Number, a.Unreachable}, a.Form.String)
 	case settledBefore:
-		return p.sayOutcome(a.Outcome, text)
+		return sayOutcome(env, a.Outcome, text)
 	}
-	outcome, err := p.await(ctx, a.Form.String(), time.Duration(o.timeout), true)
+	outcome, err := waitForForm(ctx, env, a.Form.String(), time.Duration(o.timeout), true)
 	if err != nil {
 		return err
 	}
-	return p.sayOutcome(outcome, text)
+	return sayOutcome(env, outcome, text)
 }
 
-// await waits for a form, for so long if it is not 0, and says of a wait that ended early how to take it up again. known
+// waitForForm waits for a form, for so long if it is not 0, and says of a wait that ended early how to take it up again. known
 // says that the node was there a moment ago.
-func (p *program) await(ctx context.Context, id string, timeout time.Duration, known bool) (json.RawMessage, error) {
-	waiter := p.waiter(known)
+func waitForForm(ctx context.Context, env *environment, id string, timeout time.Duration, known bool) (json.RawMessage, error) {
+	waiter := env.waiter(known)
 	defer waiter.Close()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	go p.letGoOnceOrphaned(watching) // ends with the wait
+	go proc.LetGoOnceOrphaned(watching, env.stderr) // ends with the wait
 	var (
 		o   client.Outcome
 		err error
@@ -207,7 +208,7 @@ func (p *program) await(ctx context.Context, id string, timeout time.Duration, k
 	} else {
 		o, err = waiter.Await(watching, client.ID(id))
 	}
-	again := fmt.Sprintf("go on waiting with: parley await %s%s", shell.Word(id), p.asFlag())
+	again := fmt.Sprintf("go on waiting with: parley await %s%s", shell.Word(id), env.asFlag())
 	switch {
 	case ctx.Err() != nil:
 		return nil, &interrupted{message: fmt.Sprintf("no longer waiting for %s; it stays open", id), hint: again}
@@ -221,13 +222,13 @@ func (p *program) await(ctx context.Context, id string, timeout time.Duration, k
 }
 
 // sayOutcome prints an answer, or refuses with the code of another end.
-func (p *program) sayOutcome(raw json.RawMessage, text func(*outcome) string) error {
+func sayOutcome(env *environment, raw json.RawMessage, text func(*outcome) string) error {
 	var o outcome
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}
 	if o.Status == view.StatusAnswered {
-		return p.say(raw, func() string { return text(&o) })
+		return env.say(raw, func() string { return text(&o) })
 	}
 	return o.refusal()
 }

@@ -1,33 +1,41 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/cmd/parley/hook"
+	"parley/cmd/parley/setup"
+	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
+	"parley/events"
+	"parley/gateway/api"
 )
 
-func (p *program) hookCommand() *cobra.Command {
+func hookCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hook",
 		Short: "Answer a coding agent's permission requests",
 		Long: `Is run by a coding agent when it would ask for permission: reads the request on standard input, raises it as
 an approval, waits, and prints the decision as that agent reads it. "parley setup" enters it in the agent's settings.`,
 		Example: "  parley hook claude-code < request.json\n  parley setup claude-code --print",
-		Args:    p.exactly(),
+		Args:    exactly(),
 		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: claude-code or codex") },
 	}
 	for _, agent := range hook.Agents() {
-		c.AddCommand(p.hookOf(agent))
+		c.AddCommand(hookAgentCommand(env, agent))
 	}
 	return c
 }
 
-func (p *program) hookOf(agent hook.Agent) *cobra.Command {
+func hookAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
 	var waitAnyway bool
 	timeout := duration(hook.Wait)
 	c := &cobra.Command{
@@ -41,21 +49,21 @@ folder that %s works in, so that what is always allowed in one is asked again in
 Where no node runs, nobody follows the inbox, the request cannot be read or shown in full, or the time is up, nothing
 is decided: %s asks at its own prompt. A line on standard error says why, and the exit status is 0 all the same.`,
 			agent.Title, agent.Title, agent.Title),
-		Args: p.exactly(),
+		Args: exactly(),
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most; less than the hook itself is given")
 	c.Flags().BoolVar(&waitAnyway, "wait-anyway", false, "ask also where nobody follows the inbox")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		response, d := agent.Run(c.Context(), p.stdin, hook.Options{
-			As: p.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, Client: p.clientOf, Env: p.env,
+		response, d := agent.Run(c.Context(), env.stdin, hook.Options{
+			As: env.options.as, Timeout: time.Duration(timeout), WaitAnyway: waitAnyway, Client: env.clientOf, Env: env.lookup,
 		})
 		if !d.Decided {
-			fmt.Fprintf(p.stderr, "parley: %s\n", terminal.Visible(d.Reason))
+			fmt.Fprintf(env.stderr, "parley: %s\n", terminal.Visible(d.Reason))
 		}
 		if response == nil {
 			return nil
 		}
-		return p.sayJSON(response)
+		return env.sayJSON(response)
 	}
 	return c
 }
@@ -63,4 +71,83 @@ is decided: %s asks at its own prompt. A line on standard error says why, and th
 // isHook reports whether a command is one that a coding agent runs.
 func isHook(c *cobra.Command) bool {
 	return c != nil && strings.HasPrefix(c.CommandPath()+" ", "parley hook ")
+}
+
+func setupCommand(env *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "setup",
+		Short:   "Enter Parley in a coding agent's settings",
+		Long:    "Enters the permission hook and the MCP server in a coding agent's settings.",
+		Example: "  parley setup claude-code --print\n  parley setup codex --project",
+		Args:    exactly(),
+		RunE:    func(c *cobra.Command, _ []string) error { return usage(c, "missing: claude-code or codex") },
+	}
+	for _, agent := range hook.Agents() {
+		c.AddCommand(setupAgentCommand(env, agent))
+	}
+	return c
+}
+
+func setupAgentCommand(env *environment, agent hook.Agent) *cobra.Command {
+	var printOnly, project, user bool
+	c := &cobra.Command{
+		Use:   agent.Name,
+		Short: "Enter Parley in the settings of " + agent.Title,
+		Long: fmt.Sprintf(`Enters the permission hook and the MCP server in the settings of %s: those of the person who runs it, or
+with --project of the folder that this is run in. What is there stays, the file as it was is kept beside it with
+%s at its end, and once entered nothing is changed again. A file that cannot be read is left alone.`, agent.Title, setup.BackupSuffix),
+		Example: "  parley setup " + agent.Name + " --print",
+		Args:    exactly(),
+	}
+	c.Flags().BoolVar(&printOnly, "print", false, "only show what would be entered, and where")
+	c.Flags().BoolVar(&project, "project", false, "enter it for this folder")
+	c.Flags().BoolVar(&user, "user", false, "enter it for whoever runs this (default)")
+	c.MarkFlagsMutuallyExclusive("project", "user")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		o, err := setupOptions(env, project)
+		if err != nil {
+			return err
+		}
+		files, err := setup.Files(agent, o)
+		if err != nil {
+			return err
+		}
+		if !printOnly {
+			if err := setup.Write(files); err != nil {
+				return err
+			}
+			makeAsker(c.Context(), env, setup.Asker(agent, o))
+		}
+		return env.say(files, func() string { return setup.Text(files, printOnly) })
+	}
+	return c
+}
+
+func setupOptions(env *environment, project bool) (setup.Options, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return setup.Options{}, fmt.Errorf("find this folder: %w", err)
+	}
+	home, ok := env.lookup("HOME")
+	if !project && (!ok || !filepath.IsAbs(home)) {
+		return setup.Options{}, parley.Refuse(parley.InvalidArgument, "there is no home folder to keep settings in").WithHint("use --project")
+	}
+	o := setup.Options{Project: project, Folder: here, Home: home, As: env.options.as, Env: env.lookup, Notes: env.stderr}
+	if env.options.state != defaultState(env.lookup) {
+		o.State = env.options.state
+	}
+	return o, nil
+}
+
+// makeAsker makes the agent for which the MCP server acts, or prints how to make it.
+func makeAsker(ctx context.Context, env *environment, asker hook.Asker) {
+	if env.options.as != "" {
+		return
+	}
+	err := env.call(ctx, "make_agent", api.MakeAgentRequest{
+		Kind: events.Guest, Name: asker.Name, Title: asker.Title, Labels: asker.Labels,
+	}, nil)
+	if err != nil && parley.CodeOf(err) != parley.NameTaken {
+		fmt.Fprintf(env.stderr, "note: %s; once a node runs: parley mkguest %s\n", terminal.Visible(terminal.Message(err)), shell.Word(asker.Name))
+	}
 }

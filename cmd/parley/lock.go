@@ -19,22 +19,22 @@ import (
 type lock struct{ file *os.File }
 
 // secureState makes the state folder if it is not there, and refuses one that others can look into.
-func (p *program) secureState() error {
-	err := keys.SecureFolder(p.options.state)
+func secureState(env *environment) error {
+	err := keys.SecureFolder(env.options.state)
 	if parley.CodeOf(err) == parley.Internal {
-		return terminal.Unwritable(p.options.state, err)
+		return terminal.Unwritable(env.options.state, err)
 	}
 	return err
 }
 
 // lockState makes the state folder if it is not there and takes its lock, or refuses with ALREADY_RUNNING.
-func (p *program) lockState() (*lock, error) {
-	if err := p.secureState(); err != nil {
+func lockState(env *environment) (*lock, error) {
+	if err := secureState(env); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(p.options.lock(), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(env.options.lock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, terminal.Unwritable(p.options.state, err)
+		return nil, terminal.Unwritable(env.options.state, err)
 	}
 	// Those who only look hold it for an instant: see isLocked.
 	for try := 0; ; try++ {
@@ -89,8 +89,8 @@ func readPID(file *os.File) int {
 func (l *lock) release() error { return l.file.Close() }
 
 // isLocked reports whether a process runs on the state folder, and which.
-func (p *program) isLocked() (pid int, locked bool, err error) {
-	file, err := os.Open(p.options.lock())
+func isLocked(env *environment) (pid int, locked bool, err error) {
+	file, err := os.Open(env.options.lock())
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}

@@ -2,13 +2,25 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/cmd/parley/terminal"
 	"parley/gateway"
+	"parley/gateway/api"
+	"parley/gateway/client"
 )
 
-func (p *program) logsCommand() *cobra.Command {
+func logsCommand(env *environment) *cobra.Command {
 	var (
 		follow bool
 		tail   int
@@ -19,8 +31,8 @@ func (p *program) logsCommand() *cobra.Command {
 		Long: `Shows what an agent's program has put out, the newest part that the node keeps. What it wrote as errors goes to
 standard error. As JSON it is a piece a line, with its run and what that was for.`,
 		Example:           "  parley logs builder\n  parley logs builder -f --tail 20",
-		Args:              p.exactly("AGENT"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("AGENT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what comes")
 	c.Flags().IntVarP(&tail, "tail", "n", 0, "only the last `lines` (default: all that is kept)")
@@ -30,13 +42,13 @@ standard error. As JSON it is a piece a line, with its run and what that was for
 		}
 		ctx, agent := c.Context(), args[0]
 		if follow { // of the one that is meant now
-			_, snap, err := p.fetchAgent(c, agent)
+			_, snap, err := fetchAgent(env, c, agent)
 			if err != nil {
 				return err
 			}
 			agent = snap.ID.String()
 		}
-		s := p.showing(0)
+		s := showOutput(env, 0)
 		if c.Flags().Changed("tail") {
 			if err := s.tail(ctx, agent, tail); err != nil {
 				return err
@@ -53,4 +65,260 @@ standard error. As JSON it is a piece a line, with its run and what that was for
 		return cmp.Or(err, s.end())
 	}
 	return c
+}
+
+// shownOutput is what was shown of an agent's output. A piece may end within a line, which the next one goes on with.
+type shownOutput struct {
+	env     *environment
+	message capabilities.ID // if not zero, only what was put out for it is shown
+	cursor  uint64          // the last that was dealt with
+
+	run  capabilities.ID
+	open map[io.Writer]bool // where the last line is not at its end
+}
+
+func showOutput(env *environment, after uint64) *shownOutput {
+	return &shownOutput{env: env, cursor: after, open: map[io.Writer]bool{}}
+}
+
+// page shows a page of output.
+func (s *shownOutput) page(page api.ReadOutputResponse) error {
+	for _, piece := range page.Pieces {
+		if s.message.IsZero() || piece.Message == s.message {
+			if err := s.piece(piece); err != nil {
+				return err
+			}
+		}
+		s.cursor = piece.Cursor
+	}
+	return nil
+}
+
+func (s *shownOutput) piece(o view.OutputPiece) error {
+	if s.env.options.json {
+		return s.env.sayJSON(o)
+	}
+	if o.Run != s.run {
+		if err := s.end(); err != nil {
+			return err
+		}
+		s.run = o.Run
+	}
+	out := s.env.stdout
+	if o.Stream != "output" {
+		out = s.env.stderr
+	}
+	var b strings.Builder
+	for line := range strings.Lines(o.Text) {
+		text, whole := strings.CutSuffix(line, "\n")
+		if whole {
+			text = strings.TrimSuffix(text, "\r")
+		}
+		b.WriteString(visibleOutput(text))
+		if whole {
+			b.WriteByte('\n')
+		}
+		s.open[out] = !whole
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// visibleOutput is visible with the tabs that programs align their output by.
+func visibleOutput(line string) string {
+	columns := strings.Split(line, "\t")
+	for i, c := range columns {
+		columns[i] = terminal.Visible(c)
+	}
+	return strings.Join(columns, "\t")
+}
+
+// end ends the lines that are not at their end.
+func (s *shownOutput) end() error {
+	var failed []error
+	for out, open := range s.open {
+		if open {
+			_, err := io.WriteString(out, "\n")
+			failed = append(failed, err)
+		}
+	}
+	clear(s.open)
+	return errors.Join(failed...)
+}
+
+// awaitAsked shows an agent's output as it comes, through restarts of the node, until ctx ends.
+func (s *shownOutput) follow(ctx context.Context, agent string) error {
+	waiter := s.env.waiter(true)
+	defer waiter.Close()
+	for {
+		req := api.ReadOutputRequest{Acting: s.env.acting(), AgentID: agent, After: s.cursor, WaitMs: oneWait.Milliseconds()}
+		page, err := readOutput(ctx, waiter, req)
+		if err == nil {
+			err = s.page(page)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// rest shows what there is already of an agent's output.
+func (s *shownOutput) rest(ctx context.Context, agent string) error {
+	client := s.env.client()
+	defer client.Close()
+	for {
+		page, err := readOutput(ctx, client, api.ReadOutputRequest{Acting: s.env.acting(), AgentID: agent, After: s.cursor})
+		if err != nil {
+			return err
+		}
+		if len(page.Pieces) == 0 {
+			return s.end()
+		}
+		if err := s.page(page); err != nil {
+			return err
+		}
+	}
+}
+
+func readOutput(ctx context.Context, client *client.Client, req api.ReadOutputRequest) (api.ReadOutputResponse, error) {
+	var page api.ReadOutputResponse
+	err := client.Call(ctx, "read_output", req, &page)
+	return page, err
+}
+
+// outputEnd gives the newest pieces of an agent's output, and the cursor after them.
+func outputEnd(ctx context.Context, env *environment, agent string, pieces int) (api.ReadOutputResponse, error) {
+	client := env.client()
+	defer client.Close()
+	return readOutput(ctx, client, api.ReadOutputRequest{Acting: env.acting(), AgentID: agent, Tail: &pieces})
+}
+
+// tail shows the last lines of an agent's output.
+func (s *shownOutput) tail(ctx context.Context, agent string, lines int) error {
+	asked := min(lines, api.MaxPieces)
+	page, err := outputEnd(ctx, s.env, agent, asked)
+	if err != nil {
+		return err
+	}
+	pieces, enough := lastLines(page.Pieces, lines)
+	if !enough && len(page.Pieces) > 0 { // there may be more, and it is needed
+		if pieces, page.Cursor, err = s.all(ctx, agent); err != nil {
+			return err
+		}
+		pieces, _ = lastLines(pieces, lines)
+	}
+	page.Pieces = pieces
+	err = s.page(page)
+	s.cursor = page.Cursor
+	return err
+}
+
+// all gives all that the node keeps of an agent's output.
+func (s *shownOutput) all(ctx context.Context, agent string) ([]view.OutputPiece, uint64, error) {
+	client := s.env.client()
+	defer client.Close()
+	var all []view.OutputPiece
+	for cursor := uint64(0); ; {
+		page, err := readOutput(ctx, client, api.ReadOutputRequest{Acting: s.env.acting(), AgentID: agent, After: cursor})
+		if err != nil || len(page.Pieces) == 0 {
+			return all, cursor, err
+		}
+		cursor, all = page.Cursor, append(all, page.Pieces...)
+	}
+}
+
+// lastLines gives the last lines of output, and whether it is sure that they are as many, and whole.
+func lastLines(pieces []view.OutputPiece, lines int) ([]view.OutputPiece, bool) {
+	if lines <= 0 {
+		return nil, true
+	}
+	for i := len(pieces) - 1; i >= 0; i-- {
+		text := pieces[i].Text
+		before := text
+		if i == len(pieces)-1 {
+			before = strings.TrimSuffix(text, "\n")
+		}
+		for at := strings.LastIndexByte(before, '\n'); at >= 0; at = strings.LastIndexByte(before, '\n') {
+			if lines--; lines == 0 {
+				pieces[i].Text = text[at+1:]
+				return pieces[i:], true
+			}
+			before = before[:at]
+		}
+	}
+	return pieces, false
+}
+
+// entry is one event of a log, as the node sends it.
+type entry struct {
+	Commit  uint64            `json:"commit"`
+	Version uint64            `json:"version"`
+	Type    string            `json:"type"`
+	At      capabilities.Time `json:"at"`
+	Payload json.RawMessage   `json:"payload"`
+}
+
+func logCommand(env *environment) *cobra.Command {
+	var agent string
+	c := &cobra.Command{
+		Use:   "log",
+		Short: "Print the agent's events",
+		Long: `Prints the events of a mailbox, oldest first: the commit of the journal that each stands in, the mailbox's
+version after it, when, and what. What a mailbox is, is the fold of these.`,
+		Example: "  parley log\n  parley log --agent fae --json",
+	}
+	c.Flags().StringVar(&agent, "agent", "", "the log of the agent held under this `name`")
+	_ = c.RegisterFlagCompletionFunc("agent", completeFlag(env, gateway.CompleteNames)) // the flag exists
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		as, err := logReader(env, agent)
+		if err != nil {
+			return err
+		}
+		client := env.client()
+		defer client.Close()
+		for after, more := uint64(0), true; more; {
+			var page struct {
+				Entries []json.RawMessage `json:"entries"`
+				More    bool              `json:"more"`
+			}
+			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after}, &page); err != nil {
+				return err
+			}
+			if after, err = sayEntries(env, page.Entries, after); err != nil {
+				return err
+			}
+			more = page.More
+		}
+		return nil
+	}
+	return c
+}
+
+// logReader gives whose authority the log of an agent is read with: the agent's own, which the host has.
+func logReader(env *environment, agent string) (api.Acting, error) {
+	if agent == "" || agent == env.options.as {
+		return env.acting(), nil
+	}
+	if env.options.as != "" && capabilities.Special(env.options.as) != capabilities.NameHost {
+		return api.Acting{}, parley.Refuse(parley.NotPermitted, "%s may read its own log, not that of %s", env.options.as, agent)
+	}
+	return api.Acting{As: agent}, nil
+}
+
+// sayEntries prints events and gives the version of the last.
+func sayEntries(env *environment, entries []json.RawMessage, after uint64) (uint64, error) {
+	for _, raw := range entries {
+		var e entry
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return 0, notANode(err)
+		}
+		after = e.Version
+		err := env.say(raw, func() string {
+			return fmt.Sprintf("%d %d %s %s %s", e.Commit, e.Version, e.At, e.Type, terminal.Visible(string(e.Payload)))
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return after, nil
 }

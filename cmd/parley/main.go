@@ -4,6 +4,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/gateway"
 )
 
 func main() {
@@ -11,8 +19,147 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program whatever it is doing
 	p := &program{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		args: os.Args[1:], env: os.LookupEnv,
+		environment: environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv},
+		args:        os.Args[1:],
 	}
 	os.Exit(p.run(ctx))
+}
+
+// program is one run of the command line.
+type program struct {
+	environment
+	args []string
+
+	hooked bool // run by a coding agent, for which an exit status is an answer
+	began  bool // arguments and options were understood: an error from now on is none of usage
+}
+
+// run runs the program and gives its exit code.
+func (p *program) run(ctx context.Context) int {
+	err := p.execute(ctx)
+	if err == nil {
+		return exitDone
+	}
+	code := p.report(ctx, err)
+	if p.hooked {
+		return exitDone // nothing is decided by a mistake: the status of wrong usage would deny every call
+	}
+	return code
+}
+
+func (p *program) execute(ctx context.Context) error {
+	if err := p.checkArguments(); err != nil {
+		return err
+	}
+	root := p.root()
+	root.SetArgs(p.args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	c, err := root.ExecuteContextC(ctx)
+	p.hooked = isHook(c)
+	return err
+}
+
+// checkArguments refuses what no operation could take, before anything is sent.
+func (p *program) checkArguments() error {
+	for _, a := range p.args {
+		if !utf8.ValidString(a) {
+			p.began = true
+			return parley.Refuse(parley.InvalidArgument, "the argument %q is not valid UTF-8", a)
+		}
+	}
+	return nil
+}
+
+func (p *program) root() *cobra.Command {
+	env := &p.environment
+	root := &cobra.Command{
+		Use:   "parley",
+		Short: "Durable mail and forms for agents",
+		Long: `Parley is durable mail and forms for agents. One agent sends another a form and waits;
+the answer arrives exactly once, whatever restarts or crashes in between.
+
+  parley demo                 see the whole of it in a minute
+  parley start                run a node in the background
+  parley mkguest fae          make an agent
+  parley form HOST 'Configure project settings' --as fae --field 'apiKey:API key'
+  parley inbox                what waits for you
+  parley respond-form 0       answer it`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: p.begin,
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
+	p.options.global(root.PersistentFlags())
+	root.AddGroup(
+		&cobra.Group{ID: groupDaemon, Title: "The node:"},
+		&cobra.Group{ID: groupHolding, Title: "Agents and names:"},
+		&cobra.Group{ID: groupMail, Title: "Mail:"},
+		&cobra.Group{ID: groupWork, Title: "Agents at work:"},
+		&cobra.Group{ID: groupNodes, Title: "Other nodes:"},
+	)
+	add(root, groupDaemon, serveCommand(env), startCommand(env), stopCommand(env), restartCommand(env), statusCommand(env),
+		verifyCommand(env), backupCommand(env), restoreCommand(env), programsCommand(env), doctorCommand(env), versionCommand(env),
+		demoCommand(env), benchCommand(env))
+	add(root, groupHolding, makeCommand(env, "host"), makeCommand(env, "guest"), namesCommand(env), showCommand(env),
+		locateCommand(env), storeCommand(env), renameCommand(env), removeCommand(env), copyCommand(env),
+		grantsCommand(env), revokeCommand(env))
+	add(root, groupMail, formCommand(env), awaitCommand(env), inboxCommand(env), respondFormCommand(env),
+		declineCommand(env), cancelCommand(env), forwardCommand(env), requestCommand(env), resolveCommand(env),
+		rejectCommand(env), sendCommand(env), replyCommand(env), adoptCommand(env), dismissCommand(env), logCommand(env))
+	add(root, groupWork, lsCommand(env), inspectCommand(env), runCommand(env), promptCommand(env), waitCommand(env), interruptCommand(env),
+		archiveCommand(env), logsCommand(env), attachCommand(env), policyCommand(env), quotaCommand(env), approveCommand(env), permitCommand(env), allowCommand(env), denyCommand(env), rulesCommand(env),
+		hookCommand(env), setupCommand(env))
+	add(root, groupNodes, inviteCommand(env), acceptCommand(env), nodesCommand(env), peersCommand(env))
+	add(root, groupHolding, tokenCommand(env), openCommand(env), mcpCommand(env))
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(completionCommand(env))
+	_ = root.RegisterFlagCompletionFunc("as", completeFlag(env, gateway.CompleteNames)) // the flag exists
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatTable, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
+	return root
+}
+
+const (
+	groupDaemon  = "daemon"
+	groupHolding = "holding"
+	groupMail    = "mail"
+	groupWork    = "work"
+	groupNodes   = "nodes"
+)
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+		if c.Args == nil {
+			c.Args = cobra.NoArgs
+		}
+		root.AddCommand(c)
+	}
+}
+
+// begin settles the options before a command runs: those not given are taken from the environment.
+func (p *program) begin(c *cobra.Command, _ []string) error {
+	if err := fromEnvironment(c, p.lookup); err != nil {
+		return err
+	}
+	if err := p.options.settle(c, p.lookup); err != nil {
+		return err
+	}
+	p.began = true
+	return nil
+}
+
+// tune sets the runtime for what this program does, unless its user has.
+//
+// A goroutine that waits in a flush of the disk keeps its processor for a while, and on two of them that is
+// half the node: two more make up for it (measured: a fifth more cycles a second). The live heap is small
+// beside what each second of mail allocates, so collecting half as often costs little memory.
+func tune() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(300)
+	}
 }

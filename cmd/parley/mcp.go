@@ -15,7 +15,7 @@ import (
 	"parley/gateway/mcp"
 )
 
-func (p *program) mcpCommand() *cobra.Command {
+func mcpCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve an agent's mail to a language model",
@@ -26,14 +26,14 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 		Example: `  parley mkguest fae
   parley mcp --as fae        # what a client's settings have as the command of a server`,
 	}
-	c.RunE = func(c *cobra.Command, _ []string) error { return p.serveTools(c.Context()) }
+	c.RunE = func(c *cobra.Command, _ []string) error { return serveMCP(c.Context(), env) }
 	return c
 }
 
-func (p *program) serveTools(ctx context.Context) error {
-	node := p.client()
+func serveMCP(ctx context.Context, env *environment) error {
+	node := env.client()
 	defer node.Close()
-	user := &toolUser{program: p, client: node}
+	user := &toolUser{env: env, client: node}
 	// That there is such an agent is better found out now, where its user looks, than at a model's first call.
 	var names struct{}
 	if err := user.Call(ctx, "list_names", map[string]any{}, &names); err != nil {
@@ -43,11 +43,11 @@ func (p *program) serveTools(ctx context.Context) error {
 	if _, err := rand.Read(key); err != nil {
 		return err
 	}
-	in, ok := p.stdin.(io.ReadCloser)
+	in, ok := env.stdin.(io.ReadCloser)
 	if !ok {
-		in = io.NopCloser(p.stdin)
+		in = io.NopCloser(env.stdin)
 	}
-	err := mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: slog.New(slog.NewTextHandler(p.stderr, nil))}, in, writeCloser{p.stdout})
+	err := mcp.Run(ctx, user, mcp.Options{Version: version(), Key: key, Log: slog.New(slog.NewTextHandler(env.stderr, nil))}, in, writeCloser{env.stdout})
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -61,19 +61,19 @@ func (writeCloser) Close() error { return nil }
 
 // toolUser is the agent for whom the program acts, through the node's socket.
 type toolUser struct {
-	program *program
-	client  *client.Client
+	env    *environment
+	client *client.Client
 }
 
 // Identity implements mcp.Agent. There is but one.
-func (u *toolUser) Identity() string { return u.program.options.as }
+func (u *toolUser) Identity() string { return u.env.options.as }
 
 // May implements mcp.Agent. Whoever may open the socket may do all of it.
 func (u *toolUser) May(string) error { return nil }
 
 // Call implements mcp.Agent.
 func (u *toolUser) Call(ctx context.Context, operation string, request map[string]any, response any) error {
-	if as := u.program.options.as; as != "" {
+	if as := u.env.options.as; as != "" {
 		request["as"] = as
 	}
 	return u.client.Call(ctx, operation, request, response)
@@ -89,5 +89,5 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	if at.TLSCert != "" {
 		scheme = "https"
 	}
-	return gateway.FormLink(scheme+"://"+at.Listen, u.program.options.as, form)
+	return gateway.FormLink(scheme+"://"+at.Listen, u.env.options.as, form)
 }

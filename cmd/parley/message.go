@@ -1,15 +1,25 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/gateway/api"
+	"parley/gateway/client"
 )
 
-func (p *program) sendCommand() *cobra.Command {
+func sendCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "send RECIPIENT TEXT",
 		Short: "Send a message, with references",
@@ -17,43 +27,43 @@ func (p *program) sendCommand() *cobra.Command {
 another word. The recipient may keep it with "parley adopt". \@ is a plain @, and so is one inside a word.`,
 		Example: `  parley send bob 'meet @alice, my address is me@example.com'
   parley send bob 'here is the @worker:build/worker-3' --as fae`,
-		Args:              p.exactly("RECIPIENT", "TEXT"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("RECIPIENT", "TEXT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
-			err := p.call(c.Context(), "send", api.SendRequest{Acting: p.acting(), Recipient: args[0], Text: args[1]}, &sent)
+			err := env.call(c.Context(), "send", api.SendRequest{Acting: env.acting(), Recipient: args[0], Text: args[1]}, &sent)
 			if err != nil {
 				return err
 			}
-			p.noteUnreachable(sent.Unreachable, terminal.Quoted(args[0]))
-			return p.say(sent, sent.Message.String)
+			env.noteUnreachable(sent.Unreachable, terminal.Quoted(args[0]))
+			return env.say(sent, sent.Message.String)
 		},
 	}
 }
 
-func (p *program) replyCommand() *cobra.Command {
+func replyCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "reply NUMBER TEXT",
 		Short:             "Reply to a message",
 		Long:              "Replies to whoever sent a message, also where the agent has no name for them. The text is as with send.",
 		Example:           "  parley reply 0 'got it' --as bob",
-		Args:              p.exactly("NUMBER", "TEXT"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteMessages),
+		Args:              exactly("NUMBER", "TEXT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
-			err := p.call(c.Context(), "reply", api.ReplyRequest{
-				Acting: p.acting(), Subject: api.About(args[0]), Text: args[1],
+			err := env.call(c.Context(), "reply", api.ReplyRequest{
+				Acting: env.acting(), Subject: api.About(args[0]), Text: args[1],
 			}, &sent)
 			if err != nil {
 				return err
 			}
-			p.noteUnreachable(sent.Unreachable, "whoever sent "+terminal.Visible(args[0]))
-			return p.say(sent, sent.Message.String)
+			env.noteUnreachable(sent.Unreachable, "whoever sent "+terminal.Visible(args[0]))
+			return env.say(sent, sent.Message.String)
 		},
 	}
 }
 
-func (p *program) adoptCommand() *cobra.Command {
+func adoptCommand(env *environment) *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use:   "adopt NUMBER EDGE",
@@ -61,13 +71,13 @@ func (p *program) adoptCommand() *cobra.Command {
 		Long:  "Keeps what a message carries under the word EDGE, as --name or under that word.",
 		Example: `  parley inbox --as bob        0. "alice" sent "my address: @me" at …
   parley adopt 0 me --name alice --as bob`,
-		Args:              p.exactly("NUMBER", "EDGE"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteMessages),
+		Args:              exactly("NUMBER", "EDGE"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteMessages),
 	}
 	c.Flags().StringVar(&name, "name", "", "hold it under this `name` (default: EDGE)")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		err := p.call(c.Context(), "adopt", api.AdoptRequest{
-			Acting: p.acting(), Subject: api.About(args[0]), Edge: args[1], Name: name,
+		err := env.call(c.Context(), "adopt", api.AdoptRequest{
+			Acting: env.acting(), Subject: api.About(args[0]), Edge: args[1], Name: name,
 		}, nil)
 		if err != nil {
 			return err
@@ -76,29 +86,236 @@ func (p *program) adoptCommand() *cobra.Command {
 		if held == "" {
 			held = args[1]
 		}
-		return p.say(map[string]string{"name": held}, silent)
+		return env.say(map[string]string{"name": held}, silent)
 	}
 	return c
 }
 
-func (p *program) dismissCommand() *cobra.Command {
+func dismissCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "dismiss NUMBER",
 		Short: "Drop a message from view",
 		Long: `Drops a message from the inbox. It keeps its number and stays in the log and in "inbox --all"; a form that
 is dismissed stays open.`,
 		Example:           "  parley dismiss 2",
-		Args:              p.exactly("NUMBER"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteMessages),
+		Args:              exactly("NUMBER"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := p.call(c.Context(), "dismiss", api.MessageRequest{Acting: p.acting(), Subject: api.About(args[0])}, nil)
+			err := env.call(c.Context(), "dismiss", api.MessageRequest{Acting: env.acting(), Subject: api.About(args[0])}, nil)
 			if err != nil {
 				return err
 			}
-			return p.say(map[string]string{"dismissed": args[0]}, silent)
+			return env.say(map[string]string{"dismissed": args[0]}, silent)
 		},
 	}
 }
 
 // silent is the text of a command that says nothing when all is well.
 func silent() string { return "" }
+
+func inboxCommand(env *environment) *cobra.Command {
+	var (
+		view   client.View
+		follow bool
+	)
+	c := &cobra.Command{
+		Use:   "inbox",
+		Short: "List messages",
+		Long: `Lists what the agent received and has not dismissed. Messages keep their numbers for ever. Characters that
+do not show themselves are shown escaped.`,
+		Example: `  parley inbox
+  parley inbox --pending               what waits for an answer
+  parley inbox --all --as fae          also what fae sent and dismissed
+  parley inbox --follow --json         every change, one envelope a line`,
+	}
+	c.Flags().BoolVar(&view.All, "all", false, "also what the agent sent and what it dismissed")
+	c.Flags().BoolVar(&view.Pending, "pending", false, "only what waits for the agent's answer")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		waiter := env.waiter(false)
+		defer waiter.Close()
+		if follow {
+			return followInbox(c.Context(), env, waiter, view)
+		}
+		var all []json.RawMessage
+		for m, err := range waiter.List(c.Context(), view) {
+			if err != nil {
+				return err
+			}
+			all = append(all, m.Raw)
+		}
+		return sayMessages(env, all)
+	}
+	return c
+}
+
+// followInbox shows what there is and what comes, until it is interrupted.
+func followInbox(ctx context.Context, env *environment, waiter *client.Client, view client.View) error {
+	for m, err := range waiter.Follow(ctx, view, "") {
+		if ctx.Err() != nil {
+			return &interrupted{} // the way to end it
+		}
+		if err == nil {
+			err = sayMessage(env, m.Raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sayMessages(env *environment, messages []json.RawMessage) error {
+	if env.options.json {
+		if messages == nil {
+			messages = []json.RawMessage{}
+		}
+		return env.sayJSON(messages)
+	}
+	var b strings.Builder
+	for _, m := range messages {
+		l, err := lineOf(m)
+		if err != nil {
+			return err
+		}
+		b.WriteString(l + "\n")
+	}
+	_, err := fmt.Fprint(env.stdout, b.String())
+	return err
+}
+
+func sayMessage(env *environment, m json.RawMessage) error {
+	if env.options.json {
+		return env.sayJSON(m)
+	}
+	l, err := lineOf(m)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(env.stdout, l)
+	return err
+}
+
+func lineOf(m json.RawMessage) (string, error) {
+	var e envelope
+	if err := json.Unmarshal(m, &e); err != nil {
+		return "", fmt.Errorf("read a message: %w", err)
+	}
+	return e.line(), nil
+}
+
+// line is a message as the inbox shows it: one line, whatever is in it.
+func (e *envelope) line() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d. ", e.Number)
+	if e.Sent {
+		b.WriteString("you " + e.verb(e.preposition()+" "+party(e.ToName, e.To)))
+	} else {
+		b.WriteString(party(e.FromName, e.From) + " " + e.verb(""))
+	}
+	if !e.Forwarder.IsZero() {
+		b.WriteString(" forwarded by " + party(e.ForwardName, e.Forwarder))
+	}
+	if len(e.ForwardedTo) > 0 {
+		to := make([]string, len(e.ForwardedTo))
+		for i, f := range e.ForwardedTo {
+			to[i] = party(f.Name, f.ID)
+		}
+		b.WriteString(" forwarded to " + strings.Join(to, ", "))
+	}
+	fmt.Fprintf(&b, " at %q", e.Date)
+	if e.Dismissed {
+		b.WriteString(" (dismissed)")
+	}
+	if e.Outcome != nil {
+		b.WriteString(" - " + e.Outcome.end())
+	}
+	switch {
+	case e.Queued:
+		b.WriteString(" - queued")
+	case e.Interrupted:
+		b.WriteString(" - interrupted")
+	case e.Answering:
+		b.WriteString(" - answering")
+	case e.Refused != "":
+		b.WriteString(" - refused: " + terminal.Visible(e.Refused))
+	}
+	return b.String()
+}
+
+// verb says what was done, with whom where it was done by the agent itself.
+func (e *envelope) verb(with string) string {
+	var words []string
+	switch e.Type {
+	case "form":
+		words = []string{"sent form", terminal.Quoted(cmp.Or(e.Description, e.Title)), with, "(fields: " + e.fieldNames() + ")"}
+	case "request":
+		words = []string{"requested", terminal.Quoted(e.Description), with}
+	case approvalType:
+		words = []string{"asked to call", terminal.Quoted(e.Title), with, "(input: " + terminal.Visible(e.Description) + ")"}
+	default:
+		words = []string{"sent", terminal.Quoted(e.Text), with}
+		if !e.ReplyTo.IsZero() {
+			words[0] = "replied"
+			words = append(words, "in reply to "+e.repliedTo())
+		}
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+func (e *envelope) preposition() string {
+	switch e.Type {
+	case "request":
+		return "of"
+	case approvalType:
+		return "from"
+	}
+	return "to"
+}
+
+func (e *envelope) repliedTo() string {
+	if e.ReplyNumber != nil {
+		return fmt.Sprintf("#%d", *e.ReplyNumber)
+	}
+	return terminal.Quoted(e.ReplyTo.String())
+}
+
+func (e *envelope) fieldNames() string {
+	names := make([]string, len(e.Fields))
+	for i, f := range e.Fields {
+		names[i] = terminal.Visible(f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// end says how a form ended.
+func (o *outcome) end() string {
+	var text string
+	switch {
+	case o.By.IsZero():
+		text = fmt.Sprintf("%s at %q", o.Status, o.At)
+	default:
+		text = fmt.Sprintf("%s by %s at %q", o.Status, party(o.ByName, o.By), o.At)
+	}
+	if o.Note != "" {
+		text += ": " + terminal.Visible(o.Note)
+	}
+	return text
+}
+
+// party shows another agent by its name, or by its ID: never by nothing.
+func party(name string, id capabilities.ID) string {
+	if name == "" {
+		name = id.String()
+	}
+	return terminal.Quoted(name)
+}
+
+// sorted gives what is in a record by name.
+func sorted(record map[string]json.RawMessage) []named {
+	list := make([]named, 0, len(record))
+	for _, name := range slices.Sorted(maps.Keys(record)) {
+		list = append(list, named{name, record[name]})
+	}
+	return list
+}

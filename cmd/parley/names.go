@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
@@ -17,7 +19,7 @@ import (
 )
 
 // makeCommand is mkhost or mkguest.
-func (p *program) makeCommand(kind events.AgentKind) *cobra.Command {
+func makeCommand(env *environment, kind events.AgentKind) *cobra.Command {
 	var (
 		title  string
 		labels []string
@@ -31,7 +33,7 @@ func (p *program) makeCommand(kind events.AgentKind) *cobra.Command {
 		Short:             "Make a " + string(kind),
 		Long:              long,
 		Example:           fmt.Sprintf("  parley mk%s fae --title 'The builder' --label team=web", kind),
-		Args:              p.exactly("NAME"),
+		Args:              exactly("NAME"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.Flags().StringVar(&title, "title", "", "a `title` for people")
@@ -42,13 +44,13 @@ func (p *program) makeCommand(kind events.AgentKind) *cobra.Command {
 			return err
 		}
 		var made api.MakeAgentResponse
-		err = p.call(c.Context(), "make_agent", api.MakeAgentRequest{
-			Acting: p.acting(), Kind: kind, Name: args[0], Title: title, Labels: byKey,
+		err = env.call(c.Context(), "make_agent", api.MakeAgentRequest{
+			Acting: env.acting(), Kind: kind, Name: args[0], Title: title, Labels: byKey,
 		}, &made)
 		if err != nil {
 			return err
 		}
-		return p.say(made, made.Agent.String)
+		return env.say(made, made.Agent.String)
 	}
 	return c
 }
@@ -68,20 +70,20 @@ func parseLabels(c *cobra.Command, args []string) (map[string]string, error) {
 	return labels, nil
 }
 
-func (p *program) namesCommand() *cobra.Command {
+func namesCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "names [PATH]",
 		Aliases:           []string{"list"},
 		Short:             "List the names that the agent holds",
 		Long:              "Lists the names that the agent holds, or those within what stands under PATH.",
 		Example:           "  parley names\n  parley names --as fae\n  parley names project-config --as fae",
-		Args:              p.between(0, 1, "[PATH]"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              between(0, 1, "[PATH]"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var revoked []string
-			held, err := listAll(c.Context(), p, "list_names",
+			held, err := listAll(c.Context(), env, "list_names",
 				func(at api.Paging) any {
-					return api.ListNamesRequest{Acting: p.acting(), Path: strings.Join(args, ""), Paging: at}
+					return api.ListNamesRequest{Acting: env.acting(), Path: strings.Join(args, ""), Paging: at}
 				},
 				func(r api.ListNamesResponse) ([]string, api.Paged) {
 					revoked = append(revoked, r.Revoked...)
@@ -90,7 +92,7 @@ func (p *program) namesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.say(held, func() string {
+			return env.say(held, func() string {
 				shown := make([]string, len(held))
 				for i, n := range held {
 					shown[i] = terminal.Visible(n)
@@ -104,7 +106,7 @@ func (p *program) namesCommand() *cobra.Command {
 	}
 }
 
-func (p *program) showCommand() *cobra.Command {
+func showCommand(env *environment) *cobra.Command {
 	var reveal bool
 	c := &cobra.Command{
 		Use:   "show NAME",
@@ -112,19 +114,19 @@ func (p *program) showCommand() *cobra.Command {
 		Long: `Shows the value under a name or path: a record "name: value" a line, references as locators. Secrets are
 masked unless --reveal is given.`,
 		Example:           "  parley show project-config --as fae\n  parley show project-config/apiKey --as fae --reveal",
-		Args:              p.exactly("NAME"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("NAME"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 	}
 	c.Flags().BoolVar(&reveal, "reveal", false, "show secrets in the clear")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var found struct {
 			Value json.RawMessage `json:"value"`
 		}
-		err := p.call(c.Context(), "lookup", api.LookupRequest{Acting: p.acting(), Name: args[0], Reveal: reveal}, &found)
+		err := env.call(c.Context(), "lookup", api.LookupRequest{Acting: env.acting(), Name: args[0], Reveal: reveal}, &found)
 		if err != nil {
 			return err
 		}
-		return p.say(found.Value, func() string { return shownValue(found.Value) })
+		return env.say(found.Value, func() string { return shownValue(found.Value) })
 	}
 	return c
 }
@@ -143,26 +145,26 @@ func shownValue(raw json.RawMessage) string {
 	return lines(sorted(record))
 }
 
-func (p *program) locateCommand() *cobra.Command {
+func locateCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "locate NAME",
 		Short: "Print the locator of what a name stands for",
 		Long: `Prints the locator of what a name stands for. A locator tells where something is; it gives nobody the
 right to use it.`,
 		Example:           "  parley locate worker",
-		Args:              p.exactly("NAME"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("NAME"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var found api.LocateResponse
-			if err := p.call(c.Context(), "locate", api.NameRequest{Acting: p.acting(), Name: args[0]}, &found); err != nil {
+			if err := env.call(c.Context(), "locate", api.NameRequest{Acting: env.acting(), Name: args[0]}, &found); err != nil {
 				return err
 			}
-			return p.say(found, func() string { return terminal.Visible(found.Locator) })
+			return env.say(found, func() string { return terminal.Visible(found.Locator) })
 		},
 	}
 }
 
-func (p *program) storeCommand() *cobra.Command {
+func storeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "store NAME LOCATOR-or-JSON",
 		Short: "Put a value under a name",
@@ -170,12 +172,12 @@ func (p *program) storeCommand() *cobra.Command {
 Use - to read the document from standard input.`,
 		Example: `  parley store settings '{"region":"eu","replicas":3}'
   parley store friend "$(parley locate bob)"`,
-		Args:              p.exactly("NAME", "LOCATOR-or-JSON"),
+		Args:              exactly("NAME", "LOCATOR-or-JSON"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			text := args[1]
 			if text == "-" {
-				doc, err := p.readInput(text)
+				doc, err := env.readInput(text)
 				if err != nil {
 					return err
 				}
@@ -185,40 +187,40 @@ Use - to read the document from standard input.`,
 			if err != nil {
 				return err
 			}
-			return p.change(c, "store_name", api.StoreNameRequest{Acting: p.acting(), Name: args[0], Value: value}, args[0])
+			return change(env, c, "store_name", api.StoreNameRequest{Acting: env.acting(), Name: args[0], Value: value}, args[0])
 		},
 	}
 }
 
-func (p *program) renameCommand() *cobra.Command {
+func renameCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "rename OLD NEW",
 		Short:             "Give what stands under a name another name",
 		Long:              "Moves what stands under OLD to NEW, which must be free.",
 		Example:           "  parley rename alice anna",
-		Args:              p.exactly("OLD", "NEW"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("OLD", "NEW"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.change(c, "rename_name", api.RenameNameRequest{Acting: p.acting(), Old: args[0], New: args[1]}, args[1])
+			return change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1]}, args[1])
 		},
 	}
 }
 
-func (p *program) removeCommand() *cobra.Command {
+func removeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:               "remove NAME",
 		Short:             "Forget a name",
 		Long:              "Forgets a name. What it stood for stays what it is.",
 		Example:           "  parley remove alice",
-		Args:              p.exactly("NAME"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("NAME"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.change(c, "remove_name", api.NameRequest{Acting: p.acting(), Name: args[0]}, args[0])
+			return change(env, c, "remove_name", api.NameRequest{Acting: env.acting(), Name: args[0]}, args[0])
 		},
 	}
 }
 
-func (p *program) copyCommand() *cobra.Command {
+func copyCommand(env *environment) *cobra.Command {
 	var (
 		facet string
 		until moment
@@ -231,16 +233,16 @@ func (p *program) copyCommand() *cobra.Command {
 given on from there can do no more than that.`,
 		Example: `  parley copy worker worker-readonly --facet read
   parley copy bob bob-today --until 24h --uses 10`,
-		Args:              p.exactly("OLD", "NEW"),
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		Args:              exactly("OLD", "NEW"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 	}
 	c.Flags().StringVar(&facet, "facet", "", "hold only this `part` of it: ask or read")
 	c.Flags().Var(&until, "until", "hold it until then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
 	c.Flags().Uint32Var(&uses, "uses", 0, "hold it for so many `uses`")
 	_ = c.RegisterFlagCompletionFunc("facet", cobra.FixedCompletions([]string{"ask", "read"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return p.change(c, "copy_name", api.CopyNameRequest{
-			Acting: p.acting(), Old: args[0], New: args[1],
+		return change(env, c, "copy_name", api.CopyNameRequest{
+			Acting: env.acting(), Old: args[0], New: args[1],
 			Facet: capabilities.Mode(facet), Until: capabilities.At(until.at), Uses: uses,
 		}, args[1])
 	}
@@ -248,14 +250,91 @@ given on from there can do no more than that.`,
 }
 
 // change performs an operation that changes what stands under a name.
-func (p *program) change(c *cobra.Command, operation string, req any, name string) error {
-	if err := p.call(c.Context(), operation, req, nil); err != nil {
+func change(env *environment, c *cobra.Command, operation string, req any, name string) error {
+	if err := env.call(c.Context(), operation, req, nil); err != nil {
 		return err
 	}
-	return p.say(map[string]string{"name": name}, silent)
+	return env.say(map[string]string{"name": name}, silent)
 }
 
 // notANode refuses where the answer of another program was expected.
 func notANode(err error) error {
 	return parley.Refuse(parley.Internal, "the node's answer cannot be read: %v", err)
+}
+
+func grantsCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     "grants",
+		Short:   "List what the agent gave to others",
+		Long:    "Lists what the agent gave to others and by which name, oldest first. Each grant can be revoked.",
+		Example: "  parley grants\n  parley grants --json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			given, err := listAll(c.Context(), env, "list_grants",
+				func(at api.Paging) any { return api.ListGrantsRequest{Acting: env.acting(), Paging: at} },
+				func(r api.ListGrantsResponse) ([]view.Granted, api.Paged) { return r.Grants, r.Paged })
+			if err != nil {
+				return err
+			}
+			return env.say(given, func() string { return grantTable(given) })
+		},
+	}
+}
+
+func grantTable(grants []view.Granted) string {
+	if len(grants) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "GRANT\tNAME\tKIND\tHOLDS\tTO\tAT\tREVOKED\tTARGET")
+	for _, g := range grants {
+		to := terminal.Visible(g.ToName)
+		if to == "" {
+			to = g.To.String()
+		}
+		revoked := g.Revoked.String()
+		if revoked == "" {
+			revoked = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.ID, terminal.Visible(g.Name), g.Kind, facetText(g.Facet), to, g.At, revoked, g.Target)
+	}
+	_ = w.Flush() // into memory
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// facetText says how much of something is held.
+func facetText(f capabilities.Facet) string {
+	var parts []string
+	if f.Mode != capabilities.Full {
+		parts = append(parts, string(f.Mode)+" only")
+	}
+	if f.Uses != 0 {
+		parts = append(parts, fmt.Sprintf("%d uses", f.Uses))
+	}
+	if f.Until != 0 {
+		parts = append(parts, "until "+f.Until.String())
+	}
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func revokeCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke GRANT",
+		Short: "Take back what was given",
+		Long: `Takes back what was given by a grant, and with it all that was derived from it, at once and on every node
+that can be reached. "parley grants" lists them.`,
+		Example:           "  parley revoke 01J…@N…",
+		Args:              exactly("GRANT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteGrants),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := env.call(c.Context(), "revoke", api.RevokeRequest{Acting: env.acting(), Grant: args[0]}, nil)
+			if err != nil {
+				return err
+			}
+			return env.say(map[string]string{"grant": args[0]}, silent)
+		},
+	}
 }

@@ -7,12 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/terminal"
+	"parley/gateway"
 	"parley/gateway/api"
+	"parley/mailbox"
 )
 
-func (p *program) nodesCommand() *cobra.Command {
+func nodesCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "nodes",
 		Short: "List the other nodes that this one knows",
@@ -21,13 +25,13 @@ another told of it; whether it can be reached now; and how much mail waits for t
 is sent when it can.`,
 		Example: "  parley nodes\n  parley nodes --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			known, err := listAll(c.Context(), p, "list_nodes",
-				func(at api.Paging) any { return api.ListNodesRequest{Acting: p.acting(), Paging: at} },
+			known, err := listAll(c.Context(), env, "list_nodes",
+				func(at api.Paging) any { return api.ListNodesRequest{Acting: env.acting(), Paging: at} },
 				func(r api.ListNodesResponse) ([]view.Peer, api.Paged) { return r.Nodes, r.Paged })
 			if err != nil {
 				return err
 			}
-			return p.say(known, func() string { return nodeTable(known) })
+			return env.say(known, func() string { return nodeTable(known) })
 		},
 	}
 }
@@ -53,8 +57,200 @@ func nodeTable(nodes []view.Peer) string {
 }
 
 // noteUnreachable tells a person that what was accepted goes out later. Programs find it in the result.
-func (p *program) noteUnreachable(unreachable bool, whose string) {
-	if unreachable && !p.options.json {
-		fmt.Fprintf(p.stderr, "parley: note: the node of %s cannot be reached now; it is sent when it can\n", whose)
+func (env *environment) noteUnreachable(unreachable bool, whose string) {
+	if unreachable && !env.options.json {
+		fmt.Fprintf(env.stderr, "parley: note: the node of %s cannot be reached now; it is sent when it can\n", whose)
 	}
+}
+
+func peersCommand(env *environment) *cobra.Command {
+	c := nodesCommand(env)
+	c.Use, c.Short = "peers", "List the other nodes, limit them, and drop them"
+	c.Example = "  parley peers\n  parley peers limit bob inbox=64MiB\n  parley peers drop bob"
+	c.Args = exactly()
+	c.AddCommand(limitPeerCommand(env), dropPeerCommand(env))
+	return c
+}
+
+func limitPeerCommand(env *environment) *cobra.Command {
+	var reset bool
+	c := &cobra.Command{
+		Use:   "limit NODE [NAME=AMOUNT…]",
+		Short: "Show or set what another node may have this one hold",
+		Long: `Shows what another node has this one hold, and its quotas; or sets some of them. NODE is its ID, or the
+host's name for its host. Each quota but processor is for every mailbox that the node sends to: forms, daily, inbox,
+grants (see "parley quota --help"). Mail over a quota is refused with QUOTA_EXCEEDED, and its sender is told.`,
+		Example: "  parley peers limit bob\n  parley peers limit bob inbox=64MiB forms=100\n  parley peers limit bob --reset",
+		Args: func(c *cobra.Command, args []string) error {
+			return exactly("NODE")(c, args[:min(len(args), 1)])
+		},
+	}
+	c.Flags().BoolVar(&reset, "reset", false, "drop what was set for the node before")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		quotas, err := mailbox.ParseQuotas(args[1:])
+		if err != nil {
+			return err
+		}
+		var got view.Peer
+		err = env.call(c.Context(), "limit_peer", api.LimitPeerRequest{Acting: env.acting(), Node: args[0], Quotas: quotas, Reset: reset}, &got)
+		if err != nil {
+			return err
+		}
+		return env.say(got, func() string { return quotaTable(got.Use.Used, got.Use.Quotas) })
+	}
+	return c
+}
+
+func dropPeerCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "drop NODE",
+		Short: "Have nothing more to do with another node",
+		Long: `Ends what this node has to do with another: its connection is cut, its mail is refused, what waits for it is
+given up, what its agents were given is revoked, and the nodes that only it had introduced are forgotten. NODE is its
+ID, or the host's name for its host. A new invitation brings it back.`,
+		Example: "  parley peers drop bob",
+		Args:    exactly("NODE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			var got view.DroppedPeer
+			if err := env.call(c.Context(), "drop_peer", api.DropPeerRequest{Acting: env.acting(), Node: args[0]}, &got); err != nil {
+				return err
+			}
+			return env.say(got, func() string {
+				return fmt.Sprintf("dropped %s: %d names freed, %d grants revoked, %d parcels given up, %d nodes forgotten that it had introduced",
+					got.Node, got.Names, got.Revoked, got.Given, got.Introduced)
+			})
+		},
+	}
+}
+
+// inviting are the options of an invitation.
+type inviting struct {
+	expires      moment
+	revoke, list bool
+}
+
+func inviteCommand(env *environment) *cobra.Command {
+	var o inviting
+	c := &cobra.Command{
+		Use:   "invite NAME",
+		Short: "Invite another node",
+		Long: `Prints an invitation for the host of another node, who then takes it up with "parley accept". Afterwards
+each of the two holds the other, this one under NAME. An invitation is good once, and for a day unless
+--expires says otherwise. It is a secret: whoever has it can be NAME.`,
+		Example: `  parley invite bob > invitation     give it to bob, who runs: parley accept alice < invitation
+  parley invite bob --expires 1h
+  parley invite --list
+  parley invite --revoke bob`,
+		Args: func(c *cobra.Command, args []string) error {
+			if o.list {
+				return exactly()(c, args)
+			}
+			return exactly("NAME")(c, args)
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if !o.revoke {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeArguments(env, gateway.CompleteInvitations)(c, args, typed)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return runInvite(env, c, o, strings.Join(args, "")) },
+	}
+	c.Flags().Var(&o.expires, "expires", "it is good until then: a `time` from now (1h) or a moment (2026-01-31T12:00:00Z); default 24h")
+	c.Flags().BoolVar(&o.revoke, "revoke", false, "take the open invitation for NAME back")
+	c.Flags().BoolVar(&o.list, "list", false, "list the invitations that are open")
+	return c
+}
+
+func runInvite(env *environment, c *cobra.Command, o inviting, name string) error {
+	switch {
+	case o.list && o.revoke:
+		return usage(c, "--list and --revoke do not go together")
+	case (o.list || o.revoke) && o.expires.text != "":
+		return usage(c, "--expires is for a new invitation")
+	case o.list:
+		return sayInvitations(env, c)
+	case o.revoke:
+		return change(env, c, "uninvite", api.NameRequest{Acting: env.acting(), Name: name}, name)
+	}
+	var made view.Invitation
+	err := env.call(c.Context(), "invite", api.InviteRequest{
+		Acting: env.acting(), Name: name, Expires: capabilities.At(o.expires.at),
+	}, &made)
+	if err != nil {
+		return err
+	}
+	return env.say(made, func() string { return terminal.Visible(made.Locator) })
+}
+
+func sayInvitations(env *environment, c *cobra.Command) error {
+	open, err := listAll(c.Context(), env, "list_invitations",
+		func(at api.Paging) any { return api.ListInvitationsRequest{Acting: env.acting(), Paging: at} },
+		func(r api.ListInvitationsResponse) ([]view.Invitation, api.Paged) {
+			return r.Invitations, r.Paged
+		})
+	if err != nil {
+		return err
+	}
+	return env.say(open, func() string {
+		shown := make([]string, len(open))
+		for i, v := range open {
+			shown[i] = fmt.Sprintf("%s until %s", terminal.Visible(v.Name), v.Until)
+		}
+		return strings.Join(shown, "\n")
+	})
+}
+
+func acceptCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "accept NAME [LOCATOR]",
+		Short: "Take up another node's invitation",
+		Long: `Takes up the invitation of another node's host, whom this node's host then holds under NAME. Without LOCATOR
+the invitation is read from standard input, where other users of the machine do not see it. If the other node
+cannot be reached now, nothing is used up: try again.`,
+		Example: `  parley accept alice < invitation
+  ssh alice@there parley invite bob | parley accept alice`,
+		Args:              between(1, 2, "NAME", "[LOCATOR]"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			locator, err := readInvitation(env, args[1:])
+			if err != nil {
+				return err
+			}
+			var accepted view.Accepted
+			err = env.call(c.Context(), "accept", api.AcceptRequest{Acting: env.acting(), Name: args[0], Locator: locator}, &accepted)
+			if err != nil {
+				return err
+			}
+			return env.say(accepted, func() string {
+				return fmt.Sprintf("%s is the host of node %s", terminal.Visible(accepted.Name), accepted.Node)
+			})
+		},
+	}
+}
+
+// maxInvitation bounds what is read of an invitation: a locator is far shorter.
+const maxInvitation = 8 << 10
+
+// readInvitation gives the locator that is the argument, if there is one, or comes on standard input.
+func readInvitation(env *environment, given []string) (string, error) {
+	text, from := strings.Join(given, ""), "the argument"
+	if len(given) == 0 || text == "-" {
+		if env.interactive() {
+			fmt.Fprintln(env.stderr, "parley: paste the invitation and press Enter, then Ctrl-D")
+		}
+		from = "standard input"
+		read, err := terminal.Read(env.stdin, from, maxInvitation)
+		if err != nil {
+			return "", err
+		}
+		text = string(read)
+	}
+	text = strings.TrimSpace(text)
+	switch {
+	case len(text) > maxInvitation:
+		return "", terminal.TooLong(from, maxInvitation)
+	case text == "":
+		return "", parley.Refuse(parley.InvalidArgument, "%s has no invitation", from).WithHint(`the other node's host makes one with: parley invite NAME`)
+	}
+	return text, nil
 }

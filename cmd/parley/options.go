@@ -28,7 +28,7 @@ const (
 	lockFile        = "parley.lock"
 	logFile         = "parley.log"
 	standbyFile     = "parley.standby"
-	environment     = "PARLEY_"
+	variablePrefix  = "PARLEY_" // of the environment variables that are options
 	formatText      = "text"
 	formatTable     = "table" // the same as text
 	formatJSON      = "json"
@@ -53,7 +53,7 @@ func (o *options) global(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
 }
 
-// settle completes the options once flags and environment were read.
+// settleForm completes the options once flags and environment were read.
 func (o *options) settle(c *cobra.Command, env func(string) (string, bool)) error {
 	switch o.output {
 	case formatText, formatTable:
@@ -97,7 +97,7 @@ func (o *options) standby() string { return filepath.Join(o.state, standbyFile) 
 // ofPrograms are the variables that an agent's program is told by what it runs for. They are no options: such a program may
 // well use this one.
 func ofPrograms() []string {
-	return []string{environment + "AGENT", environment + "RUN", environment + "MESSAGE", environment + "PROMPT"}
+	return []string{variablePrefix + "AGENT", variablePrefix + "RUN", variablePrefix + "MESSAGE", variablePrefix + "PROMPT"}
 }
 
 // fromEnvironment sets the options that were not given on the command line from variables: --log-level
@@ -105,7 +105,7 @@ func ofPrograms() []string {
 func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
 	var failed error
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		name := environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := variablePrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := env(name)
 		if !ok || value == "" || f.Changed || f.Name == "help" || slices.Contains(ofPrograms(), name) || failed != nil {
 			return
@@ -184,9 +184,9 @@ func (m *moment) Set(s string) error {
 }
 
 // readInput reads a file, or standard input for "-".
-func (p *program) readInput(path string) ([]byte, error) {
+func (env *environment) readInput(path string) ([]byte, error) {
 	if path == "-" {
-		return readAll(p.stdin, "standard input")
+		return readAll(env.stdin, "standard input")
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -194,4 +194,24 @@ func (p *program) readInput(path string) ([]byte, error) {
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	return readAll(f, path)
+}
+
+// exactly wants these arguments.
+func exactly(names ...string) cobra.PositionalArgs {
+	return between(len(names), len(names), names...)
+}
+
+// between wants at least and at most so many of the arguments that are named.
+func between(least, most int, names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage(c, "missing: %s", strings.Join(names[len(args):least], ", "))
+		case len(args) > most && most == 0:
+			return usage(c, "%q is one argument too many: want none", args[0])
+		case len(args) > most:
+			return usage(c, "%q is one argument too many: want %s", args[most], strings.Join(slices.Clone(names), " "))
+		}
+		return nil
+	}
 }

@@ -9,24 +9,25 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/interview"
 	"parley/cmd/parley/terminal"
 )
 
 // say prints a result: doc as one line of JSON, or what text says.
-func (p *program) say(doc any, text func() string) error {
-	if p.options.json {
-		return p.sayJSON(doc)
+func (env *environment) say(doc any, text func() string) error {
+	if env.options.json {
+		return env.sayJSON(doc)
 	}
 	s := text()
 	if s == "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(p.stdout, s)
+	_, err := fmt.Fprintln(env.stdout, s)
 	return err
 }
 
 // sayJSON prints a document on one line.
-func (p *program) sayJSON(doc any) error {
+func (env *environment) sayJSON(doc any) error {
 	raw, ok := doc.(json.RawMessage)
 	if !ok {
 		var buf bytes.Buffer
@@ -37,15 +38,15 @@ func (p *program) sayJSON(doc any) error {
 		}
 		raw = buf.Bytes()
 	}
-	if p.options.yaml {
+	if env.options.yaml {
 		text, err := terminal.YAML(raw)
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(p.stdout, text)
+		_, err = io.WriteString(env.stdout, text)
 		return err
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s\n", terminal.JSON(bytes.TrimSpace(raw)))
+	_, err := fmt.Fprintf(env.stdout, "%s\n", terminal.JSON(bytes.TrimSpace(raw)))
 	return err
 }
 
@@ -53,7 +54,7 @@ func (p *program) sayJSON(doc any) error {
 // shown, but is no value here.
 type envelope struct {
 	view.Message
-	Fields  []field                    `json:"fields"`
+	Fields  []interview.Field          `json:"fields"`
 	Edges   map[string]json.RawMessage `json:"edges"`
 	Outcome *outcome                   `json:"outcome"`
 }
@@ -98,7 +99,7 @@ func (o *outcome) requestText() string {
 	return o.answerText()
 }
 
-// named is a value with its name.
+// findApproval is a value with its name.
 type named struct {
 	name  string
 	value json.RawMessage

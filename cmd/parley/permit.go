@@ -3,17 +3,22 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"parley"
 	"parley/capabilities"
+	"parley/cmd/parley/terminal"
+	"parley/events"
 	"parley/gateway"
 	"parley/gateway/client"
 	"parley/mailbox"
 )
 
-func (p *program) permitCommand() *cobra.Command {
+func permitCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "permit",
 		Short: "Decide on the calls that agents ask permission for",
@@ -21,21 +26,21 @@ func (p *program) permitCommand() *cobra.Command {
   parley permit allow 12
   parley permit deny 12 --message 'not on a Friday'
   parley permit allow fae --always`,
-		Args: p.exactly(),
+		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: ls, allow or deny") },
 	}
-	c.AddCommand(p.permitListCommand(), p.permitAllowCommand(), p.permitDenyCommand())
+	c.AddCommand(permitListCommand(env), permitAllowCommand(env), permitDenyCommand(env))
 	return c
 }
 
-func (p *program) permitListCommand() *cobra.Command {
+func permitListCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the calls that wait for permission",
-		Args:    p.exactly(),
+		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			waiting, err := p.permissions(c.Context())
+			waiting, err := waitingApprovals(c.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -43,7 +48,7 @@ func (p *program) permitListCommand() *cobra.Command {
 			for i, w := range waiting {
 				calls[i] = w.call()
 			}
-			return p.say(calls, func() string {
+			return env.say(calls, func() string {
 				lines := make([]string, len(waiting))
 				for i, w := range waiting {
 					lines[i] = w.line() + w.rulesText()
@@ -82,8 +87,8 @@ func (w permission) call() pendingCall {
 	return c
 }
 
-func (p *program) permissions(ctx context.Context) ([]permission, error) {
-	waiter := p.waiter(false)
+func waitingApprovals(ctx context.Context, env *environment) ([]permission, error) {
+	waiter := env.waiter(false)
 	defer waiter.Close()
 	waiting := []permission{}
 	for m, err := range waiter.List(ctx, client.View{Pending: true, All: true}) {
@@ -104,31 +109,31 @@ func (p *program) permissions(ctx context.Context) ([]permission, error) {
 
 const approvalType = "approval"
 
-func (p *program) permitAllowCommand() *cobra.Command {
-	return p.allowing("allow NUMBER|ID|DIGEST|AGENT [FORM]", "Allow a call that an agent asks permission for", []string{"AGENT", "FORM"}, p.permit)
+func permitAllowCommand(env *environment) *cobra.Command {
+	return allowing(env, "allow NUMBER|ID|DIGEST|AGENT [FORM]", "Allow a call that an agent asks permission for", []string{"AGENT", "FORM"}, decideSeveral)
 }
 
-func (p *program) permitDenyCommand() *cobra.Command {
-	return p.denying("deny NUMBER|ID|DIGEST|AGENT [FORM]", "Deny a call that an agent asks permission for", []string{"AGENT", "FORM"}, p.permit)
+func permitDenyCommand(env *environment) *cobra.Command {
+	return denying(env, "deny NUMBER|ID|DIGEST|AGENT [FORM]", "Deny a call that an agent asks permission for", []string{"AGENT", "FORM"}, decideSeveral)
 }
 
 // allowCommand and denyCommand are for who has no time: they take what parley inbox and parley permit ls number.
-func (p *program) allowCommand() *cobra.Command {
-	c := p.allowing("allow NUMBER", "Allow the call of an approval", []string{"NUMBER"}, p.decideOne)
+func allowCommand(env *environment) *cobra.Command {
+	c := allowing(env, "allow NUMBER", "Allow the call of an approval", []string{"NUMBER"}, decideOne)
 	c.Long = "Allows the call that an approval asks about, and prints it in full. NUMBER is that of parley inbox and parley permit ls;\nthe form's ID and the call's digest are taken too."
 	c.Example = "  parley allow 12\n  parley allow 12 --always --until 8h"
 	return c
 }
 
-func (p *program) denyCommand() *cobra.Command {
-	c := p.denying("deny NUMBER [REASON]", "Deny the call of an approval", []string{"NUMBER", "REASON"}, func(c *cobra.Command, args []string, how decision) error {
+func denyCommand(env *environment) *cobra.Command {
+	c := denying(env, "deny NUMBER [REASON]", "Deny the call of an approval", []string{"NUMBER", "REASON"}, func(env *environment, c *cobra.Command, args []string, how decision) error {
 		if len(args) == 2 {
 			if how.reason != "" {
 				return usage(c, "give the REASON once")
 			}
 			how.reason = args[1]
 		}
-		return p.decideOne(c, args[:1], how)
+		return decideOne(env, c, args[:1], how)
 	})
 	c.Long = "Denies the call that an approval asks about, and prints it in full. The agent is told the reason. NUMBER is that of\nparley inbox and parley permit ls; the form's ID and the call's digest are taken too."
 	c.Example = "  parley deny 12 'not on a Friday'\n  parley deny 12 --always"
@@ -136,34 +141,34 @@ func (p *program) denyCommand() *cobra.Command {
 }
 
 // allowing makes a command that allows calls.
-func (p *program) allowing(use, short string, takes []string, decide func(*cobra.Command, []string, decision) error) *cobra.Command {
-	c, how := p.deciding(use, short, takes)
+func allowing(env *environment, use, short string, takes []string, decide func(*environment, *cobra.Command, []string, decision) error) *cobra.Command {
+	c, how := deciding(env, use, short, takes)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		how.choice = mailbox.Once
 		if how.always {
 			how.choice = mailbox.Always
 		}
-		return decide(c, args, *how)
+		return decide(env, c, args, *how)
 	}
 	return c
 }
 
 // denying makes a command that denies calls.
-func (p *program) denying(use, short string, takes []string, decide func(*cobra.Command, []string, decision) error) *cobra.Command {
-	c, how := p.deciding(use, short, takes)
+func denying(env *environment, use, short string, takes []string, decide func(*environment, *cobra.Command, []string, decision) error) *cobra.Command {
+	c, how := deciding(env, use, short, takes)
 	c.Flags().StringVar(&how.reason, "message", "", "say why, in `words`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		how.choice = mailbox.Deny
 		if how.always {
 			how.choice = mailbox.Never
 		}
-		return decide(c, args, *how)
+		return decide(env, c, args, *how)
 	}
 	return c
 }
 
 // deciding is what allowing and denying have in common.
-func (p *program) deciding(use, short string, takes []string) (*cobra.Command, *decision) {
+func deciding(env *environment, use, short string, takes []string) (*cobra.Command, *decision) {
 	how := &decision{}
 	verb, _, _ := strings.Cut(use, " ")
 	c := &cobra.Command{
@@ -174,15 +179,92 @@ its digest. With an AGENT alone, a terminal is shown what the agent waits to do 
 is taken only if that is one call.`,
 
 		Example:           "  parley permit " + verb + " 12\n  parley permit " + verb + " fae\n  parley permit " + verb + " fae 12 --always --until 8h\n  parley permit " + verb + " 12 --always --rule 2",
-		Args:              p.between(1, len(takes), takes...),
-		ValidArgsFunction: p.completeArguments(gateway.CompletePending),
+		Args:              between(1, len(takes), takes...),
+		ValidArgsFunction: completeArguments(env, gateway.CompletePending),
 	}
 	c.Flags().BoolVar(&how.always, "always", false, "and from now on, by a standing rule: for that very call if no --rule is given; the rule is printed")
 	c.Flags().StringVar(&how.rule, "rule", "", "with --always: make this rule, by its `number` or words in parley permit ls")
 	c.Flags().Var(&how.until, "until", "with --always: the rule ends then, a `time` from now (8h) or a moment")
 	if strings.Contains(use, "AGENT") {
-		c.ValidArgsFunction = p.completeArguments(gateway.CompleteNames, gateway.CompletePending)
+		c.ValidArgsFunction = completeArguments(env, gateway.CompleteNames, gateway.CompletePending)
 		c.Flags().BoolVar(&how.all, "all", false, "all calls that the agent waits to make")
 	}
 	return c, how
+}
+
+// offers returns the rules that an approval offers, in words. The first is for the very call.
+func (w permission) offers() []string {
+	return mailbox.OffersOf(w.asked())
+}
+
+// asked returns the fields of the approval.
+func (w permission) asked() []events.Field {
+	fields := make([]events.Field, len(w.Fields))
+	for i, f := range w.Fields {
+		fields[i] = f.Field
+	}
+	return fields
+}
+
+// note returns what an approval says about a rule of before; "" if there is none.
+func (w permission) note() string {
+	for _, f := range w.asked() {
+		if f.Name == "decision" {
+			return f.Help
+		}
+	}
+	return ""
+}
+
+// offer returns the rule that is chosen by its number, from 1, or by its words. No choice is none.
+func (w permission) offer(chosen string) (string, error) {
+	offers := w.offers()
+	if chosen == "" {
+		return "", nil
+	}
+	for i, words := range offers {
+		if chosen == words || chosen == strconv.Itoa(i+1) {
+			if i == 0 {
+				return "", nil // as it is without a choice, also where the approval has no field for one
+			}
+			return words, nil
+		}
+	}
+	return "", parley.Refuse(parley.InvalidArgument, "approval %d does not offer the rule %q", w.Number, chosen).
+		WithHint("choose one by its number or its words: %s", strings.Join(numbered(offers), " | "))
+}
+
+// numbered puts the number before each offer.
+func numbered(offers []string) []string {
+	all := make([]string, len(offers))
+	for i, words := range offers {
+		all[i] = fmt.Sprintf("%d. %s", i+1, terminal.Visible(words))
+	}
+	return all
+}
+
+// rulesText shows what may be chosen besides the very call, and what is said of a rule of before; "" if there is nothing.
+func (w permission) rulesText() string {
+	var text string
+	if offers := w.offers(); len(offers) > 1 {
+		text = "\n   rules: " + strings.Join(numbered(offers), "\n          ")
+	}
+	if note := w.note(); note != "" {
+		text += "\n   note:  " + terminal.Visible(note)
+	}
+	return text
+}
+
+// shownFor shows a call in full before it is decided on, and the rule that is made by that.
+func (w permission) shownFor(how decision) (string, error) {
+	chosen, err := w.offer(how.rule)
+	switch {
+	case err != nil:
+		return "", err
+	case !how.always:
+		return w.text() + w.rulesText(), nil
+	case chosen == "":
+		chosen = w.offers()[0]
+	}
+	return w.text() + w.rulesText() + "\n   rule:  " + terminal.Visible(chosen), nil
 }

@@ -14,6 +14,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/interview"
 	"parley/cmd/parley/terminal"
 	"parley/gateway"
 	"parley/gateway/client"
@@ -24,8 +25,8 @@ import (
 func runTest(ctx context.Context, state string, stdin io.Reader, args ...string) (out, errs string, exit int) {
 	var stdout, stderr bytes.Buffer
 	p := &program{
-		stdin: stdin, stdout: &stdout, stderr: &stderr, args: append([]string{"--state", state}, args...),
-		env: func(string) (string, bool) { return "", false },
+		environment: environment{stdin: stdin, stdout: &stdout, stderr: &stderr, lookup: func(string) (string, bool) { return "", false }},
+		args:        append([]string{"--state", state}, args...),
 	}
 	exit = p.run(ctx)
 	return stdout.String(), stderr.String(), exit
@@ -145,11 +146,11 @@ func TestLines(t *testing.T) {
 	for want, e := range map[string]envelope{
 		`0. "fae" sent form "D" (fields: a, b) at "2026-02-25T10:00:00.000Z"`: {
 			Message: view.Message{Type: "form", FromName: "fae", Description: "D", Date: when},
-			Fields:  []field{testField("a"), testField("b")},
+			Fields:  []interview.Field{testField("a"), testField("b")},
 		},
 		`1. you sent form "D" to "HOST" (fields: a) at "2026-02-25T10:00:00.000Z" - expired at "2026-02-25T10:00:00.000Z"`: {
 			Message: view.Message{Number: 1, Type: "form", Sent: true, ToName: "HOST", Description: "D", Date: when},
-			Fields:  []field{testField("a")},
+			Fields:  []interview.Field{testField("a")},
 			Outcome: &outcome{Outcome: view.Outcome{Status: view.StatusExpired, At: when}},
 		},
 		`2. "` + someone.String() + `" replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
@@ -175,8 +176,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func testField(name string) field {
-	var f field
+func testField(name string) interview.Field {
+	var f interview.Field
 	f.Name = name
 	return f
 }

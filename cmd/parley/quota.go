@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -63,7 +62,7 @@ func amountOf(named view.Amounts, q mailbox.Quota) int64 {
 	return mailbox.Unlimited
 }
 
-func (p *program) quotaCommand() *cobra.Command {
+func quotaCommand(env *environment) *cobra.Command {
 	var reset bool
 	c := &cobra.Command{
 		Use:   "quota AGENT [NAME=AMOUNT…]",
@@ -86,9 +85,9 @@ unless some are set. "parley serve --quota" sets those of all others.`,
   parley quota builder daily=1GiB forms=50000
   parley quota builder --reset`,
 		Args: func(c *cobra.Command, args []string) error {
-			return p.exactly("AGENT")(c, args[:min(len(args), 1)])
+			return exactly("AGENT")(c, args[:min(len(args), 1)])
 		},
-		ValidArgsFunction: p.completeArguments(gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
 	}
 	c.Flags().BoolVar(&reset, "reset", false, "drop what was set for the agent before")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -98,14 +97,14 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 		}
 		var got view.AgentUse
 		if len(quotas) == 0 && !reset {
-			err = p.call(c.Context(), "get_quota", api.GetQuotaRequest{Acting: p.acting(), AgentID: args[0]}, &got)
+			err = env.call(c.Context(), "get_quota", api.GetQuotaRequest{Acting: env.acting(), AgentID: args[0]}, &got)
 		} else {
-			err = p.call(c.Context(), "set_quota", api.SetQuotaRequest{Acting: p.acting(), AgentID: args[0], Quotas: quotas, Reset: reset}, &got)
+			err = env.call(c.Context(), "set_quota", api.SetQuotaRequest{Acting: env.acting(), AgentID: args[0], Quotas: quotas, Reset: reset}, &got)
 		}
 		if err != nil {
 			return err
 		}
-		return p.say(got, func() string { return quotaTable(got.Used, got.Quotas) })
+		return env.say(got, func() string { return quotaTable(got.Used, got.Quotas) })
 	}
 	return c
 }
@@ -121,89 +120,31 @@ func quotaTable(used, quotas view.Amounts) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (p *program) peersCommand() *cobra.Command {
-	c := p.nodesCommand()
-	c.Use, c.Short = "peers", "List the other nodes, limit them, and drop them"
-	c.Example = "  parley peers\n  parley peers limit bob inbox=64MiB\n  parley peers drop bob"
-	c.Args = p.exactly()
-	c.AddCommand(p.limitPeerCommand(), p.dropPeerCommand())
-	return c
+// limitFlag is the option --limit.
+type limitFlag struct{ gateway.Limits }
+
+func (l *limitFlag) String() string { return l.Limits.String() }
+func (l *limitFlag) Type() string   { return "stringArray" }
+
+// Set adds key=value pairs to those given before.
+func (l *limitFlag) Set(text string) error {
+	more, err := gateway.ParseLimits(text)
+	if err != nil {
+		return err
+	}
+	if l.Limits == nil {
+		l.Limits = gateway.Limits{}
+	}
+	maps.Copy(l.Limits, more)
+	return nil
 }
 
-func (p *program) limitPeerCommand() *cobra.Command {
-	var reset bool
-	c := &cobra.Command{
-		Use:   "limit NODE [NAME=AMOUNT…]",
-		Short: "Show or set what another node may have this one hold",
-		Long: `Shows what another node has this one hold, and its quotas; or sets some of them. NODE is its ID, or the
-host's name for its host. Each quota but processor is for every mailbox that the node sends to: forms, daily, inbox,
-grants (see "parley quota --help"). Mail over a quota is refused with QUOTA_EXCEEDED, and its sender is told.`,
-		Example: "  parley peers limit bob\n  parley peers limit bob inbox=64MiB forms=100\n  parley peers limit bob --reset",
-		Args: func(c *cobra.Command, args []string) error {
-			return p.exactly("NODE")(c, args[:min(len(args), 1)])
-		},
+// limitsHelp lists the keys of --limit.
+func limitsHelp() string {
+	var b strings.Builder
+	b.WriteString("--limit keys and their defaults:\n")
+	for _, k := range gateway.LimitKeys() {
+		fmt.Fprintf(&b, "  %-20s %-10d %s\n", k.Key, k.Default, k.Help)
 	}
-	c.Flags().BoolVar(&reset, "reset", false, "drop what was set for the node before")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		quotas, err := mailbox.ParseQuotas(args[1:])
-		if err != nil {
-			return err
-		}
-		var got view.Peer
-		err = p.call(c.Context(), "limit_peer", api.LimitPeerRequest{Acting: p.acting(), Node: args[0], Quotas: quotas, Reset: reset}, &got)
-		if err != nil {
-			return err
-		}
-		return p.say(got, func() string { return quotaTable(got.Use.Used, got.Use.Quotas) })
-	}
-	return c
-}
-
-func (p *program) dropPeerCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "drop NODE",
-		Short: "Have nothing more to do with another node",
-		Long: `Ends what this node has to do with another: its connection is cut, its mail is refused, what waits for it is
-given up, what its agents were given is revoked, and the nodes that only it had introduced are forgotten. NODE is its
-ID, or the host's name for its host. A new invitation brings it back.`,
-		Example: "  parley peers drop bob",
-		Args:    p.exactly("NODE"),
-		RunE: func(c *cobra.Command, args []string) error {
-			var got view.DroppedPeer
-			if err := p.call(c.Context(), "drop_peer", api.DropPeerRequest{Acting: p.acting(), Node: args[0]}, &got); err != nil {
-				return err
-			}
-			return p.say(got, func() string {
-				return fmt.Sprintf("dropped %s: %d names freed, %d grants revoked, %d parcels given up, %d nodes forgotten that it had introduced",
-					got.Node, got.Names, got.Revoked, got.Given, got.Introduced)
-			})
-		},
-	}
-}
-
-// checkQuotas warns of agents and nodes that use most of a quota.
-func checkQuotas(q view.NodeQuotas) (string, string) {
-	const much = 0.8
-	near := map[string]bool{}
-	for _, u := range q.Heaviest {
-		if u.Share >= much {
-			near[fmt.Sprintf("agent %s uses %.0f %% of %s", nameOr(u.Name, u.Agent.String()), 100*u.Share, u.Quota)] = true
-		}
-	}
-	for _, u := range q.PeersUsed {
-		if u.Share >= much {
-			near[fmt.Sprintf("node %s uses %.0f %% of %s", nameOr(u.Name, u.Node.String()), 100*u.Share, u.Quota)] = true
-		}
-	}
-	if len(near) == 0 {
-		return fine, "nobody uses more than 80 % of a quota"
-	}
-	return dubious, strings.Join(slices.Sorted(maps.Keys(near)), "; ") + ": parley quota and parley peers limit raise it"
-}
-
-func nameOr(name, id string) string {
-	if name == "" {
-		return id
-	}
-	return name
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,22 +1,28 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
+	"parley/gateway"
 	"parley/gateway/api"
 )
 
-func (p *program) runCommand() *cobra.Command {
+func runCommand(env *environment) *cobra.Command {
 	var (
 		req     api.RunAgentRequest
 		labels  []string
@@ -71,19 +77,19 @@ runtime exec both sides write one JSON object a line; with acp they speak the Ag
 		if req.Wrap, err = shell.Split(wrap); err != nil {
 			return err
 		}
-		if req.Folder, err = p.folder(req.Folder); err != nil {
+		if req.Folder, err = absoluteFolder(env, req.Folder); err != nil {
 			return err
 		}
-		req.Acting, req.Command, req.Wait = p.acting(), args, prompt != ""
+		req.Acting, req.Command, req.Wait = env.acting(), args, prompt != ""
 		req.Seconds = uint64(math.Ceil(time.Duration(limit).Seconds()))
-		return p.runAgent(c.Context(), req, prompt, detach, time.Duration(timeout))
+		return runAgent(c.Context(), env, req, prompt, detach, time.Duration(timeout))
 	}
 	return c
 }
 
-// folder gives the absolute path of the folder that a program is to run in. The node, on whose socket this is, sees the
+// absoluteFolder gives the absolute path of the folder that a program is to run in. The node, on whose socket this is, sees the
 // same one.
-func (p *program) folder(given string) (string, error) {
+func absoluteFolder(env *environment, given string) (string, error) {
 	folder, err := filepath.Abs(given)
 	if err != nil {
 		return "", err
@@ -97,13 +103,13 @@ func (p *program) folder(given string) (string, error) {
 }
 
 // runAgent makes the agent, gives it its first message, and shows what comes of it.
-func (p *program) runAgent(ctx context.Context, req api.RunAgentRequest, prompt string, detach bool, timeout time.Duration) error {
+func runAgent(ctx context.Context, env *environment, req api.RunAgentRequest, prompt string, detach bool, timeout time.Duration) error {
 	var made api.MakeAgentResponse
-	if err := p.call(ctx, "run_agent", req, &made); err != nil {
+	if err := env.call(ctx, "run_agent", req, &made); err != nil {
 		return err
 	}
 	if prompt != "" {
-		if _, err := p.sendPrompt(ctx, made.Agent.String(), prompt, ""); err != nil {
+		if _, err := sendPrompt(ctx, env, made.Agent.String(), prompt, ""); err != nil {
 			return err
 		}
 	}
@@ -112,7 +118,196 @@ func (p *program) runAgent(ctx context.Context, req api.RunAgentRequest, prompt 
 			AgentID capabilities.ID `json:"agentId"`
 			Name    string          `json:"name"`
 		}{made.Agent, made.Name}
-		return p.say(doc, made.Agent.String)
+		return env.say(doc, made.Agent.String)
 	}
-	return p.watch(ctx, made.Agent, p.showing(0), timeout)
+	return watchAgent(ctx, env, made.Agent, showOutput(env, 0), timeout)
+}
+
+func promptCommand(env *environment) *cobra.Command {
+	var (
+		noWait  bool
+		key     string
+		timeout duration
+	)
+	c := &cobra.Command{
+		Use:   "prompt AGENT TEXT",
+		Short: "Give an agent something to work on",
+		Long: `Sends an agent a message to work on, in plain words. It is accepted when it is on disk and the agent, if it has a
+program, runs; then what it puts out for the message is shown until it has nothing more to do. A message to an agent that
+runs already waits for its turn. The exit status is that of parley wait, and so is what is said as JSON.`,
+		Example:           "  parley prompt builder 'make the tests pass'\n  parley prompt builder 'and now the docs' --no-wait",
+		Args:              exactly("AGENT", "TEXT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+	}
+	f := c.Flags()
+	f.BoolVar(&noWait, "no-wait", false, "return once it is accepted")
+	f.StringVar(&key, "key", "", "idempotency `key`: the same key is the same message")
+	f.Var(&timeout, "timeout", "wait so `long` at most; the agent goes on")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		ctx := c.Context()
+		if noWait {
+			sent, err := sendPrompt(ctx, env, args[0], args[1], key)
+			if err != nil {
+				return err
+			}
+			return env.say(sent, sent.Message.String)
+		}
+		end, err := outputEnd(ctx, env, args[0], 0)
+		if err != nil && parley.CodeOf(err) != parley.NotPermitted { // who may not see its output may write to it
+			return err
+		}
+		sent, err := sendPrompt(ctx, env, args[0], args[1], key)
+		if err != nil {
+			return err
+		}
+		s := showOutput(env, end.Cursor)
+		s.message = sent.Message
+		return watchAgent(ctx, env, sent.AgentID, s, time.Duration(timeout))
+	}
+	return c
+}
+
+// sentMessage is an accepted message.
+type sentMessage struct {
+	AgentID  capabilities.ID `json:"agentId"`
+	Message  capabilities.ID `json:"message"`
+	Accepted bool            `json:"accepted"`
+	Queued   bool            `json:"queued"`
+}
+
+// sendPrompt gives an agent a message to work on.
+func sendPrompt(ctx context.Context, env *environment, agent, text, key string) (sentMessage, error) {
+	var got api.SendAgentMessageResponse
+	req := api.SendAgentMessageRequest{Acting: env.acting(), AgentID: agent, Text: text, MessageID: key}
+	if err := env.call(ctx, "send_agent_message", req, &got); err != nil {
+		return sentMessage{}, err
+	}
+	if got.Error != nil {
+		return sentMessage{}, got.Error
+	}
+	return sentMessage{AgentID: got.AgentID, Message: got.Message, Accepted: got.Accepted, Queued: got.Queued}, nil
+}
+
+// watchAgent shows an agent's output until it has nothing more to do, and then what it came to. All that it put out before
+// that is stored by then, so what was not shown as it came can be read.
+func watchAgent(ctx context.Context, env *environment, agent capabilities.ID, s *shownOutput, timeout time.Duration) error {
+	id := agent.String()
+	showing, stop := context.WithCancel(ctx)
+	defer stop()
+	shown := make(chan error, 1)
+	if env.options.json {
+		shown <- nil
+	} else {
+		go func() { shown <- s.follow(showing, id) }()
+	}
+	f, err := waitFor(ctx, env, id, timeout)
+	stop()
+	<-shown // what is wrong there is wrong with the rest too
+	switch {
+	case ctx.Err() != nil:
+		return &interrupted{message: "the agent goes on", hint: fmt.Sprintf("parley attach %[1]s%[2]s shows it again, parley interrupt %[1]s%[2]s ends its run", id, env.asFlag())}
+	case err != nil:
+		return err
+	case !env.options.json:
+		if err := s.rest(ctx, id); err != nil && parley.CodeOf(err) != parley.NotPermitted { // who may not see its output may write to it
+			return err
+		}
+	}
+	return sayHow(env, f)
+}
+
+// sayHow says what an agent came to that was watched: its output stands alone on standard output.
+func sayHow(env *environment, f finished) error {
+	switch {
+	case env.options.json:
+		if err := env.sayJSON(f); err != nil {
+			return err
+		}
+	case f.Status != view.FinishIdle && f.Status != view.FinishTimeout:
+		fmt.Fprintln(env.stderr, f.line())
+		if f.Status == view.FinishPermission {
+			fmt.Fprintf(env.stderr, "hint: parley permit allow %[1]s%[2]s, or: parley permit deny %[1]s%[2]s\n", shell.Word(terminal.Visible(f.called())), env.asFlag())
+		}
+	}
+	return f.exit()
+}
+
+// attachedTail is how many lines of what was put out before attach begins with.
+const attachedTail = 20
+
+func attachCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "attach AGENT",
+		Short: "Show an agent's output, and send it what is typed",
+		Long: `Shows what an agent's program puts out, and sends each line of standard input to it as a message. It ends with
+the keyboard's interrupt, or when the input has ended and the agent has nothing more to do: then the exit status is that
+of parley wait.`,
+		Example:           "  parley attach builder\n  echo 'make the tests pass' | parley attach builder",
+		Args:              exactly("AGENT"),
+		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			_, snap, err := fetchAgent(env, c, args[0])
+			if err != nil {
+				return err
+			}
+			return attachTo(c.Context(), env, snap.ID.String())
+		},
+	}
+}
+
+func attachTo(ctx context.Context, env *environment, agent string) error {
+	s := showOutput(env, 0)
+	if err := s.tail(ctx, agent, attachedTail); err != nil {
+		return err
+	}
+	showing, stop := context.WithCancel(ctx)
+	defer stop()
+	shown := make(chan error, 1)
+	go func() { shown <- s.follow(showing, agent) }()
+	sent := make(chan error, 1)
+	go func() { sent <- sendLines(ctx, env, agent) }() // it may outlast this: nothing ends a read of the keyboard
+	select {
+	case err := <-sent:
+		if err != nil {
+			return err
+		}
+	case err := <-shown:
+		return detachedError(ctx, env, err)
+	}
+	f, err := waitFor(ctx, env, agent, 0)
+	stop()
+	<-shown
+	if err == nil {
+		err = s.rest(ctx, agent)
+	}
+	if err != nil {
+		return detachedError(ctx, env, err)
+	}
+	return sayHow(env, f)
+}
+
+// detachedError is how attach ends while the agent goes on.
+func detachedError(ctx context.Context, env *environment, err error) error {
+	if ctx.Err() != nil {
+		return &interrupted{} // the way to end it
+	}
+	return err
+}
+
+// sendLines sends the lines of standard input to an agent.
+func sendLines(ctx context.Context, env *environment, agent string) error {
+	lines := bufio.NewScanner(env.stdin)
+	lines.Buffer(nil, maxInput)
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		if _, err := sendPrompt(ctx, env, agent, lines.Text(), ""); err != nil {
+			return err
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return terminal.TooLong("a line", maxInput)
+	}
+	return lines.Err()
 }

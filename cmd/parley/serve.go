@@ -18,6 +18,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/cmd/parley/proc"
 	"parley/cmd/parley/shell"
 	"parley/gateway"
 	"parley/gateway/api"
@@ -162,7 +163,7 @@ func (s *serving) level(c *cobra.Command) (slog.Level, error) {
 	return level, nil
 }
 
-func (p *program) serveCommand() *cobra.Command {
+func serveCommand(env *environment) *cobra.Command {
 	var s serving
 	c := &cobra.Command{
 		Use:   "serve",
@@ -187,16 +188,16 @@ the same state folder is refused.`,
 		if _, _, err := s.readQuotas(); err != nil {
 			return usage(c, "--quota: %s", parley.AsError(err).Message)
 		}
-		log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level}))
+		log := slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: level}))
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer stop()
 		context.AfterFunc(ctx, stop) // a second signal ends the process at once
-		if own, ok := p.stdout.(*os.File); ok {
-			if err := letGo(own); err != nil {
+		if own, ok := env.stdout.(*os.File); ok {
+			if err := proc.LetGo(own); err != nil {
 				return err
 			}
 		}
-		return p.serve(ctx, s, log)
+		return runNode(ctx, env, s, log)
 	}
 	return c
 }
@@ -207,14 +208,14 @@ func (s *serving) programs() (actors.ProgramDefaults, error) {
 	return actors.ProgramDefaults{Environment: s.programEnv, User: s.programUser, Wrap: wrap}, err
 }
 
-// serve runs a node until ctx ends, somebody stops it, or it cannot go on.
-func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err error) {
-	refuseTracing()
+// runNode runs a node until ctx ends, somebody stops it, or it cannot go on.
+func runNode(ctx context.Context, env *environment, s serving, log *slog.Logger) (err error) {
+	proc.RefuseTracing()
 	programs, err := s.programs()
 	if err != nil {
 		return err
 	}
-	l, err := p.lockState()
+	l, err := lockState(env)
 	if err != nil {
 		return err
 	}
@@ -225,10 +226,10 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 	}
 	node, err := actors.Open(ctx, actors.Options{
 		Quotas: agents, PeerQuotas: peers,
-		Folder: p.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
-		Standby: func() { p.standBy(log) }, Programs: programs, TakeOver: true,
+		Folder: env.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
+		Standby: func() { markStandby(env, log) }, Programs: programs, TakeOver: true,
 	})
-	if gone := os.Remove(p.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+	if gone := os.Remove(env.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
 		log.Warn("the mark of a standby stays", "error", gone)
 	}
 	if err != nil {
@@ -244,13 +245,13 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 		err = errors.Join(err, node.Close(closing))
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
-		Socket: p.options.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Limits: s.limits.Limits, Log: log,
+		Socket: env.options.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Limits: s.limits.Limits, Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	server.Serve()
-	log.Info("ready", "node", node.State().Node, "state", p.options.state, "listen", server.Address(), "version", version())
+	log.Info("ready", "node", node.State().Node, "state", env.options.state, "listen", server.Address(), "version", version())
 
 	err = untilStopped(ctx, node, server)
 	log.Info("stopping", "reason", stopReason(ctx, err))
@@ -262,24 +263,24 @@ func (p *program) serve(ctx context.Context, s serving, log *slog.Logger) (err e
 	return err
 }
 
-// standBy says, in the log and to whoever started it, that this process waits for the one that runs the node.
-func (p *program) standBy(log *slog.Logger) {
+// markStandby says, in the log and to whoever started it, that this process waits for the one that runs the node.
+func markStandby(env *environment, log *slog.Logger) {
 	log.Info("standby: the node runs in another process, and in this one when that ends")
-	if err := os.WriteFile(p.options.standby(), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+	if err := os.WriteFile(env.options.standby(), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		log.Warn("it cannot be shown that this is a standby", "error", err)
 	}
 }
 
 // isStandby reports whether a process waits as a standby.
-func (p *program) isStandby(pid int) bool {
-	who, err := os.ReadFile(p.options.standby())
+func isStandby(env *environment, pid int) bool {
+	who, err := os.ReadFile(env.options.standby())
 	return err == nil && string(who) == strconv.Itoa(pid)
 }
 
 // orStandby says, in place of err, that a standby waits on the state folder, if one does.
-func (p *program) orStandby(err error) error {
-	pid, locked, look := p.isLocked()
-	if look != nil || !locked || !p.isStandby(pid) {
+func orStandby(env *environment, err error) error {
+	pid, locked, look := isLocked(env)
+	if look != nil || !locked || !isStandby(env, pid) {
 		return err
 	}
 	return parley.Refuse(parley.NotRunning, "process %d waits as a standby: the node runs elsewhere", pid).

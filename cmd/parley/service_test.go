@@ -31,8 +31,11 @@ func TestANodeServesANATSSystemWhereItIsToldTo(t *testing.T) {
 	ended := make(chan string, 1)
 	go func() {
 		p := &program{ // as it is told in the environment
-			stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, args: []string{"--state", state, "serve", "--listen", "off"},
-			env: func(name string) (string, bool) { return "nats://ann:secret@" + where, name == "PARLEY_SERVICE" },
+			environment: environment{
+				stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
+				lookup: func(name string) (string, bool) { return "nats://ann:secret@" + where, name == "PARLEY_SERVICE" },
+			},
+			args: []string{"--state", state, "serve", "--listen", "off"},
 		}
 		if exit := p.run(ctx); exit != 0 {
 			ended <- "it failed"

@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
 
-func (p *program) statusCommand() *cobra.Command {
+func statusCommand(env *environment) *cobra.Command {
 	var wait duration
 	c := &cobra.Command{
 		Use:   "status",
@@ -26,31 +27,31 @@ func (p *program) statusCommand() *cobra.Command {
 	}
 	c.Flags().Var(&wait, "wait", "wait so `long` for the node to be ready")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		status, err := p.awaitReady(c.Context(), time.Duration(wait))
+		status, err := awaitReady(c.Context(), env, time.Duration(wait))
 		if err != nil {
 			return err
 		}
-		return p.say(status, func() string { return statusText(status) })
+		return env.say(status, func() string { return statusText(status) })
 	}
 	return c
 }
 
-func (p *program) status(ctx context.Context) (api.StatusResponse, error) {
+func fetchStatus(ctx context.Context, env *environment) (api.StatusResponse, error) {
 	var status api.StatusResponse
-	err := p.call(ctx, "status", api.NodeRequest{Acting: p.acting()}, &status)
+	err := env.call(ctx, "status", api.NodeRequest{Acting: env.acting()}, &status)
 	return status, err
 }
 
 // awaitReady asks until there is an answer or the time has passed.
-func (p *program) awaitReady(ctx context.Context, wait time.Duration) (api.StatusResponse, error) {
+func awaitReady(ctx context.Context, env *environment, wait time.Duration) (api.StatusResponse, error) {
 	deadline := time.Now().Add(wait)
 	for {
-		status, err := p.status(ctx)
+		status, err := fetchStatus(ctx, env)
 		if parley.CodeOf(err) != parley.NotRunning {
 			return status, err
 		}
 		if time.Now().After(deadline) {
-			return status, p.orStandby(err)
+			return status, orStandby(env, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -93,13 +94,13 @@ func slowDisk(seconds int) string {
 	return fmt.Sprintf("has not finished a flush for %d s: what is written waits for it", seconds)
 }
 
-func (p *program) versionCommand() *cobra.Command {
+func versionCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of this program",
 		Example: "  parley version",
 		RunE: func(*cobra.Command, []string) error {
-			return p.say(map[string]string{"version": version()}, version)
+			return env.say(map[string]string{"version": version()}, version)
 		},
 	}
 }
@@ -126,4 +127,56 @@ func version() string {
 		return "devel"
 	}
 	return "devel-" + revision + dirty
+}
+
+func programsCommand(env *environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "programs",
+		Short: "Say how the node runs programs, and have a restored node start them",
+		Long: `Says what holds for all programs of the node: which variables of its environment they get, which user they run as, and
+the command that they are wrapped in.
+
+A node that was restored from a backup starts no programs, whatever is queued for them, until "parley programs start". Make
+sure first that the node runs nowhere else.`,
+		Example: "  parley programs\n  parley programs start",
+		Args:    exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			status, err := fetchStatus(c.Context(), env)
+			if err != nil {
+				return err
+			}
+			return env.say(status.Programs, func() string { return programsText(status.Programs) })
+		},
+	}
+	c.AddCommand(&cobra.Command{
+		Use:     "start",
+		Short:   "Have a restored node start its programs",
+		Example: "  parley programs start",
+		Args:    exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var done api.Done
+			if err := env.call(c.Context(), "start_programs", api.NodeRequest{Acting: env.acting()}, &done); err != nil {
+				return err
+			}
+			return env.say(done, func() string { return "programs run" })
+		},
+	})
+	return c
+}
+
+func programsText(s api.ProgramsStatus) string {
+	lines := []string{"programs run"}
+	if s.Held {
+		lines = []string{"programs are held since the node was restored: parley programs start"}
+	}
+	if len(s.Environment) > 0 {
+		lines = append(lines, "environment: "+terminal.Visible(strings.Join(s.Environment, ",")))
+	}
+	if s.User != "" {
+		lines = append(lines, "user: "+terminal.Visible(s.User))
+	}
+	if len(s.Wrap) > 0 {
+		lines = append(lines, "wrapped in: "+terminal.Visible(shell.Join(s.Wrap)))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"html"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -10,25 +15,26 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/cmd/parley/setup"
 	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
 
-func (p *program) tokenCommand() *cobra.Command {
+func tokenCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke the tokens by which programs act for an agent, and the sessions of browsers",
 		Example: `  parley token create --as fae --scope ask,read --expires 30d
   parley token ls --as fae
   parley token revoke 01JQ…@N…`,
-		Args: p.exactly(),
+		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error { return usage(c, "missing: create, ls or revoke") },
 	}
-	c.AddCommand(p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
+	c.AddCommand(tokenCreateCommand(env), tokenListCommand(env), tokenRevokeCommand(env))
 	return c
 }
 
-func (p *program) tokenCreateCommand() *cobra.Command {
+func tokenCreateCommand(env *environment) *cobra.Command {
 	var (
 		scopes  []string
 		expires moment
@@ -42,16 +48,16 @@ shown this once, and kept only as a digest. Scopes: ask sends mail, answer settl
 looks, reveal opens the secrets that the agent was answered with, admin changes what the agent holds. Without
 --scope it is good for all but admin, and for the node's host not for reveal. A token that is made by another is
 good for no more and no longer than that, and ends with it.`,
-		Args: p.exactly(),
+		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var made view.Token
-			err := p.call(c.Context(), "create_token", api.CreateTokenRequest{
-				Acting: p.acting(), Scopes: scopes, Until: capabilities.At(expires.at), Note: note,
+			err := env.call(c.Context(), "create_token", api.CreateTokenRequest{
+				Acting: env.acting(), Scopes: scopes, Until: capabilities.At(expires.at), Note: note,
 			}, &made)
 			if err != nil {
 				return err
 			}
-			return p.say(made, func() string { return made.Text })
+			return env.say(made, func() string { return made.Text })
 		},
 	}
 	c.Flags().StringSliceVar(&scopes, "scope", nil, "what it is good for: `ask,answer,read,reveal,admin`; default all but admin, and reveal for guests alone")
@@ -60,20 +66,20 @@ good for no more and no longer than that, and ends with it.`,
 	return c
 }
 
-func (p *program) tokenListCommand() *cobra.Command {
+func tokenListCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the agent's tokens, and the sessions of browsers that are signed in as it",
-		Args:    p.exactly(),
+		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			tokens, err := listAll(c.Context(), p, "list_tokens",
-				func(at api.Paging) any { return api.ListTokensRequest{Acting: p.acting(), Paging: at} },
+			tokens, err := listAll(c.Context(), env, "list_tokens",
+				func(at api.Paging) any { return api.ListTokensRequest{Acting: env.acting(), Paging: at} },
 				func(r api.ListTokensResponse) ([]view.Token, api.Paged) { return r.Tokens, r.Paged })
 			if err != nil {
 				return err
 			}
-			return p.say(tokens, func() string {
+			return env.say(tokens, func() string {
 				lines := make([]string, len(tokens))
 				for i, t := range tokens {
 					lines[i] = tokenLine(t)
@@ -103,22 +109,22 @@ func tokenLine(t view.Token) string {
 	return line
 }
 
-func (p *program) tokenRevokeCommand() *cobra.Command {
+func tokenRevokeCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
 		Short: "End a token or session, and what was made by it",
-		Args:  p.exactly("ID"),
+		Args:  exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := capabilities.ParseID(args[0])
 			if err != nil {
 				return err
 			}
-			return p.change(c, "revoke_token", api.RevokeTokenRequest{Acting: p.acting(), Token: id}, args[0])
+			return change(env, c, "revoke_token", api.RevokeTokenRequest{Acting: env.acting(), Token: id}, args[0])
 		},
 	}
 }
 
-func (p *program) openCommand() *cobra.Command {
+func openCommand(env *environment) *cobra.Command {
 	var quiet bool
 	c := &cobra.Command{
 		Use:   "open",
@@ -127,17 +133,17 @@ func (p *program) openCommand() *cobra.Command {
 good once, for two minutes. The session ends a day after its last use, and after two weeks at the latest: parley token ls
 lists it, and parley token revoke or "Sign out" on the page ends it.`,
 		Example: "  parley open\n  parley open --print --as fae",
-		Args:    p.exactly(),
+		Args:    exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var link api.OpenLinkResponse
-			if err := p.call(c.Context(), "open_link", api.OpenLinkRequest{Acting: p.acting()}, &link); err != nil {
+			if err := env.call(c.Context(), "open_link", api.OpenLinkRequest{Acting: env.acting()}, &link); err != nil {
 				return err
 			}
-			if err := p.say(link, func() string { return link.URL }); err != nil || quiet || p.options.json {
+			if err := env.say(link, func() string { return link.URL }); err != nil || quiet || env.options.json {
 				return err
 			}
-			if err := p.browse(c.Context(), link.URL); err != nil {
-				_, err = fmt.Fprintf(p.stderr, "parley: note: no browser could be opened (%v): open the link yourself\n", parley.AsError(err).Message)
+			if err := openBrowser(c.Context(), env, link.URL); err != nil {
+				_, err = fmt.Fprintf(env.stderr, "parley: note: no browser could be opened (%v): open the link yourself\n", parley.AsError(err).Message)
 				return err
 			}
 			return nil
@@ -145,4 +151,42 @@ lists it, and parley token revoke or "Sign out" on the page ends it.`,
 	}
 	c.Flags().BoolVar(&quiet, "print", false, "print the link and open nothing")
 	return c
+}
+
+// leadFile is the name of the file in the state folder that leads a browser to a link.
+const leadFile = "parley.open.html"
+
+// openBrowser opens a link in the person's browser, if there is one to be found. Everybody on a machine sees the arguments of
+// every process there: the browser is given a file that nobody else can read, and that leads to the link.
+func openBrowser(ctx context.Context, env *environment, link string) error {
+	opener := map[string]string{"darwin": "open", "windows": "explorer"}[runtime.GOOS]
+	if opener == "" {
+		opener = "xdg-open"
+	}
+	path, err := exec.LookPath(opener)
+	if err != nil {
+		return parley.Refuse(parley.InvalidArgument, "there is no %s here", opener)
+	}
+	lead, err := writeRedirect(env, link)
+	if err != nil {
+		return terminal.Unwritable(env.options.state, err)
+	}
+	if err := exec.CommandContext(ctx, path, lead).Run(); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "%s: %v", opener, err)
+	}
+	return nil
+}
+
+// writeRedirect writes the file that leads to a link, in place of the last one. It stays, as nobody says when the browser has
+// read it: the link is good once, and not for long.
+func writeRedirect(env *environment, link string) (path string, err error) {
+	folder, err := filepath.Abs(env.options.state)
+	if err != nil {
+		return "", err
+	}
+	page := fmt.Sprintf(`<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Parley</title>
+<meta http-equiv="refresh" content="0; url=%[1]s"><p><a href="%[1]s">Sign in to Parley</a></p>
+`, html.EscapeString(link))
+	path = filepath.Join(folder, leadFile)
+	return path, setup.WriteFile(path, []byte(page), 0o600)
 }

@@ -68,7 +68,7 @@ func (f finished) line() string {
 	return words
 }
 
-func (p *program) waitCommand() *cobra.Command {
+func waitCommand(env *environment) *cobra.Command {
 	var (
 		timeout duration
 		any     bool
@@ -88,13 +88,13 @@ func (p *program) waitCommand() *cobra.Command {
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most")
 	c.Flags().BoolVar(&any, "any", false, "wait for the first of them only")
-	c.ValidArgsFunction = p.completeFlag(gateway.CompleteNames)
+	c.ValidArgsFunction = completeFlag(env, gateway.CompleteNames)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		done, err := p.waitForAll(c.Context(), args, time.Duration(timeout), any)
+		done, err := waitForAll(c.Context(), env, args, time.Duration(timeout), any)
 		if err != nil {
 			return err
 		}
-		if err := p.sayFinished(done, len(args) > 1 && !any); err != nil {
+		if err := sayFinished(env, done, len(args) > 1 && !any); err != nil {
 			return err
 		}
 		for _, f := range done {
@@ -107,12 +107,12 @@ func (p *program) waitCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) sayFinished(done []finished, several bool) error {
+func sayFinished(env *environment, done []finished, several bool) error {
 	var doc any = done
 	if !several {
 		doc = done[0]
 	}
-	return p.say(doc, func() string {
+	return env.say(doc, func() string {
 		lines := make([]string, len(done))
 		for i, f := range done {
 			lines[i] = f.line()
@@ -122,7 +122,7 @@ func (p *program) sayFinished(done []finished, several bool) error {
 }
 
 // waitForAll waits for several agents at once: for all, or for the first to have finished.
-func (p *program) waitForAll(ctx context.Context, agents []string, timeout time.Duration, any bool) ([]finished, error) {
+func waitForAll(ctx context.Context, env *environment, agents []string, timeout time.Duration, any bool) ([]finished, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type ended struct {
@@ -133,7 +133,7 @@ func (p *program) waitForAll(ctx context.Context, agents []string, timeout time.
 	ends := make(chan ended, len(agents))
 	for i, a := range agents {
 		go func() {
-			f, err := p.waitFor(ctx, a, timeout)
+			f, err := waitFor(ctx, env, a, timeout)
 			ends <- ended{i, f, err}
 		}()
 	}
@@ -153,8 +153,8 @@ func (p *program) waitForAll(ctx context.Context, agents []string, timeout time.
 
 // waitFor waits until an agent has finished, or a timeout, 0 being none, has passed. It goes on through restarts of the
 // node.
-func (p *program) waitFor(ctx context.Context, agent string, timeout time.Duration) (finished, error) {
-	waiter := p.waiter(false)
+func waitFor(ctx context.Context, env *environment, agent string, timeout time.Duration) (finished, error) {
+	waiter := env.waiter(false)
 	defer waiter.Close()
 	for end := time.Now().Add(timeout); ; {
 		wait := oneWait
@@ -162,7 +162,7 @@ func (p *program) waitFor(ctx context.Context, agent string, timeout time.Durati
 			wait = min(wait, time.Until(end))
 		}
 		f := finished{}
-		req := api.WaitForFinishRequest{Acting: p.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
+		req := api.WaitForFinishRequest{Acting: env.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
 		if err := waiter.Call(ctx, "wait_for_finish", req, &f); err != nil {
 			return f, err
 		}

@@ -1,84 +1,61 @@
-package main
+package interview
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"charm.land/huh/v2"
 
-	"parley"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
 	"parley/gateway/api"
 )
 
-// field is a field of a form as the node sends it.
-type field struct {
+// ErrAborted is the error of an interview that the person ended.
+var ErrAborted = errors.New("the interview was ended")
+
+// Field is a field of a form as the node sends it.
+type Field struct {
 	events.Field
 	Default json.RawMessage `json:"default"`
 	Example json.RawMessage `json:"example"`
 }
 
-// question is a field on a terminal, and how to read what was said to it.
+// question is a field on a terminal, with a function that returns the answer to it.
 type question struct {
 	widget huh.Field
 	texts  func() []api.Text
 }
 
-// answerInPerson has the person at the terminal answer a form. An answer that is wrong is asked for again,
-// with what was said before.
-func (p *program) answerInPerson(ctx context.Context, answer api.RespondFormRequest, which string) error {
-	var e envelope
-	if err := p.call(ctx, "get_message", api.MessageRequest{Acting: answer.Acting, Subject: answer.Subject}, &e); err != nil {
-		return err
-	}
-	for {
-		if err := p.interview(ctx, e, &answer); err != nil {
-			return err
-		}
-		err := p.settle(ctx, "respond_form", answer, which)
-		if parley.CodeOf(err) != parley.InvalidAnswer || len(answer.Texts) == 0 {
-			return err
-		}
-		fmt.Fprintln(p.stderr, terminal.Visible(parley.AsError(err).Message))
-		for i := range e.Fields {
-			e.Fields[i].remember(answer.Texts)
-		}
-	}
-}
-
-// interview asks for an answer field by field. Everything in a form comes from its asker and is made
-// visible before it is shown.
-func (p *program) interview(ctx context.Context, e envelope, answer *api.RespondFormRequest) error {
-	if len(e.Fields) == 0 || e.Outcome != nil { // the node says why it cannot be answered
-		return nil
-	}
-	widgets := []huh.Field{huh.NewNote().Title(terminal.Visible(e.Description)).Description("asked by " + party(e.FromName, e.From))}
-	questions := make([]question, len(e.Fields))
-	for i, f := range e.Fields {
+// Ask asks for an answer field by field, below a description and the asker's name.
+func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker string, fields []Field) ([]api.Text, error) {
+	widgets := []huh.Field{huh.NewNote().Title(terminal.Visible(description)).Description("asked by " + asker)}
+	questions := make([]question, len(fields))
+	for i, f := range fields {
 		questions[i] = f.question()
 		widgets = append(widgets, questions[i].widget)
 	}
-	form := huh.NewForm(huh.NewGroup(widgets...)).WithInput(p.stdin).WithOutput(p.stdout)
+	form := huh.NewForm(huh.NewGroup(widgets...)).WithInput(in).WithOutput(out)
 	if err := form.RunWithContext(ctx); err != nil {
 		if errors.Is(err, huh.ErrUserAborted) || ctx.Err() != nil {
-			return &interrupted{message: "nothing was answered; the form stays open"}
+			return nil, ErrAborted
 		}
-		return fmt.Errorf("ask on the terminal: %w", err)
+		return nil, fmt.Errorf("ask on the terminal: %w", err)
 	}
-	answer.Texts = nil
+	var texts []api.Text
 	for _, q := range questions {
-		answer.Texts = append(answer.Texts, q.texts()...)
+		texts = append(texts, q.texts()...)
 	}
-	return nil
+	return texts, nil
 }
 
-// remember makes what was said the field's default, but for secrets.
-func (f *field) remember(texts []api.Text) {
+// Remember makes an answer the field's default, so that a person can correct it. It forgets secrets.
+func (f *Field) Remember(texts []api.Text) {
 	var said []string
 	for _, t := range texts {
 		if t.Name == f.Name {
@@ -96,7 +73,7 @@ func (f *field) remember(texts []api.Text) {
 	}
 }
 
-func (f *field) question() question {
+func (f *Field) question() question {
 	switch f.Type {
 	case events.Checkbox, events.Confirm:
 		if f.Type == events.Checkbox || len(f.Options) == 0 {
@@ -117,7 +94,7 @@ func (f *field) question() question {
 	return f.line()
 }
 
-func (f *field) line() question {
+func (f *Field) line() question {
 	text := f.preset()
 	w := huh.NewInput().Title(f.title()).Description(f.help()).Placeholder(f.hint()).Value(&text).Validate(f.check)
 	if f.Type == events.Secret {
@@ -126,7 +103,7 @@ func (f *field) line() question {
 	return question{w, func() []api.Text { return f.said(text) }}
 }
 
-func (f *field) yesOrNo() question {
+func (f *Field) yesOrNo() question {
 	yes := string(f.Default) == "true"
 	return question{
 		huh.NewConfirm().Title(f.title()).Description(f.help()).Value(&yes),
@@ -134,7 +111,7 @@ func (f *field) yesOrNo() question {
 	}
 }
 
-func (f *field) oneOf() question {
+func (f *Field) oneOf() question {
 	chosen := f.preset()
 	options := f.choices()
 	if !f.Required && chosen == "" {
@@ -146,7 +123,7 @@ func (f *field) oneOf() question {
 	}
 }
 
-func (f *field) someOf() question {
+func (f *Field) someOf() question {
 	var chosen []string
 	_ = json.Unmarshal(f.Default, &chosen) // without a default nothing is chosen
 	w := huh.NewMultiSelect[string]().Title(f.title()).Description(f.help()).Options(f.choices()...).Value(&chosen)
@@ -167,7 +144,7 @@ func (f *field) someOf() question {
 	}}
 }
 
-func (f *field) choices() []huh.Option[string] {
+func (f *Field) choices() []huh.Option[string] {
 	options := make([]huh.Option[string], len(f.Options))
 	for i, o := range f.Options {
 		label := o.Label
@@ -182,23 +159,23 @@ func (f *field) choices() []huh.Option[string] {
 	return options
 }
 
-// said is the answer to the field; nothing said is no answer, so that a default holds.
-func (f *field) said(text string) []api.Text {
+// said returns the answer to the field. An empty text is no answer, so that a default holds.
+func (f *Field) said(text string) []api.Text {
 	if text == "" {
 		return nil
 	}
 	return []api.Text{{Name: f.Name, Text: text}}
 }
 
-func (f *field) check(text string) error {
+func (f *Field) check(text string) error {
 	if f.Required && strings.TrimSpace(text) == "" && f.preset() == "" {
 		return errors.New("this is needed")
 	}
 	return nil
 }
 
-// preset is the field's default as text.
-func (f *field) preset() string {
+// preset returns the field's default as text.
+func (f *Field) preset() string {
 	v, err := capabilities.ParseJSON(f.Default)
 	if err != nil || v.IsNull() {
 		return ""
@@ -206,7 +183,7 @@ func (f *field) preset() string {
 	return v.Text()
 }
 
-func (f *field) title() string {
+func (f *Field) title() string {
 	label := f.Label
 	if label == "" {
 		label = f.Name
@@ -217,7 +194,7 @@ func (f *field) title() string {
 	return terminal.Visible(label)
 }
 
-func (f *field) help() string {
+func (f *Field) help() string {
 	help := f.Help
 	if help == "" && f.Type == events.Capability {
 		help = "a name that you hold"
@@ -225,8 +202,8 @@ func (f *field) help() string {
 	return terminal.Visible(help)
 }
 
-// hint is what an empty line shows.
-func (f *field) hint() string {
+// hint returns the text that an empty line shows.
+func (f *Field) hint() string {
 	if f.Placeholder != "" {
 		return terminal.Visible(f.Placeholder)
 	}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package main
-
-// refuseTracing does nothing here.
-func refuseTracing() {}
