@@ -40,26 +40,27 @@ func (d *formRelay) open(c *wsSession) {
 	d.runs, d.given = map[string]bool{}, map[capabilities.ID]bool{}
 }
 
-// follow looks through the agent's mail, from the first message on, until the session is to end.
+// follow reads the agent's mail, from the first message on, until the session ends.
 func (d *formRelay) follow() {
 	if !d.asks && !d.answers {
 		return
 	}
-	for e, err := range d.c.principal.agent.Follow(d.c.ctx, view.MessageFilter{All: true}, 0) {
-		if err != nil {
-			if d.c.ctx.Err() == nil {
-				d.c.note("follow", err)
-				d.c.end(websocket.StatusTryAgainLater, "the mailbox cannot be read now")
+	all := subscription{local: local{agent: d.c.principal.agent}, filter: view.MessageFilter{All: true}}
+	err := d.c.server.follow(d.c.ctx, all, func(b batch) error {
+		for _, e := range b.messages {
+			if m, ok := markOf(e); ok {
+				d.see(markedForm{m, e})
 			}
-			return
 		}
-		if m, ok := markOf(e); ok {
-			d.see(markedForm{m, e})
-		}
+		return nil
+	})
+	if err != nil && d.c.ctx.Err() == nil {
+		d.c.note("follow", err)
+		d.c.end(websocket.StatusTryAgainLater, "the mailbox cannot be read now")
 	}
 }
 
-// see tells the client what it is to know of a form as it is now.
+// see tells the client of a form that has come or ended.
 func (d *formRelay) see(f markedForm) {
 	defer d.c.survive(f.Dialect, new(error))
 	speaks, ok := d.c.server.dialects[f.Dialect]

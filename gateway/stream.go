@@ -2,11 +2,255 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
+
+	"parley"
+	"parley/actors/view"
 )
+
+const eventsPath = "/events"
+
+// maxBatch bounds the messages of one event. A page that missed more is loaded again.
+const maxBatch = 200
+
+// changed is the event "messages": changed messages of a feed as HTML.
+type changed struct {
+	Feed     int     `json:"feed"` // which of those that were asked for
+	Cursor   uint64  `json:"cursor"`
+	Messages []drawn `json:"messages"`
+	Reload   bool    `json:"reload,omitempty"` // too many to draw
+}
+
+// drawn is one message. HTML is "" for a dismissed one.
+type drawn struct {
+	Number uint64 `json:"number"`
+	HTML   string `json:"html"`
+}
+
+// lostFeed is the event "gone": a feed that cannot be followed now.
+type lostFeed struct {
+	Feed    int         `json:"feed"`
+	Code    parley.Code `json:"code"`
+	Message string      `json:"message"`
+}
+
+// events streams changes: messages of mailboxes after a cursor each, the questions that wait, and, if the request has
+// "agents", the agents to which something happens. It ends with the node, with the session, and when its reader is too
+// slow.
+func (v *viewing) events() error {
+	if err := v.readsOnly(); err != nil {
+		return err
+	}
+	if err := v.isReader(); err != nil {
+		return err
+	}
+	feeds, err := v.feeds()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(v.r.Context())
+	defer context.AfterFunc(v.s.draining, cancel)()
+	defer v.s.whileGood(caller(ctx), cancel)() // the session
+
+	out, err := newSSE(v.w, v.s.slowest)
+	if err != nil {
+		cancel()
+		return nil // the reader has gone
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	batches, news := make(chan feedBatch), make(chan news)
+	for i, f := range feeds {
+		work.Go(func() { v.s.followFeed(ctx, cancel, i, f, batches) })
+	}
+	work.Go(func() { v.s.watchQuestions(ctx, cancel, v.r.URL.Query().Has("agents"), news) })
+	v.pump(ctx, out, batches, news)
+	return nil
+}
+
+// isReader refuses a request of a page that was drawn for another agent: the browser has changed its session since.
+func (v *viewing) isReader() error {
+	want := v.r.URL.Query().Get("reader")
+	if want == "" || want == v.s.reader(v.r.Context()).ID().String() {
+		return nil
+	}
+	return parley.Refuse(parley.NotPermitted, "the browser is signed in as another agent now")
+}
+
+// pump writes events to the reader until something ends.
+func (v *viewing) pump(ctx context.Context, out *sse, batches <-chan feedBatch, news <-chan news) {
+	pulse := time.NewTicker(heartbeat)
+	defer pulse.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case b := <-batches:
+			err = v.sendBatch(ctx, out, b)
+		case n := <-news:
+			err = n.send(out)
+		case <-pulse.C:
+			err = out.beat()
+		}
+		if err != nil {
+			return // the reader has gone, or is too slow
+		}
+	}
+}
+
+func (v *viewing) sendBatch(ctx context.Context, out *sse, b feedBatch) error {
+	if b.gone != nil {
+		e := shown(b.gone)
+		return out.send("gone", 0, lostFeed{Feed: b.number, Code: e.Code, Message: e.Message})
+	}
+	c := changed{Feed: b.number, Cursor: b.upTo, Messages: []drawn{}, Reload: len(b.messages) > maxBatch}
+	if !c.Reload {
+		var err error
+		if c.Messages, c.Reload, err = v.draw(ctx, b.feed.local, b.messages); err != nil {
+			return err
+		}
+	}
+	held := &charge{account: v.held.account}
+	defer held.release()
+	for _, m := range c.Messages {
+		if err := held.add(int64(len(m.HTML))); err != nil {
+			return err
+		}
+	}
+	var id uint64
+	if b.feed.resumes {
+		id = c.Cursor
+	}
+	return out.send("messages", id, c)
+}
+
+// maxDrawn bounds what one event draws, in bytes.
+const maxDrawn = 1 << 20
+
+// draw renders messages of an agent's mail, and reports whether they are too large for one event.
+func (v *viewing) draw(ctx context.Context, of local, messages []view.Message) (all []drawn, large bool, err error) {
+	all = make([]drawn, len(messages))
+	size := 0
+	for i, e := range messages {
+		all[i].Number = e.Number
+		if e.Dismissed {
+			continue
+		}
+		html, err := v.s.fragment(v.s.card(ctx, of, e, nil))
+		if err != nil {
+			return nil, false, err
+		}
+		if size += len(html); size > maxDrawn && i > 0 {
+			return []drawn{}, true, nil
+		}
+		all[i].HTML = html
+	}
+	return all, false, nil
+}
+
+// maxFeeds bounds the mailboxes that one stream follows.
+const maxFeeds = 100
+
+// feed is a mailbox that a stream follows.
+type feed struct {
+	subscription
+	resumes bool // the reader names its last cursor by Last-Event-ID
+}
+
+// feedBatch is a batch of one of the feeds, or the reason why there is none.
+type feedBatch struct {
+	batch
+	number int // of the feed in the request
+	feed   feed
+	gone   error
+}
+
+// feedOf returns the feed of a mailbox, from a cursor on.
+func feedOf(l local, cursor uint64) feed {
+	return feed{subscription: subscription{local: l, filter: view.MessageFilter{All: true}, at: position{seen: cursor}}}
+}
+
+// feeds returns the feeds of a request. Pages that share a stream ask for one each, as CURSOR:NAME in "feed". A "cursor"
+// asks for a feed of the agent itself, before them.
+func (v *viewing) feeds() ([]feed, error) {
+	var feeds []feed
+	cursor, follow, err := v.cursor()
+	if err != nil {
+		return nil, err
+	}
+	if follow {
+		own := feedOf(local{v.as, v.agent}, cursor)
+		own.resumes = true
+		feeds = append(feeds, own)
+	}
+	asked := v.r.URL.Query()["feed"]
+	if len(asked) > maxFeeds {
+		return nil, parley.Refuse(parley.InvalidArgument, "a stream tells of %d mailboxes at most", maxFeeds)
+	}
+	for _, text := range asked {
+		from, as, _ := strings.Cut(text, ":")
+		if cursor, err = readCursor(from); err != nil {
+			return nil, err
+		}
+		feeds = append(feeds, feedOf(local{name: as}, cursor))
+	}
+	return feeds, nil
+}
+
+// cursor returns the last cursor of the reader, and whether it has one.
+func (v *viewing) cursor() (cursor uint64, follow bool, err error) {
+	text := v.r.URL.Query().Get("cursor")
+	if last := v.r.Header.Get("Last-Event-ID"); last != "" {
+		text = last
+	}
+	if text == "" {
+		return 0, false, nil
+	}
+	cursor, err = readCursor(text)
+	return cursor, err == nil, err
+}
+
+func readCursor(text string) (uint64, error) {
+	cursor, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor", text)
+	}
+	return cursor, nil
+}
+
+// followFeed passes the batches of a feed to the stream. A feed that cannot be followed at all does not end the others; one
+// that breaks off ends the stream, and the reader comes back.
+func (s *Server) followFeed(ctx context.Context, end func(), i int, f feed, to chan<- feedBatch) {
+	hand := func(b feedBatch) error {
+		b.number, b.feed = i, f
+		select {
+		case to <- b:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	begun := false
+	err := s.follow(ctx, f.subscription, func(b batch) error {
+		begun = true
+		return hand(feedBatch{batch: b})
+	})
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case begun:
+		end()
+	default:
+		_ = hand(feedBatch{gone: err}) // the stream has ended
+	}
+}
 
 // Bounds of a stream of events.
 const (
@@ -14,8 +258,8 @@ const (
 	heartbeat = 15 * time.Second
 )
 
-// sse writes server-sent events to one reader. A reader that does not read is cut off: it comes back with the last
-// cursor that it has, and misses nothing.
+// sse writes server-sent events to one reader. It cuts off a slow one, which comes back with its last cursor and misses
+// nothing.
 type sse struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
@@ -23,7 +267,7 @@ type sse struct {
 	slowest time.Duration // what the reader may take for each write
 }
 
-// newSSE begins a stream of events.
+// newSSE writes the header of a stream of events.
 func newSSE(w http.ResponseWriter, slowest time.Duration) (*sse, error) {
 	s := &sse{w: w, rc: http.NewResponseController(w), slowest: slowest}
 	if err := s.rc.SetReadDeadline(time.Time{}); err != nil { // what a request may take is no bound of its stream
@@ -36,7 +280,7 @@ func newSSE(w http.ResponseWriter, slowest time.Duration) (*sse, error) {
 	return s, s.write([]byte("retry: 500\n\n"))
 }
 
-// send writes one event. What an event has to say arrives whole, and its cursor with it, or not at all.
+// send writes one event. An event arrives whole, with its cursor, or not at all.
 func (s *sse) send(name string, cursor uint64, what any) error {
 	body, err := json.Marshal(what) // has no line breaks
 	if err != nil {

@@ -2,230 +2,136 @@ package gateway
 
 import (
 	"context"
-	"sync"
+	"slices"
+	"strconv"
+	"strings"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/gateway/api"
 )
 
-const maxSubscriptions = 64 // of one session
-
-// subscriptions are what one session follows.
-type subscriptions struct {
-	mu   sync.Mutex
-	open map[string]*line
-}
-
-// line is one subscription, to whatever.
-type line struct {
-	id    string
-	stop  context.CancelFunc
-	ended chan struct{}
-}
-
-// subscription is messages followed.
+// subscription follows the messages of one mailbox that a filter picks, from a position on.
 type subscription struct {
-	id   string
-	as   string
-	view view.MessageFilter
-	at   position
+	local  // follow looks up the agent if there is none
+	filter view.MessageFilter
+	at     position
 }
 
-// SubscribeFrame follows the messages of a view: first those that there are, or that changed after the cursor, then
-// each that changes.
-type SubscribeFrame struct {
-	api.Acting
-	view.MessageFilter
-	SubscriptionID string `json:"subscriptionId"`
-	Cursor         Cursor `json:"cursor,omitempty"`
+// batch holds messages that changed together, in the order of their numbers.
+type batch struct {
+	from, upTo uint64 // cursors before and after them
+	messages   []view.Message
 }
 
-// MessageFrame is a message that was followed. Who comes back with its cursor is told what came after it.
-type MessageFrame struct {
-	Type           string       `json:"type"` // message
-	SubscriptionID string       `json:"subscriptionId"`
-	Cursor         string       `json:"cursor"`
-	Message        view.Message `json:"message"`
+// after returns the position behind the message at an index.
+func (b batch) after(i int) position {
+	if i == len(b.messages)-1 {
+		return position{seen: b.upTo}
+	}
+	return position{seen: b.from, upTo: b.upTo, number: b.messages[i].Number}
 }
 
-// UnsubscribeFrame ends a subscription, to messages or to a run.
-type UnsubscribeFrame struct {
-	SubscriptionID string `json:"subscriptionId,omitempty"`
-	RunID          string `json:"runId,omitempty"`
-}
-
-// subscribed acknowledges, to who gave a requestId, that a subscription has begun or ended.
-type subscribed struct {
-	Type string `json:"type"`
-	regarding
-}
-
-// followFrame opens a subscription.
-func followFrame(c *wsSession, h *head, text []byte) error {
-	var f SubscribeFrame
-	if err := decode(text, &f); err != nil {
-		return err
-	}
-	at, err := parsePosition(string(f.Cursor))
-	if err != nil {
-		return err
-	}
-	sub := &subscription{id: f.SubscriptionID, as: f.As, view: f.MessageFilter, at: at}
-	return c.subscribe(h, f.SubscriptionID, func(ctx context.Context) error { return c.follow(ctx, sub) })
-}
-
-// subscribe goes on with something, as a subscription, until that ends or is to end.
-func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) error) error {
-	if id == "" || len(id) > maxRequestID {
-		return parley.Refuse(parley.InvalidArgument, "a subscription has a subscriptionId of %d bytes at most", maxRequestID)
-	}
-	ctx, stop := context.WithCancel(c.ctx)
-	line := &line{id: id, stop: stop, ended: make(chan struct{})}
-	account := c.principal.account
-	if err := account.take(kindSubscriptions, 1); err != nil {
-		stop()
-		return err
-	}
-	if err := c.subscriptions.add(line); err != nil {
-		account.give(kindSubscriptions, 1)
-		stop()
-		return err
-	}
-	if h.RequestID != nil {
-		c.tell(subscribed{Type: "subscribed", regarding: h.regarding})
-	}
-	about := h.regarding
-	kind := h.Type
-	c.work.Go(func() {
-		defer close(line.ended)
-		defer account.give(kindSubscriptions, 1)
-		defer c.subscriptions.remove(line)
-		defer stop()
-		if err := c.survives(kind, func() error { return goOn(ctx) }); err != nil && ctx.Err() == nil {
-			c.note(kind, err)
-			c.tell(failed(about, err))
-		}
-	})
-	return nil
-}
-
-func (c *wsSession) survives(kind string, do func() error) (err error) {
-	defer c.survive(kind, &err)
-	return do()
-}
-
-// unsubscribeFrame ends a subscription. No frame of it follows.
-func unsubscribeFrame(c *wsSession, h *head, text []byte) error {
-	var f UnsubscribeFrame
-	if err := decode(text, &f); err != nil {
-		return err
-	}
-	if f.RunID != "" && f.SubscriptionID == "" {
-		c.relay.leaveRun(f.RunID)
-	} else if sub := c.subscriptions.find(f.SubscriptionID); sub != nil {
-		sub.stop()
-		<-sub.ended
-	} else {
-		return parley.Refuse(parley.InvalidArgument, "there is no subscription %.80q", f.SubscriptionID)
-	}
-	if h.RequestID != nil {
-		c.tell(subscribed{Type: "unsubscribed", regarding: h.regarding})
-	}
-	return nil
-}
-
-func (s *subscriptions) add(sub *line) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[sub.id] != nil {
-		return parley.Refuse(parley.InvalidArgument, "the connection has a subscription %.80q already", sub.id)
-	}
-	if len(s.open) >= maxSubscriptions {
-		return parley.Refuse(parley.QuotaExceeded, "the connection has %d subscriptions already", maxSubscriptions).
-			WithHint("end some first, or open another connection")
-	}
-	if s.open == nil {
-		s.open = map[string]*line{}
-	}
-	s.open[sub.id] = sub
-	return nil
-}
-
-func (s *subscriptions) find(id string) *line {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open[id]
-}
-
-func (s *subscriptions) remove(sub *line) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, sub.id)
-}
-
-// follow tells of messages until ctx ends.
-func (c *wsSession) follow(ctx context.Context, sub *subscription) error {
-	agent, err := c.server.agent(ctx, sub.as)
-	if err != nil {
-		return err
-	}
-	at := sub.at
-	if at.isWithin() {
-		if at, err = c.tellRest(ctx, agent, sub); err != nil {
+// follow delivers what changes, batch by batch, until ctx ends or an error. It reads the next batch only when the last
+// was delivered: a slow reader gets larger batches, and delays nobody else.
+func (s *Server) follow(ctx context.Context, sub subscription, deliver func(batch) error) error {
+	if sub.agent == nil {
+		var err error
+		if sub.agent, err = s.agent(ctx, sub.name); err != nil {
 			return err
 		}
+	}
+	seen := sub.at.seen
+	if sub.at.isWithin() {
+		if err := s.finish(ctx, sub, deliver); err != nil {
+			return err
+		}
+		seen = sub.at.upTo
 	}
 	for ctx.Err() == nil {
-		in, err := agent.Changes(ctx, sub.view, at.seen)
-		if err != nil {
-			return err
-		}
-		if err := c.tellBatch(ctx, sub, position{seen: at.seen, upTo: in.Cursor}, in.Messages); err != nil {
-			return err
-		}
-		at = position{seen: in.Cursor}
-	}
-	return nil
-}
-
-// tellRest tells the rest of a batch that was told in part before, and gives the position after it.
-func (c *wsSession) tellRest(ctx context.Context, agent *actors.Agent, sub *subscription) (position, error) {
-	at := sub.at
-	for at.seen < at.upTo {
-		in, err := agent.Since(ctx, sub.view, at.seen)
-		if err != nil {
-			return at, err
-		}
-		if in.Cursor <= at.seen {
-			break
-		}
-		end := min(in.Cursor, at.upTo)
-		if err := c.tellBatch(ctx, sub, position{seen: at.seen, upTo: end}, at.rest(in.Messages)); err != nil {
-			return at, err
-		}
-		at.seen = end
-	}
-	return position{seen: at.upTo}, nil
-}
-
-// tellBatch tells of messages that changed together, in the order of their numbers.
-func (c *wsSession) tellBatch(ctx context.Context, sub *subscription, at position, batch []view.Message) error {
-	if len(batch) == 0 {
-		return nil
-	}
-	if err := c.check(ctx); err != nil {
-		return err
-	}
-	for i, e := range batch {
-		if at.number = e.Number; i == len(batch)-1 {
-			at = position{seen: at.upTo}
-		}
-		c.tell(MessageFrame{Type: "message", SubscriptionID: sub.id, Cursor: at.String(), Message: e})
+		in, err := sub.agent.Changes(ctx, sub.filter, seen)
 		if ctx.Err() != nil {
 			return nil
 		}
+		if err != nil {
+			return err
+		}
+		if err := deliver(batch{from: seen, upTo: in.Cursor, messages: in.Messages}); err != nil {
+			return err
+		}
+		seen = in.Cursor
 	}
 	return nil
+}
+
+// finish delivers the rest of a batch of which the reader has a part.
+func (s *Server) finish(ctx context.Context, sub subscription, deliver func(batch) error) error {
+	at := sub.at
+	for at.seen < at.upTo {
+		in, err := sub.agent.Since(ctx, sub.filter, at.seen)
+		if err != nil {
+			return err
+		}
+		if in.Cursor <= at.seen {
+			return nil
+		}
+		end := min(in.Cursor, at.upTo)
+		if err := deliver(batch{from: at.seen, upTo: end, messages: at.rest(in.Messages)}); err != nil {
+			return err
+		}
+		at.seen = end
+	}
+	return nil
+}
+
+// Cursor is the text of a position. In JSON it may be a number too.
+type Cursor string
+
+// UnmarshalJSON reads a JSON number or string.
+func (c *Cursor) UnmarshalJSON(b []byte) error {
+	var which api.Which
+	err := which.UnmarshalJSON(b)
+	*c = Cursor(which)
+	return err
+}
+
+// position is the progress of a subscription: it has delivered all changes up to seen, and, of the changes from there to
+// upTo, the messages up to a number.
+//
+// Messages that changed together are delivered by number, each with the cursor of its own position. A client that comes
+// back with the cursor of any of them goes on with the next one.
+type position struct{ seen, upTo, number uint64 }
+
+// isWithin reports whether a part of the changes before upTo was not delivered.
+func (p position) isWithin() bool { return p.upTo != 0 }
+
+// rest returns the messages that are still to be delivered of those that changed after seen. A message that changed again
+// after upTo is delivered later: delivered now too, it would come twice to a client that is cut off in between.
+func (p position) rest(changed []view.Message) []view.Message {
+	return slices.DeleteFunc(changed, func(e view.Message) bool { return e.Number <= p.number || e.Changed > p.upTo })
+}
+
+func (p position) String() string {
+	s := strconv.FormatUint(p.seen, 10)
+	if p.isWithin() {
+		s += "." + strconv.FormatUint(p.upTo, 10) + "." + strconv.FormatUint(p.number, 10)
+	}
+	return s
+}
+
+// parsePosition reads a cursor; none is the start. It refuses with INVALID_ARGUMENT.
+func parsePosition(cursor string) (p position, err error) {
+	if cursor == "" {
+		return p, nil
+	}
+	into := []*uint64{&p.seen, &p.upTo, &p.number}
+	for i, part := range strings.SplitN(cursor, ".", len(into)) {
+		if *into[i], err = strconv.ParseUint(part, 10, 64); err != nil {
+			break
+		}
+	}
+	if err != nil || p.String() != cursor || p.isWithin() && p.upTo < p.seen { // one way to write each
+		return position{}, parley.Refuse(parley.InvalidArgument, "%.80q is not a cursor", cursor)
+	}
+	return p, nil
 }

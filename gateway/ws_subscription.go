@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+
+	"parley"
+	"parley/actors/view"
+	"parley/gateway/api"
+)
+
+const maxSubscriptions = 64 // of one session
+
+// subscriptions holds the open subscriptions of one session by ID.
+type subscriptions struct {
+	mu   sync.Mutex
+	open map[string]*openSubscription
+}
+
+// openSubscription is one subscription of a session, to messages or to agents.
+type openSubscription struct {
+	id    string
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// SubscribeFrame follows the messages that a filter picks: first those that changed after the cursor, then each that
+// changes.
+type SubscribeFrame struct {
+	api.Acting
+	view.MessageFilter
+	SubscriptionID string `json:"subscriptionId"`
+	Cursor         Cursor `json:"cursor,omitempty"`
+}
+
+// MessageFrame is a followed message. A subscription with its cursor goes on after it.
+type MessageFrame struct {
+	Type           string       `json:"type"` // message
+	SubscriptionID string       `json:"subscriptionId"`
+	Cursor         string       `json:"cursor"`
+	Message        view.Message `json:"message"`
+}
+
+// UnsubscribeFrame ends a subscription, to messages or to a run.
+type UnsubscribeFrame struct {
+	SubscriptionID string `json:"subscriptionId,omitempty"`
+	RunID          string `json:"runId,omitempty"`
+}
+
+// subscribed acknowledges the beginning or the end of a subscription, if a requestId was given.
+type subscribed struct {
+	Type string `json:"type"`
+	regarding
+}
+
+// followFrame opens a subscription.
+func followFrame(c *wsSession, h *head, text []byte) error {
+	var f SubscribeFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	at, err := parsePosition(string(f.Cursor))
+	if err != nil {
+		return err
+	}
+	sub := subscription{local: local{name: f.As}, filter: f.MessageFilter, at: at}
+	return c.subscribe(h, f.SubscriptionID, func(ctx context.Context) error {
+		return c.server.follow(ctx, sub, func(b batch) error { return c.tellBatch(ctx, f.SubscriptionID, b) })
+	})
+}
+
+// subscribe runs goOn as a subscription until it returns, its client unsubscribes, or the session ends.
+func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) error) error {
+	if id == "" || len(id) > maxRequestID {
+		return parley.Refuse(parley.InvalidArgument, "a subscription has a subscriptionId of %d bytes at most", maxRequestID)
+	}
+	ctx, stop := context.WithCancel(c.ctx)
+	sub := &openSubscription{id: id, stop: stop, ended: make(chan struct{})}
+	account := c.principal.account
+	if err := account.take(kindSubscriptions, 1); err != nil {
+		stop()
+		return err
+	}
+	if err := c.subscriptions.add(sub); err != nil {
+		account.give(kindSubscriptions, 1)
+		stop()
+		return err
+	}
+	if h.RequestID != nil {
+		c.tell(subscribed{Type: "subscribed", regarding: h.regarding})
+	}
+	about := h.regarding
+	kind := h.Type
+	c.work.Go(func() {
+		defer close(sub.ended)
+		defer account.give(kindSubscriptions, 1)
+		defer c.subscriptions.remove(sub)
+		defer stop()
+		if err := c.survives(kind, func() error { return goOn(ctx) }); err != nil && ctx.Err() == nil {
+			c.note(kind, err)
+			c.tell(failed(about, err))
+		}
+	})
+	return nil
+}
+
+func (c *wsSession) survives(kind string, do func() error) (err error) {
+	defer c.survive(kind, &err)
+	return do()
+}
+
+// unsubscribeFrame ends a subscription. No frame of it follows.
+func unsubscribeFrame(c *wsSession, h *head, text []byte) error {
+	var f UnsubscribeFrame
+	if err := decode(text, &f); err != nil {
+		return err
+	}
+	if f.RunID != "" && f.SubscriptionID == "" {
+		c.relay.leaveRun(f.RunID)
+	} else if sub := c.subscriptions.find(f.SubscriptionID); sub != nil {
+		sub.stop()
+		<-sub.ended
+	} else {
+		return parley.Refuse(parley.InvalidArgument, "there is no subscription %.80q", f.SubscriptionID)
+	}
+	if h.RequestID != nil {
+		c.tell(subscribed{Type: "unsubscribed", regarding: h.regarding})
+	}
+	return nil
+}
+
+func (s *subscriptions) add(sub *openSubscription) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[sub.id] != nil {
+		return parley.Refuse(parley.InvalidArgument, "the connection has a subscription %.80q already", sub.id)
+	}
+	if len(s.open) >= maxSubscriptions {
+		return parley.Refuse(parley.QuotaExceeded, "the connection has %d subscriptions already", maxSubscriptions).
+			WithHint("end some first, or open another connection")
+	}
+	if s.open == nil {
+		s.open = map[string]*openSubscription{}
+	}
+	s.open[sub.id] = sub
+	return nil
+}
+
+func (s *subscriptions) find(id string) *openSubscription {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id]
+}
+
+func (s *subscriptions) remove(sub *openSubscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, sub.id)
+}
+
+// tellBatch sends the messages of a batch, each with the cursor behind it.
+func (c *wsSession) tellBatch(ctx context.Context, id string, b batch) error {
+	if len(b.messages) == 0 {
+		return nil
+	}
+	if err := c.check(ctx); err != nil {
+		return err
+	}
+	for i, m := range b.messages {
+		c.tell(MessageFrame{Type: "message", SubscriptionID: id, Cursor: b.after(i).String(), Message: m})
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
+}
