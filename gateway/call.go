@@ -52,7 +52,7 @@ func (c *wsSession) hear(kind websocket.MessageType, text []byte) {
 func (c *wsSession) request(o operation, h head, text []byte) {
 	leave, err := c.load.admit(o.kind(), c.principal.account, len(text))
 	if err != nil {
-		c.server.metrics.called(o.name, err)
+		c.server.metrics.called(o.Name, err)
 		c.tell(failed(h.regarding, err))
 		return
 	}
@@ -68,7 +68,7 @@ func (c *wsSession) request(o operation, h head, text []byte) {
 		} else {
 			c.say(answer)
 		}
-		c.server.access(c.ctx, o.name, err, started)
+		c.server.access(c.ctx, o.Name, err, started)
 	})
 }
 
@@ -113,22 +113,22 @@ func (l *load) keep(a *account, size int) (leave func(), err error) {
 // perform performs an operation and writes the response. A wait ends when the session is to end; a call goes
 // on, for what it was asked may have happened.
 func (c *wsSession) perform(o operation, h head, text []byte, held *charge) (answer []byte, err error) {
-	defer c.survive(o.name, &err)
+	defer c.survive(o.Name, &err)
 	ctx := c.acts
-	if o.waits {
+	if o.Waits {
 		ctx = c.ctx
 	}
 	if err := c.check(c.acts); err != nil {
 		return nil, err
 	}
-	if err := c.principal.may(o); err != nil {
+	if err := c.principal.may(o.Operation); err != nil {
 		return nil, err
 	}
-	err = c.server.produce(ctx, held, o, text, func(resp any) (int, error) {
-		answer, err = responseText(o.name, h, resp)
+	err = c.server.produce(ctx, held, o, body(text), func(resp any) (int, error) {
+		answer, err = responseText(o.Name, h, resp)
 		return len(answer), err
 	})
-	c.note(o.name, err)
+	c.note(o.Name, err)
 	return answer, err
 }
 

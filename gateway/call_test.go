@@ -15,17 +15,17 @@ func TestEveryOperationIsARequest(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
-	for _, o := range operations() {
-		if o.name == "stop" {
+	for _, o := range api.Operations() {
+		if o.Name == "stop" {
 			continue
 		}
-		k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"r-%s","waitMs":50}`, o.name, o.name))
+		k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"r-%s","waitMs":50}`, o.Name, o.Name))
 		f := k.read()
-		if f["requestId"] != "r-"+o.name || f["type"] != o.name+"_response" && f["type"] != "error" {
-			t.Errorf("%s: got %v", o.name, f)
+		if f["requestId"] != "r-"+o.Name || f["type"] != o.Name+"_response" && f["type"] != "error" {
+			t.Errorf("%s: got %v", o.Name, f)
 		}
 		if f["code"] == "INVALID_ARGUMENT" && strings.Contains(f["message"].(string), "no type of frame") {
-			t.Errorf("%s is unknown", o.name)
+			t.Errorf("%s is unknown", o.Name)
 		}
 	}
 }

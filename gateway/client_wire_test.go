@@ -14,14 +14,14 @@ import (
 // The client's types are its own, so that a program that imports it links no node. Here they are held to the table.
 
 func TestTheClientSpeaksAsTheNodeDoes(t *testing.T) {
-	ops := table(operations())
+	ops := table()
 	for _, c := range client.Operations() {
 		o, ok := ops[c.Name]
 		if !ok {
 			t.Errorf("the client calls %s, which is no operation", c.Name)
 			continue
 		}
-		for what, types := range map[string][2]reflect.Type{"request": {c.Request, o.request}, "response": {c.Response, o.response}} {
+		for what, types := range map[string][2]reflect.Type{"request": {c.Request, o.Request}, "response": {c.Response, o.Response}} {
 			got, want := unfolded(t, types[0]), unfolded(t, types[1])
 			delete(want, ".as")
 			for member, kind := range want {
@@ -38,14 +38,14 @@ func TestTheClientSpeaksAsTheNodeDoes(t *testing.T) {
 }
 
 func TestTheClientKnowsWhatOnlyLooks(t *testing.T) {
-	known, ops := client.Looks(), table(operations())
-	for _, o := range operations() {
-		if looks := o.scope == api.ScopeRead; looks != slices.Contains(known, o.name) {
-			t.Errorf("%s only looks: %v, and the client says %v", o.name, looks, !looks)
+	known, ops := client.Looks(), table()
+	for _, o := range api.Operations() {
+		if looks := o.Scope == api.ScopeRead; looks != slices.Contains(known, o.Name) {
+			t.Errorf("%s only looks: %v, and the client says %v", o.Name, looks, !looks)
 		}
 	}
 	for _, name := range known {
-		if o, ok := ops[name]; ok && o.scope != api.ScopeRead {
+		if o, ok := ops[name]; ok && o.Scope != api.ScopeRead {
 			t.Errorf("%s is repeated, and does something", name)
 		}
 	}

@@ -13,22 +13,9 @@ import (
 	"parley/gateway/api"
 )
 
-// Subjects of completion.
 const (
-	CompleteNames    = "names"    // what the agent holds
-	CompletePending  = "pending"  // numbers of what waits for the agent's answer
-	CompleteRequests = "requests" // and of these, those that ask for a capability in words
-	CompleteMessages = "messages" // numbers of what the agent received
-	CompleteCarriers = "carriers" // and of these, those that bring a value to keep
-	CompleteMail     = "mail"     // numbers of what the agent received or sent
-	CompleteOpen     = "open"     // numbers of what the agent asked and is still open
-	CompleteGrants   = "grants"   // IDs of what the agent gave out
-	CompleteFields   = "fields"   // of one form, as "name:", and behind the colon the values that there are to choose from
-	CompleteEdges    = "edges"    // of the values that one message brings
-
-	CompleteInvitations = "invitations" // names for which one is open
-	maxCandidates       = 200
-	maxGist             = 200 // characters of a message beside its number
+	maxCandidates = 200
+	maxGist       = 200 // characters of a message beside its number
 )
 
 func complete(ctx context.Context, a *actors.Agent, r api.CompleteRequest) (api.CompleteResponse, error) {
@@ -47,29 +34,29 @@ func complete(ctx context.Context, a *actors.Agent, r api.CompleteRequest) (api.
 
 func candidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest) ([]api.Candidate, error) {
 	switch r.Of {
-	case CompleteNames:
+	case api.CompleteNames:
 		return nameCandidates(ctx, a, r.Prefix)
-	case CompletePending:
+	case api.CompletePending:
 		return messageCandidates(ctx, a, view.MessageFilter{Pending: true}, func(view.Message) bool { return true })
-	case CompleteRequests:
+	case api.CompleteRequests:
 		return messageCandidates(ctx, a, view.MessageFilter{Pending: true}, func(e view.Message) bool { return e.Type == string(events.Request) })
-	case CompleteMessages:
+	case api.CompleteMessages:
 		return messageCandidates(ctx, a, view.MessageFilter{}, func(view.Message) bool { return true })
-	case CompleteCarriers:
+	case api.CompleteCarriers:
 		return messageCandidates(ctx, a, view.MessageFilter{}, func(e view.Message) bool { return len(e.Edges) > 0 })
-	case CompleteMail:
+	case api.CompleteMail:
 		return messageCandidates(ctx, a, view.MessageFilter{All: true}, func(view.Message) bool { return true })
-	case CompleteOpen:
+	case api.CompleteOpen:
 		return messageCandidates(ctx, a, view.MessageFilter{All: true}, func(e view.Message) bool {
 			return e.Sent && e.Type != "message" && e.Outcome == nil
 		})
-	case CompleteFields:
+	case api.CompleteFields:
 		return fieldCandidates(ctx, a, r)
-	case CompleteEdges:
+	case api.CompleteEdges:
 		return edgeCandidates(ctx, a, r)
-	case CompleteGrants:
+	case api.CompleteGrants:
 		return grantCandidates(ctx, a)
-	case CompleteInvitations:
+	case api.CompleteInvitations:
 		return invitationCandidates(ctx, a)
 	}
 	return nil, parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q to complete", r.Of)

@@ -82,7 +82,7 @@ func (c *wsSession) handle(f frame, h *head, text []byte) (err error) {
 		return err
 	}
 	for _, needed := range f.scopes {
-		if err := c.principal.may(operation{name: h.Type, scope: needed}); err != nil {
+		if err := c.principal.may(api.Operation{Name: h.Type, Scope: needed}); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func requestForm(ctx context.Context, a *actors.Agent, r api.FormRequest) (view.
 	})
 }
 
-func request(ctx context.Context, a *actors.Agent, r api.CapabilityRequest) (view.Asked, error) {
+func requestCapability(ctx context.Context, a *actors.Agent, r api.CapabilityRequest) (view.Asked, error) {
 	return a.Request(ctx, actors.Request{
 		To: r.Recipient, Text: r.Text, Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
 	})

@@ -34,7 +34,7 @@ type formRelay struct {
 // open makes the desk ready.
 func (d *formRelay) open(c *wsSession) {
 	d.c = c
-	may := func(s api.Scope) bool { return c.principal.may(operation{scope: s}) == nil }
+	may := func(s api.Scope) bool { return c.principal.may(api.Operation{Scope: s}) == nil }
 	d.asks, d.answers = may(api.ScopeRead) && may(api.ScopeAsk), may(api.ScopeRead) && may(api.ScopeAnswer)
 	d.await, d.posed = map[capabilities.ID]string{}, map[capabilities.ID]markedForm{}
 	d.runs, d.given = map[string]bool{}, map[capabilities.ID]bool{}

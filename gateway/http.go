@@ -60,7 +60,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, name string) 
 	started := time.Now()
 	defer s.survive(w, name)
 
-	err := caller(r.Context()).may(o)
+	err := caller(r.Context()).may(o.Operation)
 	if err == nil {
 		err = s.call(w, r, o)
 	}
@@ -84,7 +84,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, o operation) error
 		return err
 	}
 	ctx := callContext(r)
-	if o.waits { // it ends when its client goes away
+	if o.Waits { // it ends when its client goes away
 		var cancel context.CancelFunc
 		ctx, cancel = s.untilDraining(r.Context())
 		defer cancel()
@@ -92,7 +92,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, o operation) error
 	}
 	out := s.bodies.get()
 	defer s.bodies.put(out)
-	if err := s.produce(ctx, held, o, buf.Bytes(), encodeInto(out)); err != nil {
+	if err := s.produce(ctx, held, o, body(buf.Bytes()), encodeInto(out)); err != nil {
 		return err
 	}
 	if out.Len() <= pieceSize {

@@ -48,7 +48,7 @@ func (m *metrics) called(operation string, err error) {
 
 // serveMetrics is for the node's host: who reads them sees which nodes this one knows.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	if err := caller(r.Context()).may(operation{name: "metrics", scope: api.ScopeRead, ofNode: true}); err != nil {
+	if err := caller(r.Context()).may(api.Operation{Name: "metrics", Scope: api.ScopeRead, OfNode: true}); err != nil {
 		refuse(w, err, 0)
 		return
 	}

@@ -118,10 +118,10 @@ func document(operations map[string]operation, version string) apiDocument {
 	for _, name := range slices.Sorted(maps.Keys(operations)) {
 		o := operations[name]
 		doc.Paths[rpcPath+name] = apiPath{Post: &apiCall{
-			OperationID: name, Summary: summary(name), Tags: []string{string(o.scope)}, Scope: o.scope, OfNode: o.ofNode, Waits: o.waits,
-			Request: &apiContent{made.content(o.request)},
+			OperationID: name, Summary: summary(name), Tags: []string{string(o.Scope)}, Scope: o.Scope, OfNode: o.OfNode, Waits: o.Waits,
+			Request: &apiContent{made.content(o.Request)},
 			Responses: map[string]apiResponse{
-				"200":     {Description: "It is done, and what it changed is on disk.", Content: made.content(o.response)},
+				"200":     {Description: "It is done, and what it changed is on disk.", Content: made.content(o.Response)},
 				"default": {Description: "It was refused, or failed: the code says why.", Content: failures},
 			},
 		}}

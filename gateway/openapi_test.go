@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"io"
@@ -13,16 +14,15 @@ import (
 	"strings"
 	"testing"
 
-	"context"
-
 	_ "github.com/cockroachdb/datadriven" // for its flag -rewrite
 
+	"parley/gateway/api"
 	"parley/gateway/client"
 )
 
 func TestTheDescriptionIsStable(t *testing.T) {
 	text := func() []byte {
-		b, err := json.MarshalIndent(document(table(operations()), "test"), "", " ")
+		b, err := json.MarshalIndent(document(table(), "test"), "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,9 +73,9 @@ func TestTheDescriptionHasEveryOperation(t *testing.T) {
 	if err := json.Unmarshal(public, &doc); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range operations() {
-		if p := doc.Paths[rpcPath+o.name].Post; p == nil || p.Scope != o.scope {
-			t.Errorf("%s: %v", o.name, p)
+	for _, o := range api.Operations() {
+		if p := doc.Paths[rpcPath+o.Name].Post; p == nil || p.Scope != o.Scope {
+			t.Errorf("%s: %v", o.Name, p)
 		}
 	}
 	var all any
@@ -119,18 +119,18 @@ func fetch(t *testing.T, c *http.Client, r *http.Request, status int) []byte {
 // TestNoResponseHasMembersOfItsFrame holds for what stands inline beside them.
 func TestNoResponseHasMembersOfItsFrame(t *testing.T) {
 	made := schemas{}
-	for _, o := range operations() {
-		name := strings.TrimPrefix(made.of(o.response).Ref, schemaPlace)
+	for _, o := range api.Operations() {
+		name := strings.TrimPrefix(made.of(o.Response).Ref, schemaPlace)
 		if name == "actors.Envelope" {
 			continue // it stands under "message"
 		}
 		if name == "" {
-			t.Errorf("the response of %s is %v, which is no object", o.name, o.response.Kind() == reflect.Struct)
+			t.Errorf("the response of %s is %v, which is no object", o.Name, o.Response.Kind() == reflect.Struct)
 			continue
 		}
 		for _, own := range []string{"type", "requestId"} {
 			if made[name].Properties[own] != nil {
-				t.Errorf("the response of %s has a member %q", o.name, own)
+				t.Errorf("the response of %s has a member %q", o.Name, own)
 			}
 		}
 	}

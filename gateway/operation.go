@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	"parley/actors"
@@ -9,23 +10,49 @@ import (
 	"parley/gateway/api"
 )
 
-// operation is one thing that the world may ask of a node. Every edge walks the table of them.
+// operation is an operation of the table, and its handler. Every edge walks the table of them.
 type operation struct {
-	name     string
-	scope    api.Scope
-	ofNode   bool // it is about the whole node, and so for its host
-	waits    bool // a call may take long without doing anything; it is counted apart
-	lists    bool // its response may be large
-	request  reflect.Type
-	response reflect.Type
-	call     func(ctx context.Context, s *Server, body []byte) (any, error)
+	api.Operation
+	call call
+}
+
+// call performs an operation with a request.
+type call func(ctx context.Context, s *Server, r request) (any, error)
+
+// request is a request before its operation has read it.
+type request interface {
+	// read stores the request in a value of the operation's request type.
+	read(into any) error
+}
+
+// body is a request as JSON.
+type body []byte
+
+func (b body) read(into any) error { return decode(b, into) }
+
+// typed is a request from inside the process, of the operation's request type.
+type typed struct{ request any }
+
+func (t typed) read(into any) error {
+	to, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(t.request)
+	if from.Type() != to.Type() {
+		return fmt.Errorf("a request is a %s, not a %s", to.Type(), from.Type())
+	}
+	to.Set(from)
+	return nil
+}
+
+// handler performs the calls of one operation.
+type handler struct {
+	request, response reflect.Type
+	call              call
 }
 
 type acting interface{ Actor() string }
 
-// op is an operation of one agent's.
-func op[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *actors.Agent, Req) (Resp, error)) operation {
-	return serverOp(name, needs, func(ctx context.Context, s *Server, req Req) (resp Resp, err error) {
+// ofAgent returns the handler of an operation of one agent.
+func ofAgent[Req acting, Resp any](handle func(context.Context, *actors.Agent, Req) (Resp, error)) handler {
+	return ofServer(func(ctx context.Context, s *Server, req Req) (resp Resp, err error) {
 		agent, err := s.agent(ctx, req.Actor())
 		if err != nil {
 			return resp, err
@@ -34,23 +61,14 @@ func op[Req acting, Resp any](name string, needs api.Scope, handle func(context.
 	})
 }
 
-// nodeOp is an operation of the whole node's.
-func nodeOp[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
-	o := serverOp(name, needs, handle)
-	o.ofNode = true
-	return o
-}
-
-// serverOp is an operation that the server itself has a part in.
-func serverOp[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
-	return operation{
-		name:     name,
-		scope:    needs,
+// ofServer returns the handler of an operation that the server itself has a part in.
+func ofServer[Req acting, Resp any](handle func(context.Context, *Server, Req) (Resp, error)) handler {
+	return handler{
 		request:  reflect.TypeFor[Req](),
 		response: reflect.TypeFor[Resp](),
-		call: func(ctx context.Context, s *Server, body []byte) (any, error) {
+		call: func(ctx context.Context, s *Server, r request) (any, error) {
 			var req Req
-			if err := decode(body, &req); err != nil {
+			if err := r.read(&req); err != nil {
 				return nil, err
 			}
 			resp, err := handle(ctx, s, req)
@@ -62,107 +80,97 @@ func serverOp[Req acting, Resp any](name string, needs api.Scope, handle func(co
 	}
 }
 
-// waiting marks an operation whose calls may wait.
-func waiting(o operation) operation {
-	o.waits = true
-	return o
-}
-
-// listing marks an operation whose response may be large. Few of them are built at once.
-func listing(o operation) operation {
-	o.lists = true
-	return o
-}
-
 // kind returns what a call of the operation takes a place of.
 func (o operation) kind() kind {
-	if o.waits {
+	if o.Waits {
 		return kindWaits
 	}
 	return kindCalls
 }
 
-// operations is the table. Adding an operation is one line here and one function.
-func operations() []operation {
-	return []operation{
-		op("make_agent", api.ScopeAdmin, makeAgent),
-		listing(op("list_names", api.ScopeRead, listNames)),
-		op("lookup", api.ScopeRead, lookup),
-		op("locate", api.ScopeRead, locate),
-		op("store_name", api.ScopeAdmin, storeName),
-		op("rename_name", api.ScopeAdmin, renameName),
-		op("remove_name", api.ScopeAdmin, removeName),
-		op("copy_name", api.ScopeAdmin, copyName),
-		listing(op("list_grants", api.ScopeRead, listGrants)),
-		op("revoke", api.ScopeAdmin, revoke),
+// handlers has the handlers of the operations by name. Another operation is one line in the table of package api, one
+// here, and one function.
+func handlers() map[string]handler {
+	return map[string]handler{
+		"make_agent":  ofAgent(makeAgent),
+		"list_names":  ofAgent(listNames),
+		"lookup":      ofAgent(lookup),
+		"locate":      ofAgent(locate),
+		"store_name":  ofAgent(storeName),
+		"rename_name": ofAgent(renameName),
+		"remove_name": ofAgent(removeName),
+		"copy_name":   ofAgent(copyName),
+		"list_grants": ofAgent(listGrants),
+		"revoke":      ofAgent(revoke),
 
-		op("form", api.ScopeAsk, requestForm),
-		op("request", api.ScopeAsk, request),
-		op("approve", api.ScopeAsk, approve),
-		listing(serverOp("list_rules", api.ScopeRead, listRules)),
-		serverOp("remove_rule", api.ScopeAdmin, removeRule),
-		serverOp("limit_rule", api.ScopeAdmin, limitRule),
-		waiting(op("await", api.ScopeRead, await)),
-		op("cancel_form", api.ScopeAsk, cancelForm),
-		op("respond_form", api.ScopeAnswer, respondForm),
-		op("decline_form", api.ScopeAnswer, declineForm),
-		op("forward_form", api.ScopeAnswer, forwardForm),
-		op("resolve", api.ScopeAnswer, resolve),
-		op("reject", api.ScopeAnswer, reject),
-		op("send", api.ScopeAsk, send),
-		op("reply", api.ScopeAsk, reply),
-		op("adopt", api.ScopeAdmin, adopt),
-		op("dismiss", api.ScopeAnswer, dismiss),
-		op("get_message", api.ScopeRead, getMessage),
-		listing(op("list_messages", api.ScopeRead, listMessages)),
-		waiting(listing(op("follow_messages", api.ScopeRead, followMessages))),
-		listing(op("read_log", api.ScopeRead, readLog)),
-		op("complete", api.ScopeRead, complete),
+		"form":            ofAgent(requestForm),
+		"request":         ofAgent(requestCapability),
+		"approve":         ofAgent(approve),
+		"list_rules":      ofServer(listRules),
+		"remove_rule":     ofServer(removeRule),
+		"limit_rule":      ofServer(limitRule),
+		"await":           ofAgent(await),
+		"cancel_form":     ofAgent(cancelForm),
+		"respond_form":    ofAgent(respondForm),
+		"decline_form":    ofAgent(declineForm),
+		"forward_form":    ofAgent(forwardForm),
+		"resolve":         ofAgent(resolve),
+		"reject":          ofAgent(reject),
+		"send":            ofAgent(send),
+		"reply":           ofAgent(reply),
+		"adopt":           ofAgent(adopt),
+		"dismiss":         ofAgent(dismiss),
+		"get_message":     ofAgent(getMessage),
+		"list_messages":   ofAgent(listMessages),
+		"follow_messages": ofAgent(followMessages),
+		"read_log":        ofAgent(readLog),
+		"complete":        ofAgent(complete),
 
-		listing(op("fetch_agents", api.ScopeRead, fetchAgents)),
-		op("fetch_agent", api.ScopeRead, fetchAgent),
-		op("send_agent_message", api.ScopeAsk, sendAgentMessage),
-		waiting(op("wait_for_finish", api.ScopeRead, waitForFinish)),
-		op("stop_agent", api.ScopeAsk, stopAgent),
-		op("archive_agent", api.ScopeAdmin, archiveAgent),
-		op("set_status", api.ScopeAsk, setStatus),
-		op("describe_agent", api.ScopeAdmin, describeAgent),
-		op("set_policy", api.ScopeAdmin, setPolicy),
-		op("run_agent", api.ScopeAdmin, runAgent),
-		waiting(listing(op("read_output", api.ScopeRead, readOutput))),
+		"fetch_agents":       ofAgent(fetchAgents),
+		"fetch_agent":        ofAgent(fetchAgent),
+		"send_agent_message": ofAgent(sendAgentMessage),
+		"wait_for_finish":    ofAgent(waitForFinish),
+		"stop_agent":         ofAgent(stopAgent),
+		"archive_agent":      ofAgent(archiveAgent),
+		"set_status":         ofAgent(setStatus),
+		"describe_agent":     ofAgent(describeAgent),
+		"set_policy":         ofAgent(setPolicy),
+		"run_agent":          ofAgent(runAgent),
+		"read_output":        ofAgent(readOutput),
 
-		op("invite", api.ScopeAdmin, invite),
-		op("uninvite", api.ScopeAdmin, uninvite),
-		listing(op("list_invitations", api.ScopeRead, listInvitations)),
-		op("accept", api.ScopeAdmin, accept),
-		op("create_token", api.ScopeAdmin, createToken),
-		listing(op("list_tokens", api.ScopeRead, listTokens)),
-		op("revoke_token", api.ScopeAdmin, revokeToken),
-		serverOp("open_link", api.ScopeAdmin, openLink),
+		"invite":           ofAgent(invite),
+		"uninvite":         ofAgent(uninvite),
+		"list_invitations": ofAgent(listInvitations),
+		"accept":           ofAgent(accept),
+		"create_token":     ofAgent(createToken),
+		"list_tokens":      ofAgent(listTokens),
+		"revoke_token":     ofAgent(revokeToken),
+		"open_link":        ofServer(openLink),
 
-		listing(nodeOp("list_nodes", api.ScopeRead, listNodes)),
-		nodeOp("limit_peer", api.ScopeAdmin, limitPeer),
-		nodeOp("drop_peer", api.ScopeAdmin, dropPeer),
-		op("get_quota", api.ScopeRead, getQuota),
-		op("set_quota", api.ScopeAdmin, setQuota),
+		"list_nodes": ofServer(listNodes),
+		"limit_peer": ofServer(limitPeer),
+		"drop_peer":  ofServer(dropPeer),
+		"get_quota":  ofAgent(getQuota),
+		"set_quota":  ofAgent(setQuota),
 
-		nodeOp("status", api.ScopeRead, status),
-		nodeOp("start_programs", api.ScopeAdmin, startPrograms),
-		waiting(nodeOp("verify", api.ScopeRead, verify)),
-		nodeOp("stop", api.ScopeAdmin, stop),
+		"status":         ofServer(status),
+		"start_programs": ofServer(startPrograms),
+		"verify":         ofServer(verify),
+		"stop":           ofServer(stop),
 	}
 }
 
 // table indexes the operations by name.
-func table(ops []operation) map[string]operation {
-	byName := make(map[string]operation, len(ops))
-	for _, o := range ops {
-		byName[o.name] = o
+func table() map[string]operation {
+	handlers := handlers()
+	byName := make(map[string]operation, len(handlers))
+	for _, o := range api.Operations() {
+		byName[o.Name] = operation{o, handlers[o.Name].call}
 	}
 	return byName
 }
 
-// agent gives the agent that a request is made for.
+// agent returns the agent that a request is made for.
 func (s *Server) agent(ctx context.Context, as string) (*actors.Agent, error) {
 	if capabilities.Special(as) == capabilities.NameSelf {
 		as = ""

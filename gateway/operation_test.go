@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,14 +20,21 @@ get_quota set_quota limit_peer drop_peer start_programs`
 
 func TestEveryOperationIsThereOnce(t *testing.T) {
 	var names []string
-	for _, o := range operations() {
-		names = append(names, o.name)
-		if o.call == nil || o.request == nil || o.response == nil {
-			t.Errorf("%s has no request, response or handler", o.name)
+	handlers := handlers()
+	for _, o := range api.Operations() {
+		names = append(names, o.Name)
+		if h := handlers[o.Name]; h.call == nil || h.request != o.Request || h.response != o.Response {
+			t.Errorf("%s has no handler of its types", o.Name)
 		}
-		if !slices.Contains([]api.Scope{api.ScopeRead, api.ScopeAsk, api.ScopeAnswer, api.ScopeAdmin}, o.scope) {
-			t.Errorf("%s has scope %q", o.name, o.scope)
+		if o.Request == nil || o.Response == nil {
+			t.Errorf("%s has no request, response or handler", o.Name)
 		}
+		if !slices.Contains([]api.Scope{api.ScopeRead, api.ScopeAsk, api.ScopeAnswer, api.ScopeAdmin}, o.Scope) {
+			t.Errorf("%s has scope %q", o.Name, o.Scope)
+		}
+	}
+	if len(handlers) != len(names) {
+		t.Errorf("there are %d handlers for %d operations", len(handlers), len(names))
 	}
 	want := strings.Fields(promised)
 	slices.Sort(names)
@@ -37,26 +45,45 @@ func TestEveryOperationIsThereOnce(t *testing.T) {
 }
 
 func TestEveryRequestSaysWhoActs(t *testing.T) {
-	for _, o := range operations() {
-		if f, ok := o.request.FieldByName("As"); !ok || f.Tag.Get("json") != "as,omitempty" {
-			t.Errorf("%s has no \"as\"", o.name)
+	for _, o := range api.Operations() {
+		if f, ok := o.Request.FieldByName("As"); !ok || f.Tag.Get("json") != "as,omitempty" {
+			t.Errorf("%s has no \"as\"", o.Name)
 		}
 	}
 }
 
 // Two embedded structs with the same JSON name would make encoding/json drop both.
 func TestNoFieldOfARequestHidesAnother(t *testing.T) {
-	for _, o := range operations() {
+	for _, o := range api.Operations() {
 		seen := map[string]bool{}
-		for _, f := range reflect.VisibleFields(o.request) {
+		for _, f := range reflect.VisibleFields(o.Request) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if f.Anonymous || name == "" || len(f.Index) > 2 {
 				continue
 			}
 			if seen[name] {
-				t.Errorf("%s has %q twice", o.name, name)
+				t.Errorf("%s has %q twice", o.Name, name)
 			}
 			seen[name] = true
 		}
 	}
+}
+
+// serverOp makes an operation that is not in the table.
+func serverOp[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
+	h := ofServer(handle)
+	return operation{api.Operation{Name: name, Scope: needs, Request: h.request, Response: h.response}, h.call}
+}
+
+// nodeOp makes an operation of the whole node's that is not in the table.
+func nodeOp[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
+	o := serverOp(name, needs, handle)
+	o.OfNode = true
+	return o
+}
+
+// waiting marks an operation whose calls may wait.
+func waiting(o operation) operation {
+	o.Waits = true
+	return o
 }

@@ -104,7 +104,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 	defer s.survive(w, "page")
 
 	v := &viewing{s: s, w: w, r: r, as: r.URL.Query().Get("as"), body: body.Bytes(), held: held}
-	err = caller(r.Context()).may(operation{name: "the page", scope: api.ScopeRead})
+	err = caller(r.Context()).may(api.Operation{Name: "the page", Scope: api.ScopeRead})
 	if err == nil {
 		v.agent, err = s.agent(r.Context(), v.as)
 	}

@@ -91,7 +91,7 @@ func (v *viewing) ofAgent() error {
 	if err != nil {
 		return err
 	}
-	d := agentPage{Name: name, ID: agent.ID(), MayAct: caller(ctx).may(operation{name: "the page", scope: api.ScopeAdmin}) == nil}
+	d := agentPage{Name: name, ID: agent.ID(), MayAct: caller(ctx).may(api.Operation{Name: "the page", Scope: api.ScopeAdmin}) == nil}
 	d.MayEnd = d.MayAct && reader.IsHost()
 	if agent.ID() == reader.ID() {
 		d.Name = ""

@@ -89,7 +89,7 @@ func (v *viewing) act(which actors.Which, sent url.Values, t *tried) error {
 	if !known {
 		return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", what)
 	}
-	if err := caller(ctx).may(o); err != nil {
+	if err := caller(ctx).may(o.Operation); err != nil {
 		return err
 	}
 	var err error

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/capabilities"
+	"parley/gateway/api"
 )
 
 // principal is who calls: the agent that its token or session is for, acting by that. Who calls on the node's own socket
@@ -33,14 +34,14 @@ func caller(ctx context.Context) *principal {
 }
 
 // may refuses with NOT_PERMITTED what a principal's token is not good for.
-func (p *principal) may(o operation) error {
+func (p *principal) may(o api.Operation) error {
 	switch {
 	case p == nil:
 		return nil
-	case !p.token.May(string(o.scope)):
-		return parley.Refuse(parley.NotPermitted, "the token is not good for %s: it lacks the scope %s", o.name, o.scope)
-	case o.ofNode && !p.agent.IsHost():
-		return parley.Refuse(parley.NotPermitted, "%s is for the node's host", o.name)
+	case !p.token.May(string(o.Scope)):
+		return parley.Refuse(parley.NotPermitted, "the token is not good for %s: it lacks the scope %s", o.Name, o.Scope)
+	case o.OfNode && !p.agent.IsHost():
+		return parley.Refuse(parley.NotPermitted, "%s is for the node's host", o.Name)
 	}
 	return nil
 }

@@ -35,23 +35,23 @@ func (c *charge) release() {
 
 // produce performs an operation and has encode write its response. encode returns the size of that. What is large is
 // charged to the account until the caller releases it. It takes a place only now, when the whole request is there.
-func (s *Server) produce(ctx context.Context, held *charge, o operation, body []byte, encode func(resp any) (int, error)) error {
+func (s *Server) produce(ctx context.Context, held *charge, o operation, r request, encode func(resp any) (int, error)) error {
 	a := held.account
 	if err := a.take(o.kind(), 1); err != nil {
 		return err
 	}
 	defer a.give(o.kind(), 1)
-	if o.lists && !o.waits {
+	if o.Lists && !o.Waits {
 		if err := a.build(ctx); err != nil {
 			return err
 		}
 		defer a.built()
 	}
-	resp, err := s.carryOut(ctx, o, body)
+	resp, err := s.carryOut(ctx, o, r)
 	if err != nil {
 		return err
 	}
-	if o.lists && o.waits {
+	if o.Lists && o.Waits {
 		if err := a.buildReady(ctx); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *Server) produce(ctx context.Context, held *charge, o operation, body []
 	if size <= pieceSize {
 		return nil
 	}
-	if o.scope == api.ScopeRead { // it can be asked for again
+	if o.Scope == api.ScopeRead { // it can be asked for again
 		return held.add(int64(size))
 	}
 	a.force(kindMemory, int64(size))

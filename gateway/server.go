@@ -83,7 +83,7 @@ type Server struct {
 // Listen opens the listeners. Nothing is answered before Serve.
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
-		node: node, operations: table(operations()), version: o.Version, external: o.External, log: o.Log,
+		node: node, operations: table(), version: o.Version, external: o.External, log: o.Log,
 		ledger: newLedger(o.Limits), attempts: attempts{perMinute: o.Limits.of(limitSignIns)},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 		frames: frames(), dialects: dialects(), perSession: keyedMutex{seed: maphash.MakeSeed()},

@@ -118,7 +118,7 @@ func (v *service) offer() error {
 	for _, name := range slices.Sorted(maps.Keys(v.server.operations)) {
 		o := v.server.operations[name]
 		e := &endpoint{service: v, operation: o}
-		err := group.AddEndpoint(o.name, e, micro.WithEndpointMetadata(map[string]string{"scope": string(o.scope)}),
+		err := group.AddEndpoint(o.Name, e, micro.WithEndpointMetadata(map[string]string{"scope": string(o.Scope)}),
 			micro.WithEndpointPendingLimits(maxPending, maxPendingSize))
 		if err != nil {
 			return err

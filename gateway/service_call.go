@@ -38,7 +38,7 @@ func (e *endpoint) Handle(r micro.Request) {
 	leave, err := v.load.admit(kindCalls, nil, len(r.Data())) // until it is known whose request it is
 	if err != nil {
 		v.work.Done()
-		v.server.metrics.called(e.operation.name, err)
+		v.server.metrics.called(e.operation.Name, err)
 		e.tally.add(err, 0)
 		e.refuse(r, err)
 		return
@@ -51,7 +51,7 @@ func (e *endpoint) Handle(r micro.Request) {
 			e.refuse(r, err)
 		}
 		e.tally.add(err, time.Since(started))
-		v.server.access(context.Background(), e.operation.name, err, started)
+		v.server.access(context.Background(), e.operation.Name, err, started)
 	}()
 }
 
@@ -69,19 +69,19 @@ func (e *endpoint) call(r micro.Request, known func()) (err error) {
 	defer known()
 	defer func() {
 		if p := recover(); p != nil {
-			err = s.panicked(e.operation.name, p)
+			err = s.panicked(e.operation.Name, p)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(s.severed, serviceTime)
 	defer cancel()
-	if e.operation.waits {
+	if e.operation.Waits {
 		ctx, cancel = s.untilDraining(ctx)
 		defer cancel()
 	}
 	p, err := s.identify(ctx, bearerOf(r.Headers().Get("Authorization")))
 	known()
 	if err != nil {
-		s.note(ctx, e.operation.name, err)
+		s.note(ctx, e.operation.Name, err)
 		return err
 	}
 	held := &charge{account: p.account}
@@ -89,32 +89,32 @@ func (e *endpoint) call(r micro.Request, known func()) (err error) {
 	buf := s.bodies.get()
 	defer s.bodies.put(buf)
 	if err := e.perform(p.as(ctx), p, r.Data(), held, buf); err != nil {
-		s.note(ctx, e.operation.name, err)
+		s.note(ctx, e.operation.Name, err)
 		return err
 	}
 	return e.answer(r.Reply(), buf)
 }
 
 // perform checks what a principal calls with, as the other edges do, and performs the operation.
-func (e *endpoint) perform(ctx context.Context, p *principal, body []byte, held *charge, into *bytes.Buffer) error {
-	if err := p.may(e.operation); err != nil {
+func (e *endpoint) perform(ctx context.Context, p *principal, text []byte, held *charge, into *bytes.Buffer) error {
+	if err := p.may(e.operation.Operation); err != nil {
 		return err
 	}
-	if len(body) > MaxBody {
+	if len(text) > MaxBody {
 		return tooLarge()
 	}
 	if err := p.account.pace(); err != nil {
 		return err
 	}
-	if len(body) > bodyFree {
-		if err := held.add(int64(len(body))); err != nil {
+	if len(text) > bodyFree {
+		if err := held.add(int64(len(text))); err != nil {
 			return err
 		}
 	}
-	if err := checkBody(body); err != nil {
+	if err := checkBody(text); err != nil {
 		return err
 	}
-	return e.service.server.produce(ctx, held, e.operation, body, encodeInto(into))
+	return e.service.server.produce(ctx, held, e.operation, body(text), encodeInto(into))
 }
 
 // answer sends a response, or refuses with TOO_LARGE one that the NATS system does not take.
@@ -125,7 +125,7 @@ func (e *endpoint) answer(to string, body *bytes.Buffer) error {
 			WithHint("ask for fewer at once, or over HTTP")
 	}
 	if err != nil {
-		e.service.unanswered(e.operation.name, err)
+		e.service.unanswered(e.operation.Name, err)
 	}
 	return nil // it was done, whether or not anybody is told
 }
@@ -143,6 +143,6 @@ func (e *endpoint) refuse(r micro.Request, err error) {
 		micro.ErrorCodeHeader: {strconv.Itoa(api.HTTPStatus(f.Code))},
 	}})
 	if err != nil {
-		e.service.unanswered(e.operation.name, err)
+		e.service.unanswered(e.operation.Name, err)
 	}
 }

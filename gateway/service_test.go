@@ -17,6 +17,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 // natsTestServer is a server on a NATS system, with a client of that system.
@@ -118,19 +119,19 @@ func TestEveryOperationIsOfferedAsAService(t *testing.T) {
 	for _, e := range info.Endpoints {
 		offered = append(offered, e.Subject)
 	}
-	for _, o := range operations() {
-		there = append(there, h.subject(o.name))
+	for _, o := range api.Operations() {
+		there = append(there, h.subject(o.Name))
 	}
 	if slices.Sort(offered); !slices.Equal(offered, slices.Sorted(slices.Values(there))) {
 		t.Errorf("it offers %v", offered)
 	}
-	for _, o := range operations() {
-		if o.name == "stop" {
+	for _, o := range api.Operations() {
+		if o.Name == "stop" {
 			continue
 		}
-		m, err := h.ask(o.name, "Bearer "+h.tokens["host"], `{"waitMs":50}`)
+		m, err := h.ask(o.Name, "Bearer "+h.tokens["host"], `{"waitMs":50}`)
 		if err != nil || !json.Valid(m.Data) || m.Header.Get(micro.ErrorCodeHeader) == "500" {
-			t.Errorf("%s: %v %v", o.name, m, err)
+			t.Errorf("%s: %v %v", o.Name, m, err)
 		}
 	}
 }

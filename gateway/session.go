@@ -85,7 +85,7 @@ func (s *Server) setSession(w http.ResponseWriter, r *http.Request, text, prefix
 
 // signOut asks whether to end the session, or all of its agent's, and does.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
-	d := signInPage{Title: "Sign out of Parley", Leaves: p.prefix + signOutPath, Everywhere: p.may(operation{scope: api.ScopeAdmin}) == nil}
+	d := signInPage{Title: "Sign out of Parley", Leaves: p.prefix + signOutPath, Everywhere: p.may(api.Operation{Scope: api.ScopeAdmin}) == nil}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		s.showSignInPage(w, http.StatusOK, d)

@@ -105,15 +105,15 @@ func (s *Server) check(ctx context.Context, p *principal) error {
 
 // carryOut performs an operation. One that waits is cut short when the token is good no more by which it was called, and
 // tells nothing then.
-func (s *Server) carryOut(ctx context.Context, o operation, body []byte) (any, error) {
+func (s *Server) carryOut(ctx context.Context, o operation, r request) (any, error) {
 	p := caller(ctx)
-	if p == nil || !o.waits {
-		return o.call(ctx, s, body)
+	if p == nil || !o.Waits {
+		return o.call(ctx, s, r)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer s.whileGood(p, cancel)()
-	resp, err := o.call(ctx, s, body)
+	resp, err := o.call(ctx, s, r)
 	if ended := s.check(context.WithoutCancel(ctx), p); ended != nil {
 		return nil, ended
 	}

@@ -83,7 +83,7 @@ func (u *toolUser) May(name string) error {
 	if err != nil {
 		return err
 	}
-	return u.principal.may(o)
+	return u.principal.may(o.Operation)
 }
 
 func (u *toolUser) operation(name string) (operation, error) {
@@ -106,11 +106,11 @@ func (u *toolUser) Call(ctx context.Context, name string, request map[string]any
 	if err := s.check(ctx, u.principal); err != nil {
 		return err
 	}
-	if err := u.principal.may(o); err != nil {
+	if err := u.principal.may(o.Operation); err != nil {
 		return err
 	}
 	ctx = u.principal.as(ctx)
-	if o.waits {
+	if o.Waits {
 		var cancel context.CancelFunc
 		ctx, cancel = s.untilDraining(ctx)
 		defer cancel()
@@ -122,23 +122,23 @@ func (u *toolUser) Call(ctx context.Context, name string, request map[string]any
 func (u *toolUser) perform(ctx context.Context, o operation, request map[string]any, response any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("operation %s panicked: %v\n%s", o.name, p, debug.Stack())
+			err = fmt.Errorf("operation %s panicked: %v\n%s", o.Name, p, debug.Stack())
 		}
 	}()
-	body, err := json.Marshal(request)
+	text, err := json.Marshal(request)
 	if err != nil {
-		return parley.Refuse(parley.InvalidArgument, "the request of %s cannot be written as JSON", o.name)
+		return parley.Refuse(parley.InvalidArgument, "the request of %s cannot be written as JSON", o.Name)
 	}
-	if len(body) > MaxBody {
+	if len(text) > MaxBody {
 		return tooLarge()
 	}
-	if err := checkBody(body); err != nil {
+	if err := checkBody(text); err != nil {
 		return err
 	}
 	held := &charge{account: u.principal.account}
 	defer held.release()
 	var answer []byte
-	err = u.server.produce(ctx, held, o, body, func(got any) (int, error) {
+	err = u.server.produce(ctx, held, o, body(text), func(got any) (int, error) {
 		if response == nil {
 			return 0, nil
 		}

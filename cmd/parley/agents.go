@@ -14,7 +14,6 @@ import (
 	"parley/actors/view"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/mailbox"
 )
@@ -145,7 +144,7 @@ func inspectCommand(env *environment) *cobra.Command {
 		Short:             "Show how an agent is",
 		Example:           "  parley inspect fae\n  parley inspect 01JQ --json",
 		Args:              exactly("AGENT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			raw, snap, err := fetchAgent(env, c, args[0])
 			if err != nil {
@@ -224,7 +223,7 @@ func agentCommand(env *environment, verb, operation, short, long string) *cobra.
 		Long:              long,
 		Example:           "  parley " + verb + " fae",
 		Args:              exactly("AGENT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var got api.AgentResponse
 			if err := env.call(c.Context(), operation, api.AgentRequest{Acting: env.acting(), AgentID: args[0]}, &got); err != nil {
@@ -248,7 +247,7 @@ standing rule decides (on-miss, as it is where nothing is said), none, they are 
 			if len(args) == 1 {
 				return policies(), cobra.ShellCompDirectiveNoFileComp
 			}
-			return completeArguments(env, gateway.CompleteNames)(c, args, typed)
+			return completeArguments(env, api.CompleteNames)(c, args, typed)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			var got api.AgentResponse

@@ -15,7 +15,6 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/interview"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/mailbox/form"
 )
@@ -39,7 +38,7 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
   parley answer 2 --values - <<< '{"port":443}'
   parley answer 3`,
 		Args:              exactly("NUMBER"),
-		ValidArgsFunction: completeArguments(env, gateway.CompletePending),
+		ValidArgsFunction: completeArguments(env, api.CompletePending),
 	}
 	c.Flags().StringArrayVar(&valueArgs, "value", nil, "a value as `name:value`; may be repeated")
 	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
@@ -150,7 +149,7 @@ func said(operation string) string {
 
 func declineCommand(env *environment) *cobra.Command {
 	return endCommand(env, ending{
-		use: "decline NUMBER [REASON]", short: "Say no to a form", operation: "decline_form", of: gateway.CompletePending,
+		use: "decline NUMBER [REASON]", short: "Say no to a form", operation: "decline_form", of: api.CompletePending,
 		long:    "Says no to a form or request. The asker is told, with the reason.",
 		example: "  parley decline 1 'not today'",
 	})
@@ -158,7 +157,7 @@ func declineCommand(env *environment) *cobra.Command {
 
 func cancelCommand(env *environment) *cobra.Command {
 	return endCommand(env, ending{
-		use: "cancel NUMBER-or-ID [REASON]", short: "Take back what was asked", operation: "cancel_form", of: gateway.CompleteOpen,
+		use: "cancel NUMBER-or-ID [REASON]", short: "Take back what was asked", operation: "cancel_form", of: api.CompleteOpen,
 		long:    "Takes back a form or request that the agent sent. Only who asked may cancel.",
 		example: "  parley cancel 0 'changed my mind' --as fae",
 	})
@@ -166,7 +165,7 @@ func cancelCommand(env *environment) *cobra.Command {
 
 func rejectCommand(env *environment) *cobra.Command {
 	return endCommand(env, ending{
-		use: "reject NUMBER [REASON]", short: "Say no to a request", operation: "reject", of: gateway.CompletePending,
+		use: "reject NUMBER [REASON]", short: "Say no to a request", operation: "reject", of: api.CompletePending,
 		long:    "Says no to a request. The asker is told, with the reason.",
 		example: "  parley reject 1 'ask again tomorrow'",
 	})
@@ -196,7 +195,7 @@ func resolveCommand(env *environment) *cobra.Command {
 		Long:              "Resolves a request with what the agent holds under NAME. The asker then holds it too.",
 		Example:           "  parley resolve 0 bob",
 		Args:              exactly("NUMBER", "NAME"),
-		ValidArgsFunction: completeArguments(env, gateway.CompletePending, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompletePending, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			return settleForm(c.Context(), env, "resolve", api.ResolveRequest{
 				Acting: env.acting(), Subject: api.About(args[0]), Name: args[1],
@@ -212,7 +211,7 @@ func forwardCommand(env *environment) *cobra.Command {
 		Long:              "Hands a form on to another agent. Both may answer; whoever does so first settles it.",
 		Example:           "  parley forward 0 bob",
 		Args:              exactly("NUMBER", "RECIPIENT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompletePending, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompletePending, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := env.call(c.Context(), "forward_form", api.ForwardFormRequest{
 				Acting: env.acting(), Subject: api.About(args[0]), Recipient: args[1],

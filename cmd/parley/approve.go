@@ -13,7 +13,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/mailbox/rule"
 )
@@ -129,7 +128,7 @@ func rulesListCommand(env *environment) *cobra.Command {
 		Short:   "List an agent's standing rules",
 		Args:    exactly("AGENT"),
 
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			rules, err := listAll(c.Context(), env, "list_rules",
 				func(at api.Paging) any {
@@ -184,7 +183,7 @@ func rulesRemoveCommand(env *environment) *cobra.Command {
 		Short: "End a standing rule",
 		Args:  exactly("AGENT", "RULE"),
 
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			rule, err := capabilities.ParseID(args[1])
 			if err != nil {

@@ -16,7 +16,6 @@ import (
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
 	"parley/events"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox/form"
@@ -64,7 +63,7 @@ multiselect radio buttons confirm date secret capability), "required", "default"
   parley form HOST 'Deploy' --fields deploy.json --deadline 2h --timeout 10m
   parley form HOST 'Deploy' --fields - --no-wait <<< '[{"name":"port","type":"number","required":true}]'`,
 		Args:              exactly("RECIPIENT", "DESCRIPTION"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	options.flags(c)
 	c.Flags().StringArrayVar(&fieldArgs, "field", nil, "a field as `name:label`; may be repeated")
@@ -98,7 +97,7 @@ names, or rejects it. Prints what was given.`,
 		Example: `  parley request HOST 'may I talk to bob?' --as alice --name bob
   parley resolve 0 bob`,
 		Args:              exactly("RECIPIENT", "TEXT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	options.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -125,7 +124,7 @@ The wait goes on through restarts of the node.`,
 		Example: `  id=$(parley form HOST 'Deploy?' --as fae --field ok:OK --no-wait)
   parley await $id --as fae --timeout 30s`,
 		Args:              exactly("ID"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteOpen),
+		ValidArgsFunction: completeArguments(env, api.CompleteOpen),
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most: 30s, 2h (default: without limit)")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -15,7 +15,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/client"
 )
@@ -32,7 +31,7 @@ func logsCommand(env *environment) *cobra.Command {
 standard error. As JSON it is a piece a line, with its run and what that was for.`,
 		Example:           "  parley logs builder\n  parley logs builder -f --tail 20",
 		Args:              exactly("AGENT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what comes")
 	c.Flags().IntVarP(&tail, "tail", "n", 0, "only the last `lines` (default: all that is kept)")
@@ -268,7 +267,7 @@ version after it, when, and what. What a mailbox is, is the fold of these.`,
 		Example: "  parley log\n  parley log --agent fae --json",
 	}
 	c.Flags().StringVar(&agent, "agent", "", "the log of the agent held under this `name`")
-	_ = c.RegisterFlagCompletionFunc("agent", completeFlag(env, gateway.CompleteNames)) // the flag exists
+	_ = c.RegisterFlagCompletionFunc("agent", completeFlag(env, api.CompleteNames)) // the flag exists
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		as, err := logReader(env, agent)
 		if err != nil {

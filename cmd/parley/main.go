@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/gateway"
+	"parley/gateway/api"
 )
 
 func main() {
@@ -115,7 +115,7 @@ the answer arrives exactly once, whatever restarts or crashes in between.
 	add(root, groupHolding, tokenCommand(env), openCommand(env), mcpCommand(env))
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(completionCommand(env))
-	_ = root.RegisterFlagCompletionFunc("as", completeFlag(env, gateway.CompleteNames)) // the flag exists
+	_ = root.RegisterFlagCompletionFunc("as", completeFlag(env, api.CompleteNames)) // the flag exists
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatTable, formatJSON, formatYAML}, cobra.ShellCompDirectiveNoFileComp))
 	return root
 }

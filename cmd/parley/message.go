@@ -14,7 +14,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/client"
 )
@@ -28,7 +27,7 @@ another word. The recipient may keep it with "parley adopt". \@ is a plain @, an
 		Example: `  parley send bob 'meet @alice, my address is me@example.com'
   parley send bob 'here is the @worker:build/worker-3' --as fae`,
 		Args:              exactly("RECIPIENT", "TEXT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
 			err := env.call(c.Context(), "send", api.SendRequest{Acting: env.acting(), Recipient: args[0], Text: args[1]}, &sent)
@@ -48,7 +47,7 @@ func replyCommand(env *environment) *cobra.Command {
 		Long:              "Replies to whoever sent a message, also where the agent has no name for them. The text is as with send.",
 		Example:           "  parley reply 0 'got it' --as bob",
 		Args:              exactly("NUMBER", "TEXT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteMessages),
+		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
 			err := env.call(c.Context(), "reply", api.ReplyRequest{
@@ -72,7 +71,7 @@ func adoptCommand(env *environment) *cobra.Command {
 		Example: `  parley inbox --as bob        0. "alice" sent "my address: @me" at …
   parley adopt 0 me --name alice --as bob`,
 		Args:              exactly("NUMBER", "EDGE"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteMessages),
+		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
 	}
 	c.Flags().StringVar(&name, "name", "", "hold it under this `name` (default: EDGE)")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -99,7 +98,7 @@ func dismissCommand(env *environment) *cobra.Command {
 is dismissed stays open.`,
 		Example:           "  parley dismiss 2",
 		Args:              exactly("NUMBER"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteMessages),
+		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := env.call(c.Context(), "dismiss", api.MessageRequest{Acting: env.acting(), Subject: api.About(args[0])}, nil)
 			if err != nil {

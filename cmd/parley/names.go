@@ -14,7 +14,6 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
-	"parley/gateway"
 	"parley/gateway/api"
 )
 
@@ -78,7 +77,7 @@ func namesCommand(env *environment) *cobra.Command {
 		Long:              "Lists the names that the agent holds, or those within what stands under PATH.",
 		Example:           "  parley names\n  parley names --as fae\n  parley names project-config --as fae",
 		Args:              between(0, 1, "[PATH]"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var revoked []string
 			held, err := listAll(c.Context(), env, "list_names",
@@ -115,7 +114,7 @@ func showCommand(env *environment) *cobra.Command {
 masked unless --reveal is given.`,
 		Example:           "  parley show project-config --as fae\n  parley show project-config/apiKey --as fae --reveal",
 		Args:              exactly("NAME"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	c.Flags().BoolVar(&reveal, "reveal", false, "show secrets in the clear")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -153,7 +152,7 @@ func locateCommand(env *environment) *cobra.Command {
 right to use it.`,
 		Example:           "  parley locate worker",
 		Args:              exactly("NAME"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			var found api.LocateResponse
 			if err := env.call(c.Context(), "locate", api.NameRequest{Acting: env.acting(), Name: args[0]}, &found); err != nil {
@@ -199,7 +198,7 @@ func renameCommand(env *environment) *cobra.Command {
 		Long:              "Moves what stands under OLD to NEW, which must be free.",
 		Example:           "  parley rename alice anna",
 		Args:              exactly("OLD", "NEW"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			return change(env, c, "rename_name", api.RenameNameRequest{Acting: env.acting(), Old: args[0], New: args[1]}, args[1])
 		},
@@ -213,7 +212,7 @@ func removeCommand(env *environment) *cobra.Command {
 		Long:              "Forgets a name. What it stood for stays what it is.",
 		Example:           "  parley remove alice",
 		Args:              exactly("NAME"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			return change(env, c, "remove_name", api.NameRequest{Acting: env.acting(), Name: args[0]}, args[0])
 		},
@@ -234,7 +233,7 @@ given on from there can do no more than that.`,
 		Example: `  parley copy worker worker-readonly --facet read
   parley copy bob bob-today --until 24h --uses 10`,
 		Args:              exactly("OLD", "NEW"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	c.Flags().StringVar(&facet, "facet", "", "hold only this `part` of it: ask or read")
 	c.Flags().Var(&until, "until", "hold it until then: a `time` from now (2h) or a moment (2026-01-31T12:00:00Z)")
@@ -328,7 +327,7 @@ func revokeCommand(env *environment) *cobra.Command {
 that can be reached. "parley grants" lists them.`,
 		Example:           "  parley revoke 01J…@N…",
 		Args:              exactly("GRANT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteGrants),
+		ValidArgsFunction: completeArguments(env, api.CompleteGrants),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := env.call(c.Context(), "revoke", api.RevokeRequest{Acting: env.acting(), Grant: args[0]}, nil)
 			if err != nil {

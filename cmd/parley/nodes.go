@@ -11,7 +11,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/mailbox"
 )
@@ -151,7 +150,7 @@ each of the two holds the other, this one under NAME. An invitation is good once
 			if !o.revoke {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return completeArguments(env, gateway.CompleteInvitations)(c, args, typed)
+			return completeArguments(env, api.CompleteInvitations)(c, args, typed)
 		},
 		RunE: func(c *cobra.Command, args []string) error { return runInvite(env, c, o, strings.Join(args, "")) },
 	}

@@ -13,7 +13,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
-	"parley/gateway"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
 )
@@ -180,13 +180,13 @@ is taken only if that is one call.`,
 
 		Example:           "  parley permit " + verb + " 12\n  parley permit " + verb + " fae\n  parley permit " + verb + " fae 12 --always --until 8h\n  parley permit " + verb + " 12 --always --rule 2",
 		Args:              between(1, len(takes), takes...),
-		ValidArgsFunction: completeArguments(env, gateway.CompletePending),
+		ValidArgsFunction: completeArguments(env, api.CompletePending),
 	}
 	c.Flags().BoolVar(&how.always, "always", false, "and from now on, by a standing rule: for that very call if no --rule is given; the rule is printed")
 	c.Flags().StringVar(&how.rule, "rule", "", "with --always: make this rule, by its `number` or words in parley permit ls")
 	c.Flags().Var(&how.until, "until", "with --always: the rule ends then, a `time` from now (8h) or a moment")
 	if strings.Contains(use, "AGENT") {
-		c.ValidArgsFunction = completeArguments(env, gateway.CompleteNames, gateway.CompletePending)
+		c.ValidArgsFunction = completeArguments(env, api.CompleteNames, api.CompletePending)
 		c.Flags().BoolVar(&how.all, "all", false, "all calls that the agent waits to make")
 	}
 	return c, how

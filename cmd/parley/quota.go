@@ -87,7 +87,7 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 		Args: func(c *cobra.Command, args []string) error {
 			return exactly("AGENT")(c, args[:min(len(args), 1)])
 		},
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	c.Flags().BoolVar(&reset, "reset", false, "drop what was set for the agent before")
 	c.RunE = func(c *cobra.Command, args []string) error {

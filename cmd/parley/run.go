@@ -18,7 +18,6 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 )
 
@@ -137,7 +136,7 @@ program, runs; then what it puts out for the message is shown until it has nothi
 runs already waits for its turn. The exit status is that of parley wait, and so is what is said as JSON.`,
 		Example:           "  parley prompt builder 'make the tests pass'\n  parley prompt builder 'and now the docs' --no-wait",
 		Args:              exactly("AGENT", "TEXT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 	}
 	f := c.Flags()
 	f.BoolVar(&noWait, "no-wait", false, "return once it is accepted")
@@ -244,7 +243,7 @@ the keyboard's interrupt, or when the input has ended and the agent has nothing 
 of parley wait.`,
 		Example:           "  parley attach builder\n  echo 'make the tests pass' | parley attach builder",
 		Args:              exactly("AGENT"),
-		ValidArgsFunction: completeArguments(env, gateway.CompleteNames),
+		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			_, snap, err := fetchAgent(env, c, args[0])
 			if err != nil {

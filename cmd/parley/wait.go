@@ -14,7 +14,6 @@ import (
 	"parley/actors/view"
 	"parley/cmd/parley/shell"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 )
 
@@ -88,7 +87,7 @@ func waitCommand(env *environment) *cobra.Command {
 	}
 	c.Flags().Var(&timeout, "timeout", "wait so `long` at most")
 	c.Flags().BoolVar(&any, "any", false, "wait for the first of them only")
-	c.ValidArgsFunction = completeFlag(env, gateway.CompleteNames)
+	c.ValidArgsFunction = completeFlag(env, api.CompleteNames)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		done, err := waitForAll(c.Context(), env, args, time.Duration(timeout), any)
 		if err != nil {

@@ -1,5 +1,11 @@
 package api
 
+import (
+	"reflect"
+
+	"parley/actors/view"
+)
+
 // Scope is the part of an agent's authority that an operation needs. A caller on the node's own socket
 // has all of them.
 type Scope string
@@ -11,6 +17,103 @@ const (
 	ScopeAnswer Scope = "answer" // settles what others asked
 	ScopeAdmin  Scope = "admin"  // changes what the agent holds or gave, and the node
 )
+
+// Operation describes one thing that a client may ask of a node.
+type Operation struct {
+	Name     string
+	Scope    Scope
+	OfNode   bool // it is about the whole node, and so for its host
+	Waits    bool // a call may take long without doing anything; it is counted apart
+	Lists    bool // its response may be large
+	Request  reflect.Type
+	Response reflect.Type
+}
+
+type marks uint8
+
+const (
+	ofNode marks = 1 << iota
+	waits
+	lists
+)
+
+func of[Req, Resp any](name string, needs Scope, m marks) Operation {
+	return Operation{
+		Name: name, Scope: needs, OfNode: m&ofNode != 0, Waits: m&waits != 0, Lists: m&lists != 0,
+		Request: reflect.TypeFor[Req](), Response: reflect.TypeFor[Resp](),
+	}
+}
+
+// Operations returns the table of all operations.
+func Operations() []Operation {
+	return []Operation{
+		of[MakeAgentRequest, MakeAgentResponse]("make_agent", ScopeAdmin, 0),
+		of[ListNamesRequest, ListNamesResponse]("list_names", ScopeRead, lists),
+		of[LookupRequest, LookupResponse]("lookup", ScopeRead, 0),
+		of[NameRequest, LocateResponse]("locate", ScopeRead, 0),
+		of[StoreNameRequest, Done]("store_name", ScopeAdmin, 0),
+		of[RenameNameRequest, Done]("rename_name", ScopeAdmin, 0),
+		of[NameRequest, Done]("remove_name", ScopeAdmin, 0),
+		of[CopyNameRequest, Done]("copy_name", ScopeAdmin, 0),
+		of[ListGrantsRequest, ListGrantsResponse]("list_grants", ScopeRead, lists),
+		of[RevokeRequest, Done]("revoke", ScopeAdmin, 0),
+
+		of[FormRequest, view.Asked]("form", ScopeAsk, 0),
+		of[CapabilityRequest, view.Asked]("request", ScopeAsk, 0),
+		of[ApproveRequest, view.Permission]("approve", ScopeAsk, 0),
+		of[ListRulesRequest, ListRulesResponse]("list_rules", ScopeRead, lists),
+		of[RemoveRuleRequest, Done]("remove_rule", ScopeAdmin, 0),
+		of[LimitRuleRequest, Done]("limit_rule", ScopeAdmin, 0),
+		of[AwaitRequest, view.Outcome]("await", ScopeRead, waits),
+		of[EndRequest, view.Outcome]("cancel_form", ScopeAsk, 0),
+		of[RespondFormRequest, view.Outcome]("respond_form", ScopeAnswer, 0),
+		of[EndRequest, view.Outcome]("decline_form", ScopeAnswer, 0),
+		of[ForwardFormRequest, Done]("forward_form", ScopeAnswer, 0),
+		of[ResolveRequest, view.Outcome]("resolve", ScopeAnswer, 0),
+		of[EndRequest, view.Outcome]("reject", ScopeAnswer, 0),
+		of[SendRequest, view.Sent]("send", ScopeAsk, 0),
+		of[ReplyRequest, view.Sent]("reply", ScopeAsk, 0),
+		of[AdoptRequest, Done]("adopt", ScopeAdmin, 0),
+		of[MessageRequest, Done]("dismiss", ScopeAnswer, 0),
+		of[MessageRequest, view.Message]("get_message", ScopeRead, 0),
+		of[ListMessagesRequest, view.Inbox]("list_messages", ScopeRead, lists),
+		of[FollowMessagesRequest, view.Inbox]("follow_messages", ScopeRead, waits|lists),
+		of[ReadLogRequest, ReadLogResponse]("read_log", ScopeRead, lists),
+		of[CompleteRequest, CompleteResponse]("complete", ScopeRead, 0),
+
+		of[FetchAgentsRequest, FetchAgentsResponse]("fetch_agents", ScopeRead, lists),
+		of[AgentRequest, FetchAgentResponse]("fetch_agent", ScopeRead, 0),
+		of[SendAgentMessageRequest, SendAgentMessageResponse]("send_agent_message", ScopeAsk, 0),
+		of[WaitForFinishRequest, view.Finish]("wait_for_finish", ScopeRead, waits),
+		of[AgentRequest, AgentResponse]("stop_agent", ScopeAsk, 0),
+		of[AgentRequest, AgentResponse]("archive_agent", ScopeAdmin, 0),
+		of[SetStatusRequest, Done]("set_status", ScopeAsk, 0),
+		of[DescribeAgentRequest, Done]("describe_agent", ScopeAdmin, 0),
+		of[SetPolicyRequest, AgentResponse]("set_policy", ScopeAdmin, 0),
+		of[RunAgentRequest, MakeAgentResponse]("run_agent", ScopeAdmin, 0),
+		of[ReadOutputRequest, ReadOutputResponse]("read_output", ScopeRead, waits|lists),
+
+		of[InviteRequest, view.Invitation]("invite", ScopeAdmin, 0),
+		of[NameRequest, Done]("uninvite", ScopeAdmin, 0),
+		of[ListInvitationsRequest, ListInvitationsResponse]("list_invitations", ScopeRead, lists),
+		of[AcceptRequest, view.Accepted]("accept", ScopeAdmin, 0),
+		of[CreateTokenRequest, view.Token]("create_token", ScopeAdmin, 0),
+		of[ListTokensRequest, ListTokensResponse]("list_tokens", ScopeRead, lists),
+		of[RevokeTokenRequest, Done]("revoke_token", ScopeAdmin, 0),
+		of[OpenLinkRequest, OpenLinkResponse]("open_link", ScopeAdmin, 0),
+
+		of[ListNodesRequest, ListNodesResponse]("list_nodes", ScopeRead, ofNode|lists),
+		of[LimitPeerRequest, view.Peer]("limit_peer", ScopeAdmin, ofNode),
+		of[DropPeerRequest, view.DroppedPeer]("drop_peer", ScopeAdmin, ofNode),
+		of[GetQuotaRequest, view.AgentUse]("get_quota", ScopeRead, 0),
+		of[SetQuotaRequest, view.AgentUse]("set_quota", ScopeAdmin, 0),
+
+		of[NodeRequest, StatusResponse]("status", ScopeRead, ofNode),
+		of[NodeRequest, Done]("start_programs", ScopeAdmin, ofNode),
+		of[NodeRequest, VerifyResponse]("verify", ScopeRead, ofNode|waits),
+		of[NodeRequest, StopResponse]("stop", ScopeAdmin, ofNode),
+	}
+}
 
 // Acting is part of every request: it says for which agent the request is made.
 type Acting struct {
