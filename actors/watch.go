@@ -87,7 +87,7 @@ func (a *Agent) writeOutput(ctx context.Context, p view.OutputPiece) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.node.journal.Note(ctx, a.id, body); err != nil {
+	if _, err := a.node.journal.AppendOutput(ctx, a.id, body); err != nil {
 		return err
 	}
 	a.node.outputs.notify(a.id, none{})
@@ -97,7 +97,7 @@ func (a *Agent) writeOutput(ctx context.Context, p view.OutputPiece) error {
 // Output gives what the agent's program has put out after a cursor, oldest first, at most limit pieces. What is older
 // than the node keeps is left out.
 func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
-	kept, err := a.node.journal.Timeline(ctx, a.id, after, limit)
+	kept, err := a.node.journal.Output(ctx, a.id, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]view.Out
 // OutputEnd gives the last that the agent's program has put out, oldest first, at most limit pieces, and the cursor after
 // it: 0 where there is nothing. With the limit 0 it gives the cursor alone.
 func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error) {
-	kept, cursor, err := a.node.journal.TimelineEnd(ctx, a.id, limit)
+	kept, cursor, err := a.node.journal.LatestOutput(ctx, a.id, limit)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -115,7 +115,7 @@ func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]view.OutputPiece, u
 	return pieces, cursor, err
 }
 
-func readPieces(kept []persistence.Piece) ([]view.OutputPiece, error) {
+func readPieces(kept []persistence.OutputPiece) ([]view.OutputPiece, error) {
 	pieces := make([]view.OutputPiece, len(kept))
 	for i, k := range kept {
 		if k.Lost > 0 {
@@ -135,7 +135,7 @@ func readPieces(kept []persistence.Piece) ([]view.OutputPiece, error) {
 }
 
 // lostOutput says that output was lost between the pieces around it.
-func lostOutput(pieces []view.OutputPiece, i int, k persistence.Piece) view.OutputPiece {
+func lostOutput(pieces []view.OutputPiece, i int, k persistence.OutputPiece) view.OutputPiece {
 	p := view.OutputPiece{Cursor: k.Cursor, Stream: "errors"}
 	span := ""
 	if i > 0 {

@@ -74,7 +74,7 @@ const (
 // distrustState takes away the stream's index unless the server was stopped in good order, and notes that it runs.
 func distrustState(o *Options) error {
 	folders := []string{blockFolderOf(o, "OBJ_"+o.bucketName())} // looked at anew each time: it is small
-	if outputs := blockFolderOf(o, o.timelineName()); !isSound(outputs) {
+	if outputs := blockFolderOf(o, o.outputName()); !isSound(outputs) {
 		folders = append(folders, outputs)
 	}
 	for _, folder := range folders {

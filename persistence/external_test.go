@@ -122,7 +122,7 @@ func TestKilledServerBetweenCommitsIsNotNoticed(t *testing.T) {
 	w.write(t, j, 1, 5)
 	e.kill()
 	e.start(t)
-	eventually(t, "the client is back", j.way().conn.IsConnected)
+	eventually(t, "the client is back", j.connection().conn.IsConnected)
 	pos := j.Append(w.section(t, 1, 1))
 	if err := await(t, j, pos); err != nil { // the server may still be reading its files
 		w[1]--

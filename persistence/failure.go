@@ -1,9 +1,13 @@
 package persistence
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"parley"
+	"parley/capabilities"
+	"parley/events"
 )
 
 // errFenced is why a journal never writes again: another process does.
@@ -107,4 +111,133 @@ func readOnly(doing string, err error) error {
 	}
 	return parley.Refuse(parley.ReadOnly, "%s: %v", doing, err).
 		WithHint("the node takes mail again as soon as its journal can be written; ask again then to see what became of this")
+}
+
+// Reopen gets a failed journal going again: it starts the server anew or connects anew, compares the end
+// of the log with what is known to be durable, takes in the commit that was in doubt if it is there, and
+// stores an empty commit to prove that the disk takes it. An error says that the journal is still failed.
+// What is permanent stays: CORRUPT_LOG, a fence, a close. Reopening a journal that works does nothing.
+func (j *Journal) Reopen(ctx context.Context) error {
+	j.busy.Lock()
+	defer j.busy.Unlock()
+	err := j.Err()
+	if err == nil || permanent(err) {
+		return err
+	}
+	if err := j.o.step(StepReopen, func() error { return j.relink(ctx) }); err != nil {
+		return j.stillFailed(err)
+	}
+	for { // twice, if the commit in doubt arrives only now
+		if err := j.checkTail(ctx); err != nil {
+			return j.stillFailed(err)
+		}
+		late, err := j.probe(ctx)
+		if err != nil {
+			return j.stillFailed(err)
+		}
+		if !late {
+			break
+		}
+	}
+	if err := j.order.recovered(); err != nil {
+		return err
+	}
+	j.log.Info("the journal takes appends again", "commit", j.lastCommit().number)
+	return nil
+}
+
+func (j *Journal) stillFailed(err error) error {
+	err = readOnly("the journal cannot be reopened", err)
+	if permanent(err) {
+		j.fail(err)
+	}
+	return err
+}
+
+// relink replaces the link. An embedded server is stopped before its files are looked after.
+func (j *Journal) relink(ctx context.Context) error {
+	j.connection().close()
+	if j.o.URL == "" {
+		if err := rewriteNewest(&j.o); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l, err := connect(&j.o)
+	if err != nil {
+		return err
+	}
+	j.line.Lock()
+	j.line.link = l
+	j.line.Unlock()
+	return nil
+}
+
+// checkTail compares the end of the log with the last durable commit, and keeps the one in doubt if it
+// is there. A commit that is nobody's of ours is another writer's.
+func (j *Journal) checkTail(ctx context.Context) error {
+	l := j.connection()
+	known := j.lastCommit()
+	state, found, err := l.findStream(ctx)
+	if err != nil {
+		return err
+	}
+	if !found && l.server == nil {
+		return unreachable(errors.New("it does not have the journal now")) // a cluster that starts may say so
+	}
+	if state.LastSeq < known.number {
+		return lost(state.LastSeq+1, "is gone, and so are those to %d, which were durable", known.number)
+	}
+	if known.number > 0 {
+		if err := l.is(ctx, known.mark); err != nil {
+			return err
+		}
+	}
+	switch state.LastSeq {
+	case known.number:
+		if l.server != nil {
+			j.doubts = nil // that server is gone, with all that was on its way to it
+		}
+		return nil
+	case known.number + 1:
+		for _, f := range j.doubts {
+			if l.is(ctx, mark{f.Number, f.hash}) == nil {
+				return j.keep(f)
+			}
+		}
+	}
+	return errFenced
+}
+
+// is checks that a commit of the log is the one that it was.
+func (l *link) is(ctx context.Context, m mark) error {
+	bytes, err := l.fetchSurely(ctx, m.number)
+	if err != nil {
+		return err
+	}
+	_, hash, err := decode(m.number, bytes)
+	if err == nil && hash != m.hash {
+		err = lost(m.number, "is not the one that was durable")
+	}
+	return err
+}
+
+// probe stores an empty commit. late says that its number is taken while a commit is in doubt: the end of
+// the log must be looked at again.
+func (j *Journal) probe(ctx context.Context) (late bool, err error) {
+	head := j.lastCommit()
+	f := &frame{Commit: events.Commit{
+		Number: head.number + 1, Prev: head.hash, Node: j.o.Node,
+		At: max(capabilities.At(j.o.Clock()), head.at),
+	}}
+	if f.bytes, f.hash, err = f.Encode(nil); err != nil {
+		return false, fmt.Errorf("encode commit %d: %w", f.Number, err)
+	}
+	err = j.store(ctx, f)
+	if isExactly(err, errFenced) && len(j.doubts) > 0 {
+		return true, nil
+	}
+	return false, err
 }

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"parley"
 	"parley/capabilities"
@@ -126,3 +128,36 @@ func (h *highWater) write(m mark) error {
 }
 
 func (h *highWater) close() error { return h.file.Close() }
+
+// markEvery is how long the high-water mark may be behind the log.
+const markEvery = 20 * time.Millisecond
+
+// marker keeps the high-water mark near the last commit, until ctx ends.
+func (j *Journal) marker(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-j.marks:
+		}
+		if err := j.writeMark(); err != nil {
+			j.log.Warn("the high-water mark is behind", "error", err)
+		}
+		timer.Reset(markEvery)
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// writeMark puts the last commit on the mark. That it fails does not fail the journal: the commit is
+// durable, and only the loss of the newest would go unnoticed.
+func (j *Journal) writeMark() error {
+	j.marking.Lock()
+	defer j.marking.Unlock()
+	return j.o.step(StepMark, func() error { return j.high.write(j.lastCommit().mark) })
+}

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -41,7 +42,7 @@ type Journal struct {
 	room    []byte   // that the next frame may take: nobody holds it; under busy
 	frames  *cache
 	garbage collector // of reading the log
-	pieces  pieceCounts
+	pieces  outputIndex
 	closed  sync.Once
 	ended   error
 }
@@ -149,7 +150,7 @@ func (j *Journal) takeUp(ctx context.Context) (unchecked uint64, err error) {
 }
 
 // way gives the link as it is now.
-func (j *Journal) way() *link {
+func (j *Journal) connection() *link {
 	j.line.RLock()
 	defer j.line.RUnlock()
 	return j.line.link
@@ -169,4 +170,109 @@ func nudge(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
+}
+
+// Close makes durable what was appended, as long as ctx lets it, releases everyone who waits, writes the
+// high-water mark and a snapshot of the index, and ends the server. Appends made after it began are lost.
+// It returns why anything was lost that was not lost before.
+func (j *Journal) Close(ctx context.Context) error {
+	j.closed.Do(func() { j.ended = j.close(ctx) })
+	return j.ended
+}
+
+func (j *Journal) close(ctx context.Context) error {
+	var errs []error
+	before := j.Err()
+	if err := j.drain(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	after := j.Err()
+	if after != nil && before == nil {
+		errs = append(errs, after)
+	}
+	j.fail(errClosed)
+	if err := j.drain(context.WithoutCancel(ctx)); err != nil { // all are released now, one way or the other
+		errs = append(errs, err)
+	}
+	j.quiet()
+	j.tasks.Wait()
+	j.busy.Lock()
+	defer j.busy.Unlock()
+	if after == nil {
+		if err := j.saveIndex(ctx); err != nil {
+			j.log.Warn("the index snapshot cannot be stored", "error", err)
+		}
+	}
+	if err := j.writeMark(); err != nil {
+		j.log.Warn("the high-water mark is behind", "error", err)
+	}
+	j.connection().close()
+	j.frames.drop()
+	return errors.Join(append(errs, j.high.close())...)
+}
+
+// drain waits until nothing is pending and everyone is released.
+func (j *Journal) drain(ctx context.Context) error {
+	o := &j.order
+	o.Lock()
+	if o.empty == nil {
+		o.empty = make(chan struct{})
+	}
+	empty := o.empty
+	o.settledSome()
+	o.Unlock()
+	select {
+	case <-empty:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Stats are a journal's figures.
+type Stats struct {
+	Commits    uint64
+	Sections   uint64
+	Events     uint64
+	Mailboxes  int
+	LastCommit uint64
+	Bytes      uint64 // of the stream; 0 if the server cannot be asked
+	Backlog    int    // bytes appended and not yet durable
+
+	Flushing time.Duration // how long the disk has been at the flush on its way; 0 if there is none
+}
+
+// Stats gives the journal's figures as they are now.
+func (j *Journal) Stats() Stats {
+	j.durable.RLock()
+	x := j.durable.index
+	n := j.durable.head.number
+	s := Stats{Commits: n, LastCommit: n, Sections: x.sections, Events: x.events, Mailboxes: len(x.entries)}
+	j.durable.RUnlock()
+	j.order.Lock()
+	s.Backlog = j.order.backlog
+	j.order.Unlock()
+	s.Flushing = j.Flushing()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if st, err := j.connection().js.Stream(ctx, j.o.streamName()); err == nil {
+		s.Bytes = st.CachedInfo().State.Bytes
+	}
+	return s
+}
+
+// Flushing returns how long the disk has been at the flush of a commit that is on its way: 0 if there is none, or if the
+// server is an external one. It is cheap.
+func (j *Journal) Flushing() time.Duration {
+	if blocks := j.connection().blocks; blocks != nil {
+		return blocks.since()
+	}
+	return 0
+}
+
+// Backlog is the bytes that were appended and are not yet settled. It is cheap.
+func (j *Journal) Backlog() int {
+	j.order.Lock()
+	defer j.order.Unlock()
+	return j.order.backlog
 }

@@ -29,7 +29,7 @@ func blockFolderOf(o *Options, stream string) string {
 }
 
 // startServer runs a server in this process, which listens nowhere. What it has answered is written, and not yet flushed.
-func startServer(o *Options, ear *serverEar) (*natsserver.Server, error) {
+func startServer(o *Options, ear *serverLog) (*natsserver.Server, error) {
 	srv, err := natsserver.NewServer(&natsserver.Options{
 		ServerName:             "parley-" + o.Node.String(),
 		DontListen:             true,
@@ -67,28 +67,28 @@ func stopServer(srv *natsserver.Server) {
 
 // serverEar hears what the embedded server has to say. The server does not answer a write that failed, it
 // only says so here: heard is called when that was a write to the stream.
-type serverEar struct {
-	log    *slog.Logger
-	stream string
-	heard  atomic.Pointer[func(error)]
-	last   atomic.Pointer[string] // what it gave up over, while it started
+type serverLog struct {
+	log       *slog.Logger
+	stream    string
+	onFailure atomic.Pointer[func(error)]
+	last      atomic.Pointer[string] // what it gave up over, while it started
 }
 
-func (e *serverEar) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
-func (e *serverEar) Debugf(string, ...any)           {}
-func (e *serverEar) Tracef(string, ...any)           {}
-func (e *serverEar) Warnf(format string, v ...any)   { e.log.Warn(e.line(format, v)) }
+func (e *serverLog) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
+func (e *serverLog) Debugf(string, ...any)           {}
+func (e *serverLog) Tracef(string, ...any)           {}
+func (e *serverLog) Warnf(format string, v ...any)   { e.log.Warn(e.line(format, v)) }
 
-func (e *serverEar) Fatalf(format string, v ...any) {
+func (e *serverLog) Fatalf(format string, v ...any) {
 	line := e.line(format, v)
 	e.last.Store(&line)
 	e.log.Error(line)
 }
 
-func (e *serverEar) Errorf(format string, v ...any) {
+func (e *serverLog) Errorf(format string, v ...any) {
 	line := e.line(format, v)
 	e.log.Warn(line)
-	heard := e.heard.Load()
+	heard := e.onFailure.Load()
 	if heard != nil && strings.Contains(line, "failed to store") && strings.Contains(line, e.stream) {
 		(*heard)(cause(line))
 	}
@@ -102,6 +102,6 @@ func cause(line string) error {
 	return errors.New("the disk refused it: " + line[strings.LastIndex(line, ": ")+2:])
 }
 
-func (e *serverEar) line(format string, v []any) string {
+func (e *serverLog) line(format string, v []any) string {
 	return "journal's server: " + strings.TrimSpace(fmt.Sprintf(format, v...))
 }

@@ -67,14 +67,14 @@ func TestOutputIsReadOnceItIsOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := open(t, o)
-	first, err := j.Note(t.Context(), mailbox(1), []byte("first"))
+	first, err := j.AppendOutput(t.Context(), mailbox(1), []byte("first"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	gate, held := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	d.OnFlush(func(name string) error {
-		if strings.Contains(name, o.timelineName()) && strings.HasSuffix(name, blockSuffix) {
+		if strings.Contains(name, o.outputName()) && strings.HasSuffix(name, blockSuffix) {
 			once.Do(func() { close(held) })
 			<-gate
 		}
@@ -82,17 +82,17 @@ func TestOutputIsReadOnceItIsOnDisk(t *testing.T) {
 	})
 	stored := make(chan error, 1)
 	go func() {
-		_, err := j.Note(t.Context(), mailbox(1), []byte("second"))
+		_, err := j.AppendOutput(t.Context(), mailbox(1), []byte("second"))
 		stored <- err
 	}()
 	<-held
 	shows := func(end uint64, want ...string) {
 		t.Helper()
-		pieces, err := j.Timeline(t.Context(), mailbox(1), 0, 10)
+		pieces, err := j.Output(t.Context(), mailbox(1), 0, 10)
 		if got := texts(t, pieces, err); !slices.Equal(got, want) {
 			t.Errorf("the timeline shows %v, want %v", got, want)
 		}
-		pieces, cursor, err := j.TimelineEnd(t.Context(), mailbox(1), 10)
+		pieces, cursor, err := j.LatestOutput(t.Context(), mailbox(1), 10)
 		if got := texts(t, pieces, err); !slices.Equal(got, want) || cursor != end {
 			t.Errorf("the timeline's end shows %v up to %d, want %v up to %d", got, cursor, want, end)
 		}

@@ -59,7 +59,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 		Metadata: map[string]string{versionKey: strconv.FormatUint(version, 10)},
 	}
 	sealed := sealSnapshot(version, mark{number, hash}, state)
-	err = j.o.step(StepSnapshot, func() error { return j.way().putObject(ctx, meta, sealed) })
+	err = j.o.step(StepSnapshot, func() error { return j.connection().putObject(ctx, meta, sealed) })
 	if err != nil {
 		return readOnly(fmt.Sprintf("the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
 	}
@@ -88,7 +88,7 @@ func (j *Journal) commitOf(mailbox capabilities.ID, version uint64) (uint64, err
 // snapshot reads the snapshot of a mailbox. One that cannot be read, that is newer than the log or that
 // was made from another is none.
 func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
-	sealed, err := j.way().getObject(ctx, mailbox.ULID.String())
+	sealed, err := j.connection().getObject(ctx, mailbox.ULID.String())
 	if err != nil {
 		j.log.Warn("a snapshot cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
 		return nil, 0
@@ -153,7 +153,7 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 // listSnapshots notes which mailboxes have snapshots, before the journal is in use. A store that cannot be listed is
 // damaged: it is thrown away, and what was in it is made again as time goes by.
 func (j *Journal) listSnapshots(ctx context.Context) {
-	js := j.way().js
+	js := j.connection().js
 	all, err := listObjects(ctx, js, j.o.bucketName())
 	if err != nil {
 		j.log.Warn("the snapshots cannot be listed and are thrown away; replaying", "error", err)

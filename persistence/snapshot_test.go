@@ -60,7 +60,7 @@ func TestBadSnapshotOnlyCostsTime(t *testing.T) {
 	} {
 		for _, object := range []string{mailbox(1).ULID.String(), indexObject} {
 			meta := jetstream.ObjectMeta{Name: object, Metadata: map[string]string{versionKey: "7"}}
-			if err := j.way().putObject(t.Context(), meta, bad); err != nil {
+			if err := j.connection().putObject(t.Context(), meta, bad); err != nil {
 				t.Fatal(err)
 			}
 		}

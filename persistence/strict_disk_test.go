@@ -106,7 +106,7 @@ func TestAStrictDiskKeepsWhatProgramsPutOut(t *testing.T) {
 	pieces := 0
 	put := func(n int) {
 		for range n {
-			if _, err := j.Note(t.Context(), mailbox(1), make([]byte, MaxPiece)); err != nil {
+			if _, err := j.AppendOutput(t.Context(), mailbox(1), make([]byte, MaxOutputPiece)); err != nil {
 				t.Fatal(err)
 			}
 			pieces++
@@ -121,7 +121,7 @@ func TestAStrictDiskKeepsWhatProgramsPutOut(t *testing.T) {
 		cut := o
 		cut.Folder = filepath.Join(left, "state")
 		k := open(t, cut)
-		all, err := k.Timeline(t.Context(), mailbox(1), 0, 1000)
+		all, err := k.Output(t.Context(), mailbox(1), 0, 1000)
 		if err != nil || len(all) != pieces {
 			t.Errorf("after %d pieces and a cut there are %d, %v", pieces, len(all), err)
 		}

@@ -41,7 +41,7 @@ func (j *Journal) saveIndex(ctx context.Context) error {
 		return nil
 	}
 	return j.o.step(StepIndex, func() error {
-		return j.way().putObject(ctx, jetstream.ObjectMeta{Name: indexObject}, x.encode(at.mark))
+		return j.connection().putObject(ctx, jetstream.ObjectMeta{Name: indexObject}, x.encode(at.mark))
 	})
 }
 
@@ -147,7 +147,7 @@ func readVarints(r *bytes.Reader, into ...*uint64) (err error) {
 // cannot be used is none: an empty index, after commit 0.
 func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64) {
 	none := newIndex(j.o.Node)
-	l := j.way()
+	l := j.connection()
 	if last == 0 {
 		return none, 0
 	}

@@ -14,31 +14,31 @@ import (
 // The timeline is what agents' programs put out: a stream of its own beside the journal, that forgets. It keeps the
 // newest pieces of each agent, and of all no more than a bound; backups do not have it.
 const (
-	timelinePieces = 2048    // kept of each agent
-	timelineBytes  = 4 << 30 // kept of all agents
-	MaxPiece       = 128 << 10
+	outputPieces   = 2048    // kept of each agent
+	outputBytes    = 4 << 30 // kept of all agents
+	MaxOutputPiece = 128 << 10
 )
 
 // Piece is one entry of a timeline. Cursor grows from each piece of an agent to the next. One without a body stands for
 // pieces that were there once and no longer are, because the store was damaged.
-type Piece struct {
+type OutputPiece struct {
 	Cursor uint64
 	Body   []byte
 	Lost   uint64 // how many pieces it stands for
 }
 
-func (o *Options) timelineName() string { return "PARLEY_OUT_" + o.Node.String() }
+func (o *Options) outputName() string { return "PARLEY_OUT_" + o.Node.String() }
 
-func (o *Options) timelineSubject(agent capabilities.ID) string {
+func (o *Options) outputSubject(agent capabilities.ID) string {
 	return "PARLEY.OUT." + o.Node.String() + "." + agent.ULID.String()
 }
 
 // Note adds a piece, of at most MaxPiece bytes, to an agent's timeline, and returns its cursor when it is on disk.
-func (j *Journal) Note(ctx context.Context, agent capabilities.ID, body []byte) (uint64, error) {
-	if len(body) > MaxPiece {
-		return 0, parley.Refuse(parley.TooLarge, "a piece of output has %d bytes at most", MaxPiece)
+func (j *Journal) AppendOutput(ctx context.Context, agent capabilities.ID, body []byte) (uint64, error) {
+	if len(body) > MaxOutputPiece {
+		return 0, parley.Refuse(parley.TooLarge, "a piece of output has %d bytes at most", MaxOutputPiece)
 	}
-	l := j.way()
+	l := j.connection()
 	cursor, err := j.pieces.publish(ctx, l, agent, body)
 	if err == nil && l.outputs != nil {
 		err = l.outputs.flush()
@@ -51,21 +51,21 @@ func (j *Journal) Note(ctx context.Context, agent capabilities.ID, body []byte) 
 }
 
 // makeTimeline makes the store. Cursors begin after those that were given out by one that is gone.
-func (l *link) makeTimeline(ctx context.Context, after uint64) error {
+func (l *link) makeOutput(ctx context.Context, after uint64) error {
 	first := uint64(0)
 	if after > 0 {
 		first = after + 1
 	}
 	_, err := l.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name:              l.o.timelineName(),
+		Name:              l.o.outputName(),
 		Subjects:          []string{"PARLEY.OUT." + l.o.Node.String() + ".*"},
 		Description:       "what the programs of a Parley node put out: the newest of it",
 		Storage:           jetstream.FileStorage,
 		Retention:         jetstream.LimitsPolicy,
 		Discard:           jetstream.DiscardOld,
-		MaxMsgsPerSubject: timelinePieces,
-		MaxBytes:          timelineBytes,
-		MaxMsgSize:        MaxPiece + frameOverhead,
+		MaxMsgsPerSubject: outputPieces,
+		MaxBytes:          outputBytes,
+		MaxMsgSize:        MaxOutputPiece + frameOverhead,
 		Replicas:          l.o.Replicas,
 		AllowDirect:       true,
 		FirstSeq:          first,
@@ -77,8 +77,8 @@ func (l *link) makeTimeline(ctx context.Context, after uint64) error {
 }
 
 // Timeline gives the pieces of an agent after a cursor, oldest first, at most limit. It gives none that is not on disk.
-func (j *Journal) Timeline(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]Piece, error) {
-	t, err := j.timeline(ctx, agent)
+func (j *Journal) Output(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]OutputPiece, error) {
+	t, err := j.outputOf(ctx, agent)
 	if t == nil || err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func (j *Journal) Timeline(ctx context.Context, agent capabilities.ID, after uin
 
 // TimelineEnd gives the newest pieces of an agent that are on disk, oldest first, at most limit, and a cursor after which
 // there is none: 0 if the agent never had one. With the limit 0 it reads no pieces.
-func (j *Journal) TimelineEnd(ctx context.Context, agent capabilities.ID, limit int) ([]Piece, uint64, error) {
-	t, err := j.timeline(ctx, agent)
+func (j *Journal) LatestOutput(ctx context.Context, agent capabilities.ID, limit int) ([]OutputPiece, uint64, error) {
+	t, err := j.outputOf(ctx, agent)
 	if t == nil || err != nil {
 		return nil, 0, err
 	}
@@ -101,17 +101,17 @@ func (j *Journal) TimelineEnd(ctx context.Context, agent capabilities.ID, limit 
 }
 
 // agentTimeline is the part of the timeline that is one agent's.
-type agentTimeline struct {
+type agentOutput struct {
 	stream  jetstream.Stream
 	subject string
-	newest  pieceOrder // that there ever was
-	flushed uint64     // the newest cursor, of any agent, that is on disk
+	newest  piecePosition // that there ever was
+	flushed uint64        // the newest cursor, of any agent, that is on disk
 }
 
 // timeline gives what there is of an agent's: nil as long as no agent has any.
-func (j *Journal) timeline(ctx context.Context, agent capabilities.ID) (*agentTimeline, error) {
-	l := j.way()
-	s, err := l.js.Stream(ctx, l.o.timelineName())
+func (j *Journal) outputOf(ctx context.Context, agent capabilities.ID) (*agentOutput, error) {
+	l := j.connection()
+	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
@@ -128,12 +128,12 @@ func (j *Journal) timeline(ctx context.Context, agent capabilities.ID) (*agentTi
 	if err != nil {
 		return nil, err
 	}
-	return &agentTimeline{stream: s, subject: l.o.timelineSubject(agent), newest: newest, flushed: flushed}, nil
+	return &agentOutput{stream: s, subject: l.o.outputSubject(agent), newest: newest, flushed: flushed}, nil
 }
 
-func (t *agentTimeline) after(ctx context.Context, cursor uint64, limit int) ([]Piece, error) {
-	var pieces []Piece
-	last := pieceOrder{cursor: cursor}
+func (t *agentOutput) after(ctx context.Context, cursor uint64, limit int) ([]OutputPiece, error) {
+	var pieces []OutputPiece
+	last := piecePosition{cursor: cursor}
 	for len(pieces) < limit {
 		m, err := t.stream.GetMsg(ctx, last.cursor+1, jetstream.WithGetMsgSubject(t.subject))
 		if err == nil && m.Sequence > t.flushed {
@@ -141,22 +141,22 @@ func (t *agentTimeline) after(ctx context.Context, cursor uint64, limit int) ([]
 		}
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			if lost := lostAtEnd(last, t.newest); lost > 0 && t.newest.cursor <= t.flushed {
-				pieces = append(pieces, Piece{Cursor: t.newest.cursor, Lost: lost})
+				pieces = append(pieces, OutputPiece{Cursor: t.newest.cursor, Lost: lost})
 			}
 			break
 		}
 		if err != nil {
 			return pieces, fmt.Errorf("read the timeline: %w", unreachable(err))
 		}
-		at, before := orderOf(m)
+		at, before := positionOf(m)
 		lost, err := t.lostBetween(ctx, last, at, before)
 		if err != nil {
 			return pieces, err
 		}
 		if lost > 0 {
-			pieces = append(pieces, Piece{Cursor: before, Lost: lost})
+			pieces = append(pieces, OutputPiece{Cursor: before, Lost: lost})
 		}
-		pieces = append(pieces, Piece{Cursor: m.Sequence, Body: m.Data})
+		pieces = append(pieces, OutputPiece{Cursor: m.Sequence, Body: m.Data})
 		last = at
 	}
 	return pieces[:min(len(pieces), limit)], nil
@@ -165,13 +165,13 @@ func (t *agentTimeline) after(ctx context.Context, cursor uint64, limit int) ([]
 // before gives the last pieces up to a cursor. The stream reads forwards only, and the agents' pieces lie mixed in it: so
 // it begins as far back as the pieces would be if no other agent had any between them, and four times as far until
 // there are enough.
-func (t *agentTimeline) before(ctx context.Context, newest uint64, limit int) ([]Piece, error) {
+func (t *agentOutput) before(ctx context.Context, newest uint64, limit int) ([]OutputPiece, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
 	for back := uint64(limit); ; back *= 4 {
 		from := newest - min(back, newest)
-		pieces, err := t.after(ctx, from, timelinePieces)
+		pieces, err := t.after(ctx, from, outputPieces)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func TestLostOutputIsMissed(t *testing.T) {
 	j := open(t, base)
 	note := func(j *Journal, agent, n int) {
 		t.Helper()
-		if _, err := j.Note(t.Context(), mailbox(agent), []byte(fmt.Sprintf("%d of agent %d %200d", n, agent, n))); err != nil {
+		if _, err := j.AppendOutput(t.Context(), mailbox(agent), []byte(fmt.Sprintf("%d of agent %d %200d", n, agent, n))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestLostOutputIsMissed(t *testing.T) {
 			if err := os.CopyFS(o.Folder, os.DirFS(base.Folder)); err != nil {
 				t.Fatal(err)
 			}
-			folder := blockFolderOf(&o, o.timelineName())
+			folder := blockFolderOf(&o, o.outputName())
 			rewrite(t, filepath.Join(folder, "1.blk"), func(b []byte) []byte {
 				at := (2*i + 1) * len(b) / 30
 				if how[0] == 'c' {
@@ -65,7 +65,7 @@ func TestLostOutputIsMissed(t *testing.T) {
 			}
 			for _, agent := range []int{1, 2} {
 				note(j, agent, many)
-				all, err := j.Timeline(ctx, mailbox(agent), 0, 1000)
+				all, err := j.Output(ctx, mailbox(agent), 0, 1000)
 				if err != nil {
 					t.Errorf("%s %d: %v", how, i, err)
 				}

@@ -24,36 +24,36 @@ import (
 // The pieces of an agent are counted, and each says which one was before it: the server passes over a damaged one
 // without a word.
 const (
-	pieceCount  = "Parley-Piece"  // its number among the agent's: 1 for the first
-	pieceBefore = "Parley-Before" // the cursor of the one before it
+	pieceNumberHeader = "Parley-Piece"  // its number among the agent's: 1 for the first
+	pieceBeforeHeader = "Parley-Before" // the cursor of the one before it
 )
 
 // pieceOrder is the place of a piece among those of its agent. The count is 0 if it is not known.
-type pieceOrder struct{ cursor, count uint64 }
+type piecePosition struct{ cursor, count uint64 }
 
 // orderOf reads a piece's place, and the cursor of the one before it.
-func orderOf(m *jetstream.RawStreamMsg) (at pieceOrder, before uint64) {
+func positionOf(m *jetstream.RawStreamMsg) (at piecePosition, before uint64) {
 	number := func(key string) uint64 {
 		n, _ := strconv.ParseUint(textproto.MIMEHeader(m.Header).Get(key), 10, 64) // those of before are not counted
 		return n
 	}
-	return pieceOrder{m.Sequence, number(pieceCount)}, number(pieceBefore)
+	return piecePosition{m.Sequence, number(pieceNumberHeader)}, number(pieceBeforeHeader)
 }
 
 // pieceCounts knows the newest piece of each agent. It is kept in a file beside the store, now and then and at the end,
 // so that the loss of the newest pieces is noticed, too.
-type pieceCounts struct {
+type outputIndex struct {
 	path string
 
 	mu      sync.Mutex
-	newest  map[ulid.ULID]pieceOrder
+	newest  map[ulid.ULID]piecePosition
 	current map[ulid.ULID]bool // those that are no older than the store
 	changed bool
 	flushed uint64 // the newest cursor that is on disk; 0 until it is looked up
 }
 
 // publish stores a piece as the next of its agent and returns its cursor. It is not flushed yet.
-func (c *pieceCounts) publish(ctx context.Context, l *link, agent capabilities.ID, body []byte) (uint64, error) {
+func (c *outputIndex) publish(ctx context.Context, l *link, agent capabilities.ID, body []byte) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, err := c.last(ctx, l, agent)
@@ -61,25 +61,25 @@ func (c *pieceCounts) publish(ctx context.Context, l *link, agent capabilities.I
 		return 0, err
 	}
 	delete(c.current, agent.ULID) // until it is known what became of this one
-	m := nats.NewMsg(l.o.timelineSubject(agent))
+	m := nats.NewMsg(l.o.outputSubject(agent))
 	m.Data = body
-	m.Header.Set(pieceCount, strconv.FormatUint(last.count+1, 10))
-	m.Header.Set(pieceBefore, strconv.FormatUint(last.cursor, 10))
+	m.Header.Set(pieceNumberHeader, strconv.FormatUint(last.count+1, 10))
+	m.Header.Set(pieceBeforeHeader, strconv.FormatUint(last.cursor, 10))
 	ack, err := l.js.PublishMsg(ctx, m)
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
-		if err = l.makeTimeline(ctx, c.end()); err == nil {
+		if err = l.makeOutput(ctx, c.end()); err == nil {
 			ack, err = l.js.PublishMsg(ctx, m)
 		}
 	}
 	if err != nil {
 		return 0, err
 	}
-	c.newest[agent.ULID], c.current[agent.ULID], c.changed = pieceOrder{ack.Sequence, last.count + 1}, true, true
+	c.newest[agent.ULID], c.current[agent.ULID], c.changed = piecePosition{ack.Sequence, last.count + 1}, true, true
 	return ack.Sequence, nil
 }
 
 // last returns the newest piece of an agent that there ever was. The lock is held.
-func (c *pieceCounts) last(ctx context.Context, l *link, agent capabilities.ID) (pieceOrder, error) {
+func (c *outputIndex) last(ctx context.Context, l *link, agent capabilities.ID) (piecePosition, error) {
 	last := c.newest[agent.ULID]
 	if c.current[agent.ULID] {
 		return last, nil
@@ -96,7 +96,7 @@ func (c *pieceCounts) last(ctx context.Context, l *link, agent capabilities.ID) 
 }
 
 // end returns the cursor of the newest piece of all. The lock is held.
-func (c *pieceCounts) end() (end uint64) {
+func (c *outputIndex) end() (end uint64) {
 	for _, p := range c.newest {
 		end = max(end, p.cursor)
 	}
@@ -104,7 +104,7 @@ func (c *pieceCounts) end() (end uint64) {
 }
 
 // flushedTo takes down that all pieces up to a cursor are on disk.
-func (c *pieceCounts) flushedTo(cursor uint64) {
+func (c *outputIndex) flushedTo(cursor uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flushed = max(c.flushed, cursor)
@@ -112,7 +112,7 @@ func (c *pieceCounts) flushedTo(cursor uint64) {
 
 // flushedEnd returns the newest cursor that is on disk. An external server answers when a piece is: there it is none
 // that a piece has. The lock is held, so that no piece is on its way to the store.
-func (c *pieceCounts) flushedEnd(ctx context.Context, l *link, s jetstream.Stream) (uint64, error) {
+func (c *outputIndex) flushedEnd(ctx context.Context, l *link, s jetstream.Stream) (uint64, error) {
 	if l.outputs == nil {
 		return math.MaxUint64, nil
 	}
@@ -134,9 +134,9 @@ func (c *pieceCounts) flushedEnd(ctx context.Context, l *link, s jetstream.Strea
 }
 
 // open reads the file. One that cannot be read is none.
-func (c *pieceCounts) open(folder string) {
+func (c *outputIndex) open(folder string) {
 	c.path = filepath.Join(folder, "outputs")
-	c.newest, c.current = map[ulid.ULID]pieceOrder{}, map[ulid.ULID]bool{}
+	c.newest, c.current = map[ulid.ULID]piecePosition{}, map[ulid.ULID]bool{}
 	b, err := os.ReadFile(c.path)
 	end := len(b) - sha256.Size
 	if err != nil || end < 0 || sha256.Sum256(b[:end]) != [sha256.Size]byte(b[end:]) {
@@ -144,14 +144,14 @@ func (c *pieceCounts) open(folder string) {
 	}
 	for ; end >= pieceCountSize; end -= pieceCountSize {
 		e := b[end-pieceCountSize : end]
-		c.newest[ulid.ULID(e[:16])] = pieceOrder{binary.BigEndian.Uint64(e[16:]), binary.BigEndian.Uint64(e[24:])}
+		c.newest[ulid.ULID(e[:16])] = piecePosition{binary.BigEndian.Uint64(e[16:]), binary.BigEndian.Uint64(e[24:])}
 	}
 }
 
 const pieceCountSize = 16 + 8 + 8
 
 // save writes the file if anything has changed.
-func (c *pieceCounts) save() error {
+func (c *outputIndex) save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.changed {
@@ -199,8 +199,8 @@ func (j *Journal) fillPieces(ctx context.Context) error {
 	if end == 0 {
 		return nil
 	}
-	l := j.way()
-	s, err := l.js.Stream(ctx, j.o.timelineName())
+	l := j.connection()
+	s, err := l.js.Stream(ctx, j.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil // it will be made so that it begins later
 	}
@@ -220,27 +220,27 @@ func (j *Journal) fillPieces(ctx context.Context) error {
 }
 
 // newestPiece looks up the newest piece of an agent: the zero one if there is none.
-func (l *link) newestPiece(ctx context.Context, agent capabilities.ID) (pieceOrder, error) {
-	s, err := l.js.Stream(ctx, l.o.timelineName())
+func (l *link) newestPiece(ctx context.Context, agent capabilities.ID) (piecePosition, error) {
+	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return pieceOrder{}, nil
+		return piecePosition{}, nil
 	}
 	var m *jetstream.RawStreamMsg
 	if err == nil {
-		m, err = s.GetLastMsgForSubject(ctx, l.o.timelineSubject(agent))
+		m, err = s.GetLastMsgForSubject(ctx, l.o.outputSubject(agent))
 	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return pieceOrder{}, nil
+		return piecePosition{}, nil
 	}
 	if err != nil {
-		return pieceOrder{}, fmt.Errorf("find the newest piece: %w", err)
+		return piecePosition{}, fmt.Errorf("find the newest piece: %w", err)
 	}
-	at, _ := orderOf(m)
+	at, _ := positionOf(m)
 	return at, nil
 }
 
 // lostAtEnd returns how many of an agent's pieces after the last that was read are gone.
-func lostAtEnd(last, newest pieceOrder) uint64 {
+func lostAtEnd(last, newest piecePosition) uint64 {
 	switch {
 	case newest.cursor <= last.cursor || newest.count == 0:
 		return 0
@@ -252,7 +252,7 @@ func lostAtEnd(last, newest pieceOrder) uint64 {
 
 // lostBetween returns how many pieces between two of an agent's are gone that should be there. The store forgets the
 // oldest, so that one that is gone after one that is there was lost. last has no count where reading began.
-func (t *agentTimeline) lostBetween(ctx context.Context, last, at pieceOrder, before uint64) (uint64, error) {
+func (t *agentOutput) lostBetween(ctx context.Context, last, at piecePosition, before uint64) (uint64, error) {
 	switch {
 	case at.count == 0 || before <= last.cursor:
 		return 0, nil
@@ -263,7 +263,7 @@ func (t *agentTimeline) lostBetween(ctx context.Context, last, at pieceOrder, be
 	if err != nil {
 		return 0, unreachable(err)
 	}
-	if kept := t.newest.count + 1 - at.count; kept >= timelinePieces || in.State.Bytes > timelineBytes/4*3 {
+	if kept := t.newest.count + 1 - at.count; kept >= outputPieces || in.State.Bytes > outputBytes/4*3 {
 		return 0, nil // those before it are older than is kept
 	}
 	return 1, nil // or more: it is not known which was the last that the reader had

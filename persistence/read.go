@@ -1,0 +1,292 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"parley"
+	"parley/events"
+)
+
+var errNotThere = errors.New("not there")
+
+// fetch gets the frame of one commit, from whichever server is nearest.
+func (l *link) fetch(ctx context.Context, number uint64) ([]byte, error) {
+	if err := l.old.check(number, number); err != nil {
+		return nil, err
+	}
+	query := append(strconv.AppendUint([]byte(`{"seq":`), number, 10), '}')
+	m, err := l.request(ctx, "$JS.API.DIRECT.GET."+l.o.streamName(), query)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	switch status := m.Header.Get("Status"); {
+	case status == "404":
+		return nil, errNotThere
+	case status != "":
+		return nil, unreachable(fmt.Errorf("%s %s", status, m.Header.Get("Description")))
+	case m.Header.Get("Nats-Sequence") != strconv.FormatUint(number, 10):
+		return nil, errNotThere
+	}
+	return m.Data, nil
+}
+
+// noMessage is the server's code for a message that it does not have, or cannot read.
+const noMessage = 10037
+
+// lookAgain is how long a reader waits before it believes that a commit is missing: a server that is
+// stopping says so of commits that it has.
+const lookAgain = 100 * time.Millisecond
+
+// fetchSurely gets the frame of one commit from the stream's leader. A commit that it does not have is
+// CORRUPT_LOG: who asks knows that it was there.
+func (l *link) fetchSurely(ctx context.Context, number uint64) ([]byte, error) {
+	bytes, err := l.fetchFromLeader(ctx, number)
+	if !errors.Is(err, errNotThere) {
+		return bytes, err
+	}
+	select {
+	case <-time.After(lookAgain):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if _, err := l.js.Stream(ctx, l.o.streamName()); err != nil {
+		return nil, unreachable(err)
+	}
+	if bytes, err = l.fetchFromLeader(ctx, number); errors.Is(err, errNotThere) {
+		return nil, lost(number, "is missing")
+	}
+	return bytes, err
+}
+
+func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, error) {
+	if err := l.old.check(number, number); err != nil {
+		return nil, err
+	}
+	query := append(strconv.AppendUint([]byte(`{"seq":`), number, 10), '}')
+	m, err := l.request(ctx, "$JS.API.STREAM.MSG.GET."+l.o.streamName(), query)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	var got struct {
+		Error *struct {
+			Code        int    `json:"err_code"`
+			Description string `json:"description"`
+		} `json:"error"`
+		Message struct {
+			Seq  uint64 `json:"seq"`
+			Data []byte `json:"data"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(m.Data, &got); err != nil {
+		return nil, unreachable(err)
+	}
+	switch {
+	case got.Error != nil && got.Error.Code == noMessage:
+		return nil, errNotThere
+	case got.Error != nil:
+		return nil, unreachable(errors.New(got.Error.Description))
+	case got.Message.Seq != number:
+		return nil, errNotThere
+	}
+	return got.Message.Data, nil
+}
+
+// commit gives one commit of the log, from the cache if it is there. Damage fails the journal.
+func (j *Journal) commit(ctx context.Context, number uint64) (*events.Commit, events.Hash, error) {
+	if c, hash, ok := j.frames.get(number); ok {
+		return c, hash, nil
+	}
+	c, hash, size, err := j.read(ctx, number)
+	if err != nil {
+		if parley.CodeOf(err) == parley.CorruptLog {
+			j.fail(err)
+		}
+		return nil, events.Hash{}, err
+	}
+	j.frames.put(c, size, hash)
+	return c, hash, nil
+}
+
+func (j *Journal) read(ctx context.Context, number uint64) (*events.Commit, events.Hash, int, error) {
+	l := j.connection()
+	bytes, err := l.fetch(ctx, number)
+	if errors.Is(err, errNotThere) {
+		bytes, err = l.fetchSurely(ctx, number)
+	}
+	if err != nil {
+		return nil, events.Hash{}, 0, err
+	}
+	j.garbage.took(len(bytes))
+	c, hash, err := decode(number, bytes)
+	return c, hash, len(bytes), err
+}
+
+// stall is how long a reader waits for a message before it asks for it by number.
+const stall = 500 * time.Millisecond
+
+// each calls fn with the frames of commits first to last, in order, as they come from the server, and
+// fails at the first that does not come. fn must not keep the bytes. fn's error ends it.
+func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
+	if first > last {
+		return nil
+	}
+	if err := l.old.check(first, last); err != nil {
+		return err
+	}
+	var at atomic.Uint64
+	next := first
+	at.Store(first)
+	done := make(chan error, 1) // what fn or the order said, or nil at the end
+	ended := false
+	end := func(err error) {
+		ended = true
+		done <- err
+	}
+	sub, err := l.legacy.Subscribe(l.o.subject(), func(m *nats.Msg) { // one goroutine of the client's
+		if ended {
+			return
+		}
+		in, err := m.Metadata()
+		if err != nil {
+			end(fmt.Errorf("read commit %d: %w", next, err))
+			return
+		}
+		if in.Sequence.Stream != next {
+			end(lost(next, "is missing"))
+			return
+		}
+		if err := fn(next, m.Data); err != nil {
+			end(err)
+			return
+		}
+		if next++; next > last {
+			end(nil)
+			return
+		}
+		at.Store(next)
+	}, nats.OrderedConsumer(), nats.BindStream(l.o.streamName()), nats.StartSequence(first), nats.Context(ctx))
+	if err != nil {
+		return unreachable(err)
+	}
+	err = l.watch(ctx, &at, done)
+	return errors.Join(err, leave(sub))
+}
+
+// watch waits for a reader's end. While it stands still, the commit that it waits for is asked for by
+// number: the server passes over damaged messages without a word.
+func (l *link) watch(ctx context.Context, at *atomic.Uint64, done <-chan error) error {
+	ticker := time.NewTicker(stall)
+	defer ticker.Stop()
+	for seen := uint64(0); ; {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+			now := at.Load()
+			if now == seen {
+				if _, err := l.fetchSurely(ctx, now); err != nil {
+					return err
+				}
+			}
+			seen = now
+		}
+	}
+}
+
+func leave(sub *nats.Subscription) error {
+	if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// cacheBytes bounds the frames that are kept: mailboxes that are loaded one after another, as after a
+// start, share most of theirs.
+const cacheBytes = 8 << 20
+
+// cache keeps the commits that were read or written last. Nobody changes a commit in it.
+type cache struct {
+	sync.Mutex
+	room   int
+	slots  map[uint64]cached
+	oldest []uint64 // numbers in the order in which they came
+}
+
+type cached struct {
+	commit *events.Commit
+	hash   events.Hash
+	size   int
+}
+
+func newCache(room int) *cache { return &cache{room: room, slots: make(map[uint64]cached)} }
+
+func (c *cache) get(number uint64) (*events.Commit, events.Hash, bool) {
+	c.Lock()
+	defer c.Unlock()
+	s, ok := c.slots[number]
+	return s.commit, s.hash, ok
+}
+
+func (c *cache) put(commit *events.Commit, size int, hash events.Hash) {
+	size += 256 + 160*len(commit.Sections) // what decoding adds
+	c.Lock()
+	defer c.Unlock()
+	if _, ok := c.slots[commit.Number]; ok || size > c.room {
+		return
+	}
+	c.slots[commit.Number] = cached{commit, hash, size}
+	c.oldest = append(c.oldest, commit.Number)
+	for c.room -= size; c.room < 0; {
+		old := c.oldest[0]
+		c.oldest = c.oldest[1:]
+		c.room += c.slots[old].size
+		delete(c.slots, old)
+	}
+}
+
+// drop forgets all commits.
+func (c *cache) drop() {
+	c.Lock()
+	defer c.Unlock()
+	clear(c.slots)
+	c.oldest = nil
+}
+
+// Reading the log leaves several copies of each commit behind: the server's, the client's and the decoder's. The
+// runtime lets garbage grow with the heap, so a node that reads all its mailboxes after a start would need more memory
+// than it needs to run. A collector has garbage collected earlier while the log is read.
+type collector struct{ read atomic.Int64 }
+
+const (
+	collectBytes = 2 << 20 // least bytes of the log between two collections
+	collectShare = 32      // one collection for each such part of the live heap, so that the work stays in proportion
+)
+
+// took counts bytes that were read of the log. It blocks for a collection when one is due.
+func (c *collector) took(bytes int) {
+	read := c.read.Add(int64(bytes))
+	if read < collectBytes || read < int64(liveHeap()/collectShare) || !c.read.CompareAndSwap(read, 0) {
+		return
+	}
+	runtime.GC()
+}
+
+// liveHeap returns the bytes of the heap that the last collection found in use.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
