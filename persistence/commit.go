@@ -24,7 +24,7 @@ func (j *Journal) committer(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-j.wake:
+		case <-j.order.wake:
 		}
 		j.linger(j.o.Linger, math.MaxInt, j.o.Busy)
 		for {
@@ -73,8 +73,8 @@ func hasSections(batch []appended) bool {
 	return slices.ContainsFunc(batch, func(a appended) bool { return len(a.sections) > 0 })
 }
 
-// roomMost bounds the room that is kept for the next frame.
-const roomMost = 1 << 20
+// maxBuffer bounds the room that is kept for the next frame.
+const maxBuffer = 1 << 20
 
 // encode makes the next commit of a batch.
 func (j *Journal) encode(batch []appended) (*frame, error) {
@@ -96,10 +96,10 @@ func (j *Journal) encode(batch []appended) (*frame, error) {
 	if err := j.fits(&f.Commit); err != nil {
 		return nil, err
 	}
-	room := j.room
-	j.room = nil // until keep gives it back
+	buffer := j.buffer
+	j.buffer = nil // until keep gives it back
 	var err error
-	if f.bytes, f.hash, err = f.Encode(room); err != nil {
+	if f.bytes, f.hash, err = f.Encode(buffer); err != nil {
 		return nil, readOnly("the commit cannot be encoded", err)
 	}
 	return f, nil
@@ -108,19 +108,13 @@ func (j *Journal) encode(batch []appended) (*frame, error) {
 // keep makes a stored commit part of what readers see. The caller has busy.
 func (j *Journal) keep(f *frame) error {
 	j.doubts = nil
-	if j.room = f.bytes; cap(j.room) > roomMost {
-		j.room = nil
+	if j.buffer = f.bytes; cap(j.buffer) > maxBuffer {
+		j.buffer = nil
 	}
-	j.durable.Lock()
-	err := j.durable.index.add(&f.Commit)
-	if err == nil {
-		j.durable.head = head{mark{f.Number, f.hash}, f.At}
-	}
-	j.durable.Unlock()
-	if err != nil {
+	if err := j.directory.add(f); err != nil {
 		return err
 	}
-	j.frames.put(&f.Commit, len(f.bytes), f.hash)
+	j.reader.frames.put(&f.Commit, len(f.bytes), f.hash)
 	nudge(j.marks)
 	if f.Number%indexEvery == 0 {
 		nudge(j.pages)

@@ -18,10 +18,9 @@ var errFenced = parley.Refuse(parley.ReadOnly, "another process writes as this n
 var errClosed = parley.Refuse(parley.ReadOnly, "the journal is closed")
 
 // fail loses all that is not settled. The first failure stands, but for one that is permanent.
-func (j *Journal) fail(err error) {
-	o := &j.order
-	o.Lock()
-	defer o.Unlock()
+func (o *order) fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.failure != nil && !(permanent(err) && !permanent(o.failure)) {
 		return
 	}
@@ -38,16 +37,16 @@ func (j *Journal) fail(err error) {
 	switch {
 	case isExactly(err, errClosed):
 	case permanent(err):
-		j.log.Error("the journal has stopped for good", "error", err)
+		o.log.Error("the journal has stopped for good", "error", err)
 	default:
-		j.log.Error("the journal is read-only", "error", err)
+		o.log.Error("the journal is read-only", "error", err)
 	}
 }
 
 // recovered takes appends again, unless the journal has stopped for good meanwhile. What was lost stays lost.
 func (o *order) recovered() error {
-	o.Lock()
-	defer o.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if permanent(o.failure) {
 		return o.failure
 	}
@@ -75,33 +74,33 @@ func isExactly(err error, want *parley.Error) bool {
 
 // Err is nil while the journal works: READ_ONLY while it is failed, fenced or closed, CORRUPT_LOG once
 // damage was found.
-func (j *Journal) Err() error {
-	if !j.order.failed.Load() {
+func (o *order) Err() error {
+	if !o.failed.Load() {
 		return nil
 	}
-	j.order.Lock()
-	defer j.order.Unlock()
-	return j.order.failure
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.failure
 }
 
 // Failures returns how often the journal has failed. It grows with a failure, before anyone is told of it.
-func (j *Journal) Failures() uint64 {
-	if !j.order.failed.Load() {
+func (o *order) Failures() uint64 {
+	if !o.failed.Load() {
 		return 0
 	}
-	j.order.Lock()
-	defer j.order.Unlock()
-	return j.order.times
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.times
 }
 
 // Fenced reports whether another process has written as this node. It is permanent.
-func (j *Journal) Fenced() bool { return isExactly(j.Err(), errFenced) }
+func (o *order) Fenced() bool { return isExactly(o.Err(), errFenced) }
 
 // Changed gives a channel that is closed the next time that Err changes. Ask for it before Err.
-func (j *Journal) Changed() <-chan struct{} {
-	j.order.Lock()
-	defer j.order.Unlock()
-	return j.order.changed
+func (o *order) Changed() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.changed
 }
 
 // readOnly is the failure of a step.

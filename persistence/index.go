@@ -7,7 +7,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
@@ -126,49 +125,6 @@ func walk(steps []byte) iter.Seq[step] {
 			s = step{commit: s.commit + gap, first: next, count: count}
 			next += count
 			if !yield(s) {
-				return
-			}
-		}
-	}
-}
-
-// fits refuses a commit that could not be replayed.
-func (j *Journal) fits(c *events.Commit) error {
-	j.durable.RLock()
-	defer j.durable.RUnlock()
-	if err := j.durable.index.check(c); err != nil {
-		return parley.Refuse(parley.ReadOnly, "events were appended that do not follow the log: %v", err).
-			WithHint("load the mailbox again and decide anew")
-	}
-	return nil
-}
-
-// Mailbox gives what is known of a mailbox, and false if it has no events.
-func (j *Journal) Mailbox(id capabilities.ID) (Mailbox, bool) {
-	j.durable.RLock()
-	defer j.durable.RUnlock()
-	e := j.durable.index.entries[id.ULID]
-	if e == nil || id.Node != j.o.Node {
-		return Mailbox{}, false
-	}
-	return e.Mailbox, true
-}
-
-// Mailboxes gives every mailbox that has events, in no order, as they were when it was called.
-func (j *Journal) Mailboxes() iter.Seq2[capabilities.ID, Mailbox] {
-	type pair struct {
-		id ulid.ULID
-		m  Mailbox
-	}
-	j.durable.RLock()
-	all := make([]pair, 0, len(j.durable.index.entries))
-	for id, e := range j.durable.index.entries {
-		all = append(all, pair{id, e.Mailbox})
-	}
-	j.durable.RUnlock()
-	return func(yield func(capabilities.ID, Mailbox) bool) {
-		for _, p := range all {
-			if !yield(capabilities.ID{ULID: p.id, Node: j.o.Node}, p.m) {
 				return
 			}
 		}

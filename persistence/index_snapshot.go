@@ -45,20 +45,6 @@ func (j *Journal) saveIndex(ctx context.Context) error {
 	})
 }
 
-// copyIndex copies the index without what it has written in it: steps are only ever appended to.
-func (j *Journal) copyIndex() (head, *index) {
-	j.durable.RLock()
-	defer j.durable.RUnlock()
-	x := j.durable.index
-	c := &index{node: x.node, entries: make(map[ulid.ULID]*entry, len(x.entries)), events: x.events, sections: x.sections}
-	entries := make([]entry, 0, len(x.entries))
-	for who, e := range x.entries {
-		entries = append(entries, *e)
-		c.entries[who] = &entries[len(entries)-1]
-	}
-	return j.durable.head, c
-}
-
 // encode writes the index as it was after the commit at.
 func (x *index) encode(at mark) []byte {
 	size := 128

@@ -18,33 +18,29 @@ type Journal struct {
 	o   Options
 	log *slog.Logger
 
-	order order // what was appended and is not yet durable
-	wake  chan struct{}
-	quiet context.CancelFunc // ends the tasks
-	tasks sync.WaitGroup
-	marks chan struct{} // the mark is behind
-	pages chan struct{} // the index snapshot is behind
+	order     // appends, up to the settled ones
+	directory // the durable part of the log, as readers see it
+	outputs   // the output of programs
+	reader    reader
 
-	line struct { // the way to the stream; Reopen replaces it
+	line struct { // the connection to the stream; Reopen replaces it
 		sync.RWMutex
 		*link
 	}
-	busy    sync.Mutex // held by a commit on its way, by Reopen, and by Close
+
+	busy   sync.Mutex // held by a commit on its way, by Reopen, and by Close
+	doubts []*frame   // sent as the next commit, and not known to be stored; guarded by busy
+	buffer []byte     // reused for the next frame; guarded by busy
+
 	high    *highWater
 	marking sync.Mutex // held while high is written
 
-	durable struct { // what readers see
-		sync.RWMutex
-		head  head
-		index *index
-	}
-	doubts  []*frame // sent as the next commit, and not known to be stored or not; under busy
-	room    []byte   // that the next frame may take: nobody holds it; under busy
-	frames  *cache
-	garbage collector // of reading the log
-	pieces  outputIndex
-	closed  sync.Once
-	ended   error
+	marks  chan struct{} // the high-water mark is behind
+	pages  chan struct{} // the index snapshot is behind
+	quiet  context.CancelFunc
+	tasks  sync.WaitGroup
+	closed sync.Once
+	ended  error // the result of Close
 }
 
 // head is the last durable commit.
@@ -73,13 +69,13 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{
-		o: o, log: o.Log, high: high,
-		wake:   make(chan struct{}, 1),
-		marks:  make(chan struct{}, 1),
-		pages:  make(chan struct{}, 1),
-		frames: newCache(cacheBytes),
+		o: o, log: o.Log, high: high, directory: directory{node: o.Node},
+		marks: make(chan struct{}, 1),
+		pages: make(chan struct{}, 1),
 	}
-	j.order.init()
+	j.order.init(o.Log)
+	j.outputs = outputs{link: j.connection, log: o.Log}
+	j.reader = reader{link: j.connection, damaged: j.fail, frames: newCache(cacheBytes)}
 	if err := j.start(ctx); err != nil {
 		if j.line.link != nil {
 			j.line.close()
@@ -105,8 +101,8 @@ func (j *Journal) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j.pieces.open(j.o.Folder)
-	if err := j.fillPieces(ctx); err != nil {
+	j.outputs.index.open(j.o.Folder)
+	if err := j.outputs.fill(ctx); err != nil {
 		j.log.Warn("the store of output cannot be looked at", "error", err)
 	}
 	if err := j.o.flushBeside(); err != nil {
@@ -118,7 +114,7 @@ func (j *Journal) start(ctx context.Context) error {
 	j.tasks.Go(func() { j.committer(background) })
 	j.tasks.Go(func() { j.releaser(background) })
 	j.tasks.Go(func() { j.marker(background) })
-	j.tasks.Go(func() { j.savePieces(background) })
+	j.tasks.Go(func() { j.outputs.save(background) })
 	j.tasks.Go(func() { j.indexer(background) })
 	j.tasks.Go(func() { j.scrub(background, unchecked) })
 	return nil
@@ -155,15 +151,6 @@ func (j *Journal) connection() *link {
 	defer j.line.RUnlock()
 	return j.line.link
 }
-
-func (j *Journal) lastCommit() head {
-	j.durable.RLock()
-	defer j.durable.RUnlock()
-	return j.durable.head
-}
-
-// LastTime is the time of the last commit, zero if there is none.
-func (j *Journal) LastTime() capabilities.Time { return j.lastCommit().at }
 
 func nudge(c chan struct{}) {
 	select {
@@ -207,26 +194,8 @@ func (j *Journal) close(ctx context.Context) error {
 		j.log.Warn("the high-water mark is behind", "error", err)
 	}
 	j.connection().close()
-	j.frames.drop()
+	j.reader.frames.drop()
 	return errors.Join(append(errs, j.high.close())...)
-}
-
-// drain waits until nothing is pending and everyone is released.
-func (j *Journal) drain(ctx context.Context) error {
-	o := &j.order
-	o.Lock()
-	if o.empty == nil {
-		o.empty = make(chan struct{})
-	}
-	empty := o.empty
-	o.settledSome()
-	o.Unlock()
-	select {
-	case <-empty:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // Stats are a journal's figures.
@@ -244,14 +213,12 @@ type Stats struct {
 
 // Stats gives the journal's figures as they are now.
 func (j *Journal) Stats() Stats {
-	j.durable.RLock()
-	x := j.durable.index
-	n := j.durable.head.number
+	j.directory.mu.RLock()
+	x := j.directory.index
+	n := j.directory.head.number
 	s := Stats{Commits: n, LastCommit: n, Sections: x.sections, Events: x.events, Mailboxes: len(x.entries)}
-	j.durable.RUnlock()
-	j.order.Lock()
-	s.Backlog = j.order.backlog
-	j.order.Unlock()
+	j.directory.mu.RUnlock()
+	s.Backlog = j.Backlog()
 	s.Flushing = j.Flushing()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -268,11 +235,4 @@ func (j *Journal) Flushing() time.Duration {
 		return blocks.since()
 	}
 	return 0
-}
-
-// Backlog is the bytes that were appended and are not yet settled. It is cheap.
-func (j *Journal) Backlog() int {
-	j.order.Lock()
-	defer j.order.Unlock()
-	return j.order.backlog
 }

@@ -38,7 +38,7 @@ func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, er
 		l.Snapshot, l.SnapshotVersion = j.snapshot(ctx, mailbox, m.Version)
 	}
 	err := j.o.step(StepLoad, func() (err error) {
-		l.Events, err = j.entries(ctx, mailbox, steps, l.SnapshotVersion, m.Version)
+		l.Events, err = j.reader.entries(ctx, mailbox, steps, l.SnapshotVersion, m.Version)
 		return err
 	})
 	if err != nil {
@@ -55,25 +55,15 @@ func (j *Journal) Events(ctx context.Context, mailbox capabilities.ID, after uin
 	if limit > 0 && last > after && last-after > uint64(limit) {
 		last = after + uint64(limit)
 	}
-	evs, err := j.entries(ctx, mailbox, steps, after, last)
+	evs, err := j.reader.entries(ctx, mailbox, steps, after, last)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of mailbox %s: %w", mailbox.ULID, err)
 	}
 	return evs, nil
 }
 
-func (j *Journal) steps(mailbox capabilities.ID) (Mailbox, []byte) {
-	j.durable.RLock()
-	defer j.durable.RUnlock()
-	e := j.durable.index.entries[mailbox.ULID]
-	if e == nil || mailbox.Node != j.o.Node {
-		return Mailbox{}, nil
-	}
-	return e.Mailbox, e.steps
-}
-
 // entries reads the events of a mailbox with versions after+1 to last.
-func (j *Journal) entries(ctx context.Context, mailbox capabilities.ID, steps []byte, after, last uint64) ([]Entry, error) {
+func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, steps []byte, after, last uint64) ([]Entry, error) {
 	if last <= after {
 		return nil, nil
 	}
@@ -88,7 +78,7 @@ func (j *Journal) entries(ctx context.Context, mailbox capabilities.ID, steps []
 	}
 	evs := make([]Entry, 0, last-after)
 	for some := range slices.Chunk(numbers, commitsAtOnce) { // what was decoded lets go of its frames
-		commits, err := j.commits(ctx, some)
+		commits, err := r.commits(ctx, some)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +108,7 @@ func appendEntries(evs []Entry, number uint64, s *events.Section, after, last ui
 	if err != nil {
 		return nil, cannotRead(number, s, err)
 	}
-	for i, r := range recorded {
+	for i, event := range recorded {
 		version := s.First + uint64(i)
 		if version <= after || version > last {
 			continue
@@ -126,7 +116,7 @@ func appendEntries(evs []Entry, number uint64, s *events.Section, after, last ui
 		if want := after + uint64(len(evs)) + 1; version != want {
 			return nil, lost(number, "has version %d of mailbox %s where version %d should be", version, s.Mailbox.ULID, want)
 		}
-		evs = append(evs, Entry{Commit: number, Version: version, Recorded: r})
+		evs = append(evs, Entry{Commit: number, Version: version, Recorded: event})
 	}
 	return evs, nil
 }
@@ -153,14 +143,14 @@ const commitsAtOnce = 64
 const readers = 16
 
 // commits reads commits by number, some at a time.
-func (j *Journal) commits(ctx context.Context, numbers []uint64) ([]*events.Commit, error) {
+func (r *reader) commits(ctx context.Context, numbers []uint64) ([]*events.Commit, error) {
 	out := make([]*events.Commit, len(numbers))
 	errs := make([]error, min(readers, len(numbers)))
 	var wg sync.WaitGroup
-	for r := range errs {
+	for n := range errs {
 		wg.Go(func() {
-			for i := r; i < len(numbers); i += len(errs) {
-				if out[i], _, errs[r] = j.commit(ctx, numbers[i]); errs[r] != nil {
+			for i := n; i < len(numbers); i += len(errs) {
+				if out[i], _, errs[n] = r.commit(ctx, numbers[i]); errs[n] != nil {
 					return
 				}
 			}

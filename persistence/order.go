@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,10 @@ type Position uint64
 
 // order is what was appended, up to where it is settled, and who waits for it.
 type order struct {
-	sync.Mutex
+	log  *slog.Logger
+	wake chan struct{} // something was appended
+
+	mu      sync.Mutex
 	next    Position      // the last given out
 	settled Position      // all to here are durable or lost
 	spans   []span        // of those, the lost ones
@@ -47,7 +51,9 @@ type span struct {
 	err         error
 }
 
-func (o *order) init() {
+func (o *order) init(log *slog.Logger) {
+	o.log = log
+	o.wake = make(chan struct{}, 1)
 	o.changed = make(chan struct{})
 	o.due = make(chan struct{}, 1)
 }
@@ -57,8 +63,8 @@ func (o *order) init() {
 // log and in the appends before: the journal fails rather than store what cannot be replayed.
 //
 // While the journal is failed or closed, Append returns a position that is lost.
-func (j *Journal) Append(sections ...events.Section) Position {
-	return j.AppendSince(j.Failures(), sections...)
+func (o *order) Append(sections ...events.Section) Position {
+	return o.AppendSince(o.Failures(), sections...)
 }
 
 // errStale is why sections were lost that were decided before a failure and appended after it.
@@ -66,17 +72,16 @@ var errStale = parley.Refuse(parley.ReadOnly, "the journal failed meanwhile").Wi
 
 // AppendSince is Append for what was decided when the journal had failed so many times. If it has failed since,
 // what the decision rests on may be lost, and so the sections are.
-func (j *Journal) AppendSince(failures uint64, sections ...events.Section) Position {
+func (o *order) AppendSince(failures uint64, sections ...events.Section) Position {
 	a := appended{sections: sections}
 	for i := range sections {
 		a.size += len(sections[i].Body) + sectionBytes
 	}
-	o := &j.order
-	o.Lock()
+	o.mu.Lock()
 	o.next++
 	pos := o.next
 	if o.failure != nil {
-		o.Unlock()
+		o.mu.Unlock()
 		return pos
 	}
 	if failures != o.times {
@@ -87,9 +92,9 @@ func (j *Journal) AppendSince(failures uint64, sections ...events.Section) Posit
 	o.gathered = append(o.gathered, a)
 	o.waits.Store(int64(len(o.gathered)))
 	o.backlog += a.size
-	o.Unlock()
+	o.mu.Unlock()
 	if first {
-		nudge(j.wake)
+		nudge(o.wake)
 	}
 	return pos
 }
@@ -105,8 +110,8 @@ const sectionBytes = 64
 
 // take gives the appends of the next commit: as many as fit, at least one. nil says that there are none.
 func (o *order) take(room int) []appended {
-	o.Lock()
-	defer o.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.failure != nil || len(o.gathered) == 0 {
 		return nil
 	}
@@ -126,8 +131,8 @@ func (o *order) take(room int) []appended {
 
 // stored settles the commit on its way.
 func (o *order) stored(batch []appended) {
-	o.Lock()
-	defer o.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.failure != nil {
 		return // told as lost meanwhile, and so it stays
 	}
@@ -163,12 +168,11 @@ type waiter struct {
 // CORRUPT_LOG where that is why) once pos is lost. Each fn is called once, in order of position, on a
 // goroutine of the journal's; it must not block. Where pos is settled already and nobody waits for an
 // earlier one, fn is called at once, on the caller's.
-func (j *Journal) Release(pos Position, fn func(error)) {
-	o := &j.order
-	o.Lock()
+func (o *order) Release(pos Position, fn func(error)) {
+	o.mu.Lock()
 	state, err := o.state(pos)
 	if state != pending && !o.releasing && (len(o.waiting) == 0 || o.waiting[0].pos > pos) {
-		o.Unlock()
+		o.mu.Unlock()
 		fn(err)
 		return
 	}
@@ -180,25 +184,25 @@ func (j *Journal) Release(pos Position, fn func(error)) {
 	if state != pending {
 		nudge(o.due)
 	}
-	o.Unlock()
+	o.mu.Unlock()
 }
 
 // Durable reports whether pos and all before it, but what was lost, are on disk.
-func (j *Journal) Durable(pos Position) bool {
-	j.order.Lock()
-	defer j.order.Unlock()
-	s, _ := j.order.state(pos)
+func (o *order) Durable(pos Position) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s, _ := o.state(pos)
 	return s == durable
 }
 
 // Lost reports whether pos belongs to appends that failed.
-func (j *Journal) Lost(pos Position) bool {
-	if !j.order.failed.Load() {
+func (o *order) Lost(pos Position) bool {
+	if !o.failed.Load() {
 		return false
 	}
-	j.order.Lock()
-	defer j.order.Unlock()
-	s, _ := j.order.state(pos)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s, _ := o.state(pos)
 	return s == gone
 }
 
@@ -227,17 +231,17 @@ func (o *order) state(pos Position) (state, error) {
 }
 
 // releaser calls the waiters whose positions are settled, until ctx ends.
-func (j *Journal) releaser(ctx context.Context) {
+func (o *order) releaser(ctx context.Context) {
 	var ready []waiter
 	var errs []error
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-j.order.due:
+		case <-o.due:
 		}
 		for {
-			ready, errs = j.order.ready(ready[:0], errs[:0])
+			ready, errs = o.ready(ready[:0], errs[:0])
 			if len(ready) == 0 {
 				break
 			}
@@ -251,8 +255,8 @@ func (j *Journal) releaser(ctx context.Context) {
 
 // ready moves the waiters that can be released to ready. While there are any, Release calls nobody.
 func (o *order) ready(ready []waiter, errs []error) ([]waiter, []error) {
-	o.Lock()
-	defer o.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, w := range o.waiting {
 		s, err := o.state(w.pos)
 		if s == pending {
@@ -266,4 +270,28 @@ func (o *order) ready(ready []waiter, errs []error) ([]waiter, []error) {
 	o.releasing = len(ready) > 0
 	o.settledSome()
 	return ready, errs
+}
+
+// Backlog is the bytes that were appended and are not yet settled. It is cheap.
+func (o *order) Backlog() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.backlog
+}
+
+// drain waits until nothing is pending and everyone is released.
+func (o *order) drain(ctx context.Context) error {
+	o.mu.Lock()
+	if o.empty == nil {
+		o.empty = make(chan struct{})
+	}
+	empty := o.empty
+	o.settledSome()
+	o.mu.Unlock()
+	select {
+	case <-empty:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -19,8 +20,8 @@ const (
 	MaxOutputPiece = 128 << 10
 )
 
-// Piece is one entry of a timeline. Cursor grows from each piece of an agent to the next. One without a body stands for
-// pieces that were there once and no longer are, because the store was damaged.
+// OutputPiece is one entry of an agent's output. Cursor grows from each piece of an agent to the next. A piece without
+// a body stands for pieces that were lost to damage of the store.
 type OutputPiece struct {
 	Cursor uint64
 	Body   []byte
@@ -33,20 +34,27 @@ func (o *Options) outputSubject(agent capabilities.ID) string {
 	return "PARLEY.OUT." + o.Node.String() + "." + agent.ULID.String()
 }
 
-// Note adds a piece, of at most MaxPiece bytes, to an agent's timeline, and returns its cursor when it is on disk.
-func (j *Journal) AppendOutput(ctx context.Context, agent capabilities.ID, body []byte) (uint64, error) {
+// outputs is the store of output. It may be used by many goroutines.
+type outputs struct {
+	link  func() *link
+	log   *slog.Logger
+	index outputIndex
+}
+
+// AppendOutput stores a piece of at most MaxOutputPiece bytes. It returns the piece's cursor once the piece is on disk.
+func (u *outputs) AppendOutput(ctx context.Context, agent capabilities.ID, body []byte) (uint64, error) {
 	if len(body) > MaxOutputPiece {
 		return 0, parley.Refuse(parley.TooLarge, "a piece of output has %d bytes at most", MaxOutputPiece)
 	}
-	l := j.connection()
-	cursor, err := j.pieces.publish(ctx, l, agent, body)
+	l := u.link()
+	cursor, err := u.index.publish(ctx, l, agent, body)
 	if err == nil && l.outputs != nil {
 		err = l.outputs.flush()
 	}
 	if err != nil {
 		return 0, readOnly("output cannot be stored", err)
 	}
-	j.pieces.flushedTo(cursor)
+	u.index.flushedTo(cursor)
 	return cursor, nil
 }
 
@@ -76,19 +84,19 @@ func (l *link) makeOutput(ctx context.Context, after uint64) error {
 	return l.o.flushBeside()
 }
 
-// Timeline gives the pieces of an agent after a cursor, oldest first, at most limit. It gives none that is not on disk.
-func (j *Journal) Output(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]OutputPiece, error) {
-	t, err := j.outputOf(ctx, agent)
+// Output returns at most limit pieces of an agent after a cursor, oldest first. All of them are on disk.
+func (u *outputs) Output(ctx context.Context, agent capabilities.ID, after uint64, limit int) ([]OutputPiece, error) {
+	t, err := u.of(ctx, agent)
 	if t == nil || err != nil {
 		return nil, err
 	}
 	return t.after(ctx, after, limit)
 }
 
-// TimelineEnd gives the newest pieces of an agent that are on disk, oldest first, at most limit, and a cursor after which
-// there is none: 0 if the agent never had one. With the limit 0 it reads no pieces.
-func (j *Journal) LatestOutput(ctx context.Context, agent capabilities.ID, limit int) ([]OutputPiece, uint64, error) {
-	t, err := j.outputOf(ctx, agent)
+// LatestOutput returns the newest pieces of an agent that are on disk, oldest first and at most limit, and the cursor of
+// the last one: 0 if the agent never had output. With limit 0 it reads no pieces.
+func (u *outputs) LatestOutput(ctx context.Context, agent capabilities.ID, limit int) ([]OutputPiece, uint64, error) {
+	t, err := u.of(ctx, agent)
 	if t == nil || err != nil {
 		return nil, 0, err
 	}
@@ -100,7 +108,7 @@ func (j *Journal) LatestOutput(ctx context.Context, agent capabilities.ID, limit
 	return pieces, end, err
 }
 
-// agentTimeline is the part of the timeline that is one agent's.
+// agentOutput is the part of the store that has one agent's output.
 type agentOutput struct {
 	stream  jetstream.Stream
 	subject string
@@ -108,9 +116,9 @@ type agentOutput struct {
 	flushed uint64        // the newest cursor, of any agent, that is on disk
 }
 
-// timeline gives what there is of an agent's: nil as long as no agent has any.
-func (j *Journal) outputOf(ctx context.Context, agent capabilities.ID) (*agentOutput, error) {
-	l := j.connection()
+// of returns an agent's part of the store. It is nil if there is no store yet.
+func (u *outputs) of(ctx context.Context, agent capabilities.ID) (*agentOutput, error) {
+	l := u.link()
 	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
@@ -118,13 +126,13 @@ func (j *Journal) outputOf(ctx context.Context, agent capabilities.ID) (*agentOu
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	j.pieces.mu.Lock()
-	defer j.pieces.mu.Unlock()
-	newest, err := j.pieces.last(ctx, l, agent)
+	u.index.mu.Lock()
+	defer u.index.mu.Unlock()
+	newest, err := u.index.last(ctx, l, agent)
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	flushed, err := j.pieces.flushedEnd(ctx, l, s)
+	flushed, err := u.index.flushedEnd(ctx, l, s)
 	if err != nil {
 		return nil, err
 	}

@@ -102,24 +102,32 @@ func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, erro
 	return got.Message.Data, nil
 }
 
+// reader reads single commits of the log, and keeps the newest of them. It may be used by many goroutines.
+type reader struct {
+	link    func() *link
+	damaged func(error) // fails the journal
+	frames  *cache
+	garbage collector
+}
+
 // commit gives one commit of the log, from the cache if it is there. Damage fails the journal.
-func (j *Journal) commit(ctx context.Context, number uint64) (*events.Commit, events.Hash, error) {
-	if c, hash, ok := j.frames.get(number); ok {
+func (r *reader) commit(ctx context.Context, number uint64) (*events.Commit, events.Hash, error) {
+	if c, hash, ok := r.frames.get(number); ok {
 		return c, hash, nil
 	}
-	c, hash, size, err := j.read(ctx, number)
+	c, hash, size, err := r.read(ctx, number)
 	if err != nil {
 		if parley.CodeOf(err) == parley.CorruptLog {
-			j.fail(err)
+			r.damaged(err)
 		}
 		return nil, events.Hash{}, err
 	}
-	j.frames.put(c, size, hash)
+	r.frames.put(c, size, hash)
 	return c, hash, nil
 }
 
-func (j *Journal) read(ctx context.Context, number uint64) (*events.Commit, events.Hash, int, error) {
-	l := j.connection()
+func (r *reader) read(ctx context.Context, number uint64) (*events.Commit, events.Hash, int, error) {
+	l := r.link()
 	bytes, err := l.fetch(ctx, number)
 	if errors.Is(err, errNotThere) {
 		bytes, err = l.fetchSurely(ctx, number)
@@ -127,7 +135,7 @@ func (j *Journal) read(ctx context.Context, number uint64) (*events.Commit, even
 	if err != nil {
 		return nil, events.Hash{}, 0, err
 	}
-	j.garbage.took(len(bytes))
+	r.garbage.took(len(bytes))
 	c, hash, err := decode(number, bytes)
 	return c, hash, len(bytes), err
 }

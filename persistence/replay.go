@@ -32,7 +32,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	c := chainFrom(j.o.Node, first)
 	var at head
 	err = l.each(ctx, first, last, func(number uint64, bytes []byte) error {
-		j.garbage.took(len(bytes))
+		j.reader.garbage.took(len(bytes))
 		commit, err := c.follow(number, bytes)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	if err := j.checkMark(ctx, l, first); err != nil {
 		return 0, err
 	}
-	j.durable.index, j.durable.head = x, at
+	j.directory.reset(x, at)
 	j.listSnapshots(ctx)
 	return first - 1, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/oklog/ulid/v2"
 
-	"parley"
 	"parley/capabilities"
 )
 
@@ -50,7 +49,7 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 	if err != nil {
 		return err
 	}
-	_, hash, err := j.commit(ctx, number)
+	_, hash, err := j.reader.commit(ctx, number)
 	if err != nil {
 		return fmt.Errorf("snapshot of mailbox %s: %w", mailbox.ULID, err)
 	}
@@ -63,26 +62,8 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 	if err != nil {
 		return readOnly(fmt.Sprintf("the snapshot of mailbox %s cannot be stored", mailbox.ULID), err)
 	}
-	j.durable.Lock()
-	defer j.durable.Unlock()
-	if e := j.durable.index.entries[mailbox.ULID]; e != nil {
-		e.Snapshot = version
-	}
+	j.setSnapshot(mailbox.ULID, version)
 	return nil
-}
-
-// commitOf finds the commit with a version of a mailbox.
-func (j *Journal) commitOf(mailbox capabilities.ID, version uint64) (uint64, error) {
-	m, steps := j.steps(mailbox)
-	if version == 0 || version > m.Version {
-		return 0, parley.Refuse(parley.InvalidArgument, "version %d of mailbox %s is not durable", version, mailbox.ULID)
-	}
-	for s := range walk(steps) {
-		if version < s.first+s.count {
-			return s.commit, nil
-		}
-	}
-	return 0, parley.Refuse(parley.Internal, "the index has no version %d of mailbox %s", version, mailbox.ULID)
 }
 
 // snapshot reads the snapshot of a mailbox. One that cannot be read, that is newer than the log or that
@@ -100,7 +81,7 @@ func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest 
 	}
 	number, err := j.commitOf(mailbox, version)
 	if err == nil && number == at.number {
-		if _, hash, err := j.commit(ctx, number); err == nil && hash == at.hash {
+		if _, hash, err := j.reader.commit(ctx, number); err == nil && hash == at.hash {
 			return state, version
 		}
 	}
@@ -166,8 +147,8 @@ func (j *Journal) listSnapshots(ctx context.Context) {
 	for _, o := range all {
 		who, err := ulid.ParseStrict(o.Name)
 		version, err2 := strconv.ParseUint(o.Metadata[versionKey], 10, 64)
-		if e := j.durable.index.entries[who]; err == nil && err2 == nil && e != nil && version <= e.Version {
-			e.Snapshot = version
+		if err == nil && err2 == nil {
+			j.setSnapshot(who, version)
 		}
 	}
 }

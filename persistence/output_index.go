@@ -175,7 +175,7 @@ func (c *outputIndex) save() error {
 }
 
 // savePieces saves the counts every second, until ctx ends, and then once more.
-func (j *Journal) savePieces(ctx context.Context) {
+func (u *outputs) save(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for ended := false; !ended; {
@@ -184,23 +184,23 @@ func (j *Journal) savePieces(ctx context.Context) {
 		case <-ctx.Done():
 			ended = true
 		}
-		if err := j.pieces.save(); err != nil {
-			j.log.Warn("the counts of output cannot be stored", "error", err)
+		if err := u.index.save(); err != nil {
+			u.log.Warn("the counts of output cannot be stored", "error", err)
 		}
 	}
 }
 
 // fillPieces sees to it that no cursor is given out twice, where the store has lost its newest pieces: it stores others, of
 // nobody, in their places.
-func (j *Journal) fillPieces(ctx context.Context) error {
-	j.pieces.mu.Lock()
-	end := j.pieces.end()
-	j.pieces.mu.Unlock()
+func (u *outputs) fill(ctx context.Context) error {
+	u.index.mu.Lock()
+	end := u.index.end()
+	u.index.mu.Unlock()
 	if end == 0 {
 		return nil
 	}
-	l := j.connection()
-	s, err := l.js.Stream(ctx, j.o.outputName())
+	l := u.link()
+	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil // it will be made so that it begins later
 	}
@@ -209,10 +209,10 @@ func (j *Journal) fillPieces(ctx context.Context) error {
 	}
 	last := s.CachedInfo().State.LastSeq
 	if last < end {
-		j.log.Warn("the store of output has lost its newest pieces", "from", last+1, "to", end)
+		u.log.Warn("the store of output has lost its newest pieces", "from", last+1, "to", end)
 	}
 	for ; last < end; last++ {
-		if _, err := l.js.Publish(ctx, "PARLEY.OUT."+j.o.Node.String()+".lost", nil); err != nil {
+		if _, err := l.js.Publish(ctx, "PARLEY.OUT."+l.o.Node.String()+".lost", nil); err != nil {
 			return unreachable(err)
 		}
 	}
