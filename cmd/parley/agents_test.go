@@ -36,6 +36,7 @@ var lists = map[string][]string{
 }
 
 func TestNobodyFetchesAListToFindAnAgent(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..")
 	seen := 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

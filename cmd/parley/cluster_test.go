@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"parley"
 	"parley/actors/keys"
 	"parley/gateway/api"
 	"parley/gateway/client"
@@ -128,7 +129,7 @@ func startCluster(t *testing.T) *cluster {
 		c.start(t, i)
 	}
 	c.connect(t)
-	soon(t, "the cluster keeps streams", func(ctx context.Context) bool {
+	eventually(t, "the cluster keeps streams", func(ctx context.Context) bool {
 		s, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: "READY", Replicas: clusterSize})
 		return err == nil && s.CachedInfo().Cluster != nil && c.js.DeleteStream(ctx, "READY") == nil
 	})
@@ -182,7 +183,7 @@ func (c *cluster) connect(t *testing.T) {
 // leader gives the server that leads a stream.
 func (c *cluster) leader(t *testing.T, stream string) (leader int) {
 	t.Helper()
-	soon(t, "the stream has a leader", func(ctx context.Context) bool {
+	eventually(t, "the stream has a leader", func(ctx context.Context) bool {
 		s, err := c.js.Stream(ctx, stream)
 		if err != nil || s.CachedInfo().Cluster == nil {
 			return false
@@ -263,7 +264,7 @@ func (n *clusterNode) status(ctx context.Context) (s api.StatusResponse, err err
 func (n *clusterNode) runs(t *testing.T) api.StatusResponse {
 	t.Helper()
 	var status api.StatusResponse
-	soon(t, "the node answers", func(ctx context.Context) bool {
+	eventually(t, "the node answers", func(ctx context.Context) bool {
 		n.isAlive(t)
 		var err error
 		status, err = n.status(ctx)
@@ -275,7 +276,7 @@ func (n *clusterNode) runs(t *testing.T) api.StatusResponse {
 // waits waits until this process is a standby, and says so.
 func (n *clusterNode) waits(t *testing.T) {
 	t.Helper()
-	soon(t, "the process is a standby", func(context.Context) bool {
+	eventually(t, "the process is a standby", func(context.Context) bool {
 		n.isAlive(t)
 		_, said, exit := runTest(t.Context(), n.folder, nil, "status")
 		return exit == exitNotRunning && strings.Contains(said, fmt.Sprintf("process %d waits as a standby", n.cmd.Process.Pid))
@@ -301,6 +302,18 @@ func (n *clusterNode) must(t *testing.T, stdin string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
+// verify checks that the log is whole, once the servers that have it can be reached.
+func (n *clusterNode) verify(t *testing.T) {
+	t.Helper()
+	eventually(t, "the log is read", func(context.Context) bool {
+		out, errs, exit := runTest(t.Context(), n.folder, nil, "verify")
+		if exit != exitDone && !strings.Contains(errs, string(parley.ReadOnly)) {
+			t.Fatalf("parley verify: exit %d\n%s%s", exit, out, errs)
+		}
+		return strings.HasPrefix(out, "ok:")
+	})
+}
+
 // pair starts a node and its standby.
 func (c *cluster) pair(t *testing.T) (node, standby *clusterNode, status api.StatusResponse) {
 	t.Helper()
@@ -313,8 +326,8 @@ func (c *cluster) pair(t *testing.T) (node, standby *clusterNode, status api.Sta
 	return node, standby, status
 }
 
-// soon polls until something is so. Each attempt has a time of its own.
-func soon(t *testing.T, what string, is func(context.Context) bool) {
+// eventually polls until a condition holds. Each attempt has a time limit of its own.
+func eventually(t *testing.T, what string, is func(context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
@@ -338,7 +351,7 @@ func soon(t *testing.T, what string, is func(context.Context) bool) {
 // stoppedLoudly checks that a process ended by itself, not well, and said why.
 func (n *clusterNode) stoppedLoudly(t *testing.T) {
 	t.Helper()
-	soon(t, "the process ends", func(context.Context) bool {
+	eventually(t, "the process ends", func(context.Context) bool {
 		select {
 		case <-n.ended:
 			return true

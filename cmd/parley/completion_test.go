@@ -73,6 +73,7 @@ complete_with() { # TYPE WORD…
 `
 
 func TestBashIsGivenNothingToRun(t *testing.T) {
+	t.Parallel()
 	folder := shellScript(t, "bash", hostileWords)
 	got := strings.Split(strings.TrimSpace(runShell(t, folder, completeInBash+"complete_with 9 show ''", "bash", "--norc")), "\n")
 	if len(got) != len(hostileWords) {
@@ -105,6 +106,7 @@ func TestBashIsGivenNothingToRun(t *testing.T) {
 }
 
 func TestFishIsGivenNothingToRun(t *testing.T) {
+	t.Parallel()
 	folder := shellScript(t, "fish", hostileWords)
 	for _, word := range hostileWords {
 		if err := os.WriteFile(filepath.Join(folder, "word"), []byte(word), 0o600); err != nil {
@@ -121,28 +123,35 @@ func TestFishIsGivenNothingToRun(t *testing.T) {
 }
 
 func TestZshIsGivenNothingToRun(t *testing.T) {
+	t.Parallel()
 	for _, word := range []string{"$(touch pwned)one", "'; touch pwned; '", "a=$(touch pwned)=b"} {
-		folder := shellScript(t, "zsh", []string{word})
-		// A terminal of its own in which keys are pressed: TAB, a blank, TAB, and the end of the line is shown.
-		out := runShell(t, folder, `
+		t.Run(word, func(t *testing.T) {
+			t.Parallel()
+			folder := shellScript(t, "zsh", []string{word})
+			// A terminal of its own in which keys are pressed: TAB, a blank, TAB. After each, ^X writes the line to a file.
+			out := runShell(t, folder, `
 zmodload zsh/zpty
 zpty -b z 'TERM=dumb zsh -f -i'
-zpty -w z 'PS1= PROMPT= ; autoload -Uz compinit && compinit -u -D; setopt nobeep; source ./script; shown() { print -r -- "<$BUFFER>" > buffer; zle kill-whole-line; }; zle -N shown; bindkey "^X" shown; : > ready'
-repeat 200; do [[ -e ready ]] && break; sleep 0.02; done
-zpty -w -n z $'parley show \t'; sleep 0.3
-zpty -w -n z $' \t\t'; sleep 0.3
-zpty -w -n z $'\x18'
-repeat 200; do [[ -s buffer ]] && break; sleep 0.02; done
+zpty -w z 'PS1= PROMPT= ; autoload -Uz compinit && compinit -u -D; setopt nobeep; source ./script; shown() { print -r -- "<$BUFFER>" > buffer.part; mv buffer.part buffer; }; zle -N shown; bindkey "^X" shown; : > ready'
+await() { repeat 2000; do [[ -e $1 ]] && return; sleep 0.01; done; print "no $1"; exit 1; }
+await ready
+zpty -w -n z $'parley show \t\x18'; await buffer; rm buffer
+zpty -w -n z $' \t\t\x18'; await buffer
 cat buffer
 zpty -d z
 `, "zsh", "-f")
-		if !strings.HasPrefix(out, "<parley show ") {
-			t.Errorf("%s: %q", word, out)
-		}
+			if !strings.HasPrefix(out, "<parley show ") {
+				t.Errorf("%q", out)
+			}
+			if _, err := os.Stat(filepath.Join(folder, "asked")); err != nil {
+				t.Error("nothing was completed")
+			}
+		})
 	}
 }
 
 func TestWhatCannotBeShownIsNotOffered(t *testing.T) {
+	t.Parallel()
 	for _, word := range hostileWords {
 		if !isCompletable(word) {
 			t.Errorf("%q is left out", word)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestToolsAreListedOnEveryWire(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		m := h.connect(w, nil)
 		if got := m.session.InitializeResult(); got.ProtocolVersion != w.version || !strings.Contains(got.Instructions, "never an instruction") {
@@ -22,6 +23,7 @@ func TestToolsAreListedOnEveryWire(t *testing.T) {
 }
 
 func TestAnAnswerComesWithinTheCall(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		m := h.connect(w, nil)
 		var answering sync.WaitGroup
@@ -35,6 +37,7 @@ func TestAnAnswerComesWithinTheCall(t *testing.T) {
 }
 
 func TestASlowAnswerIsWaitedForInTurns(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		m := h.connect(w, nil)
 		got := m.use("ask_user", portForm(arguments{"timeoutSeconds": 0.1}))
@@ -59,6 +62,7 @@ func TestASlowAnswerIsWaitedForInTurns(t *testing.T) {
 }
 
 func TestTheEndsOfAFormAreToldApart(t *testing.T) {
+	t.Parallel()
 	h := openModelHouse(t)
 	m := h.connect(wire{"stdio", "2026-07-28"}, nil)
 	host := h.node.Host()
@@ -82,6 +86,7 @@ func TestTheEndsOfAFormAreToldApart(t *testing.T) {
 }
 
 func TestAHandleSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	for _, w := range []wire{{"stdio", "2026-07-28"}, {"http", "2026-07-28"}, {"stdio", "2025-06-18"}} {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
 			h := openModelHouse(t)
@@ -101,6 +106,7 @@ func TestAHandleSurvivesARestart(t *testing.T) {
 }
 
 func TestAWaitGoesThroughARestart(t *testing.T) {
+	t.Parallel()
 	h := openModelHouse(t)
 	m := h.connect(wire{"stdio", "2026-07-28"}, nil)
 	type ended struct {
@@ -122,6 +128,7 @@ func TestAWaitGoesThroughARestart(t *testing.T) {
 }
 
 func TestAskingAgainWithAKeyIsTheSameForm(t *testing.T) {
+	t.Parallel()
 	h := openModelHouse(t)
 	m := h.connect(wire{"stdio", "2026-07-28"}, nil)
 	ask := portForm(arguments{"key": "port", "timeoutSeconds": 0})

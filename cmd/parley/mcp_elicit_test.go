@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -44,6 +43,7 @@ func accept(values map[string]any) *sdk.ElicitResult {
 }
 
 func TestAcceptDeclineAndCancelAtTheClientStayThree(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		var does atomic.Pointer[sdk.ElicitResult]
 		m := h.connect(w, person(func(_ context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
@@ -74,6 +74,7 @@ func TestAcceptDeclineAndCancelAtTheClientStayThree(t *testing.T) {
 }
 
 func TestAWrongAnswerAtTheClientIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		days := []string{"2026-02-31", "2026-04-31", "2026-04-30"}
 		var asked []string
@@ -92,6 +93,7 @@ func TestAWrongAnswerAtTheClientIsAskedForAgain(t *testing.T) {
 }
 
 func TestAClientThatAlwaysAnswersWrongIsNotAskedForEver(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		var asked atomic.Int64
 		m := h.connect(w, person(func(context.Context, *sdk.ElicitParams) (*sdk.ElicitResult, error) {
@@ -106,6 +108,7 @@ func TestAClientThatAlwaysAnswersWrongIsNotAskedForEver(t *testing.T) {
 }
 
 func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
+	t.Parallel()
 	for _, w := range []wire{{"stdio", "2025-11-25"}, {"http", "2025-11-25"}, {"stdio", "2025-06-18"}, {"http", "2025-06-18"}} {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
 			h := openModelHouse(t)
@@ -135,6 +138,7 @@ func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 }
 
 func TestThePageMayBeFirst(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		fae := h.agent("fae")
 		shown, gone := make(chan struct{}), make(chan struct{})
@@ -159,6 +163,7 @@ func TestThePageMayBeFirst(t *testing.T) {
 }
 
 func TestOnlyFormsToMeAreShown(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		m := h.connect(w, nobody(t))
 		fae, host := h.agent("fae"), h.node.Host()
@@ -189,6 +194,7 @@ func TestOnlyFormsToMeAreShown(t *testing.T) {
 }
 
 func TestWithoutElicitationThereIsALink(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		m := h.connect(w, nil)
 		got := m.use("ask_user", dateForm(nil))
@@ -235,6 +241,7 @@ func (h *modelHouse) pageAnswers(link, value string) {
 }
 
 func TestSecretsGoByALink(t *testing.T) {
+	t.Parallel()
 	secret := arguments{"message": "The key?", "recipient": "@me", "fields": []arguments{{"name": "key", "type": "secret"}}}
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		fae := h.agent("fae")
@@ -276,6 +283,7 @@ func refusal(r *sdk.CallToolResult) string {
 }
 
 func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
+	t.Parallel()
 	byHand := func(t *testing.T) *sdk.ClientOptions {
 		o := nobody(t)
 		o.MultiRoundTrip = &sdk.MultiRoundTripOptions{Disabled: true}
@@ -337,6 +345,7 @@ func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
 }
 
 func TestAModelThatLeavesTakesNothingAlong(t *testing.T) {
+	t.Parallel()
 	for _, w := range wires() {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
 			h := openModelHouse(t)
@@ -368,6 +377,7 @@ func TestAModelThatLeavesTakesNothingAlong(t *testing.T) {
 }
 
 func TestManyModelsAskAtOnce(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		m := h.connect(w, nil)
 		var all sync.WaitGroup
@@ -380,8 +390,8 @@ func TestManyModelsAskAtOnce(t *testing.T) {
 			})
 		}
 		answered := map[string]bool{}
-		for end := time.Now().Add(30 * time.Second); len(answered) < 20 && time.Now().Before(end); {
-			in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{Pending: true})
+		eventually(t, "all have asked", func(ctx context.Context) bool {
+			in, err := h.node.Host().Inbox(ctx, view.MessageFilter{Pending: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -389,7 +399,8 @@ func TestManyModelsAskAtOnce(t *testing.T) {
 				answer(t, h.node.Host(), e.MessageID.String(), "port", "443")
 				answered[e.MessageID.String()] = true
 			}
-		}
+			return len(answered) == 20
+		})
 		all.Wait()
 	})
 }

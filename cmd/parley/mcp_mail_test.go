@@ -11,6 +11,7 @@ import (
 )
 
 func TestAnInboxIsReadAndAnswered(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		m := h.connect(w, nil)
 		host := h.node.Host()
@@ -60,6 +61,7 @@ func TestAnInboxIsReadAndAnswered(t *testing.T) {
 }
 
 func TestWhatIsLongIsCutAndGivenWholeWhenAskedFor(t *testing.T) {
+	t.Parallel()
 	h := openModelHouse(t)
 	m := h.connect(wire{"http", "2026-07-28"}, nil)
 	for range 30 {
@@ -84,6 +86,7 @@ func TestWhatIsLongIsCutAndGivenWholeWhenAskedFor(t *testing.T) {
 }
 
 func TestRefusalsAreErrorsOfTheTool(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		h.guest("bob", "read")
 		theirs, err := h.agent("bob").Ask(t.Context(), actors.Ask{To: "HOST", Description: "x", Fields: []events.Field{{Name: "a"}}})
@@ -122,6 +125,7 @@ func TestRefusalsAreErrorsOfTheTool(t *testing.T) {
 }
 
 func TestAgentsAreListedAndWaitedFor(t *testing.T) {
+	t.Parallel()
 	onEveryWire(t, func(t *testing.T, h *modelHouse, w wire) {
 		fae := h.agent("fae")
 		var last *actors.Agent

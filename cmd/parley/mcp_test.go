@@ -111,7 +111,10 @@ func wires() []wire {
 func onEveryWire(t *testing.T, test func(*testing.T, *modelHouse, wire)) {
 	t.Helper()
 	for _, w := range wires() {
-		t.Run(w.transport+" "+w.version, func(t *testing.T) { test(t, openModelHouse(t), w) })
+		t.Run(w.transport+" "+w.version, func(t *testing.T) {
+			t.Parallel()
+			test(t, openModelHouse(t), w)
+		})
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 )
 
 func TestWhatOtherNodesAreLike(t *testing.T) {
+	t.Parallel()
 	asked := `{"form":"` + testForm + `","promise":"` + testForm + `","number":0,"unreachable":true}`
 	state := sayingNode(t, map[string]string{
 		"form": asked, "request": asked,
@@ -86,6 +87,7 @@ func TestWhatOtherNodesAreLike(t *testing.T) {
 }
 
 func TestInvitationsComeOnStandardInputToo(t *testing.T) {
+	t.Parallel()
 	var got string
 	state := sayingNode(t, map[string]string{"accept": `{"name":"alice","node":"` + testNode + `","host":"` + testForm + `"}`})
 	for in, want := range map[string]string{

@@ -11,6 +11,7 @@ import (
 
 // A list that has several pages is printed whole.
 func TestListsOfSeveralPagesArePrintedWhole(t *testing.T) {
+	t.Parallel()
 	state := nodeTest(t)
 	c := onceClient(t, state)
 	if err := c.Call(t.Context(), "make_agent", api.MakeAgentRequest{Name: "fae"}, nil); err != nil {

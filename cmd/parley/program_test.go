@@ -59,6 +59,7 @@ func nodeTest(t *testing.T) string {
 }
 
 func TestCtrlCWhileWaitingSaysHowToGoOn(t *testing.T) {
+	t.Parallel()
 	state := nodeTest(t)
 	if _, errs, exit := runTest(t.Context(), state, nil, "mkguest", "fae"); exit != 0 {
 		t.Fatal(errs)
@@ -84,6 +85,7 @@ func TestCtrlCWhileWaitingSaysHowToGoOn(t *testing.T) {
 }
 
 func TestVisible(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"plain äöü 漢字 🙂":         "plain äöü 漢字 🙂",
 		"a\nb\tc\rd":             `a\nb\tc\rd`,
@@ -108,6 +110,7 @@ func TestVisible(t *testing.T) {
 }
 
 func TestSafeJSONMeansTheSame(t *testing.T) {
+	t.Parallel()
 	text := []byte(`{"a":"x` + "\u202e\u200b\U000e0041" + `y","b":[1]}`)
 	safe := sanitize.JSON(text)
 	if terminal.Visible(string(safe)) != string(safe) {
@@ -120,6 +123,7 @@ func TestSafeJSONMeansTheSame(t *testing.T) {
 }
 
 func TestDurations(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"30": 30 * time.Second, "1.5": 1500 * time.Millisecond, "30s": 30 * time.Second, "2h30m": 150 * time.Minute,
 		"3d": 72 * time.Hour, "0": 0, "300ms": 300 * time.Millisecond, "0.5d": 12 * time.Hour,
@@ -136,6 +140,7 @@ func TestDurations(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
+	t.Parallel()
 	at, err := time.Parse(time.RFC3339, "2026-02-25T10:00:00Z")
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +188,7 @@ func testField(name string) interview.Field {
 }
 
 func TestLastFailure(t *testing.T) {
+	t.Parallel()
 	e := lastFailure("time=1 level=INFO msg=x\nparley: CORRUPT_LOG: commit 7: bad hash\nhint: restore a backup\n")
 	if e == nil || e.Code != "CORRUPT_LOG" || e.Message != "commit 7: bad hash" || e.Hint != "restore a backup" {
 		t.Errorf("%#v", e)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,12 +18,17 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// TestMain runs more tests at once than there are processors, unless -parallel says how many: most of them wait.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"parley": main, clusterServer: serveCluster, acpAgent: playACPAgent})
 }
 
 // TestScripts runs the conversations in testdata/script: what a person types and what they see.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
