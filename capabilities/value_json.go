@@ -133,7 +133,13 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 }
 
 // ParseJSON is UnmarshalJSON as a function.
-func ParseJSON(b []byte) (Value, error) {
+func ParseJSON(b []byte) (Value, error) { return parseValue(b, false) }
+
+// ParseShown reads a value as MarshalJSON writes it. Unlike ParseJSON it takes a sealed value, which it gives without its
+// ciphertext: what a node shows can be read, and is still refused where a value is given.
+func ParseShown(b []byte) (Value, error) { return parseValue(b, true) }
+
+func parseValue(b []byte, shown bool) (Value, error) {
 	if len(b) > 2*MaxValueSize {
 		return Value{}, parley.Refuse(parley.TooLarge, "%d bytes of JSON are over the limit of %d", len(b), 2*MaxValueSize)
 	}
@@ -146,7 +152,7 @@ func ParseJSON(b []byte) (Value, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
-	v, err := parseJSON(dec, 0)
+	v, err := jsonReader{dec, shown}.value(0)
 	if err != nil {
 		return Value{}, notJSON(err)
 	}
@@ -163,58 +169,67 @@ func notJSON(err error) error {
 	return parley.Refuse(parley.InvalidArgument, "not JSON: %v", err)
 }
 
-func parseJSON(dec *json.Decoder, depth int) (Value, error) {
+// jsonReader reads values from JSON. With shown it takes sealed values.
+type jsonReader struct {
+	*json.Decoder
+	shown bool
+}
+
+func (r jsonReader) value(depth int) (Value, error) {
 	if depth > MaxValueDepth {
 		return Value{}, tooDeep()
 	}
-	tok, err := dec.Token()
+	tok, err := r.Token()
 	if err != nil {
 		return Value{}, err
 	}
 	switch tok := tok.(type) {
 	case json.Delim:
 		if tok == '[' {
-			return parseJSONList(dec, depth)
+			return r.list(depth)
 		}
-		return parseJSONRecord(dec, depth)
+		return r.record(depth)
 	case json.Number:
 		return number(tok)
 	}
 	return of(tok, depth)
 }
 
-func parseJSONList(dec *json.Decoder, depth int) (Value, error) {
+func (r jsonReader) list(depth int) (Value, error) {
 	l := list{}
-	for dec.More() {
-		e, err := parseJSON(dec, depth+1)
+	for r.More() {
+		e, err := r.value(depth + 1)
 		if err != nil {
 			return Value{}, err
 		}
 		l = append(l, e)
 	}
-	_, err := dec.Token()
+	_, err := r.Token()
 	return Value{l}, err
 }
 
-func parseJSONRecord(dec *json.Decoder, depth int) (Value, error) {
-	r := record{}
-	for dec.More() {
-		tok, err := dec.Token()
+func (r jsonReader) record(depth int) (Value, error) {
+	all := record{}
+	for r.More() {
+		tok, err := r.Token()
 		if err != nil {
 			return Value{}, err
 		}
 		k, _ := tok.(string) // the decoder gives nothing else in this place
-		if _, twice := r[k]; twice {
+		if _, twice := all[k]; twice {
 			return Value{}, parley.Refuse(parley.InvalidArgument, "key %.80q stands twice", k)
 		}
-		if r[k], err = parseJSON(dec, depth+1); err != nil {
+		if all[k], err = r.value(depth + 1); err != nil {
 			return Value{}, err
 		}
 	}
-	if _, err := dec.Token(); err != nil {
+	if _, err := r.Token(); err != nil {
 		return Value{}, err
 	}
-	return r.special()
+	if masked, ok := all[jsonSealed].AsBool(); r.shown && ok && masked && len(all) == 1 {
+		return Sealed(nil), nil
+	}
+	return all.special()
 }
 
 // special turns the objects that stand for what JSON lacks into what they stand for.

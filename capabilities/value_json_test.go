@@ -65,6 +65,12 @@ func TestWhatIsSealedIsNeitherShownNorTaken(t *testing.T) {
 		_, err := ParseJSON([]byte(given))
 		wantCode(t, err, parley.InvalidArgument, given)
 	}
+	shown, err := ParseShown(doc)
+	if again, _ := shown.MarshalJSON(); err != nil || string(again) != string(doc) {
+		t.Errorf("read as %s, %v", again, err)
+	}
+	_, err = ParseShown([]byte(`[{"$sealed":"Y2lwaGVy"}]`))
+	wantCode(t, err, parley.InvalidArgument, "a ciphertext")
 }
 
 func TestNumbersKeepTheirType(t *testing.T) {

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"encoding/json"
+
 	"parley/capabilities"
 )
 
@@ -66,4 +68,20 @@ type Outcome struct {
 
 	// Settlement is the ID of the settlement, if that came from another node. It is not part of the JSON.
 	Settlement capabilities.ID `json:"-"`
+}
+
+// UnmarshalJSON reads an outcome as it is shown, with secrets that are masked.
+func (o *Outcome) UnmarshalJSON(b []byte) error {
+	type plain Outcome
+	shown := struct {
+		*plain
+		Values json.RawMessage `json:"values"`
+	}{plain: (*plain)(o)}
+	*o = Outcome{}
+	if err := json.Unmarshal(b, &shown); err != nil || len(shown.Values) == 0 {
+		return err
+	}
+	var err error
+	o.Values, err = capabilities.ParseShown(shown.Values)
+	return err
 }

@@ -33,6 +33,18 @@ type LookupResponse struct {
 	Value capabilities.Value `json:"value"`
 }
 
+// UnmarshalJSON reads a value as it is shown, masked if it is a secret.
+func (r *LookupResponse) UnmarshalJSON(b []byte) error {
+	var shown struct {
+		Value json.RawMessage `json:"value"`
+	}
+	err := json.Unmarshal(b, &shown)
+	if err == nil && shown.Value != nil {
+		r.Value, err = capabilities.ParseShown(shown.Value)
+	}
+	return err
+}
+
 // NameRequest is about one name.
 type NameRequest struct {
 	Acting
