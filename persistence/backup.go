@@ -21,8 +21,8 @@ const (
 	backupTrailer = 8 + 32
 )
 
-// Backup writes the log, up to the commit that is last when it begins, and checks it on the way. The
-// journal works on meanwhile. What was written before an error is not a backup, and Restore refuses it.
+// Backup writes the log up to the commit that is last when it begins, and checks it. The journal goes on working.
+// After an error the output is not a backup, and Restore refuses it.
 func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	end := j.lastCommit().mark
@@ -56,8 +56,8 @@ func writeSized(out *bufio.Writer, bytes []byte) error {
 	return err
 }
 
-// readBackup calls fn with each frame of a node's backup and gives the last. Nothing of a backup may be
-// believed before it returns without an error.
+// readBackup calls fn with each frame of a node's backup, and returns the last mark. No frame may be trusted before it
+// returns without an error.
 func readBackup(r io.Reader, node capabilities.NodeID, fn func(m mark, bytes []byte) error) (mark, error) {
 	in := bufio.NewReaderSize(r, 1<<20)
 	var head [len(backupMagic) + len(node)]byte
@@ -85,7 +85,7 @@ func readBackup(r io.Reader, node capabilities.NodeID, fn func(m mark, bytes []b
 	}
 }
 
-// readSized reads a frame, nil at the end of them.
+// readSized reads a frame. It returns nil after the last one.
 func readSized(in *bufio.Reader) ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(in, size[:]); err != nil {
@@ -117,7 +117,7 @@ func readTrailer(in *bufio.Reader, last mark) error {
 	return nil
 }
 
-// notWhole is CORRUPT_LOG for a backup, or err if that is not about its end.
+// notWhole returns CORRUPT_LOG for a backup that is cut short, and any other error unchanged.
 func notWhole(err error, format string, args ...any) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("read the backup: %w", err)

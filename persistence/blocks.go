@@ -10,9 +10,8 @@ import (
 	"sync"
 )
 
-// inspector looks at the records of the embedded server's blocks before the server does. The server takes the number in
-// a record for true: for one that is far off it makes room for all the numbers between, which can be all the memory
-// that there is. Of the records it reads their heads alone; what is in them is for the chain to check.
+// inspector checks the heads of the records in the embedded server's blocks before the server reads them. The server
+// trusts the number in a record, and allocates room for all numbers up to it. The contents are checked by the chain.
 type inspector struct {
 	mu     sync.Mutex
 	blocks []inspected
@@ -24,15 +23,15 @@ type inspected struct {
 	done  bool
 }
 
-// A record begins with its length, whose highest bit says that it has headers, its number, a time, and the length of its
-// subject; it ends with a hash.
+// A record begins with its length, whose highest bit says that it has headers, its number, a time, and the length of
+// its subject; it ends with a hash.
 const (
 	recordHead   = 4 + 8 + 8 + 2
 	recordHash   = 8
 	recordLength = 1<<31 - 1
 )
 
-// inspect makes an inspector of the blocks that are there.
+// inspect returns an inspector of the blocks in a folder.
 func inspect(folder string) (*inspector, error) {
 	paths, err := blocksIn(folder)
 	if err != nil {
@@ -49,7 +48,7 @@ func inspect(folder string) (*inspector, error) {
 	return in, nil
 }
 
-// checkNewest looks at the blocks that the server reads when it starts.
+// checkNewest checks the blocks that the server reads when it starts.
 func (in *inspector) checkNewest() error {
 	for i := max(0, len(in.blocks)-newestBlocks); i < len(in.blocks); i++ {
 		if first := in.blocks[i].first; first > 0 {
@@ -77,8 +76,8 @@ func firstRecord(path string) (number uint64, err error) {
 	return binary.LittleEndian.Uint64(head[4:]), nil
 }
 
-// check looks at the blocks with the records from first to last, at each once. CORRUPT_LOG names the first record whose
-// number is not the next.
+// check checks each block with records from first to last, once. CORRUPT_LOG names the first record with a wrong
+// number.
 func (in *inspector) check(first, last uint64) error {
 	if in == nil {
 		return nil
@@ -114,8 +113,9 @@ func (in *inspector) check(first, last uint64) error {
 	return nil
 }
 
-// checkBlock reads the heads of a block's records, whose numbers follow each other up to the first of the next block.
-// What the last block of all has after its whole records was being written when its process ended: the server cuts it off.
+// checkBlock checks that a block's records are numbered from first up to the first record of the next block. An
+// incomplete record at the end of the last block is accepted: a process ended while it wrote, and the server cuts it
+// off.
 func checkBlock(path string, first, next uint64) error {
 	want := first
 	whole, err := eachRecord(path, func(number uint64) error {
@@ -136,7 +136,7 @@ func checkBlock(path string, first, next uint64) error {
 	return nil
 }
 
-// eachRecord calls fn with the numbers of a block's records, and reports whether they are all whole.
+// eachRecord calls fn with the number of each record of a block. It reports whether all of them are whole.
 func eachRecord(path string, fn func(number uint64) error) (whole bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -177,8 +177,8 @@ const (
 
 var errFarOff = errors.New("a record's number is far off")
 
-// isSound reports whether the server may read the blocks of a stream that forgets by the index that it keeps of them.
-// Without it the server checks every record, and passes over those that are damaged.
+// isSound reports whether the server may use its index of a stream that drops old records. Without the index the server
+// checks every record, and skips those that are damaged.
 func isSound(folder string) bool {
 	paths, err := blocksIn(folder)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"parley/events"
 )
 
-// committer makes commits of what was appended, one after another, until ctx ends.
+// committer stores what was appended, one commit after another, until ctx ends.
 func (j *Journal) committer(ctx context.Context) {
 	for {
 		select {
@@ -35,8 +35,8 @@ func (j *Journal) committer(ctx context.Context) {
 	}
 }
 
-// linger lets those append who are about to: after a pause whom the first append woke, after a commit whom
-// it released, which is when no more than those are expected. A timer would be too coarse.
+// linger waits for further appends before a commit. After a pause it waits for those that the first one woke. After a
+// commit it waits for those that the commit released, of which expected is the number. A timer would be too coarse.
 func (j *Journal) linger(atMost time.Duration, expected int, busy func() bool) {
 	for end := time.Now().Add(atMost); int(j.order.waits.Load()) < expected && time.Now().Before(end); {
 		if busy != nil && !busy() {
@@ -46,7 +46,7 @@ func (j *Journal) linger(atMost time.Duration, expected int, busy func() bool) {
 	}
 }
 
-// commitNext stores what has gathered, as much as fits a frame, and gives the number of appends in it.
+// commitNext stores as many appends as fit a frame, and returns their number.
 func (j *Journal) commitNext(ctx context.Context) int {
 	j.busy.Lock()
 	defer j.busy.Unlock()
@@ -68,15 +68,15 @@ func (j *Journal) commitNext(ctx context.Context) int {
 	return len(batch)
 }
 
-// hasSections reports whether there is anything to store in a batch: not if all of it was lost when it was appended.
+// hasSections reports whether a batch has anything to store. It has nothing if all of it was lost when it was appended.
 func hasSections(batch []appended) bool {
 	return slices.ContainsFunc(batch, func(a appended) bool { return len(a.sections) > 0 })
 }
 
-// maxBuffer bounds the room that is kept for the next frame.
+// maxBuffer bounds the buffer that is kept for the next frame.
 const maxBuffer = 1 << 20
 
-// encode makes the next commit of a batch.
+// encode returns the frame of the next commit.
 func (j *Journal) encode(batch []appended) (*frame, error) {
 	head := j.lastCommit()
 	f := &frame{Commit: events.Commit{
@@ -105,7 +105,7 @@ func (j *Journal) encode(batch []appended) (*frame, error) {
 	return f, nil
 }
 
-// keep makes a stored commit part of what readers see. The caller has busy.
+// keep makes a stored commit visible to readers. The caller holds busy.
 func (j *Journal) keep(f *frame) error {
 	j.doubts = nil
 	if j.buffer = f.bytes; cap(j.buffer) > maxBuffer {
@@ -136,8 +136,8 @@ const (
 
 var errTaken = errors.New("its number is taken")
 
-// store sends a commit and waits until it is on disk. When the answer is lost it looks whether the commit
-// is there; what cannot be found out now is left in doubt for Reopen. The caller has busy.
+// store sends a commit and blocks until it is on disk. If the acknowledgement is lost, it looks for the commit in the
+// log. A commit that cannot be looked for is left in doubt for Reopen. The caller holds busy.
 func (j *Journal) store(ctx context.Context, f *frame) error {
 	l := j.connection()
 	j.doubts = append(j.doubts, f)
@@ -157,7 +157,7 @@ func (j *Journal) store(ctx context.Context, f *frame) error {
 	return j.keep(f)
 }
 
-// publish sends a commit, waits for the server's word that it is stored, and sees to it that it is on disk.
+// publish sends a commit, waits for the server's acknowledgement, and flushes the commit to disk.
 func (l *link) publish(ctx context.Context, f *frame) error {
 	l.calm()
 	l.sent++
@@ -195,7 +195,7 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 	}
 }
 
-// flush sees to it that what the embedded server has answered is on disk.
+// flush flushes what the embedded server has acknowledged.
 func (l *link) flush() error {
 	if l.blocks == nil {
 		return nil
@@ -207,8 +207,8 @@ func (l *link) flush() error {
 	return err
 }
 
-// isBusy reports whether the embedded server can say nothing of the stream now: a write of its own, to a disk that is
-// slow, has not ended. A server that can has answered, or never will.
+// isBusy reports whether the embedded server is blocked by a write to a slow disk. A server that can answer has
+// answered, or never will.
 func (l *link) isBusy(ctx context.Context) bool {
 	if l.server == nil {
 		return false
@@ -249,7 +249,7 @@ func readAck(m *nats.Msg, stream string, number uint64) error {
 	return nil
 }
 
-// settled looks whether a commit whose acknowledgement was lost is stored.
+// settled reports whether a commit whose acknowledgement was lost is stored.
 func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 	if l.whatTrouble() != nil && l.server != nil {
 		return false // what the embedded server shows after a failed write may not be on disk
@@ -267,7 +267,8 @@ func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 	return err == nil && found
 }
 
-// whoTook says why a commit's number is not the next: the log was cut, or another writes it.
+// whoTook returns the reason for which a commit's number is not the next: the log was cut, or another process writes
+// it.
 func (j *Journal) whoTook(ctx context.Context, l *link, f *frame) error {
 	s, err := l.js.Stream(ctx, l.o.streamName())
 	if err == nil && s.CachedInfo().State.LastSeq < f.Number-1 {

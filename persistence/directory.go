@@ -20,14 +20,14 @@ type directory struct {
 	index *index
 }
 
-// reset replaces the index by one that is built up to a commit.
+// reset replaces the index, which covers the log up to a commit.
 func (d *directory) reset(x *index, at head) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.index, d.head = x, at
 }
 
-// add takes in the commit after the last.
+// add adds the commit that follows the last one.
 func (d *directory) add(f *frame) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *directory) fits(c *events.Commit) error {
 	return nil
 }
 
-// Mailbox gives what is known of a mailbox, and false if it has no events.
+// Mailbox returns the index entry of a mailbox, and false if the mailbox has no events.
 func (d *directory) Mailbox(id capabilities.ID) (Mailbox, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -69,7 +69,7 @@ func (d *directory) Mailbox(id capabilities.ID) (Mailbox, bool) {
 	return e.Mailbox, true
 }
 
-// Mailboxes gives every mailbox that has events, in no order, as they were when it was called.
+// Mailboxes returns all mailboxes that have events at the time of the call, in no order.
 func (d *directory) Mailboxes() iter.Seq2[capabilities.ID, Mailbox] {
 	type pair struct {
 		id ulid.ULID
@@ -90,6 +90,7 @@ func (d *directory) Mailboxes() iter.Seq2[capabilities.ID, Mailbox] {
 	}
 }
 
+// steps returns the index entry of a mailbox and its commits, for walk.
 func (d *directory) steps(mailbox capabilities.ID) (Mailbox, []byte) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -100,7 +101,7 @@ func (d *directory) steps(mailbox capabilities.ID) (Mailbox, []byte) {
 	return e.Mailbox, e.steps
 }
 
-// copyIndex copies the index without what it has written in it: steps are only ever appended to.
+// copyIndex returns a copy of the index that shares the steps, since they are only appended to.
 func (d *directory) copyIndex() (head, *index) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -114,7 +115,7 @@ func (d *directory) copyIndex() (head, *index) {
 	return d.head, c
 }
 
-// commitOf finds the commit with a version of a mailbox.
+// commitOf returns the number of the commit that has a version of a mailbox.
 func (d *directory) commitOf(mailbox capabilities.ID, version uint64) (uint64, error) {
 	m, steps := d.steps(mailbox)
 	if version == 0 || version > m.Version {
@@ -134,5 +135,5 @@ func (d *directory) lastCommit() head {
 	return d.head
 }
 
-// LastTime is the time of the last commit, zero if there is none.
+// LastTime returns the time of the last commit, zero if there is none.
 func (d *directory) LastTime() capabilities.Time { return d.lastCommit().at }

@@ -15,17 +15,17 @@ import (
 	"parley"
 )
 
-// newestBlocks is how many of the stream's files can hold what was written last.
+// newestBlocks is the number of a stream's blocks that can hold the last write.
 const newestBlocks = 2
 
-// flushNewest flushes the files that were written last. A process that ended between the write and the
-// flush of a commit leaves one that is read after the start, and answered by, as if it were on disk.
+// flushNewest flushes the blocks that were written last. A process may have ended between the write and the flush of a
+// commit, which would be read after the start as if it were on disk.
 func flushNewest(o *Options) error {
 	return eachNewest(o, func(f *os.File) error { return f.Sync() })
 }
 
-// rewriteNewest writes the ends of the files that were written last again, as they are, and flushes them.
-// After a flush that failed the kernel may take pages for written that are not on disk.
+// rewriteNewest writes the ends of the newest blocks again, unchanged, and flushes them. After a failed flush the
+// kernel may treat pages as written that are not on disk.
 func rewriteNewest(o *Options) error {
 	const tail = 16 << 20
 	return eachNewest(o, func(f *os.File) error {
@@ -44,6 +44,7 @@ func rewriteNewest(o *Options) error {
 	})
 }
 
+// eachNewest calls do with each of the newest blocks.
 func eachNewest(o *Options, do func(f *os.File) error) error {
 	names, err := blocksIn(blockFolder(o))
 	if err != nil {
@@ -71,7 +72,7 @@ const (
 	serverState = "index.db"
 )
 
-// distrustState takes away the stream's index unless the server was stopped in good order, and notes that it runs.
+// distrustState removes the stream's index unless the server was stopped in order, and notes that the server runs.
 func distrustState(o *Options) error {
 	folders := []string{blockFolderOf(o, "OBJ_"+o.bucketName())} // looked at anew each time: it is small
 	if outputs := blockFolderOf(o, o.outputName()); !isSound(outputs) {
@@ -98,7 +99,7 @@ func distrustState(o *Options) error {
 	return nil
 }
 
-// trustState notes that the server was stopped, when all that it has written is on disk.
+// trustState notes that the server was stopped, and that all its writes are on disk.
 func trustState(o *Options) error {
 	if err := flushNewest(o); err != nil {
 		return err
@@ -111,7 +112,7 @@ func trustState(o *Options) error {
 
 const blockSuffix = ".blk"
 
-// blocksIn gives the paths of the block files in a folder, oldest first.
+// blocksIn returns the paths of the blocks in a folder, oldest first.
 func blocksIn(folder string) ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*"+blockSuffix))
 	if err != nil {
@@ -131,7 +132,7 @@ func onFile(name string, do func(f *os.File) error) error {
 	return errors.Join(do(f), f.Close())
 }
 
-// MakeFolder makes a folder, and those above it, where there are none, and sees to it that their names are on disk.
+// MakeFolder creates a folder and its parents where they do not exist, and flushes their names to disk.
 func MakeFolder(path string) error {
 	err := os.Mkdir(path, 0o700)
 	above := filepath.Dir(path)
@@ -154,8 +155,8 @@ func MakeFolder(path string) error {
 	return err
 }
 
-// SyncFolder flushes a folder: the name of a new file in it is on disk only then. Where the system cannot flush folders
-// it does nothing.
+// SyncFolder flushes a folder. The name of a new file is on disk only after that. It does nothing where the system
+// cannot flush folders.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -1,30 +1,29 @@
-// Package persistence keeps a node's journal: what every mailbox has decided, in one order, on disk.
+// Package persistence keeps a node's journal: the events of all its mailboxes, in one order, on disk.
 //
-// The journal is one JetStream stream and every message in it is one commit: the events of one or many
-// mailboxes as a frame of package events, whose number is the message's sequence. Append puts sections in
-// the order and returns at once; while one commit is on its way to disk the next gathers, and so one
-// flush serves every caller who waits. The server runs inside the process, or elsewhere, by its URL. The one inside
-// only writes: the journal flushes its files, outside the server's locks, and looks at the heads of its
-// records before the server does.
+// The journal is one JetStream stream. Each message is one commit: the events of one or many mailboxes as a frame of
+// package events. The number of a commit is the sequence of its message. Append adds sections to the order and
+// returns at once. While one commit is being written the next one gathers, so one flush serves all callers that
+// wait. The server runs inside the process, or elsewhere by its URL. The embedded server only writes. The journal
+// flushes its files itself, outside the server's locks, and checks the heads of its records before the server reads
+// them.
 //
-// Promised:
-//   - What Release has called durable is on disk (an external server must run with sync_interval: always),
-//     and so is all that was appended before. Callbacks run once each, in order of position.
-//   - A commit is stored whole or not at all, under the next number, by one writer: a second process that
-//     writes as the same node is found out at its first commit, or at ours, and that is permanent.
-//   - When a commit cannot be stored, it and all after it fail, and the journal takes no more until Reopen
-//     has found out what the log holds. A position that was called lost stays lost, even where Reopen finds
-//     that its commit was stored after all: read the log to learn what happened.
-//   - Loss and damage are found: the commits' own numbers, the chain of their hashes and a high-water mark
-//     kept beside the log show what the server does not. The newest part of the log is checked before the
-//     journal opens, the rest in the background, and all of it by Verify. Nothing is skipped silently.
-//   - Snapshots are derived. Losing or damaging one only makes reading slower. Where programs' output was
-//     lost to damage, who reads it is told so in its place.
-//   - A disk that is slow is waited for, and nobody who reads waits with it.
+// The package promises:
+//   - A position that Release reports as durable is on disk, and so are all appends before it. An external server must
+//     run with sync_interval: always. Callbacks run once each, in order of position.
+//   - A commit is stored whole or not at all, under the next number, by one writer. A second process that writes as the
+//     same node is detected at its first commit, or at ours. That failure is permanent.
+//   - If a commit cannot be stored, it and all later appends fail, and the journal takes no more until Reopen. A
+//     position that was reported as lost stays lost, even if Reopen finds that its commit was stored: the log shows it.
+//   - Loss and damage are found, by the numbers of commits, the chain of their hashes, and a high-water mark beside the
+//     log. The newest part of the log is checked before the journal opens, the rest in the background, and all of it by
+//     Verify. Nothing is skipped silently.
+//   - Snapshots are derived. Their loss or damage only makes reading slower.
+//   - Readers of output are told where pieces of it were lost to damage.
+//   - A slow disk blocks appends, and never readers.
 //
-// Not promised: that the events of a mailbox make sense together, only that their versions follow each
-// other; that a log that was cut and whose high-water mark was cut with it is noticed (nothing can tell it
-// from a younger log); that space is ever given back.
+// It does not promise that the events of a mailbox make sense together, only that their versions follow each other. It
+// does not notice a log that was cut together with its high-water mark: nothing tells that from a younger log. It does
+// not give space back.
 //
-// A commit fits one message, and one Append is never divided: it may take MaxAppend bytes.
+// A commit fits one message, and one Append is never divided: it has at most MaxAppend bytes.
 package persistence

@@ -17,7 +17,7 @@ var errFenced = parley.Refuse(parley.ReadOnly, "another process writes as this n
 // errClosed is why a closed journal takes nothing.
 var errClosed = parley.Refuse(parley.ReadOnly, "the journal is closed")
 
-// fail loses all that is not settled. The first failure stands, but for one that is permanent.
+// fail loses all appends that are not settled. The first failure is kept, unless a later one is permanent.
 func (o *order) fail(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -43,7 +43,7 @@ func (o *order) fail(err error) {
 	}
 }
 
-// recovered takes appends again, unless the journal has stopped for good meanwhile. What was lost stays lost.
+// recovered accepts appends again, unless the journal has stopped for good. What was lost stays lost.
 func (o *order) recovered() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,19 +61,19 @@ func (o *order) recovered() error {
 	return nil
 }
 
-// permanent reports whether no Reopen helps.
+// permanent reports whether Reopen cannot end a failure.
 func permanent(err error) bool {
 	return isExactly(err, errFenced) || isExactly(err, errClosed) || parley.CodeOf(err) == parley.CorruptLog
 }
 
-// isExactly tells apart errors of one code, which errors.Is does not.
+// isExactly reports whether err is want itself. errors.Is compares codes only.
 func isExactly(err error, want *parley.Error) bool {
 	e, ok := errors.AsType[*parley.Error](err)
 	return ok && e == want
 }
 
-// Err is nil while the journal works: READ_ONLY while it is failed, fenced or closed, CORRUPT_LOG once
-// damage was found.
+// Err returns nil while the journal works. It returns READ_ONLY while the journal is failed, fenced or closed, and
+// CORRUPT_LOG after damage was found.
 func (o *order) Err() error {
 	if !o.failed.Load() {
 		return nil
@@ -83,7 +83,7 @@ func (o *order) Err() error {
 	return o.failure
 }
 
-// Failures returns how often the journal has failed. It grows with a failure, before anyone is told of it.
+// Failures returns the number of failures so far. It grows before anyone is told of a failure.
 func (o *order) Failures() uint64 {
 	if !o.failed.Load() {
 		return 0
@@ -96,14 +96,14 @@ func (o *order) Failures() uint64 {
 // Fenced reports whether another process has written as this node. It is permanent.
 func (o *order) Fenced() bool { return isExactly(o.Err(), errFenced) }
 
-// Changed gives a channel that is closed the next time that Err changes. Ask for it before Err.
+// Changed returns a channel that is closed at the next change of Err. Callers get it before they call Err.
 func (o *order) Changed() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.changed
 }
 
-// readOnly is the failure of a step.
+// readOnly returns the READ_ONLY error of a failed step. An error with a code is returned unchanged.
 func readOnly(doing string, err error) error {
 	if e, ok := errors.AsType[*parley.Error](err); ok {
 		return e
@@ -112,10 +112,10 @@ func readOnly(doing string, err error) error {
 		WithHint("the node takes mail again as soon as its journal can be written; ask again then to see what became of this")
 }
 
-// Reopen gets a failed journal going again: it starts the server anew or connects anew, compares the end
-// of the log with what is known to be durable, takes in the commit that was in doubt if it is there, and
-// stores an empty commit to prove that the disk takes it. An error says that the journal is still failed.
-// What is permanent stays: CORRUPT_LOG, a fence, a close. Reopening a journal that works does nothing.
+// Reopen repairs a failed journal. It starts the server or connects again, and compares the end of the log with the
+// durable part. It keeps the commit in doubt if the log has it, and stores an empty commit as a test of the disk.
+// An error says that the journal is still failed. A permanent failure stays: damage, a fence, a close. Reopen does
+// nothing if the journal works.
 func (j *Journal) Reopen(ctx context.Context) error {
 	j.busy.Lock()
 	defer j.busy.Unlock()
@@ -153,7 +153,7 @@ func (j *Journal) stillFailed(err error) error {
 	return err
 }
 
-// relink replaces the link. An embedded server is stopped before its files are looked after.
+// relink replaces the link. An embedded server is stopped before its files are rewritten.
 func (j *Journal) relink(ctx context.Context) error {
 	j.connection().close()
 	if j.o.URL == "" {
@@ -174,8 +174,8 @@ func (j *Journal) relink(ctx context.Context) error {
 	return nil
 }
 
-// checkTail compares the end of the log with the last durable commit, and keeps the one in doubt if it
-// is there. A commit that is nobody's of ours is another writer's.
+// checkTail compares the end of the log with the last durable commit. It keeps the commit in doubt if the log has
+// it. Any other commit is from another writer.
 func (j *Journal) checkTail(ctx context.Context) error {
 	l := j.connection()
 	known := j.lastCommit()
@@ -210,7 +210,7 @@ func (j *Journal) checkTail(ctx context.Context) error {
 	return errFenced
 }
 
-// is checks that a commit of the log is the one that it was.
+// is checks that a commit of the log has the expected hash.
 func (l *link) is(ctx context.Context, m mark) error {
 	bytes, err := l.fetchSurely(ctx, m.number)
 	if err != nil {
@@ -223,8 +223,8 @@ func (l *link) is(ctx context.Context, m mark) error {
 	return err
 }
 
-// probe stores an empty commit. late says that its number is taken while a commit is in doubt: the end of
-// the log must be looked at again.
+// probe stores an empty commit. late reports that its number is taken while a commit is in doubt. The caller then looks
+// at the end of the log again.
 func (j *Journal) probe(ctx context.Context) (late bool, err error) {
 	head := j.lastCommit()
 	f := &frame{Commit: events.Commit{

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// flusher sees to it that what the embedded server has written to a stream is on disk: the block, and its name in its
-// folder. The server is not told to flush: it would keep everybody from reading until the disk has finished.
+// flusher flushes the blocks of one stream, and their names, after the embedded server has written them. The server
+// itself is never told to flush: it would block all readers until the disk has finished.
 type flusher struct {
 	o      *Options
 	folder string
@@ -25,10 +25,10 @@ type flusher struct {
 	number int      // of that
 }
 
-// slowFlush is how long a flush takes before it is worth a word.
+// slowFlush is the time after which a flush is reported in the log.
 const slowFlush = 5 * time.Second
 
-// flush returns when all that was written to the stream before is on disk. How long that takes is up to the disk.
+// flush blocks until all earlier writes to the stream are on disk.
 func (f *flusher) flush() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +44,7 @@ func (f *flusher) flush() error {
 	return nil
 }
 
-// since returns how long the flush on its way has taken.
+// since returns the duration of the flush under way, 0 if there is none.
 func (f *flusher) since() time.Duration {
 	if began := f.began.Load(); began != 0 {
 		return time.Since(time.Unix(0, began))
@@ -52,7 +52,7 @@ func (f *flusher) since() time.Duration {
 	return 0
 }
 
-// flushBlocks flushes the newest block and those that were begun since the last flush.
+// flushBlocks flushes the newest block, and those that were begun since the last flush.
 func (f *flusher) flushBlocks() error {
 	if f.block == nil || f.isReplaced() {
 		if err := f.openNewest(); err != nil {
@@ -79,7 +79,7 @@ func (f *flusher) path(number int) string {
 	return filepath.Join(f.folder, strconv.Itoa(number)+blockSuffix)
 }
 
-// isReplaced reports whether the server has put another file in the place of the block.
+// isReplaced reports whether the server has replaced the file of the block.
 func (f *flusher) isReplaced() bool {
 	is, err := f.block.Stat()
 	if err != nil {
@@ -89,7 +89,7 @@ func (f *flusher) isReplaced() bool {
 	return err != nil || !os.SameFile(is, there)
 }
 
-// openNewest begins with the block before the newest, where there is one: the newest may have been begun just now.
+// openNewest opens the block before the newest, if there is one. The newest may have been begun just now.
 func (f *flusher) openNewest() error {
 	all, err := blocksIn(f.folder)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *flusher) openNewest() error {
 	return f.open(number)
 }
 
-// open goes on with a block, whose name may be new.
+// open opens a block, and flushes its name.
 func (f *flusher) open(number int) error {
 	block, err := os.OpenFile(f.path(number), os.O_RDWR, 0)
 	if err != nil {

@@ -16,15 +16,14 @@ import (
 	"parley/events"
 )
 
-// mark names a commit that was durable. The zero mark names none.
+// mark names a durable commit. The zero mark names none.
 type mark struct {
 	number uint64
 	hash   events.Hash
 }
 
-// highWater is the file that remembers the last durable commit beside the log, so that a log which was
-// cut short is found out. It has two slots that are written in turn: a torn write spoils only one. Its
-// lock keeps a second process out of the folder.
+// highWater is the file that keeps the last durable commit beside the log, so that a log which was cut is noticed. It
+// has two slots that are written in turn, since a torn write can spoil one. Its lock keeps a second process out.
 type highWater struct {
 	file *os.File
 	node capabilities.NodeID
@@ -39,8 +38,8 @@ const (
 	markSize   = slotStride + slotSize
 )
 
-// openHighWater locks the file and reads it. No file is a mark of nothing; one of which nothing can be
-// read is CORRUPT_LOG.
+// openHighWater locks and reads the file. A file that does not exist is the zero mark. One with no readable slot is
+// CORRUPT_LOG.
 func openHighWater(folder string, node capabilities.NodeID) (*highWater, error) {
 	path := filepath.Join(folder, "high-water")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -106,7 +105,7 @@ func (h *highWater) sum(slot []byte) [16]byte {
 	return [16]byte(all[:16])
 }
 
-// write puts the mark on disk.
+// write stores the mark on disk.
 func (h *highWater) write(m mark) error {
 	if m == h.last {
 		return nil
@@ -129,10 +128,10 @@ func (h *highWater) write(m mark) error {
 
 func (h *highWater) close() error { return h.file.Close() }
 
-// markEvery is how long the high-water mark may be behind the log.
+// markEvery bounds the time for which the high-water mark is behind the log.
 const markEvery = 20 * time.Millisecond
 
-// marker keeps the high-water mark near the last commit, until ctx ends.
+// marker writes the high-water mark after commits, until ctx ends.
 func (j *Journal) marker(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -154,8 +153,8 @@ func (j *Journal) marker(ctx context.Context) {
 	}
 }
 
-// writeMark puts the last commit on the mark. That it fails does not fail the journal: the commit is
-// durable, and only the loss of the newest would go unnoticed.
+// writeMark writes the last commit as the high-water mark. Its failure does not fail the journal: the commit is
+// durable, and only a loss of the newest commits would go unnoticed.
 func (j *Journal) writeMark() error {
 	j.marking.Lock()
 	defer j.marking.Unlock()

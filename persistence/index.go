@@ -11,14 +11,14 @@ import (
 	"parley/events"
 )
 
-// Mailbox is what the index knows of a mailbox.
+// Mailbox is the index entry of a mailbox.
 type Mailbox struct {
 	Version  uint64         // the number of its events
 	Summary  events.Summary // as its last section has it
 	Snapshot uint64         // the version of its newest snapshot; 0 if none is known
 }
 
-// index says which commits have events of a mailbox. It is not safe for concurrent use.
+// index has the commits with events of each mailbox. It is not safe for concurrent use.
 type index struct {
 	node     capabilities.NodeID
 	entries  map[ulid.ULID]*entry
@@ -26,8 +26,8 @@ type index struct {
 	sections uint64
 }
 
-// entry is one mailbox of the index. Its steps are pairs of varints, one pair for each commit: how far
-// from the commit before, and how many events. They are only ever appended to.
+// entry is one mailbox of the index. Its steps are two varints for each commit: the distance from the commit before,
+// and the number of events. They are only appended to.
 type entry struct {
 	Mailbox
 	last  uint64 // commit
@@ -45,7 +45,7 @@ func newIndex(node capabilities.NodeID) *index {
 	return &index{node: node, entries: make(map[ulid.ULID]*entry)}
 }
 
-// add takes in a commit, or none of it: versions must follow those that are there.
+// add adds a commit. It adds nothing if the commit's versions do not follow those of the index.
 func (x *index) add(c *events.Commit) error {
 	if err := x.check(c); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (x *index) addSection(commit uint64, who ulid.ULID, count uint64, summary e
 	e.last = commit
 }
 
-// check reports whether a commit's versions follow those of the index.
+// check refuses a commit whose versions do not follow those of the index.
 func (x *index) check(c *events.Commit) error {
 	var ahead map[ulid.ULID]uint64 // only a commit that names a mailbox twice needs it
 	if len(c.Sections) > 1 {
@@ -111,7 +111,7 @@ func (x *index) check(c *events.Commit) error {
 	return nil
 }
 
-// walk gives the commits that have events of a mailbox, oldest first. It may run without a lock.
+// walk returns the commits that have events of a mailbox, oldest first. It needs no lock.
 func walk(steps []byte) iter.Seq[step] {
 	return func(yield func(step) bool) {
 		var s step

@@ -21,7 +21,7 @@ const (
 	indexMagic  = "PLYINDX\x01"
 )
 
-// indexer stores a snapshot of the index whenever it is behind, until ctx ends.
+// indexer stores snapshots of the index, until ctx ends.
 func (j *Journal) indexer(ctx context.Context) {
 	for {
 		select {
@@ -45,7 +45,7 @@ func (j *Journal) saveIndex(ctx context.Context) error {
 	})
 }
 
-// encode writes the index as it was after the commit at.
+// encode returns the snapshot of the index after a commit.
 func (x *index) encode(at mark) []byte {
 	size := 128
 	for _, e := range x.entries {
@@ -73,7 +73,7 @@ func (x *index) encode(at mark) []byte {
 
 var errIndexDamaged = errors.New("the index snapshot is damaged")
 
-// decodeIndex reads what encode wrote.
+// decodeIndex reads the result of encode.
 func decodeIndex(node capabilities.NodeID, b []byte) (*index, mark, error) {
 	const header = 8 + 8 + 32 + 32
 	end := len(b) - sha256.Size
@@ -129,8 +129,8 @@ func readVarints(r *bytes.Reader, into ...*uint64) (err error) {
 	return nil
 }
 
-// loadIndex reads the newest index snapshot, and the number of the commit that it was made after. One that
-// cannot be used is none: an empty index, after commit 0.
+// loadIndex reads the index snapshot, and returns it with the number of its commit. If the snapshot cannot be used, it
+// returns an empty index and 0.
 func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64) {
 	none := newIndex(j.o.Node)
 	l := j.connection()
@@ -159,7 +159,7 @@ func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64) {
 	return x, at.number
 }
 
-// isFrom reports whether what was made after commit at was made from this log.
+// isFrom checks that a snapshot that was made after a commit was made from this log.
 func (l *link) isFrom(ctx context.Context, at mark, last uint64) error {
 	if at.number == 0 || at.number > last {
 		return errors.New("it is newer than the log")

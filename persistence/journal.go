@@ -13,7 +13,7 @@ import (
 	"parley/events"
 )
 
-// Journal is the one order of a node's events. Its methods may be called from any goroutine.
+// Journal is the log of a node's events, in one order. It may be used by many goroutines.
 type Journal struct {
 	o   Options
 	log *slog.Logger
@@ -49,16 +49,16 @@ type head struct {
 	at capabilities.Time
 }
 
-// frame is a commit as it is sent.
+// frame is an encoded commit.
 type frame struct {
 	events.Commit
 	hash  events.Hash
 	bytes []byte
 }
 
-// Open opens the node's journal, and makes it where there never was one. It returns once the index is
-// whole and the newest part of the log is checked. ALREADY_RUNNING says that another process has the
-// folder, CORRUPT_LOG that the log is not what it was, READ_ONLY that the server cannot be reached.
+// Open opens the node's journal, and creates it where there never was one. It returns after it has built the index
+// and checked the newest part of the log. ALREADY_RUNNING says that another process has the folder, CORRUPT_LOG that
+// the log was changed or damaged, READ_ONLY that the server cannot be reached.
 func Open(ctx context.Context, o Options) (*Journal, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -120,9 +120,8 @@ func (j *Journal) start(ctx context.Context) error {
 	return nil
 }
 
-// takeUp replays the log. On an external server it then stores an empty commit: who wrote before, and does not
-// know yet that it was overtaken, is fenced from now on, and not only once there is something to write. What that
-// one stores meanwhile is replayed again; so is all if a server died with it and the others have yet to agree.
+// takeUp replays the log. On an external server it then stores an empty commit, which fences an earlier writer at once.
+// What that writer stored meanwhile is replayed again. takeUp also retries while the servers elect a leader.
 func (j *Journal) takeUp(ctx context.Context) (unchecked uint64, err error) {
 	for end := time.Now().Add(serverStart); ; {
 		unchecked, err = j.replay(ctx)
@@ -145,13 +144,14 @@ func (j *Journal) takeUp(ctx context.Context) (unchecked uint64, err error) {
 	}
 }
 
-// way gives the link as it is now.
+// connection returns the present link.
 func (j *Journal) connection() *link {
 	j.line.RLock()
 	defer j.line.RUnlock()
 	return j.line.link
 }
 
+// nudge wakes the receiver of a channel with room for one value.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -159,9 +159,9 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// Close makes durable what was appended, as long as ctx lets it, releases everyone who waits, writes the
-// high-water mark and a snapshot of the index, and ends the server. Appends made after it began are lost.
-// It returns why anything was lost that was not lost before.
+// Close makes all appends durable within ctx and releases all waiters. Then it writes the high-water mark and a
+// snapshot of the index, and stops the server. Appends made after its start are lost. It returns the reason for any
+// loss that was not known before.
 func (j *Journal) Close(ctx context.Context) error {
 	j.closed.Do(func() { j.ended = j.close(ctx) })
 	return j.ended
@@ -198,7 +198,7 @@ func (j *Journal) close(ctx context.Context) error {
 	return errors.Join(append(errs, j.high.close())...)
 }
 
-// Stats are a journal's figures.
+// Stats has the figures of a journal.
 type Stats struct {
 	Commits    uint64
 	Sections   uint64
@@ -211,7 +211,7 @@ type Stats struct {
 	Flushing time.Duration // how long the disk has been at the flush on its way; 0 if there is none
 }
 
-// Stats gives the journal's figures as they are now.
+// Stats returns the present figures of the journal.
 func (j *Journal) Stats() Stats {
 	j.directory.mu.RLock()
 	x := j.directory.index
@@ -228,8 +228,8 @@ func (j *Journal) Stats() Stats {
 	return s
 }
 
-// Flushing returns how long the disk has been at the flush of a commit that is on its way: 0 if there is none, or if the
-// server is an external one. It is cheap.
+// Flushing returns the duration of the flush of a commit that is under way. It is 0 if there is none, or if the
+// server is external. It is cheap.
 func (j *Journal) Flushing() time.Duration {
 	if blocks := j.connection().blocks; blocks != nil {
 		return blocks.since()

@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Lease is the right to run a node whose journal is on a NATS system: it keeps a standby waiting as long as
-// the node runs elsewhere. That two never write is not its doing but the fence's.
+// Lease is the right to run a node whose journal is on a NATS system. It keeps a standby waiting while the node runs
+// elsewhere. Only the fence, and not the lease, prevents that two processes write.
 type Lease struct {
 	log   *slog.Logger
 	conn  *nats.Conn
@@ -38,8 +38,8 @@ const (
 	leaseFile   = "lease" // in the state folder: by what it knows a lease that it held before a crash
 )
 
-// AcquireLease returns once no other process runs the node. If one does, it calls waiting, once, and tries
-// until ctx ends, whatever becomes of the NATS system meanwhile. READ_ONLY says that the system cannot be reached.
+// AcquireLease blocks until no other process runs the node, or until ctx ends. If another one does, it calls waiting
+// once. READ_ONLY says that the NATS system cannot be reached.
 func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -74,7 +74,7 @@ func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error
 	return l, nil
 }
 
-// leaseHolder gives the name by which the folder's processes hold the lease. Only one runs at a time.
+// leaseHolder returns the name under which the folder's processes hold the lease. Only one of them runs at a time.
 func leaseHolder(folder string) (string, error) {
 	path := filepath.Join(folder, leaseFile)
 	who, err := os.ReadFile(path)
@@ -112,7 +112,7 @@ func (l *Lease) wait(ctx context.Context, waiting func()) error {
 	}
 }
 
-// take enters this process as the holder. ErrKeyExists says that another is.
+// take makes this process the holder. ErrKeyExists says that another one is.
 func (l *Lease) take(ctx context.Context) (err error) {
 	l.rev, err = l.kv.Create(ctx, leaseKey, []byte(l.who))
 	if !errors.Is(err, jetstream.ErrKeyExists) {
@@ -131,8 +131,8 @@ func (l *Lease) take(ctx context.Context) (err error) {
 	return nil
 }
 
-// renew keeps the lease until ctx ends or another has it. What fails for other reasons is tried again: the
-// lease may run out meanwhile, and is taken again if nobody else wanted it.
+// renew keeps the lease until ctx ends or another process has it. It retries after all other failures. The lease may
+// expire meanwhile, and is taken again if it is free.
 func (l *Lease) renew(ctx context.Context) {
 	tick := time.NewTicker(leaseRenew)
 	defer tick.Stop()
@@ -157,10 +157,10 @@ func (l *Lease) renew(ctx context.Context) {
 	}
 }
 
-// Lost is closed when another process has the lease.
+// Lost returns a channel that is closed when another process has the lease.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
-// Close gives the lease up, so that a standby need not wait for it to run out.
+// Close releases the lease, so that a standby does not wait until it expires.
 func (l *Lease) Close(ctx context.Context) error {
 	l.quiet()
 	l.tasks.Wait()

@@ -21,11 +21,11 @@ const (
 	answerTimeout  = 10 * time.Second // for requests other than commits
 )
 
-// writeAtOnce has what is longer written to an embedded server by the goroutine that sends it. Each commit
-// that another had to take up would wait for its turn once more.
+// writeAtOnce is a small write buffer for the embedded server. A longer message is written by the goroutine that sends
+// it, which saves a switch for each commit.
 const writeAtOnce = 64
 
-// link is the way to the stream: a connection and, if it is embedded, the server behind it.
+// link is a connection to the stream, with the server behind it if that is embedded.
 type link struct {
 	o      *Options
 	server *natsserver.Server // nil if external
@@ -37,7 +37,7 @@ type link struct {
 	acks  chan *nats.Msg // those answers
 	sent  uint64
 
-	blocks, outputs *flusher // of the journal and of the timeline, if the server is embedded
+	blocks, outputs *flusher // of the journal and of the output, if the server is embedded
 
 	old *inspector // of the blocks that were there before; nil if the server is external
 
@@ -47,7 +47,7 @@ type link struct {
 	closed   sync.Once
 }
 
-// connect starts the server, if it is embedded, and connects to it.
+// connect connects to the server. It starts the server first if it is embedded.
 func connect(o *Options) (*link, error) {
 	l := &link{o: o, alarm: make(chan struct{}, 1)}
 	opts := []nats.Option{
@@ -121,7 +121,7 @@ func unreachable(err error) error {
 	return parley.Refuse(parley.ReadOnly, "the journal's server is out of reach: %v", err)
 }
 
-// raise wakes whoever waits for an answer that may never come.
+// raise interrupts the wait for an answer that may never come.
 func (l *link) raise(err error) {
 	l.troubled.Lock()
 	l.trouble = err
@@ -132,7 +132,7 @@ func (l *link) raise(err error) {
 	}
 }
 
-// calm forgets the trouble of before.
+// calm drops an earlier interrupt.
 func (l *link) calm() {
 	select {
 	case <-l.alarm:
@@ -162,17 +162,17 @@ func (l *link) close() {
 	})
 }
 
-// request asks the server and waits as long as ctx lets it.
+// request sends a request to the server, and blocks for the answer until ctx ends.
 func (l *link) request(ctx context.Context, subject string, body []byte) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	return l.conn.RequestWithContext(ctx, subject, body)
 }
 
-// restoring marks, in the stream's metadata, a journal whose restore is not finished.
+// restoring is the key in the stream's metadata of a journal whose restore is not finished.
 const restoring = "parley-restore"
 
-// lookTimeout is for one look at the stream on an external server: one that reaches no leader has no answer.
+// lookTimeout bounds a look at the stream on an external server, which has no answer without a leader.
 const lookTimeout = 2 * time.Second
 
 func streamConfig(o *Options) jetstream.StreamConfig {
@@ -194,7 +194,7 @@ func streamConfig(o *Options) jetstream.StreamConfig {
 	}
 }
 
-// openStream finds the stream, and makes it where there is none and mark says that there never was.
+// openStream finds the stream. It creates the stream if there is none, and the mark says that there never was.
 func (l *link) openStream(ctx context.Context, mark mark) (jetstream.StreamState, error) {
 	state, found, err := l.findStream(ctx)
 	if err != nil || found {
@@ -210,7 +210,7 @@ func (l *link) openStream(ctx context.Context, mark mark) (jetstream.StreamState
 	return state, err
 }
 
-// findStream looks at the stream, if it is there, and refuses one that cannot be a whole journal.
+// findStream looks for the stream. It refuses a stream that cannot be a whole journal.
 func (l *link) findStream(ctx context.Context) (state jetstream.StreamState, found bool, err error) {
 	if l.server == nil {
 		var cancel context.CancelFunc
@@ -251,8 +251,8 @@ func (l *link) mayCreate(mark mark) error {
 	return nil
 }
 
-// holdsCommits reports whether a folder has blocks with something in them. One that is empty is of a stream that was being
-// made when its process was killed.
+// holdsCommits reports whether a folder has blocks that are not empty. Empty ones are left by a process that was killed
+// while it created the stream.
 func holdsCommits(folder string) bool {
 	blocks, _ := filepath.Glob(filepath.Join(folder, "*.blk")) // the pattern is a good one
 	for _, b := range blocks {
@@ -275,7 +275,7 @@ func checkConfig(o *Options, c *jetstream.StreamConfig) error {
 	return nil
 }
 
-// checkState finds what the server itself admits to have lost.
+// checkState refuses a stream with losses that the server reports itself.
 func checkState(s jetstream.StreamState) error {
 	switch {
 	case s.LastSeq == 0:
@@ -290,7 +290,7 @@ func checkState(s jetstream.StreamState) error {
 	return nil
 }
 
-// lost is CORRUPT_LOG for a commit.
+// lost returns CORRUPT_LOG for a commit.
 func lost(number uint64, format string, args ...any) *parley.Error {
 	e := parley.Refuse(parley.CorruptLog, "commit %d: %s", number, fmt.Sprintf(format, args...))
 	return e.WithHint("stop the node, keep a copy of its folder, and restore a backup into a new one; parley verify says what is whole")

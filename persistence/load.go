@@ -12,22 +12,22 @@ import (
 	"parley/events"
 )
 
-// Entry is an event of a mailbox as it stands in the log.
+// Entry is an event of a mailbox with its place in the log.
 type Entry struct {
 	Commit  uint64
 	Version uint64
 	events.Recorded
 }
 
-// Loaded is what a mailbox is rebuilt from: its newest snapshot, if there is one, and the events after it.
+// Loaded is the newest snapshot of a mailbox, if there is one, and all events after it.
 type Loaded struct {
 	Snapshot        []byte // nil if there is none
 	SnapshotVersion uint64
 	Events          []Entry
 }
 
-// Load reads a mailbox, up to its last durable event. A mailbox without events is empty, not an error.
-// CORRUPT_LOG names the commit that is damaged, or that holds an event which cannot be read.
+// Load reads a mailbox up to its last durable event. A mailbox without events is empty, which is not an error.
+// CORRUPT_LOG names the commit that is damaged, or that has an unreadable event.
 func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, error) {
 	m, steps := j.steps(mailbox)
 	if m.Version == 0 {
@@ -47,8 +47,8 @@ func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, er
 	return l, nil
 }
 
-// Events reads at most limit of a mailbox's durable events, oldest first, from version after+1 on. A limit
-// of 0 or less is none.
+// Events returns at most limit of a mailbox's durable events after a version, oldest first. A limit of 0 or less is no
+// limit.
 func (j *Journal) Events(ctx context.Context, mailbox capabilities.ID, after uint64, limit int) ([]Entry, error) {
 	m, steps := j.steps(mailbox)
 	last := m.Version
@@ -62,7 +62,7 @@ func (j *Journal) Events(ctx context.Context, mailbox capabilities.ID, after uin
 	return evs, nil
 }
 
-// entries reads the events of a mailbox with versions after+1 to last.
+// entries returns the events of a mailbox with versions after+1 to last.
 func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, steps []byte, after, last uint64) ([]Entry, error) {
 	if last <= after {
 		return nil, nil
@@ -99,7 +99,7 @@ func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, steps []b
 	return evs, nil
 }
 
-// appendEntries decodes a section and takes the events with versions after+1 to last.
+// appendEntries decodes a section and appends its events with versions after+1 to last.
 func appendEntries(evs []Entry, number uint64, s *events.Section, after, last uint64) ([]Entry, error) {
 	if s.First > last || s.First+uint64(s.Count) <= after+1 {
 		return evs, nil
@@ -136,13 +136,13 @@ func cannotRead(number uint64, s *events.Section, err error) error {
 	return &unreadable{e.WithHint("%s", hint)}
 }
 
-// commitsAtOnce is how many commits of a mailbox are in memory at once while it is read.
+// commitsAtOnce bounds the commits in memory while a mailbox is read.
 const commitsAtOnce = 64
 
-// readers is how many commits are asked for at a time.
+// readers bounds the concurrent requests for commits.
 const readers = 16
 
-// commits reads commits by number, some at a time.
+// commits reads commits by their numbers.
 func (r *reader) commits(ctx context.Context, numbers []uint64) ([]*events.Commit, error) {
 	out := make([]*events.Commit, len(numbers))
 	errs := make([]error, min(readers, len(numbers)))

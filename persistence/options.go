@@ -9,7 +9,7 @@ import (
 	"parley/capabilities"
 )
 
-// Options say where a journal is and how it behaves. Folder and Node are required.
+// Options configure a journal. Folder and Node are required.
 type Options struct {
 	Folder   string              // the node's state folder, absolute; it must exist
 	Node     capabilities.NodeID // whose journal it is

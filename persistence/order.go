@@ -11,11 +11,12 @@ import (
 	"parley/events"
 )
 
-// Position is a place in the order of appends. It grows by one for each; 0 is before all. Positions are
-// of this process: they are not written down, and not given out twice.
+// Position is a place in the order of appends. It grows by one for each append, from 1. Positions are valid in this
+// process only, and none is given out twice.
 type Position uint64
 
-// order is what was appended, up to where it is settled, and who waits for it.
+// order has the appends up to where they are settled, and the callers that wait for them. An append is settled when
+// it is durable or lost.
 type order struct {
 	log  *slog.Logger
 	wake chan struct{} // something was appended
@@ -45,7 +46,7 @@ type appended struct {
 	size     int // 0 if it was lost when it was appended
 }
 
-// span is a run of positions that were lost, and why.
+// span is a range of lost positions, with the reason.
 type span struct {
 	first, last Position
 	err         error
@@ -58,20 +59,20 @@ func (o *order) init(log *slog.Logger) {
 	o.due = make(chan struct{}, 1)
 }
 
-// Append puts sections in the order, to be stored together. It takes ownership of them and never waits for
-// the disk; the order of calls is the order in the log. Each mailbox's versions must follow those in the
-// log and in the appends before: the journal fails rather than store what cannot be replayed.
+// Append adds sections to the order, to be stored together. It takes ownership of them, and never waits for the disk.
+// The order of calls is the order in the log. The versions of each mailbox must follow those of the log and of earlier
+// appends: the journal fails rather than store sections that cannot be replayed.
 //
 // While the journal is failed or closed, Append returns a position that is lost.
 func (o *order) Append(sections ...events.Section) Position {
 	return o.AppendSince(o.Failures(), sections...)
 }
 
-// errStale is why sections were lost that were decided before a failure and appended after it.
+// errStale is the error of sections that were decided before a failure and appended after it.
 var errStale = parley.Refuse(parley.ReadOnly, "the journal failed meanwhile").WithHint("try again")
 
-// AppendSince is Append for what was decided when the journal had failed so many times. If it has failed since,
-// what the decision rests on may be lost, and so the sections are.
+// AppendSince is Append for sections that were decided when Failures returned that number. If the journal has failed
+// since, the sections are lost, since their grounds may be.
 func (o *order) AppendSince(failures uint64, sections ...events.Section) Position {
 	a := appended{sections: sections}
 	for i := range sections {
@@ -99,16 +100,16 @@ func (o *order) AppendSince(failures uint64, sections ...events.Section) Positio
 	return pos
 }
 
-// MaxAppend is the size that one Append may have: of the bodies, and sectionBytes for each section. One
-// that is larger fails, and all after it.
+// MaxAppend returns the largest size of one Append: all bodies, and sectionBytes for each section. A larger one
+// fails the journal.
 func (j *Journal) MaxAppend() int {
 	return int(j.connection().conn.MaxPayload()) - frameOverhead
 }
 
-// sectionBytes is what a section takes in a frame beside its body, at most.
+// sectionBytes bounds the size of a section in a frame without its body.
 const sectionBytes = 64
 
-// take gives the appends of the next commit: as many as fit, at least one. nil says that there are none.
+// take returns the appends of the next commit: at least one, and as many as fit. It returns nil if there are none.
 func (o *order) take(room int) []appended {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,7 +130,7 @@ func (o *order) take(room int) []appended {
 	return batch
 }
 
-// stored settles the commit on its way.
+// stored settles the commit that was sent.
 func (o *order) stored(batch []appended) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,7 +145,7 @@ func (o *order) stored(batch []appended) {
 	o.settledSome()
 }
 
-// settledSome wakes who waits. The lock is held.
+// settledSome wakes the waiters of settled positions. The lock is held.
 func (o *order) settledSome() {
 	if len(o.waiting) > 0 {
 		if first, _ := o.state(o.waiting[0].pos); first != pending {
@@ -158,16 +159,15 @@ func (o *order) settledSome() {
 	}
 }
 
-// waiter is a callback for when all to pos is settled.
+// waiter is a callback for a position.
 type waiter struct {
 	pos Position
 	fn  func(error)
 }
 
-// Release calls fn(nil) once pos and all before it are durable, or fn with an error (READ_ONLY, or
-// CORRUPT_LOG where that is why) once pos is lost. Each fn is called once, in order of position, on a
-// goroutine of the journal's; it must not block. Where pos is settled already and nobody waits for an
-// earlier one, fn is called at once, on the caller's.
+// Release calls fn(nil) when pos and all positions before it are durable. It calls fn with READ_ONLY or CORRUPT_LOG
+// when pos is lost. Each fn is called once, in order of position, on a goroutine of the journal, and must not block.
+// If pos is settled already and nobody waits for an earlier one, Release calls fn itself.
 func (o *order) Release(pos Position, fn func(error)) {
 	o.mu.Lock()
 	state, err := o.state(pos)
@@ -187,7 +187,7 @@ func (o *order) Release(pos Position, fn func(error)) {
 	o.mu.Unlock()
 }
 
-// Durable reports whether pos and all before it, but what was lost, are on disk.
+// Durable reports whether pos, and every position before it that was not lost, is on disk.
 func (o *order) Durable(pos Position) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -195,7 +195,7 @@ func (o *order) Durable(pos Position) bool {
 	return s == durable
 }
 
-// Lost reports whether pos belongs to appends that failed.
+// Lost reports whether pos is lost.
 func (o *order) Lost(pos Position) bool {
 	if !o.failed.Load() {
 		return false
@@ -214,7 +214,7 @@ const (
 	gone
 )
 
-// state says how pos stands, and why if it is gone. The lock is held.
+// state returns the state of pos, and the reason if it is lost. The lock is held.
 func (o *order) state(pos Position) (state, error) {
 	for i := len(o.spans) - 1; i >= 0 && o.spans[i].last >= pos; i-- {
 		if o.spans[i].first <= pos {
@@ -230,7 +230,7 @@ func (o *order) state(pos Position) (state, error) {
 	return pending, nil
 }
 
-// releaser calls the waiters whose positions are settled, until ctx ends.
+// releaser calls the waiters of settled positions, until ctx ends.
 func (o *order) releaser(ctx context.Context) {
 	var ready []waiter
 	var errs []error
@@ -253,7 +253,7 @@ func (o *order) releaser(ctx context.Context) {
 	}
 }
 
-// ready moves the waiters that can be released to ready. While there are any, Release calls nobody.
+// ready moves the waiters of settled positions to ready. Release calls none itself while there are any.
 func (o *order) ready(ready []waiter, errs []error) ([]waiter, []error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -272,14 +272,14 @@ func (o *order) ready(ready []waiter, errs []error) ([]waiter, []error) {
 	return ready, errs
 }
 
-// Backlog is the bytes that were appended and are not yet settled. It is cheap.
+// Backlog returns the bytes of appends that are not settled. It is cheap.
 func (o *order) Backlog() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.backlog
 }
 
-// drain waits until nothing is pending and everyone is released.
+// drain blocks until all appends are settled and all waiters are released.
 func (o *order) drain(ctx context.Context) error {
 	o.mu.Lock()
 	if o.empty == nil {

@@ -12,8 +12,7 @@ import (
 	"parley/capabilities"
 )
 
-// The timeline is what agents' programs put out: a stream of its own beside the journal, that forgets. It keeps the
-// newest pieces of each agent, and of all no more than a bound; backups do not have it.
+// Bounds of the output of programs.
 const (
 	outputPieces   = 2048    // kept of each agent
 	outputBytes    = 4 << 30 // kept of all agents
@@ -34,7 +33,8 @@ func (o *Options) outputSubject(agent capabilities.ID) string {
 	return "PARLEY.OUT." + o.Node.String() + "." + agent.ULID.String()
 }
 
-// outputs is the store of output. It may be used by many goroutines.
+// outputs is the store of output: a stream of its own beside the journal, which drops old pieces. Backups do not have
+// it. It may be used by many goroutines.
 type outputs struct {
 	link  func() *link
 	log   *slog.Logger
@@ -58,7 +58,7 @@ func (u *outputs) AppendOutput(ctx context.Context, agent capabilities.ID, body 
 	return cursor, nil
 }
 
-// makeTimeline makes the store. Cursors begin after those that were given out by one that is gone.
+// makeOutput creates the store. Its cursors begin after those of an earlier store.
 func (l *link) makeOutput(ctx context.Context, after uint64) error {
 	first := uint64(0)
 	if after > 0 {
@@ -93,8 +93,8 @@ func (u *outputs) Output(ctx context.Context, agent capabilities.ID, after uint6
 	return t.after(ctx, after, limit)
 }
 
-// LatestOutput returns the newest pieces of an agent that are on disk, oldest first and at most limit, and the cursor of
-// the last one: 0 if the agent never had output. With limit 0 it reads no pieces.
+// LatestOutput returns the newest pieces of an agent that are on disk, oldest first and at most limit, and the
+// cursor of the last one: 0 if the agent never had output. With limit 0 it reads no pieces.
 func (u *outputs) LatestOutput(ctx context.Context, agent capabilities.ID, limit int) ([]OutputPiece, uint64, error) {
 	t, err := u.of(ctx, agent)
 	if t == nil || err != nil {
@@ -154,7 +154,7 @@ func (t *agentOutput) after(ctx context.Context, cursor uint64, limit int) ([]Ou
 			break
 		}
 		if err != nil {
-			return pieces, fmt.Errorf("read the timeline: %w", unreachable(err))
+			return pieces, fmt.Errorf("read the output: %w", unreachable(err))
 		}
 		at, before := positionOf(m)
 		lost, err := t.lostBetween(ctx, last, at, before)
@@ -170,9 +170,9 @@ func (t *agentOutput) after(ctx context.Context, cursor uint64, limit int) ([]Ou
 	return pieces[:min(len(pieces), limit)], nil
 }
 
-// before gives the last pieces up to a cursor. The stream reads forwards only, and the agents' pieces lie mixed in it: so
-// it begins as far back as the pieces would be if no other agent had any between them, and four times as far until
-// there are enough.
+// before returns the last pieces up to a cursor. The stream can only be read forwards, and holds the pieces of all
+// agents. So it starts as far back as the pieces would be without other agents, and goes back four times as far
+// until it has enough.
 func (t *agentOutput) before(ctx context.Context, newest uint64, limit int) ([]OutputPiece, error) {
 	if limit <= 0 {
 		return nil, nil

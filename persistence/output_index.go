@@ -28,10 +28,10 @@ const (
 	pieceBeforeHeader = "Parley-Before" // the cursor of the one before it
 )
 
-// pieceOrder is the place of a piece among those of its agent. The count is 0 if it is not known.
+// piecePosition is the place of a piece among those of its agent. The count is 0 if it is unknown.
 type piecePosition struct{ cursor, count uint64 }
 
-// orderOf reads a piece's place, and the cursor of the one before it.
+// positionOf reads the position of a piece, and the cursor of the piece before it.
 func positionOf(m *jetstream.RawStreamMsg) (at piecePosition, before uint64) {
 	number := func(key string) uint64 {
 		n, _ := strconv.ParseUint(textproto.MIMEHeader(m.Header).Get(key), 10, 64) // those of before are not counted
@@ -40,8 +40,8 @@ func positionOf(m *jetstream.RawStreamMsg) (at piecePosition, before uint64) {
 	return piecePosition{m.Sequence, number(pieceNumberHeader)}, number(pieceBeforeHeader)
 }
 
-// pieceCounts knows the newest piece of each agent. It is kept in a file beside the store, now and then and at the end,
-// so that the loss of the newest pieces is noticed, too.
+// outputIndex has the newest piece of each agent. A file beside the store keeps it, so that a loss of the newest pieces
+// is noticed.
 type outputIndex struct {
 	path string
 
@@ -52,7 +52,7 @@ type outputIndex struct {
 	flushed uint64 // the newest cursor that is on disk; 0 until it is looked up
 }
 
-// publish stores a piece as the next of its agent and returns its cursor. It is not flushed yet.
+// publish stores the next piece of an agent and returns its cursor. The piece is not flushed yet.
 func (c *outputIndex) publish(ctx context.Context, l *link, agent capabilities.ID, body []byte) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *outputIndex) publish(ctx context.Context, l *link, agent capabilities.I
 	return ack.Sequence, nil
 }
 
-// last returns the newest piece of an agent that there ever was. The lock is held.
+// last returns the newest piece that an agent ever had. The lock is held.
 func (c *outputIndex) last(ctx context.Context, l *link, agent capabilities.ID) (piecePosition, error) {
 	last := c.newest[agent.ULID]
 	if c.current[agent.ULID] {
@@ -103,15 +103,15 @@ func (c *outputIndex) end() (end uint64) {
 	return end
 }
 
-// flushedTo takes down that all pieces up to a cursor are on disk.
+// flushedTo notes that all pieces up to a cursor are on disk.
 func (c *outputIndex) flushedTo(cursor uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flushed = max(c.flushed, cursor)
 }
 
-// flushedEnd returns the newest cursor that is on disk. An external server answers when a piece is: there it is none
-// that a piece has. The lock is held, so that no piece is on its way to the store.
+// flushedEnd returns the newest cursor that is on disk. An external server acknowledges only pieces on disk, so
+// there is no bound. The lock is held, so that no piece is being stored.
 func (c *outputIndex) flushedEnd(ctx context.Context, l *link, s jetstream.Stream) (uint64, error) {
 	if l.outputs == nil {
 		return math.MaxUint64, nil
@@ -133,7 +133,7 @@ func (c *outputIndex) flushedEnd(ctx context.Context, l *link, s jetstream.Strea
 	return c.flushed, nil
 }
 
-// open reads the file. One that cannot be read is none.
+// open reads the file. It ignores a file that cannot be read.
 func (c *outputIndex) open(folder string) {
 	c.path = filepath.Join(folder, "outputs")
 	c.newest, c.current = map[ulid.ULID]piecePosition{}, map[ulid.ULID]bool{}
@@ -148,9 +148,10 @@ func (c *outputIndex) open(folder string) {
 	}
 }
 
+// pieceCountSize is the size of an agent's entry in the file.
 const pieceCountSize = 16 + 8 + 8
 
-// save writes the file if anything has changed.
+// save writes the file if the index has changed.
 func (c *outputIndex) save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +175,7 @@ func (c *outputIndex) save() error {
 	return nil
 }
 
-// savePieces saves the counts every second, until ctx ends, and then once more.
+// save writes the index every second until ctx ends, and then once more.
 func (u *outputs) save(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -190,8 +191,7 @@ func (u *outputs) save(ctx context.Context) {
 	}
 }
 
-// fillPieces sees to it that no cursor is given out twice, where the store has lost its newest pieces: it stores others, of
-// nobody, in their places.
+// fill stores pieces of no agent in the places of lost pieces at the end of the store. So no cursor is given out twice.
 func (u *outputs) fill(ctx context.Context) error {
 	u.index.mu.Lock()
 	end := u.index.end()
@@ -219,7 +219,7 @@ func (u *outputs) fill(ctx context.Context) error {
 	return nil
 }
 
-// newestPiece looks up the newest piece of an agent: the zero one if there is none.
+// newestPiece returns the newest piece of an agent in the store, or the zero position.
 func (l *link) newestPiece(ctx context.Context, agent capabilities.ID) (piecePosition, error) {
 	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -239,7 +239,7 @@ func (l *link) newestPiece(ctx context.Context, agent capabilities.ID) (piecePos
 	return at, nil
 }
 
-// lostAtEnd returns how many of an agent's pieces after the last that was read are gone.
+// lostAtEnd returns the number of an agent's pieces that are missing after the last one read.
 func lostAtEnd(last, newest piecePosition) uint64 {
 	switch {
 	case newest.cursor <= last.cursor || newest.count == 0:
@@ -250,8 +250,8 @@ func lostAtEnd(last, newest piecePosition) uint64 {
 	return 1 // or more
 }
 
-// lostBetween returns how many pieces between two of an agent's are gone that should be there. The store forgets the
-// oldest, so that one that is gone after one that is there was lost. last has no count where reading began.
+// lostBetween returns the number of missing pieces between two of an agent's. The store drops the oldest pieces
+// first, so one that is missing after an existing one was lost. last has no count where reading began.
 func (t *agentOutput) lostBetween(ctx context.Context, last, at piecePosition, before uint64) (uint64, error) {
 	switch {
 	case at.count == 0 || before <= last.cursor:

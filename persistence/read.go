@@ -20,15 +20,11 @@ import (
 
 var errNotThere = errors.New("not there")
 
-// fetch gets the frame of one commit, from whichever server is nearest.
+// fetch returns the frame of a commit from the nearest server.
 func (l *link) fetch(ctx context.Context, number uint64) ([]byte, error) {
-	if err := l.old.check(number, number); err != nil {
-		return nil, err
-	}
-	query := append(strconv.AppendUint([]byte(`{"seq":`), number, 10), '}')
-	m, err := l.request(ctx, "$JS.API.DIRECT.GET."+l.o.streamName(), query)
+	m, err := l.requestCommit(ctx, "DIRECT.GET", number)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, err
 	}
 	switch status := m.Header.Get("Status"); {
 	case status == "404":
@@ -41,15 +37,28 @@ func (l *link) fetch(ctx context.Context, number uint64) ([]byte, error) {
 	return m.Data, nil
 }
 
-// noMessage is the server's code for a message that it does not have, or cannot read.
+// requestCommit asks the server for the message of a commit, after a check of its block.
+func (l *link) requestCommit(ctx context.Context, api string, number uint64) (*nats.Msg, error) {
+	if err := l.old.check(number, number); err != nil {
+		return nil, err
+	}
+	query := append(strconv.AppendUint([]byte(`{"seq":`), number, 10), '}')
+	m, err := l.request(ctx, "$JS.API."+api+"."+l.o.streamName(), query)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return m, nil
+}
+
+// noMessage is the server's code for a message that it does not have or cannot read.
 const noMessage = 10037
 
-// lookAgain is how long a reader waits before it believes that a commit is missing: a server that is
-// stopping says so of commits that it has.
+// lookAgain is the time after which a reader believes that a commit is missing. A server that is stopping reports
+// commits as missing that it has.
 const lookAgain = 100 * time.Millisecond
 
-// fetchSurely gets the frame of one commit from the stream's leader. A commit that it does not have is
-// CORRUPT_LOG: who asks knows that it was there.
+// fetchSurely returns the frame of a commit from the stream's leader. A missing commit is CORRUPT_LOG: the caller knows
+// that it existed.
 func (l *link) fetchSurely(ctx context.Context, number uint64) ([]byte, error) {
 	bytes, err := l.fetchFromLeader(ctx, number)
 	if !errors.Is(err, errNotThere) {
@@ -70,13 +79,9 @@ func (l *link) fetchSurely(ctx context.Context, number uint64) ([]byte, error) {
 }
 
 func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, error) {
-	if err := l.old.check(number, number); err != nil {
-		return nil, err
-	}
-	query := append(strconv.AppendUint([]byte(`{"seq":`), number, 10), '}')
-	m, err := l.request(ctx, "$JS.API.STREAM.MSG.GET."+l.o.streamName(), query)
+	m, err := l.requestCommit(ctx, "STREAM.MSG.GET", number)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, err
 	}
 	var got struct {
 		Error *struct {
@@ -102,7 +107,7 @@ func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, erro
 	return got.Message.Data, nil
 }
 
-// reader reads single commits of the log, and keeps the newest of them. It may be used by many goroutines.
+// reader reads single commits of the log, and caches the newest of them. It may be used by many goroutines.
 type reader struct {
 	link    func() *link
 	damaged func(error) // fails the journal
@@ -110,7 +115,7 @@ type reader struct {
 	garbage collector
 }
 
-// commit gives one commit of the log, from the cache if it is there. Damage fails the journal.
+// commit returns a commit of the log, from the cache if it is there. Damage fails the journal.
 func (r *reader) commit(ctx context.Context, number uint64) (*events.Commit, events.Hash, error) {
 	if c, hash, ok := r.frames.get(number); ok {
 		return c, hash, nil
@@ -140,11 +145,11 @@ func (r *reader) read(ctx context.Context, number uint64) (*events.Commit, event
 	return c, hash, len(bytes), err
 }
 
-// stall is how long a reader waits for a message before it asks for it by number.
+// stall is the time for which a reader waits for a message before it asks for it by its number.
 const stall = 500 * time.Millisecond
 
-// each calls fn with the frames of commits first to last, in order, as they come from the server, and
-// fails at the first that does not come. fn must not keep the bytes. fn's error ends it.
+// each calls fn with the frames of commits first to last, in order. It fails at the first missing one, or with fn's
+// error. fn must not keep the bytes.
 func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint64, bytes []byte) error) error {
 	if first > last {
 		return nil
@@ -191,8 +196,8 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 	return errors.Join(err, leave(sub))
 }
 
-// watch waits for a reader's end. While it stands still, the commit that it waits for is asked for by
-// number: the server passes over damaged messages without a word.
+// watch waits for the end of a subscription. When no message comes, it asks for the next commit by its number, since
+// the server skips damaged messages silently.
 func (l *link) watch(ctx context.Context, at *atomic.Uint64, done <-chan error) error {
 	ticker := time.NewTicker(stall)
 	defer ticker.Stop()
@@ -221,11 +226,10 @@ func leave(sub *nats.Subscription) error {
 	return nil
 }
 
-// cacheBytes bounds the frames that are kept: mailboxes that are loaded one after another, as after a
-// start, share most of theirs.
+// cacheBytes bounds the cache. Mailboxes that are loaded after a start share most of their commits.
 const cacheBytes = 8 << 20
 
-// cache keeps the commits that were read or written last. Nobody changes a commit in it.
+// cache has the commits that were read or written last. Nobody changes them.
 type cache struct {
 	sync.Mutex
 	room   int
@@ -265,7 +269,7 @@ func (c *cache) put(commit *events.Commit, size int, hash events.Hash) {
 	}
 }
 
-// drop forgets all commits.
+// drop removes all commits.
 func (c *cache) drop() {
 	c.Lock()
 	defer c.Unlock()
@@ -273,9 +277,9 @@ func (c *cache) drop() {
 	c.oldest = nil
 }
 
-// Reading the log leaves several copies of each commit behind: the server's, the client's and the decoder's. The
-// runtime lets garbage grow with the heap, so a node that reads all its mailboxes after a start would need more memory
-// than it needs to run. A collector has garbage collected earlier while the log is read.
+// collector collects garbage earlier than the Go runtime while the log is read. Reading leaves several copies of
+// each commit behind, and the runtime lets garbage grow with the heap. Without it a node that reads all mailboxes
+// after a start would need more memory than it needs to run.
 type collector struct{ read atomic.Int64 }
 
 const (

@@ -15,8 +15,8 @@ const (
 	freshCommits = 50_000
 )
 
-// replay builds the index and checks the newest part of the log. It returns the last commit that it has
-// not looked at: 0 if it has seen them all.
+// replay builds the index, and checks the newest part of the log. It returns the number of the last commit that it has
+// not checked, 0 if it has checked all.
 func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	l := j.connection()
 	state, err := l.openStream(ctx, j.high.last)
@@ -60,7 +60,7 @@ func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	return first - 1, nil
 }
 
-// freshFrom gives the first of the newest commits that are always checked.
+// freshFrom returns the first of the newest commits, which are always checked.
 func freshFrom(bytes, last uint64) uint64 {
 	if last == 0 {
 		return 1
@@ -72,7 +72,7 @@ func freshFrom(bytes, last uint64) uint64 {
 	return last - n + 1
 }
 
-// checkMark looks at the marked commit if the replay began after it.
+// checkMark checks the marked commit if the replay began after it.
 func (j *Journal) checkMark(ctx context.Context, l *link, first uint64) error {
 	mark := j.high.last
 	if mark.number == 0 || mark.number >= first {
@@ -92,19 +92,19 @@ func (j *Journal) checkMark(ctx context.Context, l *link, first uint64) error {
 	return nil
 }
 
-// chain follows the log: each frame must have the next number, be the node's, and name the one before.
+// chain checks a sequence of frames: each has the next number, the node's ID, and the hash of the frame before.
 type chain struct {
 	node capabilities.NodeID
 	last mark
 	open bool // the hash before the next frame is not known: whatever it names is taken
 }
 
-// chainFrom follows the log from commit first on. Only for the first of all is it known what comes before.
+// chainFrom returns the chain of the log from a commit on. The hash before it is only known for the first commit.
 func chainFrom(node capabilities.NodeID, first uint64) *chain {
 	return &chain{node: node, last: mark{number: first - 1}, open: first > 1}
 }
 
-// follow checks the next frame and gives its commit.
+// follow checks the next frame and returns its commit.
 func (c *chain) follow(number uint64, bytes []byte) (*events.Commit, error) {
 	want := c.last.number + 1
 	if number != want {
@@ -124,7 +124,7 @@ func (c *chain) follow(number uint64, bytes []byte) (*events.Commit, error) {
 	return commit, nil
 }
 
-// decode reads the frame stored under a number.
+// decode decodes the frame that is stored under a number.
 func decode(number uint64, bytes []byte) (*events.Commit, events.Hash, error) {
 	commit, hash, err := events.DecodeCommit(bytes)
 	if unknown, ok := errors.AsType[*events.UnknownError](err); ok {
@@ -139,7 +139,7 @@ func decode(number uint64, bytes []byte) (*events.Commit, events.Hash, error) {
 	return commit, hash, nil
 }
 
-// confirm checks that a mark's commit is what it says, when the chain passes it.
+// confirm checks a mark when the chain has reached its commit.
 func (c *chain) confirm(m mark) error {
 	if c.last.number == m.number && c.last.hash != m.hash {
 		return lost(m.number, "is not the one that was durable")

@@ -16,12 +16,12 @@ import (
 	"parley/events"
 )
 
-// restoreWindow is how many commits are on their way while restoring.
+// restoreWindow bounds the commits that are sent and not acknowledged while restoring.
 const restoreWindow = 256
 
-// Restore writes a backup into a journal where there is none yet: the folder must never have had one
-// (INVALID_ARGUMENT). Until all of it is on disk and was checked there, the journal is marked as unfinished
-// and does not open. A restore that fails takes back what it wrote, where it can.
+// Restore writes a backup into a folder that never had a journal (otherwise INVALID_ARGUMENT). The journal is marked as
+// unfinished, and does not open, until all of it is on disk and checked. A failed restore removes its journal where it
+// can.
 func Restore(ctx context.Context, o Options, r io.Reader) (err error) {
 	o, err = o.withDefaults()
 	if err != nil {
@@ -55,7 +55,7 @@ func notEmpty(commits uint64) error {
 		WithHint("restore into a new folder, or an empty stream")
 }
 
-// load stores a backup's commits, flushed all at once at the end.
+// load stores the commits of a backup, and flushes them together at the end.
 func load(ctx context.Context, o *Options, r io.Reader) (mark, error) {
 	l, err := connect(o)
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *link) createUnfinished(ctx context.Context) error {
 	return nil
 }
 
-// storeAll stores a backup's frames, some at a time.
+// storeAll stores the frames of a backup, restoreWindow at a time.
 func (l *link) storeAll(ctx context.Context, r io.Reader) (mark, error) {
 	js, err := jetstream.New(l.conn, jetstream.WithPublishAsyncMaxPending(restoreWindow))
 	if err != nil {
@@ -127,7 +127,7 @@ func (l *link) storeAll(ctx context.Context, r io.Reader) (mark, error) {
 	return end, nil
 }
 
-// finish reads back what was stored, and takes the mark of the unfinished away.
+// finish reads back what was stored, and removes the mark of an unfinished restore.
 func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
 	c := chainFrom(l.o.Node, 1)
 	x := newIndex(l.o.Node)
@@ -154,8 +154,8 @@ func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
 	return l.o.flushBeside()
 }
 
-// takeBack removes an unfinished journal, and closes the link. The embedded server would remove its files in
-// the background, also those of the next server in that folder: it is stopped first.
+// takeBack removes an unfinished journal and closes the link. The embedded server is stopped first: it would remove
+// files in the background, and also those of the next server in that folder.
 func (l *link) takeBack(ctx context.Context) error {
 	var err error
 	if l.server != nil {

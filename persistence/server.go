@@ -21,14 +21,15 @@ const (
 
 func journalFolder(folder string) string { return filepath.Join(folder, "journal") }
 
-// blockFolder is where the embedded server keeps the stream's block files.
+// blockFolder returns the folder of the stream's blocks.
 func blockFolder(o *Options) string { return blockFolderOf(o, o.streamName()) }
 
 func blockFolderOf(o *Options, stream string) string {
 	return filepath.Join(journalFolder(o.Folder), "jetstream", "$G", "streams", stream, "msgs")
 }
 
-// startServer runs a server in this process, which listens nowhere. What it has answered is written, and not yet flushed.
+// startServer starts a server in this process, which listens nowhere. What it has acknowledged is written but not
+// flushed.
 func startServer(o *Options, ear *serverLog) (*natsserver.Server, error) {
 	srv, err := natsserver.NewServer(&natsserver.Options{
 		ServerName:             "parley-" + o.Node.String(),
@@ -65,8 +66,8 @@ func stopServer(srv *natsserver.Server) {
 	srv.WaitForShutdown()
 }
 
-// serverEar hears what the embedded server has to say. The server does not answer a write that failed, it
-// only says so here: heard is called when that was a write to the stream.
+// serverLog is the log of the embedded server. The server does not answer a failed write, and only logs it: then
+// serverLog calls onFailure.
 type serverLog struct {
 	log       *slog.Logger
 	stream    string
@@ -94,7 +95,7 @@ func (e *serverLog) Errorf(format string, v ...any) {
 	}
 }
 
-// cause says in few words why a write failed. The line itself, with its paths, is for the log.
+// cause returns a short reason for a failed write. The whole line, with its paths, is only for the log.
 func cause(line string) error {
 	if strings.Contains(line, "no space left") {
 		return errors.New("the disk is full")

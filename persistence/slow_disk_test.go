@@ -90,11 +90,11 @@ func TestOutputIsReadOnceItIsOnDisk(t *testing.T) {
 		t.Helper()
 		pieces, err := j.Output(t.Context(), mailbox(1), 0, 10)
 		if got := texts(t, pieces, err); !slices.Equal(got, want) {
-			t.Errorf("the timeline shows %v, want %v", got, want)
+			t.Errorf("the output shows %v, want %v", got, want)
 		}
 		pieces, cursor, err := j.LatestOutput(t.Context(), mailbox(1), 10)
 		if got := texts(t, pieces, err); !slices.Equal(got, want) || cursor != end {
-			t.Errorf("the timeline's end shows %v up to %d, want %v up to %d", got, cursor, want, end)
+			t.Errorf("the latest output shows %v up to %d, want %v up to %d", got, cursor, want, end)
 		}
 	}
 	shows(first, "first")

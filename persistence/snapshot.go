@@ -23,10 +23,10 @@ const (
 	snapshotHeader = 8 + 8 + 8 + 32
 )
 
-// versionKey is the version in an object's metadata, so that a listing is enough to know it.
+// versionKey is the key of the version in an object's metadata, which a listing returns.
 const versionKey = "version"
 
-// derivedTimeout bounds each use of the store of snapshots. Where it is damaged the client waits for what never comes.
+// derivedTimeout bounds each use of the store of snapshots. If that is damaged, the client can wait for ever.
 const derivedTimeout = 10 * time.Second
 
 func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
@@ -42,8 +42,8 @@ func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 	return b, err
 }
 
-// SaveSnapshot keeps state as what a mailbox was at a version, so that Load need not read the events
-// before. The version must be durable. An error costs nothing but time.
+// SaveSnapshot stores the state of a mailbox at a durable version, so that Load reads only the events after it. A
+// failure costs time only.
 func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, version uint64, state []byte) error {
 	number, err := j.commitOf(mailbox, version)
 	if err != nil {
@@ -66,8 +66,8 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 	return nil
 }
 
-// snapshot reads the snapshot of a mailbox. One that cannot be read, that is newer than the log or that
-// was made from another is none.
+// snapshot reads the snapshot of a mailbox. It returns none if the snapshot cannot be read, is newer than the log,
+// or was made from another log.
 func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
 	sealed, err := j.connection().getObject(ctx, mailbox.ULID.String())
 	if err != nil {
@@ -131,8 +131,8 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 	return b.GetBytes(ctx, name)
 }
 
-// listSnapshots notes which mailboxes have snapshots, before the journal is in use. A store that cannot be listed is
-// damaged: it is thrown away, and what was in it is made again as time goes by.
+// listSnapshots notes the snapshots of all mailboxes, before the journal is in use. A store that cannot be listed is
+// damaged: it is removed, and snapshots are made again in time.
 func (j *Journal) listSnapshots(ctx context.Context) {
 	js := j.connection().js
 	all, err := listObjects(ctx, js, j.o.bucketName())
@@ -153,10 +153,10 @@ func (j *Journal) listSnapshots(ctx context.Context) {
 	}
 }
 
-// listing is how long the snapshots may take to be listed: tens of thousands take less than a second.
+// listing bounds the time of listing the snapshots. Tens of thousands take less than a second.
 const listing = 5 * time.Second
 
-// listObjects lists what is in a bucket: nothing if there is none.
+// listObjects lists a bucket. It returns nothing if there is no bucket.
 func listObjects(ctx context.Context, js jetstream.JetStream, bucket string) ([]*jetstream.ObjectInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, listing)
 	defer cancel()

@@ -10,16 +10,15 @@ import (
 	"parley/events"
 )
 
-// Report says what Verify found whole.
+// Report has the figures of a log that Verify found whole.
 type Report struct {
 	Commits   uint64
 	Events    uint64
 	Mailboxes int
 }
 
-// Verify reads the whole log up to the commit that is last when it begins, checks every frame and its
-// place in the chain, decodes every event, and compares the index with what it read. CORRUPT_LOG names the
-// first commit that is not what was written. The journal works on meanwhile.
+// Verify reads the log up to the commit that is last when it begins. It checks each frame, its place in the chain
+// and its events, and compares the index. CORRUPT_LOG names the first wrong commit. The journal goes on working.
 func (j *Journal) Verify(ctx context.Context) (Report, error) {
 	x := newIndex(j.o.Node)
 	end := j.lastCommit()
@@ -44,7 +43,7 @@ func (j *Journal) Verify(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// follow reads the log from the first commit to end, which must be what is there.
+// follow reads the log from the first commit to end, and checks that end is in it.
 func (j *Journal) follow(ctx context.Context, end mark, fn func(c *events.Commit, bytes []byte) error) error {
 	c := chainFrom(j.o.Node, 1)
 	return j.connection().each(ctx, 1, end.number, func(number uint64, bytes []byte) error {
@@ -65,8 +64,7 @@ const (
 	scrubPause = 50 * time.Millisecond
 )
 
-// scrub checks the commits from the first to last, which the start did not look at, in the background.
-// Damage fails the journal.
+// scrub checks the commits up to last in the background, which the start did not check. Damage fails the journal.
 func (j *Journal) scrub(ctx context.Context, last uint64) {
 	c := chainFrom(j.o.Node, 1)
 	pause := time.NewTimer(0)
