@@ -19,12 +19,13 @@ type Approval struct {
 	Key      string            `json:"key,omitempty"`    // idempotency key
 	Deadline capabilities.Time `json:"deadline,omitzero"`
 	Attended bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
+	Origin   *events.Origin    `json:"-"`                  // of one asked in a dialect
 }
 
 // Approve asks whether a tool may be called. It returns when the question is on disk, or a standing rule's use is;
 // AwaitApproval waits for the decision.
 func (a *Agent) Approve(ctx context.Context, ask Approval) (view.Permission, error) {
-	c := mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline}
+	c := mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin}
 	asked, err := call(ctx, a, requestPermission{c, ask.Attended})
 	asked.result.Unreachable = a.node.isOut(ctx, asked.waits)
 	return asked.result, err

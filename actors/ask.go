@@ -21,6 +21,7 @@ type Ask struct {
 	Key         string            `json:"key,omitempty"`     // idempotency key: the same key is the same form
 	Deadline    capabilities.Time `json:"deadline,omitzero"` // it expires then
 	NoForward   bool              `json:"noForward,omitempty"`
+	Origin      *events.Origin    `json:"-"` // of a form asked in a dialect
 }
 
 // Request asks for a capability in words.

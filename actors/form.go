@@ -15,7 +15,7 @@ import (
 func (a *Agent) Ask(ctx context.Context, ask Ask) (view.Asked, error) {
 	return a.ask(ctx, mailbox.RequestForm{
 		To: ask.To, Title: ask.Title, Description: ask.Description, Fields: ask.Fields,
-		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name,
+		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name, Origin: ask.Origin,
 	})
 }
 

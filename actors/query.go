@@ -215,6 +215,37 @@ func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
 	return in, nil
 }
 
+// FormsOf returns the forms of an origin, as mailbox.State.FormsOf does, and the cursor of the mailbox.
+func (a *Agent) FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error) {
+	return call(ctx, a, queryForms{o})
+}
+
+// queryForms returns the forms of an origin.
+type queryForms struct{ origin events.Origin }
+
+func (m queryForms) handle(b *mailboxActor) (view.Inbox, error) {
+	b.recordAcksToShow()
+	in, show := view.Inbox{Cursor: b.state.Version}, b.viewer()
+	for _, msg := range b.state.FormsOf(m.origin) {
+		e, err := show.envelope(msg)
+		if err != nil {
+			return in, err
+		}
+		in.Messages = append(in.Messages, e)
+	}
+	return in, nil
+}
+
+// HasAsked reports whether the agent has asked a form under an idempotency key.
+func (a *Agent) HasAsked(ctx context.Context, key string) (bool, error) {
+	return call(ctx, a, queryAsked{key})
+}
+
+// queryAsked reports whether a form was asked under a key.
+type queryAsked struct{ key string }
+
+func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.HasAsked(m.key), nil }
+
 // Message gives one message.
 func (a *Agent) Message(ctx context.Context, w Which) (view.Message, error) {
 	return call(ctx, a, queryMessage{w})

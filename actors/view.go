@@ -62,7 +62,7 @@ func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
 func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Title, e.Description, e.Fields = f.Title, f.Description, f.Fields
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
-	e.Deadline, e.NoForward = f.Deadline, f.NoForward
+	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
 	e.Forwarder, e.ForwardName = f.Forwarder, v.state.NameOf(f.Forwarder)
 	for _, id := range f.Chain {
 		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.state.NameOf(id)})

@@ -37,15 +37,26 @@ func appendOne(enc *msgpack.Encoder, buf *bytes.Buffer, r Recorded) error {
 	k := r.Event.kind()
 	w := writer{enc: enc}
 	w.uint(uint64(k))
-	w.uint(uint64(schemas[k].version))
+	plain, isPlain := r.Event.(*FormRequested)
+	isPlain = isPlain && plain.Origin == nil
+	if isPlain { // programs before this one read it too
+		w.uint(1)
+	} else {
+		w.uint(uint64(schemas[k].version))
+	}
 	w.time(r.At)
 	if w.err != nil {
 		return w.err
 	}
 	buf.Write([]byte{msgpcode.Bin32, 0, 0, 0, 0}) // the length is known afterwards
 	start := buf.Len()
-	if err := enc.Encode(r.Event); err != nil {
-		return err
+	if isPlain {
+		w.form(plain, formFields-1)
+	} else {
+		w.do(enc.Encode(r.Event))
+	}
+	if w.err != nil {
+		return w.err
 	}
 	all := buf.Bytes()
 	binary.BigEndian.PutUint32(all[start-4:], uint32(len(all)-start))
@@ -120,6 +131,6 @@ func decodePayload(dec *msgpack.Decoder, rd *bytes.Reader) ([]byte, error) {
 	if n < 0 || n > rd.Len() {
 		return nil, fmt.Errorf("%w: a payload of %d bytes, and %d are left", errMalformed, n, rd.Len())
 	}
-	payload := make([]byte, n)
+	payload := make([]byte, n, n+1) // an upcast may lengthen it
 	return payload, dec.ReadFull(payload)
 }

@@ -9,10 +9,24 @@ import (
 // The events of the way from ask to answer encode themselves: reflection takes several times as long. What
 // they write is what reflection would; a test holds them to that.
 
+// formFields is the number of fields of FormRequested.
+const formFields = 21
+
 // EncodeMsgpack writes the event as an array.
 func (e *FormRequested) EncodeMsgpack(enc *msgpack.Encoder) error {
 	w := writer{enc: enc}
-	w.array(20)
+	w.form(e, formFields)
+	if e.Origin == nil {
+		w.null()
+	} else {
+		w.origin(e.Origin)
+	}
+	return w.err
+}
+
+// form writes all fields of a form but its Origin, as an array of n.
+func (w *writer) form(e *FormRequested, n int) {
+	w.array(n)
 	w.uint(e.Number)
 	w.ids(&e.ID, &e.Promise, &e.Resolver, &e.From, &e.To, &e.Via)
 	w.facet(e.Facet)
@@ -32,7 +46,13 @@ func (e *FormRequested) EncodeMsgpack(enc *msgpack.Encoder) error {
 	w.text(e.Key, e.Result)
 	w.ids(&e.Forwarder)
 	w.idList(e.Chain)
-	return w.err
+}
+
+func (w *writer) origin(o *Origin) {
+	w.array(8)
+	w.text(o.Dialect, o.ID, o.Session, o.Submit, o.Run, o.Agent)
+	w.uint(o.Turn)
+	w.bool(o.Bare)
 }
 
 // EncodeMsgpack writes the event as an array.

@@ -2,6 +2,7 @@ package events
 
 import (
 	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"parley/capabilities"
 )
@@ -40,6 +41,29 @@ type FormRequested struct {
 	Result      string             `json:"resultName,omitempty"` // the answer is bound to this name
 	Forwarder   capabilities.ID    `json:"forwarder,omitzero"`   // who handed this copy on
 	Chain       []capabilities.ID  `json:"chain,omitempty"`      // who held it before, first the one asked
+	Origin      *Origin            `json:"origin,omitempty"`     // of a form that was asked in a dialect
+}
+
+// Origin says in which dialect a form was asked, and holds what the dialect needs of the asker's words beyond the form
+// itself. It gives no authority: an asker may write any.
+type Origin struct {
+	Dialect string `json:"dialect"`
+	ID      string `json:"id,omitempty"`      // the asker's own for the form
+	Session string `json:"session,omitempty"` // of a question
+	Submit  string `json:"submit,omitempty"`  // label of its button
+	Run     string `json:"run,omitempty"`     // of an input
+	Agent   string `json:"agent,omitempty"`   // the run's name for the asker
+	Turn    uint64 `json:"turn,omitempty"`    // tells the inputs of one agent of a run apart
+	Bare    bool   `json:"bare,omitempty"`    // the asker gave no description
+}
+
+// formWithoutOrigin lifts version 1, which had no Origin. Forms without one are still written so. It uses the payload up.
+func formWithoutOrigin(payload []byte) ([]byte, error) {
+	if len(payload) < 3 || payload[0] != msgpcode.Array16 || payload[1] != 0 || payload[2] != formFields-1 {
+		return nil, errMalformed
+	}
+	payload[2]++
+	return append(payload, msgpcode.Nil), nil
 }
 
 // FormAnswered settles a form with values. By is who answered, Date when the home settled it. A copy

@@ -53,12 +53,19 @@ func goldenForm() *FormRequested {
 	}
 }
 
+func goldenFormOfDialect() *FormRequested {
+	f := goldenForm()
+	f.Origin = &Origin{Dialect: "question", ID: "q1", Session: "s1", Submit: "Send", Run: "r1", Agent: "planner", Turn: 3, Bare: true}
+	return f
+}
+
 // samples has the corpus as it is in memory, by the names of its files. An event type has several where
 // one could not show all its fields.
 func samples() map[string]Event {
 	title := "New title"
 	return map[string]Event{
 		"FormRequested.v1": goldenForm(),
+		"FormRequested.v2": goldenFormOfDialect(),
 		"FormAnswered.v2": &FormAnswered{
 			Form: testID(1), By: testID(5), Values: goldenValue(), Date: goldenAt, Grants: []capabilities.Grant{goldenGrant(20), goldenGrant(40)}, Withheld: true, Answer: testID(30),
 		},

@@ -22,7 +22,7 @@ type upcast func(payload []byte) ([]byte, error)
 // schemas is the one list of what can stand in a log. To change an event: raise its version, add the upcast
 // from the one before, and add a sample of the new one to testdata.
 var schemas = map[Kind]schema{
-	kindFormRequested:     {name: "FormRequested", version: 1, make: func() Event { return new(FormRequested) }},
+	kindFormRequested:     {name: "FormRequested", version: 2, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: formWithoutOrigin}},
 	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
 	kindFormCancelled:     {name: "FormCancelled", version: 2, make: func() Event { return new(FormCancelled) }, upcast: map[uint8]upcast{1: lengthened(5)}},
 	kindFormForwarded:     {name: "FormForwarded", version: 2, make: func() Event { return new(FormForwarded) }, upcast: map[uint8]upcast{1: forwardedVia}},
@@ -73,8 +73,13 @@ func lengthened(fields byte) upcast {
 // Name gives the name of an event's type, as in "FormRequested".
 func Name(e Event) string { return schemas[e.kind()].name }
 
-// Version gives the version in which an event of this type is written down today.
-func Version(e Event) int { return int(schemas[e.kind()].version) }
+// Version returns the version in which an event is written down today.
+func Version(e Event) int {
+	if f, ok := e.(*FormRequested); ok && f.Origin == nil {
+		return 1
+	}
+	return int(schemas[e.kind()].version)
+}
 
 // UnknownError says that an event was written by a newer program: its kind or version is unknown here.
 type UnknownError struct {

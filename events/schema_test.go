@@ -112,7 +112,11 @@ func TestAnUpcastThatFailsSaysWhich(t *testing.T) {
 func TestSchemasAreWhatTheySay(t *testing.T) {
 	names := map[string]bool{}
 	for kind, s := range schemas {
-		if e := s.make(); e.kind() != kind || Name(e) != s.name || Version(e) != int(s.version) || names[s.name] {
+		e := s.make()
+		if f, ok := e.(*FormRequested); ok {
+			f.Origin = &Origin{} // without one it is written as version 1
+		}
+		if e.kind() != kind || Name(e) != s.name || Version(e) != int(s.version) || names[s.name] {
 			t.Errorf("kind %d: %T of kind %d named %s", kind, e, e.kind(), Name(e))
 		}
 		names[s.name] = true

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"parley"
+	"parley/actors"
 	"parley/actors/view"
+	"parley/events"
 	"parley/gateway/api"
 )
 
@@ -92,12 +94,12 @@ func (c *wsSession) handle(f frame, h *head, text []byte) (err error) {
 // dialect turns the forms of one of the systems that others are used to into its frames. What it gives is a frame,
 // or nil for none.
 type dialect struct {
-	posed   func(m mark, e view.Message) any                 // to who is asked: there is a form
-	settled func(m mark, e view.Message, o view.Outcome) any // to who was asked: it has ended
-	outcome func(m mark, form string, o view.Outcome) any    // to who asked
+	posed   func(m events.Origin, e view.Message) any                 // to who is asked: there is a form
+	settled func(m events.Origin, e view.Message, o view.Outcome) any // to who was asked: it has ended
+	outcome func(m events.Origin, form string, o view.Outcome) any    // to who asked
 }
 
-// dialects are the dialects by the name in their forms' marks.
+// dialects are the dialects by the name in the origin of their forms.
 func dialects() map[string]dialect {
 	return map[string]dialect{
 		askDialect:      {posed: askPosed, settled: askSettled, outcome: askOutcome},
@@ -107,58 +109,60 @@ func dialects() map[string]dialect {
 	}
 }
 
-// markedForm is a form of a dialect in the agent's mailbox.
-type markedForm struct {
-	mark
-	view.Message
-}
-
-// formsOf lists the agent's forms of a dialect, oldest first.
-func (c *wsSession) formsOf(ctx context.Context, dialect string, v view.MessageFilter, wanted func(mark, view.Message) bool) ([]markedForm, error) {
-	var found []markedForm
-	for e, err := range c.principal.agent.All(ctx, v) {
-		if err != nil {
-			return nil, err
-		}
-		if m, ok := markOf(e); ok && m.Dialect == dialect && wanted(m, e) {
-			found = append(found, markedForm{m, e})
+// formsOf lists the agent's forms of an origin, oldest first. Forms that are settled and dismissed are left out.
+func (c *wsSession) formsOf(ctx context.Context, o events.Origin, wanted func(dialectForm) bool) ([]dialectForm, error) {
+	in, err := c.principal.agent.FormsOf(ctx, o)
+	var found []dialectForm
+	for _, e := range in.Messages {
+		if f, ok := dialectOf(e); ok && wanted(f) {
+			found = append(found, f)
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // calling is how a client says which form it means.
 type calling struct {
-	dialect string
-	id      string // what the client calls it, which may be the form's own ID
-	form    string // the form's own ID, if the client gives it beside that
-	called  func(mark, view.Message) bool
-	repeats bool // one asker calls all of its forms so, one after another
+	origin  events.Origin
+	form    string                 // the form's own ID, if the client gives it
+	called  func(dialectForm) bool // reports whether a form goes by what the client calls it
+	repeats bool                   // one asker calls all of its forms so, one after another
 	none    error
 }
 
-// asked gives the form that was put to the agent and that a client means. Its asker's name for it is enough as long as
-// nobody else has ever used that: what a client has seen may be over, and another's in its place. Then it refuses with
-// AMBIGUOUS.
-func (c *wsSession) asked(ctx context.Context, by calling) (markedForm, error) {
-	forms, err := c.formsOf(ctx, by.dialect, view.MessageFilter{All: true}, func(m mark, e view.Message) bool {
-		return e.Received && by.called(m, e) && (by.form == "" || by.form == e.MessageID.String())
-	})
-	if own := slices.IndexFunc(forms, func(f markedForm) bool { return f.MessageID.String() == by.id }); own >= 0 {
-		forms = forms[own : own+1] // no asker's name for another is taken for it
+// byID returns the form of a dialect with an ID of its own that was put to the agent, if there is one.
+func (c *wsSession) byID(ctx context.Context, dialect, id string) (dialectForm, bool) {
+	e, err := c.principal.agent.Message(ctx, actors.Which(id))
+	if err != nil || !e.Received || e.MessageID.String() != id {
+		return dialectForm{}, false
+	}
+	f, ok := dialectOf(e)
+	return f, ok && f.Asked.Dialect == dialect
+}
+
+// asked returns the form that was put to the agent and that a client means. Its asker's name for it is enough as long
+// as no other form of that name is open or in view: what a client has seen may be over, and another's in its place.
+// Then it refuses with AMBIGUOUS.
+func (c *wsSession) asked(ctx context.Context, by calling) (dialectForm, error) {
+	var forms []dialectForm
+	var err error
+	if by.form == "" {
+		forms, err = c.formsOf(ctx, by.origin, func(f dialectForm) bool { return f.Received && by.called(f) })
+	} else if f, ok := c.byID(ctx, by.origin.Dialect, by.form); ok && by.called(f) {
+		forms = append(forms, f)
 	}
 	switch {
 	case err != nil:
-		return markedForm{}, err
+		return dialectForm{}, err
 	case len(forms) == 0:
-		return markedForm{}, by.none
+		return dialectForm{}, by.none
 	}
-	waits := slices.IndexFunc(forms, func(f markedForm) bool { return f.AnswerNeeded })
+	waits := slices.IndexFunc(forms, func(f dialectForm) bool { return f.AnswerNeeded })
 	switch {
 	case waits < 0 && by.repeats:
-		return markedForm{}, by.none
+		return dialectForm{}, by.none
 	case by.form == "" && by.shared(forms):
-		return markedForm{}, shared(forms)
+		return dialectForm{}, shared(forms)
 	case waits < 0:
 		waits = len(forms) - 1
 	}
@@ -166,15 +170,15 @@ func (c *wsSession) asked(ctx context.Context, by calling) (markedForm, error) {
 }
 
 // shared reports whether more than one form could be meant: of several askers, or of one that uses a name again.
-func (by calling) shared(forms []markedForm) bool {
-	return slices.ContainsFunc(forms[1:], func(f markedForm) bool { return !by.repeats || f.From != forms[0].From })
+func (by calling) shared(forms []dialectForm) bool {
+	return slices.ContainsFunc(forms[1:], func(f dialectForm) bool { return !by.repeats || f.From != forms[0].From })
 }
 
 // maxWaiting is how many forms an error names.
 const maxWaiting = 5
 
 // shared refuses with AMBIGUOUS, and names the forms that wait.
-func shared(forms []markedForm) error {
+func shared(forms []dialectForm) error {
 	var waits []string
 	for _, f := range forms {
 		if f.AnswerNeeded && len(waits) < maxWaiting {

@@ -8,6 +8,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/mailbox"
 )
 
@@ -54,7 +55,7 @@ func approvalFrame(c *wsSession, _ *head, text []byte) error {
 		return err
 	}
 	input := cmp.Or(string(f.Payload.Input), "null")
-	return c.relay.approve(mark{Dialect: approvalDialect, ID: f.ID, Tool: f.Payload.Tool, Input: input})
+	return c.relay.approve(events.Origin{Dialect: approvalDialect, ID: f.ID}, f.Payload.Tool, input)
 }
 
 // approvedFrame decides.
@@ -64,17 +65,31 @@ func approvedFrame(c *wsSession, h *head, text []byte) error {
 		return err
 	}
 	id := h.calledFor(f.Payload.RequestID, f.ID)
-	by := calling{
-		dialect: approvalDialect, id: id, form: f.Form, none: parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id),
-		called: func(_ mark, e view.Message) bool { return e.MessageID.String() == id || c.nameOf(e) == id },
-	}
-	form, err := c.asked(c.acts, by)
+	form, err := c.askedApproval(id, f.Form)
 	if err != nil {
 		return err
 	}
 	values := map[string]capabilities.Value{"decision": capabilities.String(f.Payload.decision())}
 	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Which: actors.Which(form.MessageID.String()), Values: values})
 	return err
+}
+
+// askedApproval returns the approval that a client calls by its own ID, or by its asker's.
+func (c *wsSession) askedApproval(id, form string) (dialectForm, error) {
+	if f, own := c.byID(c.acts, approvalDialect, id); own && (form == "" || form == id) {
+		return f, nil // no asker's name for another is taken for it
+	}
+	by := calling{
+		origin: events.Origin{Dialect: approvalDialect, ID: id}, form: form,
+		called: func(f dialectForm) bool { return c.nameOf(f.Message) == id },
+		none:   parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id),
+	}
+	f, err := c.asked(c.acts, by)
+	if err == by.none { // approvals from before they had an origin
+		by.origin.ID = ""
+		f, err = c.asked(c.acts, by)
+	}
+	return f, err
 }
 
 func (p ApprovedPayload) decision() string {
@@ -89,26 +104,26 @@ func (p ApprovedPayload) decision() string {
 	return mailbox.Deny
 }
 
-func approvalPosed(m mark, e view.Message) any {
-	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Payload: ApprovalPayload{Tool: m.Tool, Input: json.RawMessage(m.Input)}, Origin: originOf(e)}
+func approvalPosed(m events.Origin, e view.Message) any {
+	f := ApprovalFrame{Type: "approval_request", ID: m.ID, Payload: ApprovalPayload{Tool: e.Title, Input: json.RawMessage(e.Description)}, Origin: originOf(e)}
 	if !json.Valid(f.Payload.Input) { // a stranger's
-		f.Payload.Input, _ = json.Marshal(m.Input) // a string, which can always be
+		f.Payload.Input, _ = json.Marshal(e.Description) // a string, which can always be
 	}
 	return f
 }
 
 // approvalSettled gives what was decided to who was asked.
-func approvalSettled(m mark, e view.Message, o view.Outcome) any {
+func approvalSettled(m events.Origin, e view.Message, o view.Outcome) any {
 	decision, _ := mailbox.ReadDecision(o.Values)
 	return approvalEnded(m, e.MessageID.String(), o, decision == mailbox.Once || decision == mailbox.Always)
 }
 
 // approvalOutcome gives what was decided to the asker. Who declines to decide has not approved.
-func approvalOutcome(m mark, form string, o view.Outcome) any {
+func approvalOutcome(m events.Origin, form string, o view.Outcome) any {
 	return approvalEnded(m, form, o, o.Allowed)
 }
 
-func approvalEnded(m mark, form string, o view.Outcome, approved bool) any {
+func approvalEnded(m events.Origin, form string, o view.Outcome, approved bool) any {
 	payload := ApprovedPayload{RequestID: m.ID}
 	switch o.Status {
 	case view.StatusAnswered:
@@ -123,15 +138,22 @@ func approvalEnded(m mark, form string, o view.Outcome, approved bool) any {
 }
 
 // ruled gives what a standing rule has decided.
-func ruled(m mark, p view.Permission) any {
+func ruled(m events.Origin, p view.Permission) any {
 	return ApprovedFrame{
 		Type: "approval_response", ID: m.ID, Payload: ApprovedPayload{RequestID: m.ID, Approved: p.Allowed, Always: true}, Rule: p.Rule,
 	}
 }
 
-// nameOf gives what its asker calls an approval: by the key under which it was asked. One of another node's agent, or
-// that was asked otherwise, goes by its own ID, by which all can be called.
+// nameOf returns the name by which its asker calls an approval. One of another node's agent, or that was asked
+// otherwise, goes by its own ID, by which all can be called. Approvals from before they had an origin have their name in
+// the key under which they were asked.
 func (c *wsSession) nameOf(e view.Message) string {
+	if e.Origin != nil && e.Origin.ID != "" {
+		if e.From.Node != c.principal.agent.ID().Node {
+			return e.MessageID.String()
+		}
+		return e.Origin.ID
+	}
 	key, err := c.server.node.KeyOf(c.acts, e.From, e.MessageID)
 	if err != nil {
 		c.note("approval", err)

@@ -79,7 +79,7 @@ func askFrame(c *wsSession, _ *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.relay.ask(mark{Dialect: askDialect, ID: f.ID}, actors.Ask{Description: f.Payload.Prompt, Fields: fields})
+	return c.relay.ask(events.Origin{Dialect: askDialect, ID: f.ID}, actors.Ask{Description: f.Payload.Prompt, Fields: fields})
 }
 
 // widgetFields gives the fields for widgets.
@@ -132,22 +132,22 @@ func askedFrame(c *wsSession, h *head, text []byte) error {
 }
 
 // askedByID gives the form that a client calls by its asker's ID for it, or by its own.
-func (c *wsSession) askedByID(dialect, id, form string) (markedForm, error) {
+func (c *wsSession) askedByID(dialect, id, form string) (dialectForm, error) {
 	return c.asked(c.acts, calling{
-		dialect: dialect, form: form, none: parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id),
-		called: func(m mark, _ view.Message) bool { return m.ID == id },
+		origin: events.Origin{Dialect: dialect, ID: id}, form: form, none: parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id),
+		called: func(f dialectForm) bool { return f.Asked.ID == id },
 	})
 }
 
-func askPosed(m mark, e view.Message) any {
+func askPosed(m events.Origin, e view.Message) any {
 	return AskFrame{Type: "ask_request", ID: m.ID, Payload: AskPayload{Prompt: e.Description, Widgets: widgetsOf(e.Fields)}, Origin: originOf(e)}
 }
 
-func askSettled(m mark, e view.Message, o view.Outcome) any {
+func askSettled(m events.Origin, e view.Message, o view.Outcome) any {
 	return askOutcome(m, e.MessageID.String(), o)
 }
 
-func askOutcome(m mark, form string, o view.Outcome) any {
+func askOutcome(m events.Origin, form string, o view.Outcome) any {
 	if o.Status != view.StatusAnswered {
 		return endedByID(m, o)
 	}
@@ -163,7 +163,7 @@ func askOutcome(m mark, form string, o view.Outcome) any {
 }
 
 // endedByID is the error for a form that ended without an answer.
-func endedByID(m mark, o view.Outcome) any {
+func endedByID(m events.Origin, o view.Outcome) any {
 	id, err := json.Marshal(m.ID)
 	if err != nil {
 		return nil

@@ -62,7 +62,6 @@ func questionFrame(c *wsSession, _ *head, text []byte) error {
 	if f.Title == "" || f.TimeoutMs < 0 {
 		return parley.Refuse(parley.InvalidArgument, "a question has a title, and a timeoutMs that is not negative")
 	}
-	m := mark{Dialect: questionDialect, ID: f.RequestID, Session: f.SessionID, Submit: f.Schema.SubmitLabel, Bare: f.Context == ""}
 	ask := actors.Ask{Title: f.Title, Description: cmp.Or(f.Context, f.Title), Fields: f.Schema.fields()}
 	if f.TimeoutMs > 0 {
 		ask.Deadline = capabilities.At(time.Now().Add(time.Duration(min(f.TimeoutMs, maxTimeoutMs)) * time.Millisecond))
@@ -73,7 +72,12 @@ func questionFrame(c *wsSession, _ *head, text []byte) error {
 			return err
 		}
 	}
-	return c.relay.ask(m, ask)
+	return c.relay.ask(f.origin(), ask)
+}
+
+// origin returns the origin of the question's form.
+func (f QuestionFrame) origin() events.Origin {
+	return events.Origin{Dialect: questionDialect, ID: f.RequestID, Session: f.SessionID, Submit: f.Schema.SubmitLabel, Bare: f.Context == ""}
 }
 
 // maxTimeoutMs is a century: more than that is for ever.
@@ -81,16 +85,13 @@ const maxTimeoutMs = 100 * 365 * 24 * 3600 * 1000
 
 // makeRoom sees to it that the session has no other question pending: it refuses with PENDING_EXISTS, or cancels it.
 func (c *wsSession) makeRoom(f QuestionFrame) error {
-	all, err := c.formsOf(c.acts, questionDialect, view.MessageFilter{All: true}, func(m mark, e view.Message) bool {
-		return e.Sent && m.Session == f.SessionID && (e.Outcome == nil || m.ID == f.RequestID)
-	})
-	if err != nil {
+	again, err := c.principal.agent.HasAsked(c.acts, keyOf(f.origin()))
+	if err != nil || again { // whatever else the session asks
 		return err
 	}
-	for _, q := range all {
-		if q.ID == f.RequestID {
-			return nil // it is asked again, whatever else the session asks
-		}
+	all, err := c.formsOf(c.acts, f.origin(), func(q dialectForm) bool { return q.Sent && q.Outcome == nil })
+	if err != nil {
+		return err
 	}
 	for _, q := range all {
 		if !f.ReplacePending {
@@ -125,7 +126,7 @@ func (s QuestionSchema) fields() []events.Field {
 	return fields
 }
 
-func schemaOf(m mark, fields []events.Field) QuestionSchema {
+func schemaOf(m events.Origin, fields []events.Field) QuestionSchema {
 	s := QuestionSchema{SubmitLabel: m.Submit, Fields: make([]QuestionField, len(fields))}
 	for i, f := range fields {
 		s.Fields[i] = QuestionField{
@@ -160,7 +161,7 @@ type QuestionAnswer struct {
 	SubmittedAt capabilities.Time  `json:"submittedAt"`
 }
 
-func questionOutcome(m mark, form string, o view.Outcome) any {
+func questionOutcome(m events.Origin, form string, o view.Outcome) any {
 	result := QuestionOutcome{Status: "cancelled", QuestionID: form, SessionID: m.Session, Reason: o.Status}
 	if o.Status == view.StatusAnswered {
 		result = QuestionOutcome{Status: "answered", Answer: &QuestionAnswer{

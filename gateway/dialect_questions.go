@@ -8,6 +8,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 )
 
 // This is the side of seed 002 where questions are answered: the client of the asker's host.
@@ -25,7 +26,7 @@ type Question struct {
 	FromName   string            `json:"fromName,omitempty"`
 }
 
-func questionOf(m mark, e view.Message) Question {
+func questionOf(m events.Origin, e view.Message) Question {
 	q := Question{
 		QuestionID: e.MessageID.String(), SessionID: m.Session, Title: e.Title, Context: e.Description,
 		Schema: schemaOf(m, e.Fields), AskedAt: e.Date, Deadline: e.Deadline, From: e.From, FromName: e.FromName,
@@ -53,11 +54,11 @@ type QuestionSettled struct {
 	At         capabilities.Time `json:"at"`
 }
 
-func questionPosed(m mark, e view.Message) any {
+func questionPosed(m events.Origin, e view.Message) any {
 	return QuestionPending{Type: "question_pending", Question: questionOf(m, e)}
 }
 
-func questionSettled(m mark, e view.Message, o view.Outcome) any {
+func questionSettled(m events.Origin, e view.Message, o view.Outcome) any {
 	settled := QuestionSettled{
 		Type: "question_settled", QuestionID: e.MessageID.String(), SessionID: m.Session, Status: "cancelled",
 		By: o.By, ByName: o.ByName, At: o.At,
@@ -85,18 +86,33 @@ func fetchQuestionsFrame(c *wsSession, h *head, text []byte) error {
 	if err := decode(text, &f); err != nil {
 		return err
 	}
-	forms, err := c.formsOf(c.acts, questionDialect, view.MessageFilter{Pending: true}, func(m mark, _ view.Message) bool {
-		return f.SessionID == "" || m.Session == f.SessionID
-	})
+	forms, err := c.questions(f.SessionID)
 	if err != nil {
 		return err
 	}
 	resp := FetchQuestionsResponse{Type: "fetch_questions_response", RequestID: h.RequestID, Questions: []Question{}}
 	for _, q := range forms {
-		resp.Questions = append(resp.Questions, questionOf(q.mark, q.Message))
+		resp.Questions = append(resp.Questions, questionOf(q.Asked, q.Message))
 	}
 	c.tell(resp)
 	return nil
+}
+
+// questions lists the questions of a session that wait for the agent, oldest first; of all sessions for "".
+func (c *wsSession) questions(session string) (waiting []dialectForm, err error) {
+	if session != "" {
+		o := events.Origin{Dialect: questionDialect, Session: session}
+		return c.formsOf(c.acts, o, func(q dialectForm) bool { return q.AnswerNeeded && !q.Dismissed })
+	}
+	for e, err := range c.principal.agent.All(c.acts, view.MessageFilter{Pending: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if q, ok := dialectOf(e); ok && q.Asked.Dialect == questionDialect {
+			waiting = append(waiting, q)
+		}
+	}
+	return waiting, nil
 }
 
 // QuestionCommand answers a question, or says no to it.
@@ -128,14 +144,14 @@ func (c *wsSession) commandQuestion(text []byte, do func(actors.Which, QuestionC
 	}
 	which := actors.Which(f.QuestionID)
 	e, err := c.principal.agent.Message(c.acts, which)
-	m, ok := markOf(e)
+	q, ok := dialectOf(e)
 	if hidden := []parley.Code{parley.NoSuchMessage, parley.InvalidArgument}; err != nil && !slices.Contains(hidden, parley.CodeOf(err)) {
 		return err
 	}
-	if err != nil || !ok || m.Dialect != questionDialect || !e.Received || e.MessageID.String() != f.QuestionID {
+	if err != nil || !ok || q.Asked.Dialect != questionDialect || !e.Received || e.MessageID.String() != f.QuestionID {
 		return parley.Refuse(QuestionNotFound, "there is no question %.120q", f.QuestionID)
 	}
-	if m.Session != f.SessionID {
+	if q.Asked.Session != f.SessionID {
 		return parley.Refuse(SessionMismatch, "question %s is not of session %.80q", f.QuestionID, f.SessionID)
 	}
 	err = do(which, f)

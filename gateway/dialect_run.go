@@ -61,7 +61,12 @@ func readInput(text []byte) (f inputNames, err error) {
 	return f, cmp.Or(checkID("the runId", f.RunID), checkID("the agentName", f.AgentName))
 }
 
-func (f inputNames) isOf(m mark) bool { return m.Run == f.RunID && m.Agent == f.AgentName }
+// origin returns the origin of the inputs of the run's agent.
+func (f inputNames) origin() events.Origin {
+	return events.Origin{Dialect: runDialect, Run: f.RunID, Agent: f.AgentName}
+}
+
+func (f inputNames) isOf(o events.Origin) bool { return o.Run == f.RunID && o.Agent == f.AgentName }
 
 // requestInputFrame asks for an input, or takes up again what was asked and not received.
 func requestInputFrame(c *wsSession, _ *head, text []byte) error {
@@ -70,24 +75,26 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 		return err
 	}
 	defer c.server.perSession.lock(c.principal.agent.ID().String() + f.RunID)()
-	asked, err := c.formsOf(c.acts, runDialect, view.MessageFilter{All: true}, func(m mark, e view.Message) bool { return e.Sent && f.isOf(m) })
+	in, err := c.principal.agent.FormsOf(c.acts, f.origin())
 	if err != nil {
 		return err
 	}
-	m := mark{Dialect: runDialect, ID: f.RequestID, Run: f.RunID, Agent: f.AgentName, Turn: len(asked) + 1, Bare: f.Prompt == ""}
-	for _, old := range asked {
-		if old.Dismissed || old.Outcome != nil && old.Outcome.Status != view.StatusAnswered {
+	o := f.origin()
+	o.ID, o.Bare, o.Turn = f.RequestID, f.Prompt == "", in.Cursor+1 // no form before has this turn: each moves the cursor
+	for _, e := range in.Messages {
+		old, ok := dialectOf(e)
+		if !ok || !e.Sent || e.Dismissed || e.Outcome != nil && e.Outcome.Status != view.StatusAnswered {
 			continue // that is over
 		}
-		if old.ID == m.ID && old.Bare == m.Bare && (m.Bare || old.Description == f.Prompt) {
-			m = old.mark
+		if old.Asked.ID == o.ID && old.Asked.Bare == o.Bare && (o.Bare || old.Description == f.Prompt) {
+			o = old.Asked
 			continue
 		}
 		if err := c.moveOn(old); err != nil {
 			return err
 		}
 	}
-	return c.relay.ask(m, actors.Ask{
+	return c.relay.ask(o, actors.Ask{
 		Title:       f.AgentName,
 		Description: cmp.Or(f.Prompt, fmt.Sprintf("%s, in run %s, waits for your input.", f.AgentName, f.RunID)),
 		Fields:      []events.Field{{Name: inputField, Label: "Input", Type: events.Text}},
@@ -95,7 +102,7 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 }
 
 // moveOn ends what an agent of a run asked before it asked something else: it waits for one thing at a time.
-func (c *wsSession) moveOn(old markedForm) error {
+func (c *wsSession) moveOn(old dialectForm) error {
 	which := actors.Which(old.MessageID.String())
 	if old.Outcome == nil {
 		if _, err := c.principal.agent.Cancel(c.acts, which, "the agent asked something else"); err != nil && !isSettled(err) {
@@ -112,9 +119,7 @@ func inputReceivedFrame(c *wsSession, _ *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	answered, err := c.formsOf(c.acts, runDialect, view.MessageFilter{All: true}, func(m mark, e view.Message) bool {
-		return e.Sent && !e.Dismissed && f.isOf(m) && e.Outcome != nil
-	})
+	answered, err := c.formsOf(c.acts, f.origin(), func(a dialectForm) bool { return a.Sent && !a.Dismissed && a.Outcome != nil })
 	for _, a := range answered {
 		if err := c.principal.agent.Dismiss(c.acts, actors.Which(a.MessageID.String())); err != nil {
 			return err
@@ -131,7 +136,7 @@ func userInputFrame(c *wsSession, _ *head, text []byte) error {
 	}
 	none := parley.Refuse(parley.NoPendingInput, "No pending input request for run %s agent %s", f.RunID, f.AgentName)
 	form, err := c.asked(c.acts, calling{
-		dialect: runDialect, form: f.Form, repeats: true, none: none, called: func(m mark, _ view.Message) bool { return f.isOf(m) },
+		origin: f.origin(), form: f.Form, repeats: true, none: none, called: func(q dialectForm) bool { return f.isOf(q.Asked) },
 	})
 	if err != nil {
 		return err
@@ -159,7 +164,7 @@ func watchRunFrame(c *wsSession, h *head, text []byte) error {
 	return c.relay.watchRun(f.RunID)
 }
 
-func inputPosed(m mark, e view.Message) any {
+func inputPosed(m events.Origin, e view.Message) any {
 	f := InputRequest{Type: "request_input", RunID: m.Run, AgentName: m.Agent, Prompt: e.Description, RequestID: m.ID, Form: e.MessageID.String(), TS: e.Date}
 	if m.Bare {
 		f.Prompt = ""
@@ -168,9 +173,9 @@ func inputPosed(m mark, e view.Message) any {
 }
 
 // inputSettled says nothing: who watches a run sees it go on.
-func inputSettled(mark, view.Message, view.Outcome) any { return nil }
+func inputSettled(events.Origin, view.Message, view.Outcome) any { return nil }
 
-func inputOutcome(m mark, _ string, o view.Outcome) any {
+func inputOutcome(m events.Origin, _ string, o view.Outcome) any {
 	if o.Status != view.StatusAnswered {
 		return inputFailed{failed(regarding{}, unanswered(o)), m.Run, m.Agent, m.ID}
 	}

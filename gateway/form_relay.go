@@ -11,6 +11,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 )
 
@@ -25,10 +26,10 @@ type formRelay struct {
 	answers bool // and answer
 
 	mu    sync.Mutex
-	await map[capabilities.ID]string     // the forms whose end the client waits for, and what it calls them
-	posed map[capabilities.ID]markedForm // what waits for the agent's answer
-	runs  map[string]bool                // the runs that the client watches
-	given map[capabilities.ID]bool       // the inputs that it was given
+	await map[capabilities.ID]string      // the forms whose end the client waits for, and what it calls them
+	posed map[capabilities.ID]dialectForm // what waits for the agent's answer
+	runs  map[string]bool                 // the runs that the client watches
+	given map[capabilities.ID]bool        // the inputs that it was given
 }
 
 // open makes the desk ready.
@@ -36,7 +37,7 @@ func (d *formRelay) open(c *wsSession) {
 	d.c = c
 	may := func(s api.Scope) bool { return c.principal.may(api.Operation{Scope: s}) == nil }
 	d.asks, d.answers = may(api.ScopeRead) && may(api.ScopeAsk), may(api.ScopeRead) && may(api.ScopeAnswer)
-	d.await, d.posed = map[capabilities.ID]string{}, map[capabilities.ID]markedForm{}
+	d.await, d.posed = map[capabilities.ID]string{}, map[capabilities.ID]dialectForm{}
 	d.runs, d.given = map[string]bool{}, map[capabilities.ID]bool{}
 }
 
@@ -48,8 +49,8 @@ func (d *formRelay) follow() {
 	all := subscription{local: local{agent: d.c.principal.agent}, filter: view.MessageFilter{All: true}}
 	err := d.c.server.follow(d.c.ctx, all, func(b batch) error {
 		for _, e := range b.messages {
-			if m, ok := markOf(e); ok {
-				d.see(markedForm{m, e})
+			if f, ok := dialectOf(e); ok {
+				d.see(f)
 			}
 		}
 		return nil
@@ -61,9 +62,9 @@ func (d *formRelay) follow() {
 }
 
 // see tells the client of a form that has come or ended.
-func (d *formRelay) see(f markedForm) {
-	defer d.c.survive(f.Dialect, new(error))
-	speaks, ok := d.c.server.dialects[f.Dialect]
+func (d *formRelay) see(f dialectForm) {
+	defer d.c.survive(f.Asked.Dialect, new(error))
+	speaks, ok := d.c.server.dialects[f.Asked.Dialect]
 	if !ok {
 		return
 	}
@@ -77,36 +78,36 @@ func (d *formRelay) see(f markedForm) {
 	}
 }
 
-func (d *formRelay) received(speaks dialect, f markedForm) {
+func (d *formRelay) received(speaks dialect, f dialectForm) {
 	before, told := d.posed[f.MessageID]
 	switch {
 	case f.AnswerNeeded && !f.Dismissed && !told:
-		if f.Dialect == approvalDialect {
-			f.mark.ID = d.c.nameOf(f.Message)
+		if f.Asked.Dialect == approvalDialect {
+			f.Asked.ID = d.c.nameOf(f.Message)
 		}
 		d.posed[f.MessageID] = f
-		if f.Dialect != runDialect || d.runs[f.Run] {
-			d.tell(speaks.posed(f.mark, f.Message))
+		if f.Asked.Dialect != runDialect || d.runs[f.Asked.Run] {
+			d.tell(speaks.posed(f.Asked, f.Message))
 		}
 	case f.Outcome != nil && told:
 		delete(d.posed, f.MessageID)
-		d.tell(speaks.settled(before.mark, f.Message, *f.Outcome))
+		d.tell(speaks.settled(before.Asked, f.Message, *f.Outcome))
 	}
 }
 
 // ended tells of the end of a form that the agent asked: to who waits for it, and an input until it was received.
-func (d *formRelay) ended(speaks dialect, f markedForm) {
+func (d *formRelay) ended(speaks dialect, f dialectForm) {
 	id, waits := d.await[f.MessageID]
 	delete(d.await, f.MessageID)
 	if waits {
-		f.mark.ID = id
+		f.Asked.ID = id
 	}
-	if f.Dialect == runDialect && f.Outcome.Status == view.StatusAnswered {
+	if f.Asked.Dialect == runDialect && f.Outcome.Status == view.StatusAnswered {
 		waits = !f.Dismissed && !d.given[f.MessageID]
 		d.given[f.MessageID] = true
 	}
 	if waits {
-		d.tell(speaks.outcome(f.mark, f.MessageID.String(), *f.Outcome))
+		d.tell(speaks.outcome(f.Asked, f.MessageID.String(), *f.Outcome))
 	}
 }
 
@@ -118,40 +119,36 @@ func (d *formRelay) tell(frame any) {
 
 // ask asks a form of a dialect of the agent's host, or takes up again one that was asked before, and has the client
 // told how it ends.
-func (d *formRelay) ask(m mark, ask actors.Ask) error {
-	var err error
-	if ask.Fields, err = m.on(ask.Fields); err != nil {
-		return err
-	}
-	ask.To, ask.Key = capabilities.NameHost, m.key()
+func (d *formRelay) ask(o events.Origin, ask actors.Ask) error {
+	ask.To, ask.Key, ask.Origin = capabilities.NameHost, keyOf(o), &o
 	d.mu.Lock() // so that its end is not seen before it is known to be waited for
 	defer d.mu.Unlock()
 	asked, err := d.c.principal.agent.Ask(d.c.acts, ask)
 	if err != nil {
 		return err
 	}
-	d.asked(m, asked)
+	d.asked(o, asked)
 	return nil
 }
 
 // approve is ask for a call to be approved. A standing rule may decide that at once.
-func (d *formRelay) approve(m mark) error {
+func (d *formRelay) approve(o events.Origin, tool, input string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p, err := d.c.principal.agent.Approve(d.c.acts, actors.Approval{Tool: m.Tool, Input: m.Input, Key: m.key()})
+	p, err := d.c.principal.agent.Approve(d.c.acts, actors.Approval{Tool: tool, Input: input, Key: keyOf(o), Origin: &o})
 	switch {
 	case err != nil:
 		return err
 	case p.Decided:
-		d.tell(ruled(m, p))
+		d.tell(ruled(o, p))
 	default:
-		d.asked(m, p.Asked)
+		d.asked(o, p.Asked)
 	}
 	return nil
 }
 
 // asked has the client told how what it asked ends, at once if it has.
-func (d *formRelay) asked(m mark, asked view.Asked) {
+func (d *formRelay) asked(m events.Origin, asked view.Asked) {
 	if asked.Outcome == nil {
 		d.await[asked.Form] = m.ID
 		return
@@ -177,15 +174,15 @@ func (d *formRelay) watchRun(run string) error {
 			WithHint("leave some first, or open another connection")
 	}
 	d.runs[run] = true
-	var waits []markedForm
+	var waits []dialectForm
 	for _, f := range d.posed {
-		if f.Run == run {
+		if f.Asked.Run == run {
 			waits = append(waits, f)
 		}
 	}
-	slices.SortFunc(waits, func(a, b markedForm) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(waits, func(a, b dialectForm) int { return cmp.Compare(a.Number, b.Number) })
 	for _, f := range waits {
-		d.tell(d.c.server.dialects[f.Dialect].posed(f.mark, f.Message))
+		d.tell(d.c.server.dialects[f.Asked.Dialect].posed(f.Asked, f.Message))
 	}
 	return nil
 }

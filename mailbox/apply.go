@@ -173,11 +173,12 @@ func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
 }
 
 func (s *State) applyRequested(e *events.FormRequested) error {
-	f := &Form{FormRequested: e}
+	f := &Form{FormRequested: e, comment: originInComment(e)}
 	if err := s.number(&Message{Form: f}, e.Number, e.ID); err != nil {
 		return err
 	}
 	s.use(e.Via)
+	s.indexOrigin(s.messages[e.Number])
 	if e.From != s.ID {
 		return nil
 	}
@@ -245,6 +246,7 @@ func (s *State) settled(m *Message, at capabilities.Time) {
 	m.Changed = s.Version
 	f := m.Form
 	f.Settled = s.Version
+	s.dropOrigin(m)
 	if f.From != s.ID {
 		f.Refused = "" // how it ended says more
 		s.draftEnds(f, at)
@@ -308,6 +310,7 @@ func (s *State) applyDismissed(e *events.MessageDismissed) error {
 	}
 	m := s.messages[e.Number]
 	m.Dismissed, m.Changed = true, s.Version
+	s.dropOrigin(m)
 	s.unprompted(e.Number)
 	return nil
 }

@@ -47,6 +47,7 @@ type RequestApproval struct {
 	Input    string
 	Folder   string // where the call is made: absolute, or "" where nobody says
 	Deadline capabilities.Time
+	Origin   *events.Origin // of one asked in a dialect; nil for none
 	Key      string
 }
 
@@ -58,7 +59,7 @@ func (c RequestApproval) Form() RequestForm {
 	}
 	return RequestForm{
 		To: to, Kind: events.Approval, Title: c.Tool, Description: c.Input, Fields: approvalFields(),
-		Deadline: c.Deadline, Key: c.Key, NoForward: true, folder: c.Folder,
+		Deadline: c.Deadline, Origin: c.Origin, Key: c.Key, NoForward: true, folder: c.Folder,
 	}
 }
 

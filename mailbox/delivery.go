@@ -170,6 +170,9 @@ func (s *State) checkForm(e *events.FormRequested, here bool) error {
 			return err
 		}
 	}
+	if err := checkOrigin(e.Origin); err != nil {
+		return err
+	}
 	return checkFormWords(e.Description, e.Title)
 }
 

@@ -25,6 +25,8 @@ type Form struct {
 	QueuedAnswer   *events.AnswerQueued
 	QueuedForwards []events.ForwardQueued
 	Refused        string
+
+	comment *events.Origin // of a form that has it in a comment
 }
 
 // IsOpen reports whether the form has not ended.
@@ -138,7 +140,7 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	}
 	note(title, a.Title == f.Title)
 	note(description, a.Description == f.Description)
-	note("fields", form.SameFields(a.fields(), f.Fields) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered are of the rest
+	note("fields", f.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered are of the rest
 	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
@@ -166,8 +168,9 @@ type RequestForm struct {
 	Fields      []events.Field
 	Deadline    capabilities.Time
 	NoForward   bool
-	Key         string // idempotency key
-	Result      string // name that the answer is to be bound to
+	Origin      *events.Origin // of a form asked in a dialect; nil for none
+	Key         string         // idempotency key
+	Result      string         // name that the answer is to be bound to
 
 	Schema *form.Schema // of Fields, if they were compiled before
 
@@ -196,7 +199,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		Number: uint64(len(s.messages)), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
 		Title: a.Title, Description: a.Description, Fields: contract.Fields(),
-		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result,
+		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin,
 	}
 	return []events.Event{e}, nil
 }
@@ -265,6 +268,9 @@ func checkFormWords(description, title string) error {
 
 func (a RequestForm) checkWords(now capabilities.Time) error {
 	if err := checkFormWords(a.Description, a.Title); err != nil {
+		return err
+	}
+	if err := checkOrigin(a.Origin); err != nil {
 		return err
 	}
 	if err := checkText("a key", a.Key, maxKey); err != nil {

@@ -15,7 +15,7 @@ import (
 
 // snapshotFormat is the version of the layout below. A snapshot of any other is not read: the log says the
 // same, only slower.
-const snapshotFormat = 8
+const snapshotFormat = 9
 
 // snapshot is a State written down. What can be computed from the rest is not in it.
 type snapshot struct {
@@ -208,7 +208,7 @@ func (s *State) restoreMessage(n uint64, mi messageSnapshot) error {
 		m.Refused = ""
 		m.Form = &Form{
 			FormRequested: e, Holders: mi.Holders, Forwarded: mi.Forwarded, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
-			QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
+			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
 		}
 		if e.From == s.ID {
 			s.restoreAsked(m)
@@ -221,6 +221,7 @@ func (s *State) restoreMessage(n uint64, mi messageSnapshot) error {
 	s.restoreDealings(m)
 	s.byID.put(n, m.ID())
 	s.messages = append(s.messages, m)
+	s.indexOrigin(m)
 	return nil
 }
 

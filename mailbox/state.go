@@ -65,6 +65,7 @@ type State struct {
 	work           work
 	profileVersion uint64 // the version after the last event that changed what is said of the agent
 	due            dueHeap
+	origins        map[originKey][]uint64 // numbers of the forms of dialects, until they are settled and dismissed
 	rules          map[capabilities.ID]*Rule
 	minted         capabilities.Ledger                        // grants by which it can be reached from other nodes
 	minting        int                                        // parcels of grants that their targets do not know yet

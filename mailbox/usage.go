@@ -322,7 +322,7 @@ func sizeOf(m *Message) int64 {
 }
 
 func sizeOfForm(e *events.FormRequested) int64 {
-	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result)
+	n := messageOverhead + len(e.Title) + len(e.Description) + len(e.Key) + len(e.Result) + sizeOfOrigin(e.Origin)
 	for i := range e.Fields {
 		n += form.FieldSize(&e.Fields[i])
 	}

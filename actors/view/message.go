@@ -48,6 +48,7 @@ type Message struct {
 	Answering    bool              `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
 	Refused      string            `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
+	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
 }
 
 // Party is another agent, with the viewer's name for it if there is one.

@@ -1,0 +1,154 @@
+package mailbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/events"
+	"parley/mailbox/form"
+)
+
+// maxOrigin bounds the texts of an origin together, in bytes.
+const maxOrigin = 16 << 10
+
+// originKey is the key by which a dialect finds its forms: a form of a session or of a run by that, and any other by
+// its asker's ID.
+type originKey struct{ dialect, session, run, agent, id string }
+
+func keyOf(o *events.Origin) originKey {
+	k := originKey{dialect: o.Dialect, session: o.Session, run: o.Run, agent: o.Agent}
+	if o.Session == "" && o.Run == "" {
+		k.id = o.ID
+	}
+	return k
+}
+
+// AskedIn returns the origin of a form; nil if it has none. An approval is of the dialect of approvals, whoever asked it.
+func (f *Form) AskedIn() *events.Origin {
+	switch {
+	case f.Origin != nil:
+		return f.Origin
+	case f.Kind == events.Approval:
+		return &events.Origin{Dialect: string(events.Approval)}
+	}
+	return f.comment
+}
+
+// FormsOf returns the forms of an origin by number: those of the same session, of the same run and agent, or with the
+// same ID. Forms that are settled and dismissed are left out.
+func (s *State) FormsOf(o events.Origin) []*Message {
+	numbers := s.origins[keyOf(&o)]
+	all := make([]*Message, len(numbers))
+	for i, n := range numbers {
+		all[i] = s.messages[n]
+	}
+	return all
+}
+
+// HasAsked reports whether the agent has asked a form under an idempotency key.
+func (s *State) HasAsked(key string) bool {
+	_, ok := s.keys[key]
+	return ok && key != ""
+}
+
+// isOver reports whether a message is a form that is settled and dismissed.
+func (m *Message) isOver() bool { return m.Form != nil && m.Dismissed && !m.Form.IsOpen() }
+
+// indexOrigin enters a form of a dialect in the index.
+func (s *State) indexOrigin(m *Message) {
+	if m.Form == nil || m.isOver() {
+		return
+	}
+	o := m.Form.AskedIn()
+	if o == nil || o.ID == "" && m.Form.Kind == events.Approval && !s.Received(m) { // nobody looks for it where it was sent
+		return
+	}
+	if s.origins == nil {
+		s.origins = map[originKey][]uint64{}
+	}
+	k := keyOf(o)
+	s.origins[k] = append(s.origins[k], m.Number)
+}
+
+// dropOrigin takes a form that is settled and dismissed out of the index.
+func (s *State) dropOrigin(m *Message) {
+	if !m.isOver() {
+		return
+	}
+	o := m.Form.AskedIn()
+	if o == nil {
+		return
+	}
+	k := keyOf(o)
+	i, found := slices.BinarySearch(s.origins[k], m.Number)
+	if !found {
+		return
+	}
+	if s.origins[k] = slices.Delete(s.origins[k], i, i+1); len(s.origins[k]) == 0 {
+		delete(s.origins, k)
+	}
+}
+
+// checkOrigin refuses an origin without a dialect, and with TOO_LARGE one of too much text.
+func checkOrigin(o *events.Origin) error {
+	if o == nil {
+		return nil
+	}
+	if o.Dialect == "" {
+		return parley.Refuse(parley.InvalidForm, "the form's origin has no dialect")
+	}
+	return checkText("what is asked", o.Dialect+o.ID+o.Session+o.Submit+o.Run+o.Agent, maxOrigin)
+}
+
+func sameOrigin(a, b *events.Origin) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func sizeOfOrigin(o *events.Origin) int {
+	if o == nil {
+		return 0
+	}
+	return 32 + len(o.Dialect) + len(o.ID) + len(o.Session) + len(o.Submit) + len(o.Run) + len(o.Agent)
+}
+
+// originComment begins the comment that held a form's origin before forms had a field for it. It is all of the pattern
+// of the form's first field.
+const originComment = "parley:"
+
+// originInComment returns the origin that stands in a comment; nil if there is none.
+func originInComment(e *events.FormRequested) *events.Origin {
+	if e.Origin != nil || e.Kind != events.PlainForm || len(e.Fields) == 0 || !bytes.Contains(e.Fields[0].Pattern, []byte(originComment)) {
+		return nil
+	}
+	var pattern map[string]json.RawMessage
+	var comment string
+	if json.Unmarshal(e.Fields[0].Pattern, &pattern) != nil || json.Unmarshal(pattern["$comment"], &comment) != nil || len(pattern) != 1 {
+		return nil
+	}
+	text, ok := strings.CutPrefix(comment, originComment)
+	var o events.Origin
+	if !ok || json.Unmarshal([]byte(text), &o) != nil || o.Dialect == string(events.Approval) || checkOrigin(&o) != nil {
+		return nil
+	}
+	return &o
+}
+
+// isAskedBy reports whether a request has the fields and the origin of the form. An origin in a comment is one as any
+// other.
+func (f *Form) isAskedBy(a RequestForm) bool {
+	if form.SameFields(a.fields(), f.Fields) && sameOrigin(a.Origin, f.Origin) {
+		return true
+	}
+	if f.comment == nil || !sameOrigin(a.Origin, f.comment) {
+		return false
+	}
+	fields := slices.Clone(f.Fields)
+	fields[0].Pattern = nil
+	return form.SameFields(a.fields(), fields)
+}
