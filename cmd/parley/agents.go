@@ -18,8 +18,8 @@ import (
 	"parley/mailbox"
 )
 
-// An AGENT on these commands' lines is a whole ID, the beginning of one, a name or an exact title. The node finds out
-// which is meant; no list is fetched for it here.
+// An AGENT of these commands is an ID, the beginning of one, a name or an exact title. The node finds the agent; the
+// commands fetch no list for that.
 
 func lsCommand(env *environment) *cobra.Command {
 	var (
@@ -78,19 +78,19 @@ func lsCommand(env *environment) *cobra.Command {
 			for i, a := range agents {
 				ids[i] = a.ID.String()
 			}
-			return env.say(ids, func() string { return strings.Join(ids, "\n") })
+			return env.print(ids, func() string { return strings.Join(ids, "\n") })
 		}
-		return env.say(got, func() string { return agentTable(agents, !bare) })
+		return env.print(got, func() string { return agentTable(agents, !bare) })
 	}
 	return c
 }
 
-// agentStatuses are what an agent may be.
+// agentStatuses returns the statuses that an agent may have.
 func agentStatuses() []string {
 	return []string{mailbox.Initializing, mailbox.Idle, mailbox.Running, mailbox.Failed, mailbox.Closed}
 }
 
-// agentTable is a line for each agent.
+// agentTable returns a table with a line for each agent.
 func agentTable(agents []view.AgentStatus, headed bool) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
@@ -105,7 +105,7 @@ func agentTable(agents []view.AgentStatus, headed bool) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// cell is a text in a table, where nothing is a dash.
+// cell returns a text as it stands in a table, where an empty one is a dash.
 func cell(s string) string {
 	if s == "" {
 		return "-"
@@ -121,7 +121,7 @@ func labelText(labels map[string]string) string {
 	return strings.Join(words, ",")
 }
 
-// waitingText says what an agent waits for, and what waits for it.
+// waitingText returns what an agent waits for, and the number of messages that wait for it.
 func waitingText(a view.AgentStatus) string {
 	var words []string
 	for _, n := range []struct {
@@ -150,12 +150,12 @@ func inspectCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.say(raw, func() string { return agentText(snap) })
+			return env.print(raw, func() string { return agentText(snap) })
 		},
 	}
 }
 
-// fetchAgent asks the node for the agent that is meant.
+// fetchAgent returns the status of an agent. The node finds it by an ID, the beginning of one, a name or a title.
 func fetchAgent(env *environment, c *cobra.Command, which string) (json.RawMessage, view.AgentStatus, error) {
 	var got struct {
 		api.FetchAgentResponse
@@ -215,7 +215,7 @@ func interruptCommand(env *environment) *cobra.Command {
 waits for the agent beyond that is run for next.`)
 }
 
-// agentCommand is a change to one agent.
+// agentCommand returns a command that changes one agent.
 func agentCommand(env *environment, verb, operation, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " AGENT",
@@ -229,7 +229,7 @@ func agentCommand(env *environment, verb, operation, short, long string) *cobra.
 			if err := env.call(c.Context(), operation, api.AgentRequest{Acting: env.acting(), AgentID: args[0]}, &got); err != nil {
 				return err
 			}
-			return env.say(got, got.AgentID.String)
+			return env.print(got, got.AgentID.String)
 		},
 	}
 }
@@ -255,12 +255,12 @@ standing rule decides (on-miss, as it is where nothing is said), none, they are 
 			if err := env.call(c.Context(), "set_policy", req, &got); err != nil {
 				return err
 			}
-			return env.say(got, silent)
+			return env.print(got, silent)
 		},
 	}
 }
 
-// policies are what may become of calls that need permission.
+// policies returns the policies for calls that need permission.
 func policies() []string {
 	return []string{mailbox.AskAlways, mailbox.AskOnMiss, mailbox.AskNever, mailbox.DenyAll}
 }

@@ -85,7 +85,7 @@ func answerInPerson(ctx context.Context, env *environment, answer api.RespondFor
 	}
 }
 
-// gatherValues takes the answer's values from the options.
+// gatherValues adds the values of options to an answer.
 func gatherValues(env *environment, c *cobra.Command, answer *api.RespondFormRequest, args []string, file string) error {
 	if file != "" {
 		text, err := env.readInput(file)
@@ -120,7 +120,7 @@ func parseValues(text []byte) (map[string]capabilities.Value, error) {
 	return maps.Clone(record), nil
 }
 
-// settleForm performs an operation that ends a form, and says so.
+// settleForm performs an operation that ends a form, and prints the outcome.
 func settleForm(ctx context.Context, env *environment, operation string, req any, which string) error {
 	var raw json.RawMessage
 	if err := env.call(ctx, operation, req, &raw); err != nil {
@@ -130,16 +130,16 @@ func settleForm(ctx context.Context, env *environment, operation string, req any
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}
-	return env.say(raw, func() string {
+	return env.print(raw, func() string {
 		if o.Status == view.StatusAnswering {
-			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), said(operation))
+			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), settlement(operation))
 		}
 		return fmt.Sprintf("%s %s", o.Status, terminal.Visible(which))
 	})
 }
 
-// said is what an operation says to a form, in a word.
-func said(operation string) string {
+// settlement returns a noun for the settlement that an operation makes.
+func settlement(operation string) string {
 	switch operation {
 	case "decline_form", "reject":
 		return "the refusal"
@@ -171,7 +171,7 @@ func rejectCommand(env *environment) *cobra.Command {
 	})
 }
 
-// ending is a command that ends a form without an answer.
+// ending describes a command that ends a form without an answer.
 type ending struct{ use, short, long, example, operation, of string }
 
 func endCommand(env *environment, e ending) *cobra.Command {
@@ -219,7 +219,7 @@ func forwardCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.say(map[string]string{"forwarded": args[0], "recipient": args[1]}, func() string {
+			return env.print(map[string]string{"forwarded": args[0], "recipient": args[1]}, func() string {
 				return fmt.Sprintf("forwarded %s to %s", terminal.Visible(args[0]), terminal.Quoted(args[1]))
 			})
 		},

@@ -17,7 +17,7 @@ import (
 	"parley/mailbox/rule"
 )
 
-// decided is what became of a call that permission was asked for.
+// decided is the result of asking for permission to make a call.
 type decided struct {
 	Allowed bool            `json:"allowed"`
 	Form    capabilities.ID `json:"form,omitzero"`
@@ -72,9 +72,9 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 		case err != nil:
 			return err
 		case asked.Decided:
-			return sayDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Reason: "a standing rule"})
+			return printDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Reason: "a standing rule"})
 		case noWait:
-			return env.say(asked.accepted, asked.Form.String)
+			return env.print(asked.accepted, asked.Form.String)
 		}
 		env.noteUnreachable(asked.Unreachable, "the host")
 		raw, err := waitForForm(c.Context(), env, asked.Form.String(), time.Duration(timeout), true)
@@ -90,16 +90,16 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 			return notANode(err)
 		}
 		if o.Status != view.StatusAnswered {
-			return sayOutcome(env, raw, (*outcome).requestText)
+			return printOutcome(env, raw, (*outcome).requestText)
 		}
-		return sayDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Values.Reason})
+		return printDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Values.Reason})
 	}
 	return c
 }
 
-func sayDecided(env *environment, d decided) error {
+func printDecided(env *environment, d decided) error {
 	if d.Allowed {
-		return env.say(d, func() string { return "allowed" })
+		return env.print(d, func() string { return "allowed" })
 	}
 	why := "the call was denied"
 	if d.Reason != "" {
@@ -138,7 +138,7 @@ func rulesListCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.say(rules, func() string {
+			return env.print(rules, func() string {
 				lines := make([]string, len(rules))
 				for i, r := range rules {
 					lines[i] = ruleLine(r)
@@ -160,7 +160,7 @@ func ruleLine(r view.Rule) string {
 	return line
 }
 
-// ruleWords says what a rule decides.
+// ruleWords returns a rule in words.
 func ruleWords(r view.Rule) string {
 	verb := "never"
 	if r.Allow {
@@ -169,7 +169,7 @@ func ruleWords(r view.Rule) string {
 	return verb + " " + terminal.Visible(r.Tool) + " " + terminal.Visible(r.Words)
 }
 
-// ruleText says what a rule that was made decides, and until when.
+// ruleText returns a rule in words, with its end.
 func ruleText(r view.Rule) string {
 	if r.Until != 0 {
 		return ruleWords(r) + ", until " + r.Until.String()

@@ -38,7 +38,7 @@ it; where none runs, this program does. Damage is CORRUPT_LOG, with the first ba
 			if err != nil {
 				return err
 			}
-			return env.say(found, func() string {
+			return env.print(found, func() string {
 				return fmt.Sprintf("ok: %d commits, %d events, %d mailboxes", found.Commits, found.Events, found.Mailboxes)
 			})
 		},
@@ -58,7 +58,7 @@ Whoever has the file can be the node: keep it as safe as the state folder.`,
 			if err != nil {
 				return err
 			}
-			return env.say(map[string]any{"file": args[0], "bytes": size}, func() string {
+			return env.print(map[string]any{"file": args[0], "bytes": size}, func() string {
 				return fmt.Sprintf("wrote %s, %d bytes", args[0], size)
 			})
 		},
@@ -81,7 +81,7 @@ not run it in two places. It starts no programs until "parley programs start", w
 			if err != nil {
 				return err
 			}
-			return env.say(found, func() string {
+			return env.print(found, func() string {
 				return fmt.Sprintf("restored %d commits, %d events, %d mailboxes", found.Commits, found.Events, found.Mailboxes)
 			})
 		},
@@ -93,7 +93,7 @@ const (
 	journalEntry = "journal"
 )
 
-// makeBackup writes the file under another name first: it is there whole or not at all.
+// makeBackup writes a backup under another name first, so that the file is there whole or not at all.
 func makeBackup(ctx context.Context, env *environment, path string) (size int64, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return 0, parley.Refuse(parley.InvalidArgument, "%s exists already", path)
@@ -115,7 +115,7 @@ func makeBackup(ctx context.Context, env *environment, path string) (size int64,
 	return size, errors.Join(os.Rename(f.Name(), path), persistence.SyncFolder(filepath.Dir(path)))
 }
 
-// writeJournal has the journal written by the node, or from its folder where none runs.
+// writeJournal writes the journal: the node does it, or this process where no node runs.
 func writeJournal(ctx context.Context, env *environment, w io.Writer) error {
 	client := env.client()
 	defer client.Close()
@@ -126,8 +126,8 @@ func writeJournal(ctx context.Context, env *environment, w io.Writer) error {
 	return err
 }
 
-// writeBackup writes a tar of the key and the journal. How long the journal is, is known only once it is
-// written, so that its header is written twice: GNU headers have one length whatever the size.
+// writeBackup writes a tar of the key and the journal. The length of the journal is known only after it is written,
+// so its header is written twice: GNU headers have one length for every size.
 func writeBackup(f *os.File, seed []byte, journal func(io.Writer) error) (int64, error) {
 	w := tar.NewWriter(f)
 	key := &tar.Header{Name: keyEntry, Mode: 0o600, Size: int64(len(seed)), Format: tar.FormatGNU}
@@ -167,7 +167,7 @@ func writeBackup(f *os.File, seed []byte, journal func(io.Writer) error) (int64,
 	return size, f.Truncate(size)
 }
 
-// restoreBackup wants a state folder in which there is nothing.
+// restoreBackup restores a backup into an empty state folder.
 func restoreBackup(ctx context.Context, env *environment, path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -227,7 +227,7 @@ func notABackup(err error) error {
 
 // What is done to a journal while no node runs on it. Whoever does it holds the state folder's lock.
 
-// offlineOptions say which journal stands in the state folder.
+// offlineOptions returns the options of the journal in the state folder.
 func offlineOptions(env *environment) (persistence.Options, error) {
 	key, err := keys.Load(env.options.state)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -250,7 +250,7 @@ func offlineOptions(env *environment) (persistence.Options, error) {
 	return persistence.Options{Folder: env.options.state, Node: id, Log: slog.New(slog.DiscardHandler)}, nil
 }
 
-// withJournal opens the journal, gives it to use, and closes it.
+// withJournal opens the journal for a function, and closes it after. No node may run.
 func withJournal(ctx context.Context, env *environment, use func(*persistence.Journal) error) (err error) {
 	o, err := offlineOptions(env)
 	if err != nil {
@@ -282,7 +282,7 @@ func backupOffline(ctx context.Context, env *environment, w io.Writer) error {
 	return withJournal(ctx, env, func(j *persistence.Journal) error { return j.Backup(ctx, w) })
 }
 
-// keySeed gives the text of the node's key.
+// keySeed returns the text of the node's key.
 func keySeed(env *environment) ([]byte, error) {
 	seed, err := os.ReadFile(filepath.Join(env.options.state, keys.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -291,8 +291,8 @@ func keySeed(env *environment) ([]byte, error) {
 	return seed, err
 }
 
-// restoreOffline puts a key and a journal into an empty state folder. The key comes last: a folder with
-// half a journal and no key is no node.
+// restoreOffline puts a key and a journal into an empty state folder. It writes the key last: a folder with part of a
+// journal and no key is no node.
 func restoreOffline(ctx context.Context, env *environment, seed []byte, journal io.Reader) error {
 	aside := filepath.Join(env.options.state, "restore")
 	if err := os.Mkdir(aside, 0o700); err != nil {
@@ -320,7 +320,7 @@ func restoreOffline(ctx context.Context, env *environment, seed []byte, journal 
 	return install(filepath.Join(aside, keys.FileName), filepath.Join(env.options.state, keys.FileName))
 }
 
-// install moves a file to its place and sees to it that both are on disk.
+// install moves a file to its place, and syncs the file and its folder.
 func install(from, to string) error {
 	f, err := os.Open(from)
 	if err != nil {

@@ -53,7 +53,7 @@ running node is used: the agents made for it are left there without names.`,
 		if err != nil {
 			return err
 		}
-		return env.say(got, got.Text)
+		return env.print(got, got.Text)
 	}
 	return c
 }

@@ -13,10 +13,10 @@ import (
 	"parley/gateway/api"
 )
 
-// completionTime bounds how long a shell waits for the node.
+// completionTime bounds the time for which a shell waits for the node.
 const completionTime = 2 * time.Second
 
-// completeArguments completes each argument by its subject, in order; what comes after is free text.
+// completeArguments completes each argument by its subject, in order. Further arguments are free text.
 func completeArguments(env *environment, of ...string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) >= len(of) {
@@ -32,18 +32,18 @@ func completeFlag(env *environment, of string) cobra.CompletionFunc {
 	}
 }
 
-// completeFlagOf completes a flag that the command has, with one of a few words.
+// completeFlagOf completes a flag of a command with one of a few words.
 func completeFlagOf(c *cobra.Command, flag string, words ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// isCompletable reports whether a word, which somebody else may have chosen, can be put on a command line as it is shown:
-// it hides nothing, is no option, and is nothing else to the shell's script.
+// isCompletable reports whether a word can be put on a command line as it is shown. Others may have chosen it: it may
+// hide nothing, be no option, and mean nothing else to the shell's script.
 func isCompletable(word string) bool {
 	return word != "" && terminal.Visible(word) == word && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "_activeHelp_")
 }
 
-// completions asks the node. Where there is none, there is nothing to offer and nothing to complain about.
+// completions asks the node for candidates. Without a node there are none, and no error.
 func completions(env *environment, c *cobra.Command, of, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if fromEnvironment(c, env.lookup) != nil || env.options.settle(c, env.lookup) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -68,8 +68,7 @@ func completions(env *environment, c *cobra.Command, of, typed string) ([]cobra.
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completionCommand replaces the library's command of this name, whose scripts put words on a command line as they are where
-// the shell then runs what is in them.
+// completionCommand replaces the library's command of this name, whose scripts put words on a command line unquoted.
 func completionCommand(env *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "completion",

@@ -21,7 +21,7 @@ import (
 const pollEvery = 20 * time.Millisecond
 
 func startCommand(env *environment) *cobra.Command {
-	var s serving
+	var s serveOptions
 	c := &cobra.Command{
 		Use:   "start",
 		Short: "Run the node in the background",
@@ -50,13 +50,13 @@ func stopCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.say(stopped, func() string { return fmt.Sprintf("stopped process %d", stopped.PID) })
+			return env.print(stopped, func() string { return fmt.Sprintf("stopped process %d", stopped.PID) })
 		},
 	}
 }
 
 func restartCommand(env *environment) *cobra.Command {
-	var s serving
+	var s serveOptions
 	c := &cobra.Command{
 		Use:   "restart",
 		Short: "Stop the node and start it again",
@@ -87,8 +87,8 @@ are given. Waiting clients go on waiting.`,
 	return c
 }
 
-// startNode runs a node in a process of its own and waits until it answers.
-func startNode(ctx context.Context, env *environment, s serving) error {
+// startNode runs a node in another process and blocks until it answers.
+func startNode(ctx context.Context, env *environment, s serveOptions) error {
 	if err := secureState(env); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func startNode(ctx context.Context, env *environment, s serving) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the node has it open by itself
+	defer log.Close() //nolint:errcheck // the node has opened it too
 	node, err := spawnNode(env, log, s)
 	if err != nil {
 		return err
@@ -109,16 +109,16 @@ func startNode(ctx context.Context, env *environment, s serving) error {
 	for {
 		status, err := fetchStatus(ctx, env)
 		if err == nil && status.PID == node.Process.Pid {
-			return env.say(status, func() string { return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen) })
+			return env.print(status, func() string { return fmt.Sprintf("started process %d, listening on %s", status.PID, status.Listen) })
 		}
 		if isStandby(env, node.Process.Pid) {
-			return env.say(map[string]int{"standby": node.Process.Pid}, func() string {
+			return env.print(map[string]int{"standby": node.Process.Pid}, func() string {
 				return fmt.Sprintf("process %d waits as a standby: the node runs elsewhere", node.Process.Pid)
 			})
 		}
 		select {
 		case <-ended:
-			return whyEnded(env, from)
+			return endError(env, from)
 		case <-ctx.Done():
 			return parley.Refuse(parley.NotRunning, "process %d does not answer yet", node.Process.Pid).
 				WithHint("look into %s", env.options.log())
@@ -127,8 +127,8 @@ func startNode(ctx context.Context, env *environment, s serving) error {
 	}
 }
 
-// spawnNode starts this program as a node that outlives it.
-func spawnNode(env *environment, log *os.File, s serving) (*exec.Cmd, error) {
+// spawnNode starts this program as a node that outlives this process.
+func spawnNode(env *environment, log *os.File, s serveOptions) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -143,8 +143,7 @@ func spawnNode(env *environment, log *os.File, s serving) (*exec.Cmd, error) {
 	return node, nil
 }
 
-// openNodeLog opens the node's log for appending and gives where the new part begins. One that has grown
-// large is put aside first.
+// openNodeLog opens the node's log for appending, and returns its size. A large log is renamed first.
 func openNodeLog(env *environment) (*os.File, int64, error) {
 	if info, err := os.Stat(env.options.log()); err == nil && info.Size() > maxLogFile {
 		if err := os.Rename(env.options.log(), env.options.log()+".1"); err != nil {
@@ -162,8 +161,8 @@ func openNodeLog(env *environment) (*os.File, int64, error) {
 	return log, info.Size(), nil
 }
 
-// whyEnded reads, in the node's log, what it ended with.
-func whyEnded(env *environment, from int64) error {
+// endError returns the error in the node's log, which has it from an offset on.
+func endError(env *environment, from int64) error {
 	log, err := os.Open(env.options.log())
 	if err != nil {
 		return err
@@ -182,7 +181,7 @@ func whyEnded(env *environment, from int64) error {
 	return parley.Refuse(parley.Internal, "the node ended before it answered").WithHint("look into %s", env.options.log())
 }
 
-// stopNode asks the node to stop and waits until its process has ended.
+// stopNode asks the node to stop, and blocks until its process has ended.
 func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	var stopped api.StopResponse
 	err := env.call(ctx, "stop", api.NodeRequest{}, &stopped)
@@ -210,8 +209,8 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	}
 }
 
-// stopStandby ends a process that waits as a standby, which has no socket on which to ask it. Where none waits,
-// none is the error.
+// stopStandby ends a process that waits as a standby. A standby has no socket on which to ask it. Without one, the
+// error is none.
 func stopStandby(env *environment, none error) (pid int, err error) {
 	pid, locked, err := isLocked(env)
 	if err != nil || !locked || !isStandby(env, pid) {

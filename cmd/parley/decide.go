@@ -21,7 +21,7 @@ import (
 	"parley/mailbox"
 )
 
-// decision is what a person decides about calls.
+// decision is a decision about calls.
 type decision struct {
 	choice, reason string // choice is a value of the form's field decision
 	always         bool   // for all calls that the rule covers from now on
@@ -44,7 +44,7 @@ func (d decision) check(c *cobra.Command) error {
 	return nil
 }
 
-// verb names what is decided, in a question.
+// verb returns the decision as the beginning of a question.
 func (d decision) verb() string {
 	verb := "Deny"
 	if d.choice == mailbox.Once || d.choice == mailbox.Always {
@@ -56,7 +56,7 @@ func (d decision) verb() string {
 	return verb
 }
 
-// decideOne decides on the call that is named.
+// decideOne decides on the call of one approval.
 func decideOne(env *environment, c *cobra.Command, args []string, how decision) error {
 	if err := how.check(c); err != nil {
 		return err
@@ -71,7 +71,8 @@ func decideOne(env *environment, c *cobra.Command, args []string, how decision) 
 	return settleApproval(c.Context(), env, w, how)
 }
 
-// decideSeveral decides on the calls that are meant. With an agent alone, a person at the terminal sees them first.
+// decideSeveral decides on an approval, or on those of an agent. A person at a terminal sees the calls of an agent
+// first.
 func decideSeveral(env *environment, c *cobra.Command, args []string, how decision) error {
 	if err := how.check(c); err != nil {
 		return err
@@ -95,7 +96,7 @@ func decideSeveral(env *environment, c *cobra.Command, args []string, how decisi
 		return permitInPerson(c.Context(), env, which, how)
 	}
 	if len(which) > 1 && !how.all {
-		return severalWait(args[0], which, how)
+		return ambiguousCalls(args[0], which, how)
 	}
 	for _, w := range which {
 		if err := settleApproval(c.Context(), env, w, how); err != nil {
@@ -105,8 +106,8 @@ func decideSeveral(env *environment, c *cobra.Command, args []string, how decisi
 	return nil
 }
 
-// severalWait refuses to choose between calls.
-func severalWait(agent string, which []permission, how decision) error {
+// ambiguousCalls returns the error for an agent that waits for several calls.
+func ambiguousCalls(agent string, which []permission, how decision) error {
 	numbers := make([]string, len(which))
 	for i, w := range which {
 		numbers[i] = strconv.FormatUint(w.Number, 10)
@@ -115,7 +116,7 @@ func severalWait(agent string, which []permission, how decision) error {
 		WithHint("parley permit ls shows them; name the one, as in parley %s %s, or give --all", strings.ToLower(decision{choice: how.choice}.verb()), numbers[0])
 }
 
-// permitInPerson shows each call and asks about it. What is decided is what was shown, whatever has come meanwhile.
+// permitInPerson shows each call and asks about it. It decides only on calls that it has shown.
 func permitInPerson(ctx context.Context, env *environment, which []permission, how decision) error {
 	lines := bufio.NewScanner(env.stdin)
 	for _, w := range which {
@@ -125,7 +126,7 @@ func permitInPerson(ctx context.Context, env *environment, which []permission, h
 		}
 		fmt.Fprintf(env.stdout, "%d. %s\n%s this call? [y/N] ", w.Number, shown, how.verb())
 		said := make(chan bool, 1)
-		go func() { said <- lines.Scan() }() // it ends with the process, if the person says nothing
+		go func() { said <- lines.Scan() }() // it ends with the process if there is no answer
 		select {
 		case more := <-said:
 			if !more {
@@ -144,8 +145,8 @@ func permitInPerson(ctx context.Context, env *environment, which []permission, h
 	return nil
 }
 
-// findApproval finds the approval that a number, an ID or a digest means. It reports whether the word is one of those: an ID
-// that is no form's is an agent's.
+// findApproval finds an approval by its number, ID or digest. It reports whether the word is one of these: an ID that
+// is not a form's is an agent's.
 func findApproval(ctx context.Context, env *environment, word string) (w permission, named bool, err error) {
 	if isDigest(word) {
 		found, err := approvalsWhere(ctx, env, func(w permission) bool { return w.Digest == word })
@@ -176,19 +177,19 @@ func findApproval(ctx context.Context, env *environment, word string) (w permiss
 	return w, true, nil
 }
 
-// isNumber reports whether a word is a message's number as parley writes it.
+// isNumber reports whether a word is the number of a message.
 func isNumber(word string) bool {
 	n, err := strconv.ParseUint(word, 10, 64)
 	return err == nil && strconv.FormatUint(n, 10) == word
 }
 
-// isDigest reports whether a word is the whole digest of a call. A part of one could be made to fit another call.
+// isDigest reports whether a word is the whole digest of a call. A part of one could be made to match another call.
 func isDigest(word string) bool {
 	_, err := hex.DecodeString(word)
 	return err == nil && len(word) == 64
 }
 
-// notAnApproval refuses to decide on another message, and says what it takes instead.
+// notAnApproval returns the error for a message that is no approval, with a hint to the command for it.
 func notAnApproval(e envelope) error {
 	hint := fmt.Sprintf("parley answer %d answers it", e.Number)
 	switch e.Type {
@@ -200,7 +201,7 @@ func notAnApproval(e envelope) error {
 	return parley.Refuse(parley.NoPendingPermission, "message %d is no approval (is %q)", e.Number, e.Type).WithHint("%s", hint)
 }
 
-// pendingOf finds the approvals that an agent waits for: all, or the one that is meant.
+// pendingOf returns the approvals that an agent waits for, or the one that the second argument names.
 func pendingOf(env *environment, c *cobra.Command, args []string) ([]permission, error) {
 	_, agent, err := fetchAgent(env, c, args[0])
 	if err != nil {
@@ -218,7 +219,7 @@ func pendingOf(env *environment, c *cobra.Command, args []string) ([]permission,
 	return found, err
 }
 
-// approvalsWhere gives the approvals that wait and are wanted.
+// approvalsWhere returns the waiting approvals that a condition holds for.
 func approvalsWhere(ctx context.Context, env *environment, wanted func(permission) bool) ([]permission, error) {
 	waiting, err := waitingApprovals(ctx, env)
 	if err != nil {
@@ -233,13 +234,13 @@ func approvalsWhere(ctx context.Context, env *environment, wanted func(permissio
 	return found, nil
 }
 
-// text shows a call in full.
+// text returns a call in full.
 func (w permission) text() string {
 	return fmt.Sprintf("agent: %s\n   tool:  %s\n   input: %s", party(w.FromName, w.From), terminal.Visible(w.Title), terminal.Visible(w.Description))
 }
 
-// ruledCall is an outcome with the call that it decided on, as JSON says it.
-type ruledCall struct {
+// decidedCall is the JSON form of an outcome, with the call that it decides.
+type decidedCall struct {
 	view.Outcome
 	Values   json.RawMessage `json:"values,omitempty"`
 	Number   uint64          `json:"number"`
@@ -248,8 +249,8 @@ type ruledCall struct {
 	Rule     *view.Rule      `json:"rule,omitempty"` // that was made
 }
 
-// settleApproval decides on one call, and prints it. The form is named by its ID, and the call by its digest: nothing else is
-// decided than what was shown.
+// settleApproval decides on one call, and prints it. The request has the form's ID and the call's digest, so that it
+// decides the call that was shown.
 func settleApproval(ctx context.Context, env *environment, which permission, how decision) error {
 	texts := []api.Text{{Name: "decision", Text: how.choice}}
 	if how.reason != "" {
@@ -270,12 +271,12 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 	if o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		return o.refusal()
 	}
-	done := ruledCall{Outcome: o.Outcome, Values: o.Values, Number: which.Number, Decision: how.choice, Call: which.call()}
-	var unruled error
+	done := decidedCall{Outcome: o.Outcome, Values: o.Values, Number: which.Number, Decision: how.choice, Call: which.call()}
+	var ruleErr error
 	if o.Status == view.StatusAnswered && how.always {
-		done.Rule, unruled = fetchRule(ctx, env, which, how)
+		done.Rule, ruleErr = fetchRule(ctx, env, which, how)
 	}
-	err = env.say(done, func() string {
+	err = env.print(done, func() string {
 		text := fmt.Sprintf("decided %d: %s\n   %s", which.Number, how.choice, which.text())
 		if done.Rule != nil {
 			text += "\n   rule:  " + ruleText(*done.Rule)
@@ -288,11 +289,11 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 		}
 		return text
 	})
-	return cmp.Or(err, unruled)
+	return cmp.Or(err, ruleErr)
 }
 
-// fetchRule gives the rule that a decision has made, once it ends when it is to. The rules of another node's agent are
-// not known here.
+// fetchRule returns the rule that a decision has made, after it has set the rule's end. The rules of another node's
+// agent are not known here.
 func fetchRule(ctx context.Context, env *environment, which permission, how decision) (*view.Rule, error) {
 	agent := which.From.String()
 	if how.until.text != "" {

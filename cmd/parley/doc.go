@@ -1,5 +1,6 @@
-// Command parley runs a node and speaks for its agents.
+// Command parley runs a node and acts for its agents.
 //
-// Everything it does, it asks of the node's daemon through the operations of the gateway; it holds no
-// state of its own. What it prints and its exit codes are a contract: see --help and the README.
+// Every command calls an operation of the node's gateway, on the socket in the state folder. The program keeps no state of
+// its own. Its output, its options and its exit codes are a contract, described in --help and the README. It decides
+// nothing: answers are checked and rules are applied by the node.
 package main

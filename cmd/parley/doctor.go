@@ -22,7 +22,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// finding is what one check came to.
+// finding is the result of one check.
 type finding struct {
 	Check  string `json:"check"`
 	Result string `json:"result"` // ok, warn or fail
@@ -35,7 +35,7 @@ const (
 	bad     = "fail"
 )
 
-// What a disk should have and do.
+// The least free space, and the longest time of a sync, without a warning.
 const (
 	littleSpace = 256 << 20
 	slowFsync   = 50 * time.Millisecond
@@ -50,7 +50,7 @@ func doctorCommand(env *environment) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			found := runChecks(c.Context(), env)
 			failed := slices.ContainsFunc(found, func(f finding) bool { return f.Result == bad })
-			err := env.say(found, func() string {
+			err := env.print(found, func() string {
 				text := ""
 				for i, f := range found {
 					if i > 0 {
@@ -136,7 +136,7 @@ func checkSpace(_ context.Context, env *environment) (string, string) {
 	return fine, detail
 }
 
-// nearestFolder is the state folder, or the nearest one above it that is there.
+// nearestFolder returns the state folder, or the nearest existing folder above it.
 func nearestFolder(env *environment) string {
 	folder := env.options.state
 	for folder != filepath.Dir(folder) {
@@ -219,7 +219,7 @@ func checkNodeQuotas(ctx context.Context, env *environment) (string, string) {
 	return quotaWarnings(status.Quotas)
 }
 
-// checkLimits warns of limits that are nearly used up, or for which something was refused.
+// checkLimits warns of limits that are nearly reached, and of those that refused something.
 func checkLimits(ctx context.Context, env *environment) (string, string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"parley/gateway/client"
 )
 
-// environment is what commands work with: input and output, variables, and the options of every command.
+// environment is the environment of a command: input and output, variables, and the options of every command.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -21,16 +21,16 @@ type environment struct {
 	options        options
 }
 
-// client gives a client of the node on the state folder, which makes a call once. Its requests say for whom they are.
+// client returns a client of the node that makes a call once. Its requests name the agent that they act for.
 func (env *environment) client() *client.Client {
 	return env.clientOf(client.Options{Patience: -1})
 }
 
-// patience is how long a wait outlasts its node: long enough for a restart.
+// patience is the time for which a wait outlasts its node: long enough for a restart.
 const patience = 15 * time.Second
 
-// waiter gives a client for waits, which go on through restarts of the node. known says that the node was there a
-// moment ago; one that was not is not waited for.
+// waiter returns a client for waits, which continue through restarts of the node. known says that the node was there
+// a moment ago. The client does not wait for another.
 func (env *environment) waiter(known bool) *client.Client {
 	return env.clientOf(client.Options{As: env.options.as, Patience: patience, Known: known})
 }
@@ -53,7 +53,7 @@ func (env *environment) call(ctx context.Context, operation string, req, resp an
 
 func (env *environment) acting() api.Acting { return api.Acting{As: env.options.as} }
 
-// asFlag is how the agent that the program acts for is given on a command line.
+// asFlag returns the flag that has another command act for the same agent.
 func (env *environment) asFlag() string {
 	if env.options.as == "" {
 		return ""
@@ -61,7 +61,7 @@ func (env *environment) asFlag() string {
 	return " --as " + shell.Word(env.options.as)
 }
 
-// interactive reports whether a person sits at a terminal.
+// interactive reports whether input and output are a terminal.
 func (env *environment) interactive() bool {
 	in, ok := env.stdin.(*os.File)
 	if !ok || !term.IsTerminal(in.Fd()) {
@@ -71,7 +71,7 @@ func (env *environment) interactive() bool {
 	return ok && term.IsTerminal(out.Fd())
 }
 
-// listAll calls a listing page by page and returns the items of all pages, and no nil.
+// listAll calls a listing page by page and returns the items of all pages. It never returns nil items.
 func listAll[R, T any](ctx context.Context, env *environment, operation string, request func(api.Paging) any, page func(R) ([]T, api.Paged)) ([]T, error) {
 	c := env.client()
 	defer c.Close()

@@ -30,7 +30,7 @@ const (
 	exitInterrupted = 130 // as shells count: 128 and SIGINT
 )
 
-// usageError is a command line that makes no sense.
+// usageError is an error in a command line.
 type usageError struct{ refused *parley.Error }
 
 func (e usageError) Error() string { return e.refused.Error() }
@@ -40,18 +40,17 @@ func usage(c *cobra.Command, format string, args ...any) error {
 	return usageError{parley.Refuse(parley.InvalidArgument, format, args...).WithHint("see %s --help", c.CommandPath())}
 }
 
-// interrupted is a wait that the person at the keyboard ended. Without a message there is nothing to say
-// about it.
+// interrupted is the error of a wait that the person at the keyboard ended. Without a message nothing is printed.
 type interrupted struct{ message, hint string }
 
 func (e *interrupted) Error() string { return e.message }
 
-// report shows an error and gives the exit code for it.
+// report prints an error and returns the exit code for it.
 func (p *program) report(ctx context.Context, err error) int {
 	if exit, said := asExit(err); said {
 		return exit
 	}
-	shown, exit := p.verdict(ctx, err)
+	shown, exit := p.classify(ctx, err)
 	if shown.Message == "" {
 		return exit
 	}
@@ -74,8 +73,8 @@ func (p *program) printFailureJSON(e *parley.Error) {
 	fmt.Fprintf(p.stderr, "%s\n", terminal.JSON(body))
 }
 
-// verdict turns any error into the one that is shown.
-func (p *program) verdict(ctx context.Context, err error) (*parley.Error, int) {
+// classify returns the error to show, and the exit code for it.
+func (p *program) classify(ctx context.Context, err error) (*parley.Error, int) {
 	if e, ok := errors.AsType[*interrupted](err); ok {
 		return &parley.Error{Code: "INTERRUPTED", Message: e.message, Hint: e.hint}, exitInterrupted
 	}
@@ -107,7 +106,7 @@ func exitCode(c parley.Code) int {
 	return exitRefused
 }
 
-// cobraError makes one line and a hint of what cobra says in several.
+// cobraError returns an error of cobra, which has several lines, as one line and a hint.
 func cobraError(err error) *parley.Error {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
 	for i := range lines {
@@ -120,7 +119,7 @@ func cobraError(err error) *parley.Error {
 	return e.WithHint("see parley --help")
 }
 
-// wantsJSON also knows when the options could not be read.
+// wantsJSON reports whether output is JSON, also where the options could not be read.
 func (p *program) wantsJSON() bool {
 	if p.began {
 		return p.options.json
@@ -129,7 +128,7 @@ func (p *program) wantsJSON() bool {
 	return p.options.json || p.options.output == formatJSON || slices.Contains(p.args, "--json") || ok && value != "" && value != "0" && value != "false"
 }
 
-// withFields adds what is wrong with each field where the message does not say it already.
+// withFields returns the message of an error, with the errors of fields that it does not mention.
 func withFields(e *parley.Error) string {
 	var rest []string
 	for name, why := range e.Fields {
@@ -144,7 +143,7 @@ func withFields(e *parley.Error) string {
 	return e.Message + ": " + strings.Join(rest, "; ")
 }
 
-// maxInput bounds what is read of files and standard input: a request can carry no more.
+// maxInput bounds the input from files and standard input: a request can carry no more.
 const maxInput = gateway.MaxBody
 
 func readAll(r io.Reader, name string) ([]byte, error) { return terminal.Read(r, name, maxInput) }

@@ -21,8 +21,8 @@ import (
 	"parley/mailbox/form"
 )
 
-// asking are the options of whatever waits for an answer.
-type asking struct {
+// askOptions are the options of commands that wait for an answer.
+type askOptions struct {
 	name      string
 	key       string
 	deadline  moment
@@ -31,7 +31,7 @@ type asking struct {
 	timeout   duration
 }
 
-func (a *asking) flags(c *cobra.Command) {
+func (a *askOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&a.name, "name", "", "store the answer under this `name`; if something stands there, print it and send nothing")
 	f.StringVar(&a.key, "key", "", "idempotency `key`: asking again with the same one is the same form")
@@ -43,7 +43,7 @@ func (a *asking) flags(c *cobra.Command) {
 
 func formCommand(env *environment) *cobra.Command {
 	var (
-		options   asking
+		options   askOptions
 		fieldArgs []string
 		fieldFile string
 		title     string
@@ -88,7 +88,7 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 }
 
 func requestCommand(env *environment) *cobra.Command {
-	var options asking
+	var options askOptions
 	c := &cobra.Command{
 		Use:   "request RECIPIENT TEXT",
 		Short: "Ask for a capability in words",
@@ -132,18 +132,18 @@ The wait goes on through restarts of the node.`,
 		if err != nil {
 			return err
 		}
-		return sayOutcome(env, o, (*outcome).requestText)
+		return printOutcome(env, o, (*outcome).requestText)
 	}
 	return c
 }
 
-// asked is an accepted ask, as the node sends it.
+// asked is an accepted form as the node sends it.
 type asked struct {
 	view.Asked
 	Outcome json.RawMessage `json:"outcome"`
 }
 
-// accepted is what --no-wait prints.
+// accepted is the output of --no-wait.
 type accepted struct {
 	Form        capabilities.ID `json:"form"`
 	Promise     capabilities.ID `json:"promise"`
@@ -151,7 +151,7 @@ type accepted struct {
 	Unreachable bool            `json:"unreachable,omitempty"`
 }
 
-// formFields gathers the fields of a form from its options.
+// formFields returns the fields of a form from its options.
 func formFields(env *environment, c *cobra.Command, args []string, file string) ([]events.Field, error) {
 	fields := []events.Field{}
 	if file != "" {
@@ -173,25 +173,26 @@ func formFields(env *environment, c *cobra.Command, args []string, file string) 
 	return fields, nil
 }
 
-// awaitAsked goes on after an ask was accepted: it waits, unless that was not wanted or is not needed.
-func awaitAsked(ctx context.Context, env *environment, a asked, to string, o asking, text func(*outcome) string) error {
+// awaitAsked waits for the answer of an accepted form and prints it, unless the options or an earlier answer make
+// that unnecessary.
+func awaitAsked(ctx context.Context, env *environment, a asked, to string, o askOptions, text func(*outcome) string) error {
 	settledBefore := len(a.Outcome) > 0 && string(a.Outcome) != "null"
 	env.noteUnreachable(a.Unreachable && !settledBefore, terminal.Quoted(to))
 	switch {
 	case o.noWait && !a.Form.IsZero():
-		return env.say(accepted{a.Form, a.Promise, a.Number, a.Unreachable}, a.Form.String)
+		return env.print(accepted{a.Form, a.Promise, a.Number, a.Unreachable}, a.Form.String)
 	case settledBefore:
-		return sayOutcome(env, a.Outcome, text)
+		return printOutcome(env, a.Outcome, text)
 	}
 	outcome, err := waitForForm(ctx, env, a.Form.String(), time.Duration(o.timeout), true)
 	if err != nil {
 		return err
 	}
-	return sayOutcome(env, outcome, text)
+	return printOutcome(env, outcome, text)
 }
 
-// waitForForm waits for a form, for so long if it is not 0, and says of a wait that ended early how to take it up again. known
-// says that the node was there a moment ago.
+// waitForForm waits for a form, without limit if timeout is 0. The error of a wait that ended early says how to
+// continue it. known says that the node was there a moment ago.
 func waitForForm(ctx context.Context, env *environment, id string, timeout time.Duration, known bool) (json.RawMessage, error) {
 	waiter := env.waiter(known)
 	defer waiter.Close()
@@ -220,14 +221,14 @@ func waitForForm(ctx context.Context, env *environment, id string, timeout time.
 	return o.Raw, err
 }
 
-// sayOutcome prints an answer, or refuses with the code of another end.
-func sayOutcome(env *environment, raw json.RawMessage, text func(*outcome) string) error {
+// printOutcome prints an answer, or returns the error for another outcome.
+func printOutcome(env *environment, raw json.RawMessage, text func(*outcome) string) error {
 	var o outcome
 	if err := json.Unmarshal(raw, &o); err != nil {
 		return err
 	}
 	if o.Status == view.StatusAnswered {
-		return env.say(raw, func() string { return text(&o) })
+		return env.print(raw, func() string { return text(&o) })
 	}
 	return o.refusal()
 }
@@ -244,7 +245,7 @@ func (o *outcome) refusal() error {
 	return parley.Refuse(code, "form %s was %s", o.Form, o.end())
 }
 
-// asUsage makes a mistake of usage of what an argument was refused for.
+// asUsage returns the refusal of an argument as an error of usage.
 func asUsage(c *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*parley.Error](err); ok {
 		if e.Hint == "" {

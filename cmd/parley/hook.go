@@ -63,12 +63,12 @@ is decided: %s asks at its own prompt. A line on standard error says why, and th
 		if response == nil {
 			return nil
 		}
-		return env.sayJSON(response)
+		return env.printJSON(response)
 	}
 	return c
 }
 
-// isHook reports whether a command is one that a coding agent runs.
+// isHook reports whether a coding agent runs the command.
 func isHook(c *cobra.Command) bool {
 	return c != nil && strings.HasPrefix(c.CommandPath()+" ", "parley hook ")
 }
@@ -118,7 +118,7 @@ with --project of the folder that this is run in. What is there stays, the file 
 			}
 			makeAsker(c.Context(), env, setup.Asker(agent, o))
 		}
-		return env.say(files, func() string { return setup.Text(files, printOnly) })
+		return env.print(files, func() string { return setup.Text(files, printOnly) })
 	}
 	return c
 }

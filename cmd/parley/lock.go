@@ -15,10 +15,10 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// lock is the right to run on a state folder. The system takes it back from a process that dies.
+// lock is the right to run on a state folder. The system releases it when its process dies.
 type lock struct{ file *os.File }
 
-// secureState makes the state folder if it is not there, and refuses one that others can look into.
+// secureState makes the state folder if it does not exist, and refuses one that others can read.
 func secureState(env *environment) error {
 	err := keys.SecureFolder(env.options.state)
 	if parley.CodeOf(err) == parley.Internal {
@@ -27,7 +27,7 @@ func secureState(env *environment) error {
 	return err
 }
 
-// lockState makes the state folder if it is not there and takes its lock, or refuses with ALREADY_RUNNING.
+// lockState makes the state folder if it does not exist and takes its lock, or refuses with ALREADY_RUNNING.
 func lockState(env *environment) (*lock, error) {
 	if err := secureState(env); err != nil {
 		return nil, err
@@ -36,11 +36,11 @@ func lockState(env *environment) (*lock, error) {
 	if err != nil {
 		return nil, terminal.Unwritable(env.options.state, err)
 	}
-	// Those who only look hold it for an instant: see isLocked.
+	// isLocked holds it for an instant.
 	for try := 0; ; try++ {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return held(file)
+			return writePID(file)
 		}
 		if try == 5 || !errors.Is(err, syscall.EWOULDBLOCK) {
 			break
@@ -54,8 +54,8 @@ func lockState(env *environment) (*lock, error) {
 	return nil, alreadyRunning(file)
 }
 
-// held notes in the lock who has it.
-func held(file *os.File) (*lock, error) {
+// writePID writes the number of this process into the lock.
+func writePID(file *os.File) (*lock, error) {
 	err := file.Truncate(0)
 	if err == nil {
 		_, err = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
@@ -85,10 +85,10 @@ func readPID(file *os.File) int {
 	return pid
 }
 
-// release gives the lock up. The file stays: who removed it could remove another's.
+// release releases the lock. The file stays: removing it could remove the lock of another process.
 func (l *lock) release() error { return l.file.Close() }
 
-// isLocked reports whether a process runs on the state folder, and which.
+// isLocked reports whether a process runs on the state folder, and its number.
 func isLocked(env *environment) (pid int, locked bool, err error) {
 	file, err := os.Open(env.options.lock())
 	if errors.Is(err, fs.ErrNotExist) {

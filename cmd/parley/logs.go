@@ -66,7 +66,7 @@ standard error. As JSON it is a piece a line, with its run and what that was for
 	return c
 }
 
-// shownOutput is what was shown of an agent's output. A piece may end within a line, which the next one goes on with.
+// shownOutput prints an agent's output. A piece may end within a line, which the next one continues.
 type shownOutput struct {
 	env     *environment
 	message capabilities.ID // if not zero, only what was put out for it is shown
@@ -95,7 +95,7 @@ func (s *shownOutput) page(page api.ReadOutputResponse) error {
 
 func (s *shownOutput) piece(o view.OutputPiece) error {
 	if s.env.options.json {
-		return s.env.sayJSON(o)
+		return s.env.printJSON(o)
 	}
 	if o.Run != s.run {
 		if err := s.end(); err != nil {
@@ -123,7 +123,7 @@ func (s *shownOutput) piece(o view.OutputPiece) error {
 	return err
 }
 
-// visibleOutput is visible with the tabs that programs align their output by.
+// visibleOutput returns Visible text that keeps tabs, by which programs align their output.
 func visibleOutput(line string) string {
 	columns := strings.Split(line, "\t")
 	for i, c := range columns {
@@ -132,7 +132,7 @@ func visibleOutput(line string) string {
 	return strings.Join(columns, "\t")
 }
 
-// end ends the lines that are not at their end.
+// end completes lines that have no end yet.
 func (s *shownOutput) end() error {
 	var failed []error
 	for out, open := range s.open {
@@ -145,12 +145,12 @@ func (s *shownOutput) end() error {
 	return errors.Join(failed...)
 }
 
-// awaitAsked shows an agent's output as it comes, through restarts of the node, until ctx ends.
+// follow prints an agent's output as it comes, through restarts of the node, until ctx ends.
 func (s *shownOutput) follow(ctx context.Context, agent string) error {
 	waiter := s.env.waiter(true)
 	defer waiter.Close()
 	for {
-		req := api.ReadOutputRequest{Acting: s.env.acting(), AgentID: agent, After: s.cursor, WaitMs: oneWait.Milliseconds()}
+		req := api.ReadOutputRequest{Acting: s.env.acting(), AgentID: agent, After: s.cursor, WaitMs: maxWait.Milliseconds()}
 		page, err := readOutput(ctx, waiter, req)
 		if err == nil {
 			err = s.page(page)
@@ -161,7 +161,7 @@ func (s *shownOutput) follow(ctx context.Context, agent string) error {
 	}
 }
 
-// rest shows what there is already of an agent's output.
+// rest prints the output that the node has already.
 func (s *shownOutput) rest(ctx context.Context, agent string) error {
 	client := s.env.client()
 	defer client.Close()
@@ -185,14 +185,14 @@ func readOutput(ctx context.Context, client *client.Client, req api.ReadOutputRe
 	return page, err
 }
 
-// outputEnd gives the newest pieces of an agent's output, and the cursor after them.
+// outputEnd returns the newest pieces of an agent's output, and the cursor after them.
 func outputEnd(ctx context.Context, env *environment, agent string, pieces int) (api.ReadOutputResponse, error) {
 	client := env.client()
 	defer client.Close()
 	return readOutput(ctx, client, api.ReadOutputRequest{Acting: env.acting(), AgentID: agent, Tail: &pieces})
 }
 
-// tail shows the last lines of an agent's output.
+// tail prints the last lines of an agent's output.
 func (s *shownOutput) tail(ctx context.Context, agent string, lines int) error {
 	asked := min(lines, api.MaxPieces)
 	page, err := outputEnd(ctx, s.env, agent, asked)
@@ -212,7 +212,7 @@ func (s *shownOutput) tail(ctx context.Context, agent string, lines int) error {
 	return err
 }
 
-// all gives all that the node keeps of an agent's output.
+// all returns all of an agent's output that the node keeps.
 func (s *shownOutput) all(ctx context.Context, agent string) ([]view.OutputPiece, uint64, error) {
 	client := s.env.client()
 	defer client.Close()
@@ -226,7 +226,7 @@ func (s *shownOutput) all(ctx context.Context, agent string) ([]view.OutputPiece
 	}
 }
 
-// lastLines gives the last lines of output, and whether it is sure that they are as many, and whole.
+// lastLines returns the last lines of output. It reports whether they are certainly as many as asked for, and whole.
 func lastLines(pieces []view.OutputPiece, lines int) ([]view.OutputPiece, bool) {
 	if lines <= 0 {
 		return nil, true
@@ -248,7 +248,7 @@ func lastLines(pieces []view.OutputPiece, lines int) ([]view.OutputPiece, bool) 
 	return pieces, false
 }
 
-// entry is one event of a log, as the node sends it.
+// entry is one event of a log as the node sends it.
 type entry struct {
 	Commit  uint64            `json:"commit"`
 	Version uint64            `json:"version"`
@@ -283,7 +283,7 @@ version after it, when, and what. What a mailbox is, is the fold of these.`,
 			if err := client.Call(c.Context(), "read_log", api.ReadLogRequest{Acting: as, After: after}, &page); err != nil {
 				return err
 			}
-			if after, err = sayEntries(env, page.Entries, after); err != nil {
+			if after, err = printEntries(env, page.Entries, after); err != nil {
 				return err
 			}
 			more = page.More
@@ -293,7 +293,7 @@ version after it, when, and what. What a mailbox is, is the fold of these.`,
 	return c
 }
 
-// logReader gives whose authority the log of an agent is read with: the agent's own, which the host has.
+// logReader returns the authority to read the log of an agent: that of the agent itself, which the host has too.
 func logReader(env *environment, agent string) (api.Acting, error) {
 	if agent == "" || agent == env.options.as {
 		return env.acting(), nil
@@ -304,15 +304,15 @@ func logReader(env *environment, agent string) (api.Acting, error) {
 	return api.Acting{As: agent}, nil
 }
 
-// sayEntries prints events and gives the version of the last.
-func sayEntries(env *environment, entries []json.RawMessage, after uint64) (uint64, error) {
+// printEntries prints events and returns the version of the last.
+func printEntries(env *environment, entries []json.RawMessage, after uint64) (uint64, error) {
 	for _, raw := range entries {
 		var e entry
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return 0, notANode(err)
 		}
 		after = e.Version
-		err := env.say(raw, func() string {
+		err := env.print(raw, func() string {
 			return fmt.Sprintf("%d %d %s %s %s", e.Commit, e.Version, e.At, e.Type, terminal.Visible(string(e.Payload)))
 		})
 		if err != nil {

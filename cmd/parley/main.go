@@ -34,7 +34,7 @@ type program struct {
 	began  bool // arguments and options were understood: an error from now on is none of usage
 }
 
-// run runs the program and gives its exit code.
+// run runs the command line and returns its exit code.
 func (p *program) run(ctx context.Context) int {
 	err := p.execute(ctx)
 	if err == nil {
@@ -61,7 +61,7 @@ func (p *program) execute(ctx context.Context) error {
 	return err
 }
 
-// checkArguments refuses what no operation could take, before anything is sent.
+// checkArguments refuses arguments that no operation takes.
 func (p *program) checkArguments() error {
 	for _, a := range p.args {
 		if !utf8.ValidString(a) {
@@ -138,7 +138,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// begin settles the options before a command runs: those not given are taken from the environment.
+// begin completes the options before a command runs. It takes those that were not given from the environment.
 func (p *program) begin(c *cobra.Command, _ []string) error {
 	if err := fromEnvironment(c, p.lookup); err != nil {
 		return err

@@ -34,7 +34,7 @@ func serveMCP(ctx context.Context, env *environment) error {
 	node := env.client()
 	defer node.Close()
 	user := &toolUser{env: env, client: node}
-	// That there is such an agent is better found out now, where its user looks, than at a model's first call.
+	// An unknown agent fails here, where its user looks, and not at the first call of a model.
 	var names struct{}
 	if err := user.Call(ctx, "list_names", map[string]any{}, &names); err != nil {
 		return err
@@ -54,21 +54,21 @@ func serveMCP(ctx context.Context, env *environment) error {
 	return err
 }
 
-// writeCloser is output that stays open.
+// writeCloser is output that Close leaves open.
 type writeCloser struct{ io.Writer }
 
 func (writeCloser) Close() error { return nil }
 
-// toolUser is the agent for whom the program acts, through the node's socket.
+// toolUser is the agent that the tools act for, through the node's socket.
 type toolUser struct {
 	env    *environment
 	client *client.Client
 }
 
-// Identity implements mcp.Agent. There is but one.
+// Identity implements mcp.Agent. There is only one agent.
 func (u *toolUser) Identity() string { return u.env.options.as }
 
-// May implements mcp.Agent. Whoever may open the socket may do all of it.
+// May implements mcp.Agent. A process that may open the socket may do everything.
 func (u *toolUser) May(string) error { return nil }
 
 // Call implements mcp.Agent.

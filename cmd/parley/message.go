@@ -35,7 +35,7 @@ another word. The recipient may keep it with "parley adopt". \@ is a plain @, an
 				return err
 			}
 			env.noteUnreachable(sent.Unreachable, terminal.Quoted(args[0]))
-			return env.say(sent, sent.Message.String)
+			return env.print(sent, sent.Message.String)
 		},
 	}
 }
@@ -57,7 +57,7 @@ func replyCommand(env *environment) *cobra.Command {
 				return err
 			}
 			env.noteUnreachable(sent.Unreachable, "whoever sent "+terminal.Visible(args[0]))
-			return env.say(sent, sent.Message.String)
+			return env.print(sent, sent.Message.String)
 		},
 	}
 }
@@ -85,7 +85,7 @@ func adoptCommand(env *environment) *cobra.Command {
 		if held == "" {
 			held = args[1]
 		}
-		return env.say(map[string]string{"name": held}, silent)
+		return env.print(map[string]string{"name": held}, silent)
 	}
 	return c
 }
@@ -104,12 +104,12 @@ is dismissed stays open.`,
 			if err != nil {
 				return err
 			}
-			return env.say(map[string]string{"dismissed": args[0]}, silent)
+			return env.print(map[string]string{"dismissed": args[0]}, silent)
 		},
 	}
 }
 
-// silent is the text of a command that says nothing when all is well.
+// silent is the text of a command without output.
 func silent() string { return "" }
 
 func inboxCommand(env *environment) *cobra.Command {
@@ -143,19 +143,19 @@ do not show themselves are shown escaped.`,
 			}
 			all = append(all, m.Raw)
 		}
-		return sayMessages(env, all)
+		return printMessages(env, all)
 	}
 	return c
 }
 
-// followInbox shows what there is and what comes, until it is interrupted.
+// followInbox prints the messages that there are and those that come, until it is interrupted.
 func followInbox(ctx context.Context, env *environment, waiter *client.Client, view client.View) error {
 	for m, err := range waiter.Follow(ctx, view, "") {
 		if ctx.Err() != nil {
 			return &interrupted{} // the way to end it
 		}
 		if err == nil {
-			err = sayMessage(env, m.Raw)
+			err = printMessage(env, m.Raw)
 		}
 		if err != nil {
 			return err
@@ -164,12 +164,12 @@ func followInbox(ctx context.Context, env *environment, waiter *client.Client, v
 	return nil
 }
 
-func sayMessages(env *environment, messages []json.RawMessage) error {
+func printMessages(env *environment, messages []json.RawMessage) error {
 	if env.options.json {
 		if messages == nil {
 			messages = []json.RawMessage{}
 		}
-		return env.sayJSON(messages)
+		return env.printJSON(messages)
 	}
 	var b strings.Builder
 	for _, m := range messages {
@@ -183,9 +183,9 @@ func sayMessages(env *environment, messages []json.RawMessage) error {
 	return err
 }
 
-func sayMessage(env *environment, m json.RawMessage) error {
+func printMessage(env *environment, m json.RawMessage) error {
 	if env.options.json {
-		return env.sayJSON(m)
+		return env.printJSON(m)
 	}
 	l, err := lineOf(m)
 	if err != nil {
@@ -203,7 +203,7 @@ func lineOf(m json.RawMessage) (string, error) {
 	return e.line(), nil
 }
 
-// line is a message as the inbox shows it: one line, whatever is in it.
+// line returns a message as one line, whatever it contains.
 func (e *envelope) line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d. ", e.Number)
@@ -242,7 +242,7 @@ func (e *envelope) line() string {
 	return b.String()
 }
 
-// verb says what was done, with whom where it was done by the agent itself.
+// verb returns the action of a message, with the other party where the agent itself acted.
 func (e *envelope) verb(with string) string {
 	var words []string
 	switch e.Type {
@@ -287,7 +287,7 @@ func (e *envelope) fieldNames() string {
 	return strings.Join(names, ", ")
 }
 
-// end says how a form ended.
+// end returns an outcome in words.
 func (o *outcome) end() string {
 	var text string
 	switch {
@@ -302,7 +302,7 @@ func (o *outcome) end() string {
 	return text
 }
 
-// party shows another agent by its name, or by its ID: never by nothing.
+// party returns another agent's name, or its ID where it has none, in quotes.
 func party(name string, id capabilities.ID) string {
 	if name == "" {
 		name = id.String()
@@ -310,11 +310,11 @@ func party(name string, id capabilities.ID) string {
 	return terminal.Quoted(name)
 }
 
-// sorted gives what is in a record by name.
-func sorted(record map[string]json.RawMessage) []named {
-	list := make([]named, 0, len(record))
+// sorted returns the values of a record, sorted by name.
+func sorted(record map[string]json.RawMessage) []namedValue {
+	list := make([]namedValue, 0, len(record))
 	for _, name := range slices.Sorted(maps.Keys(record)) {
-		list = append(list, named{name, record[name]})
+		list = append(list, namedValue{name, record[name]})
 	}
 	return list
 }

@@ -17,7 +17,7 @@ import (
 	"parley/gateway/api"
 )
 
-// makeCommand is mkhost or mkguest.
+// makeCommand returns the command mkhost or mkguest.
 func makeCommand(env *environment, kind events.AgentKind) *cobra.Command {
 	var (
 		title  string
@@ -49,7 +49,7 @@ func makeCommand(env *environment, kind events.AgentKind) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return env.say(made, made.Agent.String)
+		return env.print(made, made.Agent.String)
 	}
 	return c
 }
@@ -91,7 +91,7 @@ func namesCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.say(held, func() string {
+			return env.print(held, func() string {
 				shown := make([]string, len(held))
 				for i, n := range held {
 					shown[i] = terminal.Visible(n)
@@ -125,12 +125,12 @@ masked unless --reveal is given.`,
 		if err != nil {
 			return err
 		}
-		return env.say(found.Value, func() string { return shownValue(found.Value) })
+		return env.print(found.Value, func() string { return shownValue(found.Value) })
 	}
 	return c
 }
 
-// shownValue is a record as lines, a list as lines, and anything else as itself.
+// shownValue returns a record or a list as lines, and any other value as itself.
 func shownValue(raw json.RawMessage) string {
 	var record map[string]json.RawMessage
 	if v, err := capabilities.ParseJSON(raw); err == nil {
@@ -158,7 +158,7 @@ right to use it.`,
 			if err := env.call(c.Context(), "locate", api.NameRequest{Acting: env.acting(), Name: args[0]}, &found); err != nil {
 				return err
 			}
-			return env.say(found, func() string { return terminal.Visible(found.Locator) })
+			return env.print(found, func() string { return terminal.Visible(found.Locator) })
 		},
 	}
 }
@@ -248,15 +248,15 @@ given on from there can do no more than that.`,
 	return c
 }
 
-// change performs an operation that changes what stands under a name.
+// change performs an operation that changes the value under a name.
 func change(env *environment, c *cobra.Command, operation string, req any, name string) error {
 	if err := env.call(c.Context(), operation, req, nil); err != nil {
 		return err
 	}
-	return env.say(map[string]string{"name": name}, silent)
+	return env.print(map[string]string{"name": name}, silent)
 }
 
-// notANode refuses where the answer of another program was expected.
+// notANode returns the error for an answer that no node of Parley sends.
 func notANode(err error) error {
 	return parley.Refuse(parley.Internal, "the node's answer cannot be read: %v", err)
 }
@@ -274,7 +274,7 @@ func grantsCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.say(given, func() string { return grantTable(given) })
+			return env.print(given, func() string { return grantTable(given) })
 		},
 	}
 }
@@ -301,7 +301,7 @@ func grantTable(grants []view.Granted) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// facetText says how much of something is held.
+// facetText returns a facet in words.
 func facetText(f capabilities.Facet) string {
 	var parts []string
 	if f.Mode != capabilities.Full {
@@ -333,7 +333,7 @@ that can be reached. "parley grants" lists them.`,
 			if err != nil {
 				return err
 			}
-			return env.say(map[string]string{"grant": args[0]}, silent)
+			return env.print(map[string]string{"grant": args[0]}, silent)
 		},
 	}
 }

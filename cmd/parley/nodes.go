@@ -30,7 +30,7 @@ is sent when it can.`,
 			if err != nil {
 				return err
 			}
-			return env.say(known, func() string { return nodeTable(known) })
+			return env.print(known, func() string { return nodeTable(known) })
 		},
 	}
 }
@@ -55,7 +55,7 @@ func nodeTable(nodes []view.Peer) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// noteUnreachable tells a person that what was accepted goes out later. Programs find it in the result.
+// noteUnreachable notes that an accepted message is sent later. JSON output has that in the result.
 func (env *environment) noteUnreachable(unreachable bool, whose string) {
 	if unreachable && !env.options.json {
 		fmt.Fprintf(env.stderr, "parley: note: the node of %s cannot be reached now; it is sent when it can\n", whose)
@@ -95,7 +95,7 @@ grants (see "parley quota --help"). Mail over a quota is refused with QUOTA_EXCE
 		if err != nil {
 			return err
 		}
-		return env.say(got, func() string { return quotaTable(got.Use.Used, got.Use.Quotas) })
+		return env.print(got, func() string { return quotaTable(got.Use.Used, got.Use.Quotas) })
 	}
 	return c
 }
@@ -114,7 +114,7 @@ ID, or the host's name for its host. A new invitation brings it back.`,
 			if err := env.call(c.Context(), "drop_peer", api.DropPeerRequest{Acting: env.acting(), Node: args[0]}, &got); err != nil {
 				return err
 			}
-			return env.say(got, func() string {
+			return env.print(got, func() string {
 				return fmt.Sprintf("dropped %s: %d names freed, %d grants revoked, %d parcels given up, %d nodes forgotten that it had introduced",
 					got.Node, got.Names, got.Revoked, got.Given, got.Introduced)
 			})
@@ -122,14 +122,14 @@ ID, or the host's name for its host. A new invitation brings it back.`,
 	}
 }
 
-// inviting are the options of an invitation.
-type inviting struct {
+// inviteOptions are the options of an invitation.
+type inviteOptions struct {
 	expires      moment
 	revoke, list bool
 }
 
 func inviteCommand(env *environment) *cobra.Command {
-	var o inviting
+	var o inviteOptions
 	c := &cobra.Command{
 		Use:   "invite NAME",
 		Short: "Invite another node",
@@ -160,14 +160,14 @@ each of the two holds the other, this one under NAME. An invitation is good once
 	return c
 }
 
-func runInvite(env *environment, c *cobra.Command, o inviting, name string) error {
+func runInvite(env *environment, c *cobra.Command, o inviteOptions, name string) error {
 	switch {
 	case o.list && o.revoke:
 		return usage(c, "--list and --revoke do not go together")
 	case (o.list || o.revoke) && o.expires.text != "":
 		return usage(c, "--expires is for a new invitation")
 	case o.list:
-		return sayInvitations(env, c)
+		return printInvitations(env, c)
 	case o.revoke:
 		return change(env, c, "uninvite", api.NameRequest{Acting: env.acting(), Name: name}, name)
 	}
@@ -178,10 +178,10 @@ func runInvite(env *environment, c *cobra.Command, o inviting, name string) erro
 	if err != nil {
 		return err
 	}
-	return env.say(made, func() string { return terminal.Visible(made.Locator) })
+	return env.print(made, func() string { return terminal.Visible(made.Locator) })
 }
 
-func sayInvitations(env *environment, c *cobra.Command) error {
+func printInvitations(env *environment, c *cobra.Command) error {
 	open, err := listAll(c.Context(), env, "list_invitations",
 		func(at api.Paging) any { return api.ListInvitationsRequest{Acting: env.acting(), Paging: at} },
 		func(r api.ListInvitationsResponse) ([]view.Invitation, api.Paged) {
@@ -190,7 +190,7 @@ func sayInvitations(env *environment, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return env.say(open, func() string {
+	return env.print(open, func() string {
 		shown := make([]string, len(open))
 		for i, v := range open {
 			shown[i] = fmt.Sprintf("%s until %s", terminal.Visible(v.Name), v.Until)
@@ -220,17 +220,17 @@ cannot be reached now, nothing is used up: try again.`,
 			if err != nil {
 				return err
 			}
-			return env.say(accepted, func() string {
+			return env.print(accepted, func() string {
 				return fmt.Sprintf("%s is the host of node %s", terminal.Visible(accepted.Name), accepted.Node)
 			})
 		},
 	}
 }
 
-// maxInvitation bounds what is read of an invitation: a locator is far shorter.
+// maxInvitation bounds the input of an invitation. A locator is far shorter.
 const maxInvitation = 8 << 10
 
-// readInvitation gives the locator that is the argument, if there is one, or comes on standard input.
+// readInvitation returns the locator in the argument, or else on standard input.
 func readInvitation(env *environment, given []string) (string, error) {
 	text, from := strings.Join(given, ""), "the argument"
 	if len(given) == 0 || text == "-" {

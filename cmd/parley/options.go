@@ -15,7 +15,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// What holds where nothing else is said.
+// Defaults, and names in the state folder.
 const (
 	defaultListen   = "127.0.0.1:7420"
 	defaultLogLevel = "info"
@@ -23,7 +23,7 @@ const (
 	defaultAgents   = 1000
 	defaultDuration = 5 * time.Second
 	defaultReady    = 15 * time.Second // how long start waits for the node
-	drainTime       = 10 * time.Second // how long a stopping node lets what is in flight end
+	drainTime       = 10 * time.Second // how long a stopping node waits for requests in flight
 	socketFile      = "parley.sock"
 	lockFile        = "parley.lock"
 	logFile         = "parley.log"
@@ -37,7 +37,7 @@ const (
 	maxLogFile      = 16 << 20
 )
 
-// options are those that every command takes.
+// options are the options of every command.
 type options struct {
 	state  string // the state folder; absolute once settled
 	as     string
@@ -53,7 +53,7 @@ func (o *options) global(f *pflag.FlagSet) {
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
 }
 
-// settleForm completes the options once flags and environment were read.
+// settle completes the options after flags and environment were read.
 func (o *options) settle(c *cobra.Command, env func(string) (string, bool)) error {
 	switch o.output {
 	case formatText, formatTable:
@@ -94,14 +94,14 @@ func (o *options) lock() string    { return filepath.Join(o.state, lockFile) }
 func (o *options) log() string     { return filepath.Join(o.state, logFile) }
 func (o *options) standby() string { return filepath.Join(o.state, standbyFile) }
 
-// ofPrograms are the variables that an agent's program is told by what it runs for. They are no options: such a program may
-// well use this one.
+// ofPrograms returns the variables that the node sets for the programs of agents. They are no options, though such a
+// program may run this one.
 func ofPrograms() []string {
 	return []string{variablePrefix + "AGENT", variablePrefix + "RUN", variablePrefix + "MESSAGE", variablePrefix + "PROMPT"}
 }
 
-// fromEnvironment sets the options that were not given on the command line from variables: --log-level
-// from PARLEY_LOG_LEVEL. Of an option that may be repeated, the variable has one value a line.
+// fromEnvironment sets options that were not given on the command line from variables, as --log-level from
+// PARLEY_LOG_LEVEL. For an option that may be repeated, the variable has one value a line.
 func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
 	var failed error
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -124,7 +124,7 @@ func fromEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
 	return failed
 }
 
-// duration is a time span as people write it: 30 (seconds), 30s, 2h30m, 3d.
+// duration is a flag for a time span: 30 (seconds), 30s, 2h30m, 3d.
 type duration time.Duration
 
 func (d *duration) String() string {
@@ -161,7 +161,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// moment is an instant: RFC 3339, or a duration from now.
+// moment is a flag for an instant: RFC 3339, or a duration from now.
 type moment struct {
 	at   time.Time
 	text string
@@ -196,12 +196,12 @@ func (env *environment) readInput(path string) ([]byte, error) {
 	return readAll(f, path)
 }
 
-// exactly wants these arguments.
+// exactly accepts as many arguments as are named.
 func exactly(names ...string) cobra.PositionalArgs {
 	return between(len(names), len(names), names...)
 }
 
-// between wants at least and at most so many of the arguments that are named.
+// between accepts at least and at most so many of the named arguments.
 func between(least, most int, names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {

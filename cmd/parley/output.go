@@ -13,10 +13,10 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// say prints a result: doc as one line of JSON, or what text says.
-func (env *environment) say(doc any, text func() string) error {
+// print prints a result: doc as one line of JSON, or its text.
+func (env *environment) print(doc any, text func() string) error {
 	if env.options.json {
-		return env.sayJSON(doc)
+		return env.printJSON(doc)
 	}
 	s := text()
 	if s == "" {
@@ -26,8 +26,8 @@ func (env *environment) say(doc any, text func() string) error {
 	return err
 }
 
-// sayJSON prints a document on one line.
-func (env *environment) sayJSON(doc any) error {
+// printJSON prints a document on one line, or as YAML.
+func (env *environment) printJSON(doc any) error {
 	raw, ok := doc.(json.RawMessage)
 	if !ok {
 		var buf bytes.Buffer
@@ -50,8 +50,7 @@ func (env *environment) sayJSON(doc any) error {
 	return err
 }
 
-// envelope is a message as the node sends it. Values stay as they are in JSON: one that is sealed can be
-// shown, but is no value here.
+// envelope is a message as the node sends it. Its values stay JSON: a sealed one can be shown, but is no value here.
 type envelope struct {
 	view.Message
 	Fields  []interview.Field          `json:"fields"`
@@ -59,29 +58,29 @@ type envelope struct {
 	Outcome *outcome                   `json:"outcome"`
 }
 
-// outcome is how a form ended, as the node sends it.
+// outcome is the outcome of a form as the node sends it.
 type outcome struct {
 	view.Outcome
 	Values json.RawMessage `json:"values"`
 }
 
-// values gives the answer's fields, in the form's order.
-func (o *outcome) values() []named {
+// values returns the answer's values, in the order of the form's fields.
+func (o *outcome) values() []namedValue {
 	var record map[string]json.RawMessage
 	if err := json.Unmarshal(o.Values, &record); err != nil {
 		return nil
 	}
-	var list []named
+	var list []namedValue
 	for _, name := range o.Order {
 		if v, ok := record[name]; ok {
-			list = append(list, named{name, v})
+			list = append(list, namedValue{name, v})
 			delete(record, name)
 		}
 	}
 	return append(list, sorted(record)...)
 }
 
-// answerText is the answer, "name: value" a line.
+// answerText returns the answer, "name: value" a line.
 func (o *outcome) answerText() string {
 	record := o.values()
 	if record == nil && len(o.Values) > 0 {
@@ -90,7 +89,7 @@ func (o *outcome) answerText() string {
 	return lines(record)
 }
 
-// requestText is what was given for a request.
+// requestText returns the capability that was given for a request.
 func (o *outcome) requestText() string {
 	record := o.values()
 	if len(record) == 1 && record[0].name == "value" {
@@ -99,13 +98,13 @@ func (o *outcome) requestText() string {
 	return o.answerText()
 }
 
-// findApproval is a value with its name.
-type named struct {
+// namedValue is a value with its name.
+type namedValue struct {
 	name  string
 	value json.RawMessage
 }
 
-func lines(record []named) string {
+func lines(record []namedValue) string {
 	text := make([]string, len(record))
 	for i, n := range record {
 		text[i] = terminal.Visible(n.name) + ": " + valueText(n.value)
@@ -113,8 +112,8 @@ func lines(record []named) string {
 	return strings.Join(text, "\n")
 }
 
-// valueText is a value on one line: text as it is, references as locators, what is sealed masked, and
-// everything else as JSON.
+// valueText returns a value on one line. Texts stay as they are, references become locators, sealed values are
+// masked, and other values are JSON.
 func valueText(raw json.RawMessage) string {
 	v, err := capabilities.ParseJSON(raw)
 	if err != nil {

@@ -48,7 +48,7 @@ func permitListCommand(env *environment) *cobra.Command {
 			for i, w := range waiting {
 				calls[i] = w.call()
 			}
-			return env.say(calls, func() string {
+			return env.print(calls, func() string {
 				lines := make([]string, len(waiting))
 				for i, w := range waiting {
 					lines[i] = w.line() + w.rulesText()
@@ -59,10 +59,10 @@ func permitListCommand(env *environment) *cobra.Command {
 	}
 }
 
-// permission is an approval that waits to be decided.
+// permission is an approval that waits for a decision.
 type permission struct{ envelope }
 
-// pendingCall is a call that an agent waits to make, as JSON says it.
+// pendingCall is the JSON form of a call that an agent waits to make.
 type pendingCall struct {
 	AgentID capabilities.ID   `json:"agentId"`
 	Agent   string            `json:"agent,omitempty"` // the caller's name for it
@@ -117,7 +117,8 @@ func permitDenyCommand(env *environment) *cobra.Command {
 	return denying(env, "deny NUMBER|ID|DIGEST|AGENT [FORM]", "Deny a call that an agent asks permission for", []string{"AGENT", "FORM"}, decideSeveral)
 }
 
-// allowCommand and denyCommand are for who has no time: they take what parley inbox and parley permit ls number.
+// allowCommand and denyCommand return the short forms of permit allow and permit deny. They take the numbers that
+// parley inbox and parley permit ls show.
 func allowCommand(env *environment) *cobra.Command {
 	c := allowing(env, "allow NUMBER", "Allow the call of an approval", []string{"NUMBER"}, decideOne)
 	c.Long = "Allows the call that an approval asks about, and prints it in full. NUMBER is that of parley inbox and parley permit ls;\nthe form's ID and the call's digest are taken too."
@@ -140,7 +141,7 @@ func denyCommand(env *environment) *cobra.Command {
 	return c
 }
 
-// allowing makes a command that allows calls.
+// allowing returns a command that allows calls.
 func allowing(env *environment, use, short string, takes []string, decide func(*environment, *cobra.Command, []string, decision) error) *cobra.Command {
 	c, how := deciding(env, use, short, takes)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -153,7 +154,7 @@ func allowing(env *environment, use, short string, takes []string, decide func(*
 	return c
 }
 
-// denying makes a command that denies calls.
+// denying returns a command that denies calls.
 func denying(env *environment, use, short string, takes []string, decide func(*environment, *cobra.Command, []string, decision) error) *cobra.Command {
 	c, how := deciding(env, use, short, takes)
 	c.Flags().StringVar(&how.reason, "message", "", "say why, in `words`")
@@ -167,7 +168,7 @@ func denying(env *environment, use, short string, takes []string, decide func(*e
 	return c
 }
 
-// deciding is what allowing and denying have in common.
+// deciding returns a command that decides on calls, and its options.
 func deciding(env *environment, use, short string, takes []string) (*cobra.Command, *decision) {
 	how := &decision{}
 	verb, _, _ := strings.Cut(use, " ")
@@ -192,7 +193,7 @@ is taken only if that is one call.`,
 	return c, how
 }
 
-// offers returns the rules that an approval offers, in words. The first is for the very call.
+// offers returns the rules that an approval offers, in words. The first covers exactly this call.
 func (w permission) offers() []string {
 	return mailbox.OffersOf(w.asked())
 }
@@ -206,7 +207,7 @@ func (w permission) asked() []events.Field {
 	return fields
 }
 
-// note returns what an approval says about a rule of before; "" if there is none.
+// note returns the note of an approval about a former rule, or "".
 func (w permission) note() string {
 	for _, f := range w.asked() {
 		if f.Name == "decision" {
@@ -216,7 +217,7 @@ func (w permission) note() string {
 	return ""
 }
 
-// offer returns the rule that is chosen by its number, from 1, or by its words. No choice is none.
+// offer returns the offered rule with a number, from 1, or with these words. It returns "" for no choice.
 func (w permission) offer(chosen string) (string, error) {
 	offers := w.offers()
 	if chosen == "" {
@@ -234,7 +235,7 @@ func (w permission) offer(chosen string) (string, error) {
 		WithHint("choose one by its number or its words: %s", strings.Join(numbered(offers), " | "))
 }
 
-// numbered puts the number before each offer.
+// numbered returns the offers with their numbers.
 func numbered(offers []string) []string {
 	all := make([]string, len(offers))
 	for i, words := range offers {
@@ -243,7 +244,8 @@ func numbered(offers []string) []string {
 	return all
 }
 
-// rulesText shows what may be chosen besides the very call, and what is said of a rule of before; "" if there is nothing.
+// rulesText returns the offered rules beyond the call itself, and the note about a former rule. It returns "" if
+// there is neither.
 func (w permission) rulesText() string {
 	var text string
 	if offers := w.offers(); len(offers) > 1 {
@@ -255,7 +257,7 @@ func (w permission) rulesText() string {
 	return text
 }
 
-// shownFor shows a call in full before it is decided on, and the rule that is made by that.
+// shownFor returns a call in full, with the rule that a decision would make.
 func (w permission) shownFor(how decision) (string, error) {
 	chosen, err := w.offer(how.rule)
 	switch {

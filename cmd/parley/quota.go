@@ -14,11 +14,11 @@ import (
 	"parley/mailbox"
 )
 
-// peerQuota begins the names of quotas of other nodes where both kinds stand together.
+// peerQuota is the prefix for quotas of other nodes in --quota.
 const peerQuota = "peer."
 
 // readQuotas reads the quotas of agents and of other nodes.
-func (s *serving) readQuotas() (agents, peers map[string]int64, err error) {
+func (s *serveOptions) readQuotas() (agents, peers map[string]int64, err error) {
 	var ofAgents, ofPeers []string
 	for _, q := range s.quotas {
 		if rest, ok := strings.CutPrefix(q, peerQuota); ok {
@@ -34,7 +34,7 @@ func (s *serving) readQuotas() (agents, peers map[string]int64, err error) {
 	return agents, peers, err
 }
 
-// quotaSettings returns the options that make quotas of what they are otherwise.
+// quotaSettings returns the options for quotas that differ from the defaults.
 func quotaSettings(prefix string, quotas view.Amounts, otherwise mailbox.Amounts) (settings []string) {
 	if len(quotas) == 0 { // an older node's
 		return nil
@@ -104,7 +104,7 @@ unless some are set. "parley serve --quota" sets those of all others.`,
 		if err != nil {
 			return err
 		}
-		return env.say(got, func() string { return quotaTable(got.Used, got.Quotas) })
+		return env.print(got, func() string { return quotaTable(got.Used, got.Quotas) })
 	}
 	return c
 }
@@ -126,7 +126,7 @@ type limitFlag struct{ gateway.Limits }
 func (l *limitFlag) String() string { return l.Limits.String() }
 func (l *limitFlag) Type() string   { return "stringArray" }
 
-// Set adds key=value pairs to those given before.
+// Set adds key=value pairs to the former ones.
 func (l *limitFlag) Set(text string) error {
 	more, err := gateway.ParseLimits(text)
 	if err != nil {

@@ -86,8 +86,8 @@ runtime exec both sides write one JSON object a line; with acp they speak the Ag
 	return c
 }
 
-// absoluteFolder gives the absolute path of the folder that a program is to run in. The node, on whose socket this is, sees the
-// same one.
+// absoluteFolder returns the absolute path of the folder for a program. The node, behind a socket of this machine,
+// sees the same folder.
 func absoluteFolder(env *environment, given string) (string, error) {
 	folder, err := filepath.Abs(given)
 	if err != nil {
@@ -101,7 +101,7 @@ func absoluteFolder(env *environment, given string) (string, error) {
 	return folder, nil
 }
 
-// runAgent makes the agent, gives it its first message, and shows what comes of it.
+// runAgent makes the agent, sends its first message, and prints its output.
 func runAgent(ctx context.Context, env *environment, req api.RunAgentRequest, prompt string, detach bool, timeout time.Duration) error {
 	var made api.MakeAgentResponse
 	if err := env.call(ctx, "run_agent", req, &made); err != nil {
@@ -117,7 +117,7 @@ func runAgent(ctx context.Context, env *environment, req api.RunAgentRequest, pr
 			AgentID capabilities.ID `json:"agentId"`
 			Name    string          `json:"name"`
 		}{made.Agent, made.Name}
-		return env.say(doc, made.Agent.String)
+		return env.print(doc, made.Agent.String)
 	}
 	return watchAgent(ctx, env, made.Agent, showOutput(env, 0), timeout)
 }
@@ -149,7 +149,7 @@ runs already waits for its turn. The exit status is that of parley wait, and so 
 			if err != nil {
 				return err
 			}
-			return env.say(sent, sent.Message.String)
+			return env.print(sent, sent.Message.String)
 		}
 		end, err := outputEnd(ctx, env, args[0], 0)
 		if err != nil && parley.CodeOf(err) != parley.NotPermitted { // who may not see its output may write to it
@@ -174,7 +174,7 @@ type sentMessage struct {
 	Queued   bool            `json:"queued"`
 }
 
-// sendPrompt gives an agent a message to work on.
+// sendPrompt sends an agent a message to work on.
 func sendPrompt(ctx context.Context, env *environment, agent, text, key string) (sentMessage, error) {
 	var got api.SendAgentMessageResponse
 	req := api.SendAgentMessageRequest{Acting: env.acting(), AgentID: agent, Text: text, MessageID: key}
@@ -187,8 +187,8 @@ func sendPrompt(ctx context.Context, env *environment, agent, text, key string) 
 	return sentMessage{AgentID: got.AgentID, Message: got.Message, Accepted: got.Accepted, Queued: got.Queued}, nil
 }
 
-// watchAgent shows an agent's output until it has nothing more to do, and then what it came to. All that it put out before
-// that is stored by then, so what was not shown as it came can be read.
+// watchAgent prints an agent's output until it has nothing more to do, and then its status. All output before that is
+// stored by then, so that the rest can be read.
 func watchAgent(ctx context.Context, env *environment, agent capabilities.ID, s *shownOutput, timeout time.Duration) error {
 	id := agent.String()
 	showing, stop := context.WithCancel(ctx)
@@ -201,7 +201,7 @@ func watchAgent(ctx context.Context, env *environment, agent capabilities.ID, s 
 	}
 	f, err := waitFor(ctx, env, id, timeout)
 	stop()
-	<-shown // what is wrong there is wrong with the rest too
+	<-shown // an error there is an error of the rest too
 	switch {
 	case ctx.Err() != nil:
 		return &interrupted{message: "the agent goes on", hint: fmt.Sprintf("parley attach %[1]s%[2]s shows it again, parley interrupt %[1]s%[2]s ends its run", id, env.asFlag())}
@@ -212,14 +212,14 @@ func watchAgent(ctx context.Context, env *environment, agent capabilities.ID, s 
 			return err
 		}
 	}
-	return sayHow(env, f)
+	return printWatched(env, f)
 }
 
-// sayHow says what an agent came to that was watched: its output stands alone on standard output.
-func sayHow(env *environment, f finished) error {
+// printWatched prints the status of a watched agent. Standard output has only the agent's output.
+func printWatched(env *environment, f finished) error {
 	switch {
 	case env.options.json:
-		if err := env.sayJSON(f); err != nil {
+		if err := env.printJSON(f); err != nil {
 			return err
 		}
 	case f.Status != view.FinishIdle && f.Status != view.FinishTimeout:
@@ -231,7 +231,7 @@ func sayHow(env *environment, f finished) error {
 	return f.exit()
 }
 
-// attachedTail is how many lines of what was put out before attach begins with.
+// attachedTail is the number of earlier lines with which attach begins.
 const attachedTail = 20
 
 func attachCommand(env *environment) *cobra.Command {
@@ -264,14 +264,14 @@ func attachTo(ctx context.Context, env *environment, agent string) error {
 	shown := make(chan error, 1)
 	go func() { shown <- s.follow(showing, agent) }()
 	sent := make(chan error, 1)
-	go func() { sent <- sendLines(ctx, env, agent) }() // it may outlast this: nothing ends a read of the keyboard
+	go func() { sent <- sendLines(ctx, env, agent) }() // it may outlast this function: nothing ends a read of the keyboard
 	select {
 	case err := <-sent:
 		if err != nil {
 			return err
 		}
 	case err := <-shown:
-		return detachedError(ctx, env, err)
+		return detachedError(ctx, err)
 	}
 	f, err := waitFor(ctx, env, agent, 0)
 	stop()
@@ -280,13 +280,13 @@ func attachTo(ctx context.Context, env *environment, agent string) error {
 		err = s.rest(ctx, agent)
 	}
 	if err != nil {
-		return detachedError(ctx, env, err)
+		return detachedError(ctx, err)
 	}
-	return sayHow(env, f)
+	return printWatched(env, f)
 }
 
-// detachedError is how attach ends while the agent goes on.
-func detachedError(ctx context.Context, env *environment, err error) error {
+// detachedError returns the error of attach while the agent continues.
+func detachedError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &interrupted{} // the way to end it
 	}

@@ -25,8 +25,8 @@ import (
 	"parley/mailbox"
 )
 
-// serving are the options of a node.
-type serving struct {
+// serveOptions are the options of a node.
+type serveOptions struct {
 	listen     string
 	tls        gateway.TLS
 	peerListen string
@@ -44,7 +44,7 @@ type serving struct {
 	wrap        string
 }
 
-func (s *serving) flags(f *pflag.FlagSet) {
+func (s *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.listen, "listen", defaultListen, "`address` for pages and clients; off for none, port 0 for a free one")
 	f.StringVar(&s.tls.Cert, "tls-cert", "", "`file` with the certificate for --listen, in PEM")
 	f.StringVar(&s.tls.Key, "tls-key", "", "`file` with its key")
@@ -63,8 +63,8 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.logLevel, "log-level", defaultLogLevel, "least `level` that is logged: debug, info, warn or error")
 }
 
-// args gives the options as a command line, for a process of its own.
-func (s *serving) args() []string {
+// args returns the options as a command line, for another process.
+func (s *serveOptions) args() []string {
 	args := []string{"--listen", s.listen, "--peer-listen", s.peerListen, "--service", s.service, "--log-level", s.logLevel}
 	if s.tls.Cert != "" || s.tls.Key != "" {
 		args = append(args, "--tls-cert", whole(s.tls.Cert), "--tls-key", whole(s.tls.Key))
@@ -99,7 +99,7 @@ func (s *serving) args() []string {
 	return args
 }
 
-// whole is a path that is good in any folder.
+// whole returns a path that is valid in any folder.
 func whole(path string) string {
 	if abs, err := filepath.Abs(path); err == nil && path != "" {
 		return abs
@@ -107,8 +107,8 @@ func whole(path string) string {
 	return path
 }
 
-// keep takes over, for options that were not given, what a node ran with.
-func (s *serving) keep(given *pflag.FlagSet, was api.StatusResponse) {
+// keep takes options that were not given from a node's status.
+func (s *serveOptions) keep(given *pflag.FlagSet, was api.StatusResponse) {
 	if !given.Changed("listen") {
 		s.listen = was.Listen
 	}
@@ -147,15 +147,15 @@ func (s *serving) keep(given *pflag.FlagSet, was api.StatusResponse) {
 	}
 }
 
-// peers is the address for other nodes as the node takes it: "" for none.
-func (s *serving) peers() string {
+// peers returns the address for other nodes, or "" for none.
+func (s *serveOptions) peers() string {
 	if s.peerListen == gateway.Off {
 		return ""
 	}
 	return s.peerListen
 }
 
-func (s *serving) level(c *cobra.Command) (slog.Level, error) {
+func (s *serveOptions) level(c *cobra.Command) (slog.Level, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
 		return level, usage(c, "unknown log level %q: want debug, info, warn or error", s.logLevel)
@@ -164,7 +164,7 @@ func (s *serving) level(c *cobra.Command) (slog.Level, error) {
 }
 
 func serveCommand(env *environment) *cobra.Command {
-	var s serving
+	var s serveOptions
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the node in the foreground",
@@ -202,14 +202,14 @@ the same state folder is refused.`,
 	return c
 }
 
-// programs returns what holds for all programs of the node.
-func (s *serving) programs() (actors.ProgramDefaults, error) {
+// programs returns the defaults for all programs of the node.
+func (s *serveOptions) programs() (actors.ProgramDefaults, error) {
 	wrap, err := shell.Split(s.wrap)
 	return actors.ProgramDefaults{Environment: s.programEnv, User: s.programUser, Wrap: wrap}, err
 }
 
-// runNode runs a node until ctx ends, somebody stops it, or it cannot go on.
-func runNode(ctx context.Context, env *environment, s serving, log *slog.Logger) (err error) {
+// runNode runs a node until ctx ends, a client stops it, or it fails.
+func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Logger) (err error) {
 	proc.RefuseTracing()
 	programs, err := s.programs()
 	if err != nil {
@@ -238,7 +238,7 @@ func runNode(ctx context.Context, env *environment, s serving, log *slog.Logger)
 		}
 		return err
 	}
-	// The contexts of closing are not ctx: that has ended by then.
+	// Closing has contexts of its own: ctx has ended by then.
 	defer func() {
 		closing, cancel := context.WithTimeout(context.Background(), drainTime)
 		defer cancel()
@@ -263,7 +263,7 @@ func runNode(ctx context.Context, env *environment, s serving, log *slog.Logger)
 	return err
 }
 
-// markStandby says, in the log and to whoever started it, that this process waits for the one that runs the node.
+// markStandby reports, in the log and to the process that started this one, that this process is a standby.
 func markStandby(env *environment, log *slog.Logger) {
 	log.Info("standby: the node runs in another process, and in this one when that ends")
 	if err := os.WriteFile(env.options.standby(), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
@@ -277,7 +277,7 @@ func isStandby(env *environment, pid int) bool {
 	return err == nil && string(who) == strconv.Itoa(pid)
 }
 
-// orStandby says, in place of err, that a standby waits on the state folder, if one does.
+// orStandby returns an error that names the standby on the state folder, or err if there is none.
 func orStandby(env *environment, err error) error {
 	pid, locked, look := isLocked(env)
 	if look != nil || !locked || !isStandby(env, pid) {
@@ -310,7 +310,7 @@ func stopReason(ctx context.Context, err error) string {
 	return "asked to"
 }
 
-// lastFailure finds, in what a node has logged, the error that it ended with.
+// lastFailure returns the error at the end of a node's log.
 func lastFailure(log string) *parley.Error {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

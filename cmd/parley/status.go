@@ -31,7 +31,7 @@ func statusCommand(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return env.say(status, func() string { return statusText(status) })
+		return env.print(status, func() string { return statusText(status) })
 	}
 	return c
 }
@@ -42,7 +42,7 @@ func fetchStatus(ctx context.Context, env *environment) (api.StatusResponse, err
 	return status, err
 }
 
-// awaitReady asks until there is an answer or the time has passed.
+// awaitReady asks for the status until the node answers or the time has passed.
 func awaitReady(ctx context.Context, env *environment, wait time.Duration) (api.StatusResponse, error) {
 	deadline := time.Now().Add(wait)
 	for {
@@ -89,7 +89,7 @@ func statusText(s api.StatusResponse) string {
 	return b.String()
 }
 
-// slowDisk says that the disk has been at one flush for some seconds.
+// slowDisk returns the words for a disk whose flush has taken so long.
 func slowDisk(seconds int) string {
 	return fmt.Sprintf("has not finished a flush for %d s: what is written waits for it", seconds)
 }
@@ -100,12 +100,12 @@ func versionCommand(env *environment) *cobra.Command {
 		Short:   "Print the version of this program",
 		Example: "  parley version",
 		RunE: func(*cobra.Command, []string) error {
-			return env.say(map[string]string{"version": version()}, version)
+			return env.print(map[string]string{"version": version()}, version)
 		},
 	}
 }
 
-// version is that of the module this program was built from, or of the commit.
+// version returns the version of the module that this program was built from, or the commit.
 func version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -145,7 +145,7 @@ sure first that the node runs nowhere else.`,
 			if err != nil {
 				return err
 			}
-			return env.say(status.Programs, func() string { return programsText(status.Programs) })
+			return env.print(status.Programs, func() string { return programsText(status.Programs) })
 		},
 	}
 	c.AddCommand(&cobra.Command{
@@ -158,7 +158,7 @@ sure first that the node runs nowhere else.`,
 			if err := env.call(c.Context(), "start_programs", api.NodeRequest{Acting: env.acting()}, &done); err != nil {
 				return err
 			}
-			return env.say(done, func() string { return "programs run" })
+			return env.print(done, func() string { return "programs run" })
 		},
 	})
 	return c

@@ -57,7 +57,7 @@ good for no more and no longer than that, and ends with it.`,
 			if err != nil {
 				return err
 			}
-			return env.say(made, func() string { return made.Text })
+			return env.print(made, func() string { return made.Text })
 		},
 	}
 	c.Flags().StringSliceVar(&scopes, "scope", nil, "what it is good for: `ask,answer,read,reveal,admin`; default all but admin, and reveal for guests alone")
@@ -79,7 +79,7 @@ func tokenListCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.say(tokens, func() string {
+			return env.print(tokens, func() string {
 				lines := make([]string, len(tokens))
 				for i, t := range tokens {
 					lines[i] = tokenLine(t)
@@ -139,7 +139,7 @@ lists it, and parley token revoke or "Sign out" on the page ends it.`,
 			if err := env.call(c.Context(), "open_link", api.OpenLinkRequest{Acting: env.acting()}, &link); err != nil {
 				return err
 			}
-			if err := env.say(link, func() string { return link.URL }); err != nil || quiet || env.options.json {
+			if err := env.print(link, func() string { return link.URL }); err != nil || quiet || env.options.json {
 				return err
 			}
 			if err := openBrowser(c.Context(), env, link.URL); err != nil {
@@ -153,11 +153,11 @@ lists it, and parley token revoke or "Sign out" on the page ends it.`,
 	return c
 }
 
-// leadFile is the name of the file in the state folder that leads a browser to a link.
-const leadFile = "parley.open.html"
+// redirectFile is the name of a file in the state folder that redirects a browser to a link.
+const redirectFile = "parley.open.html"
 
-// openBrowser opens a link in the person's browser, if there is one to be found. Everybody on a machine sees the arguments of
-// every process there: the browser is given a file that nobody else can read, and that leads to the link.
+// openBrowser opens a link in the person's browser. All users of a machine see the arguments of every process. The
+// browser gets a file that no other user can read, and that redirects to the link.
 func openBrowser(ctx context.Context, env *environment, link string) error {
 	opener := map[string]string{"darwin": "open", "windows": "explorer"}[runtime.GOOS]
 	if opener == "" {
@@ -177,8 +177,8 @@ func openBrowser(ctx context.Context, env *environment, link string) error {
 	return nil
 }
 
-// writeRedirect writes the file that leads to a link, in place of the last one. It stays, as nobody says when the browser has
-// read it: the link is good once, and not for long.
+// writeRedirect writes the file that redirects to a link. The file stays, since the browser does not tell when it was
+// read. The link works once, and not for long.
 func writeRedirect(env *environment, link string) (path string, err error) {
 	folder, err := filepath.Abs(env.options.state)
 	if err != nil {
@@ -187,6 +187,6 @@ func writeRedirect(env *environment, link string) (path string, err error) {
 	page := fmt.Sprintf(`<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Parley</title>
 <meta http-equiv="refresh" content="0; url=%[1]s"><p><a href="%[1]s">Sign in to Parley</a></p>
 `, html.EscapeString(link))
-	path = filepath.Join(folder, leadFile)
+	path = filepath.Join(folder, redirectFile)
 	return path, setup.WriteFile(path, []byte(page), 0o600)
 }

@@ -17,7 +17,7 @@ import (
 	"parley/gateway/api"
 )
 
-// finished is how an agent was when it had nothing more to do.
+// finished is the status of an agent that has nothing more to do.
 type finished struct {
 	AgentID string          `json:"agentId"`
 	Status  string          `json:"status"` // idle, error, permission, timeout
@@ -26,15 +26,16 @@ type finished struct {
 	snapshot view.AgentStatus
 }
 
-// oneWait is how long one call waits. A longer wait is made of several: a node that has gone away unseen is noticed then.
-const oneWait = 25 * time.Second
+// maxWait is the longest wait of one call. A longer wait is made of several, so that a node that went away is
+// noticed.
+const maxWait = 25 * time.Second
 
-// exitStatus ends the program with an exit code, when all is said already.
+// exitStatus ends the program with an exit code and prints nothing.
 type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// exit gives the exit code for what an agent came to.
+// exit returns the error with the exit code for an agent's status.
 func (f finished) exit() error {
 	switch f.Status {
 	case view.FinishError:
@@ -93,7 +94,7 @@ func waitCommand(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := sayFinished(env, done, len(args) > 1 && !any); err != nil {
+		if err := printFinished(env, done, len(args) > 1 && !any); err != nil {
 			return err
 		}
 		for _, f := range done {
@@ -106,12 +107,12 @@ func waitCommand(env *environment) *cobra.Command {
 	return c
 }
 
-func sayFinished(env *environment, done []finished, several bool) error {
+func printFinished(env *environment, done []finished, several bool) error {
 	var doc any = done
 	if !several {
 		doc = done[0]
 	}
-	return env.say(doc, func() string {
+	return env.print(doc, func() string {
 		lines := make([]string, len(done))
 		for i, f := range done {
 			lines[i] = f.line()
@@ -120,7 +121,7 @@ func sayFinished(env *environment, done []finished, several bool) error {
 	})
 }
 
-// waitForAll waits for several agents at once: for all, or for the first to have finished.
+// waitForAll waits for several agents at once: for all of them, or for the first that finishes.
 func waitForAll(ctx context.Context, env *environment, agents []string, timeout time.Duration, any bool) ([]finished, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -150,13 +151,13 @@ func waitForAll(ctx context.Context, env *environment, agents []string, timeout 
 	return done, nil
 }
 
-// waitFor waits until an agent has finished, or a timeout, 0 being none, has passed. It goes on through restarts of the
-// node.
+// waitFor waits until an agent has finished or a timeout has passed. A timeout of 0 is none. It continues through
+// restarts of the node.
 func waitFor(ctx context.Context, env *environment, agent string, timeout time.Duration) (finished, error) {
 	waiter := env.waiter(false)
 	defer waiter.Close()
 	for end := time.Now().Add(timeout); ; {
-		wait := oneWait
+		wait := maxWait
 		if timeout > 0 {
 			wait = min(wait, time.Until(end))
 		}
@@ -176,7 +177,7 @@ func waitFor(ctx context.Context, env *environment, agent string, timeout time.D
 	}
 }
 
-// asExit gives the exit code of an error that is no more than that.
+// asExit returns the exit code of an exitStatus.
 func asExit(err error) (int, bool) {
 	e, ok := errors.AsType[exitStatus](err)
 	return int(e), ok
