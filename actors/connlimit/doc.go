@@ -1,5 +1,6 @@
-// Package connlimit bounds the connections of a listener, by address and altogether.
+// Package connlimit bounds the connections of a listener, for each address and altogether.
 //
-// A connection that comes when there are too many takes the place of an older one on which nothing is under way.
-// So those who connect and say nothing keep nobody out.
+// It promises that a connection which comes when all places are taken gets the place of an idle one, so that silent
+// connections keep nobody out. It does not promise a place while all others are busy, and closes no connection itself:
+// the Occupant does.
 package connlimit

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Use says how much is under way on a connection.
+// Use is the use of a connection.
 type Use int
 
 // The uses of a connection.
@@ -17,13 +17,13 @@ const (
 	Busy              // a request is there, or it is known who connects
 )
 
-// Occupant is a connection that has a place.
+// Occupant is a connection with a place.
 type Occupant interface {
 	// Evict closes the connection if its use is at most so much, and reports whether it did. It calls no Limiter.
 	Evict(most Use) bool
 }
 
-// Place is what a connection has until it leaves.
+// Place is the place of a connection until Leave.
 type Place struct {
 	limiter  *Limiter
 	address  string
@@ -31,7 +31,7 @@ type Place struct {
 	left     bool // guarded by the limiter
 }
 
-// Limiter gives places to connections.
+// Limiter gives places to connections. It may be used by many goroutines.
 type Limiter struct {
 	each, all, reserve int
 
@@ -42,17 +42,17 @@ type Limiter struct {
 	known   []string // addresses for which the reserve is, the one proved last at the end
 }
 
-// maxKnown is how many addresses the reserve is for.
+// maxKnown bounds the addresses that may use the reserve.
 const maxKnown = 1024
 
-// New makes a Limiter of places: at most each for one address and all altogether. The last of these, the reserve, are for
-// addresses that Know was called with.
+// New returns a limiter of places: at most each for one address, and at most all. The last ones, the reserve, are for
+// addresses that were passed to Know.
 func New(each, all, reserve int) *Limiter {
 	return &Limiter{each: min(each, all), all: all, reserve: min(reserve, all/2), places: map[string][]*Place{}}
 }
 
-// Enter takes a place for a connection. If there is none, it evicts a connection that is used less. It reports false
-// where there is none such either: the caller closes the connection then.
+// Enter takes a place for a connection. If there is none, it evicts a less used connection. If there is none of these
+// either, it reports false, and the caller closes the connection.
 func (l *Limiter) Enter(address string, o Occupant) (*Place, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *Limiter) Enter(address string, o Occupant) (*Place, bool) {
 	return p, true
 }
 
-// evict evicts the least used of an address's connections, of these the oldest.
+// evict evicts the least used connection of an address, the oldest first.
 func (l *Limiter) evict(address string) bool {
 	for _, most := range []Use{Silent, Coming} {
 		for _, p := range l.places[address] {
@@ -84,7 +84,7 @@ func (l *Limiter) evict(address string) bool {
 	return false
 }
 
-// crowded returns the address that has the most places.
+// crowded returns the address with the most places.
 func (l *Limiter) crowded() (address string) {
 	for a, places := range l.places {
 		if len(places) > len(l.places[address]) {
@@ -109,14 +109,14 @@ func (l *Limiter) remove(p *Place) {
 	l.places[p.address] = places
 }
 
-// Leave gives the place back. Leaving again does nothing.
+// Leave frees the place. Leaving again does nothing.
 func (p *Place) Leave() {
 	p.limiter.mu.Lock()
 	defer p.limiter.mu.Unlock()
 	p.limiter.remove(p)
 }
 
-// Know keeps the reserve for an address too, from which somebody came who is known.
+// Know lets connections from an address use the reserve.
 func (l *Limiter) Know(address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,16 +129,15 @@ func (l *Limiter) Know(address string) {
 	l.known = append(l.known, address)
 }
 
-// State says how many places are taken, how many there are, for each address and altogether, and how many
-// connections were refused or evicted.
+// State returns the number of taken places, the bounds for one address and for all, and the number of refused or evicted
+// connections.
 func (l *Limiter) State() (now, each, all int, refused uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count, l.each, l.all, l.refused
 }
 
-// Address returns what connections from one place have in common: the IP address, of IPv6 the network of 64 bits that
-// one customer has.
+// Address returns the part of an address that limits count by: the IPv4 address, or the 64-bit IPv6 network.
 func Address(a net.Addr) string {
 	if a == nil {
 		return ""

@@ -8,27 +8,26 @@ import (
 	"parley/capabilities"
 )
 
-// maxToken is how long a token may be that a node presents.
+// maxToken bounds the length of a token that a node presents.
 const maxToken = 512
 
-// prove signs a listener's challenge. The signature is for that listener's node alone: one that hands on
-// another's challenge as its own gets nothing it could use there.
+// prove signs a listener's challenge. The signature is valid for that listener's node only, so it is of no use to a
+// node that passes on the challenge of another.
 func (i *Identity) prove(listener capabilities.NodeID, nonce []byte) []byte {
 	return i.sign(forConnection, i.node[:], listener[:], nonce)
 }
 
-// authenticator decides who may connect to the listener, and what for.
+// authenticator decides which nodes may connect to the listener, and their permissions.
 type authenticator struct {
 	node     capabilities.NodeID // the listener's own
 	admit    func(node capabilities.NodeID, token string) bool
 	listener *listener
 }
 
-// connectionsOfNode is how many connections one node may have. It has more than one only while it makes a lost
-// one again.
+// connectionsOfNode bounds the connections of one node. It has several only while it replaces a lost one.
 const connectionsOfNode = 4
 
-// Check admits a client that proves a node's key, if that node may connect. It is natsserver.Authentication.
+// Check admits a client that proves a node's key, if that node may connect. It implements natsserver.Authentication.
 func (d *authenticator) Check(c natsserver.ClientAuthentication) bool {
 	o := c.GetOpts()
 	if c.Kind() != natsserver.CLIENT || o.JWT != "" || o.Username != "" || o.Password != "" || len(o.Token) > maxToken {
@@ -51,7 +50,7 @@ func (d *authenticator) Check(c natsserver.ClientAuthentication) bool {
 	return true
 }
 
-// proved gives the node whose key the client has.
+// proved returns the node whose key the client has proved.
 func (d *authenticator) proved(o *natsserver.ClientOpts, nonce []byte) (capabilities.NodeID, bool) {
 	node, err := capabilities.ParseNodeID(o.Nkey)
 	if err != nil || len(nonce) == 0 {
@@ -72,7 +71,7 @@ func ownPermissions() *natsserver.Permissions {
 	return &natsserver.Permissions{Publish: all, Subscribe: all}
 }
 
-// guestPermissions let a guest write to the host and read what is for itself.
+// guestPermissions allow a guest to write to the host, and to read its own subjects.
 func guestPermissions(host, guest capabilities.NodeID) *natsserver.Permissions {
 	return &natsserver.Permissions{
 		Publish:   &natsserver.SubjectPermission{Allow: []string{mailSubject(host), replySubjects(host)}},

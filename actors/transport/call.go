@@ -14,10 +14,10 @@ import (
 	"parley/capabilities"
 )
 
-// longestCall is how long a Call takes at most, whatever its context says.
+// longestCall bounds the duration of a Call.
 const longestCall = 30 * time.Second
 
-// routeHint is what calls to a node have shown: the link to try first and the one to try last.
+// routeHint has the results of earlier calls to a node: the link to try first, and the one to try last.
 type routeHint struct{ good, bad *link }
 
 // call is a packet that waits for its response.
@@ -27,7 +27,7 @@ type call struct {
 	replies chan reply
 }
 
-// reply is something that came for a call: the response's envelope, or word that by that link none will come.
+// reply is the envelope of a response, or the reason for which none will come by a link.
 type reply struct {
 	link     *link
 	envelope []byte
@@ -41,7 +41,7 @@ var (
 	errNoAnswer = errors.New("it did not answer in time")
 )
 
-// unreachableError is NODE_UNREACHABLE and also why.
+// unreachableError is NODE_UNREACHABLE with its cause.
 type unreachableError struct {
 	refusal *parley.Error
 	why     error
@@ -54,9 +54,8 @@ func unreachable(node capabilities.NodeID, why error) error {
 	return &unreachableError{parley.Refuse(parley.NodeUnreachable, "node %s is out of reach: %v", node, why), why}
 }
 
-// Call sends a packet to a node and returns its response. It tries one link after the other, at once where the
-// node is not there: so the node may have received the packet, even more than once, when Call fails with
-// NODE_UNREACHABLE.
+// Call sends a packet to a node and returns the response. It tries all links to the node, one after another. When it
+// fails with NODE_UNREACHABLE, the node may have received the packet, even more than once.
 func (t *Transport) Call(ctx context.Context, to capabilities.NodeID, kind Kind, body []byte) (Packet, error) {
 	id, err := t.ids.Next()
 	if err != nil {
@@ -91,7 +90,7 @@ func (t *Transport) Call(ctx context.Context, to capabilities.NodeID, kind Kind,
 	return Packet{}, unreachable(to, why)
 }
 
-// links gives those by which a node may be reached now, the likeliest first.
+// links returns the links that may lead to a node now, the likeliest first.
 func (t *Transport) links(to capabilities.NodeID) []*link {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,6 +110,7 @@ func (t *Transport) links(to capabilities.NodeID) []*link {
 	return append(links, last...)
 }
 
+// note keeps the result of a call for the next one.
 func (t *Transport) note(to capabilities.NodeID, h routeHint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +119,7 @@ func (t *Transport) note(to capabilities.NodeID, h routeHint) {
 	}
 }
 
-// try sends the packet by one link. A response is welcome by whichever it comes.
+// try sends the packet by one link. It accepts the response from any link.
 func (t *Transport) try(ctx context.Context, c *call, link *link, envelope []byte) (Packet, error) {
 	if err := link.conn.PublishRequest(mailSubject(c.to), replySubject(t.me, c.id), envelope); err != nil {
 		return Packet{}, err
@@ -143,7 +143,7 @@ func (t *Transport) try(ctx context.Context, c *call, link *link, envelope []byt
 	}
 }
 
-// openAnswer opens what came as the response. What is not does not end the wait for it.
+// openAnswer opens an envelope as the response to a call. It reports false if the envelope is anything else.
 func (t *Transport) openAnswer(c *call, envelope []byte) (Packet, bool) {
 	answer, err := t.o.Identity.Open(envelope)
 	if err == nil && (answer.From != c.to || answer.ID != c.id || !answer.Answer) {
@@ -173,7 +173,7 @@ func (t *Transport) endCall(c *call) {
 	delete(t.calls, c.id)
 }
 
-// acceptReply hands on what came for a call, if it still waits.
+// acceptReply gives a response to its call, if that still waits.
 func (t *Transport) acceptReply(link *link, m *nats.Msg) {
 	if len(m.Data) > maxEnvelope {
 		t.refuse(ErrOversize)
@@ -206,7 +206,7 @@ func (t *Transport) lost(link *link) {
 	}
 }
 
-// offer does not wait: more than a call has room for is not the response.
+// offer gives a reply to the call without blocking. It drops replies for which there is no room.
 func (c *call) offer(a reply) {
 	select {
 	case c.replies <- a:

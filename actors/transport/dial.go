@@ -3,6 +3,8 @@ package transport
 import (
 	"context"
 	"errors"
+	"net"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -12,15 +14,14 @@ import (
 	"parley/events"
 )
 
-// Dial connects to a node's own listener at one of the hints, tried in order, if it is not connected already.
-// The connection stays, and is made again when it is lost, until Hangup or Close, or until the node admits this
-// one no more. NOT_PERMITTED says that the node does not, NODE_UNREACHABLE that it is not there. The hints may lead
-// anywhere: they are of one who is trusted.
+// Dial connects to a node's listener at one of the hints, if it is not connected already. The connection is made again
+// when it is lost, until Hangup or Close, or until the node refuses this one. NOT_PERMITTED says that the node refuses,
+// NODE_UNREACHABLE that it cannot be reached. The hints may lead anywhere, so they must come from a trusted source.
 func (t *Transport) Dial(ctx context.Context, node capabilities.NodeID, hints []string, token string) error {
 	return t.DialWithin(ctx, node, hints, token, events.AnyNetwork)
 }
 
-// DialWithin is Dial by hints that strangers gave: no address is tried that is nearer than a network.
+// DialWithin is Dial for hints from strangers. It tries no address that is nearer than a network.
 func (t *Transport) DialWithin(ctx context.Context, node capabilities.NodeID, hints []string, token string, most events.Network) error {
 	if node == t.me {
 		return parley.Refuse(parley.InvalidArgument, "a node does not dial itself")
@@ -49,7 +50,8 @@ func (t *Transport) DialWithin(ctx context.Context, node capabilities.NodeID, hi
 	return t.keep(node, link)
 }
 
-// turnToDial waits while another dials the node. Without an error and without a release it is connected.
+// turnToDial blocks while another goroutine dials the node. If it returns neither an error nor a release, the node is
+// connected.
 func (t *Transport) turnToDial(ctx context.Context, node capabilities.NodeID) (release func(), err error) {
 	for {
 		t.mu.Lock()
@@ -80,23 +82,23 @@ func (t *Transport) dialingEnds(node capabilities.NodeID, mine chan struct{}) {
 	close(mine)
 }
 
-// headStart is how long an address is tried before the next one is, beside it.
+// headStart is the time for which an address is tried alone, before the next one is tried too.
 const headStart = 250 * time.Millisecond
 
-// target is where a node may be, what it is shown, and the nearest network in which it is tried.
+// target has the addresses of a node, the token that it is shown, and the nearest network in which it is tried.
 type target struct {
 	addresses []string
 	token     string
 	most      events.Network
 }
 
-// attempt is what came of trying an address.
+// attempt is the result of trying an address.
 type attempt struct {
 	link *link
 	err  error
 }
 
-// reach tries the addresses, in their order but not for long alone, until the node itself has spoken.
+// reach tries the addresses in their order, each with a head start, until one of them is the node.
 func (t *Transport) reach(ctx context.Context, node capabilities.NodeID, at target) (*link, error) {
 	trying, stop := context.WithCancel(ctx)
 	tried := make(chan attempt, len(at.addresses))
@@ -140,7 +142,7 @@ func (t *Transport) reach(ctx context.Context, node capabilities.NodeID, at targ
 	return nil, unreachable(node, errors.Join(failures...))
 }
 
-// attempt tries one address. Any of the others will do when the connection is lost later.
+// attempt tries one address. A lost connection may later be made again to any of the others.
 func (t *Transport) attempt(ctx context.Context, node capabilities.NodeID, address string, at target) attempt {
 	link, err := t.reachAt(ctx, node, address, at)
 	if err != nil {
@@ -167,7 +169,7 @@ func (t *Transport) reachAt(ctx context.Context, node capabilities.NodeID, addre
 		nats.SetCustomDialer(d))
 }
 
-// keep puts a new link in the place of the one before.
+// keep replaces the link to a node.
 func (t *Transport) keep(node capabilities.NodeID, link *link) error {
 	t.mu.Lock()
 	old := t.dialed[node]
@@ -191,7 +193,7 @@ func (t *Transport) keep(node capabilities.NodeID, link *link) error {
 	return nil
 }
 
-// forget drops a link whose connection has ended for good.
+// forget removes a link whose connection has ended for good.
 func (t *Transport) forget(link *link) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,7 +205,7 @@ func (t *Transport) forget(link *link) {
 	}
 }
 
-// Hangup ends the connection that Dial made to a node, if there is one.
+// Hangup closes the connection that Dial made to a node, if there is one.
 func (t *Transport) Hangup(node capabilities.NodeID) {
 	t.mu.Lock()
 	link := t.dialed[node]
@@ -215,8 +217,8 @@ func (t *Transport) Hangup(node capabilities.NodeID) {
 	}
 }
 
-// Connected reports whether there is a connection to a node now, whoever made it. A node that is not connected
-// may still be met at the hub.
+// Connected reports whether there is a connection to a node, from either side. A node that is not connected may be
+// reached at the hub.
 func (t *Transport) Connected(node capabilities.NodeID) bool {
 	t.mu.Lock()
 	link, closed := t.dialed[node], t.closed
@@ -224,9 +226,49 @@ func (t *Transport) Connected(node capabilities.NodeID) bool {
 	return link.connected() || !closed && t.listener != nil && len(t.listener.of(node)) > 0
 }
 
-// Disconnect ends the connections of a node to this one's listener. It may connect again if Admit lets it.
+// Disconnect closes a node's connections to this one's listener. The node may connect again if Admit allows it.
 func (t *Transport) Disconnect(node capabilities.NodeID) {
 	if t.listener != nil && node != t.me {
 		t.listener.makeRoom(node, 0)
+	}
+}
+
+// dialer dials for a connection: within one context at first, and within another after settle.
+type dialer struct {
+	later context.Context
+	most  events.Network // the nearest in which it connects
+
+	mu    sync.Mutex
+	first context.Context // nil once the connection is made, or is not
+	stops []func() bool
+}
+
+// Dial implements nats.CustomDialer.
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	first, ctx := d.first, d.later
+	d.mu.Unlock()
+	if first != nil {
+		ctx = first
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{ControlContext: within(d.most)}).DialContext(ctx, network, address)
+	if err != nil || first == nil {
+		return conn, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stops = append(d.stops, context.AfterFunc(first, func() { _ = conn.Close() }))
+	return conn, nil
+}
+
+// settle lets the connection outlive its first context.
+func (d *dialer) settle() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.first = nil
+	for _, stop := range d.stops {
+		stop()
 	}
 }

@@ -1,24 +1,23 @@
-// Package transport carries sealed packets between nodes, over NATS, as request and response.
+// Package transport carries sealed packets between nodes, as requests and responses over NATS.
 //
-// A node is its key. Whoever knows a node's ID can seal a packet to it, since the key that a packet is sealed
-// to is computed from the ID; no second key is passed around. A packet is sealed to one node, signed by
-// another, and opens nowhere else. What a packet says is none of the transport's concern.
+// A node is its key. The key that a packet is sealed to is computed from the receiving node's ID, so no second key is
+// exchanged. A packet is signed by its sender, and opens at one receiver only. The package does not look at bodies.
 //
-// Nodes meet where they can: at a node's own listener, an embedded server without storage that others dial, or
-// at a hub, any NATS system that both reach. On each of them a node takes its packets from one subject,
-// parley.node.{node}.mail, and the responses to its own from parley.node.{node}.reply.{packet}.
+// Nodes connect at a node's own listener, which is an embedded server without storage, or at a hub, which is any NATS
+// system that both of them reach. A node takes packets from the subject parley.node.{node}.mail, and responses from
+// parley.node.{node}.reply.{packet}.
 //
-// Promised:
-//   - A Packet that Receive gets was sealed by the node it is From, to this one, as it is. What is forged,
-//     altered, meant for another, or a response where a packet belongs, changes nothing and is counted.
-//   - Call returns what the callee itself sealed in response to that packet, or an error: NODE_UNREACHABLE.
-//   - A dialed connection leads to the node that was dialed, each time it is made again: the listener's
-//     certificate is its node's key. A node that connects to the listener has proved its key, for this listener
-//     alone, and reaches nothing there but the listener's node and its own subjects.
-//   - Strangers cost a bounded amount: of places for packets, of memory for counters, of lines in the log.
-//   - Close ends all that Open and Dial began.
+// The package promises:
+//   - A packet that Receive gets was sealed to this node by the node in From, and is unchanged. A packet that is forged,
+//     altered, for another node, or a response in the place of a request, has no effect and is counted.
+//   - Call returns the response that the called node sealed for that packet, or NODE_UNREACHABLE.
+//   - A dialed connection leads to the dialed node, also when it is made again: the listener's certificate is its node's
+//     key. A node that connects to the listener has proved its key for this listener, and has permissions for its own
+//     subjects and the host's only.
+//   - Strangers use a bounded share of slots, counters and log lines.
+//   - Close ends everything that Open and Dial have started.
 //
-// Not promised: that a packet arrives once. One that was not answered may have been received, who watches a hub
-// may send a packet again, and so a receiver knows by its ID what it has seen. Nor that packets keep their order;
-// nor that a hub hides who writes to whom, when and how much, or delivers at all.
+// It does not promise that a packet arrives once. A packet without a response may have been received, and whoever
+// watches a hub may send it again: receivers recognise packets by their IDs. Packets may change their order. A hub sees
+// who writes to whom, when and how much, and may drop packets.
 package transport

@@ -10,14 +10,13 @@ import (
 	"parley/capabilities"
 )
 
-// MaxBody is how long a packet's body may be: its envelope fits a NATS message of the default size, 1 MiB.
+// MaxBody bounds a packet's body, so that its envelope fits a NATS message of the default size of 1 MiB.
 const MaxBody = 900 << 10
 
-// Kind says what a packet is about. It is for those who write and read packets; the transport only carries it, signed
-// but not sealed.
+// Kind is the kind of a packet, for its sender and receiver. It is signed, but not sealed.
 type Kind uint8
 
-// Packet is what one node says to another.
+// Packet is a message from one node to another.
 type Packet struct {
 	ID     ulid.ULID
 	From   capabilities.NodeID
@@ -60,12 +59,12 @@ const (
 	roleAnswer  = 1
 )
 
-// Seal puts a packet in an envelope that only the node it is for can open.
+// Seal returns the envelope of a packet, which only the receiving node can open.
 func (i *Identity) Seal(to capabilities.NodeID, id ulid.ULID, kind Kind, body []byte) ([]byte, error) {
 	return i.seal(to, id, kind, roleRequest, body)
 }
 
-// sealAnswer is Seal for the response to the packet of that ID.
+// sealAnswer is Seal for the response to a packet.
 func (i *Identity) sealAnswer(to capabilities.NodeID, id ulid.ULID, kind Kind, body []byte) ([]byte, error) {
 	return i.seal(to, id, kind, roleAnswer, body)
 }
@@ -85,7 +84,7 @@ func (i *Identity) seal(to capabilities.NodeID, id ulid.ULID, kind Kind, role by
 	return append(e, i.sign(forPacket, e)...), nil
 }
 
-// Open takes a packet out of its envelope. The error is one of those above and says why it does not.
+// Open opens an envelope and returns its packet. The error is one of the above.
 func (i *Identity) Open(envelope []byte) (Packet, error) {
 	if err := wellFormed(envelope); err != nil {
 		return Packet{}, err

@@ -29,8 +29,8 @@ const (
 	pieceTime       = 10 * time.Second // in which a node takes what it is sent
 )
 
-// front takes connections for the listener's server, which bounds them only altogether. It speaks TLS with them, and
-// keeps few that have not proved whose they are: of these the silent ones make room for those that come.
+// front accepts connections for the listener's server, whose only bound is on all of them. It speaks TLS, and bounds
+// the connections that have not proved a node's key. Silent ones of these are closed in favour of new ones.
 type front struct {
 	listener net.Listener
 	server   *natsserver.Server
@@ -51,7 +51,7 @@ func newFront(l net.Listener, server *natsserver.Server, config *tls.Config, eac
 	}
 }
 
-// serve takes connections until the listener is closed.
+// serve accepts connections until the listener is closed.
 func (f *front) serve() {
 	for {
 		conn, err := f.listener.Accept()
@@ -100,7 +100,7 @@ func (f *front) leave(c *caller) {
 	delete(f.waiting, c.challenge)
 }
 
-// proved notes that whoever was sent a challenge has proved a node's key, and may connect.
+// proved notes that the receiver of a challenge has proved a node's key.
 func (f *front) proved(challenge string, node capabilities.NodeID) {
 	f.mu.Lock()
 	c := f.waiting[challenge]
@@ -114,7 +114,7 @@ func (f *front) proved(challenge string, node capabilities.NodeID) {
 	}
 }
 
-// addressesOf returns where a node's connections come from.
+// addressesOf returns the remote addresses of a node's connections.
 func (f *front) addressesOf(node capabilities.NodeID) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +127,7 @@ func (f *front) addressesOf(node capabilities.NodeID) []string {
 	return from
 }
 
-// close ends all connections.
+// close closes all connections.
 func (f *front) close() {
 	_ = f.listener.Close()
 	f.mu.Lock()
@@ -139,7 +139,7 @@ func (f *front) close() {
 	f.work.Wait()
 }
 
-// caller is one connection that others have made.
+// caller is one incoming connection.
 type caller struct {
 	net.Conn
 	front     *front
@@ -159,7 +159,7 @@ func (c *caller) Evict(most connlimit.Use) bool {
 	return true
 }
 
-// Read implements net.Conn. Who has said something is not silent any more.
+// Read implements net.Conn. It notes that the connection is no longer silent.
 func (c *caller) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
@@ -175,7 +175,7 @@ func (c *caller) proved() {
 	_ = c.SetReadDeadline(time.Time{}) // the server finds out by itself whether it is still there
 }
 
-// serve speaks TLS, and hands on what is said between the other node and the server.
+// serve speaks TLS, and copies the data between the other node and the server.
 func (c *caller) serve() {
 	began := time.Now()
 	_ = c.SetDeadline(began.Add(handshakeTime)) // else the handshake fails
@@ -196,7 +196,7 @@ func (c *caller) serve() {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = io.Copy(inner, secure) // either W it has ended
+		_, _ = io.Copy(inner, secure) // either way it has ended
 		_ = inner.Close()
 	}()
 	c.send(secure, out)
@@ -204,7 +204,7 @@ func (c *caller) serve() {
 	<-over
 }
 
-// sendChallenge hands on what the server says first, in which its challenge is.
+// sendChallenge passes on the server's first line, which has its challenge.
 func (c *caller) sendChallenge(to net.Conn, inner net.Conn, from *bufio.Reader) bool {
 	_ = inner.SetReadDeadline(time.Now().Add(handshakeTime)) // else reading fails
 	line, err := from.ReadSlice('\n')
@@ -228,7 +228,7 @@ func (c *caller) sendChallenge(to net.Conn, inner net.Conn, from *bufio.Reader) 
 	return err == nil
 }
 
-// send hands on what the server says, to a node that takes it in time.
+// send passes on the server's data to a node that takes it in time.
 func (c *caller) send(to io.Writer, from io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {

@@ -17,7 +17,7 @@ const (
 	maxOwnHints = 6
 )
 
-// Hints says where other nodes may find this one's listener: "nats://HOST:PORT", nil if it has none.
+// Hints returns the addresses of this node's listener, as "nats://HOST:PORT". It returns nil if there is no listener.
 func (t *Transport) Hints() []string {
 	if t.listener == nil {
 		return nil
@@ -41,7 +41,8 @@ func (t *Transport) Hints() []string {
 	return hints
 }
 
-// ownAddresses gives those of this machine that others may reach, IPv4 first, or else the loopback address.
+// ownAddresses returns the addresses of this machine that others may reach, IPv4 first. If there are none it returns
+// the loopback address.
 func ownAddresses() []string {
 	var four, six []string
 	addresses, _ := net.InterfaceAddrs() // an error leaves none
@@ -62,7 +63,7 @@ func ownAddresses() []string {
 	return found[:min(len(found), maxOwnHints)]
 }
 
-// servers reads hints, which may come from strangers, into what is safe to dial.
+// servers returns the addresses in hints, which may come from strangers, in a form that is safe to dial.
 func servers(hints []string) ([]string, error) {
 	if len(hints) == 0 {
 		return nil, parley.Refuse(parley.NodeUnreachable, "it is not known where the node is")
@@ -83,7 +84,7 @@ func servers(hints []string) ([]string, error) {
 	return list, nil
 }
 
-// readHint gives HOST:PORT.
+// readHint returns HOST:PORT of a hint.
 func readHint(hint string) (string, bool) {
 	if len(hint) > maxHintSize {
 		return "", false

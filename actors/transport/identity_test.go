@@ -33,7 +33,7 @@ func TestOnlyANodesKeyMakesAnIdentity(t *testing.T) {
 	}
 }
 
-// The two halves of the curve pair are derived in different Ws: one from the seed, one from the ID alone.
+// The two halves of the curve pair are derived in different ways: one from the seed, one from the ID alone.
 func TestTheIDAloneGivesTheKeyToSealTo(t *testing.T) {
 	for range 50 {
 		i := newIdentity(t)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/oklog/ulid/v2"
 
 	"parley"
 	"parley/capabilities"
@@ -22,14 +23,14 @@ const (
 	longestWait    = 4 * time.Second
 )
 
-// link is one connection over which packets come and go: to the own listener, the hub, or another's listener.
+// link is a connection that carries packets: to the own listener, the hub, or another node's listener.
 type link struct {
 	name string // for the log
 	conn *nats.Conn
 	gone chan struct{} // closed when the connection is for good
 }
 
-// connect makes a link. If the address is dialed, it may have several, separated by commas.
+// connect opens a link to an address, or to one of several that are separated by commas.
 func (t *Transport) connect(ctx context.Context, name, addresses string, more ...nats.Option) (*link, error) {
 	link := &link{name: name, gone: make(chan struct{})}
 	conn, err := nats.Connect(addresses, append(t.linkOptions(link), more...)...)
@@ -44,7 +45,8 @@ func (t *Transport) connect(ctx context.Context, name, addresses string, more ..
 	return link, nil
 }
 
-// writeAtOnce has a packet written by the goroutine that sends it. One more to take it up would cost a turn each.
+// writeAtOnce is a small write buffer, so that a packet is written by the goroutine that sends it. That saves a
+// switch of goroutines.
 const writeAtOnce = 64
 
 func (t *Transport) linkOptions(link *link) []nats.Option {
@@ -75,13 +77,13 @@ func (t *Transport) linkOptions(link *link) []nats.Option {
 	}
 }
 
-// backOff waits longer after each round of attempts that failed, and never quite as long as others do.
+// backOff returns a random delay that grows with the number of failed rounds.
 func backOff(rounds int) time.Duration {
 	wait := min(firstWait<<min(max(rounds-1, 0), 10), longestWait)
 	return wait/2 + rand.N(wait)
 }
 
-// subscribe takes packets and responses from the link, and returns when its server knows, if it is connected.
+// subscribe subscribes to packets and responses. If the link is connected, it returns when the server has noted that.
 func (t *Transport) subscribe(ctx context.Context, link *link) error {
 	if _, err := link.conn.Subscribe(mailSubject(t.me), func(m *nats.Msg) { t.acceptPacket(link, m) }); err != nil {
 		return fmt.Errorf("take packets: %w", err)
@@ -102,13 +104,13 @@ func (t *Transport) subscribe(ctx context.Context, link *link) error {
 
 func (l *link) connected() bool { return l != nil && l.conn.IsConnected() }
 
-// close ends the link and waits for its last callback. No callback of its own may call it.
+// close closes the link and waits for its last callback. It must not be called from a callback of the link.
 func (l *link) close() {
 	l.conn.Close()
 	<-l.gone
 }
 
-// listen starts the listener and connects to it from inside.
+// listen starts the listener, and connects to it within the process.
 func (t *Transport) listen(ctx context.Context) error {
 	if t.o.Listen == "" {
 		return nil
@@ -131,7 +133,7 @@ func (t *Transport) proof(listener capabilities.NodeID) nats.Option {
 	})
 }
 
-// connectHub connects to the hub, or begins to try.
+// connectHub connects to the hub, or starts to retry.
 func (t *Transport) connectHub(ctx context.Context) (err error) {
 	if t.o.Hub == "" {
 		return nil
@@ -152,14 +154,13 @@ func (t *Transport) connectHub(ctx context.Context) (err error) {
 	return nil
 }
 
-// errNoHub does not show the URL, which may have credentials.
+// errHubURL returns an error without the URL, which may have credentials.
 func errHubURL() error {
 	return parley.Refuse(parley.InvalidArgument, "the hub's URL is none").
 		WithHint("it is nats://HOST:PORT or tls://HOST:PORT, with USER:PASSWORD@ before the host if the hub wants it")
 }
 
-// isHub reports whether text is the URL of a hub, or several separated by commas. As everywhere with NATS, the
-// scheme may be left out.
+// isHubURL reports whether text is one URL of a hub or several, separated by commas. The scheme may be omitted.
 func isHubURL(text string) bool {
 	for one := range strings.SplitSeq(text, ",") {
 		if one = strings.TrimSpace(one); !strings.Contains(one, "://") {
@@ -171,4 +172,25 @@ func isHubURL(text string) bool {
 		}
 	}
 	return true
+}
+
+const everySubject = "parley.node.>"
+
+func nodeSubject(node capabilities.NodeID) string { return "parley.node." + node.String() }
+
+// mailSubject returns the subject of a node's packets.
+func mailSubject(node capabilities.NodeID) string { return nodeSubject(node) + ".mail" }
+
+// replySubject returns the subject of the response to one of a node's packets.
+func replySubject(node capabilities.NodeID, packet ulid.ULID) string {
+	return nodeSubject(node) + ".reply." + packet.String()
+}
+
+// replySubjects matches every replySubject of a node.
+func replySubjects(node capabilities.NodeID) string { return nodeSubject(node) + ".reply.>" }
+
+// packetID returns the ID of the packet with a reply subject.
+func packetID(subject string) (ulid.ULID, bool) {
+	id, err := ulid.ParseStrict(subject[strings.LastIndexByte(subject, '.')+1:])
+	return id, err == nil
 }

@@ -22,8 +22,8 @@ const (
 	maxSubjects     = 8 // of one connection; a transport needs two
 )
 
-// listener is where other nodes reach this one: a server without storage, whose connections all prove a node's
-// key and are bounded in what they can take. They come through a front.
+// listener is the server to which other nodes connect. It has no storage. All of its connections prove a node's key,
+// have bounded permissions, and come through a front.
 type listener struct {
 	server *natsserver.Server
 	front  *front
@@ -52,7 +52,7 @@ func startListener(o *Options) (*listener, error) {
 		MaxConn:             maxConnections + unprovedAll,
 		MaxSubs:             maxSubjects,
 		MaxPayload:          listenerPayload,
-		MaxPending:          16 << 20, // what one node has on its W, and as much again
+		MaxPending:          16 << 20, // what one node has on its way, and as much again
 		MaxControlLine:      2048,
 		NoFastProducerStall: true, // one slow reader holds up nobody: what it does not take is dropped
 		WriteDeadline:       5 * time.Second,
@@ -93,7 +93,7 @@ func notListening(address string, why *string) error {
 	return e
 }
 
-// checkAddress refuses with INVALID_ARGUMENT what is not HOST:PORT.
+// checkAddress refuses with INVALID_ARGUMENT an address that is not HOST:PORT.
 func checkAddress(address string) error {
 	_, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -107,7 +107,7 @@ func checkAddress(address string) error {
 
 func (l *listener) address() string { return l.front.listener.Addr().String() }
 
-// of gives the connections of a node, the oldest first.
+// of returns the connections of a node, the oldest first.
 func (l *listener) of(node capabilities.NodeID) []uint64 {
 	list, err := l.server.Connz(&natsserver.ConnzOptions{Sort: natsserver.ByCid, Username: true, User: node.String(), Limit: maxConnections})
 	if err != nil {
@@ -120,7 +120,7 @@ func (l *listener) of(node capabilities.NodeID) []uint64 {
 	return ids
 }
 
-// makeRoom ends a node's oldest connections, so that it has no more than so many.
+// makeRoom closes a node's oldest connections until it has at most so many.
 func (l *listener) makeRoom(node capabilities.NodeID, most int) {
 	ids := l.of(node)
 	for _, id := range ids[:max(len(ids)-most, 0)] {
@@ -136,8 +136,8 @@ func (l *listener) stop() {
 	l.server.WaitForShutdown()
 }
 
-// serverLog hears what the server has to say. Strangers can make it say much: none of it is more than for
-// who looks for a fault, but for what keeps it from starting.
+// serverLog is the log of the listener's server. Strangers can fill it, so it is logged at debug level only. It keeps
+// the error that prevents a start.
 type serverLog struct {
 	log  *slog.Logger
 	last atomic.Pointer[string]

@@ -12,23 +12,23 @@ import (
 	"parley/events"
 )
 
-// A node says itself where it is to be found, and others say it of it. Whoever may say so could have this node try the
-// doors of the house that it stands in: so an address is dialled only if it is no nearer than what was met there.
+// Nodes announce their own addresses and those of others. A stranger could so make a node try addresses inside its own
+// network. An address is only dialed if its network is no nearer than the one in which the announcement came.
 
 // rank orders networks by how near they are.
 func rank(n events.Network) int {
 	return slices.Index([]events.Network{events.PublicNetwork, events.PrivateNetwork, events.ThisMachine, events.AnyNetwork}, n)
 }
 
-// private are the addresses, beside those that package netip knows, that are not of the public network or lead to such:
-// shared and benchmark networks, and IPv4 within IPv6.
+// private has the networks that package netip does not treat as private, but that are not public: shared and benchmark
+// networks, and IPv4 within IPv6.
 var private = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
 	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
 }
 
-// networkOf returns the network of an address. What is not of one host alone counts as the nearest.
+// networkOf returns the network of an address. An address that is not of one host counts as the nearest network.
 func networkOf(ip netip.Addr) events.Network {
 	ip = ip.Unmap().WithZone("")
 	switch {
@@ -58,10 +58,10 @@ func networkAt(address string) events.Network {
 	return networkOf(at.Addr())
 }
 
-// errTooNear says that an address leads nearer than it may.
+// errTooNear is the error for an address in a network that is nearer than allowed.
 var errTooNear = errors.New("the address is in a nearer network than that in which the node was met")
 
-// within keeps a dialer from connecting nearer than a network. Names were resolved when it is asked.
+// within returns a dialer control that allows no address nearer than a network. It sees resolved addresses.
 func within(most events.Network) func(context.Context, string, string, syscall.RawConn) error {
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		if rank(networkAt(address)) > rank(most) {
@@ -71,8 +71,8 @@ func within(most events.Network) func(context.Context, string, string, syscall.R
 	}
 }
 
-// NetworkOf returns the nearest network in which a node is connected now, and PublicNetwork if it is not, or only at
-// the hub: who is met there is not dialled nearer.
+// NetworkOf returns the nearest network in which a node is connected now. It returns PublicNetwork for a node that
+// is not connected, or only at the hub.
 func (t *Transport) NetworkOf(node capabilities.NodeID) events.Network {
 	nearest := events.PublicNetwork
 	near := func(address string) {

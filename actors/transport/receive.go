@@ -11,13 +11,13 @@ import (
 	"parley/capabilities"
 )
 
-// longestReceive is how long Receive may take. No sender waits as long.
+// longestReceive bounds the duration of Receive. No sender waits longer.
 const longestReceive = longestCall
 
 var errMisplaced = errors.New("the envelope is a response to something else, or none where one belongs")
 
-// acceptPacket takes a packet from a link. It does not wait: the packet is opened and received in a goroutine of
-// its own, if there is a place for it, and is dropped otherwise; its sender will try again.
+// acceptPacket takes a packet from a link without blocking. If there is a free slot, a goroutine opens and receives the
+// packet. Otherwise it is dropped, and its sender tries again.
 func (t *Transport) acceptPacket(link *link, m *nats.Msg) {
 	if len(m.Data) > maxEnvelope {
 		t.refuse(ErrOversize)
@@ -77,14 +77,14 @@ func (t *Transport) respond(link *link, subject string, p Packet, kind Kind, bod
 	t.counts.sent(p.From, len(envelope))
 }
 
-// refuse counts an envelope that is not what it should be, and says so in the log now and then.
+// refuse counts a bad envelope, and logs some of them.
 func (t *Transport) refuse(why error) {
 	if leftOut, say := t.counts.refuse(time.Now()); say {
 		t.o.Log.Warn("a packet was refused", "error", why, "more", leftOut)
 	}
 }
 
-// slots bounds the packets that are received at once, in all and of each node.
+// slots bounds the packets that are received at once, for all nodes and for each.
 type slots struct {
 	all     chan struct{}
 	perNode int
@@ -108,7 +108,7 @@ func (p *slots) acquire() bool {
 
 func (p *slots) release() { <-p.all }
 
-// seat gives a place that was taken to a node, once its packet has shown whose it is.
+// acquireFor counts an acquired slot for a node, whose packet is open now. It reports false if the node has too many.
 func (p *slots) acquireFor(node capabilities.NodeID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

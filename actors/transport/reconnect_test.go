@@ -27,7 +27,7 @@ func TestALostConnectionIsMadeAgain(t *testing.T) {
 	again := openTransport(t, Options{Identity: identity, Listen: address})
 	eventually(t, "b is back", func() bool { return b.Connected(identity.Node()) && again.Connected(b.me) })
 	mustCall(t, b, again, "after")
-	mustCall(t, again, b, "after, the other W")
+	mustCall(t, again, b, "after, the other way")
 }
 
 func TestDialingAgainNeedNotWaitForBackOff(t *testing.T) {
@@ -59,7 +59,7 @@ func TestACallGoesOnByAnotherWay(t *testing.T) {
 	<-entered
 	must(t, a.Close())
 	if err := <-got; err != nil {
-		t.Errorf("the connection was lost on the W: %v", err)
+		t.Errorf("the connection was lost on the way: %v", err)
 	}
 }
 

@@ -14,11 +14,10 @@ import (
 	"parley/capabilities"
 )
 
-// A body is sealed as nkeys seals with curve keys (NaCl box), and what either seals the other opens. But the
-// secret that two nodes share is computed once, which takes longer than all the rest: a node has a few others
-// that it writes to all the time.
+// Bodies are sealed as nkeys seals with curve keys (NaCl box), and each opens what the other has sealed. The secret that
+// two nodes share is computed once and cached: that is the most expensive part of sealing.
 
-// secrets are those that a node shares with others.
+// secrets are the secrets that a node shares with others.
 type secrets struct {
 	curve [32]byte // the node's X25519 key
 
@@ -26,7 +25,7 @@ type secrets struct {
 	with map[capabilities.NodeID]*[32]byte
 }
 
-// maxSecrets is how many are kept. Any stranger can be any number of nodes.
+// maxSecrets bounds the cached secrets, since a stranger can be any number of nodes.
 const maxSecrets = 1024
 
 const (
@@ -36,7 +35,7 @@ const (
 
 var errUnsealable = errors.New("it was not sealed by that node to this one")
 
-// newSecrets derives the X25519 key that goes with an Ed25519 seed, as libsodium and age do.
+// newSecrets derives the X25519 key of an Ed25519 seed, as libsodium and age do.
 func newSecrets(seed []byte) *secrets {
 	s := &secrets{with: map[capabilities.NodeID]*[32]byte{}}
 	sum := sha512.Sum512(seed)
@@ -46,7 +45,7 @@ func newSecrets(seed []byte) *secrets {
 	return s
 }
 
-// shared gives the secret that the node shares with another.
+// shared returns the secret that the node shares with another.
 func (s *secrets) shared(node capabilities.NodeID) (*[32]byte, error) {
 	s.mu.Lock()
 	known := s.with[node]
@@ -69,14 +68,14 @@ func (s *secrets) shared(node capabilities.NodeID) (*[32]byte, error) {
 	return &secret, nil
 }
 
-// knows reports whether the secret with a node is there, and so its ID is a usable key.
+// knows reports whether the secret with a node is cached, which implies that the node's ID is a usable key.
 func (s *secrets) knows(node capabilities.NodeID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.with[node] != nil
 }
 
-// seal appends to dst what only the other node can open, and only as coming from this one.
+// seal appends the sealed body to dst. Only the other node can open it, and only as coming from this one.
 func (s *secrets) seal(dst, body []byte, to capabilities.NodeID) ([]byte, error) {
 	secret, err := s.shared(to)
 	if err != nil {
@@ -88,7 +87,7 @@ func (s *secrets) seal(dst, body []byte, to capabilities.NodeID) ([]byte, error)
 	return box.SealAfterPrecomputation(dst, body, &nonce, secret), nil
 }
 
-// open opens what another node has sealed to this one.
+// open opens a body that another node has sealed to this one.
 func (s *secrets) open(sealed []byte, from capabilities.NodeID) ([]byte, error) {
 	if len(sealed) < sealHead || string(sealed[:len(nkeys.XKeyVersionV1)]) != nkeys.XKeyVersionV1 {
 		return nil, errUnsealable
@@ -107,8 +106,8 @@ func (s *secrets) open(sealed []byte, from capabilities.NodeID) ([]byte, error) 
 
 var errNoPoint = errors.New("the node's ID is no usable key")
 
-// curveKey computes the public half of a node's curve pair from its ID. An ID that is no point, not the one
-// spelling of it, or of so low an order that anybody could sign as it and open what is sealed to it, has none.
+// curveKey returns the public half of a node's curve pair. It refuses an ID that is no point, that is not its canonical
+// encoding, or whose order is so low that anybody could sign as it.
 func curveKey(node capabilities.NodeID) (*[32]byte, error) {
 	point, err := new(edwards25519.Point).SetBytes(node[:])
 	if err != nil || !bytes.Equal(point.Bytes(), node[:]) {

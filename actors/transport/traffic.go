@@ -7,7 +7,7 @@ import (
 	"parley/capabilities"
 )
 
-// Traffic counts packets, responses among them, and the bytes of their envelopes.
+// Traffic counts packets, with responses, and the bytes of their envelopes.
 type Traffic struct {
 	PacketsIn  uint64
 	PacketsOut uint64
@@ -22,7 +22,7 @@ const (
 	refusalPause = time.Second // between two lines about refused packets
 )
 
-// counts is what the transport has counted.
+// counts has the counters of a transport.
 type counts struct {
 	mu      sync.Mutex
 	all     Traffic
@@ -72,8 +72,7 @@ func (c *counts) drop() {
 	c.dropped++
 }
 
-// refuse counts a refused packet. It says whether the log should have a line about it, and how many it has
-// not had one about since the last.
+// refuse counts a refused packet. It reports whether to log it, and the number of refusals that were not logged.
 func (c *counts) refuse(now time.Time) (leftOut uint64, say bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +85,7 @@ func (c *counts) refuse(now time.Time) (leftOut uint64, say bool) {
 	return leftOut, true
 }
 
-// Traffic counts what went between this node and another since Open. Only the first few thousand nodes are
-// counted one by one.
+// Traffic returns the traffic with a node since Open. Only the first few thousand nodes have a counter.
 func (t *Transport) Traffic(node capabilities.NodeID) Traffic {
 	t.counts.mu.Lock()
 	defer t.counts.mu.Unlock()
@@ -97,21 +95,21 @@ func (t *Transport) Traffic(node capabilities.NodeID) Traffic {
 	return Traffic{}
 }
 
-// Total counts what went between this node and all others since Open.
+// Total returns the traffic with all nodes since Open.
 func (t *Transport) Total() Traffic {
 	t.counts.mu.Lock()
 	defer t.counts.mu.Unlock()
 	return t.counts.all
 }
 
-// Refused counts what came and was no genuine packet to this node, or no response to one of its own.
+// Refused returns the number of envelopes that were no genuine packet to this node, or no response to one of its own.
 func (t *Transport) Refused() uint64 {
 	t.counts.mu.Lock()
 	defer t.counts.mu.Unlock()
 	return t.counts.refused
 }
 
-// Dropped counts the packets for which there was no place.
+// Dropped returns the number of packets for which there was no slot.
 func (t *Transport) Dropped() uint64 {
 	t.counts.mu.Lock()
 	defer t.counts.mu.Unlock()

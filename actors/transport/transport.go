@@ -13,34 +13,34 @@ import (
 	"parley/capabilities"
 )
 
-// Options say who a node is and where it meets others.
+// Options configure a transport.
 type Options struct {
 	Identity *Identity
 	Listen   string // HOST:PORT for other nodes to dial, "" for none; port 0 picks one
 	Hub      string // URL of a NATS system to meet others at, "" for none; it may have credentials
 	Log      *slog.Logger
 
-	// Admit says whether a node, which has proved its key, may connect to the listener. The token is what it
-	// presented, mostly "". Nil admits nobody. It must not wait for anything.
+	// Admit reports whether a node that has proved its key may connect to the listener with a token, which is mostly
+	// "". Nil admits nobody. Admit must not block.
 	Admit func(node capabilities.NodeID, token string) bool
 
-	// Receive takes a packet and gives the kind and body of the response; false: there is none. It is called by
-	// many goroutines. ctx ends when the transport closes, or the sender has given up for sure.
+	// Receive handles a packet. It returns the kind and body of the response, and false if there is none. It is called
+	// by many goroutines. ctx ends when the transport closes, or when the sender no longer waits.
 	Receive func(ctx context.Context, p Packet) (Kind, []byte, bool)
 
-	MaxPackets int // that are received at once; default 64
+	MaxPackets int // packets that are received at once; default 64
 	Unproved   int // connections from one address to the listener that have not proved a node's key; default 128
 }
 
 const (
 	defaultPackets  = 64
 	defaultUnproved = 128
-	packetsOfNode   = 8 // of one node that are received at once
+	packetsOfNode   = 8 // packets of one node that are received at once
 )
 
 func (o *Options) check() error {
 	if o.Identity == nil || o.Receive == nil {
-		return parley.Refuse(parley.InvalidArgument, "a transport needs an identity and somebody who receives")
+		return parley.Refuse(parley.InvalidArgument, "a transport needs Identity and Receive")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -54,7 +54,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Transport is a node's connection to others. It may be used by many goroutines.
+// Transport connects a node with others. It may be used by many goroutines.
 type Transport struct {
 	o        Options
 	me       capabilities.NodeID
@@ -75,8 +75,8 @@ type Transport struct {
 	calls      map[ulid.ULID]*call
 }
 
-// Open starts the listener and connects to the hub, if there are any. A hub that is out of reach is tried again
-// until Close. ctx bounds Open only.
+// Open starts the listener and connects to the hub, as far as they are configured. It retries a hub that cannot be
+// reached until Close. ctx bounds Open only.
 func Open(ctx context.Context, o Options) (*Transport, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func Open(ctx context.Context, o Options) (*Transport, error) {
 	return t, nil
 }
 
-// Address is what the listener listens on, "" if there is none.
+// Address returns the address of the listener, "" if there is none.
 func (t *Transport) Address() string {
 	if t.listener == nil {
 		return ""
@@ -115,7 +115,7 @@ func (t *Transport) Address() string {
 	return t.listener.address()
 }
 
-// begin holds Close off until done is called. It fails once the transport is closed.
+// begin delays Close until done is called. It fails after Close.
 func (t *Transport) begin() (done func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,8 +130,8 @@ func errClosed() error {
 	return parley.Refuse(parley.NodeUnreachable, "this node has closed its connections to others")
 }
 
-// Close ends all connections and the contexts of Receive, and waits until every Receive has returned. What is
-// on its W is lost. Closing again does nothing.
+// Close closes all connections and cancels the contexts of Receive, then waits for every Receive to return. Packets
+// under way are lost. Closing again does nothing.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	first := !t.closed
@@ -151,7 +151,7 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// ended takes all links from the transport. The lock is held.
+// ended removes all links from the transport, and returns them. The lock is held.
 func (t *Transport) ended() []*link {
 	var links []*link
 	for node, link := range t.dialed {
@@ -167,8 +167,8 @@ func (t *Transport) ended() []*link {
 	return links
 }
 
-// Unproved returns how many connections to the listener have not proved a node's key, how many may for one address and
-// altogether, and how many were refused or cut off.
+// Unproved returns the number of connections to the listener that have not proved a node's key, the bounds for one
+// address and for all, and the number of connections that were refused or closed.
 func (t *Transport) Unproved() (now, each, all int, refused uint64) {
 	if t.listener == nil {
 		return 0, 0, 0, 0
