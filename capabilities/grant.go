@@ -2,7 +2,105 @@ package capabilities
 
 import (
 	"slices"
+
+	"parley"
 )
+
+// Mode is how much of its target a reference lets its holder do.
+type Mode string
+
+// The modes, from most to least. The zero Mode is Full.
+const (
+	Full     Mode = ""     // everything its kind allows
+	AskOnly  Mode = "ask"  // forms and requests, but no messages
+	ReadOnly Mode = "read" // looking at it, but no mail
+)
+
+// Use is something that a holder does with a reference.
+type Use string
+
+// The uses.
+const (
+	UseRead Use = "read"
+	UseAsk  Use = "ask"
+	UseSend Use = "send"
+	UseGive Use = "give"
+)
+
+// Facet is the part of a target's authority that a reference carries. The zero Facet is all of it.
+type Facet struct {
+	Mode  Mode   `json:"mode,omitempty"`
+	Until Time   `json:"until,omitzero"` // zero: for ever
+	Uses  uint32 `json:"uses,omitempty"` // zero: without limit
+}
+
+// IsFull reports whether nothing is held back.
+func (f Facet) IsFull() bool { return f == Facet{} }
+
+// Check refuses with INVALID_ARGUMENT a facet whose mode is unknown.
+func (f Facet) Check() error {
+	switch f.Mode {
+	case Full, AskOnly, ReadOnly:
+		return nil
+	}
+	return parley.Refuse(parley.InvalidArgument, "unknown facet %.40q", f.Mode).WithHint("facets are ask and read")
+}
+
+// Narrow returns the facet that is within both f and g: attenuation only ever takes away.
+func (f Facet) Narrow(g Facet) Facet {
+	if rank(g.Mode) > rank(f.Mode) {
+		f.Mode = g.Mode
+	}
+	if g.Until != 0 && (f.Until == 0 || g.Until < f.Until) {
+		f.Until = g.Until
+	}
+	if g.Uses != 0 && (f.Uses == 0 || g.Uses < f.Uses) {
+		f.Uses = g.Uses
+	}
+	return f
+}
+
+func rank(m Mode) int {
+	switch m {
+	case Full:
+		return 0
+	case AskOnly:
+		return 1
+	case ReadOnly:
+		return 2
+	}
+	return 3 // a mode of a newer program, which permits nothing here
+}
+
+// Wider reports whether f is to be preferred to g where both are held: by its mode, then by its uses, of
+// which none counted is most, and then by its time. It says nothing of what is left of the uses.
+func (f Facet) Wider(g Facet) bool {
+	if f.Mode != g.Mode {
+		return rank(f.Mode) < rank(g.Mode)
+	}
+	if f.Uses != g.Uses {
+		return f.Uses-1 > g.Uses-1 // 0 is without limit, and wraps round to most
+	}
+	return uint64(f.Until)-1 > uint64(g.Until)-1
+}
+
+// Permits refuses with NOT_PERMITTED a use that the facet does not carry at a time, when the reference
+// was used so many times before. A facet whose mode is unknown carries nothing.
+func (f Facet) Permits(use Use, at Time, used uint32) error {
+	switch {
+	case f.Check() != nil:
+		return parley.Refuse(parley.NotPermitted, "the reference is of an unknown facet %.40q", f.Mode)
+	case f.Until != 0 && at >= f.Until:
+		return parley.Refuse(parley.NotPermitted, "the reference was good until %s", f.Until)
+	case f.Uses != 0 && used >= f.Uses && use != UseRead:
+		return parley.Refuse(parley.NotPermitted, "the reference was good for %d uses", f.Uses)
+	case f.Mode == ReadOnly && (use == UseAsk || use == UseSend):
+		return parley.Refuse(parley.NotPermitted, "the reference is for reading only")
+	case f.Mode == AskOnly && use == UseSend:
+		return parley.Refuse(parley.NotPermitted, "the reference is for asking only")
+	}
+	return nil
+}
 
 // Grant records who gave what to whom, and by which message. Parent is the grant by which the giver
 // held it; zero if nobody gave it to the giver.

@@ -6,6 +6,36 @@ import (
 	"parley/capabilities"
 )
 
+// NameBound puts a value under a name of the agent's, in place of what stood there.
+type NameBound struct {
+	Name  string             `json:"name"`
+	Value capabilities.Value `json:"value"`
+}
+
+// NameUnbound removes a name.
+type NameUnbound struct {
+	Name string `json:"name"`
+}
+
+// CapabilityGranted stands in the giver's log.
+type CapabilityGranted struct {
+	Grant capabilities.Grant `json:"grant"`
+}
+
+// CapabilityMinted stands in the log of a grant's target: it may be reached by that grant from another node.
+// The grant's Parent is the one by which its giver could be seen to hold the target.
+type CapabilityMinted struct {
+	Grant capabilities.Grant `json:"grant"`
+}
+
+// CapabilityRevoked stands in the giver's log and in the holder's. Each in its own, it cuts what was
+// derived from the grant.
+type CapabilityRevoked struct {
+	Grant capabilities.ID   `json:"grant"`
+	By    capabilities.ID   `json:"by"`
+	Date  capabilities.Time `json:"date"`
+}
+
 // TokenMade lets whoever shows the secret with this digest (SHA-256) act for the agent, within the scopes, until
 // the time; zero is for ever. A Session is a browser's: it is good in a cookie alone, beside the key with the digest
 // Page, and ends when it is not used. By is the token by which it was made, which it ends with.
