@@ -42,7 +42,7 @@ var imports = map[string][]string{
 	"gateway/client":   {"."},
 	"gateway/httpd":    {".", "actors/connlimit", "gateway/client"},
 	"gateway/sanitize": {},
-	"gateway/mcp":      {".", "capabilities", "events", "actors/view", "gateway/sanitize"},
+	"gateway/mcp":      {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",

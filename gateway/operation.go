@@ -30,13 +30,13 @@ type body []byte
 
 func (b body) read(into any) error { return decode(b, into) }
 
-// typed is a request from inside the process, of the operation's request type.
-type typed struct{ request any }
+// typed is a request or response within the process, of the operation's type.
+type typed struct{ value any }
 
 func (t typed) read(into any) error {
-	to, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(t.request)
+	to, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(t.value)
 	if from.Type() != to.Type() {
-		return fmt.Errorf("a request is a %s, not a %s", to.Type(), from.Type())
+		return fmt.Errorf("a %s was given for a %s", from.Type(), to.Type())
 	}
 	to.Set(from)
 	return nil

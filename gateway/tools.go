@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -95,7 +94,7 @@ func (u *toolUser) operation(name string) (operation, error) {
 }
 
 // Call implements mcp.Agent. The token has to be good still: what a person is asked may outlast it.
-func (u *toolUser) Call(ctx context.Context, name string, request map[string]any, response any) (err error) {
+func (u *toolUser) Call(ctx context.Context, name string, request, response any) (err error) {
 	s := u.server
 	o, err := u.operation(name)
 	if err != nil {
@@ -118,38 +117,21 @@ func (u *toolUser) Call(ctx context.Context, name string, request map[string]any
 	return u.perform(ctx, o, request, response)
 }
 
-// perform performs an operation as if its request had come on a wire, so that nothing depends on the way it came.
-func (u *toolUser) perform(ctx context.Context, o operation, request map[string]any, response any) (err error) {
+// perform performs an operation with a request as it is. Nothing is written as JSON and read again.
+func (u *toolUser) perform(ctx context.Context, o operation, request, response any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("operation %s panicked: %v\n%s", o.Name, p, debug.Stack())
 		}
 	}()
-	text, err := json.Marshal(request)
-	if err != nil {
-		return parley.Refuse(parley.InvalidArgument, "the request of %s cannot be written as JSON", o.Name)
-	}
-	if len(text) > MaxBody {
-		return tooLarge()
-	}
-	if err := checkBody(text); err != nil {
-		return err
-	}
 	held := &charge{account: u.principal.account}
 	defer held.release()
-	var answer []byte
-	err = u.server.produce(ctx, held, o, body(text), func(got any) (int, error) {
+	return u.server.produce(ctx, held, o, typed{request}, func(got any) (int, error) {
 		if response == nil {
 			return 0, nil
 		}
-		var err error
-		answer, err = json.Marshal(got)
-		return len(answer), err
+		return 0, typed{got}.read(response)
 	})
-	if err != nil || response == nil {
-		return err
-	}
-	return json.Unmarshal(answer, response)
 }
 
 // Link implements mcp.Agent.

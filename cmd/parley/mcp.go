@@ -31,12 +31,11 @@ Over HTTP a node offers the same at /mcp, for who shows the agent's token.`,
 }
 
 func serveMCP(ctx context.Context, env *environment) error {
-	node := env.client()
+	node := env.clientOf(client.Options{As: env.options.as, Patience: -1})
 	defer node.Close()
 	user := &toolUser{env: env, client: node}
 	// An unknown agent fails here, where its user looks, and not at the first call of a model.
-	var names struct{}
-	if err := user.Call(ctx, "list_names", map[string]any{}, &names); err != nil {
+	if err := user.Call(ctx, "list_names", api.ListNamesRequest{}, nil); err != nil {
 		return err
 	}
 	key := make([]byte, 32) // the client and this process end together, and so may what was sealed
@@ -72,17 +71,14 @@ func (u *toolUser) Identity() string { return u.env.options.as }
 func (u *toolUser) May(string) error { return nil }
 
 // Call implements mcp.Agent.
-func (u *toolUser) Call(ctx context.Context, operation string, request map[string]any, response any) error {
-	if as := u.env.options.as; as != "" {
-		request["as"] = as
-	}
+func (u *toolUser) Call(ctx context.Context, operation string, request, response any) error {
 	return u.client.Call(ctx, operation, request, response)
 }
 
 // Link implements mcp.Agent.
 func (u *toolUser) Link(ctx context.Context, form string) string {
 	var at api.StatusResponse
-	if err := u.client.Call(ctx, "status", api.NodeRequest{}, &at); err != nil || at.Listen == gateway.Off {
+	if err := u.env.call(ctx, "status", api.NodeRequest{}, &at); err != nil || at.Listen == gateway.Off {
 		return ""
 	}
 	scheme := "http"

@@ -38,6 +38,9 @@ func (f Fields) List(parse func(text []byte) ([]events.Field, error)) ([]events.
 	return f.list, nil
 }
 
+// IsZero reports whether nothing was given, not even an empty list.
+func (f Fields) IsZero() bool { return f.list == nil && f.other == nil }
+
 // MarshalJSON writes the list of definitions.
 func (f Fields) MarshalJSON() ([]byte, error) {
 	if f.other != nil {

@@ -13,9 +13,11 @@ type Agent interface {
 	// Identity names the agent, the same at every call, and unlike any other's that the Server serves.
 	Identity() string
 
-	// Call performs an operation with a request, which it may add to, and reads the answer into response.
-	// Errors are those of the operation; NOT_RUNNING says that the node was away, and whether it was done is not known.
-	Call(ctx context.Context, operation string, request map[string]any, response any) error
+	// Call performs an operation with a request of its type in package api, and stores the response, of its type, in what
+	// response points to, unless that is nil. It sets the agent that the request is made for.
+	// Errors are those of the operation. NOT_RUNNING says that the node was away, and that it is not known whether the
+	// operation was performed.
+	Call(ctx context.Context, operation string, request, response any) error
 
 	// May refuses with NOT_PERMITTED an operation that Call would refuse whatever the request.
 	May(operation string) error
@@ -31,7 +33,7 @@ const (
 )
 
 // steadily performs an operation that may be repeated, through a restart of the node.
-func steadily(ctx context.Context, a Agent, operation string, request map[string]any, response any) error {
+func steadily(ctx context.Context, a Agent, operation string, request, response any) error {
 	for end := time.Now().Add(patience); ; {
 		err := a.Call(ctx, operation, request, response)
 		if parley.CodeOf(err) != parley.NotRunning || time.Now().After(end) || !rest(ctx) {

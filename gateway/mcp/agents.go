@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -30,18 +32,11 @@ func listAgents(ctx context.Context, c *call) (any, error) {
 	if _, err := capabilities.ParseID(arguments.Cursor); err != nil && arguments.Cursor != "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor of this tool", arguments.Cursor)
 	}
-	filter := map[string]any{}
-	if len(arguments.Labels) > 0 {
-		filter["labels"] = arguments.Labels
+	request := api.FetchAgentsRequest{
+		Filter: view.AgentFilter{Labels: arguments.Labels, Statuses: arguments.Statuses},
+		Paging: api.Paging{After: arguments.Cursor, Limit: limit(arguments.Limit)},
 	}
-	if len(arguments.Statuses) > 0 {
-		filter["statuses"] = arguments.Statuses
-	}
-	var got struct {
-		Agents []map[string]any `json:"agents"`
-		Next   string           `json:"next"`
-	}
-	request := map[string]any{"filter": filter, "after": arguments.Cursor, "limit": limit(arguments.Limit)}
+	var got api.FetchAgentsResponse
 	if err := steadily(ctx, c.agent, "fetch_agents", request, &got); err != nil {
 		return nil, err
 	}
@@ -49,17 +44,20 @@ func listAgents(ctx context.Context, c *call) (any, error) {
 }
 
 // agentsOf shows as many agents as there is room for, and where there are more.
-func agentsOf(all []map[string]any, next string) (agents, error) {
+func agentsOf(all []view.AgentStatus, next string) (agents, error) {
 	page := agents{Agents: []any{}, Cursor: next}
 	size := 0
 	for i, agent := range all {
-		shown := sanitizeWords(agent)
+		shown, err := sanitizedWords(agent)
+		if err != nil {
+			return page, err
+		}
 		text, err := textOf(shown)
 		if err != nil {
 			return page, err
 		}
 		if size += len(text); i > 0 && size > maxPageSize {
-			page.Cursor, _ = all[i-1]["id"].(string)
+			page.Cursor = all[i-1].ID.String()
 			break
 		}
 		page.Agents = append(page.Agents, shown)
@@ -85,15 +83,26 @@ func waitForAgent(ctx context.Context, c *call) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+time.Second) // the node is to say what became of the wait
 	defer cancel()
-	var got any
-	request := map[string]any{"agentId": arguments.Agent, "timeoutMs": max(1, wait.Milliseconds())}
+	var got view.Finish
+	request := api.WaitForFinishRequest{AgentID: arguments.Agent, TimeoutMs: max(1, wait.Milliseconds())}
 	if err := steadily(ctx, c.agent, "wait_for_finish", request, &got); err != nil {
 		return nil, err
 	}
-	return sanitizeWords(got), nil
+	return sanitizedWords(got)
 }
 
-// sanitizeWords is JSON whose texts, which others chose, hide nothing.
+// sanitizedWords returns the JSON of what is shown with texts, which others chose, that hide nothing.
+func sanitizedWords(shown any) (any, error) {
+	text, err := json.Marshal(shown)
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	err = json.Unmarshal(text, &plain)
+	return sanitizeWords(plain), err
+}
+
+// sanitizeWords returns JSON with texts that hide nothing.
 func sanitizeWords(v any) any {
 	switch v := v.(type) {
 	case string:

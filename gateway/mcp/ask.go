@@ -3,12 +3,13 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"math"
 	"time"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 )
 
 const (
@@ -21,12 +22,12 @@ const (
 
 // question is what sends a form.
 type question struct {
-	Title     string          `json:"title"`
-	Message   string          `json:"message"`
-	Fields    json.RawMessage `json:"fields"`
-	Recipient string          `json:"recipient"`
-	Key       string          `json:"key"`
-	ExpiresIn float64         `json:"expiresInSeconds"`
+	Title     string     `json:"title"`
+	Message   string     `json:"message"`
+	Fields    api.Fields `json:"fields"`
+	Recipient string     `json:"recipient"`
+	Key       string     `json:"key"`
+	ExpiresIn float64    `json:"expiresInSeconds"`
 }
 
 // waiting is how long a call waits.
@@ -44,37 +45,28 @@ func (w waiting) duration() (time.Duration, error) {
 	return time.Duration(min(*w.Timeout, maxWait.Seconds()) * float64(time.Second)), nil
 }
 
-// asked is an accepted ask.
-type asked struct {
-	Form        string   `json:"form"`
-	Number      uint64   `json:"number"`
-	Outcome     *outcome `json:"outcome"` // of an ask that was made before
-	Unreachable bool     `json:"unreachable"`
-}
-
 // send sends a form. The key, which is made here where there is none, lets it be repeated.
-func (c *call) send(ctx context.Context, q question) (asked, error) {
-	request := map[string]any{"recipient": q.Recipient, "title": q.Title, "description": q.Message, "fields": q.Fields, "key": q.Key}
+func (c *call) send(ctx context.Context, q question) (a view.Asked, err error) {
+	request := api.FormRequest{Recipient: q.Recipient, Title: q.Title, Description: q.Message, Fields: q.Fields, Key: q.Key}
 	switch q.Recipient {
 	case "":
-		request["recipient"] = atHost
+		request.Recipient = atHost
 	case atClient:
-		request["recipient"] = capabilities.NameSelf
+		request.Recipient = capabilities.NameSelf
 	}
-	if len(q.Fields) == 0 {
-		return asked{}, parley.Refuse(parley.InvalidForm, "a form has at least one field")
+	if q.Fields.IsZero() {
+		return a, parley.Refuse(parley.InvalidForm, "a form has at least one field")
 	}
 	if q.Key == "" {
-		request["key"] = "mcp " + rand.Text()
+		request.Key = "mcp " + rand.Text()
 	}
 	switch {
 	case q.ExpiresIn < 0 || math.IsNaN(q.ExpiresIn) || q.ExpiresIn > 1e9:
-		return asked{}, parley.Refuse(parley.InvalidArgument, "expiresInSeconds %v is no time to wait", q.ExpiresIn)
+		return a, parley.Refuse(parley.InvalidArgument, "expiresInSeconds %v is no time to wait", q.ExpiresIn)
 	case q.ExpiresIn > 0:
-		request["deadline"] = capabilities.At(time.Now().Add(time.Duration(q.ExpiresIn * float64(time.Second))))
+		request.Deadline = capabilities.At(time.Now().Add(time.Duration(q.ExpiresIn * float64(time.Second))))
 	}
-	var a asked
-	err := steadily(ctx, c.agent, "form", request, &a)
+	err = steadily(ctx, c.agent, "form", request, &a)
 	return a, err
 }
 
@@ -99,9 +91,9 @@ func askUser(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if a.Outcome != nil {
-		return a.Outcome.ending(a.Form), nil
+		return endingOf(a.Outcome, a.Form.String()), nil
 	}
-	return c.goOn(ctx, a.Form, wait)
+	return c.goOn(ctx, a.Form.String(), wait)
 }
 
 // sendForm sends a form and does not wait.
@@ -115,12 +107,12 @@ func sendForm(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	if a.Outcome != nil {
-		return a.Outcome.ending(a.Form), nil
+		return endingOf(a.Outcome, a.Form.String()), nil
 	}
-	e := pending(a.Form)
+	e := pending(a.Form.String())
 	e.Unreachable = a.Unreachable
 	if arguments.Recipient == atClient {
-		e.Link = c.agent.Link(ctx, a.Form)
+		e.Link = c.agent.Link(ctx, a.Form.String())
 	}
 	return e, nil
 }

@@ -2,11 +2,12 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -14,20 +15,21 @@ const statusPending = "pending"
 
 // ending is what a model is told of a form: how it ended, or that it has not.
 type ending struct {
-	Status      string          `json:"status"` // answered, declined, cancelled, expired; pending while it is open
-	Handle      string          `json:"handle"`
-	Values      json.RawMessage `json:"values,omitempty"`
-	By          *party          `json:"by,omitempty"`
-	At          string          `json:"at,omitempty"`
-	Reason      string          `json:"reason,omitempty"` // by whoever declined or cancelled
-	Link        string          `json:"link,omitempty"`   // of the page where a person who is signed in answers
-	Next        string          `json:"next,omitempty"`
-	Unreachable bool            `json:"unreachable,omitempty"` // the recipient's node is away; the form goes there when it is back
+	Status      string             `json:"status"` // answered, declined, cancelled, expired; pending while it is open
+	Handle      string             `json:"handle"`
+	Values      capabilities.Value `json:"values,omitzero"`
+	By          *party             `json:"by,omitempty"`
+	At          capabilities.Time  `json:"at,omitzero"`
+	Reason      string             `json:"reason,omitempty"` // by whoever declined or cancelled
+	Link        string             `json:"link,omitempty"`   // of the page where a person who is signed in answers
+	Next        string             `json:"next,omitempty"`
+	Unreachable bool               `json:"unreachable,omitempty"` // the recipient's node is away; the form goes there when it is back
 }
 
-func (o *outcome) ending(handle string) ending {
-	e := ending{Status: o.Status, Handle: handle, By: partyOf(o.By, o.ByName), At: o.At, Reason: sanitize.Lines(o.Note)}
-	switch view.FormStatus(o.Status) {
+// endingOf shows how a form ended.
+func endingOf(o *view.Outcome, handle string) ending {
+	e := ending{Status: string(o.Status), Handle: handle, By: partyOf(o.By, o.ByName), At: o.At, Reason: sanitize.Lines(o.Note)}
+	switch o.Status {
 	case view.StatusAnswered:
 		e.Values = o.Values
 	case view.StatusSuperseded:
@@ -50,7 +52,7 @@ func (c *call) goOn(ctx context.Context, handle string, wait time.Duration) (any
 	if err != nil {
 		return nil, err
 	}
-	if m.Outcome == nil && m.isForClient() {
+	if m.Outcome == nil && isForClient(m) {
 		shown, err := c.present(ctx, m, nil, 1)
 		switch {
 		case err != nil:
@@ -61,7 +63,7 @@ func (c *call) goOn(ctx context.Context, handle string, wait time.Duration) (any
 			return c.onThePage(ctx, handle), nil
 		}
 	}
-	return c.await(ctx, m.ID, wait)
+	return c.await(ctx, m.MessageID.String(), wait)
 }
 
 // onThePage says that the person finds the form on the page alone.
@@ -86,8 +88,8 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (an
 			return c.asItIs(handle), nil
 		case err != nil && parley.CodeOf(err) != parley.NotRunning:
 			return nil, err
-		case err == nil && o.Status != string(view.StatusOpen):
-			return o.ending(handle), nil
+		case err == nil && o.Status != view.StatusOpen:
+			return endingOf(&o, handle), nil
 		case !time.Now().Add(pause).Before(end), !rest(ctx):
 			return pending(handle), nil
 		}
@@ -97,16 +99,15 @@ func (c *call) await(ctx context.Context, handle string, wait time.Duration) (an
 // asItIs says how a form stands when the call was cut short: some clients get its result all the same.
 func (c *call) asItIs(handle string) ending {
 	o, err := c.turn(c.life, handle, 0)
-	if err != nil || o.Status == string(view.StatusOpen) {
+	if err != nil || o.Status == view.StatusOpen {
 		return pending(handle)
 	}
-	return o.ending(handle)
+	return endingOf(&o, handle)
 }
 
 // turn waits for a form's end once. The status of one that is still open is open.
-func (c *call) turn(ctx context.Context, handle string, wait time.Duration) (o outcome, err error) {
-	request := about(handle)
-	request["waitMs"] = max(0, min(wait, maxWait).Milliseconds())
-	err = c.agent.Call(ctx, "await", request, &o)
+func (c *call) turn(ctx context.Context, handle string, wait time.Duration) (o view.Outcome, err error) {
+	ms := max(0, min(wait, maxWait).Milliseconds())
+	err = c.agent.Call(ctx, "await", api.AwaitRequest{Subject: api.About(handle), WaitMs: &ms}, &o)
 	return o, err
 }

@@ -11,6 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
+	"parley/actors/view"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -52,7 +54,7 @@ type shown struct {
 }
 
 // present shows a form to the person at the client. trouble is why what they said before was refused.
-func (c *call) present(ctx context.Context, m *message, trouble error, n int) (shown, error) {
+func (c *call) present(ctx context.Context, m *view.Message, trouble error, n int) (shown, error) {
 	can := clientOf(c.request)
 	p := c.elicitation(ctx, can, m, trouble)
 	if p == nil {
@@ -62,7 +64,7 @@ func (c *call) present(ctx context.Context, m *message, trouble error, n int) (s
 		c.show(ctx, m, p)
 		return shown{elsewhere: true}, nil
 	}
-	state, err := c.seals.seal(c.agent.Identity(), round{Form: m.ID, Round: n, Link: p.Mode == byLink, Until: time.Now().Add(stateTime)})
+	state, err := c.seals.seal(c.agent.Identity(), round{Form: m.MessageID.String(), Round: n, Link: p.Mode == byLink, Until: time.Now().Add(stateTime)})
 	if err != nil {
 		return shown{}, err
 	}
@@ -71,7 +73,7 @@ func (c *call) present(ctx context.Context, m *message, trouble error, n int) (s
 
 // elicitation asks a client for the answer to a form: as a form, if the client's kind of form can carry it, or by a
 // link; nil if neither will do. Who may not answer is not asked.
-func (c *call) elicitation(ctx context.Context, can client, m *message, trouble error) *sdk.ElicitParams {
+func (c *call) elicitation(ctx context.Context, can client, m *view.Message, trouble error) *sdk.ElicitParams {
 	if !can.form && !can.link || c.agent.May("respond_form") != nil {
 		return nil
 	}
@@ -79,14 +81,14 @@ func (c *call) elicitation(ctx context.Context, can client, m *message, trouble 
 	if schema, fits := flat(m.Fields, can.titles); fits && can.form {
 		return &sdk.ElicitParams{Mode: inForm, Message: text, RequestedSchema: schema}
 	}
-	if link := c.agent.Link(ctx, m.ID); can.link && link != "" {
-		return &sdk.ElicitParams{Mode: byLink, Message: text, URL: link, ElicitationID: m.ID}
+	if link := c.agent.Link(ctx, m.MessageID.String()); can.link && link != "" {
+		return &sdk.ElicitParams{Mode: byLink, Message: text, URL: link, ElicitationID: m.MessageID.String()}
 	}
 	return nil
 }
 
 // wordsOf is what a form says above its fields.
-func wordsOf(m *message, trouble error) string {
+func wordsOf(m *view.Message, trouble error) string {
 	var parts []string
 	if trouble != nil {
 		parts = append(parts, "That was not accepted. "+wrongs(trouble))
@@ -150,20 +152,21 @@ func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 }
 
 // settle does to a form what the person did. That someone was first is no error.
-func (c *call) settle(ctx context.Context, m *message, did *sdk.ElicitResult) error {
-	request := map[string]any{"id": m.ID}
-	operation := ""
+func (c *call) settle(ctx context.Context, m *view.Message, did *sdk.ElicitResult) error {
+	var operation string
+	var request any
+	form := api.About(m.MessageID.String())
 	switch did.Action {
 	case accepted:
 		values, err := answerOf(m.Fields, did.Content)
 		if err != nil {
 			return err
 		}
-		operation, request["values"] = "respond_form", values
+		operation, request = "respond_form", api.RespondFormRequest{Subject: form, Values: values}
 	case declined:
-		operation = "decline_form"
+		operation, request = "decline_form", api.EndRequest{Subject: form}
 	case cancelled:
-		operation, request["reason"] = "cancel_form", "dismissed at the client"
+		operation, request = "cancel_form", api.EndRequest{Subject: form, Reason: "dismissed at the client"}
 	default:
 		return parley.Refuse(parley.InvalidArgument, "nothing is known of the action %.40q", did.Action)
 	}

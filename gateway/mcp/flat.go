@@ -6,26 +6,27 @@ import (
 	"strings"
 
 	"parley"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/sanitize"
 )
 
 // property is a JSON Schema of the kind that clients draw: flat, without patterns.
 type property struct {
-	Type        string           `json:"type,omitempty"`
-	Title       string           `json:"title,omitempty"`
-	Description string           `json:"description,omitempty"`
-	Format      string           `json:"format,omitempty"`
-	MinLength   *int             `json:"minLength,omitempty"`
-	MaxLength   *int             `json:"maxLength,omitempty"`
-	Minimum     *float64         `json:"minimum,omitempty"`
-	Maximum     *float64         `json:"maximum,omitempty"`
-	MinItems    *int             `json:"minItems,omitempty"`
-	Enum        []string         `json:"enum,omitempty"`
-	EnumNames   []string         `json:"enumNames,omitempty"`
-	OneOf       []choice         `json:"oneOf,omitempty"`
-	Items       *items           `json:"items,omitempty"`
-	Default     *json.RawMessage `json:"default,omitempty"`
+	Type        string              `json:"type,omitempty"`
+	Title       string              `json:"title,omitempty"`
+	Description string              `json:"description,omitempty"`
+	Format      string              `json:"format,omitempty"`
+	MinLength   *int                `json:"minLength,omitempty"`
+	MaxLength   *int                `json:"maxLength,omitempty"`
+	Minimum     *float64            `json:"minimum,omitempty"`
+	Maximum     *float64            `json:"maximum,omitempty"`
+	MinItems    *int                `json:"minItems,omitempty"`
+	Enum        []string            `json:"enum,omitempty"`
+	EnumNames   []string            `json:"enumNames,omitempty"`
+	OneOf       []choice            `json:"oneOf,omitempty"`
+	Items       *items              `json:"items,omitempty"`
+	Default     *capabilities.Value `json:"default,omitempty"`
 }
 
 type items struct {
@@ -47,16 +48,16 @@ type flatSchema struct {
 // flat gives the schema that asks what the fields ask, and whether there is one: not for secrets, which must not pass
 // through a client, nor capabilities, nor patterns that such a schema cannot say. titles: the client draws choices
 // with titles, and several of them.
-func flat(fields []field, titles bool) (*flatSchema, bool) {
+func flat(fields []events.Field, titles bool) (*flatSchema, bool) {
 	s := &flatSchema{Type: "object", Properties: map[string]*property{}}
 	for i := range fields {
 		f := &fields[i]
-		p, ok := f.flat(titles)
+		p, ok := flatField(f, titles)
 		if !ok {
 			return nil, false
 		}
 		p.Title = sanitize.Line(f.Label)
-		p.Description = f.described()
+		p.Description = described(f)
 		s.Properties[f.Name] = p
 		if f.Required {
 			s.Required = append(s.Required, f.Name)
@@ -65,7 +66,7 @@ func flat(fields []field, titles bool) (*flatSchema, bool) {
 	return s, true
 }
 
-func (f *field) flat(titles bool) (*property, bool) {
+func flatField(f *events.Field, titles bool) (*property, bool) {
 	p := &property{}
 	switch f.Type {
 	case "", events.Text, events.Textarea:
@@ -77,27 +78,28 @@ func (f *field) flat(titles bool) (*property, bool) {
 	case events.Checkbox:
 		p.Type = "boolean"
 		if len(f.Options) > 0 {
-			return f.several(titles)
+			return several(f, titles)
 		}
 	case events.Multiselect:
-		return f.several(titles)
+		return several(f, titles)
 	case events.Select, events.Radio, events.Buttons, events.Confirm:
-		return f.one(titles)
+		return oneOf(f, titles)
 	default:
 		return nil, false
 	}
 	if len(f.Pattern) > 0 && !p.take(f.Pattern, f.Type == "") {
 		return nil, false
 	}
-	return p, f.suggest(p)
+	return p, suggest(f, p)
 }
 
 // suggest has the schema offer the field's default, and reports whether it can.
-func (f *field) suggest(p *property) bool {
-	if len(f.Default) == 0 || string(f.Default) == "null" {
-		return true
+func suggest(f *events.Field, p *property) bool {
+	text, err := f.Default.MarshalJSON()
+	if err != nil || f.Default.IsNull() {
+		return err == nil
 	}
-	is := map[byte]string{'"': "string", 't': "boolean", 'f': "boolean", '[': "array", '{': "object"}[f.Default[0]]
+	is := map[byte]string{'"': "string", 't': "boolean", 'f': "boolean", '[': "array", '{': "object"}[text[0]]
 	if is == "" {
 		is = "number"
 	}
@@ -155,7 +157,7 @@ func (p *property) take(pattern json.RawMessage, decides bool) bool {
 }
 
 // choices gives the field's options, and whether a client can draw them.
-func (f *field) choices() ([]choice, bool) {
+func choices(f *events.Field) ([]choice, bool) {
 	var all []choice
 	for _, o := range f.Options {
 		title := o.Label
@@ -173,25 +175,25 @@ func (f *field) choices() ([]choice, bool) {
 	return all, len(all) > 0 && len(f.Pattern) == 0
 }
 
-func (f *field) one(titles bool) (*property, bool) {
+func oneOf(f *events.Field, titles bool) (*property, bool) {
 	p := &property{Type: "string"}
-	all, ok := f.choices()
+	all, ok := choices(f)
 	if !ok {
 		return nil, false
 	}
 	if titles {
 		p.OneOf = all
-		return p, f.suggest(p)
+		return p, suggest(f, p)
 	}
 	for _, o := range all {
 		p.Enum = append(p.Enum, o.Const)
 		p.EnumNames = append(p.EnumNames, o.Title)
 	}
-	return p, f.suggest(p)
+	return p, suggest(f, p)
 }
 
-func (f *field) several(titles bool) (*property, bool) {
-	all, ok := f.choices()
+func several(f *events.Field, titles bool) (*property, bool) {
+	all, ok := choices(f)
 	if !ok || !titles {
 		return nil, false
 	}
@@ -199,41 +201,55 @@ func (f *field) several(titles bool) (*property, bool) {
 	if one := 1; f.Required {
 		p.MinItems = &one
 	}
-	return p, f.suggest(p)
+	return p, suggest(f, p)
 }
 
 // described is what stands below a field.
-func (f *field) described() string {
+func described(f *events.Field) string {
 	parts := []string{f.Help}
 	if f.Placeholder != "" {
 		parts = append(parts, f.Placeholder)
 	}
-	if len(f.Example) > 0 && string(f.Example) != "null" {
-		parts = append(parts, "For example: "+strings.Trim(string(f.Example), `"`))
+	if text, err := f.Example.MarshalJSON(); err == nil && !f.Example.IsNull() {
+		parts = append(parts, "For example: "+strings.Trim(string(text), `"`))
 	}
 	return sanitize.Lines(strings.TrimSpace(strings.Join(parts, "\n")))
 }
 
 // answerOf gives an answer as a client sends it, without what was left empty. It refuses with INVALID_ANSWER what no
 // flat schema asks for: nothing that comes this way is more than plain data.
-func answerOf(fields []field, content map[string]any) (map[string]any, error) {
+func answerOf(fields []events.Field, content map[string]any) (values, error) {
 	required := map[string]bool{}
 	for _, f := range fields {
 		required[f.Name] = f.Required
 	}
-	values := map[string]any{}
+	given := values{}
 	for name, v := range content {
 		if v == nil || v == "" && !required[name] {
 			continue
 		}
-		if !isPlain(v) {
+		plain, ok := plainValue(v)
+		if !ok {
 			e := parley.Refuse(parley.InvalidAnswer, "%.100q: want plain data", name)
 			e.Fields = map[string]string{name: "want plain data"}
 			return nil, e
 		}
-		values[name] = v
+		given[name] = plain
 	}
-	return values, nil
+	return given, nil
+}
+
+// plainValue returns what a client sent as a value, and whether it is plain data.
+func plainValue(v any) (capabilities.Value, bool) {
+	if !isPlain(v) {
+		return capabilities.Value{}, false
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return capabilities.Value{}, false
+	}
+	plain, err := capabilities.ParseJSON(text)
+	return plain, err == nil
 }
 
 func isPlain(v any) bool {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/events"
 )
 
 func TestFieldsAreFlatWhereThatSaysThemWhole(t *testing.T) {
@@ -36,11 +37,11 @@ func TestFieldsAreFlatWhereThatSaysThemWhole(t *testing.T) {
 		{"unknown format", `{"name":"f","pattern":{"type":"string","format":"ipv4"}}`, ``, false},
 		{"default of another type", `{"name":"f","type":"number","default":"3"}`, ``, false},
 	} {
-		var f field
+		var f events.Field
 		if err := json.Unmarshal([]byte(x.field), &f); err != nil {
 			t.Fatal(err)
 		}
-		s, ok := flat([]field{f}, !x.older)
+		s, ok := flat([]events.Field{f}, !x.older)
 		if !ok {
 			if x.want != "" {
 				t.Errorf("%s has no flat schema", x.name)
@@ -75,7 +76,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 }
 
 func TestAnswersOfAClientArePlain(t *testing.T) {
-	fields := []field{{Name: "a", Required: true}, {Name: "b"}}
+	fields := []events.Field{{Name: "a", Required: true}, {Name: "b"}}
 	got, err := answerOf(fields, map[string]any{"a": "", "b": "", "c": 1.5, "d": []any{"x"}, "e": nil, "f": true})
 	if text, _ := json.Marshal(got); err != nil || string(text) != `{"a":"","c":1.5,"d":["x"],"f":true}` {
 		t.Errorf("%s %v", text, err)

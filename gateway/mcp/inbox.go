@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 )
 
@@ -20,23 +23,26 @@ const (
 
 // entry is a message as a model is told of it. What stands in it was written by whoever is in from.
 type entry struct {
-	Number       uint64          `json:"number"`
-	Type         string          `json:"type"`
-	Handle       string          `json:"handle"`
-	From         *party          `json:"from"`
-	To           *party          `json:"to,omitempty"`
-	Sent         bool            `json:"sent,omitempty"`
-	Date         string          `json:"date"`
-	ReplyTo      *uint64         `json:"replyTo,omitempty"`
-	Title        string          `json:"title,omitempty"`
-	Text         string          `json:"text,omitempty"`
-	Carries      json.RawMessage `json:"carries,omitempty"` // references, by the @edge in the text
-	Fields       []field         `json:"fields,omitempty"`  // of an open form
-	Deadline     string          `json:"deadline,omitempty"`
-	AnswerNeeded bool            `json:"answerNeeded,omitempty"`
-	Ended        *ending         `json:"ended,omitempty"`
-	Truncated    bool            `json:"truncated,omitempty"` // ask for it by its number
+	Number       uint64            `json:"number"`
+	Type         string            `json:"type"`
+	Handle       capabilities.ID   `json:"handle"`
+	From         *party            `json:"from"`
+	To           *party            `json:"to,omitempty"`
+	Sent         bool              `json:"sent,omitempty"`
+	Date         capabilities.Time `json:"date"`
+	ReplyTo      *uint64           `json:"replyTo,omitempty"`
+	Title        string            `json:"title,omitempty"`
+	Text         string            `json:"text,omitempty"`
+	Carries      values            `json:"carries,omitempty"` // references, by the @edge in the text
+	Fields       []events.Field    `json:"fields,omitempty"`  // of an open form
+	Deadline     capabilities.Time `json:"deadline,omitzero"`
+	AnswerNeeded bool              `json:"answerNeeded,omitempty"`
+	Ended        *ending           `json:"ended,omitempty"`
+	Truncated    bool              `json:"truncated,omitempty"` // ask for it by its number
 }
+
+// values are values by name.
+type values = map[string]capabilities.Value
 
 // inbox is one page of messages.
 type inbox struct {
@@ -60,13 +66,15 @@ func listInbox(ctx context.Context, c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return inbox{Messages: []entry{m.entry()}}, nil
+		return inbox{Messages: []entry{entryOf(m)}}, nil
 	}
-	request := map[string]any{"limit": limit(arguments.Limit)}
+	request := api.ListMessagesRequest{Limit: limit(arguments.Limit)}
 	switch arguments.View {
 	case "", "inbox":
-	case "pending", "all":
-		request[arguments.View] = true
+	case "pending":
+		request.Pending = true
+	case "all":
+		request.All = true
 	default:
 		return nil, parley.Refuse(parley.InvalidArgument, "there is no view %.40q", arguments.View).WithHint("inbox, pending or all")
 	}
@@ -75,12 +83,9 @@ func listInbox(ctx context.Context, c *call) (any, error) {
 		if err != nil {
 			return nil, parley.Refuse(parley.InvalidArgument, "%.40q is no cursor of this tool", arguments.Cursor)
 		}
-		request["first"] = first
+		request.First = first
 	}
-	var page struct {
-		Messages []message `json:"messages"`
-		Next     uint64    `json:"next"`
-	}
+	var page view.Inbox
 	if err := steadily(ctx, c.agent, "list_messages", request, &page); err != nil {
 		return nil, err
 	}
@@ -95,12 +100,12 @@ func limit(wanted int) int {
 }
 
 // pageOf shows as many messages as there is room for.
-func pageOf(messages []message, next uint64) (inbox, error) {
+func pageOf(messages []view.Message, next uint64) (inbox, error) {
 	page := inbox{Messages: []entry{}}
 	size := 0
 	for i := range messages {
 		m := &messages[i]
-		e := m.entry()
+		e := entryOf(m)
 		e.shorten()
 		text, err := textOf(e)
 		if err != nil {
@@ -118,29 +123,29 @@ func pageOf(messages []message, next uint64) (inbox, error) {
 	return page, nil
 }
 
-// entry shows a message whole.
-func (m *message) entry() entry {
+// entryOf shows a message whole.
+func entryOf(m *view.Message) entry {
 	e := entry{
-		Number: m.Number, Type: m.Type, Handle: m.ID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
+		Number: m.Number, Type: m.Type, Handle: m.MessageID, From: partyOf(m.From, m.FromName), Sent: m.Sent, Date: m.Date, ReplyTo: m.ReplyNumber,
 		Title: sanitize.Line(m.Title), Text: sanitize.Lines(m.Text + m.Description), Carries: m.Edges, AnswerNeeded: m.AnswerNeeded,
 	}
 	if m.Sent {
 		e.To = partyOf(m.To, m.ToName)
 	}
 	if m.Outcome != nil {
-		ended := m.Outcome.ending(m.ID)
+		ended := endingOf(m.Outcome, m.MessageID.String())
 		e.Ended = &ended
 		return e
 	}
 	e.Deadline = m.Deadline
 	for _, f := range m.Fields {
-		e.Fields = append(e.Fields, f.sanitized())
+		e.Fields = append(e.Fields, sanitized(f))
 	}
 	return e
 }
 
-// sanitized is the field whose words hide nothing. Names and the values of options stay: answers are made of them.
-func (f field) sanitized() field {
+// sanitized returns the field with words that hide nothing. Names and the values of options stay: answers are made of them.
+func sanitized(f events.Field) events.Field {
 	f.Label, f.Placeholder, f.Help = sanitize.Line(f.Label), sanitize.Line(f.Placeholder), sanitize.Lines(f.Help)
 	options := make([]events.Option, len(f.Options))
 	for i, o := range f.Options {
@@ -158,14 +163,14 @@ func (e *entry) shorten() {
 	if sizeOf(e.Fields) > maxPageSize/4 {
 		e.Fields, e.Truncated = nil, true
 	}
-	if len(e.Carries) > maxPageSize/4 {
+	if sizeOf(e.Carries) > maxPageSize/4 {
 		e.Carries, e.Truncated = nil, true
 	}
 	if e.Ended == nil {
 		return
 	}
-	if len(e.Ended.Values) > maxPageSize/4 {
-		e.Ended.Values, e.Truncated = nil, true
+	if sizeOf(e.Ended.Values) > maxPageSize/4 {
+		e.Ended.Values, e.Truncated = capabilities.Value{}, true
 	}
 	if short, cut := shortened(e.Ended.Reason); cut {
 		e.Ended.Reason, e.Truncated = short, true
@@ -183,8 +188,9 @@ func shortened(s string) (string, bool) {
 	return strings.TrimSpace(string(runes[:maxWords])) + " …", true
 }
 
-func sizeOf(fields []field) int {
-	text, err := json.Marshal(fields)
+// sizeOf returns the bytes of JSON that something takes.
+func sizeOf(shown any) int {
+	text, err := json.Marshal(shown)
 	if err != nil {
 		return maxPageSize
 	}

@@ -44,6 +44,9 @@ func (c *call) read(arguments any) error {
 	if err == nil {
 		return nil
 	}
+	if parley.CodeOf(err) != parley.Internal { // a value that cannot be given
+		return err
+	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return parley.Refuse(parley.InvalidArgument, "%s: a %s does not belong there", wrong.Field, wrong.Value)
 	}

@@ -1,62 +1,43 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 
 	"parley"
+	"parley/actors/view"
+	"parley/gateway/api"
 )
 
-// which says which form a tool is about: a number or a handle.
-type which string
-
-// UnmarshalJSON reads a number or a text.
-func (w *which) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, (*string)(w))
-	}
-	*w = which(bytes.TrimSpace(b))
-	return nil
-}
-
 // ended performs an operation that ends a form, and tells how it ended.
-func (c *call) ended(ctx context.Context, operation string, form which, more map[string]any) (any, error) {
-	if form == "" {
-		return nil, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
-	}
-	request := about(string(form))
-	for name, v := range more {
-		request[name] = v
-	}
-	var o outcome
+func (c *call) ended(ctx context.Context, operation string, request any) (any, error) {
+	var o view.Outcome
 	if err := c.agent.Call(ctx, operation, request, &o); err != nil {
 		return nil, err
 	}
-	return o.ending(o.Form), nil
+	return endingOf(&o, o.Form.String()), nil
 }
 
 // asked reads which form a tool is about that settles what others asked. One that the agent asked the person at the
 // client is not its own to settle.
-func (c *call) asked(ctx context.Context, form which) (which, error) {
+func (c *call) asked(ctx context.Context, form api.Which) (subject api.Subject, err error) {
 	if form == "" {
-		return "", parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
+		return subject, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
 	}
 	m, err := c.message(ctx, string(form))
 	if err != nil {
-		return "", err
+		return subject, err
 	}
-	if m.isForClient() {
-		return "", parley.Refuse(parley.NotPermitted, "form %d is for the person at the client", m.Number).WithHint("await_answer waits for them")
+	if isForClient(m) {
+		return subject, parley.Refuse(parley.NotPermitted, "form %d is for the person at the client", m.Number).WithHint("await_answer waits for them")
 	}
-	return which(m.ID), nil
+	return api.About(m.MessageID.String()), nil
 }
 
 // answerForm answers a form that the agent was asked.
 func answerForm(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
-		Form   which                      `json:"form"`
-		Values map[string]json.RawMessage `json:"values"`
+		Form   api.Which `json:"form"`
+		Values values    `json:"values"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
@@ -65,13 +46,13 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ended(ctx, "respond_form", form, map[string]any{"values": arguments.Values})
+	return c.ended(ctx, "respond_form", api.RespondFormRequest{Subject: form, Values: arguments.Values})
 }
 
 // ends are the arguments of what ends a form without an answer.
 type ends struct {
-	Form   which  `json:"form"`
-	Reason string `json:"reason"`
+	Form   api.Which `json:"form"`
+	Reason string    `json:"reason"`
 }
 
 // declineForm says no to a form that the agent was asked.
@@ -84,7 +65,7 @@ func declineForm(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ended(ctx, "decline_form", form, map[string]any{"reason": arguments.Reason})
+	return c.ended(ctx, "decline_form", api.EndRequest{Subject: form, Reason: arguments.Reason})
 }
 
 // cancelForm takes back a form that the agent asked.
@@ -93,34 +74,28 @@ func cancelForm(ctx context.Context, c *call) (any, error) {
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	return c.ended(ctx, "cancel_form", arguments.Form, map[string]any{"reason": arguments.Reason})
-}
-
-// sent is an accepted message.
-type sent struct {
-	Message     string `json:"message"`
-	Number      uint64 `json:"number"`
-	Unreachable bool   `json:"unreachable,omitempty"`
+	if arguments.Form == "" {
+		return nil, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
+	}
+	return c.ended(ctx, "cancel_form", api.EndRequest{Subject: api.About(string(arguments.Form)), Reason: arguments.Reason})
 }
 
 // sendMessage sends words, or replies with them.
 func sendMessage(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
-		Recipient string `json:"recipient"`
-		ReplyTo   which  `json:"replyTo"`
-		Text      string `json:"text"`
+		Recipient string    `json:"recipient"`
+		ReplyTo   api.Which `json:"replyTo"`
+		Text      string    `json:"text"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
 	}
-	operation, request := "send", map[string]any{"recipient": arguments.Recipient}
-	switch {
-	case (arguments.Recipient == "") == (arguments.ReplyTo == ""):
+	if (arguments.Recipient == "") == (arguments.ReplyTo == "") {
 		return nil, parley.Refuse(parley.InvalidArgument, "give either a recipient or what it replies to")
-	case arguments.ReplyTo != "":
-		operation, request = "reply", about(string(arguments.ReplyTo))
 	}
-	request["text"] = arguments.Text
-	var s sent
-	return &s, c.agent.Call(ctx, operation, request, &s)
+	var s view.Sent
+	if arguments.ReplyTo == "" {
+		return &s, c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Text: arguments.Text}, &s)
+	}
+	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{Subject: api.About(string(arguments.ReplyTo)), Text: arguments.Text}, &s)
 }

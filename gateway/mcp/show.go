@@ -53,23 +53,23 @@ func (s *shows) leave(at *sdk.ServerSession, form string) {
 
 // show has an older client show a form, once. The person may take longer than the call does: the answer counts when
 // it comes. It ends with the form, the session or the Server.
-func (c *call) show(ctx context.Context, m *message, p *sdk.ElicitParams) {
+func (c *call) show(ctx context.Context, m *view.Message, p *sdk.ElicitParams) {
 	at := c.request.Session
-	if !c.shows.enter(at, m.ID) {
+	if !c.shows.enter(at, m.MessageID.String()) {
 		return
 	}
 	c.work.Go(func() { // the call that it is part of is work too, so the Server waits for both
-		defer c.shows.leave(at, m.ID)
+		defer c.shows.leave(at, m.MessageID.String())
 		c.converse(ctx, m, p)
 	})
 }
 
 // converse shows a form until it has an answer that fits.
-func (c *call) converse(call context.Context, m *message, p *sdk.ElicitParams) {
+func (c *call) converse(call context.Context, m *view.Message, p *sdk.ElicitParams) {
 	ctx, stop := context.WithCancel(outliving{c.life, call})
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		c.watch(ctx, m.ID)
+		c.watch(ctx, m.MessageID.String())
 		stop()
 	})
 	defer watch.Wait()
@@ -109,7 +109,7 @@ func (o outliving) Value(key any) any {
 func (c *call) watch(ctx context.Context, form string) {
 	for {
 		o, err := c.turn(ctx, form, maxWait)
-		open := err == nil && o.Status == string(view.StatusOpen)
+		open := err == nil && o.Status == view.StatusOpen
 		if !open && parley.CodeOf(err) != parley.NotRunning || !rest(ctx) {
 			return
 		}
