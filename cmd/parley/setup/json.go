@@ -12,7 +12,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// object is a JSON object in the order in which it was written. Changing one member leaves the others as they were.
+// object is a JSON object in the order of its text. Changing one member keeps the others as they are.
 type object []member
 
 type member struct {
@@ -20,7 +20,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// readObject reads an object; nothing at all is an empty one.
+// readObject reads an object. An empty text is an empty object.
 func readObject(text []byte) (object, bool) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return object{}, true
@@ -47,7 +47,7 @@ func readObject(text []byte) (object, bool) {
 	return o, true
 }
 
-// at gives where a member is, or -1. Of several of one name the last counts, as it does for who reads it.
+// at returns the index of a member, or -1. Of several members with one name it is the last, as for other readers.
 func (o object) at(name string) int {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].name == name {
@@ -64,7 +64,7 @@ func (o object) get(name string) json.RawMessage {
 	return nil
 }
 
-// with is the object with a member set.
+// with returns the object with a member set.
 func (o object) with(name string, value json.RawMessage) object {
 	o = slices.Clone(o)
 	if i := o.at(name); i >= 0 {
@@ -89,7 +89,7 @@ func (o object) encode() json.RawMessage {
 	return b.Bytes()
 }
 
-// plainJSON writes a value that has a JSON form, without escapes for HTML.
+// plainJSON returns the JSON form of a value that has one, without escapes for HTML.
 func plainJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -109,7 +109,7 @@ func indented(raw json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// hookHandler is a hook in the settings of either agent: Codex has the shape from Claude Code.
+// hookHandler is a hook in the settings of either agent.
 type hookHandler struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`
@@ -123,8 +123,8 @@ func ownHook(command string) hookHandler {
 	}
 }
 
-// enterHook puts a hook on PermissionRequest into settings: in the place of an earlier one of Parley's, which this
-// program may have been elsewhere for, or else after all others, since Codex trusts hooks by their places.
+// enterHook puts a hook on PermissionRequest into settings. It replaces an earlier one of Parley's, wherever the program
+// was then. A new one comes after all others, since Codex trusts hooks by their places.
 func enterHook(settings object, agent string, own hookHandler) (object, bool) {
 	hooks, ok := readObject(settings.get("hooks"))
 	if !ok {
@@ -158,7 +158,7 @@ func enterHook(settings object, agent string, own hookHandler) (object, bool) {
 	return settings.with("hooks", hooks.with(hook.PermissionRequest, plainJSON(groups)).encode()), true
 }
 
-// isOwnHook reports whether a handler runs this program's hook, wherever the program is.
+// isOwnHook reports whether a handler runs Parley's hook, wherever the program is.
 func isOwnHook(raw json.RawMessage, agent string) bool {
 	var h hookHandler
 	if json.Unmarshal(raw, &h) != nil {
@@ -175,7 +175,7 @@ type mcpServer struct {
 	Args    []string `json:"args"`
 }
 
-// enterServer puts the MCP server into settings. One of that name that is another's is left alone.
+// enterServer puts the MCP server into settings. It refuses to replace another server of that name.
 func enterServer(settings object, server mcpServer) (object, error) {
 	servers, ok := readObject(settings.get("mcpServers"))
 	if !ok {
@@ -199,7 +199,7 @@ func sameJSON(a, b []byte) bool {
 	return json.Compact(&first, a) == nil && json.Compact(&second, b) == nil && bytes.Equal(first.Bytes(), second.Bytes())
 }
 
-// enterJSON makes the file with what is entered. A file that has it already stays as it is, to the letter.
+// enterJSON returns the file with an entry. A file that has the entry already stays unchanged.
 func enterJSON(path string, entered any, enter func(object) (object, error)) (File, error) {
 	f, err := readSettings(path)
 	if err != nil {

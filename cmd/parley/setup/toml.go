@@ -3,28 +3,20 @@ package setup
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
-// Codex's MCP servers are in a TOML file with the person's own comments. Nothing in it is rewritten: what Parley
-// enters stands between two lines of its own, at the end, where a table may always stand.
+// Codex's MCP servers are in a TOML file with the person's own comments. The entry stands between these lines at the end
+// of the file, where a table may always stand. Nothing else of the file is changed.
 const (
 	blockBegin = "# >>> parley: what is between these lines is parley setup's"
 	blockEnd   = "# <<< parley"
 )
 
-// others are the ways in which a file may have an MCP server of that name outside the block, or have all servers in
-// one line so that no table can add one.
-var others = []*regexp.Regexp{
-	regexp.MustCompile(`(?m)^\s*\[\s*["']?mcp_servers["']?\s*\.\s*["']?` + serverName + `["']?\s*[.\]]`),
-	regexp.MustCompile(`(?m)^\s*["']?mcp_servers["']?\s*\.\s*["']?` + serverName + `["']?\s*[.=]`),
-	regexp.MustCompile(`(?m)^\s*["']?mcp_servers["']?\s*=`),
-	regexp.MustCompile(`(?m)^\s*\[\s*["']?mcp_servers["']?\s*\]`),
-}
-
-// enterTOML makes the file with the block in it.
+// enterTOML returns the file with the block in it.
 func enterTOML(path string, server mcpServer) (File, error) {
 	f, err := readSettings(path)
 	if err != nil {
@@ -49,12 +41,12 @@ func serverBlock(s mcpServer) string {
 		blockBegin, serverName, tomlString(s.Command), strings.Join(args, ", "), blockEnd)
 }
 
-// tomlString is a basic string. All that JSON escapes, TOML escapes alike; TOML wants DEL escaped too.
+// tomlString returns a basic string. TOML has the escapes of JSON, and wants DEL escaped too.
 func tomlString(s string) string {
 	return strings.ReplaceAll(string(plainJSON(s)), "\x7f", `\u007f`)
 }
 
-// withBlock gives the text with the block where it was, or at the end.
+// withBlock returns the text with the block in its former place, or at the end.
 func withBlock(text []byte, block string) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("it is not UTF-8")
@@ -67,11 +59,12 @@ func withBlock(text []byte, block string) ([]byte, error) {
 	case begun && strings.Contains(after, blockBegin):
 		return nil, fmt.Errorf("parley setup has entered something twice")
 	}
-	for _, other := range others {
-		if other.MatchString(before) || other.MatchString(after) {
-			return nil, fmt.Errorf("it has MCP servers in a way that leaves no room for another table, or one with the name %s", serverName)
-		}
+	var others map[string]any
+	if toml.Unmarshal([]byte(before+after), &others) != nil {
+		return nil, fmt.Errorf("it is no TOML")
 	}
+	servers, _ := others["mcp_servers"].(map[string]any) // nil also for what is no table
+	_, taken := servers[serverName]
 	if !begun {
 		switch {
 		case before == "":
@@ -81,5 +74,9 @@ func withBlock(text []byte, block string) ([]byte, error) {
 			before += "\n"
 		}
 	}
-	return []byte(before + block + after), nil
+	entered := []byte(before + block + after)
+	if taken || toml.Unmarshal(entered, new(map[string]any)) != nil { // a table cannot stand twice, nor extend an inline one
+		return nil, fmt.Errorf("it has MCP servers in a way that leaves no room for another table, or one with the name %s", serverName)
+	}
+	return entered, nil
 }
