@@ -26,10 +26,10 @@ const (
 	reopenMost  = 5 * time.Second
 )
 
-// spawnRoot starts the node's own actors below a supervisor that restarts what crashes.
+// spawnRoot starts the actors that the node needs: the journal's supervisor and the scheduler.
 func (n *Node) spawnRoot() {
-	root := n.registry.system.Root
-	pid := root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &journalSupervisor{node: n} }, actor.WithGuardian(n.registry.crash)))
+	root, strategy := n.registry.system.Root, &supervision{n.registry.tree, n.escalateToNode}
+	pid := n.registry.tree.spawn(journalName, actor.PropsFromProducer(func() actor.Actor { return &journalSupervisor{node: n} }, actor.WithGuardian(strategy)))
 	n.tasks.Go(func() {
 		for {
 			changed := n.journal.Changed()
@@ -41,13 +41,13 @@ func (n *Node) spawnRoot() {
 			}
 		}
 	})
-	n.scheduler.spawn()
+	n.scheduler.spawn(strategy)
 }
 
 // Receive handles a change of the journal's condition, and the time to try again.
 func (k *journalSupervisor) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
-	case journalChanged:
+	case *actor.Started, journalChanged: // a restarted actor looks at once
 		k.look(ctx)
 	case reopenJournal:
 		k.reopen(ctx)

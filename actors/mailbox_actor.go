@@ -84,8 +84,11 @@ func (b *mailboxActor) expireForms() {
 	}
 }
 
-// ready sees to it that the state is there and is one that the log will bear out.
+// ready makes sure that the state is in memory and agrees with the log.
 func (b *mailboxActor) ready(after persistence.Position) error {
+	if why := b.reg.quarantined.Load(); why != nil {
+		return why
+	}
 	if failures := b.node.journal.Failures(); failures != b.failures {
 		b.failures, b.redeliver = failures, true
 	}
@@ -126,6 +129,9 @@ func (b *mailboxActor) load() error {
 	s, saved, err := b.node.replay(b.node.life, b.reg.id)
 	if err != nil {
 		b.node.log.Error("mailbox put aside", "mailbox", b.reg.id.String(), "error", err)
+		if parley.CodeOf(err) == parley.CorruptLog {
+			b.reg.quarantined.Store(parley.AsError(err))
+		}
 		return err
 	}
 	b.state, b.saved, b.fresh, b.silent = s, saved, true, b.node.wasSilent(s)

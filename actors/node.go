@@ -102,7 +102,8 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	}
 	jo := o.journal()
 	jo.Node = id
-	n.registry, n.peers = newRegistry(n), newPeers(n)
+	n.registry = newRegistry(n)
+	n.peers = newPeers(n)
 	n.supervisor, n.directory, n.contracts = newSupervisor(n), newDirectory(n), newContracts(contractsMemory)
 	n.supervisor.held = held
 	jo.Busy = n.registry.busy

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"golang.org/x/time/rate"
 
 	"parley"
@@ -28,6 +29,8 @@ type peer struct {
 
 	moves         *rate.Limiter  // how often its place is noted anew
 	sayIntroduced rate.Sometimes // that it has introduced too many
+
+	crashed atomic.Bool // its actor is being restarted
 
 	wake chan struct{} // has one when there may be something to do
 	back chan struct{} // has one when it was heard of, so that there is no sense in waiting
@@ -59,12 +62,15 @@ type sendResult struct {
 }
 
 const (
-	retryFirst     = 100 * time.Millisecond
-	retryMost      = 5 * time.Second
-	retryHeard     = 15 * time.Second // of a node of which only another has spoken
-	callTime       = 5 * time.Second  // what a packet may take: the other's disk included
-	dialTime       = 3 * time.Second
-	quiet          = 3 * time.Second
+	retryFirst = 100 * time.Millisecond
+	retryMost  = 5 * time.Second
+	retryHeard = 15 * time.Second // of a node of which only another has spoken
+	callTime   = 5 * time.Second  // what a packet may take: the other's disk included
+	dialTime   = 3 * time.Second
+	quiet      = 3 * time.Second
+
+	// retryCrashed is the pause after a crash. It is so long that a peer's actor never crashes too often.
+	retryCrashed   = 15 * time.Second
 	maxDirectSends = 4096 // waiting for one node
 )
 
@@ -164,6 +170,45 @@ func (p *peer) moveTo(hints []string, stamp capabilities.Time, within events.Net
 	}
 	p.signal(p.back)
 	p.signal(p.wake)
+}
+
+// peerActor is the actor of a peer. Its one message is Started: the handler carries the peer's mail until the node ends.
+// A crash ends the handler, and the actor is restarted to begin another send window after a pause.
+type peerActor struct {
+	peer  *peer
+	ended func()
+}
+
+// Receive carries the mail.
+func (a *peerActor) Receive(ctx actor.Context) {
+	p := a.peer
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		if p.crashed.Swap(false) {
+			select {
+			case <-time.After(retryCrashed):
+			case <-p.node.life.Done():
+			}
+			p.askAll()
+		}
+		p.run(p.node.life)
+		a.ended()
+	case *actor.Restarting:
+		p.crashed.Store(true)
+	case *actor.Stopped:
+		a.ended()
+	}
+}
+
+// spawn starts the peer's actor. The node waits for it when it closes.
+func (p *peer) spawn() {
+	n := p.node
+	n.tasks.Add(1)
+	ended := sync.OnceFunc(n.tasks.Done)
+	n.registry.tree.spawn(peerName(p.id), actor.PropsFromProducer(
+		func() actor.Actor { return &peerActor{p, ended} },
+		actor.WithGuardian(n.peers.strategy),
+	))
 }
 
 // run carries the node's mail until ctx ends. A node that is out of reach is looked for until it shows.

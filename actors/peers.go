@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/time/rate"
 
@@ -22,7 +23,8 @@ import (
 // peers is the other nodes. Whom the node knows, and whom it has invited, stands in its host's log; what is
 // here follows from that.
 type peers struct {
-	node *Node
+	node     *Node
+	strategy actor.SupervisorStrategy
 
 	mu      sync.Mutex
 	all     map[capabilities.NodeID]*peer
@@ -36,7 +38,7 @@ type peers struct {
 
 func newPeers(n *Node) *peers {
 	return &peers{
-		node: n, all: map[capabilities.NodeID]*peer{}, hosts: map[capabilities.NodeID]capabilities.ID{},
+		node: n, strategy: &supervision{n.registry.tree, n.stopChild}, all: map[capabilities.NodeID]*peer{}, hosts: map[capabilities.NodeID]capabilities.ID{},
 		invited: map[ulid.ULID]*events.InvitationMade{}, dropped: map[capabilities.NodeID]capabilities.Time{}, awaited: map[capabilities.NodeID]chan struct{}{},
 	}
 }
@@ -56,7 +58,7 @@ func (ps *peers) of(id capabilities.NodeID) *peer {
 	}
 	ps.all[id] = p
 	if !ps.closed && ps.node.transport != nil {
-		ps.node.tasks.Go(func() { p.run(ps.node.life) })
+		p.spawn()
 	}
 	return p
 }
@@ -66,7 +68,7 @@ func (ps *peers) begin() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.all {
-		ps.node.tasks.Go(func() { p.run(ps.node.life) })
+		p.spawn()
 	}
 }
 

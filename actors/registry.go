@@ -21,7 +21,8 @@ import (
 type registry struct {
 	node       *Node
 	system     *actor.ActorSystem
-	crash      actor.SupervisorStrategy
+	tree       *tree
+	strategy   actor.SupervisorStrategy
 	dispatcher *dispatcher
 
 	queued atomic.Int64 // of all registrations
@@ -42,6 +43,10 @@ type registration struct {
 
 	doubtful atomic.Bool // its state was read while the journal had failed
 
+	// Quarantined is why the actor refuses all messages: its log cannot be replayed, or it crashes too often. The next
+	// registration of the mailbox tries again.
+	quarantined atomic.Pointer[parley.Error]
+
 	used  atomic.Int64 // when it last did something, in unix nanoseconds
 	state *mailbox.State
 
@@ -52,10 +57,40 @@ type registration struct {
 type shutdown struct{ done func() }
 
 func newRegistry(n *Node) *registry {
-	return &registry{
-		node: n, crash: actor.NewRestartingStrategy(), dispatcher: newDispatcher(), registrations: map[capabilities.ID]*registration{},
+	r := &registry{
+		node: n, dispatcher: newDispatcher(), registrations: map[capabilities.ID]*registration{},
 		system: actor.NewActorSystem(actor.WithLoggerFactory(logTo(n.log))),
 	}
+	r.tree = &tree{system: r.system, children: map[string]*child{}}
+	r.strategy = &supervision{r.tree, r.quarantine}
+	return r
+}
+
+// quarantine has a mailbox that crashes too often refuse its messages, and the callers hear why. Stopping its actor would
+// lose the queue.
+func (r *registry) quarantine(child *actor.PID, reason any) actor.Directive {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.registrations {
+		if s.pid.Equal(child) {
+			r.node.log.Error("mailbox put aside", "mailbox", s.id.String(), "panic", fmt.Sprint(reason))
+			s.quarantined.Store(parley.Refuse(parley.Internal, "mailbox %s is put aside: it crashed %d times within %v", s.id, maxRestarts+1, restartWindow))
+		}
+	}
+	return actor.RestartDirective
+}
+
+// problems returns why actors of mailboxes are quarantined, by their names.
+func (r *registry) problems() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[string]string{}
+	for _, s := range r.registrations {
+		if why := s.quarantined.Load(); why != nil {
+			all[agentName(s.id)] = why.Message
+		}
+	}
+	return all
 }
 
 // call is tell for what comes from outside: it refuses with RATE_LIMITED when too much waits, and with
@@ -132,12 +167,12 @@ func (r *registry) spawn(id capabilities.ID, state *mailbox.State, last persiste
 	s.last.Store(uint64(last))
 	s.used.Store(time.Now().UnixNano())
 	r.registrations[id] = s
-	s.pid = r.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+	s.pid = r.tree.spawn(agentName(id), actor.PropsFromProducer(func() actor.Actor {
 		// A restarted actor starts from the log: what crashed the last one may have harmed its state.
 		b := &mailboxActor{node: r.node, reg: s, state: s.state, last: persistence.Position(s.last.Load())}
 		s.state = nil
 		return b
-	}, actor.WithGuardian(r.crash), actor.WithDispatcher(r.dispatcher)))
+	}, actor.WithGuardian(r.strategy), actor.WithDispatcher(r.dispatcher)))
 	return s
 }
 
@@ -158,8 +193,11 @@ func (r *registry) done(s *registration, d delivery) {
 	r.queued.Add(-1)
 }
 
-// passivate stops the actors of the mailboxes that have nothing to do, were not used since a time, and have all
-// they appended on disk. What was lost, or is in doubt while the journal is failed, its mailbox has to look at first.
+// passivate stops the actors of the mailboxes that have nothing to do, were not used since a time, and whose appends are
+// all durable. While the journal has failed, all stay: each has to look at what was lost first.
+//
+// The scheduler calls it. The actor library's receive timeout is not used: its timer changes the actor's context without
+// a lock, and cannot see whether a message is on its way to the queue.
 func (r *registry) passivate(before time.Time) {
 	if r.node.journal.Err() != nil {
 		return
@@ -171,7 +209,7 @@ func (r *registry) passivate(before time.Time) {
 			continue
 		}
 		delete(r.registrations, id)
-		r.system.Root.Stop(s.pid)
+		r.tree.stop(s.pid)
 	}
 }
 
@@ -318,6 +356,7 @@ func (r *registry) recheckAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, s := range r.registrations {
+		s.quarantined.Store(nil)
 		r.send(s, delivery{message: resume{r.node, id}})
 	}
 }

@@ -32,16 +32,24 @@ func newScheduler(n *Node) *scheduler {
 	return &scheduler{node: n, known: map[capabilities.ID]capabilities.Time{}}
 }
 
-func (c *scheduler) spawn() {
-	root := c.node.registry.system.Root
-	c.pid = root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-		if _, ok := ctx.Message().(tick); ok {
+// spawn starts the scheduler's actor. A crash leaves the timer stopped, so a restart sets it again.
+func (c *scheduler) spawn(strategy actor.SupervisorStrategy) {
+	tree := c.node.registry.tree
+	c.pid = tree.spawn(schedulerName, actor.PropsFromFunc(func(ctx actor.Context) {
+		switch ctx.Message().(type) {
+		case tick:
 			c.look()
+		case *actor.Restarting:
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if !c.ended {
+				c.timer.Reset(schedulerTick)
+			}
 		}
-	}, actor.WithGuardian(c.node.registry.crash)))
+	}, actor.WithGuardian(strategy)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.timer = time.AfterFunc(0, func() { root.Send(c.pid, tick{}) })
+	c.timer = time.AfterFunc(0, func() { tree.system.Root.Send(c.pid, tick{}) })
 }
 
 // expect notes a mailbox's earliest deadline. Zero is none.

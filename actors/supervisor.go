@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"parley"
 	"parley/actors/runtime"
 	"parley/actors/runtime/acp"
@@ -30,21 +32,9 @@ type supervisor struct {
 	waiting   []capabilities.ID // mailboxes with something to run for, for which there was no room
 	closed    bool
 	held      bool // no program is started
+	strategy  actor.SupervisorStrategy
+	program   func(events.ProgramSet) runtime.Program // makes the runtime of a program
 	tasks     sync.WaitGroup
-}
-
-// process is the program of one agent.
-type process struct {
-	agent   capabilities.ID
-	spec    events.ProgramSet
-	runtime runtime.Program
-
-	mu     sync.Mutex // held while the runtime is used
-	closed bool       // it is closed for good; guarded by turn
-
-	// Guarded by the supervisor's lock.
-	run       *run // the newest; nil if there was none
-	preparing bool
 }
 
 // run is one run of a program, from its decision to its end.
@@ -73,6 +63,8 @@ func newSupervisor(n *Node) *supervisor {
 		}
 	}
 	c.life, c.end = context.WithCancelCause(context.Background())
+	c.program = c.newRuntime
+	c.strategy = &supervision{n.registry.tree, func(*actor.PID, any) actor.Directive { return actor.RestartDirective }}
 	return c
 }
 
@@ -118,10 +110,10 @@ func (c *supervisor) process(agent capabilities.ID, spec events.ProgramSet) *pro
 	m := c.processes[agent]
 	if m == nil || !sameProgram(m.spec, spec) {
 		old := m
-		m = &process{agent: agent, spec: spec, runtime: c.newRuntime(spec)}
+		m = c.spawnProcess(agent, spec)
 		c.processes[agent] = m
 		if old != nil {
-			c.tasks.Go(old.close)
+			c.closeProcess(old)
 		}
 	}
 	return m
@@ -136,20 +128,7 @@ func (c *supervisor) prepare(agent capabilities.ID, spec events.ProgramSet) {
 	}
 	m := c.process(agent, spec)
 	m.preparing = true
-	c.tasks.Go(func() {
-		err := m.prepare(c.life)
-		c.mu.Lock()
-		m.preparing = false
-		c.mu.Unlock()
-		if errors.Is(err, errStopped) || c.life.Err() != nil {
-			return
-		}
-		ready := mailbox.PrepareProgram{Status: mailbox.Idle}
-		if err != nil {
-			ready = mailbox.PrepareProgram{Status: mailbox.Failed, Error: inWords(err)}
-		}
-		c.record(agent, "that a program is ready", ready, func() {})
-	})
+	c.send(m, prepareProgram{})
 }
 
 func (c *supervisor) isPreparing(agent capabilities.ID) bool {
@@ -162,13 +141,17 @@ func (c *supervisor) isPreparing(agent capabilities.ID) bool {
 // launch runs the program.
 func (c *supervisor) launch(m *process, r *run, p runtime.Prompt) {
 	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		c.abandon(r, errClosing())
-		return
+	closed, gone := c.closed, m.closed
+	if !closed && !gone {
+		c.send(m, performRun{r, p})
 	}
-	c.tasks.Go(func() { c.perform(m, r, p) })
 	c.mu.Unlock()
+	switch {
+	case closed:
+		c.abandon(r, errClosing())
+	case gone:
+		c.finish(m, r, runtime.Result{Err: errStopped}, sync.OnceFunc(func() { close(r.accepted) }))
+	}
 }
 
 // abandon gives up a run that never came to be.
@@ -177,36 +160,6 @@ func (c *supervisor) abandon(r *run, why error) {
 	r.stop(why)
 	close(r.accepted)
 	close(r.over)
-	c.releaseSlot()
-}
-
-func (c *supervisor) perform(m *process, r *run, p runtime.Prompt) {
-	m.mu.Lock()
-	taken := sync.OnceFunc(func() { close(r.accepted) })
-	result := runtime.Result{Err: context.Cause(r.ctx)}
-	if result.Err == nil {
-		result = m.runtime.Run(r.ctx, p, r.host, taken)
-	}
-	if result.Err != nil && !r.isAccepted() {
-		r.failed = result.Err
-	}
-	r.host.close()
-	m.mu.Unlock()
-	end := mailbox.EndRun{Run: r.id, Output: result.Tail}
-	if stopped := context.Cause(r.ctx); result.Err != nil && stopped != nil {
-		end.Error, end.Output = stopped.Error(), "" // if it was interrupted, its end is decided already
-		end.Silent = !r.isAccepted()
-	} else if result.Err != nil {
-		end.Error = inWords(result.Err)
-	}
-	r.stop(nil)
-	c.mu.Lock()
-	r.end = &end
-	c.mu.Unlock()
-	c.record(m.agent, "the end of a run", end, func() {
-		taken()
-		close(r.over)
-	})
 	c.releaseSlot()
 }
 
@@ -240,23 +193,6 @@ func (c *supervisor) offerSlot() {
 		}
 		c.offerSlot()
 	}})
-}
-
-// prepare gets the program ready, unless it is closed already.
-func (m *process) prepare(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return errStopped
-	}
-	return m.runtime.Prepare(ctx)
-}
-
-func (m *process) close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closed = true
-	m.runtime.Close()
 }
 
 // currentRun returns the newest run of an agent's program, or nil.
@@ -294,20 +230,16 @@ func (c *supervisor) formsOfRun(agent capabilities.ID) []capabilities.ID {
 
 // terminate ends an agent's program for good, after its run. The channel is closed when nothing of the program is left.
 func (c *supervisor) terminate(agent capabilities.ID) <-chan struct{} {
-	left := make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.processes[agent]
 	if m == nil || c.closed {
+		left := make(chan struct{})
 		close(left)
 		return left
 	}
 	delete(c.processes, agent)
-	c.tasks.Go(func() {
-		defer close(left)
-		m.close()
-	})
-	return left
+	return c.closeProcess(m)
 }
 
 // isAccepted reports whether the program has its prompt, or the run is over.
@@ -340,18 +272,14 @@ func awaitClosed(ctx context.Context, c <-chan struct{}) error {
 // close ends all programs and waits until nothing of them is left.
 func (c *supervisor) close() {
 	c.mu.Lock()
-	c.closed = true
-	processes := make([]*process, 0, len(c.processes))
-	for _, m := range c.processes {
-		processes = append(processes, m)
+	if !c.closed {
+		c.closed = true
+		for _, m := range c.processes {
+			c.closeProcess(m)
+		}
 	}
 	c.mu.Unlock()
 	c.end(errInterrupted)
-	var left sync.WaitGroup
-	for _, m := range processes {
-		left.Go(m.close)
-	}
-	left.Wait()
 	c.tasks.Wait()
 }
 

@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -31,6 +33,8 @@ type packetResult struct {
 
 // windowSize is the number of packets that may be on their way to a node.
 const windowSize = 4
+
+var errCrashed = errors.New("sending it crashed")
 
 var errDelayed = errors.New("the other node could not store all of it now")
 
@@ -76,8 +80,14 @@ func (f *sendWindow) send(ctx context.Context, b *batch) {
 	f.open++
 	number := f.sent
 	f.peer.node.tasks.Go(func() {
-		acks, err := f.peer.deliver(ctx, f.epoch, number, b)
-		f.results <- packetResult{b, acks, err}
+		r := packetResult{batch: b, err: errCrashed}
+		defer func() {
+			if p := recover(); p != nil {
+				f.peer.node.log.Error("a packet was not sent", "node", f.peer.id.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			}
+			f.results <- r
+		}()
+		r.acks, r.err = f.peer.deliver(ctx, f.epoch, number, b)
 	})
 }
 

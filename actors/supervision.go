@@ -1,0 +1,138 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// The names of the node's actors. An agent's program is below its agent.
+const (
+	journalName   = "journal"
+	schedulerName = "scheduler"
+)
+
+func agentName(id capabilities.ID) string    { return "agents/" + id.ULID.String() }
+func programName(id capabilities.ID) string  { return agentName(id) + "/program" }
+func peerName(id capabilities.NodeID) string { return "peers/" + id.String() }
+
+// An actor that crashes more than maxRestarts times within restartWindow does not recover by a restart.
+const (
+	maxRestarts   = 10
+	restartWindow = time.Minute
+)
+
+// supervision is the strategy by which a node restarts its actors, one for one. A restarted actor keeps its queue. The
+// library's own strategy stops an actor that crashes too often, which loses the queue and leaves the callers waiting. So
+// escalate decides what follows, for each kind of actor.
+type supervision struct {
+	tree     *tree
+	escalate func(child *actor.PID, reason any) actor.Directive
+}
+
+// HandleFailure restarts an actor that has crashed. It escalates when the actor crashes too often.
+func (s *supervision) HandleFailure(_ *actor.ActorSystem, parent actor.Supervisor, child *actor.PID, stats *actor.RestartStatistics, reason, _ any) {
+	stats.Fail()
+	s.tree.crashed(child)
+	directive := actor.RestartDirective
+	if stats.NumberOfFailures(restartWindow) > maxRestarts {
+		stats.Reset()
+		directive = s.escalate(child, reason)
+	}
+	switch directive {
+	case actor.StopDirective:
+		parent.StopChildren(child)
+	default:
+		parent.RestartChildren(child)
+	}
+}
+
+// escalateToNode stops the node, which cannot go on without the actor.
+func (n *Node) escalateToNode(child *actor.PID, reason any) actor.Directive {
+	n.log.Error("an actor that the node needs crashes: stopping", "actor", child.Id, "panic", fmt.Sprint(reason))
+	n.stopFor(parley.Refuse(parley.Internal, "%s crashed %d times within %v: %v", child.Id, maxRestarts+1, restartWindow, reason))
+	return actor.StopDirective
+}
+
+// stopChild stops a crashing actor for good, and leaves the others at work.
+func (n *Node) stopChild(child *actor.PID, reason any) actor.Directive {
+	n.log.Error("an actor crashes too often: stopped", "actor", child.Id, "panic", fmt.Sprint(reason))
+	return actor.StopDirective
+}
+
+// tree holds the node's actors by name.
+type tree struct {
+	system *actor.ActorSystem
+
+	mu       sync.Mutex
+	children map[string]*child // by the ID of the PID
+	again    atomic.Uint64
+}
+
+// child is an actor in the tree.
+type child struct {
+	name     string
+	restarts int
+}
+
+// spawn starts an actor under a name. An actor of that name that is still being stopped does not hinder it: then the new
+// one's ID has a number behind the name.
+func (t *tree) spawn(name string, props *actor.Props) *actor.PID {
+	pid, err := t.system.Root.SpawnNamed(props, name)
+	for err != nil {
+		pid, err = t.system.Root.SpawnNamed(props, fmt.Sprintf("%s~%d", name, t.again.Add(1)))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.children[pid.Id] = &child{name: name}
+	return pid
+}
+
+// stop stops an actor.
+func (t *tree) stop(pid *actor.PID) {
+	t.mu.Lock()
+	delete(t.children, pid.Id)
+	t.mu.Unlock()
+	t.system.Root.Stop(pid)
+}
+
+// crashed counts a crash.
+func (t *tree) crashed(pid *actor.PID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.children[pid.Id]; c != nil {
+		c.restarts++
+	}
+}
+
+// ActorState is the state of one of the node's actors.
+type ActorState struct {
+	Name     string `json:"name"`     // such as agents/ULID, agents/ULID/program, peers/NODE
+	Restarts int    `json:"restarts"` // after crashes
+	Problem  string `json:"problem,omitempty"`
+}
+
+// Tree lists the node's actors by name. Parents come before their children.
+func (n *Node) Tree() []ActorState {
+	t := n.registry.tree
+	t.mu.Lock()
+	all := make([]ActorState, 0, len(t.children))
+	for _, c := range t.children {
+		all = append(all, ActorState{Name: c.name, Restarts: c.restarts})
+	}
+	t.mu.Unlock()
+	problems := n.registry.problems()
+	for i := range all {
+		all[i].Problem = problems[all[i].Name]
+	}
+	slices.SortFunc(all, func(a, b ActorState) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}

@@ -1,0 +1,171 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/actors/runtime"
+	"parley/actors/view"
+	"parley/events"
+)
+
+// restarts returns how often the actor of a name was restarted, -1 if there is none.
+func restarts(n *Node, name string) int {
+	for _, a := range n.Tree() {
+		if a.Name == name {
+			return a.Restarts
+		}
+	}
+	return -1
+}
+
+// isAtWork fails the test unless a question of an agent's reaches the host and is answered.
+func isAtWork(tb testing.TB, n *Node, a *Agent) {
+	tb.Helper()
+	asked := ask(tb, a, Ask{})
+	if _, err := n.Host().Answer(tb.Context(), Answer{Which: which(asked.Form), Values: text("a", "x")}); err != nil {
+		tb.Fatal(err)
+	}
+	if o, err := a.Await(tb.Context(), which(asked.Form)); err != nil || o.Status != view.StatusAnswered {
+		tb.Fatalf("%+v, %v", o, err)
+	}
+}
+
+func crash(*mailboxActor) (none, error) { panic("for the test") }
+
+func TestCrashOfAMailboxLeavesTheRestAtWork(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
+	if _, err := inspect(t.Context(), fae, crash); parley.CodeOf(err) != parley.Internal {
+		t.Fatal(err)
+	}
+	isAtWork(t, n, bob)
+	isAtWork(t, n, fae)
+	if got := restarts(n, agentName(fae.id)); got != 1 {
+		t.Errorf("%d restarts", got)
+	}
+}
+
+func TestMailboxThatCrashesTooOftenIsPutAside(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
+	for range maxRestarts + 1 {
+		if _, err := inspect(t.Context(), fae, crash); parley.CodeOf(err) != parley.Internal {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "it is put aside", func() bool {
+		_, err := fae.Version(t.Context())
+		return parley.CodeOf(err) == parley.Internal
+	})
+	isAtWork(t, n, bob)
+	if i := slices.IndexFunc(n.Tree(), func(a ActorState) bool { return a.Problem != "" }); i < 0 || n.Tree()[i].Name != agentName(fae.id) {
+		t.Errorf("the tree does not show it: %+v", n.Tree())
+	}
+}
+
+func TestCrashOfTheSchedulerLeavesTheRestAtWork(t *testing.T) {
+	var armed atomic.Bool
+	n := openWith(t, Options{Folder: t.TempDir(), Clock: func() time.Time {
+		if armed.Load() && strings.Contains(string(debug.Stack()), "(*scheduler).look") && armed.CompareAndSwap(true, false) {
+			panic("for the test")
+		}
+		return time.Now()
+	}})
+	fae := guest(t, n, "fae")
+	armed.Store(true)
+	eventually(t, "it crashes", func() bool { return restarts(n, schedulerName) == 1 })
+	isAtWork(t, n, fae)
+	asked := ask(t, fae, Ask{Deadline: n.now().Add(50_000_000)})
+	if o, err := fae.Await(t.Context(), which(asked.Form)); err != nil || o.Status != view.StatusExpired {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// crashingLog is a log that crashes who writes an error to it, once.
+type crashingLog struct {
+	slog.Handler
+	armed *atomic.Bool
+}
+
+func (h crashingLog) Enabled(context.Context, slog.Level) bool { return true }
+func (h crashingLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "the journal failed: read-only" && h.armed.CompareAndSwap(true, false) {
+		panic("for the test")
+	}
+	return nil
+}
+
+func TestCrashOfTheJournalsSupervisorLeavesTheRestAtWork(t *testing.T) {
+	var armed, fails atomic.Bool
+	n := openWith(t, Options{
+		Folder: t.TempDir(), Log: slog.New(crashingLog{slog.DiscardHandler, &armed}),
+		Failpoint: func(step string) error {
+			if fails.Load() && (step == "before publish" || step == "before reopen") {
+				return errors.New("for the test")
+			}
+			return nil
+		},
+	})
+	fae := guest(t, n, "fae")
+	armed.Store(true)
+	fails.Store(true)
+	if _, err := fae.Send(t.Context(), "HOST", "hello"); parley.CodeOf(err) != parley.ReadOnly {
+		t.Error(err)
+	}
+	eventually(t, "it crashes", func() bool { return restarts(n, journalName) == 1 })
+	fails.Store(false)
+	eventually(t, "the journal is back", func() bool { return n.journal.Err() == nil })
+	isAtWork(t, n, fae)
+}
+
+func TestCrashOfAPeerLeavesTheRestAtWork(t *testing.T) {
+	a, b, c := trio(t)
+	p := a.peers.of(b.id)
+	p.mu.Lock()
+	p.direct = append(p.direct, nil)
+	p.mu.Unlock()
+	p.signal(p.wake)
+	eventually(t, "it crashes", func() bool { return restarts(a.Node, peerName(b.id)) == 1 })
+	isAtWork(t, a.Node, guest(t, a.Node, "fae"))
+	arrives(t, c.Host(), send(t, a.Host(), "c", "hello").Message)
+	if testing.Short() {
+		return
+	}
+	arrives(t, b.Host(), send(t, a.Host(), "b", "hello").Message)
+}
+
+// crashingProgram is a program that crashes the node's actor in its first run.
+type crashingProgram struct{ runtime.Program }
+
+func (crashingProgram) Run(context.Context, runtime.Prompt, runtime.Host, func()) runtime.Result {
+	panic("for the test")
+}
+
+func TestCrashOfAProgramLeavesTheRestAtWork(t *testing.T) {
+	n := openNode(t, t.TempDir())
+	var crashed atomic.Bool
+	n.supervisor.program = func(p events.ProgramSet) runtime.Program {
+		if crashed.CompareAndSwap(false, true) {
+			return crashingProgram{n.supervisor.newRuntime(p)}
+		}
+		return n.supervisor.newRuntime(p)
+	}
+	fae := worker(t, n, "fae", "read -r x; echo done")
+	if _, err := n.Host().Prompt(t.Context(), fae, "go", ""); err == nil {
+		t.Error("the run that crashed is not said to have failed")
+	}
+	finish(t, fae, view.FinishError)
+	isAtWork(t, n, guest(t, n, "bob"))
+	eventually(t, "it is restarted", func() bool { return restarts(n, programName(fae.id)) == 1 })
+	prompt(t, fae, "again")
+	finish(t, fae, view.FinishIdle)
+}
