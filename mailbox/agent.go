@@ -64,7 +64,7 @@ func (c CreateAgent) Genesis(by *State) []events.Event {
 	return evs
 }
 
-// Profile is what an agent is, apart from its mail.
+// Profile describes an agent, apart from its mail.
 type Profile struct {
 	Kind     events.AgentKind
 	Host     capabilities.ID

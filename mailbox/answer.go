@@ -14,8 +14,8 @@ import (
 // What a holder says to a form whose home is on another node is kept in its own log, and owed to the home,
 // when it cannot be said there at once, or when it gives away what others have to know of first.
 
-// QueueAnswer keeps a settlement that DraftAnswer or DraftDecline has made. Sealed values stand in the place
-// of secret ones. It changes nothing if the form has ended by just that settlement.
+// QueueAnswer records an answer or decline until the form's home, on another node, has decided on it. Secret values
+// are sealed. It changes nothing if the form has ended by this very settlement.
 type QueueAnswer struct{ Answer SettleForm }
 
 func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -38,7 +38,7 @@ func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	return append(granted(e.Grants), e), nil
 }
 
-// Masked is the values of an answer as a record, with what is secret sealed.
+// Masked returns the values of an answer as a record, with sealed values in place of secret ones.
 func (c SettleForm) Masked() capabilities.Value {
 	values := maps.Clone(c.Values)
 	if values == nil {
@@ -48,7 +48,7 @@ func (c SettleForm) Masked() capabilities.Value {
 	return capabilities.Record(values)
 }
 
-// mayDraft refuses a form that has ended, or to which something is being said already.
+// mayDraft refuses a form that has ended, or has an answer of this agent queued.
 func (s *State) mayDraft(m *Message) error {
 	if !m.Form.IsOpen() {
 		return s.already(m)
@@ -59,8 +59,7 @@ func (s *State) mayDraft(m *Message) error {
 	return nil
 }
 
-// MaySettle refuses a form that has ended, and with ANSWER_PENDING one to which the agent has said something that is on
-// its way.
+// MaySettle refuses a form that has ended, and with ANSWER_PENDING one that has an answer of this agent on its way.
 func (s *State) MaySettle(form capabilities.ID) error {
 	m, err := s.FindFormID(form)
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *State) MaySettle(form capabilities.ID) error {
 	return s.mayDraft(m)
 }
 
-// Pending returns the error for a form to which the agent says something since a time, of which nothing is known yet.
+// Pending returns the error for a form that has an answer of this agent on its way since a time.
 func (s *State) Pending(form capabilities.ID, since capabilities.Time) error {
 	m, err := s.FindFormID(form)
 	if err != nil {
@@ -120,8 +119,8 @@ type RemoteAnswer struct {
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
-// Reply is what an agent wants to answer. A capability may stand in Values as a path. Digest, if it is not "", is of
-// the call that the answerer was shown.
+// Reply is an answer as an agent gives it. A capability may stand in Values as a path. Digest, if set, is of the call
+// that the answerer was shown.
 type Reply struct {
 	Which  string
 	Digest string
@@ -131,8 +130,8 @@ type Reply struct {
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
-// DraftAnswer makes of a reply the settlement to send to the form's home, which it also returns. It is
-// checked as the home will check it, so that nothing leaves that cannot be accepted.
+// DraftAnswer returns the settlement for a reply, and the form's home to send it to. It checks the reply as the home
+// would.
 func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm, capabilities.ID, error) {
 	m, err := s.answerable(r.Which)
 	if err != nil {
@@ -171,7 +170,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	return c, f.From, nil
 }
 
-// answerID returns the ID of a new settlement of a form: zero where the form's home is on this node.
+// answerID returns the ID of a new settlement; zero if the form's home is on this node.
 func (s *State) answerID(f *Form, ids IDs) capabilities.ID {
 	if !s.isOutside(f.From) {
 		return capabilities.ID{}
@@ -179,7 +178,7 @@ func (s *State) answerID(f *Form, ids IDs) capabilities.ID {
 	return ids()
 }
 
-// claimEach is claimAll for values by name. The given map stays as it is.
+// claimEach is claimAll for values by name. It does not change the given map.
 func (s *State) claimEach(values map[string]capabilities.Value, now capabilities.Time) (map[string]capabilities.Value, error) {
 	claimed, copied := values, false
 	for k, v := range values {
@@ -198,7 +197,7 @@ func (s *State) claimEach(values map[string]capabilities.Value, now capabilities
 	return claimed, nil
 }
 
-// DraftDecline is DraftAnswer for saying no.
+// DraftDecline returns the settlement that declines a form, and the form's home.
 func (s *State) DraftDecline(which, note string, ids IDs) (SettleForm, capabilities.ID, error) {
 	m, err := s.answerable(which)
 	if err != nil {
@@ -211,7 +210,7 @@ func (s *State) DraftDecline(which, note string, ids IDs) (SettleForm, capabilit
 	return c, m.Form.From, nil
 }
 
-// answerable gives an open form that this agent was asked.
+// answerable returns an open form that this agent was asked.
 func (s *State) answerable(which string) (*Message, error) {
 	m, err := s.FindForm(which)
 	if err != nil {
@@ -268,7 +267,7 @@ func (s *State) settle(c SettleForm, check checker, now capabilities.Time, ids I
 	return s.answer(f, c, check, now, ids)
 }
 
-// checkDecline holds one who says no to saying just that: all other ends are the home's own to decide.
+// checkDecline refuses any end but a decline: the others are for the home to decide.
 func (c SettleForm) checkDecline() error {
 	if c.Reason != events.Declined {
 		return parley.Refuse(parley.NotPermitted, "one who was asked may answer or decline, and this is %s", parley.Quoted(string(c.Reason), 40))
@@ -333,8 +332,8 @@ func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
 	return schema.Check(c.Values)
 }
 
-// checkGrants holds the capabilities in an answer to its grants: each by one of its own, from the answerer to
-// the asker, and no grant without.
+// checkGrants requires one grant of the answer for each capability in it, from the answerer to the asker, and no other
+// grant.
 func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities.ID, grants []capabilities.Grant) error {
 	n := 0
 	for _, field := range f.Fields {
@@ -357,7 +356,7 @@ func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities
 	return nil
 }
 
-// takes reports whether a grant is one that an answer to the form makes.
+// takes reports whether an answer to the form can make a grant.
 func (f *Form) takes(g capabilities.Grant, by capabilities.ID) bool {
 	return !g.ID.IsZero() && g.By == by && g.To == f.From && g.Message == f.ID && g.Revoked == 0 &&
 		len(g.Name) <= maxGrantName && utf8.ValidString(g.Name)

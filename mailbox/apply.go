@@ -11,11 +11,11 @@ import (
 	"parley/events"
 )
 
-// ErrNonsense says that an event does not follow from those before it. Decide never makes one.
+// ErrNonsense reports an event that does not follow from those before it. Decide never makes one.
 var ErrNonsense = errors.New("event does not follow from those before it")
 
-// Apply folds one event into the state. An event that makes no sense here is ErrNonsense and leaves the
-// state unfit for use: the mailbox must be put aside, visibly.
+// Apply folds one event into the state. It fails with ErrNonsense for an event that cannot follow, and then the state
+// is unfit for use: the mailbox has to be put aside, visibly.
 func (s *State) Apply(r events.Recorded) error {
 	s.Version++
 	s.tally(r)
@@ -102,7 +102,7 @@ func (s *State) Apply(r events.Recorded) error {
 	return nil
 }
 
-// applyRule enters a rule, or one that is there already with another end.
+// applyRule adds a rule, or changes the end of one that is there.
 func (s *State) applyRule(e *events.RuleAdded, at capabilities.Time) {
 	if rule, ok := s.rules[e.Rule]; ok {
 		rule.RuleAdded = *e
@@ -158,7 +158,7 @@ func (s *State) applyUpdated(e *events.AgentUpdated) {
 	}
 }
 
-// number enters a message under the next number, which must be the one that the event says.
+// number adds a message under the next number, which has to be that of the event.
 func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
 	if n != uint64(len(s.messages)) {
 		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, n, len(s.messages))
@@ -241,7 +241,7 @@ func (s *State) form(id capabilities.ID) (*Message, error) {
 	return s.messages[n], nil
 }
 
-// settled does what follows when a form ends: at its home, every holder is owed the outcome.
+// settled applies the end of a form. At its home, the outcome is enqueued for every holder.
 func (s *State) settled(m *Message, at capabilities.Time) {
 	m.Changed = s.Version
 	f := m.Form

@@ -8,17 +8,18 @@ import (
 	"parley/events"
 )
 
-// IDs makes the IDs that a decision needs, each new.
+// IDs returns a new ID at each call.
 type IDs func() capabilities.ID
 
-// Command is something that an agent, or another mailbox, wants of a mailbox. The commands are the structs
-// of this package with a decide method.
+// Command is a request to a mailbox, by its agent, by another mailbox or by the node. The commands are the structs of
+// this package with a decide method. Those whose names begin with Remote come from another node, and are checked
+// accordingly; all others come from this node.
 type Command interface {
 	decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error)
 }
 
-// Decide returns the events that should follow a command at a time. No events and no error means that
-// there is nothing to do: what was wanted is so already. It changes nothing that can be seen of the state.
+// Decide returns the events that should follow a command at a time. No events and no error mean that nothing is to be
+// done: what was wanted is so already. It changes nothing in the state, not even a cache.
 func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	return c.decide(s, now, ids)
 }

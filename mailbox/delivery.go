@@ -28,8 +28,8 @@ type RemoteDelivery struct {
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
-// notAhead returns when something was done on another node, as far as this one can have it: what is ahead of the clock
-// here, or has no time, is done now.
+// notAhead returns the time of something done on another node. A time that is missing, or ahead of the clock here,
+// becomes now.
 func notAhead(at, now capabilities.Time) capabilities.Time {
 	if at <= 0 || at > now {
 		return now
@@ -138,8 +138,8 @@ func (s *State) admitRemote(from, via capabilities.ID, use capabilities.Use, now
 	return via, nil
 }
 
-// checkSender refuses what its sender cannot have sent. An ID is of the node that made it, so nobody can
-// take those of another's mail for its own.
+// checkSender refuses mail that its sender cannot have sent. An ID belongs to the node that made it, so nobody can use
+// the IDs of another's mail.
 func (s *State) checkSender(from capabilities.ID, made ...capabilities.ID) error {
 	if from == s.ID {
 		return parley.Refuse(parley.NotPermitted, "the delivery claims to come from the agent that it came to")
@@ -176,8 +176,7 @@ func (s *State) checkForm(e *events.FormRequested, here bool) error {
 	return checkFormWords(e.Description, e.Title)
 }
 
-// checkWay refuses a form that did not come here: it was put to this agent, or its chain says who handed it
-// on, from the one it was put to.
+// checkWay refuses a form that was not put to this agent, and was not forwarded to it either.
 func (s *State) checkWay(e *events.FormRequested) error {
 	if len(e.Chain) > MaxHolders {
 		return parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(e.Chain))
@@ -244,7 +243,7 @@ func (s *State) enterMessage(e *events.MessagePosted, via capabilities.ID, quota
 	return []events.Event{e}, nil
 }
 
-// checkSpans holds a message that came in to what Post makes.
+// checkSpans checks the text of a received message by the rules of PostMessage.
 func checkSpans(spans []events.Span) error {
 	var (
 		all   tally
@@ -273,7 +272,7 @@ func checkSpans(spans []events.Span) error {
 	return nil
 }
 
-// wrongSpan says why a span is none, or "": it is words, or a value under an edge. An edge that starts with
+// wrongSpan returns why a span is invalid, or "". A span is words, or a value under an edge. An edge that begins with
 // "@" would pass for one of the message's own.
 func wrongSpan(sp events.Span) string {
 	switch {
@@ -300,9 +299,8 @@ func carriesGrants(v capabilities.Value) bool {
 	return eachRef(v, func(r capabilities.Ref) bool { return !r.Grant.IsZero() })
 }
 
-// isGift reports whether all in a value is a node's to give to another: each reference is by a grant that it has
-// made, and not by one that the receiver's own node knows, or is said to know; and nothing is sealed, which only
-// the node that did it could open.
+// isGift reports whether a node may give a value to another. Each reference has to be by a grant that the node made,
+// without a root. Nothing may be sealed: only the sealing node could open it.
 func isGift(v capabilities.Value, of capabilities.NodeID) bool {
 	return !v.Has(capabilities.Value.IsSealed) && eachRef(v, func(r capabilities.Ref) bool { return r.Root.IsZero() && r.Grant.Node == of })
 }

@@ -2,7 +2,7 @@ package mailbox
 
 import "parley/capabilities"
 
-// edges gives what a message brought, by name: the standard edges start with "@", those of its text do not.
+// edges returns what a message brought, by name. The standard edges begin with "@", and those of its text do not.
 func (s *State) edges(m *Message) map[string]capabilities.Value {
 	edges := map[string]capabilities.Value{
 		"@date":    capabilities.String(m.Date().String()),
@@ -28,7 +28,7 @@ type edge struct {
 	value capabilities.Value
 }
 
-// carried gives the edges of a message that may hold references, always in the same order.
+// carried returns the edges of a message that may hold references, always in the same order.
 func (s *State) carried(m *Message) []edge {
 	all := []edge{
 		{"@from", capabilities.Reference(s.refFrom(m))},
@@ -53,8 +53,8 @@ func (s *State) carried(m *Message) []edge {
 	return all
 }
 
-// forReader gives the values that a form was answered with as they are of use to the agent: what is sealed is so for who
-// asked, and for others only seen to be there.
+// forReader returns the values of an answer as the agent may read them. Only the asker can open a sealed value; others
+// see that there is one.
 func (s *State) forReader(f *Form) capabilities.Value {
 	if f.From == s.ID || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
 		return f.Answered.Values
@@ -63,7 +63,7 @@ func (s *State) forReader(f *Form) capabilities.Value {
 	return shut
 }
 
-// shutLeaf gives a sealed value of which nothing is left but that it was sealed, and any other as it is.
+// shutLeaf empties a sealed value, and returns any other as it is.
 func shutLeaf(leaf capabilities.Value) (capabilities.Value, error) {
 	if leaf.IsSealed() {
 		return capabilities.Sealed(nil), nil
@@ -71,7 +71,7 @@ func shutLeaf(leaf capabilities.Value) (capabilities.Value, error) {
 	return leaf, nil
 }
 
-// refTo is the reference by which the message was sent, as its sender held it. To others it is a name.
+// refTo returns the reference by which the message was sent, as its sender held it.
 func (s *State) refTo(m *Message) capabilities.Ref {
 	r := agentRef(m.To())
 	switch {
@@ -86,8 +86,8 @@ func (s *State) refTo(m *Message) capabilities.Ref {
 	return r
 }
 
-// refFrom is the reference to who sent the message. Of a reply it is the one by which that was reached: what came of a
-// grant ends with the grant, and is no wider.
+// refFrom returns the reference to the sender of the message. For a reply it is the reference by which the sender was
+// reached: what came of a grant ends with the grant, and is no wider.
 func (s *State) refFrom(m *Message) capabilities.Ref {
 	if m.along != nil {
 		return s.refTo(m.along)
@@ -95,8 +95,8 @@ func (s *State) refFrom(m *Message) capabilities.Ref {
 	return agentRef(m.From())
 }
 
-// alongOf returns the message by whose reference the other party of a reply was reached, or nil if that was by none
-// but its own mail.
+// alongOf returns the message by whose reference the other party of a reply was reached; nil if it was reached by its
+// own mail.
 func (s *State) alongOf(m *Message) *Message {
 	n, ok := s.byID.get(m.ReplyTo())
 	if !ok {

@@ -32,7 +32,7 @@ type Form struct {
 // IsOpen reports whether the form has not ended.
 func (f *Form) IsOpen() bool { return f.Answered == nil && f.Ended == nil }
 
-// MayAnswer reports whether an agent may settle the form from its copy. Only the form's home can say.
+// mayAnswer reports whether an agent may settle the form. Only the form's home knows.
 func (f *Form) mayAnswer(by capabilities.ID) bool {
 	for _, h := range f.Holders {
 		if h == by {
@@ -42,8 +42,8 @@ func (f *Form) mayAnswer(by capabilities.ID) bool {
 	return false
 }
 
-// Schema compiles the form's fields. What was asked once compiles for ever, or the log is damaged. The state keeps
-// no contract: compiled patterns take many times the room of their text.
+// Schema compiles the form's fields. Fields that were accepted once always compile, or the log is damaged. The state
+// keeps no schema: compiled patterns take many times the memory of their text.
 func (f *Form) Schema() (*form.Schema, error) {
 	c, err := form.CompileAccepted(f.Fields)
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *Form) Schema() (*form.Schema, error) {
 	return c, nil
 }
 
-// value is what a form's answer is as a value: of a request, the capability itself.
+// value returns the answer of a form as a value: of a request, the capability itself.
 func (f *Form) value(values capabilities.Value) capabilities.Value {
 	if f.Kind == events.Request {
 		if r, ok := values.AsRecord(); ok {
@@ -73,7 +73,7 @@ func (f *Form) EndedBy(answer capabilities.ID) bool {
 	return f.Ended != nil && f.Ended.Answer == answer
 }
 
-// alreadyTo says it to others, who have no business with the agent's numbers and names.
+// alreadyTo returns the error for a form that ended, for others. It holds none of the agent's numbers and names.
 func (f *Form) alreadyTo() error {
 	return f.already("the form", capabilities.ID.String)
 }
@@ -92,15 +92,15 @@ func (f *Form) already(what string, called func(capabilities.ID) string) error {
 	return parley.Refuse(parley.AlreadyCancelled, "%s was %s by %s at %s", what, e.Reason, called(e.By), e.Date)
 }
 
-// Existing is what an ask that is no new one refers to: a form of before, or a value that its name has.
+// Existing is an earlier form, or the value of a name, that a repeated request refers to.
 type Existing struct {
 	Message *Message
 	Value   capabilities.Value
 }
 
-// FindExisting looks whether an ask was made before: by its key, or by the name that its answer has or awaits. It refuses
-// with INVALID_ARGUMENT a key, or a name that awaits an answer, that comes again with another question. Another
-// deadline is no other question: a client that asks again reckons it anew, and the first one counts.
+// FindExisting finds the form of an earlier, equal request: by its key, or by the name that its answer has or awaits.
+// It refuses with INVALID_ARGUMENT a key or name that stands for another question. A different deadline does not make
+// another question: the first one counts.
 func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 	if n, ok := s.keys[a.Key]; ok && a.Key != "" {
 		m := s.messages[n]
@@ -119,7 +119,7 @@ func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 	return Existing{}, false, nil
 }
 
-// sameAs refuses an ask that is another than the form which was asked under its key or name.
+// sameAs refuses a request that differs from the form under its key or name.
 func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	to, err := s.addressed(a.To)
 	if err != nil {
@@ -147,7 +147,7 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	return another(m, what, name, differs)
 }
 
-// another refuses with INVALID_ARGUMENT a key or name that comes again, where something differs.
+// another refuses with INVALID_ARGUMENT a key or name that is used again for something else.
 func another(m *Message, what, name string, differs []string) error {
 	if len(differs) == 0 {
 		return nil
@@ -159,7 +159,7 @@ func another(m *Message, what, name string, differs []string) error {
 // requestField is the one field of a request.
 const requestField = "value"
 
-// RequestForm sends a form. To is a path, ID or locator. Fields are of no account for a Request.
+// RequestForm sends a form. To is a path, ID or locator. A Request ignores Fields.
 type RequestForm struct {
 	To          string
 	Kind        events.FormKind
@@ -204,7 +204,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	return []events.Event{e}, nil
 }
 
-// compile returns the contract of what is asked.
+// compile returns the schema of the form.
 func (a RequestForm) compile() (*form.Schema, error) {
 	fields := a.fields()
 	if err := checkKind(a.Kind, fields, false); err != nil {
@@ -221,7 +221,7 @@ func (a RequestForm) compile() (*form.Schema, error) {
 	return form.Compile(fields)
 }
 
-// fields returns the fields that are asked: those of a request are always the same.
+// fields returns the fields of the form. All requests have the same.
 func (a RequestForm) fields() []events.Field {
 	if a.Kind == events.Request {
 		return []events.Field{{Name: requestField, Label: "Capability", Type: events.Capability, Required: true}}
@@ -229,8 +229,8 @@ func (a RequestForm) fields() []events.Field {
 	return a.Fields
 }
 
-// checkKind refuses with INVALID_FORM a kind that is unknown, or is another than its fields are of. An approval that
-// was asked here may offer rules.
+// checkKind refuses with INVALID_FORM an unknown kind, and fields that do not fit their kind. An approval that was
+// asked here may offer rules.
 func checkKind(kind events.FormKind, fields []events.Field, here bool) error {
 	switch kind {
 	case events.PlainForm:
@@ -249,13 +249,13 @@ func checkKind(kind events.FormKind, fields []events.Field, here bool) error {
 	return parley.Refuse(parley.InvalidForm, "unknown kind of form %s", parley.Quoted(string(kind), 40))
 }
 
-// sameQuestion reports whether two fields ask for the same, in the same words.
+// sameQuestion reports whether two fields ask the same in the same words.
 func sameQuestion(a, b events.Field) bool {
 	return a.Name == b.Name && a.Label == b.Label && a.Type == b.Type && a.Required == b.Required && slices.Equal(a.Options, b.Options) &&
 		a.Default.IsNull() && a.Help == "" && a.Placeholder == "" && a.Example.IsNull() && len(a.Pattern) == 0
 }
 
-// checkFormWords holds the words of a form to their bounds, those being asked and those that come in.
+// checkFormWords checks the bounds of a form's description and title.
 func checkFormWords(description, title string) error {
 	if description == "" {
 		return parley.Refuse(parley.InvalidForm, "a form needs a description")
@@ -285,7 +285,7 @@ func (a RequestForm) checkWords(now capabilities.Time) error {
 	return nil
 }
 
-// CancelForm takes back a form that the agent asked.
+// CancelForm cancels a form that the agent asked.
 type CancelForm struct {
 	Which  string
 	Reason string
@@ -329,7 +329,7 @@ func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	return evs, nil
 }
 
-// already says to the agent itself how a form ended, by whom and when.
+// already returns the error for a form that ended, for the agent itself.
 func (s *State) already(m *Message) error {
 	return m.Form.already(fmt.Sprintf("form %d", m.Number), s.calls)
 }

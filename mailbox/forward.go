@@ -8,7 +8,7 @@ import (
 	"parley/events"
 )
 
-// forwardedBy gives all the times that a holder handed the form on.
+// forwardedBy returns all forwards of the form by a holder.
 func (f *Form) forwardedBy(by capabilities.ID) []events.FormForwarded {
 	var handed []events.FormForwarded
 	for _, h := range f.Forwarded {
@@ -19,7 +19,7 @@ func (f *Form) forwardedBy(by capabilities.ID) []events.FormForwarded {
 	return handed
 }
 
-// queuedForward finds a pending handover by its grant.
+// queuedForward returns the index of a queued forward by its grant; -1 if there is none.
 func (f *Form) queuedForward(via capabilities.ID) int {
 	return slices.IndexFunc(f.QueuedForwards, func(w events.ForwardQueued) bool { return w.Via == via })
 }
@@ -30,16 +30,15 @@ func (f *Form) dropQueuedForward(via capabilities.ID) {
 	}
 }
 
-// wasForwarded reports whether the very same handover has come before. Each that comes from another node has a grant
-// of its own.
+// wasForwarded reports whether the same forward came before. Each from another node has a grant of its own.
 func (f *Form) wasForwarded(c ForwardForm) bool {
 	return !c.Via.IsZero() && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool {
 		return h.By == c.By && h.To == c.To && h.Via == c.Via
 	})
 }
 
-// QueueForward keeps the wish to hand a form on. To is a path, ID or locator. The home gets a grant, by which
-// it can reach the one that the form is handed to.
+// QueueForward records a forward until the form's home, on another node, has decided on it. To is a path, ID or
+// locator. The home gets a grant by which it can reach that agent.
 type QueueForward struct {
 	Which string
 	To    string
@@ -67,7 +66,7 @@ func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	}, nil
 }
 
-// forwardFacet narrows how an agent is held to what it takes to put one form to it.
+// forwardFacet narrows a facet to what it takes to put one form to an agent.
 func forwardFacet(held capabilities.Facet) capabilities.Facet {
 	return held.Narrow(capabilities.Facet{Mode: capabilities.AskOnly, Uses: 1})
 }
@@ -83,7 +82,7 @@ func (s *State) applyForwardQueued(e *events.ForwardQueued) error {
 	return nil
 }
 
-// ForwardForm is a forwarder's wish, on its way home, that another may answer too.
+// ForwardForm lets another agent answer a form, for a holder. It is decided at the form's home.
 type ForwardForm struct {
 	Form capabilities.ID
 	By   capabilities.ID
@@ -91,10 +90,10 @@ type ForwardForm struct {
 	Via  capabilities.ID // the grant by which the home can reach To; zero if it needs none
 }
 
-// MaxHolders bounds how far a form can be handed on.
+// MaxHolders bounds the agents that may answer one form.
 const MaxHolders = 32
 
-// DraftForward makes the handover of a form to another agent, and gives the form's home.
+// DraftForward returns the command that forwards a form to another agent, and the form's home.
 func (s *State) DraftForward(which, to string, now capabilities.Time) (ForwardForm, capabilities.ID, error) {
 	m, err := s.answerable(which)
 	if err != nil {
@@ -157,8 +156,8 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
 }
 
-// HasForwarded reports whether the agent has handed a form on to another, or wanted to. The wish of a form whose home is on
-// another node is a grant of its own, which outlasts it.
+// HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. For a home on another
+// node, the grant made for that is the evidence.
 func (s *State) HasForwarded(form, to capabilities.ID) bool {
 	m, err := s.FindFormID(form)
 	if err != nil {

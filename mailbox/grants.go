@@ -15,7 +15,7 @@ import (
 // grant as any other. It goes by the ID of the mail that began it, it is listed, and it can be revoked; then mail that
 // the agent sends there is the beginning of another.
 
-// grantReply notes that mail went to an agent, who may write back from its node.
+// grantReply lets an agent write back from its node, because mail went to it.
 func (s *State) grantReply(with, mail capabilities.ID, at capabilities.Time) {
 	if !s.isOutside(with) {
 		return
@@ -37,7 +37,7 @@ func (s *State) addReplyGrant(g capabilities.Grant) {
 	s.replyGrants[g.To.Node] = g
 }
 
-// replyGrantList returns the leave that other nodes have to write back, oldest first.
+// replyGrantList returns the leave of other nodes to write back, oldest first.
 func (s *State) replyGrantList() []capabilities.Grant {
 	all := slices.Collect(maps.Values(s.replyGrants))
 	for i := range all {
@@ -49,7 +49,8 @@ func (s *State) replyGrantList() []capabilities.Grant {
 	return all
 }
 
-// Grants returns what the agent gave, oldest first: what its mail carried, and the leave to write back.
+// Grants returns the grants that the agent gave, oldest first: those that its mail carried, and the leave to write
+// back.
 func (s *State) Grants() []capabilities.Grant {
 	all := s.given.All()
 	if len(s.replyGrants) == 0 {
@@ -60,7 +61,7 @@ func (s *State) Grants() []capabilities.Grant {
 	return all
 }
 
-// grant returns a grant of the agent's.
+// grant returns a grant that the agent gave.
 func (s *State) grant(id capabilities.ID) (capabilities.Grant, bool) {
 	if g, ok := s.given.Get(id); ok {
 		return g, true
@@ -74,9 +75,8 @@ func (s *State) grant(id capabilities.ID) (capabilities.Grant, bool) {
 	return capabilities.Grant{}, false
 }
 
-// reach gives the agent at a path, or with an ID or locator that the agent holds, checked for a use. It
-// refuses with UNKNOWN_RECIPIENT what is not there or is no agent, and with NOT_PERMITTED what is not, or
-// no longer, the agent's to use.
+// reach returns the agent at a path, or with an ID or locator that the agent holds, checked for a use. It refuses with
+// UNKNOWN_RECIPIENT a path that leads to no agent, and with NOT_PERMITTED an agent that may not be used.
 func (s *State) reach(to string, use capabilities.Use, now capabilities.Time) (capabilities.Ref, error) {
 	ref, err := s.recipient(to, use, now)
 	if err != nil {
@@ -96,7 +96,8 @@ func (s *State) recipient(to string, use capabilities.Use, now capabilities.Time
 	return s.claim(ref, use, now)
 }
 
-// at returns what the agent holds at a path. A path into mail that names somebody is worth what their ID is.
+// at returns the value that the agent holds at a path. A bare reference in mail counts as much as its target's ID
+// does.
 func (s *State) at(path string, use capabilities.Use, now capabilities.Time) (capabilities.Value, error) {
 	v, err := s.Lookup(path)
 	if err != nil || !inMail(path) {
@@ -111,10 +112,10 @@ func inMail(path string) bool {
 	return err == nil && p[0] == capabilities.NameMail
 }
 
-// isBare reports whether nothing says how a reference is held: no grant, and no facet.
+// isBare reports whether a reference has neither a grant nor a facet.
 func isBare(r capabilities.Ref) bool { return r.Grant.IsZero() && r.Facet.IsFull() }
 
-// claimKnown turns every reference in a value that only names its target into the one held.
+// claimKnown replaces each bare reference in a value by the one that the agent holds.
 func (s *State) claimKnown(v capabilities.Value, use capabilities.Use, now capabilities.Time) (capabilities.Value, error) {
 	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
 		ref, ok := leaf.AsRef()
@@ -153,7 +154,7 @@ func (s *State) agentAt(to string) (capabilities.Ref, error) {
 	return ref, nil
 }
 
-// permit refuses with NOT_PERMITTED the use of a reference that was revoked or does not carry it.
+// permit refuses with NOT_PERMITTED a use of a reference that was revoked or does not permit it.
 func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilities.Time) error {
 	if err := s.checkLive(ref); err != nil {
 		return err
@@ -169,10 +170,9 @@ func (s *State) checkLive(ref capabilities.Ref) error {
 	return nil
 }
 
-// claim gives the reference by which the agent holds a target: under its names, or by what mail brought
-// it. Where it holds several, that is one that carries the use now rather than one that does not, then the
-// widest, then the first. The facet is the one held, whatever the claim says. It refuses with NOT_PERMITTED
-// what is not held, or only by what was revoked; whether the reference carries the use, permit says.
+// claim returns the reference by which the agent holds a target, under its names or from its mail. Of several it
+// prefers one that permits the use now, then the widest, then the first. It refuses with NOT_PERMITTED a target that
+// is not held. Whether the reference permits the use, permit reports.
 func (s *State) claim(want capabilities.Ref, use capabilities.Use, now capabilities.Time) (capabilities.Ref, error) {
 	var best, revoked *capabilities.Ref
 	carries := false
@@ -202,9 +202,8 @@ func (s *State) claim(want capabilities.Ref, use capabilities.Use, now capabilit
 		WithHint("knowing an ID gives no authority: ask whoever holds it to give it")
 }
 
-// held yields every reference that the agent holds, always in the same order: those that it was made with,
-// those under its names, and those that its mail brought. First among the names come the target's own, so
-// that one who looks for it need seldom go on.
+// held yields every reference that the agent holds, always in the same order: those that it was made with, those under
+// its names, and those from its mail. The target's own names come first.
 func (s *State) held(target capabilities.ID) iter.Seq[capabilities.Ref] {
 	return func(yield func(capabilities.Ref) bool) {
 		if !yield(agentRef(s.ID)) || !yield(agentRef(s.Profile.Host)) {
@@ -233,7 +232,7 @@ func (s *State) held(target capabilities.ID) iter.Seq[capabilities.Ref] {
 	}
 }
 
-// eachRef yields the references within a value until yield has enough.
+// eachRef calls yield for the references within a value until it returns false.
 func eachRef(v capabilities.Value, yield func(capabilities.Ref) bool) bool {
 	if r, ok := v.AsRef(); ok {
 		return yield(r)
@@ -246,7 +245,7 @@ func eachRef(v capabilities.Value, yield func(capabilities.Ref) bool) bool {
 	return true
 }
 
-// claimAll turns every reference in a value that came from outside into the one held.
+// claimAll replaces each reference in a value from outside by the one that the agent holds.
 func (s *State) claimAll(v capabilities.Value, use capabilities.Use, now capabilities.Time) (capabilities.Value, error) {
 	if !v.Has(capabilities.Value.IsRef) {
 		return v, nil
@@ -261,7 +260,7 @@ func (s *State) claimAll(v capabilities.Value, use capabilities.Use, now capabil
 	})
 }
 
-// gift is a value being given away: each reference in it becomes one by a new grant to the receiver.
+// gift is a value being given: each reference in it becomes one by a new grant to the receiver.
 type gift struct {
 	to      capabilities.ID
 	message capabilities.ID
@@ -270,8 +269,8 @@ type gift struct {
 	grants  []capabilities.Grant
 }
 
-// give returns the value as its receiver will hold it. It refuses with NOT_PERMITTED references that the
-// giver may not pass on.
+// give returns the value as its receiver will hold it. It refuses with NOT_PERMITTED references that the giver may not
+// pass on.
 func (s *State) give(g *gift, name string, v capabilities.Value) (capabilities.Value, error) {
 	if !v.Has(capabilities.Value.IsRef) {
 		return v, nil
@@ -300,7 +299,7 @@ func (s *State) give(g *gift, name string, v capabilities.Value) (capabilities.V
 	})
 }
 
-// giftName is the giver's name for what it gives; without one, the field or edge it is given in.
+// giftName returns the giver's name for a reference; without one, the field or edge that it is given in.
 func (s *State) giftName(ref capabilities.Ref, name string) string {
 	if n := s.NameOf(ref.Target); n != "" {
 		return n
@@ -316,8 +315,8 @@ func granted(grants []capabilities.Grant) []events.Event {
 	return evs
 }
 
-// applyGranted enters what the agent gave. An answerer learns of its answer after the home has it: what it
-// gave by was perhaps revoked meanwhile, and then the gift falls with it at once.
+// applyGranted adds a grant that the agent gave. An answerer hears of its answer after the home has it. Its own grant
+// may be revoked meanwhile, and then the new one falls at once.
 func (s *State) applyGranted(e *events.CapabilityGranted) {
 	g := e.Grant
 	if _, before := s.given.Get(g.ID); before {
@@ -330,7 +329,7 @@ func (s *State) applyGranted(e *events.CapabilityGranted) {
 	}
 }
 
-// fall ends a grant of the agent's own, which its holder is owed to hear.
+// fall revokes a grant of the agent's own, and enqueues the news for its holder.
 func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
 	s.given.Mark(g.ID, at)
 	s.revoked[g.ID] = at
@@ -343,7 +342,7 @@ func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
 	}
 }
 
-// applyRevoked cuts what the agent derived from a grant of its own or of another's.
+// applyRevoked revokes what the agent derived from a grant.
 func (s *State) applyRevoked(e *events.CapabilityRevoked) {
 	if _, before := s.revoked[e.Grant]; before {
 		return
@@ -363,7 +362,7 @@ func (s *State) use(grant capabilities.ID) {
 	}
 }
 
-// RevokeCapability takes back what the agent gave, and with it all that was derived from it.
+// RevokeCapability revokes a grant that the agent gave, with everything derived from it.
 type RevokeCapability struct{ Grant capabilities.ID }
 
 func (c RevokeCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {

@@ -10,7 +10,7 @@ import (
 	"parley/events"
 )
 
-// Message is one message of a mailbox, of those received and those sent. Just one of Form and Posted is there.
+// Message is a message that was received or sent. Either Form or Posted is set.
 type Message struct {
 	Number    uint64
 	Changed   uint64 // the mailbox's version after the last event about it
@@ -22,7 +22,7 @@ type Message struct {
 	along *Message // of a reply to one that the agent reached by a grant: that which was sent by it
 }
 
-// ID is the ID of the message, which is that of its form if it is one.
+// ID returns the ID of the message, or of its form.
 func (m *Message) ID() capabilities.ID {
 	if m.Form != nil {
 		return m.Form.ID
@@ -30,7 +30,7 @@ func (m *Message) ID() capabilities.ID {
 	return m.Posted.Message
 }
 
-// From is who sent the message; of a form, who asked.
+// From returns the sender of the message, or the asker of the form.
 func (m *Message) From() capabilities.ID {
 	if m.Form != nil {
 		return m.Form.From
@@ -38,7 +38,7 @@ func (m *Message) From() capabilities.ID {
 	return m.Posted.From
 }
 
-// To is whom it was sent to first.
+// To returns the first recipient.
 func (m *Message) To() capabilities.ID {
 	if m.Form != nil {
 		return m.Form.To
@@ -46,7 +46,7 @@ func (m *Message) To() capabilities.ID {
 	return m.Posted.To
 }
 
-// ReplyTo is the message that it replies to; zero if none.
+// ReplyTo returns the message that it replies to; zero if there is none.
 func (m *Message) ReplyTo() capabilities.ID {
 	if m.Form != nil {
 		return m.Form.ReplyTo
@@ -54,7 +54,7 @@ func (m *Message) ReplyTo() capabilities.ID {
 	return m.Posted.ReplyTo
 }
 
-// Date is when it was sent.
+// Date returns the time when it was sent.
 func (m *Message) Date() capabilities.Time {
 	if m.Form != nil {
 		return m.Form.Date
@@ -62,7 +62,7 @@ func (m *Message) Date() capabilities.Time {
 	return m.Posted.Date
 }
 
-// Type names the kind of message: form, request or message.
+// Type returns the kind of message: message, form, request or approval.
 func (m *Message) Type() string {
 	switch {
 	case m.Form == nil:
@@ -73,8 +73,8 @@ func (m *Message) Type() string {
 	return "form"
 }
 
-// PostMessage sends a message. To is a path, ID or locator; or Reply is the message to reply to, and the other
-// party to that gets it.
+// PostMessage sends a message. To is a path, ID or locator. With Reply, the message goes to the other party of that
+// message instead.
 type PostMessage struct {
 	To    string
 	Reply string
@@ -125,8 +125,8 @@ func (c PostMessage) parts() ([]TextPart, error) {
 	return ParseText(c.Text)
 }
 
-// addressee gives whom a message is for. Mail from somebody is authority to reply to it, unless that came of a
-// grant which was revoked.
+// addressee returns the recipient of a message. A received message is authority to reply to its sender, unless it came
+// of a grant that was revoked.
 func (s *State) addressee(c PostMessage, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
 	if c.Reply == "" {
 		to, err = s.reach(c.To, capabilities.UseSend, now)
@@ -143,7 +143,7 @@ func (s *State) addressee(c PostMessage, now capabilities.Time) (to capabilities
 	return to, m.ID(), s.permit(to, capabilities.UseSend, now)
 }
 
-// span looks up what a text refers to, and gives it away under its edge names.
+// span looks up the values that a text refers to, and gives them under their edge names.
 func (s *State) span(g *gift, marks []TextPart) ([]events.Span, error) {
 	spans := make([]events.Span, len(marks))
 	given := map[string]capabilities.Value{}
@@ -175,7 +175,7 @@ func (s *State) span(g *gift, marks []TextPart) ([]events.Span, error) {
 	return spans, nil
 }
 
-// referred returns the value that a mark in a text refers to.
+// referred returns the value that a part of a text refers to.
 func (s *State) referred(m TextPart) (capabilities.Value, error) {
 	v, err := s.Lookup(m.Path)
 	if sp := capabilities.Special("@" + m.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
@@ -188,7 +188,7 @@ func (s *State) referred(m TextPart) (capabilities.Value, error) {
 	return v, nil
 }
 
-// tally adds up a message, span by span. An edge may stand many times, and its value is written down each time.
+// tally adds up a message, span by span. A value that stands under its edge several times is stored each time.
 type tally struct{ bytes int }
 
 // add refuses a span with a value that cannot be written down, and with TOO_LARGE one too much.
@@ -220,8 +220,8 @@ func (s *State) HasPosted(key string) bool {
 	return ok && key != ""
 }
 
-// FindExisting gives the message of before, if this one was sent before. It refuses with INVALID_ARGUMENT a key that comes
-// again with another message.
+// FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is
+// used again for another message.
 func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	n, ok := s.posted[c.Key]
 	if !ok || c.Key == "" {
@@ -242,7 +242,7 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	return m, true, another(m, "key", c.Key, differs)
 }
 
-// goesTo reports whether the message is for the one that another was for.
+// goesTo reports whether the message has the recipient of another.
 func (c PostMessage) goesTo(s *State, sent *Message) (bool, error) {
 	if c.Reply != "" {
 		m, err := s.Find(c.Reply)
@@ -252,7 +252,7 @@ func (c PostMessage) goesTo(s *State, sent *Message) (bool, error) {
 	return sent.ReplyTo().IsZero() && to == sent.To(), err
 }
 
-// says reports whether the message has the words of another, and gives the same away under the same edges.
+// says reports whether the message has the words of another, and gives the same under the same edges.
 func (c PostMessage) says(s *State, spans []events.Span) bool {
 	marks, err := c.parts()
 	return err == nil && slices.EqualFunc(marks, spans, func(m TextPart, sp events.Span) bool {
@@ -267,7 +267,7 @@ func (c PostMessage) says(s *State, spans []events.Span) bool {
 	})
 }
 
-// ungiven returns a value with the grants of its references left out: each time that it is given, they are others.
+// ungiven returns a value without the grants of its references, which differ each time it is given.
 func ungiven(v capabilities.Value) capabilities.Value {
 	v, _ = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
 		if ref, ok := leaf.AsRef(); ok {
@@ -279,8 +279,8 @@ func ungiven(v capabilities.Value) capabilities.Value {
 	return v
 }
 
-// Find gives the message that a person or a program means: its number here, or the ID of a message, form,
-// promise or resolver. It refuses with NO_SUCH_MESSAGE, or INVALID_ARGUMENT for what is neither.
+// Find returns a message by its number here, or by the ID of a message, form, promise or resolver. It refuses with
+// NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for text that is neither.
 func (s *State) Find(which string) (*Message, error) {
 	which = strings.TrimPrefix(which, "#")
 	if n, ok := messageNumber(which); ok {
@@ -297,7 +297,7 @@ func (s *State) Find(which string) (*Message, error) {
 	return s.FindID(id)
 }
 
-// messageNumber reads a number as it is shown, without leading zeros: an ID or a digest that is cut off is none.
+// messageNumber reads a number without leading zeros. A truncated ID or digest is none.
 func messageNumber(s string) (uint64, bool) {
 	if len(s) > 20 || len(s) > 1 && s[0] == '0' { // the digits of 64 bits; an ID has more letters
 		return 0, false
@@ -306,8 +306,7 @@ func messageNumber(s string) (uint64, bool) {
 	return n, err == nil
 }
 
-// FindID gives the message with an ID, of its own or of its promise or resolver. It refuses with
-// NO_SUCH_MESSAGE.
+// FindID returns the message with an ID of its own, or of its promise or resolver. It refuses with NO_SUCH_MESSAGE.
 func (s *State) FindID(id capabilities.ID) (*Message, error) {
 	if m, err := s.byOwnID(id); err == nil {
 		return m, nil
@@ -320,7 +319,7 @@ func (s *State) FindID(id capabilities.ID) (*Message, error) {
 	return nil, noMessage(id)
 }
 
-// byOwnID gives the message that has an ID itself.
+// byOwnID returns the message with an ID of its own.
 func (s *State) byOwnID(id capabilities.ID) (*Message, error) {
 	n, ok := s.byID.get(id)
 	if !ok {
@@ -333,7 +332,7 @@ func noMessage(id capabilities.ID) error {
 	return parley.Refuse(parley.NoSuchMessage, "no message %s", id)
 }
 
-// FindForm is Find for what must be a form. It refuses with NOT_A_FORM too.
+// FindForm is Find for a form. It refuses with NOT_A_FORM too.
 func (s *State) FindForm(which string) (*Message, error) {
 	m, err := s.Find(which)
 	return mustBeForm(m, err)
@@ -342,7 +341,7 @@ func (s *State) FindForm(which string) (*Message, error) {
 // Has reports whether a message or form is here.
 func (s *State) Has(id capabilities.ID) bool { return s.byID.has(id) }
 
-// FindFormID gives the form with an ID of its own. It refuses with NO_SUCH_MESSAGE and NOT_A_FORM.
+// FindFormID returns the form with an ID of its own. It refuses with NO_SUCH_MESSAGE and NOT_A_FORM.
 func (s *State) FindFormID(id capabilities.ID) (*Message, error) {
 	m, err := s.byOwnID(id)
 	return mustBeForm(m, err)
@@ -355,7 +354,7 @@ func mustBeForm(m *Message, err error) (*Message, error) {
 	return m, err
 }
 
-// parseOwn is parseTarget for what is most likely an ID of this node, whose key need not be read each time.
+// parseOwn is parseTarget for an ID that is probably of this node, whose key need not be parsed each time.
 func (s *State) parseOwn(which string) (capabilities.ID, error) {
 	if u, ours := strings.CutSuffix(which, s.nodeText); ours {
 		return capabilities.ParseLocalID(u, s.ID.Node)
@@ -383,9 +382,9 @@ func (s *State) CheckRequest(which string) error {
 	return nil
 }
 
-// Sent reports whether the mailbox's agent sent it.
+// Sent reports whether the mailbox's agent sent the message.
 func (s *State) Sent(m *Message) bool { return m.From() == s.ID }
 
-// Received reports whether it was sent to the mailbox's agent, or handed on to it. What an agent sends to
-// itself is both sent and received.
+// Received reports whether the message was sent or forwarded to the mailbox's agent. A message to itself is both sent
+// and received.
 func (s *State) Received(m *Message) bool { return m.From() != s.ID || m.To() == s.ID }

@@ -168,9 +168,9 @@ func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	return bind(name, v)
 }
 
-// Lookup gives the value at a path of the agent's names: a name, then fields of records. The first may be
-// a special name; below @mail stand message numbers, and below those what the message brought. It refuses
-// with INVALID_NAME or UNKNOWN_NAME.
+// Lookup returns the value at a path of the agent's names: a name, then fields of records. The first part may be a
+// special name. Below @mail are message numbers, and below those what the message brought. It refuses with
+// INVALID_NAME or UNKNOWN_NAME.
 func (s *State) Lookup(path string) (capabilities.Value, error) {
 	p, err := capabilities.ParsePath(path)
 	if err != nil {
@@ -196,7 +196,7 @@ func unknownName(path string) error {
 	return parley.Refuse(parley.UnknownName, "no name %.300q", path).WithHint("parley names lists the names")
 }
 
-// root gives the value at the start of a path, and what of the path is left.
+// root returns the value at the start of a path, and the rest of the path.
 func (s *State) root(p capabilities.Path) (capabilities.Value, capabilities.Path, error) {
 	switch p[0] {
 	case capabilities.NameSelf:
@@ -231,8 +231,7 @@ func (s *State) mailRoot(p capabilities.Path) (capabilities.Value, capabilities.
 	return capabilities.Record(s.edges(m)), p[2:], nil
 }
 
-// nodeHosts gives the hosts of other nodes that the agent has names for, by those names. Only a node's host knows
-// which they are.
+// nodeHosts returns the hosts of other nodes by the agent's names for them. Only a node's host knows which they are.
 func (s *State) nodeHosts() map[string]capabilities.Value {
 	hosts := map[string]capabilities.Value{}
 	for _, n := range s.peers.nodes {
@@ -243,7 +242,7 @@ func (s *State) nodeHosts() map[string]capabilities.Value {
 	return hosts
 }
 
-// Names lists the names below a path, sorted; "" lists the agent's own, the special ones first.
+// Names returns the names below a path, sorted. For "" it returns the agent's own, the special ones first.
 func (s *State) Names(path string) ([]string, error) {
 	switch path {
 	case "":
@@ -266,7 +265,7 @@ func (s *State) Names(path string) ([]string, error) {
 	return slices.Sorted(maps.Keys(r)), nil
 }
 
-// NameOf gives the agent's own name of today for another agent, "" if it has none. HOST and SELF come first.
+// NameOf returns the agent's own name for another agent; "" if it has none. HOST and SELF come first.
 func (s *State) NameOf(id capabilities.ID) string {
 	switch id {
 	case s.Profile.Host:
@@ -280,8 +279,8 @@ func (s *State) NameOf(id capabilities.ID) string {
 	return ""
 }
 
-// LookupVisible returns the value at a path as it may be shown now. A reference that was revoked, or whose time is over, is refused
-// with NOT_PERMITTED; within a value null stands in its place.
+// LookupVisible returns the value at a path as it may be shown now. It refuses with NOT_PERMITTED a reference that was
+// revoked or has expired. Within a value, such a reference becomes null.
 func (s *State) LookupVisible(path string, now capabilities.Time) (capabilities.Value, error) {
 	v, err := s.Lookup(path)
 	if err != nil || !v.Has(capabilities.Value.IsRef) {
@@ -301,7 +300,7 @@ func (s *State) LookupVisible(path string, now capabilities.Time) (capabilities.
 	})
 }
 
-// NamedAgents returns the agents that the agent has names for which are good now, and for each the name that NameOf gives.
+// NamedAgents returns the agents for which the agent has a usable name, each with the name that NameOf returns.
 func (s *State) NamedAgents(now capabilities.Time) map[capabilities.ID]string {
 	all := make(map[capabilities.ID]string, len(s.called)+1)
 	for id, names := range s.called {
@@ -313,13 +312,13 @@ func (s *State) NamedAgents(now capabilities.Time) map[capabilities.ID]string {
 	return all
 }
 
-// isGood reports whether the reference under a name may be used for anything now.
+// isGood reports whether the reference under a name can be used now.
 func (s *State) isGood(name string, now capabilities.Time) bool {
 	ref, ok := s.names[name].AsRef()
 	return ok && s.permit(ref, capabilities.UseRead, now) == nil
 }
 
-// RevokedNames returns the names whose references are good for nothing any more, sorted.
+// RevokedNames returns the names whose references can no longer be used, sorted.
 func (s *State) RevokedNames(now capabilities.Time) []string {
 	var gone []string
 	for _, names := range s.called {
@@ -351,7 +350,7 @@ func (s *State) uncall(name string) {
 	}
 }
 
-// calls names an agent in an error message: by the agent's own name for it, or by its ID.
+// calls returns the name of an agent for an error message: the agent's own name for it, or its ID.
 func (s *State) calls(id capabilities.ID) string {
 	if n := s.NameOf(id); n != "" {
 		return strconv.Quote(n)

@@ -11,8 +11,8 @@ import (
 	"parley/events"
 )
 
-// OutboxItem is something that a mailbox owes to another. It is in the outbox until the other has it. Seq is its
-// number among all that the mailbox ever owed, so that a receipt that comes twice is for one parcel.
+// OutboxItem is a delivery to another mailbox. It stays in the outbox until the other mailbox has it. Seq numbers all
+// items that the mailbox ever enqueued, so a repeated acknowledgement is recognized.
 type OutboxItem struct {
 	Seq     uint64
 	Kind    events.OutboxKind
@@ -20,12 +20,12 @@ type OutboxItem struct {
 	To      capabilities.ID
 }
 
-// CommandFor gives what is in a parcel: the command for the mailbox that it is owed to.
+// CommandFor returns the command that an item brings to its mailbox.
 func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	if p.Kind == events.OutboxRevocation {
 		g, ok := s.given.Get(p.Subject)
 		if !ok {
-			return nil, parley.Refuse(parley.Internal, "parcel of grant %s, which was not given", p.Subject)
+			return nil, parley.Refuse(parley.Internal, "outbox item of grant %s, which was not given", p.Subject)
 		}
 		return RecordRevocation{Grant: g.ID, By: s.ID, Date: g.Revoked}, nil
 	}
@@ -34,7 +34,7 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	}
 	n, ok := s.byID.get(p.Subject)
 	if !ok {
-		return nil, parley.Refuse(parley.Internal, "parcel of message %s, which is not here", p.Subject)
+		return nil, parley.Refuse(parley.Internal, "outbox item of message %s, which is not here", p.Subject)
 	}
 	m := s.messages[n]
 	switch p.Kind {
@@ -48,9 +48,9 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	return m.Form.outcomeFor(p.To), nil
 }
 
-// Outgoing yields what is owed to mailboxes of another node and can go there, in the order in which it
-// has to arrive. What gives a reference away waits, with all that comes after it for the same mailbox, until
-// the target knows of the grant: what arrives can be used.
+// Outgoing yields the items for mailboxes of another node that can go now, in the order in which they have to arrive.
+// An item that gives a reference waits until the reference's target knows of the grant. All later items for the same
+// mailbox wait with it.
 func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[OutboxItem] {
 	return func(yield func(OutboxItem) bool) {
 		unknown := s.unminted()
@@ -70,7 +70,7 @@ func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[OutboxItem] {
 	}
 }
 
-// HeldFor gives the nodes that have to know of a grant before the mail for an agent can go there.
+// HeldFor returns the nodes that have to know of a grant before mail for an agent can go there.
 func (s *State) HeldFor(to capabilities.ID) []capabilities.NodeID {
 	unknown := s.unminted()
 	if len(unknown) == 0 {
@@ -91,7 +91,7 @@ func (s *State) HeldFor(to capabilities.ID) []capabilities.NodeID {
 	return nodes
 }
 
-// unminted gives the mail, and the handovers, that give what its target does not know of yet.
+// unminted returns the messages and forwards that give a reference whose target does not know of the grant yet.
 func (s *State) unminted() map[capabilities.ID]bool {
 	if s.minting == 0 {
 		return nil
@@ -108,11 +108,11 @@ func (s *State) unminted() map[capabilities.ID]bool {
 	return unknown
 }
 
-// openGrant gives what is in a parcel about a grant that the agent has made.
+// openGrant returns the command of an item about a grant that the agent made.
 func (s *State) openGrant(p OutboxItem) (Command, error) {
 	g, ok := s.given.Get(p.Subject)
 	if !ok {
-		return nil, parley.Refuse(parley.Internal, "parcel of grant %s, which was not given", p.Subject)
+		return nil, parley.Refuse(parley.Internal, "outbox item of grant %s, which was not given", p.Subject)
 	}
 	if p.Kind == events.OutboxForward {
 		return ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: g.ID}, nil
@@ -121,18 +121,18 @@ func (s *State) openGrant(p OutboxItem) (Command, error) {
 	return MintCapability{Grant: g, Via: s.presented(g.Parent, g.Target)}, nil
 }
 
-// queuedAnswer gives what the agent has said to a form, with what is secret still sealed.
+// queuedAnswer returns the answer that the agent queued. Secret values in it are sealed.
 func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
 	e := f.QueuedAnswer
 	if e == nil {
-		return nil, parley.Refuse(parley.Internal, "parcel of an answer to form %s, which has none", f.ID)
+		return nil, parley.Refuse(parley.Internal, "outbox item of an answer to form %s, which has none", f.ID)
 	}
 	values, _ := e.Values.AsRecord()
 	return SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer}, nil
 }
 
-// copyFor gives the copy for one who may answer: without what is the asker's own business, and with the
-// way that it came.
+// copyFor returns the copy for an agent that may answer. It leaves out what concerns the asker alone, and adds the
+// chain of forwards.
 func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 	if m.Posted != nil {
 		c := *m.Posted
@@ -162,13 +162,12 @@ func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 	return AcceptDelivery{Form: &c}
 }
 
-// strip takes out of a form what is its asker's own business.
+// strip removes from a form what concerns its asker alone.
 func strip(e *events.FormRequested) {
 	e.Via, e.Facet, e.Key, e.Result = capabilities.ID{}, capabilities.Facet{}, "", ""
 }
 
-// outcomeFor gives the outcome as a holder may see it: only who answered sees the values again, and by which of its
-// answers they came.
+// outcomeFor returns the outcome as a holder may see it. Only the answerer sees the values, and the ID of its answer.
 func (f *Form) outcomeFor(holder capabilities.ID) Command {
 	if f.Ended != nil {
 		e := *f.Ended
@@ -205,7 +204,7 @@ func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time)
 	}
 	s.outbox = left
 	if len(arrived) > 0 {
-		return fmt.Errorf("%w: parcel %d is not owed", ErrNonsense, arrived[0])
+		return fmt.Errorf("%w: item %d is not in the outbox", ErrNonsense, arrived[0])
 	}
 	for _, p := range gone {
 		s.itemGone(p, e.Refused, at)
@@ -213,7 +212,7 @@ func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time)
 	return nil
 }
 
-// itemGone does what follows when a parcel has arrived, or the other would not have it.
+// itemGone applies the acknowledgement of an item, which was accepted or refused.
 func (s *State) itemGone(p OutboxItem, refused string, at capabilities.Time) {
 	if p.Kind == events.OutboxMint {
 		s.minting--
@@ -225,7 +224,7 @@ func (s *State) itemGone(p OutboxItem, refused string, at capabilities.Time) {
 	s.arrived(p)
 }
 
-// enqueue puts a parcel in the outbox. An agent owes itself nothing: it has it.
+// enqueue adds an item to the outbox. An agent has no items for itself.
 func (s *State) enqueue(kind events.OutboxKind, subject, to capabilities.ID) {
 	if to != s.ID {
 		s.lastSeq++
@@ -233,13 +232,13 @@ func (s *State) enqueue(kind events.OutboxKind, subject, to capabilities.ID) {
 	}
 }
 
-// isQueued finds a parcel in the outbox, which is in the order of their numbers.
+// isQueued finds an item in the outbox by binary search.
 func (s *State) isQueued(p OutboxItem) (int, bool) {
 	i, found := slices.BinarySearchFunc(s.outbox, p.Seq, func(o OutboxItem, seq uint64) int { return cmp.Compare(o.Seq, seq) })
 	return i, found && s.outbox[i] == p
 }
 
-// refused does what follows when the other would not have a parcel.
+// refused applies the refusal of an item by its mailbox.
 func (s *State) refused(p OutboxItem, why string, at capabilities.Time) {
 	switch p.Kind {
 	case events.OutboxCopy:
@@ -267,7 +266,7 @@ func (s *State) refused(p OutboxItem, why string, at capabilities.Time) {
 	}
 }
 
-// arrived does what follows when the other has a parcel.
+// arrived applies the acceptance of an item by its mailbox.
 func (s *State) arrived(p OutboxItem) {
 	if p.Kind != events.OutboxForward {
 		return
@@ -279,11 +278,10 @@ func (s *State) arrived(p OutboxItem) {
 	}
 }
 
-// maxRefused is how many characters are kept of why a parcel was refused.
+// maxRefused is the number of characters that are kept of why an item was refused.
 const maxRefused = 200
 
-// RecordDelivery notes that parcels have arrived, or that the other would not have them. A receipt for what is no
-// longer owed changes nothing.
+// RecordDelivery notes that items were accepted, or refused. Items that are no longer in the outbox are ignored.
 type RecordDelivery struct {
 	Items   []OutboxItem
 	Refused string
@@ -309,7 +307,7 @@ func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	return append([]events.Event{arrived}, evs...), nil
 }
 
-// unwanted ends a form that the only one who could have answered it would not have.
+// unwanted returns the event that declines a form whose only holder refused its copy; nil for any other item.
 func (s *State) unwanted(p OutboxItem, refused string, now capabilities.Time) events.Event {
 	if refused == "" || p.Kind != events.OutboxCopy {
 		return nil
@@ -321,7 +319,7 @@ func (s *State) unwanted(p OutboxItem, refused string, now capabilities.Time) ev
 	return &events.FormCancelled{Form: p.Subject, Reason: events.Declined, By: p.To, Note: "not accepted: " + parley.Shown(refused, maxRefused), Date: now}
 }
 
-// Undelivered gives the messages that have not arrived where they were sent first.
+// Undelivered returns the messages that have not arrived at their first recipient.
 func (s *State) Undelivered() map[*Message]bool {
 	waiting := map[*Message]bool{}
 	for _, p := range s.outbox {
@@ -335,13 +333,13 @@ func (s *State) Undelivered() map[*Message]bool {
 	return waiting
 }
 
-// LastSeq returns the number of the newest parcel that the mailbox has ever owed.
+// LastSeq returns the number of the newest item that was ever enqueued.
 func (s *State) LastSeq() uint64 { return s.lastSeq }
 
-// Outbox returns what the mailbox owes, oldest first. The slice is the state's own.
+// Outbox returns the items that have not arrived, oldest first. The slice belongs to the state.
 func (s *State) Outbox() []OutboxItem { return s.outbox }
 
-// OutboxAfter returns what is in it of the parcels after a number. The slice is the state's own.
+// OutboxAfter returns the items of the outbox after a number. The slice belongs to the state.
 func (s *State) OutboxAfter(seq uint64) []OutboxItem {
 	first, _ := slices.BinarySearchFunc(s.outbox, seq+1, func(p OutboxItem, seq uint64) int { return cmp.Compare(p.Seq, seq) })
 	return s.outbox[first:]

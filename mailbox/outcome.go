@@ -25,11 +25,11 @@ type RemoteOutcome struct {
 	Home capabilities.ID
 }
 
-// maxAhead is how far the clock of another node may be ahead for what it says of a form's end to be taken as it is: all
-// who have the form are to see the same end.
+// maxAhead is how far the clock of another node may be ahead for its times to be taken as they are: all who have a
+// form are to see the same end.
 const maxAhead = 24 * time.Hour
 
-// dated returns the news of another node with no time in it that is far ahead of the clock here.
+// dated returns the news with no time in it that is far ahead of the clock here.
 func (c RecordOutcome) dated(now capabilities.Time) RecordOutcome {
 	dated := func(at capabilities.Time) capabilities.Time {
 		if at > 0 && at <= now.Add(maxAhead) {
@@ -118,8 +118,8 @@ func (s *State) checkForwarded(h events.FormForwarded) error {
 	return nil
 }
 
-// checkGave refuses news from another node of something given that is not on the agent's books: they were
-// there before it left. Who holds what it has given away holds what stands in the news.
+// checkGave refuses news from another node of something given that is not on the agent's books. A grant is on them
+// before the answer leaves.
 func (s *State) checkGave(a *events.FormAnswered) error {
 	for _, g := range a.Grants {
 		if own, ok := s.given.Get(g.ID); !ok || own.Ref() != g.Ref() || own.To != g.To || own.Message != a.Form {
@@ -135,7 +135,7 @@ func (s *State) checkGave(a *events.FormAnswered) error {
 	return nil
 }
 
-// checkAnswered holds the news of an answer to what outcomeFor makes: the values are for their giver alone.
+// checkAnswered checks the news of an answer by the rules of outcomeFor: the values are for their giver alone.
 func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) error {
 	mine := a.By == holder
 	if a.Form != f.ID || a.By.IsZero() || a.Withheld == mine {
@@ -157,6 +157,7 @@ func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) err
 	return f.checkGrants(values, holder, a.Grants)
 }
 
+// newsOfAnother returns the error for news that is not of the form, or not for the agent that got it.
 func newsOfAnother(f *Form) error {
 	return parley.Refuse(parley.InvalidArgument, "this is no news of form %s for the agent that it came to", f.ID)
 }

@@ -9,7 +9,7 @@ import (
 	"parley/events"
 )
 
-// Pack gives what is said to a mailbox of another node as events: those that it would write down.
+// Pack returns a command to a mailbox of another node as the events that the receiver would record.
 func Pack(c Command) []events.Event {
 	switch c := c.(type) {
 	case AcceptDelivery:
@@ -51,9 +51,9 @@ func (c RecordOutcome) pack() []events.Event {
 	return evs
 }
 
-// Unpack reads what a mailbox of another node says. From is who that is, which its node's signature has
-// shown. It refuses with NOT_PERMITTED what is not that one's to say, and with INVALID_ARGUMENT what is
-// nothing that one says. The command is checked further when it is decided on.
+// Unpack reads a command from a mailbox of another node. From is the sender, which its node's signature has proved. It
+// refuses with NOT_PERMITTED a command that is not the sender's to give, and with INVALID_ARGUMENT anything that is no
+// command. The command is checked further when it is decided.
 func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (Command, error) {
 	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded {
 		return nil, parley.Refuse(parley.InvalidArgument, "a parcel of %d events", len(evs))
@@ -68,7 +68,7 @@ func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (C
 	return c, nil
 }
 
-// unpack gives the command, and whose it is to give.
+// unpack returns the command, and the agent that may give it.
 func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c Command, by capabilities.ID, ok bool) {
 	switch e := evs[0].(type) {
 	case *events.FormRequested:
@@ -118,8 +118,8 @@ func unpackAnswer(e *events.AnswerQueued, from capabilities.ID, kind events.Outb
 	return c, from, kind == events.OutboxAnswer
 }
 
-// Introduces gives the nodes, other than the two ends, that whoever gets a parcel has to know to make use of
-// it: those of what it gives, and of whom it lets in.
+// Introduces returns the nodes, beside the two ends, that the receiver of a packet needs to know: those of the
+// references it gives and of the agents it admits.
 func Introduces(evs []events.Event) []capabilities.NodeID {
 	var all []capabilities.NodeID
 	refs := func(v capabilities.Value) {
@@ -152,8 +152,9 @@ func Introduces(evs []events.Event) []capabilities.NodeID {
 // maxMinted bounds the grants by which one agent can be reached from other nodes.
 const maxMinted = 100_000
 
-// MintCapability asks the target of a grant to let it be reached by that. Via is the grant by which the giver's node is
-// known here; zero if it goes by the mail that the target has sent there.
+// MintCapability asks the target of a grant to be reachable by the grant. Via is the grant by which the giver's node
+// holds the target; zero if it may reply to the target's mail. Nothing in the command is trusted, wherever it comes
+// from.
 type MintCapability struct {
 	Grant capabilities.Grant
 	Via   capabilities.ID
@@ -197,11 +198,11 @@ func (c MintCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	return []events.Event{e}, nil
 }
 
-// isOutside reports whether something was made on another node. Nothing was not.
+// isOutside reports whether an ID was made on another node. The zero ID was not.
 func (s *State) isOutside(id capabilities.ID) bool { return !id.IsZero() && id.Node != s.ID.Node }
 
-// admit returns the grant by which a node holds this agent: the one that it shows, or its having got mail from the
-// agent. It refuses with NOT_PERMITTED one that does not hold it, and a use that it does not hold it for.
+// admit returns the grant by which a node holds this agent: the one that it shows, or the leave to reply. It refuses
+// with NOT_PERMITTED a node that does not hold the agent, and a use that the grant does not permit.
 func (s *State) admit(from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.Grant, error) {
 	g, minted := s.minted.Get(via)
 	switch {
@@ -219,7 +220,8 @@ func (s *State) admit(from, via capabilities.ID, use capabilities.Use, now capab
 	return g, parley.Refuse(parley.NotPermitted, "the sender does not hold the agent that this is for")
 }
 
-// presented is the grant to show where a reference is used: none to agents next door that were always so.
+// presented returns the grant to show where a reference is used. It is zero for an agent of this node that was always
+// held so.
 func (s *State) presented(via, to capabilities.ID) capabilities.ID {
 	if root, derived := s.roots[via]; derived {
 		via = root
@@ -230,7 +232,7 @@ func (s *State) presented(via, to capabilities.ID) capabilities.ID {
 	return capabilities.ID{}
 }
 
-// rooted keeps the roots of the references in a value that mail has brought.
+// rooted records the roots of the references in a value that mail brought.
 func (s *State) rooted(v capabilities.Value) {
 	if !v.Has(capabilities.Value.IsRef) {
 		return
@@ -246,13 +248,13 @@ func (s *State) rooted(v capabilities.Value) {
 	})
 }
 
-// mints reports whether the target of a grant, which is another agent, has to be told of it. One that is given
-// itself has no use for that, and would wait for it for ever.
+// mints reports whether another agent, the target of a grant, has to be told of it. An agent that is given itself is
+// not told: it has no use for that.
 func (s *State) mints(g capabilities.Grant) bool {
 	return s.isOutside(g.To) && g.Kind == capabilities.KindAgent && g.Target != s.ID && g.To != g.Target
 }
 
-// entered does what follows from a new grant of the agent's own: it can be used once its target knows of it.
+// entered applies a new grant of the agent's own. Others can use it once its target knows of it.
 func (s *State) entered(g capabilities.Grant) {
 	switch {
 	case s.mints(g):
@@ -272,8 +274,8 @@ func (s *State) applyMinted(e *events.CapabilityMinted) {
 	}
 }
 
-// draftEnds drops, when a form has ended, what was still on its way to its home, and takes back what that
-// would have given and the outcome does not.
+// draftEnds drops what is queued for a form's home when the form ends. It revokes what was given with it, unless the
+// outcome gives it.
 func (s *State) draftEnds(f *Form, at capabilities.Time) {
 	if f.QueuedAnswer == nil && len(f.QueuedForwards) == 0 {
 		return
@@ -293,8 +295,8 @@ func (s *State) draftEnds(f *Form, at capabilities.Time) {
 	f.QueuedAnswer, f.QueuedForwards = nil, nil
 }
 
-// isOutcome reports whether a form has ended by what the agent kept. What was kept without an ID, by programs before
-// this one, is known by its agent alone.
+// isOutcome reports whether a form ended by the queued answer. An answer without an ID, from an earlier program, is
+// compared by its agent alone.
 func (s *State) isOutcome(f *Form, kept *events.AnswerQueued) bool {
 	if kept.Answer.IsZero() || f.Answered != nil && f.Answered.Answer.IsZero() {
 		return f.Answered != nil && f.Answered.By == s.ID
@@ -302,7 +304,7 @@ func (s *State) isOutcome(f *Form, kept *events.AnswerQueued) bool {
 	return f.EndedBy(kept.Answer)
 }
 
-// takeBack ends grants that came to nothing.
+// takeBack revokes grants that came to nothing.
 func (s *State) takeBack(grants []capabilities.Grant, at capabilities.Time) {
 	for _, g := range grants {
 		if own, ok := s.given.Get(g.ID); ok && own.Revoked == 0 {
@@ -349,8 +351,8 @@ func (c RecordRevocation) isKnown(s *State) (bool, error) {
 	return false, nil
 }
 
-// touches reports whether a grant that another made has been any concern of the agent's: it can be reached by
-// it, or was given something by it. Others could make any number up.
+// touches reports whether a grant of another's ever concerned the agent: the agent can be reached by it, or was given
+// something by it.
 func (s *State) touches(grant, by capabilities.ID) bool {
 	byIt := func(r capabilities.Ref) bool { return r.Grant == grant }
 	if _, minted := s.minted.Get(grant); minted || len(s.given.Cut(grant)) > 0 {

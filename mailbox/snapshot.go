@@ -13,11 +13,11 @@ import (
 	"parley/events"
 )
 
-// snapshotFormat is the version of the layout below. A snapshot of any other is not read: the log says the
-// same, only slower.
+// snapshotFormat is the version of the layout below. A snapshot of another version is not read: the log holds the
+// same.
 const snapshotFormat = 9
 
-// snapshot is a State written down. What can be computed from the rest is not in it.
+// snapshot is the image of a State. Anything that can be computed from the rest is left out.
 type snapshot struct {
 	Format   int
 	ID       capabilities.ID
@@ -87,7 +87,7 @@ type usedSnapshot struct {
 	Uses  uint32
 }
 
-// Snapshot writes the state down. Equal states give equal bytes.
+// Snapshot encodes the state. Equal states have equal encodings.
 func (s *State) Snapshot() ([]byte, error) {
 	img := snapshot{
 		Format: snapshotFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
@@ -134,8 +134,8 @@ func sortedIDs[V any](m map[capabilities.ID]V) []capabilities.ID {
 	return slices.SortedFunc(maps.Keys(m), capabilities.ID.Compare)
 }
 
-// Restore makes the state that Snapshot wrote down. It fails for another format and for what is malformed:
-// then the mailbox is to be replayed from its first event.
+// Restore decodes a state. It fails for another format and for malformed data, and then the mailbox has to be replayed
+// from its first event.
 func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	var img snapshot
 	err := msgpack.NewDecoder(bytes.NewReader(encoded)).Skip() // the library allocates what a list claims to be
@@ -179,7 +179,7 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	return s, nil
 }
 
-// restoreOutside restores what has to do with other nodes.
+// restoreOutside restores what concerns other nodes.
 func (s *State) restoreOutside(img *snapshot) {
 	for _, g := range img.Minted {
 		s.minted.Add(g)
@@ -218,15 +218,15 @@ func (s *State) restoreMessage(n uint64, mi messageSnapshot) error {
 		}
 	}
 	m.along = s.alongOf(m)
-	s.restoreDealings(m)
+	s.restoreMail(m)
 	s.byID.put(n, m.ID())
 	s.messages = append(s.messages, m)
 	s.indexOrigin(m)
 	return nil
 }
 
-// restoreDealings notes again with which nodes the message had to do.
-func (s *State) restoreDealings(m *Message) {
+// restoreMail records the roots and keys that a message brings.
+func (s *State) restoreMail(m *Message) {
 	if m.From() != s.ID {
 		if m.Posted != nil {
 			for _, sp := range m.Posted.Text {

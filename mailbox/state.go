@@ -8,8 +8,8 @@ import (
 	"parley/events"
 )
 
-// numbers has the numbers of messages by ID. Nearly all IDs are of the mailbox's own node, and need not name
-// it each time.
+// numbers maps the IDs of messages to their numbers. Nearly all IDs are of the mailbox's own node, whose key is left
+// out of the map's keys.
 type numbers struct {
 	node   capabilities.NodeID
 	own    map[[16]byte]uint64
@@ -42,7 +42,7 @@ func (n *numbers) put(number uint64, id capabilities.ID) {
 	}
 }
 
-// State is a mailbox as its events have made it. Make one with New and change it with Apply alone.
+// State is a mailbox as its events have made it. New makes one, and Apply alone changes it.
 type State struct {
 	ID      capabilities.ID
 	Version uint64 // events folded so far
@@ -81,7 +81,7 @@ type State struct {
 	nodeText string // "@" and the node, as IDs of this node end
 }
 
-// New makes the state of a mailbox without events.
+// New returns the state of a mailbox without events.
 func New(id capabilities.ID) *State {
 	return &State{
 		ID:       id,
@@ -98,12 +98,12 @@ func New(id capabilities.ID) *State {
 	}
 }
 
-// Summary is what the journal notes of the mailbox beside its events.
+// Summary returns what the journal notes of the mailbox beside its events.
 func (s *State) Summary() events.Summary {
 	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox) + s.inHand()), Deadline: s.nextDeadline()}
 }
 
-// Approvals returns the agent's questions whether it may make a call that are open, oldest first.
+// Approvals returns the agent's own open approvals, oldest first.
 func (s *State) Approvals() []*Message {
 	open := make([]*Message, len(s.approvals))
 	for i, n := range s.approvals {
@@ -112,11 +112,10 @@ func (s *State) Approvals() []*Message {
 	return open
 }
 
-// Messages returns all messages by number. The slice and what it points to are the state's own.
+// Messages returns all messages by number. The slice and its elements belong to the state.
 func (s *State) Messages() []*Message { return s.messages }
 
-// nextDeadline is the earliest deadline of an open form. Deadlines of forms that ended are dropped as they
-// come to the top.
+// nextDeadline returns the earliest deadline of an open form. It drops the deadlines of forms that ended.
 func (s *State) nextDeadline() capabilities.Time {
 	for len(s.due) > 0 {
 		if s.messages[s.due[0].number].Form.IsOpen() {
