@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// cgroups is where the programs of a node get a cgroup each, if the system lets the node make them: below its own. What is in
-// a cgroup is killed in one step, however fast it forks.
+// cgroups makes a cgroup for each program below the node's own, if the system allows it. All processes of a cgroup are
+// killed in one step, however fast they fork.
 type cgroups struct {
 	root, mount string // which part of the hierarchy of version 2 is mounted, and where
 	own         string // folder of the node's cgroup
 }
 
-// findCgroups looks for the cgroup of this process.
+// findCgroups finds the cgroup of this process.
 func findCgroups() cgroups {
 	var c cgroups
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -36,7 +36,7 @@ func findCgroups() cgroups {
 	return c
 }
 
-// of returns the folder of a process's cgroup, or "".
+// of returns the folder of a process's cgroup, "" if there is none.
 func (c cgroups) of(pid int) string {
 	if c.mount == "" {
 		return ""
@@ -60,7 +60,7 @@ func (c cgroups) of(pid int) string {
 	return ""
 }
 
-// make makes a cgroup for a program and returns its folder, or "" where the node may not.
+// make makes a cgroup for a program and returns its folder, "" if the node may not.
 func (c cgroups) make() string {
 	if c.own == "" {
 		return ""
@@ -76,7 +76,7 @@ func (c cgroups) make() string {
 	return folder
 }
 
-// remove kills what is in a cgroup, and removes it with those that were made below it.
+// remove kills the processes of a cgroup, and removes it with the cgroups below it.
 func (c cgroups) remove(folder string) {
 	if folder == "" {
 		return
@@ -90,7 +90,7 @@ func (c cgroups) remove(folder string) {
 	}
 }
 
-// removeFolders removes a folder of the hierarchy, those below it first, and reports whether it is gone.
+// removeFolders removes a folder of the hierarchy and those below it. It reports whether the folder is gone.
 func removeFolders(folder string) bool {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -106,14 +106,14 @@ func removeFolders(folder string) bool {
 
 const killFile = "cgroup.kill"
 
-// killCgroup kills all that is in a cgroup. Where there is none it does nothing.
+// killCgroup kills all processes of a cgroup. It does nothing if there is no cgroup.
 func killCgroup(folder string) {
 	if folder != "" {
 		_ = os.WriteFile(filepath.Join(folder, killFile), []byte("1"), 0o600) // what it leaves is found by who descends from the program
 	}
 }
 
-// deadline returns what reports whether a time is over.
+// deadline returns a function that reports whether a time has passed.
 func deadline(d time.Duration) func() bool {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().After(end) }

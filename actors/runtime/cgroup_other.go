@@ -2,10 +2,10 @@
 
 package runtime
 
-// cgroups is where programs get a cgroup each, which only Linux has.
+// cgroups are only found on Linux.
 type cgroups struct{}
 
 func findCgroups() cgroups { return cgroups{} }
 
-// TakeOver does nothing here: no process takes over what others leave behind.
+// TakeOver does nothing on this system.
 func (l *Launcher) TakeOver() error { return nil }

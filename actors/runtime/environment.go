@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ordinary returns the names of the variables that every program gets from its node's environment. A name that ends in *
-// means all that begin so. None of them carries authority: no token, no key, no path of a socket.
+// ordinary returns the names of the variables of the node that every program gets. A name that ends in * stands for all
+// names with that prefix. None of them gives authority: no token, no key, no path of a socket.
 func ordinary() []string {
 	return []string{
 		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TERM",
@@ -15,11 +15,11 @@ func ordinary() []string {
 	}
 }
 
-// own is the beginning of the node's own variables, which no * passes on.
+// own is the prefix of the node's own variables, which no * matches.
 const own = "PARLEY_"
 
-// environment returns the environment of a program: of the node's what names allow, then the program's own. Of two variables
-// of one name the last counts.
+// environment returns the environment of a program: the node's variables that names allow, then the program's own.
+// Of two variables with one name the last is valid.
 func environment(names []string, more ...string) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -30,7 +30,7 @@ func environment(names []string, more ...string) []string {
 	return append(env, more...)
 }
 
-// passes reports whether a list of names has a variable.
+// passes reports whether a list of names matches a variable.
 func passes(names []string, variable string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		begin, many := strings.CutSuffix(name, "*")

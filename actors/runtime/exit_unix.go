@@ -16,7 +16,7 @@ var signalNames = map[syscall.Signal]string{
 	syscall.SIGXCPU: "SIGXCPU", syscall.SIGXFSZ: "SIGXFSZ",
 }
 
-// exitOf reads what the system says of a process that ended.
+// exitOf converts the system's status of a process.
 func exitOf(status syscall.WaitStatus) ExitStatus {
 	if !status.Signaled() {
 		return ExitStatus{Code: status.ExitStatus()}
@@ -28,7 +28,7 @@ func exitOf(status syscall.WaitStatus) ExitStatus {
 	return ExitStatus{Signal: name}
 }
 
-// readNow reads what is there already: 0 if that is nothing. Its file is one that does not block.
+// readNow reads the available bytes of a non-blocking file, 0 if there are none.
 func readNow(f *os.File, buf []byte) int {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"parley"
 )
 
-// Defaults hold for all programs of a node.
+// Defaults apply to all programs of a node.
 type Defaults struct {
 	Environment []string // names of further variables of the node's that programs get; NAME* is all that begin so
 	User        string   // the system's user that a program runs as which names none; "" is the node's own
@@ -27,7 +27,7 @@ type Launcher struct {
 	strays  bool             // this process takes over what programs leave behind
 }
 
-// started is a program that runs.
+// started is a running program.
 type started struct {
 	leader int    // of its process group
 	cgroup string // folder of its cgroup; "" for none
@@ -38,8 +38,8 @@ func NewLauncher(d Defaults) *Launcher {
 	return &Launcher{defaults: d, cgroups: findCgroups(), running: map[int]*started{}}
 }
 
-// Check refuses a program that cannot be started as it is meant to: as a user that there is not or that the node may not
-// become, or by a command that wraps it and is not there.
+// Check refuses a program that cannot be started as configured: the user does not exist or is not permitted, or the
+// wrapping command does not exist.
 func (l *Launcher) Check(s Spec) error {
 	if _, err := l.identity(s); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (l *Launcher) wrap(s Spec) []string {
 	return l.defaults.Wrap
 }
 
-// identity returns the user that a program is to run as; nil is the node's own.
+// identity returns the user of a program, nil for the node's own.
 func (l *Launcher) identity(s Spec) (*identity, error) {
 	name := s.User
 	if name == "" {
@@ -72,7 +72,7 @@ func (l *Launcher) identity(s Spec) (*identity, error) {
 	return lookUpUser(name)
 }
 
-// command returns what is to be executed for a program, with the whole of its environment.
+// command returns the command of a program, with its whole environment.
 func (l *Launcher) command(s Spec, more []string) (*exec.Cmd, *identity, error) {
 	if len(s.Command) == 0 {
 		return nil, nil, parley.Refuse(parley.InvalidArgument, "there is no command to run")
@@ -96,7 +96,7 @@ func notStarted(err error) error {
 	return parley.Refuse(parley.InvalidArgument, "the program cannot be started: %v", err)
 }
 
-// enter notes a program that was started by its first process.
+// enter notes a running program under its first process.
 func (l *Launcher) enter(pid int, r *started) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,15 +104,15 @@ func (l *Launcher) enter(pid int, r *started) {
 	l.running[pid] = r
 }
 
-// leave forgets a program once its first process was waited for.
+// leave forgets a program after its first process was waited for.
 func (l *Launcher) leave(pid int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.running, pid)
 }
 
-// Owns reports whether a process belongs to a program of the node's: it descends from one, or is in the process group, the
-// session or the cgroup of one. It is an error if that cannot be found out, as of a process that is gone.
+// Owns reports whether a process belongs to a program of the node: it descends from one, or is in the process group,
+// the session or the cgroup of one. It returns an error if that cannot be known, for example if the process is gone.
 func (l *Launcher) Owns(pid int) (bool, error) {
 	if !l.HasBegun() || pid == os.Getpid() {
 		return false, nil

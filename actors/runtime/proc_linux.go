@@ -13,14 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// standing is where a process stands among others, as /proc says.
+// standing is the place of a process among others, from /proc.
 type standing struct {
 	pid, parent, group, session int
 	dead                        bool // nobody has reaped it
 }
 
-// standingOf reads where a process stands: its ID, its name in brackets, which may hold anything, its state, its parent, its
-// group and its session.
+// standingOf reads the ID of a process, its name, which may contain anything, its state, parent, group and session.
 func standingOf(pid int) (standing, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -39,7 +38,7 @@ func standingOf(pid int) (standing, error) {
 	return s, nil
 }
 
-// everyone returns all processes that can be seen.
+// everyone returns all visible processes.
 func everyone() []standing {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -56,7 +55,7 @@ func everyone() []standing {
 	return all
 }
 
-// below returns the processes that descend from any of some.
+// below returns the descendants of some processes.
 func below(all []standing, roots ...int) []standing {
 	under := map[int]bool{}
 	for _, r := range roots {
@@ -75,7 +74,7 @@ func below(all []standing, roots ...int) []standing {
 	return found
 }
 
-// killBelow kills all that descends from a process, and reports whether something is left that it may kill.
+// killBelow kills all descendants of a process. It reports whether any is left that it may kill.
 func killBelow(pid int) (left bool) {
 	for _, s := range below(everyone(), pid) {
 		if err := syscall.Kill(s.pid, syscall.SIGKILL); err == nil && !s.dead || s.dead && s.parent == pid {
@@ -85,8 +84,8 @@ func killBelow(pid int) (left bool) {
 	return left
 }
 
-// TakeOver has this process take over what programs leave behind whose supervisor was killed, and end it. It is for a
-// process that starts no others than programs.
+// TakeOver makes this process adopt what programs leave behind when their supervisor is killed, and end it. The process
+// must start nothing but programs.
 func (l *Launcher) TakeOver() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +96,7 @@ func (l *Launcher) TakeOver() error {
 	return nil
 }
 
-// endStrays ends the processes below this one that are no program's any more.
+// endStrays ends the processes below this one that belong to no program any more.
 func (l *Launcher) endStrays() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +121,7 @@ func (l *Launcher) endStrays() {
 	}
 }
 
-// owns walks up from a process to the node.
+// owns climbs from a process to the node.
 func (l *Launcher) owns(pid int) (bool, error) {
 	const patience = 8 // rounds, for processes that end meanwhile
 	for range patience {
@@ -134,7 +133,7 @@ func (l *Launcher) owns(pid int) (bool, error) {
 	return false, fmt.Errorf("the processes above process %d change too fast", pid)
 }
 
-// climb is one round. It is not settled if a process above has ended meanwhile, so that another took its place.
+// climb is one attempt. It is not settled if an ancestor has ended meanwhile.
 func (l *Launcher) climb(pid int) (mine, settled bool, err error) {
 	if l.holds(pid) {
 		return true, true, nil
@@ -163,7 +162,7 @@ func (l *Launcher) climb(pid int) (mine, settled bool, err error) {
 	return false, true, nil
 }
 
-// leads reports whether a process is a program's first one, in the group or session of one, or a stray.
+// leads reports whether a process is a program's first one, is in its group or session, or is a stray.
 func (l *Launcher) leads(s standing) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,10 +14,10 @@ const (
 	ExitGrace = 5 * time.Second // after it has said that it is done
 )
 
-// goneWait is how long what a program left behind may take to be gone once it was killed.
+// goneWait is the time that killed processes have to be gone.
 const goneWait = time.Second
 
-// process is a started program with all that it has started, and the node's ends of its pipes.
+// process is a started program with its descendants, and the node's ends of its pipes.
 type process struct {
 	input          *os.File
 	output, errors *os.File
@@ -28,15 +28,15 @@ type process struct {
 	tree *tree
 }
 
-// ExitStatus is how a process ended.
+// ExitStatus is the end of a process.
 type ExitStatus struct {
 	Code   int
 	Signal string // that killed it, as SIGKILL; "" if it ended by itself
 	Lost   error  // why that is not known
 }
 
-// start starts the program with some more environment, its errors on a pipe of their own or merged into its output. It runs until it ends or is signalled; stop it and wait for
-// exited, then close its pipes.
+// start starts a program with additional environment. Its standard error has a pipe of its own, or is merged into its
+// output. The caller ends it, waits for Exited, and then closes its pipes.
 func start(s Spec, environment []string, merged bool) (*process, error) {
 	l := s.Launcher
 	if l == nil {
@@ -64,7 +64,7 @@ func start(s Spec, environment []string, merged bool) (*process, error) {
 	return p, nil
 }
 
-// pipes connects the program, and returns the ends that are its own.
+// pipes makes the pipes, and returns the program's ends.
 func (p *process) pipes(cmd *exec.Cmd) ([]*os.File, error) {
 	var all [6]*os.File
 	for i := 0; i < len(all); i += 2 {
@@ -81,7 +81,7 @@ func (p *process) pipes(cmd *exec.Cmd) ([]*os.File, error) {
 	return []*os.File{all[0], all[3], all[5]}, nil
 }
 
-// await waits until nothing is left of the program.
+// await waits until no process of the program is left.
 func (p *process) await() {
 	p.Exit = p.tree.wait()
 	p.Err = p.Exit.asError()
@@ -91,10 +91,10 @@ func (p *process) await() {
 // Terminate asks the program to end.
 func (p *process) Terminate() { p.tree.terminate() }
 
-// kill ends the program and all that it has started.
+// Kill kills the program and its descendants.
 func (p *process) Kill() { p.tree.kill() }
 
-// end ends the program, if it has not ended yet, and waits until it has.
+// End terminates the program, kills it after StopGrace, and waits until it has ended.
 func (p *process) End() {
 	p.Terminate()
 	select {
@@ -108,7 +108,7 @@ func (p *process) End() {
 
 func (p *process) close() { closeAll(p.input, p.output, p.errors) }
 
-// asError returns how a program ended; nil if that was well.
+// asError returns the error of a process's end, nil for exit status 0.
 func (e ExitStatus) asError() error {
 	switch {
 	case e.Lost != nil:

@@ -7,7 +7,7 @@ import (
 	"parley/events"
 )
 
-// Spec says what to run and how much of it.
+// Spec configures a program.
 type Spec struct {
 	Command     []string      // the program and its arguments
 	Folder      string        // where it runs; "" is where the node does
@@ -21,7 +21,7 @@ type Spec struct {
 	Launcher    *Launcher     // who starts it; nil is one of its own
 }
 
-// Prompt is what a run is for.
+// Prompt is the input of a run.
 type Prompt struct {
 	Run     string // the run's ID
 	Agent   string // the agent's ID
@@ -30,7 +30,7 @@ type Prompt struct {
 	Text    string
 }
 
-// Stream says what a piece of output is.
+// Stream is the kind of a piece of output.
 type Stream string
 
 // The streams.
@@ -50,8 +50,8 @@ const (
 	TailSize = 4 << 10  // bytes of its last output that are kept to explain a failure
 )
 
-// Question is a form that a program asks. ID is the program's own name for it: within an attempt at its work, however
-// often it is started again, the same ID is the same question.
+// Question is a form that a program asks. ID is chosen by the program. The same ID is the same question within one
+// attempt at a message, also after a restart.
 type Question struct {
 	ID          string
 	To          string // a name that the agent holds; "" is its host
@@ -61,7 +61,7 @@ type Question struct {
 	Timeout     time.Duration // until it expires; 0 is never
 }
 
-// Answer is how a question ended: answered, declined, cancelled or expired. Values are JSON by field name.
+// Answer is the end of a question: answered, declined, cancelled or expired.
 type Answer struct {
 	Status string
 	Values []byte // a JSON object; nil unless answered
@@ -69,13 +69,13 @@ type Answer struct {
 	Note   string
 }
 
-// Call is what a program wants to do, and needs permission for. Input is a JSON document.
+// Call is a tool call that needs permission. Input is a JSON document.
 type Call struct {
 	Tool  string
 	Input string
 }
 
-// Decision is what was decided about a call. What was declined, cancelled or has expired is not allowed.
+// Decision is the decision about a call. A question that was declined, cancelled or has expired does not allow it.
 type Decision struct {
 	Allowed bool
 	Always  bool // it was decided for calls like it too
@@ -96,7 +96,7 @@ type Host interface {
 	Send(ctx context.Context, to, text string) error
 }
 
-// Result is how a run ended. Err is nil for a good end; Tail is the end of what the program put out.
+// Result is the end of a run. Err is nil for a good end. Tail is the end of the output.
 type Result struct {
 	Err  error
 	Tail string

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervisorName is what a supervisor is started as: the node's own program, which does nothing else then.
+// supervisorName is the command name of a supervisor. It is the node's own executable, which then does nothing else.
 const supervisorName = "parley-supervisor"
 
 func init() {
@@ -28,7 +28,7 @@ const (
 	reportsFile = 4
 )
 
-// supervisor starts one program and ends with it.
+// supervisor starts one program, and ends with it.
 type supervisor struct {
 	reports *os.File
 	cgroup  string
@@ -38,7 +38,7 @@ type supervisor struct {
 	reaped bool // it was waited for: its number may be another's
 }
 
-// supervise is the whole of a supervisor. It does not return.
+// supervise runs a supervisor. It does not return.
 func supervise() {
 	runtime.LockOSThread() // the program is killed when the thread that started it ends
 	syscall.CloseOnExec(ordersFile)
@@ -70,10 +70,10 @@ func supervise() {
 	syscall.Exit(0)
 }
 
-// report tells the node. A node that is gone needs no report.
+// report sends a report to the node, and ignores errors: the node may be gone.
 func (s *supervisor) report(what any) { _ = gob.NewEncoder(s.reports).Encode(what) }
 
-// start starts the program. What it leaves behind becomes a child of this process.
+// start starts the program. Orphans of the program become children of this process.
 func (s *supervisor) start(p plan) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (s *supervisor) start(p plan) error {
 	return start()
 }
 
-// obey does what the node says, until that is gone: then it kills all.
+// obey executes the node's orders. When the node is gone, it kills everything.
 func (s *supervisor) obey(orders *bufio.Reader) {
 	for {
 		switch order, err := orders.ReadByte(); {
@@ -115,7 +115,7 @@ func (s *supervisor) obey(orders *bufio.Reader) {
 	}
 }
 
-// Terminate asks the program and its group to end.
+// terminate asks the program and its group to end.
 func (s *supervisor) terminate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *supervisor) terminate() {
 	}
 }
 
-// await waits for all that there is below this process until the program ends, and returns how it did.
+// await reaps children until the program ends, and returns the program's status.
 func (s *supervisor) await() syscall.WaitStatus {
 	for {
 		// First it waits without reaping, so that no signal goes to a number that is another's by now.
@@ -138,7 +138,7 @@ func (s *supervisor) await() syscall.WaitStatus {
 	}
 }
 
-// reap reaps what has ended, and reports whether the program was among it.
+// reap reaps ended children. It reports whether the program was one of them.
 func (s *supervisor) reap() (program syscall.WaitStatus, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *supervisor) reap() (program syscall.WaitStatus, ended bool) {
 	}
 }
 
-// killAll kills all that is below this process, until nothing of it is left but what it may not kill.
+// killAll kills all descendants of this process, until none is left that it may kill.
 func (s *supervisor) killAll() {
 	for {
 		killCgroup(s.cgroup)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// tree is a program on Linux with all that it has started. A supervisor, a process of the node's own between the two, starts
-// the program and takes over what that leaves behind: whatever changed its group or session is still below it. The
-// supervisor kills all of them when the program has ended, when it is told to, and when the node is gone.
+// tree is a program on Linux with its descendants. A supervisor, which is a process of the node, starts the program and
+// adopts its orphans, so that processes which change their group or session stay below it. The supervisor kills all of
+// them when the program has ended, on an order, and when the node is gone.
 type tree struct {
 	cmd      *exec.Cmd // the supervisor
 	launcher *Launcher
@@ -26,7 +26,7 @@ type tree struct {
 	orders *os.File
 }
 
-// plan is what a supervisor is to start.
+// plan is what a supervisor has to start.
 type plan struct {
 	Path      string
 	Args, Env []string
@@ -50,7 +50,7 @@ type (
 	endReport struct{ Status syscall.WaitStatus }
 )
 
-// launch starts a program under a supervisor of its own.
+// launch starts a program under a supervisor.
 func (l *Launcher) launch(cmd *exec.Cmd, who *identity) (*tree, error) {
 	t := &tree{launcher: l, cgroup: l.cgroups.make(), ended: make(chan struct{})}
 	theirs, err := t.pipes()
@@ -78,7 +78,7 @@ func (l *Launcher) launch(cmd *exec.Cmd, who *identity) (*tree, error) {
 	return t, nil
 }
 
-// pipes makes the way to the supervisor, and returns the ends that are the supervisor's.
+// pipes makes the pipes to the supervisor, and returns the supervisor's ends.
 func (t *tree) pipes() (theirs []*os.File, err error) {
 	orders, give, err := os.Pipe()
 	if err != nil {
@@ -93,7 +93,7 @@ func (t *tree) pipes() (theirs []*os.File, err error) {
 	return []*os.File{orders, report}, nil
 }
 
-// startAs starts the supervisor. Nobody takes it for a stray before it is known.
+// startAs starts the supervisor and notes it, so that it is not taken for a stray.
 func (l *Launcher) startAs(t *tree) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *tree) begin(p plan) error {
 	return nil
 }
 
-// exactly reads no more than it is asked for, a byte at a time if it must.
+// exactly reads no more than the requested bytes, byte by byte if necessary.
 type exactly struct{ io.Reader }
 
 // ReadByte reads one byte.
@@ -131,7 +131,7 @@ func (e exactly) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// reap waits for the supervisor, and ends what is left if that was ended itself.
+// reap waits for the supervisor. If the supervisor was killed, reap kills what is left.
 func (t *tree) reap() {
 	_ = t.cmd.Wait() // its reports say what became of the program
 	t.launcher.cgroups.remove(t.cgroup)
@@ -140,7 +140,7 @@ func (t *tree) reap() {
 	close(t.ended)
 }
 
-// wait waits for the program's end, and, for a while, until nothing is left of it.
+// wait waits for the end of the program, and for a while until none of its descendants is left.
 func (t *tree) wait() ExitStatus {
 	defer closeAll(t.reports)
 	var r endReport
@@ -164,7 +164,7 @@ func (t *tree) wait() ExitStatus {
 	return ExitStatus{Lost: errors.New("what supervises it ended")}
 }
 
-// order tells the supervisor. One that has ended has nothing left to do.
+// order sends an order to the supervisor. It ignores a supervisor that has ended.
 func (t *tree) order(o byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,11 +20,11 @@ func (l *Launcher) launch(cmd *exec.Cmd, _ *identity) (*tree, error) {
 	return &tree{cmd}, nil
 }
 
-func (t *tree) wait() exit {
+func (t *tree) wait() ExitStatus {
 	if err := t.cmd.Wait(); t.cmd.ProcessState == nil {
-		return exit{lost: err}
+		return ExitStatus{Lost: err}
 	}
-	return exit{code: t.cmd.ProcessState.ExitCode()}
+	return ExitStatus{Code: t.cmd.ProcessState.ExitCode()}
 }
 
 func (t *tree) terminate() { t.kill() }
@@ -33,7 +33,7 @@ func (t *tree) kill() { _ = t.cmd.Process.Kill() }
 
 func readNow(*os.File, []byte) int { return 0 }
 
-// identity is a user of the system that a program runs as: here it is always the node's.
+// identity is the user of a program, which is always the node's on this system.
 type identity struct{}
 
 func lookUpUser(string) (*identity, error) {
@@ -42,5 +42,5 @@ func lookUpUser(string) (*identity, error) {
 
 func (*identity) variables() []string { return nil }
 
-// owns knows of no process to whom it belongs.
+// owns reports false, since processes of programs are not known on this system.
 func (l *Launcher) owns(int) (bool, error) { return false, nil }

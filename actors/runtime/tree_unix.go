@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// tree is a program that leads a process group of its own. What leaves that group is not found, and nothing ends the program
-// with the node but the end of its input.
+// tree is a program that leads a process group. Processes that leave the group are not found. Only the end of its input
+// ends the program when the node is gone.
 type tree struct {
 	cmd      *exec.Cmd
 	launcher *Launcher
@@ -31,8 +31,8 @@ func (l *Launcher) launch(cmd *exec.Cmd, who *identity) (*tree, error) {
 	return t, nil
 }
 
-// wait waits for the program's end, and kills what it left in its group.
-func (t *tree) wait() exit {
+// wait waits for the end of the program, and kills what is left in its group.
+func (t *tree) wait() ExitStatus {
 	err := t.cmd.Wait()
 	t.mu.Lock()
 	t.signal(syscall.SIGKILL) // nobody else gets its number while one of the group is left
@@ -43,7 +43,7 @@ func (t *tree) wait() exit {
 	}
 	t.launcher.leave(t.leader)
 	if t.cmd.ProcessState == nil {
-		return exit{lost: err}
+		return ExitStatus{Lost: err}
 	}
 	return exitOf(t.cmd.ProcessState.Sys().(syscall.WaitStatus))
 }

@@ -11,14 +11,14 @@ import (
 	"parley"
 )
 
-// identity is a user of the system that a program runs as.
+// identity is the user of a program.
 type identity struct {
 	Name, Home string
 	UID, GID   uint32
 	Groups     []uint32
 }
 
-// lookUpUser returns a user by name or number, with all of its groups. It returns nil for the user that the node runs as.
+// lookUpUser returns a user by name or number, with all groups. It returns nil for the node's own user.
 func lookUpUser(name string) (*identity, error) {
 	u, err := user.Lookup(name)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
@@ -45,13 +45,13 @@ func lookUpUser(name string) (*identity, error) {
 	return id, nil
 }
 
-// number returns a user's or group's number, which is one on every unix.
+// number returns the number of a user or group.
 func number(s string) uint32 {
 	n, _ := strconv.ParseUint(s, 10, 32)
 	return uint32(n)
 }
 
-// credential returns what the system is told of it; nil keeps the node's.
+// credential returns the credential for the system, nil for the node's own.
 func (i *identity) credential() *syscall.Credential {
 	if i == nil {
 		return nil
@@ -59,7 +59,7 @@ func (i *identity) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: i.UID, Gid: i.GID, Groups: i.Groups}
 }
 
-// variables returns what in the environment says who runs it.
+// variables returns the environment variables that name the user.
 func (i *identity) variables() []string {
 	if i == nil {
 		return nil

@@ -28,7 +28,7 @@ const (
 	accessTerminal = "terminal"
 )
 
-// access is what an agent may do through the node: in a folder.
+// access is what an agent may do through the node, in a folder.
 type access struct {
 	read, write, terminal bool
 	folder                string
@@ -41,7 +41,7 @@ func accessOf(granted []string, folder string) access {
 	}
 }
 
-// capabilities is what an agent is told that it may ask for.
+// capabilities returns the node's capabilities for the protocol.
 func (a access) capabilities() acp.ClientCapabilities {
 	return acp.ClientCapabilities{
 		Fs:          acp.FileSystemCapabilities{ReadTextFile: a.read, WriteTextFile: a.write},
@@ -54,7 +54,7 @@ func refuseAccess(what string) error {
 	return parley.Refuse(parley.NotPermitted, "the agent has no %s access", what)
 }
 
-// within opens the folder, and gives the name that a path has in it.
+// within opens the folder and returns the name of a path in it.
 func (a access) within(path string) (*os.Root, string, error) {
 	outside := parley.Refuse(parley.NotPermitted, "%.200q is not in the agent's folder", path)
 	if !filepath.IsAbs(path) {
@@ -78,7 +78,7 @@ func (a access) within(path string) (*os.Root, string, error) {
 	return nil, "", outside
 }
 
-// fileError says what is wrong with a file, and nothing of what is outside the folder.
+// fileError returns the error of a file operation. It tells nothing about files outside of the folder.
 func fileError(err error) error {
 	if _, ok := errors.AsType[*parley.Error](err); ok {
 		return err
@@ -135,7 +135,7 @@ func wantFile(f *os.File) error {
 	return nil
 }
 
-// readLines reads a file from a line on, the first being 1, and so many of them.
+// readLines reads a file, or limit lines from a line on. The first line is 1.
 func readLines(ctx context.Context, f io.Reader, line, limit *int) (string, error) {
 	var b bytes.Buffer
 	if line == nil && limit == nil {

@@ -60,7 +60,7 @@ func (a *program) Run(ctx context.Context, p runtime.Prompt, d runtime.Host, tak
 	}
 }
 
-// ready gives the agent, and whether it has been there before.
+// ready returns the connected agent. used reports whether it has served other prompts.
 func (a *program) ready(ctx context.Context) (*peer, bool, error) {
 	if p := a.release(); p != nil {
 		if !p.HasExited() && !p.lost() {
@@ -94,7 +94,7 @@ func (a *program) Close() {
 	}
 }
 
-// failureIn says what an agent has answered a request with instead of a result.
+// failureIn returns the error in an agent's response, in the agent's own words.
 func failureIn(err error) error {
 	if _, ok := errors.AsType[*parley.Error](err); ok {
 		return err
@@ -116,7 +116,7 @@ func failureIn(err error) error {
 	return failure
 }
 
-// requestError is what an agent gets for a request that failed.
+// requestError returns the protocol's error for a failed request.
 func requestError(err error) *acp.RequestError {
 	if e, ok := errors.AsType[*acp.RequestError](err); ok {
 		return e

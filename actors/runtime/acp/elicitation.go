@@ -17,7 +17,7 @@ import (
 	"parley/events"
 )
 
-// elicitRequest is what an agent wants to be told.
+// elicitRequest is an agent's question to the user.
 type elicitRequest struct {
 	SessionID string `json:"sessionId"`
 	Mode      string `json:"mode"`
@@ -30,7 +30,7 @@ type elicitRequest struct {
 	} `json:"requestedSchema"`
 }
 
-// property is one that is asked for: a string, a number, a boolean, or a list of choices.
+// property is a requested value: a string, a number, a boolean, or a list of choices.
 type property struct {
 	Type        string             `json:"type"`
 	Title       string             `json:"title"`
@@ -41,7 +41,7 @@ type property struct {
 	choices
 }
 
-// choices are what there is to choose from.
+// choices are the options of a property.
 type choices struct {
 	Enum      []string `json:"enum"`
 	EnumNames []string `json:"enumNames"`
@@ -55,7 +55,7 @@ type choice struct {
 	Description string `json:"description"`
 }
 
-// elicit asks a question of the agent's. That it was answered, declined or not decided stay three things.
+// elicit asks a question of an agent. The response tells apart answered, declined and undecided.
 func elicit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r elicitRequest
 	if err := t.parse(params, &r, &r.SessionID); err != nil {
@@ -87,7 +87,7 @@ func elicit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	return acp.NewUnstableCreateElicitationResponseCancel(), nil
 }
 
-// accepted is an answer, with its numbers as they were given.
+// accepted is an answer with the numbers as they were given.
 type accepted struct {
 	Action  string                     `json:"action"`
 	Content map[string]json.RawMessage `json:"content"`
@@ -102,7 +102,7 @@ func accept(values []byte) (any, error) {
 	return a, nil
 }
 
-// questionID gives the same ID for the same question, also when the agent was started again: the protocol has none.
+// questionID returns the same ID for the same question, also after the agent was started again. The protocol has none.
 func (t *turn) questionID(params json.RawMessage) string {
 	var asked map[string]json.RawMessage
 	if json.Unmarshal(params, &asked) != nil {
@@ -120,7 +120,7 @@ func (t *turn) questionID(params json.RawMessage) string {
 	return fmt.Sprintf("elicitation-%s-%d", digest, t.elicited[digest])
 }
 
-// fields gives a field for each property, in their order.
+// fields returns a field for each property, in their order.
 func (r *elicitRequest) fields() ([]events.Field, error) {
 	dec := json.NewDecoder(bytes.NewReader(r.Schema.Properties))
 	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
@@ -146,7 +146,7 @@ func (r *elicitRequest) fields() ([]events.Field, error) {
 	return fields, nil
 }
 
-// fieldFor gives the field for a property.
+// fieldFor returns the field of a property.
 func fieldFor(name string, schema json.RawMessage) (events.Field, error) {
 	var p property
 	if err := json.Unmarshal(schema, &p); err != nil {
@@ -195,12 +195,12 @@ func (c *choices) options() []events.Option {
 	return options
 }
 
-// constraining are the words of a schema that say what an answer may be, and that need nothing from elsewhere.
+// constraining are the keywords of a schema that restrict an answer and refer to nothing else.
 var constraining = []string{
 	"minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems",
 }
 
-// constraints gives the part of a schema that an answer is checked by; nil if there is none.
+// constraints returns the part of a schema that checks an answer, nil if there is none.
 func constraints(schema json.RawMessage) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(schema, &all) != nil {

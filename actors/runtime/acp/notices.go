@@ -10,16 +10,16 @@ import (
 	"parley/actors/runtime"
 )
 
-// thoughtSize is how much of a thought is one notice: written as JSON it is still a piece.
+// thoughtSize bounds the part of a thought in one notice, so that its JSON fits a piece of output.
 const thoughtSize = 2 << 10
 
-// notification is what an agent tells of a session.
+// notification is an update of a session.
 type notification struct {
 	SessionID string          `json:"sessionId"`
 	Update    json.RawMessage `json:"update"`
 }
 
-// told is what of an update is looked at.
+// told is the part of an update that is read.
 type told struct {
 	Kind    string `json:"sessionUpdate"`
 	Content struct {
@@ -28,7 +28,7 @@ type told struct {
 	} `json:"content"`
 }
 
-// notices turns an agent's updates into output and notices. Only the turn's own goroutine uses it, but for the calls.
+// notices converts an agent's updates into output and notices. Only the turn's goroutine uses it, except for calls.
 type notices struct {
 	output  *runtime.OutputBuffer
 	thought strings.Builder
@@ -36,7 +36,7 @@ type notices struct {
 	calls   *calls
 }
 
-// update takes an update.
+// update handles an update.
 func (n *notices) update(ctx context.Context, update json.RawMessage) {
 	var u told
 	// a tool call's content is a list, which is no error here
@@ -61,7 +61,7 @@ func (n *notices) update(ctx context.Context, update json.RawMessage) {
 	}
 }
 
-// think gathers a thought.
+// think collects a thought.
 func (n *notices) think(ctx context.Context, text string) {
 	for text != "" {
 		end := len(text)
@@ -78,7 +78,7 @@ func (n *notices) think(ctx context.Context, text string) {
 	}
 }
 
-// flush writes the thought.
+// flush writes the collected thought.
 func (n *notices) flush(ctx context.Context) {
 	n.due = nil
 	if n.thought.Len() > 0 {
@@ -88,7 +88,7 @@ func (n *notices) flush(ctx context.Context) {
 	}
 }
 
-// report writes an update, or what it is about if it is too long.
+// report writes an update, or a summary of it if it is too long.
 func (n *notices) report(ctx context.Context, kind string, update json.RawMessage) {
 	var b bytes.Buffer
 	if json.Compact(&b, update) == nil && b.Len() <= runtime.MaxText {

@@ -15,10 +15,10 @@ import (
 	"parley/actors/runtime"
 )
 
-// startTime is how long an agent may take to get ready: it may have to be fetched first.
+// startTime bounds the start of an agent, which may have to be downloaded first.
 const startTime = 2 * time.Minute
 
-// peer is a process that speaks the Agent Client Protocol, and the session that it has.
+// peer is a process that speaks the Agent Client Protocol, with its session.
 type peer struct {
 	*runtime.Worker
 	folder    string // absolute
@@ -37,8 +37,8 @@ type peer struct {
 	handlers sync.WaitGroup // of what it asks for
 }
 
-// connect starts an agent and opens a session, the one before if there was one and the agent can. It has ended the agent
-// again if it gives an error.
+// connect starts an agent and opens a session. It loads the session before if there is one and the agent can. After an
+// error the agent has ended.
 func connect(ctx context.Context, s runtime.Spec, before acp.SessionId) (*peer, error) {
 	folder, err := filepath.Abs(s.Folder)
 	if err != nil {
@@ -68,7 +68,7 @@ func connect(ctx context.Context, s runtime.Spec, before acp.SessionId) (*peer, 
 	return p, nil
 }
 
-// failedStart is why an agent did not get ready, and what it wrote.
+// failedStart is the error of an agent that did not start, with what it wrote.
 type failedStart struct {
 	error
 	wrote string
@@ -76,7 +76,7 @@ type failedStart struct {
 
 func (f failedStart) Unwrap() error { return f.error }
 
-// held is a reader that is read from once something is ready.
+// held is a reader that blocks until it is ready.
 type held struct {
 	io.Reader
 	ready <-chan struct{}
@@ -87,7 +87,7 @@ func (h held) Read(b []byte) (int, error) {
 	return h.Reader.Read(b)
 }
 
-// open introduces the node, and opens the session.
+// open initializes the connection and opens the session.
 func (p *peer) open(ctx context.Context, before acp.SessionId) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, parley.Refuse(parley.Timeout, "the program was not ready in %v", startTime))
 	defer cancel()
@@ -132,7 +132,7 @@ func (p *peer) lost() bool {
 	return p.broken
 }
 
-// explain says why a request failed, in words that can be shown. It ends a process whose connection is gone.
+// explain returns the reason of a failed request for the user. It ends a process whose connection is gone.
 func (p *peer) explain(err error) error {
 	if !p.lost() {
 		return failureIn(err)
@@ -143,7 +143,7 @@ func (p *peer) explain(err error) error {
 	return p.ended()
 }
 
-// ended says why the process has ended, once it has.
+// ended returns the reason of the process's end.
 func (p *peer) ended() error {
 	switch {
 	case p.reader.why() != nil:
@@ -154,7 +154,7 @@ func (p *peer) ended() error {
 	return parley.Refuse(parley.Internal, "the program ended before it was done")
 }
 
-// leave ends the agent, and all that it started through the node.
+// leave ends the agent and all its terminals.
 func (p *peer) leave() {
 	close(p.reader.closed)
 	p.terminals.close()
@@ -166,7 +166,7 @@ func (p *peer) leave() {
 	p.handlers.Wait()
 }
 
-// serve joins those who do something for the agent; it is false if that is about to go.
+// serve counts a handler. It reports false if the agent is about to end.
 func (p *peer) serve() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +177,7 @@ func (p *peer) serve() bool {
 	return true
 }
 
-// stray takes what an agent writes to its standard output that is no message: as what it writes to standard error.
+// stray treats output that is no message as standard error.
 func (p *peer) stray(text string) {
 	t, done := p.enter()
 	if t == nil {
@@ -191,14 +191,14 @@ func (p *peer) stray(text string) {
 	}
 }
 
-// note keeps the end of what an agent writes between turns.
+// note keeps the end of standard error between turns.
 func (p *peer) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.early.Add(text)
 }
 
-// takeEarly gives what was noted.
+// takeEarly returns the noted text and removes it.
 func (p *peer) takeEarly() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +207,7 @@ func (p *peer) takeEarly() string {
 	return text
 }
 
-// enter joins the turn that is under way, which waits for done; nil if there is none.
+// enter joins the present turn, which waits for done. It returns nil between turns.
 func (p *peer) enter() (t *turn, done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +224,7 @@ func (p *peer) setTurn(t *turn) {
 	p.turn = t
 }
 
-// handle is called by the library for what an agent asks for, in a goroutine each, and for what it tells, in order.
+// handle is called by the library: for requests in a goroutine each, for notifications in their order.
 func (p *peer) handle(ctx context.Context, method string, params json.RawMessage) (any, *acp.RequestError) {
 	update := method == acp.ClientMethodSessionUpdate
 	defer p.reader.handle(update, params)
@@ -262,7 +262,7 @@ func (p *peer) handle(ctx context.Context, method string, params json.RawMessage
 	return result, nil
 }
 
-// update hands what an agent tells to the turn. Between turns, as when it tells again what was before, it is dropped.
+// update passes a notification to the turn. It drops notifications between turns, for example of a loaded session.
 func (p *peer) update(params json.RawMessage) {
 	t, done := p.enter()
 	if t == nil {
@@ -279,7 +279,7 @@ func (p *peer) update(params json.RawMessage) {
 	}
 }
 
-// idlingErrors keeps the end of what an agent writes to standard error between turns.
+// idleErrors keeps the end of standard error between turns.
 type idleErrors struct{ quit, done chan struct{} }
 
 func startIdleErrors(p *peer) *idleErrors {
@@ -307,4 +307,28 @@ func (i *idleErrors) keep(p *peer) {
 func (i *idleErrors) stop() {
 	close(i.quit)
 	<-i.done
+}
+
+// services are the requests that an agent may make during a turn.
+var services = map[string]func(context.Context, *turn, json.RawMessage) (any, error){
+	acp.ClientMethodSessionRequestPermission: permit,
+	acp.ClientMethodElicitationCreate:        elicit,
+	acp.ClientMethodFsReadTextFile:           readFile,
+	acp.ClientMethodFsWriteTextFile:          writeFile,
+	acp.ClientMethodTerminalCreate:           createTerminal,
+	acp.ClientMethodTerminalOutput:           terminalOutput,
+	acp.ClientMethodTerminalWaitForExit:      waitForTerminal,
+	acp.ClientMethodTerminalKill:             killTerminal,
+	acp.ClientMethodTerminalRelease:          releaseTerminal,
+}
+
+// parse reads the parameters of a request. If they name a session, it is the turn's.
+func (t *turn) parse(params json.RawMessage, into any, session *string) error {
+	if err := json.Unmarshal(params, into); err != nil {
+		return acp.NewInvalidParams(err.Error())
+	}
+	if *session != "" && *session != string(t.peer.session) {
+		return acp.NewInvalidParams("there is no such session")
+	}
+	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/coder/acp-go-sdk"
@@ -15,17 +17,17 @@ import (
 	"parley/mailbox/rule"
 )
 
-// maxTool is how much of a call's title is the name of its tool, in bytes.
+// maxTool bounds the bytes of a call's title that name its tool.
 const maxTool = 200
 
-// permissionRequest is what an agent asks before it makes a call.
+// permissionRequest is an agent's request for permission to make a call.
 type permissionRequest struct {
 	SessionID string                 `json:"sessionId"`
 	ToolCall  toolCall               `json:"toolCall"`
 	Options   []acp.PermissionOption `json:"options"`
 }
 
-// permit asks whether a call may be made.
+// permit asks the host whether a call may be made.
 func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	var r permissionRequest
 	if err := t.parse(params, &r, &r.SessionID); err != nil {
@@ -57,7 +59,7 @@ func permit(ctx context.Context, t *turn, params json.RawMessage) (any, error) {
 	return acp.RequestPermissionResponse{Meta: reasonOf(d), Outcome: outcome}, nil
 }
 
-// reasonOf is where an agent finds what was said about a decision: the protocol has no other place for words.
+// reasonOf returns the metadata with the reason of a decision. The protocol has no other place for it.
 func reasonOf(d runtime.Decision) map[string]any {
 	if d.Reason == "" {
 		return nil
@@ -65,8 +67,7 @@ func reasonOf(d runtime.Decision) map[string]any {
 	return map[string]any{"parley/reason": d.Reason}
 }
 
-// callOf is the call that is shown: its tool, and what it is made with. The title of a call names its tool, or else its
-// kind does.
+// callOf returns the call that is shown: its tool and its input. The tool is the title of the call, or else its kind.
 func callOf(c toolCall) runtime.Call {
 	if command, ok := commandOf(c); ok {
 		return command
@@ -91,8 +92,8 @@ func callOf(c toolCall) runtime.Call {
 	return runtime.Call{Tool: tool, Input: string(plainJSON(input))}
 }
 
-// commandOf is the call of a command line. Its title says it in other words each time, which no standing rule could be
-// for: the tool is its kind, and the title stands beside the command, as the description of other agents does.
+// commandOf returns the call of a command line. Its tool is its kind, since its title differs each time and no standing
+// rule could match it. The title is shown beside the command, as descriptions of other agents are.
 func commandOf(c toolCall) (runtime.Call, bool) {
 	var input map[string]json.RawMessage
 	var line string
@@ -108,8 +109,8 @@ func commandOf(c toolCall) (runtime.Call, bool) {
 	return runtime.Call{Tool: c.Kind, Input: string(plainJSON(input))}, true
 }
 
-// editOf is the call of an edit that is shown as diffs. Its tool is its kind, as that of a command line is: a standing
-// rule for a file could be for no title.
+// editOf returns the call of an edit that is shown as diffs. Its tool is its kind, so that a standing rule can match
+// it.
 func editOf(c toolCall) (runtime.Call, bool) {
 	var diffs []struct {
 		Type string `json:"type"`
@@ -132,9 +133,8 @@ func editOf(c toolCall) (runtime.Call, bool) {
 	return runtime.Call{Tool: rule.EditTool, Input: string(plainJSON(input))}, true
 }
 
-// optionFor returns the option that says what was decided of this one call; nil if none does. What is always allowed
-// or denied a standing rule of the node decides the next time, too. The agent is told of this call alone: what it
-// remembers by itself may be wider than what the person saw.
+// optionFor returns the option for a decision about this one call, nil if there is none. A standing rule of the node
+// decides later calls. The agent is not told of it: what it remembers may be wider than what the person saw.
 func optionFor(d runtime.Decision, options []acp.PermissionOption) *acp.PermissionOption {
 	wanted := []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}
 	switch {
@@ -153,7 +153,7 @@ func optionFor(d runtime.Decision, options []acp.PermissionOption) *acp.Permissi
 	return nil
 }
 
-// plainName gives text as one line that is not too long.
+// plainName returns text as one short line.
 func plainName(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -167,7 +167,7 @@ func plainName(text string) string {
 	return text
 }
 
-// plainJSON writes what is shown: with no escapes but those that JSON needs.
+// plainJSON encodes what is shown, with no escapes but those that JSON needs.
 func plainJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -184,4 +184,80 @@ func compact(text json.RawMessage) string {
 		return string(text)
 	}
 	return b.String()
+}
+
+// How many calls are remembered, for a request for permission that only names one, and up to what size of their
+// updates.
+const (
+	keptCalls    = 64
+	keptCallSize = 64 << 10
+)
+
+// toolCall is a call of a tool as an agent describes it, or a change of one.
+type toolCall struct {
+	ID       string          `json:"toolCallId"`
+	Title    string          `json:"title"`
+	Kind     string          `json:"kind"`
+	Status   string          `json:"status"`
+	RawInput json.RawMessage `json:"rawInput"`
+	Content  json.RawMessage `json:"content"`
+}
+
+// with returns the call after a change.
+func (c toolCall) with(change toolCall) toolCall {
+	c.ID = change.ID
+	for _, part := range []struct{ old, new *string }{{&c.Title, &change.Title}, {&c.Kind, &change.Kind}, {&c.Status, &change.Status}} {
+		if *part.new != "" {
+			*part.old = *part.new
+		}
+	}
+	for _, part := range []struct{ old, new *json.RawMessage }{{&c.RawInput, &change.RawInput}, {&c.Content, &change.Content}} {
+		if isGiven(*part.new) {
+			*part.old = *part.new
+		}
+	}
+	return c
+}
+
+// tooLong replaces the input of a call that is too long to be kept and shown.
+var tooLong = json.RawMessage(`"too long"`)
+
+// isShowable reports whether the whole call can be shown.
+func (c toolCall) isShowable() bool { return !bytes.Equal(c.RawInput, tooLong) }
+
+func isGiven(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
+
+// calls has the newest calls of a turn.
+type calls struct {
+	mu    sync.Mutex
+	byID  map[string]toolCall
+	order []string
+}
+
+// note adds an update of a call.
+func (c *calls) note(update json.RawMessage) {
+	var change toolCall
+	if json.Unmarshal(update, &change) != nil || len(change.ID) > runtime.MaxID {
+		return
+	}
+	if len(update) > keptCallSize {
+		change = toolCall{ID: change.ID, RawInput: tooLong}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.byID[change.ID]; !known {
+		if len(c.order) == keptCalls {
+			delete(c.byID, c.order[0])
+			c.order = slices.Delete(c.order, 0, 1)
+		}
+		c.order = append(c.order, change.ID)
+	}
+	c.byID[change.ID] = c.byID[change.ID].with(change)
+}
+
+// complete returns a call together with its earlier updates.
+func (c *calls) complete(call toolCall) toolCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byID[call.ID].with(call)
 }

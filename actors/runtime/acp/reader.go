@@ -14,8 +14,8 @@ import (
 	"parley/capabilities"
 )
 
-// Bounds of what an agent may have under way. The library queues 1,024 notifications and then gives up, and has no bound
-// on requests, so it is given no more than this.
+// Bounds of what an agent may have under way. The library queues 1,024 notifications and then gives up, and has no
+// bound on requests, so it is given no more than this.
 const (
 	maxNotified  = 512
 	maxRequested = 256
@@ -42,7 +42,7 @@ func newReader(out <-chan runtime.Piece, stray func(string)) *reader {
 	return &reader{out: out, stray: stray, closed: make(chan struct{}), moved: make(chan struct{})}
 }
 
-// message is what of a message tells what it is; as the library reads it.
+// message has the parts of a message that tell its kind, as the library reads them.
 type message struct {
 	JSONRPC string            `json:"jsonrpc"`
 	ID      *json.RawMessage  `json:"id"`
@@ -52,7 +52,7 @@ type message struct {
 	Error   *acp.RequestError `json:"error"`
 }
 
-// Read gives what the agent says, one line or a part of it at a time.
+// Read implements io.Reader. It returns one message, or a part of one, at a time.
 func (r *reader) Read(p []byte) (int, error) {
 	for r.rest == "" {
 		line, ok := <-r.out
@@ -75,7 +75,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// admit waits until there is room for a message. It is false for what is none.
+// admit blocks until there is room for a message. It reports false for a line that is no message.
 func (r *reader) admit(text string) (bool, error) {
 	var m message
 	if json.Unmarshal([]byte(text), &m) != nil || m.ID == nil && m.Method == "" {
@@ -96,7 +96,7 @@ func (r *reader) admit(text string) (bool, error) {
 	return true, r.take(&r.requested, len(m.Params), func() bool { return r.requested < maxRequested })
 }
 
-// take counts one more of some size, when there is room.
+// take counts one more message of a size when there is room.
 func (r *reader) take(count *int, size int, room func() bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *reader) take(count *int, size int, room func() bool) error {
 	return nil
 }
 
-// wait waits for a count to change. The caller has the lock.
+// wait blocks until a count changes. The caller holds the lock.
 func (r *reader) wait(ctx context.Context) error {
 	moved := r.moved
 	r.mu.Unlock()
@@ -125,7 +125,7 @@ func (r *reader) wait(ctx context.Context) error {
 	}
 }
 
-// handle says that a message with such parameters was handled: an update, or a request, which is still to be answered.
+// handle notes that a message was handled. A request is still to be answered.
 func (r *reader) handle(update bool, params json.RawMessage) {
 	r.move(func() {
 		r.held -= len(params)
@@ -135,7 +135,7 @@ func (r *reader) handle(update bool, params json.RawMessage) {
 	})
 }
 
-// answer says that a request was answered.
+// answer notes that a request was answered.
 func (r *reader) answer() { r.move(func() { r.requested-- }) }
 
 func (r *reader) move(change func()) {
@@ -146,8 +146,7 @@ func (r *reader) move(change func()) {
 	r.moved = make(chan struct{})
 }
 
-// catchUp waits until the notifications that came in before now are handled: the library does not hold a request back
-// until those before it are.
+// catchUp blocks until all earlier notifications are handled. The library does not order requests after them.
 func (r *reader) catchUp(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +164,7 @@ func (r *reader) fail(err error) error {
 	return err
 }
 
-// why gives what was wrong with the program's output; nil if nothing was.
+// why returns the error in the program's output, nil if there is none.
 func (r *reader) why() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,7 +29,7 @@ type terminals struct {
 	gone bool
 }
 
-// terminal is one command, and the end of its output.
+// terminal is one command with the end of its output.
 type terminal struct {
 	*runtime.Worker
 	id     string
@@ -79,7 +79,7 @@ func (ts *terminals) get(id string) (*terminal, error) {
 	return t, nil
 }
 
-// release ends a command, and forgets it.
+// release ends a command and forgets it.
 func (ts *terminals) release(t *terminal) {
 	t.close()
 	ts.mu.Lock()
@@ -87,7 +87,7 @@ func (ts *terminals) release(t *terminal) {
 	delete(ts.byID, t.id)
 }
 
-// close ends them all, and lets no more begin.
+// close ends all commands. No more can be started.
 func (ts *terminals) close() {
 	ts.mu.Lock()
 	ts.gone = true
@@ -101,7 +101,7 @@ func (ts *terminals) close() {
 	ending.Wait()
 }
 
-// keep keeps the end of what a command puts out.
+// keep collects the end of a command's output.
 func (t *terminal) keep() {
 	defer close(t.kept)
 	for p := range t.Out.Pieces {
@@ -115,7 +115,7 @@ func (t *terminal) keep() {
 	}
 }
 
-// output gives what is kept.
+// output returns the kept output. cut reports whether its beginning was dropped.
 func (t *terminal) output() (text string, cut bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +129,7 @@ func (t *terminal) close() {
 	})
 }
 
-// status says how the command ended; nil if it has not.
+// status returns the exit status of the command, nil if it still runs.
 func (t *terminal) status() *acp.TerminalExitStatus {
 	if !t.HasExited() {
 		return nil

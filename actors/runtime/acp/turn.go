@@ -12,10 +12,10 @@ import (
 	"parley/actors/runtime"
 )
 
-// settleGrace is how long an agent has to end a turn that was cancelled.
+// settleGrace is the time that an agent has to end a cancelled turn.
 const settleGrace = 5 * time.Second
 
-// turn is a run of the acp runtime: from a prompt to the agent's answer that it has stopped.
+// turn is one run: from a prompt to the agent's response.
 type turn struct {
 	peer  *peer
 	host  runtime.Host
@@ -49,7 +49,7 @@ type turn struct {
 	press    func()
 }
 
-// stopped is the agent's answer to a prompt.
+// stopped is the agent's response to a prompt.
 type stopped struct {
 	reason acp.StopReason
 	err    error
@@ -65,10 +65,10 @@ func newTurn(p *peer, d runtime.Host, taken func()) *turn {
 	return t
 }
 
-// unheard reports whether the process had gone, before the turn, without anybody noticing.
+// unheard reports whether the process had ended before the turn.
 func (t *turn) unheard() bool { return !t.has && t.err == nil }
 
-// run has the turn. It returns when that is over, what was put out is written, and nobody works for it any more.
+// run carries the turn. It returns when the turn is over, its output is written, and no goroutine works for it.
 func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Result {
 	var stop context.CancelFunc
 	if s.RunTime > 0 {
@@ -105,7 +105,7 @@ func (t *turn) run(ctx context.Context, s runtime.Spec, text string) runtime.Res
 	return runtime.Result{Err: t.err, Tail: t.output.Tail.String()}
 }
 
-// converse goes on until the agent has stopped, or is gone.
+// converse returns when the agent has responded, or is gone.
 func (t *turn) converse(answers <-chan stopped) {
 	errs, ended, written := t.peer.Errs.Pieces, t.ctx.Done(), t.written
 	var quiet, exited <-chan struct{}
@@ -161,5 +161,131 @@ func (t *turn) converse(answers <-chan stopped) {
 		if t.left && t.drained == nil && errs == nil {
 			exited = t.peer.Exited
 		}
+	}
+}
+
+// answered handles the agent's response. It returns a channel that is closed when all earlier output is read, or nil
+// if the agent is gone.
+func (t *turn) answered(a stopped) <-chan struct{} {
+	if a.err != nil && t.peer.lost() {
+		return nil
+	}
+	t.take()
+	t.done = true
+	switch {
+	case a.err != nil:
+		t.failed(failureIn(a.err))
+	case a.reason == acp.StopReasonCancelled:
+		t.failed(parley.Refuse(parley.Internal, "the program has cancelled the run"))
+	case a.reason == acp.StopReasonRefusal:
+		t.failed(parley.Refuse(parley.Internal, "the program refuses to go on with this"))
+		fallthrough
+	case a.reason != acp.StopReasonEndTurn:
+		t.notices.put(t.writing, map[string]any{"stopReason": a.reason})
+	}
+	return t.peer.Errs.WhenQuiet()
+}
+
+func (t *turn) take() {
+	if !t.has {
+		t.has = true
+		t.taken()
+	}
+}
+
+func (t *turn) failed(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// fail ends the turn with an error, and the process with it.
+func (t *turn) fail(err error) {
+	t.failed(err)
+	t.stop()
+}
+
+// cancel asks the agent to end the turn, and ends the process if it does not.
+func (t *turn) cancel() {
+	if t.done {
+		return
+	}
+	t.failed(context.Cause(t.ctx))
+	t.peer.handlers.Go(func() { // not joined: an agent that does not read is not waited for
+		defer close(t.told)
+		// if it cannot be told it is gone, or soon will be
+		_ = t.peer.conn.SendNotification(context.Background(), acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: t.peer.session})
+	})
+	if !t.left {
+		t.pressIn(settleGrace, t.stop)
+	}
+}
+
+// isEnding reports whether the turn is to end. It blocks until the agent was told, which otherwise would treat the
+// response to a request as an answer.
+func (t *turn) isEnding() bool {
+	if t.ctx.Err() == nil {
+		return false
+	}
+	select {
+	case <-t.told:
+	case <-t.over:
+	}
+	return true
+}
+
+// leave waits for a process whose connection is gone.
+func (t *turn) leave() {
+	if t.left {
+		return
+	}
+	t.left, t.drained = true, make(chan struct{})
+	drained := t.drained
+	t.joined.Go(func() {
+		defer close(drained)
+		t.peer.reader.catchUp(t.writing)
+	})
+	if !t.stopping {
+		t.pressIn(runtime.StopGrace, t.stop)
+	}
+}
+
+// stop terminates the process, and kills it after StopGrace.
+func (t *turn) stop() {
+	if t.stopping {
+		return
+	}
+	t.stopping = true
+	t.peer.Terminate()
+	t.pressIn(runtime.StopGrace, t.peer.Kill)
+	t.leave()
+}
+
+func (t *turn) pressIn(d time.Duration, press func()) { t.pressed, t.press = time.After(d), press }
+
+func (t *turn) write() {
+	t.notices.flush(t.writing)
+	t.output.Flush(t.writing)
+}
+
+// settle blocks until earlier output is written, before a question about it.
+func (t *turn) settle(ctx context.Context) {
+	done := make(chan struct{})
+	select {
+	case t.flushes <- done:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-done:
+	case <-t.over:
+	}
+}
+
+// complain writes a message of the node to standard error of the run.
+func (t *turn) complain(text string) {
+	select {
+	case t.strays <- text + "\n":
+	case <-t.over:
 	}
 }

@@ -14,6 +14,7 @@ import (
 // requests, and the prompt.
 type writer struct{ p *peer }
 
+// Write implements io.Writer. It writes one message.
 func (o writer) Write(line []byte) (int, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {

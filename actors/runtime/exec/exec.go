@@ -4,20 +4,18 @@ import (
 	"context"
 	"strings"
 
+	"parley"
 	"parley/actors/runtime"
 )
 
-// New makes the runtime of a command that speaks lines of JSON, or none: exec.
+// New returns a program that exchanges lines of JSON with the node, or prints text.
 //
-// A run begins with a prompt line on the command's input. A line that it puts out is plain output, or an object with a
-// type: output, ask, ask_user, approval, send, error, done. Answers come on its input, in the order in which they are given.
-//
-// Without Keep each run is a process, whose environment has PARLEY_AGENT, PARLEY_RUN, PARLEY_MESSAGE and PARLEY_PROMPT, the
-// text. It is over with the process: well if it has said done or its ExitStatus status is 0. With Keep one process, without these
-// variables, serves one prompt after the other, each until it says done; what it puts out between them is dropped.
+// Without Keep each run is a process, with the variables PARLEY_AGENT, PARLEY_RUN, PARLEY_MESSAGE and PARLEY_PROMPT.
+// The run ends with the process: well if it has sent done, or if its exit status is 0. With Keep one process,
+// without these variables, serves one prompt after another, each until done. Its output between runs is dropped.
 func New(s runtime.Spec) runtime.Program { return &program{spec: s} }
 
-// maxPromptText is how much of a prompt stands in the environment: with its name, what systems take of one variable.
+// maxPromptText bounds the prompt in the environment, to the size that systems allow for one variable.
 const maxPromptText = 128<<10 - len(promptVariable) - 2
 
 const promptVariable = "PARLEY_PROMPT"
@@ -29,7 +27,7 @@ type program struct {
 	idle *idleOutput
 }
 
-// Prepare starts the process, if one is to serve all prompts.
+// Prepare starts the process if it is kept for all prompts.
 func (c *program) Prepare(context.Context) error {
 	if !c.spec.Keep || c.kept != nil {
 		return nil
@@ -42,8 +40,8 @@ func (c *program) Prepare(context.Context) error {
 	return nil
 }
 
-// Run runs the command for a prompt, or has the one that is kept work on it. Taken is called once the prompt was written to
-// it, or at the first that it says.
+// Run starts the command for a prompt, or gives the prompt to the kept process. It calls taken when the prompt was
+// written, or at the first output.
 func (c *program) Run(ctx context.Context, p runtime.Prompt, d runtime.Host, taken func()) runtime.Result {
 	for {
 		w, used, err := c.worker(p)
@@ -63,7 +61,7 @@ func (c *program) Run(ctx context.Context, p runtime.Prompt, d runtime.Host, tak
 	}
 }
 
-// worker gives the process for a prompt, and whether it has served others before.
+// worker returns the process for a prompt. used reports whether it has served other prompts.
 func (c *program) worker(p runtime.Prompt) (w *runtime.Worker, used bool, err error) {
 	if !c.spec.Keep {
 		w, err = runtime.StartWorker(c.spec, variablesOf(p), true)
@@ -81,7 +79,7 @@ func (c *program) worker(p runtime.Prompt) (w *runtime.Worker, used bool, err er
 
 func (c *program) keep(w *runtime.Worker) { c.kept, c.idle = w, startIdle(w) }
 
-// release takes the process that is kept from its idling; nil if none is.
+// release returns the kept process and stops dropping its output. It returns nil if there is none.
 func (c *program) release() *runtime.Worker {
 	w := c.kept
 	if w != nil {
@@ -91,7 +89,7 @@ func (c *program) release() *runtime.Worker {
 	return w
 }
 
-// Close ends the process that is kept.
+// Close ends the kept process.
 func (c *program) Close() {
 	if c.kept == nil {
 		return
@@ -101,11 +99,48 @@ func (c *program) Close() {
 	c.release().Shutdown()
 }
 
-// variablesOf gives the environment for a prompt.
+// variablesOf returns the environment variables of a prompt.
 func variablesOf(p runtime.Prompt) []string {
 	text := strings.ReplaceAll(p.Text, "\x00", "")
 	if len(text) > maxPromptText {
 		text = text[:runtime.CutAt(text, maxPromptText)]
 	}
 	return []string{"PARLEY_AGENT=" + p.Agent, "PARLEY_RUN=" + p.Run, "PARLEY_MESSAGE=" + p.Message, promptVariable + "=" + text}
+}
+
+// idleOutput drops the output of a process between runs.
+type idleOutput struct {
+	quit, done chan struct{}
+}
+
+func startIdle(w *runtime.Worker) *idleOutput {
+	i := &idleOutput{quit: make(chan struct{}), done: make(chan struct{})}
+	go i.drop(w)
+	return i
+}
+
+func (i *idleOutput) drop(w *runtime.Worker) {
+	defer close(i.done)
+	out, errs := w.Out.Pieces, w.Errs.Pieces
+	for {
+		select {
+		case p, ok := <-out:
+			if !ok {
+				out = nil
+			} else if l, plain, _ := parseLine(p.Text); !plain && l.ID != "" {
+				w.In.Offer(refusal(l.ID, parley.Refuse(parley.InvalidArgument, "there is no run that this is for")))
+			}
+		case _, ok := <-errs:
+			if !ok {
+				errs = nil
+			}
+		case <-i.quit:
+			return
+		}
+	}
+}
+
+func (i *idleOutput) stop() {
+	close(i.quit)
+	<-i.done
 }

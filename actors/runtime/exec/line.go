@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"math"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/actors/runtime"
@@ -13,7 +15,7 @@ import (
 	"parley/mailbox/form"
 )
 
-// line is what a program says on a line of JSON: of each type, the parts that it has.
+// line is a line of JSON from a program. Each type uses some of the fields.
 type line struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -51,8 +53,8 @@ const (
 	saysDone     = "done"
 )
 
-// parseLine reads what a program has put out. A line that is not an object of JSON with a type is none, and no error:
-// it is plain output. An error is for the program; plain says whether what it is about is plain output all the same.
+// parseLine parses a line of output. Anything but a JSON object with a type is plain output, without an error. An
+// error is for the program. plain reports whether the line is plain output nevertheless.
 func parseLine(text string) (l line, plain bool, err error) {
 	body := bytes.TrimSpace([]byte(text))
 	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
@@ -92,7 +94,7 @@ func parseLine(text string) (l line, plain bool, err error) {
 	return whole, false, nil
 }
 
-// check refuses a line that lacks what its type needs.
+// check refuses a line without the fields that its type needs.
 func (l *line) check() error {
 	needs := func(what string) error {
 		return parley.Refuse(parley.InvalidArgument, "%s needs %s", l.Type, what)
@@ -126,7 +128,7 @@ func (l *line) check() error {
 	return nil
 }
 
-// question is what an ask or ask_user asks.
+// question returns the question of an ask or ask_user.
 func (l *line) question() (runtime.Question, error) {
 	q := runtime.Question{ID: l.ID, To: l.To, Title: l.Title, Timeout: milliseconds(l.TimeoutMs)}
 	if l.Type == saysAskUser {
@@ -146,7 +148,7 @@ func (l *line) question() (runtime.Question, error) {
 	return q, err
 }
 
-// call is what an approval is about.
+// call returns the call of an approval.
 func (l *line) call() runtime.Call {
 	if len(l.Input) == 0 {
 		return runtime.Call{Tool: l.Tool, Input: "null"}
@@ -156,4 +158,69 @@ func (l *line) call() runtime.Call {
 		return runtime.Call{Tool: l.Tool, Input: string(l.Input)}
 	}
 	return runtime.Call{Tool: l.Tool, Input: b.String()}
+}
+
+// The lines that a program gets on its input.
+
+type promptLine struct {
+	Type  string `json:"type"` // prompt
+	ID    string `json:"id"`   // of the message
+	Run   string `json:"run"`
+	Agent string `json:"agent"`
+	From  string `json:"from"`
+	Text  string `json:"text"`
+}
+
+type answerLine struct {
+	Type   string          `json:"type"` // answer
+	ID     string          `json:"id"`
+	Status string          `json:"status"` // answered, declined, cancelled or expired
+	Value  json.RawMessage `json:"value,omitempty"`
+	Values json.RawMessage `json:"values,omitempty"`
+	By     string          `json:"by,omitempty"`
+	Note   string          `json:"note,omitempty"`
+}
+
+type decisionLine struct {
+	Type     string `json:"type"` // decision
+	ID       string `json:"id"`
+	Approved bool   `json:"approved"`
+	Always   bool   `json:"always"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+type sentLine struct {
+	Type string `json:"type"` // sent
+	ID   string `json:"id"`
+}
+
+type cancelLine struct {
+	Type string `json:"type"` // cancel
+	Run  string `json:"run"`
+}
+
+type errorLine struct {
+	Type    string            `json:"type"` // error
+	ID      string            `json:"id,omitempty"`
+	Code    parley.Code       `json:"code"`
+	Message string            `json:"message"`
+	Hint    string            `json:"hint,omitempty"`
+	Fields  map[string]string `json:"fields,omitempty"`
+}
+
+func promptFrame(p runtime.Prompt, written chan error) runtime.Frame {
+	f := runtime.NewFrame(promptLine{Type: "prompt", ID: p.Message, Run: p.Run, Agent: p.Agent, From: p.From, Text: p.Text})
+	f.Written = written
+	return f
+}
+
+// refusal returns the error line for a program's line.
+func refusal(id string, err error) runtime.Frame {
+	e := parley.AsError(err)
+	return runtime.NewFrame(errorLine{Type: "error", ID: id, Code: e.Code, Message: e.Message, Hint: e.Hint, Fields: e.Fields})
+}
+
+// milliseconds converts a program's duration, cut to the longest possible one.
+func milliseconds(ms int64) time.Duration {
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

@@ -10,8 +10,7 @@ import (
 	"parley/events"
 )
 
-// requests are the questions of a run that are open. Each waits in its own goroutine and is answered on the program's
-// input, in whatever order they end.
+// requests are the open questions of a run. Each of them waits in a goroutine, and is answered on the program's input.
 type requests struct {
 	ctx     context.Context
 	cancel  context.CancelFunc // ends the waiting; what was asked stays asked
@@ -30,13 +29,13 @@ func newRequests(ctx context.Context, d runtime.Host, in *runtime.LineWriter) *r
 	return r
 }
 
-// close ends the waiting and returns when it has ended.
+// close cancels all waiting questions, and returns when their goroutines have ended.
 func (r *requests) close() {
 	r.cancel()
 	r.waiting.Wait()
 }
 
-// open asks what a program wants to know, or refuses.
+// open asks a question of the program, or refuses it.
 func (r *requests) open(l line) {
 	if err := r.enter(l.ID); err != nil {
 		r.in.Offer(refusal(l.ID, err))
@@ -73,7 +72,7 @@ func (r *requests) leave(id string) {
 	delete(r.byID, id)
 }
 
-// settle waits for the end of a question and gives the line that says so.
+// settle waits for the end of a question, and returns the line for the program.
 func (r *requests) settle(l line) runtime.Frame {
 	if l.Type == saysApproval {
 		d, err := r.host.Approve(r.ctx, l.call())
@@ -100,7 +99,7 @@ func (r *requests) settle(l line) runtime.Frame {
 	return runtime.NewFrame(answer)
 }
 
-// firstValue gives the first field's value that was given.
+// firstValue returns the value of the first field that has one.
 func firstValue(fields []events.Field, values []byte) json.RawMessage {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(values, &given) != nil {

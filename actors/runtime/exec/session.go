@@ -8,7 +8,7 @@ import (
 	"parley/actors/runtime"
 )
 
-// cancelGrace is how long a program that is kept has to say done after it was told to cancel.
+// cancelGrace is the time that a kept program has to say done after a cancel.
 const cancelGrace = 2 * time.Second
 
 // session is one run: it carries what a worker and a host exchange.
@@ -46,7 +46,7 @@ func newSession(s runtime.Spec, w *runtime.Worker, used bool, p runtime.Prompt, 
 	}
 }
 
-// run has the conversation. It returns when the run is over, and all that was put out is written.
+// run carries the exchange. It returns when the run is over and its output is written.
 func (s *session) run(ctx context.Context) runtime.Result {
 	s.ctx = ctx
 	if s.spec.RunTime > 0 {
@@ -73,10 +73,10 @@ func (s *session) run(ctx context.Context) runtime.Result {
 	return runtime.Result{Err: s.outcome(), Tail: s.output.Tail.String()}
 }
 
-// unheard reports whether the process had gone, before this run, without anybody noticing.
+// unheard reports whether the process had ended before this run.
 func (s *session) unheard() bool { return s.used && !s.has && s.err == nil }
 
-// outcome says how the run ended, once it has.
+// outcome returns the error of the ended run.
 func (s *session) outcome() error {
 	switch {
 	case s.err != nil:
@@ -91,7 +91,7 @@ func (s *session) outcome() error {
 	return s.worker.Err
 }
 
-// converse goes on until the process has ended, or is done and stays.
+// converse returns when the process has ended, or is done and stays.
 func (s *session) converse() {
 	out, errs, ended := s.worker.Out.Pieces, s.worker.Errs.Pieces, s.ctx.Done()
 	for {
@@ -135,8 +135,8 @@ func (s *session) converse() {
 	}
 }
 
-// given is told whether the prompt was written. A command that does not read has it nevertheless; one that served other
-// runs and does not read any more is about to go.
+// given handles the result of writing the prompt. A new command has it even if it does not read. A kept one that
+// does not read is about to end.
 func (s *session) given(err error) {
 	if err == nil || !s.used {
 		s.take()
@@ -152,7 +152,7 @@ func (s *session) take() {
 	}
 }
 
-// hear takes a line that the program has put out.
+// hear handles a line of the program.
 func (s *session) hear(p runtime.Piece) {
 	s.take()
 	if p.Err != nil {
@@ -186,10 +186,10 @@ func (s *session) hear(p runtime.Piece) {
 	}
 }
 
-// mayAsk reports whether the run is not about to end.
+// mayAsk reports whether the run accepts questions.
 func (s *session) mayAsk() bool { return !s.done && s.err == nil }
 
-// send sends a message: in the order of what is put out, and before anything that comes after it.
+// send sends a message, in its order among the output.
 func (s *session) send(l line) {
 	if !s.mayAsk() {
 		return
@@ -202,7 +202,7 @@ func (s *session) send(l line) {
 	}
 }
 
-// finish takes that the program is done.
+// finish handles the program's done.
 func (s *session) finish(l line) {
 	if s.done || l.Run != "" && l.Run != s.prompt.Run {
 		return
@@ -225,7 +225,7 @@ func (s *session) finish(l line) {
 
 func (s *session) write() { s.output.Flush(s.writing) }
 
-// fail has the run end badly.
+// fail ends the run with an error.
 func (s *session) fail(err error) {
 	if s.err == nil {
 		s.err = err
@@ -234,7 +234,7 @@ func (s *session) fail(err error) {
 	s.stop()
 }
 
-// cancel has the run end because it is to, or has taken too long.
+// cancel ends the run at the end of its context.
 func (s *session) cancel() {
 	switch cause := context.Cause(s.ctx); {
 	case s.done && s.spec.Keep:
@@ -250,7 +250,7 @@ func (s *session) cancel() {
 	}
 }
 
-// stop has the process end, and kills it if it does not.
+// stop terminates the process, and kills it after StopGrace.
 func (s *session) stop() {
 	if s.stopping {
 		return
