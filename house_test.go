@@ -37,11 +37,12 @@ var imports = map[string][]string{
 	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest"},
 	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
 
-	"gateway":          {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/api", "gateway/client", "gateway/httpd", "gateway/sanitize", "gateway/mcp"},
+	"gateway":          {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/api", "gateway/client", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/web"},
 	"gateway/api":      {".", "actors/view", "capabilities", "events"},
 	"gateway/client":   {"."},
 	"gateway/httpd":    {".", "actors/connlimit", "gateway/client"},
 	"gateway/sanitize": {},
+	"gateway/web":      {".", "capabilities", "events", "actors/view", "gateway/sanitize", "mailbox", "mailbox/form"},
 	"gateway/mcp":      {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 
 	"cmd/parley": {

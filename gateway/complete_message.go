@@ -11,6 +11,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/web"
 )
 
 // fieldCandidates gives the fields of a form, or, once a field's name and a colon are typed, what it may be answered
@@ -79,9 +80,9 @@ func edgeCandidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest)
 	}
 	var found []api.Candidate
 	for _, edge := range sortedKeys(e.Edges) {
-		found = append(found, api.Candidate{Word: edge, Description: showValue(e.Edges[edge], nil, kindOf)})
+		found = append(found, api.Candidate{Word: edge, Description: web.ShowValue(e.Edges[edge], nil, kindOf)})
 	}
 	return found, nil
 }
 
-func kindOf(r capabilities.Ref) string { return string(r.Kind) + " " + shortID(r.Target) }
+func kindOf(r capabilities.Ref) string { return string(r.Kind) + " " + web.ShortID(r.Target) }

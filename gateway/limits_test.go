@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/gateway/web"
 )
 
 func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
@@ -340,7 +341,7 @@ func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {
 	h.open(nil)
 	var got []int
 	for range 5 {
-		resp, err := http.PostForm("http://"+h.server.Address()+signInPath, map[string][]string{"code": {"guess"}})
+		resp, err := http.PostForm("http://"+h.server.Address()+web.SignInPath, map[string][]string{"code": {"guess"}})
 		if err != nil {
 			t.Fatal(err)
 		}

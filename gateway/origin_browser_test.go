@@ -13,6 +13,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 // porter lets requests to the public door by, and notes what becomes of them.
@@ -170,7 +171,7 @@ func TestWhoseRequestsAreTaken(t *testing.T) {
 		"another page's sign-out":        {"POST", signOutPath, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequestWithContext(t.Context(), c.method, own+sessionsPath+session.Key+c.path, nil)
+			r := httptest.NewRequestWithContext(t.Context(), c.method, own+web.SessionsPath+session.Key+c.path, nil)
 			r.AddCookie(&http.Cookie{Name: SessionCookie, Value: session.Text})
 			for i := 0; i < len(c.header); i += 2 {
 				r.Header.Set(c.header[i], c.header[i+1])

@@ -3,8 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"embed"
-	"html/template"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,38 +11,9 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/capabilities"
 	"parley/gateway/api"
-	"parley/gateway/sanitize"
+	"parley/gateway/web"
 )
-
-// The page is what a person has in a browser: HTML that Go renders, which works as it is, and which small
-// modules make live. A message is drawn in one place, here, whether it is in the first paint, comes later or
-// stands alone.
-
-//go:embed assets
-var embedded embed.FS
-
-// page has what is the same for every visit.
-type page struct {
-	assets    *assets
-	templates *template.Template
-}
-
-func newPage() (*page, error) {
-	a, err := newAssets(embedded, "assets/static")
-	if err != nil {
-		return nil, err
-	}
-	funcs := template.FuncMap{
-		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.url, "when": readable, "party": partyOf,
-	}
-	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
-	if err != nil {
-		return nil, err
-	}
-	return &page{assets: a, templates: t}, nil
-}
 
 // pagePolicy is the Content-Security-Policy of pages: nothing runs, is drawn or is fetched but what this node serves.
 const pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
@@ -59,19 +28,6 @@ type viewing struct {
 	as    string        // the name under which the host holds it; "" is who is signed in
 	body  []byte        // of the request
 	held  *charge       // for the request and the response
-}
-
-// layout is what every page shows around its own part.
-type layout struct {
-	Title  string
-	Base   string // what the addresses of all pages begin with
-	As     string
-	Reader capabilities.ID // who is signed in
-	Count  int             // questions that wait, where they are at hand: the stream of events tells them soon
-	Names  []string        // what the agent holds
-	Cursor string          // from where to follow the agent's mail; "" if the page does not show it
-	Here   string          // the path
-	Main   any
 }
 
 // servePage answers what is no call. It reports whether there is such a page.
@@ -130,7 +86,7 @@ func (s *Server) pageAt(path string) (func(*viewing) error, bool) {
 		return (*viewing).questions, true
 	case path == "/agents":
 		return (*viewing).agents, true
-	case strings.HasPrefix(path, agentsPath):
+	case strings.HasPrefix(path, web.AgentsPath):
 		return (*viewing).ofAgent, true
 	case path == eventsPath:
 		return (*viewing).events, true
@@ -140,7 +96,7 @@ func (s *Server) pageAt(path string) (func(*viewing) error, bool) {
 		return (*viewing).elements, true
 	case strings.HasPrefix(path, formsPath):
 		return (*viewing).form, true
-	case strings.HasPrefix(path, assetsPath):
+	case strings.HasPrefix(path, web.AssetsPath):
 		return (*viewing).asset, true
 	}
 	return nil, false
@@ -159,7 +115,7 @@ func (v *viewing) readsOnly() error {
 const maxShownNames = 1000
 
 // show writes a page that is whole: it is rendered before its first byte goes out.
-func (v *viewing) show(status int, name string, f layout) error {
+func (v *viewing) show(status int, name string, f web.Layout) error {
 	f.As, f.Here, f.Base, f.Reader = v.as, v.r.URL.Path, pagePrefix(v.r.Context()), v.s.reader(v.r.Context()).ID()
 	var err error
 	if f.Names, err = v.agent.Names(v.r.Context(), ""); err != nil {
@@ -185,7 +141,7 @@ func (v *viewing) execute(buf *bytes.Buffer, name string, with any) error {
 		return err
 	}
 	defer v.held.account.built()
-	if err := v.s.page.templates.ExecuteTemplate(buf, name, with); err != nil {
+	if err := v.s.page.Templates.ExecuteTemplate(buf, name, with); err != nil {
 		return err
 	}
 	return v.held.add(int64(buf.Len()))
@@ -194,7 +150,7 @@ func (v *viewing) execute(buf *bytes.Buffer, name string, with any) error {
 func (s *Server) render(w http.ResponseWriter, status int, name string, with any) error {
 	buf := s.bodies.get()
 	defer s.bodies.put(buf)
-	if err := s.page.templates.ExecuteTemplate(buf, name, with); err != nil {
+	if err := s.page.Templates.ExecuteTemplate(buf, name, with); err != nil {
 		return err
 	}
 	s.sendPage(w, status, buf.Bytes())
@@ -210,9 +166,9 @@ func (s *Server) sendPage(w http.ResponseWriter, status int, body []byte) {
 }
 
 // fragment renders one message as it stands in a page.
-func (s *Server) fragment(c card) (string, error) {
+func (s *Server) fragment(c web.Card) (string, error) {
 	var buf bytes.Buffer
-	err := s.page.templates.ExecuteTemplate(&buf, "message", c)
+	err := s.page.Templates.ExecuteTemplate(&buf, "message", c)
 	return buf.String(), err
 }
 
@@ -223,7 +179,7 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	e := shown(err)
-	if err := s.render(w, api.HTTPStatus(e.Code), "refusal.html", layout{Base: pagePrefix(r.Context()), Main: e}); err != nil {
+	if err := s.render(w, api.HTTPStatus(e.Code), "refusal.html", web.Layout{Base: pagePrefix(r.Context()), Main: e}); err != nil {
 		refuse(w, err, 0)
 	}
 }

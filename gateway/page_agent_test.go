@@ -11,6 +11,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/gateway/web"
 	"parley/mailbox/form"
 )
 
@@ -118,11 +119,11 @@ func TestAnAgentsPageIsForTheHostAndForItself(t *testing.T) {
 	h.guest("joe")
 	odd := "what? #1 100%"
 	h.guest(odd)
-	if status, _, body := h.get(agentPagePath(odd), "text/html"); status != 200 || !strings.Contains(body, "what? #1") {
+	if status, _, body := h.get(web.AgentPath(odd), "text/html"); status != 200 || !strings.Contains(body, "what? #1") {
 		t.Errorf("a name of odd characters: %d\n%s", status, body)
 	}
-	if _, _, list := h.get("/agents", "text/html"); !strings.Contains(list, `href="`+agentPagePath(odd)+`"`) {
-		t.Errorf("the list does not lead to %s:\n%s", agentPagePath(odd), list)
+	if _, _, list := h.get("/agents", "text/html"); !strings.Contains(list, `href="`+web.AgentPath(odd)+`"`) {
+		t.Errorf("the list does not lead to %s:\n%s", web.AgentPath(odd), list)
 	}
 	if status, _, _ := h.get("/agents/nobody", "text/html"); status == 200 {
 		t.Error("there is a page of nobody")

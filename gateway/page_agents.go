@@ -3,50 +3,21 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"slices"
 	"strings"
 
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/web"
 )
 
 // shownAgents is how many agents the list shows at once.
 const shownAgents = 100
 
-// agentList is a part of the list of agents.
-type agentList struct {
-	Agents []listed
-	After  string // there are more after this name; "" if there are not
-	Later  bool   // it is not the first part
-}
-
-// More is the address of the next part.
-func (r agentList) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
-
-// listed is an agent as the list shows it.
-type listed struct {
-	Name    string
-	ID      capabilities.ID
-	Away    bool // it is on another node
-	Here    bool // the reader may act as it, and so sees what follows
-	Waiting int  // forms that wait for its answer
-	standing
-}
-
-// Page is where more is told of it.
-func (l listed) Page() string { return agentPagePath(l.Name) }
-
-// standing is how an agent of this node is.
-type standing struct {
-	view.AgentStatus
-	Marks []string // its labels as key=value, sorted
-}
-
 // standingOf says how an agent is. It is the one place from which pages take that.
-func standingOf(ctx context.Context, a *actors.Agent) (standing, error) {
-	s := standing{}
+func standingOf(ctx context.Context, a *actors.Agent) (web.Standing, error) {
+	s := web.Standing{}
 	var err error
 	if s.AgentStatus, err = a.Status(ctx); err != nil {
 		return s, err
@@ -55,21 +26,6 @@ func standingOf(ctx context.Context, a *actors.Agent) (standing, error) {
 		s.Marks = append(s.Marks, key+"="+s.Labels[key])
 	}
 	return s, nil
-}
-
-// Sign is a character for the status.
-func (s standing) Sign() string {
-	switch s.Status {
-	case "running":
-		return "●"
-	case "error":
-		return "✕"
-	case "closed":
-		return "⊘"
-	case "initializing":
-		return "◌"
-	}
-	return "○"
 }
 
 // agents lists who is signed in and the agents that it holds, by name.
@@ -83,12 +39,12 @@ func (v *viewing) agents() error {
 	if err != nil {
 		return err
 	}
-	all = append([]listed{{ID: reader.ID()}}, all...)
+	all = append([]web.Listed{{ID: reader.ID()}}, all...)
 	after, later := v.r.URL.Query().Get("after"), v.r.URL.Query().Has("after")
 	if later {
-		all = slices.DeleteFunc(all, func(l listed) bool { return l.Name <= after })
+		all = slices.DeleteFunc(all, func(l web.Listed) bool { return l.Name <= after })
 	}
-	r := agentList{Agents: all[:min(len(all), shownAgents)], Later: later}
+	r := web.AgentList{Agents: all[:min(len(all), shownAgents)], Later: later}
 	if len(all) > shownAgents {
 		r.After = r.Agents[shownAgents-1].Name
 	}
@@ -97,16 +53,16 @@ func (v *viewing) agents() error {
 			return err
 		}
 	}
-	return v.show(200, "agents.html", layout{Title: "Agents", Main: r})
+	return v.show(200, "agents.html", web.Layout{Title: "Agents", Main: r})
 }
 
 // heldAgents gives the agents that one holds, each under the first of its names, by name.
-func heldAgents(ctx context.Context, reader *actors.Agent) ([]listed, error) {
+func heldAgents(ctx context.Context, reader *actors.Agent) ([]web.Listed, error) {
 	names, err := reader.Names(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	var all []listed
+	var all []web.Listed
 	seen := map[capabilities.ID]bool{reader.ID(): true}
 	for _, name := range names {
 		if strings.HasPrefix(name, "@") {
@@ -121,14 +77,14 @@ func heldAgents(ctx context.Context, reader *actors.Agent) ([]listed, error) {
 			continue
 		}
 		seen[r.Target] = true
-		all = append(all, listed{Name: name, ID: r.Target})
+		all = append(all, web.Listed{Name: name, ID: r.Target})
 	}
-	slices.SortFunc(all, func(a, b listed) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b web.Listed) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
 // look fills in what the reader may see of an agent. One that cannot be read does not keep the others from view.
-func (v *viewing) look(l *listed, reader *actors.Agent) error {
+func (v *viewing) look(l *web.Listed, reader *actors.Agent) error {
 	ctx := v.r.Context()
 	l.Away = l.ID.Node != v.s.node.ID()
 	if l.Away {
@@ -140,10 +96,10 @@ func (v *viewing) look(l *listed, reader *actors.Agent) error {
 	}
 	waiting, err := waitingFor(ctx, local{l.Name, agent}, local{agent: reader})
 	if err == nil {
-		l.standing, err = standingOf(ctx, agent)
+		l.Standing, err = standingOf(ctx, agent)
 	}
 	if err != nil {
-		l.standing = standing{AgentStatus: view.AgentStatus{Status: "error", Error: shown(err).Message}}
+		l.Standing = web.Standing{AgentStatus: view.AgentStatus{Status: "error", Error: shown(err).Message}}
 		return ctx.Err()
 	}
 	l.Here, l.Waiting = true, len(waiting)

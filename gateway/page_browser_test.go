@@ -21,6 +21,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 // parlour is a node with its page, and the browser that looks at it.
@@ -148,10 +149,10 @@ func (h *parlour) signIn(b *tab) {
 		}
 		h.in[h.token] = in
 	}
-	origin, _, _ := strings.Cut(h.url, sessionsPath)
-	h.url = origin + sessionsPath + in.Key
+	origin, _, _ := strings.Cut(h.url, web.SessionsPath)
+	h.url = origin + web.SessionsPath + in.Key
 	_, err := chromedp.Call(b.ctx, network.SetCookie, network.SetCookieParams{
-		Name: SessionCookie, Value: in.Text, URL: h.url, Path: sessionsPath + in.Key, HTTPOnly: new(true), SameSite: network.CookieSameSiteStrict,
+		Name: SessionCookie, Value: in.Text, URL: h.url, Path: web.SessionsPath + in.Key, HTTPOnly: new(true), SameSite: network.CookieSameSiteStrict,
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -160,8 +161,8 @@ func (h *parlour) signIn(b *tab) {
 
 // path is that of an address in the browser's session.
 func (h *parlour) path(address string) string {
-	if _, key, in := strings.Cut(h.url, sessionsPath); in {
-		return sessionsPath + key + address
+	if _, key, in := strings.Cut(h.url, web.SessionsPath); in {
+		return web.SessionsPath + key + address
 	}
 	return address
 }

@@ -13,6 +13,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/web"
 	"parley/mailbox/form"
 )
 
@@ -291,12 +292,12 @@ func TestThePageChecksAsTheNodeDoes(t *testing.T) {
 	}
 	specs := make([]string, len(fields))
 	for i, f := range contract.Fields() {
-		specs[i] = spec(f)
+		specs[i] = web.FieldSpec(f)
 	}
 	h := openParlour(t)
 	b := h.openBrowser()
 	b.open("/")
-	b.text(fmt.Sprintf(`import(%q).then((m) => { window.check = m.validateValues })`, h.path(h.server.page.assets.url("validate.js"))))
+	b.text(fmt.Sprintf(`import(%q).then((m) => { window.check = m.validateValues })`, h.path(h.server.page.Assets.URL("validate.js"))))
 	b.until(`window.check`)
 	for _, a := range answers {
 		var values map[string]capabilities.Value

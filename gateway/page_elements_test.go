@@ -33,7 +33,7 @@ func TestTheTypesAreThoseOfTheModule(t *testing.T) {
 		t.Skip("the types of the elements are NOT checked: PARLEY_TSC names no TypeScript compiler")
 	}
 	folder := t.TempDir()
-	copies := map[string]string{"testdata/elements/*": "", "assets/static/elements.d.ts": "", "assets/static/*.js": "module"} // where no types are beside it
+	copies := map[string]string{"testdata/elements/*": "", "web/assets/static/elements.d.ts": "", "web/assets/static/*.js": "module"} // where no types are beside it
 	for from, to := range copies {
 		files, err := filepath.Glob(from)
 		if err != nil || len(files) == 0 {

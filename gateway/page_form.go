@@ -9,6 +9,7 @@ import (
 	"parley/actors"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
+	"parley/gateway/web"
 )
 
 // formsPath, with a number or an ID behind it, is one message on a page of its own. It needs no script.
@@ -32,14 +33,14 @@ func (v *viewing) form() error {
 	return v.showForm(which, http.StatusOK, nil)
 }
 
-func (v *viewing) showForm(which actors.Which, status int, t *tried) error {
+func (v *viewing) showForm(which actors.Which, status int, t *web.Tried) error {
 	ctx := v.r.Context()
 	e, err := v.agent.Message(ctx, which)
 	if err != nil {
 		return err
 	}
 	c := v.s.card(ctx, local{v.as, v.agent}, e, t)
-	f := layout{Title: sanitize.Line(c.Heading()), Main: c}
+	f := web.Layout{Title: sanitize.Line(c.Heading()), Main: c}
 	if f.Title == "" {
 		f.Title = "Message"
 	}
@@ -57,10 +58,10 @@ func (v *viewing) take(which actors.Which) error {
 	if err != nil {
 		return err
 	}
-	t := &tried{texts: texts(e.Fields, sent)}
+	t := &web.Tried{Texts: web.Texts(e.Fields, sent)}
 	if err := v.act(which, sent, t); err != nil {
 		shown := shown(err)
-		t.wrong, t.fields = shown.Message, shown.Fields
+		t.Wrong, t.Fields = shown.Message, shown.Fields
 		return v.showForm(which, api.HTTPStatus(shown.Code), t)
 	}
 	there := url.URL{Path: pagePrefix(v.r.Context()) + v.r.URL.Path}
@@ -75,7 +76,7 @@ func (v *viewing) take(which actors.Which) error {
 }
 
 // act performs what a form's button stands for.
-func (v *viewing) act(which actors.Which, sent url.Values, t *tried) error {
+func (v *viewing) act(which actors.Which, sent url.Values, t *web.Tried) error {
 	ctx, a := v.r.Context(), v.agent
 	what := sent.Get("do")
 	if what == "" {
@@ -95,7 +96,7 @@ func (v *viewing) act(which actors.Which, sent url.Values, t *tried) error {
 	var err error
 	switch what {
 	case "answer":
-		_, err = a.Answer(ctx, actors.Answer{Which: which, Texts: t.texts})
+		_, err = a.Answer(ctx, actors.Answer{Which: which, Texts: t.Texts})
 	case "decline":
 		_, err = a.Decline(ctx, which, sent.Get("reason"))
 	case "cancel":

@@ -8,17 +8,11 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/gateway/sanitize"
+	"parley/gateway/web"
 )
 
 // firstPaint is how many messages a page begins with.
 const firstPaint = 50
-
-// stream is the newest part of an agent's mail, or the part before a number.
-type stream struct {
-	Cards  []card
-	Before uint64 // there is more before this number; 0 if there is none
-	Newest bool   // it is the end of the mail
-}
 
 // inbox shows an agent's mail.
 func (v *viewing) inbox() error {
@@ -30,7 +24,7 @@ func (v *viewing) inbox() error {
 	if err != nil {
 		return err
 	}
-	st, before := stream{Newest: true}, end
+	st, before := web.Stream{Newest: true}, end
 	if text := v.r.URL.Query().Get("before"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -50,7 +44,7 @@ func (v *viewing) inbox() error {
 	if v.as != "" {
 		title = "Inbox of " + sanitize.Line(v.as)
 	}
-	return v.show(200, "inbox.html", layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: st})
+	return v.show(200, "inbox.html", web.Layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: st})
 }
 
 // window gives the last messages before a number that were not dismissed, as many as are wanted and there is room for, and the

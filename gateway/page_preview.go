@@ -6,6 +6,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/gateway/web"
 	"parley/mailbox/form"
 )
 
@@ -35,11 +36,11 @@ func (v *viewing) preview() error {
 		return err
 	}
 	const key = "preview"
-	return v.render(http.StatusOK, "message", card{
+	return v.render(http.StatusOK, "message", web.Card{
 		Message: view.Message{
 			Type: "form", From: v.agent.ID(), Title: r.Title, Description: r.Description, Fields: contract.Fields(),
 			Deadline: r.Deadline, NoForward: r.NoForward, AnswerNeeded: true,
 		},
-		Base: pagePrefix(v.r.Context()), Key: key, Status: view.StatusOpen, Widgets: widgets(key, contract.Fields(), nil),
+		Base: pagePrefix(v.r.Context()), Key: key, Status: view.StatusOpen, Widgets: web.DrawFields(key, contract.Fields(), nil),
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/gateway/web"
 )
 
 // postJSON calls as the page does.
@@ -39,7 +40,7 @@ func TestAPreviewIsWhatTheRecipientSees(t *testing.T) {
 		within, _, _ := strings.Cut(after, "</fieldset>")
 		return within
 	}
-	if want := field(strings.ReplaceAll(seen, elementKey("fae", 0), "preview")); want == "" || field(text) != want {
+	if want := field(strings.ReplaceAll(seen, web.ElementKey("fae", 0), "preview")); want == "" || field(text) != want {
 		t.Errorf("preview:\n%s\nseen:\n%s", field(text), want)
 	}
 	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 1 {

@@ -7,6 +7,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/web"
 )
 
 // maxQuestions bounds what is looked at of one agent's questions.
@@ -30,9 +31,9 @@ func (v *viewing) questions() error {
 	}
 	count := len(waiting)
 	if keys := v.r.URL.Query()["key"]; len(keys) > 0 {
-		waiting = slices.DeleteFunc(waiting, func(q question) bool { return !slices.Contains(keys, elementKey(q.name, q.Number)) })
+		waiting = slices.DeleteFunc(waiting, func(q question) bool { return !slices.Contains(keys, web.ElementKey(q.name, q.Number)) })
 	}
-	var cards []card
+	var cards []web.Card
 	waiting, err = oldestFitting(waiting[:min(len(waiting), firstPaint)])
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (v *viewing) questions() error {
 	for _, q := range waiting {
 		cards = append(cards, v.s.card(ctx, q.local, q.Message, nil))
 	}
-	return v.show(200, "questions.html", layout{Title: "Questions", Count: count, Main: cards})
+	return v.show(200, "questions.html", web.Layout{Title: "Questions", Count: count, Main: cards})
 }
 
 // allQuestions gives what waits, oldest first.

@@ -19,7 +19,7 @@ import (
 
 func TestWithoutASessionThereIsNothing(t *testing.T) {
 	h := openParlour(t)
-	asset := h.server.page.assets.url("page.css")
+	asset := h.server.page.Assets.URL("page.css")
 	for _, path := range []string{"/", "/questions", "/agents", "/events", "/forms/0", asset, "/nothing"} {
 		for accept, want := range map[string]string{"text/html": "parley open", "": "UNAUTHENTICATED"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+path, nil)
@@ -55,8 +55,8 @@ func TestPagesRunNothingOfOthers(t *testing.T) {
 func TestAssetsAreSmallAndKept(t *testing.T) {
 	h := openParlour(t)
 	total := 0
-	for name := range h.server.page.assets.files {
-		address := h.server.page.assets.url(name)
+	for name := range h.server.page.Assets.Files {
+		address := h.server.page.Assets.URL(name)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+address, nil)
 		if err != nil {
 			t.Fatal(err)

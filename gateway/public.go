@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/gateway/web"
 )
 
 // The public door is the TCP address, which anyone may reach: every request shows a token, or both
@@ -26,7 +27,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err, http.StatusForbidden)
 		return
 	}
-	if r.URL.Path == signInPath {
+	if r.URL.Path == web.SignInPath {
 		s.signIn(w, r)
 		return
 	}

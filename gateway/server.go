@@ -15,6 +15,7 @@ import (
 	"parley/actors"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
+	"parley/gateway/web"
 )
 
 // Off is the address that says: listen on the socket alone.
@@ -54,7 +55,7 @@ type Server struct {
 	links       links
 	attempts    attempts
 	uses        uses // of tokens and sessions
-	page        *page
+	page        *web.Page
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
 
@@ -89,7 +90,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		frames: frames(), dialects: dialects(), perSession: keyedMutex{seed: maphash.MakeSeed()},
 		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest, bodyTime: bodyTime,
 	}
-	page, err := newPage()
+	page, err := web.New()
 	if err != nil {
 		return nil, fmt.Errorf("read the page: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
+	"parley/gateway/web"
 )
 
 // A browser's session has two halves, of which neither is of any use alone. One is a secret in a cookie. The other, the
@@ -25,15 +26,14 @@ const (
 	// SessionCookie is the name of the cookie that has the one half of a browser's session.
 	SessionCookie = "parley_session"
 
-	sessionsPath = "/s/" // with the key behind it
-	signOutPath  = "/sign-out"
-	maxCookies   = 4 // of that name that are looked at: another port may have set some
-	maxPageKey   = 64
+	signOutPath = "/sign-out"
+	maxCookies  = 4 // of that name that are looked at: another port may have set some
+	maxPageKey  = 64
 )
 
 // cutKey takes the key of a session off a path. It gives "" for a path that has none.
 func cutKey(path string) (key, rest string) {
-	behind, ok := strings.CutPrefix(path, sessionsPath)
+	behind, ok := strings.CutPrefix(path, web.SessionsPath)
 	if !ok {
 		return "", path
 	}
@@ -51,7 +51,7 @@ func (s *Server) identifySession(r *http.Request, key string) (*principal, error
 	for _, c := range cookies[:min(len(cookies), maxCookies)] {
 		agent, t, failed := s.node.AuthenticateSession(r.Context(), c.Value, key)
 		if failed == nil {
-			return &principal{agent: agent, token: t, account: s.ledger.of(agent), prefix: sessionsPath + key}, nil
+			return &principal{agent: agent, token: t, account: s.ledger.of(agent), prefix: web.SessionsPath + key}, nil
 		}
 		if err = failed; parley.CodeOf(err) != parley.Unauthenticated {
 			break
@@ -85,7 +85,7 @@ func (s *Server) setSession(w http.ResponseWriter, r *http.Request, text, prefix
 
 // signOut asks whether to end the session, or all of its agent's, and does.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
-	d := signInPage{Title: "Sign out of Parley", Leaves: p.prefix + signOutPath, Everywhere: p.may(api.Operation{Scope: api.ScopeAdmin}) == nil}
+	d := web.SignInPage{Title: "Sign out of Parley", Leaves: p.prefix + signOutPath, Everywhere: p.may(api.Operation{Scope: api.ScopeAdmin}) == nil}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		s.showSignInPage(w, http.StatusOK, d)
@@ -103,7 +103,7 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: SessionCookie, Path: p.prefix, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
-	s.showSignInPage(w, http.StatusOK, signInPage{Title: "You are signed out", Signed: true})
+	s.showSignInPage(w, http.StatusOK, web.SignInPage{Title: "You are signed out", Signed: true})
 }
 
 // endSessions ends a session, with all others of its agent if that is wanted.

@@ -18,6 +18,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 // thief is a guest's own server on another port of the host, which keeps all that it is sent, and tries what it can get
@@ -67,7 +68,7 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return "http://127.0.0.1:" + port + signInPath + "?code=" + code
+		return "http://127.0.0.1:" + port + web.SignInPath + "?code=" + code
 	}
 	robber := &thief{}
 	other := httptest.NewServer(robber)
@@ -82,7 +83,7 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 	b.do(chromedp.WaitReady("html[data-live]"))
 	home := b.text(`location.href`)
 	cookie, key := h.sessionOf(b)
-	if !strings.Contains(home, sessionsPath+key+"/") {
+	if !strings.Contains(home, web.SessionsPath+key+"/") {
 		t.Fatalf("the page is at %s", home)
 	}
 	for _, path := range []string{"/by-address", "/by-name", "/s/"} {
@@ -107,12 +108,12 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 	// If it had one half all the same, by whatever means, that would be of no use.
 	for what, try := range map[string]replay{
 		"the cookie":                {cookie: cookie},
-		"the cookie and no key":     {cookie: cookie, at: sessionsPath + "/"},
-		"the cookie, a wrong key":   {cookie: cookie, at: sessionsPath + "AAAAAAAAAAAAAAAAAAAAAAAAAA"},
-		"the key":                   {at: sessionsPath + key},
-		"the key as a cookie":       {cookie: key, at: sessionsPath + key},
+		"the cookie and no key":     {cookie: cookie, at: web.SessionsPath + "/"},
+		"the cookie, a wrong key":   {cookie: cookie, at: web.SessionsPath + "AAAAAAAAAAAAAAAAAAAAAAAAAA"},
+		"the key":                   {at: web.SessionsPath + key},
+		"the key as a cookie":       {cookie: key, at: web.SessionsPath + key},
 		"the cookie as a token":     {bearer: cookie},
-		"the cookie as a token too": {bearer: cookie, cookie: cookie, at: sessionsPath + key},
+		"the cookie as a token too": {bearer: cookie, cookie: cookie, at: web.SessionsPath + key},
 		"the secret as a token":     {bearer: "ply_" + cookie[4:]},
 		"the cookie in a query":     {query: "?token=" + cookie + "&access_token=" + cookie + "&" + SessionCookie + "=" + cookie},
 		"the cookie as a protocol":  {protocol: BearerProtocol + cookie},
@@ -124,7 +125,7 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 			}
 		}
 	}
-	for _, got := range (replay{cookie: cookie, at: sessionsPath + key}).everywhere(t, h.server.Address()) { // so that the tries above are good
+	for _, got := range (replay{cookie: cookie, at: web.SessionsPath + key}).everywhere(t, h.server.Address()) { // so that the tries above are good
 		if got.status == http.StatusUnauthorized && got.what != "POST /mcp" {
 			t.Errorf("with both halves, %s: %d", got.what, got.status)
 		}
@@ -134,14 +135,14 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 // sessionOf gives the two halves of a tab's session.
 func (h *parlour) sessionOf(b *tab) (cookie, key string) {
 	h.t.Helper()
-	_, behind, _ := strings.Cut(b.text(`location.pathname`), sessionsPath)
+	_, behind, _ := strings.Cut(b.text(`location.pathname`), web.SessionsPath)
 	key, _, _ = strings.Cut(behind, "/")
-	all, err := chromedp.Call(b.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{"http://" + h.server.Address() + sessionsPath + key + "/"}})
+	all, err := chromedp.Call(b.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{"http://" + h.server.Address() + web.SessionsPath + key + "/"}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for _, c := range all.Cookies {
-		if c.Name == SessionCookie && c.Path == sessionsPath+key {
+		if c.Name == SessionCookie && c.Path == web.SessionsPath+key {
 			return c.Value, key
 		}
 	}
@@ -232,7 +233,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	}
 	open := func(in actors.Session) *websocket.Conn {
 		t.Helper()
-		conn, _, err := websocket.Dial(t.Context(), "ws://"+h.server.Address()+sessionsPath+in.Key+webSocketPath, &websocket.DialOptions{
+		conn, _, err := websocket.Dial(t.Context(), "ws://"+h.server.Address()+web.SessionsPath+in.Key+webSocketPath, &websocket.DialOptions{
 			HTTPHeader: http.Header{"Cookie": {SessionCookie + "=" + in.Text}},
 		})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 func TestLinksAreCountedForEachAgent(t *testing.T) {
@@ -42,7 +43,7 @@ func TestLinksAreCountedForEachAgent(t *testing.T) {
 // signIn uses a link as a browser does, and gives the session's cookie.
 func (v visitor) signIn(code string) *http.Cookie {
 	v.t.Helper()
-	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+signInPath+"?code="+code, nil)
+	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+web.SignInPath+"?code="+code, nil)
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36")
 	w := httptest.NewRecorder()
 	v.s.servePublic(w, r)

@@ -1,9 +1,6 @@
 package gateway
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"html/template"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,75 +8,19 @@ import (
 	"parley"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
+	"parley/gateway/web"
 )
 
-// signInPage is what a browser without a session is shown. Script and style stand in the page itself: nothing else is
-// served without a session.
-type signInPage struct {
-	Title      string
-	Message    string
-	Code       string // of the link that the button uses; "" for no button
-	Leaves     string // where signing out is asked for, if that is what it is about
-	Everywhere bool   // it may be from all browsers
-	Signed     bool   // the browser may be signed in all the same, at another address
-}
-
-// signInScript redirects a signed-in browser from an address without its session's key to the same address with it.
-// The page stored the key in localStorage, which only pages of this origin can read: not those of another port.
-const signInScript = `
-try {
-  const home = localStorage.getItem('parley.home');
-  if (home && location.pathname.startsWith(home + '/')) localStorage.removeItem('parley.home');
-  else if (home?.startsWith('` + sessionsPath + `') && !location.pathname.startsWith('` + sessionsPath + `')) location.replace(home + location.pathname + location.search + location.hash);
-} catch {}
-`
-
-const signInStyle = `
-:root { color-scheme: light dark; }
-html { background: light-dark(#f4f5f8, #14161b); color: light-dark(#1a1d24, #e8eaf0); font: 100%/1.5 system-ui, sans-serif; }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; }
-main { display: grid; gap: .75rem; max-width: 34rem; padding: 1rem; }
-h1, p { margin: 0; }
-h1 { font-size: 1.35rem; }
-code { font: .875em ui-monospace, monospace; }
-button { padding: .5rem 1.25rem; border: 0; border-radius: 10px; background: light-dark(#2f50c0, #9db4ff); color: light-dark(#ffffff, #10162b); font: inherit; font-weight: 600; cursor: pointer; }
-:focus-visible { outline: 3px solid light-dark(#2f50c0, #9db4ff); outline-offset: 2px; }
-`
-
-var signInTemplate = template.Must(template.New("sign-in").Parse(`<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Parley: sign in</title>
-<style>` + signInStyle + `</style>{{if .Signed}}<script>` + signInScript + `</script>{{end}}</head>
-<body><main><h1>{{.Title}}</h1>{{with .Message}}<p>{{.}}</p>{{end}}
-{{if .Leaves}}<form method="post" action="{{.Leaves}}"><button autofocus>Sign this browser out</button></form>
-{{if .Everywhere}}<form method="post" action="{{.Leaves}}"><button name="everywhere" value="yes">Sign out everywhere</button></form>
-<p>Everywhere is all browsers that are signed in as this agent. Programs with a token stay: see <code>parley token ls</code>.</p>{{end}}
-{{else if .Code}}<form method="post" action="` + signInPath + `"><input type="hidden" name="code" value="{{.Code}}"><button autofocus>Sign in</button></form>
-{{else}}<p>Run <code>parley open</code> in a terminal: it gives a link that signs this browser in.</p>
-{{end}}</main></body>
-</html>
-`))
-
-// signInPolicy lets nothing into a signInPage but its own style and script, by their hashes.
-var signInPolicy = "default-src 'none'; style-src '" + hashOf(signInStyle) + "'; script-src '" + hashOf(signInScript) +
-	"'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-
-// hashOf is how a policy lets a text in.
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}
-
 // showSignInPage writes a signInPage.
-func (s *Server) showSignInPage(w http.ResponseWriter, status int, d signInPage) {
+func (s *Server) showSignInPage(w http.ResponseWriter, status int, d web.SignInPage) {
 	buf := s.bodies.get()
 	defer s.bodies.put(buf)
-	if err := signInTemplate.Execute(buf, d); err != nil {
+	if err := web.SignInTemplate.Execute(buf, d); err != nil {
 		refuse(w, err, 0)
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", signInPolicy)
+	h.Set("Content-Security-Policy", web.SignInPolicy)
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(buf.Len()))
 	w.WriteHeader(status)
@@ -93,10 +34,10 @@ func (s *Server) refuseStranger(w http.ResponseWriter, r *http.Request, err erro
 	case !strings.Contains(r.Header.Get("Accept"), "text/html"):
 		refuse(w, err, 0)
 	case e.Code != parley.Unauthenticated:
-		s.showSignInPage(w, api.HTTPStatus(e.Code), signInPage{Title: "That did not work", Message: sanitize.Line(e.Message)})
-	case r.URL.Path == signInPath:
-		s.showSignInPage(w, api.HTTPStatus(e.Code), signInPage{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
+		s.showSignInPage(w, api.HTTPStatus(e.Code), web.SignInPage{Title: "That did not work", Message: sanitize.Line(e.Message)})
+	case r.URL.Path == web.SignInPath:
+		s.showSignInPage(w, api.HTTPStatus(e.Code), web.SignInPage{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."})
 	default:
-		s.showSignInPage(w, api.HTTPStatus(e.Code), signInPage{Title: "Sign in to Parley", Signed: true})
+		s.showSignInPage(w, api.HTTPStatus(e.Code), web.SignInPage{Title: "Sign in to Parley", Signed: true})
 	}
 }

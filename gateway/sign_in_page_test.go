@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/web"
 )
 
 // stranger is somebody with nothing to show.
@@ -61,15 +62,15 @@ func (v stranger) ask(method, path, accept, body string) (*http.Response, string
 // everyPath is every place that there is, and some that there are not.
 func everyPath(s *Server) []string {
 	paths := []string{
-		"/", "/questions", "/agents", agentsPath + "HOST", formsPath + "0", eventsPath, eventsPath + "?cursor=0", elementsPath, elementTypesPath,
+		"/", "/questions", "/agents", web.AgentsPath + "HOST", formsPath + "0", eventsPath, eventsPath + "?cursor=0", elementsPath, elementTypesPath,
 		webSocketPath, openAPIPath, metricsPath, rpcPath, rpcPath + backupName, rpcPath + "fly", "*",
 		"/healthz/", "/rpc/../healthz", "//healthz", "/sign-in/", "/sign-in/../", "/sign-in/style", "/favicon.ico", "/debug/pprof/", "/elsewhere",
 	}
 	for name := range s.operations {
 		paths = append(paths, rpcPath+name)
 	}
-	for name := range s.page.assets.files {
-		paths = append(paths, s.page.assets.url(name))
+	for name := range s.page.Assets.Files {
+		paths = append(paths, s.page.Assets.URL(name))
 	}
 	return paths
 }
@@ -94,11 +95,11 @@ func TestNoPlaceAnswersAStranger(t *testing.T) {
 		t.Errorf("%d %q", resp.StatusCode, body)
 	}
 	for _, query := range []string{"", "?style", "?code=x"} { // whatever is asked of it, it is the one page
-		if resp, body := v.ask("GET", signInPath+query, "*/*", ""); resp.StatusCode != 200 || !strings.Contains(body, "<title>Parley: sign in</title>") {
+		if resp, body := v.ask("GET", web.SignInPath+query, "*/*", ""); resp.StatusCode != 200 || !strings.Contains(body, "<title>Parley: sign in</title>") {
 			t.Errorf("%s: %d %s", query, resp.StatusCode, body)
 		}
 	}
-	if resp, _ := v.ask("DELETE", signInPath, "*/*", ""); resp.StatusCode != http.StatusMethodNotAllowed {
+	if resp, _ := v.ask("DELETE", web.SignInPath, "*/*", ""); resp.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("DELETE: %d", resp.StatusCode)
 	}
 }
@@ -112,7 +113,7 @@ var ownScript = regexp.MustCompile(`(?s)<script>(.*)</script>`)
 func TestASignInPageNeedsNothingElse(t *testing.T) {
 	_, s := openServer(t)
 	v := newStranger(t, s)
-	for _, path := range []string{signInPath + "?code=x", "/"} {
+	for _, path := range []string{web.SignInPath + "?code=x", "/"} {
 		resp, body := v.ask("GET", path, "text/html", "")
 		style := ownStyle.FindStringSubmatch(body)
 		if style == nil {
@@ -124,7 +125,7 @@ func TestASignInPageNeedsNothingElse(t *testing.T) {
 			t.Errorf("%s has the policy %s, and its style the hash %s", path, policy, hash)
 		}
 		if script := ownScript.FindStringSubmatch(body); (script != nil) != (path == "/") ||
-			script != nil && !strings.Contains(policy, "script-src '"+hashOf(script[1])+"';") {
+			script != nil && !strings.Contains(policy, "script-src '"+web.PolicyHash(script[1])+"';") {
 			t.Errorf("%s has the policy %s, and the script %q", path, policy, script)
 		}
 		if strings.Contains(body, "<link") || strings.Contains(body, "src=") {
@@ -141,16 +142,16 @@ func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := url.Values{"code": {code}}.Encode()
-	if resp, body := v.ask("POST", signInPath, "text/html", used); resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) != 1 {
+	if resp, body := v.ask("POST", web.SignInPath, "text/html", used); resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) != 1 {
 		t.Fatalf("%d %s", resp.StatusCode, body)
 	}
 	for name, body := range map[string]string{"used": used, "unknown": "code=x", "none": "", "too long": "code=" + strings.Repeat("x", 1<<20)} {
-		resp, page := v.ask("POST", signInPath, "text/html,application/xhtml+xml", body)
+		resp, page := v.ask("POST", web.SignInPath, "text/html,application/xhtml+xml", body)
 		if resp.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") ||
 			!strings.Contains(page, "<code>parley open</code>") || !strings.Contains(page, "not good any more") {
 			t.Errorf("%s, to a person: %d %v %s", name, resp.StatusCode, resp.Header, page)
 		}
-		resp, text := v.ask("POST", signInPath, "*/*", body)
+		resp, text := v.ask("POST", web.SignInPath, "*/*", body)
 		var f api.Failure
 		if err := json.Unmarshal([]byte(text), &f); err != nil || resp.StatusCode != http.StatusUnauthorized || f.Error.Code != parley.Unauthenticated || f.Error.Hint == "" {
 			t.Errorf("%s, to a program: %d %s %v", name, resp.StatusCode, text, err)
@@ -171,7 +172,7 @@ func TestABrowserSignsInOnce(t *testing.T) {
 	b := h.openBrowser()
 	b.do(chromedp.Navigate(b.url + "/"))
 	b.reads("main code", "parley open")
-	link := b.url + signInPath + "?code=" + code
+	link := b.url + web.SignInPath + "?code=" + code
 	for _, then := range []string{"html[data-live]", "main:not(:has(button)) code"} {
 		b.do(chromedp.Navigate(link))
 		b.until(`document.querySelector('main button')`)
@@ -197,7 +198,7 @@ func TestABrowserSignsInInTheClear(t *testing.T) {
 	}
 	h.token = ""
 	b := h.openBrowser(chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"))
-	b.do(chromedp.Navigate(b.url + signInPath + "?code=" + code))
+	b.do(chromedp.Navigate(b.url + web.SignInPath + "?code=" + code))
 	b.click("main button")
 	b.do(chromedp.WaitReady("html[data-live]"))
 	b.isFine()

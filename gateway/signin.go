@@ -11,6 +11,7 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/web"
 	"parley/mailbox"
 )
 
@@ -28,7 +29,6 @@ type link struct {
 }
 
 const (
-	signInPath  = "/sign-in"
 	linkTime    = 2 * time.Minute
 	sessionTime = mailbox.SessionTime
 	maxLinks    = 16   // of one agent, and of one token, that wait
@@ -81,7 +81,7 @@ func openLink(ctx context.Context, s *Server, r api.OpenLinkRequest) (api.OpenLi
 	if err != nil {
 		return api.OpenLinkResponse{}, err
 	}
-	return api.OpenLinkResponse{URL: s.tls.scheme() + "://" + s.Address() + signInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
+	return api.OpenLinkResponse{URL: s.tls.scheme() + "://" + s.Address() + web.SignInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
 }
 
 // maxSignIn bounds, in bytes, what a browser sends to use a link.
@@ -92,7 +92,7 @@ const maxSignIn = 4 << 10
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		s.showSignInPage(w, http.StatusOK, signInPage{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")})
+		s.showSignInPage(w, http.StatusOK, web.SignInPage{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")})
 		return
 	case http.MethodPost:
 	default:
@@ -116,7 +116,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 		s.refuseStranger(w, r, err)
 		return
 	}
-	prefix := sessionsPath + made.Key
+	prefix := web.SessionsPath + made.Key
 	s.setSession(w, r, made.Text, prefix)
 	http.Redirect(w, r, prefix+"/", http.StatusSeeOther)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/actors"
+	"parley/gateway/web"
 )
 
 const (
@@ -180,7 +181,7 @@ func (e *changeNotifier) wait(ctx context.Context, again <-chan time.Time) bool 
 func questionKeys(waiting []question) []string {
 	keys := make([]string, len(waiting))
 	for i, q := range waiting {
-		keys[i] = elementKey(q.name, q.Number)
+		keys[i] = web.ElementKey(q.name, q.Number)
 	}
 	return keys
 }

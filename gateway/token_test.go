@@ -8,6 +8,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 // visitor is somebody at the public door.
@@ -141,7 +142,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 		t.Fatalf("%d, %v", in.StatusCode, in.Cookies())
 	}
 	session := in.Cookies()[0]
-	if in.Header.Get("Location") != session.Path+"/" || !strings.HasPrefix(session.Path, sessionsPath) {
+	if in.Header.Get("Location") != session.Path+"/" || !strings.HasPrefix(session.Path, web.SessionsPath) {
 		t.Errorf("it leads to %s, and the cookie is for %s", in.Header.Get("Location"), session.Path)
 	}
 	if !session.HttpOnly || session.SameSite != http.SameSiteStrictMode {
@@ -151,7 +152,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 		t.Errorf("the link is good again: %d", again.StatusCode)
 	}
 	for path, want := range map[string]int{
-		session.Path + "/rpc/status": 200, "/rpc/status": 401, sessionsPath + "X" + session.Path[len(sessionsPath)+1:] + "/rpc/status": 401,
+		session.Path + "/rpc/status": 200, "/rpc/status": 401, web.SessionsPath + "X" + session.Path[len(web.SessionsPath)+1:] + "/rpc/status": 401,
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:7420"+path, strings.NewReader(`{}`))
 		r.AddCookie(session)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"parley/gateway/web"
 )
 
 func TestWhoMayTalk(t *testing.T) {
@@ -55,7 +57,7 @@ func TestWhoMayTalk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := address
 			if c.key != "" {
-				at = strings.Replace(address, webSocketPath, sessionsPath+c.key+webSocketPath, 1)
+				at = strings.Replace(address, webSocketPath, web.SessionsPath+c.key+webSocketPath, 1)
 			}
 			conn, r, err := websocket.Dial(t.Context(), at, &websocket.DialOptions{HTTPHeader: c.header, Host: c.header.Get("Host"), Subprotocols: c.protocols})
 			if r == nil || r.StatusCode != c.status {

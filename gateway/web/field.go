@@ -1,4 +1,4 @@
-package gateway
+package web
 
 import (
 	"cmp"
@@ -16,15 +16,15 @@ import (
 	"parley/mailbox/form"
 )
 
-// widget is a field as a form draws it.
-type widget struct {
+// FieldWidget is a field as a form draws it.
+type FieldWidget struct {
 	events.Field
 	ID      string   // of its control
 	Control string   // under which name it is sent: never one of the asker's choosing
 	Kind    string   // how it is drawn
 	Shown   string   // its label
 	Values  []string // what stands in it
-	Choices []choice
+	Choices []Choice
 	Lone    bool // a press of one of its buttons answers the form
 	Sure    bool // its first choice stands where none was made
 	Sample  string
@@ -33,8 +33,8 @@ type widget struct {
 	Spec    string // what the page's own check reads
 }
 
-// choice is one way to answer.
-type choice struct {
+// Choice is an option of a field.
+type Choice struct {
 	ID, Value, Label, Description string
 	Chosen                        bool
 	Says                          string // the control whose choice Description repeats, if it does
@@ -48,6 +48,7 @@ const (
 	drawButtons = "buttons" // one choice, side by side
 )
 
+// drawnAs returns the way to draw a field.
 func drawnAs(f events.Field) string {
 	switch f.Type {
 	case "":
@@ -67,13 +68,13 @@ func drawnAs(f events.Field) string {
 	return string(f.Type)
 }
 
-// widgets draws a form's fields: with their defaults, or with what someone tried.
-func widgets(key string, fields []events.Field, t *tried) []widget {
-	drawn := make([]widget, len(fields))
+// DrawFields returns the widgets of fields, with their defaults or with a refused answer.
+func DrawFields(key string, fields []events.Field, t *Tried) []FieldWidget {
+	drawn := make([]FieldWidget, len(fields))
 	for i, f := range fields {
-		w := widget{
+		w := FieldWidget{
 			Field: f, ID: key + "-" + strconv.Itoa(i), Control: control(i), Kind: drawnAs(f), Shown: cmp.Or(f.Label, f.Name),
-			Values: defaults(f), Sample: f.Example.Text(), Spec: spec(f),
+			Values: defaults(f), Sample: f.Example.Text(), Spec: FieldSpec(f),
 		}
 		w.Lone = len(fields) == 1 && w.Kind == drawButtons
 		if f.Example.IsNull() {
@@ -83,7 +84,7 @@ func widgets(key string, fields []events.Field, t *tried) []widget {
 			w.Hidden = sanitize.Lines(w.Values[0])
 		}
 		if t != nil {
-			w.Wrong, w.Values = t.fields[f.Name], t.said(f)
+			w.Wrong, w.Values = t.Fields[f.Name], t.said(f)
 		}
 		w.Choices = w.choices()
 		drawn[i] = w
@@ -91,13 +92,12 @@ func widgets(key string, fields []events.Field, t *tried) []widget {
 	return drawn
 }
 
-// decisions draws an approval's fields: what there is to say first, and then the buttons that decide. Of the rules that
-// it offers the first stands until another is chosen.
-func decisions(drawn []widget) []widget {
+// decisions orders the widgets of an approval: the buttons that decide come last. The first offered rule is selected.
+func decisions(drawn []FieldWidget) []FieldWidget {
 	for i := range drawn {
 		drawn[i].Sure = drawn[i].Kind == string(events.Select)
 	}
-	slices.SortStableFunc(drawn, func(a, b widget) int {
+	slices.SortStableFunc(drawn, func(a, b FieldWidget) int {
 		return cmp.Compare(strings.Count(a.Kind, drawButtons), strings.Count(b.Kind, drawButtons))
 	})
 	last := &drawn[len(drawn)-1]
@@ -109,8 +109,8 @@ func decisions(drawn []widget) []widget {
 	return drawn
 }
 
-// sayRule has the buttons that make a rule say which. Where there is a choice, a script says what is chosen.
-func sayRule(decision *widget, others []widget) {
+// sayRule describes the rule on the buttons that make one. Where there are several, a script describes the selected one.
+func sayRule(decision *FieldWidget, others []FieldWidget) {
 	says, control := mailbox.OffersOf(nil)[0], ""
 	for _, w := range others {
 		if w.Sure {
@@ -126,18 +126,7 @@ func sayRule(decision *widget, others []widget) {
 
 func control(i int) string { return "f" + strconv.Itoa(i) }
 
-// said is what was tried for a field. What is secret is not said again.
-func (t *tried) said(f events.Field) []string {
-	var values []string
-	for _, text := range t.texts {
-		if text.Name == f.Name && f.Type != events.Secret {
-			values = append(values, text.Text)
-		}
-	}
-	return values
-}
-
-// defaults gives the texts that stand for a field's default.
+// defaults returns a field's default as texts.
 func defaults(f events.Field) []string {
 	if f.Default.IsNull() {
 		return nil
@@ -152,11 +141,29 @@ func defaults(f events.Field) []string {
 	return []string{f.Default.Text()}
 }
 
-// choices are a field's options. Who need not answer may choose not to, also after having chosen.
-func (w widget) choices() []choice {
-	var all []choice
+// Texts reads a plain HTML form. It returns a text for every field, so that an emptied field does not become its default.
+func Texts(fields []events.Field, sent map[string][]string) []form.Text {
+	var all []form.Text
+	for i, f := range fields {
+		values := sent[control(i)]
+		switch {
+		case drawnAs(f) == drawSwitch:
+			values = []string{strconv.FormatBool(slices.Contains(values, "true"))}
+		case len(values) == 0:
+			values = []string{""}
+		}
+		for _, v := range values {
+			all = append(all, form.Text{Name: f.Name, Text: strings.ReplaceAll(v, "\r\n", "\n")})
+		}
+	}
+	return all
+}
+
+// choices returns a field's options. One that is not required has an option for no answer.
+func (w FieldWidget) choices() []Choice {
+	var all []Choice
 	add := func(value, label, description string, chosen bool) {
-		all = append(all, choice{
+		all = append(all, Choice{
 			ID: fmt.Sprintf("%s-%d", w.ID, len(all)), Value: value, Label: label, Description: description, Chosen: chosen,
 		})
 	}
@@ -169,24 +176,24 @@ func (w widget) choices() []choice {
 	return all
 }
 
-// Text is what stands in a control for text.
-func (w widget) Text() string {
+// Text returns the text in a control.
+func (w FieldWidget) Text() string {
 	if len(w.Values) == 0 {
 		return ""
 	}
 	return w.Values[0]
 }
 
-// Advice is its help as a page shows it.
-func (w widget) Advice() template.HTML { return markdown(w.Help) }
+// Advice returns the help of the field as HTML.
+func (w FieldWidget) Advice() template.HTML { return markdown(w.Help) }
 
-// IsGroup reports whether the field is several controls, which a legend names.
-func (w widget) IsGroup() bool {
+// IsGroup reports whether the field has several controls under a legend.
+func (w FieldWidget) IsGroup() bool {
 	return w.Kind == drawChecks || w.Kind == drawRadios || w.Kind == drawButtons
 }
 
-// Describes lists the elements that say more about the field.
-func (w widget) Describes() string {
+// Describes returns the IDs of the elements that describe the field.
+func (w FieldWidget) Describes() string {
 	ids := []string{}
 	if w.Help != "" || w.Sample != "" || w.Hidden != "" {
 		ids = append(ids, w.ID+"-help")
@@ -194,8 +201,8 @@ func (w widget) Describes() string {
 	return strings.Join(append(ids, w.ID+"-wrong"), " ")
 }
 
-// spec is what of a field the page's own check reads: what a person would see wrong, before it is sent.
-func spec(f events.Field) string {
+// FieldSpec returns the part of a field that the page's script checks before an answer is sent, as JSON.
+func FieldSpec(f events.Field) string {
 	type option struct {
 		Value string `json:"value"`
 	}
@@ -215,23 +222,4 @@ func spec(f events.Field) string {
 		return "{}" // the node checks it in any case
 	}
 	return string(text)
-}
-
-// texts reads what a plain HTML form sends. Every field of it is sent, so that an emptied one is not taken for its
-// default.
-func texts(fields []events.Field, sent map[string][]string) []form.Text {
-	var all []form.Text
-	for i, f := range fields {
-		values := sent[control(i)]
-		switch {
-		case drawnAs(f) == drawSwitch:
-			values = []string{strconv.FormatBool(slices.Contains(values, "true"))}
-		case len(values) == 0:
-			values = []string{""}
-		}
-		for _, v := range values {
-			all = append(all, form.Text{Name: f.Name, Text: strings.ReplaceAll(v, "\r\n", "\n")})
-		}
-	}
-	return all
 }

@@ -1,4 +1,4 @@
-package gateway
+package web
 
 import (
 	"net/url"
@@ -10,10 +10,6 @@ import (
 
 	"golang.org/x/net/html"
 
-	"parley/actors"
-	"parley/actors/view"
-	"parley/capabilities"
-	"parley/events"
 	"parley/gateway/sanitize"
 )
 
@@ -173,28 +169,5 @@ func TestEntangledMarkdownIsQuick(t *testing.T) {
 	markdown(stairs.String())
 	if took := time.Since(began); took > limit {
 		t.Errorf("stairs took %v", took)
-	}
-}
-
-func TestFormsShowMarkdownAndApprovalsDoNot(t *testing.T) {
-	h := openParlour(t)
-	fields := []events.Field{{Name: "a", Help: "as in `x`, see [y](https://b.example)"}}
-	h.ask(actors.Ask{Description: "Deploy *now*?\n\nIt is **ready**.", Fields: fields})
-	_, _, body := h.get("/forms/0", "text/html")
-	for _, want := range []string{
-		"Deploy *now*?</bdi></h2>", `<div class="context markdown">It is <strong>ready</strong>.</div>`,
-		"as in <code>x</code>", `<bdi>(b.example)</bdi>`,
-	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	c := card{Message: view.Message{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}}
-	shown, err := h.server.fragment(c)
-	if err != nil || !strings.Contains(shown, "<p class=\"context input\">echo *a*\n\n**b**</p>") {
-		t.Errorf("%v %s", err, shown)
-	}
-	if c.Title = ""; c.Heading() != c.Description || c.Context() != "" {
-		t.Errorf("an approval is taken apart: %q, %q", c.Heading(), c.Context())
 	}
 }

@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"parley/actors"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/web"
+	"parley/mailbox"
+)
+
+func TestFormsShowMarkdownAndApprovalsDoNot(t *testing.T) {
+	h := openParlour(t)
+	fields := []events.Field{{Name: "a", Help: "as in `x`, see [y](https://b.example)"}}
+	h.ask(actors.Ask{Description: "Deploy *now*?\n\nIt is **ready**.", Fields: fields})
+	_, _, body := h.get("/forms/0", "text/html")
+	for _, want := range []string{
+		"Deploy *now*?</bdi></h2>", `<div class="context markdown">It is <strong>ready</strong>.</div>`,
+		"as in <code>x</code>", `<bdi>(b.example)</bdi>`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	c := web.Card{Message: view.Message{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}}
+	shown, err := h.server.fragment(c)
+	if err != nil || !strings.Contains(shown, "<p class=\"context input\">echo *a*\n\n**b**</p>") {
+		t.Errorf("%v %s", err, shown)
+	}
+	if c.Title = ""; c.Heading() != c.Description || c.Context() != "" {
+		t.Errorf("an approval is taken apart: %q, %q", c.Heading(), c.Context())
+	}
+}
+
+// TestTheAskersPageSaysWhetherItIsAllowed: what another than the host decided is no permission, and does not look like one.
+func TestTheAskersPageSaysWhetherItIsAllowed(t *testing.T) {
+	h := openTestServer(t)
+	fae := h.guest("fae")
+	for to, want := range map[string]string{"@self": "Not allowed: only the agent’s host can", "": "Allowed once"} {
+		p, err := fae.Approve(t.Context(), actors.Approval{To: to, Tool: "shell", Input: `{"command":"ls"}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := fae
+		if to == "" {
+			by = h.node.Host()
+		}
+		form := actors.Which(p.Form.String())
+		if _, err := by.Answer(t.Context(), actors.Answer{Which: form, Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
+			t.Fatal(err)
+		}
+		e, err := fae.Message(t.Context(), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := web.VerdictOf(e); !strings.Contains(got.Words, want) {
+			t.Errorf("asked of %q: %+v", to, got)
+		}
+	}
+}

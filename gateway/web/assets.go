@@ -1,0 +1,100 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// AssetsPath, with a hash and a name behind it, is the address of a file.
+const AssetsPath = "/assets/"
+
+// Assets holds the files that pages refer to. Their address has a hash of them all, so that a browser may keep them for
+// ever, and modules import each other by relative names.
+type Assets struct {
+	Hash  string
+	Files map[string]Asset
+}
+
+// Asset is one file.
+type Asset struct {
+	kind   string // media type
+	plain  []byte
+	packed []byte // by gzip
+}
+
+func newAssets(from fs.FS, folder string) (*Assets, error) {
+	a := &Assets{Files: map[string]Asset{}}
+	names, err := fs.ReadDir(from, folder)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	for _, entry := range names {
+		plain, err := fs.ReadFile(from, path.Join(folder, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		packed, err := pack(plain)
+		if err != nil {
+			return nil, err
+		}
+		_, _ = sum.Write([]byte(entry.Name() + "\x00" + strconv.Itoa(len(plain)) + "\x00")) // a hash takes everything
+		_, _ = sum.Write(plain)
+		a.Files[entry.Name()] = Asset{kind: mediaType(entry.Name()), plain: plain, packed: packed}
+	}
+	a.Hash = hex.EncodeToString(sum.Sum(nil))[:16]
+	return a, nil
+}
+
+// mediaType returns the media type for a name. The tables of the system may differ.
+func mediaType(name string) string {
+	switch path.Ext(name) {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".ts":
+		return "application/typescript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return mime.TypeByExtension(path.Ext(name))
+}
+
+func pack(plain []byte) ([]byte, error) {
+	var buf bytes.Buffer
+	w, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, err
+	}
+	err = w.Close() // only then is everything in buf
+	return buf.Bytes(), err
+}
+
+// URL returns the address of a file.
+func (a *Assets) URL(name string) string { return AssetsPath + a.Hash + "/" + name }
+
+// Serve answers a request with the file.
+func (f Asset) Serve(w http.ResponseWriter, r *http.Request) {
+	body := f.plain
+	h := w.Header()
+	h.Set("Content-Type", f.kind)
+	h.Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		body = f.packed
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // a client that has gone away misses nothing
+}
