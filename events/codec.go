@@ -14,9 +14,8 @@ import (
 
 var errMalformed = errors.New("malformed event")
 
-// Append encodes events one after another behind dst. Each is the msgpack sequence: kind, version, time,
-// payload, where the payload is an array in bytes of the 32-bit form. It fails only for a value that cannot
-// be passed.
+// Append appends the encoding of events to dst. Each is a msgpack sequence of kind, version, time and payload. The
+// payload is an array in bytes of the 32-bit form. It fails only for a value that cannot be passed on.
 func Append(dst []byte, evs ...Recorded) ([]byte, error) {
 	buf := bytes.NewBuffer(dst)
 	enc := msgpack.GetEncoder()
@@ -63,9 +62,8 @@ func appendOne(enc *msgpack.Encoder, buf *bytes.Buffer, r Recorded) error {
 	return nil
 }
 
-// Decode reads count events that Append wrote, and nothing may follow them. Its errors are an
-// *UnknownError for what a newer program wrote, and otherwise say that the encoding is malformed; the
-// events before the one at fault are returned too.
+// Decode decodes count events, after which nothing may follow. It fails with an *UnknownError for an event of a newer
+// program. Any other error means a malformed encoding. It also returns the events before the error.
 func Decode(body []byte, count int) ([]Recorded, error) {
 	return decodeAs(schemas, body, count)
 }
@@ -87,7 +85,7 @@ func decodeAs(known map[Kind]schema, body []byte, count int) ([]Recorded, error)
 	return evs, nil
 }
 
-// decodeOne reads the next event from dec, which reads from rd and no further than it has to.
+// decodeOne decodes the next event from dec, which reads from rd and no further than needed.
 func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r Recorded, err error) {
 	kind, err := dec.DecodeUint8()
 	if err != nil {
@@ -122,7 +120,7 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r
 	return Recorded{At: at, Event: e}, nil
 }
 
-// decodePayload does not leave it to the library, which allocates what the length claims.
+// decodePayload reads a payload. The library would allocate what the length claims.
 func decodePayload(dec *msgpack.Decoder, rd *bytes.Reader) ([]byte, error) {
 	n, err := dec.DecodeBytesLen()
 	if err != nil {

@@ -21,7 +21,7 @@ func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
 // Summary is what can be known of a mailbox after a section without reading its events.
 type Summary struct {
 	Open     uint32            // forms that it asked and that are not settled
-	Outbox   uint32            // parcels that it still owes to others, and runs of its program that are not over
+	Outbox   uint32            // items of its outbox, and runs of its program that are not over
 	Deadline capabilities.Time // the earliest deadline of its open forms; zero if none
 }
 

@@ -1,12 +1,12 @@
-// Package events says what Parley writes down.
+// Package events defines the events of mailboxes and their encoding in the log.
 //
-// An Event is a fact about one mailbox. A Commit is one durable step of a node: the events of one or many
-// mailboxes, numbered, timed, and chained to the commit before it by hash. Both have one binary form, and
-// a table of contents in front lets a reader skip what it does not want.
+// An Event is a fact about one mailbox. A Commit is one durable step of a node: the events of one or many mailboxes,
+// numbered, timed, and chained by hash to the commit before it. Both have one binary form. A table of contents in front
+// of a commit lets a reader skip what it does not need.
 //
-// Promised: what was ever encoded decodes for ever (older versions of an event are upcast; testdata has
-// one of each); equal events have equal encodings; a frame that was cut, changed, or belongs elsewhere in
-// the chain does not decode; an event newer than this program is an *UnknownError, never a guess.
+// Promised: whatever was ever encoded can always be decoded (earlier versions of an event are lifted; testdata holds one
+// of each); equal events have equal encodings; a frame that was cut, changed or moved in the chain does not decode; an
+// event of a newer program is an *UnknownError, and never guessed at.
 //
-// Not promised: that a sequence of events makes sense. That is the mailbox's to say.
+// Not promised: that a sequence of events makes sense. The mailbox decides that.
 package events

@@ -10,12 +10,11 @@ import (
 	"parley/capabilities"
 )
 
-// Event is a fact about one mailbox. Its concrete types are the pointers to the structs of this package.
-// The structs are encoded as arrays of just their fields: every change to one, be it a field more, is a new
-// version with an upcast.
+// Event is a fact about one mailbox. Its concrete types are pointers to the structs of this package. A struct is
+// encoded as an array of its fields, so each change, even an added field, is a new version with an upcast.
 type Event interface{ kind() Kind }
 
-// Kind is the number by which an event's type is written down. Numbers are never used again.
+// Kind is the number of an event's type in the log. Numbers are never used again.
 type Kind uint8
 
 // The kinds of events.
@@ -127,7 +126,7 @@ type Recorded struct {
 	Event Event
 }
 
-// schema says how one kind of event is written down today, and how what was written before becomes that.
+// schema is how one kind of event is encoded today, and how earlier versions become that.
 type schema struct {
 	name    string
 	version uint8
@@ -135,11 +134,11 @@ type schema struct {
 	upcast  map[uint8]upcast // by the version that it lifts to the next
 }
 
-// upcast turns the payload of one version into that of the next. It gets and gives the msgpack array.
+// upcast turns the payload of one version into that of the next. Both are msgpack arrays.
 type upcast func(payload []byte) ([]byte, error)
 
-// schemas is the one list of what can stand in a log. To change an event: raise its version, add the upcast
-// from the one before, and add a sample of the new one to testdata.
+// schemas lists everything that can stand in a log. To change an event, raise its version, add the upcast from the
+// version before, and add a sample to testdata.
 var schemas = map[Kind]schema{
 	kindFormRequested:     {name: "FormRequested", version: 2, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: formWithoutOrigin}},
 	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
@@ -176,8 +175,8 @@ var schemas = map[Kind]schema{
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 
-// lengthened lifts an event of so many fields, at most 14, to one that has another after them: it gets nil, which is read
-// as the zero value.
+// lengthened returns the upcast that adds a field to an event of so many fields, at most 14. The field is nil, which
+// decodes to the zero value.
 func lengthened(fields byte) upcast {
 	return func(payload []byte) ([]byte, error) {
 		if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|fields {
@@ -189,7 +188,7 @@ func lengthened(fields byte) upcast {
 	}
 }
 
-// Name gives the name of an event's type, as in "FormRequested".
+// Name returns the name of an event's type, as in "FormRequested".
 func Name(e Event) string { return schemas[e.kind()].name }
 
 // Version returns the version in which an event is written down today.
@@ -200,7 +199,7 @@ func Version(e Event) int {
 	return int(schemas[e.kind()].version)
 }
 
-// UnknownError says that an event was written by a newer program: its kind or version is unknown here.
+// UnknownError reports an event of a newer program: its kind or version is unknown here.
 type UnknownError struct {
 	Kind    Kind
 	Version uint8
@@ -233,7 +232,7 @@ func (s schema) lift(k Kind, version uint8, payload []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// encodeLifted encodes an event of an older version as one of today's.
+// encodeLifted encodes an event of an earlier version as one of today's.
 func encodeLifted(e Event) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)

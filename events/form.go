@@ -9,8 +9,8 @@ import (
 	"parley/capabilities"
 )
 
-// FieldType says what a field asks for and how it is drawn. "" is text, or, with a pattern, anything the
-// pattern allows.
+// FieldType is the type of a field: what it asks for and how it is drawn. "" is text, or, with a pattern, anything the
+// pattern accepts.
 type FieldType string
 
 // The types of fields.
@@ -29,8 +29,8 @@ const (
 	Capability  FieldType = "capability"
 )
 
-// Field is one question of a form. Its whole contract is data: Pattern is a JSON Schema (2020-12) for the
-// answer's JSON form. A null Default or Example is none.
+// Field is one question of a form. Pattern is a JSON Schema (2020-12) for the JSON form of the answer. A null Default
+// or Example is none.
 type Field struct {
 	Name        string             `json:"name"`
 	Label       string             `json:"label,omitempty"`
@@ -44,14 +44,14 @@ type Field struct {
 	Pattern     json.RawMessage    `json:"pattern,omitempty"`
 }
 
-// Option is one choice of a field. An empty Label shows the value.
+// Option is one choice of a field. Without a Label its value is shown.
 type Option struct {
 	Value       string `json:"value"`
 	Label       string `json:"label,omitempty"`
 	Description string `json:"description,omitempty"`
 }
 
-// FormKind says how a form came about and how it is spoken of.
+// FormKind is the kind of a form: how it came about and what it is called.
 type FormKind string
 
 // The kinds of forms.
@@ -61,9 +61,9 @@ const (
 	Request   FormKind = "request"  // a capability asked for in words: one capability field named "value"
 )
 
-// FormRequested is a form in a mailbox: in its asker's, which is the home of its promise, and as a copy in
-// that of each agent who may answer it. Number is the mailbox's own; everything else is the same in all,
-// but Via, Facet, Key and Result, which only the asker's has, and Forwarder and Chain.
+// FormRequested adds a form to a mailbox: the asker's, which is the home of its promise, or as a copy that of an agent
+// that may answer it. Number is the mailbox's own. Via, Facet, Key and Result are set in the asker's alone, and
+// Forwarder and Chain in copies. Everything else is the same in all.
 type FormRequested struct {
 	Number      uint64             `json:"number"`
 	ID          capabilities.ID    `json:"form"` // also the message's ID
@@ -110,8 +110,8 @@ func formWithoutOrigin(payload []byte) ([]byte, error) {
 	return append(payload, msgpcode.Nil), nil
 }
 
-// FormAnswered settles a form with values. By is who answered, Date when the home settled it. A copy
-// whose holder did not answer is Withheld: it has no values.
+// FormAnswered settles a form with values. By is the answerer, and Date the time when the home settled it. The copy of
+// a holder that did not answer is Withheld: it has no values.
 type FormAnswered struct {
 	Form     capabilities.ID      `json:"form"`
 	By       capabilities.ID      `json:"by"`
@@ -122,7 +122,7 @@ type FormAnswered struct {
 	Answer   capabilities.ID      `json:"answer,omitzero"` // the settlement's own ID, if it came from another node
 }
 
-// Reason says how a form ended without an answer.
+// Reason is why a form ended without an answer.
 type Reason string
 
 // The reasons.
@@ -143,9 +143,8 @@ type FormCancelled struct {
 	Answer capabilities.ID   `json:"answer,omitzero"` // as in FormAnswered
 }
 
-// FormForwarded lets another agent answer a form. In the home's log it says who may answer from now on;
-// in the forwarder's, that it handed the form on. Via, if any, is the grant by which To can be reached from
-// the home.
+// FormForwarded lets another agent answer a form. It is in the home's log and in the forwarder's. Via, if set, is the
+// grant by which the home can reach To.
 type FormForwarded struct {
 	Form capabilities.ID   `json:"form"`
 	By   capabilities.ID   `json:"by"`
@@ -167,9 +166,8 @@ func forwardedVia(payload []byte) ([]byte, error) {
 	return encodeLifted(&FormForwarded{Form: old.Form, By: old.By, To: old.To, Date: old.Date})
 }
 
-// AnswerQueued is what a holder says to a form whose home is on another node, kept until the home has
-// decided on it. Reason is "" for an answer. Secret values are sealed. Answer tells it from whatever else the same
-// holder says to the form.
+// AnswerQueued is a holder's answer or decline of a form whose home is on another node, kept until the home has
+// decided on it. Reason is "" for an answer. Secret values are sealed. Answer is the settlement's own ID.
 type AnswerQueued struct {
 	Form   capabilities.ID      `json:"form"`
 	Reason Reason               `json:"reason,omitempty"`
@@ -180,8 +178,8 @@ type AnswerQueued struct {
 	Answer capabilities.ID      `json:"answer,omitzero"`
 }
 
-// ForwardQueued is a holder's wish that another may answer too, kept until the form's home, on another node,
-// has decided on it. Via is the grant, made for that, by which the home can reach To.
+// ForwardQueued is a holder's forward of a form whose home is on another node, kept until the home has decided on it.
+// Via is the grant, made for that, by which the home can reach To.
 type ForwardQueued struct {
 	Form capabilities.ID   `json:"form"`
 	To   capabilities.ID   `json:"to"`

@@ -6,30 +6,30 @@ import (
 	"parley/capabilities"
 )
 
-// NameBound puts a value under a name of the agent's, in place of what stood there.
+// NameBound binds a name to a value, in place of the one before.
 type NameBound struct {
 	Name  string             `json:"name"`
 	Value capabilities.Value `json:"value"`
 }
 
-// NameUnbound removes a name.
+// NameUnbound frees a name.
 type NameUnbound struct {
 	Name string `json:"name"`
 }
 
-// CapabilityGranted stands in the giver's log.
+// CapabilityGranted adds a grant. It is in the giver's log.
 type CapabilityGranted struct {
 	Grant capabilities.Grant `json:"grant"`
 }
 
-// CapabilityMinted stands in the log of a grant's target: it may be reached by that grant from another node.
-// The grant's Parent is the one by which its giver could be seen to hold the target.
+// CapabilityMinted lets the target of a grant be reached by it from another node. It is in the target's log. The
+// grant's Parent is the one by which its giver holds the target.
 type CapabilityMinted struct {
 	Grant capabilities.Grant `json:"grant"`
 }
 
-// CapabilityRevoked stands in the giver's log and in the holder's. Each in its own, it cuts what was
-// derived from the grant.
+// CapabilityRevoked revokes a grant, with everything derived from it in the same mailbox. It is in the giver's log and
+// in the holder's.
 type CapabilityRevoked struct {
 	Grant capabilities.ID   `json:"grant"`
 	By    capabilities.ID   `json:"by"`

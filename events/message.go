@@ -9,8 +9,8 @@ import (
 	"parley/capabilities"
 )
 
-// MessagePosted is a message in a mailbox: its sender's or its recipient's copy, each with its own Number.
-// Only the sender's has Via, Facet and Key.
+// MessagePosted adds a message to a mailbox: its sender's or its recipient's copy, each with its own Number. Via,
+// Facet and Key are set in the sender's alone.
 type MessagePosted struct {
 	Number  uint64             `json:"number"`
 	Message capabilities.ID    `json:"message"`
@@ -34,22 +34,22 @@ func postedUnkeyed(payload []byte) ([]byte, error) {
 	return lifted, nil
 }
 
-// Span is a piece of a message: words, or a value that the message carries under an edge name.
+// Span is a piece of a message: words, or a value under an edge name.
 type Span struct {
 	Words string             `json:"words,omitempty"`
 	Edge  string             `json:"edge,omitempty"`
 	Value capabilities.Value `json:"value,omitzero"`
 }
 
-// MessageDismissed takes a message out of view. The message stays in the log.
+// MessageDismissed takes a message out of view. It stays in the log.
 type MessageDismissed struct {
 	Number uint64 `json:"number"`
 }
 
-// OutboxKind says what a mailbox owes to another.
+// OutboxKind is the kind of an item of the outbox.
 type OutboxKind uint8
 
-// The kinds of parcels.
+// The kinds of items of the outbox.
 const (
 	OutboxCopy       OutboxKind = 1 // a form or message that the other has not got yet
 	OutboxOutcome    OutboxKind = 2 // how a form that the other has a copy of ended
@@ -60,15 +60,14 @@ const (
 	OutboxForward    OutboxKind = 7 // its wish that another may answer a form of the other's
 )
 
-// MessageDelivered says that parcels have arrived: the mailboxes that they were owed to have them in their
-// logs. Parcels are their numbers among all that the mailbox ever owed, ascending. Refused, if any, is why
-// the other would not have them.
+// MessageDelivered takes items out of the outbox: the mailboxes that they are for have accepted or refused them. Items
+// are their numbers, ascending. Refused, if set, is why they were refused.
 type MessageDelivered struct {
 	Items   []uint64 `json:"parcels"`
 	Refused string   `json:"refused,omitempty"`
 }
 
-// deliveredOne lifts version 1, which was about one parcel and said again what was in it.
+// deliveredOne lifts version 1, which was about one item and repeated its contents.
 func deliveredOne(payload []byte) ([]byte, error) {
 	var old struct {
 		_msgpack    struct{} `msgpack:",as_array"`

@@ -8,8 +8,8 @@ import (
 	"parley/capabilities"
 )
 
-// InvitationMade is in the log of a node's host. Whoever shows the secret with this digest (SHA-256) first,
-// before the time, is held under the name from then on.
+// InvitationMade adds an invitation. It is in the log of a node's host. The first node that shows the secret with this
+// digest (SHA-256), before the time, is held under the name from then on.
 type InvitationMade struct {
 	Invitation capabilities.ID   `json:"invitation"`
 	Name       string            `json:"name"`
@@ -19,13 +19,13 @@ type InvitationMade struct {
 	Token      capabilities.ID   `json:"token,omitzero"` // the host's token by which it was made, which it ends with
 }
 
-// InvitationEnded says that an invitation is good no more: a node has used it, or it was revoked.
+// InvitationEnded ends an invitation: a node has used it, or it was revoked.
 type InvitationEnded struct {
 	Invitation capabilities.ID     `json:"invitation"`
 	Node       capabilities.NodeID `json:"node,omitzero"` // that used it; zero if it was revoked
 }
 
-// NodeMet is in the log of a node's host: it knows another node, or where that is to be found from now on.
+// NodeMet adds another node, or updates its addresses. It is in the log of a node's host.
 type NodeMet struct {
 	Node  capabilities.NodeID `json:"node"`
 	Host  capabilities.ID     `json:"host,omitzero"` // the other's host; zero if it is known only by introduction
@@ -36,8 +36,8 @@ type NodeMet struct {
 	Network Network `json:"network,omitempty"` // the nearest in which it may be dialled; AnyNetwork leaves that as it was
 }
 
-// Network says how near to a node an address is. What strangers say of addresses is dialled in no nearer network than
-// the one in which they were met.
+// Network is how near to a node an address is. An address from a stranger is dialled in no nearer network than the one
+// in which the stranger was met.
 type Network string
 
 // The networks, from the farthest to the nearest.
@@ -58,22 +58,21 @@ func metAnywhere(payload []byte) ([]byte, error) {
 	return lifted, nil
 }
 
-// QuotaSet is in the log of a node's host. It gives an agent, or another node, quotas of its own. It replaces the one
-// before: what it does not mention is as the node was started with.
+// QuotaSet sets the quotas of an agent, or of another node, in place of those set before. Quotas that it does not
+// mention have their defaults. It is in the log of a node's host.
 type QuotaSet struct {
 	Agent  capabilities.ID     `json:"agent,omitzero"`
 	Node   capabilities.NodeID `json:"node,omitzero"` // zero if it is for an agent
 	Quotas []QuotaLimit        `json:"quotas,omitempty"`
 }
 
-// QuotaLimit is the limit of one quota. -1 is none.
+// QuotaLimit is the limit of one quota; -1 is none.
 type QuotaLimit struct {
 	Name  string `json:"name"`
 	Limit int64  `json:"limit"`
 }
 
-// NodeDropped is in the log of a node's host: another node is known no more, nor what it has introduced. What it was
-// given before that is void.
+// NodeDropped removes another node. What it was given before is void. It is in the log of a node's host.
 type NodeDropped struct {
 	Node capabilities.NodeID `json:"node"`
 	Date capabilities.Time   `json:"date"`

@@ -8,8 +8,8 @@ import (
 	"parley/capabilities"
 )
 
-// RuleAdded is a standing answer to an agent's calls of a tool. Covers says to which. Rules made before it existed
-// have a Shape, which is text.
+// RuleAdded adds a standing answer to an agent's calls of a tool, or changes its end. Covers says which calls it is
+// for. Rules from before it existed have a Shape, which is text.
 type RuleAdded struct {
 	Rule   capabilities.ID   `json:"rule"`
 	Agent  capabilities.ID   `json:"agent"`
@@ -31,7 +31,7 @@ func ruleShaped(payload []byte) ([]byte, error) {
 	return lifted, nil
 }
 
-// CoverageKind says how the calls of a standing rule are recognized.
+// CoverageKind is how the calls of a standing rule are recognized.
 type CoverageKind string
 
 // The kinds of coverage.
@@ -67,22 +67,22 @@ type CommandPattern struct {
 	Operands string `json:"operands,omitempty"`
 }
 
-// RulesOffered says which standing rules an approval offers, beside that for the very call. It is in the log of
-// the approval's home alone, behind the form. Folder is where the call is made.
+// RulesOffered lists the standing rules that an approval offers, beside that for the very call. It follows the form in
+// the log of the approval's home alone. Folder is where the call is made.
 type RulesOffered struct {
 	Form   capabilities.ID `json:"form"`
 	Folder string          `json:"folder,omitempty"`
 	Wider  []Coverage      `json:"wider,omitempty"`
 }
 
-// RuleUsed says that a standing rule has answered whether a tool may be called, or, with no Rule, the agent's policy.
+// RuleUsed records a call that a standing rule decided, or, without a Rule, the agent's policy.
 type RuleUsed struct {
 	Rule  capabilities.ID `json:"rule,omitzero"`
 	Tool  string          `json:"tool"`
 	Input string          `json:"input"` // a JSON document
 }
 
-// RuleRemoved takes a standing answer back.
+// RuleRemoved ends a standing rule.
 type RuleRemoved struct {
 	Rule capabilities.ID `json:"rule"`
 }

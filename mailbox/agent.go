@@ -10,7 +10,7 @@ import (
 	"parley/events"
 )
 
-// CreateAgent binds a name to a new agent. Genesis makes the agent's own first events.
+// CreateAgent binds a name to a new agent. Genesis returns the agent's own first events.
 type CreateAgent struct {
 	Agent   capabilities.ID
 	Kind    events.AgentKind
@@ -47,8 +47,8 @@ func (c CreateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 	return []events.Event{&events.NameBound{Name: c.Name, Value: capabilities.Reference(agentRef(c.Agent))}}, nil
 }
 
-// Genesis are the first events of the mailbox of an agent that by makes. A host's @host is itself, a guest's is that
-// of its maker.
+// Genesis returns the first events of the mailbox of an agent that another makes. A host is its own @host; a guest has
+// its maker's.
 func (c CreateAgent) Genesis(by *State) []events.Event {
 	made := &events.AgentCreated{Agent: c.Agent, Kind: c.Kind, Host: by.Profile.Host, By: by.ID, Name: c.Name, Title: c.Title, Labels: c.Labels}
 	if c.Kind == events.Host {
@@ -78,7 +78,7 @@ type Profile struct {
 	Updated  capabilities.Time
 }
 
-// SetPolicy says what becomes of the agent's calls that need permission. By is whose wish that is: its host's.
+// SetPolicy sets what happens to the agent's calls that need permission. By has to be its host.
 type SetPolicy struct {
 	Policy string
 	By     capabilities.ID
@@ -105,7 +105,7 @@ func (c SetPolicy) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event,
 	return []events.Event{&events.PolicySet{Policy: c.Policy}}, nil
 }
 
-// CheckPolicy refuses with INVALID_ARGUMENT what is no policy.
+// CheckPolicy refuses with INVALID_ARGUMENT an unknown policy.
 func CheckPolicy(policy string) error {
 	if slices.Contains([]string{AskAlways, AskOnMiss, AskNever, DenyAll}, policy) {
 		return nil
@@ -114,7 +114,7 @@ func CheckPolicy(policy string) error {
 		WithHint("the policies are always, on-miss, never and deny")
 }
 
-// Policy gives the agent's policy.
+// Policy returns the agent's policy.
 func (s *State) Policy() string {
 	if s.work.policy == "" {
 		return AskOnMiss
@@ -122,7 +122,7 @@ func (s *State) Policy() string {
 	return s.work.policy
 }
 
-// mayRule refuses with NOT_PERMITTED whoever is neither the agent's host nor made it.
+// mayRule refuses with NOT_PERMITTED any agent but this one's host and maker.
 func (s *State) mayRule(by capabilities.ID) error {
 	if s.RuledBy(by) {
 		return nil
@@ -130,10 +130,10 @@ func (s *State) mayRule(by capabilities.ID) error {
 	return parley.Refuse(parley.NotPermitted, "that is for the agent's host")
 }
 
-// RuledBy reports whether an agent is this one's host, or made it.
+// RuledBy reports whether an agent is this one's host or maker.
 func (s *State) RuledBy(by capabilities.ID) bool { return by == s.Profile.Host || by == s.Profile.By }
 
-// UpdateAgent replaces what an agent is known by. A nil Title or Labels stays as it is.
+// UpdateAgent changes the agent's title and labels. A nil Title or Labels stays as it is.
 type UpdateAgent struct {
 	Title  *string
 	Labels map[string]string
@@ -156,7 +156,7 @@ func (c UpdateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 	return []events.Event{&events.AgentUpdated{Title: c.Title, Labels: c.Labels}}, nil
 }
 
-// checkProfile holds a title and labels to their bounds.
+// checkProfile checks the bounds of a title and labels.
 func checkProfile(title string, labels map[string]string) error {
 	if err := checkText("a title", title, maxTitle); err != nil {
 		return err
@@ -172,7 +172,7 @@ func checkProfile(title string, labels map[string]string) error {
 	return nil
 }
 
-// ReportStatus is what the client of an agent without a program says that it does.
+// ReportStatus reports the status of an agent without a program. Its client calls it.
 type ReportStatus struct {
 	Status string
 	Error  string
@@ -195,7 +195,7 @@ func (c ReportStatus) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 	return s.is(c.Status, c.Error), nil
 }
 
-// is makes of a status and its error what the agent is, unless it is so.
+// is returns the event that sets a status and its error; none if they are set.
 func (s *State) is(status, problem string) []events.Event {
 	problem = parley.Shown(problem, maxRunError)
 	if status == s.Profile.Status && problem == s.Profile.Error {
@@ -204,7 +204,8 @@ func (s *State) is(status, problem string) []events.Event {
 	return []events.Event{&events.AgentUpdated{Status: status, Error: problem}}
 }
 
-// PrepareProgram says how far the agent's program is before its first run: Initializing, Idle, or Failed with an error.
+// PrepareProgram reports the state of the agent's program before its first run: Initializing, Idle, or Failed with an
+// error.
 type PrepareProgram struct {
 	Status string
 	Error  string
@@ -217,7 +218,8 @@ func (c PrepareProgram) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 	return s.is(c.Status, c.Error), nil
 }
 
-// ArchiveAgent puts the agent out of use, with what it does and asks. By is whose wish that is: its host's or its maker's.
+// ArchiveAgent takes the agent out of use, and ends its run and its open forms. By is the host or the maker, on whose
+// behalf it is archived.
 type ArchiveAgent struct{ By capabilities.ID }
 
 func (c ArchiveAgent) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -243,10 +245,10 @@ const (
 	maxLabelText = 255
 )
 
-// Program gives the agent's program; one of no Runtime is none.
+// Program returns the agent's program. One without Runtime is none.
 func (s *State) Program() events.ProgramSet { return s.work.program }
 
-// HasProgram reports whether messages to the agent are for a program to run for.
+// HasProgram reports whether a program runs for messages to the agent.
 func (s *State) HasProgram() bool { return s.work.program.Runtime != "" }
 
 // Bounds of what an agent's program is.
@@ -255,7 +257,7 @@ const (
 	maxCommandText = 64 << 10
 )
 
-// CheckProgram refuses with INVALID_ARGUMENT what cannot be a program.
+// CheckProgram refuses with INVALID_ARGUMENT an invalid program.
 func CheckProgram(p events.ProgramSet) error {
 	if p.Runtime != "exec" && p.Runtime != "acp" {
 		return parley.Refuse(parley.InvalidArgument, "unknown runtime %s", parley.Quoted(p.Runtime, 40)).WithHint("the runtimes are exec and acp")

@@ -142,9 +142,9 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 		return SettleForm{}, capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "message %d asks about another call than the one that was shown", m.Number).
 			WithHint("parley permit ls shows what waits")
 	}
-	contract := r.Schema
-	if contract == nil {
-		if contract, err = f.Schema(); err != nil {
+	schema := r.Schema
+	if schema == nil {
+		if schema, err = f.Schema(); err != nil {
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
@@ -152,7 +152,7 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	values, err := contract.ReadAndCheck(r.Texts, claimed, func(path string) (capabilities.Value, error) { return s.at(path, capabilities.UseGive, now) })
+	values, err := schema.ReadAndCheck(r.Texts, claimed, func(path string) (capabilities.Value, error) { return s.at(path, capabilities.UseGive, now) })
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}

@@ -25,11 +25,11 @@ const (
 	ruleField     = "rule"
 )
 
-// maxInput bounds the input of a call that is to be approved, in bytes: all of it is shown.
+// maxInput bounds the input of a call that is to be approved, in bytes. All of it is shown.
 const maxInput = maxDescription
 
-// approvalFields are those of every approval. The form itself shows the tool, as its title, and the input, as its
-// description: what is decided on is what was shown, as a form never changes.
+// approvalFields returns the fields of every approval. The form shows the tool as its title and the input as its
+// description. A form never changes, so the decision is about what was shown.
 func approvalFields() []events.Field {
 	return []events.Field{
 		{Name: decisionField, Label: "Decision", Type: events.Buttons, Required: true, Options: []events.Option{
@@ -39,8 +39,8 @@ func approvalFields() []events.Field {
 	}
 }
 
-// RequestApproval asks whether a tool may be called with an input, a JSON document. Standing rules that cover the call answer
-// at once; their use is what follows then.
+// RequestApproval asks whether a tool may be called with an input, a JSON document. If standing rules cover the call,
+// their use follows at once and no form is sent.
 type RequestApproval struct {
 	To       string // default: the agent's host
 	Tool     string
@@ -51,7 +51,7 @@ type RequestApproval struct {
 	Key      string
 }
 
-// Form is the form that asks it.
+// Form returns the form of the question.
 func (c RequestApproval) Form() RequestForm {
 	to := c.To
 	if to == "" {
@@ -85,7 +85,7 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 	return s.offer(evs, c, read, d.stale)
 }
 
-// checkInput refuses what cannot be the input of a call.
+// checkInput refuses a tool's name or input that is invalid.
 func checkInput(tool, input string) error {
 	if tool == "" {
 		return parley.Refuse(parley.InvalidForm, "an approval needs the name of a tool")
@@ -99,7 +99,7 @@ func checkInput(tool, input string) error {
 	return rule.CheckInput(input)
 }
 
-// Allows says what a decision without a question was: of a rule, or with none of the agent's policy.
+// Allows reports whether a rule, or for a zero ID the agent's policy, allowed a call.
 func (s *State) Allows(rule capabilities.ID) bool {
 	if rule.IsZero() {
 		return s.Policy() == AskNever
@@ -108,22 +108,21 @@ func (s *State) Allows(rule capabilities.ID) bool {
 	return ok && r.Allow
 }
 
-// Lasts reports whether a decision without a question was for good: of a rule that has no end. A policy may be another
-// for the next call.
+// Lasts reports whether a rule without an end decided a call. A policy may differ for the next call.
 func (s *State) Lasts(rule capabilities.ID) bool {
 	r, ok := s.rules[rule]
 	return ok && r.Until == 0
 }
 
-// ApprovalResult is what was decided about a call that permission was asked for.
+// ApprovalResult is the decision about a call that needed permission.
 type ApprovalResult struct {
 	Decision string // "" if there is none
 	Reason   string
 	Allowed  bool
 }
 
-// ApprovalResult returns what was decided about a call that the agent asked about in a form, and all that reads a decision
-// reads it here. Only the agent's host allows, and only that very call: another whom the agent asked has an opinion.
+// ApprovalResult returns the decision about a call that the agent asked about in a form. Only the agent's host allows
+// a call, and only the very call that was shown. The answer of any other agent is an opinion.
 func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
 	if f.Kind != events.Approval || f.From != s.ID || f.Answered == nil || f.Digest() != call {
 		return ApprovalResult{}
@@ -134,7 +133,7 @@ func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
 	return v
 }
 
-// Digest returns the digest of the call that an approval shows; "" if the form is none.
+// Digest returns the digest of the call that an approval shows; "" if the form is no approval.
 func (f *Form) Digest() string {
 	if f.Kind != events.Approval {
 		return ""
@@ -142,13 +141,13 @@ func (f *Form) Digest() string {
 	return DigestCall(f.Title, f.Description)
 }
 
-// DigestCall returns what a call goes by: no other has the same. An input is JSON, and so has no NUL in it.
+// DigestCall returns the digest of a call. An input is JSON and holds no NUL, so no two calls share one.
 func DigestCall(tool, input string) string {
 	sum := sha256.Sum256([]byte(tool + "\x00" + input))
 	return hex.EncodeToString(sum[:])
 }
 
-// ReadDecision reads the answer to an approval. It does not say whether the call is allowed: Verdict does.
+// ReadDecision reads the answer to an approval. Whether the call is allowed, State.ApprovalResult reports.
 func ReadDecision(answer capabilities.Value) (decision, reason string) {
 	values, _ := answer.AsRecord()
 	decision, _ = values[decisionField].AsString()

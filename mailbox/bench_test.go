@@ -111,14 +111,14 @@ func BenchmarkSnapshot1000(b *testing.B) {
 
 func BenchmarkRestore1000(b *testing.B) {
 	s := state1000(b)
-	image, err := s.Snapshot()
+	encoded, err := s.Snapshot()
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.SetBytes(int64(len(image)))
+	b.SetBytes(int64(len(encoded)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Restore(s.ID, image); err != nil {
+		if _, err := Restore(s.ID, encoded); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -56,13 +56,13 @@ func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
 		return OutboxItem{Kind: events.OutboxForwarded, Subject: c.Form, To: v.states["host"].ID}
 	}
 	p := hand("bob")
-	v.carry("fae", p) // and its receipt is on its way, twice
+	v.carry("fae", p) // and its ack is on its way, twice
 	hand("eve")
 	v.must("fae", RecordDelivery{Items: []OutboxItem{p}})
 	v.must("fae", RecordDelivery{Items: []OutboxItem{p}})
 	v.deliver(false)
 	if n := len(v.states["host"].Messages()[0].Form.Forwarded); n != 2 {
-		t.Errorf("the host knows of %d of its 2 handovers", n)
+		t.Errorf("the host knows of %d of its 2 forwards", n)
 	}
 }
 

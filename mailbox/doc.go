@@ -1,20 +1,20 @@
 // Package mailbox decides what an agent's mail does to it.
 //
-// A mailbox is the fold of its events. Decide looks at the state and a command and returns the events
-// that should follow, or why none may; Apply folds one event into the state. Both are pure: the same
-// inputs give the same outputs on every node and every replay. Time and IDs come in as arguments.
+// A mailbox is the fold of its events. Decide takes the state and a command, and returns the events that should follow,
+// or an error. Apply folds one event into the state. Both are pure: equal inputs give equal outputs on every node and
+// in every replay. Time and IDs are arguments.
 //
-// The asker's mailbox is the home of a form's promise: the one place where the form is settled. Those who
-// may answer have a copy, draft what they say to it here, and send it home. What a mailbox owes to others
-// (copies, outcomes, revocations) is its outbox, which follows from its events and so survives whatever
-// they survive.
+// The asker's mailbox is the home of a form: the one place where the form is settled. Agents that may answer have a
+// copy, draft their answer in their own mailbox, and send it home. The outbox holds what other mailboxes have not got
+// yet: copies, outcomes and revocations. It follows from the events, and survives whatever they survive.
 //
-// Others may be on other nodes. Who can reach an agent from there stands in that agent's own log, and what is
-// said to a form whose home is there can be kept until it gets through.
+// Other mailboxes may be on other nodes. An agent's own log says which of their agents can reach it. An answer to a form
+// of another node is queued until its home has decided on it. Commands from another node are types of their own.
 //
-// Promised: a form is settled at most once; a message number is never reused; a delivery that comes twice
-// changes nothing; a refused command leaves no trace; nobody uses what its log does not say it holds.
+// Promised: a form is settled at most once; a message number is never reused; a repeated delivery changes nothing; a
+// refused command changes nothing; an agent uses only what its log says that it holds; Decide changes nothing in the
+// state, not even a cache.
 //
-// Not promised: that an event decided here ever reaches the log. Until the journal says so, nothing that
-// Decide returned has happened. A State is not safe for use by several goroutines: its actor owns it.
+// Not promised: that an event decided here reaches the log. Until the journal confirms it, it has not happened. A State
+// is not safe for concurrent use: its actor owns it.
 package mailbox

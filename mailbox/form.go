@@ -187,7 +187,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err := a.checkWords(now); err != nil {
 		return nil, err
 	}
-	contract, err := a.compile()
+	schema, err := a.compile()
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	e := &events.FormRequested{
 		Number: uint64(len(s.messages)), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
-		Title: a.Title, Description: a.Description, Fields: contract.Fields(),
+		Title: a.Title, Description: a.Description, Fields: schema.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin,
 	}
 	return []events.Event{e}, nil

@@ -23,8 +23,8 @@ type harness struct {
 	next   uint16
 	made   []capabilities.ID
 	off    map[string]bool            // nodes that are out of reach
-	refuse func(to, from, why string) // is told of a parcel that was refused; nil if none may be
-	held   bool                       // parcels stay in the outboxes
+	refuse func(to, from, why string) // is told of a item that was refused; nil if none may be
+	held   bool                       // items stay in the outboxes
 	quick  bool                       // Decide is trusted to change nothing
 	logs   map[string][]events.Recorded
 	taken  map[string]map[string]bool // by agent, the keys of calls that its run has taken
@@ -133,7 +133,7 @@ func (v *harness) snapshot(name string) string {
 	return string(b)
 }
 
-// deliver takes all parcels where they belong, until nobody owes anything that can go. With twice, each goes twice.
+// deliver takes all items where they belong, until nobody owes anything that can go. With twice, each goes twice.
 func (v *harness) deliver(twice bool) {
 	v.tb.Helper()
 	for again := true; again; {
@@ -168,7 +168,7 @@ func (v *harness) outgoing(from string) (all []OutboxItem) {
 	return all
 }
 
-// carry takes a parcel to its mailbox, and gives why that would not have it.
+// carry takes a item to its mailbox, and gives why that would not have it.
 func (v *harness) carry(from string, p OutboxItem) (refused string) {
 	v.tb.Helper()
 	c, err := v.states[from].CommandFor(p)
@@ -223,14 +223,14 @@ func (v *harness) checkReplay() {
 				v.tb.Fatal(err)
 			}
 		}
-		image, err := again.Snapshot()
+		encoded, err := again.Snapshot()
 		if err != nil {
 			v.tb.Fatal(err)
 		}
-		if string(image) != v.snapshot(name) {
+		if string(encoded) != v.snapshot(name) {
 			v.tb.Fatalf("the state of %s is not the fold of its events", name)
 		}
-		restored, err := Restore(again.ID, image)
+		restored, err := Restore(again.ID, encoded)
 		if err != nil {
 			v.tb.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func (v *harness) checkReplay() {
 		if err != nil {
 			v.tb.Fatal(err)
 		}
-		if string(second) != string(image) || restored.Summary() != v.states[name].Summary() {
+		if string(second) != string(encoded) || restored.Summary() != v.states[name].Summary() {
 			v.tb.Fatalf("the snapshot of %s does not restore its state", name)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"parley/events"
 )
 
-// Invitation is one that a node's host has made. Ended says that it is good no more; By, which node used it.
+// Invitation is one that a node's host has made. Ended means that it can no longer be used. By is the node that used
+// it.
 type Invitation struct {
 	events.InvitationMade
 	Ended bool
@@ -30,18 +31,18 @@ func (r *peerDirectory) invitation(id capabilities.ID) int {
 	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return i.Invitation == id })
 }
 
-// invited finds the open invitation under a name.
+// invited returns the index of the open invitation under a name; -1 if there is none.
 func (r *peerDirectory) invited(name string) int {
 	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return !i.Ended && i.Name == name })
 }
 
-// Invitations returns those that are open at a time. The slice is the caller's.
+// Invitations returns the invitations that are open at a time. The slice is the caller's.
 func (s *State) Invitations(now capabilities.Time) []Invitation {
 	return slices.DeleteFunc(slices.Clone(s.peers.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
 }
 
-// MakeInvitation makes an invitation. One that is open under the same name ends. One that is made by a Token of the host is good
-// no longer than Within.
+// MakeInvitation makes an invitation, and ends an open one under the same name. One that is made by a Token of the
+// host is valid no longer than Within.
 type MakeInvitation struct {
 	Name   string
 	Digest []byte // SHA-256 of its secret
@@ -85,7 +86,7 @@ func (c EndInvitation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 	return []events.Event{&events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation}}, nil
 }
 
-// CheckInvitation reports whether an invitation is good for a node that shows its secret's digest: it is open, or
+// CheckInvitation returns an invitation if it is valid for a node that shows the digest of its secret: it is open, or
 // was used by that node.
 func (s *State) CheckInvitation(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
 	i := s.peers.invitation(invitation)
@@ -104,7 +105,7 @@ func (s *State) CheckInvitation(invitation capabilities.ID, digest []byte, node 
 	return inv, nil
 }
 
-// RedeemInvitation takes in the host of a node that shows an invitation. Grant is the one by which that gives itself.
+// RedeemInvitation adds the host of a node that shows an invitation. Grant is the one by which that host gives itself.
 type RedeemInvitation struct {
 	Invitation capabilities.ID
 	Digest     []byte

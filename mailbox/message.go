@@ -100,13 +100,13 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err != nil {
 		return nil, err
 	}
-	marks, err := c.parts()
+	parts, err := c.parts()
 	if err != nil {
 		return nil, err
 	}
 	id := ids()
 	g := gift{to: to.Target, message: id, now: now, ids: ids}
-	spans, err := s.span(&g, marks)
+	spans, err := s.span(&g, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -144,11 +144,11 @@ func (s *State) addressee(c PostMessage, now capabilities.Time) (to capabilities
 }
 
 // span looks up the values that a text refers to, and gives them under their edge names.
-func (s *State) span(g *gift, marks []TextPart) ([]events.Span, error) {
-	spans := make([]events.Span, len(marks))
+func (s *State) span(g *gift, parts []TextPart) ([]events.Span, error) {
+	spans := make([]events.Span, len(parts))
 	given := map[string]capabilities.Value{}
 	var all tally
-	for i, m := range marks {
+	for i, m := range parts {
 		if v, again := given[m.Edge]; m.Edge == "" || again {
 			spans[i] = events.Span{Words: m.Words, Edge: m.Edge, Value: v}
 			if err := all.add(spans[i]); err != nil {
@@ -254,8 +254,8 @@ func (c PostMessage) goesTo(s *State, sent *Message) (bool, error) {
 
 // says reports whether the message has the words of another, and gives the same under the same edges.
 func (c PostMessage) says(s *State, spans []events.Span) bool {
-	marks, err := c.parts()
-	return err == nil && slices.EqualFunc(marks, spans, func(m TextPart, sp events.Span) bool {
+	parts, err := c.parts()
+	return err == nil && slices.EqualFunc(parts, spans, func(m TextPart, sp events.Span) bool {
 		if m.Words != sp.Words || m.Edge != sp.Edge {
 			return false
 		}

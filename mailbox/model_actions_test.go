@@ -68,7 +68,7 @@ func (m *model) send(t *rapid.T, draft Command, home capabilities.ID, err error,
 		t.Fatalf("drafting %+v: got %v, want %q", draft, err, want)
 	}
 	if err == nil {
-		m.way = append(m.way, errand{m.harness.names[home], draft})
+		m.way = append(m.way, delivery{m.harness.names[home], draft})
 	}
 }
 
@@ -104,12 +104,12 @@ func (m *model) forward(t *rapid.T) {
 	m.send(t, c, home, err, want)
 }
 
-// arrive brings a settlement or handover home. It may come again later, when it is too late.
+// arrive brings a settlement or forward home. It may come again later, when it is too late.
 func (m *model) arrive(t *rapid.T) {
 	if len(m.way) == 0 {
 		t.Skip("nothing on its way")
 	}
-	i := rapid.IntRange(0, len(m.way)-1).Draw(t, "errand")
+	i := rapid.IntRange(0, len(m.way)-1).Draw(t, "delivery")
 	e := m.way[i]
 	if !rapid.Bool().Draw(t, "again") {
 		m.way = slices.Delete(m.way, i, i+1)

@@ -30,16 +30,16 @@ func TestMailboxesFollowTheModel(t *testing.T) {
 }
 
 // model says, in the plainest way, what a harness of three agents should be like. It foresees the code of
-// every refusal. Where parcels and settlements are on the way, it knows who has learned what.
+// every refusal. Where items and settlements are on the way, it knows who has learned what.
 type model struct {
 	*harness
 	who   []*person
 	forms []*modelForm
-	way   []errand // settlements and handovers on their way to a form's home, in no order
-	echo  []errand // commands that arrived once, and may come again
+	way   []delivery // settlements and forwards on their way to a form's home, in no order
+	echo  []delivery // commands that arrived once, and may come again
 }
 
-type errand struct {
+type delivery struct {
 	to      string
 	command Command
 }
@@ -218,7 +218,7 @@ func (p *person) seen(f *modelForm) parley.Code {
 	return ""
 }
 
-// carry takes the first parcel of one person for another where it belongs. Its receipt may get lost, and
+// carry takes the first item of one person for another where it belongs. Its ack may get lost, and
 // then it is taken there again.
 func (m *model) carry(t *rapid.T) {
 	var ways []string // from whom to whom
@@ -236,17 +236,17 @@ func (m *model) carry(t *rapid.T) {
 	p := m.person(way[:1])
 	s := m.states[p.name]
 	i := slices.IndexFunc(s.Outbox(), func(o OutboxItem) bool { return m.harness.names[o.To] == way[1:] })
-	m.hand(t, p, s.Outbox()[i], rapid.IntRange(0, 3).Draw(t, "receipt") != 3)
+	m.hand(t, p, s.Outbox()[i], rapid.IntRange(0, 3).Draw(t, "ack") != 3)
 }
 
-func (m *model) hand(t *rapid.T, p *person, o OutboxItem, receipt bool) {
+func (m *model) hand(t *rapid.T, p *person, o OutboxItem, ack bool) {
 	c, err := m.states[p.name].CommandFor(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	to := m.person(m.harness.names[o.To])
 	m.do(t, to.name, c, "")
-	m.echo = append(m.echo, errand{to.name, c})
+	m.echo = append(m.echo, delivery{to.name, c})
 	switch c := c.(type) {
 	case AcceptDelivery:
 		id := o.Subject
@@ -261,7 +261,7 @@ func (m *model) hand(t *rapid.T, p *person, o OutboxItem, receipt bool) {
 	case RecordRevocation:
 		to.lose(c.Grant)
 	}
-	if receipt {
+	if ack {
 		m.do(t, p.name, RecordDelivery{Items: []OutboxItem{o}}, "")
 	}
 }

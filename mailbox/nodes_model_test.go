@@ -40,7 +40,7 @@ func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
 // world is a harness on three nodes, and the plainest record of what went on there.
 type world struct {
 	*harness
-	echo  []func()           // parcels that went to another node, to come again
+	echo  []func()           // items that went to another node, to come again
 	mayBe map[[2]string]bool // by agent and node: whether that may reach it
 	seen  map[string]int     // by agent: events looked at
 }
@@ -193,7 +193,7 @@ func (w *world) goAway(t *rapid.T) {
 	w.off = map[string]bool{node: node != ""}
 }
 
-// carryOne takes the first parcel of one mailbox for another, as far as it can go. Its receipt may be lost.
+// carryOne takes the first item of one mailbox for another, as far as it can go. Its ack may be lost.
 func (w *world) carryOne(t *rapid.T) {
 	from := w.anyone(t)
 	firsts := map[capabilities.ID]bool{}
@@ -205,7 +205,7 @@ func (w *world) carryOne(t *rapid.T) {
 	if len(all) == 0 {
 		t.Skip("nothing to carry")
 	}
-	p := rapid.SampledFrom(all).Draw(t, "parcel")
+	p := rapid.SampledFrom(all).Draw(t, "item")
 	c, err := w.states[from].CommandFor(p)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func (w *world) carryOne(t *rapid.T) {
 	if err != nil {
 		refused = string(parley.CodeOf(err))
 	}
-	if rapid.IntRange(0, 4).Draw(t, "receipt") > 0 {
+	if rapid.IntRange(0, 4).Draw(t, "ack") > 0 {
 		w.try(t, from, RecordDelivery{Items: []OutboxItem{p}, Refused: refused})
 	}
 }

@@ -16,7 +16,7 @@ import (
 type OutboxItem struct {
 	Seq     uint64
 	Kind    events.OutboxKind
-	Subject capabilities.ID // the form, message or grant; of a handover, the grant made for it
+	Subject capabilities.ID // the form, message or grant; of a queued forward, the grant made for it
 	To      capabilities.ID
 }
 

@@ -20,8 +20,8 @@ type DroppedPeer struct {
 	At   capabilities.Time
 }
 
-// DropNode has the host know another node no more, nor those that it has introduced and that are known by nobody else.
-// The host's names for the node's agents go with it.
+// DropNode makes the host forget another node, with those that it introduced and nobody else knows. The host's names
+// for the node's agents go with it.
 type DropNode struct{ Node capabilities.NodeID }
 
 func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -63,7 +63,7 @@ func (r *peerDirectory) drop(e *events.NodeDropped) {
 	r.dropped = append(r.dropped, DroppedPeer{Node: e.Node, At: e.Date})
 }
 
-// index makes byNode and brought anew.
+// index rebuilds byNode and brought.
 func (r *peerDirectory) index() {
 	r.byNode, r.brought = make(map[capabilities.NodeID]int, len(r.nodes)), nil
 	for i, n := range r.nodes {
@@ -72,15 +72,15 @@ func (r *peerDirectory) index() {
 	}
 }
 
-// DroppedPeers returns the nodes that the host has ever dropped, and the last time that it did. The slice is the state's own.
+// DroppedPeers returns the nodes that the host has ever dropped, and when it last did. The slice belongs to the state.
 func (s *State) DroppedPeers() []DroppedPeer { return s.peers.dropped }
 
 func (r *peerDirectory) wasDropped(node capabilities.NodeID) bool {
 	return slices.ContainsFunc(r.dropped, func(d DroppedPeer) bool { return d.Node == node })
 }
 
-// RevokePeerGrants takes back what the agent gave to the agents of another node before it was dropped, and whatever lets them
-// reach this agent.
+// RevokePeerGrants revokes what the agent gave to the agents of another node before it was dropped, and the grants by
+// which they can reach this agent.
 type RevokePeerGrants struct{ DroppedPeer }
 
 func (c RevokePeerGrants) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -95,8 +95,8 @@ func (c RevokePeerGrants) decide(s *State, now capabilities.Time, _ IDs) ([]even
 	return evs[:min(len(evs), forgottenAtOnce)], nil
 }
 
-// DropDeliveries ends what the agent owes to another node, which was dropped: forms that only its agents could answer are
-// declined.
+// DropDeliveries drops the items of the outbox for a node that was dropped. Forms that only its agents could answer
+// are declined.
 type DropDeliveries struct{ Node capabilities.NodeID }
 
 func (c DropDeliveries) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -109,17 +109,17 @@ func (c DropDeliveries) decide(s *State, now capabilities.Time, ids IDs) ([]even
 	return d.decide(s, now, ids)
 }
 
-// forgottenAtOnce bounds the events of one decision about a node that was dropped. There may be more to decide.
+// forgottenAtOnce bounds the events of one decision about a dropped node. There may be more to decide.
 const forgottenAtOnce = 1000
 
-// InvolvesDropped reports whether the mailbox has anything to do with a node that was dropped.
+// InvolvesDropped reports whether the mailbox still has grants or items for a dropped node.
 func (s *State) InvolvesDropped(d DroppedPeer) bool {
 	before := func(g capabilities.Grant) bool { return g.To.Node == d.Node && g.Revoked == 0 && g.At <= d.At }
 	return slices.ContainsFunc(s.outbox, func(p OutboxItem) bool { return p.To.Node == d.Node }) ||
 		slices.ContainsFunc(s.Grants(), before) || slices.ContainsFunc(s.minted.All(), before)
 }
 
-// peerDirectory is what the host of a node knows beyond it: other nodes, and whom it has invited.
+// peerDirectory is what the host of a node knows of other nodes, with its invitations.
 type peerDirectory struct {
 	invitations []Invitation // in the order in which they were made
 	nodes       []PeerRecord
@@ -129,7 +129,7 @@ type peerDirectory struct {
 	dropped     []DroppedPeer               // nodes, in order
 }
 
-// PeerRecord is another node, as far as it is known.
+// PeerRecord describes another node, as far as it is known.
 type PeerRecord struct {
 	Node  capabilities.NodeID
 	Host  capabilities.ID     // zero if it is known only by introduction
@@ -177,11 +177,11 @@ func (r *peerDirectory) met(e *events.NodeMet) {
 	r.nodes = append(r.nodes, a)
 }
 
-// introducedBy counts the nodes that are known by introduction alone and came by way of the same node: the one that
-// was met itself. Who introduces many keys of its own does not become many.
+// introducedBy counts the nodes that are known by introduction alone and came by way of the same node as another. A
+// node cannot become many by introducing many keys of its own.
 func (r *peerDirectory) introducedBy(node capabilities.NodeID) int { return r.brought[r.metBy(node)] }
 
-// metBy returns the node by way of which what another introduces comes.
+// metBy returns the node by way of which a node's introductions come.
 func (r *peerDirectory) metBy(node capabilities.NodeID) capabilities.NodeID {
 	if i, known := r.byNode[node]; known && r.nodes[i].isIntroduced() {
 		return r.nodes[i].Way
@@ -189,10 +189,10 @@ func (r *peerDirectory) metBy(node capabilities.NodeID) capabilities.NodeID {
 	return node
 }
 
-// isIntroduced reports whether nothing is known of a node but what another has said.
+// isIntroduced reports whether a node is known by introduction alone.
 func (a PeerRecord) isIntroduced() bool { return a.Host.IsZero() && a.Way != (capabilities.NodeID{}) }
 
-// count enters one more introduced node, or one less.
+// count adds to the number of introduced nodes.
 func (r *peerDirectory) count(a PeerRecord, more int) {
 	if !a.isIntroduced() {
 		return
@@ -203,7 +203,8 @@ func (r *peerDirectory) count(a PeerRecord, more int) {
 	r.brought[a.Way] += more
 }
 
-// network returns the nearest network in which a node may be dialled. One that is not known is dialled nowhere near.
+// network returns the nearest network in which a node may be dialled. An unknown node is only dialled in the public
+// one.
 func (r *peerDirectory) network(node capabilities.NodeID) events.Network {
 	if i, known := r.byNode[node]; known {
 		return r.nodes[i].Network
@@ -211,7 +212,8 @@ func (r *peerDirectory) network(node capabilities.NodeID) events.Network {
 	return events.PublicNetwork
 }
 
-// Peers returns the nodes that the host knows, in the order in which it came to. The slice is the state's own.
+// Peers returns the nodes that the host knows, in the order in which they became known. The slice belongs to the
+// state.
 func (s *State) Peers() []PeerRecord { return s.peers.nodes }
 
 func (s *State) mustBeNodesHost() error {
@@ -221,7 +223,7 @@ func (s *State) mustBeNodesHost() error {
 	return nil
 }
 
-// AddPeer binds a name to the host of another node, by the grant that it gave, and gives it this host.
+// AddPeer binds a name to the host of another node, by the grant that it gave, and gives this host to it.
 type AddPeer struct {
 	Host   capabilities.ID
 	Name   string
@@ -240,7 +242,7 @@ func (c AddPeer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	return s.addPeer(c, now)
 }
 
-// CheckAddPeer refuses what Meet would refuse before anybody is met: INVITATION_USED says that this node has
+// CheckAddPeer refuses what AddPeer would refuse before a node is contacted. INVITATION_USED means that this node has
 // accepted the invitation before.
 func (s *State) CheckAddPeer(name string, ours capabilities.ID) error {
 	if err := s.mustBeNodesHost(); err != nil {
@@ -267,7 +269,7 @@ func (s *State) addPeer(c AddPeer, now capabilities.Time) ([]events.Event, error
 	}}), nil
 }
 
-// UpdatePeer takes in where a node is to be found: from itself, or by introduction.
+// UpdatePeer records the addresses of a node, from itself or by introduction.
 type UpdatePeer struct {
 	Node  capabilities.NodeID
 	By    capabilities.NodeID // zero if it says so itself

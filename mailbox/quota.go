@@ -14,7 +14,7 @@ import (
 	"parley/events"
 )
 
-// Quota is one of the things of which an agent, or another node, may have only so much.
+// Quota names one thing of which an agent, or another node, may have a limited amount.
 type Quota int
 
 // The quotas. All are of one agent with those that it made, or of one other node.
@@ -38,14 +38,14 @@ func (q Quota) String() string { return quotaNames[q] }
 // isBytes reports whether the quota is one of bytes.
 func (q Quota) isBytes() bool { return q == QuotaBytes || q == QuotaDaily || q == QuotaInbox }
 
-// Unlimited is the limit of a quota that is none.
+// Unlimited is the limit of a quota that has none.
 const Unlimited int64 = math.MaxInt64
 
-// Amounts has an amount for each quota: what is used, or what may be.
+// Amounts holds an amount for each quota: what is used, or what is allowed.
 type Amounts [quotas]int64
 
-// AgentQuotas returns the quotas of an agent of this node where nothing else is set. The node's own host, and the
-// hosts that it made, have none.
+// AgentQuotas returns the default quotas of an agent of this node. The node's own host, and the hosts that it made,
+// have none.
 func AgentQuotas() Amounts {
 	return Amounts{
 		QuotaForms: 10_000, QuotaNames: 10_000, QuotaAgents: 1000, QuotaBytes: 64 << 20, QuotaDaily: 256 << 20, QuotaInbox: 128 << 20,
@@ -53,7 +53,7 @@ func AgentQuotas() Amounts {
 	}
 }
 
-// PeerQuotas returns the quotas of another node where nothing else is set. Names, agents and bytes are its own affair.
+// PeerQuotas returns the default quotas of another node. Names, agents and bytes are not limited.
 func PeerQuotas() Amounts {
 	return Amounts{
 		QuotaForms: 10_000, QuotaNames: Unlimited, QuotaAgents: Unlimited, QuotaBytes: Unlimited, QuotaDaily: 256 << 20, QuotaInbox: 128 << 20,
@@ -84,7 +84,7 @@ func (a Amounts) plus(b Amounts) Amounts {
 // Plus returns the sum of amounts.
 func (a Amounts) Plus(b Amounts) Amounts { return a.plus(b) }
 
-// Fullest returns the quota of which the most is used, and how much of it, from 0 to 1 or beyond.
+// Fullest returns the quota of which the largest share is used, and that share: from 0 to 1, or more.
 func (a Amounts) Fullest(limits Amounts) (fullest Quota, share float64) {
 	for q := range a {
 		if a[q] <= 0 || limits[q] == Unlimited {
@@ -97,7 +97,7 @@ func (a Amounts) Fullest(limits Amounts) (fullest Quota, share float64) {
 	return fullest, share
 }
 
-// MarshalJSON writes the amounts by name. Unlimited is -1.
+// MarshalJSON encodes the amounts by name. Unlimited is -1.
 func (a Amounts) MarshalJSON() ([]byte, error) { return json.Marshal(a.Named()) }
 
 // Named returns the amounts by name. Unlimited is -1.
@@ -112,7 +112,7 @@ func (a Amounts) Named() map[string]int64 {
 	return named
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A quota that is not mentioned stays as it is.
+// UnmarshalJSON decodes what MarshalJSON encodes. A quota that is not mentioned stays as it is.
 func (a *Amounts) UnmarshalJSON(b []byte) error {
 	var named map[string]int64
 	if err := json.Unmarshal(b, &named); err != nil {
@@ -137,7 +137,7 @@ func (a *Amounts) Set(named map[string]int64) error {
 	return nil
 }
 
-// CheckQuotas refuses with INVALID_ARGUMENT names that no quota has and amounts that are none.
+// CheckQuotas refuses with INVALID_ARGUMENT unknown names and invalid amounts.
 func CheckQuotas(named map[string]int64) error {
 	known := map[string]bool{}
 	for _, name := range quotaNames {
@@ -193,7 +193,7 @@ func parseAmount(text string) (int64, error) {
 	return n * factor, err
 }
 
-// Show returns an amount of the quota in words.
+// Show returns an amount of the quota as text for people.
 func (q Quota) Show(n int64) string {
 	switch {
 	case n == Unlimited || n == -1:
@@ -210,14 +210,14 @@ func (q Quota) Show(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Limits are the quotas by which a decision is made.
+// Limits are the quotas that a decision is held to.
 type Limits struct {
 	Quotas Amounts
 	Beside Amounts // what others use of the same quotas: agents that this one made, or was made with
 }
 
-// check refuses with QUOTA_EXCEEDED growth that does not fit. What does not grow is not looked at, so that who has too
-// much can always let go of some.
+// check refuses with QUOTA_EXCEEDED growth that does not fit. An amount that does not grow is not checked, so an agent
+// over its quota can always free some.
 func (l *Limits) check(use, growth Amounts) error {
 	if l == nil {
 		return nil
@@ -231,7 +231,7 @@ func (l *Limits) check(use, growth Amounts) error {
 	return nil
 }
 
-// exceeded says which quota there is no room in, and what to do.
+// exceeded returns the error for a quota without room, with a hint.
 func (q Quota) exceeded(used, more, limit int64, shared bool) error {
 	who := "this agent has"
 	if shared {
@@ -250,7 +250,7 @@ func (q Quota) exceeded(used, more, limit int64, shared bool) error {
 		WithHint("%s, or the node's host raises it: parley quota AGENT %s=AMOUNT", hint, q)
 }
 
-// SetQuota gives an agent, or another node, quotas of its own. Those that are not mentioned stay as they are.
+// SetQuota sets quotas of an agent, or of another node. Quotas that are not mentioned stay as they are.
 type SetQuota struct {
 	Agent  capabilities.ID
 	Node   capabilities.NodeID // zero if it is for an agent
@@ -289,7 +289,7 @@ func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 	return []events.Event{e}, nil
 }
 
-// quota finds what was set for an agent or a node.
+// quota returns the index of the quotas of an agent or a node; -1 if none are set.
 func (r *peerDirectory) quota(agent capabilities.ID, node capabilities.NodeID) int {
 	return slices.IndexFunc(r.quotas, func(q events.QuotaSet) bool { return q.Agent == agent && q.Node == node })
 }
@@ -306,5 +306,5 @@ func (r *peerDirectory) setQuota(e *events.QuotaSet) {
 	}
 }
 
-// QuotasSet returns the quotas that the node's host has set. The slice is the state's own.
+// QuotasSet returns the quotas that the node's host has set. The slice belongs to the state.
 func (s *State) QuotasSet() []events.QuotaSet { return s.peers.quotas }

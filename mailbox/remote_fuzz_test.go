@@ -78,11 +78,11 @@ func FuzzUnpack(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		image, err := s.Snapshot()
+		encoded, err := s.Snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(host, image); err != nil {
+		if _, err := Restore(host, encoded); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"parley/mailbox/rule"
 )
 
-// Rule is a standing rule of the agent's.
+// Rule is a standing rule of the agent.
 type Rule struct {
 	events.RuleAdded
 	Made capabilities.Time
@@ -20,18 +20,18 @@ type Rule struct {
 	Used capabilities.Time // the last time
 }
 
-// standing is the rule as calls are matched with it.
+// standing returns the rule in the form that calls are matched with.
 func (r *Rule) standing() rule.Standing {
 	return rule.Standing{Covers: r.Covers, Shape: r.Shape, Allow: r.Allow}
 }
 
-// Words says which calls the rule covers.
+// Words returns the calls that the rule covers, in words.
 func (r *Rule) Words() string {
 	s := r.standing()
 	return rule.Describe(&s)
 }
 
-// Stale says why the rule decides nothing any more; "" of one that does.
+// Stale returns why the rule no longer decides anything; "" if it does.
 func (r *Rule) Stale() string {
 	if s := r.standing(); !rule.IsStale(&s) {
 		return ""
@@ -42,7 +42,7 @@ func (r *Rule) Stale() string {
 // maxRules bounds the standing rules of one agent.
 const maxRules = 1024
 
-// Rules returns the agent's standing rules that are good at a time, oldest first.
+// Rules returns the standing rules that are valid at a time, oldest first.
 func (s *State) Rules(now capabilities.Time) []Rule {
 	var all []Rule
 	for _, r := range s.rules {
@@ -54,14 +54,14 @@ func (s *State) Rules(now capabilities.Time) []Rule {
 	return all
 }
 
-// standsOn is what standing rules and the agent's policy say of a call. By has the rules that decide, a zero one for
-// the policy, and is empty where the call is to be asked about.
+// standsOn is what standing rules and the agent's policy decide about a call. By holds the deciding rules, with a zero
+// ID for the policy. It is empty if the call has to be asked about.
 type standsOn struct {
 	by    []capabilities.ID
 	stale *Rule // a rule of before that would have allowed the call
 }
 
-// standsOn finds what decides a call of a tool without a question.
+// standsOn returns what decides a call of a tool without a question.
 func (s *State) standsOn(tool string, call *rule.Reading, now capabilities.Time) standsOn {
 	rules := slices.DeleteFunc(s.Rules(now), func(r Rule) bool { return r.Agent != s.ID || r.Tool != tool })
 	matched := make([]rule.Standing, len(rules))
@@ -85,7 +85,7 @@ func (s *State) standsOn(tool string, call *rule.Reading, now capabilities.Time)
 	return on
 }
 
-// used are the events of a call that is decided so.
+// used returns the events of a call that is decided without a question.
 func (on standsOn) used(c RequestApproval) []events.Event {
 	evs := make([]events.Event, len(on.by))
 	for i, by := range on.by {
@@ -94,8 +94,8 @@ func (on standsOn) used(c RequestApproval) []events.Event {
 	return evs
 }
 
-// offer adds to the request of an approval, if it is put to the agent's host, the rules that may be chosen, and says
-// why a rule of before does not decide it.
+// offer adds the rules that may be chosen to an approval for the agent's host. It also says why an old rule does not
+// decide the call.
 func (s *State) offer(evs []events.Event, c RequestApproval, call *rule.Reading, stale *Rule) ([]events.Event, error) {
 	asked, ok := evs[0].(*events.FormRequested)
 	if !ok || asked.To != s.Profile.Host {
@@ -111,19 +111,19 @@ func (s *State) offer(evs []events.Event, c RequestApproval, call *rule.Reading,
 		fields = append(fields, offeredField(offered))
 		evs = append(evs, offered)
 	}
-	contract, err := form.Compile(fields)
+	schema, err := form.Compile(fields)
 	if err != nil {
 		return nil, err
 	}
-	asked.Fields = contract.Fields()
+	asked.Fields = schema.Fields()
 	return evs, nil
 }
 
-// maxShownRule is how much of a rule's words is shown within others, in characters.
+// maxShownRule bounds how much of a rule's words is shown within other text, in characters.
 const maxShownRule = 200
 
-// offeredField is the field in which a rule is chosen. An option is the rule in words, the first that for the call
-// itself; it is what no choice is, too.
+// offeredField returns the field in which a rule is chosen. Each option is a rule in words. The first is for the very
+// call, which is also what no choice means.
 func offeredField(o *events.RulesOffered) events.Field {
 	f := events.Field{Name: ruleField, Label: "Always and Never are for", Type: events.Select}
 	f.Options = append(f.Options, events.Option{Value: rule.VeryCall(o.Folder)})
@@ -133,8 +133,8 @@ func offeredField(o *events.RulesOffered) events.Field {
 	return f
 }
 
-// isApproval reports whether fields are those of an approval: a decision and a reason, and, of one asked on this node,
-// perhaps the rules that it offers and a word on a rule of before.
+// isApproval reports whether fields are those of an approval: a decision and a reason. One that was asked on this node
+// may also offer rules and explain why an old rule does not apply.
 func isApproval(fields []events.Field, here bool) bool {
 	want := approvalFields()
 	if !here || len(fields) < len(want) {
@@ -149,7 +149,7 @@ func isApproval(fields []events.Field, here bool) bool {
 	return len(offered) == 0 || len(offered) == 1 && offered[0].Name == ruleField && offered[0].Type == events.Select && !offered[0].Required
 }
 
-// standing gives the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
+// standing returns the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
 func (s *State) standing(f *Form, c SettleForm, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
 	if f.Kind != events.Approval {
 		return nil, nil
@@ -175,7 +175,7 @@ func (s *State) standing(f *Form, c SettleForm, values map[string]capabilities.V
 	}, nil
 }
 
-// offered finds the rule that was chosen, by its words. Without a choice it is the one for the very call.
+// offered returns the rule that was chosen, by its words. Without a choice it is the one for the very call.
 func (f *Form) offered(chosen string) (events.Coverage, error) {
 	var o events.RulesOffered
 	if f.Offered != nil {
@@ -193,7 +193,7 @@ func (f *Form) offered(chosen string) (events.Coverage, error) {
 		WithHint("choose one of those that it offers")
 }
 
-// RuleWords says which rule an answer to an approval with these fields makes; "" if it makes none.
+// RuleWords returns the rule that an answer to an approval with these fields makes, in words; "" if it makes none.
 func RuleWords(fields []events.Field, answer capabilities.Value) string {
 	values, _ := answer.AsRecord()
 	if decision, _ := values[decisionField].AsString(); decision != Always && decision != Never {
@@ -220,7 +220,7 @@ func OffersOf(fields []events.Field) []string {
 	return []string{rule.VeryCall("")}
 }
 
-// LimitRule has a standing rule end at a time. By is whose wish that is: the agent's host's.
+// LimitRule sets the end of a standing rule. By has to be the agent's host.
 type LimitRule struct {
 	Rule  capabilities.ID
 	Until capabilities.Time
@@ -247,7 +247,7 @@ func noRule(id capabilities.ID) error {
 	return parley.Refuse(parley.NotPermitted, "the agent has no rule %s", id).WithHint("parley rules ls lists them")
 }
 
-// RemoveRule ends a standing rule. By is whose wish that is: the agent's host's.
+// RemoveRule ends a standing rule. By has to be the agent's host.
 type RemoveRule struct {
 	Rule capabilities.ID
 	By   capabilities.ID

@@ -22,7 +22,7 @@ const (
 // Interrupted is the error of a run that ended because its node did.
 const Interrupted = "interrupted"
 
-// work is what an agent's program does and has to do.
+// work is the state of an agent's program: its run and the messages that wait for one.
 type work struct {
 	program events.ProgramSet
 	policy  string
@@ -34,11 +34,10 @@ type work struct {
 	cut     []uint64        // numbers of the newest messages whose runs were interrupted, oldest first
 }
 
-// maxLost is how many runs for one message may come to nothing with their node before it is left at that: it may be
-// the message that ends the node.
+// maxLost bounds the runs for one message that are lost with their node. The message itself may be what ends the node.
 const maxLost = 5
 
-// maxCut is how many messages are known whose runs were interrupted.
+// maxCut bounds the messages that are kept of those whose runs were interrupted.
 const maxCut = 16
 
 // Run is one run of an agent's program.
@@ -48,7 +47,7 @@ type Run struct {
 	Ruled bool   // whether it made calls that a standing rule or the policy has decided
 }
 
-// Run gives the run that is under way.
+// Run returns the run that is under way.
 func (s *State) Run() (Run, bool) {
 	if s.work.run == nil {
 		return Run{}, false
@@ -56,7 +55,7 @@ func (s *State) Run() (Run, bool) {
 	return *s.work.run, true
 }
 
-// Prompts gives the messages that wait for a run, oldest first.
+// Prompts returns the messages that wait for a run, oldest first.
 func (s *State) Prompts() []*Message {
 	waiting := make([]*Message, len(s.work.prompts))
 	for i, n := range s.work.prompts {
@@ -65,7 +64,7 @@ func (s *State) Prompts() []*Message {
 	return waiting
 }
 
-// Interrupted gives the newest messages whose runs were interrupted, oldest first.
+// Interrupted returns the newest messages whose runs were interrupted, oldest first.
 func (s *State) Interrupted() []*Message {
 	cut := make([]*Message, len(s.work.cut))
 	for i, n := range s.work.cut {
@@ -94,14 +93,14 @@ func (s *State) inHand() int {
 	return s.Queued() + 1
 }
 
-// prompted enters a message that came in as something to run for.
+// prompted adds a received message to those that wait for a run.
 func (s *State) prompted(m *Message) {
 	if s.HasProgram() && !s.Profile.Archived {
 		s.work.prompts, s.profileVersion = append(s.work.prompts, m.Number), s.Version
 	}
 }
 
-// unprompted drops a message from those that wait for a run, and from those whose runs were interrupted.
+// unprompted removes a message from those that wait for a run, and from those whose runs were interrupted.
 func (s *State) unprompted(number uint64) {
 	if len(s.work.prompts) > 0 && s.work.prompts[0] == number {
 		s.work.lost = 0
@@ -148,7 +147,7 @@ func (s *State) applyRunEnded(e *events.RunEnded) {
 	}
 }
 
-// promptOf gives the number of the message that a run is for.
+// promptOf returns the number of the message that a run is for.
 func (s *State) promptOf(r *Run) (uint64, bool) {
 	if r == nil || r.Prompt.IsZero() {
 		return 0, false
@@ -156,7 +155,7 @@ func (s *State) promptOf(r *Run) (uint64, bool) {
 	return s.byID.get(r.Prompt)
 }
 
-// promptedAgain enters the message of a run that came to nothing before all others that wait.
+// promptedAgain puts the message of a lost run before all others that wait.
 func (s *State) promptedAgain(r *Run) bool {
 	n, ok := s.promptOf(r)
 	if ok {
@@ -167,8 +166,8 @@ func (s *State) promptedAgain(r *Run) bool {
 	return ok
 }
 
-// StartRun begins the run for the message that has waited longest. There is nothing to do while one is under way, or
-// when no message waits, unless the run is to be Unprompted.
+// StartRun starts the run for the message that has waited longest. It does nothing while a run is under way, or when
+// no message waits, unless Unprompted is set.
 type StartRun struct{ Unprompted bool }
 
 func (c StartRun) decide(s *State, _ capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -193,8 +192,8 @@ const (
 	maxRunOutput = 8 << 10
 )
 
-// EndRun says how a run ended. One that has ended already changes nothing. One that was Interrupted while it was Silent,
-// and whose agent has said nothing since it began either, came to nothing: there is to be another for its message.
+// EndRun records the end of a run. A run that has ended already is ignored. A run that was Interrupted while Silent,
+// and whose agent said nothing either, is lost: its message gets another run.
 type EndRun struct {
 	Run    capabilities.ID
 	Error  string // "" is a good end
@@ -216,8 +215,8 @@ func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 	}}, nil
 }
 
-// mayRunAgain reports whether nothing has come of the run that is under way, as far as the mailbox knows, so that there
-// may be another for its message.
+// mayRunAgain reports whether the run under way has had no effect that the mailbox knows of, so that its message may
+// get another.
 func (s *State) mayRunAgain() bool {
 	n, ok := s.promptOf(s.work.run)
 	if !ok || s.work.run.Ruled || s.messages[n].Dismissed || s.work.lost+1 >= maxLost {
@@ -226,8 +225,8 @@ func (s *State) mayRunAgain() bool {
 	return !slices.ContainsFunc(s.messages[s.work.run.First:], func(m *Message) bool { return m.From() == s.ID })
 }
 
-// InterruptRun ends the run that is under way, and takes back what the agent asks since it began, and Also the forms
-// that the run takes up from one before it.
+// InterruptRun ends the run that is under way. It cancels the forms that the agent asked since the run began, and
+// those in Also, which the run took up from one before it.
 type InterruptRun struct {
 	Note string
 	Also []capabilities.ID
@@ -257,13 +256,13 @@ func (s *State) withdraw(first uint64, c InterruptRun, now capabilities.Time) []
 	return evs
 }
 
-// AskKey is the idempotency key of what the agent's program asks under an ID of its own. Runs from one that fails to
-// the next that ends well are one attempt, in which an ID stands for one question.
+// AskKey returns the idempotency key of a form that the agent's program asks under an ID of its own. Consecutive runs
+// that fail, up to the next that succeeds, are one attempt. Within it an ID stands for one form.
 func (s *State) AskKey(id string) string { return "run:" + s.work.attempt.ULID.String() + ":" + id }
 
-// CallKey is the key under which the program's run is to ask whether it may make a call. What the run before it asked
-// and did not hear is taken up, unless it is taken already or was about another folder; whatever a run has heard was for
-// one call.
+// CallKey returns the key under which the program's run asks whether it may make a call. A form of the run before is
+// taken up if its answer was not read, it is not taken already and it is about the same folder. An answer that a run
+// has read was for one call.
 func (s *State) CallKey(call, folder string, taken func(key string) bool) string {
 	for n := 0; ; n++ {
 		key := s.AskKey(call + ":" + strconv.Itoa(n))
@@ -280,12 +279,12 @@ func (s *State) CallKey(call, folder string, taken func(key string) bool) string
 	}
 }
 
-// ProfileVersion gives the version after the last event that changed what is said of the agent: its profile, its program's
-// work, and the calls that it needs permission for.
+// ProfileVersion returns the version after the last event that changed what is shown of the agent: its profile, its
+// program's work, and the calls that it needs permission for.
 func (s *State) ProfileVersion() uint64 { return s.profileVersion }
 
-// Finish says what came of what the agent was to do, and whether it is over: idle, error, or permission, when that
-// waits for somebody to permit a call.
+// Finish returns the result of the agent's work, and whether it is over: idle, error, or permission while a call waits
+// for approval.
 func (s *State) Finish() (status string, over bool) {
 	switch {
 	case len(s.approvals) > 0:

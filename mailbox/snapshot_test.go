@@ -38,10 +38,10 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 func TestAnImageThatClaimsMuchTakesLittle(t *testing.T) {
 	v := three(t, capabilities.Facet{})
 	v.must("fae", RequestForm{To: "HOST", Description: "one", Fields: text})
-	image := []byte(v.snapshot("fae"))
+	encoded := []byte(v.snapshot("fae"))
 	var before, after runtime.MemStats
-	for i := range len(image) - 5 {
-		claims := slices.Clone(image)
+	for i := range len(encoded) - 5 {
+		claims := slices.Clone(encoded)
 		copy(claims[i:], "\xdd\x00\x0f\x42\x40")
 		runtime.ReadMemStats(&before)
 		_, err := Restore(v.states["fae"].ID, claims)

@@ -58,7 +58,7 @@ type State struct {
 	revoked        map[capabilities.ID]capabilities.Time // grants that it was given and lost
 	used           map[capabilities.ID]uint32            // uses of grants that it was given
 	outbox         []OutboxItem                          // oldest first
-	lastSeq        uint64                                // parcels so far
+	lastSeq        uint64                                // the number of the newest item
 	open           int                                   // forms it asked that are not settled
 	approvals      []uint64                              // numbers of the approvals among them, oldest first
 	posted         map[string]uint64                     // idempotency keys of messages it sent
@@ -68,7 +68,7 @@ type State struct {
 	origins        map[originKey][]uint64 // numbers of the forms of dialects, until they are settled and dismissed
 	rules          map[capabilities.ID]*Rule
 	minted         capabilities.Ledger                        // grants by which it can be reached from other nodes
-	minting        int                                        // parcels of grants that their targets do not know yet
+	minting        int                                        // items of grants that their targets do not know yet
 	replyGrants    map[capabilities.NodeID]capabilities.Grant // other nodes' leave to write back
 	roots          map[capabilities.ID]capabilities.ID        // of the references it was given that have one, by grant
 	peers          peerDirectory

@@ -18,14 +18,13 @@ type TextPart struct {
 
 const maxEdges = 64
 
-// ParseText reads a message: @name and @edge:name refer to values, \@ is a plain @, and an @ within a word
-// (as in an e-mail address) or with no name behind it is plain text. A name here is made of letters,
-// digits, "_", "-", "/" and inner dots; a name with other characters can be given another by rename. An edge
-// never starts with "@": those are the message's own. It refuses with INVALID_ARGUMENT an edge that stands
-// for two values.
+// ParseText parses a message. @name and @edge:name refer to values, and \@ is a plain @. An @ within a word, as in an
+// e-mail address, or without a name after it is plain text. A name here consists of letters, digits, "_", "-", "/" and
+// inner dots; other names can be reached by another name. An edge never begins with "@": those are the message's own.
+// It refuses with INVALID_ARGUMENT an edge that stands for two values.
 func ParseText(text string) ([]TextPart, error) {
 	var (
-		marks []TextPart
+		parts []TextPart
 		words strings.Builder
 		edges = map[string]string{} // the path by edge
 		prev  rune
@@ -48,27 +47,27 @@ func ParseText(text string) ([]TextPart, error) {
 			}
 			edges[m.Edge] = m.Path
 			if words.Len() > 0 {
-				marks = append(marks, TextPart{Words: words.String()})
+				parts = append(parts, TextPart{Words: words.String()})
 				words.Reset()
 			}
-			marks = append(marks, m)
+			parts = append(parts, m)
 			prev, i = 'x', i+length
 			continue
 		}
 		words.WriteString(text[i : i+n])
 		prev, i = r, i+n
 	}
-	if words.Len() > 0 || len(marks) == 0 {
-		marks = append(marks, TextPart{Words: words.String()})
+	if words.Len() > 0 || len(parts) == 0 {
+		parts = append(parts, TextPart{Words: words.String()})
 	}
-	return marks, nil
+	return parts, nil
 }
 
 func inWord(r rune) bool {
 	return r == '_' || r == '@' || unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
-// reference reads @name or @edge:path at the start of text. Length 0 means that there is none.
+// reference parses @name or @edge:path at the start of text. Length 0 means that there is none.
 func reference(text string) (m TextPart, length int) {
 	first := nameLength(text[1:], false)
 	if first == 0 {
@@ -86,7 +85,7 @@ func reference(text string) (m TextPart, length int) {
 	return TextPart{Edge: name, Path: rest[1 : 1+second]}, 1 + first + 1 + second
 }
 
-// nameLength measures the name at the start of text, which may start with "@" if special.
+// nameLength returns the length of the name at the start of text, which may begin with "@" if special.
 func nameLength(text string, special bool) int {
 	end := 0
 	for i, r := range text {
@@ -110,7 +109,7 @@ func words(spans []events.Span) []string {
 	return ws
 }
 
-// ShowText gives a message's text as it is shown, with @edge where it carries a value.
+// ShowText returns a message's text as it is shown, with @edge where it carries a value.
 func ShowText(spans []events.Span) string {
 	if len(spans) == 1 && spans[0].Edge == "" { // most are, and need no copy
 		return spans[0].Words

@@ -69,32 +69,32 @@ func TestAnEdgeStandsForOneValue(t *testing.T) {
 	for n := range maxEdges {
 		fmt.Fprintf(&many, "@e%d ", n)
 	}
-	if marks, err := ParseText(many.String()); err != nil || len(marks) != 2*maxEdges {
-		t.Errorf("%d edges: %d marks, %v", maxEdges, len(marks), err)
+	if parts, err := ParseText(many.String()); err != nil || len(parts) != 2*maxEdges {
+		t.Errorf("%d edges: %d parts, %v", maxEdges, len(parts), err)
 	}
-	if marks, err := ParseText(many.String() + "@e0"); err != nil || len(marks) != 2*maxEdges+1 {
-		t.Errorf("%d edges, and one again: %d marks, %v", maxEdges, len(marks), err)
+	if parts, err := ParseText(many.String() + "@e0"); err != nil || len(parts) != 2*maxEdges+1 {
+		t.Errorf("%d edges, and one again: %d parts, %v", maxEdges, len(parts), err)
 	}
 	for what, text := range map[string]string{"two values": "@a and @a:b", "two paths": "@x/a and @y/a", "65 edges": many.String() + "@more"} {
-		if marks, err := ParseText(text); parley.CodeOf(err) != parley.InvalidArgument {
-			t.Errorf("%s: got %+v, %v", what, marks, err)
+		if parts, err := ParseText(text); parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("%s: got %+v, %v", what, parts, err)
 		}
 	}
 }
 
-// FuzzParseText checks that no word is lost: text is its marks, one after another, but for escapes.
+// FuzzParseText checks that no word is lost: text is its parts, one after another, but for escapes.
 func FuzzParseText(f *testing.F) {
 	for _, text := range []string{"hi @fae, \\@home me@x.org @e:@mail/0/@value.", "@a@b:c", "\\\\@", "@\xff", "@é/ü:x", "@a:a@a:a"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		marks, err := ParseText(text)
+		parts, err := ParseText(text)
 		if err != nil {
 			return
 		}
 		rest := text
 		var plain strings.Builder
-		for _, m := range marks {
+		for _, m := range parts {
 			if m.Edge == "" {
 				plain.WriteString(m.Words)
 				rest = afterWords(t, rest, m.Words)
@@ -115,7 +115,7 @@ func FuzzParseText(f *testing.F) {
 			t.Fatalf("%q: %q is lost", text, rest)
 		}
 		var spans []events.Span
-		for _, m := range marks {
+		for _, m := range parts {
 			if m.Edge == "" {
 				spans = append(spans, events.Span{Words: m.Words})
 			}

@@ -10,8 +10,8 @@ import (
 	"parley/events"
 )
 
-// Token lets who shows its secret act for the agent. Of a session, Used is when it was last seen to be used, Turned when
-// it got its secret, and Former the digest of the one before.
+// Token lets whoever shows its secret act for the agent. For a session, Used is the time of the last recorded use,
+// Turned the time of its last new secret, and Former the digest of the secret before.
 type Token struct {
 	events.TokenMade
 	Made   capabilities.Time
@@ -43,12 +43,12 @@ const (
 	ScopeReveal = "reveal" // opens the secrets that the agent was answered with
 )
 
-// TokenScopes are what a token can be good for.
+// TokenScopes returns the scopes that a token can have.
 func TokenScopes() []string {
 	return []string{ScopeRead, ScopeAsk, ScopeAnswer, ScopeAdmin, ScopeReveal}
 }
 
-// End is when the token ends at the latest if nobody uses it any more; zero is never.
+// End returns the time when the token ends if it is not used again; zero if it never does.
 func (t Token) End() capabilities.Time {
 	if !t.Session {
 		return t.Until
@@ -61,8 +61,8 @@ func (t Token) End() capabilities.Time {
 
 func (t Token) isOver(now capabilities.Time) bool { return t.End() != 0 && t.End() <= now }
 
-// MakeToken makes a token. Without scopes it is good for all but administration, and of the node's host opens no
-// secrets. One that is made By another is good for nothing that Within is not, and no longer.
+// MakeToken makes a token. Without Scopes it has all but admin, and for the node's host not reveal either. A token
+// that is made By another has no scope that Within lacks, and ends no later.
 type MakeToken struct {
 	Digest []byte
 	Scopes []string
@@ -76,7 +76,7 @@ type MakeToken struct {
 	Within TokenBounds
 }
 
-// TokenBounds are what a token is good for at most.
+// TokenBounds limit what a token can be used for.
 type TokenBounds struct {
 	Scopes []string
 	Until  capabilities.Time
@@ -108,8 +108,8 @@ func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 	}}, nil
 }
 
-// defaultScopes are those of a token of the agent for which none are named. A guest is to read the answers to what it
-// asks; a token of the host opens secrets only if it says so.
+// defaultScopes returns the scopes of a token for which none are named. A guest reads the answers to its forms; a
+// token of the host opens secrets only if it says so.
 func (s *State) defaultScopes() []string {
 	scopes := []string{ScopeRead, ScopeAsk, ScopeAnswer}
 	if s.Profile.Kind != events.Host {
@@ -118,7 +118,7 @@ func (s *State) defaultScopes() []string {
 	return scopes
 }
 
-// narrow checks what a token is to be good for, and holds it to what its maker is good for.
+// narrow checks a token's scopes and end, and holds them to those of its maker.
 func (c *MakeToken) narrow(unnamed []string) error {
 	known, made := TokenScopes(), !c.By.Token.IsZero()
 	if len(c.Scopes) == 0 {
@@ -171,8 +171,8 @@ func (c RevokeToken) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 	return evs, nil
 }
 
-// RenewToken gives a session another secret in place of the one that was shown, or with none says that it is used,
-// unless either was done a short time ago.
+// RenewToken gives a session a new secret. Without Digest it records that the session is used. It does nothing shortly
+// after either.
 type RenewToken struct {
 	Token  capabilities.ID
 	Digest []byte
@@ -187,7 +187,7 @@ func (c RenewToken) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 	return []events.Event{&events.TokenRenewed{Token: c.Token, Digest: c.Digest, Former: c.Shown}}, nil
 }
 
-// IsDue reports whether a session that is used is to be renewed: with another secret, or without.
+// IsDue reports whether a session in use is to be renewed, with a new secret or without.
 func (t Token) IsDue(now capabilities.Time, secret bool) bool {
 	last := t.Used
 	if secret {
@@ -219,7 +219,7 @@ func (s *State) applyTokenRenewed(e *events.TokenRenewed, at capabilities.Time) 
 	}
 }
 
-// scopesOf gives the scopes of today for those of an event.
+// scopesOf returns today's scopes for those of an event.
 func (s *State) scopesOf(scopes []string) []string {
 	i := slices.Index(scopes, events.ScopeRevealOfOld)
 	if i < 0 {
@@ -236,14 +236,14 @@ func (s *State) token(id capabilities.ID) int {
 	return slices.IndexFunc(s.tokens, func(t Token) bool { return t.Token == id })
 }
 
-// Tokens returns the tokens that are good at a time, oldest first, if those by which they were made are. The slice is
-// the caller's.
+// Tokens returns the tokens that are valid at a time, oldest first, if the tokens that made them are. The slice is the
+// caller's.
 func (s *State) Tokens(now capabilities.Time) []Token {
 	return slices.DeleteFunc(slices.Clone(s.tokens), func(t Token) bool { return t.isOver(now) })
 }
 
-// CheckToken returns the token whose secret has a digest; of a session, whose key has the digest page too. It refuses
-// with UNAUTHENTICATED one that is not good. What it was made by is not looked at.
+// CheckToken returns the token whose secret has a digest. A session's page key has to have the digest page too. It
+// refuses with UNAUTHENTICATED a token that is not valid. It does not look at the token's maker.
 func (s *State) CheckToken(id capabilities.ID, digest, page []byte, now capabilities.Time) (Token, error) {
 	i := s.token(id)
 	if i < 0 {
@@ -257,7 +257,7 @@ func (s *State) CheckToken(id capabilities.ID, digest, page []byte, now capabili
 	return s.StandingToken(id, now)
 }
 
-// StandingToken returns a token. It refuses with UNAUTHENTICATED one that is not good.
+// StandingToken returns a token. It refuses with UNAUTHENTICATED one that is not valid.
 func (s *State) StandingToken(id capabilities.ID, now capabilities.Time) (Token, error) {
 	i := s.token(id)
 	switch {
@@ -271,7 +271,7 @@ func (s *State) StandingToken(id capabilities.ID, now capabilities.Time) (Token,
 	return s.tokens[i], nil
 }
 
-// hasStanding reports whether a token of the agent, and all that it comes from, is good. None is.
+// hasStanding reports whether a token of the agent, and all those that it comes from, are valid. The zero ID is.
 func (s *State) hasStanding(id capabilities.ID, now capabilities.Time) bool {
 	for !id.IsZero() {
 		t, err := s.StandingToken(id, now)

@@ -358,7 +358,7 @@ func (v *harness) show(only string) string {
 			fmt.Fprintf(&b, "%s: #%d %s\n", name, m.Number, v.describe(s, m))
 		}
 		for _, p := range s.Outbox() {
-			fmt.Fprintf(&b, "%s: owes %s parcel %d\n", name, v.names[p.To], p.Kind)
+			fmt.Fprintf(&b, "%s: owes %s item %d\n", name, v.names[p.To], p.Kind)
 		}
 	}
 	return v.plain(b.String())

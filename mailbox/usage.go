@@ -12,10 +12,10 @@ import (
 // What an agent has the node hold is counted where it stands. Its own mailbox counts what it asked, named, made and
 // wrote; every other mailbox counts what it has of each sender's mail. Only Decide refuses by it, never Apply.
 
-// messageOverhead is what a message takes in memory beside its text, in bytes.
+// messageOverhead is the memory of a message beside its text, in bytes.
 const messageOverhead = 512
 
-// Usage is what is used, of which the daily amount is of one day.
+// Usage is an amount in use of each quota. The daily amount is of one day.
 type Usage struct {
 	Amounts
 	day int64 // since 1970
@@ -33,7 +33,7 @@ func (u Usage) On(now capabilities.Time) Amounts {
 	return u.Amounts
 }
 
-// add adds what an event at a time changed. Amounts that can shrink never fall below zero.
+// add adds the change of an event at a time. Amounts that can shrink never fall below zero.
 func (u *Usage) add(change Amounts, at capabilities.Time) {
 	u.Amounts = u.On(at)
 	u.day = dayOf(at)
@@ -42,7 +42,7 @@ func (u *Usage) add(change Amounts, at capabilities.Time) {
 	}
 }
 
-// isEmpty reports whether there is nothing left to count on the day of a time.
+// isEmpty reports whether nothing is in use on the day of a time.
 func (u Usage) isEmpty(now capabilities.Time) bool { return u.On(now) == Amounts{} }
 
 // Use returns what the agent itself uses at a time.
@@ -51,8 +51,8 @@ func (s *State) Use(now capabilities.Time) Amounts { return s.ownUse.On(now) }
 // Usage returns what the agent itself uses.
 func (s *State) Usage() Usage { return s.ownUse }
 
-// UseBy returns what others have the mailbox hold at a time: agents of the node by their IDs, other nodes by an ID of
-// the node alone.
+// UseBy returns what the mailbox holds for others at a time: for agents of the node by their IDs, for other nodes by
+// an ID of the node alone.
 func (s *State) UseBy(now capabilities.Time) map[capabilities.ID]Amounts {
 	all := make(map[capabilities.ID]Amounts, len(s.heldFor))
 	for by, u := range s.heldFor {
@@ -63,7 +63,7 @@ func (s *State) UseBy(now capabilities.Time) map[capabilities.ID]Amounts {
 	return all
 }
 
-// UsedBy returns what a sender has the mailbox hold at a time.
+// UsedBy returns what the mailbox holds for a sender at a time.
 func (s *State) UsedBy(sender capabilities.ID, now capabilities.Time) Amounts {
 	if u, ok := s.heldFor[s.causer(sender)]; ok {
 		return u.On(now)
@@ -74,8 +74,7 @@ func (s *State) UsedBy(sender capabilities.ID, now capabilities.Time) Amounts {
 // Made returns the agents that this one has made and has or had a name for.
 func (s *State) Made() []capabilities.ID { return sortedIDs(s.made) }
 
-// causer returns for whom something that comes from an agent counts: another node as a whole, an agent of this node
-// by itself.
+// causer returns the party that an agent's mail counts for: another node as a whole, or the agent itself on this node.
 func (s *State) causer(from capabilities.ID) capabilities.ID {
 	if s.isOutside(from) {
 		return capabilities.ID{Node: from.Node}
@@ -83,7 +82,7 @@ func (s *State) causer(from capabilities.ID) capabilities.ID {
 	return from
 }
 
-// DecideWithin is Decide for what the agent itself wants, held to quotas. Nil limits are none.
+// DecideWithin is Decide for the agent's own commands, held to quotas. Nil limits are none.
 func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	evs, err := s.Decide(c, now, ids)
 	if err != nil || l == nil || !Spends(c) {
@@ -104,8 +103,8 @@ func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids ID
 	return evs, nil
 }
 
-// Spends reports whether a command is one that quotas are for. Commands that let go of something are not, nor are
-// those that bring what was decided elsewhere.
+// Spends reports whether quotas apply to a command. They do not apply to commands that free something, nor to those
+// that bring what was decided elsewhere.
 func Spends(c Command) bool {
 	switch c.(type) {
 	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward:
@@ -114,15 +113,15 @@ func Spends(c Command) bool {
 	return false
 }
 
-// CheckAnswer refuses with QUOTA_EXCEEDED an answer that its giver has no room to give. It is for answers to forms of
-// this node, which are decided on in another mailbox.
+// CheckAnswer refuses with QUOTA_EXCEEDED an answer that its giver has no room for. It is for answers to forms of this
+// node, which are decided in another mailbox.
 func (s *State) CheckAnswer(l *Limits, c SettleForm, now capabilities.Time) error {
 	var growth Amounts
 	growth[QuotaDaily] = int64(capabilities.Record(c.Values).Extent().Bytes + len(c.Note))
 	return l.check(s.ownUse.On(now), growth)
 }
 
-// CheckForward is CheckAnswer for handing a form on, which makes another copy of it.
+// CheckForward is CheckAnswer for a forward, which makes another copy of the form.
 func (s *State) CheckForward(l *Limits, form capabilities.ID, now capabilities.Time) error {
 	m, err := s.form(form)
 	if err != nil {
@@ -133,7 +132,7 @@ func (s *State) CheckForward(l *Limits, form capabilities.ID, now capabilities.T
 	return l.check(s.ownUse.On(now), growth)
 }
 
-// tally counts what an event changes. It is called before the event is folded in.
+// tally counts the change of an event. It is called before the event is folded in.
 func (s *State) tally(r events.Recorded) {
 	if c := s.change(r.Event); c != (Amounts{}) {
 		s.ownUse.add(c, r.At)
@@ -155,7 +154,7 @@ func (s *State) tally(r events.Recorded) {
 	}
 }
 
-// change returns what an event changes in the use of the agent itself.
+// change returns the change that an event makes in what the agent itself uses.
 func (s *State) change(e events.Event) (c Amounts) {
 	switch e := e.(type) {
 	case *events.FormRequested:
@@ -209,7 +208,7 @@ func (s *State) ends(form capabilities.ID) (c Amounts) {
 	return c
 }
 
-// changeFor returns what an event changes in what the mailbox holds for another, and for whom.
+// changeFor returns the change that an event makes in what the mailbox holds for another, and for whom.
 func (s *State) changeFor(e events.Event) (by capabilities.ID, c Amounts) {
 	switch e := e.(type) {
 	case *events.FormRequested:
@@ -239,7 +238,7 @@ func (s *State) changeFor(e events.Event) (by capabilities.ID, c Amounts) {
 	return by, c
 }
 
-// frees returns what is freed by a message of another's when it is dismissed or settled, whichever is first.
+// frees returns what a message of another's frees when it is dismissed or settled, whichever is first.
 func (s *State) frees(m *Message, err error) (by capabilities.ID, c Amounts) {
 	if err != nil || !s.isHeld(m) {
 		return by, c
@@ -252,12 +251,12 @@ func (s *State) frees(m *Message, err error) (by capabilities.ID, c Amounts) {
 	return s.causer(m.From()), c
 }
 
-// isHeld reports whether a message counts for its sender: another's, neither dismissed nor settled.
+// isHeld reports whether a message counts for its sender: it is another's, and neither dismissed nor settled.
 func (s *State) isHeld(m *Message) bool {
 	return m.From() != s.ID && !m.Dismissed && (m.Form == nil || m.Form.IsOpen())
 }
 
-// noteMade notes an agent that this one has made: only of those does it have a reference that nobody gave.
+// noteMade records an agent that this one made. Only to such an agent does it have a reference that nobody gave.
 func (s *State) noteMade(v capabilities.Value) {
 	ref, ok := v.AsRef()
 	if !ok || ref.Kind != capabilities.KindAgent || !ref.Grant.IsZero() || !ref.Root.IsZero() || s.isOutside(ref.Target) {
@@ -276,7 +275,7 @@ func (s *State) noteMade(v capabilities.Value) {
 	s.ownUse.Amounts[QuotaAgents]++
 }
 
-// checkRoom refuses with QUOTA_EXCEEDED mail for which its sender has no room in this mailbox. Nil quotas are none.
+// checkRoom refuses with QUOTA_EXCEEDED mail that its sender has no room for in this mailbox. Nil quotas are none.
 func (s *State) checkRoom(quotas *Amounts, e events.Event, now capabilities.Time) error {
 	if quotas == nil {
 		return nil
@@ -296,7 +295,7 @@ func (s *State) checkRoom(quotas *Amounts, e events.Event, now capabilities.Time
 	return nil
 }
 
-// roomExceeded says to a sender which of its quotas a mailbox has no room in.
+// roomExceeded returns the error for a sender whose quota in a mailbox is used up.
 func roomExceeded(q Quota, used, limit int64) *parley.Error {
 	what := map[Quota]string{
 		QuotaForms: "open forms", QuotaDaily: "of mail today", QuotaGrants: "grants",
@@ -306,7 +305,7 @@ func roomExceeded(q Quota, used, limit int64) *parley.Error {
 		WithHint("the recipient dismisses or answers some of it, or its node's host raises the quota")
 }
 
-// CheckSending refuses what AcceptDelivery would refuse for the same mail, where the sender can be told at once.
+// CheckSending refuses mail that the recipient would refuse, where the sender can be told at once.
 func CheckSending(used, quotas Amounts) error {
 	if used[QuotaInbox] < quotas[QuotaInbox] {
 		return nil
@@ -344,8 +343,8 @@ func sizeOfName(name string, v capabilities.Value) int64 {
 	return int64(64 + len(name) + v.Extent().Bytes)
 }
 
-// sizeOfOther returns about the bytes of an event by which the agent's own doings grow the log, and 0 for those that
-// another's doings make.
+// sizeOfOther returns about the bytes by which the agent's own events grow the log, and 0 for events that others
+// cause.
 func sizeOfOther(e events.Event) int64 {
 	const small = 128
 	switch e := e.(type) {
@@ -370,7 +369,7 @@ func sizeOfOther(e events.Event) int64 {
 	return 0
 }
 
-// usageSnapshot is a use written down. What can be counted again from the messages and names is not in it.
+// usageSnapshot is the part of a usage that cannot be counted again from messages and names.
 type usageSnapshot struct {
 	By    capabilities.ID // zero for the agent itself
 	Daily int64
@@ -387,7 +386,7 @@ func (s *State) usageSnapshots() []usageSnapshot {
 	return all
 }
 
-// recount counts what the state has, but for the bytes of the day.
+// recount counts what the state holds, except the bytes of the day.
 func (s *State) recount() {
 	s.ownUse, s.heldFor = Usage{}, nil
 	held := func(by capabilities.ID, q Quota, n int64) {
@@ -422,7 +421,7 @@ func (s *State) recount() {
 	}
 }
 
-// restoreUse takes up what recount cannot know.
+// restoreUse restores what recount cannot count.
 func (s *State) restoreUse(images []usageSnapshot, made []capabilities.ID) {
 	for _, id := range made {
 		if s.made == nil {

@@ -14,13 +14,13 @@ import (
 	"parley/events"
 )
 
-// MaxAnswer is about how many bytes the values of an answer may take, with their names.
+// MaxAnswer is about the bytes that the values of an answer may take, with their names.
 const MaxAnswer = capabilities.MaxValueSize
 
-// maxWhy is how many characters a pattern says about one value.
+// maxWhy is the number of characters that a pattern says about one value.
 const maxWhy = 200
 
-// checkBudget is the work that may still be done to hold the values of one answer to their patterns.
+// checkBudget is the work that is left to check the values of one answer by their patterns.
 type checkBudget struct {
 	checks  int // of a value's parts against a pattern's; an error of each fits in memory
 	matches int // bytes of a value times the states that may look at each
@@ -28,7 +28,7 @@ type checkBudget struct {
 
 func newCheckBudget() *checkBudget { return &checkBudget{checks: 250_000, matches: 32_000_000} }
 
-// spend reports whether there is enough left for a value of this extent.
+// spend reports whether enough is left for a value of an extent, and uses it up.
 func (b *checkBudget) spend(e capabilities.Extent, l schemaCost) bool {
 	checks, matches := e.Parts*l.checks, e.Bytes*l.steps
 	if checks > b.checks || matches > b.matches {
@@ -39,15 +39,15 @@ func (b *checkBudget) spend(e capabilities.Extent, l schemaCost) bool {
 	return true
 }
 
-// Check gives the values of an answer as they are stored: defaults stand in for what is missing, and
-// optional fields left empty ("", null, []) are left out. It refuses with INVALID_ANSWER, naming every wrong
-// field, and with TOO_LARGE more than 256 KiB. The given map stays as it is.
+// Check returns the values of an answer as they are stored. Defaults replace missing values, and empty optional values
+// ("", null, []) are left out. It refuses with INVALID_ANSWER, naming every wrong field, and with TOO_LARGE more than
+// 256 KiB. It does not change the given map.
 func (c *Schema) Check(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	return c.check(values, &w)
 }
 
-// check is Check where reading the answer has already found some fields wrong: of those it says no more.
+// check is Check after reading found some fields wrong: it says no more about those.
 func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (map[string]capabilities.Value, error) {
 	if err := CheckSize(values); err != nil {
 		return nil, err
@@ -101,14 +101,14 @@ func CheckSize(values map[string]capabilities.Value) error {
 	return nil
 }
 
-// isEmpty reports whether a person who gave this gave nothing.
+// isEmpty reports whether a value is what a person gives who gives nothing.
 func isEmpty(v capabilities.Value) bool {
 	s, isText := v.AsString()
 	l, isList := v.AsList()
 	return v.IsNull() || isText && s == "" || isList && len(l) == 0
 }
 
-// wrong says why v is no answer to the question, or "".
+// wrong returns why v does not answer the question, or "".
 func (q question) wrong(v capabilities.Value, left *checkBudget) string {
 	if v.IsSealed() {
 		if q.Type != events.Secret {
@@ -128,7 +128,7 @@ func (q question) wrong(v capabilities.Value, left *checkBudget) string {
 	return ""
 }
 
-// wrongValue refuses what cannot be passed on. The answer is stored as one record, a level above v.
+// wrongValue refuses values that cannot be passed on. The answer is stored as one record, a level above v.
 func wrongValue(v capabilities.Value) string {
 	if err := capabilities.List(v).Check(); err != nil {
 		if parley.CodeOf(err) == parley.TooLarge {
@@ -180,7 +180,7 @@ func (q question) hasOption(s string) bool {
 	return slices.ContainsFunc(q.Options, func(o events.Option) bool { return o.Value == s })
 }
 
-// options says which there are, as far as they fit in a line.
+// options returns the error that lists the options, as far as they fit in a line.
 func (q question) options() string {
 	const most = 10
 	var values []string
@@ -223,7 +223,7 @@ func wrongDate(v capabilities.Value) string {
 	return ""
 }
 
-// wrongLeaf keeps out of free data what is more than data: a reference is given only where one was asked for.
+// wrongLeaf refuses references and sealed values in free data: a capability is given only where one was asked for.
 func wrongLeaf(v capabilities.Value) (why string) {
 	_, _ = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
 		if _, isRef := leaf.AsRef(); isRef {
@@ -237,7 +237,7 @@ func wrongLeaf(v capabilities.Value) (why string) {
 	return why
 }
 
-// wrong says why the pattern does not take v, or "".
+// wrong returns why the pattern does not accept v, or "".
 func (p *pattern) wrong(v capabilities.Value, left *checkBudget) string {
 	if !left.spend(v.Extent(), p.schemaCost) {
 		return "the answer is too large for its patterns"

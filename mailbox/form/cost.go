@@ -11,8 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// costOf adds up what a schema costs with everything it refers to, each schema once per use of it, and
-// refuses circles and what costs too much. In seen stand nil for schemas being weighed and their loads after.
+// costOf adds up the cost of a schema with everything it refers to, each schema once per use. It refuses cycles and
+// schemas that cost too much. In seen, schemas in progress are nil, and finished ones have their costs.
 func costOf(s *jsonschema.Schema, seen map[*jsonschema.Schema]*schemaCost) (schemaCost, string) {
 	if l, ok := seen[s]; ok {
 		if l == nil {
@@ -41,7 +41,7 @@ func costOf(s *jsonschema.Schema, seen map[*jsonschema.Schema]*schemaCost) (sche
 	return l, ""
 }
 
-// ownCost is what a schema costs by itself.
+// ownCost returns the cost of a schema by itself.
 func ownCost(s *jsonschema.Schema) schemaCost {
 	l := schemaCost{schemas: 1, checks: 1 + len(s.Required) + len(s.DependentRequired) + len(s.Dependencies)}
 	if s.Enum != nil {
@@ -81,7 +81,7 @@ func ownCost(s *jsonschema.Schema) schemaCost {
 	return l
 }
 
-// parts counts a JSON value and all within it.
+// parts counts a JSON value and everything within it.
 func parts(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -97,7 +97,7 @@ func parts(v any) int {
 	return n
 }
 
-// below gives the schemas that a schema applies, those it refers to included.
+// below returns the schemas that a schema applies, including those it refers to.
 func below(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := []*jsonschema.Schema{
 		s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,
@@ -148,7 +148,7 @@ const (
 	memoryOfByte   = 20
 )
 
-// CompileEffort returns the effort that the contract took to compile.
+// CompileEffort returns the effort of compiling the schema.
 func (c *Schema) CompileEffort() time.Duration {
 	var total time.Duration
 	for _, p := range c.patterns {
@@ -170,7 +170,7 @@ func RefusedEffort(fields []events.Field) time.Duration {
 	return min(total, maxFormSchemas*effortOfSchema)
 }
 
-// CheckEffort returns the effort to check an answer. No answer takes more than what one is allowed.
+// CheckEffort returns the effort of checking an answer. No answer takes more than one is allowed.
 func (c *Schema) CheckEffort(values map[string]capabilities.Value, texts []Text) time.Duration {
 	if c.patterns == nil {
 		return 0
@@ -192,7 +192,7 @@ func (c *Schema) CheckEffort(values map[string]capabilities.Value, texts []Text)
 	return time.Duration(min(checks, most.checks))*effortOfCheck + time.Duration(min(matches, most.matches))*effortOfMatch
 }
 
-// Memory returns about how many bytes the compiled patterns take. It is 0 for a contract without patterns.
+// Memory returns about the bytes that the compiled patterns take. It is 0 for a schema without patterns.
 func (c *Schema) Memory() int {
 	total := 0
 	for _, p := range c.patterns {

@@ -10,16 +10,16 @@ import (
 	"parley"
 )
 
-// fieldErrors gathers what is wrong with the fields of a form or an answer. The zero wrongs is ready.
+// fieldErrors collects what is wrong with the fields of a form or an answer. The zero value is ready to use.
 type fieldErrors struct {
 	names []string
 	why   map[string]string
 }
 
-// maxWrong bounds the characters of an error's message; its Fields have the whole.
+// maxWrong bounds the characters of an error's message. Its Fields hold the whole.
 const maxWrong = 1000
 
-// add says one more thing about a field.
+// add notes something wrong with a field.
 func (w *fieldErrors) add(name, why string) {
 	if before, ok := w.why[name]; ok {
 		w.why[name] = parley.Cut(before+"; "+why, 3*maxWhy)
@@ -34,7 +34,7 @@ func (w *fieldErrors) add(name, why string) {
 
 func (w *fieldErrors) has(name string) bool { _, ok := w.why[name]; return ok }
 
-// sort puts the fields into the form's order, and those it does not have behind them by name.
+// sort sorts the fields in the form's order, followed by unknown fields by name.
 func (w *fieldErrors) sort(find func(name string) (int, bool)) {
 	if len(w.names) < 2 {
 		return
@@ -48,7 +48,7 @@ func (w *fieldErrors) sort(find func(name string) (int, bool)) {
 	slices.SortFunc(w.names, func(a, b string) int { return cmp.Or(cmp.Compare(at(a), at(b)), strings.Compare(a, b)) })
 }
 
-// err gives the one error that names every wrong field, or nil.
+// err returns the one error that names every wrong field, or nil.
 func (w *fieldErrors) err(code parley.Code) error {
 	if len(w.names) == 0 {
 		return nil

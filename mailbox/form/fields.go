@@ -56,12 +56,12 @@ func SplitField(arg string) (events.Field, error) {
 	return events.Field{Name: name, Label: label, Required: true}, nil
 }
 
-// MaxFieldsJSON is how many bytes of JSON ParseFields reads.
+// MaxFieldsJSON is the number of bytes of JSON that ParseFields accepts.
 const MaxFieldsJSON = 512 << 10
 
-// ParseFields reads a JSON list of field definitions. Nothing in them is guessed at: a key that is not
-// known, stands twice or has a value of another type is refused; null is the same as leaving the key out.
-// It refuses with INVALID_FORM, naming every wrong field, and with TOO_LARGE. What the fields mean, Compile checks.
+// ParseFields reads a JSON list of field definitions. Nothing is guessed: a key that is unknown, repeated or of
+// another type is refused, and null is the same as leaving a key out. It refuses with INVALID_FORM, naming every wrong
+// field, and with TOO_LARGE. The meaning of the fields, Compile checks.
 func ParseFields(doc []byte) ([]events.Field, error) {
 	if len(doc) > MaxFieldsJSON {
 		return nil, parley.Refuse(parley.TooLarge, "%d bytes of fields are over the limit of %d", len(doc), MaxFieldsJSON)
@@ -99,7 +99,7 @@ func notList(err error) error {
 	return parley.Refuse(parley.InvalidForm, "want a JSON list of fields").WithHint(`as in [{"name":"port","label":"Port","type":"number"}]`)
 }
 
-// reader puts the value of one key where it belongs, or says what it wanted.
+// reader stores the value of one key, or returns what it wanted.
 type reader func(raw json.RawMessage) error
 
 func fieldKeys(f *events.Field) map[string]reader {
@@ -128,7 +128,7 @@ func optionKeys(o *events.Option) map[string]reader {
 	}
 }
 
-// readObject reads an object by its keys and says all that is wrong with it.
+// readObject reads an object by its keys, and returns everything that is wrong with it.
 func readObject(raw json.RawMessage, keys map[string]reader) (problems []string) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
@@ -215,8 +215,8 @@ type Widget struct {
 	Default capabilities.Value // Null is none
 }
 
-// WidgetFields gives the fields for the widgets of a prompt: value, value2, value3 and so on; no widgets are a question of
-// yes or no. It refuses with INVALID_FORM what is no widget.
+// WidgetFields returns the fields for the widgets of a prompt: value, value2, value3 and so on. No widgets are a
+// question of yes or no. It refuses with INVALID_FORM an unknown widget.
 func WidgetFields(widgets []Widget) ([]events.Field, error) {
 	if len(widgets) == 0 {
 		widgets = []Widget{{Type: events.Confirm, Options: []string{"Yes", "No"}}}

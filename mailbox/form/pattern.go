@@ -32,7 +32,7 @@ const (
 	dialectURL = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// pattern is a compiled JSON Schema, and what it may cost to hold a value to it.
+// pattern is a compiled JSON Schema with its cost.
 type pattern struct {
 	schema *jsonschema.Schema
 	size   int    // bytes of its JSON
@@ -40,7 +40,7 @@ type pattern struct {
 	schemaCost
 }
 
-// schemaCost bounds the work that a schema and all below it make.
+// schemaCost bounds the work that a schema and all below it cause.
 type schemaCost struct {
 	schemas int // subschemas
 	checks  int // subschemas, and what each compares a value with: members of enums, required names
@@ -65,10 +65,11 @@ func newPatternBudget() *patternBudget {
 	return &patternBudget{maxFormPatterns, maxFormSchemas, maxFormSteps}
 }
 
-// unlimitedPatterns returns room for each pattern by itself. A form that is in the log was accepted by the rules of its time.
+// unlimitedPatterns returns a budget that bounds each pattern by itself alone. A form that is in the log was accepted
+// by the rules of its time.
 func unlimitedPatterns() *patternBudget { return &patternBudget{1 << 40, 1 << 40, 1 << 40} }
 
-// take uses the room up, and reports whether there was enough.
+// take uses up some of the budget, and reports whether there was enough.
 func (r *patternBudget) take(bytes int, s survey) bool {
 	r.bytes, r.objects, r.steps = r.bytes-bytes, r.objects-s.objects, r.steps-s.steps
 	return !r.isUp()
@@ -78,14 +79,14 @@ func (r *patternBudget) isUp() bool { return r.bytes < 0 || r.objects < 0 || r.s
 
 const tooMuchTogether = "the patterns of the form ask for too much work together"
 
-// noLoader is a loader of schemas that knows none: a pattern stands for itself.
+// noLoader is a loader without schemas: a pattern refers to nothing outside itself.
 type noLoader struct{}
 
 var errOutside = errors.New("the pattern refers outside itself")
 
 func (noLoader) Load(string) (any, error) { return nil, errOutside }
 
-// compilePattern gives the pattern, or why there is none. The form's patterns after it have what it leaves of the room.
+// compilePattern returns the compiled pattern, or why it is refused. It uses up the budget of the form.
 func compilePattern(raw json.RawMessage, left *patternBudget) (*pattern, string) {
 	if n := len(raw); n > MaxPattern {
 		return nil, fmt.Sprintf("a pattern of %d bytes is over the limit of %d", n, MaxPattern)
@@ -126,14 +127,14 @@ func compilePattern(raw json.RawMessage, left *patternBudget) (*pattern, string)
 	return &pattern{schema: schema, size: len(raw), own: found, schemaCost: l}, ""
 }
 
-// survey is what a look at a pattern's JSON finds, before the compiler spends time and memory on it.
+// survey is what a pattern's JSON holds, counted before the compiler spends time and memory on it.
 type survey struct {
 	objects int // any of which may be a schema
 	steps   int // states of regular expressions
 }
 
-// wrong says why a pattern's JSON must not go to the compiler. It is stricter than JSON Schema within
-// constants and examples, where "$id" and "$ref" would be data: nobody can then be unsure what refers to what.
+// wrong returns why a pattern's JSON must not be compiled, or "". It is stricter than JSON Schema within constants and
+// examples, where "$id" and "$ref" would be data, so that references are unambiguous.
 func (s *survey) wrong(doc any, depth int) string {
 	if depth > maxPatternDepth {
 		return fmt.Sprintf("the pattern is nested more than %d deep", maxPatternDepth)
@@ -216,7 +217,7 @@ func wrongNumber(n string) string {
 	return ""
 }
 
-// notSchema says why the compiler refused a pattern.
+// notSchema returns why the compiler refused a pattern.
 func notSchema(err error) string {
 	const not = "the pattern is not a JSON Schema"
 	switch err := err.(type) {
@@ -234,14 +235,14 @@ func notSchema(err error) string {
 	return not
 }
 
-// boundedRegexp knows how many states it has.
+// boundedRegexp is a regular expression with the number of its states.
 type boundedRegexp struct {
 	*regexp.Regexp
 	steps int
 }
 
-// compileRegexp reads a regular expression of RE2, which matches in time linear in the text and in the
-// states. The states are bounded before any is made, since x{1000} is short and long.
+// compileRegexp compiles a regular expression of RE2, which matches in time linear in the text and the states. It
+// bounds the states before it makes any, since x{1000} is short and has many.
 func compileRegexp(s string) (jsonschema.Regexp, error) {
 	steps, err := regexpSteps(s)
 	if err != nil {
@@ -283,5 +284,5 @@ func states(re *syntax.Regexp) int {
 	return n
 }
 
-// atMost keeps sums and products of loads, each of them small, from overflowing.
+// atMost keeps sums and products of small costs from overflowing.
 func atMost(n int) int { return min(n, 1<<28) }

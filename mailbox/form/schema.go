@@ -25,24 +25,24 @@ const (
 	maxOptionValue = 1000
 )
 
-// Schema is what a form's fields ask of an answer, its patterns compiled. It is immutable, and safe to
-// use from many places at once.
+// Schema is what a form's fields ask of an answer, with compiled patterns. It is immutable and safe for concurrent
+// use.
 type Schema struct {
 	fields   []events.Field
 	patterns []*pattern     // as fields, nil for none; nil if there are none at all
 	index    map[string]int // nil if there are few fields
 }
 
-// fewFields are found sooner by looking through them.
+// fewFields is the number up to which fields are searched without an index.
 const fewFields = 8
 
-// question is one field as Check asks it.
+// question is one field as Check uses it.
 type question struct {
 	*events.Field
 	pattern *pattern // nil if there is none
 }
 
-// question gives the field with a number.
+// question returns the field with a number.
 func (c *Schema) question(i int) question {
 	q := question{Field: &c.fields[i]}
 	if c.patterns != nil {
@@ -51,7 +51,7 @@ func (c *Schema) question(i int) question {
 	return q
 }
 
-// find gives the number of the field with a name.
+// find returns the number of the field with a name.
 func (c *Schema) find(name string) (int, bool) {
 	if c.index != nil {
 		i, ok := c.index[name]
@@ -61,9 +61,9 @@ func (c *Schema) find(name string) (int, bool) {
 	return i, i >= 0
 }
 
-// Compile checks a form's fields and compiles their patterns. It refuses with INVALID_FORM, naming every
-// wrong field, and with TOO_LARGE more than 256 fields or 192 KiB of them. The patterns of all fields together are
-// bounded too. The given fields stay as they are.
+// Compile checks a form's fields and compiles their patterns. It refuses with INVALID_FORM, naming every wrong field,
+// and with TOO_LARGE more than 256 fields or 192 KiB of them. The patterns of all fields together are bounded too. It
+// does not change the given fields.
 func Compile(fields []events.Field) (*Schema, error) {
 	if err := checkFormSize(fields); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func CompileAccepted(fields []events.Field) (*Schema, error) {
 	return compileFields(fields, unlimitedPatterns())
 }
 
-// compileFields compiles fields whose patterns fit in room together.
+// compileFields compiles fields whose patterns fit in a budget together.
 func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) {
 	c := &Schema{fields: make([]events.Field, 0, len(fields))}
 	if len(fields) > fewFields {
@@ -110,8 +110,8 @@ func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) 
 	return c, nil
 }
 
-// Fields gives the fields with their defaults made plain: a confirm without options has Yes and No, and an
-// empty default or pattern is none. The caller must not change them.
+// Fields returns the fields with their defaults made explicit: a confirm without options has Yes and No, and an empty
+// default or pattern is none. The caller must not change them.
 func (c *Schema) Fields() []events.Field { return c.fields }
 
 func checkFormSize(fields []events.Field) error {
@@ -141,7 +141,7 @@ func FieldSize(f *events.Field) int {
 	return size + f.Default.Extent().Bytes + f.Example.Extent().Bytes
 }
 
-// fieldKey names a field in an error, even one whose name is missing or not to be shown.
+// fieldKey returns the name of a field for an error. It differs from the name if that is missing or cannot be shown.
 func fieldKey(name string, i int) string {
 	if name == "" {
 		return fmt.Sprintf("field %d", i+1)
@@ -149,7 +149,7 @@ func fieldKey(name string, i int) string {
 	return parley.Shown(name, maxFieldName)
 }
 
-// compileField makes a field plain, and gives its pattern and everything that is wrong with it.
+// compileField makes a field explicit, and returns its pattern and everything that is wrong with it.
 func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []string) {
 	say := func(why string) {
 		if why != "" {
@@ -176,7 +176,7 @@ func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []
 	return p, problems
 }
 
-// makePlain writes out what a field leaves to be understood, and drops what is none.
+// makePlain makes explicit what a field implies, and removes an empty default or pattern.
 func makePlain(f *events.Field) {
 	if f.Type == events.Confirm && len(f.Options) == 0 {
 		f.Options = []events.Option{{Value: "Yes"}, {Value: "No"}}
@@ -202,8 +202,8 @@ func (q question) wrongDefault() string {
 	return ""
 }
 
-// wrongName holds field names to the rules of names, and to what a person, a command line (which splits
-// at the first colon) and a script can tell apart.
+// wrongName checks a field's name by the rules of names, and for use by people, command lines, which split at the
+// first colon, and scripts.
 func wrongName(s string) string {
 	switch {
 	case s == "":
@@ -235,7 +235,7 @@ func wrongText(what, s string, limit int) string {
 	return ""
 }
 
-// wrongOptions checks the type together with its options.
+// wrongOptions checks a field's type together with its options.
 func wrongOptions(f *events.Field) string {
 	switch f.Type {
 	case events.Select, events.Multiselect, events.Radio, events.Buttons:

@@ -13,10 +13,10 @@ import (
 	"parley/events"
 )
 
-// Text is a field's value as it was typed.
+// Text is the value of a field as it was typed.
 type Text struct{ Name, Text string }
 
-// SplitText reads "name:value", where the value may hold colons. It refuses with INVALID_ARGUMENT.
+// SplitText parses "name:value", where the value may hold colons. It refuses with INVALID_ARGUMENT.
 func SplitText(arg string) (Text, error) {
 	name, text, ok := strings.Cut(arg, ":")
 	if !ok || name == "" {
@@ -25,12 +25,12 @@ func SplitText(arg string) (Text, error) {
 	return Text{Name: name, Text: text}, nil
 }
 
-// finder gives the value at a path of the answerer's names.
+// finder returns the value at a path of the answerer's names.
 type finder = func(path string) (capabilities.Value, error)
 
-// ReadAnswer reads typed texts, each by its field's type: a number, true or false, a capability by its
-// path. A field for several choices is given once for each. It refuses with INVALID_ANSWER, naming every
-// text that cannot be read; whether what was read is an answer, Check says.
+// ReadAnswer reads typed texts, each by the type of its field: a number, true or false, a capability by its path. A
+// field for several choices is given once for each. It refuses with INVALID_ANSWER, naming every text that cannot be
+// read. Whether the values are an answer, Check reports.
 func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	values := readTexts(fields, texts, lookup, &w)
@@ -41,9 +41,8 @@ func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (c
 	return values, nil
 }
 
-// ReadAndCheck reads typed texts, adds them to values that have their types already, where only a
-// capability may still be a path, and checks the whole. It refuses as ReadAnswer and Check do, with all that
-// both find.
+// ReadAndCheck reads typed texts, adds them to values that have their types already, and checks the whole. In values,
+// only a capability may be a path. It refuses with everything that ReadAnswer and Check find.
 func (c *Schema) ReadAndCheck(texts []Text, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	all := values
@@ -58,7 +57,7 @@ func (c *Schema) has(t events.FieldType) bool {
 	return slices.ContainsFunc(c.fields, func(f events.Field) bool { return f.Type == t })
 }
 
-// readAll adds what texts and paths say to values.
+// readAll adds the values of texts and paths to values.
 func (c *Schema) readAll(texts []Text, values map[string]capabilities.Value, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	all := readTexts(c.fields, texts, lookup, w)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -76,7 +75,7 @@ func (c *Schema) readAll(texts []Text, values map[string]capabilities.Value, loo
 	return all
 }
 
-// readTexts gives the values of the texts that can be read, and adds what is wrong with the others.
+// readTexts returns the values of the texts that can be read, and notes what is wrong with the others.
 func readTexts(fields []events.Field, texts []Text, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	given := make(map[string][]string, len(texts))
 	for _, t := range texts {
@@ -174,8 +173,7 @@ func find(path, name string, lookup finder, w *fieldErrors) capabilities.Value {
 	return v
 }
 
-// wantsText reports whether a pattern is for text and nothing else, so that text which happens to be JSON
-// is to be left as it is.
+// wantsText reports whether a pattern accepts text alone, so that text that happens to be JSON stays text.
 func wantsText(p json.RawMessage) bool {
 	var top struct {
 		Type any `json:"type"`

@@ -14,10 +14,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// violation is one thing that a pattern says about one place in a value.
+// violation is one thing that a pattern finds wrong at one place in a value.
 type violation struct{ at, why string }
 
-// reason says on one line what is wrong with a value, in the same words each time: the first three faults
+// reason returns what is wrong with a value, on one line and in the same words each time: the first three violations
 // by their place. It quotes nothing of the value but the names within it.
 func reason(e *jsonschema.ValidationError) string {
 	const most = 3
@@ -36,8 +36,8 @@ func reason(e *jsonschema.ValidationError) string {
 	return parley.Cut(strings.Join(whys, "; "), maxWhy)
 }
 
-// violations flattens an error to what is at its ends, each once and the outer ones first: sorted, since a record's
-// fields are looked at in any order.
+// violations flattens an error to its leaves, each once and the outer ones first. They are sorted, since a record's
+// fields come in any order.
 func violations(e *jsonschema.ValidationError) []violation {
 	at := strings.Join(e.InstanceLocation, "/")
 	switch k := e.ErrorKind.(type) {
@@ -61,8 +61,8 @@ func violations(e *jsonschema.ValidationError) []violation {
 	return slices.Compact(all)
 }
 
-// alternatives says in one fault what any of several schemas would have taken. Those that wanted another
-// type altogether are left out if one did not: it is the one that was meant.
+// alternatives returns one violation for what several schemas would have accepted. Schemas that wanted another type
+// are left out if one did not: that one was meant.
 func alternatives(e *jsonschema.ValidationError, at string) []violation {
 	var near, far []string
 	for _, c := range e.Causes {
@@ -88,7 +88,7 @@ func alternatives(e *jsonschema.ValidationError, at string) []violation {
 	return []violation{{at, strings.Join(near[:min(3, len(near))], ", or ")}}
 }
 
-// plainly says what one keyword found wrong.
+// plainly returns what one keyword found wrong.
 func plainly(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -147,7 +147,7 @@ func plainly(k jsonschema.ErrorKind) string {
 	return "does not fit"
 }
 
-// wrongFormat tells the cause only for regular expressions, whose messages are about their own text.
+// wrongFormat names the cause only for regular expressions, whose messages are about their own text.
 func wrongFormat(k *kind.Format) string {
 	if k.Want == "regex" {
 		return "not a regular expression: " + parley.Shown(k.Err.Error(), 80)
