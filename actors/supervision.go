@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 )
 
@@ -114,27 +115,20 @@ func (t *tree) crashed(pid *actor.PID) {
 	}
 }
 
-// ActorState is the state of one of the node's actors.
-type ActorState struct {
-	Name     string `json:"name"`     // such as agents/ULID, agents/ULID/program, peers/NODE
-	Restarts int    `json:"restarts"` // after crashes
-	Problem  string `json:"problem,omitempty"`
-}
-
 // Tree lists the node's actors by name. Parents come before their children.
-func (n *Node) Tree() []ActorState {
+func (n *Node) Tree() []view.ActorState {
 	t := n.registry.tree
 	t.mu.Lock()
-	all := make([]ActorState, 0, len(t.children))
+	all := make([]view.ActorState, 0, len(t.children))
 	for _, c := range t.children {
-		all = append(all, ActorState{Name: c.name, Restarts: c.restarts})
+		all = append(all, view.ActorState{Name: c.name, Restarts: c.restarts})
 	}
 	t.mu.Unlock()
 	problems := n.registry.problems()
 	for i := range all {
 		all[i].Problem = problems[all[i].Name]
 	}
-	slices.SortFunc(all, func(a, b ActorState) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b view.ActorState) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -67,7 +67,7 @@ func TestMailboxThatCrashesTooOftenIsPutAside(t *testing.T) {
 		return parley.CodeOf(err) == parley.Internal
 	})
 	isAtWork(t, n, bob)
-	if i := slices.IndexFunc(n.Tree(), func(a ActorState) bool { return a.Problem != "" }); i < 0 || n.Tree()[i].Name != agentName(fae.id) {
+	if i := slices.IndexFunc(n.Tree(), func(a view.ActorState) bool { return a.Problem != "" }); i < 0 || n.Tree()[i].Name != agentName(fae.id) {
 		t.Errorf("the tree does not show it: %+v", n.Tree())
 	}
 }

@@ -33,6 +33,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == openAPIPath:
 		s.serveOpenAPI(w, r)
+	case !isCall && r.URL.Path == TreePath && r.Method == http.MethodGet:
+		s.serveTree(w)
 	case !isCall:
 		refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
 	case r.Method != http.MethodPost:

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 
@@ -72,4 +74,14 @@ func verify(ctx context.Context, s *Server, _ api.NodeRequest) (api.VerifyRespon
 func stop(_ context.Context, s *Server, _ api.NodeRequest) (api.StopResponse, error) {
 	s.stopOnce.Do(func() { close(s.stopped) })
 	return api.StopResponse{PID: os.Getpid()}, nil
+}
+
+// TreePath is where the node's socket has the tree of the node's actors, as a JSON array of view.ActorState. It is for
+// whoever looks into a node, and no operation of the API.
+const TreePath = "/debug/actors"
+
+// serveTree writes the tree of the node's actors.
+func (s *Server) serveTree(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(s.node.Tree()) // a reader that has gone away does not miss it
 }

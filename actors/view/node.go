@@ -27,6 +27,13 @@ type JournalState struct {
 	Flushing int `json:"flushing,omitempty"`
 }
 
+// ActorState is the state of one of a node's actors.
+type ActorState struct {
+	Name     string `json:"name"`              // a path below the node, such as agents/ULID/program or peers/NODE
+	Restarts int    `json:"restarts"`          // after crashes
+	Problem  string `json:"problem,omitempty"` // why the actor refuses its messages
+}
+
 // Invitation is good for one node, once, until its time. Locator is the secret of the invitation. It is shown when the
 // invitation is made, and never again.
 type Invitation struct {

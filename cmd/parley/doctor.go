@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +23,8 @@ import (
 	"parley/actors/view"
 	"parley/cmd/parley/bench"
 	"parley/cmd/parley/terminal"
+	"parley/gateway"
+	"parley/gateway/client"
 )
 
 // finding is the result of one check.
@@ -42,12 +47,16 @@ const (
 )
 
 func doctorCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	tree := false
+	doctor := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the state folder, the disk and the node",
 		Long:    "Checks what a node needs and says what is wrong, one line a check. Fails if any check does.",
-		Example: "  parley doctor\n  parley doctor --json",
+		Example: "  parley doctor\n  parley doctor --json\n  parley doctor --tree     show the node's actors, and which were restarted",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if tree {
+				return showTree(c.Context(), env)
+			}
 			found := runChecks(c.Context(), env)
 			failed := slices.ContainsFunc(found, func(f finding) bool { return f.Result == bad })
 			err := env.print(found, func() string {
@@ -66,6 +75,8 @@ func doctorCommand(env *environment) *cobra.Command {
 			return err
 		},
 	}
+	doctor.Flags().BoolVar(&tree, "tree", false, "show the actors of the running node instead")
+	return doctor
 }
 
 func runChecks(ctx context.Context, env *environment) []finding {
@@ -267,4 +278,63 @@ func nameOr(name, id string) string {
 		return id
 	}
 	return name
+}
+
+// showTree prints the tree of the node's actors: doctor --tree.
+func showTree(ctx context.Context, env *environment) error {
+	tree, err := fetchTree(ctx, env)
+	if err != nil {
+		return err
+	}
+	return env.print(tree, func() string { return treeText(tree) })
+}
+
+// fetchTree reads the tree from the node's socket.
+func fetchTree(ctx context.Context, env *environment) ([]view.ActorState, error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return client.Dial(ctx, env.options.socket())
+	}}
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://parley"+gateway.TreePath, nil)
+	if err != nil {
+		return nil, err
+	}
+	got, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, parley.Refuse(parley.NotRunning, "no node runs on this state folder").WithHint("start one with: parley start")
+	}
+	defer got.Body.Close() //nolint:errcheck // read to its end or given up
+	if got.StatusCode != http.StatusOK {
+		return nil, parley.Refuse(parley.InvalidArgument, "the node that runs cannot show its actors").WithHint("parley restart has it run this version")
+	}
+	var tree []view.ActorState
+	if err := json.NewDecoder(got.Body).Decode(&tree); err != nil {
+		return nil, fmt.Errorf("read the tree: %w", err)
+	}
+	return tree, nil
+}
+
+// treeText shows each actor below its parent.
+func treeText(tree []view.ActorState) string {
+	var b strings.Builder
+	shown := map[string]bool{}
+	for _, a := range tree {
+		parts := strings.Split(a.Name, "/")
+		for i := range parts {
+			path := strings.Join(parts[:i+1], "/")
+			if shown[path] {
+				continue
+			}
+			shown[path] = true
+			fmt.Fprintf(&b, "%s%s", strings.Repeat("  ", i), terminal.Visible(parts[i]))
+			if path == a.Name && a.Restarts > 0 {
+				fmt.Fprintf(&b, "  restarts: %d", a.Restarts)
+			}
+			if path == a.Name && a.Problem != "" {
+				fmt.Fprintf(&b, "  %s", terminal.Visible(a.Problem))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
