@@ -148,7 +148,7 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 		}
 		return count
 	}
-	waitFor(b, "all wait", func() bool { return entered() == benchWaiters })
+	eventually(b, "all wait", func() bool { return entered() == benchWaiters })
 	one := guest(b, n, "one")
 	var ts times
 	for b.Loop() {
@@ -162,7 +162,7 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 			}
 			woken <- time.Now()
 		}()
-		waitFor(b, "it waits", func() bool { return entered() == benchWaiters+1 })
+		eventually(b, "it waits", func() bool { return entered() == benchWaiters+1 })
 		start := time.Now()
 		if err := one.Report(ctx, mailbox.Idle, ""); err != nil {
 			b.Fatal(err)

@@ -135,6 +135,6 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 	}
 	work.Wait()
 	d.on.Store(false)
-	waitFor(t, "the journal works", func() bool { return a.journal.Err() == nil })
+	eventually(t, "the journal works", func() bool { return a.journal.Err() == nil })
 	t.Logf("%d commits failed", d.n.Load())
 }

@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"testing"
-	"time"
 
 	"parley/actors/view"
 	"parley/mailbox"
@@ -63,10 +62,6 @@ func follow(t *testing.T, a *Agent) (leave func()) {
 			}
 		}
 	}()
-	for end := time.Now().Add(10 * time.Second); !a.node.changed.has(a.id); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody follows")
-		}
-	}
+	eventually(t, "the inbox is followed", func() bool { return a.node.changed.has(a.id) })
 	return func() { cancel(); <-done }
 }

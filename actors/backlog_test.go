@@ -25,16 +25,16 @@ func TestBacklogArrivesInOrderOnce(t *testing.T) {
 	sendMany(t, a.Host(), "b", messages)
 	b.open(t)
 	some := messages / 10
-	waitFor(t, "some have arrived", func() bool { return countMail(t, b.Host()) > some })
+	eventually(t, "some have arrived", func() bool { return countMail(t, b.Host()) > some })
 	closeNode(t, a.Node)
 	a.open(t)
 	some = countMail(t, b.Host()) + 1
 	closeNode(t, b.Node)
 	b.open(t)
-	waitFor(t, "more have arrived", func() bool { return countMail(t, b.Host()) >= min(some, messages) })
-	before(t, 5*time.Minute, "all have arrived", func() bool { return countMail(t, b.Host()) >= messages })
+	eventually(t, "more have arrived", func() bool { return countMail(t, b.Host()) >= min(some, messages) })
+	eventuallyWithin(t, 5*time.Minute, "all have arrived", func() bool { return countMail(t, b.Host()) >= messages })
 	checkBacklog(t, a.Host(), b.Host(), messages)
-	waitFor(t, "all is noted", func() bool { return owesNothing(t, a.Host()) })
+	eventually(t, "all is noted", func() bool { return owesNothing(t, a.Host()) })
 }
 
 // BenchmarkBacklog times how long messages for a node that was closed take to arrive when it opens.
@@ -51,7 +51,7 @@ func BenchmarkBacklog(b *testing.B) {
 		b.ReportMetric(heapMiB(), "MiB-waiting")
 		b.StartTimer()
 		there.open(b)
-		before(b, 10*time.Minute, "all have arrived", func() bool { return countMail(b, there.Host()) >= messages })
+		eventuallyWithin(b, 10*time.Minute, "all have arrived", func() bool { return countMail(b, there.Host()) >= messages })
 		b.StopTimer()
 		b.ReportMetric(heapMiB(), "MiB-after")
 		checkBacklog(b, here.Host(), there.Host(), messages)
@@ -116,17 +116,5 @@ func checkBacklog(tb testing.TB, from, to *Agent, messages int) {
 	}
 	if sent, got := list(from), list(to); len(sent) != messages || !slices.Equal(sent, got) {
 		tb.Errorf("%d were sent and %d are there, or in another order", len(sent), len(got))
-	}
-}
-
-// before is waitFor for what takes long.
-func before(tb testing.TB, most time.Duration, what string, is func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(most); !is(); <-tick.C {
-		if time.Now().After(end) {
-			tb.Fatalf("waited too long until %s", what)
-		}
 	}
 }

@@ -144,10 +144,10 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 	for id := range kept {
 		stay = append(stay, id)
 	}
-	waitFor(t, "all is seen", func() bool {
+	eventually(t, "all is seen", func() bool {
 		return sees(whole, stay, mailbox.Idle, false) && sees(closed, left, mailbox.Closed, false)
 	})
-	waitFor(t, "those that left are gone", func() bool {
+	eventually(t, "those that left are gone", func() bool {
 		whole.mu.Lock()
 		defer whole.mu.Unlock()
 		for _, id := range left {

@@ -100,19 +100,19 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 			running.Go(func() { forwardAll(ctx, n.Host(), forwarded) })
 			for range 3 {
 				enough := senders[0].acknowledged() + 10
-				waitFor(t, "mail goes on", func() bool { return senders[0].acknowledged() > enough })
+				eventually(t, "mail goes on", func() bool { return senders[0].acknowledged() > enough })
 				before := n.journal.Failures()
 				heal := fails(d)
-				waitFor(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
+				eventually(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
 				heal()
-				waitFor(t, "the node is well", func() bool { return n.State().Problem == nil })
+				eventually(t, "the node is well", func() bool { return n.State().Problem == nil })
 			}
 			stop()
 			running.Wait()
 			for _, s := range senders {
-				waitFor(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
+				eventually(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
 			}
-			waitFor(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
+			eventually(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
 			in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 			if err != nil {
 				t.Fatal(err)
@@ -159,13 +159,13 @@ func TestWhatIsOwedGoesFirst(t *testing.T) {
 	}
 	broken.Store(true)
 	close(hold) // the copy is appended now, and lost
-	waitFor(t, "the node is read-only", func() bool { return n.State().Problem != nil })
+	eventually(t, "the node is read-only", func() bool { return n.State().Problem != nil })
 	broken.Store(false)
-	waitFor(t, "the node is well", func() bool { return n.State().Problem == nil })
+	eventually(t, "the node is well", func() bool { return n.State().Problem == nil })
 	if _, err := fae.Send(t.Context(), "HOST", "second"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "both are delivered", func() bool { return isDelivered(t, fae) })
+	eventually(t, "both are delivered", func() bool { return isDelivered(t, fae) })
 	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 2 || in.Messages[0].Text != "first" || in.Messages[1].Text != "second" {
 		t.Fatalf("%+v, %v", in.Messages, err)

@@ -148,15 +148,6 @@ func got[E events.Event](m *mallory) (e E) {
 	return e
 }
 
-func eventually(tb testing.TB, what string, is func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatal("it never came: " + what)
-		}
-	}
-}
-
 // exchange sends a packet and reads the response.
 func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 	m.Helper()

@@ -133,7 +133,7 @@ func checkKilled(t *testing.T, folder string, asked, answered map[string]string)
 		t.Fatal(err)
 	}
 	defer closeNode(t, n)
-	waitFor(t, "all mail is delivered", func() bool {
+	eventually(t, "all mail is delivered", func() bool {
 		for _, m := range n.journal.Mailboxes() {
 			if m.Summary.Outbox > 0 {
 				return false
@@ -197,12 +197,18 @@ func answerOf(e view.Message) string {
 	return e.Outcome.Values.Text()
 }
 
-// waitFor polls until something is so.
-func waitFor(tb testing.TB, what string, is func() bool) {
+// eventually polls until a condition holds.
+func eventually(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	eventuallyWithin(tb, 20*time.Second, what, is)
+}
+
+// eventuallyWithin is eventually with a limit of its own.
+func eventuallyWithin(tb testing.TB, most time.Duration, what string, is func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(20 * time.Second); !is(); <-tick.C {
+	for end := time.Now().Add(most); !is(); <-tick.C {
 		if time.Now().After(end) {
 			tb.Fatalf("waited too long until %s", what)
 		}

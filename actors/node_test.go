@@ -118,7 +118,7 @@ func TestPagesAreAllOfTheInbox(t *testing.T) {
 	if err := n.Host().Dismiss(t.Context(), "1"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "all arrived", func() bool {
+	eventually(t, "all arrived", func() bool {
 		in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 		return err == nil && len(in.Messages) == 4
 	})

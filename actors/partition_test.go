@@ -35,7 +35,7 @@ func partAndHeal(t *testing.T, how passage, a, b *station) {
 	t.Helper()
 	before := ask(t, a.Host(), Ask{To: "b"})
 	arrives(t, b.Host(), before.Form)
-	waitFor(t, "a has heard that it arrived", func() bool { return owesNothing(t, a.Host()) })
+	eventually(t, "a has heard that it arrived", func() bool { return owesNothing(t, a.Host()) })
 	set(how, a, b)
 	outOfReach(t, a, b)
 
@@ -168,7 +168,7 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 	}
 	ahead.Store(int64(2 * time.Hour))
 	for _, q := range asked {
-		waitFor(t, "it has ended at home", func() bool {
+		eventually(t, "it has ended at home", func() bool {
 			e, err := a.Host().Message(t.Context(), which(q.Form))
 			return err == nil && e.Outcome != nil
 		})

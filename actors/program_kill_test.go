@@ -78,7 +78,7 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 	}
 	folder := t.TempDir()
 	processes := killWhenReady(t, folder)
-	waitFor(t, "the programs have ended with their node", func() bool { return !slices.ContainsFunc(processes, isAlive) })
+	eventually(t, "the programs have ended with their node", func() bool { return !slices.ContainsFunc(processes, isAlive) })
 
 	n := openNode(t, folder)
 	named := func(name string) *Agent {
@@ -102,7 +102,7 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 	}
 
 	// One is answered while its next run waits for that, the other before it has one.
-	waitFor(t, "the next run has taken the question up", func() bool {
+	eventually(t, "the next run has taken the question up", func() bool {
 		run := n.supervisor.currentRun(busy.id)
 		return run != nil && len(run.host.forms()) == 1
 	})

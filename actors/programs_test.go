@@ -139,7 +139,7 @@ func (p pids) child(command string) string {
 // all waits until at least so many are noted.
 func (p pids) all(tb testing.TB, count int) (numbers []int) {
 	tb.Helper()
-	waitFor(tb, fmt.Sprintf("%d processes are noted", count), func() bool {
+	eventually(tb, fmt.Sprintf("%d processes are noted", count), func() bool {
 		text, _ := os.ReadFile(string(p))
 		numbers = numbers[:0]
 		for _, w := range strings.Fields(string(text)) {

@@ -28,7 +28,7 @@ func TestAMailboxThatCannotBeReadAtTheStartIsReadLater(t *testing.T) {
 		return nil
 	}})
 	a = &Agent{node: n, id: a.id}
-	waitFor(t, "the second message is run for", func() bool {
+	eventually(t, "the second message is run for", func() bool {
 		return len(eventsOf[*events.RunEnded](t, a)) == 2 // it reads the log, and wakes nobody
 	})
 	if loads.Load() < 3 {

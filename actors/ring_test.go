@@ -91,13 +91,13 @@ func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 		}
 	}
 	c.open(t)
-	waitFor(t, "c's reference is cut", gone(c, "fae"))
-	waitFor(t, "what came back to a from c is cut", gone(a, "back"))
+	eventually(t, "c's reference is cut", gone(c, "fae"))
+	eventually(t, "what came back to a from c is cut", gone(a, "back"))
 	_, err := b.Host().Send(t.Context(), fae.id.String(), "by its ID?")
 	if parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("b's reference: %v", err)
 	}
-	waitFor(t, "all have said what they had to", func() bool {
+	eventually(t, "all have said what they had to", func() bool {
 		return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, c.Host())
 	})
 	in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true})
@@ -121,7 +121,7 @@ func TestGiverCutsWhatItGave(t *testing.T) {
 	closeNode(t, c.Node)
 	revoke(t, b.Host(), fae)
 	c.open(t)
-	waitFor(t, "c's reference is cut", func() bool {
+	eventually(t, "c's reference is cut", func() bool {
 		_, err := c.Host().Send(t.Context(), "fae", "still there?")
 		return parley.CodeOf(err) == parley.NotPermitted
 	})

@@ -134,7 +134,7 @@ func BenchmarkOpenForms(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		waitFor(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+		eventually(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
 		b.ReportMetric(float64(settledMemory(b))/(1<<20), "MiB")
 		if st := n.State(); st.OpenForms != forms {
 			b.Fatalf("%d open forms", st.OpenForms)
@@ -192,7 +192,7 @@ func BenchmarkFirstMessage(b *testing.B) {
 	}
 	for b.Loop() {
 		b.StopTimer()
-		waitFor(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+		eventually(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
 		b.StartTimer()
 		if _, err := guests[0].Inbox(b.Context(), view.MessageFilter{Pending: true}); err != nil {
 			b.Fatal(err)

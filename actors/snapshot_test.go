@@ -48,7 +48,7 @@ func TestBeyondSeesWhatIsNoMail(t *testing.T) {
 		}
 		came <- version
 	}()
-	waitFor(t, "it waits", func() bool { return n.changed.has(fae.ID()) })
+	eventually(t, "it waits", func() bool { return n.changed.has(fae.ID()) })
 	if err := fae.Store(t.Context(), "note", `"x"`); err != nil {
 		t.Fatal(err)
 	}

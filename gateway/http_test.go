@@ -210,11 +210,7 @@ func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("the wait ended well")
 	}
-	for end := time.Now().Add(5 * time.Second); s.ledger.now(kindWaits) != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the waiter is still there")
-		}
-	}
+	eventually(t, func() bool { return s.ledger.now(kindWaits) == 0 })
 }
 
 // asFae gives a client that acts for fae.

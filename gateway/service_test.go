@@ -183,7 +183,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 	want(t, <-followed, `"cursor"`, "And which host?")
 }
 
-// eventually waits until something holds.
+// eventually polls until a condition holds.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
