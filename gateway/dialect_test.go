@@ -12,7 +12,7 @@ import (
 	"parley/actors"
 )
 
-// TestDialects runs the conversations in testdata/dialects, each with a node of its own. A connection is named by
+// TestDialects runs the sessions in testdata/dialects, each with a node of its own. A connection is named by
 // its agent, and by a number after a dot if there are several: host, host.2.
 //
 //	agent NAME      makes an agent

@@ -1,4 +1,4 @@
-// Package gateway is how the world talks to a node.
+// Package gateway serves a node to its clients.
 //
 // One table lists the operations, each with the types of its request and response; every edge walks that
 // table. HTTP on the node's Unix socket, and on a TCP address for who shows a token: POST /rpc/{operation}, JSON in

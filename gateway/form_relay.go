@@ -17,9 +17,8 @@ import (
 
 const maxRuns = 1024 // that one session watches
 
-// desk is where the forms of dialects are brought to one session's client: those that wait for its agent's
-// answer, and how those ended that its agent asked. It knows nothing that is not in the mailbox, but what the
-// client was told.
+// formRelay tells the client of one session of the forms of dialects: those that wait for its agent's answer, and the
+// outcomes of those that its agent asked. All that it knows beside the mailbox is what the client was told.
 type formRelay struct {
 	c       *wsSession
 	asks    bool // the client may ask
@@ -32,7 +31,7 @@ type formRelay struct {
 	given map[capabilities.ID]bool        // the inputs that it was given
 }
 
-// open makes the desk ready.
+// open initializes the relay.
 func (d *formRelay) open(c *wsSession) {
 	d.c = c
 	may := func(s api.Scope) bool { return c.principal.may(api.Operation{Scope: s}) == nil }
@@ -95,7 +94,8 @@ func (d *formRelay) received(speaks dialect, f dialectForm) {
 	}
 }
 
-// ended tells of the end of a form that the agent asked: to who waits for it, and an input until it was received.
+// ended tells of the outcome of a form that the agent asked, if the client waits for it. It repeats an input until the
+// client acknowledges it.
 func (d *formRelay) ended(speaks dialect, f dialectForm) {
 	id, waits := d.await[f.MessageID]
 	delete(d.await, f.MessageID)
@@ -117,8 +117,7 @@ func (d *formRelay) tell(frame any) {
 	}
 }
 
-// ask asks a form of a dialect of the agent's host, or takes up again one that was asked before, and has the client
-// told how it ends.
+// ask asks a form of a dialect of the agent's host, or resumes one that was asked before. The client is told the outcome.
 func (d *formRelay) ask(o events.Origin, ask actors.Ask) error {
 	ask.To, ask.Key, ask.Origin = capabilities.NameHost, keyOf(o), &o
 	d.mu.Lock() // so that its end is not seen before it is known to be waited for
@@ -131,7 +130,7 @@ func (d *formRelay) ask(o events.Origin, ask actors.Ask) error {
 	return nil
 }
 
-// approve is ask for a call to be approved. A standing rule may decide that at once.
+// approve asks the host to approve a call. A standing rule may decide it at once.
 func (d *formRelay) approve(o events.Origin, tool, input string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +146,7 @@ func (d *formRelay) approve(o events.Origin, tool, input string) error {
 	return nil
 }
 
-// asked has the client told how what it asked ends, at once if it has.
+// asked records that the client waits for the outcome of a form, and tells it at once if there is one.
 func (d *formRelay) asked(m events.Origin, asked view.Asked) {
 	if asked.Outcome == nil {
 		d.await[asked.Form] = m.ID
@@ -162,7 +161,7 @@ func (d *formRelay) asked(m events.Origin, asked view.Asked) {
 	d.tell(d.c.server.dialects[m.Dialect].outcome(m, asked.Form.String(), *asked.Outcome))
 }
 
-// watchRun has the client told of the inputs that a run waits for, beginning with those that wait now.
+// watchRun tells the client of the inputs that a run waits for, beginning with those that wait now.
 func (d *formRelay) watchRun(run string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

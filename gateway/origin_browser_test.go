@@ -16,7 +16,7 @@ import (
 	"parley/gateway/web"
 )
 
-// porter lets requests to the public door by, and notes what becomes of them.
+// porter passes requests to the public handler, and notes what becomes of them.
 type porter struct {
 	http.Handler
 	mu   sync.Mutex
@@ -92,8 +92,8 @@ image.src = node + '/agents';
 
 func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 	h := openParlour(t)
-	door := &porter{Handler: http.HandlerFunc(h.server.servePublic)}
-	inner := httptest.NewServer(door)
+	passed := &porter{Handler: http.HandlerFunc(h.server.servePublic)}
+	inner := httptest.NewServer(passed)
 	t.Cleanup(func() { inner.CloseClientConnections(); inner.Close() })
 	h.url = inner.URL
 	node := strings.TrimPrefix(inner.URL, "http://")
@@ -113,9 +113,9 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 		session bool // for another port of the same host the browser sends it
 	}{{"127.0.0.1", node, false}, {"localhost", node, false}, {"127.0.0.1", strings.TrimPrefix(h.url, "http://"), true}, {"localhost", strings.TrimPrefix(h.url, "http://"), false}} {
 		t.Run(c.host+" of "+c.node[:strings.IndexAny(c.node+"/", "/")], func(t *testing.T) {
-			door.mu.Lock()
-			door.seen = nil
-			door.mu.Unlock()
+			passed.mu.Lock()
+			passed.seen = nil
+			passed.mu.Unlock()
 			b.do(chromedp.Navigate("http://" + c.host + ":" + port + "/#" + c.node))
 			b.until(`Object.keys(window.tries ?? {}).length === 5`)
 			if got, want := b.text(`JSON.stringify(Object.entries(tries).sort())`),
@@ -126,8 +126,8 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 				"POST /rpc/send": c.session, "OPTIONS /rpc/send": false, "GET /openapi.json": c.session, "POST /rpc/decline_form": c.session,
 				"POST /rpc/reply": c.session, "POST /forms/0": c.session, "GET /ws": c.session, "GET /events": c.session, "GET /agents": c.session,
 			} {
-				eventually(t, func() bool { return len(door.of(what)) > 0 })
-				if got := door.of(what); slices.ContainsFunc(got, func(s passing) bool { return s.status != 403 && s.status != 401 || s.session != session }) {
+				eventually(t, func() bool { return len(passed.of(what)) > 0 })
+				if got := passed.of(what); slices.ContainsFunc(got, func(s passing) bool { return s.status != 403 && s.status != 401 || s.session != session }) {
 					t.Errorf("%s: %v", what, got)
 				}
 			}

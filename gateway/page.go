@@ -5,12 +5,16 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"parley"
 	"parley/actors"
+	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/web"
 )
@@ -233,4 +237,79 @@ func (s *Server) locals(ctx context.Context) ([]local, error) {
 		found = append(found, local{name: name, agent: agent})
 	}
 	return found, nil
+}
+
+// card draws a message. Names are those of the agent whose mail it is in.
+func (s *Server) card(ctx context.Context, l local, e view.Message, t *web.Tried) web.Card {
+	return web.NewCard(pagePrefix(ctx), l.name, e, t, s.namer(ctx, l.agent))
+}
+
+// maxNamed bounds the names that are looked through for what a reference is called.
+const maxNamed = 500
+
+// namer says what an agent calls a reference's target. It asks for the names once there is a reference.
+func (s *Server) namer(ctx context.Context, a *actors.Agent) func(capabilities.Ref) string {
+	var known map[capabilities.ID]string
+	return func(r capabilities.Ref) string {
+		if known == nil {
+			known = heldNames(ctx, a)
+		}
+		if name, ok := known[r.Target]; ok {
+			return name
+		}
+		return string(r.Kind) + " " + web.ShortID(r.Target)
+	}
+}
+
+func heldNames(ctx context.Context, a *actors.Agent) map[capabilities.ID]string {
+	known := map[capabilities.ID]string{}
+	names, err := a.Names(ctx, "")
+	if err != nil {
+		return known // then it is shown by its ID
+	}
+	for _, name := range names[:min(len(names), maxNamed)] {
+		v, err := a.Show(ctx, name, false)
+		if err != nil {
+			continue
+		}
+		if r, ok := v.AsRef(); ok && known[r.Target] == "" {
+			known[r.Target] = name
+		}
+	}
+	return known
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// The addresses of the elements for other pages, which stay when the files change.
+const (
+	elementsPath     = "/elements.js"
+	elementTypesPath = "/elements.d.ts"
+)
+
+// elements leads to the module or its types as they are in this build. What the module imports is beside it there.
+func (v *viewing) elements() error {
+	if err := v.readsOnly(); err != nil {
+		return err
+	}
+	to := v.s.page.Assets.URL(v.r.URL.Path[1:])
+	v.w.Header().Set("Location", to[1:]) // relative: a proxy may have the node under a path
+	v.w.WriteHeader(http.StatusTemporaryRedirect)
+	return nil
+}
+
+// asset serves a file.
+func (v *viewing) asset() error {
+	if err := v.readsOnly(); err != nil {
+		return err
+	}
+	a := v.s.page.Assets
+	hash, name, _ := strings.Cut(strings.TrimPrefix(v.r.URL.Path, web.AssetsPath), "/")
+	file, known := a.Files[name]
+	if !known || hash != a.Hash {
+		return parley.Refuse(parley.NoSuchMessage, "there is nothing at %.80q", v.r.URL.Path)
+	}
+	v.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	file.Serve(v.w, v.r)
+	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"parley/gateway/web"
 )
 
-// The public door is the TCP address, which anyone may reach: every request shows a token, or both
+// Anyone may reach the TCP address: every request there shows a token, or both
 // halves of a browser's session, and none comes from another site.
 
 // servePublic answers on the TCP address.

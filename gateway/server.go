@@ -69,7 +69,7 @@ type Server struct {
 	keepAlive  time.Duration
 	slowest    time.Duration   // what a reader may take for what it is sent
 	bodyTime   time.Duration   // in which a request's body comes
-	severed    context.Context // ends when conversations are to be broken off
+	severed    context.Context // ends when WebSocket sessions are broken off
 	sever      context.CancelFunc
 
 	serving sync.WaitGroup

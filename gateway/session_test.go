@@ -120,7 +120,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	h.tokens["child"] = child
-	talks := h.dial("child")
+	ws := h.dial("child")
 	type response struct {
 		status int
 		body   string
@@ -157,7 +157,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	if err := <-stream; err != nil {
 		t.Errorf("the stream: %v", err)
 	}
-	_ = talks.end()
+	_ = ws.end()
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it took %v", took)
 	}

@@ -9,7 +9,7 @@ import (
 	"parley/capabilities"
 )
 
-// uses are what goes on for as long as a credential is good: conversations, streams and calls that wait. One goroutine
+// uses are what goes on for as long as a credential is good: WebSocket sessions, streams and calls that wait. One goroutine
 // looks, for all of them, whenever a token has been revoked, and now and then for those whose time is over.
 type uses struct {
 	mu   sync.Mutex

@@ -12,12 +12,12 @@ import (
 
 const (
 	recount          = 200 * time.Millisecond // between two looks at what waits, when much happens
-	relisten         = 10 * time.Second       // until an agent made meanwhile is listened to as well
+	relisten         = 10 * time.Second       // between two looks for new agents
 	maxChangedAgents = 50                     // agents that one event names
 	maxKeys          = 1000                   // questions that one event names
 )
 
-// news is what has changed besides messages: the questions that wait, the agents to which something happened, or both.
+// news is a change besides messages: the questions that wait, the agents to which something happened, or both.
 type news struct {
 	questions *counted
 	agents    *agentsChanged
@@ -47,8 +47,8 @@ func (n news) send(out *sse) error {
 	return nil
 }
 
-// watchQuestions hands over the keys of the questions that wait, now and whenever they change, and, if that is wanted,
-// the agents to which something happens, until ctx ends or something fails.
+// watchQuestions sends the keys of the questions that wait, now and whenever they change, until ctx ends or an error. With
+// agentsToo it also sends the agents to which something happens.
 func (s *Server) watchQuestions(ctx context.Context, end func(), agentsToo bool, to chan<- news) {
 	defer end()
 	var listening sync.WaitGroup
@@ -105,7 +105,7 @@ func newChangeNotifier() *changeNotifier {
 	return &changeNotifier{heard: make(chan struct{}, 1), at: map[string]bool{}, whose: map[string]bool{}}
 }
 
-// listen has everything heard that happens to agents to which nobody listens yet, and gives the agents that there are.
+// listen returns all agents that the reader may act as, and begins to listen to the new ones.
 func (s *Server) listen(ctx context.Context, fail func(), e *changeNotifier, work *sync.WaitGroup) ([]local, error) {
 	who, err := s.locals(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Server) listen(ctx context.Context, fail func(), e *changeNotifier, wor
 	return who, nil
 }
 
-// hear passes on that something has happened to an agent, however often, until it is heeded.
+// hear records each change of an agent, and signals e.heard.
 func (e *changeNotifier) hear(ctx context.Context, fail func(), a *actors.Agent, version uint64) {
 	id := a.ID().String()
 	for {
@@ -144,12 +144,12 @@ func (e *changeNotifier) hear(ctx context.Context, fail func(), a *actors.Agent,
 		e.mu.Unlock()
 		select {
 		case e.heard <- struct{}{}:
-		default: // it was told, and has not looked yet
+		default: // a signal waits already
 		}
 	}
 }
 
-// take gives the agents of which something was heard since it was asked last, sorted.
+// take returns the agents that changed since the last call, sorted.
 func (e *changeNotifier) take() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -158,8 +158,8 @@ func (e *changeNotifier) take() []string {
 	return ids
 }
 
-// wait waits until something is heard, or until it is time to look for new agents. It reports false when ctx has
-// ended. The first after a silence is heeded at once.
+// wait blocks until an agent changes, or until it is time to look for new agents. It reports false when ctx has ended. It
+// returns at once for the first change after a pause, and then at most once in recount.
 func (e *changeNotifier) wait(ctx context.Context, again <-chan time.Time) bool {
 	select {
 	case <-e.heard:

@@ -11,7 +11,7 @@ import (
 	"parley/gateway/web"
 )
 
-// visitor is somebody at the public door.
+// visitor is a client of the TCP address.
 type visitor struct {
 	t *testing.T
 	s *Server

@@ -16,25 +16,24 @@ import (
 
 // wsSession is one WebSocket connection and all work that belongs to it.
 //
-// One goroutine reads, one writes, and each request has its own. What is to be written waits in a queue that has
-// bounds: who fills it waits too, and a client that does not take a frame in time is cut off. Nothing here waits
-// for a client but what that client asked for.
+// One goroutine reads, one writes, and each request has its own. Frames wait in a bounded queue to be written; a sender
+// waits while it is full. A client that does not take a frame in time is cut off. Only work of this client waits for it.
 //
-// It ends in order: no more is heard, waits are cut short, what is under way ends and is answered, then comes the
-// close frame. Or at once, when the connection breaks.
+// A session ends in order: it reads no more, cuts waits short, answers the calls under way, and sends the close frame.
+// It ends at once when the connection breaks.
 type wsSession struct {
 	server    *Server
 	conn      *websocket.Conn
 	principal *principal
 
-	acts  context.Context // of what was heard, which is done whether or not the client stays to be told
+	acts  context.Context // of calls, which go on when the client goes away
 	alive context.Context // ends with the connection
 	die   context.CancelFunc
-	ctx   context.Context // ends when the session is to end
+	ctx   context.Context // ends when the session begins to end
 	cut   context.CancelFunc
 
-	out  chan queued    // what is to be written; closed when no more can come
-	work sync.WaitGroup // whoever may still write
+	out  chan queued    // frames to write; closed when no more can come
+	work sync.WaitGroup // goroutines that may still write
 
 	load          load
 	turns         frameQueue
@@ -69,7 +68,7 @@ func newWSSession(s *Server, conn *websocket.Conn, p *principal) *wsSession {
 	return c
 }
 
-// run goes on until the session has ended and nothing of it is left.
+// run serves the session, and returns when all of its goroutines have ended.
 func (c *wsSession) run() {
 	defer c.die()
 	defer c.server.whileGood(c.principal, c.endToken)()
@@ -82,19 +81,19 @@ func (c *wsSession) run() {
 	c.end(normalFarewell, "")
 	c.die()
 	hands.Wait()
-	for q := range c.out { // nobody is there to be told
+	for q := range c.out { // no client takes them
 		q.held.release()
 	}
 	_ = c.conn.CloseNow() // it is closed, or broken
 }
 
-// queued is a frame that is to be written, and what is charged for it until it is.
+// queued is a frame to write, and its charge until it is written.
 type queued struct {
 	text []byte
 	held *charge
 }
 
-// enter takes part in the work of the session, unless it is ending. Whoever did leaves by c.work.Done.
+// enter adds to the work of the session, unless it is ending. If it reports true, the caller calls c.work.Done.
 func (c *wsSession) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +103,7 @@ func (c *wsSession) enter() bool {
 	return !c.ending
 }
 
-// end has the session end. The first reason stands.
+// end begins to end the session. The first reason counts.
 func (c *wsSession) end(code websocket.StatusCode, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +119,7 @@ func (c *wsSession) farewell() (websocket.StatusCode, string) {
 	return c.code, c.reason
 }
 
-// listen hears frames until the connection ends.
+// listen handles frames until the connection ends.
 func (c *wsSession) listen() {
 	if c.enter() {
 		c.work.Go(c.relay.follow)
@@ -131,15 +130,15 @@ func (c *wsSession) listen() {
 		if err != nil {
 			return
 		}
-		if c.enter() { // what comes while it ends is not heard
-			held.release() // whoever keeps it is charged for it
+		if c.enter() { // frames that come while it ends are dropped
+			held.release() // a handler that keeps the frame charges for it
 			c.hear(kind, text)
 			c.work.Done()
 		}
 	}
 }
 
-// read reads a frame. It is charged to the account while it comes, and has to come in time.
+// read reads a frame, which has to come in time. It charges the account for the frame.
 func (c *wsSession) read() (websocket.MessageType, []byte, *charge, error) {
 	held := &charge{account: c.principal.account}
 	kind, r, err := c.conn.Reader(c.alive)
@@ -172,7 +171,7 @@ func reasonOf(err error) string {
 	return reason[:min(len(reason), 120)]
 }
 
-// closeQueue closes the queue when nobody can write any more.
+// closeQueue closes the queue when no goroutine can write any more.
 func (c *wsSession) closeQueue() {
 	<-c.ctx.Done()
 	c.end(normalFarewell, "") // the connection may have ended by itself
@@ -180,7 +179,7 @@ func (c *wsSession) closeQueue() {
 	close(c.out)
 }
 
-// write writes what is queued, then the close frame.
+// write writes queued frames, then the close frame.
 func (c *wsSession) write() {
 	defer c.die()
 	for q := range c.out {
@@ -188,17 +187,17 @@ func (c *wsSession) write() {
 		err := c.conn.Write(ctx, websocket.MessageText, q.text)
 		cancel()
 		q.held.release()
-		if err != nil { // it is gone, or too slow: nothing more can be told it
+		if err != nil { // the client has gone, or is too slow
 			c.end(websocket.StatusPolicyViolation, "too slow")
 			return
 		}
 	}
 	code, reason := c.farewell()
-	_ = c.conn.Close(code, reason) // who has gone away does not miss it
+	_ = c.conn.Close(code, reason) // a client that has gone away misses nothing
 }
 
-// say queues a frame, and waits for room. It is charged to the account until it is written. Who leaves too much unread
-// is cut off: it comes back with its last cursor.
+// say queues a frame, and waits for room. It charges the account until the frame is written. A client that leaves too
+// much unread is cut off: it comes back with its last cursor.
 func (c *wsSession) say(text []byte) {
 	held := &charge{account: c.principal.account}
 	if err := held.add(int64(len(text))); err != nil {
@@ -218,7 +217,7 @@ func (c *wsSession) sayCharged(text []byte, held *charge) {
 	}
 }
 
-// tell says a frame that is not text yet.
+// tell encodes a frame and queues it.
 func (c *wsSession) tell(frame any) {
 	text, err := frameText(frame)
 	if err != nil {
@@ -230,7 +229,7 @@ func (c *wsSession) tell(frame any) {
 	}
 }
 
-// keepAlive finds out whether the client is still there.
+// keepAlive pings the client, and ends the session if there is no answer.
 func (c *wsSession) keepAlive() {
 	tick := time.NewTicker(c.server.keepAlive)
 	defer tick.Stop()
@@ -250,7 +249,7 @@ func (c *wsSession) keepAlive() {
 	}
 }
 
-// check refuses when the token is good no more, and ends the session.
+// check refuses, and ends the session, once its token has ended.
 func (c *wsSession) check(ctx context.Context) error {
 	err := c.server.check(ctx, c.principal)
 	if err != nil {

@@ -39,7 +39,7 @@ type Client struct {
 	pageSize  int          // messages that a page of a mailbox has; 0: as many as the node gives
 }
 
-// door is a way to a node.
+// transport is a way to a node.
 type transport interface {
 	// exchange makes a call once. An error in place of an answer is a *lost, or a *parley.Error that will not pass.
 	exchange(ctx context.Context, operation string, body []byte) (answer, error)

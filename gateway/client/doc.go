@@ -1,4 +1,4 @@
-// Package client is how a Go program talks to a running node: it asks, waits, answers, follows, and looks at
+// Package client calls a running node from a Go program: it asks, waits, answers, follows, and looks at
 // agents. It links no part of the node itself.
 //
 //	c, err := client.Connect(ctx, client.Options{URL: "http://127.0.0.1:7420", Token: token})
