@@ -6,7 +6,7 @@ import (
 	"parley"
 )
 
-// Mode is how much of its target a reference lets its holder do.
+// Mode is how much of its target a reference lets its holder use.
 type Mode string
 
 // The modes, from most to least. The zero Mode is Full.
@@ -16,7 +16,7 @@ const (
 	ReadOnly Mode = "read" // looking at it, but no mail
 )
 
-// Use is something that a holder does with a reference.
+// Use is one use that a holder makes of a reference.
 type Use string
 
 // The uses.
@@ -34,7 +34,7 @@ type Facet struct {
 	Uses  uint32 `json:"uses,omitempty"` // zero: without limit
 }
 
-// IsFull reports whether nothing is held back.
+// IsFull reports whether the facet permits every use.
 func (f Facet) IsFull() bool { return f == Facet{} }
 
 // Check refuses with INVALID_ARGUMENT a facet whose mode is unknown.
@@ -46,7 +46,7 @@ func (f Facet) Check() error {
 	return parley.Refuse(parley.InvalidArgument, "unknown facet %.40q", f.Mode).WithHint("facets are ask and read")
 }
 
-// Narrow returns the facet that is within both f and g: attenuation only ever takes away.
+// Narrow returns the facet that is within both f and g. It never widens either.
 func (f Facet) Narrow(g Facet) Facet {
 	if rank(g.Mode) > rank(f.Mode) {
 		f.Mode = g.Mode
@@ -72,8 +72,8 @@ func rank(m Mode) int {
 	return 3 // a mode of a newer program, which permits nothing here
 }
 
-// Wider reports whether f is to be preferred to g where both are held: by its mode, then by its uses, of
-// which none counted is most, and then by its time. It says nothing of what is left of the uses.
+// Wider reports whether f is preferred to g where both are held: by mode, then by uses, where uncounted uses are the
+// most, and then by time. Uses already made are not considered.
 func (f Facet) Wider(g Facet) bool {
 	if f.Mode != g.Mode {
 		return rank(f.Mode) < rank(g.Mode)
@@ -84,8 +84,8 @@ func (f Facet) Wider(g Facet) bool {
 	return uint64(f.Until)-1 > uint64(g.Until)-1
 }
 
-// Permits refuses with NOT_PERMITTED a use that the facet does not carry at a time, when the reference
-// was used so many times before. A facet whose mode is unknown carries nothing.
+// Permits refuses with NOT_PERMITTED a use that the facet does not permit at a time, after so many uses before. A
+// facet of an unknown mode permits nothing.
 func (f Facet) Permits(use Use, at Time, used uint32) error {
 	switch {
 	case f.Check() != nil:
@@ -102,8 +102,8 @@ func (f Facet) Permits(use Use, at Time, used uint32) error {
 	return nil
 }
 
-// Grant records who gave what to whom, and by which message. Parent is the grant by which the giver
-// held it; zero if nobody gave it to the giver.
+// Grant records who gave what to whom, and by which message. Parent is the grant by which the giver held it; zero if
+// nobody gave it to the giver.
 type Grant struct {
 	ID      ID     `json:"grant"`
 	Parent  ID     `json:"parent,omitzero"`
@@ -118,18 +118,18 @@ type Grant struct {
 	Revoked Time   `json:"revoked,omitzero"`
 }
 
-// Ref is what the receiver of the grant holds by it.
+// Ref returns the reference that the receiver of the grant holds.
 func (g Grant) Ref() Ref {
 	return Ref{Target: g.Target, Kind: g.Kind, Facet: g.Facet, Grant: g.ID}
 }
 
-// Ledger is a list of grants, oldest first. The zero Ledger is empty. It has one owner.
+// Ledger is a list of grants, oldest first. The zero Ledger is empty. It is not safe for concurrent use.
 type Ledger struct {
 	grants []Grant
 	byID   map[ID]int
 }
 
-// Add enters a grant. One that stands there already is left as it is.
+// Add adds a grant. A grant that is in the ledger already stays as it is.
 func (l *Ledger) Add(g Grant) {
 	if _, ok := l.byID[g.ID]; ok {
 		return
@@ -153,22 +153,22 @@ func (l *Ledger) Get(id ID) (Grant, bool) {
 // All returns the grants, oldest first. The slice is the caller's.
 func (l *Ledger) All() []Grant { return slices.Clone(l.grants) }
 
-// Any reports whether a grant is as wanted.
+// Any reports whether fn is true of a grant.
 func (l *Ledger) Any(wanted func(Grant) bool) bool { return slices.ContainsFunc(l.grants, wanted) }
 
 // Len returns the number of grants.
 func (l *Ledger) Len() int { return len(l.grants) }
 
-// Mark notes that a grant is revoked. The first time stands.
+// Mark records that a grant is revoked. The first time counts.
 func (l *Ledger) Mark(id ID, at Time) {
 	if i, ok := l.byID[id]; ok && l.grants[i].Revoked == 0 {
 		l.grants[i].Revoked = at
 	}
 }
 
-// Cut returns the live grants that fall with the given one: itself if it is here, and all derived from
-// it, to any depth, oldest first. The given grant need not be here: an agent that was given it has in its
-// ledger only what it gave on.
+// Cut returns the live grants that fall with a grant: itself if it is here, and all derived from it, to any depth,
+// oldest first. The grant need not be here: the ledger of an agent that was given it holds only what the agent gave
+// on.
 func (l *Ledger) Cut(id ID) []Grant {
 	fallen := map[ID]bool{id: true}
 	var cut []Grant

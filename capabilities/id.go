@@ -108,7 +108,7 @@ func (id ID) Compare(o ID) int {
 	return bytes.Compare(id.Node[:], o.Node[:])
 }
 
-// MarshalText gives the ID's text; the zero ID's is empty.
+// MarshalText returns the ID's text; that of the zero ID is empty.
 func (id ID) MarshalText() ([]byte, error) {
 	if id.IsZero() {
 		return nil, nil
@@ -130,7 +130,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText gives the node's nkeys text.
+// MarshalText returns the node's nkeys text.
 func (n NodeID) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
 // UnmarshalText reads a node's nkeys text.
@@ -146,7 +146,7 @@ func (n *NodeID) UnmarshalText(text []byte) error {
 // EncodeMsgpack writes the ID as extension 1: 16 bytes of ULID and 32 of key. The zero ID is nil.
 func (id ID) EncodeMsgpack(enc *msgpack.Encoder) error { return EncodeID(enc, &id) }
 
-// EncodeID is EncodeMsgpack without a copy of the ID, for where that tells.
+// EncodeID is EncodeMsgpack without a copy of the ID, for hot paths.
 func EncodeID(enc *msgpack.Encoder, id *ID) error {
 	if *id == (ID{}) {
 		return enc.EncodeNil()
@@ -176,11 +176,10 @@ func (id *ID) DecodeMsgpack(dec *msgpack.Decoder) error {
 	return dec.ReadFull(id.Node[:])
 }
 
-// Source makes a node's IDs: unique, unguessable, and each greater than all it made before, also when
-// the clock steps back or many are made in one millisecond. It may be used by many goroutines.
+// Source makes a node's IDs. They are unique and unguessable, and each is greater than all before it, even when the
+// clock steps back or many are made in one millisecond. It is safe for concurrent use.
 //
-// ulid.MonotonicEntropy gives neither: it starts afresh at every change of the clock, backwards too,
-// and fails on overflow.
+// ulid.MonotonicEntropy does neither: it starts afresh when the clock changes, and fails on overflow.
 type Source struct {
 	node    NodeID
 	now     func() time.Time
@@ -190,8 +189,8 @@ type Source struct {
 	last ulid.ULID
 }
 
-// NewSource makes a Source for a node over a clock and a reader of cryptographic randomness. IDs will
-// be greater than after, which may be zero.
+// NewSource returns a Source for a node, over a clock and a reader of cryptographic randomness. Its IDs are greater
+// than after, which may be zero.
 func NewSource(node NodeID, now func() time.Time, entropy io.Reader, after ulid.ULID) *Source {
 	return &Source{node: node, now: now, entropy: entropy, last: after}
 }
@@ -220,7 +219,7 @@ func (s *Source) Next() (ID, error) {
 	return ID{ULID: u, Node: s.node}, nil
 }
 
-// fresh makes the first ULID of a millisecond. Its top bit is left clear, so that there is room above.
+// fresh returns the first ULID of a millisecond. Its top bit is clear, which leaves room above.
 func (s *Source) fresh(ms uint64) (ulid.ULID, error) {
 	var u ulid.ULID
 	if err := u.SetTime(ms); err != nil {
@@ -233,8 +232,8 @@ func (s *Source) fresh(ms uint64) (ulid.ULID, error) {
 	return u, nil
 }
 
-// follow makes the ULID after the last one: a random step of up to 2^32 above it, and when that runs
-// over, the first one of the next millisecond, whatever the clock says.
+// follow returns the ULID after the last one: a random step of up to 2^32 above it. When that overflows, it returns
+// the first one of the next millisecond, whatever the clock says.
 func (s *Source) follow() (ulid.ULID, error) {
 	var step [4]byte
 	if _, err := io.ReadFull(s.entropy, step[:]); err != nil {

@@ -20,14 +20,14 @@ const (
 	maxPathParts = 16
 )
 
-// Path is a way from an agent's names to a value: a name, then fields of records.
+// Path leads from an agent's names to a value: a name, then fields of records.
 type Path []string
 
 // String returns the names joined by slashes.
 func (p Path) String() string { return strings.Join(p, "/") }
 
-// CheckName refuses with INVALID_NAME what cannot be bound as a name. A name has 1 to 255 characters of
-// valid UTF-8, no "/", no NUL, no leading "@", and is neither "." nor "..", nor a spelling of a special name.
+// CheckName refuses with INVALID_NAME text that cannot be bound as a name. A name has 1 to 255 characters of valid
+// UTF-8, no "/", no NUL and no leading "@". It is not "." or "..", nor a spelling of a special name.
 func CheckName(s string) error {
 	why := ""
 	switch {
@@ -51,7 +51,7 @@ func CheckName(s string) error {
 	return parley.Refuse(parley.InvalidName, "%.80q cannot be a name: %s", s, why)
 }
 
-// Special gives the special name that s spells, or "".
+// Special returns the special name that s spells, or "".
 func Special(s string) string {
 	switch s {
 	case NameSelf, "SELF":
@@ -64,8 +64,8 @@ func Special(s string) string {
 	return ""
 }
 
-// ParsePath reads names separated by "/", at most 16 of them. The first may be special, and below
-// @mail every part may start with "@". It refuses with INVALID_NAME.
+// ParsePath parses names separated by "/", at most 16 of them. The first may be special, and below @mail each part may
+// begin with "@". It refuses with INVALID_NAME.
 func ParsePath(s string) (Path, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) > maxPathParts {

@@ -12,12 +12,11 @@ import (
 	"parley"
 )
 
-// Locator is an ID for use outside a node, with the kind of its target and hints where its node may be
-// reached. Hints are no part of identity: two locators with the same ID locate the same thing.
+// Locator is an ID for use outside a node, with the kind of its target and hints where its node may be reached. Hints
+// are not part of identity: locators with equal IDs locate the same thing.
 //
-// Its text is parley://{node}/{ulid}?type=promise&at=nats://host:port, with "at" as often as needed.
-//
-// That of an invitation has a secret too, and is the one locator that is to be kept from others.
+// Its text is parley://{node}/{ulid}?type=promise&at=nats://host:port, with "at" as often as needed. The locator of an
+// invitation also holds a secret, and is the only one to be kept from others.
 type Locator struct {
 	ID     ID
 	Kind   Kind
@@ -25,8 +24,8 @@ type Locator struct {
 	Secret string
 }
 
-// KindInvitation is what the locator of an invitation says. No reference is of this kind: an invitation is
-// used, not held.
+// KindInvitation is the kind in the locator of an invitation. No reference is of this kind: an invitation is used, not
+// held.
 const KindInvitation Kind = "invitation"
 
 const (
@@ -91,7 +90,7 @@ func ParseLocator(s string) (Locator, error) {
 	return l, nil
 }
 
-// Kind says what a reference's target is.
+// Kind is the kind of a reference's target.
 type Kind string
 
 // The kinds of targets.
@@ -130,7 +129,7 @@ type Ref struct {
 	Root   ID
 }
 
-// Known is the grant by which the target's home knows the holder's node; zero if there is none.
+// Known returns the grant by which the target's home knows the holder's node; zero if there is none.
 func (r Ref) Known() ID {
 	if !r.Root.IsZero() {
 		return r.Root
@@ -138,7 +137,7 @@ func (r Ref) Known() ID {
 	return r.Grant
 }
 
-// Bare is the reference as its grant made it.
+// Bare returns the reference as its grant made it.
 func (r Ref) Bare() Ref {
 	r.Root = ID{}
 	return r

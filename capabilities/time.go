@@ -16,7 +16,7 @@ type Time int64
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// At gives the Time of t, cut to the millisecond.
+// At returns the Time of t, truncated to the millisecond.
 func At(t time.Time) Time {
 	if t.IsZero() {
 		return 0
@@ -24,7 +24,7 @@ func At(t time.Time) Time {
 	return Time(t.UnixMilli())
 }
 
-// Std gives the standard library's time, in UTC.
+// Std returns the standard library's time, in UTC.
 func (t Time) Std() time.Time {
 	if t == 0 {
 		return time.Time{}
@@ -32,7 +32,7 @@ func (t Time) Std() time.Time {
 	return time.UnixMilli(int64(t)).UTC()
 }
 
-// Add gives the time d later.
+// Add returns the time d later.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
 // The ends of the years that RFC 3339 has.
@@ -41,8 +41,8 @@ const (
 	lastTime  Time = 253_402_300_799_999
 )
 
-// String gives RFC 3339 in UTC with milliseconds; no time is "". A time that it cannot say, which only a
-// stranger makes, is the nearest that it can: what is written can be read again.
+// String returns RFC 3339 in UTC with milliseconds; the zero time is "". A time out of range, which only a stranger
+// makes, becomes the nearest in range, so that every output can be parsed.
 func (t Time) String() string {
 	if t == 0 {
 		return ""

@@ -18,9 +18,9 @@ const (
 	MaxValueDepth = 32        // lists and records within each other
 )
 
-// Value is data that one agent can pass to another: null, bool, int64, float64, string, bytes, a list, a
-// record, or a Ref; or a value sealed by its node, which only that node can open. The zero Value is null.
-// A Value is immutable once made; those who build one from slices and maps give them away.
+// Value is data that one agent can pass to another: null, bool, int64, float64, string, bytes, a list, a record, a
+// Ref, or a value sealed by its node, which only that node can open. The zero Value is null. A Value is immutable. It
+// keeps the slices and maps that it is made of.
 type Value struct{ v any }
 
 type (
@@ -29,10 +29,10 @@ type (
 	record map[string]Value
 )
 
-// Null returns the value that is nothing.
+// Null returns the null value.
 func Null() Value { return Value{} }
 
-// Bool returns a truth value.
+// Bool returns a boolean value.
 func Bool(b bool) Value { return Value{b} }
 
 // Int returns an integer.
@@ -59,7 +59,7 @@ func Reference(r Ref) Value { return Value{r} }
 // Sealed returns a secret that only its node can open.
 func Sealed(ciphertext []byte) Value { return Value{sealed(ciphertext)} }
 
-// Strings makes a list of strings.
+// Strings returns a list of strings.
 func Strings(ss ...string) Value {
 	vs := make([]Value, len(ss))
 	for i, s := range ss {
@@ -68,9 +68,9 @@ func Strings(ss ...string) Value {
 	return List(vs...)
 }
 
-// Of makes a Value of plain Go data: nil, bool, any integer, any float, string, []byte, json.Number, Ref,
-// Value, and slices and string-keyed maps of such. It refuses with INVALID_ARGUMENT what is not passable
-// and with TOO_LARGE what is nested too deeply.
+// Of returns the Value of plain Go data: nil, bool, any integer or float, string, []byte, json.Number, Ref, Value, and
+// slices and string-keyed maps of these. It refuses with INVALID_ARGUMENT other data, and with TOO_LARGE data that is
+// nested too deeply.
 func Of(x any) (Value, error) { return of(x, 0) }
 
 func of(x any, depth int) (Value, error) {
@@ -240,10 +240,10 @@ func (v Value) AsSealed() ([]byte, bool) { b, ok := v.v.(sealed); return b, ok }
 // AsList returns the elements, and whether v is a list.
 func (v Value) AsList() ([]Value, bool) { l, ok := v.v.(list); return l, ok }
 
-// AsRecord gives the record's map, which the caller must not change.
+// AsRecord returns the record's map, which the caller must not change, and whether v is a record.
 func (v Value) AsRecord() (map[string]Value, bool) { r, ok := v.v.(record); return r, ok }
 
-// TypeName names the value's type for people.
+// TypeName returns the name of the value's type for people.
 func (v Value) TypeName() string {
 	switch v.v.(type) {
 	case nil:
@@ -270,7 +270,7 @@ func (v Value) TypeName() string {
 	return fmt.Sprintf("%T", v.v)
 }
 
-// Equal reports whether two values are the same, type and all.
+// Equal reports whether two values are equal and of the same type.
 func (v Value) Equal(o Value) bool {
 	switch x := v.v.(type) {
 	case float64: // bit by bit, as they are written: 0 and -0 are not the same
@@ -296,7 +296,7 @@ func (v Value) Equal(o Value) bool {
 	return v.v == o.v
 }
 
-// Map returns the value with fn put in place of each leaf: whatever is neither a list nor a record. It
+// Map returns the value with each leaf replaced by the result of fn. A leaf is anything but a list or a record. It
 // stops at fn's first error.
 func (v Value) Map(fn func(Value) (Value, error)) (Value, error) {
 	switch x := v.v.(type) {

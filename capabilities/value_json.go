@@ -50,8 +50,8 @@ type refJSON struct {
 	Grant ID    `json:"grant,omitzero"`
 }
 
-// MarshalJSON writes the value as JSON. Record keys are sorted, floats keep a point or an exponent so
-// that they come back as floats, and a sealed value shows only that it is sealed.
+// MarshalJSON encodes the value as JSON. Record keys are sorted. Floats keep a point or an exponent, so that they are
+// decoded as floats. A sealed value shows only that it is sealed.
 func (v Value) MarshalJSON() ([]byte, error) {
 	switch x := v.v.(type) {
 	case float64:
@@ -141,9 +141,9 @@ func floatText(f float64) string {
 	return s + ".0"
 }
 
-// UnmarshalJSON reads one JSON document as a value, within the bounds of values. A "$cap" object becomes a
-// Ref, which is a claim of its writer: whoever accepts it checks that it is held. A sealed value cannot be
-// read from JSON. It refuses with INVALID_ARGUMENT or TOO_LARGE.
+// UnmarshalJSON decodes one JSON document, within the bounds of values. A "$cap" object becomes a Ref, which is its
+// writer's claim: whoever accepts it checks that it is held. A sealed value is refused. It refuses with
+// INVALID_ARGUMENT or TOO_LARGE.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	got, err := ParseJSON(b)
 	if err != nil {
@@ -156,8 +156,8 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 // ParseJSON is UnmarshalJSON as a function.
 func ParseJSON(b []byte) (Value, error) { return parseValue(b, false) }
 
-// ParseShown reads a value as MarshalJSON writes it. Unlike ParseJSON it takes a sealed value, which it gives without its
-// ciphertext: what a node shows can be read, and is still refused where a value is given.
+// ParseShown decodes a value as MarshalJSON encodes it. Unlike ParseJSON it accepts a sealed value, without its
+// ciphertext. So the output of a node can be read, and is still refused where a value is given.
 func ParseShown(b []byte) (Value, error) { return parseValue(b, true) }
 
 func parseValue(b []byte, shown bool) (Value, error) {

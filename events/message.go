@@ -72,7 +72,7 @@ func deliveredOne(payload []byte) ([]byte, error) {
 	var old struct {
 		_msgpack    struct{} `msgpack:",as_array"`
 		Seq         uint64
-		Parcel      OutboxKind
+		Kind        OutboxKind
 		Subject, To capabilities.ID
 		Refused     string
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/mailbox/form"
 )
 
-// What a holder says to a form whose home is on another node is kept in its own log, and owed to the home,
+// An answer to a form of another node is recorded in the holder's own log, and enqueued for the home,
 // when it cannot be said there at once, or when it gives away what others have to know of first.
 
 // QueueAnswer records an answer or decline until the form's home, on another node, has decided on it. Secret values

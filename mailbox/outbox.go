@@ -291,7 +291,7 @@ func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	seqs := make([]uint64, 0, len(c.Items))
 	var evs []events.Event
 	for _, p := range c.Items {
-		if _, owed := s.isQueued(p); !owed {
+		if _, queued := s.isQueued(p); !queued {
 			continue
 		}
 		seqs = append(seqs, p.Seq)

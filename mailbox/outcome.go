@@ -113,7 +113,7 @@ func answeredRemotely(s *State, news *events.FormAnswered) ([]events.Event, erro
 // checkForwarded refuses a forward by a grant that the agent did not make for it.
 func (s *State) checkForwarded(h events.FormForwarded) error {
 	if own, ok := s.given.Get(h.Via); !ok || own.Target != h.To || own.Message != h.Form {
-		return parley.Refuse(parley.NotPermitted, "the news of form %s is of a handover that was not wanted", h.Form)
+		return parley.Refuse(parley.NotPermitted, "the news of form %s is of a forward that was not wanted", h.Form)
 	}
 	return nil
 }

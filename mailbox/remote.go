@@ -56,14 +56,14 @@ func (c RecordOutcome) pack() []events.Event {
 // command. The command is checked further when it is decided.
 func Unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (Command, error) {
 	if len(evs) == 0 || len(evs) > 1 && kind != events.OutboxForwarded {
-		return nil, parley.Refuse(parley.InvalidArgument, "a parcel of %d events", len(evs))
+		return nil, parley.Refuse(parley.InvalidArgument, "a delivery of %d events", len(evs))
 	}
 	c, by, ok := unpack(kind, from, evs)
 	if !ok {
-		return nil, parley.Refuse(parley.InvalidArgument, "a parcel of kind %d with %s in it", kind, events.Name(evs[0]))
+		return nil, parley.Refuse(parley.InvalidArgument, "a delivery of kind %d with %s in it", kind, events.Name(evs[0]))
 	}
 	if by != from {
-		return nil, parley.Refuse(parley.NotPermitted, "the parcel is not of the one that it came from")
+		return nil, parley.Refuse(parley.NotPermitted, "the delivery is not of the one that it came from")
 	}
 	return c, nil
 }

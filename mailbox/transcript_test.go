@@ -105,7 +105,7 @@ func (v *harness) command(d *datadriven.TestData) string {
 	case "answer":
 		return v.answer(as, which(), d.Input, arg("late") == "yes")
 	case "verdict":
-		return v.verdict(as, which())
+		return v.approvalResult(as, which())
 	case "decline":
 		c, home, err := v.states[as].DraftDecline(which(), arg("note"), v.idOf(as))
 		return v.settle(as, home, c, err)
@@ -272,21 +272,21 @@ func (v *harness) answer(as, which, input string, late bool) string {
 	return v.settle(as, home, c, err)
 }
 
-// verdict says whether a call that an agent asked about is allowed.
-func (v *harness) verdict(as, which string) string {
+// approvalResult reports whether a call that an agent asked about is allowed.
+func (v *harness) approvalResult(as, which string) string {
 	s := v.states[as]
 	m, err := s.FindForm(which)
 	if err != nil {
 		return v.refusal(err)
 	}
-	verdict := s.ApprovalResult(m.Form, m.Form.Digest())
+	result := s.ApprovalResult(m.Form, m.Form.Digest())
 	if other := s.ApprovalResult(m.Form, DigestCall(m.Form.Title, m.Form.Description+" ")); other.Allowed {
 		v.tb.Fatal("another call is allowed by the same answer")
 	}
-	if verdict.Allowed {
+	if result.Allowed {
 		return "allowed\n"
 	}
-	return cmp.Or(verdict.Decision, "nothing") + ", not allowed\n"
+	return cmp.Or(result.Decision, "nothing") + ", not allowed\n"
 }
 
 func (v *harness) settle(as string, home capabilities.ID, c SettleForm, err error) string {

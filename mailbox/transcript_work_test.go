@@ -124,8 +124,8 @@ func (v *harness) asks(as string, a RequestForm, c Command) string {
 		return v.refusal(err)
 	} else if ok {
 		f := known.Message.Form
-		if verdict := v.states[as].ApprovalResult(f, f.Digest()); verdict.Decision != "" {
-			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, verdict.Decision)
+		if result := v.states[as].ApprovalResult(f, f.Digest()); result.Decision != "" {
+			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, result.Decision)
 		}
 		if f.Answered != nil {
 			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, f.Answered.Values.Text())
