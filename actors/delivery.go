@@ -103,11 +103,11 @@ func (b *mailboxActor) acknowledge(sender capabilities.ID, p mailbox.OutboxItem,
 	return nil
 }
 
-// line is the way from one mailbox to another of the same node. Parcels go along it in the order of the outbox.
-// Once the receiver could not take one in, it takes in none after it: the sender begins another line, with all
-// that is in its outbox for that mailbox. So what was sent first arrives first, whatever fails.
+// line carries parcels from one mailbox to another of the same node, in the order of the outbox. When the receiver cannot
+// accept one, it accepts none after it. Then the sender begins another line, with all parcels for that mailbox. So
+// parcels arrive in order, whatever fails.
 //
-// A failure of the journal ends every line, because what the receivers took in last may be lost.
+// A failure of the journal ends all lines, because what the receivers accepted last may be lost.
 type line struct {
 	to       capabilities.ID
 	failures uint64 // of the journal, when the line began
@@ -115,7 +115,7 @@ type line struct {
 	broken   atomic.Bool
 }
 
-// lineTo returns the line to a mailbox, and begins one where there is none.
+// lineTo returns the line to a mailbox, and begins one if there is none.
 func (b *mailboxActor) lineTo(to capabilities.ID) *line {
 	l := b.lines[to]
 	if l == nil {
@@ -133,7 +133,7 @@ func (b *mailboxActor) beginLine(to capabilities.ID, tries int) *line {
 	return l
 }
 
-// hand sends a parcel along a line. What cannot go now stays in the outbox, and goes with those before it.
+// hand sends a parcel along a line. A parcel that cannot be sent stays in the outbox, for the next line.
 func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
 	if l.broken.Load() {
 		return
@@ -209,8 +209,8 @@ func (m retryLine) handle(b *mailboxActor) {
 
 func (retryLine) fail(error) {}
 
-// redeliverLocal delivers all that is owed to mailboxes of this node: when the state was made from the log, and when the
-// journal has failed since. While it is failed nobody could take it in; resume calls again when it is back.
+// redeliverLocal delivers all parcels for mailboxes of this node, after the state was made from the log or the journal has
+// failed. It waits for a journal that has failed, since nobody could accept them: resume calls it again.
 func (b *mailboxActor) redeliverLocal() {
 	if !b.redeliver || b.node.journal.Err() != nil {
 		return

@@ -1,21 +1,26 @@
-// Package actors runs a node: who is alive, and how what they decide becomes durable.
+// Package actors runs a node: the mailboxes of its agents, the mail between them, and the way to other nodes.
 //
-// Open starts a node in a state folder. Its Host and the agents made from it ask, await, answer, follow and
-// so on; each call takes a context and gives typed results. Every mailbox in use is an actor, made from the
-// log when it is first needed and put to rest when it is idle. A supervisor rebuilds one that crashed.
+// Open starts a node in a state folder. Agents ask, await, answer and follow through an Agent, a handle with a method for
+// each. A method takes a context and returns types of package view.
 //
-// The journal is one order. An actor applies what it has decided, appends it, and goes on at once; it tells
-// other mailboxes at once, too. What leaves the node is held until the commit that it depends on is on disk:
-// every result of this package is durable, refusals included.
+// Every active mailbox is an actor. An Agent's method sends it a message, which is a type with a handler in the file of
+// its noun: requestForm in form.go, postMessage in message.go. The handler reads the mailbox's state, or has it decide on
+// a command. What follows is applied, appended to the journal, and delivered to other mailboxes of the node at once. A
+// result is held back until the append that it follows from is durable, refusals too.
 //
-// Other nodes are peers. What a mailbox owes to theirs waits in its log until it can be carried there, in
-// packets that package transport seals. There it is checked like anything from a stranger, and taken in once.
+// The actors have names: journal, scheduler, agents/ULID, agents/ULID/program and peers/NODE. Node.Tree lists them. A
+// crash restarts one actor and no other. A restarted mailbox makes its state from the log. A mailbox with a bad log, or
+// that crashes too often, is quarantined: it refuses its messages until it is activated again. The node stops when its
+// scheduler or the journal's supervisor crashes too often. An idle mailbox is passivated.
 //
-// Promised: what a call returned without an error survives a crash at any point; a form is settled once and
-// all who wait for it hear the same; a waiter may come before or after the answer, before or after a
-// restart; when the disk fails the node says READ_ONLY, acknowledges nothing, still reads what it can, and
-// goes on without a restart when the disk does.
+// A peer is another node. Parcels for its mailboxes stay in the sender's outbox until the peer's actor has carried them
+// there, in packets that package transport seals. The receiver checks a parcel as a stranger's, and accepts it once.
 //
-// Not promised: that a call whose context ended did nothing (give it an idempotency key, or look); that the
-// other side of an ask is ever there; that another node tells the truth about its own agents.
+// The package promises:
+//   - What a call returned without an error survives a crash at any point.
+//   - A form is settled once, and all that wait for it get the same outcome, before or after a restart.
+//   - When the disk fails, calls that write are refused with READ_ONLY, and reads go on. Writing resumes with the disk.
+//
+// It does not promise that a call whose context ended did nothing: give it an idempotency key, or look. Nor does it
+// promise that anybody answers, or that another node tells the truth about its own agents.
 package actors

@@ -27,16 +27,17 @@ type mailboxActor struct {
 	last  persistence.Position
 	saved uint64 // version of the newest snapshot
 
-	// The state was read while the journal had failed: a commit that was in doubt then may prove to be stored.
+	// Doubtful reports that the state was read while the journal had failed. A commit that was in doubt then may be stored
+	// after all.
 	doubtful bool
 	fresh    bool // the state was just made from the log
-	silent   bool // the run that was under way then has put out nothing
+	silent   bool // the run in it had no output
 
 	failures  uint64 // of the journal, when the message came: what it appends is lost if there are more by then
-	redeliver bool   // what is owed to mailboxes of this node is to be delivered anew
+	redeliver bool   // all parcels for mailboxes of this node have to be delivered again
 	lines     map[capabilities.ID]*line
 
-	ackBuffer []ack                 // room for those being noted
+	ackBuffer []ack                 // reused by commit
 	releasing bool                  // acks are not recorded with the present events
 	use       mailbox.Usage         // as the node's accounts have it
 	holding   []capabilities.NodeID // other nodes whose mail counts for them here
@@ -59,7 +60,7 @@ func (b *mailboxActor) Receive(ctx actor.Context) {
 		if p := recover(); p != nil {
 			b.node.log.Error("mailbox crashed", "mailbox", b.reg.id.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			d.fail(fmt.Errorf("mailbox %s crashed: %v", b.reg.id, p))
-			panic(p) // the supervisor's business
+			panic(p) // the strategy restarts the actor
 		}
 	}()
 	if err := b.ready(d.after); err != nil {
@@ -111,6 +112,7 @@ func (b *mailboxActor) ready(after persistence.Position) error {
 	return b.node.registry.dispatcher.aside(b.load)
 }
 
+// errLost returns the error of a message that follows from a lost append.
 func errLost(err error) error {
 	if err != nil {
 		return err
@@ -118,8 +120,8 @@ func errLost(err error) error {
 	return parley.Refuse(parley.ReadOnly, "it could not be stored").WithHint("try again")
 }
 
-// load makes the state from the log. What this mailbox appended must be on disk for that, which only a
-// crashed one has to wait for.
+// load makes the state from the log. It first waits until the mailbox's own appends are durable, which takes time only
+// after a crash.
 func (b *mailboxActor) load() error {
 	if !b.node.journal.Durable(b.last) {
 		stored := make(chan error, 1)
@@ -153,8 +155,8 @@ func (b *mailboxActor) load() error {
 	return nil
 }
 
-// decide has the state decide on a command, and appends and applies what follows. Nothing leaves the node
-// before b.release lets it.
+// decide has the state decide on a command, and applies and appends the events that follow. They are not durable yet:
+// release says when they are.
 func (b *mailboxActor) decide(c mailbox.Command) ([]events.Event, error) {
 	now := b.node.now()
 	evs, err := b.propose(c, now)
@@ -164,8 +166,8 @@ func (b *mailboxActor) decide(c mailbox.Command) ([]events.Event, error) {
 	return evs, b.commit(now, evs)
 }
 
-// commit appends and applies events, with those that acks amount to before them, and with sections of
-// new mailboxes in the same commit.
+// commit applies events and appends them, after the events for pending acks. Sections of new mailboxes go into the same
+// commit.
 func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ...events.Section) error {
 	if err := b.node.journal.Err(); err != nil {
 		return err
@@ -220,7 +222,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 func (b *mailboxActor) apply(recorded []events.Recorded) {
 	for _, r := range recorded {
 		if err := b.state.Apply(r); err != nil {
-			panic(err) // what Decide returned does not fit: the state is not to be used any more
+			panic(err) // events that Decide returned do not fit: the state must not be used any more
 		}
 	}
 }
@@ -244,7 +246,7 @@ func (b *mailboxActor) announce(evs []events.Event) {
 	}
 }
 
-// endOf gives the form that an event ends.
+// endOf returns the form that an event ends.
 func endOf(e events.Event) (form capabilities.ID, ended bool) {
 	switch e := e.(type) {
 	case *events.FormAnswered:
@@ -255,6 +257,7 @@ func endOf(e events.Event) (form capabilities.ID, ended bool) {
 	return form, false
 }
 
+// notifyWaiters sends the outcome of a form to its waiters, once it is durable.
 func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 	waiting := b.node.ended.take(formKey{b.reg.id, form})
 	if len(waiting) == 0 {
@@ -279,8 +282,8 @@ func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {
 	return b.viewer().outcome(m.Form, true)
 }
 
-// snapshotIfDue has a snapshot written when enough has happened since the last one: never less than
-// half of all, so that the work stays in proportion to the mail.
+// snapshotIfDue has a snapshot written when enough events follow the last one. That is at least half of all events, so
+// that the work stays in proportion to the mail.
 func (b *mailboxActor) snapshotIfDue() {
 	if b.state == nil || b.state.Version-b.saved < max(snapshotEvents, b.state.Version/2) || !b.node.snapshots.claim() {
 		return

@@ -16,7 +16,7 @@ import (
 	"parley/mailbox"
 )
 
-// startNextRun begins the next run of the agent's program, if there is one to begin. It is called after every message.
+// startNextRun begins the next run of the agent's program, if a message waits for it. It is called after every message.
 func (b *mailboxActor) startNextRun() {
 	if b.state == nil || !b.state.HasProgram() || b.state.Queued() == 0 {
 		return
@@ -26,10 +26,10 @@ func (b *mailboxActor) startNextRun() {
 	}
 }
 
-// getsReady reports whether there is something to do before a program's first message.
+// getsReady reports whether a program is prepared before its first message.
 func getsReady(p events.ProgramSet) bool { return p.Keep || p.Runtime == "acp" }
 
-// startProgram has a new agent's program get ready, if it has to, and unless it is to wait for a message begins it.
+// startProgram prepares a new agent's program if that needs it. Otherwise it begins the first run, unless wait is set.
 func (b *mailboxActor) startProgram(wait bool) {
 	p := b.state.Program()
 	var err error
@@ -50,7 +50,7 @@ func (b *mailboxActor) startProgram(wait bool) {
 	}
 }
 
-// startRun decides on a run and has it performed once that is durable.
+// startRun decides on a run, and has the program run once the decision is durable.
 func (b *mailboxActor) startRun(c mailbox.StartRun) error {
 	sup := b.node.supervisor
 	if _, running := b.state.Run(); running || !sup.reserveSlot(b.reg.id) {
@@ -74,7 +74,7 @@ func (b *mailboxActor) startRun(c mailbox.StartRun) error {
 	return nil
 }
 
-// prompt is what a run's program is given.
+// prompt returns the prompt of a run.
 func (b *mailboxActor) prompt(e *events.RunStarted) runtime.Prompt {
 	p := runtime.Prompt{Run: e.Run.String(), Agent: b.reg.id.String()}
 	if m, err := b.state.FindID(e.Prompt); err == nil && m.Posted != nil {
@@ -83,8 +83,8 @@ func (b *mailboxActor) prompt(e *events.RunStarted) runtime.Prompt {
 	return p
 }
 
-// reconcileRun ends what the log shows as going on and does not: because the node it went on in has ended, or because its end
-// could not be written down when it was there. It is called before every message.
+// reconcileRun ends a run that is under way in the log only: the node has restarted since, or the end could not be recorded
+// then. It is called before every message.
 func (b *mailboxActor) reconcileRun() {
 	if b.node.journal.Err() != nil {
 		return
@@ -107,8 +107,8 @@ func (b *mailboxActor) reconcileRun() {
 	}
 }
 
-// wasSilent reports whether the run that an agent's log shows as under way is none of this node's life, and has put
-// out nothing as far as is known.
+// wasSilent reports whether the run in an agent's log is one of before the node's start, and had no output as far as is
+// known.
 func (n *Node) wasSilent(s *mailbox.State) bool {
 	run, running := s.Run()
 	if !running {
@@ -121,7 +121,7 @@ func (n *Node) wasSilent(s *mailbox.State) bool {
 	return err == nil && (len(newest) == 0 || newest[0].Run != run.Run)
 }
 
-// stopRun has the state decide on a command that ends a run, and stops that run's program once it is durable.
+// stopRun decides on a command that ends the current run, and stops the program once that is durable.
 func (b *mailboxActor) stopRun(c mailbox.Command) (*run, error) {
 	running, any := b.state.Run()
 	if _, err := b.decide(c); err != nil || !any {
@@ -139,7 +139,7 @@ func (b *mailboxActor) stopRun(c mailbox.Command) (*run, error) {
 	return r, nil
 }
 
-// publishStatus tells the node how the agent is, and whoever waits for it to have finished, once that is durable.
+// publishStatus updates the directory and notifies those who wait for the agent's finish, once the state is durable.
 func (b *mailboxActor) publishStatus(before uint64) {
 	if b.state.ProfileVersion() == before {
 		return

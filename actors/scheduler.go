@@ -52,7 +52,7 @@ func (c *scheduler) spawn(strategy actor.SupervisorStrategy) {
 	c.timer = time.AfterFunc(0, func() { tree.system.Root.Send(c.pid, tick{}) })
 }
 
-// expect notes a mailbox's earliest deadline. Zero is none.
+// expect sets a mailbox's earliest deadline. Zero is none.
 func (c *scheduler) expect(id capabilities.ID, at capabilities.Time) {
 	if at == 0 {
 		return
@@ -69,7 +69,7 @@ func (c *scheduler) expect(id capabilities.ID, at capabilities.Time) {
 	}
 }
 
-// pause is how long until there is something to look at. The caller has the lock.
+// pause returns the time until the next deadline, at most schedulerTick. The caller has the lock.
 func (c *scheduler) pause() time.Duration {
 	if len(c.due) == 0 {
 		return schedulerTick
