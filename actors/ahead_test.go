@@ -118,7 +118,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 			for k := range 2 {
 				answers.Go(func() {
 					err := again(func() error {
-						_, err := holder.Answer(ctx, Answer{Which: which(asked.Form), Values: text("a", fmt.Sprint(i, k))})
+						_, err := holder.Answer(ctx, Answer{Form: which(asked.Form), Values: text("a", fmt.Sprint(i, k))})
 						return err
 					})
 					if err != nil && !isEnd(parley.CodeOf(err)) && parley.CodeOf(err) != parley.AnswerPending {

@@ -47,10 +47,10 @@ func reply(tb testing.TB, a *Agent, e view.Message, name, value string) {
 	tb.Helper()
 	host := a.node.Host()
 	eventually(tb, "the question is there", func() bool {
-		_, err := host.Message(tb.Context(), Which(e.MessageID.String()))
+		_, err := host.Message(tb.Context(), FormRef(e.MessageID.String()))
 		return err == nil
 	})
-	if _, err := host.Answer(tb.Context(), Answer{Which: Which(e.MessageID.String()), Values: text(name, value)}); err != nil {
+	if _, err := host.Answer(tb.Context(), Answer{Form: FormRef(e.MessageID.String()), Values: text(name, value)}); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -119,7 +119,7 @@ func TestADeclinedCallIsNotAskedAboutAgainInItsRun(t *testing.T) {
 		t.Helper()
 		values := text("decision", decision)
 		values["reason"] = text("", "not that")[""]
-		if _, err := n.Host().Answer(t.Context(), Answer{Which: Which(e.MessageID.String()), Values: values}); err != nil {
+		if _, err := n.Host().Answer(t.Context(), Answer{Form: FormRef(e.MessageID.String()), Values: values}); err != nil {
 			t.Fatal(err)
 		}
 	}

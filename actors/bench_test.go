@@ -95,8 +95,8 @@ func cycle(host, guest *Agent) error {
 	if err != nil {
 		return err
 	}
-	which := Which(asked.Form.String())
-	_, err = host.Answer(ctx, Answer{Which: which, Values: map[string]capabilities.Value{
+	which := FormRef(asked.Form.String())
+	_, err = host.Answer(ctx, Answer{Form: which, Values: map[string]capabilities.Value{
 		"projectName": capabilities.String("my-app"), "port": capabilities.Int(8080),
 	}})
 	if err != nil {

@@ -45,7 +45,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 		}
 	}
 	eventually(t, "what waited for the node is declined", func() bool {
-		o, err := h.Await(t.Context(), Which(asked.Form.String()))
+		o, err := h.Await(t.Context(), FormRef(asked.Form.String()))
 		return err == nil && o.Status == view.StatusDeclined
 	})
 	grants, err := h.Grants(t.Context())
@@ -103,7 +103,7 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 	late, err := other.Send(t.Context(), "hers", "by a grant of before")
 	if err == nil {
 		eventually(t, "a grant of before is refused", func() bool {
-			e, err := other.Message(t.Context(), Which(late.Message.String()))
+			e, err := other.Message(t.Context(), FormRef(late.Message.String()))
 			return err == nil && e.Refused != ""
 		})
 	}

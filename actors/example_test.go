@@ -57,11 +57,11 @@ func ExampleAgent_Ask() {
 	}
 	fmt.Println(in.Messages[0].FromName, "asks:", in.Messages[0].Description)
 
-	_, err = host.Answer(ctx, actors.Answer{Which: "0", Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
+	_, err = host.Answer(ctx, actors.Answer{Form: "0", Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	outcome, err := fae.Await(ctx, actors.Which(asked.Form.String()))
+	outcome, err := fae.Await(ctx, actors.FormRef(asked.Form.String()))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func ExampleAgent_Answer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = host.Answer(ctx, actors.Answer{Which: "0", Values: map[string]capabilities.Value{"port": capabilities.Int(70000)}})
+	_, err = host.Answer(ctx, actors.Answer{Form: "0", Values: map[string]capabilities.Value{"port": capabilities.Int(70000)}})
 	e := parley.AsError(err)
 	fmt.Println(e.Code)
 	fmt.Println("service:", e.Fields["service"])

@@ -139,7 +139,7 @@ func answerOne(ctx context.Context, host *Agent, name string, e view.Message) {
 		told.Go(func() {
 			value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
 			shown := `{"a":"` + value + `"}`
-			o, err := host.Answer(ctx, Answer{Which: which(e.MessageID), Values: text("a", value)})
+			o, err := host.Answer(ctx, Answer{Form: which(e.MessageID), Values: text("a", value)})
 			if code := parley.CodeOf(err); isEnd(code) || code == parley.AnswerPending {
 				say("refused", e.MessageID, view.FormStatus(code), shown, nil)
 				return

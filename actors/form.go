@@ -121,7 +121,7 @@ func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reve
 
 // Await blocks until a form that the agent asked, or was asked, has ended. It may be called at any time, and as often as
 // wanted. Secret values are unsealed only for the asker, and for a token only if its scopes include that.
-func (a *Agent) Await(ctx context.Context, w Which) (view.Outcome, error) {
+func (a *Agent) Await(ctx context.Context, w FormRef) (view.Outcome, error) {
 	ended := make(chan result[view.Outcome], 1)
 	first, err := call(ctx, a, awaitForm{w, ended, a.reveals()})
 	if err != nil || first.Status != view.StatusOpen {
@@ -150,7 +150,7 @@ func (a *Agent) Await(ctx context.Context, w Which) (view.Outcome, error) {
 
 // awaitForm returns the outcome of a form. If the form is open, it adds a waiter for the outcome.
 type awaitForm struct {
-	which  Which
+	which  FormRef
 	ended  chan<- result[view.Outcome]
 	reveal bool
 }
@@ -184,12 +184,12 @@ func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
 // Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
 // form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
-	draft := mailbox.Reply{Which: string(ans.Which), Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
+	draft := mailbox.Reply{Form: string(ans.Form), Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
 	return a.settle(ctx, answerForm{draft})
 }
 
 // Decline declines a form that the agent was asked.
-func (a *Agent) Decline(ctx context.Context, w Which, reason string) (view.Outcome, error) {
+func (a *Agent) Decline(ctx context.Context, w FormRef, reason string) (view.Outcome, error) {
 	return a.settle(ctx, declineForm{w, reason})
 }
 
@@ -221,7 +221,7 @@ func (m answerForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 
 // declineForm sends a refusal to answer to the form's home.
 type declineForm struct {
-	which  Which
+	which  FormRef
 	reason string
 }
 
@@ -232,7 +232,7 @@ func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 
 // draftAnswer drafts an answer with the node's compiled schema of the form.
 func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
-	if m, found := b.state.FindForm(r.Which); found == nil && m.Form.IsOpen() {
+	if m, found := b.state.FindForm(r.Form); found == nil && m.Form.IsOpen() {
 		if r.Schema, err = b.contract(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
 		}
@@ -296,8 +296,8 @@ func (b *mailboxActor) settled(form, by capabilities.ID) (view.Outcome, error) {
 }
 
 // Cancel cancels a form that the agent asked.
-func (a *Agent) Cancel(ctx context.Context, w Which, reason string) (view.Outcome, error) {
-	return call(ctx, a, cancelForm{mailbox.CancelForm{Which: string(w), Reason: reason}})
+func (a *Agent) Cancel(ctx context.Context, w FormRef, reason string) (view.Outcome, error) {
+	return call(ctx, a, cancelForm{mailbox.CancelForm{Form: string(w), Reason: reason}})
 }
 
 type cancelForm struct{ command mailbox.CancelForm }
@@ -306,7 +306,7 @@ func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
 	if _, err := b.decide(m.command); err != nil {
 		return view.Outcome{}, err
 	}
-	msg, err := b.state.FindForm(m.command.Which)
+	msg, err := b.state.FindForm(m.command.Form)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -314,7 +314,7 @@ func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
 }
 
 // Forward forwards a form to another agent that this one can reach. The first answer settles it.
-func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
+func (a *Agent) Forward(ctx context.Context, w FormRef, to string) error {
 	remote, err := callRelay(ctx, a, forwardForm{w, to})
 	if err != nil || !remote {
 		return err
@@ -324,7 +324,7 @@ func (a *Agent) Forward(ctx context.Context, w Which, to string) error {
 
 // forwardForm forwards a form at its home. Its result reports whether the home is on another node: then nothing was done.
 type forwardForm struct {
-	which Which
+	which FormRef
 	to    string
 }
 
@@ -355,15 +355,15 @@ func (m *forwardAtHome) handle(b *mailboxActor) {
 func (m *forwardAtHome) fail(err error) { m.reply.fail(err) }
 
 // Resolve answers a request with the agent's value at a path. It refuses other forms with NOT_A_REQUEST.
-func (a *Agent) Resolve(ctx context.Context, w Which, path string) (view.Outcome, error) {
+func (a *Agent) Resolve(ctx context.Context, w FormRef, path string) (view.Outcome, error) {
 	if _, err := call(ctx, a, checkRequest{w}); err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Answer(ctx, Answer{Which: w, Texts: []form.Text{{Name: "value", Text: path}}})
+	return a.Answer(ctx, Answer{Form: w, Texts: []form.Text{{Name: "value", Text: path}}})
 }
 
 // Reject declines a request. It refuses other forms with NOT_A_REQUEST.
-func (a *Agent) Reject(ctx context.Context, w Which, reason string) (view.Outcome, error) {
+func (a *Agent) Reject(ctx context.Context, w FormRef, reason string) (view.Outcome, error) {
 	if _, err := call(ctx, a, checkRequest{w}); err != nil {
 		return view.Outcome{}, err
 	}
@@ -371,15 +371,15 @@ func (a *Agent) Reject(ctx context.Context, w Which, reason string) (view.Outcom
 }
 
 // checkRequest refuses a form that is not a request.
-type checkRequest struct{ which Which }
+type checkRequest struct{ which FormRef }
 
 func (m checkRequest) handle(b *mailboxActor) (none, error) {
 	return none{}, b.state.CheckRequest(string(m.which))
 }
 
-// Which names a message of an agent: its number in the agent's mailbox, as in "3", or the ID of the
+// FormRef names a form or other message of an agent: its number in the agent's mailbox, as in "3", or the ID of the
 // message, form or promise.
-type Which string
+type FormRef string
 
 // Ask is a form to be sent. To is a path of the asker's names, or the ID or locator of an agent that it
 // holds. The zero value of everything but To, Description and Fields is a good default.
@@ -409,7 +409,7 @@ type Request struct {
 // the answerer's names. Texts are read by their fields' types, as on a command line. A field stands in one
 // of the two. Digest, if it is not "", is of the call that was shown: an approval of another call is not answered.
 type Answer struct {
-	Which  Which                         `json:"which"`
+	Form   FormRef                       `json:"which"`
 	Digest string                        `json:"digest,omitempty"`
 	Values map[string]capabilities.Value `json:"values,omitempty"`
 	Texts  []form.Text                   `json:"texts,omitempty"`

@@ -179,7 +179,7 @@ func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool)
 			return
 		}
 		if m.Type == "form" && len(m.ForwardedTo) == 0 && !done[m.MessageID] {
-			if host.Forward(context.Background(), Which(m.MessageID.String()), "fred") == nil {
+			if host.Forward(context.Background(), FormRef(m.MessageID.String()), "fred") == nil {
 				done[m.MessageID] = true
 			}
 		}

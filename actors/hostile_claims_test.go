@@ -43,7 +43,7 @@ func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
 		}
 		e := v.form(v.fae.id, v.holdsFae)
 		v.arrives(v.say(events.OutboxCopy, v.fae.id, e))
-		go func() { _ = v.fae.Forward(t.Context(), Which(e.ID.String()), "worker") }() // it waits for the home, which says nothing
+		go func() { _ = v.fae.Forward(t.Context(), FormRef(e.ID.String()), "worker") }() // it waits for the home, which says nothing
 		handed := got[*events.FormForwarded](v.mallory)
 		for handed.Form != e.ID {
 			handed = got[*events.FormForwarded](v.mallory)

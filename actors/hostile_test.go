@@ -287,7 +287,7 @@ func (m *mallory) isServed() {
 	if err != nil {
 		m.Fatal(err)
 	}
-	if _, err := host.Message(ctx, Which(sent.Message.String())); err != nil {
+	if _, err := host.Message(ctx, FormRef(sent.Message.String())); err != nil {
 		m.Fatal(err)
 	}
 }

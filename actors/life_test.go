@@ -33,10 +33,10 @@ func TestIdleMailboxesRestAndWake(t *testing.T) {
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{})
 	eventually(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
-	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("a", "awake")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("a", "awake")}); err != nil {
 		t.Fatal(err)
 	}
-	o, err := fae.Await(t.Context(), Which(asked.Form.String()))
+	o, err := fae.Await(t.Context(), FormRef(asked.Form.String()))
 	if err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
 	}
@@ -96,7 +96,7 @@ func TestDeadlinePassedWhileDownFiresAfterwards(t *testing.T) {
 	closeNode(t, n)
 	skew.Store(int64(2 * time.Hour))
 	n = openWith(t, Options{Folder: folder, Clock: clock})
-	o, err := (&Agent{node: n, id: fae.id}).Await(t.Context(), Which(asked.Form.String()))
+	o, err := (&Agent{node: n, id: fae.id}).Await(t.Context(), FormRef(asked.Form.String()))
 	if err != nil || o.Status != view.StatusExpired {
 		t.Fatalf("%+v, %v", o, err)
 	}
@@ -208,7 +208,7 @@ func TestWaiterThatLeavesIsForgotten(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := fae.Await(ctx, Which(asked.Form.String()))
+		_, err := fae.Await(ctx, FormRef(asked.Form.String()))
 		left <- err
 	}()
 	waiting := func() int {
@@ -234,7 +234,7 @@ func TestAHundredRacersHaveOneWinner(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			switch _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("a", "x")}); parley.CodeOf(err) {
+			switch _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("a", "x")}); parley.CodeOf(err) {
 			case "":
 				won.Add(1)
 			case parley.AlreadyAnswered:
@@ -281,10 +281,10 @@ func TestSecretsAreSealedAtRestAndOpenForTheAsker(t *testing.T) {
 	fields := []events.Field{{Name: "password", Type: events.Secret, Required: true}}
 	asked := ask(t, fae, Ask{Fields: fields, Name: "login"})
 	const secret = "xyzzy-open-sesame"
-	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("password", secret)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("password", secret)}); err != nil {
 		t.Fatal(err)
 	}
-	o, err := fae.Await(t.Context(), Which(asked.Form.String()))
+	o, err := fae.Await(t.Context(), FormRef(asked.Form.String()))
 	if r, _ := o.Values.AsRecord(); err != nil || r["password"].Text() != secret {
 		t.Fatalf("the asker got %s, %v", o.Values.Text(), err)
 	}
@@ -318,7 +318,7 @@ func TestFollowingMissesNothingAndRepeatsNothing(t *testing.T) {
 	defer cancel()
 	go func() {
 		ask(t, fae, Ask{Description: "two"})
-		if _, err := n.Host().Answer(ctx, Answer{Which: "0", Values: text("a", "x")}); err != nil {
+		if _, err := n.Host().Answer(ctx, Answer{Form: "0", Values: text("a", "x")}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -349,7 +349,7 @@ func TestRevokedAtOnceAndAllDerivedFromIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Resolve(t.Context(), Which(asked.Form.String()), "worker"); err != nil {
+	if _, err := n.Host().Resolve(t.Context(), FormRef(asked.Form.String()), "worker"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fae.Send(t.Context(), "helper", "hello"); err != nil {

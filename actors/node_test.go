@@ -80,19 +80,19 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 	}
 	answered := make(chan view.Outcome, 1)
 	go func() {
-		o, err := fae.Await(t.Context(), Which(asked.Promise.String()))
+		o, err := fae.Await(t.Context(), FormRef(asked.Promise.String()))
 		if err != nil {
 			t.Error(err)
 		}
 		answered <- o
 	}()
-	if _, err := n.Host().Answer(t.Context(), Answer{Which: "0", Texts: []form.Text{{Name: "a", Text: "hello"}}}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Texts: []form.Text{{Name: "a", Text: "hello"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if o := <-answered; o.Status != view.StatusAnswered || o.Values.Text() != `{"a":"hello"}` || o.ByName != "HOST" {
 		t.Fatalf("%+v", o)
 	}
-	_, err = n.Host().Answer(t.Context(), Answer{Which: "0", Values: text("a", "again")})
+	_, err = n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("a", "again")})
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Fatalf("second answer: %v", err)
 	}

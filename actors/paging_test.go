@@ -71,7 +71,7 @@ func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
 		}
 	}
 	for _, n := range []int{7, 900, 3} {
-		if err := host.Dismiss(t.Context(), Which(fmt.Sprint(n))); err != nil {
+		if err := host.Dismiss(t.Context(), FormRef(fmt.Sprint(n))); err != nil {
 			t.Fatal(err)
 		}
 	}

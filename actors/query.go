@@ -249,12 +249,12 @@ type queryAsked struct{ key string }
 func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.HasAsked(m.key), nil }
 
 // Message gives one message.
-func (a *Agent) Message(ctx context.Context, w Which) (view.Message, error) {
+func (a *Agent) Message(ctx context.Context, w FormRef) (view.Message, error) {
 	return call(ctx, a, queryMessage{w})
 }
 
 // queryMessage returns one message.
-type queryMessage struct{ which Which }
+type queryMessage struct{ which FormRef }
 
 func (m queryMessage) handle(b *mailboxActor) (view.Message, error) {
 	b.recordAcksToShow()

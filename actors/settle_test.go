@@ -62,14 +62,14 @@ func TestFormIsSettledOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		history := race(t, n, asker, Which(asked.Form.String()))
+		history := race(t, n, asker, FormRef(asked.Form.String()))
 		if r := porcupine.CheckOperationsTimeout(settlementModel.ToModel(), history, 10*time.Second); r != porcupine.Ok {
 			t.Fatalf("round %d: %v: %+v", round, r, history)
 		}
 	}
 }
 
-func race(t *testing.T, n *Node, asker *Agent, form Which) []porcupine.Operation {
+func race(t *testing.T, n *Node, asker *Agent, form FormRef) []porcupine.Operation {
 	t.Helper()
 	var (
 		mu      sync.Mutex
@@ -103,13 +103,13 @@ func race(t *testing.T, n *Node, asker *Agent, form Which) []porcupine.Operation
 }
 
 // try makes an attempt and says how the form stands after it, as the one who tried was told.
-func try(t *testing.T, n *Node, asker *Agent, form Which, a attempt) ending {
+func try(t *testing.T, n *Node, asker *Agent, form FormRef, a attempt) ending {
 	t.Helper()
 	ctx := context.Background()
 	var err error
 	switch a.what {
 	case "answer":
-		_, err = n.Host().Answer(ctx, Answer{Which: form, Values: map[string]capabilities.Value{"a": capabilities.String(a.mark)}})
+		_, err = n.Host().Answer(ctx, Answer{Form: form, Values: map[string]capabilities.Value{"a": capabilities.String(a.mark)}})
 	case "decline":
 		_, err = n.Host().Decline(ctx, form, "")
 	case "cancel":

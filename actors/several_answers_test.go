@@ -20,7 +20,7 @@ type claim struct {
 }
 
 // claimAtOnce answers and declines a form by the same agent, several times at once.
-func claimAtOnce(a *Agent, asked Which, calls, declining int, what string) []claim {
+func claimAtOnce(a *Agent, asked FormRef, calls, declining int, what string) []claim {
 	claims := make([]claim, calls)
 	var made sync.WaitGroup
 	for i := range claims {
@@ -33,7 +33,7 @@ func claimAtOnce(a *Agent, asked Which, calls, declining int, what string) []cla
 				return
 			}
 			c.value = fmt.Sprintf("%s-%d", what, i)
-			c.got, c.err = a.Answer(ctx, Answer{Which: asked, Texts: []form.Text{{Name: "a", Text: c.value}}})
+			c.got, c.err = a.Answer(ctx, Answer{Form: asked, Texts: []form.Text{{Name: "a", Text: c.value}}})
 		})
 	}
 	made.Wait()

@@ -92,7 +92,7 @@ func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) 
 	tb.Helper()
 	eventually(tb, "the message is there", func() bool {
 		var err error
-		e, err = a.Message(tb.Context(), Which(message.String()))
+		e, err = a.Message(tb.Context(), FormRef(message.String()))
 		return err == nil
 	})
 	return e
@@ -102,7 +102,7 @@ func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) 
 func brings(tb testing.TB, a *Agent, message capabilities.ID, edge, name string) {
 	tb.Helper()
 	arrives(tb, a, message)
-	if err := a.Adopt(tb.Context(), Which(message.String()), edge, name); err != nil {
+	if err := a.Adopt(tb.Context(), FormRef(message.String()), edge, name); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -115,7 +115,7 @@ func endsAlike(tb testing.TB, form capabilities.ID, status view.FormStatus, home
 		var e view.Message
 		eventually(tb, "the form has ended for "+strconv.Itoa(i), func() bool {
 			var err error
-			e, err = a.Message(tb.Context(), Which(form.String()))
+			e, err = a.Message(tb.Context(), FormRef(form.String()))
 			return err == nil && e.Outcome != nil
 		})
 		if i == 0 {
@@ -156,12 +156,12 @@ func count(is bool) int {
 	return 0
 }
 
-func which(id capabilities.ID) Which { return Which(id.String()) }
+func which(id capabilities.ID) FormRef { return FormRef(id.String()) }
 
 func answerWith(a *Agent, asked capabilities.ID, value string) (view.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return a.Answer(ctx, Answer{Which: which(asked), Texts: []form.Text{{Name: "a", Text: value}}})
+	return a.Answer(ctx, Answer{Form: which(asked), Texts: []form.Text{{Name: "a", Text: value}}})
 }
 
 // expectation is an Await on its way.

@@ -31,7 +31,7 @@ func restarts(n *Node, name string) int {
 func isAtWork(tb testing.TB, n *Node, a *Agent) {
 	tb.Helper()
 	asked := ask(tb, a, Ask{})
-	if _, err := n.Host().Answer(tb.Context(), Answer{Which: which(asked.Form), Values: text("a", "x")}); err != nil {
+	if _, err := n.Host().Answer(tb.Context(), Answer{Form: which(asked.Form), Values: text("a", "x")}); err != nil {
 		tb.Fatal(err)
 	}
 	if o, err := a.Await(tb.Context(), which(asked.Form)); err != nil || o.Status != view.StatusAnswered {

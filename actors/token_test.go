@@ -262,7 +262,7 @@ func TestASessionIsShortAndRenewed(t *testing.T) {
 func answeredSecret(t *testing.T, n *Node, fae *Agent) view.Asked {
 	t.Helper()
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}, Name: "config", Key: "k"})
-	if _, err := n.Host().Answer(t.Context(), Answer{Which: Which(asked.Form.String()), Values: text("key", "sk-1")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: FormRef(asked.Form.String()), Values: text("key", "sk-1")}); err != nil {
 		t.Fatal(err)
 	}
 	return asked
@@ -272,7 +272,7 @@ func TestSecretsAreOpenedForTheirAskerAndByTheirScope(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	asked := answeredSecret(t, n, fae)
-	form := Which(asked.Form.String())
+	form := FormRef(asked.Form.String())
 	sealed := `{"key":"•••"}`
 	without := by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "ask", "admin"}}).Text)
 	with := by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text)
@@ -345,7 +345,7 @@ func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
-	form := Which(asked.Form.String())
+	form := FormRef(asked.Form.String())
 	type told struct {
 		o   view.Outcome
 		err error
@@ -361,7 +361,7 @@ func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
 	eventually(t, "both wait", func() bool {
 		return n.ended.of(formKey{fae.id, asked.Form}) == 2
 	})
-	if _, err := n.Host().Answer(t.Context(), Answer{Which: form, Values: text("key", "sk-1")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: form, Values: text("key", "sk-1")}); err != nil {
 		t.Fatal(err)
 	}
 	for reveals, ch := range heard {

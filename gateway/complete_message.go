@@ -41,7 +41,7 @@ func fieldCandidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest
 }
 
 func chosen(ctx context.Context, a *actors.Agent, r api.CompleteRequest) (view.Message, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return view.Message{}, err
 	}

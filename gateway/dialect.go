@@ -132,7 +132,7 @@ type calling struct {
 
 // byID returns the form of a dialect with an ID of its own that was put to the agent, if there is one.
 func (c *wsSession) byID(ctx context.Context, dialect, id string) (dialectForm, bool) {
-	e, err := c.principal.agent.Message(ctx, actors.Which(id))
+	e, err := c.principal.agent.Message(ctx, actors.FormRef(id))
 	if err != nil || !e.Received || e.MessageID.String() != id {
 		return dialectForm{}, false
 	}

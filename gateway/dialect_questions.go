@@ -123,26 +123,26 @@ type QuestionCommand struct {
 }
 
 func submitFrame(c *wsSession, _ *head, text []byte) error {
-	return c.commandQuestion(text, func(which actors.Which, f QuestionCommand) error {
-		_, err := c.principal.agent.Answer(c.acts, actors.Answer{Which: which, Values: f.Values})
+	return c.commandQuestion(text, func(which actors.FormRef, f QuestionCommand) error {
+		_, err := c.principal.agent.Answer(c.acts, actors.Answer{Form: which, Values: f.Values})
 		return err
 	})
 }
 
 func cancelFrame(c *wsSession, _ *head, text []byte) error {
-	return c.commandQuestion(text, func(which actors.Which, _ QuestionCommand) error {
+	return c.commandQuestion(text, func(which actors.FormRef, _ QuestionCommand) error {
 		_, err := c.principal.agent.Decline(c.acts, which, "")
 		return err
 	})
 }
 
 // commandQuestion does something to a question that was put to the agent.
-func (c *wsSession) commandQuestion(text []byte, do func(actors.Which, QuestionCommand) error) error {
+func (c *wsSession) commandQuestion(text []byte, do func(actors.FormRef, QuestionCommand) error) error {
 	var f QuestionCommand
 	if err := decode(text, &f); err != nil {
 		return err
 	}
-	which := actors.Which(f.QuestionID)
+	which := actors.FormRef(f.QuestionID)
 	e, err := c.principal.agent.Message(c.acts, which)
 	q, ok := dialectOf(e)
 	if hidden := []parley.Code{parley.NoSuchMessage, parley.InvalidArgument}; err != nil && !slices.Contains(hidden, parley.CodeOf(err)) {

@@ -86,7 +86,7 @@ func (s *stage) play(d *datadriven.TestData) string {
 		if d.Cmd == "cancel" {
 			end = s.agent(arg(0)).Cancel
 		}
-		if _, err := end(s.t.Context(), actors.Which(arg(1)), "not now"); err != nil {
+		if _, err := end(s.t.Context(), actors.FormRef(arg(1)), "not now"); err != nil {
 			s.t.Fatal(err)
 		}
 	default:
@@ -124,7 +124,7 @@ func (s *stage) agent(name string) *actors.Agent {
 }
 
 func (s *stage) values(agent, number string) string {
-	e, err := s.agent(agent).Message(s.t.Context(), actors.Which(number))
+	e, err := s.agent(agent).Message(s.t.Context(), actors.FormRef(number))
 	if err != nil {
 		s.t.Fatal(err)
 	}

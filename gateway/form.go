@@ -36,7 +36,7 @@ func requestCapability(ctx context.Context, a *actors.Agent, r api.CapabilityReq
 }
 
 func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outcome, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -72,7 +72,7 @@ func waitPassed(err error) bool {
 }
 
 func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest) (view.Outcome, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -80,7 +80,7 @@ func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest)
 	for i, t := range r.Texts {
 		texts[i] = form.Text(t)
 	}
-	return a.Answer(ctx, actors.Answer{Which: which, Digest: r.Digest, Values: r.Values, Texts: texts})
+	return a.Answer(ctx, actors.Answer{Form: which, Digest: r.Digest, Values: r.Values, Texts: texts})
 }
 
 func declineForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
@@ -95,8 +95,8 @@ func reject(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcom
 	return end(ctx, r, a.Reject)
 }
 
-func end(ctx context.Context, r api.EndRequest, how func(context.Context, actors.Which, string) (view.Outcome, error)) (view.Outcome, error) {
-	which, err := refOf(r.Subject)
+func end(ctx context.Context, r api.EndRequest, how func(context.Context, actors.FormRef, string) (view.Outcome, error)) (view.Outcome, error) {
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -104,7 +104,7 @@ func end(ctx context.Context, r api.EndRequest, how func(context.Context, actors
 }
 
 func forwardForm(ctx context.Context, a *actors.Agent, r api.ForwardFormRequest) (api.Done, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return api.Done{}, err
 	}
@@ -112,9 +112,22 @@ func forwardForm(ctx context.Context, a *actors.Agent, r api.ForwardFormRequest)
 }
 
 func resolve(ctx context.Context, a *actors.Agent, r api.ResolveRequest) (view.Outcome, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return view.Outcome{}, err
 	}
 	return a.Resolve(ctx, which, r.Name)
+}
+
+// refOf returns the message that a request is about.
+func refOf(s api.FormRef) (actors.FormRef, error) {
+	switch {
+	case s.Number == "" && s.ID == "":
+		return "", parley.Refuse(parley.InvalidArgument, "which message? give its number or id")
+	case s.Number != "" && s.ID != "":
+		return "", parley.Refuse(parley.InvalidArgument, "give a number or an id, not both")
+	case s.ID != "":
+		return actors.FormRef(s.ID), nil
+	}
+	return actors.FormRef(s.Number), nil
 }

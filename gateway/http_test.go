@@ -173,7 +173,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 	form := askHost(t, c)
 	var o view.Outcome
 	wait := int64(60)
-	err := c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, Subject: api.About(form.Form.String()), WaitMs: &wait}, &o)
+	err := c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, FormRef: api.RefTo(form.Form.String()), WaitMs: &wait}, &o)
 	if err != nil || o.Status != view.StatusOpen {
 		t.Fatalf("got %v %v", o, err)
 	}
@@ -185,7 +185,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 	for s.ledger.now(kindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	answer := api.RespondFormRequest{Subject: api.About("0"), Texts: []api.Text{{Name: "a", Text: "x"}}}
+	answer := api.RespondFormRequest{FormRef: api.RefTo("0"), Texts: []api.Text{{Name: "a", Text: "x"}}}
 	if err := c.Call(t.Context(), "respond_form", answer, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
 	cut := make(chan error, 1)
 	go func() {
 		var o view.Outcome
-		cut <- c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, Subject: api.About(form.Form.String())}, &o)
+		cut <- c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, FormRef: api.RefTo(form.Form.String())}, &o)
 	}()
 	for s.ledger.now(kindWaits) == 0 {
 		time.Sleep(time.Millisecond)

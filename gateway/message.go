@@ -13,7 +13,7 @@ func send(ctx context.Context, a *actors.Agent, r api.SendRequest) (view.Sent, e
 }
 
 func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return view.Sent{}, err
 	}
@@ -21,7 +21,7 @@ func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent,
 }
 
 func adopt(ctx context.Context, a *actors.Agent, r api.AdoptRequest) (api.Done, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return api.Done{}, err
 	}
@@ -29,7 +29,7 @@ func adopt(ctx context.Context, a *actors.Agent, r api.AdoptRequest) (api.Done, 
 }
 
 func dismiss(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Done, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return api.Done{}, err
 	}
@@ -37,7 +37,7 @@ func dismiss(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Do
 }
 
 func getMessage(ctx context.Context, a *actors.Agent, r api.MessageRequest) (view.Message, error) {
-	which, err := refOf(r.Subject)
+	which, err := refOf(r.FormRef)
 	if err != nil {
 		return view.Message{}, err
 	}

@@ -43,7 +43,7 @@ func scrape(t *testing.T, s *Server) string {
 func TestMetricsTellHowTheNodeIs(t *testing.T) {
 	c, s := serveLimited(t, Limits{})
 	askHost(t, c)
-	if err := c.Call(t.Context(), "get_message", api.MessageRequest{Subject: api.About("7")}, nil); err == nil {
+	if err := c.Call(t.Context(), "get_message", api.MessageRequest{FormRef: api.RefTo("7")}, nil); err == nil {
 		t.Fatal("there is a message 7")
 	}
 	lines := strings.Split(scrape(t, s), "\n")

@@ -35,10 +35,10 @@ func (h *parlour) approveIn(folder, tool, input string) view.Permission {
 func (h *parlour) decide(p view.Permission, decision string) {
 	h.t.Helper()
 	texts := []form.Text{{Name: "decision", Text: decision}}
-	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Which: actors.Which(p.Form.String()), Texts: texts}); err != nil {
+	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Form: actors.FormRef(p.Form.String()), Texts: texts}); err != nil {
 		h.t.Fatal(err)
 	}
-	if _, _, err := h.fae.AwaitApproval(h.t.Context(), actors.Which(p.Form.String())); err != nil {
+	if _, _, err := h.fae.AwaitApproval(h.t.Context(), actors.FormRef(p.Form.String())); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -52,7 +52,7 @@ func (h *parlour) give() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	answer := actors.Answer{Which: actors.Which(asked.Form.String()), Texts: []form.Text{{Name: "helper", Text: "SELF"}}}
+	answer := actors.Answer{Form: actors.FormRef(asked.Form.String()), Texts: []form.Text{{Name: "helper", Text: "SELF"}}}
 	if _, err := h.fae.Answer(h.t.Context(), answer); err != nil {
 		h.t.Fatal(err)
 	}

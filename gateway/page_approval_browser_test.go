@@ -16,7 +16,7 @@ import (
 // permitted reports what was decided on an approval.
 func (h *parlour) permitted(p view.Permission) bool {
 	h.t.Helper()
-	allowed, _, err := h.fae.AwaitApproval(h.t.Context(), actors.Which(p.Form.String()))
+	allowed, _, err := h.fae.AwaitApproval(h.t.Context(), actors.FormRef(p.Form.String()))
 	if err != nil {
 		h.t.Fatal(err)
 	}

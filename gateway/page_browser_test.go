@@ -74,7 +74,7 @@ func (h *parlour) outcome(asked view.Asked) view.Outcome {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Second)
 	defer cancel()
-	o, err := h.fae.Await(ctx, actors.Which(asked.Promise.String()))
+	o, err := h.fae.Await(ctx, actors.FormRef(asked.Promise.String()))
 	if err != nil {
 		h.t.Fatal(err)
 	}

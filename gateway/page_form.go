@@ -22,7 +22,7 @@ const maxPlainForm = 4 * MaxBody
 
 // form shows one message, and takes what its plain HTML form sends.
 func (v *viewing) form() error {
-	which, err := refOf(api.About(strings.TrimPrefix(v.r.URL.Path, formsPath)))
+	which, err := refOf(api.RefTo(strings.TrimPrefix(v.r.URL.Path, formsPath)))
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (v *viewing) form() error {
 	return v.showForm(which, http.StatusOK, nil)
 }
 
-func (v *viewing) showForm(which actors.Which, status int, t *web.Tried) error {
+func (v *viewing) showForm(which actors.FormRef, status int, t *web.Tried) error {
 	ctx := v.r.Context()
 	e, err := v.agent.Message(ctx, which)
 	if err != nil {
@@ -50,7 +50,7 @@ func (v *viewing) showForm(which actors.Which, status int, t *web.Tried) error {
 }
 
 // take does what a plain HTML form asks for, and shows how it went.
-func (v *viewing) take(which actors.Which) error {
+func (v *viewing) take(which actors.FormRef) error {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxPlainForm)
 	if err := v.r.ParseForm(); err != nil {
 		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
@@ -78,7 +78,7 @@ func (v *viewing) take(which actors.Which) error {
 }
 
 // act performs what a form's button stands for.
-func (v *viewing) act(which actors.Which, sent url.Values, t *web.Tried) error {
+func (v *viewing) act(which actors.FormRef, sent url.Values, t *web.Tried) error {
 	ctx, a := v.r.Context(), v.agent
 	what := sent.Get("do")
 	if what == "" {
@@ -98,7 +98,7 @@ func (v *viewing) act(which actors.Which, sent url.Values, t *web.Tried) error {
 	var err error
 	switch what {
 	case "answer":
-		_, err = a.Answer(ctx, actors.Answer{Which: which, Texts: t.Texts})
+		_, err = a.Answer(ctx, actors.Answer{Form: which, Texts: t.Texts})
 	case "decline":
 		_, err = a.Decline(ctx, which, sent.Get("reason"))
 	case "cancel":

@@ -49,8 +49,8 @@ func TestTheAskersPageSaysWhetherItIsAllowed(t *testing.T) {
 		if to == "" {
 			by = h.node.Host()
 		}
-		form := actors.Which(p.Form.String())
-		if _, err := by.Answer(t.Context(), actors.Answer{Which: form, Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
+		form := actors.FormRef(p.Form.String())
+		if _, err := by.Answer(t.Context(), actors.Answer{Form: form, Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
 			t.Fatal(err)
 		}
 		e, err := fae.Message(t.Context(), form)

@@ -42,7 +42,7 @@ var plain = map[reflect.Type]schema{
 	reflect.TypeFor[capabilities.Value]():  {Description: `Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.`},
 	reflect.TypeFor[view.Amounts]():        {Type: "object", Additional: &schema{Type: "integer"}, Description: "An amount for each quota by name. -1 is no limit."},
 	reflect.TypeFor[json.RawMessage]():     {Description: "Any JSON."},
-	reflect.TypeFor[api.Which]():           {Type: []string{"string", "integer"}, Description: "A message's number, or the ID of a message, form or promise."},
+	reflect.TypeFor[api.RefText]():         {Type: []string{"string", "integer"}, Description: "A message's number, or the ID of a message, form or promise."},
 	reflect.TypeFor[Cursor]():              {Type: []string{"string", "integer"}, Description: "Where to go on."},
 	reflect.TypeFor[events.Event]():        {Type: "object", Description: "An event's own members."},
 }

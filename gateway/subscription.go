@@ -89,7 +89,7 @@ type Cursor string
 
 // UnmarshalJSON reads a JSON number or string.
 func (c *Cursor) UnmarshalJSON(b []byte) error {
-	var which api.Which
+	var which api.RefText
 	err := which.UnmarshalJSON(b)
 	*c = Cursor(which)
 	return err

@@ -122,7 +122,7 @@ type RemoteAnswer struct {
 // Reply is an answer as an agent gives it. A capability may stand in Values as a path. Digest, if set, is of the call
 // that the answerer was shown.
 type Reply struct {
-	Which  string
+	Form   string
 	Digest string
 	Values map[string]capabilities.Value
 	Texts  []form.Text
@@ -133,7 +133,7 @@ type Reply struct {
 // DraftAnswer returns the settlement for a reply, and the form's home to send it to. It checks the reply as the home
 // would.
 func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm, capabilities.ID, error) {
-	m, err := s.answerable(r.Which)
+	m, err := s.answerable(r.Form)
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}

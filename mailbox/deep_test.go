@@ -88,7 +88,7 @@ func TestDecideByIDChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.states["fae"] = restored
-	for _, c := range []Command{CancelForm{Which: id.String()}, DismissMessage{Which: id.String()}, AdoptName{Which: id.String(), Edge: "@from", Name: "me"}} {
+	for _, c := range []Command{CancelForm{Form: id.String()}, DismissMessage{Message: id.String()}, AdoptName{Message: id.String(), Edge: "@from", Name: "me"}} {
 		v.must("fae", c)
 	}
 }

@@ -21,7 +21,7 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := v.states["fae"].DraftAnswer(Reply{Which: "0", Values: map[string]capabilities.Value{"f": value}}, v.now, v.id)
+	c, _, err := v.states["fae"].DraftAnswer(Reply{Form: "0", Values: map[string]capabilities.Value{"f": value}}, v.now, v.id)
 	if err != nil {
 		t.Fatal(err)
 	}

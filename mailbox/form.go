@@ -287,12 +287,12 @@ func (a RequestForm) checkWords(now capabilities.Time) error {
 
 // CancelForm cancels a form that the agent asked.
 type CancelForm struct {
-	Which  string
+	Form   string
 	Reason string
 }
 
 func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.FindForm(c.Which)
+	m, err := s.FindForm(c.Form)
 	if err != nil {
 		return nil, err
 	}

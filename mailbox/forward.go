@@ -40,12 +40,12 @@ func (f *Form) wasForwarded(c ForwardForm) bool {
 // QueueForward records a forward until the form's home, on another node, has decided on it. To is a path, ID or
 // locator. The home gets a grant by which it can reach that agent.
 type QueueForward struct {
-	Which string
-	To    string
+	Form string
+	To   string
 }
 
 func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	h, home, err := s.DraftForward(c.Which, c.To, now)
+	h, home, err := s.DraftForward(c.Form, c.To, now)
 	if err != nil {
 		return nil, err
 	}

@@ -204,10 +204,10 @@ func (t *tally) add(sp events.Span) error {
 }
 
 // DismissMessage takes a message out of view.
-type DismissMessage struct{ Which string }
+type DismissMessage struct{ Message string }
 
 func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.Find(d.Which)
+	m, err := s.Find(d.Message)
 	if err != nil || m.Dismissed {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (m *model) answer(t *rapid.T) {
 	if want == "" && text == "" {
 		want = parley.InvalidAnswer
 	}
-	c, home, err := m.states[p.name].DraftAnswer(Reply{Which: n, Texts: []form.Text{{Name: "f", Text: text}}}, m.now, m.id)
+	c, home, err := m.states[p.name].DraftAnswer(Reply{Form: n, Texts: []form.Text{{Name: "f", Text: text}}}, m.now, m.id)
 	m.send(t, c, home, err, want)
 }
 
@@ -162,7 +162,7 @@ func (m *model) cancel(t *rapid.T) {
 	if want == "" {
 		want = msg.form.end
 	}
-	if _, ok := m.do(t, p.name, CancelForm{Which: n}, want); ok {
+	if _, ok := m.do(t, p.name, CancelForm{Form: n}, want); ok {
 		m.ended(msg.form, parley.AlreadyCancelled, p.name, "")
 	}
 }
@@ -241,7 +241,7 @@ func (m *model) adopt(t *rapid.T) {
 	} else if want == "" {
 		want = parley.UnknownName // a form has no such edge
 	}
-	if _, ok := m.do(t, p.name, AdoptName{Which: n, Edge: "it", Name: name}, want); ok {
+	if _, ok := m.do(t, p.name, AdoptName{Message: n, Edge: "it", Name: name}, want); ok {
 		p.names[name] = msg.edges["it"]
 	}
 }
@@ -282,7 +282,7 @@ func (m *model) dismiss(t *rapid.T) {
 	if want == parley.NotAForm {
 		want = ""
 	}
-	if _, ok := m.do(t, p.name, DismissMessage{Which: n}, want); ok && p.job != nil {
+	if _, ok := m.do(t, p.name, DismissMessage{Message: n}, want); ok && p.job != nil {
 		p.job.waiting = slices.DeleteFunc(p.job.waiting, func(id capabilities.ID) bool { return id == msg.id })
 	}
 }

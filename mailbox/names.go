@@ -143,10 +143,10 @@ func (s *State) bound(name string) (capabilities.Value, error) {
 }
 
 // AdoptName binds a name to what a message brought under an edge.
-type AdoptName struct{ Which, Edge, Name string }
+type AdoptName struct{ Message, Edge, Name string }
 
 func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.Find(c.Which)
+	m, err := s.Find(c.Message)
 	if err != nil {
 		return nil, err
 	}

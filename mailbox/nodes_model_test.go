@@ -120,7 +120,7 @@ func (w *world) answer(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
 		c, home, err = s.DraftDecline(which, "no", w.idOf(who))
 	} else {
-		r := Reply{Which: which, Texts: []form.Text{{Name: "f", Text: who}}}
+		r := Reply{Form: which, Texts: []form.Text{{Name: "f", Text: who}}}
 		if rapid.Bool().Draw(t, "gives") {
 			r.Texts = append(r.Texts, form.Text{Name: "who", Text: w.path(t, who)})
 		}
@@ -148,13 +148,13 @@ func (w *world) forward(t *rapid.T) {
 	case home.Node == w.states[who].ID.Node:
 		w.try(t, w.names[home], c)
 	default:
-		w.try(t, who, QueueForward{Which: form, To: to})
+		w.try(t, who, QueueForward{Form: form, To: to})
 	}
 }
 
 func (w *world) cancel(t *rapid.T) {
 	who := w.anyone(t)
-	w.try(t, who, CancelForm{Which: w.form(t, who)})
+	w.try(t, who, CancelForm{Form: w.form(t, who)})
 }
 
 func (w *world) send(t *rapid.T) {
@@ -173,7 +173,7 @@ func (w *world) adopt(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "free it") == 0 {
 		w.try(t, who, UnbindName{Name: name})
 	}
-	w.try(t, who, AdoptName{Which: rapid.SampledFrom(numbersTo(n)).Draw(t, "message"), Edge: "it", Name: name})
+	w.try(t, who, AdoptName{Message: rapid.SampledFrom(numbersTo(n)).Draw(t, "message"), Edge: "it", Name: name})
 }
 
 func (w *world) revoke(t *rapid.T) {

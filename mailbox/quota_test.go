@@ -90,7 +90,7 @@ func TestWhoHasTooMuchCanLetGo(t *testing.T) {
 	if err := v.within("fae", none, someForm("3")); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Fatalf("with quotas of nothing: %v", err)
 	}
-	for _, c := range []Command{CancelForm{Which: "0", Reason: "r"}, DismissMessage{Which: "1"}, UnbindName{Name: "n"}} {
+	for _, c := range []Command{CancelForm{Form: "0", Reason: "r"}, DismissMessage{Message: "1"}, UnbindName{Name: "n"}} {
 		if err := v.within("fae", none, c); err != nil {
 			t.Errorf("%T: %v", c, err)
 		}
@@ -162,7 +162,7 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 	if err := bring("tom"); err != nil {
 		t.Errorf("another sender: %v", err)
 	}
-	v.must("host", DismissMessage{Which: "0"})
+	v.must("host", DismissMessage{Message: "0"})
 	if err := bring("fae"); err != nil {
 		t.Errorf("in the place of one that was dismissed: %v", err)
 	}
@@ -192,8 +192,8 @@ func TestNoQuotaIsEverPassed(t *testing.T) {
 			"store":   func(t *rapid.T) { do(t, BindName{Name: name.Draw(t, "name"), Value: `"` + text.Draw(t, "text") + `"`}) },
 			"rename":  func(t *rapid.T) { do(t, MoveName{From: name.Draw(t, "from"), To: name.Draw(t, "to")}) },
 			"remove":  func(t *rapid.T) { do(t, UnbindName{Name: name.Draw(t, "name")}) },
-			"cancel":  func(t *rapid.T) { do(t, CancelForm{Which: number.Draw(t, "number")}) },
-			"dismiss": func(t *rapid.T) { do(t, DismissMessage{Which: number.Draw(t, "number")}) },
+			"cancel":  func(t *rapid.T) { do(t, CancelForm{Form: number.Draw(t, "number")}) },
+			"dismiss": func(t *rapid.T) { do(t, DismissMessage{Message: number.Draw(t, "number")}) },
 			"make": func(t *rapid.T) {
 				next++
 				do(t, CreateAgent{Agent: harnessID(next), Kind: events.Guest, Name: name.Draw(t, "name")})
@@ -260,7 +260,7 @@ func TestAnswersAndHandoversAreHeldToTheQuota(t *testing.T) {
 	l := &Limits{Quotas: NoQuotas()}
 	l.Quotas[QuotaDaily] = 400
 	for n, want := range map[int]parley.Code{10: "", 1000: parley.QuotaExceeded} {
-		c, _, err := s.DraftAnswer(Reply{Which: "0", Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("x", n))}}, v.now, v.id)
+		c, _, err := s.DraftAnswer(Reply{Form: "0", Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("x", n))}}, v.now, v.id)
 		if err != nil {
 			t.Fatal(err)
 		}

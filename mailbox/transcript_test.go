@@ -115,7 +115,7 @@ func (v *harness) command(d *datadriven.TestData) string {
 			return v.refusal(err)
 		}
 		if home.Node != v.states[as].ID.Node {
-			return v.outcome(v.decide(as, QueueForward{Which: which(), To: arg("to")}))
+			return v.outcome(v.decide(as, QueueForward{Form: which(), To: arg("to")}))
 		}
 		return v.outcome(v.decide(v.names[home], c))
 	}
@@ -164,15 +164,15 @@ func (v *harness) showOffers(as, which string) string {
 func (v *harness) simple(cmd, which string, arg func(string) string, input string) Command {
 	switch cmd {
 	case "cancel":
-		return CancelForm{Which: which, Reason: arg("note")}
+		return CancelForm{Form: which, Reason: arg("note")}
 	case "dismiss":
-		return DismissMessage{Which: which}
+		return DismissMessage{Message: which}
 	case "send":
 		return PostMessage{To: arg("to"), Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}
 	case "reply":
 		return PostMessage{Reply: which, Text: strings.TrimSuffix(input, "\n")}
 	case "adopt":
-		return AdoptName{Which: which, Edge: arg("edge"), Name: arg("name")}
+		return AdoptName{Message: which, Edge: arg("edge"), Name: arg("name")}
 	case "store":
 		return BindName{Name: arg("name"), Value: v.expand(strings.TrimSpace(input))}
 	case "rename":
@@ -265,7 +265,7 @@ func (v *harness) answer(as, which, input string, late bool) string {
 		}
 		texts = append(texts, text)
 	}
-	c, home, err := v.states[as].DraftAnswer(Reply{Which: which, Texts: texts}, v.now, v.idOf(as))
+	c, home, err := v.states[as].DraftAnswer(Reply{Form: which, Texts: texts}, v.now, v.idOf(as))
 	if late {
 		v.now = v.now.Add(time.Hour)
 	}

@@ -43,7 +43,7 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 	c.Flags().StringArrayVar(&valueArgs, "value", nil, "a value as `name:value`; may be repeated")
 	c.Flags().StringVar(&valueFile, "values", "", "JSON object of values in a `file`, or - for standard input")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		answer := api.RespondFormRequest{Acting: env.acting(), Subject: api.About(args[0])}
+		answer := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}
 		err := gatherValues(env, c, &answer, valueArgs, valueFile)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 // as defaults.
 func answerInPerson(ctx context.Context, env *environment, answer api.RespondFormRequest, which string) error {
 	var e envelope
-	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: answer.Acting, Subject: answer.Subject}, &e); err != nil {
+	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef}, &e); err != nil {
 		return err
 	}
 	for {
@@ -182,7 +182,7 @@ func endCommand(env *environment, e ending) *cobra.Command {
 		ValidArgsFunction: completeArguments(env, e.of),
 		RunE: func(c *cobra.Command, args []string) error {
 			return settleForm(c.Context(), env, e.operation, api.EndRequest{
-				Acting: env.acting(), Subject: api.About(args[0]), Reason: strings.Join(args[1:], ""),
+				Acting: env.acting(), FormRef: api.RefTo(args[0]), Reason: strings.Join(args[1:], ""),
 			}, args[0])
 		},
 	}
@@ -198,7 +198,7 @@ func resolveCommand(env *environment) *cobra.Command {
 		ValidArgsFunction: completeArguments(env, api.CompletePending, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			return settleForm(c.Context(), env, "resolve", api.ResolveRequest{
-				Acting: env.acting(), Subject: api.About(args[0]), Name: args[1],
+				Acting: env.acting(), FormRef: api.RefTo(args[0]), Name: args[1],
 			}, args[0])
 		},
 	}
@@ -214,7 +214,7 @@ func forwardCommand(env *environment) *cobra.Command {
 		ValidArgsFunction: completeArguments(env, api.CompletePending, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := env.call(c.Context(), "forward_form", api.ForwardFormRequest{
-				Acting: env.acting(), Subject: api.About(args[0]), Recipient: args[1],
+				Acting: env.acting(), FormRef: api.RefTo(args[0]), Recipient: args[1],
 			}, nil)
 			if err != nil {
 				return err

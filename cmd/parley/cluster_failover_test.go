@@ -266,7 +266,7 @@ func answered(t *testing.T, n *clusterNode, form string) {
 	t.Helper()
 	eventually(t, "the answer is there", func(ctx context.Context) bool {
 		var o view.Outcome
-		err := n.client.Call(ctx, "await", api.AwaitRequest{Subject: api.About(form)}, &o)
+		err := n.client.Call(ctx, "await", api.AwaitRequest{FormRef: api.RefTo(form)}, &o)
 		return err == nil && o.Status == view.StatusAnswered
 	})
 }

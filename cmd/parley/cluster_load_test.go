@@ -107,7 +107,7 @@ func formRequest(as, to, key string) api.FormRequest {
 }
 
 func answerRequest(form, value string) api.RespondFormRequest {
-	return api.RespondFormRequest{Subject: api.About(form), Values: map[string]capabilities.Value{"a": capabilities.String(value)}}
+	return api.RespondFormRequest{FormRef: api.RefTo(form), Values: map[string]capabilities.Value{"a": capabilities.String(value)}}
 }
 
 func (l *load) answer(name, form, value string) bool {
@@ -117,7 +117,7 @@ func (l *load) answer(name, form, value string) bool {
 			return err
 		}
 		var got view.Outcome // of an attempt before, of which nothing was heard
-		if err := c.Call(ctx, "await", api.AwaitRequest{Acting: api.Acting{As: name}, Subject: api.About(form)}, &got); err != nil {
+		if err := c.Call(ctx, "await", api.AwaitRequest{Acting: api.Acting{As: name}, FormRef: api.RefTo(form)}, &got); err != nil {
 			return err
 		}
 		if got.Values.Text() != answerText(value) {

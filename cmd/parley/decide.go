@@ -165,7 +165,7 @@ func findApproval(ctx context.Context, env *environment, word string) (w permiss
 	if notID != nil && !isNumber(word) {
 		return w, false, nil
 	}
-	err = env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), Subject: api.About(word)}, &w.envelope)
+	err = env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(word)}, &w.envelope)
 	switch {
 	case notID == nil && parley.CodeOf(err) == parley.NoSuchMessage:
 		return w, false, nil
@@ -264,7 +264,7 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 		texts = append(texts, api.Text{Name: "rule", Text: chosen})
 	}
 	var o outcome
-	req := api.RespondFormRequest{Acting: env.acting(), Subject: api.About(which.MessageID.String()), Digest: which.Digest, Texts: texts}
+	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(which.MessageID.String()), Digest: which.Digest, Texts: texts}
 	if err := env.call(ctx, "respond_form", req, &o); err != nil {
 		return err
 	}

@@ -239,7 +239,7 @@ func awaitForm(t *testing.T, a *actors.Agent) view.Message {
 // answer answers a form with texts: name, text, ….
 func answer(t *testing.T, a *actors.Agent, which string, texts ...string) {
 	t.Helper()
-	ans := actors.Answer{Which: actors.Which(which)}
+	ans := actors.Answer{Form: actors.FormRef(which)}
 	for i := 0; i+1 < len(texts); i += 2 {
 		ans.Texts = append(ans.Texts, form.Text{Name: texts[i], Text: texts[i+1]})
 	}

@@ -51,7 +51,7 @@ func replyCommand(env *environment) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			var sent view.Sent
 			err := env.call(c.Context(), "reply", api.ReplyRequest{
-				Acting: env.acting(), Subject: api.About(args[0]), Text: args[1],
+				Acting: env.acting(), FormRef: api.RefTo(args[0]), Text: args[1],
 			}, &sent)
 			if err != nil {
 				return err
@@ -76,7 +76,7 @@ func adoptCommand(env *environment) *cobra.Command {
 	c.Flags().StringVar(&name, "name", "", "hold it under this `name` (default: EDGE)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		err := env.call(c.Context(), "adopt", api.AdoptRequest{
-			Acting: env.acting(), Subject: api.About(args[0]), Edge: args[1], Name: name,
+			Acting: env.acting(), FormRef: api.RefTo(args[0]), Edge: args[1], Name: name,
 		}, nil)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ is dismissed stays open.`,
 		Args:              exactly("NUMBER"),
 		ValidArgsFunction: completeArguments(env, api.CompleteMessages),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := env.call(c.Context(), "dismiss", api.MessageRequest{Acting: env.acting(), Subject: api.About(args[0])}, nil)
+			err := env.call(c.Context(), "dismiss", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(args[0])}, nil)
 			if err != nil {
 				return err
 			}

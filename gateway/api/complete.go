@@ -17,10 +17,10 @@ const (
 )
 
 // CompleteRequest asks how a word that someone is typing may go on. Fields and edges are those of the message that
-// Subject names.
+// FormRef names.
 type CompleteRequest struct {
 	Acting
-	Subject
+	FormRef
 	Of     string `json:"of"`
 	Prefix string `json:"prefix,omitempty"`
 }

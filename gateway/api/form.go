@@ -75,7 +75,7 @@ type CapabilityRequest struct {
 // status "open" and nothing else: call again.
 type AwaitRequest struct {
 	Acting
-	Subject
+	FormRef
 	WaitMs *int64 `json:"waitMs,omitempty"` // default 25,000, at most 50,000
 }
 
@@ -83,7 +83,7 @@ type AwaitRequest struct {
 // shown, as list_messages has it: an approval of another call is refused.
 type RespondFormRequest struct {
 	Acting
-	Subject
+	FormRef
 	Digest string                        `json:"digest,omitempty"`
 	Values map[string]capabilities.Value `json:"values,omitempty"`
 	Texts  []Text                        `json:"texts,omitempty"`
@@ -98,20 +98,20 @@ type Text struct {
 // EndRequest ends a form without an answer, or says no to a request.
 type EndRequest struct {
 	Acting
-	Subject
+	FormRef
 	Reason string `json:"reason,omitempty"`
 }
 
 // ForwardFormRequest hands a form on.
 type ForwardFormRequest struct {
 	Acting
-	Subject
+	FormRef
 	Recipient string `json:"recipient"`
 }
 
 // ResolveRequest gives what was requested: what stands under Name.
 type ResolveRequest struct {
 	Acting
-	Subject
+	FormRef
 	Name string `json:"name"`
 }

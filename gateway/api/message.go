@@ -12,14 +12,14 @@ type SendRequest struct {
 // ReplyRequest answers a message with words.
 type ReplyRequest struct {
 	Acting
-	Subject
+	FormRef
 	Text string `json:"text"`
 }
 
 // AdoptRequest keeps what a message carries under Edge, as Name or under the edge's own name.
 type AdoptRequest struct {
 	Acting
-	Subject
+	FormRef
 	Edge string `json:"edge"`
 	Name string `json:"name,omitempty"`
 }
@@ -27,7 +27,7 @@ type AdoptRequest struct {
 // MessageRequest is about one message.
 type MessageRequest struct {
 	Acting
-	Subject
+	FormRef
 }
 
 // ListMessagesRequest lists what the view shows, by number. If there is more than the limit, the response

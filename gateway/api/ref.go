@@ -9,42 +9,42 @@ import (
 	"parley"
 )
 
-// Subject says which message a request is about: by its number in the agent's mailbox, or by the ID of
+// FormRef names the form or other message that a request is about: by its number in the agent's mailbox, or by the ID of
 // the message, form or promise.
-type Subject struct {
-	Number Which `json:"number,omitempty"`
-	ID     Which `json:"id,omitempty"`
+type FormRef struct {
+	Number RefText `json:"number,omitempty"`
+	ID     RefText `json:"id,omitempty"`
 }
 
-// About gives the Subject that a person means by s.
-func About(s string) Subject {
+// RefTo returns the FormRef that a person means by s.
+func RefTo(s string) FormRef {
 	if s != "" && strings.Trim(s, "0123456789") == "" {
-		return Subject{Number: Which(s)}
+		return FormRef{Number: RefText(s)}
 	}
-	return Subject{ID: Which(s)}
+	return FormRef{ID: RefText(s)}
 }
 
-// Which is a number or an ID as text. In JSON it may be a number too.
-type Which string
+// RefText is a number or an ID as text. In JSON it may be a number too.
+type RefText string
 
 // UnmarshalJSON reads a JSON number or string.
-func (r *Which) UnmarshalJSON(b []byte) error {
+func (r *RefText) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] != '"' {
 		var n json.Number
 		if err := json.Unmarshal(b, &n); err != nil {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is neither a number nor an ID", b)
 		}
-		*r = Which(n)
+		*r = RefText(n)
 		return nil
 	}
 	if bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) { // it is what it says
-		*r = Which(bytes.Trim(b, `"`))
+		*r = RefText(bytes.Trim(b, `"`))
 		return nil
 	}
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	*r = Which(s)
+	*r = RefText(s)
 	return nil
 }

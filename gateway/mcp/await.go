@@ -108,6 +108,6 @@ func (c *call) asItIs(handle string) ending {
 // turn waits for a form's end once. The status of one that is still open is open.
 func (c *call) turn(ctx context.Context, handle string, wait time.Duration) (o view.Outcome, err error) {
 	ms := max(0, min(wait, maxWait).Milliseconds())
-	err = c.agent.Call(ctx, "await", api.AwaitRequest{Subject: api.About(handle), WaitMs: &ms}, &o)
+	err = c.agent.Call(ctx, "await", api.AwaitRequest{FormRef: api.RefTo(handle), WaitMs: &ms}, &o)
 	return o, err
 }

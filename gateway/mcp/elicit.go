@@ -155,18 +155,18 @@ func (c *call) takeUp(ctx context.Context, wait time.Duration) (any, error) {
 func (c *call) settle(ctx context.Context, m *view.Message, did *sdk.ElicitResult) error {
 	var operation string
 	var request any
-	form := api.About(m.MessageID.String())
+	form := api.RefTo(m.MessageID.String())
 	switch did.Action {
 	case accepted:
 		values, err := answerOf(m.Fields, did.Content)
 		if err != nil {
 			return err
 		}
-		operation, request = "respond_form", api.RespondFormRequest{Subject: form, Values: values}
+		operation, request = "respond_form", api.RespondFormRequest{FormRef: form, Values: values}
 	case declined:
-		operation, request = "decline_form", api.EndRequest{Subject: form}
+		operation, request = "decline_form", api.EndRequest{FormRef: form}
 	case cancelled:
-		operation, request = "cancel_form", api.EndRequest{Subject: form, Reason: "dismissed at the client"}
+		operation, request = "cancel_form", api.EndRequest{FormRef: form, Reason: "dismissed at the client"}
 	default:
 		return parley.Refuse(parley.InvalidArgument, "nothing is known of the action %.40q", did.Action)
 	}

@@ -19,7 +19,7 @@ func (c *call) ended(ctx context.Context, operation string, request any) (any, e
 
 // asked reads which form a tool is about that settles what others asked. One that the agent asked the person at the
 // client is not its own to settle.
-func (c *call) asked(ctx context.Context, form api.Which) (subject api.Subject, err error) {
+func (c *call) asked(ctx context.Context, form api.RefText) (subject api.FormRef, err error) {
 	if form == "" {
 		return subject, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
 	}
@@ -30,14 +30,14 @@ func (c *call) asked(ctx context.Context, form api.Which) (subject api.Subject, 
 	if isForClient(m) {
 		return subject, parley.Refuse(parley.NotPermitted, "form %d is for the person at the client", m.Number).WithHint("await_answer waits for them")
 	}
-	return api.About(m.MessageID.String()), nil
+	return api.RefTo(m.MessageID.String()), nil
 }
 
 // answerForm answers a form that the agent was asked.
 func answerForm(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
-		Form   api.Which `json:"form"`
-		Values values    `json:"values"`
+		Form   api.RefText `json:"form"`
+		Values values      `json:"values"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
@@ -46,13 +46,13 @@ func answerForm(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ended(ctx, "respond_form", api.RespondFormRequest{Subject: form, Values: arguments.Values})
+	return c.ended(ctx, "respond_form", api.RespondFormRequest{FormRef: form, Values: arguments.Values})
 }
 
 // ends are the arguments of what ends a form without an answer.
 type ends struct {
-	Form   api.Which `json:"form"`
-	Reason string    `json:"reason"`
+	Form   api.RefText `json:"form"`
+	Reason string      `json:"reason"`
 }
 
 // declineForm says no to a form that the agent was asked.
@@ -65,7 +65,7 @@ func declineForm(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ended(ctx, "decline_form", api.EndRequest{Subject: form, Reason: arguments.Reason})
+	return c.ended(ctx, "decline_form", api.EndRequest{FormRef: form, Reason: arguments.Reason})
 }
 
 // cancelForm takes back a form that the agent asked.
@@ -77,15 +77,15 @@ func cancelForm(ctx context.Context, c *call) (any, error) {
 	if arguments.Form == "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
 	}
-	return c.ended(ctx, "cancel_form", api.EndRequest{Subject: api.About(string(arguments.Form)), Reason: arguments.Reason})
+	return c.ended(ctx, "cancel_form", api.EndRequest{FormRef: api.RefTo(string(arguments.Form)), Reason: arguments.Reason})
 }
 
 // sendMessage sends words, or replies with them.
 func sendMessage(ctx context.Context, c *call) (any, error) {
 	var arguments struct {
-		Recipient string    `json:"recipient"`
-		ReplyTo   api.Which `json:"replyTo"`
-		Text      string    `json:"text"`
+		Recipient string      `json:"recipient"`
+		ReplyTo   api.RefText `json:"replyTo"`
+		Text      string      `json:"text"`
 	}
 	if err := c.read(&arguments); err != nil {
 		return nil, err
@@ -97,5 +97,5 @@ func sendMessage(ctx context.Context, c *call) (any, error) {
 	if arguments.ReplyTo == "" {
 		return &s, c.agent.Call(ctx, "send", api.SendRequest{Recipient: arguments.Recipient, Text: arguments.Text}, &s)
 	}
-	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{Subject: api.About(string(arguments.ReplyTo)), Text: arguments.Text}, &s)
+	return &s, c.agent.Call(ctx, "reply", api.ReplyRequest{FormRef: api.RefTo(string(arguments.ReplyTo)), Text: arguments.Text}, &s)
 }

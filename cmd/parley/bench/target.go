@@ -84,12 +84,12 @@ func (s ownAgent) ask(ctx context.Context) (capabilities.ID, error) {
 }
 
 func (s ownAgent) answer(ctx context.Context, form capabilities.ID) error {
-	_, err := s.agent.Answer(ctx, actors.Answer{Which: actors.Which(form.String()), Values: values()})
+	_, err := s.agent.Answer(ctx, actors.Answer{Form: actors.FormRef(form.String()), Values: values()})
 	return err
 }
 
 func (s ownAgent) await(ctx context.Context, form capabilities.ID) error {
-	o, err := s.agent.Await(ctx, actors.Which(form.String()))
+	o, err := s.agent.Await(ctx, actors.FormRef(form.String()))
 	return wantAnswered(o.Status, err)
 }
 
@@ -124,7 +124,7 @@ func (m socketNode) pair(ctx context.Context, asker, answerer string) (pair, err
 		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: asker}},
 		{"make_agent", api.MakeAgentRequest{Kind: events.Guest, Name: answerer}},
 		{"send", api.SendRequest{Recipient: asker, Text: introduction(answerer)}},
-		{"adopt", api.AdoptRequest{Acting: api.Acting{As: asker}, Subject: api.About("0"), Edge: peer}},
+		{"adopt", api.AdoptRequest{Acting: api.Acting{As: asker}, FormRef: api.RefTo("0"), Edge: peer}},
 	}
 	for _, c := range calls {
 		if err := m.client.Call(ctx, c.operation, c.req, nil); err != nil {
@@ -179,7 +179,7 @@ func (s socketAgent) ask(ctx context.Context) (capabilities.ID, error) {
 
 func (s socketAgent) answer(ctx context.Context, form capabilities.ID) error {
 	return s.client.Call(ctx, "respond_form", api.RespondFormRequest{
-		Acting: s.as, Subject: api.About(form.String()), Values: values(),
+		Acting: s.as, FormRef: api.RefTo(form.String()), Values: values(),
 	}, nil)
 }
 
@@ -187,7 +187,7 @@ func (s socketAgent) await(ctx context.Context, form capabilities.ID) error {
 	var o struct {
 		Status view.FormStatus `json:"status"`
 	}
-	err := s.client.Call(ctx, "await", api.AwaitRequest{Acting: s.as, Subject: api.About(form.String())}, &o)
+	err := s.client.Call(ctx, "await", api.AwaitRequest{Acting: s.as, FormRef: api.RefTo(form.String())}, &o)
 	return wantAnswered(o.Status, err)
 }
 

@@ -185,8 +185,8 @@ func (r *request) cancel(form capabilities.ID, why string) (Decision, bool) {
 	}
 	ctx, done := context.WithTimeout(context.Background(), cancelTime) // the hook's own context may have ended
 	defer done()
-	subject := api.About(form.String())
-	err := r.client.Call(ctx, "cancel_form", api.EndRequest{Acting: r.as, Subject: subject, Reason: why}, nil)
+	subject := api.RefTo(form.String())
+	err := r.client.Call(ctx, "cancel_form", api.EndRequest{Acting: r.as, FormRef: subject, Reason: why}, nil)
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		return Decision{}, false
 	}
