@@ -37,17 +37,17 @@ func TestAddressesAreOfANetwork(t *testing.T) {
 	}
 }
 
-// TestStrangersHintsLeadNoNearer: a door of this machine is not even tried, by whatever name it is called.
+// TestStrangersHintsLeadNoNearer: a target of this machine is not even tried, by whatever name it is called.
 func TestStrangersHintsLeadNoNearer(t *testing.T) {
-	door, err := net.Listen("tcp", "127.0.0.1:0")
+	target, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer door.Close()
+	defer target.Close()
 	tried := make(chan net.Conn, 8)
 	go func() {
 		for {
-			conn, err := door.Accept()
+			conn, err := target.Accept()
 			if err != nil {
 				close(tried)
 				return
@@ -55,7 +55,7 @@ func TestStrangersHintsLeadNoNearer(t *testing.T) {
 			tried <- conn
 		}
 	}()
-	_, port, _ := net.SplitHostPort(door.Addr().String())
+	_, port, _ := net.SplitHostPort(target.Addr().String())
 	w := openTransport(t, Options{})
 	hints := []string{"nats://127.0.0.1:" + port, "nats://localhost:" + port, "nats://0.0.0.0:" + port, "nats://[::ffff:127.0.0.1]:" + port, "nats://127.1:" + port}
 	for _, most := range []events.Network{events.PublicNetwork, events.PrivateNetwork} {
@@ -63,10 +63,10 @@ func TestStrangersHintsLeadNoNearer(t *testing.T) {
 			t.Errorf("within %s: %v", most, err)
 		}
 	}
-	_ = door.Close()
+	_ = target.Close()
 	for conn := range tried {
 		_ = conn.Close()
-		t.Error("the door was tried")
+		t.Error("the target was tried")
 	}
 }
 
