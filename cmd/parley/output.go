@@ -64,6 +64,21 @@ type outcome struct {
 	Values json.RawMessage `json:"values"`
 }
 
+// UnmarshalJSON reads an outcome, and keeps the text of its values.
+func (o *outcome) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, &o.Outcome); err != nil {
+		return err
+	}
+	shown := struct {
+		Values json.RawMessage `json:"values"`
+	}{}
+	if err := json.Unmarshal(b, &shown); err != nil {
+		return err
+	}
+	o.Values = shown.Values
+	return nil
+}
+
 // values returns the answer's values, in the order of the form's fields.
 func (o *outcome) values() []namedValue {
 	var record map[string]json.RawMessage
