@@ -19,7 +19,7 @@ import (
 	"parley/gateway/web"
 )
 
-// pagePolicy is the Content-Security-Policy of pages: nothing runs, is drawn or is fetched but what this node serves.
+// pagePolicy is the Content-Security-Policy of pages: a page runs, shows and fetches only what this node serves.
 const pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -34,7 +34,7 @@ type viewing struct {
 	held  *charge       // for the request and the response
 }
 
-// servePage answers what is no call. It reports whether there is such a page.
+// servePage answers a request for a page. It reports whether there is such a page.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 	serve, known := s.pageAt(r.URL.Path)
 	if !known {
@@ -81,7 +81,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// pageAt gives what serves a path.
+// pageAt returns the handler of a path.
 func (s *Server) pageAt(path string) (func(*viewing) error, bool) {
 	switch {
 	case path == "/":
@@ -106,7 +106,7 @@ func (s *Server) pageAt(path string) (func(*viewing) error, bool) {
 	return nil, false
 }
 
-// readsOnly refuses everything but GET and HEAD.
+// readsOnly refuses all methods but GET and HEAD.
 func (v *viewing) readsOnly() error {
 	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
 		return nil
@@ -118,7 +118,7 @@ func (v *viewing) readsOnly() error {
 // maxShownNames is how many names a page offers where one is typed.
 const maxShownNames = 1000
 
-// show writes a page that is whole: it is rendered before its first byte goes out.
+// show renders a page, and then writes it.
 func (v *viewing) show(status int, name string, f web.Layout) error {
 	f.As, f.Here, f.Base, f.Reader = v.as, v.r.URL.Path, pagePrefix(v.r.Context()), v.s.reader(v.r.Context()).ID()
 	var err error
@@ -129,7 +129,7 @@ func (v *viewing) show(status int, name string, f web.Layout) error {
 	return v.render(status, name, f)
 }
 
-// render is Server.render, which is charged to the reader.
+// render renders a template, and then writes it. It charges the reader for it.
 func (v *viewing) render(status int, name string, with any) error {
 	buf := v.s.bodies.get()
 	defer v.s.bodies.put(buf)
@@ -176,7 +176,7 @@ func (s *Server) fragment(c web.Card) (string, error) {
 	return buf.String(), err
 }
 
-// refusePage writes an error as its reader reads: a page for people, JSON for programs.
+// refusePage writes an error: a page for browsers, JSON for programs.
 func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		refuse(w, err, 0)
@@ -188,7 +188,7 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// pagePrefix is what the addresses of pages begin with for who is signed in: the key of the session stands there.
+// pagePrefix returns the beginning of the addresses of pages, which has the key of the session.
 func pagePrefix(ctx context.Context) string {
 	if p := caller(ctx); p != nil {
 		return p.prefix
@@ -196,13 +196,13 @@ func pagePrefix(ctx context.Context) string {
 	return ""
 }
 
-// local is an agent of this node that who is signed in may act as.
+// local is an agent of this node that the reader may act as.
 type local struct {
 	name  string // "" is who is signed in
 	agent *actors.Agent
 }
 
-// reader is who is signed in.
+// reader returns the agent that is signed in.
 func (s *Server) reader(ctx context.Context) *actors.Agent {
 	if p := caller(ctx); p != nil {
 		return p.agent
@@ -213,7 +213,7 @@ func (s *Server) reader(ctx context.Context) *actors.Agent {
 // maxLocals bounds the agents that the page looks at.
 const maxLocals = 500
 
-// locals gives who is signed in, and, if that is the node's host, the agents of this node that it holds.
+// locals returns the agent that is signed in and, for the node's host, the agents of this node that it holds.
 func (s *Server) locals(ctx context.Context) ([]local, error) {
 	self := s.reader(ctx)
 	found := []local{{agent: self}}
@@ -298,7 +298,7 @@ func (v *viewing) elements() error {
 	return nil
 }
 
-// asset serves a file.
+// asset serves a file of the page.
 func (v *viewing) asset() error {
 	if err := v.readsOnly(); err != nil {
 		return err

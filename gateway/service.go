@@ -23,23 +23,23 @@ const (
 	serviceName    = "parley"
 	serviceSubject = "parley.rpc" // in front of the node and the operation
 	serviceTime    = 2 * time.Minute
-	serviceCalls   = 512      // requests at once of which it is not known yet whose they are
+	serviceCalls   = 512      // requests at once whose principal is not known yet
 	serviceLoad    = 64 << 20 // bytes of them
-	maxPending     = 1024     // requests of one operation that nobody has looked at yet
+	maxPending     = 1024     // requests of one operation that wait to be handled
 	maxPendingSize = 16 << 20
 	dialTime       = 2 * time.Second
 	redialTime     = 250 * time.Millisecond
 	farewellTime   = 2 * time.Second
 )
 
-// service offers the operations as a micro service of a NATS system, each on a subject of its own,
-// parley.rpc.{node}.{operation}. The system carries requests and is trusted with nothing else: every request shows a
-// token. It need not be there when the node starts, and may go and come back.
+// service offers the operations as a micro service of a NATS system, each on its own subject,
+// parley.rpc.{node}.{operation}. The system is trusted only to carry requests: every request shows a token. It may be out
+// of reach when the node starts, or at any time.
 type service struct {
 	server *Server
 	conn   *nats.Conn
 	micro  micro.Service // nil until it is offered
-	where  string        // addresses, without what proves who connects
+	where  string        // addresses, without credentials
 	load   load
 
 	work   sync.WaitGroup // calls
@@ -47,7 +47,7 @@ type service struct {
 	ending bool
 }
 
-// newService begins to connect. It refuses with INVALID_ARGUMENT an address that is none.
+// newService begins to connect. It refuses a malformed address with INVALID_ARGUMENT.
 func newService(s *Server, address string) (*service, error) {
 	v := &service{server: s, where: withoutSecrets(address), load: load{
 		calls: admission{limit: serviceCalls}, room: serviceLoad,
@@ -79,7 +79,7 @@ func newService(s *Server, address string) (*service, error) {
 	return v, nil
 }
 
-// withoutSecrets gives addresses without the users, passwords and tokens in them.
+// withoutSecrets returns addresses without their users, passwords and tokens.
 func withoutSecrets(addresses string) string {
 	shown := strings.Split(addresses, ",")
 	for i, a := range shown {
@@ -98,7 +98,7 @@ func withoutSecrets(addresses string) string {
 	return strings.Join(shown, ",")
 }
 
-// offer has the operations answered.
+// offer begins to answer the operations.
 func (v *service) offer() error {
 	node := v.server.node.State().Node.String()
 	c := micro.Config{
@@ -127,7 +127,7 @@ func (v *service) offer() error {
 	return nil
 }
 
-// enter takes part in the work, unless it is ending. Whoever did leaves by v.work.Done.
+// enter adds to the work, unless the service is ending. If it reports true, the caller calls v.work.Done.
 func (v *service) enter() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -137,8 +137,8 @@ func (v *service) enter() bool {
 	return !v.ending
 }
 
-// drain takes no more requests, and returns when those under way have been answered. What they wait for, and they
-// themselves in the end, are cut by the server.
+// drain takes no more requests, and returns when those under way have been answered. The server cuts their waits, and
+// ends them when its time is over.
 func (v *service) drain(ctx context.Context) error {
 	defer v.conn.Close()
 	var err error
@@ -152,7 +152,7 @@ func (v *service) drain(ctx context.Context) error {
 	return errors.Join(err, v.flush(ctx))
 }
 
-// flush returns when the NATS system has what was sent to it. One that is away is not waited for.
+// flush returns when the NATS system has received all that was sent. It does not wait for a system out of reach.
 func (v *service) flush(ctx context.Context) error {
 	if !v.conn.IsConnected() {
 		return nil
@@ -166,8 +166,7 @@ func (v *service) flush(ctx context.Context) error {
 	return err
 }
 
-// tally counts an endpoint's calls. The micro service's own counts are of requests taken: that they have ended, and
-// how, it does not see.
+// tally counts the calls of an endpoint that have ended. The micro service itself counts only requests taken.
 type tally struct {
 	ended, failed, took atomic.Int64
 }
@@ -180,7 +179,7 @@ func (t *tally) add(err error, took time.Duration) {
 	}
 }
 
-// MarshalJSON is part of json.Marshaler.
+// MarshalJSON implements json.Marshaler.
 func (t *tally) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]int64{"ended": t.ended.Load(), "failed": t.failed.Load(), "took_ns": t.took.Load()})
 }
@@ -193,7 +192,7 @@ func tallied(of *micro.Endpoint) any {
 	return &e.tally
 }
 
-// unanswered notes an answer that found no way.
+// unanswered logs an answer that could not be sent.
 func (v *service) unanswered(operation string, err error) {
 	v.server.log.LogAttrs(context.Background(), slog.LevelDebug, "a call could not be answered", slog.String("operation", operation), slog.Any("error", err))
 }

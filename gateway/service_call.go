@@ -18,24 +18,24 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// endpoint is one operation as the service offers it.
+// endpoint is one operation of the service.
 type endpoint struct {
 	service   *service
 	operation operation
 	tally     tally
 }
 
-// Handle takes a request. It returns at once: the operation is performed aside, and answers when it has ended.
+// Handle implements micro.Handler. It performs the operation in a goroutine of its own.
 func (e *endpoint) Handle(r micro.Request) {
 	v := e.service
 	if !isReturnAddress(r.Reply()) {
-		return // nothing that was done could be told
+		return // no answer could be sent
 	}
 	if !v.enter() {
 		e.refuse(r, errStopping)
 		return
 	}
-	leave, err := v.load.admit(kindCalls, nil, len(r.Data())) // until it is known whose request it is
+	leave, err := v.load.admit(kindCalls, nil, len(r.Data())) // until its principal is known
 	if err != nil {
 		v.work.Done()
 		v.server.metrics.called(e.operation.Name, err)
@@ -55,14 +55,14 @@ func (e *endpoint) Handle(r micro.Request) {
 	}()
 }
 
-// isReturnAddress reports whether a subject may be one on which somebody waits for an answer. The subjects of the NATS
-// system itself, and those of nodes and their journals, are none: whoever may not send there may not have this node do it.
+// isReturnAddress reports whether a subject may be that of an answer. Subjects of the NATS system, of nodes and of their
+// journals are refused: a client that may not send there cannot have this node do it.
 func isReturnAddress(subject string) bool {
 	first, _, _ := strings.Cut(subject, ".")
 	return first != "" && first[0] != '$' && !strings.EqualFold(first, "parley")
 }
 
-// call performs the operation and sends what it gives. It calls known when it is known whose request it is.
+// call performs the operation and sends its response. It calls known once the principal is known.
 func (e *endpoint) call(r micro.Request, known func()) (err error) {
 	s := e.service.server
 	known = sync.OnceFunc(known)
@@ -95,7 +95,7 @@ func (e *endpoint) call(r micro.Request, known func()) (err error) {
 	return e.answer(r.Reply(), buf)
 }
 
-// perform checks what a principal calls with, as the other edges do, and performs the operation.
+// perform checks a request as the other edges do, and performs the operation.
 func (e *endpoint) perform(ctx context.Context, p *principal, text []byte, held *charge, into *bytes.Buffer) error {
 	if err := p.may(e.operation.Operation); err != nil {
 		return err
@@ -127,11 +127,10 @@ func (e *endpoint) answer(to string, body *bytes.Buffer) error {
 	if err != nil {
 		e.service.unanswered(e.operation.Name, err)
 	}
-	return nil // it was done, whether or not anybody is told
+	return nil // the operation was performed in any case
 }
 
-// refuse sends an error: in the headers that clients of micro services look at, with the status that it has over HTTP,
-// and in full as the body.
+// refuse sends an error: in the headers of micro services, with its status of HTTP, and in full as the body.
 func (e *endpoint) refuse(r micro.Request, err error) {
 	f := shown(err)
 	body, err := json.Marshal(api.Failure{Error: f})
