@@ -1,7 +1,7 @@
 // Package gateway serves a node to its clients.
 //
-// One table lists the operations, each with the types of its request and response; every edge walks that
-// table. HTTP on the node's Unix socket, and on a TCP address for who shows a token: POST /rpc/{operation}, JSON in
+// The table of operations, with the types of their requests and responses, is in package api. Every edge walks that
+// table, and calls the handler that the server has for each operation. HTTP on the node's Unix socket, and on a TCP address for who shows a token: POST /rpc/{operation}, JSON in
 // and out; and there, at /ws, a WebSocket, and at /mcp, tools for models (package mcp). GET /openapi.json describes the
 // table, and is made from it. Where a NATS system is named, the table is a micro service there: a request on
 // parley.rpc.{node}.{operation}, with a token in its header.
