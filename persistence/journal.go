@@ -205,10 +205,10 @@ type Stats struct {
 	Events     uint64
 	Mailboxes  int
 	LastCommit uint64
-	Bytes      uint64 // of the stream; 0 if the server cannot be asked
+	Bytes      uint64 // of the stream; 0 if the server does not answer
 	Backlog    int    // bytes appended and not yet durable
 
-	Flushing time.Duration // how long the disk has been at the flush on its way; 0 if there is none
+	Flushing time.Duration // duration of the flush under way; 0 if there is none
 }
 
 // Stats returns the present figures of the journal.

@@ -282,7 +282,7 @@ func TestATurnCanBeEnded(t *testing.T) {
 	})
 }
 
-func TestAFloodOfUpdatesWaitsForTheDesk(t *testing.T) {
+func TestAFloodOfUpdatesWaitsForTheHost(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	var mu sync.Mutex
 	var all strings.Builder

@@ -63,7 +63,7 @@ func TestAnAgentThatAsksAndDoesNotReadIsEnded(t *testing.T) {
 	proctest.WantGone(t, strings.Fields(run.Text(runtime.Output))[0])
 }
 
-func TestLargeUpdatesWaitForTheDesk(t *testing.T) {
+func TestLargeUpdatesWaitForTheHost(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	first, room := make(chan struct{}, 1<<16), make(chan struct{})
 	size := 0

@@ -40,7 +40,7 @@ func TestWhatHoldsPipesOpenDoesNotHoldARun(t *testing.T) {
 	proctest.WantAllGone(t, strings.Fields(d.Text(runtime.Output)), 2)
 }
 
-func TestAFloodWaitsForTheDesk(t *testing.T) {
+func TestAFloodWaitsForTheHost(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	var got strings.Builder
 	first, room := make(chan struct{}), make(chan struct{})
