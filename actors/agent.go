@@ -55,7 +55,7 @@ const maxShownText = 120
 const maxShownInput = 2000
 
 // snapshotOf returns the status of an agent by the state of its mailbox.
-func snapshotOf(s *mailbox.State) view.AgentStatus {
+func statusOf(s *mailbox.State) view.AgentStatus {
 	p := s.Profile
 	snap := view.AgentStatus{
 		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: maps.Clone(p.Labels), Pending: []view.PendingPermission{},
@@ -96,7 +96,7 @@ func (n *Node) marked(s view.AgentStatus) view.AgentStatus {
 
 // Status returns the status of the agent, as it is on disk.
 func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
-	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (view.AgentStatus, error) { return snapshotOf(s), nil })
+	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (view.AgentStatus, error) { return statusOf(s), nil })
 }
 
 // Seen returns the status of another agent as a may see it.

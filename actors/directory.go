@@ -136,7 +136,7 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) error {
 		}
 		return err
 	}
-	d.put(snapshotOf(s))
+	d.put(statusOf(s))
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 	}
 	e := evs[0].(*events.FormRequested)
 	if schema != nil {
-		b.node.contracts.put(b.contractKey(e.ID), schema)
+		b.node.schemas.put(b.schemaKey(e.ID), schema)
 	}
 	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
 }
@@ -233,7 +233,7 @@ func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 // draftAnswer drafts an answer with the node's compiled schema of the form.
 func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
 	if m, found := b.state.FindForm(r.Form); found == nil && m.Form.IsOpen() {
-		if r.Schema, err = b.contract(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
+		if r.Schema, err = b.schema(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
 		}
 	}

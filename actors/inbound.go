@@ -243,7 +243,7 @@ func (b *mailboxActor) takeIn(c mailbox.Command, _ []events.Event) (at capabilit
 			return 0, err
 		}
 		if m, found := b.state.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
-			if settle.Schema, err = b.contract(settle.By, m.Form, settle.Values, nil); err != nil {
+			if settle.Schema, err = b.schema(settle.By, m.Form, settle.Values, nil); err != nil {
 				return 0, later(err)
 			}
 		}

@@ -67,7 +67,7 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 		}
 	}
 	section.Summary = child.Summary()
-	snap := snapshotOf(child)
+	snap := statusOf(child)
 	if err := b.commit(now, evs, section); err != nil {
 		return id, err
 	}

@@ -56,7 +56,7 @@ type Node struct {
 	sayRefused     rate.Sometimes // strangers can have any number of packets refused
 	scheduler      *scheduler
 	snapshots      *snapshots
-	contracts      *contracts
+	schemas        *schemaCache
 	accounts       *accounts
 	loading        chan struct{} // has one for each mailbox that is being read
 
@@ -105,7 +105,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	jo.Node = id
 	n.registry = newRegistry(n)
 	n.peers = newPeers(n)
-	n.supervisor, n.directory, n.contracts = newSupervisor(n), newDirectory(n), newContracts(contractsMemory)
+	n.supervisor, n.directory, n.schemas = newSupervisor(n), newDirectory(n), newSchemaCache(schemaCacheSize)
 	n.supervisor.held = held
 	jo.Busy = n.registry.busy
 	if o.URL != "" {

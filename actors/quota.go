@@ -207,11 +207,11 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 func (b *mailboxActor) takeInWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
 	c = b.node.accounts.quotaed(ofNode(from), c)
 	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Has(r.Form.ID) {
-		contract, err := b.node.compile(ofNode(from), r.Form.Fields)
+		schema, err := b.node.compile(ofNode(from), r.Form.Fields)
 		if err != nil {
 			return 0, later(err)
 		}
-		r.Schema, c = contract, r
+		r.Schema, c = schema, r
 	}
 	at, err := b.takeIn(c, evs)
 	if err == nil {

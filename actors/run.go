@@ -144,7 +144,7 @@ func (b *mailboxActor) publishStatus(before uint64) {
 	if b.state.ProfileVersion() == before {
 		return
 	}
-	snap := snapshotOf(b.state)
+	snap := statusOf(b.state)
 	var finished []chan<- result[view.Finish]
 	if status, over := b.state.Finish(); over {
 		finished = b.node.finished.take(b.reg.id)

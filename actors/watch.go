@@ -80,7 +80,7 @@ func (m awaitFinish) handle(b *mailboxActor) (view.Finish, error) {
 	if !over {
 		b.node.finished.add(b.reg.id, m.ended)
 	}
-	return view.Finish{Status: status, Final: snapshotOf(b.state)}, nil
+	return view.Finish{Status: status, Final: statusOf(b.state)}, nil
 }
 
 // writeOutput adds to the agent's timeline, and returns when that is on disk.

@@ -51,32 +51,32 @@ func TestFormsOfRegularExpressionsDoNotFillTheMemory(t *testing.T) {
 			t.Fatalf("form %d: %v", i, err)
 		}
 	}
-	if grown := heapInUse() - before; grown > 2*contractsMemory {
+	if grown := heapInUse() - before; grown > 2*schemaCacheSize {
 		t.Errorf("37 forms take %d MiB", grown>>20)
 	}
 }
 
-func TestContractsAreKeptWithinTheirRoom(t *testing.T) {
-	contract, err := form.Compile(heavyFields(1))
+func TestSchemasAreKeptWithinTheirRoom(t *testing.T) {
+	schema, err := form.Compile(heavyFields(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newContracts(3 * contract.Memory())
+	c := newSchemaCache(3 * schema.Memory())
 	key := func(i byte) formKey { return formKey{form: capabilities.ID{ULID: [16]byte{i}}} }
 	for i := range byte(3) {
-		c.put(key(i), contract)
+		c.put(key(i), schema)
 	}
 	c.get(key(0))
-	c.put(key(3), contract)
+	c.put(key(3), schema)
 	for i, want := range []bool{true, false, true, true} {
 		if got := c.get(key(byte(i))) != nil; got != want {
-			t.Errorf("contract %d is kept: %t", i, got)
+			t.Errorf("schema %d is kept: %t", i, got)
 		}
 	}
 	for i := range byte(4) {
 		c.drop(key(i))
 	}
-	if c.free != 3*contract.Memory() || len(c.slots)+c.used.Len() != 0 {
-		t.Errorf("%d bytes are free of %d", c.free, 3*contract.Memory())
+	if c.free != 3*schema.Memory() || len(c.slots)+c.used.Len() != 0 {
+		t.Errorf("%d bytes are free of %d", c.free, 3*schema.Memory())
 	}
 }

@@ -10,31 +10,31 @@ import (
 	"parley/mailbox/form"
 )
 
-// contractsMemory bounds the compiled patterns that a node keeps, in bytes.
-const contractsMemory = 32 << 20
+// schemaCacheSize bounds the compiled patterns that a node keeps, in bytes.
+const schemaCacheSize = 32 << 20
 
-// contracts keeps the compiled patterns of the forms that were used last. It is worth the time to compile them again
+// schemaCache keeps the compiled schemas of the forms that were used last. It saves the time to compile them again
 // and nothing else. Forms without patterns compile in no time and are not in it.
-type contracts struct {
+type schemaCache struct {
 	mu    sync.Mutex
 	size  int
 	free  int
 	slots map[formKey]*linked.Element
-	used  *linked.List // of *contractSlot, the latest first
+	used  *linked.List // of *schemaSlot, the latest first
 }
 
-type contractSlot struct {
-	key      formKey
-	contract *form.Schema
-	memory   int
+type schemaSlot struct {
+	key    formKey
+	schema *form.Schema
+	memory int
 }
 
-func newContracts(size int) *contracts {
-	return &contracts{size: size, free: size, slots: map[formKey]*linked.Element{}, used: linked.New()}
+func newSchemaCache(size int) *schemaCache {
+	return &schemaCache{size: size, free: size, slots: map[formKey]*linked.Element{}, used: linked.New()}
 }
 
-// get returns the contract of a form, or nil.
-func (c *contracts) get(key formKey) *form.Schema {
+// get returns the schema of a form, or nil.
+func (c *schemaCache) get(key formKey) *form.Schema {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.slots[key]
@@ -42,12 +42,12 @@ func (c *contracts) get(key formKey) *form.Schema {
 		return nil
 	}
 	c.used.MoveToFront(e)
-	return e.Value.(*contractSlot).contract
+	return e.Value.(*schemaSlot).schema
 }
 
-// put keeps a contract in place of those that were not used for the longest.
-func (c *contracts) put(key formKey, contract *form.Schema) {
-	memory := contract.Memory()
+// put keeps a schema in place of those that were not used for the longest.
+func (c *schemaCache) put(key formKey, schema *form.Schema) {
+	memory := schema.Memory()
 	if memory == 0 {
 		return
 	}
@@ -56,14 +56,14 @@ func (c *contracts) put(key formKey, contract *form.Schema) {
 	if _, ok := c.slots[key]; ok || memory > c.size {
 		return
 	}
-	c.slots[key] = c.used.PushFront(&contractSlot{key, contract, memory})
+	c.slots[key] = c.used.PushFront(&schemaSlot{key, schema, memory})
 	for c.free -= memory; c.free < 0; {
 		c.remove(c.used.Back())
 	}
 }
 
-// drop forgets the contract of a form that has ended.
-func (c *contracts) drop(key formKey) {
+// drop forgets the schema of a form that has ended.
+func (c *schemaCache) drop(key formKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.slots[key]; ok {
@@ -72,24 +72,24 @@ func (c *contracts) drop(key formKey) {
 }
 
 // remove takes a slot out. The caller has the lock.
-func (c *contracts) remove(e *linked.Element) {
-	s := c.used.Remove(e).(*contractSlot)
+func (c *schemaCache) remove(e *linked.Element) {
+	s := c.used.Remove(e).(*schemaSlot)
 	delete(c.slots, s.key)
 	c.free += s.memory
 }
 
-// contractKey returns the key of a form in contracts. A form of this node is the same in every mailbox. Of one of
+// schemaKey returns the key of a form in schemas. A form of this node is the same in every mailbox. Of one of
 // another node every mailbox has a copy for itself, because that node may send different ones.
-func (b *mailboxActor) contractKey(form capabilities.ID) formKey {
+func (b *mailboxActor) schemaKey(form capabilities.ID) formKey {
 	if form.Node == b.node.id {
 		return formKey{form: form}
 	}
 	return formKey{mailbox: b.reg.id, form: form}
 }
 
-// contract returns the compiled contract of a form, or nil if it has no patterns, for an answer of an agent's. That one
+// schema returns the compiled schema of a form, or nil if it has no patterns, for an answer of an agent's. That one
 // makes the effort: nobody else can have the node make it.
-func (b *mailboxActor) contract(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []form.Text) (*form.Schema, error) {
+func (b *mailboxActor) schema(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []form.Text) (*form.Schema, error) {
 	if !form.HasPatterns(f.Fields) {
 		return nil, nil
 	}
@@ -97,15 +97,15 @@ func (b *mailboxActor) contract(answerer capabilities.ID, f *mailbox.Form, value
 	if err := accounts.affords(answerer); err != nil {
 		return nil, err
 	}
-	key := b.contractKey(f.ID)
-	c := b.node.contracts.get(key)
+	key := b.schemaKey(f.ID)
+	c := b.node.schemas.get(key)
 	if c == nil {
 		var err error
 		if c, err = f.Schema(); err != nil {
 			return nil, err
 		}
 		accounts.spend(answerer, c.CompileEffort())
-		b.node.contracts.put(key, c)
+		b.node.schemas.put(key, c)
 	}
 	accounts.spend(answerer, c.CheckEffort(values, texts))
 	return c, nil
