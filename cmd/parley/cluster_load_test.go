@@ -26,12 +26,12 @@ const (
 // load is programs that use a node: guests ask and its host answers. What is not acknowledged they say again,
 // with the same key, wherever the node is now.
 type load struct {
-	t     *testing.T
-	nodes []*clusterNode // where the node may be
-	seat  atomic.Int64   // which of them took it last
-	stop  chan struct{}
-	tasks sync.WaitGroup
-	ended sync.Once
+	t       *testing.T
+	nodes   []*clusterNode // where the node may be
+	current atomic.Int64   // which of them took it last
+	stop    chan struct{}
+	tasks   sync.WaitGroup
+	ended   sync.Once
 
 	acks atomic.Int64
 
@@ -152,9 +152,9 @@ func (l *load) attempt(do func(context.Context, *client.Client) error) error {
 	tick := time.NewTicker(loadRetry)
 	defer tick.Stop()
 	for {
-		seat := l.seat.Load()
+		current := l.current.Load()
 		ctx, cancel := context.WithTimeout(l.t.Context(), loadAttempt)
-		err := do(ctx, l.nodes[seat%int64(len(l.nodes))].client)
+		err := do(ctx, l.nodes[current%int64(len(l.nodes))].client)
 		gaveUp := ctx.Err() != nil
 		cancel()
 		switch code := parley.CodeOf(err); {
@@ -165,7 +165,7 @@ func (l *load) attempt(do func(context.Context, *client.Client) error) error {
 		case !gaveUp && code != parley.NotRunning && code != parley.ReadOnly && code != parley.Timeout:
 			return err
 		}
-		l.seat.CompareAndSwap(seat, seat+1)
+		l.current.CompareAndSwap(current, current+1)
 		<-tick.C
 	}
 }

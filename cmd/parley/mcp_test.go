@@ -20,8 +20,8 @@ import (
 	"parley/mailbox/form"
 )
 
-// modelHouse is a node in this process, with an agent whose tools a model has.
-type modelHouse struct {
+// modelServer is a node in this process, with an agent whose tools a model has.
+type modelServer struct {
 	t      *testing.T
 	folder string
 	listen string
@@ -30,16 +30,16 @@ type modelHouse struct {
 	token  string
 }
 
-func openModelHouse(t *testing.T) *modelHouse {
+func openModelServer(t *testing.T) *modelServer {
 	t.Helper()
-	h := &modelHouse{t: t, folder: t.TempDir(), listen: "127.0.0.1:0"}
+	h := &modelServer{t: t, folder: t.TempDir(), listen: "127.0.0.1:0"}
 	h.open()
 	t.Cleanup(h.close)
 	h.token = h.guest("fae", "read", "ask", "answer", "reveal")
 	return h
 }
 
-func (h *modelHouse) open() {
+func (h *modelServer) open() {
 	h.t.Helper()
 	node, err := actors.Open(context.Background(), actors.Options{Folder: h.folder, Name: "test"})
 	if err != nil {
@@ -56,7 +56,7 @@ func (h *modelHouse) open() {
 	h.listen = h.server.Address()
 }
 
-func (h *modelHouse) close() {
+func (h *modelServer) close() {
 	h.t.Helper()
 	http.DefaultClient.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -70,7 +70,7 @@ func (h *modelHouse) close() {
 }
 
 // guest makes an agent, and a token for it.
-func (h *modelHouse) guest(name string, scopes ...string) string {
+func (h *modelServer) guest(name string, scopes ...string) string {
 	h.t.Helper()
 	a, err := h.node.Host().Make(h.t.Context(), actors.NewAgent{Kind: events.Guest, Name: name})
 	if err != nil {
@@ -84,7 +84,7 @@ func (h *modelHouse) guest(name string, scopes ...string) string {
 }
 
 // agent gives the agent that the host holds under a name.
-func (h *modelHouse) agent(name string) *actors.Agent {
+func (h *modelServer) agent(name string) *actors.Agent {
 	h.t.Helper()
 	a, err := h.node.ActAs(h.t.Context(), name)
 	if err != nil {
@@ -108,12 +108,12 @@ func wires() []wire {
 }
 
 // onEveryWire runs a test on a node of its own for each wire.
-func onEveryWire(t *testing.T, test func(*testing.T, *modelHouse, wire)) {
+func onEveryWire(t *testing.T, test func(*testing.T, *modelServer, wire)) {
 	t.Helper()
 	for _, w := range wires() {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
 			t.Parallel()
-			test(t, openModelHouse(t), w)
+			test(t, openModelServer(t), w)
 		})
 	}
 }
@@ -134,7 +134,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // connect connects a client for fae. elicit, if any, is the person at it.
-func (h *modelHouse) connect(w wire, o *sdk.ClientOptions) *model {
+func (h *modelServer) connect(w wire, o *sdk.ClientOptions) *model {
 	h.t.Helper()
 	var transport sdk.Transport
 	if w.transport == "stdio" {

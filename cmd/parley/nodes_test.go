@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// sayingNode is a node that says the same to each operation whatever it is asked, and gives its state folder.
-func sayingNode(t *testing.T, says map[string]string) string {
+// fakeNode starts a server that gives each operation a fixed answer, and returns its state folder.
+func fakeNode(t *testing.T, says map[string]string) string {
 	t.Helper()
 	state := t.TempDir()
 	socket, err := net.Listen("unix", filepath.Join(state, socketFile))
@@ -37,7 +37,7 @@ const (
 func TestWhatOtherNodesAreLike(t *testing.T) {
 	t.Parallel()
 	asked := `{"form":"` + testForm + `","promise":"` + testForm + `","number":0,"unreachable":true}`
-	state := sayingNode(t, map[string]string{
+	state := fakeNode(t, map[string]string{
 		"form": asked, "request": asked,
 		"await":        `{"status":"answered","values":{"a":"x"}}`,
 		"send":         `{"message":"` + testForm + `","number":0,"unreachable":true}`,
@@ -89,7 +89,7 @@ func TestWhatOtherNodesAreLike(t *testing.T) {
 func TestInvitationsComeOnStandardInputToo(t *testing.T) {
 	t.Parallel()
 	var got string
-	state := sayingNode(t, map[string]string{"accept": `{"name":"alice","node":"` + testNode + `","host":"` + testForm + `"}`})
+	state := fakeNode(t, map[string]string{"accept": `{"name":"alice","node":"` + testNode + `","host":"` + testForm + `"}`})
 	for in, want := range map[string]string{
 		"\n parley://x \r\n":                 "",
 		" \n":                                "parley: INVALID_ARGUMENT: standard input has no invitation",
