@@ -23,7 +23,8 @@ import (
 // what it is called by, and the node finds it.
 var lists = map[string][]string{
 	"cmd/parley/agents.go":        {"lsCommand"},
-	"gateway/operation.go":        {"operations"}, // the table
+	"gateway/operation.go":        {"handlers"},
+	"gateway/api/operation.go":    {"Operations"}, // the table
 	"gateway/mcp/agents.go":       {"listAgents"},
 	"gateway/client/agent.go":     {"Agents"},
 	"gateway/client/operation.go": {"Operations", "Looks"},
