@@ -103,7 +103,7 @@ const (
 
 // crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
 var crowded = map[string]int{
-	"gateway": 59,
+	"gateway": 58,
 }
 
 // source is a Go file of the module.

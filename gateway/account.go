@@ -17,7 +17,7 @@ import (
 
 // share bounds one kind of resource within a pool.
 type share struct {
-	resource
+	api.Resource
 	each, all int64
 	used      atomic.Int64
 	refused   atomic.Uint64
@@ -26,7 +26,7 @@ type share struct {
 // pool is what several accounts share. The node's host and its guests never share one.
 type pool struct {
 	name     string
-	shares   [kinds]share
+	shares   [api.Kinds]share
 	building chan struct{} // has a place for each listing that is built at once
 }
 
@@ -37,12 +37,12 @@ const (
 	buildingWait = 64 // waits of one account that may be ready at once and not yet written
 )
 
-func newPool(name string, limits Limits, suffix string) *pool {
+func newPool(name string, limits api.Limits, suffix string) *pool {
 	p := &pool{name: name, building: make(chan struct{}, buildingAll)}
-	for k, r := range resources() {
-		p.shares[k].resource = r
-		p.shares[k].all = limits.of(r.key + suffix)
-		p.shares[k].each = min(limits.of(r.key), p.shares[k].all)
+	for k, r := range api.Resources() {
+		p.shares[k].Resource = r
+		p.shares[k].all = limits.Of(r.Key + suffix)
+		p.shares[k].each = min(limits.Of(r.Key), p.shares[k].all)
 	}
 	return p
 }
@@ -50,7 +50,7 @@ func newPool(name string, limits Limits, suffix string) *pool {
 // account counts what one agent has under way.
 type account struct {
 	pool     *pool
-	own      [kinds]atomic.Int64
+	own      [api.Kinds]atomic.Int64
 	rate     *rate.Limiter // nil for the node's host
 	socket   bool          // it is the node's own socket, which may use the whole pool
 	used     atomic.Int64  // when it was used last, in seconds since 1970
@@ -65,7 +65,7 @@ func newAccount(p *pool) *account {
 // take takes n places. It refuses with QUOTA_EXCEEDED or RATE_LIMITED what is more than the account's limit.
 // It refuses with RATE_LIMITED what would leave less free in the pool than the account then has: so whoever comes
 // always finds a place, however many others take all they can.
-func (a *account) take(k kind, n int64) error {
+func (a *account) take(k api.Kind, n int64) error {
 	s := &a.pool.shares[k]
 	own, all := a.own[k].Add(n), s.used.Add(n)
 	switch {
@@ -77,23 +77,23 @@ func (a *account) take(k kind, n int64) error {
 	a.give(k, n)
 	s.refused.Add(1)
 	if own > s.each && !a.socket {
-		err := parley.Refuse(s.code, "the agent has %d %s already: more than %d are refused", own-n, s.what, s.each)
-		if s.code == parley.RateLimited {
+		err := parley.Refuse(s.Code, "the agent has %d %s already: more than %d are refused", own-n, s.What, s.each)
+		if s.Code == parley.RateLimited {
 			return err.WithHint("try again when some have ended")
 		}
-		return err.WithHint("end some first, or have the node's host raise it: parley restart --limit %s=%d", s.key, 2*s.each)
+		return err.WithHint("end some first, or have the node's host raise it: parley restart --limit %s=%d", s.Key, 2*s.each)
 	}
-	return parley.Refuse(parley.RateLimited, "the node has %d %s already", all-n, s.what).WithHint("try again in a moment")
+	return parley.Refuse(parley.RateLimited, "the node has %d %s already", all-n, s.What).WithHint("try again in a moment")
 }
 
 // force takes n places in any case, for what has been done already.
-func (a *account) force(k kind, n int64) {
+func (a *account) force(k api.Kind, n int64) {
 	a.own[k].Add(n)
 	a.pool.shares[k].used.Add(n)
 }
 
 // give gives n places back.
-func (a *account) give(k kind, n int64) {
+func (a *account) give(k api.Kind, n int64) {
 	a.own[k].Add(-n)
 	a.pool.shares[k].used.Add(-n)
 }
@@ -163,7 +163,7 @@ const (
 
 // ledger has the accounts of all callers.
 type ledger struct {
-	limits        Limits
+	limits        api.Limits
 	host, guests  *pool
 	socket, owner *account // of the node's own socket, and of its host's tokens
 
@@ -174,9 +174,9 @@ type ledger struct {
 	swept  int64
 }
 
-func newLedger(limits Limits) *ledger {
+func newLedger(limits api.Limits) *ledger {
 	l := &ledger{limits: limits, host: newPool("host", limits, ".host"), guests: newPool("agents", limits, ".all"), agents: map[capabilities.ID]*account{}}
-	l.perSecond = limits.of(limitRate)
+	l.perSecond = limits.Of(api.LimitRate)
 	for k := range l.host.shares {
 		l.host.shares[k].each = l.host.shares[k].all
 	}
@@ -223,7 +223,7 @@ func (l *ledger) open(id capabilities.ID, now int64) *account {
 }
 
 // now returns how many places of a kind are taken.
-func (l *ledger) now(k kind) int64 {
+func (l *ledger) now(k api.Kind) int64 {
 	return l.host.shares[k].used.Load() + l.guests.shares[k].used.Load()
 }
 
@@ -244,11 +244,11 @@ func (s *Server) limitStates() []api.LimitState {
 	}
 	for _, name := range sortedKeys(listeners) {
 		now, each, most, refused := listeners[name].State()
-		all = append(all, api.LimitState{Name: limitConnections, For: name, Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
+		all = append(all, api.LimitState{Name: api.LimitConnections, For: name, Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
 	}
 	if s.node.PeerAddress() != "" {
 		now, each, most, refused := s.node.Unproved()
-		all = append(all, api.LimitState{Name: limitConnections, For: "peers", Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
+		all = append(all, api.LimitState{Name: api.LimitConnections, For: "peers", Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
 	}
 	return all
 }
@@ -259,7 +259,7 @@ func (l *ledger) state() []api.LimitState {
 	for _, p := range []*pool{l.host, l.guests} {
 		for k := range p.shares {
 			s := &p.shares[k]
-			st := api.LimitState{Name: s.key, For: p.name, Now: s.used.Load(), Limit: s.all, Refused: s.refused.Load()}
+			st := api.LimitState{Name: s.Key, For: p.name, Now: s.used.Load(), Limit: s.all, Refused: s.refused.Load()}
 			if p == l.guests {
 				st.Each = s.each
 			}

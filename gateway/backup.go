@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/actors/connlimit"
+	"parley/gateway/api"
 	"parley/gateway/httpd"
 )
 
@@ -20,11 +21,11 @@ const (
 // error comes in a trailer.
 func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 	account := s.account(r.Context())
-	if err := account.take(kindCalls, 1); err != nil {
+	if err := account.take(api.KindCalls, 1); err != nil {
 		refuse(w, err, 0)
 		return
 	}
-	defer account.give(kindCalls, 1)
+	defer account.give(api.KindCalls, 1)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Trailer", failureTrailer)
 	httpd.SetUse(r, connlimit.Busy)

@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/actors/connlimit"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/httpd"
 )
@@ -59,10 +60,10 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buf
 // fetchBody reads a whole body of at most so many bytes into buf. While it comes it counts as one of the account's bodies, and what is large of
 // it is charged to the account. A body that does not come in time is given up.
 func (s *Server) fetchBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, held *charge, most int64) error {
-	if err := held.account.take(kindBodies, 1); err != nil {
+	if err := held.account.take(api.KindBodies, 1); err != nil {
 		return err
 	}
-	defer held.account.give(kindBodies, 1)
+	defer held.account.give(api.KindBodies, 1)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime)) // else the server's own bound holds
 	if r.ContentLength > most {
 		return overflow(r)

@@ -9,6 +9,7 @@ import (
 	"github.com/coder/websocket"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 // What one session may have under way at once. Waits hold back no calls.
@@ -74,9 +75,9 @@ func (c *wsSession) request(o operation, h head, text []byte) {
 
 // admit takes one of the connection's places for a request, which is there, and room for its bytes: of the
 // connection's, and of an account's if there is one yet. It refuses with RATE_LIMITED.
-func (l *load) admit(k kind, a *account, size int) (leave func(), err error) {
+func (l *load) admit(k api.Kind, a *account, size int) (leave func(), err error) {
 	own := &l.calls
-	if k == kindWaits {
+	if k == api.KindWaits {
 		own = &l.waits
 	}
 	if err := own.enter(); err != nil {

@@ -19,7 +19,7 @@ import (
 
 // BenchmarkCall is what the way to a node and back costs, without what the node does.
 func BenchmarkCall(b *testing.B) {
-	c, server := serveLimited(b, Limits{})
+	c, server := serveLimited(b, api.Limits{})
 	server.operations["echo"] = nodeOp("echo", api.ScopeRead, func(_ context.Context, _ *Server, r api.FormRequest) (api.FormRequest, error) {
 		return r, nil
 	})
@@ -39,7 +39,7 @@ func BenchmarkCall(b *testing.B) {
 
 // BenchmarkFetchAgents is a list of 1,100 agents, as a client on the same machine gets it.
 func BenchmarkFetchAgents(b *testing.B) {
-	client, server := serveLimited(b, Limits{})
+	client, server := serveLimited(b, api.Limits{})
 	for i := range 1100 {
 		m := actors.NewAgent{
 			Kind: events.Guest, Name: fmt.Sprint("g", i), Title: "One of many", Labels: map[string]string{"ui": "true"}, Wait: true,
@@ -66,12 +66,12 @@ func BenchmarkFetchAgents(b *testing.B) {
 // serveServer runs a node with a server.
 func serveServer(tb testing.TB) *Server {
 	tb.Helper()
-	_, s := serveLimited(tb, Limits{})
+	_, s := serveLimited(tb, api.Limits{})
 	return s
 }
 
 // serveLimited runs a node with a server, and gives a client of it, which makes a call once.
-func serveLimited(tb testing.TB, limits Limits) (*client.Client, *Server) {
+func serveLimited(tb testing.TB, limits api.Limits) (*client.Client, *Server) {
 	tb.Helper()
 	folder := tb.TempDir()
 	node, err := actors.Open(tb.Context(), actors.Options{Folder: folder, Name: "test"})
@@ -100,7 +100,7 @@ func serveLimited(tb testing.TB, limits Limits) (*client.Client, *Server) {
 // TestAWaitThatAStopCutsCanBeTakenUpAgain has waits come while the node stops: each ends as if its time had passed, or says
 // that the node is stopping. Either is made again by who waits.
 func TestAWaitThatAStopCutsCanBeTakenUpAgain(t *testing.T) {
-	c, s := serveLimited(t, Limits{})
+	c, s := serveLimited(t, api.Limits{})
 	var form view.Asked
 	if err := c.Call(t.Context(), "request", api.CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func rawPost(t *testing.T, s *Server, path string, body []byte) (int, parley.Err
 }
 
 func TestBadRequestsAreRefused(t *testing.T) {
-	_, s := serveLimited(t, Limits{})
+	_, s := serveLimited(t, api.Limits{})
 	deep := strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64)
 	for _, x := range []struct {
 		name, path, body string
@@ -91,7 +91,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 }
 
 func TestOnlyPOSTCalls(t *testing.T) {
-	_, s := serveLimited(t, Limits{})
+	_, s := serveLimited(t, api.Limits{})
 	conn, err := client.Dial(t.Context(), s.socketPath)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestOnlyPOSTCalls(t *testing.T) {
 }
 
 func TestNothingButHealthAnswersWithoutAToken(t *testing.T) {
-	_, s := serveLimited(t, Limits{})
+	_, s := serveLimited(t, api.Limits{})
 	for path, want := range map[string]int{"/healthz": 200, "/rpc/status": 401, "/metrics": 401, "/": 401} {
 		r, err := http.Get("http://" + s.Address() + path)
 		if err != nil {
@@ -120,7 +120,7 @@ func TestNothingButHealthAnswersWithoutAToken(t *testing.T) {
 }
 
 func TestErrorsArriveWhole(t *testing.T) {
-	c, s := serveLimited(t, Limits{})
+	c, s := serveLimited(t, api.Limits{})
 	sent := parley.Refuse(parley.InvalidAnswer, "port: want a number").WithHint("as in 443")
 	sent.Fields = map[string]string{"port": "want a number"}
 	s.operations["fail"] = nodeOp("fail", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { return api.Done{}, sent })
@@ -142,7 +142,7 @@ func TestErrorsArriveWhole(t *testing.T) {
 }
 
 func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
-	c, s := serveLimited(t, Limits{"calls.host": 1, "waits.host": 1})
+	c, s := serveLimited(t, api.Limits{"calls.host": 1, "waits.host": 1})
 	inside, leave := make(chan bool), make(chan bool)
 	s.operations["hold"] = nodeOp("hold", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
 		inside <- true
@@ -169,7 +169,7 @@ func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
 }
 
 func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
-	c, s := serveLimited(t, Limits{})
+	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	var o view.Outcome
 	wait := int64(60)
@@ -182,7 +182,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 		_, err := asFae(t, s).Await(t.Context(), client.ID(form.Form.String()))
 		done <- err
 	}()
-	for s.ledger.now(kindWaits) == 0 {
+	for s.ledger.now(api.KindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	answer := api.RespondFormRequest{FormRef: api.RefTo("0"), Texts: []api.Text{{Name: "a", Text: "x"}}}
@@ -195,7 +195,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 }
 
 func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
-	c, s := serveLimited(t, Limits{})
+	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -203,14 +203,14 @@ func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
 		_, err := asFae(t, s).Await(ctx, client.ID(form.Form.String()))
 		done <- err
 	}()
-	for s.ledger.now(kindWaits) == 0 {
+	for s.ledger.now(api.KindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("the wait ended well")
 	}
-	eventually(t, func() bool { return s.ledger.now(kindWaits) == 0 })
+	eventually(t, func() bool { return s.ledger.now(api.KindWaits) == 0 })
 }
 
 // asFae gives a client that acts for fae.
@@ -239,14 +239,14 @@ func askHost(t *testing.T, c *client.Client) view.Asked {
 }
 
 func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
-	c, s := serveLimited(t, Limits{})
+	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	cut := make(chan error, 1)
 	go func() {
 		var o view.Outcome
 		cut <- c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, FormRef: api.RefTo(form.Form.String())}, &o)
 	}()
-	for s.ledger.now(kindWaits) == 0 {
+	for s.ledger.now(api.KindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	began := time.Now()

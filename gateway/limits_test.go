@@ -28,8 +28,8 @@ func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		fmt.Fprint(conn, "POST /rpc/send HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
 	}
-	eventually(t, func() bool { return s.ledger.now(kindBodies) == 1100 })
-	if n := s.ledger.now(kindCalls); n != 0 {
+	eventually(t, func() bool { return s.ledger.now(api.KindBodies) == 1100 })
+	if n := s.ledger.now(api.KindCalls); n != 0 {
 		t.Errorf("%d calls are under way", n)
 	}
 	if err := c.Call(t.Context(), "status", api.NodeRequest{}, nil); err != nil {
@@ -57,12 +57,12 @@ func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
-	bodies := h.server.ledger.guests.shares[kindBodies].each
+	bodies := h.server.ledger.guests.shares[api.KindBodies].each
 	for range 2 * bodies {
 		h.trickle("fae")
 	}
 	eventually(t, func() bool {
-		return h.server.ledger.now(kindBodies) == bodies && h.server.ledger.guests.shares[kindBodies].refused.Load() == uint64(bodies)
+		return h.server.ledger.now(api.KindBodies) == bodies && h.server.ledger.guests.shares[api.KindBodies].refused.Load() == uint64(bodies)
 	})
 	for agent, want := range map[string]int{"fae": 429, "bob": 200, "host": 200} {
 		if status, body := h.post("list_names", "Bearer "+h.tokens[agent], `{}`); status != want {
@@ -101,7 +101,7 @@ func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	eventually(t, func() bool { return h.server.ledger.now(kindBodies) == 0 })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindBodies) == 0 })
 }
 
 func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
@@ -117,8 +117,8 @@ func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
 	if _, err := w.Write(make([]byte, 64<<10)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return h.server.ledger.now(kindWebSockets) == 0 })
-	if n := h.server.ledger.now(kindMemory); n != 0 {
+	eventually(t, func() bool { return h.server.ledger.now(api.KindWebSockets) == 0 })
+	if n := h.server.ledger.now(api.KindMemory); n != 0 {
 		t.Errorf("%d bytes stay charged", n)
 	}
 }
@@ -149,9 +149,9 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 			k.say(fmt.Sprintf(`{"type":"await_request","requestId":%d,"id":%q}`, i, form))
 		}
 	}
-	each := h.server.ledger.guests.shares[kindWaits].each
+	each := h.server.ledger.guests.shares[api.KindWaits].each
 	eventually(t, func() bool { return refused.Load() == 64*maxWaits-each })
-	if n := h.server.ledger.now(kindWaits); n != each {
+	if n := h.server.ledger.now(api.KindWaits); n != each {
 		t.Errorf("%d waits, want %d", n, each)
 	}
 	for agent, status := range map[string]int{"bob": 200, "host": 200} {
@@ -174,7 +174,7 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 }
 
 func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
-	limits, err := ParseLimits("websockets=2,subscriptions=3,streams=1,rate=1000000")
+	limits, err := api.ParseLimits("websockets=2,subscriptions=3,streams=1,rate=1000000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func (h *testServer) knock(agent string) int {
 func TestAGuestThatCallsTooOftenIsHeldBackAlone(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.limits = Limits{limitRate: 5}
+	h.limits = api.Limits{api.LimitRate: 5}
 	h.open(nil)
 	h.guest("fae")
 	h.guest("bob")
@@ -259,29 +259,29 @@ func TestAGuestThatCallsTooOftenIsHeldBackAlone(t *testing.T) {
 // However many others take all that they can, whoever comes finds a place.
 func TestANewcomerAlwaysFindsAPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPool("agents", Limits{"waits.all": 1024, "waits": 1024}, ".all")
+		p := newPool("agents", api.Limits{"waits.all": 1024, "waits": 1024}, ".all")
 		for range rapid.IntRange(0, 8).Draw(t, "greedy agents") {
 			greedy := newAccount(p)
-			for greedy.take(kindWaits, 1) == nil {
+			for greedy.take(api.KindWaits, 1) == nil {
 			}
 		}
-		if err := newAccount(p).take(kindWaits, 1); err != nil {
+		if err := newAccount(p).take(api.KindWaits, 1); err != nil {
 			t.Error(err)
 		}
 		var used int64
-		if used = p.shares[kindWaits].used.Load(); used > 1024 {
+		if used = p.shares[api.KindWaits].used.Load(); used > 1024 {
 			t.Errorf("%d of 1024", used)
 		}
 	})
 }
 
 func TestLimitsAreReadAndWritten(t *testing.T) {
-	limits, err := ParseLimits("waits=10, calls.host=5,,rate=7")
-	if err != nil || limits.String() != "calls.host=5,rate=7,waits=10" || limits.of("waits") != 10 || limits.of("calls") != 256 {
+	limits, err := api.ParseLimits("waits=10, calls.host=5,,rate=7")
+	if err != nil || limits.String() != "calls.host=5,rate=7,waits=10" || limits.Of("waits") != 10 || limits.Of("calls") != 256 {
 		t.Errorf("%v %v", limits, err)
 	}
 	for _, wrong := range []string{"fly=1", "waits", "waits=0", "waits=-1", "waits=x", "waits=99999999999999999999"} {
-		if _, err := ParseLimits(wrong); parley.CodeOf(err) != parley.InvalidArgument {
+		if _, err := api.ParseLimits(wrong); parley.CodeOf(err) != parley.InvalidArgument {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
@@ -290,7 +290,7 @@ func TestLimitsAreReadAndWritten(t *testing.T) {
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.limits = Limits{limitConnections: 50, limitConnectionsHost: 100}
+	h.limits = api.Limits{api.LimitConnections: 50, api.LimitConnectionsHost: 100}
 	h.open(nil)
 	h.guest("fae")
 	k := h.dial("fae")
@@ -324,7 +324,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 			t.Errorf("over the socket: %v", err)
 		}
 		for _, l := range st.Limits {
-			if l.Name == limitConnections && (l.Now > l.Each || l.Refused == 0) {
+			if l.Name == api.LimitConnections && (l.Now > l.Each || l.Refused == 0) {
 				t.Errorf("%+v", l)
 			}
 		}
@@ -337,7 +337,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.limits = Limits{limitSignIns: 3}
+	h.limits = api.Limits{api.LimitSignIns: 3}
 	h.open(nil)
 	var got []int
 	for range 5 {

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/actors/connlimit"
+	"parley/gateway/api"
 	"parley/gateway/httpd"
 )
 
@@ -72,10 +73,10 @@ func (s *Server) listenPublic(o Options) (*httpd.Server, error) {
 		return nil, parley.Refuse(parley.InvalidArgument, "cannot listen on %s: %v", o.Listen, errors.Unwrap(err)).
 			WithHint("give another address with --listen, or --listen off for none")
 	}
-	most := httpd.Affordable(o.Limits.of(limitConnectionsAll))
+	most := httpd.Affordable(o.Limits.Of(api.LimitConnectionsAll))
 	return httpd.New(l, httpd.Options{
 		Handler: http.HandlerFunc(s.servePublic), Log: o.Log, TLS: secure,
-		Limiter:    connlimit.New(int(min(o.Limits.of(limitConnections), 1<<30)), most, 0),
+		Limiter:    connlimit.New(int(min(o.Limits.Of(api.LimitConnections), 1<<30)), most, 0),
 		Address:    func(c net.Conn) string { return connlimit.Address(c.RemoteAddr()) },
 		HeaderTime: headerTime, ReadTime: bodyTime, WriteTime: writeTime, IdleTime: publicIdleTime,
 	}), nil
@@ -87,7 +88,7 @@ func (s *Server) listenLocal(o Options) (*httpd.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := httpd.Affordable(o.Limits.of(limitConnectionsHost))
+	most := httpd.Affordable(o.Limits.Of(api.LimitConnectionsHost))
 	return httpd.New(l, httpd.Options{
 		Handler: s, Log: o.Log, Admit: s.admit,
 		Limiter: connlimit.New(max(most/2, 1), most, 0), Address: httpd.Process,

@@ -58,10 +58,10 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	account := s.account(r.Context())
-	if err := account.take(kindCalls, 1); err != nil {
+	if err := account.take(api.KindCalls, 1); err != nil {
 		refuse(w, err, 0)
 		return
 	}
-	defer account.give(kindCalls, 1)
+	defer account.give(api.KindCalls, 1)
 	s.metrics.page.ServeHTTP(w, r)
 }

@@ -41,7 +41,7 @@ func scrape(t *testing.T, s *Server) string {
 }
 
 func TestMetricsTellHowTheNodeIs(t *testing.T) {
-	c, s := serveLimited(t, Limits{})
+	c, s := serveLimited(t, api.Limits{})
 	askHost(t, c)
 	if err := c.Call(t.Context(), "get_message", api.MessageRequest{FormRef: api.RefTo("7")}, nil); err == nil {
 		t.Fatal("there is a message 7")
@@ -76,7 +76,7 @@ func TestMetricsAreOnlyRead(t *testing.T) {
 }
 
 func TestMetricsAreForTheHostAlone(t *testing.T) {
-	c, s := serveLimited(t, Limits{})
+	c, s := serveLimited(t, api.Limits{})
 	askHost(t, c)
 	fae, err := s.node.ActAs(t.Context(), "fae")
 	if err != nil {
@@ -131,7 +131,7 @@ func TestMetricsAreForTheHostAlone(t *testing.T) {
 
 // What a stranger could make grow without end would be a way to fill the memory of whoever watches.
 func TestCallersCannotMakeUpMetrics(t *testing.T) {
-	c, s := serveLimited(t, Limits{})
+	c, s := serveLimited(t, api.Limits{})
 	for i := range 5 {
 		if err := c.Call(t.Context(), fmt.Sprint("fly", i), api.NodeRequest{}, nil); err == nil {
 			t.Fatal("it flies")

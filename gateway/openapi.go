@@ -23,11 +23,11 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	account := s.account(r.Context())
-	if err := account.take(kindCalls, 1); err != nil {
+	if err := account.take(api.KindCalls, 1); err != nil {
 		refuse(w, err, 0)
 		return
 	}
-	defer account.give(kindCalls, 1)
+	defer account.give(api.KindCalls, 1)
 	buf := s.bodies.get()
 	defer s.bodies.put(buf)
 	if err := encode(buf, document(s.operations, s.version)); err != nil {

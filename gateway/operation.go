@@ -81,11 +81,11 @@ func ofServer[Req acting, Resp any](handle func(context.Context, *Server, Req) (
 }
 
 // kind returns what a call of the operation takes a place of.
-func (o operation) kind() kind {
+func (o operation) kind() api.Kind {
 	if o.Waits {
-		return kindWaits
+		return api.KindWaits
 	}
-	return kindCalls
+	return api.KindCalls
 }
 
 // handlers has the handlers of the operations by name. Another operation is one line in the table of package api, one

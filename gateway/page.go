@@ -40,9 +40,9 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 	if !known {
 		return false
 	}
-	account, k := s.account(r.Context()), kindCalls
+	account, k := s.account(r.Context()), api.KindCalls
 	if r.URL.Path == eventsPath {
-		k = kindStreams
+		k = api.KindStreams
 	}
 	held := &charge{account: account}
 	defer held.release()

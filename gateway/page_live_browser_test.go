@@ -11,6 +11,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // tabs opens the same page in several tabs of one browser.
@@ -31,9 +32,9 @@ func (h *parlour) tabs(many int, path string) []*tab {
 func (h *parlour) streams(want int64) {
 	h.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
-	for h.server.ledger.now(kindStreams) != want {
+	for h.server.ledger.now(api.KindStreams) != want {
 		if time.Now().After(deadline) {
-			h.t.Fatalf("the node serves %d streams, want %d", h.server.ledger.now(kindStreams), want)
+			h.t.Fatalf("the node serves %d streams, want %d", h.server.ledger.now(api.KindStreams), want)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

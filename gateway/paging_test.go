@@ -187,13 +187,15 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 			fmt.Fprintf(conn, "POST /rpc/list_messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 2\r\n\r\n{}", token)
 		}
 	}
-	eventually(t, func() bool { return h.server.ledger.now(kindMemory) > 0 })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindMemory) > 0 })
 	for _, agent := range []string{"host", "bob"} {
 		if status, body := h.post("list_names", "Bearer "+h.tokens[agent], `{}`); status != 200 {
 			t.Errorf("%s: %d %s", agent, status, body)
 		}
 	}
-	eventually(t, func() bool { return h.server.ledger.now(kindMemory) == 0 && h.server.ledger.now(kindCalls) == 0 }) // they are cut off
+	eventually(t, func() bool {
+		return h.server.ledger.now(api.KindMemory) == 0 && h.server.ledger.now(api.KindCalls) == 0
+	}) // they are cut off
 	close(stop)
 	most := <-watched
 	t.Logf("%d MiB before, %d MiB at most", before>>20, most>>20)

@@ -18,7 +18,7 @@ type charge struct {
 
 // add charges n bytes more. It refuses with RATE_LIMITED.
 func (c *charge) add(n int64) error {
-	if err := c.account.take(kindMemory, n); err != nil {
+	if err := c.account.take(api.KindMemory, n); err != nil {
 		return err
 	}
 	c.bytes += n
@@ -28,7 +28,7 @@ func (c *charge) add(n int64) error {
 // release gives back all that was charged.
 func (c *charge) release() {
 	if c.bytes > 0 {
-		c.account.give(kindMemory, c.bytes)
+		c.account.give(api.KindMemory, c.bytes)
 		c.bytes = 0
 	}
 }
@@ -67,7 +67,7 @@ func (s *Server) produce(ctx context.Context, held *charge, o operation, r reque
 	if o.Scope == api.ScopeRead { // it can be asked for again
 		return held.add(int64(size))
 	}
-	a.force(kindMemory, int64(size))
+	a.force(api.KindMemory, int64(size))
 	held.bytes += int64(size)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/actors"
+	"parley/gateway/api"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 	"parley/gateway/web"
@@ -24,13 +25,13 @@ const Off = "off"
 // Options say where a Server listens. Whoever opens one holds the lock of the folder that the socket is
 // in: a socket that stands there already was left by a crash and is put aside.
 type Options struct {
-	Socket   string // path of the Unix socket
-	Listen   string // TCP address, or Off
-	TLS      TLS    // how that is protected
-	Version  string // what the node says its version is
-	External bool   // the journal is in another NATS system
-	Service  string // URL of the NATS system whose clients are served too; "" or Off for none
-	Limits   Limits // nil: the defaults
+	Socket   string     // path of the Unix socket
+	Listen   string     // TCP address, or Off
+	TLS      TLS        // how that is protected
+	Version  string     // what the node says its version is
+	External bool       // the journal is in another NATS system
+	Service  string     // URL of the NATS system whose clients are served too; "" or Off for none
+	Limits   api.Limits // nil: the defaults
 	Log      *slog.Logger
 }
 
@@ -85,7 +86,7 @@ type Server struct {
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
 		node: node, operations: table(), version: o.Version, external: o.External, log: o.Log,
-		ledger: newLedger(o.Limits), attempts: attempts{perMinute: o.Limits.of(limitSignIns)},
+		ledger: newLedger(o.Limits), attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 		frames: frames(), dialects: dialects(), perSession: keyedMutex{seed: maphash.MakeSeed()},
 		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest, bodyTime: bodyTime,

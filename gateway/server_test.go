@@ -14,6 +14,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // testServer is a node with its server, that can be closed and opened again.
@@ -24,7 +25,7 @@ type testServer struct {
 	server  *Server
 	tokens  map[string]string // by agent
 	clients map[string]*wsClient
-	limits  Limits
+	limits  api.Limits
 	shut    bool
 }
 

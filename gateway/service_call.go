@@ -35,7 +35,7 @@ func (e *endpoint) Handle(r micro.Request) {
 		e.refuse(r, errStopping)
 		return
 	}
-	leave, err := v.load.admit(kindCalls, nil, len(r.Data())) // until its principal is known
+	leave, err := v.load.admit(api.KindCalls, nil, len(r.Data())) // until its principal is known
 	if err != nil {
 		v.work.Done()
 		v.server.metrics.called(e.operation.Name, err)

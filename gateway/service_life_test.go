@@ -97,7 +97,7 @@ func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	inside, leave := make(chan bool), make(chan bool)
 	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
-		s.ledger.guests.shares[kindCalls].each = 1
+		s.ledger.guests.shares[api.KindCalls].each = 1
 		s.operations["hold"] = serverOp("hold", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
 			inside <- true
 			<-leave
@@ -132,7 +132,9 @@ func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 	if m, err := h.ask("panic", host, `{}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "500" || strings.Contains(string(m.Data), "secret") {
 		t.Errorf("%v %v", m, err)
 	}
-	eventually(t, func() bool { return h.server.service.load.calls.now.Load() == 0 && h.server.ledger.now(kindCalls) == 0 })
+	eventually(t, func() bool {
+		return h.server.service.load.calls.now.Load() == 0 && h.server.ledger.now(api.KindCalls) == 0
+	})
 	h.call("host", "list_names", `{}`, nil)
 	eventually(t, func() bool { return h.server.service.load.calls.now.Load() == 0 })
 	m, err := h.conn.Request("$SRV.STATS.parley", nil, 10*time.Second)

@@ -151,7 +151,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 		}
 		awaited <- string(m.Data)
 	}()
-	eventually(t, func() bool { return h.server.ledger.now(kindWaits) == 1 })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindWaits) == 1 })
 	var mail struct {
 		Messages []view.Message
 		Cursor   uint64
@@ -168,7 +168,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 	h.call("host", "respond_form", `{"number":0,"values":{"port":443}}`, nil)
 	want(t, <-awaited, `"status":"answered"`, `"port":443`)
 
-	eventually(t, func() bool { return h.server.ledger.now(kindWaits) == 0 })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindWaits) == 0 })
 	followed := make(chan string, 1)
 	go func() {
 		m, err := h.ask("follow_messages", "Bearer "+h.tokens["host"], fmt.Sprintf(`{"cursor":%d,"pending":true}`, mail.Cursor))
@@ -178,7 +178,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 		}
 		followed <- string(m.Data)
 	}()
-	eventually(t, func() bool { return h.server.ledger.now(kindWaits) == 1 })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindWaits) == 1 })
 	h.call("fae", "form", `{"recipient":"HOST","description":"And which host?","fields":[{"name":"host"}]}`, nil)
 	want(t, <-followed, `"cursor"`, "And which host?")
 }

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"parley/gateway/api"
 )
 
 // attend opens a stream of events on a connection of its own, and reads nothing of it.
@@ -84,7 +86,7 @@ func TestAThousandSubscribersAreEachToldOnce(t *testing.T) {
 	for i := range crowd {
 		crowd[i] = h.attend(0)
 	}
-	eventually(t, func() bool { return h.server.ledger.now(kindStreams) == many })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindStreams) == many })
 	t.Logf("%d KiB for each idle subscriber, %d goroutines in all", (int64(inUse())-int64(before))/many>>10, runtime.NumGoroutine())
 
 	told, failed := make([]map[uint64]int, many), make([]error, many)
@@ -127,17 +129,17 @@ func TestAReaderOfOneByteASecondIsCutOffAndDelaysNoOther(t *testing.T) {
 	h := openParlour(t)
 	h.server.slowest = 500 * time.Millisecond // before anybody is there
 	slow := h.attend(256 << 10)
-	eventually(t, func() bool { return h.server.ledger.now(kindStreams) == 1 })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindStreams) == 1 })
 	stop := make(chan struct{})
 	var sipping sync.WaitGroup
 	sipping.Go(func() { sip(slow, stop) })
 
 	l := h.listen("?cursor=0", "")
-	eventually(t, func() bool { return h.server.ledger.now(kindStreams) == 2 })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindStreams) == 2 })
 	words := strings.Repeat("x", 50_000)
 	sent := 0
 	var full time.Time // when what is on its way to the slow one can only grow
-	for end := time.Now().Add(30 * time.Second); h.server.ledger.now(kindStreams) == 2; sent++ {
+	for end := time.Now().Add(30 * time.Second); h.server.ledger.now(api.KindStreams) == 2; sent++ {
 		if time.Now().After(end) {
 			t.Fatalf("after %d messages the slow reader is still there", sent)
 		}

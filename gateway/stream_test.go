@@ -15,6 +15,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // listener reads a stream of events.
@@ -189,7 +190,7 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token)
-	for h.server.ledger.now(kindStreams) == 0 { // it is served
+	for h.server.ledger.now(api.KindStreams) == 0 { // it is served
 		time.Sleep(time.Millisecond)
 	}
 	l := h.listen("?cursor=0", "")

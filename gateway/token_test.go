@@ -8,6 +8,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
@@ -167,6 +168,6 @@ func TestALinkSignsInOnce(t *testing.T) {
 // openServer opens a node and its server, as they are without anybody to call.
 func openServer(t *testing.T) (*actors.Node, *Server) {
 	t.Helper()
-	_, s := serveLimited(t, Limits{})
+	_, s := serveLimited(t, api.Limits{})
 	return s.node, s
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/mcp"
 )
 
@@ -36,13 +37,13 @@ func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 		err = s.readBody(w, r, buf, held)
 	}
 	if err == nil {
-		err = account.take(kindWaits, 1)
+		err = account.take(api.KindWaits, 1)
 	}
 	if err != nil {
 		refuse(w, err, 0)
 		return
 	}
-	defer account.give(kindWaits, 1)
+	defer account.give(api.KindWaits, 1)
 	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 )
 
 const (
@@ -37,11 +38,11 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	account := s.account(r.Context())
-	if err := account.take(kindWebSockets, 1); err != nil {
+	if err := account.take(api.KindWebSockets, 1); err != nil {
 		refuse(w, err, 0)
 		return
 	}
-	defer account.give(kindWebSockets, 1)
+	defer account.give(api.KindWebSockets, 1)
 	s.wsSessions.Add(1)
 	defer s.wsSessions.Done()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"parley/gateway/api"
 )
 
 func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
@@ -17,7 +19,7 @@ func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
 	k.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
 	form := k.read()["form"]
 	k.say(fmt.Sprintf(`{"type":"await_request","requestId":"w","id":%q}`, form))
-	for h.server.ledger.now(kindWaits) == 0 {
+	for h.server.ledger.now(api.KindWaits) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	drained := make(chan struct{})
@@ -52,7 +54,7 @@ func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 		}
 		want(t, quick.hear()[:100], `"type":"message"`)
 	}
-	eventually(t, func() bool { return h.server.ledger.now(kindWebSockets) <= 1 })
+	eventually(t, func() bool { return h.server.ledger.now(api.KindWebSockets) <= 1 })
 }
 
 func TestAThousandFollowersLoseNoFrame(t *testing.T) {

@@ -78,12 +78,12 @@ func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) err
 	ctx, stop := context.WithCancel(c.ctx)
 	sub := &openSubscription{id: id, stop: stop, ended: make(chan struct{})}
 	account := c.principal.account
-	if err := account.take(kindSubscriptions, 1); err != nil {
+	if err := account.take(api.KindSubscriptions, 1); err != nil {
 		stop()
 		return err
 	}
 	if err := c.subscriptions.add(sub); err != nil {
-		account.give(kindSubscriptions, 1)
+		account.give(api.KindSubscriptions, 1)
 		stop()
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) err
 	kind := h.Type
 	c.work.Go(func() {
 		defer close(sub.ended)
-		defer account.give(kindSubscriptions, 1)
+		defer account.give(api.KindSubscriptions, 1)
 		defer c.subscriptions.remove(sub)
 		defer stop()
 		if err := c.survives(kind, func() error { return goOn(ctx) }); err != nil && ctx.Err() == nil {

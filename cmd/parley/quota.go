@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/actors/view"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/mailbox"
 )
@@ -121,19 +120,19 @@ func quotaTable(used, quotas view.Amounts) string {
 }
 
 // limitFlag is the option --limit.
-type limitFlag struct{ gateway.Limits }
+type limitFlag struct{ api.Limits }
 
 func (l *limitFlag) String() string { return l.Limits.String() }
 func (l *limitFlag) Type() string   { return "stringArray" }
 
 // Set adds key=value pairs to the former ones.
 func (l *limitFlag) Set(text string) error {
-	more, err := gateway.ParseLimits(text)
+	more, err := api.ParseLimits(text)
 	if err != nil {
 		return err
 	}
 	if l.Limits == nil {
-		l.Limits = gateway.Limits{}
+		l.Limits = api.Limits{}
 	}
 	maps.Copy(l.Limits, more)
 	return nil
@@ -143,7 +142,7 @@ func (l *limitFlag) Set(text string) error {
 func limitsHelp() string {
 	var b strings.Builder
 	b.WriteString("--limit keys and their defaults:\n")
-	for _, k := range gateway.LimitKeys() {
+	for _, k := range api.LimitKeys() {
 		fmt.Fprintf(&b, "  %-20s %-10d %s\n", k.Key, k.Default, k.Help)
 	}
 	return strings.TrimSuffix(b.String(), "\n")

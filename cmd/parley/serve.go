@@ -130,7 +130,7 @@ func (s *serveOptions) keep(given *pflag.FlagSet, was api.StatusResponse) {
 	if !given.Changed("log-level") {
 		s.logLevel = was.LogLevel
 	}
-	if limits, err := gateway.ParseLimits(was.LimitsSet); !given.Changed("limit") && err == nil {
+	if limits, err := api.ParseLimits(was.LimitsSet); !given.Changed("limit") && err == nil {
 		s.limits.Limits = limits
 	}
 	if !given.Changed("program-env") {
