@@ -276,6 +276,9 @@ type replyTo[T any] chan result[T]
 
 // release sends a result once all that b's state follows from is durable, or the error by which that was lost.
 func (r replyTo[T]) release(b *mailboxActor, v T, err error) {
+	if parley.CodeOf(err) == parley.NoSuchMessage && b.node.isRecovering() {
+		err = errRecovering()
+	}
 	b.release(func(lost error) {
 		if lost != nil {
 			err = lost
@@ -332,11 +335,19 @@ func (activate) fail(error)           {}
 type resume struct {
 	node    *Node
 	mailbox capabilities.ID
+	done    func() // nil if nobody waits for it
 }
 
-func (resume) handle(*mailboxActor) {}
+func (m resume) handle(*mailboxActor) {
+	if m.done != nil {
+		m.done()
+	}
+}
 
 func (m resume) fail(err error) {
+	if m.done != nil {
+		m.done()
+	}
 	m.node.log.Warn("mail not resumed", "mailbox", m.mailbox.String(), "error", err)
 	m.node.resumeLater(m.mailbox, err)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/persistence/disktest"
@@ -131,6 +132,66 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 				t.Errorf("%d forms were handed on and have not arrived", len(forwarded))
 			}
 		})
+	}
+}
+
+// TestAnAcknowledgedFormIsNeverSaidToBeMissing has agents ask while flushes fail, and the host refuse each form as soon as
+// its asker has the form's ID. The host may be told to come later, but not that there is no such form.
+func TestAnAcknowledgedFormIsNeverSaidToBeMissing(t *testing.T) {
+	d := disktest.Mount(t)
+	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n"})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	var declined atomic.Int64
+	for i := range 8 {
+		agent := guest(t, n, fmt.Sprintf("t%d", i))
+		running.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				var asked view.Asked
+				persist(ctx, t, func() (err error) {
+					asked, err = agent.Ask(context.Background(), Ask{To: "HOST", Description: "x", Key: strconv.Itoa(k), Fields: textField("a")})
+					return err
+				})
+				persist(ctx, t, func() error {
+					_, err := n.Host().Decline(context.Background(), FormRef(asked.Form.String()), "")
+					if parley.CodeOf(err) == parley.AlreadyDeclined { // by an attempt whose result was lost
+						return nil
+					}
+					return err
+				})
+				declined.Add(1)
+			}
+		})
+	}
+	for range 3 {
+		before := n.journal.Failures()
+		d.OnFlush(func(name string) error {
+			if strings.HasSuffix(name, ".blk") && rand.IntN(8) == 0 {
+				return errors.New("a bad sector")
+			}
+			return nil
+		})
+		eventually(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
+		d.OnFlush(nil)
+		enough := declined.Load() + 50
+		eventually(t, "the node is well", func() bool { return n.State().Problem == nil && declined.Load() > enough })
+	}
+}
+
+// persist does something until it is not refused for now. Any other refusal is an error.
+func persist(ctx context.Context, t *testing.T, do func() error) {
+	for ctx.Err() == nil {
+		err := do()
+		if err == nil {
+			return
+		}
+		if code := parley.CodeOf(err); code != parley.ReadOnly && code != parley.RateLimited {
+			t.Error(err)
+			return
+		}
+		time.Sleep(time.Millisecond) // a client that is told to come later
 	}
 }
 

@@ -53,6 +53,7 @@ type Node struct {
 
 	strangers      *rate.Limiter // packets of those who are not known
 	refusedPackets atomic.Uint64
+	recovered      atomic.Uint64  // the failures of the journal after which all mail has been delivered again
 	sayRefused     rate.Sometimes // strangers can have any number of packets refused
 	scheduler      *scheduler
 	snapshots      *snapshots
@@ -203,7 +204,7 @@ func (n *Node) resume() {
 // resumeMailbox has a mailbox deliver what it owes, and its program run. One that cannot be read now is tried again: perhaps
 // nobody else comes.
 func (n *Node) resumeMailbox(id capabilities.ID) {
-	n.registry.tell(id, 0, resume{n, id})
+	n.registry.tell(id, 0, resume{node: n, mailbox: id})
 }
 
 // resumeLater resumes a mailbox that could not be read, unless it is damaged.

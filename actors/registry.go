@@ -351,12 +351,36 @@ func (b *mailboxActor) catchUp() {
 	b.publishStatus(0)
 }
 
-// recheckAll has every mailbox in memory compare its state with the log.
+// recheckAll has every mailbox in memory compare its state with the log, and deliver again what a failure of the journal
+// has lost. The node recovers until all have done that.
 func (r *registry) recheckAll() {
+	failures := r.node.journal.Failures()
+	var left atomic.Int64
+	done := func() {
+		if left.Add(-1) == 0 {
+			r.node.recovered.Store(failures)
+		}
+	}
+	left.Store(1)
+	defer done()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, s := range r.registrations {
-		s.quarantined.Store(nil)
-		r.send(s, delivery{message: resume{r.node, id}})
+	for _, s := range r.registrations {
+		s.quarantined.Store(nil) // of all, before any of them gets mail
 	}
+	for id, s := range r.registrations {
+		left.Add(1)
+		r.send(s, delivery{message: resume{r.node, id, done}})
+	}
+}
+
+// isRecovering reports whether mail that was acknowledged may not have been delivered yet, because the journal has failed.
+func (n *Node) isRecovering() bool {
+	return n.journal.Failures() != n.recovered.Load() && parley.CodeOf(n.journal.Err()) != parley.CorruptLog
+}
+
+// errRecovering is the error of a call for a message that is not there while the node recovers.
+func errRecovering() error {
+	return parley.Refuse(parley.ReadOnly, "there is no such message yet: the journal has failed, and mail is still being delivered again").
+		WithHint("try again in a moment")
 }

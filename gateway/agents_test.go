@@ -286,10 +286,11 @@ func TestAgentUpdates(t *testing.T) {
 	if f := talk.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
 		t.Fatalf("got %v", f)
 	}
-	for last := ""; last != "idle"; {
+	for done := false; !done; {
 		f := k.read()
-		last, _ = f["agent"].(map[string]any)["status"].(string)
-		if f["type"] != "agent_update" || f["subscriptionId"] != "ui" || f["agent"].(map[string]any)["name"] != "w" {
+		agent := f["agent"].(map[string]any)
+		done = agent["status"] == "idle" && agent["queued"] == 0.0 // it is idle, too, while the message waits for its run
+		if f["type"] != "agent_update" || f["subscriptionId"] != "ui" || agent["name"] != "w" {
 			t.Fatalf("got %v", f)
 		}
 	}
