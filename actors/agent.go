@@ -276,7 +276,7 @@ type replyTo[T any] chan result[T]
 
 // release sends a result once all that b's state follows from is durable, or the error by which that was lost.
 func (r replyTo[T]) release(b *mailboxActor, v T, err error) {
-	if parley.CodeOf(err) == parley.NoSuchMessage && b.node.isRecovering() {
+	if parley.CodeOf(err) == parley.NoSuchMessage && b.isRecovering() {
 		err = errRecovering()
 	}
 	b.release(func(lost error) {

@@ -53,7 +53,6 @@ type Node struct {
 
 	strangers      *rate.Limiter // packets of those who are not known
 	refusedPackets atomic.Uint64
-	recovered      atomic.Uint64  // the failures of the journal after which all mail has been delivered again
 	sayRefused     rate.Sometimes // strangers can have any number of packets refused
 	scheduler      *scheduler
 	snapshots      *snapshots

@@ -29,6 +29,7 @@ type registry struct {
 
 	mu            sync.Mutex
 	registrations map[capabilities.ID]*registration
+	recovered     uint64 // of registrations that begin
 	closed        bool
 }
 
@@ -41,7 +42,8 @@ type registration struct {
 	loaded atomic.Bool   // its state was made from the log, or with the mailbox, before
 	last   atomic.Uint64 // position of its latest append
 
-	doubtful atomic.Bool // its state was read while the journal had failed
+	doubtful  atomic.Bool   // its state was read while the journal had failed
+	recovered atomic.Uint64 // failures of the journal after which all mail for it has been delivered again
 
 	// Quarantined is why the actor refuses all messages: its log cannot be replayed, or it crashes too often. The next
 	// registration of the mailbox tries again.
@@ -164,6 +166,7 @@ func (r *registry) registration(id capabilities.ID) *registration {
 func (r *registry) spawn(id capabilities.ID, state *mailbox.State, last persistence.Position) *registration {
 	s := &registration{id: id, state: state}
 	s.loaded.Store(state != nil)
+	s.recovered.Store(r.recovered)
 	s.last.Store(uint64(last))
 	s.used.Store(time.Now().UnixNano())
 	r.registrations[id] = s
@@ -352,13 +355,13 @@ func (b *mailboxActor) catchUp() {
 }
 
 // recheckAll has every mailbox in memory compare its state with the log, and deliver again what a failure of the journal
-// has lost. The node recovers until all have done that.
+// has lost. When all have done that, each is told, behind the mail that was delivered to it.
 func (r *registry) recheckAll() {
 	failures := r.node.journal.Failures()
 	var left atomic.Int64
 	done := func() {
 		if left.Add(-1) == 0 {
-			r.node.recovered.Store(failures)
+			r.endRecovery(failures)
 		}
 	}
 	left.Store(1)
@@ -374,9 +377,28 @@ func (r *registry) recheckAll() {
 	}
 }
 
-// isRecovering reports whether mail that was acknowledged may not have been delivered yet, because the journal has failed.
-func (n *Node) isRecovering() bool {
-	return n.journal.Failures() != n.recovered.Load() && parley.CodeOf(n.journal.Err()) != parley.CorruptLog
+// endRecovery tells the mailboxes in memory that mail lost by failures of the journal has been delivered again.
+func (r *registry) endRecovery(failures uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recovered = failures
+	for _, s := range r.registrations {
+		r.send(s, delivery{message: recovered{s, failures}})
+	}
+}
+
+// recovered comes to a mailbox after all mail that was lost by failures of the journal.
+type recovered struct {
+	reg      *registration
+	failures uint64
+}
+
+func (m recovered) handle(*mailboxActor) { m.reg.recovered.Store(m.failures) }
+func (m recovered) fail(error)           { m.reg.recovered.Store(m.failures) } // a mailbox that cannot be read says so itself
+
+// isRecovering reports whether acknowledged mail for the mailbox may be missing, because the journal has failed.
+func (b *mailboxActor) isRecovering() bool {
+	return b.node.journal.Failures() != b.reg.recovered.Load() && parley.CodeOf(b.node.journal.Err()) != parley.CorruptLog
 }
 
 // errRecovering is the error of a call for a message that is not there while the node recovers.
