@@ -258,7 +258,7 @@ func TestWhatIsBuiltIsKeptUntilItIsSentOrDiscarded(t *testing.T) {
 		b.click("dialog.leave [value=" + choice + "]")
 	}
 	leave("stay")
-	b.until(`document.activeElement.name === 'title' && document.querySelector('dialog.builder[open]')`)
+	b.until(`!document.querySelector('dialog.leave') && document.activeElement.name === 'title' && document.querySelector('dialog.builder[open]')`)
 	leave("keep")
 	b.until(`!document.querySelector('dialog')`)
 	b.openBuilder("/form")
