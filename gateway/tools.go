@@ -77,6 +77,15 @@ type toolUser struct {
 // Identity implements mcp.Agent.
 func (u *toolUser) Identity() string { return u.principal.agent.ID().String() }
 
+// IsHost implements mcp.Client.
+func (u *toolUser) IsHost() bool { return u.principal.agent.IsHost() }
+
+// Enter implements mcp.Client. A call may outlast the request that brought it, and then counts by itself.
+func (u *toolUser) Enter() error { return u.principal.account.take(api.KindWaits, 1) }
+
+// Leave implements mcp.Client.
+func (u *toolUser) Leave() { u.principal.account.give(api.KindWaits, 1) }
+
 // May implements mcp.Agent.
 func (u *toolUser) May(name string) error {
 	o, err := u.operation(name)

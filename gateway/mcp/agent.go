@@ -27,6 +27,40 @@ type Agent interface {
 	Link(ctx context.Context, form string) string
 }
 
+// Client is an Agent for which a program calls tools, beside others.
+type Client interface {
+	Agent
+
+	// IsHost reports whether it is the node's host, whose sessions no other agent's take the place of.
+	IsHost() bool
+
+	// Enter takes a place for one call of a tool, or refuses with RATE_LIMITED. Leave gives the place back.
+	Enter() error
+	Leave()
+}
+
+// lone is the Client on a pair of streams.
+type lone struct {
+	Agent
+	places chan struct{}
+}
+
+// IsHost implements Client. There is no other client.
+func (a *lone) IsHost() bool { return true }
+
+// Enter implements Client.
+func (a *lone) Enter() error {
+	select {
+	case a.places <- struct{}{}:
+		return nil
+	default:
+		return parley.Refuse(parley.RateLimited, "%d calls of tools are under way already", cap(a.places)).WithHint("try again in a moment")
+	}
+}
+
+// Leave implements Client.
+func (a *lone) Leave() { <-a.places }
+
 const (
 	patience = 15 * time.Second // how long a node may be away: long enough for a restart
 	pause    = 100 * time.Millisecond

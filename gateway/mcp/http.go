@@ -20,8 +20,8 @@ const (
 	versionHeader = "Mcp-Protocol-Version"
 
 	sessionTime   = time.Hour // after the last request
-	maxSessions   = 512
-	agentSessions = 16 // of one agent; the next ends its oldest
+	maxSessions   = 512       // of all agents but the host; the next ends the oldest of the agent that has most
+	agentSessions = 16        // of one agent; the next ends its oldest
 )
 
 // HTTP serves many clients over HTTP, each for the agent whose token it shows. Those of 2026-07-28 have no sessions;
@@ -36,7 +36,7 @@ type HTTP struct {
 
 // NewHTTP makes an HTTP. The caller closes it.
 func NewHTTP(o Options) (*HTTP, error) {
-	s, err := newServer(o, maxHTTPCalls)
+	s, err := newServer(o)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func NewHTTP(o Options) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &HTTP{server: s}
+	h := &HTTP{server: s, sessions: sessions{most: maxSessions, each: agentSessions}}
 	if h.legacy, err = s.protocol(agentOf); err != nil {
 		return nil, err
 	}
@@ -67,21 +67,21 @@ func (h *HTTP) Close() {
 
 // ServeAgent answers a request that showed an agent's token as a bearer. a is good for this request; what an older
 // client is still asked when the call is over goes on with it.
-func (h *HTTP) ServeAgent(w http.ResponseWriter, r *http.Request, a Agent) error {
+func (h *HTTP) ServeAgent(w http.ResponseWriter, r *http.Request, a Client) error {
 	r = r.WithContext(context.WithValue(r.Context(), agentKey{}, a))
 	if r.Header.Get(versionHeader) >= inResults {
 		h.withoutSessions.ServeHTTP(w, r)
 		return nil
 	}
 	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" {
-		return h.begin(w, r, a.Identity())
+		return h.begin(w, r, a)
 	}
 	h.withSessions.ServeHTTP(w, r)
 	return nil
 }
 
 // begin serves a request that begins a session.
-func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, agent string) error {
+func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, a Client) error {
 	if err := h.server.hold(); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, agent string) error
 	for s := range h.legacy.Sessions() {
 		live[s.ID()] = s
 	}
-	place, oldest, err := h.sessions.begin(agent, live)
+	place, oldest, err := h.sessions.begin(a, live)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ type agentKey struct{}
 // forAgents has a handler of the SDK know for whom a request is: it gives a session to nobody but its own agent.
 func forAgents(next http.Handler) http.Handler {
 	return auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
-		a, ok := ctx.Value(agentKey{}).(Agent)
+		a, ok := ctx.Value(agentKey{}).(Client)
 		if !ok {
 			return nil, auth.ErrInvalidToken
 		}
@@ -116,54 +116,77 @@ func forAgents(next http.Handler) http.Handler {
 }
 
 // agentOf gives the agent of a call: that of the request which brought it, whatever began the session.
-func agentOf(r *sdk.CallToolRequest) (Agent, error) {
+func agentOf(r *sdk.CallToolRequest) (Client, error) {
 	if r.Extra != nil && r.Extra.TokenInfo != nil {
-		if a, ok := r.Extra.TokenInfo.Extra["agent"].(Agent); ok {
+		if a, ok := r.Extra.TokenInfo.Extra["agent"].(Client); ok {
 			return a, nil
 		}
 	}
 	return nil, parley.Refuse(parley.Unauthenticated, "the call is nobody's")
 }
 
-// sessions says whose the sessions are, oldest first.
+// sessions holds the owners of the sessions, oldest first.
 type sessions struct {
+	most, each int // of all agents but the host, and of one agent
+
 	mu  sync.Mutex
 	all []owned
 }
 
-type owned struct{ session, agent string }
+type owned struct {
+	session, agent string
+	host           bool
+}
 
-// unnamed is what the place of a session is called that has no name yet.
+// unnamed begins the name of a place whose session has no ID yet.
 const unnamed = "new "
 
-// begin takes a place for a session, and gives the agent's oldest if that is one too many.
-func (s *sessions) begin(agent string, live map[string]*sdk.ServerSession) (place string, oldest *sdk.ServerSession, err error) {
+// begin takes a place for a session. It also returns a session to end in its stead: the oldest of the agent if that has
+// as many as one may have, and otherwise, if all places are taken, the oldest of the agent that has most. The host's
+// sessions take no place of others.
+func (s *sessions) begin(a Client, live map[string]*sdk.ServerSession) (place string, ends *sdk.ServerSession, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = slices.DeleteFunc(s.all, func(o owned) bool {
 		return live[o.session] == nil && !strings.HasPrefix(o.session, unnamed)
 	})
-	own := 0
-	first := -1
-	for i, o := range s.all {
-		if o.agent != agent {
-			continue
-		}
-		own++
-		if first < 0 && live[o.session] != nil {
-			first = i
+	held, guests := map[string]int{}, 0
+	for _, o := range s.all {
+		held[o.agent]++
+		if !o.host {
+			guests++
 		}
 	}
-	switch {
-	case own >= agentSessions && first >= 0:
-		oldest = live[s.all[first].session]
-		s.all = slices.Delete(s.all, first, first+1)
-	case own >= agentSessions, len(s.all) >= maxSessions:
-		return "", nil, parley.Refuse(parley.RateLimited, "there are %d sessions already", len(s.all)).WithHint("they end an hour after their last request")
+	from := a.Identity()
+	if held[from] < s.each {
+		from = ""
+	}
+	if from == "" && !a.IsHost() && guests >= s.most {
+		for _, o := range s.all {
+			if !o.host && live[o.session] != nil && (from == "" || held[o.agent] > held[from]) {
+				from = o.agent
+			}
+		}
+		if from == "" {
+			return "", nil, tooManySessions(guests)
+		}
+	}
+	if from != "" {
+		i := slices.IndexFunc(s.all, func(o owned) bool { return o.agent == from && live[o.session] != nil })
+		if i < 0 {
+			return "", nil, tooManySessions(held[from])
+		}
+		ends = live[s.all[i].session]
+		s.all = slices.Delete(s.all, i, i+1)
 	}
 	place = unnamed + rand.Text()
-	s.all = append(s.all, owned{place, agent})
-	return place, oldest, nil
+	s.all = append(s.all, owned{place, a.Identity(), a.IsHost()})
+	return place, ends, nil
+}
+
+// tooManySessions returns the refusal of a session while n others begin.
+func tooManySessions(n int) error {
+	return parley.Refuse(parley.RateLimited, "%d sessions begin already", n).WithHint("try again in a moment")
 }
 
 // name says which session has a place, "" for none.

@@ -12,10 +12,10 @@ import (
 	"parley"
 )
 
-func serverTest(t *testing.T, calls int) (*Server, *bytes.Buffer) {
+func serverTest(t *testing.T) (*Server, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	s, err := newServer(Options{Key: make([]byte, 32), Log: slog.New(slog.NewTextHandler(&log, nil))}, calls)
+	s, err := newServer(Options{Key: make([]byte, 32), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,27 +23,32 @@ func serverTest(t *testing.T, calls int) (*Server, *bytes.Buffer) {
 }
 
 func TestCallsAreBoundedAndEndWithTheServer(t *testing.T) {
-	s, _ := serverTest(t, 1)
-	if err := s.enter(); err != nil {
+	s, _ := serverTest(t)
+	a, b := newGuest("a", 1), newGuest("b", 1)
+	if err := s.enter(a); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.enter(); parley.CodeOf(err) != parley.RateLimited {
+	if err := s.enter(a); parley.CodeOf(err) != parley.RateLimited {
 		t.Errorf("a second call: %v", err)
 	}
-	s.leave()
-	if err := s.enter(); err != nil {
+	if err := s.enter(b); err != nil {
+		t.Errorf("another's call: %v", err)
+	}
+	s.leave(b)
+	s.leave(a)
+	if err := s.enter(a); err != nil {
 		t.Errorf("once there is room: %v", err)
 	}
-	s.leave()
+	s.leave(a)
 	s.close()
-	if err := s.enter(); parley.CodeOf(err) != parley.NotRunning {
+	if err := s.enter(a); parley.CodeOf(err) != parley.NotRunning {
 		t.Errorf("after the end: %v", err)
 	}
 }
 
 func TestAToolThatPanicsFailsAlone(t *testing.T) {
-	s, log := serverTest(t, 1)
-	nobody := func(*sdk.CallToolRequest) (Agent, error) { return nil, nil }
+	s, log := serverTest(t)
+	nobody := func(*sdk.CallToolRequest) (Client, error) { return newGuest("a", 1), nil }
 	bad := s.handler(nobody, func(context.Context, *call) (any, error) { panic("a secret") })
 	r, err := bad(t.Context(), &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Name: "bad"}})
 	if err != nil || !r.IsError {
