@@ -22,6 +22,7 @@ type conn struct {
 	refused error        // of every call
 	use     atomic.Int32 // a connlimit.Use, or evicted
 	ended   atomic.Bool  // the client sends no more
+	handled atomic.Bool  // a handler has the present request, and writes to the connection
 }
 
 const evicted = int32(connlimit.Busy) + 1
@@ -50,6 +51,9 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
+	if c.handled.Load() {
+		return c.Conn.Write(p)
+	}
 	if text := restated(p); text != nil {
 		if c.ended.Load() {
 			return len(p), nil // half a request came, and its client has gone
@@ -112,6 +116,7 @@ func noteState(nc net.Conn, state http.ConnState) {
 	c := underlying(nc)
 	switch state {
 	case http.StateIdle:
+		c.handled.Store(false) // all of the response is written
 		c.setUse(connlimit.Silent)
 	case http.StateActive:
 		c.setUse(connlimit.Coming)

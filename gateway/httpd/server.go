@@ -201,6 +201,7 @@ func (s *Server) forget(c *conn) {
 // serveHTTP passes one request to the handler.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	c := connOf(r.Context())
+	c.handled.Store(true)
 	defer c.setUse(connlimit.Coming) // a client that does not read its response is evicted like one that does not send
 	defer s.survive(r)
 	if !r.ProtoAtLeast(1, 1) && r.Header.Get("Connection") == "" {

@@ -209,6 +209,39 @@ func TestLargeResponsesStream(t *testing.T) {
 	}
 }
 
+// TestAResponseIsWrittenAsItIs has a handler write, as a piece of its own, what net/http itself says when it refuses a
+// request.
+func TestAResponseIsWrittenAsItIs(t *testing.T) {
+	refusal := "HTTP/1.1 400 Bad Request" + plainError + "400 Bad Request"
+	text := strings.Repeat(refusal, 1+(64<<10)/len(refusal))
+	_, connect := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(refusal)+len(text)))
+		_, _ = io.WriteString(w, refusal)
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, text)
+	})
+	conn := connect()
+	in := bufio.NewReader(conn)
+	for range 2 {
+		fmt.Fprint(conn, post("/", "", ""))
+		answer, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != refusal+text {
+			t.Fatalf("%d bytes, want %d: %v", len(body), len(refusal)+len(text), err)
+		}
+	}
+	fmt.Fprint(conn, "nonsense\r\n\r\n")
+	answer, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(answer.Body); err != nil || !strings.HasPrefix(string(body), `{"error":{"code":"INVALID_ARGUMENT"`) {
+		t.Errorf("after two requests: %s %v", body, err)
+	}
+}
+
 func TestConnectionsThatSayNothingEnd(t *testing.T) {
 	soon := func(o *Options) { o.HeaderTime, o.IdleTime = 20*time.Millisecond, 20*time.Millisecond }
 	for name, send := range map[string]string{
