@@ -37,13 +37,14 @@ var imports = map[string][]string{
 	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest"},
 	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
 
-	"gateway":          {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/api", "gateway/client", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/web"},
-	"gateway/api":      {".", "actors/view", "capabilities", "events"},
-	"gateway/client":   {"."},
-	"gateway/httpd":    {".", "actors/connlimit", "gateway/client"},
-	"gateway/sanitize": {},
-	"gateway/web":      {".", "capabilities", "events", "actors/view", "gateway/sanitize", "mailbox", "mailbox/form"},
-	"gateway/mcp":      {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
+	"gateway":             {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/api", "gateway/api/openapi", "gateway/client", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/web"},
+	"gateway/api":         {".", "actors/view", "capabilities", "events"},
+	"gateway/api/openapi": {".", "actors/view", "capabilities", "events", "gateway/api"},
+	"gateway/client":      {"."},
+	"gateway/httpd":       {".", "actors/connlimit", "gateway/client"},
+	"gateway/sanitize":    {},
+	"gateway/web":         {".", "capabilities", "events", "actors/view", "gateway/sanitize", "mailbox", "mailbox/form"},
+	"gateway/mcp":         {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
@@ -103,7 +104,7 @@ const (
 
 // crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
 var crowded = map[string]int{
-	"gateway": 58,
+	"gateway": 56,
 }
 
 // source is a Go file of the module.

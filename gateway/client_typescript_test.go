@@ -14,13 +14,14 @@ import (
 	"testing"
 
 	"parley/gateway/api"
+	"parley/gateway/api/openapi"
 )
 
 // typescript is where the npm package is. What it knows of the operations is generatedBy from their table.
 var typescript = filepath.Join("client", "typescript")
 
 func TestTheTypeScriptIsThatOfTheTable(t *testing.T) {
-	doc := document(table(), "test")
+	doc := openapi.Describe("test")
 	for name, text := range map[string]string{"operations.d.ts": declarations(t, doc), "operations.js": looksOf(t, doc)} {
 		path := filepath.Join(typescript, name)
 		if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" {
@@ -41,7 +42,7 @@ func TestTheTypeScriptIsThatOfTheTable(t *testing.T) {
 const generatedBy = "// Written from the node's table of operations by a test, TestTheTypeScriptIsThatOfTheTable: not by hand.\n\n"
 
 // looksOf writes the names of the operations that change nothing.
-func looksOf(t *testing.T, doc apiDocument) string {
+func looksOf(t *testing.T, doc openapi.Document) string {
 	t.Helper()
 	var names []string
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
@@ -57,7 +58,7 @@ func looksOf(t *testing.T, doc apiDocument) string {
 }
 
 // declarations writes the types of the requests and responses, and which operation has which.
-func declarations(t *testing.T, doc apiDocument) string {
+func declarations(t *testing.T, doc openapi.Document) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(generatedBy)
@@ -75,7 +76,7 @@ func declarations(t *testing.T, doc apiDocument) string {
 	b.WriteString("/** What is sent to each operation, and what it answers. */\nexport interface Operations {\n")
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		if call := doc.Paths[path].Post; call != nil {
-			request, response := call.Request.Content[jsonType[0]].Schema, call.Responses["200"].Content[jsonType[0]].Schema
+			request, response := call.Request.Content[openapi.JSON].Schema, call.Responses["200"].Content[openapi.JSON].Schema
 			fmt.Fprintf(&b, "  %s: { request: %s; response: %s };\n", call.OperationID, typeOf(request), typeOf(response))
 		}
 	}
@@ -83,7 +84,7 @@ func declarations(t *testing.T, doc apiDocument) string {
 	return b.String()
 }
 
-func writeMembers(b *strings.Builder, s *schema) {
+func writeMembers(b *strings.Builder, s *openapi.Schema) {
 	b.WriteString("{\n")
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		member, optional := s.Properties[name], "?"
@@ -106,15 +107,15 @@ func typeName(schema string) string {
 	return "Refusal"
 }
 
-func typeOf(s *schema) string {
+func typeOf(s *openapi.Schema) string {
 	if s.Ref != "" {
-		return typeName(strings.TrimPrefix(s.Ref, schemaPlace))
+		return typeName(strings.TrimPrefix(s.Ref, openapi.RefPrefix))
 	}
 	switch of := s.Type.(type) {
 	case []string:
 		kinds := make([]string, len(of))
 		for i, kind := range of {
-			kinds[i] = typeOf(&schema{Type: kind})
+			kinds[i] = typeOf(&openapi.Schema{Type: kind})
 		}
 		return strings.Join(kinds, " | ")
 	case string:

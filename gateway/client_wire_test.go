@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/gateway/api"
+	"parley/gateway/api/openapi"
 	"parley/gateway/client"
 )
 
@@ -55,14 +56,14 @@ func TestTheClientKnowsWhatOnlyLooks(t *testing.T) {
 // passes them on.
 func unfolded(t *testing.T, of reflect.Type) map[string]string {
 	t.Helper()
-	made, all := schemas{}, map[string]string{}
-	made.unfold(made.of(of), "", all)
+	made, all := openapi.Schemas{}, map[string]string{}
+	unfold(made, made.Of(of), "", all)
 	return all
 }
 
-func (s schemas) unfold(of *schema, path string, all map[string]string) {
+func unfold(s openapi.Schemas, of *openapi.Schema, path string, all map[string]string) {
 	if of.Ref != "" {
-		of = s[strings.TrimPrefix(of.Ref, schemaPlace)]
+		of = s[strings.TrimPrefix(of.Ref, openapi.RefPrefix)]
 	}
 	if strings.Count(path, ".") > 8 {
 		all[path] = "too deep"
@@ -79,12 +80,12 @@ func (s schemas) unfold(of *schema, path string, all map[string]string) {
 		}
 	}
 	for name, member := range of.Properties {
-		s.unfold(member, path+"."+name, all)
+		unfold(s, member, path+"."+name, all)
 	}
 	if of.Items != nil {
-		s.unfold(of.Items, path+"[]", all)
+		unfold(s, of.Items, path+"[]", all)
 	}
 	if of.Additional != nil {
-		s.unfold(of.Additional, path+"{}", all)
+		unfold(s, of.Additional, path+"{}", all)
 	}
 }

@@ -14,10 +14,10 @@ import (
 
 	"parley"
 	"parley/actors/connlimit"
+	"parley/gateway/api"
+	"parley/gateway/api/openapi"
 	"parley/gateway/httpd"
 )
-
-const rpcPath = "/rpc/"
 
 // ServeHTTP answers for the node's host: it is for the node's own socket.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -25,13 +25,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		httpd.SetUse(r, connlimit.Busy)
 	}
-	name, isCall := strings.CutPrefix(r.URL.Path, rpcPath)
+	name, isCall := strings.CutPrefix(r.URL.Path, api.CallPath)
 	switch {
-	case !isCall && r.URL.Path == "/healthz":
+	case !isCall && r.URL.Path == api.HealthPath:
 		healthz(w)
 	case !isCall && r.URL.Path == metricsPath:
 		s.serveMetrics(w, r)
-	case !isCall && r.URL.Path == openAPIPath:
+	case !isCall && r.URL.Path == api.OpenAPIPath:
 		s.serveOpenAPI(w, r)
 	case !isCall && r.URL.Path == TreePath && r.Method == http.MethodGet:
 		s.serveTree(w)
@@ -50,6 +50,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func healthz(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("ok\n")) // who has gone away does not miss it
+}
+
+// serveOpenAPI writes the OpenAPI document of the operations.
+func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
+	if !isRead(r.Method) {
+		w.Header().Set("Allow", "GET, HEAD")
+		refuse(w, parley.Refuse(parley.InvalidArgument, "the description is read with GET"), http.StatusMethodNotAllowed)
+		return
+	}
+	account := s.account(r.Context())
+	if err := account.take(api.KindCalls, 1); err != nil {
+		refuse(w, err, 0)
+		return
+	}
+	defer account.give(api.KindCalls, 1)
+	buf := s.bodies.get()
+	defer s.bodies.put(buf)
+	if err := encode(buf, openapi.Describe(s.version)); err != nil {
+		s.fail(w, r, "openapi", err)
+		return
+	}
+	s.respond(w, buf.Bytes())
 }
 
 // serveCall takes one call through: read, admit, call, answer.

@@ -209,7 +209,7 @@ func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
 // knock asks for a WebSocket and says how that was answered.
 func (h *testServer) knock(agent string) int {
 	h.t.Helper()
-	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.server.Address()+webSocketPath, nil)
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.server.Address()+api.WebSocketPath, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

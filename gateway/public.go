@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
@@ -19,7 +20,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		refuse(w, parley.Refuse(parley.NotPermitted, "this is not %.80q", r.Host), http.StatusMisdirectedRequest)
 		return
 	}
-	if r.URL.Path == "/healthz" {
+	if r.URL.Path == api.HealthPath {
 		healthz(w)
 		return
 	}
@@ -77,15 +78,15 @@ func isRead(method string) bool { return method == http.MethodGet || method == h
 
 // serveTo answers a principal.
 func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
-	name, isCall := strings.CutPrefix(r.URL.Path, rpcPath)
+	name, isCall := strings.CutPrefix(r.URL.Path, api.CallPath)
 	switch {
-	case !isCall && r.URL.Path == webSocketPath:
+	case !isCall && r.URL.Path == api.WebSocketPath:
 		s.serveWebSocket(w, r)
 	case !isCall && r.URL.Path == toolsPath:
 		s.serveTools(w, r)
 	case !isCall && r.URL.Path == metricsPath:
 		s.serveMetrics(w, r)
-	case !isCall && r.URL.Path == openAPIPath:
+	case !isCall && r.URL.Path == api.OpenAPIPath:
 		s.serveOpenAPI(w, r)
 	case !isCall && s.servePage(w, r):
 	case !isCall:

@@ -98,7 +98,7 @@ type wsClient struct {
 // dial opens a connection for an agent.
 func (h *testServer) dial(agent string) *wsClient {
 	h.t.Helper()
-	conn, r, err := websocket.Dial(h.t.Context(), "ws://"+h.server.Address()+webSocketPath, &websocket.DialOptions{
+	conn, r, err := websocket.Dial(h.t.Context(), "ws://"+h.server.Address()+api.WebSocketPath, &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + h.tokens[agent]}},
 	})
 	if err != nil {

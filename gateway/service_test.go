@@ -248,7 +248,7 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 // post calls an operation over HTTP.
 func (h *testServer) post(operation, authorization, body string) (int, string) {
 	h.t.Helper()
-	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, "http://"+h.server.Address()+rpcPath+operation, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, "http://"+h.server.Address()+api.CallPath+operation, strings.NewReader(body))
 	if err != nil {
 		h.t.Fatal(err)
 	}

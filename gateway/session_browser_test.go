@@ -18,6 +18,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
@@ -162,8 +163,8 @@ type replayed struct {
 func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
 	t.Helper()
 	for _, what := range []string{
-		"GET /", "GET /questions", "GET /agents", "GET /forms/0", "GET " + eventsPath, "GET " + openAPIPath, "GET " + metricsPath, "GET " + signOutPath,
-		"POST /rpc/status", "POST /rpc/create_token", "POST /rpc/send", "POST /forms/0", "POST " + toolsPath, "GET " + webSocketPath,
+		"GET /", "GET /questions", "GET /agents", "GET /forms/0", "GET " + eventsPath, "GET " + api.OpenAPIPath, "GET " + metricsPath, "GET " + signOutPath,
+		"POST /rpc/status", "POST /rpc/create_token", "POST /rpc/send", "POST /forms/0", "POST " + toolsPath, "GET " + api.WebSocketPath,
 	} {
 		method, path, _ := strings.Cut(what, " ")
 		conn, err := net.DialTimeout("tcp", address, 5*time.Second)
@@ -179,7 +180,7 @@ func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
 		if p.bearer != "" {
 			fmt.Fprintf(conn, "Authorization: Bearer %s\r\n", p.bearer)
 		}
-		if path == webSocketPath {
+		if path == api.WebSocketPath {
 			fmt.Fprintf(conn, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n")
 		}
 		if p.protocol != "" {
@@ -233,7 +234,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	}
 	open := func(in actors.Session) *websocket.Conn {
 		t.Helper()
-		conn, _, err := websocket.Dial(t.Context(), "ws://"+h.server.Address()+web.SessionsPath+in.Key+webSocketPath, &websocket.DialOptions{
+		conn, _, err := websocket.Dial(t.Context(), "ws://"+h.server.Address()+web.SessionsPath+in.Key+api.WebSocketPath, &websocket.DialOptions{
 			HTTPHeader: http.Header{"Cookie": {SessionCookie + "=" + in.Text}},
 		})
 		if err != nil {

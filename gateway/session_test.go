@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
@@ -56,7 +57,7 @@ func (v visitor) signIn(code string) *http.Cookie {
 // look gives the status of a call with a session.
 func (v visitor) look(session *http.Cookie, operation string) int {
 	v.t.Helper()
-	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+session.Path+rpcPath+operation, strings.NewReader(`{}`))
+	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+session.Path+api.CallPath+operation, strings.NewReader(`{}`))
 	r.AddCookie(session)
 	w := httptest.NewRecorder()
 	v.s.servePublic(w, r)

@@ -63,11 +63,11 @@ func (v stranger) ask(method, path, accept, body string) (*http.Response, string
 func everyPath(s *Server) []string {
 	paths := []string{
 		"/", "/questions", "/agents", web.AgentsPath + "HOST", formsPath + "0", eventsPath, eventsPath + "?cursor=0", elementsPath, elementTypesPath,
-		webSocketPath, openAPIPath, metricsPath, rpcPath, rpcPath + backupName, rpcPath + "fly", "*",
+		api.WebSocketPath, api.OpenAPIPath, metricsPath, api.CallPath, api.CallPath + backupName, api.CallPath + "fly", "*",
 		"/healthz/", "/rpc/../healthz", "//healthz", "/sign-in/", "/sign-in/../", "/sign-in/style", "/favicon.ico", "/debug/pprof/", "/elsewhere",
 	}
 	for name := range s.operations {
-		paths = append(paths, rpcPath+name)
+		paths = append(paths, api.CallPath+name)
 	}
 	for name := range s.page.Assets.Files {
 		paths = append(paths, s.page.Assets.URL(name))

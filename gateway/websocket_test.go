@@ -9,13 +9,14 @@ import (
 
 	"github.com/coder/websocket"
 
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
 func TestWhoMayTalk(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
-	address := "ws://" + h.server.Address() + webSocketPath
+	address := "ws://" + h.server.Address() + api.WebSocketPath
 	own := "http://" + h.server.Address()
 	bearer := http.Header{"Authorization": {"Bearer " + h.tokens["fae"]}}
 	session, err := h.node.Host().MakeSession(t.Context(), "a test")
@@ -57,7 +58,7 @@ func TestWhoMayTalk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := address
 			if c.key != "" {
-				at = strings.Replace(address, webSocketPath, web.SessionsPath+c.key+webSocketPath, 1)
+				at = strings.Replace(address, api.WebSocketPath, web.SessionsPath+c.key+api.WebSocketPath, 1)
 			}
 			conn, r, err := websocket.Dial(t.Context(), at, &websocket.DialOptions{HTTPHeader: c.header, Host: c.header.Get("Host"), Subprotocols: c.protocols})
 			if r == nil || r.StatusCode != c.status {
@@ -72,7 +73,7 @@ func TestWhoMayTalk(t *testing.T) {
 			}
 		})
 	}
-	r, err := http.DefaultClient.Do(&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: h.server.Address(), Path: webSocketPath}, Header: bearer})
+	r, err := http.DefaultClient.Do(&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: h.server.Address(), Path: api.WebSocketPath}, Header: bearer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,13 +18,9 @@ import (
 	"parley/gateway/api"
 )
 
-const (
-	webSocketPath = "/ws"
-
-	// plainProtocol is a WebSocket subprotocol that says nothing. A client that offers it beside that with its
-	// token is not told its token again.
-	plainProtocol = "parley"
-)
+// plainProtocol is a WebSocket subprotocol without a meaning. The server chooses it where a client offers it beside the
+// one that has its token, and so does not send the token back.
+const plainProtocol = "parley"
 
 // serveWebSocket turns a request into a wsSession, and returns when that has ended.
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +30,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
-		refuse(w, parley.Refuse(parley.InvalidArgument, "at %s there is a WebSocket", webSocketPath), http.StatusUpgradeRequired)
+		refuse(w, parley.Refuse(parley.InvalidArgument, "at %s there is a WebSocket", api.WebSocketPath), http.StatusUpgradeRequired)
 		return
 	}
 	account := s.account(r.Context())

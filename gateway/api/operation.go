@@ -6,6 +6,14 @@ import (
 	"parley/actors/view"
 )
 
+// The addresses of a node's HTTP server that clients know.
+const (
+	CallPath      = "/rpc/" // with the name of an operation behind it
+	WebSocketPath = "/ws"
+	OpenAPIPath   = "/openapi.json"
+	HealthPath    = "/healthz" // needs no token
+)
+
 // Scope is the part of an agent's authority that an operation needs. A caller on the node's own socket
 // has all of them.
 type Scope string

@@ -1,4 +1,4 @@
-package gateway
+package openapi
 
 import (
 	"encoding"
@@ -12,51 +12,51 @@ import (
 	"parley/gateway/api"
 )
 
-// schema is a JSON Schema (2020-12), as far as Parley's types need it.
-type schema struct {
+// Schema is a JSON Schema (2020-12), with the keywords that Parley's types need.
+type Schema struct {
 	Ref         string             `json:"$ref,omitempty"`
-	Type        any                `json:"type,omitempty"` // a name, or several
+	Type        any                `json:"type,omitempty"` // a name, or a list of them
 	Format      string             `json:"format,omitempty"`
 	Description string             `json:"description,omitempty"`
 	Pattern     string             `json:"pattern,omitempty"`
 	Minimum     *int               `json:"minimum,omitempty"`
-	Items       *schema            `json:"items,omitempty"`
-	Properties  map[string]*schema `json:"properties,omitempty"`
-	Additional  *schema            `json:"additionalProperties,omitempty"`
+	Items       *Schema            `json:"items,omitempty"`
+	Properties  map[string]*Schema `json:"properties,omitempty"`
+	Additional  *Schema            `json:"additionalProperties,omitempty"`
 	Required    []string           `json:"required,omitempty"`
 }
 
-// schemas makes schemas of Go's types, those of structs once each, by name.
-type schemas map[string]*schema
+// Schemas holds the schemas of structs by published name. The zero map is not usable.
+type Schemas map[string]*Schema
 
-const schemaPlace = "#/components/schemas/"
+// RefPrefix is the beginning of a Schema's Ref. The name of a schema follows it.
+const RefPrefix = "#/components/schemas/"
 
-// idPattern is an ID: {ULID}@{node}.
+// idPattern matches an ID: {ULID}@{node}.
 const idPattern = `^[0-9A-HJKMNP-TV-Z]{26}@N[A-Z2-7]{55}$`
 
-// plain are the types that write themselves in a way of their own.
-var plain = map[reflect.Type]schema{
+// encoders has the schemas of types that encode themselves.
+var encoders = map[reflect.Type]Schema{
 	reflect.TypeFor[capabilities.ID]():     {Type: "string", Pattern: idPattern, Description: "An ID: {ULID}@{node}."},
 	reflect.TypeFor[capabilities.NodeID](): {Type: "string", Pattern: `^N[A-Z2-7]{55}$`, Description: "A node's public key."},
 	reflect.TypeFor[capabilities.Time]():   {Type: "string", Format: "date-time", Description: "A time in UTC, with milliseconds."},
 	reflect.TypeFor[capabilities.Value]():  {Description: `Any passable value: plain JSON, {"$cap":ID,"kind":KIND} for a reference, {"$bytes":BASE64}, or {"$sealed":true}.`},
-	reflect.TypeFor[view.Amounts]():        {Type: "object", Additional: &schema{Type: "integer"}, Description: "An amount for each quota by name. -1 is no limit."},
+	reflect.TypeFor[view.Amounts]():        {Type: "object", Additional: &Schema{Type: "integer"}, Description: "An amount for each quota by name. -1 is no limit."},
 	reflect.TypeFor[json.RawMessage]():     {Description: "Any JSON."},
 	reflect.TypeFor[api.RefText]():         {Type: []string{"string", "integer"}, Description: "A message's number, or the ID of a message, form or promise."},
-	reflect.TypeFor[Cursor]():              {Type: []string{"string", "integer"}, Description: "Where to go on."},
 	reflect.TypeFor[events.Event]():        {Type: "object", Description: "An event's own members."},
 }
 
-// of gives the schema of a type, or where it stands.
-func (s schemas) of(t reflect.Type) *schema {
+// Of returns the schema of a type. It adds that of a struct to s, and returns a reference to it.
+func (s Schemas) Of(t reflect.Type) *Schema {
 	if t.Kind() == reflect.Pointer {
-		return s.of(t.Elem())
+		return s.Of(t.Elem())
 	}
-	if p, ok := plain[t]; ok {
-		return &p
+	if own, ok := encoders[t]; ok {
+		return &own
 	}
 	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
-		return &schema{Type: "string"}
+		return &Schema{Type: "string"}
 	}
 	if t == reflect.TypeFor[api.Fields]() {
 		t = reflect.TypeFor[[]events.Field]()
@@ -64,39 +64,39 @@ func (s schemas) of(t reflect.Type) *schema {
 	zero := 0
 	switch t.Kind() {
 	case reflect.Bool:
-		return &schema{Type: "boolean"}
+		return &Schema{Type: "boolean"}
 	case reflect.String:
-		return &schema{Type: "string"}
+		return &Schema{Type: "string"}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return &schema{Type: "integer"}
+		return &Schema{Type: "integer"}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return &schema{Type: "integer", Minimum: &zero}
+		return &Schema{Type: "integer", Minimum: &zero}
 	case reflect.Float32, reflect.Float64:
-		return &schema{Type: "number"}
+		return &Schema{Type: "number"}
 	case reflect.Slice, reflect.Array:
-		return &schema{Type: "array", Items: s.of(t.Elem())}
+		return &Schema{Type: "array", Items: s.Of(t.Elem())}
 	case reflect.Map:
-		return &schema{Type: "object", Additional: s.of(t.Elem())}
+		return &Schema{Type: "object", Additional: s.Of(t.Elem())}
 	case reflect.Struct:
-		return s.named(t)
+		return s.structure(t)
 	}
-	return &schema{} // anything
+	return &Schema{} // any value
 }
 
-// named puts the schema of a struct under its name.
-func (s schemas) named(t reflect.Type) *schema {
+// structure adds the schema of a struct, and returns a reference to it.
+func (s Schemas) structure(t reflect.Type) *Schema {
 	name := publishedName(t)
 	if _, ok := s[name]; !ok {
-		made := &schema{Type: "object"}
-		s[name] = made // before its members, which may be of the same type
-		s.members(t, made)
+		made := &Schema{Type: "object"}
+		s[name] = made // before its members: one may be of the same type
+		s.addMembers(t, made)
 	}
-	return &schema{Ref: schemaPlace + name}
+	return &Schema{Ref: RefPrefix + name}
 }
 
-// publishedName returns the name of a type in the document. Those of package view had their names before they were there.
+// publishedName returns the name of a type in the document. Types of package view were published as those of actors.
 func publishedName(t reflect.Type) string {
-	name := strings.TrimPrefix(strings.TrimPrefix(t.String(), "gateway."), "api.")
+	name := strings.TrimPrefix(t.String(), "api.")
 	switch name {
 	case "view.Message":
 		return "actors.Envelope"
@@ -111,8 +111,8 @@ func publishedName(t reflect.Type) string {
 	return name
 }
 
-// members adds the members of a struct, those of embedded ones among its own.
-func (s schemas) members(t reflect.Type, to *schema) {
+// addMembers adds the members of a struct to its schema. It adds those of embedded structs among them.
+func (s Schemas) addMembers(t reflect.Type, to *Schema) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -122,7 +122,7 @@ func (s schemas) members(t reflect.Type, to *schema) {
 		}
 		switch {
 		case f.Anonymous && name == "" && embedded.Kind() == reflect.Struct:
-			s.members(embedded, to)
+			s.addMembers(embedded, to)
 			continue
 		case !f.IsExported() || name == "-":
 			continue
@@ -130,9 +130,9 @@ func (s schemas) members(t reflect.Type, to *schema) {
 			name = f.Name
 		}
 		if to.Properties == nil {
-			to.Properties = map[string]*schema{}
+			to.Properties = map[string]*Schema{}
 		}
-		to.Properties[name] = s.of(f.Type)
+		to.Properties[name] = s.Of(f.Type)
 		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") && f.Type.Kind() != reflect.Pointer {
 			to.Required = append(to.Required, name)
 		}

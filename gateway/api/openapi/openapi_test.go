@@ -1,0 +1,183 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+)
+
+func TestADocumentIsTheSameTwice(t *testing.T) {
+	first, err := json.Marshal(Describe("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := json.Marshal(Describe("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, second) {
+		t.Error("two documents of one version differ")
+	}
+}
+
+func TestEveryOperationIsDescribed(t *testing.T) {
+	doc := Describe("test")
+	for _, o := range api.Operations() {
+		call := doc.Paths[api.CallPath+o.Name].Post
+		if call == nil {
+			t.Errorf("%s is missing", o.Name)
+			continue
+		}
+		if call.OperationID != o.Name || call.Scope != o.Scope || call.OfNode != o.OfNode || call.Waits != o.Waits {
+			t.Errorf("%s is described as %+v", o.Name, call)
+		}
+		if !slices.ContainsFunc(doc.Tags, func(tag Tag) bool { return slices.Equal(call.Tags, []string{tag.Name}) }) {
+			t.Errorf("%s has tags %q, which the document does not list", o.Name, call.Tags)
+		}
+		for what, content := range map[string]map[string]Media{
+			"request": call.Request.Content, "response": call.Responses["200"].Content, "failure": call.Responses["default"].Content,
+		} {
+			if s := content[JSON].Schema; s == nil || s.Ref == "" {
+				t.Errorf("%s has no schema of its %s", o.Name, what)
+			}
+		}
+	}
+	for _, path := range []string{api.HealthPath, api.WebSocketPath} {
+		if doc.Paths[path].Get == nil {
+			t.Errorf("%s is missing", path)
+		}
+	}
+	if want := len(api.Operations()) + 2; len(doc.Paths) != want {
+		t.Errorf("there are %d paths, want %d", len(doc.Paths), want)
+	}
+}
+
+func TestEveryReferenceHasASchema(t *testing.T) {
+	doc := Describe("test")
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all any
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	checkRefs(t, all, doc.Components.Schemas)
+}
+
+// checkRefs fails for each reference to a schema that is missing.
+func checkRefs(t *testing.T, node any, known Schemas) {
+	switch node := node.(type) {
+	case map[string]any:
+		if ref, ok := node["$ref"].(string); ok && known[strings.TrimPrefix(ref, RefPrefix)] == nil {
+			t.Errorf("there is no %s", ref)
+		}
+		for _, v := range node {
+			checkRefs(t, v, known)
+		}
+	case []any:
+		for _, v := range node {
+			checkRefs(t, v, known)
+		}
+	}
+}
+
+// A response's members stand beside these two in a frame of a WebSocket.
+func TestNoResponseHasMembersOfItsFrame(t *testing.T) {
+	made := Schemas{}
+	for _, o := range api.Operations() {
+		name := strings.TrimPrefix(made.Of(o.Response).Ref, RefPrefix)
+		if name == "actors.Envelope" {
+			continue // a frame has it as its member "message"
+		}
+		if name == "" {
+			t.Errorf("the response of %s is a %v, and no object", o.Name, o.Response.Kind())
+			continue
+		}
+		for _, own := range []string{"type", "requestId"} {
+			if made[name].Properties[own] != nil {
+				t.Errorf("the response of %s has a member %q", o.Name, own)
+			}
+		}
+	}
+}
+
+type inner struct {
+	Self  *inner `json:"self"`
+	Count uint8  `json:"count,omitempty"`
+}
+
+type outer struct {
+	api.Acting
+	inner
+	Plain  string
+	Hidden string           `json:"-"`
+	Times  []time.Time      `json:"times"`
+	By     map[string]int64 `json:"by,omitzero"`
+	Ratio  float64          `json:"ratio"`
+	Any    any              `json:"any"`
+	Raw    json.RawMessage  `json:"raw,omitempty"`
+	Fields api.Fields       `json:"fields"`
+	ID     *capabilities.ID `json:"id"`
+}
+
+func TestSchemaOfAStruct(t *testing.T) {
+	made := Schemas{}
+	if ref := made.Of(reflect.TypeFor[*outer]()); ref.Ref != RefPrefix+"openapi.outer" {
+		t.Fatalf("the reference is %+v", ref)
+	}
+	got := made["openapi.outer"]
+	zero := 0
+	want := map[string]*Schema{
+		"as":     {Type: "string"},
+		"self":   {Ref: RefPrefix + "openapi.inner"},
+		"count":  {Type: "integer", Minimum: &zero},
+		"Plain":  {Type: "string"},
+		"times":  {Type: "array", Items: &Schema{Type: "string"}},
+		"by":     {Type: "object", Additional: &Schema{Type: "integer"}},
+		"ratio":  {Type: "number"},
+		"any":    {},
+		"raw":    {Description: "Any JSON."},
+		"fields": {Type: "array", Items: &Schema{Ref: RefPrefix + "events.Field"}},
+		"id":     {Type: "string", Pattern: idPattern, Description: "An ID: {ULID}@{node}."},
+	}
+	if !reflect.DeepEqual(got.Properties, want) {
+		for name := range got.Properties {
+			t.Logf("%s: %+v", name, got.Properties[name])
+		}
+		t.Error("the properties differ")
+	}
+	if required := []string{"Plain", "times", "ratio", "any", "fields"}; !slices.Equal(got.Required, required) {
+		t.Errorf("required are %q, want %q", got.Required, required)
+	}
+	if made["openapi.inner"] == nil || made["events.Field"] == nil {
+		t.Error("a struct within it has no schema of its own")
+	}
+}
+
+func TestPublishedNamesStay(t *testing.T) {
+	made := Schemas{}
+	for _, o := range api.Operations() {
+		made.Of(o.Request)
+		made.Of(o.Response)
+	}
+	made.Of(reflect.TypeFor[events.Field]())
+	for _, name := range []string{"FormRequest", "actors.Envelope", "actors.Snapshot", "actors.Filter", "actors.Outcome", "events.Field", "parley.Error"} {
+		if made[name] == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for name := range made {
+		if strings.HasPrefix(name, "view.") || strings.HasPrefix(name, "api.") {
+			t.Errorf("%s is named after its package of today", name)
+		}
+	}
+}
