@@ -301,6 +301,11 @@ func (n *Node) Verify(ctx context.Context) (persistence.Report, error) { return 
 // Backup writes the journal as it is now, checked on the way, without stopping anything.
 func (n *Node) Backup(ctx context.Context, w io.Writer) error { return n.journal.Backup(ctx, w) }
 
+// BackupAfter writes the part of the journal behind a mark, for a backup that has what is before it.
+func (n *Node) BackupAfter(ctx context.Context, after persistence.Mark, w io.Writer) error {
+	return n.journal.BackupAfter(ctx, after, w)
+}
+
 // Done is closed when the node cannot go on, because another process has taken it over. Err says why.
 func (n *Node) Done() <-chan struct{} { return n.done }
 

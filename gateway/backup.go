@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -10,15 +12,17 @@ import (
 	"parley/actors/connlimit"
 	"parley/gateway/api"
 	"parley/gateway/httpd"
+	"parley/persistence"
 )
 
 const (
 	backupName     = "backup"
 	failureTrailer = "Parley-Error"
+	afterParameter = "after"
 )
 
-// serveBackup streams the journal as it is now. Whether it is whole is known only at its end, so that an
-// error comes in a trailer.
+// serveBackup streams the journal as it is now, or with the parameter after the part of it behind that mark. Whether it is
+// whole is known only at its end, so that an error comes in a trailer.
 func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 	account := s.account(r.Context())
 	if err := account.take(api.KindCalls, 1); err != nil {
@@ -26,11 +30,15 @@ func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer account.give(api.KindCalls, 1)
+	write, err := s.backup(r)
+	if err != nil {
+		refuse(w, err, 0)
+		return
+	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Trailer", failureTrailer)
 	httpd.SetUse(r, connlimit.Busy)
-	err := s.node.Backup(callContext(r), pieces{w, http.NewResponseController(w)})
-	if err == nil {
+	if err = write(callContext(r), pieces{w, http.NewResponseController(w)}); err == nil {
 		return
 	}
 	s.log.Error("backup failed", "error", err)
@@ -39,6 +47,16 @@ func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the client sees a body that is cut off
 	}
 	w.Header().Set(failureTrailer, string(text))
+}
+
+// backup returns what writes the backup that a request asks for.
+func (s *Server) backup(r *http.Request) (func(context.Context, io.Writer) error, error) {
+	query := r.URL.Query()
+	if !query.Has(afterParameter) {
+		return s.node.Backup, nil
+	}
+	after, err := persistence.ParseMark(query.Get(afterParameter))
+	return func(ctx context.Context, w io.Writer) error { return s.node.BackupAfter(ctx, after, w) }, err
 }
 
 // pieces writes a response of any length. Each piece has a deadline of its own.

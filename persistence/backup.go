@@ -34,8 +34,7 @@ func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 		err = j.follow(ctx, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
 	}
 	if err == nil {
-		trailer := binary.BigEndian.AppendUint64(make([]byte, 4, 4+backupTrailer), end.number)
-		_, err = out.Write(append(trailer, end.hash[:]...))
+		_, err = out.Write(trailer(end))
 	}
 	if err == nil {
 		err = out.Flush()
@@ -44,6 +43,12 @@ func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("back up the journal: %w", err)
 	}
 	return nil
+}
+
+// trailer returns the end of a backup: an empty frame, and the last commit.
+func trailer(end mark) []byte {
+	b := binary.BigEndian.AppendUint64(make([]byte, 4, 4+backupTrailer), end.number)
+	return append(b, end.hash[:]...)
 }
 
 func writeSized(out *bufio.Writer, bytes []byte) error {

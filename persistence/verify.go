@@ -45,8 +45,13 @@ func (j *Journal) Verify(ctx context.Context) (Report, error) {
 
 // follow reads the log from the first commit to end, and checks that end is in it.
 func (j *Journal) follow(ctx context.Context, end mark, fn func(c *events.Commit, bytes []byte) error) error {
-	c := chainFrom(j.o.Node, 1)
-	return j.connection().each(ctx, 1, end.number, func(number uint64, bytes []byte) error {
+	return j.followAfter(ctx, mark{}, end, fn)
+}
+
+// followAfter is follow for the commits behind a mark.
+func (j *Journal) followAfter(ctx context.Context, after, end mark, fn func(c *events.Commit, bytes []byte) error) error {
+	c := &chain{node: j.o.Node, last: after}
+	return j.connection().each(ctx, after.number+1, end.number, func(number uint64, bytes []byte) error {
 		commit, err := c.follow(number, bytes)
 		if err == nil {
 			err = c.confirm(end)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,14 +47,24 @@ it; where none runs, this program does. Damage is CORRUPT_LOG, with the first ba
 }
 
 func backupCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
-		Use:   "backup FILE",
-		Short: "Write the node's key and log to a file",
+	var folder string
+	c := &cobra.Command{
+		Use:   "backup FILE | --to FOLDER",
+		Short: "Write the node's key and log to a file, or what is new to a folder",
 		Long: `Writes the node's key and its whole log to a file, also while the node runs. FILE must not exist yet.
-Whoever has the file can be the node: keep it as safe as the state folder.`,
-		Example: "  parley backup parley-2026-01-31.backup",
-		Args:    exactly("FILE"),
+With --to it adds a file with what is new since the last time to a folder; all files there are one backup.
+Whoever has the file or the folder can be the node: keep it as safe as the state folder.`,
+		Example: "  parley backup parley-2026-01-31.backup\n  parley backup --to /mnt/backups/parley",
+		Args: func(c *cobra.Command, args []string) error {
+			if folder != "" {
+				return exactly()(c, args)
+			}
+			return exactly("FILE")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if folder != "" {
+				return backUpTo(c.Context(), env, folder)
+			}
 			size, err := makeBackup(c.Context(), env, args[0])
 			if err != nil {
 				return err
@@ -63,16 +74,76 @@ Whoever has the file can be the node: keep it as safe as the state folder.`,
 			})
 		},
 	}
+	c.Flags().StringVar(&folder, "to", "", "add what is new to this folder")
+	return c
+}
+
+// backUpTo adds a part with what is new to a folder, which has the node's key too.
+func backUpTo(ctx context.Context, env *environment, folder string) error {
+	seed, err := keySeed(env)
+	if err != nil {
+		return err
+	}
+	key, err := keys.Load(env.options.state)
+	if err != nil {
+		return err
+	}
+	node, err := keys.NodeOf(key)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return terminal.Unwritable(folder, err)
+	}
+	if there, err := os.ReadFile(filepath.Join(folder, keys.FileName)); err == nil && !bytes.Equal(there, seed) {
+		return parley.Refuse(parley.InvalidArgument, "%s has the backup of another node", folder)
+	}
+	p, err := persistence.AddPart(folder, node, func(after persistence.Mark, w io.Writer) error {
+		client := env.client()
+		defer client.Close()
+		err := client.BackupAfter(ctx, after.String(), w)
+		if parley.CodeOf(err) == parley.NotRunning {
+			return withJournal(ctx, env, func(j *persistence.Journal) error { return j.BackupAfter(ctx, after, w) })
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeKey(folder, seed); err != nil {
+		return err
+	}
+	first := p.After.Number + 1
+	if p.Path == "" {
+		return env.print(map[string]any{"folder": folder, "last": p.Last.Number}, func() string {
+			return fmt.Sprintf("nothing is new since commit %d", p.Last.Number)
+		})
+	}
+	return env.print(map[string]any{"folder": folder, "file": p.Path, "bytes": p.Bytes, "first": first, "last": p.Last.Number}, func() string {
+		return fmt.Sprintf("wrote %s, %d bytes: commits %d to %d", p.Path, p.Bytes, first, p.Last.Number)
+	})
+}
+
+// writeKey puts the node's key into a folder, on disk, if it is not there.
+func writeKey(folder string, seed []byte) error {
+	path := filepath.Join(folder, keys.FileName)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.WriteFile(path+".new", seed, 0o600); err != nil {
+		return terminal.Unwritable(folder, err)
+	}
+	return install(path+".new", path)
 }
 
 func restoreCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
-		Use:   "restore FILE",
+		Use:   "restore FILE|FOLDER",
 		Short: "Make a node again from a backup",
 		Long: `Puts the key and the log of a backup into an empty state folder. The node is then the one that it was: do
 not run it in two places. It starts no programs until "parley programs start", whatever is queued for them.`,
 		Example: "  parley restore parley-2026-01-31.backup --state ~/.local/state/parley",
-		Args:    exactly("FILE"),
+		Args:    exactly("FILE|FOLDER"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := restoreBackup(c.Context(), env, args[0]); err != nil {
 				return err
@@ -174,6 +245,10 @@ func restoreBackup(ctx context.Context, env *environment, path string) (err erro
 		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
 	}
 	defer f.Close() //nolint:errcheck // only read from
+	info, err := f.Stat()
+	if err != nil {
+		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
+	}
 	l, err := lockState(env)
 	if err != nil {
 		return err
@@ -181,6 +256,9 @@ func restoreBackup(ctx context.Context, env *environment, path string) (err erro
 	defer func() { err = errors.Join(err, l.release()) }()
 	if err := wantEmpty(env); err != nil {
 		return err
+	}
+	if info.IsDir() {
+		return restoreFolder(ctx, env, path)
 	}
 	archive := tar.NewReader(f)
 	if err := entryOf(archive, keyEntry); err != nil {
@@ -194,6 +272,37 @@ func restoreBackup(ctx context.Context, env *environment, path string) (err erro
 		return err
 	}
 	return restoreOffline(ctx, env, seed, archive)
+}
+
+// restoreFolder restores the parts in a folder.
+func restoreFolder(ctx context.Context, env *environment, folder string) error {
+	key, err := keys.Load(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return notABackup(fmt.Errorf("%s has no %s", folder, keys.FileName))
+	}
+	if err != nil {
+		return err
+	}
+	node, err := keys.NodeOf(key)
+	if err != nil {
+		return err
+	}
+	seed, err := os.ReadFile(filepath.Join(folder, keys.FileName))
+	if err != nil {
+		return err
+	}
+	parts, err := persistence.Parts(folder, node)
+	if err != nil {
+		return err
+	}
+	if len(parts) == 0 {
+		return notABackup(fmt.Errorf("%s has no part of one", folder))
+	}
+	journal, err := persistence.OpenParts(parts, node)
+	if err != nil {
+		return err
+	}
+	return errors.Join(restoreOffline(ctx, env, seed, journal), journal.Close())
 }
 
 func wantEmpty(env *environment) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 
 	"parley"
 )
@@ -16,7 +17,14 @@ const (
 )
 
 // Backup writes the node's journal as it is now. It is to be had on the node's own socket alone.
-func (c *Client) Backup(ctx context.Context, w io.Writer) error {
+func (c *Client) Backup(ctx context.Context, w io.Writer) error { return c.backup(ctx, "", w) }
+
+// BackupAfter writes the part of the node's journal behind a mark, as package persistence has it; "" is all of it.
+func (c *Client) BackupAfter(ctx context.Context, after string, w io.Writer) error {
+	return c.backup(ctx, "?after="+url.QueryEscape(after), w)
+}
+
+func (c *Client) backup(ctx context.Context, query string, w io.Writer) error {
 	if c.options.Socket == "" {
 		return parley.Refuse(parley.NotPermitted, "a backup is made on the node's own socket")
 	}
@@ -25,7 +33,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) error {
 		return Dial(ctx, c.options.Socket)
 	}}
 	defer transport.CloseIdleConnections()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+callPath+backupName, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+callPath+backupName+query, nil)
 	if err != nil {
 		return parley.Refuse(parley.InvalidArgument, "a backup cannot be asked for: %v", err)
 	}

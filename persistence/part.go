@@ -1,0 +1,273 @@
+package persistence
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// A part of a backup is a magic, the node's ID, the commit that it follows, each frame behind its length, and at the end
+// what a whole backup has there. Parts in one folder follow each other from the first commit on.
+const (
+	partMagic  = "PLYPART\x01"
+	partHeader = len(partMagic) + 32 + 8 + 32
+	partSuffix = ".part"
+)
+
+// Mark names a commit of a log by its number and the hash of its frame. The zero Mark is before the first commit.
+type Mark struct {
+	Number uint64
+	Hash   events.Hash
+}
+
+// String returns the text that ParseMark reads: the number, a colon, and the hash in hexadecimal digits. It is "" for
+// the zero Mark.
+func (m Mark) String() string {
+	if m == (Mark{}) {
+		return ""
+	}
+	return strconv.FormatUint(m.Number, 10) + ":" + hex.EncodeToString(m.Hash[:])
+}
+
+// ParseMark reads the result of String. It refuses any other text with INVALID_ARGUMENT.
+func ParseMark(s string) (Mark, error) {
+	if s == "" {
+		return Mark{}, nil
+	}
+	number, digits, _ := strings.Cut(s, ":")
+	n, err := strconv.ParseUint(number, 10, 64)
+	hash, bad := hex.DecodeString(digits)
+	m := Mark{Number: n}
+	if err != nil || bad != nil || len(hash) != len(m.Hash) || n == 0 {
+		return Mark{}, parley.Refuse(parley.InvalidArgument, "%.100q is no mark of a log", s)
+	}
+	m.Hash = events.Hash(hash)
+	return m, nil
+}
+
+// BackupAfter writes a part: the log behind a mark, up to the commit that is last when it begins. The zero Mark writes
+// all of it. It checks what it writes. The journal goes on working. A mark that is not of this log is INVALID_ARGUMENT.
+// After an error the output is not a part.
+func (j *Journal) BackupAfter(ctx context.Context, after Mark, w io.Writer) error {
+	end := j.lastCommit().mark
+	from := mark{after.Number, after.Hash}
+	if err := j.has(ctx, from, end); err != nil {
+		return fmt.Errorf("back up the journal: %w", err)
+	}
+	out := bufio.NewWriterSize(w, 1<<20)
+	header := append(append(make([]byte, 0, partHeader), partMagic...), j.o.Node[:]...)
+	header = binary.BigEndian.AppendUint64(header, from.number)
+	_, err := out.Write(append(header, from.hash[:]...))
+	if err == nil {
+		err = j.followAfter(ctx, from, end, func(_ *events.Commit, bytes []byte) error { return writeSized(out, bytes) })
+	}
+	if err == nil {
+		_, err = out.Write(trailer(end))
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("back up the journal: %w", err)
+	}
+	return nil
+}
+
+// has checks that a mark is of the log up to end.
+func (j *Journal) has(ctx context.Context, m, end mark) error {
+	if m.number == 0 {
+		return nil
+	}
+	hash := end.hash
+	if m.number < end.number {
+		bytes, err := j.connection().fetchSurely(ctx, m.number)
+		if err != nil {
+			return err
+		}
+		if _, hash, err = decode(m.number, bytes); err != nil {
+			return err
+		}
+	}
+	if m.number > end.number || hash != m.hash {
+		return parley.Refuse(parley.InvalidArgument, "commit %d of the backup is not in the node's log", m.number).
+			WithHint("the node was restored from another backup: back up to a new folder")
+	}
+	return nil
+}
+
+// Part is a file with a part of a backup.
+type Part struct {
+	Path  string
+	After Mark // the commit that its first one follows
+	Last  Mark
+	Bytes int64
+}
+
+// PartName returns the file name of a part: the numbers of its first and last commit, so that names sort as parts do.
+func PartName(after, last Mark) string {
+	return fmt.Sprintf("%020d-%020d%s", after.Number+1, last.Number, partSuffix)
+}
+
+// Parts returns the parts of a node's backup in a folder, in their order. It reads their beginnings and ends. It fails
+// with CORRUPT_LOG if one is missing or cut, and with INVALID_ARGUMENT if one is of another node. A folder without parts,
+// and no folder, have none.
+func Parts(folder string, node capabilities.NodeID) ([]Part, error) {
+	there, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the backup: %w", err)
+	}
+	var parts []Part
+	for _, f := range there {
+		if !strings.HasSuffix(f.Name(), partSuffix) || strings.HasPrefix(f.Name(), ".") {
+			continue
+		}
+		p, err := ReadPart(filepath.Join(folder, f.Name()), node)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	slices.SortFunc(parts, func(a, b Part) int { return strings.Compare(a.Path, b.Path) })
+	var last Mark
+	for _, p := range parts {
+		if p.After != last {
+			return nil, notWhole(nil, "the backup has no part with commit %d, or another one", last.Number+1)
+		}
+		last = p.Last
+	}
+	return parts, nil
+}
+
+// ReadPart reads the beginning and the end of a part.
+func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Part{}, fmt.Errorf("read the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return Part{}, fmt.Errorf("read the backup: %w", err)
+	}
+	head, tail := make([]byte, partHeader), make([]byte, 4+backupTrailer)
+	if size < int64(len(head)+len(tail)) {
+		return Part{}, notWhole(nil, "%s is cut short", filepath.Base(path))
+	}
+	_, err = f.ReadAt(head, 0)
+	if err == nil {
+		_, err = f.ReadAt(tail, size-int64(len(tail)))
+	}
+	if err != nil {
+		return Part{}, fmt.Errorf("read the backup: %w", err)
+	}
+	if string(head[:len(partMagic)]) != partMagic || binary.BigEndian.Uint32(tail) != 0 {
+		return Part{}, notWhole(nil, "%s is not a part of a backup, or cut short", filepath.Base(path))
+	}
+	head, tail = head[len(partMagic):], tail[4:]
+	if whose := capabilities.NodeID(head[:32]); whose != node {
+		return Part{}, parley.Refuse(parley.InvalidArgument, "the backup is of node %s", whose)
+	}
+	head = head[32:]
+	return Part{
+		Path: path, Bytes: size,
+		After: Mark{binary.BigEndian.Uint64(head), events.Hash(head[8:])},
+		Last:  Mark{binary.BigEndian.Uint64(tail), events.Hash(tail[8:])},
+	}, nil
+}
+
+// AddPart writes the next part of a node's backup to a folder, which it makes if there is none. write writes the log
+// behind a mark, as BackupAfter does. The part is there whole, on disk, or not at all. It returns a Part without a Path if
+// there is nothing new, and refuses with ALREADY_RUNNING while another process writes to the folder.
+func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w io.Writer) error) (p Part, err error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return Part{}, cannotBackUp(folder, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(folder, partsLock), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return Part{}, cannotBackUp(folder, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := lockFile(lock); err != nil {
+		return Part{}, parley.Refuse(parley.AlreadyRunning, "another process backs up to %s", folder)
+	}
+	parts, err := Parts(folder, node)
+	if err != nil {
+		return Part{}, err
+	}
+	var after Mark
+	if len(parts) > 0 {
+		after = parts[len(parts)-1].Last
+	}
+	f, err := os.OpenFile(filepath.Join(folder, unfinishedPart), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return Part{}, cannotBackUp(folder, err)
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // it is gone if all went well
+	if err := errors.Join(write(after, f), f.Sync(), f.Close()); err != nil {
+		return Part{}, err
+	}
+	if p, err = ReadPart(f.Name(), node); err != nil || p.Last == after {
+		return Part{After: after, Last: after}, err
+	}
+	p.Path = filepath.Join(folder, PartName(p.After, p.Last))
+	if err := errors.Join(os.Rename(f.Name(), p.Path), SyncFolder(folder)); err != nil {
+		return Part{}, cannotBackUp(folder, err)
+	}
+	return p, nil
+}
+
+const (
+	partsLock      = "lock"       // locked by the process that writes
+	unfinishedPart = "unfinished" // until it has its name
+)
+
+func cannotBackUp(folder string, err error) error {
+	return parley.Refuse(parley.InvalidArgument, "cannot back up to %s: %v", folder, err)
+}
+
+// OpenParts returns the parts of a backup as one whole backup, for Restore. The caller closes it.
+func OpenParts(parts []Part, node capabilities.NodeID) (io.ReadCloser, error) {
+	all := &partsReader{}
+	inputs := []io.Reader{strings.NewReader(backupMagic + string(node[:]))}
+	var last Mark
+	for _, p := range parts {
+		f, err := os.Open(p.Path)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("read the backup: %w", err), all.Close())
+		}
+		all.files = append(all.files, f)
+		inputs = append(inputs, io.NewSectionReader(f, int64(partHeader), p.Bytes-int64(partHeader)-4-backupTrailer))
+		last = p.Last
+	}
+	all.Reader = io.MultiReader(append(inputs, strings.NewReader(string(trailer(mark{last.Number, last.Hash}))))...)
+	return all, nil
+}
+
+// partsReader reads parts and closes their files.
+type partsReader struct {
+	io.Reader
+	files []*os.File
+}
+
+// Close closes all files.
+func (r *partsReader) Close() error {
+	var err error
+	for _, f := range r.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
