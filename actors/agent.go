@@ -108,7 +108,7 @@ func (a *Agent) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus,
 // MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.
 func (a *Agent) MayLookInto(ctx context.Context, agent *Agent) error {
 	_, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (none, error) {
-		if a.id == agent.id || s.RuledBy(a.id) {
+		if a.id == agent.id || s.ManagedBy(a.id) {
 			return none{}, nil
 		}
 		return none{}, parley.Refuse(parley.NotPermitted, "that is for the agent itself, its host and its maker")

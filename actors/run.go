@@ -231,7 +231,7 @@ func (a *Agent) Archive(ctx context.Context, agent *Agent) error {
 type interruptRun struct{ by capabilities.ID }
 
 func (m interruptRun) handle(b *mailboxActor) (*run, error) {
-	if m.by != b.reg.id && !b.state.RuledBy(m.by) {
+	if m.by != b.reg.id && !b.state.ManagedBy(m.by) {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
 	}
 	return b.stopRun(mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})

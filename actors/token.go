@@ -74,7 +74,7 @@ func (a *Agent) makeToken(ctx context.Context, c mailbox.MakeToken, prefix strin
 		return Token{}, secret, err
 	}
 	now := a.node.now()
-	made = shownToken(a.id, mailbox.Token{TokenMade: *evs[0].(*events.TokenMade), Made: now, Used: now, Turned: now}, now)
+	made = shownToken(a.id, mailbox.Token{TokenMade: *evs[0].(*events.TokenMade), Made: now, Used: now, Renewed: now}, now)
 	made.Text = prefix + a.id.ULID.String() + made.ID.ULID.String() + secret
 	return made, secret, nil
 }

@@ -122,16 +122,16 @@ func (s *State) Policy() string {
 	return s.work.policy
 }
 
-// mayRule refuses with NOT_PERMITTED any agent but this one's host and maker.
-func (s *State) mayRule(by capabilities.ID) error {
-	if s.RuledBy(by) {
+// checkManager refuses with NOT_PERMITTED any agent but this one's host and maker.
+func (s *State) checkManager(by capabilities.ID) error {
+	if s.ManagedBy(by) {
 		return nil
 	}
 	return parley.Refuse(parley.NotPermitted, "that is for the agent's host")
 }
 
-// RuledBy reports whether an agent is this one's host or maker.
-func (s *State) RuledBy(by capabilities.ID) bool { return by == s.Profile.Host || by == s.Profile.By }
+// ManagedBy reports whether an agent is this one's host or maker.
+func (s *State) ManagedBy(by capabilities.ID) bool { return by == s.Profile.Host || by == s.Profile.By }
 
 // UpdateAgent changes the agent's title and labels. A nil Title or Labels stays as it is.
 type UpdateAgent struct {
@@ -192,11 +192,11 @@ func (c ReportStatus) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 	if c.Status != Failed && c.Error != "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "only the status error has one")
 	}
-	return s.is(c.Status, c.Error), nil
+	return s.statusEvents(c.Status, c.Error), nil
 }
 
-// is returns the event that sets a status and its error; none if they are set.
-func (s *State) is(status, problem string) []events.Event {
+// statusEvents returns the event that sets a status and its error; none if they are set.
+func (s *State) statusEvents(status, problem string) []events.Event {
 	problem = parley.Shown(problem, maxRunError)
 	if status == s.Profile.Status && problem == s.Profile.Error {
 		return nil
@@ -215,7 +215,7 @@ func (c PrepareProgram) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 	if s.work.run != nil || s.Profile.Archived {
 		return nil, nil
 	}
-	return s.is(c.Status, c.Error), nil
+	return s.statusEvents(c.Status, c.Error), nil
 }
 
 // ArchiveAgent takes the agent out of use, and ends its run and its open forms. By is the host or the maker, on whose
@@ -223,7 +223,7 @@ func (c PrepareProgram) decide(s *State, _ capabilities.Time, _ IDs) ([]events.E
 type ArchiveAgent struct{ By capabilities.ID }
 
 func (c ArchiveAgent) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.mayRule(c.By); err != nil {
+	if err := s.checkManager(c.By); err != nil {
 		return nil, err
 	}
 	if s.Profile.Archived {
@@ -236,7 +236,7 @@ func (c ArchiveAgent) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 	if s.work.run != nil {
 		evs = append(evs, &events.RunEnded{Run: s.work.run.Run})
 	}
-	evs = append(evs, s.withdraw(0, InterruptRun{Note: "the agent is archived"}, now)...)
+	evs = append(evs, s.cancelOpen(0, InterruptRun{Note: "the agent is archived"}, now)...)
 	return append(evs, &events.AgentArchived{By: c.By}), nil
 }
 

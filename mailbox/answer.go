@@ -35,7 +35,7 @@ func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	if e.Reason == "" {
 		e.Values = c.Answer.Masked()
 	}
-	return append(granted(e.Grants), e), nil
+	return append(grantEvents(e.Grants), e), nil
 }
 
 // Masked returns the values of an answer as a record, with sealed values in place of secret ones.
@@ -51,7 +51,7 @@ func (c SettleForm) Masked() capabilities.Value {
 // mayDraft refuses a form that has ended, or has an answer of this agent queued.
 func (s *State) mayDraft(m *Message) error {
 	if !m.Form.IsOpen() {
-		return s.already(m)
+		return s.endedError(m)
 	}
 	if d := m.Form.QueuedAnswer; d != nil {
 		return pending(m, d.Date)
@@ -156,13 +156,13 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	g := gift{to: f.From, message: f.ID, now: now, ids: ids}
+	g := delegation{to: f.From, message: f.ID, now: now, ids: ids}
 	for _, field := range f.Fields { // in the form's order, so that equal answers make equal grants
 		v, ok := values[field.Name]
 		if !ok {
 			continue
 		}
-		if values[field.Name], err = s.give(&g, field.Name, v); err != nil {
+		if values[field.Name], err = s.delegate(&g, field.Name, v); err != nil {
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
@@ -217,13 +217,13 @@ func (s *State) answerable(which string) (*Message, error) {
 		return nil, err
 	}
 	if !m.Form.IsOpen() {
-		return nil, s.already(m)
+		return nil, s.endedError(m)
 	}
 	if err := s.mayDraft(m); err != nil {
 		return nil, err
 	}
 	if !s.Received(m) {
-		return nil, parley.Refuse(parley.NotPermitted, "only %s may answer form %d", s.calls(m.Form.To), m.Number).
+		return nil, parley.Refuse(parley.NotPermitted, "only %s may answer form %d", s.describe(m.Form.To), m.Number).
 			WithHint("parley cancel %d takes it back", m.Number)
 	}
 	return m, s.checkActive()
@@ -253,7 +253,7 @@ func (s *State) settle(c SettleForm, check checker, now capabilities.Time, ids I
 		return nil, nil // word of it was lost
 	}
 	if !f.IsOpen() {
-		return nil, f.alreadyTo()
+		return nil, f.endedForOthers()
 	}
 	if f.Deadline != 0 && now >= f.Deadline { // the clock has not come round to it yet
 		return nil, parley.Refuse(parley.AlreadyExpired, "the form expired at %s", f.Deadline)
@@ -280,7 +280,7 @@ func (s *State) answer(f *Form, c SettleForm, check checker, now capabilities.Ti
 	if err != nil {
 		return nil, err
 	}
-	if s.isOutside(c.By) && !isGift(capabilities.Record(values), c.By.Node) {
+	if s.isOutside(c.By) && !isDelegatedBy(capabilities.Record(values), c.By.Node) {
 		return nil, parley.Refuse(parley.NotPermitted, "the answer brings what its giver's node has not given")
 	}
 	if err := f.checkGrants(values, c.By, c.Grants); err != nil {
@@ -299,14 +299,14 @@ func (s *State) answer(f *Form, c SettleForm, check checker, now capabilities.Ti
 	if err := form.CheckSize(values); err != nil { // a sealed value is longer than what is in it
 		return nil, err
 	}
-	rule, err := s.standing(f, c, values, now, ids)
+	rule, err := s.standingRule(f, c, values, now, ids)
 	if err != nil {
 		return nil, err
 	}
 	e := &events.FormAnswered{Form: c.Form, By: c.By, Values: capabilities.Record(values), Date: now, Grants: c.Grants, Answer: c.Answer}
 	evs := []events.Event{e}
 	if c.By == s.ID {
-		evs = append(evs, granted(c.Grants)...)
+		evs = append(evs, grantEvents(c.Grants)...)
 	}
 	if f.Result != "" {
 		evs = append(evs, &events.NameBound{Name: f.Result, Value: f.value(e.Values)})

@@ -18,7 +18,7 @@ var ErrNonsense = errors.New("event does not follow from those before it")
 // is unfit for use: the mailbox has to be put aside, visibly.
 func (s *State) Apply(r events.Recorded) error {
 	s.Version++
-	s.tally(r)
+	s.countUse(r)
 	switch e := r.Event.(type) {
 	case *events.FormRequested:
 		return s.applyRequested(e)
@@ -35,11 +35,11 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.MessageDelivered:
 		return s.applyDelivered(e, r.At)
 	case *events.NameBound:
-		s.uncall(e.Name)
+		s.unindexName(e.Name)
 		s.names[e.Name] = e.Value
-		s.call(e.Name)
+		s.indexName(e.Name)
 	case *events.NameUnbound:
-		s.uncall(e.Name)
+		s.unindexName(e.Name)
 		delete(s.names, e.Name)
 	case *events.CapabilityGranted:
 		s.applyGranted(e)
@@ -66,11 +66,11 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.ForwardQueued:
 		return s.applyForwardQueued(e)
 	case *events.InvitationMade:
-		s.peers.made(e)
+		s.peers.addInvitation(e)
 	case *events.InvitationEnded:
-		s.peers.ended(e)
+		s.peers.endInvitation(e)
 	case *events.NodeMet:
-		s.peers.met(e)
+		s.peers.addPeer(e)
 	case *events.QuotaSet:
 		s.peers.setQuota(e)
 	case *events.NodeDropped:
@@ -83,7 +83,7 @@ func (s *State) Apply(r events.Recorded) error {
 	case *events.AgentArchived:
 		s.profileChanged(r.At)
 		s.Profile.Archived, s.Profile.Status = true, Closed
-		s.work.prompts, s.work.cut = nil, nil
+		s.work.prompts, s.work.interrupted = nil, nil
 	case *events.ProgramSet:
 		s.profileChanged(r.At)
 		s.work.program = *e
@@ -158,15 +158,15 @@ func (s *State) applyUpdated(e *events.AgentUpdated) {
 	}
 }
 
-// number adds a message under the next number, which has to be that of the event.
-func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
+// addMessage adds a message under the next number, which has to be that of the event.
+func (s *State) addMessage(m *Message, n uint64, id capabilities.ID) error {
 	if n != uint64(len(s.messages)) {
 		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, n, len(s.messages))
 	}
 	if s.byID.has(id) {
 		return fmt.Errorf("%w: message %s twice", ErrNonsense, id)
 	}
-	m.Number, m.Changed, m.along = n, s.Version, s.alongOf(m)
+	m.Number, m.Changed, m.carrier = n, s.Version, s.carrierOf(m)
 	s.messages = append(s.messages, m)
 	s.byID.put(n, id)
 	return nil
@@ -174,7 +174,7 @@ func (s *State) number(m *Message, n uint64, id capabilities.ID) error {
 
 func (s *State) applyRequested(e *events.FormRequested) error {
 	f := &Form{FormRequested: e, comment: originInComment(e)}
-	if err := s.number(&Message{Form: f}, e.Number, e.ID); err != nil {
+	if err := s.addMessage(&Message{Form: f}, e.Number, e.ID); err != nil {
 		return err
 	}
 	s.use(e.Via)
@@ -207,8 +207,8 @@ func (s *State) applyAnswered(e *events.FormAnswered) error {
 		return err
 	}
 	m.Form.Answered = e
-	s.rooted(e.Values)
-	s.settled(m, e.Date)
+	s.recordRoots(e.Values)
+	s.applySettled(m, e.Date)
 	return nil
 }
 
@@ -218,7 +218,7 @@ func (s *State) applyCancelled(e *events.FormCancelled) error {
 		return err
 	}
 	m.Form.Ended = e
-	s.settled(m, e.Date)
+	s.applySettled(m, e.Date)
 	return nil
 }
 
@@ -241,15 +241,15 @@ func (s *State) form(id capabilities.ID) (*Message, error) {
 	return s.messages[n], nil
 }
 
-// settled applies the end of a form. At its home, the outcome is enqueued for every holder.
-func (s *State) settled(m *Message, at capabilities.Time) {
+// applySettled applies the end of a form. At its home, the outcome is enqueued for every holder.
+func (s *State) applySettled(m *Message, at capabilities.Time) {
 	m.Changed = s.Version
 	f := m.Form
 	f.Settled = s.Version
 	s.dropOrigin(m)
 	if f.From != s.ID {
 		f.Refused = "" // how it ended says more
-		s.draftEnds(f, at)
+		s.dropQueued(f, at)
 		return
 	}
 	s.open--
@@ -283,12 +283,12 @@ func (s *State) applyForwarded(e *events.FormForwarded) error {
 
 func (s *State) applyPosted(e *events.MessagePosted) error {
 	m := &Message{Posted: e}
-	if err := s.number(m, e.Number, e.Message); err != nil {
+	if err := s.addMessage(m, e.Number, e.Message); err != nil {
 		return err
 	}
 	s.use(e.Via)
 	if e.To == s.ID {
-		s.prompted(m)
+		s.enqueuePrompt(m)
 	}
 	if e.From == s.ID {
 		s.grantReply(e.To, e.Message, e.Date)
@@ -299,7 +299,7 @@ func (s *State) applyPosted(e *events.MessagePosted) error {
 		return nil
 	}
 	for _, sp := range e.Text {
-		s.rooted(sp.Value)
+		s.recordRoots(sp.Value)
 	}
 	return nil
 }
@@ -311,6 +311,6 @@ func (s *State) applyDismissed(e *events.MessageDismissed) error {
 	m := s.messages[e.Number]
 	m.Dismissed, m.Changed = true, s.Version
 	s.dropOrigin(m)
-	s.unprompted(e.Number)
+	s.dropPrompt(e.Number)
 	return nil
 }

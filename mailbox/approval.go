@@ -74,9 +74,9 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 		return nil, err
 	}
 	read := rule.Read(rule.Call{Tool: c.Tool, Input: c.Input, Folder: c.Folder})
-	d := s.standsOn(c.Tool, read, now)
+	d := s.rulingOn(c.Tool, read, now)
 	if len(d.by) > 0 {
-		return d.used(c), nil
+		return d.events(c), nil
 	}
 	evs, err := c.Form().decide(s, now, ids)
 	if err != nil || len(evs) == 0 {

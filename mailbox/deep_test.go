@@ -13,9 +13,9 @@ import (
 
 var deepSeed = maphash.MakeSeed()
 
-// deepSum returns a hash of all that a state holds, unexported fields and caches included. Deeply equal states have
+// checksum returns a hash of all that a state holds, unexported fields and caches included. Deeply equal states have
 // equal sums.
-func deepSum(s *State) uint64 { return sumOf(reflect.ValueOf(s)) }
+func checksum(s *State) uint64 { return sumOf(reflect.ValueOf(s)) }
 
 func sumOf(v reflect.Value) uint64 {
 	var h maphash.Hash
@@ -68,11 +68,11 @@ func sumOf(v reflect.Value) uint64 {
 func TestDeepSumSeesCaches(t *testing.T) {
 	id := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeID{2}}
 	a, b := New(id), New(id)
-	if deepSum(a) != deepSum(b) {
+	if checksum(a) != checksum(b) {
 		t.Fatal("equal states have different sums")
 	}
 	b.roots = map[capabilities.ID]capabilities.ID{id: id}
-	if deepSum(a) == deepSum(b) {
+	if checksum(a) == checksum(b) {
 		t.Fatal("different states have equal sums")
 	}
 }

@@ -28,9 +28,9 @@ type RemoteDelivery struct {
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
-// notAhead returns the time of something done on another node. A time that is missing, or ahead of the clock here,
+// clampDate returns the time of something done on another node. A time that is missing, or ahead of the clock here,
 // becomes now.
-func notAhead(at, now capabilities.Time) capabilities.Time {
+func clampDate(at, now capabilities.Time) capabilities.Time {
 	if at <= 0 || at > now {
 		return now
 	}
@@ -92,7 +92,7 @@ func (c RemoteDelivery) acceptForm(s *State, now capabilities.Time) ([]events.Ev
 			return nil, err
 		}
 	}
-	e.Fields, e.Date = schema.Fields(), notAhead(e.Date, now)
+	e.Fields, e.Date = schema.Fields(), clampDate(e.Date, now)
 	return s.enterForm(e, via, c.Quotas, now)
 }
 
@@ -159,7 +159,7 @@ func (s *State) checkForm(e *events.FormRequested, here bool) error {
 	if e.ID == e.Promise || e.ID == e.Resolver || e.Promise == e.Resolver {
 		return parley.Refuse(parley.InvalidArgument, "the form shares an ID with something else")
 	}
-	if err := s.checkWay(e); err != nil {
+	if err := s.checkRoute(e); err != nil {
 		return err
 	}
 	if err := checkKind(e.Kind, e.Fields, here); err != nil {
@@ -176,8 +176,8 @@ func (s *State) checkForm(e *events.FormRequested, here bool) error {
 	return checkFormWords(e.Description, e.Title)
 }
 
-// checkWay refuses a form that was not put to this agent, and was not forwarded to it either.
-func (s *State) checkWay(e *events.FormRequested) error {
+// checkRoute refuses a form that was not put to this agent, and was not forwarded to it either.
+func (s *State) checkRoute(e *events.FormRequested) error {
 	if len(e.Chain) > MaxHolders {
 		return parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(e.Chain))
 	}
@@ -207,7 +207,7 @@ func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time) ([]events
 		return nil, err
 	}
 	for _, sp := range e.Text {
-		if !isGift(sp.Value, e.From.Node) {
+		if !isDelegatedBy(sp.Value, e.From.Node) {
 			return nil, parley.Refuse(parley.NotPermitted, "the message brings what its sender's node has not given")
 		}
 	}
@@ -215,7 +215,7 @@ func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time) ([]events
 	if err != nil {
 		return nil, err
 	}
-	e.Date = notAhead(e.Date, now)
+	e.Date = clampDate(e.Date, now)
 	return s.enterMessage(&e, via, c.Quotas, now)
 }
 
@@ -246,7 +246,7 @@ func (s *State) enterMessage(e *events.MessagePosted, via capabilities.ID, quota
 // checkSpans checks the text of a received message by the rules of PostMessage.
 func checkSpans(spans []events.Span) error {
 	var (
-		all   tally
+		all   messageSize
 		words int
 		edges = map[string]capabilities.Value{}
 	)
@@ -255,7 +255,7 @@ func checkSpans(spans []events.Span) error {
 			return err
 		}
 		words += len(sp.Words) + len(sp.Edge)
-		if why := wrongSpan(sp); why != "" {
+		if why := checkSpan(sp); why != "" {
 			return parley.Refuse(parley.InvalidArgument, "the message %s", why)
 		}
 		if sp.Edge == "" {
@@ -272,9 +272,9 @@ func checkSpans(spans []events.Span) error {
 	return nil
 }
 
-// wrongSpan returns why a span is invalid, or "". A span is words, or a value under an edge. An edge that begins with
+// checkSpan returns why a span is invalid, or "". A span is words, or a value under an edge. An edge that begins with
 // "@" would pass for one of the message's own.
-func wrongSpan(sp events.Span) string {
+func checkSpan(sp events.Span) string {
 	switch {
 	case !utf8.ValidString(sp.Words) || !utf8.ValidString(sp.Edge):
 		return "is not valid UTF-8"
@@ -296,11 +296,11 @@ func wrongSpan(sp events.Span) string {
 
 // carriesGrants reports whether each reference in a value is by a grant, as all that is given is.
 func carriesGrants(v capabilities.Value) bool {
-	return eachRef(v, func(r capabilities.Ref) bool { return !r.Grant.IsZero() })
+	return visitRefs(v, func(r capabilities.Ref) bool { return !r.Grant.IsZero() })
 }
 
-// isGift reports whether a node may give a value to another. Each reference has to be by a grant that the node made,
+// isDelegatedBy reports whether a node may give a value to another. Each reference has to be by a grant that the node made,
 // without a root. Nothing may be sealed: only the sealing node could open it.
-func isGift(v capabilities.Value, of capabilities.NodeID) bool {
-	return !v.Has(capabilities.Value.IsSealed) && eachRef(v, func(r capabilities.Ref) bool { return r.Root.IsZero() && r.Grant.Node == of })
+func isDelegatedBy(v capabilities.Value, of capabilities.NodeID) bool {
+	return !v.Has(capabilities.Value.IsSealed) && visitRefs(v, func(r capabilities.Ref) bool { return r.Root.IsZero() && r.Grant.Node == of })
 }

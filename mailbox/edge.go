@@ -17,7 +17,7 @@ func (s *State) edges(m *Message) map[string]capabilities.Value {
 	} else {
 		edges["@description"] = capabilities.String(m.Form.Description)
 	}
-	for _, e := range s.carried(m) {
+	for _, e := range s.refEdges(m) {
 		edges[e.name] = e.value
 	}
 	return edges
@@ -28,8 +28,8 @@ type edge struct {
 	value capabilities.Value
 }
 
-// carried returns the edges of a message that may hold references, always in the same order.
-func (s *State) carried(m *Message) []edge {
+// refEdges returns the edges of a message that may hold references, always in the same order.
+func (s *State) refEdges(m *Message) []edge {
 	all := []edge{
 		{"@from", capabilities.Reference(s.refFrom(m))},
 		{"@to", capabilities.Reference(s.refTo(m))},
@@ -48,23 +48,23 @@ func (s *State) carried(m *Message) []edge {
 		edge{"@resolver", capabilities.Reference(capabilities.Ref{Target: f.Resolver, Kind: capabilities.KindResolver})},
 	)
 	if f.Answered != nil && !f.Answered.Withheld {
-		all = append(all, edge{"@value", f.value(s.forReader(f))})
+		all = append(all, edge{"@value", f.value(s.visibleValues(f))})
 	}
 	return all
 }
 
-// forReader returns the values of an answer as the agent may read them. Only the asker can open a sealed value; others
+// visibleValues returns the values of an answer as the agent may read them. Only the asker can open a sealed value; others
 // see that there is one.
-func (s *State) forReader(f *Form) capabilities.Value {
+func (s *State) visibleValues(f *Form) capabilities.Value {
 	if f.From == s.ID || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
 		return f.Answered.Values
 	}
-	shut, _ := f.Answered.Values.Map(shutLeaf) // the function returns no error, so neither does Map
+	shut, _ := f.Answered.Values.Map(maskSealed) // the function returns no error, so neither does Map
 	return shut
 }
 
-// shutLeaf empties a sealed value, and returns any other as it is.
-func shutLeaf(leaf capabilities.Value) (capabilities.Value, error) {
+// maskSealed empties a sealed value, and returns any other as it is.
+func maskSealed(leaf capabilities.Value) (capabilities.Value, error) {
 	if leaf.IsSealed() {
 		return capabilities.Sealed(nil), nil
 	}
@@ -76,8 +76,8 @@ func (s *State) refTo(m *Message) capabilities.Ref {
 	r := agentRef(m.To())
 	switch {
 	case m.From() != s.ID:
-	case m.along != nil:
-		return s.refTo(m.along)
+	case m.carrier != nil:
+		return s.refTo(m.carrier)
 	case m.Form != nil:
 		r.Grant, r.Facet = m.Form.Via, m.Form.Facet
 	default:
@@ -89,22 +89,22 @@ func (s *State) refTo(m *Message) capabilities.Ref {
 // refFrom returns the reference to the sender of the message. For a reply it is the reference by which the sender was
 // reached: what came of a grant ends with the grant, and is no wider.
 func (s *State) refFrom(m *Message) capabilities.Ref {
-	if m.along != nil {
-		return s.refTo(m.along)
+	if m.carrier != nil {
+		return s.refTo(m.carrier)
 	}
 	return agentRef(m.From())
 }
 
-// alongOf returns the message by whose reference the other party of a reply was reached; nil if it was reached by its
+// carrierOf returns the message by whose reference the other party of a reply was reached; nil if it was reached by its
 // own mail.
-func (s *State) alongOf(m *Message) *Message {
+func (s *State) carrierOf(m *Message) *Message {
 	n, ok := s.byID.get(m.ReplyTo())
 	if !ok {
 		return nil
 	}
 	first := s.messages[n]
-	if first.along != nil {
-		first = first.along
+	if first.carrier != nil {
+		first = first.carrier
 	}
 	other := m.From()
 	if other == s.ID {

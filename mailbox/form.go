@@ -73,12 +73,12 @@ func (f *Form) EndedBy(answer capabilities.ID) bool {
 	return f.Ended != nil && f.Ended.Answer == answer
 }
 
-// alreadyTo returns the error for a form that ended, for others. It holds none of the agent's numbers and names.
-func (f *Form) alreadyTo() error {
-	return f.already("the form", capabilities.ID.String)
+// endedForOthers returns the error for a form that ended, for others. It holds none of the agent's numbers and names.
+func (f *Form) endedForOthers() error {
+	return f.endedError("the form", capabilities.ID.String)
 }
 
-func (f *Form) already(what string, called func(capabilities.ID) string) error {
+func (f *Form) endedError(what string, called func(capabilities.ID) string) error {
 	if a := f.Answered; a != nil {
 		return parley.Refuse(parley.AlreadyAnswered, "%s was answered by %s at %s", what, called(a.By), a.Date)
 	}
@@ -144,11 +144,11 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
-	return another(m, what, name, differs)
+	return keyConflict(m, what, name, differs)
 }
 
-// another refuses with INVALID_ARGUMENT a key or name that is used again for something else.
-func another(m *Message, what, name string, differs []string) error {
+// keyConflict refuses with INVALID_ARGUMENT a key or name that is used again for something else.
+func keyConflict(m *Message, what, name string, differs []string) error {
 	if len(differs) == 0 {
 		return nil
 	}
@@ -300,11 +300,11 @@ func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 		return nil, err
 	}
 	if m.Form.From != s.ID {
-		return nil, parley.Refuse(parley.NotPermitted, "only %s, who asked it, may cancel form %d", s.calls(m.Form.From), m.Number).
+		return nil, parley.Refuse(parley.NotPermitted, "only %s, who asked it, may cancel form %d", s.describe(m.Form.From), m.Number).
 			WithHint("parley decline %d says no to it", m.Number)
 	}
 	if !m.Form.IsOpen() {
-		return nil, s.already(m)
+		return nil, s.endedError(m)
 	}
 	return []events.Event{&events.FormCancelled{
 		Form: m.Form.ID, Reason: events.Cancelled, By: s.ID, Note: c.Reason, Date: now,
@@ -329,7 +329,7 @@ func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	return evs, nil
 }
 
-// already returns the error for a form that ended, for the agent itself.
-func (s *State) already(m *Message) error {
-	return m.Form.already(fmt.Sprintf("form %d", m.Number), s.calls)
+// endedError returns the error for a form that ended, for the agent itself.
+func (s *State) endedError(m *Message) error {
+	return m.Form.endedError(fmt.Sprintf("form %d", m.Number), s.describe)
 }

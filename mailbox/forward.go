@@ -58,7 +58,7 @@ func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	}
 	g := capabilities.Grant{
 		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: forwardFacet(ref.Facet),
-		Name: s.giftName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
+		Name: s.grantName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
 	}
 	return []events.Event{
 		&events.CapabilityGranted{Grant: g},
@@ -109,7 +109,7 @@ func (s *State) DraftForward(which, to string, now capabilities.Time) (ForwardFo
 	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // it is the home that asks, which counts no uses of the agent's
 		return ForwardForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
 	}
-	h := ForwardForm{Form: m.Form.ID, By: s.ID, To: ref.Target, Via: s.presented(ref.Known(), ref.Target)}
+	h := ForwardForm{Form: m.Form.ID, By: s.ID, To: ref.Target, Via: s.presentedGrant(ref.Known(), ref.Target)}
 	return h, m.Form.From, nil
 }
 
@@ -141,7 +141,7 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	case f.wasForwarded(c):
 		return nil, nil // word of it was lost
 	case !f.IsOpen():
-		return nil, f.alreadyTo()
+		return nil, f.endedForOthers()
 	case f.NoForward:
 		return nil, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding the form")
 	case c.To.IsZero():

@@ -165,7 +165,7 @@ func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilit
 // checkLive refuses with NOT_PERMITTED a reference that was revoked.
 func (s *State) checkLive(ref capabilities.Ref) error {
 	if at, gone := s.revoked[ref.Grant]; gone && !ref.Grant.IsZero() {
-		return parley.Refuse(parley.NotPermitted, "the reference to %s was revoked at %s", s.calls(ref.Target), at)
+		return parley.Refuse(parley.NotPermitted, "the reference to %s was revoked at %s", s.describe(ref.Target), at)
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (s *State) checkLive(ref capabilities.Ref) error {
 func (s *State) claim(want capabilities.Ref, use capabilities.Use, now capabilities.Time) (capabilities.Ref, error) {
 	var best, revoked *capabilities.Ref
 	carries := false
-	for r := range s.held(want.Target) {
+	for r := range s.heldRefs(want.Target) {
 		if r.Target != want.Target || r.Kind != want.Kind || !want.Grant.IsZero() && r.Grant != want.Grant {
 			continue
 		}
@@ -202,29 +202,29 @@ func (s *State) claim(want capabilities.Ref, use capabilities.Use, now capabilit
 		WithHint("knowing an ID gives no authority: ask whoever holds it to give it")
 }
 
-// held yields every reference that the agent holds, always in the same order: those that it was made with, those under
+// heldRefs yields every reference that the agent holds, always in the same order: those that it was made with, those under
 // its names, and those from its mail. The target's own names come first.
-func (s *State) held(target capabilities.ID) iter.Seq[capabilities.Ref] {
+func (s *State) heldRefs(target capabilities.ID) iter.Seq[capabilities.Ref] {
 	return func(yield func(capabilities.Ref) bool) {
 		if !yield(agentRef(s.ID)) || !yield(agentRef(s.Profile.Host)) {
 			return
 		}
-		for _, n := range slices.Sorted(slices.Values(s.called[target])) {
-			if !eachRef(s.names[n], yield) {
+		for _, n := range slices.Sorted(slices.Values(s.namesOf[target])) {
+			if !visitRefs(s.names[n], yield) {
 				return
 			}
 		}
 		for _, n := range slices.Sorted(maps.Keys(s.names)) {
-			if !eachRef(s.names[n], yield) {
+			if !visitRefs(s.names[n], yield) {
 				return
 			}
 		}
 		for _, m := range s.messages {
-			for _, e := range s.carried(m) {
+			for _, e := range s.refEdges(m) {
 				if e.name == "@to" && m.From() != s.ID {
 					continue // whom else it was sent to is known, not held
 				}
-				if !eachRef(e.value, yield) {
+				if !visitRefs(e.value, yield) {
 					return
 				}
 			}
@@ -232,8 +232,8 @@ func (s *State) held(target capabilities.ID) iter.Seq[capabilities.Ref] {
 	}
 }
 
-// eachRef calls yield for the references within a value until it returns false.
-func eachRef(v capabilities.Value, yield func(capabilities.Ref) bool) bool {
+// visitRefs calls yield for the references within a value until it returns false.
+func visitRefs(v capabilities.Value, yield func(capabilities.Ref) bool) bool {
 	if r, ok := v.AsRef(); ok {
 		return yield(r)
 	}
@@ -260,8 +260,8 @@ func (s *State) claimAll(v capabilities.Value, use capabilities.Use, now capabil
 	})
 }
 
-// gift is a value being given: each reference in it becomes one by a new grant to the receiver.
-type gift struct {
+// delegation is a value being given: each reference in it becomes one by a new grant to the receiver.
+type delegation struct {
 	to      capabilities.ID
 	message capabilities.ID
 	now     capabilities.Time
@@ -269,9 +269,9 @@ type gift struct {
 	grants  []capabilities.Grant
 }
 
-// give returns the value as its receiver will hold it. It refuses with NOT_PERMITTED references that the giver may not
+// delegate returns the value as its receiver will hold it. It refuses with NOT_PERMITTED references that the giver may not
 // pass on.
-func (s *State) give(g *gift, name string, v capabilities.Value) (capabilities.Value, error) {
+func (s *State) delegate(g *delegation, name string, v capabilities.Value) (capabilities.Value, error) {
 	if !v.Has(capabilities.Value.IsRef) {
 		return v, nil
 	}
@@ -288,26 +288,26 @@ func (s *State) give(g *gift, name string, v capabilities.Value) (capabilities.V
 		}
 		grant := capabilities.Grant{
 			ID: g.ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: ref.Facet,
-			Name: s.giftName(ref, name), To: g.to, By: s.ID, Message: g.message, At: g.now,
+			Name: s.grantName(ref, name), To: g.to, By: s.ID, Message: g.message, At: g.now,
 		}
 		g.grants = append(g.grants, grant)
 		given := grant.Ref()
 		if !s.isOutside(g.to) { // by what its target's home knows, if that is another or has it from another
-			given.Root = s.presented(ref.Known(), ref.Target)
+			given.Root = s.presentedGrant(ref.Known(), ref.Target)
 		}
 		return capabilities.Reference(given), nil
 	})
 }
 
-// giftName returns the giver's name for a reference; without one, the field or edge that it is given in.
-func (s *State) giftName(ref capabilities.Ref, name string) string {
+// grantName returns the giver's name for a reference; without one, the field or edge that it is given in.
+func (s *State) grantName(ref capabilities.Ref, name string) string {
 	if n := s.NameOf(ref.Target); n != "" {
 		return n
 	}
 	return name
 }
 
-func granted(grants []capabilities.Grant) []events.Event {
+func grantEvents(grants []capabilities.Grant) []events.Event {
 	evs := make([]events.Event, len(grants))
 	for i, g := range grants {
 		evs[i] = &events.CapabilityGranted{Grant: g}
@@ -323,21 +323,21 @@ func (s *State) applyGranted(e *events.CapabilityGranted) {
 		return
 	}
 	s.given.Add(g)
-	s.entered(g)
+	s.grantAdded(g)
 	if at, gone := s.revoked[g.Parent]; gone {
-		s.fall(g, at)
+		s.revokeGiven(g, at)
 	}
 }
 
-// fall revokes a grant of the agent's own, and enqueues the news for its holder.
-func (s *State) fall(g capabilities.Grant, at capabilities.Time) {
+// revokeGiven revokes a grant of the agent's own, and enqueues the news for its holder.
+func (s *State) revokeGiven(g capabilities.Grant, at capabilities.Time) {
 	s.given.Mark(g.ID, at)
 	s.revoked[g.ID] = at
 	for _, own := range s.minted.Cut(g.ID) { // it gave itself
 		s.minted.Mark(own.ID, at)
 	}
 	s.enqueue(events.OutboxRevocation, g.ID, g.To)
-	if s.mints(g) {
+	if s.needsMint(g) {
 		s.enqueue(events.OutboxRevocation, g.ID, g.Target)
 	}
 }
@@ -352,7 +352,7 @@ func (s *State) applyRevoked(e *events.CapabilityRevoked) {
 		s.minted.Mark(g.ID, e.Date)
 	}
 	for _, g := range s.given.Cut(e.Grant) {
-		s.fall(g, e.Date)
+		s.revokeGiven(g, e.Date)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"parley/capabilities"
 )
 
-// What an agent gives itself is derived like any other gift.
+// What an agent gives itself is derived like any other delegation.
 func TestRevokingCutsWhatTheHolderGaveItself(t *testing.T) {
 	v := newHarness(t)
 	for _, name := range []string{"host", "fae", "eve"} {

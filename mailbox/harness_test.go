@@ -105,10 +105,10 @@ func (v *harness) decide(name string, c Command) ([]events.Event, error) {
 	look := !v.quick && v.decided%7 == 0 // a sum of all that a state holds takes more than all else
 	var before uint64
 	if look {
-		before = deepSum(v.states[name])
+		before = checksum(v.states[name])
 	}
 	evs, err := v.states[name].Decide(c, v.now, v.idOf(name))
-	if look && deepSum(v.states[name]) != before {
+	if look && checksum(v.states[name]) != before {
 		v.tb.Fatalf("%T changed the state by deciding", c)
 	}
 	if err == nil {

@@ -17,11 +17,11 @@ type Invitation struct {
 	By    capabilities.NodeID
 }
 
-func (r *peerDirectory) made(e *events.InvitationMade) {
+func (r *peerDirectory) addInvitation(e *events.InvitationMade) {
 	r.invitations = append(r.invitations, Invitation{InvitationMade: *e})
 }
 
-func (r *peerDirectory) ended(e *events.InvitationEnded) {
+func (r *peerDirectory) endInvitation(e *events.InvitationEnded) {
 	if i := r.invitation(e.Invitation); i >= 0 {
 		r.invitations[i].Ended, r.invitations[i].By = true, e.Node
 	}

@@ -19,7 +19,7 @@ type Message struct {
 	Form      *Form
 	Posted    *events.MessagePosted
 
-	along *Message // of a reply to one that the agent reached by a grant: that which was sent by it
+	carrier *Message // of a reply to one that the agent reached by a grant: that which was sent by it
 }
 
 // ID returns the ID of the message, or of its form.
@@ -105,8 +105,8 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	id := ids()
-	g := gift{to: to.Target, message: id, now: now, ids: ids}
-	spans, err := s.span(&g, parts)
+	g := delegation{to: to.Target, message: id, now: now, ids: ids}
+	spans, err := s.resolveParts(&g, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		Number: uint64(len(s.messages)), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
 		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
 	}}
-	return append(evs, granted(g.grants)...), nil
+	return append(evs, grantEvents(g.grants)...), nil
 }
 
 // parts parses the text, unless it is plain.
@@ -143,11 +143,11 @@ func (s *State) addressee(c PostMessage, now capabilities.Time) (to capabilities
 	return to, m.ID(), s.permit(to, capabilities.UseSend, now)
 }
 
-// span looks up the values that a text refers to, and gives them under their edge names.
-func (s *State) span(g *gift, parts []TextPart) ([]events.Span, error) {
+// resolveParts looks up the values that a text refers to, and gives them under their edge names.
+func (s *State) resolveParts(g *delegation, parts []TextPart) ([]events.Span, error) {
 	spans := make([]events.Span, len(parts))
 	given := map[string]capabilities.Value{}
-	var all tally
+	var all messageSize
 	for i, m := range parts {
 		if v, again := given[m.Edge]; m.Edge == "" || again {
 			spans[i] = events.Span{Words: m.Words, Edge: m.Edge, Value: v}
@@ -156,7 +156,7 @@ func (s *State) span(g *gift, parts []TextPart) ([]events.Span, error) {
 			}
 			continue
 		}
-		v, err := s.referred(m)
+		v, err := s.resolvePart(m)
 		if err == nil && inMail(m.Path) {
 			v, err = s.claimKnown(v, capabilities.UseGive, g.now)
 		}
@@ -166,7 +166,7 @@ func (s *State) span(g *gift, parts []TextPart) ([]events.Span, error) {
 		if err := all.add(events.Span{Edge: m.Edge, Value: v}); err != nil {
 			return nil, err
 		}
-		if v, err = s.give(g, m.Edge, v); err != nil {
+		if v, err = s.delegate(g, m.Edge, v); err != nil {
 			return nil, err
 		}
 		given[m.Edge] = v
@@ -175,8 +175,8 @@ func (s *State) span(g *gift, parts []TextPart) ([]events.Span, error) {
 	return spans, nil
 }
 
-// referred returns the value that a part of a text refers to.
-func (s *State) referred(m TextPart) (capabilities.Value, error) {
+// resolvePart returns the value that a part of a text refers to.
+func (s *State) resolvePart(m TextPart) (capabilities.Value, error) {
 	v, err := s.Lookup(m.Path)
 	if sp := capabilities.Special("@" + m.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
 		v, err = s.Lookup(sp)
@@ -188,11 +188,11 @@ func (s *State) referred(m TextPart) (capabilities.Value, error) {
 	return v, nil
 }
 
-// tally adds up a message, span by span. A value that stands under its edge several times is stored each time.
-type tally struct{ bytes int }
+// messageSize adds up a message, span by span. A value that stands under its edge several times is stored each time.
+type messageSize struct{ bytes int }
 
 // add refuses a span with a value that cannot be written down, and with TOO_LARGE one too much.
-func (t *tally) add(sp events.Span) error {
+func (t *messageSize) add(sp events.Span) error {
 	if err := sp.Value.Check(); err != nil {
 		return err
 	}
@@ -229,21 +229,21 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 	}
 	m := s.messages[n]
 	var differs []string
-	same, err := c.goesTo(s, m)
+	same, err := c.sameRecipient(s, m)
 	if err != nil {
 		return m, true, err
 	}
 	if !same {
 		differs = append(differs, "recipient")
 	}
-	if !c.says(s, m.Posted.Text) {
+	if !c.sameText(s, m.Posted.Text) {
 		differs = append(differs, "text")
 	}
-	return m, true, another(m, "key", c.Key, differs)
+	return m, true, keyConflict(m, "key", c.Key, differs)
 }
 
-// goesTo reports whether the message has the recipient of another.
-func (c PostMessage) goesTo(s *State, sent *Message) (bool, error) {
+// sameRecipient reports whether the message has the recipient of another.
+func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 	if c.Reply != "" {
 		m, err := s.Find(c.Reply)
 		return err == nil && m.ID() == sent.ReplyTo(), err
@@ -252,8 +252,8 @@ func (c PostMessage) goesTo(s *State, sent *Message) (bool, error) {
 	return sent.ReplyTo().IsZero() && to == sent.To(), err
 }
 
-// says reports whether the message has the words of another, and gives the same under the same edges.
-func (c PostMessage) says(s *State, spans []events.Span) bool {
+// sameText reports whether the message has the words of another, and gives the same under the same edges.
+func (c PostMessage) sameText(s *State, spans []events.Span) bool {
 	parts, err := c.parts()
 	return err == nil && slices.EqualFunc(parts, spans, func(m TextPart, sp events.Span) bool {
 		if m.Words != sp.Words || m.Edge != sp.Edge {
@@ -262,13 +262,13 @@ func (c PostMessage) says(s *State, spans []events.Span) bool {
 		if m.Edge == "" {
 			return true
 		}
-		v, err := s.referred(m)
-		return err == nil && ungiven(v).Equal(ungiven(sp.Value))
+		v, err := s.resolvePart(m)
+		return err == nil && withoutGrants(v).Equal(withoutGrants(sp.Value))
 	})
 }
 
-// ungiven returns a value without the grants of its references, which differ each time it is given.
-func ungiven(v capabilities.Value) capabilities.Value {
+// withoutGrants returns a value without the grants of its references, which differ each time it is given.
+func withoutGrants(v capabilities.Value) capabilities.Value {
 	v, _ = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
 		if ref, ok := leaf.AsRef(); ok {
 			ref.Grant, ref.Root = capabilities.ID{}, capabilities.ID{}

@@ -351,7 +351,7 @@ func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *Form) {
 	if end == "" {
 		return
 	}
-	if code := parley.CodeOf(got.alreadyTo()); code != f.end {
+	if code := parley.CodeOf(got.endedForOthers()); code != f.end {
 		t.Fatalf("%s: form %s is %s, want %s", p.name, f.id, code, f.end)
 	}
 	if a := got.Answered; a != nil {

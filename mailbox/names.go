@@ -235,7 +235,7 @@ func (s *State) mailRoot(p capabilities.Path) (capabilities.Value, capabilities.
 func (s *State) nodeHosts() map[string]capabilities.Value {
 	hosts := map[string]capabilities.Value{}
 	for _, n := range s.peers.nodes {
-		for _, name := range s.called[n.Host] {
+		for _, name := range s.namesOf[n.Host] {
 			hosts[name] = s.names[name]
 		}
 	}
@@ -273,7 +273,7 @@ func (s *State) NameOf(id capabilities.ID) string {
 	case s.ID:
 		return "SELF"
 	}
-	if names := s.called[id]; len(names) > 0 {
+	if names := s.namesOf[id]; len(names) > 0 {
 		return slices.Min(names)
 	}
 	return ""
@@ -302,9 +302,9 @@ func (s *State) LookupVisible(path string, now capabilities.Time) (capabilities.
 
 // NamedAgents returns the agents for which the agent has a usable name, each with the name that NameOf returns.
 func (s *State) NamedAgents(now capabilities.Time) map[capabilities.ID]string {
-	all := make(map[capabilities.ID]string, len(s.called)+1)
-	for id, names := range s.called {
-		if slices.ContainsFunc(names, func(name string) bool { return s.isGood(name, now) }) {
+	all := make(map[capabilities.ID]string, len(s.namesOf)+1)
+	for id, names := range s.namesOf {
+		if slices.ContainsFunc(names, func(name string) bool { return s.isUsable(name, now) }) {
 			all[id] = s.NameOf(id)
 		}
 	}
@@ -312,8 +312,8 @@ func (s *State) NamedAgents(now capabilities.Time) map[capabilities.ID]string {
 	return all
 }
 
-// isGood reports whether the reference under a name can be used now.
-func (s *State) isGood(name string, now capabilities.Time) bool {
+// isUsable reports whether the reference under a name can be used now.
+func (s *State) isUsable(name string, now capabilities.Time) bool {
 	ref, ok := s.names[name].AsRef()
 	return ok && s.permit(ref, capabilities.UseRead, now) == nil
 }
@@ -321,9 +321,9 @@ func (s *State) isGood(name string, now capabilities.Time) bool {
 // RevokedNames returns the names whose references can no longer be used, sorted.
 func (s *State) RevokedNames(now capabilities.Time) []string {
 	var gone []string
-	for _, names := range s.called {
+	for _, names := range s.namesOf {
 		for _, name := range names {
-			if !s.isGood(name, now) {
+			if !s.isUsable(name, now) {
 				gone = append(gone, name)
 			}
 		}
@@ -332,26 +332,26 @@ func (s *State) RevokedNames(now capabilities.Time) []string {
 	return gone
 }
 
-// call and uncall keep the names by which agents are known, as names are bound and freed.
-func (s *State) call(name string) {
+// indexName and uncall keep the names by which agents are known, as names are bound and freed.
+func (s *State) indexName(name string) {
 	if r, ok := s.names[name].AsRef(); ok {
-		s.called[r.Target] = append(s.called[r.Target], name)
+		s.namesOf[r.Target] = append(s.namesOf[r.Target], name)
 	}
 }
 
-func (s *State) uncall(name string) {
+func (s *State) unindexName(name string) {
 	r, ok := s.names[name].AsRef()
 	if !ok {
 		return
 	}
-	left := slices.DeleteFunc(s.called[r.Target], func(n string) bool { return n == name })
-	if s.called[r.Target] = left; len(left) == 0 {
-		delete(s.called, r.Target)
+	left := slices.DeleteFunc(s.namesOf[r.Target], func(n string) bool { return n == name })
+	if s.namesOf[r.Target] = left; len(left) == 0 {
+		delete(s.namesOf, r.Target)
 	}
 }
 
-// calls returns the name of an agent for an error message: the agent's own name for it, or its ID.
-func (s *State) calls(id capabilities.ID) string {
+// describe returns the name of an agent for an error message: the agent's own name for it, or its ID.
+func (s *State) describe(id capabilities.ID) string {
 	if n := s.NameOf(id); n != "" {
 		return strconv.Quote(n)
 	}

@@ -93,7 +93,7 @@ func (s *State) HeldFor(to capabilities.ID) []capabilities.NodeID {
 
 // unminted returns the messages and forwards that give a reference whose target does not know of the grant yet.
 func (s *State) unminted() map[capabilities.ID]bool {
-	if s.minting == 0 {
+	if s.pendingMints == 0 {
 		return nil
 	}
 	unknown := map[capabilities.ID]bool{}
@@ -118,7 +118,7 @@ func (s *State) openGrant(p OutboxItem) (Command, error) {
 		return ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: g.ID}, nil
 	}
 	g.Name = "" // the giver's own business
-	return MintCapability{Grant: g, Via: s.presented(g.Parent, g.Target)}, nil
+	return MintCapability{Grant: g, Via: s.presentedGrant(g.Parent, g.Target)}, nil
 }
 
 // queuedAnswer returns the answer that the agent queued. Secret values in it are sealed.
@@ -136,7 +136,7 @@ func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
 func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 	if m.Posted != nil {
 		c := *m.Posted
-		c.Via, c.Facet = s.presented(c.Via, to), capabilities.Facet{}
+		c.Via, c.Facet = s.presentedGrant(c.Via, to), capabilities.Facet{}
 		return AcceptDelivery{Posted: &c}
 	}
 	c := *m.Form.FormRequested
@@ -147,7 +147,7 @@ func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 			via = h.Via
 		}
 	}
-	c.Via = s.presented(via, to)
+	c.Via = s.presentedGrant(via, to)
 	for at := to; at != c.To; {
 		i := slices.IndexFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.To == at })
 		if i < 0 {
@@ -188,7 +188,7 @@ func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time)
 	for len(arrived) > 0 && len(s.outbox) > 0 && s.outbox[0].Seq == arrived[0] { // mostly, all of them
 		p := s.outbox[0]
 		s.outbox, arrived = s.outbox[1:], arrived[1:]
-		s.itemGone(p, e.Refused, at)
+		s.applyAck(p, e.Refused, at)
 	}
 	if len(arrived) == 0 {
 		return nil
@@ -207,21 +207,21 @@ func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time)
 		return fmt.Errorf("%w: item %d is not in the outbox", ErrNonsense, arrived[0])
 	}
 	for _, p := range gone {
-		s.itemGone(p, e.Refused, at)
+		s.applyAck(p, e.Refused, at)
 	}
 	return nil
 }
 
-// itemGone applies the acknowledgement of an item, which was accepted or refused.
-func (s *State) itemGone(p OutboxItem, refused string, at capabilities.Time) {
+// applyAck applies the acknowledgement of an item, which was accepted or refused.
+func (s *State) applyAck(p OutboxItem, refused string, at capabilities.Time) {
 	if p.Kind == events.OutboxMint {
-		s.minting--
+		s.pendingMints--
 	}
 	if refused != "" {
-		s.refused(p, refused, at)
+		s.applyRefused(p, refused, at)
 		return
 	}
-	s.arrived(p)
+	s.applyAccepted(p)
 }
 
 // enqueue adds an item to the outbox. An agent has no items for itself.
@@ -238,8 +238,8 @@ func (s *State) isQueued(p OutboxItem) (int, bool) {
 	return i, found && s.outbox[i] == p
 }
 
-// refused applies the refusal of an item by its mailbox.
-func (s *State) refused(p OutboxItem, why string, at capabilities.Time) {
+// applyRefused applies the refusal of an item by its mailbox.
+func (s *State) applyRefused(p OutboxItem, why string, at capabilities.Time) {
 	switch p.Kind {
 	case events.OutboxCopy:
 		if n, ok := s.byID.get(p.Subject); ok && s.messages[n].Posted != nil { // a form ends by it
@@ -249,7 +249,7 @@ func (s *State) refused(p OutboxItem, why string, at capabilities.Time) {
 		if m, err := s.form(p.Subject); err == nil && m.Form.QueuedAnswer != nil {
 			f := m.Form
 			m.Changed = s.Version
-			s.takeBack(f.QueuedAnswer.Grants, at)
+			s.revokeUnused(f.QueuedAnswer.Grants, at)
 			f.QueuedAnswer, f.Refused = nil, why
 		}
 	case events.OutboxForward:
@@ -257,7 +257,7 @@ func (s *State) refused(p OutboxItem, why string, at capabilities.Time) {
 		if !ok {
 			return
 		}
-		s.takeBack([]capabilities.Grant{g}, at)
+		s.revokeUnused([]capabilities.Grant{g}, at)
 		if m, err := s.form(g.Message); err == nil {
 			m.Changed = s.Version
 			m.Form.dropQueuedForward(p.Subject)
@@ -266,8 +266,8 @@ func (s *State) refused(p OutboxItem, why string, at capabilities.Time) {
 	}
 }
 
-// arrived applies the acceptance of an item by its mailbox.
-func (s *State) arrived(p OutboxItem) {
+// applyAccepted applies the acceptance of an item by its mailbox.
+func (s *State) applyAccepted(p OutboxItem) {
 	if p.Kind != events.OutboxForward {
 		return
 	}
@@ -295,7 +295,7 @@ func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 			continue
 		}
 		seqs = append(seqs, p.Seq)
-		if e := s.unwanted(p, c.Refused, now); e != nil {
+		if e := s.declineRefused(p, c.Refused, now); e != nil {
 			evs = append(evs, e)
 		}
 	}
@@ -307,8 +307,8 @@ func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	return append([]events.Event{arrived}, evs...), nil
 }
 
-// unwanted returns the event that declines a form whose only holder refused its copy; nil for any other item.
-func (s *State) unwanted(p OutboxItem, refused string, now capabilities.Time) events.Event {
+// declineRefused returns the event that declines a form whose only holder refused its copy; nil for any other item.
+func (s *State) declineRefused(p OutboxItem, refused string, now capabilities.Time) events.Event {
 	if refused == "" || p.Kind != events.OutboxCopy {
 		return nil
 	}

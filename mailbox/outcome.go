@@ -29,8 +29,8 @@ type RemoteOutcome struct {
 // form are to see the same end.
 const maxAhead = 24 * time.Hour
 
-// dated returns the news with no time in it that is far ahead of the clock here.
-func (c RecordOutcome) dated(now capabilities.Time) RecordOutcome {
+// clampDates returns the news with no time in it that is far ahead of the clock here.
+func (c RecordOutcome) clampDates(now capabilities.Time) RecordOutcome {
 	dated := func(at capabilities.Time) capabilities.Time {
 		if at > 0 && at <= now.Add(maxAhead) {
 			return at
@@ -57,7 +57,7 @@ func (c RecordOutcome) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 	if err != nil {
 		return nil, err
 	}
-	return c.on(s, m.Form, c.answered, func(events.FormForwarded) error { return nil })
+	return c.record(s, m.Form, c.answered, func(events.FormForwarded) error { return nil })
 }
 
 func (c RemoteOutcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -68,11 +68,11 @@ func (c RemoteOutcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.
 	if m.Form.From != c.Home {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not asked by the one who brings its news", c.Form)
 	}
-	return c.dated(now).on(s, m.Form, answeredRemotely, s.checkForwarded)
+	return c.clampDates(now).record(s, m.Form, answeredRemotely, s.checkForwarded)
 }
 
-// on takes the news in. Answered returns the events of an answer, and wanted refuses a forward that was not the agent's.
-func (c RecordOutcome) on(s *State, f *Form, answered func(*State, *events.FormAnswered) ([]events.Event, error), wanted func(events.FormForwarded) error) ([]events.Event, error) {
+// record takes the news in. Answered returns the events of an answer, and wanted refuses a forward that was not the agent's.
+func (c RecordOutcome) record(s *State, f *Form, answered func(*State, *events.FormAnswered) ([]events.Event, error), wanted func(events.FormForwarded) error) ([]events.Event, error) {
 	if f.From == s.ID { // here it is settled, and by SettleForm and CancelForm alone
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was asked here", c.Form)
 	}
@@ -94,7 +94,7 @@ func (c RecordOutcome) on(s *State, f *Form, answered func(*State, *events.FormA
 func (RecordOutcome) answered(s *State, a *events.FormAnswered) ([]events.Event, error) {
 	evs := []events.Event{a}
 	if a.By == s.ID { // what it gave away is on its books from now on
-		evs = append(evs, granted(a.Grants)...)
+		evs = append(evs, grantEvents(a.Grants)...)
 	}
 	return evs, nil
 }
@@ -103,10 +103,10 @@ func (RecordOutcome) answered(s *State, a *events.FormAnswered) ([]events.Event,
 // be opened here, and must not pass for values sealed here: nothing of them is kept.
 func answeredRemotely(s *State, news *events.FormAnswered) ([]events.Event, error) {
 	a := *news
-	if err := s.checkGave(&a); err != nil {
+	if err := s.checkAnswerGrants(&a); err != nil {
 		return nil, err
 	}
-	a.Values, _ = a.Values.Map(shutLeaf) // the function returns no error, so neither does Map
+	a.Values, _ = a.Values.Map(maskSealed) // the function returns no error, so neither does Map
 	return []events.Event{&a}, nil
 }
 
@@ -118,9 +118,9 @@ func (s *State) checkForwarded(h events.FormForwarded) error {
 	return nil
 }
 
-// checkGave refuses news from another node of something given that is not on the agent's books. A grant is on them
+// checkAnswerGrants refuses news from another node of something given that is not on the agent's books. A grant is on them
 // before the answer leaves.
-func (s *State) checkGave(a *events.FormAnswered) error {
+func (s *State) checkAnswerGrants(a *events.FormAnswered) error {
 	for _, g := range a.Grants {
 		if own, ok := s.given.Get(g.ID); !ok || own.Ref() != g.Ref() || own.To != g.To || own.Message != a.Form {
 			return parley.Refuse(parley.NotPermitted, "the news of form %s is of a grant that was not made", a.Form)
@@ -129,7 +129,7 @@ func (s *State) checkGave(a *events.FormAnswered) error {
 	given := func(r capabilities.Ref) bool {
 		return slices.ContainsFunc(a.Grants, func(g capabilities.Grant) bool { return g.Ref() == r })
 	}
-	if !eachRef(a.Values, given) {
+	if !visitRefs(a.Values, given) {
 		return parley.Refuse(parley.NotPermitted, "the news of form %s brings what the agent has not given", a.Form)
 	}
 	return nil
@@ -139,17 +139,17 @@ func (s *State) checkGave(a *events.FormAnswered) error {
 func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) error {
 	mine := a.By == holder
 	if a.Form != f.ID || a.By.IsZero() || a.Withheld == mine {
-		return newsOfAnother(f)
+		return mismatchedOutcome(f)
 	}
 	if !mine {
 		if !a.Values.IsNull() || len(a.Grants) > 0 {
-			return newsOfAnother(f)
+			return mismatchedOutcome(f)
 		}
 		return nil
 	}
 	values, ok := a.Values.AsRecord()
 	if !ok {
-		return newsOfAnother(f)
+		return mismatchedOutcome(f)
 	}
 	if err := a.Values.Check(); err != nil {
 		return err
@@ -157,8 +157,8 @@ func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) err
 	return f.checkGrants(values, holder, a.Grants)
 }
 
-// newsOfAnother returns the error for news that is not of the form, or not for the agent that got it.
-func newsOfAnother(f *Form) error {
+// mismatchedOutcome returns the error for news that is not of the form, or not for the agent that got it.
+func mismatchedOutcome(f *Form) error {
 	return parley.Refuse(parley.InvalidArgument, "this is no news of form %s for the agent that it came to", f.ID)
 }
 
@@ -166,7 +166,7 @@ func (c RecordOutcome) cancelled(f *Form) ([]events.Event, error) {
 	e := c.Cancelled
 	known := []events.Reason{events.Cancelled, events.Declined, events.Expired, events.Superseded}
 	if e.Form != f.ID || !slices.Contains(known, e.Reason) {
-		return nil, newsOfAnother(f)
+		return nil, mismatchedOutcome(f)
 	}
 	if err := checkText("a reason", e.Note, maxReason); err != nil || !f.IsOpen() {
 		return nil, err
@@ -178,7 +178,7 @@ func (c RecordOutcome) forwarded(s *State, f *Form, wanted func(events.FormForwa
 	var evs []events.Event
 	for _, h := range c.Forwarded {
 		if h.Form != f.ID || h.By != s.ID || h.To.IsZero() {
-			return nil, newsOfAnother(f)
+			return nil, mismatchedOutcome(f)
 		}
 		if slices.ContainsFunc(f.Forwarded, func(was events.FormForwarded) bool { return was.To == h.To && was.Via == h.Via }) {
 			continue

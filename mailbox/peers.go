@@ -65,7 +65,7 @@ func (r *peerDirectory) drop(e *events.NodeDropped) {
 
 // index rebuilds byNode and brought.
 func (r *peerDirectory) index() {
-	r.byNode, r.brought = make(map[capabilities.NodeID]int, len(r.nodes)), nil
+	r.byNode, r.introduced = make(map[capabilities.NodeID]int, len(r.nodes)), nil
 	for i, n := range r.nodes {
 		r.byNode[n.Node] = i
 		r.count(n, 1)
@@ -124,7 +124,7 @@ type peerDirectory struct {
 	invitations []Invitation // in the order in which they were made
 	nodes       []PeerRecord
 	byNode      map[capabilities.NodeID]int
-	brought     map[capabilities.NodeID]int // introduced nodes, by the one that was met
+	introduced  map[capabilities.NodeID]int // introduced nodes, by the one that was met
 	quotas      []events.QuotaSet           // one for each agent and node that has its own
 	dropped     []DroppedPeer               // nodes, in order
 }
@@ -150,7 +150,7 @@ const (
 	maxHint        = 255 // bytes
 )
 
-func (r *peerDirectory) met(e *events.NodeMet) {
+func (r *peerDirectory) addPeer(e *events.NodeMet) {
 	a := PeerRecord{Node: e.Node, Host: e.Host, By: e.By, Hints: e.Hints, Stamp: e.Stamp, Network: e.Network}
 	if i, known := r.byNode[e.Node]; known {
 		was := r.nodes[i]
@@ -167,7 +167,7 @@ func (r *peerDirectory) met(e *events.NodeMet) {
 		return
 	}
 	if a.By != (capabilities.NodeID{}) {
-		a.Way = r.metBy(a.By)
+		a.Way = r.introducer(a.By)
 	}
 	r.count(a, 1)
 	if r.byNode == nil {
@@ -179,10 +179,12 @@ func (r *peerDirectory) met(e *events.NodeMet) {
 
 // introducedBy counts the nodes that are known by introduction alone and came by way of the same node as another. A
 // node cannot become many by introducing many keys of its own.
-func (r *peerDirectory) introducedBy(node capabilities.NodeID) int { return r.brought[r.metBy(node)] }
+func (r *peerDirectory) introducedBy(node capabilities.NodeID) int {
+	return r.introduced[r.introducer(node)]
+}
 
-// metBy returns the node by way of which a node's introductions come.
-func (r *peerDirectory) metBy(node capabilities.NodeID) capabilities.NodeID {
+// introducer returns the node by way of which a node's introductions come.
+func (r *peerDirectory) introducer(node capabilities.NodeID) capabilities.NodeID {
 	if i, known := r.byNode[node]; known && r.nodes[i].isIntroduced() {
 		return r.nodes[i].Way
 	}
@@ -197,10 +199,10 @@ func (r *peerDirectory) count(a PeerRecord, more int) {
 	if !a.isIntroduced() {
 		return
 	}
-	if r.brought == nil {
-		r.brought = map[capabilities.NodeID]int{}
+	if r.introduced == nil {
+		r.introduced = map[capabilities.NodeID]int{}
 	}
-	r.brought[a.Way] += more
+	r.introduced[a.Way] += more
 }
 
 // network returns the nearest network in which a node may be dialled. An unknown node is only dialled in the public

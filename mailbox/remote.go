@@ -123,7 +123,7 @@ func unpackAnswer(e *events.AnswerQueued, from capabilities.ID, kind events.Outb
 func Introduces(evs []events.Event) []capabilities.NodeID {
 	var all []capabilities.NodeID
 	refs := func(v capabilities.Value) {
-		eachRef(v, func(r capabilities.Ref) bool {
+		visitRefs(v, func(r capabilities.Ref) bool {
 			all = append(all, r.Target.Node)
 			return true
 		})
@@ -190,7 +190,7 @@ func (c MintCapability) decide(s *State, now capabilities.Time, _ IDs) ([]events
 		c.Via = held.ID // it falls with what its giver holds the agent by
 	}
 	g.Parent, g.Revoked = c.Via, 0
-	g.At = notAhead(g.At, now)
+	g.At = clampDate(g.At, now)
 	e := &events.CapabilityMinted{Grant: g}
 	if err := s.checkRoom(c.Quotas, e, now); err != nil {
 		return nil, err
@@ -220,9 +220,9 @@ func (s *State) admit(from, via capabilities.ID, use capabilities.Use, now capab
 	return g, parley.Refuse(parley.NotPermitted, "the sender does not hold the agent that this is for")
 }
 
-// presented returns the grant to show where a reference is used. It is zero for an agent of this node that was always
+// presentedGrant returns the grant to show where a reference is used. It is zero for an agent of this node that was always
 // held so.
-func (s *State) presented(via, to capabilities.ID) capabilities.ID {
+func (s *State) presentedGrant(via, to capabilities.ID) capabilities.ID {
 	if root, derived := s.roots[via]; derived {
 		via = root
 	}
@@ -232,12 +232,12 @@ func (s *State) presented(via, to capabilities.ID) capabilities.ID {
 	return capabilities.ID{}
 }
 
-// rooted records the roots of the references in a value that mail brought.
-func (s *State) rooted(v capabilities.Value) {
+// recordRoots records the roots of the references in a value that mail brought.
+func (s *State) recordRoots(v capabilities.Value) {
 	if !v.Has(capabilities.Value.IsRef) {
 		return
 	}
-	eachRef(v, func(r capabilities.Ref) bool {
+	visitRefs(v, func(r capabilities.Ref) bool {
 		if !r.Root.IsZero() {
 			if s.roots == nil {
 				s.roots = map[capabilities.ID]capabilities.ID{}
@@ -248,18 +248,18 @@ func (s *State) rooted(v capabilities.Value) {
 	})
 }
 
-// mints reports whether another agent, the target of a grant, has to be told of it. An agent that is given itself is
+// needsMint reports whether another agent, the target of a grant, has to be told of it. An agent that is given itself is
 // not told: it has no use for that.
-func (s *State) mints(g capabilities.Grant) bool {
+func (s *State) needsMint(g capabilities.Grant) bool {
 	return s.isOutside(g.To) && g.Kind == capabilities.KindAgent && g.Target != s.ID && g.To != g.Target
 }
 
-// entered applies a new grant of the agent's own. Others can use it once its target knows of it.
-func (s *State) entered(g capabilities.Grant) {
+// grantAdded applies a new grant of the agent's own. Others can use it once its target knows of it.
+func (s *State) grantAdded(g capabilities.Grant) {
 	switch {
-	case s.mints(g):
+	case s.needsMint(g):
 		s.enqueue(events.OutboxMint, g.ID, g.Target)
-		s.minting++
+		s.pendingMints++
 	case s.isOutside(g.To) && g.Target == s.ID:
 		s.minted.Add(g)
 	}
@@ -274,9 +274,9 @@ func (s *State) applyMinted(e *events.CapabilityMinted) {
 	}
 }
 
-// draftEnds drops what is queued for a form's home when the form ends. It revokes what was given with it, unless the
+// dropQueued drops what is queued for a form's home when the form ends. It revokes what was given with it, unless the
 // outcome gives it.
-func (s *State) draftEnds(f *Form, at capabilities.Time) {
+func (s *State) dropQueued(f *Form, at capabilities.Time) {
 	if f.QueuedAnswer == nil && len(f.QueuedForwards) == 0 {
 		return
 	}
@@ -285,11 +285,11 @@ func (s *State) draftEnds(f *Form, at capabilities.Time) {
 			p.Kind == events.OutboxForward && f.queuedForward(p.Subject) >= 0
 	})
 	if f.QueuedAnswer != nil && !s.isOutcome(f, f.QueuedAnswer) {
-		s.takeBack(f.QueuedAnswer.Grants, at)
+		s.revokeUnused(f.QueuedAnswer.Grants, at)
 	}
 	for _, w := range f.QueuedForwards {
 		if g, ok := s.given.Get(w.Via); ok {
-			s.takeBack([]capabilities.Grant{g}, at)
+			s.revokeUnused([]capabilities.Grant{g}, at)
 		}
 	}
 	f.QueuedAnswer, f.QueuedForwards = nil, nil
@@ -304,11 +304,11 @@ func (s *State) isOutcome(f *Form, kept *events.AnswerQueued) bool {
 	return f.EndedBy(kept.Answer)
 }
 
-// takeBack revokes grants that came to nothing.
-func (s *State) takeBack(grants []capabilities.Grant, at capabilities.Time) {
+// revokeUnused revokes grants that came to nothing.
+func (s *State) revokeUnused(grants []capabilities.Grant, at capabilities.Time) {
 	for _, g := range grants {
 		if own, ok := s.given.Get(g.ID); ok && own.Revoked == 0 {
-			s.fall(own, at)
+			s.revokeGiven(own, at)
 		}
 	}
 }
@@ -324,21 +324,21 @@ type RecordRevocation struct {
 type RemoteRevocation struct{ RecordRevocation }
 
 func (c RecordRevocation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if known, err := c.isKnown(s); known || err != nil {
+	if known, err := c.isRecorded(s); known || err != nil {
 		return nil, err
 	}
 	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: c.Date}}, nil
 }
 
 func (c RemoteRevocation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if known, err := c.isKnown(s); known || err != nil || !s.touches(c.Grant, c.By) {
+	if known, err := c.isRecorded(s); known || err != nil || !s.concerns(c.Grant, c.By) {
 		return nil, err
 	}
-	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: notAhead(c.Date, now)}}, nil
+	return []events.Event{&events.CapabilityRevoked{Grant: c.Grant, By: c.By, Date: clampDate(c.Date, now)}}, nil
 }
 
-// isKnown reports whether the grant is revoked already. It refuses a grant that is not another's to revoke.
-func (c RecordRevocation) isKnown(s *State) (bool, error) {
+// isRecorded reports whether the grant is revoked already. It refuses a grant that is not another's to revoke.
+func (c RecordRevocation) isRecorded(s *State) (bool, error) {
 	if c.Grant.IsZero() { // the parent of all that the agent gave of its own
 		return false, parley.Refuse(parley.InvalidArgument, "there is no grant without an ID")
 	}
@@ -351,15 +351,15 @@ func (c RecordRevocation) isKnown(s *State) (bool, error) {
 	return false, nil
 }
 
-// touches reports whether a grant of another's ever concerned the agent: the agent can be reached by it, or was given
+// concerns reports whether a grant of another's ever concerned the agent: the agent can be reached by it, or was given
 // something by it.
-func (s *State) touches(grant, by capabilities.ID) bool {
+func (s *State) concerns(grant, by capabilities.ID) bool {
 	byIt := func(r capabilities.Ref) bool { return r.Grant == grant }
 	if _, minted := s.minted.Get(grant); minted || len(s.given.Cut(grant)) > 0 {
 		return true
 	}
 	for _, v := range s.names {
-		if !eachRef(v, func(r capabilities.Ref) bool { return !byIt(r) }) {
+		if !visitRefs(v, func(r capabilities.Ref) bool { return !byIt(r) }) {
 			return true
 		}
 	}
@@ -370,8 +370,8 @@ func (s *State) touches(grant, by capabilities.ID) bool {
 		if m.From() != by && (m.Form == nil || m.Form.Answered == nil || m.Form.Answered.By != by) {
 			return false
 		}
-		return slices.ContainsFunc(s.carried(m), func(e edge) bool {
-			return !eachRef(e.value, func(r capabilities.Ref) bool { return !byIt(r) })
+		return slices.ContainsFunc(s.refEdges(m), func(e edge) bool {
+			return !visitRefs(e.value, func(r capabilities.Ref) bool { return !byIt(r) })
 		})
 	})
 }

@@ -54,22 +54,22 @@ func (s *State) Rules(now capabilities.Time) []Rule {
 	return all
 }
 
-// standsOn is what standing rules and the agent's policy decide about a call. By holds the deciding rules, with a zero
+// ruling is what standing rules and the agent's policy decide about a call. By holds the deciding rules, with a zero
 // ID for the policy. It is empty if the call has to be asked about.
-type standsOn struct {
+type ruling struct {
 	by    []capabilities.ID
 	stale *Rule // a rule of before that would have allowed the call
 }
 
-// standsOn returns what decides a call of a tool without a question.
-func (s *State) standsOn(tool string, call *rule.Reading, now capabilities.Time) standsOn {
+// rulingOn returns what decides a call of a tool without a question.
+func (s *State) rulingOn(tool string, call *rule.Reading, now capabilities.Time) ruling {
 	rules := slices.DeleteFunc(s.Rules(now), func(r Rule) bool { return r.Agent != s.ID || r.Tool != tool })
 	matched := make([]rule.Standing, len(rules))
 	for i := range rules {
 		matched[i] = rules[i].standing()
 	}
 	d := call.Decide(matched)
-	var on standsOn
+	var on ruling
 	if len(d.Rules) > 0 && (!d.Allow || s.Policy() != AskAlways) {
 		for _, i := range d.Rules {
 			on.by = append(on.by, rules[i].Rule)
@@ -85,8 +85,8 @@ func (s *State) standsOn(tool string, call *rule.Reading, now capabilities.Time)
 	return on
 }
 
-// used returns the events of a call that is decided without a question.
-func (on standsOn) used(c RequestApproval) []events.Event {
+// events returns the events of a call that is decided without a question.
+func (on ruling) events(c RequestApproval) []events.Event {
 	evs := make([]events.Event, len(on.by))
 	for i, by := range on.by {
 		evs[i] = &events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input}
@@ -149,8 +149,8 @@ func isApproval(fields []events.Field, here bool) bool {
 	return len(offered) == 0 || len(offered) == 1 && offered[0].Name == ruleField && offered[0].Type == events.Select && !offered[0].Required
 }
 
-// standing returns the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
-func (s *State) standing(f *Form, c SettleForm, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
+// standingRule returns the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
+func (s *State) standingRule(f *Form, c SettleForm, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
 	if f.Kind != events.Approval {
 		return nil, nil
 	}

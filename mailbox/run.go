@@ -24,21 +24,21 @@ const Interrupted = "interrupted"
 
 // work is the state of an agent's program: its run and the messages that wait for one.
 type work struct {
-	program events.ProgramSet
-	policy  string
-	run     *Run            // nil if none is under way
-	ended   uint64          // the version after the end of the last run
-	attempt capabilities.ID // the first run since one ended well
-	prompts []uint64        // numbers of the messages that wait for a run, oldest first
-	lost    int             // runs for the first of them, one after the other, that came to nothing
-	cut     []uint64        // numbers of the newest messages whose runs were interrupted, oldest first
+	program     events.ProgramSet
+	policy      string
+	run         *Run            // nil if none is under way
+	ended       uint64          // the version after the end of the last run
+	attempt     capabilities.ID // the first run since one ended well
+	prompts     []uint64        // numbers of the messages that wait for a run, oldest first
+	retries     int             // runs for the first of them, one after the other, that came to nothing
+	interrupted []uint64        // numbers of the newest messages whose runs were interrupted, oldest first
 }
 
-// maxLost bounds the runs for one message that are lost with their node. The message itself may be what ends the node.
-const maxLost = 5
+// maxRetries bounds the runs for one message that are lost with their node. The message itself may be what ends the node.
+const maxRetries = 5
 
-// maxCut bounds the messages that are kept of those whose runs were interrupted.
-const maxCut = 16
+// maxInterrupted bounds the messages that are kept of those whose runs were interrupted.
+const maxInterrupted = 16
 
 // Run is one run of an agent's program.
 type Run struct {
@@ -66,15 +66,17 @@ func (s *State) Prompts() []*Message {
 
 // Interrupted returns the newest messages whose runs were interrupted, oldest first.
 func (s *State) Interrupted() []*Message {
-	cut := make([]*Message, len(s.work.cut))
-	for i, n := range s.work.cut {
+	cut := make([]*Message, len(s.work.interrupted))
+	for i, n := range s.work.interrupted {
 		cut[i] = s.messages[n]
 	}
 	return cut
 }
 
 // WasInterrupted reports whether a message is one of them.
-func (s *State) WasInterrupted(number uint64) bool { return slices.Contains(s.work.cut, number) }
+func (s *State) WasInterrupted(number uint64) bool {
+	return slices.Contains(s.work.interrupted, number)
+}
 
 // IsPrompt reports whether a message waits for a run.
 func (s *State) IsPrompt(number uint64) bool {
@@ -85,27 +87,27 @@ func (s *State) IsPrompt(number uint64) bool {
 // Queued counts the messages that wait for a run.
 func (s *State) Queued() int { return len(s.work.prompts) }
 
-// inHand counts the runs that are under way or to come.
-func (s *State) inHand() int {
+// pendingRuns counts the runs that are under way or to come.
+func (s *State) pendingRuns() int {
 	if s.work.run == nil {
 		return s.Queued()
 	}
 	return s.Queued() + 1
 }
 
-// prompted adds a received message to those that wait for a run.
-func (s *State) prompted(m *Message) {
+// enqueuePrompt adds a received message to those that wait for a run.
+func (s *State) enqueuePrompt(m *Message) {
 	if s.HasProgram() && !s.Profile.Archived {
 		s.work.prompts, s.profileVersion = append(s.work.prompts, m.Number), s.Version
 	}
 }
 
-// unprompted removes a message from those that wait for a run, and from those whose runs were interrupted.
-func (s *State) unprompted(number uint64) {
+// dropPrompt removes a message from those that wait for a run, and from those whose runs were interrupted.
+func (s *State) dropPrompt(number uint64) {
 	if len(s.work.prompts) > 0 && s.work.prompts[0] == number {
-		s.work.lost = 0
+		s.work.retries = 0
 	}
-	for _, numbers := range []*[]uint64{&s.work.prompts, &s.work.cut} {
+	for _, numbers := range []*[]uint64{&s.work.prompts, &s.work.interrupted} {
 		if i := slices.Index(*numbers, number); i >= 0 {
 			*numbers, s.profileVersion = slices.Delete(*numbers, i, i+1), s.Version
 		}
@@ -129,11 +131,11 @@ func (s *State) applyRunEnded(e *events.RunEnded) {
 	w := &s.work
 	ended := w.run
 	w.run, w.ended = nil, s.Version
-	if e.Again && s.promptedAgain(ended) {
+	if e.Again && s.requeuePrompt(ended) {
 		s.Profile.Status, s.Profile.Error = Idle, ""
 		return
 	}
-	w.lost = 0
+	w.retries = 0
 	s.Profile.Status, s.Profile.Error = Idle, e.Error
 	if e.Error == "" {
 		w.attempt = capabilities.ID{}
@@ -141,8 +143,8 @@ func (s *State) applyRunEnded(e *events.RunEnded) {
 	}
 	s.Profile.Status = Failed
 	if n, ok := s.promptOf(ended); ok && e.Error == Interrupted && !s.messages[n].Dismissed {
-		w.cut = append(w.cut, n)
-		w.cut = w.cut[max(0, len(w.cut)-maxCut):]
+		w.interrupted = append(w.interrupted, n)
+		w.interrupted = w.interrupted[max(0, len(w.interrupted)-maxInterrupted):]
 		s.messages[n].Changed = s.Version
 	}
 }
@@ -155,12 +157,12 @@ func (s *State) promptOf(r *Run) (uint64, bool) {
 	return s.byID.get(r.Prompt)
 }
 
-// promptedAgain puts the message of a lost run before all others that wait.
-func (s *State) promptedAgain(r *Run) bool {
+// requeuePrompt puts the message of a lost run before all others that wait.
+func (s *State) requeuePrompt(r *Run) bool {
 	n, ok := s.promptOf(r)
 	if ok {
 		s.work.prompts = slices.Insert(s.work.prompts, 0, n)
-		s.work.lost++
+		s.work.retries++
 		s.messages[n].Changed = s.Version
 	}
 	return ok
@@ -219,7 +221,7 @@ func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 // get another.
 func (s *State) mayRunAgain() bool {
 	n, ok := s.promptOf(s.work.run)
-	if !ok || s.work.run.Ruled || s.messages[n].Dismissed || s.work.lost+1 >= maxLost {
+	if !ok || s.work.run.Ruled || s.messages[n].Dismissed || s.work.retries+1 >= maxRetries {
 		return false
 	}
 	return !slices.ContainsFunc(s.messages[s.work.run.First:], func(m *Message) bool { return m.From() == s.ID })
@@ -237,11 +239,11 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 		return nil, nil
 	}
 	evs := []events.Event{&events.RunEnded{Run: s.work.run.Run}}
-	return append(evs, s.withdraw(s.work.run.First, c, now)...), nil
+	return append(evs, s.cancelOpen(s.work.run.First, c, now)...), nil
 }
 
-// withdraw cancels the open forms that the agent asked, from a message number on.
-func (s *State) withdraw(first uint64, c InterruptRun, now capabilities.Time) []events.Event {
+// cancelOpen cancels the open forms that the agent asked, from a message number on.
+func (s *State) cancelOpen(first uint64, c InterruptRun, now capabilities.Time) []events.Event {
 	var evs []events.Event
 	for _, m := range s.messages {
 		if m.Form == nil || m.Form.From != s.ID || !m.Form.IsOpen() {
@@ -289,7 +291,7 @@ func (s *State) Finish() (status string, over bool) {
 	switch {
 	case len(s.approvals) > 0:
 		return "permission", true
-	case s.inHand() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
+	case s.pendingRuns() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
 		return "", false
 	case s.Profile.Status == Failed:
 		return Failed, true

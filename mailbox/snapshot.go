@@ -95,7 +95,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		Invitations: s.peers.invitations, Peers: s.peers.nodes, Tokens: s.tokens,
 		Program: s.work.program, Policy: s.work.policy, Run: s.work.run, Ended: s.work.ended, Attempt: s.work.attempt, Prompts: s.work.prompts,
 		ReplyGrants: s.replyGrantList(),
-		Lost:        s.work.lost, Cut: s.work.cut,
+		Lost:        s.work.retries, Cut: s.work.interrupted,
 		Quotas: s.peers.quotas, Dropped: s.peers.dropped, Uses: s.usageSnapshots(), Made: s.Made(),
 	}
 	for _, m := range s.messages {
@@ -157,7 +157,7 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	}
 	for _, n := range img.Names {
 		s.names[n.Name] = n.Value
-		s.call(n.Name)
+		s.indexName(n.Name)
 	}
 	for _, g := range img.Given {
 		s.given.Add(g)
@@ -172,7 +172,7 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 		s.rules[r.Rule] = &r
 	}
 	s.work = work{
-		program: img.Program, policy: img.Policy, run: img.Run, ended: img.Ended, attempt: img.Attempt, prompts: img.Prompts, lost: img.Lost, cut: img.Cut,
+		program: img.Program, policy: img.Policy, run: img.Run, ended: img.Ended, attempt: img.Attempt, prompts: img.Prompts, retries: img.Lost, interrupted: img.Cut,
 	}
 	s.restoreOutside(&img)
 	s.restoreUse(img.Uses, img.Made)
@@ -186,7 +186,7 @@ func (s *State) restoreOutside(img *snapshot) {
 	}
 	for _, p := range s.outbox {
 		if p.Kind == events.OutboxMint {
-			s.minting++
+			s.pendingMints++
 		}
 	}
 	for _, g := range img.ReplyGrants {
@@ -214,10 +214,10 @@ func (s *State) restoreMessage(n uint64, mi messageSnapshot) error {
 			s.restoreAsked(m)
 		}
 		if a := mi.Answered; a != nil {
-			s.rooted(a.Values)
+			s.recordRoots(a.Values)
 		}
 	}
-	m.along = s.alongOf(m)
+	m.carrier = s.carrierOf(m)
 	s.restoreMail(m)
 	s.byID.put(n, m.ID())
 	s.messages = append(s.messages, m)
@@ -230,7 +230,7 @@ func (s *State) restoreMail(m *Message) {
 	if m.From() != s.ID {
 		if m.Posted != nil {
 			for _, sp := range m.Posted.Text {
-				s.rooted(sp.Value)
+				s.recordRoots(sp.Value)
 			}
 		}
 		return

@@ -53,7 +53,7 @@ type State struct {
 	keys           map[string]uint64 // idempotency keys of what it asked
 	results        map[string]uint64 // names awaited by its open forms
 	names          map[string]capabilities.Value
-	called         map[capabilities.ID][]string // the names of each agent that has one
+	namesOf        map[capabilities.ID][]string // the names of each agent that has one
 	given          capabilities.Ledger
 	revoked        map[capabilities.ID]capabilities.Time // grants that it was given and lost
 	used           map[capabilities.ID]uint32            // uses of grants that it was given
@@ -68,7 +68,7 @@ type State struct {
 	origins        map[originKey][]uint64 // numbers of the forms of dialects, until they are settled and dismissed
 	rules          map[capabilities.ID]*Rule
 	minted         capabilities.Ledger                        // grants by which it can be reached from other nodes
-	minting        int                                        // items of grants that their targets do not know yet
+	pendingMints   int                                        // items of grants that their targets do not know yet
 	replyGrants    map[capabilities.NodeID]capabilities.Grant // other nodes' leave to write back
 	roots          map[capabilities.ID]capabilities.ID        // of the references it was given that have one, by grant
 	peers          peerDirectory
@@ -90,7 +90,7 @@ func New(id capabilities.ID) *State {
 		keys:     map[string]uint64{},
 		results:  map[string]uint64{},
 		names:    map[string]capabilities.Value{},
-		called:   map[capabilities.ID][]string{},
+		namesOf:  map[capabilities.ID][]string{},
 		revoked:  map[capabilities.ID]capabilities.Time{},
 		used:     map[capabilities.ID]uint32{},
 		rules:    map[capabilities.ID]*Rule{},
@@ -100,7 +100,7 @@ func New(id capabilities.ID) *State {
 
 // Summary returns what the journal notes of the mailbox beside its events.
 func (s *State) Summary() events.Summary {
-	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox) + s.inHand()), Deadline: s.nextDeadline()}
+	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox) + s.pendingRuns()), Deadline: s.nextDeadline()}
 }
 
 // Approvals returns the agent's own open approvals, oldest first.

@@ -14,10 +14,10 @@ import (
 // Turned the time of its last new secret, and Former the digest of the secret before.
 type Token struct {
 	events.TokenMade
-	Made   capabilities.Time
-	Used   capabilities.Time
-	Turned capabilities.Time
-	Former []byte
+	Made    capabilities.Time
+	Used    capabilities.Time
+	Renewed capabilities.Time
+	Former  []byte
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	SessionTime = 14 * 24 * time.Hour
 
 	// sessionTurn is how long the secret of a session stays: use renews it no more often.
-	sessionTurn = time.Hour
+	sessionRenewal = time.Hour
 )
 
 // The scopes of tokens.
@@ -191,15 +191,15 @@ func (c RenewToken) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 func (t Token) IsDue(now capabilities.Time, secret bool) bool {
 	last := t.Used
 	if secret {
-		last = t.Turned
+		last = t.Renewed
 	}
-	return t.Session && last.Add(sessionTurn) <= now
+	return t.Session && last.Add(sessionRenewal) <= now
 }
 
 // applyTokenMade enters a token, and forgets those that have ended.
 func (s *State) applyTokenMade(e *events.TokenMade, at capabilities.Time) {
 	s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.isOver(at) })
-	made := Token{TokenMade: *e, Made: at, Used: at, Turned: at}
+	made := Token{TokenMade: *e, Made: at, Used: at, Renewed: at}
 	if made.Session && len(made.Page) == 0 { // it is of a time when it was good without a key
 		return
 	}
@@ -215,7 +215,7 @@ func (s *State) applyTokenRenewed(e *events.TokenRenewed, at capabilities.Time) 
 	t := &s.tokens[i]
 	t.Used = at
 	if len(e.Digest) > 0 {
-		t.Turned, t.Digest, t.Former = at, e.Digest, e.Former
+		t.Renewed, t.Digest, t.Former = at, e.Digest, e.Former
 	}
 }
 

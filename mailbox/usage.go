@@ -65,7 +65,7 @@ func (s *State) UseBy(now capabilities.Time) map[capabilities.ID]Amounts {
 
 // UsedBy returns what the mailbox holds for a sender at a time.
 func (s *State) UsedBy(sender capabilities.ID, now capabilities.Time) Amounts {
-	if u, ok := s.heldFor[s.causer(sender)]; ok {
+	if u, ok := s.heldFor[s.accountOf(sender)]; ok {
 		return u.On(now)
 	}
 	return Amounts{}
@@ -74,8 +74,8 @@ func (s *State) UsedBy(sender capabilities.ID, now capabilities.Time) Amounts {
 // Made returns the agents that this one has made and has or had a name for.
 func (s *State) Made() []capabilities.ID { return sortedIDs(s.made) }
 
-// causer returns the party that an agent's mail counts for: another node as a whole, or the agent itself on this node.
-func (s *State) causer(from capabilities.ID) capabilities.ID {
+// accountOf returns the party that an agent's mail counts for: another node as a whole, or the agent itself on this node.
+func (s *State) accountOf(from capabilities.ID) capabilities.ID {
 	if s.isOutside(from) {
 		return capabilities.ID{Node: from.Node}
 	}
@@ -132,8 +132,8 @@ func (s *State) CheckForward(l *Limits, form capabilities.ID, now capabilities.T
 	return l.check(s.ownUse.On(now), growth)
 }
 
-// tally counts the change of an event. It is called before the event is folded in.
-func (s *State) tally(r events.Recorded) {
+// countUse counts the change of an event. It is called before the event is folded in.
+func (s *State) countUse(r events.Recorded) {
 	if c := s.change(r.Event); c != (Amounts{}) {
 		s.ownUse.add(c, r.At)
 	}
@@ -150,7 +150,7 @@ func (s *State) tally(r events.Recorded) {
 		s.heldFor[by] = u
 	}
 	if e, ok := r.Event.(*events.NameBound); ok {
-		s.noteMade(e.Value)
+		s.countMade(e.Value)
 	}
 }
 
@@ -167,12 +167,12 @@ func (s *State) change(e events.Event) (c Amounts) {
 			c[QuotaDaily] = sizeOfMessage(e)
 		}
 	case *events.FormAnswered:
-		c = s.ends(e.Form)
+		c = s.freedByEnd(e.Form)
 		if e.By == s.ID {
 			c[QuotaDaily] = int64(e.Values.Extent().Bytes)
 		}
 	case *events.FormCancelled:
-		c = s.ends(e.Form)
+		c = s.freedByEnd(e.Form)
 		if e.By == s.ID {
 			c[QuotaDaily] = int64(len(e.Note))
 		}
@@ -200,8 +200,8 @@ func (s *State) change(e events.Event) (c Amounts) {
 	return c
 }
 
-// ends returns what the end of a form that the agent asked frees.
-func (s *State) ends(form capabilities.ID) (c Amounts) {
+// freedByEnd returns what the end of a form that the agent asked frees.
+func (s *State) freedByEnd(form capabilities.ID) (c Amounts) {
 	if m, err := s.form(form); err == nil && m.Form.From == s.ID && m.Form.IsOpen() {
 		c[QuotaForms], c[QuotaBytes] = -1, -sizeOfForm(m.Form.FormRequested)
 	}
@@ -215,31 +215,31 @@ func (s *State) changeFor(e events.Event) (by capabilities.ID, c Amounts) {
 		if e.From != s.ID {
 			n := sizeOfForm(e)
 			c[QuotaForms], c[QuotaInbox], c[QuotaDaily] = 1, n, n
-			by = s.causer(e.From)
+			by = s.accountOf(e.From)
 		}
 	case *events.MessagePosted:
 		if e.From != s.ID {
 			n := sizeOfMessage(e)
 			c[QuotaInbox], c[QuotaDaily] = n, n
-			by = s.causer(e.From)
+			by = s.accountOf(e.From)
 		}
 	case *events.FormAnswered:
-		return s.frees(s.form(e.Form))
+		return s.freedBy(s.form(e.Form))
 	case *events.FormCancelled:
-		return s.frees(s.form(e.Form))
+		return s.freedBy(s.form(e.Form))
 	case *events.MessageDismissed:
 		if e.Number < uint64(len(s.messages)) {
-			return s.frees(s.messages[e.Number], nil)
+			return s.freedBy(s.messages[e.Number], nil)
 		}
 	case *events.CapabilityMinted:
 		c[QuotaGrants] = 1
-		by = s.causer(e.Grant.By)
+		by = s.accountOf(e.Grant.By)
 	}
 	return by, c
 }
 
-// frees returns what a message of another's frees when it is dismissed or settled, whichever is first.
-func (s *State) frees(m *Message, err error) (by capabilities.ID, c Amounts) {
+// freedBy returns what a message of another's frees when it is dismissed or settled, whichever is first.
+func (s *State) freedBy(m *Message, err error) (by capabilities.ID, c Amounts) {
 	if err != nil || !s.isHeld(m) {
 		return by, c
 	}
@@ -248,7 +248,7 @@ func (s *State) frees(m *Message, err error) (by capabilities.ID, c Amounts) {
 	if m.Form != nil {
 		c[QuotaForms] = -1
 	}
-	return s.causer(m.From()), c
+	return s.accountOf(m.From()), c
 }
 
 // isHeld reports whether a message counts for its sender: it is another's, and neither dismissed nor settled.
@@ -256,8 +256,8 @@ func (s *State) isHeld(m *Message) bool {
 	return m.From() != s.ID && !m.Dismissed && (m.Form == nil || m.Form.IsOpen())
 }
 
-// noteMade records an agent that this one made. Only to such an agent does it have a reference that nobody gave.
-func (s *State) noteMade(v capabilities.Value) {
+// countMade records an agent that this one made. Only to such an agent does it have a reference that nobody gave.
+func (s *State) countMade(v capabilities.Value) {
 	ref, ok := v.AsRef()
 	if !ok || ref.Kind != capabilities.KindAgent || !ref.Grant.IsZero() || !ref.Root.IsZero() || s.isOutside(ref.Target) {
 		return
@@ -400,9 +400,9 @@ func (s *State) recount() {
 	for _, m := range s.messages {
 		switch {
 		case s.isHeld(m):
-			held(s.causer(m.From()), QuotaInbox, sizeOf(m))
+			held(s.accountOf(m.From()), QuotaInbox, sizeOf(m))
 			if m.Form != nil {
-				held(s.causer(m.From()), QuotaForms, 1)
+				held(s.accountOf(m.From()), QuotaForms, 1)
 			}
 		case m.Form != nil && m.From() == s.ID && m.Form.IsOpen():
 			s.ownUse.Amounts[QuotaForms]++
@@ -416,7 +416,7 @@ func (s *State) recount() {
 	s.ownUse.Amounts[QuotaAgents] = int64(len(s.made))
 	for _, g := range s.minted.All() {
 		if g.By != s.ID {
-			held(s.causer(g.By), QuotaGrants, 1)
+			held(s.accountOf(g.By), QuotaGrants, 1)
 		}
 	}
 }
