@@ -33,9 +33,11 @@ var imports = map[string][]string{
 	"actors/runtime":             {".", "capabilities", "events"},
 	"actors/runtime/acp":         {".", "capabilities", "events", "mailbox/rule", "actors/runtime"},
 	"actors/runtime/exec":        {".", "capabilities", "events", "mailbox/form", "actors/runtime"},
-	"actors/runtime/proctest":    {},
+	"actors/runtime/proctest":    {"internal/eventually"},
 	"actors/runtime/runtimetest": {".", "actors/runtime", "actors/runtime/proctest"},
 	"actors/transport":           {".", "capabilities", "events", "actors/connlimit"},
+
+	"internal/eventually": {},
 
 	"gateway":             {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/api", "gateway/api/openapi", "gateway/client", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/web"},
 	"gateway/api":         {".", "actors/view", "capabilities", "events"},

@@ -12,6 +12,7 @@ import (
 
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -148,7 +149,7 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 		}
 		return count
 	}
-	eventually(b, "all wait", func() bool { return entered() == benchWaiters })
+	eventually.Holds(b, "all wait", func() bool { return entered() == benchWaiters })
 	one := guest(b, n, "one")
 	var ts times
 	for b.Loop() {
@@ -162,7 +163,7 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 			}
 			woken <- time.Now()
 		}()
-		eventually(b, "it waits", func() bool { return entered() == benchWaiters+1 })
+		eventually.Holds(b, "it waits", func() bool { return entered() == benchWaiters+1 })
 		start := time.Now()
 		if err := one.Report(ctx, mailbox.Idle, ""); err != nil {
 			b.Fatal(err)

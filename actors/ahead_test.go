@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/internal/eventually"
 )
 
 // troubles has the commits of a journal fail: some are not stored, of some it cannot be said for a while.
@@ -66,13 +67,12 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 	defer cancel()
 	d.on.Store(true)
 	again := func(do func() error) error {
-		for {
-			err := do()
-			if err == nil || ctx.Err() != nil || parley.CodeOf(err) != parley.ReadOnly {
-				return err
-			}
-			time.Sleep(time.Millisecond)
-		}
+		var err error
+		eventually.Holds(t, "the journal takes it", func() bool {
+			err = do()
+			return parley.CodeOf(err) != parley.ReadOnly
+		})
+		return err
 	}
 	check := func(home, copied *Agent, form capabilities.ID) {
 		var o view.Outcome
@@ -108,12 +108,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 			t.Fatal(err)
 		}
 		work.Go(func() {
-			for ctx.Err() == nil {
-				if _, err := holder.Message(ctx, which(asked.Form)); err == nil {
-					break
-				}
-				time.Sleep(2 * time.Millisecond)
-			}
+			arrives(t, holder, asked.Form)
 			var answers sync.WaitGroup
 			for k := range 2 {
 				answers.Go(func() {
@@ -135,6 +130,6 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 	}
 	work.Wait()
 	d.on.Store(false)
-	eventually(t, "the journal works", func() bool { return a.journal.Err() == nil })
+	eventually.Holds(t, "the journal works", func() bool { return a.journal.Err() == nil })
 	t.Logf("%d commits failed", d.n.Load())
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/actors/view"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -62,6 +63,6 @@ func follow(t *testing.T, a *Agent) (leave func()) {
 			}
 		}
 	}()
-	eventually(t, "the inbox is followed", func() bool { return a.node.changed.has(a.id) })
+	eventually.Holds(t, "the inbox is followed", func() bool { return a.node.changed.has(a.id) })
 	return func() { cancel(); <-done }
 }

@@ -10,6 +10,7 @@ import (
 	"parley/actors/runtime"
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -32,7 +33,7 @@ func askedBy(tb testing.TB, a *Agent) (all []view.Message) {
 func awaitAsked(tb testing.TB, a *Agent, count int) view.Message {
 	tb.Helper()
 	var asked []view.Message
-	eventually(tb, "it has asked", func() bool {
+	eventually.Holds(tb, "it has asked", func() bool {
 		asked = askedBy(tb, a)
 		return len(asked) >= count
 	})
@@ -46,7 +47,7 @@ func awaitAsked(tb testing.TB, a *Agent, count int) view.Message {
 func reply(tb testing.TB, a *Agent, e view.Message, name, value string) {
 	tb.Helper()
 	host := a.node.Host()
-	eventually(tb, "the question is there", func() bool {
+	eventually.Holds(tb, "the question is there", func() bool {
 		_, err := host.Message(tb.Context(), FormRef(e.MessageID.String()))
 		return err == nil
 	})
@@ -185,11 +186,11 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 		}
 	}
 	prompt(t, a, "go")
-	eventually(t, "it heeds no signal", func() bool { return strings.Contains(outputOf(t, a), "deaf") })
+	eventually.Holds(t, "it heeds no signal", func() bool { return strings.Contains(outputOf(t, a), "deaf") })
 	run := n.supervisor.currentRun(a.id)
 	interrupted := make(chan error, 1)
 	go func() { interrupted <- n.Host().Interrupt(t.Context(), a) }()
-	eventually(t, "it is interrupted", func() bool { return snapshotNow(t, a).Status == mailbox.Idle })
+	eventually.Holds(t, "it is interrupted", func() bool { return snapshotNow(t, a).Status == mailbox.Idle })
 	select {
 	case <-run.over:
 		t.Fatal("the program has heeded the interruption")
@@ -224,7 +225,7 @@ while True: hear()
 `)
 	for range 5 {
 		prompt(t, a, "go")
-		eventually(t, "it asks", func() bool { return snapshotNow(t, a).Asks > 0 })
+		eventually.Holds(t, "it asks", func() bool { return snapshotNow(t, a).Asks > 0 })
 		if err := n.Host().Interrupt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"parley/internal/eventually"
 )
 
 // TestBacklogArrivesInOrderOnce sends messages to a node that is closed and then opens. Both nodes are restarted in
@@ -25,16 +27,16 @@ func TestBacklogArrivesInOrderOnce(t *testing.T) {
 	sendMany(t, a.Host(), "b", messages)
 	b.open(t)
 	some := messages / 10
-	eventually(t, "some have arrived", func() bool { return countMail(t, b.Host()) > some })
+	eventually.Holds(t, "some have arrived", func() bool { return countMail(t, b.Host()) > some })
 	closeNode(t, a.Node)
 	a.open(t)
 	some = countMail(t, b.Host()) + 1
 	closeNode(t, b.Node)
 	b.open(t)
-	eventually(t, "more have arrived", func() bool { return countMail(t, b.Host()) >= min(some, messages) })
-	eventuallyWithin(t, 5*time.Minute, "all have arrived", func() bool { return countMail(t, b.Host()) >= messages })
+	eventually.Holds(t, "more have arrived", func() bool { return countMail(t, b.Host()) >= min(some, messages) })
+	eventually.Within(t, 5*time.Minute, "all have arrived", func() bool { return countMail(t, b.Host()) >= messages })
 	checkBacklog(t, a.Host(), b.Host(), messages)
-	eventually(t, "all is noted", func() bool { return owesNothing(t, a.Host()) })
+	eventually.Holds(t, "all is noted", func() bool { return owesNothing(t, a.Host()) })
 }
 
 // BenchmarkBacklog times how long messages for a node that was closed take to arrive when it opens.
@@ -51,7 +53,7 @@ func BenchmarkBacklog(b *testing.B) {
 		b.ReportMetric(heapMiB(), "MiB-waiting")
 		b.StartTimer()
 		there.open(b)
-		eventuallyWithin(b, 10*time.Minute, "all have arrived", func() bool { return countMail(b, there.Host()) >= messages })
+		eventually.Within(b, 10*time.Minute, "all have arrived", func() bool { return countMail(b, there.Host()) >= messages })
 		b.StopTimer()
 		b.ReportMetric(heapMiB(), "MiB-after")
 		checkBacklog(b, here.Host(), there.Host(), messages)

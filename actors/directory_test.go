@@ -10,6 +10,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -144,10 +145,10 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 	for id := range kept {
 		stay = append(stay, id)
 	}
-	eventually(t, "all is seen", func() bool {
+	eventually.Holds(t, "all is seen", func() bool {
 		return sees(whole, stay, mailbox.Idle, false) && sees(closed, left, mailbox.Closed, false)
 	})
-	eventually(t, "those that left are gone", func() bool {
+	eventually.Holds(t, "those that left are gone", func() bool {
 		whole.mu.Lock()
 		defer whole.mu.Unlock()
 		for _, id := range left {

@@ -7,6 +7,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
@@ -44,7 +45,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 			t.Errorf("still known: %+v", p)
 		}
 	}
-	eventually(t, "what waited for the node is declined", func() bool {
+	eventually.Holds(t, "what waited for the node is declined", func() bool {
 		o, err := h.Await(t.Context(), FormRef(asked.Form.String()))
 		return err == nil && o.Status == view.StatusDeclined
 	})
@@ -78,7 +79,7 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 	sent := send(t, host, "b", "take @it:given")
 	brings(t, other, sent.Message, "it", "hers")
 	send(t, other, "hers", "before")
-	eventually(t, "the first message", func() bool { return countMail(t, given) == 1 })
+	eventually.Holds(t, "the first message", func() bool { return countMail(t, given) == 1 })
 	if _, err := host.DropPeer(t.Context(), b.ID()); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 	arrives(t, other, again.Message)
 	late, err := other.Send(t.Context(), "hers", "by a grant of before")
 	if err == nil {
-		eventually(t, "a grant of before is refused", func() bool {
+		eventually.Holds(t, "a grant of before is refused", func() bool {
 			e, err := other.Message(t.Context(), FormRef(late.Message.String()))
 			return err == nil && e.Refused != ""
 		})

@@ -10,6 +10,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // written gives the parcels that a mailbox owes to a node as packets have them, without anything being sent.
@@ -131,7 +132,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	bringAgain(t, b, a, said, a.Host())
 
 	b.gate.set(passing)
-	eventually(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) })
+	eventually.Holds(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) })
 	bringAgain(t, a, b, append(mail, outcomes...), b.Host())
 	bringAgain(t, b, a, said, a.Host())
 	if in, err := b.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 4 {
@@ -148,7 +149,7 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 	brings(t, b.Host(), send(t, c.Host(), "b", "@fae").Message, "fae", "fae")
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	arrives(t, b.Host(), asked.Form)
-	eventually(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
+	eventually.Holds(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
 	for _, s := range []*station{b, c} {
 		s.gate.set(cut)
 	}
@@ -184,7 +185,7 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 	}
 	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
 	bringAgain(t, b, a, handover, a.Host())
-	eventually(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, fae) })
+	eventually.Holds(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, fae) })
 	e, err := b.Host().Message(t.Context(), which(asked.Form))
 	if err != nil || e.Refused != "" || len(e.ForwardedTo) != 1 {
 		t.Errorf("the forwarder's copy: refused %q, handed on to %v, %v", e.Refused, e.ForwardedTo, err)
@@ -198,23 +199,23 @@ func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
 	a, b, c := trio(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	arrives(t, b.Host(), asked.Form)
-	eventually(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
+	eventually.Holds(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
 	b.gate.set(cut)
 	outOfReach(t, b, a)
 	if err := b.Host().Forward(t.Context(), which(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "c knows the grant", func() bool { return len(written(t, b.Host(), c)) == 0 })
+	eventually.Holds(t, "c knows the grant", func() bool { return len(written(t, b.Host(), c)) == 0 })
 	handover := written(t, b.Host(), a)
 	closeNode(t, c.Node)
 	if r := bring(t, b, a, handover...); r[0].Status != ackAccepted {
 		t.Fatalf("%+v", r)
 	}
 	b.gate.set(passing)
-	eventually(t, "b has been told", func() bool { return len(written(t, b.Host(), a)) == 0 })
+	eventually.Holds(t, "b has been told", func() bool { return len(written(t, b.Host(), a)) == 0 })
 	c.open(t)
 	end := time.Now().Add(15 * time.Second)
-	eventually(t, "a has rid itself of all", func() bool { return owesNothing(t, a.Host()) || time.Now().After(end) })
+	eventually.Holds(t, "a has rid itself of all", func() bool { return owesNothing(t, a.Host()) || time.Now().After(end) })
 	e, err := b.Host().Message(t.Context(), which(asked.Form))
 	if err != nil || e.Refused != "" {
 		t.Errorf("b is told that it was refused: %q, %v", e.Refused, err)

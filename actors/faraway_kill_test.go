@@ -16,6 +16,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // puppet is one of the nodes, in a process of its own.
@@ -144,13 +145,13 @@ func killFaraway(t *testing.T, l *ledger, puppets []*puppet, victim *puppet, pha
 func more(t *testing.T, l *ledger, lines int) {
 	t.Helper()
 	want, end := l.len(t)+lines, time.Now().Add(700*time.Millisecond)
-	eventually(t, "there is more", func() bool { return l.len(t) >= want || time.Now().After(end) })
+	eventually.Holds(t, "there is more", func() bool { return l.len(t) >= want || time.Now().After(end) })
 }
 
 // checkFaraway lets everything arrive that can, and holds the three nodes to what was acknowledged and to each other.
 func checkFaraway(t *testing.T, l *ledger, a, b, c *station) {
 	t.Helper()
-	eventually(t, "all mail has arrived", func() bool {
+	eventually.Holds(t, "all mail has arrived", func() bool {
 		return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, c.Host())
 	})
 	home, atB, atC := formsOf(t, a.Node, a.Host()), formsOf(t, b.Node, b.Host()), formsOf(t, c.Node, c.Host())

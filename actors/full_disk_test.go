@@ -16,6 +16,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/internal/eventually"
 	"parley/persistence/disktest"
 )
 
@@ -101,19 +102,19 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 			running.Go(func() { forwardAll(ctx, n.Host(), forwarded) })
 			for range 3 {
 				enough := senders[0].acknowledged() + 10
-				eventually(t, "mail goes on", func() bool { return senders[0].acknowledged() > enough })
+				eventually.Holds(t, "mail goes on", func() bool { return senders[0].acknowledged() > enough })
 				before := n.journal.Failures()
 				heal := fails(d)
-				eventually(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
+				eventually.Holds(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
 				heal()
-				eventually(t, "the node is well", func() bool { return n.State().Problem == nil })
+				eventually.Holds(t, "the node is well", func() bool { return n.State().Problem == nil })
 			}
 			stop()
 			running.Wait()
 			for _, s := range senders {
-				eventually(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
+				eventually.Holds(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
 			}
-			eventually(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
+			eventually.Holds(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
 			in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 			if err != nil {
 				t.Fatal(err)
@@ -173,25 +174,23 @@ func TestAnAcknowledgedFormIsNeverSaidToBeMissing(t *testing.T) {
 			}
 			return nil
 		})
-		eventually(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
+		eventually.Holds(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
 		d.OnFlush(nil)
 		enough := declined.Load() + 50
-		eventually(t, "the node is well", func() bool { return n.State().Problem == nil && declined.Load() > enough })
+		eventually.Holds(t, "the node is well", func() bool { return n.State().Problem == nil && declined.Load() > enough })
 	}
 }
 
 // persist does something until it is not refused for now. Any other refusal is an error.
 func persist(ctx context.Context, t *testing.T, do func() error) {
-	for ctx.Err() == nil {
-		err := do()
-		if err == nil {
-			return
-		}
-		if code := parley.CodeOf(err); code != parley.ReadOnly && code != parley.RateLimited {
-			t.Error(err)
-			return
-		}
-		time.Sleep(time.Millisecond) // a client that is told to come later
+	var err error
+	eventually.Holds(t, "it is not refused for now", func() bool {
+		err = do()
+		code := parley.CodeOf(err)
+		return ctx.Err() != nil || code != parley.ReadOnly && code != parley.RateLimited
+	})
+	if err != nil && ctx.Err() == nil {
+		t.Error(err)
 	}
 }
 
@@ -220,13 +219,13 @@ func TestWhatIsOwedGoesFirst(t *testing.T) {
 	}
 	broken.Store(true)
 	close(hold) // the copy is appended now, and lost
-	eventually(t, "the node is read-only", func() bool { return n.State().Problem != nil })
+	eventually.Holds(t, "the node is read-only", func() bool { return n.State().Problem != nil })
 	broken.Store(false)
-	eventually(t, "the node is well", func() bool { return n.State().Problem == nil })
+	eventually.Holds(t, "the node is well", func() bool { return n.State().Problem == nil })
 	if _, err := fae.Send(t.Context(), "HOST", "second"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "both are delivered", func() bool { return isDelivered(t, fae) })
+	eventually.Holds(t, "both are delivered", func() bool { return isDelivered(t, fae) })
 	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 2 || in.Messages[0].Text != "first" || in.Messages[1].Text != "second" {
 		t.Fatalf("%+v, %v", in.Messages, err)

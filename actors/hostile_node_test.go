@@ -12,6 +12,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 func someNode() (id capabilities.NodeID) {
@@ -50,7 +51,7 @@ func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
 		if err := carol.raw(n).Publish(mailSubject(n), carol.sealed(n, packetAnnounce, carol.written(placePacket{Hints: own, Stamp: 5}))); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "carol's own word", func() bool {
+		eventually.Holds(t, "carol's own word", func() bool {
 			p, _ := m.known(carol.id)
 			return slices.Equal(p.Hints, own)
 		})
@@ -107,7 +108,7 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the invitation's end", func() bool {
+	eventually.Holds(t, "the invitation's end", func() bool {
 		open, err := n.Host().Invitations(t.Context())
 		return err == nil && len(open) == 1
 	})
@@ -173,7 +174,7 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "refusals", func() bool { return n.Traffic().Refused > before })
+			eventually.Holds(t, "refusals", func() bool { return n.Traffic().Refused > before })
 		})
 	})
 	t.Run("what was given to one is not another's", func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // raw is a connection to a node's listener over which anything can be sent. One that is not known shows a token.
@@ -48,7 +49,7 @@ func (m *mallory) throw(conn *nats.Conn, to *Node, refused uint64, envelopes ...
 			m.Fatal(err)
 		}
 	}
-	eventually(m, "refusals", func() bool { return to.Traffic().Refused == before+refused })
+	eventually.Holds(m, "refusals", func() bool { return to.Traffic().Refused == before+refused })
 }
 
 func (m *mallory) sealed(to *Node, kind transport.Kind, body []byte) []byte {
@@ -166,7 +167,7 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 		}
 	}
 	send(v.victim)
-	eventually(t, "the packet", func() bool {
+	eventually.Holds(t, "the packet", func() bool {
 		in, err := v.twice.Inbox(t.Context(), view.MessageFilter{})
 		return err == nil && len(in.Messages) == 1
 	})
@@ -174,7 +175,7 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 		at := v.victim.Traffic().LettersIn
 		for i := range uint64(5) {
 			send(v.victim)
-			eventually(t, "the packet again", func() bool { return v.victim.Traffic().LettersIn > at+i })
+			eventually.Holds(t, "the packet again", func() bool { return v.victim.Traffic().LettersIn > at+i })
 		}
 	})
 

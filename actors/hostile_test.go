@@ -14,6 +14,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -134,7 +135,7 @@ func (m *mallory) receive(_ context.Context, l transport.Packet) (transport.Kind
 // got waits for something that the victim sends, and takes it.
 func got[E events.Event](m *mallory) (e E) {
 	m.Helper()
-	eventually(m, "mail from the victim", func() bool {
+	eventually.Holds(m, "mail from the victim", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for i, c := range m.came {
@@ -241,7 +242,7 @@ func (m *mallory) gives(path string) capabilities.ID {
 func (m *mallory) quiet() {
 	m.Helper()
 	calm := 0
-	eventually(m, "rest", func() bool {
+	eventually.Holds(m, "rest", func() bool {
 		if m.victim.registry.recordAllAcks() || m.victim.registry.queued.Load() > 0 || m.victim.journal.Backlog() > 0 {
 			calm = 0
 		}

@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // victimFolder is the variable that makes this test's binary a node to be killed.
@@ -133,7 +134,7 @@ func checkKilled(t *testing.T, folder string, asked, answered map[string]string)
 		t.Fatal(err)
 	}
 	defer closeNode(t, n)
-	eventually(t, "all mail is delivered", func() bool {
+	eventually.Holds(t, "all mail is delivered", func() bool {
 		for _, m := range n.journal.Mailboxes() {
 			if m.Summary.Outbox > 0 {
 				return false
@@ -195,22 +196,4 @@ func answerOf(e view.Message) string {
 		return ""
 	}
 	return e.Outcome.Values.Text()
-}
-
-// eventually polls until a condition holds.
-func eventually(tb testing.TB, what string, is func() bool) {
-	tb.Helper()
-	eventuallyWithin(tb, 20*time.Second, what, is)
-}
-
-// eventuallyWithin is eventually with a limit of its own.
-func eventuallyWithin(tb testing.TB, most time.Duration, what string, is func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(most); !is(); <-tick.C {
-		if time.Now().After(end) {
-			tb.Fatalf("waited too long until %s", what)
-		}
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 func openWith(tb testing.TB, o Options) *Node {
@@ -32,7 +33,7 @@ func TestIdleMailboxesRestAndWake(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Millisecond})
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{})
-	eventually(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+	eventually.Holds(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
 	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("a", "awake")}); err != nil {
 		t.Fatal(err)
 	}
@@ -148,13 +149,13 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 	if parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("ask on a failed disk: %v", err)
 	}
-	eventually(t, "the node says that it is read-only", func() bool { return n.State().Problem != nil })
+	eventually.Holds(t, "the node says that it is read-only", func() bool { return n.State().Problem != nil })
 	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 1 {
 		t.Fatalf("reading while read-only: %d messages, %v", len(in.Messages), err)
 	}
 	broken.Store(false)
-	eventually(t, "the node writes again", func() bool {
+	eventually.Holds(t, "the node writes again", func() bool {
 		_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "again", Fields: textField("a"), Key: "again"})
 		return err == nil
 	})
@@ -187,7 +188,7 @@ func TestWhatWasReadWhileACommitWasInDoubtIsReadAgain(t *testing.T) {
 		t.Fatalf("what is in doubt is shown: %+v, %v", in.Messages, err)
 	}
 	broken.Store(0)
-	eventually(t, "the node writes again", func() bool { return n.State().Problem == nil })
+	eventually.Holds(t, "the node writes again", func() bool { return n.State().Problem == nil })
 	before := failures.Load()
 	again, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "again", Fields: textField("a")})
 	if err != nil || again.Number != 1 {
@@ -216,7 +217,7 @@ func TestWaiterThatLeavesIsForgotten(t *testing.T) {
 		defer n.ended.mu.Unlock()
 		return len(n.ended.all)
 	}
-	eventually(t, "it waits", func() bool { return waiting() == 1 })
+	eventually.Holds(t, "it waits", func() bool { return waiting() == 1 })
 	cancel()
 	if err := <-left; parley.CodeOf(err) != parley.Timeout {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox/form"
 )
 
@@ -118,7 +119,7 @@ func TestPagesAreAllOfTheInbox(t *testing.T) {
 	if err := n.Host().Dismiss(t.Context(), "1"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all arrived", func() bool {
+	eventually.Holds(t, "all arrived", func() bool {
 		in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 		return err == nil && len(in.Messages) == 4
 	})

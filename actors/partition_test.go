@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // TestPartedBetweenAskAnswerAndSettlement parts two nodes, of which either can be dialed or both, before an ask,
@@ -35,7 +36,7 @@ func partAndHeal(t *testing.T, how passage, a, b *station) {
 	t.Helper()
 	before := ask(t, a.Host(), Ask{To: "b"})
 	arrives(t, b.Host(), before.Form)
-	eventually(t, "a has heard that it arrived", func() bool { return owesNothing(t, a.Host()) })
+	eventually.Holds(t, "a has heard that it arrived", func() bool { return owesNothing(t, a.Host()) })
 	set(how, a, b)
 	outOfReach(t, a, b)
 
@@ -168,7 +169,7 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 	}
 	ahead.Store(int64(2 * time.Hour))
 	for _, q := range asked {
-		eventually(t, "it has ended at home", func() bool {
+		eventually.Holds(t, "it has ended at home", func() bool {
 			e, err := a.Host().Message(t.Context(), which(q.Form))
 			return err == nil && e.Outcome != nil
 		})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/internal/eventually"
 )
 
 // TestAnInvitationThatWasLostAdmitsNobody has the disk fail under an invitation: what the peers were told of it, ahead
@@ -30,7 +31,7 @@ func TestAnInvitationThatWasLostAdmitsNobody(t *testing.T) {
 		t.Fatalf("invited: %v", err)
 	}
 	failing.Store(false)
-	eventually(t, "the journal is back", func() bool { return n.journal.Err() == nil })
+	eventually.Holds(t, "the journal is back", func() bool { return n.journal.Err() == nil })
 	open, err := n.Host().Invitations(t.Context())
 	if err != nil || len(open) != 1 || open[0].Name != "kept" {
 		t.Fatalf("open are %v, %v", open, err)

@@ -14,6 +14,7 @@ import (
 
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -78,7 +79,7 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 	}
 	folder := t.TempDir()
 	processes := killWhenReady(t, folder)
-	eventually(t, "the programs have ended with their node", func() bool { return !slices.ContainsFunc(processes, isAlive) })
+	eventually.Holds(t, "the programs have ended with their node", func() bool { return !slices.ContainsFunc(processes, isAlive) })
 
 	n := openNode(t, folder)
 	named := func(name string) *Agent {
@@ -102,7 +103,7 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 	}
 
 	// One is answered while its next run waits for that, the other before it has one.
-	eventually(t, "the next run has taken the question up", func() bool {
+	eventually.Holds(t, "the next run has taken the question up", func() bool {
 		run := n.supervisor.currentRun(busy.id)
 		return run != nil && len(run.host.forms()) == 1
 	})

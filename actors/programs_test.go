@@ -14,6 +14,7 @@ import (
 
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // worker makes an agent that runs a shell script for each message.
@@ -139,7 +140,7 @@ func (p pids) child(command string) string {
 // all waits until at least so many are noted.
 func (p pids) all(tb testing.TB, count int) (numbers []int) {
 	tb.Helper()
-	eventually(tb, fmt.Sprintf("%d processes are noted", count), func() bool {
+	eventually.Holds(tb, fmt.Sprintf("%d processes are noted", count), func() bool {
 		text, _ := os.ReadFile(string(p))
 		numbers = numbers[:0]
 		for _, w := range strings.Fields(string(text)) {

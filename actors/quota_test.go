@@ -11,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -42,7 +43,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 		t.Fatalf("after %d messages: %v", sent, e)
 	}
 	refused := 0
-	eventually(t, "what was on its way is told to be refused", func() bool {
+	eventually.Holds(t, "what was on its way is told to be refused", func() bool {
 		in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true})
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +64,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 	}
 	send(t, tom, "@host", "another is heard")
 	ask(t, fae, Ask{To: "@self"})
-	eventually(t, "the day's quota is used up", func() bool {
+	eventually.Holds(t, "the day's quota is used up", func() bool {
 		in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +143,7 @@ func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		for name, a := range map[string]*Agent{"fae": fae, "one": one, "two": two} {
-			eventually(t, when+", "+name+" is refused a seventh form", func() bool {
+			eventually.Holds(t, when+", "+name+" is refused a seventh form", func() bool {
 				return parley.CodeOf(asks(a)) == parley.QuotaExceeded
 			})
 		}
@@ -165,7 +166,7 @@ func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
 	if _, err := two.Version(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the others of the account are read", func() bool {
+	eventually.Holds(t, "the others of the account are read", func() bool {
 		return n.accounts.use(two.id, n.now()).Used[mailbox.QuotaForms.String()] == 6
 	})
 	check("after a restart")

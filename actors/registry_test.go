@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/eventually"
 )
 
 // TestWhoWaitsIsToldOfACommitThatWasInDoubt stores the commit of an answer, whose acknowledgement is lost. Whoever begins
@@ -23,13 +24,13 @@ func TestWhoWaitsIsToldOfACommitThatWasInDoubt(t *testing.T) {
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{To: "HOST"})
 	arrives(t, n.Host(), asked.Form)
-	eventually(t, "it is known to have arrived", func() bool { return owesNothing(t, fae) })
+	eventually.Holds(t, "it is known to have arrived", func() bool { return owesNothing(t, fae) })
 	broken.Store(true)
 	if _, err := answerWith(n.Host(), asked.Form, "in doubt"); parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("an answer without an acknowledgement: %v", err)
 	}
 	awaited := []expectation{awaiting(fae, asked.Form), awaiting(n.Host(), asked.Form)}
-	eventually(t, "both wait", func() bool {
+	eventually.Holds(t, "both wait", func() bool {
 		return n.ended.count.Load() == 2
 	})
 	broken.Store(false)

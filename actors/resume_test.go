@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // TestAMailboxThatCannotBeReadAtTheStartIsReadLater: what waits in it for a run gets one, although nobody comes.
@@ -28,7 +29,7 @@ func TestAMailboxThatCannotBeReadAtTheStartIsReadLater(t *testing.T) {
 		return nil
 	}})
 	a = &Agent{node: n, id: a.id}
-	eventually(t, "the second message is run for", func() bool {
+	eventually.Holds(t, "the second message is run for", func() bool {
 		return len(eventsOf[*events.RunEnded](t, a)) == 2 // it reads the log, and wakes nobody
 	})
 	if loads.Load() < 3 {

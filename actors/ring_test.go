@@ -8,6 +8,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // ring gives a reference to an agent on a from host to host, all the way round and back to a: b and c hold it as
@@ -91,13 +92,13 @@ func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 		}
 	}
 	c.open(t)
-	eventually(t, "c's reference is cut", gone(c, "fae"))
-	eventually(t, "what came back to a from c is cut", gone(a, "back"))
+	eventually.Holds(t, "c's reference is cut", gone(c, "fae"))
+	eventually.Holds(t, "what came back to a from c is cut", gone(a, "back"))
 	_, err := b.Host().Send(t.Context(), fae.id.String(), "by its ID?")
 	if parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("b's reference: %v", err)
 	}
-	eventually(t, "all have said what they had to", func() bool {
+	eventually.Holds(t, "all have said what they had to", func() bool {
 		return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, c.Host())
 	})
 	in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true})
@@ -121,7 +122,7 @@ func TestGiverCutsWhatItGave(t *testing.T) {
 	closeNode(t, c.Node)
 	revoke(t, b.Host(), fae)
 	c.open(t)
-	eventually(t, "c's reference is cut", func() bool {
+	eventually.Holds(t, "c's reference is cut", func() bool {
 		_, err := c.Host().Send(t.Context(), "fae", "still there?")
 		return parley.CodeOf(err) == parley.NotPermitted
 	})

@@ -14,6 +14,7 @@ import (
 
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // These benchmarks make a large journal first and so take a while. What they report stands in the README.
@@ -134,7 +135,7 @@ func BenchmarkOpenForms(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		eventually(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+		eventually.Holds(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
 		b.ReportMetric(float64(settledMemory(b))/(1<<20), "MiB")
 		if st := n.State(); st.OpenForms != forms {
 			b.Fatalf("%d open forms", st.OpenForms)
@@ -192,7 +193,7 @@ func BenchmarkFirstMessage(b *testing.B) {
 	}
 	for b.Loop() {
 		b.StopTimer()
-		eventually(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+		eventually.Holds(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
 		b.StartTimer()
 		if _, err := guests[0].Inbox(b.Context(), view.MessageFilter{Pending: true}); err != nil {
 			b.Fatal(err)

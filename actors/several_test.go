@@ -10,6 +10,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox/form"
 )
 
@@ -75,7 +76,7 @@ func trio(tb testing.TB) (a, b, c *station) {
 // outOfReach waits until a node has noticed that another is.
 func outOfReach(tb testing.TB, from, to *station) {
 	tb.Helper()
-	eventually(tb, to.options.Name+" is out of reach", func() bool { return !from.peers.of(to.id).inReach(tb.Context()) })
+	eventually.Holds(tb, to.options.Name+" is out of reach", func() bool { return !from.peers.of(to.id).inReach(tb.Context()) })
 }
 
 func send(tb testing.TB, a *Agent, to, text string) view.Sent {
@@ -90,7 +91,7 @@ func send(tb testing.TB, a *Agent, to, text string) view.Sent {
 // arrives waits until an agent has a message, and gives it.
 func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) {
 	tb.Helper()
-	eventually(tb, "the message is there", func() bool {
+	eventually.Holds(tb, "the message is there", func() bool {
 		var err error
 		e, err = a.Message(tb.Context(), FormRef(message.String()))
 		return err == nil
@@ -113,7 +114,7 @@ func endsAlike(tb testing.TB, form capabilities.ID, status view.FormStatus, home
 	var first view.Outcome
 	for i, a := range append([]*Agent{home}, holders...) {
 		var e view.Message
-		eventually(tb, "the form has ended for "+strconv.Itoa(i), func() bool {
+		eventually.Holds(tb, "the form has ended for "+strconv.Itoa(i), func() bool {
 			var err error
 			e, err = a.Message(tb.Context(), FormRef(form.String()))
 			return err == nil && e.Outcome != nil

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/eventually"
 )
 
 func TestTheHostFindsRoomWhereOthersDoNot(t *testing.T) {
@@ -46,7 +47,7 @@ func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
 		_, err := n.Host().Version(t.Context())
 		called <- err
 	}()
-	eventually(t, "the call is let in", func() bool {
+	eventually.Holds(t, "the call is let in", func() bool {
 		n.registry.mu.Lock()
 		defer n.registry.mu.Unlock()
 		return n.registry.registrations[n.host].called.Load() == 1

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/actors/view"
+	"parley/internal/eventually"
 	"parley/persistence/disktest"
 )
 
@@ -22,8 +23,8 @@ func TestASlowDiskKeepsNobodyFromReading(t *testing.T) {
 	if _, err := host.Send(t.Context(), "cold", "before"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is delivered", func() bool { return isDelivered(t, host) })
-	eventually(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+	eventually.Holds(t, "it is delivered", func() bool { return isDelivered(t, host) })
+	eventually.Holds(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
 	if _, err := fae.Inbox(t.Context(), view.MessageFilter{}); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestASlowDiskKeepsNobodyFromReading(t *testing.T) {
 		sent <- err
 	}()
 	<-held
-	eventually(t, "the flush is seen to take long", func() bool { return n.journal.Flushing() > slowDisk })
+	eventually.Holds(t, "the flush is seen to take long", func() bool { return n.journal.Flushing() > slowDisk })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	for name, a := range map[string]*Agent{"with acks": carl, "of the log": cold, "of the host": host} {
@@ -48,7 +49,7 @@ func TestASlowDiskKeepsNobodyFromReading(t *testing.T) {
 	if _, err := cold.Log(ctx, 0, 10); err != nil {
 		t.Errorf("the log cannot be read: %v", err)
 	}
-	eventually(t, "the state says so", func() bool { return n.State().Journal.Flushing >= 1 })
+	eventually.Holds(t, "the state says so", func() bool { return n.State().Journal.Flushing >= 1 })
 	if n.State().Problem != nil {
 		t.Error(n.State().Problem)
 	}

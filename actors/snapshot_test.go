@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 func TestASnapshotSaysWhatAnAgentIs(t *testing.T) {
@@ -48,7 +49,7 @@ func TestBeyondSeesWhatIsNoMail(t *testing.T) {
 		}
 		came <- version
 	}()
-	eventually(t, "it waits", func() bool { return n.changed.has(fae.ID()) })
+	eventually.Holds(t, "it waits", func() bool { return n.changed.has(fae.ID()) })
 	if err := fae.Store(t.Context(), "note", `"x"`); err != nil {
 		t.Fatal(err)
 	}

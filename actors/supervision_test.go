@@ -15,6 +15,7 @@ import (
 	"parley/actors/runtime"
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // restarts returns how often the actor of a name was restarted, -1 if there is none.
@@ -62,7 +63,7 @@ func TestMailboxThatCrashesTooOftenIsPutAside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "it is put aside", func() bool {
+	eventually.Holds(t, "it is put aside", func() bool {
 		_, err := fae.Version(t.Context())
 		return parley.CodeOf(err) == parley.Internal
 	})
@@ -82,7 +83,7 @@ func TestCrashOfTheSchedulerLeavesTheRestAtWork(t *testing.T) {
 	}})
 	fae := guest(t, n, "fae")
 	armed.Store(true)
-	eventually(t, "it crashes", func() bool { return restarts(n, schedulerName) == 1 })
+	eventually.Holds(t, "it crashes", func() bool { return restarts(n, schedulerName) == 1 })
 	isAtWork(t, n, fae)
 	asked := ask(t, fae, Ask{Deadline: n.now().Add(50_000_000)})
 	if o, err := fae.Await(t.Context(), which(asked.Form)); err != nil || o.Status != view.StatusExpired {
@@ -121,9 +122,9 @@ func TestCrashOfTheJournalsSupervisorLeavesTheRestAtWork(t *testing.T) {
 	if _, err := fae.Send(t.Context(), "HOST", "hello"); parley.CodeOf(err) != parley.ReadOnly {
 		t.Error(err)
 	}
-	eventually(t, "it crashes", func() bool { return restarts(n, journalName) == 1 })
+	eventually.Holds(t, "it crashes", func() bool { return restarts(n, journalName) == 1 })
 	fails.Store(false)
-	eventually(t, "the journal is back", func() bool { return n.journal.Err() == nil })
+	eventually.Holds(t, "the journal is back", func() bool { return n.journal.Err() == nil })
 	isAtWork(t, n, fae)
 }
 
@@ -134,7 +135,7 @@ func TestCrashOfAPeerLeavesTheRestAtWork(t *testing.T) {
 	p.direct = append(p.direct, nil)
 	p.mu.Unlock()
 	p.signal(p.wake)
-	eventually(t, "it crashes", func() bool { return restarts(a.Node, peerName(b.id)) == 1 })
+	eventually.Holds(t, "it crashes", func() bool { return restarts(a.Node, peerName(b.id)) == 1 })
 	isAtWork(t, a.Node, guest(t, a.Node, "fae"))
 	arrives(t, c.Host(), send(t, a.Host(), "c", "hello").Message)
 	if testing.Short() {
@@ -165,7 +166,7 @@ func TestCrashOfAProgramLeavesTheRestAtWork(t *testing.T) {
 	}
 	finish(t, fae, view.FinishError)
 	isAtWork(t, n, guest(t, n, "bob"))
-	eventually(t, "it is restarted", func() bool { return restarts(n, programName(fae.id)) == 1 })
+	eventually.Holds(t, "it is restarted", func() bool { return restarts(n, programName(fae.id)) == 1 })
 	prompt(t, fae, "again")
 	finish(t, fae, view.FinishIdle)
 }

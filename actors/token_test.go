@@ -11,6 +11,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -358,7 +359,7 @@ func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
 			heard[reveals] <- told{o, err}
 		}()
 	}
-	eventually(t, "both wait", func() bool {
+	eventually.Holds(t, "both wait", func() bool {
 		return n.ended.of(formKey{fae.id, asked.Form}) == 2
 	})
 	if _, err := n.Host().Answer(t.Context(), Answer{Form: form, Values: text("key", "sk-1")}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox"
 )
 
@@ -29,7 +30,7 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "both wait for a place", func() bool {
+	eventually.Holds(t, "both wait for a place", func() bool {
 		n.supervisor.mu.Lock()
 		defer n.supervisor.mu.Unlock()
 		return len(n.supervisor.waiting) == 2
@@ -132,11 +133,11 @@ func TestAMailboxAtRestHasItsProgramRunOn(t *testing.T) {
 		defer n.registry.mu.Unlock()
 		return n.registry.registrations[a.id] == nil
 	}
-	eventually(t, "the mailbox rests", atRest)
+	eventually.Holds(t, "the mailbox rests", atRest)
 	if s := snapshotNow(t, a); s.Status != mailbox.Running {
 		t.Errorf("it is %s: %s", s.Status, s.Error)
 	}
-	eventually(t, "the mailbox rests again", atRest)
+	eventually.Holds(t, "the mailbox rests again", atRest)
 	g.open()
 	if f := <-ended; f.Status != view.FinishIdle || f.Final.Error != "" {
 		t.Errorf("it has finished: %+v", f)
@@ -154,7 +155,7 @@ func waiterFor(t *testing.T, a *Agent) <-chan view.Finish {
 		}
 		ended <- f
 	}()
-	eventually(t, "somebody waits", func() bool {
+	eventually.Holds(t, "somebody waits", func() bool {
 		return a.node.finished.has(a.id)
 	})
 	return ended
@@ -205,11 +206,11 @@ func TestAnEndThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	g.open()
 	<-run.over
 	broken.Store(false)
-	eventually(t, "it has ended", func() bool { return snapshotNow(t, a).Status != mailbox.Running })
+	eventually.Holds(t, "it has ended", func() bool { return snapshotNow(t, a).Status != mailbox.Running })
 	if s := finish(t, a, view.FinishError); !strings.Contains(s.Error, "exit status 4") {
 		t.Errorf("the error is %q", s.Error)
 	}
-	eventually(t, "the node writes again", func() bool {
+	eventually.Holds(t, "the node writes again", func() bool {
 		_, err := n.Host().Prompt(t.Context(), next, "go", "key")
 		return err == nil
 	})

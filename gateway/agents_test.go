@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // These tests walk the list of guarantees for agents, over the wire.
@@ -328,21 +329,19 @@ func TestAStoppedAgentAsksNothingMore(t *testing.T) {
 	if f := k.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
 		t.Fatalf("got %v", f)
 	}
-	question := func() view.Message {
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	question := func() (asked view.Message) {
+		eventually.Holds(t, "it asks", func() bool {
 			in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range in.Messages {
-				if m.Type == "form" {
-					return m
-				}
+			i := slices.IndexFunc(in.Messages, func(m view.Message) bool { return m.Type == "form" })
+			if i >= 0 {
+				asked = in.Messages[i]
 			}
-			if time.Now().After(end) {
-				t.Fatal("it does not ask")
-			}
-		}
+			return i >= 0
+		})
+		return asked
 	}
 	question()
 	k.ask("stop_agent", `,"agentId":"w"`)

@@ -20,6 +20,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/httpd"
+	"parley/internal/eventually"
 )
 
 // rawPost sends bytes as they are.
@@ -182,9 +183,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 		_, err := asFae(t, s).Await(t.Context(), client.ID(form.Form.String()))
 		done <- err
 	}()
-	for s.ledger.now(api.KindWaits) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "one waits", func() bool { return s.ledger.now(api.KindWaits) > 0 })
 	answer := api.RespondFormRequest{FormRef: api.RefTo("0"), Texts: []api.Text{{Name: "a", Text: "x"}}}
 	if err := c.Call(t.Context(), "respond_form", answer, nil); err != nil {
 		t.Fatal(err)
@@ -203,14 +202,12 @@ func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
 		_, err := asFae(t, s).Await(ctx, client.ID(form.Form.String()))
 		done <- err
 	}()
-	for s.ledger.now(api.KindWaits) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "one waits", func() bool { return s.ledger.now(api.KindWaits) > 0 })
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("the wait ended well")
 	}
-	eventually(t, func() bool { return s.ledger.now(api.KindWaits) == 0 })
+	eventually.Holds(t, "nobody waits", func() bool { return s.ledger.now(api.KindWaits) == 0 })
 }
 
 // asFae gives a client that acts for fae.
@@ -246,9 +243,7 @@ func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
 		var o view.Outcome
 		cut <- c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, FormRef: api.RefTo(form.Form.String())}, &o)
 	}()
-	for s.ledger.now(api.KindWaits) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "one waits", func() bool { return s.ledger.now(api.KindWaits) > 0 })
 	began := time.Now()
 	if err := s.Drain(t.Context()); err != nil {
 		t.Error(err)

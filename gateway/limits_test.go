@@ -16,6 +16,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/gateway/web"
+	"parley/internal/eventually"
 )
 
 func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
@@ -28,7 +29,7 @@ func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		fmt.Fprint(conn, "POST /rpc/send HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
 	}
-	eventually(t, func() bool { return s.ledger.now(api.KindBodies) == 1100 })
+	eventually.Holds(t, "all bodies are under way", func() bool { return s.ledger.now(api.KindBodies) == 1100 })
 	if n := s.ledger.now(api.KindCalls); n != 0 {
 		t.Errorf("%d calls are under way", n)
 	}
@@ -61,7 +62,7 @@ func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
 	for range 2 * bodies {
 		h.trickle("fae")
 	}
-	eventually(t, func() bool {
+	eventually.Holds(t, "its bodies are under way and the others are refused", func() bool {
 		return h.server.ledger.now(api.KindBodies) == bodies && h.server.ledger.guests.shares[api.KindBodies].refused.Load() == uint64(bodies)
 	})
 	for agent, want := range map[string]int{"fae": 429, "bob": 200, "host": 200} {
@@ -101,7 +102,7 @@ func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	eventually(t, func() bool { return h.server.ledger.now(api.KindBodies) == 0 })
+	eventually.Holds(t, "no body is under way", func() bool { return h.server.ledger.now(api.KindBodies) == 0 })
 }
 
 func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
@@ -117,7 +118,7 @@ func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
 	if _, err := w.Write(make([]byte, 64<<10)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return h.server.ledger.now(api.KindWebSockets) == 0 })
+	eventually.Holds(t, "no connection is left", func() bool { return h.server.ledger.now(api.KindWebSockets) == 0 })
 	if n := h.server.ledger.now(api.KindMemory); n != 0 {
 		t.Errorf("%d bytes stay charged", n)
 	}
@@ -150,7 +151,7 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 		}
 	}
 	each := h.server.ledger.guests.shares[api.KindWaits].each
-	eventually(t, func() bool { return refused.Load() == 64*maxWaits-each })
+	eventually.Holds(t, "all others are refused", func() bool { return refused.Load() == 64*maxWaits-each })
 	if n := h.server.ledger.now(api.KindWaits); n != each {
 		t.Errorf("%d waits, want %d", n, each)
 	}
@@ -203,7 +204,7 @@ func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
 	k.say(`{"type":"follow_messages","requestId":"b","subscriptionId":"s"}`)
 	want(t, k.hear(), "subscribed")
 	one.leave()
-	eventually(t, func() bool { return h.knock("fae") != 429 })
+	eventually.Holds(t, "it may connect again", func() bool { return h.knock("fae") != 429 })
 }
 
 // knock asks for a WebSocket and says how that was answered.

@@ -14,6 +14,7 @@ import (
 	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/web"
+	"parley/internal/eventually"
 )
 
 // porter passes requests to the public handler, and notes what becomes of them.
@@ -126,7 +127,7 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 				"POST /rpc/send": c.session, "OPTIONS /rpc/send": false, "GET /openapi.json": c.session, "POST /rpc/decline_form": c.session,
 				"POST /rpc/reply": c.session, "POST /forms/0": c.session, "GET /ws": c.session, "GET /events": c.session, "GET /agents": c.session,
 			} {
-				eventually(t, func() bool { return len(passed.of(what)) > 0 })
+				eventually.Holds(t, "the request has been passed on", func() bool { return len(passed.of(what)) > 0 })
 				if got := passed.of(what); slices.ContainsFunc(got, func(s passing) bool { return s.status != 403 && s.status != 401 || s.session != session }) {
 					t.Errorf("%s: %v", what, got)
 				}

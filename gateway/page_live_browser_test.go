@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
@@ -12,6 +11,7 @@ import (
 	"parley/actors"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/internal/eventually"
 )
 
 // tabs opens the same page in several tabs of one browser.
@@ -31,13 +31,7 @@ func (h *parlour) tabs(many int, path string) []*tab {
 // streams waits until the node serves a number of streams and other waits.
 func (h *parlour) streams(want int64) {
 	h.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for h.server.ledger.now(api.KindStreams) != want {
-		if time.Now().After(deadline) {
-			h.t.Fatalf("the node serves %d streams, want %d", h.server.ledger.now(api.KindStreams), want)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.Holds(h.t, fmt.Sprintf("the node serves %d streams", want), func() bool { return h.server.ledger.now(api.KindStreams) == want })
 }
 
 // keep has the page note each message that it is shown, so that one shown twice is seen to be.
@@ -172,7 +166,7 @@ func (h *parlour) closeWorker(b *tab) {
 	}
 	closed := 0
 	for _, i := range list.TargetInfos {
-		if i.Type != "shared_worker" {
+		if i.Type != "shared_worker" || i.BrowserContextID != chromedp.FromContext(b.ctx).BrowserContextID {
 			continue
 		}
 		if _, err := chromedp.CallBrowser(b.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: i.TargetID}); err != nil {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
 	"parley/actors"
 	"parley/events"
+	"parley/internal/eventually"
 	"parley/mailbox/form"
 )
 
@@ -26,6 +26,7 @@ func (h *parlour) mayNotify(all ...*tab) {
 	h.t.Helper()
 	_, err := chromedp.CallBrowser(all[0].ctx, browser.SetPermission, browser.SetPermissionParams{
 		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: browser.PermissionSettingGranted, Origin: h.url,
+		BrowserContextID: chromedp.FromContext(all[0].ctx).BrowserContextID,
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -71,13 +72,7 @@ func (b *tab) hide(away bool) {
 // comes waits until an expression holds, also in a page that is hidden: nothing is drawn there.
 func (b *tab) comes(expression string) {
 	b.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for b.text("Boolean("+expression+")") != "true" {
-		if time.Now().After(deadline) {
-			b.t.Fatalf("never came about: %s\n%s", expression, b.text("JSON.stringify(window.told)"))
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	eventually.Holds(b.t, expression, func() bool { return b.text("Boolean("+expression+")") == "true" })
 }
 
 // gathered has a page ask for a while: longer than what comes is gathered.

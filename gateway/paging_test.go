@@ -15,6 +15,7 @@ import (
 	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/internal/eventually"
 )
 
 func TestPagesHaveEveryItemOnce(t *testing.T) {
@@ -187,13 +188,13 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 			fmt.Fprintf(conn, "POST /rpc/list_messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 2\r\n\r\n{}", token)
 		}
 	}
-	eventually(t, func() bool { return h.server.ledger.now(api.KindMemory) > 0 })
+	eventually.Holds(t, "memory is charged", func() bool { return h.server.ledger.now(api.KindMemory) > 0 })
 	for _, agent := range []string{"host", "bob"} {
 		if status, body := h.post("list_names", "Bearer "+h.tokens[agent], `{}`); status != 200 {
 			t.Errorf("%s: %d %s", agent, status, body)
 		}
 	}
-	eventually(t, func() bool {
+	eventually.Holds(t, "they are cut off", func() bool {
 		return h.server.ledger.now(api.KindMemory) == 0 && h.server.ledger.now(api.KindCalls) == 0
 	}) // they are cut off
 	close(stop)

@@ -18,6 +18,7 @@ import (
 	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/internal/eventually"
 )
 
 func TestTheServiceComesBackWithItsServer(t *testing.T) {
@@ -29,9 +30,9 @@ func TestTheServiceComesBackWithItsServer(t *testing.T) {
 	h.call("fae", "send", `{"recipient":"HOST","text":"before"}`, nil)
 	for _, word := range []string{"after", "and again"} {
 		stop()
-		eventually(t, func() bool { return !h.server.service.conn.IsConnected() && !h.conn.IsConnected() })
+		eventually.Holds(t, "both have lost the connection", func() bool { return !h.server.service.conn.IsConnected() && !h.conn.IsConnected() })
 		_, stop = runNATS(t, int(port), 0)
-		eventually(t, func() bool {
+		eventually.Holds(t, "the service answers", func() bool {
 			m, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`)
 			return err == nil && m.Header.Get(micro.ErrorHeader) == ""
 		})
@@ -42,7 +43,7 @@ func TestTheServiceComesBackWithItsServer(t *testing.T) {
 		t.Errorf("%v", mail.Messages)
 	}
 	stop()
-	eventually(t, func() bool { return !h.server.service.conn.IsConnected() })
+	eventually.Holds(t, "the server has lost the connection", func() bool { return !h.server.service.conn.IsConnected() })
 	began := time.Now()
 	if h.close(); time.Since(began) > 5*time.Second {
 		t.Errorf("without its NATS system the node took %v to stop", time.Since(began))
@@ -58,7 +59,7 @@ func TestTheNodeStartsBeforeItsNATSSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	runNATS(t, int(port), 0)
-	eventually(t, func() bool {
+	eventually.Holds(t, "the service answers", func() bool {
 		m, err := h.ask("list_names", "Bearer "+h.tokens["host"], `{}`)
 		return err == nil && strings.Contains(string(m.Data), `"fae"`)
 	})
@@ -128,15 +129,15 @@ func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 	if err := <-held; err != nil {
 		t.Error(err)
 	}
-	eventually(t, func() bool { return h.server.service.load.calls.now.Load() == 0 })
+	eventually.Holds(t, "no call is under way", func() bool { return h.server.service.load.calls.now.Load() == 0 })
 	if m, err := h.ask("panic", host, `{}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "500" || strings.Contains(string(m.Data), "secret") {
 		t.Errorf("%v %v", m, err)
 	}
-	eventually(t, func() bool {
+	eventually.Holds(t, "no call is under way", func() bool {
 		return h.server.service.load.calls.now.Load() == 0 && h.server.ledger.now(api.KindCalls) == 0
 	})
 	h.call("host", "list_names", `{}`, nil)
-	eventually(t, func() bool { return h.server.service.load.calls.now.Load() == 0 })
+	eventually.Holds(t, "no call is under way", func() bool { return h.server.service.load.calls.now.Load() == 0 })
 	m, err := h.conn.Request("$SRV.STATS.parley", nil, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)

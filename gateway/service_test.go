@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/internal/eventually"
 )
 
 // natsTestServer is a server on a NATS system, with a client of that system.
@@ -151,7 +152,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 		}
 		awaited <- string(m.Data)
 	}()
-	eventually(t, func() bool { return h.server.ledger.now(api.KindWaits) == 1 })
+	eventually.Holds(t, "one waits", func() bool { return h.server.ledger.now(api.KindWaits) == 1 })
 	var mail struct {
 		Messages []view.Message
 		Cursor   uint64
@@ -168,7 +169,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 	h.call("host", "respond_form", `{"number":0,"values":{"port":443}}`, nil)
 	want(t, <-awaited, `"status":"answered"`, `"port":443`)
 
-	eventually(t, func() bool { return h.server.ledger.now(api.KindWaits) == 0 })
+	eventually.Holds(t, "nobody waits", func() bool { return h.server.ledger.now(api.KindWaits) == 0 })
 	followed := make(chan string, 1)
 	go func() {
 		m, err := h.ask("follow_messages", "Bearer "+h.tokens["host"], fmt.Sprintf(`{"cursor":%d,"pending":true}`, mail.Cursor))
@@ -178,19 +179,9 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 		}
 		followed <- string(m.Data)
 	}()
-	eventually(t, func() bool { return h.server.ledger.now(api.KindWaits) == 1 })
+	eventually.Holds(t, "one waits", func() bool { return h.server.ledger.now(api.KindWaits) == 1 })
 	h.call("fae", "form", `{"recipient":"HOST","description":"And which host?","fields":[{"name":"host"}]}`, nil)
 	want(t, <-followed, `"cursor"`, "And which host?")
-}
-
-// eventually polls until a condition holds.
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it never came about")
-		}
-	}
 }
 
 // What one edge refuses, another does: with the same status, and the same words.

@@ -13,6 +13,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/web"
+	"parley/internal/eventually"
 )
 
 func TestLinksAreCountedForEachAgent(t *testing.T) {
@@ -146,7 +147,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 		_, err := io.Copy(io.Discard, resp.Body)
 		stream <- err
 	}()
-	eventually(t, func() bool { return h.server.openUses() == 3 })
+	eventually.Holds(t, "all three uses are open", func() bool { return h.server.openUses() == 3 })
 	began := time.Now()
 	if err := h.node.Host().RevokeToken(t.Context(), parent.ID); err != nil { // of which it is a child, in another mailbox
 		t.Fatal(err)

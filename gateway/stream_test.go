@@ -16,6 +16,7 @@ import (
 	"parley/actors/view"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/internal/eventually"
 )
 
 // listener reads a stream of events.
@@ -190,9 +191,7 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token)
-	for h.server.ledger.now(api.KindStreams) == 0 { // it is served
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "it is served", func() bool { return h.server.ledger.now(api.KindStreams) > 0 })
 	l := h.listen("?cursor=0", "")
 	words := strings.Repeat("x", 50_000)
 	for i := range 100 { // more than the way to the other holds
@@ -223,5 +222,5 @@ func TestAnOpenPageAttends(t *testing.T) {
 		t.Fatalf("nobody is there: %+v", p)
 	}
 	h.listen("", "")
-	eventually(t, func() bool { return !attended().Unattended })
+	eventually.Holds(t, "somebody attends", func() bool { return !attended().Unattended })
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // carrying shows a token with every request.
@@ -181,7 +182,7 @@ func TestAnAgentHasSoManySessions(t *testing.T) {
 	for range 16 {
 		last = connect("fae")
 	}
-	eventually(t, func() bool {
+	eventually.Holds(t, "the first session is ended", func() bool {
 		_, err := first.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_inbox"})
 		return err != nil
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"parley/gateway/api"
+	"parley/internal/eventually"
 )
 
 func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
@@ -19,9 +20,7 @@ func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
 	k.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
 	form := k.read()["form"]
 	k.say(fmt.Sprintf(`{"type":"await_request","requestId":"w","id":%q}`, form))
-	for h.server.ledger.now(api.KindWaits) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "one waits", func() bool { return h.server.ledger.now(api.KindWaits) > 0 })
 	drained := make(chan struct{})
 	go func() {
 		h.close()
@@ -54,7 +53,7 @@ func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 		}
 		want(t, quick.hear()[:100], `"type":"message"`)
 	}
-	eventually(t, func() bool { return h.server.ledger.now(api.KindWebSockets) <= 1 })
+	eventually.Holds(t, "the slow connection is cut off", func() bool { return h.server.ledger.now(api.KindWebSockets) <= 1 })
 }
 
 func TestAThousandFollowersLoseNoFrame(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/internal/eventually"
 )
 
 // backedUp gives a backup, made while the journal was written to, and what was in it at least.
@@ -109,7 +110,7 @@ func TestBackupGoesToAnExternalServer(t *testing.T) {
 	b, w := backedUp(t)
 	e := startExternal(t)
 	o := e.options(t)
-	eventually(t, "the backup is restored", func() bool { return Restore(t.Context(), o, bytes.NewReader(b)) == nil })
+	eventually.Holds(t, "the backup is restored", func() bool { return Restore(t.Context(), o, bytes.NewReader(b)) == nil })
 	j := openSoon(t, o)
 	if m, ok := j.Mailbox(mailbox(9)); ok {
 		w[9] = m.Version

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"parley"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // TestCrowdSurvivesFailures has many mailboxes write at once while commits fail at random, reopened by one
@@ -84,9 +84,7 @@ func writeThrough(t *testing.T, j *Journal, box, count int) (acknowledged uint64
 			t.Errorf("mailbox %d: %v", box, err)
 			return acknowledged
 		}
-		for j.Err() != nil {
-			time.Sleep(time.Millisecond)
-		}
+		eventually.Holds(t, "the journal works", func() bool { return j.Err() == nil })
 		m, _ := j.Mailbox(mailbox(box))
 		w[box] = m.Version
 	}

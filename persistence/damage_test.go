@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // damaged makes a journal of 300 commits, closes it and hands its folder and its first block to do.
@@ -189,7 +190,7 @@ func TestHighWaterMarkOutlivesATornWrite(t *testing.T) {
 func TestDamageBehindTheIndexIsFoundInTheBackground(t *testing.T) {
 	o := filled(t, freshCommits+5_000, 1)
 	j := open(t, o)
-	eventually(t, "the background check ends", func() bool { return j.Err() == nil }) // whole so far
+	eventually.Holds(t, "the background check ends", func() bool { return j.Err() == nil }) // whole so far
 	closeJournal(t, j)
 	o, err := o.withDefaults()
 	if err != nil {
@@ -199,7 +200,7 @@ func TestDamageBehindTheIndexIsFoundInTheBackground(t *testing.T) {
 	j, err = Open(t.Context(), o)
 	if err == nil {
 		defer closeJournal(t, j)
-		eventually(t, "damage is found", func() bool { return parley.CodeOf(j.Err()) == parley.CorruptLog })
+		eventually.Holds(t, "damage is found", func() bool { return parley.CodeOf(j.Err()) == parley.CorruptLog })
 		_, err = j.Verify(t.Context())
 		wantCode(t, j.Reopen(t.Context()), parley.CorruptLog)
 	}
@@ -286,7 +287,7 @@ func TestDamageUnderARunningJournalIsFoundByItsReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewrite(t, filepath.Join(blockFolder(&full), "1.blk"), func(b []byte) []byte { clear(b[1000:]); return b })
-	eventually(t, "damage is found", func() bool { // once the server has put its copy away
+	eventually.Holds(t, "damage is found", func() bool { // once the server has put its copy away
 		_, err := j.Verify(t.Context())
 		return parley.CodeOf(err) == parley.CorruptLog
 	})

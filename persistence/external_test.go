@@ -13,6 +13,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"parley"
+	"parley/internal/eventually"
 )
 
 const (
@@ -68,7 +69,7 @@ func (e *external) start(t testing.TB) {
 	if err := e.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server listens", func() bool {
+	eventually.Holds(t, "the server listens", func() bool {
 		c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", e.port), time.Second)
 		if err == nil {
 			_ = c.Close()
@@ -93,7 +94,7 @@ func TestExternalServerMayBeKilledAndStartedAgain(t *testing.T) {
 	e := startExternal(t)
 	o := e.options(t)
 	var j *Journal
-	eventually(t, "the journal opens", func() (ok bool) { // JetStream is up a little after the port
+	eventually.Holds(t, "the journal opens", func() (ok bool) { // JetStream is up a little after the port
 		var err error
 		j, err = Open(t.Context(), o)
 		return err == nil
@@ -122,7 +123,7 @@ func TestKilledServerBetweenCommitsIsNotNoticed(t *testing.T) {
 	w.write(t, j, 1, 5)
 	e.kill()
 	e.start(t)
-	eventually(t, "the client is back", j.connection().conn.IsConnected)
+	eventually.Holds(t, "the client is back", j.connection().conn.IsConnected)
 	pos := j.Append(w.section(t, 1, 1))
 	if err := await(t, j, pos); err != nil { // the server may still be reading its files
 		w[1]--
@@ -134,7 +135,7 @@ func TestKilledServerBetweenCommitsIsNotNoticed(t *testing.T) {
 
 func openSoon(t testing.TB, o Options) (j *Journal) {
 	t.Helper()
-	eventually(t, "the journal opens", func() bool {
+	eventually.Holds(t, "the journal opens", func() bool {
 		var err error
 		j, err = Open(t.Context(), o)
 		return err == nil
@@ -146,7 +147,7 @@ func openSoon(t testing.TB, o Options) (j *Journal) {
 // reopen tries until the journal works again.
 func reopen(t testing.TB, j *Journal) {
 	t.Helper()
-	eventually(t, "the journal works again", func() bool {
+	eventually.Holds(t, "the journal works again", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		err := j.Reopen(ctx)

@@ -150,15 +150,3 @@ func wantCode(t testing.TB, err error, code parley.Code) *parley.Error {
 	}
 	return parley.AsError(err)
 }
-
-// eventually polls until ok says yes.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}

@@ -29,13 +29,15 @@ func writeAsChild(folder string) {
 			panic(err)
 		}
 		pos := j.Append(events.Section{Mailbox: mailbox(1), First: version, Count: 1, Body: body, Summary: events.Summary{Open: uint32(version)}})
+		released := make(chan struct{})
 		j.Release(pos, func(err error) {
 			if err == nil {
 				fmt.Println(version)
 			}
+			close(released)
 		})
-		for version%64 == 0 && !j.Durable(pos) { // stay near the disk
-			time.Sleep(50 * time.Microsecond)
+		if version%64 == 0 { // stay near the disk
+			<-released
 		}
 	}
 }

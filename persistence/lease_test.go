@@ -4,12 +4,14 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"parley/internal/eventually"
 )
 
 func acquire(t *testing.T, o Options, waiting func()) *Lease {
 	t.Helper()
 	var l *Lease
-	eventually(t, "the lease is there", func() bool { // JetStream is up a little after the port
+	eventually.Holds(t, "the lease is there", func() bool { // JetStream is up a little after the port
 		var err error
 		l, err = AcquireLease(t.Context(), o, waiting)
 		return err == nil

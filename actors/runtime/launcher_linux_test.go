@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/actors/runtime/proctest"
+	"parley/internal/eventually"
 )
 
 // started returns a program that runs, and the lines that it puts out.
@@ -130,7 +131,7 @@ func TestAProgramThatForksAsFastAsItCanIsEnded(t *testing.T) {
 			}
 			p.Kill()
 			<-p.Exited
-			proctest.Eventually(t, "all are gone", func() bool { return session() == 0 })
+			eventually.Holds(t, "all are gone", func() bool { return session() == 0 })
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 
 	"parley/actors/runtime/proctest"
+	"parley/internal/eventually"
 
 	goruntime "runtime"
 	"strconv"
@@ -42,7 +43,7 @@ func TestAKilledNodeLeavesNothingOfItsPrograms(t *testing.T) {
 	}
 	node.Wait()
 	for _, pid := range pids {
-		proctest.Eventually(t, "the program and what it left is gone", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+		eventually.Holds(t, "the program and what it left is gone", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	}
 }
 

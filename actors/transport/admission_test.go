@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/eventually"
 )
 
 func TestWhoIsNotAdmittedDoesNotConnect(t *testing.T) {
@@ -57,7 +58,7 @@ func TestWhoIsAdmittedNoMoreStaysOut(t *testing.T) {
 	if _, err := b.Call(soon(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
 		t.Errorf("it is still there: %v", err)
 	}
-	eventually(t, "the listener has let the last attempt go", func() bool { return !a.Connected(b.me) })
+	eventually.Holds(t, "the listener has let the last attempt go", func() bool { return !a.Connected(b.me) })
 	shut.Store(false)
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	mustCall(t, b, a, "admitted again")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/eventually"
 )
 
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
@@ -38,7 +39,7 @@ func TestCloseEndsCallsAndDials(t *testing.T) {
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	ctx, called := soon(t), make(chan error, 1)
 	go func() { _, err := b.Call(ctx, a.me, 1, nil); called <- err }()
-	eventually(t, "the packet is on its way", func() bool { return b.Total().PacketsOut == 1 })
+	eventually.Holds(t, "the packet is on its way", func() bool { return b.Total().PacketsOut == 1 })
 	must(t, b.Close())
 	must(t, b.Close())
 	if err := <-called; parley.CodeOf(err) != parley.NodeUnreachable {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/capabilities"
+	"parley/internal/eventually"
 )
 
 // crowd keeps so many connections to an address open, each of which begins as it is told, and opens them again when they are cut.
@@ -75,7 +76,7 @@ func TestWhoProvesNothingKeepsNoNodeOut(t *testing.T) {
 		_ = conn.SetDeadline(time.Time{})
 	})
 	b := openTransport(t, Options{})
-	eventually(t, "a node gets through", func() bool { return b.Dial(soon(t), a.me, a.Hints(), "") == nil })
+	eventually.Holds(t, "a node gets through", func() bool { return b.Dial(soon(t), a.me, a.Hints(), "") == nil })
 	mustCall(t, b, a, "hello")
 	mustCall(t, known, a, "who was there is not cut off")
 	if now, each, _, refused := a.Unproved(); now > each || refused == 0 {
@@ -90,7 +91,7 @@ func TestWhoHasProvedItselfIsNotCounted(t *testing.T) {
 		must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 		mustCall(t, b, a, "hello")
 	}
-	eventually(t, "nobody is unproved", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
+	eventually.Holds(t, "nobody is unproved", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
 }
 
 func TestWhoIsRefusedIsLetGo(t *testing.T) {
@@ -99,5 +100,5 @@ func TestWhoIsRefusedIsLetGo(t *testing.T) {
 	if err := b.Dial(soon(t), a.me, a.Hints(), ""); err == nil {
 		t.Fatal("it was let in")
 	}
-	eventually(t, "its place is free", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
+	eventually.Holds(t, "its place is free", func() bool { now, _, _, _ := a.Unproved(); return now == 0 })
 }

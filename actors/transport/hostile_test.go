@@ -16,6 +16,7 @@ import (
 
 	"parley"
 	"parley/capabilities"
+	"parley/internal/eventually"
 )
 
 func TestWhatIsNoPacketChangesNothingAndIsCounted(t *testing.T) {
@@ -48,26 +49,12 @@ func TestWhatIsNoPacketChangesNothingAndIsCounted(t *testing.T) {
 	if l, err := b.Open(m.Data); err != nil || !l.Answer || string(l.Body) != "genuine" {
 		t.Errorf("the first response is %+v, %v", l, err)
 	}
-	eventually(t, "all are counted", func() bool { return a.Refused() == uint64(len(bad)) })
+	eventually.Holds(t, "all are counted", func() bool { return a.Refused() == uint64(len(bad)) })
 	if n := got.Load(); n != 1 {
 		t.Errorf("%d packets were received, want the genuine one", n)
 	}
 	if m, err := inbox.NextMsg(time.Millisecond); err == nil {
 		t.Errorf("another response: %q", m.Data)
-	}
-}
-
-// until waits for what other goroutines will have done soon.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx := soon(t); !is(); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("not yet: %s", what)
-		}
 	}
 }
 
@@ -137,11 +124,11 @@ func TestPacketsThatHaveNoPlaceAreDropped(t *testing.T) {
 	for range packetsOfNode + 1 {
 		send(busy)
 	}
-	eventually(t, "one node's packets fill its places", func() bool { return a.Dropped() == 1 })
+	eventually.Holds(t, "one node's packets fill its places", func() bool { return a.Dropped() == 1 })
 	send(other)
-	eventually(t, "another's packet has a place", func() bool { return a.Traffic(other.me).PacketsIn == 1 })
+	eventually.Holds(t, "another's packet has a place", func() bool { return a.Traffic(other.me).PacketsIn == 1 })
 	send(late)
-	eventually(t, "all places are taken", func() bool { return a.Dropped() == 2 })
+	eventually.Holds(t, "all places are taken", func() bool { return a.Dropped() == 2 })
 	cancel()
 	for range packetsOfNode + 3 {
 		if err := <-failed; !errors.Is(err, context.Canceled) || parley.CodeOf(err) != parley.NodeUnreachable {
@@ -160,7 +147,7 @@ func TestAFloodDoesNotEndTheConnectionsOfOthers(t *testing.T) {
 		must(t, conn.Publish(mailSubject(a.me), packet))
 	}
 	must(t, conn.FlushWithContext(soon(t)))
-	eventually(t, "another's packet comes through", func() bool {
+	eventually.Holds(t, "another's packet comes through", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err := other.Call(ctx, a.me, 1, nil)

@@ -10,6 +10,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"parley"
+	"parley/internal/eventually"
 )
 
 func TestALostConnectionIsMadeAgain(t *testing.T) {
@@ -20,12 +21,12 @@ func TestALostConnectionIsMadeAgain(t *testing.T) {
 	mustCall(t, b, a, "before")
 	address := a.Address()
 	must(t, a.Close())
-	eventually(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
+	eventually.Holds(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
 	if _, err := b.Call(soon(t), identity.Node(), 1, nil); parley.CodeOf(err) != parley.NodeUnreachable {
 		t.Errorf("a call to who is gone: %v", err)
 	}
 	again := openTransport(t, Options{Identity: identity, Listen: address})
-	eventually(t, "b is back", func() bool { return b.Connected(identity.Node()) && again.Connected(b.me) })
+	eventually.Holds(t, "b is back", func() bool { return b.Connected(identity.Node()) && again.Connected(b.me) })
 	mustCall(t, b, again, "after")
 	mustCall(t, again, b, "after, the other way")
 }
@@ -36,7 +37,7 @@ func TestDialingAgainNeedNotWaitForBackOff(t *testing.T) {
 	b := openTransport(t, Options{})
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	must(t, a.Close())
-	eventually(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
+	eventually.Holds(t, "b knows", func() bool { return !b.Connected(identity.Node()) })
 	moved := openListening(t, Options{Identity: identity})
 	must(t, b.Dial(soon(t), identity.Node(), moved.Hints(), ""))
 	mustCall(t, b, moved, "at another address")
@@ -71,7 +72,7 @@ func TestHangupEndsTheConnection(t *testing.T) {
 	if _, err := b.Call(soon(t), a.me, 1, nil); !errors.Is(err, errNoLink) {
 		t.Errorf("after hanging up: %v", err)
 	}
-	eventually(t, "a knows", func() bool { return !a.Connected(b.me) })
+	eventually.Holds(t, "a knows", func() bool { return !a.Connected(b.me) })
 }
 
 func TestDisconnectEndsItFromTheOtherEnd(t *testing.T) {
@@ -79,7 +80,7 @@ func TestDisconnectEndsItFromTheOtherEnd(t *testing.T) {
 	must(t, b.Dial(soon(t), a.me, a.Hints(), ""))
 	link := b.dialed[a.me]
 	a.Disconnect(b.me)
-	eventually(t, "b is back", func() bool { return link.conn.Stats().Reconnects == 1 && link.connected() })
+	eventually.Holds(t, "b is back", func() bool { return link.conn.Stats().Reconnects == 1 && link.connected() })
 	mustCall(t, b, a, "admitted again")
 }
 
@@ -97,7 +98,7 @@ func TestAHubThatComesLaterIsMet(t *testing.T) {
 	must(t, err)
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	eventually(t, "both are at the hub", func() bool { return a.hub.connected() && b.hub.connected() })
+	eventually.Holds(t, "both are at the hub", func() bool { return a.hub.connected() && b.hub.connected() })
 	must(t, b.hub.conn.FlushWithContext(soon(t))) // by then it is known what b listens to
 	mustCall(t, a, b, "met")
 }

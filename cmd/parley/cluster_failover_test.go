@@ -18,6 +18,7 @@ import (
 
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/internal/eventually"
 )
 
 // takeOver is how long a node may be away when its process is killed.
@@ -77,7 +78,7 @@ func TestStandbyTakesOverFromALostMachine(t *testing.T) {
 		}))
 		standby.runs(t)
 		c.start(t, i)
-		eventually(t, "the server has caught up", func(ctx context.Context) bool { return c.isWhole(ctx, status) })
+		eventually.Holds(t, "the server has caught up", attempt(t, func(ctx context.Context) bool { return c.isWhole(ctx, status) }))
 		node.start(t)
 		node.waits(t)
 		node, standby = standby, node
@@ -102,7 +103,7 @@ func TestNodeOutlivesTheServerThatLeadsItsJournal(t *testing.T) {
 		i := c.leader(t, "PARLEY_"+status.Node.String())
 		gaps = append(gaps, l.gap(t, c.servers[i].kill))
 		c.start(t, i)
-		eventually(t, "the server has caught up", func(ctx context.Context) bool { return c.isWhole(ctx, status) })
+		eventually.Holds(t, "the server has caught up", attempt(t, func(ctx context.Context) bool { return c.isWhole(ctx, status) }))
 	}
 	l.more(t, 50)
 	l.end()
@@ -202,7 +203,7 @@ func TestNodesMeetOnTheirCluster(t *testing.T) {
 	var took []time.Duration
 	for range nightly(1, 10) {
 		open := ask(t, ada, "open when it dies")
-		eventually(t, "it is there", func(context.Context) bool { return pending(t, ben, "open when it dies") != "" })
+		eventually.Holds(t, "it is there", func() bool { return pending(t, ben, "open when it dies") != "" })
 		ben.kill()
 		start := time.Now()
 		meanwhile := ask(t, ada, "asked of none")
@@ -252,7 +253,7 @@ func pending(t *testing.T, n *clusterNode, what string) string {
 func answerThere(t *testing.T, n *clusterNode, what string) {
 	t.Helper()
 	form := ""
-	eventually(t, "the form is there", func(context.Context) bool {
+	eventually.Holds(t, "the form is there", func() bool {
 		form = pending(t, n, what)
 		return form != ""
 	})
@@ -264,9 +265,9 @@ func answerThere(t *testing.T, n *clusterNode, what string) {
 // answered waits for an answer.
 func answered(t *testing.T, n *clusterNode, form string) {
 	t.Helper()
-	eventually(t, "the answer is there", func(ctx context.Context) bool {
+	eventually.Holds(t, "the answer is there", attempt(t, func(ctx context.Context) bool {
 		var o view.Outcome
 		err := n.client.Call(ctx, "await", api.AwaitRequest{FormRef: api.RefTo(form)}, &o)
 		return err == nil && o.Status == view.StatusAnswered
-	})
+	}))
 }

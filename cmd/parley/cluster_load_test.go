@@ -15,6 +15,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/internal/eventually"
 )
 
 const (
@@ -174,7 +175,7 @@ func (l *load) attempt(do func(context.Context, *client.Client) error) error {
 func (l *load) more(t *testing.T, n int64) {
 	t.Helper()
 	want := l.acks.Load() + n
-	eventually(t, "the load is acknowledged", func(context.Context) bool { return l.acks.Load() >= want || t.Failed() })
+	eventually.Holds(t, "the load is acknowledged", func() bool { return l.acks.Load() >= want || t.Failed() })
 }
 
 // gap does something that interrupts the load, and gives for how long nothing was acknowledged.
@@ -196,7 +197,7 @@ func (l *load) check(t *testing.T, n *clusterNode) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	eventually(t, "all mail is delivered", func(context.Context) bool {
+	eventually.Holds(t, "all mail is delivered", func() bool {
 		for i := range loadGuests {
 			for _, e := range n.inbox(t, fmt.Sprint("guest", i)) {
 				if !e.Delivered {
@@ -207,7 +208,7 @@ func (l *load) check(t *testing.T, n *clusterNode) {
 		return true
 	})
 	var host map[string]view.Message
-	eventually(t, "both sides agree", func(context.Context) bool {
+	eventually.Holds(t, "both sides agree", func() bool {
 		host = n.inbox(t, "")
 		return l.agree(t, n, host)
 	})

@@ -23,6 +23,7 @@ import (
 	"parley/actors/keys"
 	"parley/gateway/api"
 	"parley/gateway/client"
+	"parley/internal/eventually"
 )
 
 // A cluster of NATS servers and the nodes on it, each a process of its own, so that any of them can be killed.
@@ -129,10 +130,10 @@ func startCluster(t *testing.T) *cluster {
 		c.start(t, i)
 	}
 	c.connect(t)
-	eventually(t, "the cluster keeps streams", func(ctx context.Context) bool {
+	eventually.Holds(t, "the cluster keeps streams", attempt(t, func(ctx context.Context) bool {
 		s, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: "READY", Replicas: clusterSize})
 		return err == nil && s.CachedInfo().Cluster != nil && c.js.DeleteStream(ctx, "READY") == nil
-	})
+	}))
 	return c
 }
 
@@ -183,7 +184,7 @@ func (c *cluster) connect(t *testing.T) {
 // leader gives the server that leads a stream.
 func (c *cluster) leader(t *testing.T, stream string) (leader int) {
 	t.Helper()
-	eventually(t, "the stream has a leader", func(ctx context.Context) bool {
+	eventually.Holds(t, "the stream has a leader", attempt(t, func(ctx context.Context) bool {
 		s, err := c.js.Stream(ctx, stream)
 		if err != nil || s.CachedInfo().Cluster == nil {
 			return false
@@ -195,7 +196,7 @@ func (c *cluster) leader(t *testing.T, stream string) (leader int) {
 			}
 		}
 		return false
-	})
+	}))
 	return leader
 }
 
@@ -264,19 +265,19 @@ func (n *clusterNode) status(ctx context.Context) (s api.StatusResponse, err err
 func (n *clusterNode) runs(t *testing.T) api.StatusResponse {
 	t.Helper()
 	var status api.StatusResponse
-	eventually(t, "the node answers", func(ctx context.Context) bool {
+	eventually.Holds(t, "the node answers", attempt(t, func(ctx context.Context) bool {
 		n.isAlive(t)
 		var err error
 		status, err = n.status(ctx)
 		return err == nil && status.PID == n.cmd.Process.Pid && status.Problem == nil
-	})
+	}))
 	return status
 }
 
 // waits waits until this process is a standby, and says so.
 func (n *clusterNode) waits(t *testing.T) {
 	t.Helper()
-	eventually(t, "the process is a standby", func(context.Context) bool {
+	eventually.Holds(t, "the process is a standby", func() bool {
 		n.isAlive(t)
 		_, said, exit := runTest(t.Context(), n.folder, nil, "status")
 		return exit == exitNotRunning && strings.Contains(said, fmt.Sprintf("process %d waits as a standby", n.cmd.Process.Pid))
@@ -305,7 +306,7 @@ func (n *clusterNode) must(t *testing.T, stdin string, args ...string) string {
 // verify checks that the log is whole, once the servers that have it can be reached.
 func (n *clusterNode) verify(t *testing.T) {
 	t.Helper()
-	eventually(t, "the log is read", func(context.Context) bool {
+	eventually.Holds(t, "the log is read", func() bool {
 		out, errs, exit := runTest(t.Context(), n.folder, nil, "verify")
 		if exit != exitDone && !strings.Contains(errs, string(parley.ReadOnly)) {
 			t.Fatalf("parley verify: exit %d\n%s%s", exit, out, errs)
@@ -326,32 +327,20 @@ func (c *cluster) pair(t *testing.T) (node, standby *clusterNode, status api.Sta
 	return node, standby, status
 }
 
-// eventually polls until a condition holds. Each attempt has a time limit of its own.
-func eventually(t *testing.T, what string, is func(context.Context) bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		once, cancel := context.WithTimeout(ctx, 2*time.Second) // what a server without a leader gets is lost
-		done := is(once)
-		cancel()
-		if done {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited too long until %s", what)
-		}
+// attempt returns a condition that calls a server. Each attempt has a time limit: a server without a leader loses some
+// requests.
+func attempt(t *testing.T, holds func(context.Context) bool) func() bool {
+	return func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		return holds(ctx)
 	}
 }
 
 // stoppedLoudly checks that a process ended by itself, not well, and said why.
 func (n *clusterNode) stoppedLoudly(t *testing.T) {
 	t.Helper()
-	eventually(t, "the process ends", func(context.Context) bool {
+	eventually.Holds(t, "the process ends", func() bool {
 		select {
 		case <-n.ended:
 			return true

@@ -13,6 +13,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 // person is who sits at a client that shows forms.
@@ -390,7 +391,7 @@ func TestManyModelsAskAtOnce(t *testing.T) {
 			})
 		}
 		answered := map[string]bool{}
-		eventually(t, "all have asked", func(ctx context.Context) bool {
+		eventually.Holds(t, "all have asked", attempt(t, func(ctx context.Context) bool {
 			in, err := h.node.Host().Inbox(ctx, view.MessageFilter{Pending: true})
 			if err != nil {
 				t.Fatal(err)
@@ -400,7 +401,7 @@ func TestManyModelsAskAtOnce(t *testing.T) {
 				answered[e.MessageID.String()] = true
 			}
 			return len(answered) == 20
-		})
+		}))
 		all.Wait()
 	})
 }

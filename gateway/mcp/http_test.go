@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/internal/eventually"
 )
 
 // guest is a Client with so many places for calls, which performs no operation.
@@ -59,18 +60,15 @@ func TestSessionsOfGuestsTakeNoPlaceOfOthers(t *testing.T) {
 	}
 	has := func(want string) {
 		t.Helper()
-		got := ""
-		for end := time.Now().Add(10 * time.Second); got != want && time.Now().Before(end); time.Sleep(time.Millisecond) {
-			got = "" // a session has its name a moment after its client knows it
+		eventually.Holds(t, "the sessions are "+want, func() bool { // a session has its name a moment after its client knows it
+			got := ""
 			h.sessions.mu.Lock()
+			defer h.sessions.mu.Unlock()
 			for _, o := range h.sessions.all {
 				got += ids[o.session] + " "
 			}
-			h.sessions.mu.Unlock()
-		}
-		if got != want {
-			t.Fatalf("sessions: %swant: %s", got, want)
-		}
+			return got == want
+		})
 	}
 	begin("host", 1)
 	has("host1 ")

@@ -14,6 +14,7 @@ import (
 	"parley/actors/runtime"
 	"parley/actors/runtime/proctest"
 	"parley/actors/runtime/runtimetest"
+	"parley/internal/eventually"
 )
 
 func TestAnAgentReadsAndWritesInItsFolderOnly(t *testing.T) {
@@ -118,7 +119,7 @@ func TestAnAgentRunsCommandsIfItMay(t *testing.T) {
 		t.Errorf("the output is %s", lines[2])
 	}
 	var leader []byte
-	proctest.Eventually(t, "the command runs", func() bool {
+	eventually.Holds(t, "the command runs", func() bool {
 		leader, _ = os.ReadFile(filepath.Join(r.spec.Folder, "pid"))
 		return len(leader) > 0
 	})

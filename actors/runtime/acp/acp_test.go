@@ -18,6 +18,7 @@ import (
 	"parley/actors/runtime"
 	"parley/actors/runtime/proctest"
 	"parley/actors/runtime/runtimetest"
+	"parley/internal/eventually"
 )
 
 // agent makes the runtime of the test agent, and closes it at the end.
@@ -229,7 +230,7 @@ func TestATurnCanBeEnded(t *testing.T) {
 	t.Run("an agent that hears", func(t *testing.T) {
 		r := agent(t)
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted("pid", "until"))
-		proctest.Eventually(t, "waiting", func() bool { return strings.HasSuffix(run.Text(runtime.Output), "waiting") })
+		eventually.Holds(t, "waiting", func() bool { return strings.HasSuffix(run.Text(runtime.Output), "waiting") })
 		run.Cancel(proctest.ErrEnough)
 		if got := run.Result(); got.Err != proctest.ErrEnough || !strings.HasSuffix(run.Text(runtime.Output), "waiting cancelled") {
 			t.Errorf("%v %q", got.Err, run.Text(runtime.Output))
@@ -258,7 +259,7 @@ func TestATurnCanBeEnded(t *testing.T) {
 	t.Run("an agent that hangs", func(t *testing.T) {
 		r := agent(t)
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted("pid", "hang"))
-		proctest.Eventually(t, "hanging", func() bool { return strings.HasSuffix(run.Text(runtime.Output), "hanging") })
+		eventually.Holds(t, "hanging", func() bool { return strings.HasSuffix(run.Text(runtime.Output), "hanging") })
 		run.Cancel(proctest.ErrEnough)
 		if got := run.Result(); got.Err != proctest.ErrEnough {
 			t.Error(got.Err)
@@ -286,16 +287,22 @@ func TestAFloodOfUpdatesWaitsForTheHost(t *testing.T) {
 	d := runtimetest.NewHost(t)
 	var mu sync.Mutex
 	var all strings.Builder
+	first, room := make(chan struct{}, 1<<16), make(chan struct{})
 	d.WriteFunc = func(stream runtime.Stream, text string) error {
-		time.Sleep(20 * time.Millisecond)
-		mu.Lock()
-		defer mu.Unlock()
 		if stream == runtime.Output {
+			first <- struct{}{}
+			<-room
+			mu.Lock()
+			defer mu.Unlock()
 			all.WriteString(text)
 		}
 		return nil
 	}
-	if got := runtimetest.Begin(t, agent(t), d, prompted("flood")).Result(); got.Err != nil {
+	run := runtimetest.Begin(t, agent(t), d, prompted("flood"))
+	proctest.Next(t, first)
+	eventually.Holds(t, "it waits", func() bool { return proctest.IsWaiting(t) })
+	close(room)
+	if got := run.Result(); got.Err != nil {
 		t.Fatal(got.Err)
 	}
 	var want strings.Builder

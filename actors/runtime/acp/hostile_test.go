@@ -9,6 +9,7 @@ import (
 	"parley/actors/runtime"
 	"parley/actors/runtime/proctest"
 	"parley/actors/runtime/runtimetest"
+	"parley/internal/eventually"
 
 	goruntime "runtime"
 	"strings"
@@ -35,7 +36,7 @@ func TestAnAgentAsksNoMoreThanItMay(t *testing.T) {
 	for range runtime.MaxOpen {
 		open = append(open, run.NextCall())
 	}
-	proctest.Eventually(t, "the others are refused", func() bool { return strings.Contains(run.Text(runtime.Output), "refused") })
+	eventually.Holds(t, "the others are refused", func() bool { return strings.Contains(run.Text(runtime.Output), "refused") })
 	for _, c := range open {
 		c.Decide <- runtime.Decision{Allowed: true}
 	}
@@ -47,8 +48,8 @@ func TestAnAgentAsksNoMoreThanItMay(t *testing.T) {
 func TestAnAgentThatAsksAndDoesNotReadIsEnded(t *testing.T) {
 	r := agent(t)
 	run := runtimetest.Begin(t, r, runtimetest.NewHost(t), prompted("pid", "spam"))
-	proctest.Eventually(t, "it says who it is", func() bool { return run.Text(runtime.Output) != "" })
-	proctest.Eventually(t, "nothing of it is read any more", func() bool {
+	eventually.Holds(t, "it says who it is", func() bool { return run.Text(runtime.Output) != "" })
+	eventually.Holds(t, "nothing of it is read any more", func() bool {
 		who, _, _ := strings.Cut(run.Text(runtime.Output), " ")
 		stat, err := os.ReadFile("/proc/" + who + "/stat")
 		return err == nil && strings.Contains(string(stat), ") S ")
@@ -80,7 +81,7 @@ func TestLargeUpdatesWaitForTheHost(t *testing.T) {
 	goruntime.ReadMemStats(&before)
 	run := runtimetest.Begin(t, agent(t), d, prompted("bulk"))
 	proctest.Next(t, first)
-	proctest.Eventually(t, "it waits", func() bool { return proctest.IsWaiting(t) })
+	eventually.Holds(t, "it waits", func() bool { return proctest.IsWaiting(t) })
 	goruntime.GC()
 	goruntime.ReadMemStats(&after)
 	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 3*maxHeld {

@@ -13,9 +13,9 @@ import (
 
 	"parley"
 	"parley/actors/runtime"
-	"parley/actors/runtime/proctest"
 	"parley/actors/runtime/runtimetest"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 const permissionOptions = `[{"optionId":"1","name":"a","kind":"allow_once"},{"optionId":"2","name":"b","kind":"allow_always"},{"optionId":"3","name":"c","kind":"reject_once"},{"optionId":"4","name":"d","kind":"reject_always"}]`
@@ -188,7 +188,7 @@ func TestAnElicitationIsTheSameAfterACrash(t *testing.T) {
 			ids[round] = append(ids[round], run.NextQuestion().ID)
 		}
 		slices.Sort(ids[round])
-		proctest.Eventually(t, "it says who it is", func() bool { return strings.Count(d.Text(runtime.Output), "\n") == round+1 })
+		eventually.Holds(t, "it says who it is", func() bool { return strings.Count(d.Text(runtime.Output), "\n") == round+1 })
 		lines := strings.Split(strings.TrimSpace(d.Text(runtime.Output)), "\n")
 		pid, err := strconv.Atoi(strings.Fields(lines[round])[0])
 		if err != nil {

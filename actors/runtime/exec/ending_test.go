@@ -13,13 +13,14 @@ import (
 	"parley/actors/runtime"
 	"parley/actors/runtime/proctest"
 	"parley/actors/runtime/runtimetest"
+	"parley/internal/eventually"
 )
 
 func TestARunCanBeEnded(t *testing.T) {
 	t.Run("a command", func(t *testing.T) {
 		r := New(runtimetest.Script(`trap 'echo ended; exit 1' TERM; echo started; while :; do sleep 0.01; done`))
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
-		proctest.Eventually(t, "started", func() bool { return run.Text(runtime.Output) == "started\n" })
+		eventually.Holds(t, "started", func() bool { return run.Text(runtime.Output) == "started\n" })
 		run.Cancel(proctest.ErrEnough)
 		if got := run.Result(); got.Err != proctest.ErrEnough || run.Text(runtime.Output) != "started\nended\n" {
 			t.Errorf("%v %q", got.Err, run.Text(runtime.Output))
@@ -28,7 +29,7 @@ func TestARunCanBeEnded(t *testing.T) {
 	t.Run("a stubborn command", func(t *testing.T) {
 		r := New(runtimetest.Playing("stubborn"))
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
-		proctest.Eventually(t, "started", func() bool { return run.Text(runtime.Output) != "" })
+		eventually.Holds(t, "started", func() bool { return run.Text(runtime.Output) != "" })
 		run.Cancel(proctest.ErrEnough)
 		if got := run.Result(); got.Err != proctest.ErrEnough {
 			t.Error(got.Err)
@@ -41,7 +42,7 @@ func TestARunCanBeEnded(t *testing.T) {
 		r := New(s)
 		defer r.Close()
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), runtime.Prompt{Run: "r", Text: "wait"})
-		proctest.Eventually(t, "started", func() bool { return run.Text(runtime.Output) == "waiting\n" })
+		eventually.Holds(t, "started", func() bool { return run.Text(runtime.Output) == "waiting\n" })
 		before := proctest.Programs(t)
 		run.Cancel(proctest.ErrEnough)
 		if got := run.Result(); got.Err != proctest.ErrEnough {
@@ -58,7 +59,7 @@ func TestARunCanBeEnded(t *testing.T) {
 		r := New(s)
 		defer r.Close()
 		run := runtimetest.Begin(t, r, runtimetest.NewHost(t), hello)
-		proctest.Eventually(t, "started", func() bool { return run.Text(runtime.Output) != "" })
+		eventually.Holds(t, "started", func() bool { return run.Text(runtime.Output) != "" })
 		run.Cancel(proctest.ErrEnough)
 		if got := run.Result(); got.Err != proctest.ErrEnough {
 			t.Error(got.Err)

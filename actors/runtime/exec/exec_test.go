@@ -17,6 +17,7 @@ import (
 	"parley/actors/runtime/proctest"
 	"parley/actors/runtime/runtimetest"
 	"parley/events"
+	"parley/internal/eventually"
 )
 
 var hello = runtime.Prompt{Run: "r1", Agent: "a1", Message: "m1", From: "f1", Text: "hello \"there\""}
@@ -223,7 +224,7 @@ func TestOnlySoManyQuestionsAreOpen(t *testing.T) {
 	for range runtime.MaxOpen {
 		open = append(open, run.NextQuestion())
 	}
-	proctest.Eventually(t, "the others are refused", func() bool { return strings.Count(run.Text(runtime.Output), "RATE_LIMITED") == 100-runtime.MaxOpen })
+	eventually.Holds(t, "the others are refused", func() bool { return strings.Count(run.Text(runtime.Output), "RATE_LIMITED") == 100-runtime.MaxOpen })
 	for _, q := range open {
 		q.Reply <- runtime.Answer{Status: "cancelled"}
 	}
@@ -287,7 +288,7 @@ func TestAKeptProgramThatWentMeanwhileIsStartedAgain(t *testing.T) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		proctest.Eventually(t, "gone", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+		eventually.Holds(t, "gone", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	}
 }
 

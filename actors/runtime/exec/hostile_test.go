@@ -6,9 +6,11 @@ import (
 	"context"
 	"fmt"
 
+	"parley"
 	"parley/actors/runtime"
 	"parley/actors/runtime/proctest"
 	"parley/actors/runtime/runtimetest"
+	"parley/internal/eventually"
 
 	goruntime "runtime"
 	"strconv"
@@ -16,8 +18,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"parley"
 )
 
 func TestWhatAProgramLeavesBehindEndsWithIt(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAFloodWaitsForTheHost(t *testing.T) {
 	var before, after goruntime.MemStats
 	goruntime.GC()
 	goruntime.ReadMemStats(&before)
-	proctest.Eventually(t, "it waits", func() bool { return proctest.IsWaiting(t) })
+	eventually.Holds(t, "it waits", func() bool { return proctest.IsWaiting(t) })
 	goruntime.GC()
 	goruntime.ReadMemStats(&after)
 	if after.HeapAlloc > before.HeapAlloc+1<<20 {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"parley/internal/eventually"
 )
 
 // LeftBehind is a shell script that leaves processes behind and prints their IDs: one in its process group, and three
@@ -98,7 +100,7 @@ func WantGone(t testing.TB, leader string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Eventually(t, "the group is gone", func() bool { return syscall.Kill(-pid, 0) == syscall.ESRCH })
+	eventually.Holds(t, "the group is gone", func() bool { return syscall.Kill(-pid, 0) == syscall.ESRCH })
 }
 
 // ErrEnough is the reason for which tests end runs.
@@ -122,16 +124,6 @@ func Next[T any](t testing.TB, c <-chan T) T {
 	case <-time.After(Patience):
 		t.Fatalf("nothing came, while this went on:\n%s", stacks())
 		panic("unreachable")
-	}
-}
-
-// Eventually blocks until a condition holds. It fails the test if it never does.
-func Eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(Patience); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("never: " + what)
-		}
 	}
 }
 
