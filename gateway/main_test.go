@@ -10,4 +10,14 @@ import (
 // that the client cleans up after it before that goroutine has begun.
 const objectStoreLeft = "github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(objectStoreLeft)) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(withBrowser{m}, goleak.IgnoreTopFunction(objectStoreLeft))
+}
+
+// withBrowser runs the tests and then ends the browser that they share, before leaks are looked for.
+type withBrowser struct{ *testing.M }
+
+func (m withBrowser) Run() int {
+	defer packageBrowser.end()
+	return m.M.Run()
+}

@@ -106,23 +106,25 @@ type tab struct {
 	bad []string // what the browser complained of
 }
 
-// openBrowser starts a browser with one tab. It ends with the test.
+// openBrowser opens a tab in a browser that has no cookies, storage, workers or permissions of another test. With options
+// it is a browser of its own.
 func (h *parlour) openBrowser(options ...chromedp.ExecAllocatorOption) *tab {
 	h.t.Helper()
-	options = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserPath(h.t)), chromedp.NoSandbox,
-		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(1100, 900), chromedp.Flag("lang", "en-GB")), options...)
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	if len(options) == 0 {
+		return h.tab(packageBrowser.started(h.t), chromedp.WithNewBrowserContext())
+	}
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), browserOptions(browserPath(h.t), options...)...)
 	h.t.Cleanup(stop)
 	return h.tab(alloc)
 }
 
-// tab opens a tab in the browser of a context.
-func (h *parlour) tab(in context.Context) *tab {
+// tab opens a tab in the browser of a context. It is closed when the test ends.
+func (h *parlour) tab(in context.Context, options ...chromedp.ContextOption) *tab {
 	h.t.Helper()
-	ctx, stop := chromedp.NewContext(in)
+	ctx, stop := chromedp.NewContext(in, options...)
 	h.t.Cleanup(func() { _ = chromedp.Cancel(ctx); stop() })
 	b := &tab{parlour: h, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.hear); err != nil { // it starts the browser
+	if err := chromedp.Listen(ctx, b.hear); err != nil { // it opens the tab
 		h.t.Fatal(err)
 	}
 	h.signIn(b)

@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// sharedBrowser is the browser of all tests that want no options of their own. Its zero value has not been started.
+type sharedBrowser struct {
+	mu   sync.Mutex
+	ctx  context.Context
+	stop func()
+}
+
+// packageBrowser is the shared browser of this package's tests. TestMain ends it.
+var packageBrowser sharedBrowser
+
+// started returns the context of the browser, and starts it if it does not run.
+func (s *sharedBrowser) started(t *testing.T) context.Context {
+	t.Helper()
+	path := browserPath(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx != nil && s.ctx.Err() == nil {
+		return s.ctx
+	}
+	if s.ctx != nil {
+		t.Logf("the browser has died and is started again: %v", context.Cause(s.ctx))
+		s.stop()
+	}
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), browserOptions(path)...)
+	s.ctx, _ = chromedp.NewContext(alloc)
+	s.stop = stop
+	if err := chromedp.Do(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	return s.ctx
+}
+
+// end ends the browser if it runs.
+func (s *sharedBrowser) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		return
+	}
+	if s.ctx.Err() == nil {
+		_ = chromedp.Cancel(s.ctx) // it is killed otherwise
+	}
+	s.stop()
+	s.ctx = nil
+}
+
+// browserOptions returns the options that all browsers are started with.
+func browserOptions(path string, more ...chromedp.ExecAllocatorOption) []chromedp.ExecAllocatorOption {
+	return slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.WindowSize(1100, 900), chromedp.Flag("lang", "en-GB"),
+	}, more)
+}
