@@ -77,7 +77,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 	check := func(home, copied *Agent, form capabilities.ID) {
 		var o view.Outcome
 		err := again(func() (err error) {
-			o, err = copied.Await(ctx, which(form))
+			o, err = copied.Await(ctx, capabilities.FormID(form))
 			return err
 		})
 		if err != nil {
@@ -86,7 +86,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 		}
 		var e view.Message
 		err = again(func() (err error) {
-			e, err = home.Message(ctx, which(form))
+			e, err = home.Message(ctx, capabilities.FormID(form))
 			return err
 		})
 		if err != nil || e.Outcome == nil || e.Outcome.Status != o.Status || e.Outcome.By != o.By || e.Outcome.At != o.At {
@@ -113,7 +113,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 			for k := range 2 {
 				answers.Go(func() {
 					err := again(func() error {
-						_, err := holder.Answer(ctx, Answer{Form: which(asked.Form), Values: text("a", fmt.Sprint(i, k))})
+						_, err := holder.Answer(ctx, Answer{Form: capabilities.FormID(asked.Form), Values: text("a", fmt.Sprint(i, k))})
 						return err
 					})
 					if err != nil && !isEnd(parley.CodeOf(err)) && parley.CodeOf(err) != parley.AnswerPending {

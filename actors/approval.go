@@ -89,8 +89,8 @@ func (b *mailboxActor) knownPermission(c mailbox.RequestApproval, known mailbox.
 
 // AwaitApproval waits until an approval is decided, or has ended otherwise, and reports whether the call may be
 // made. One that was declined, cancelled or has expired is not approved, nor one that another than the host decided.
-func (a *Agent) AwaitApproval(ctx context.Context, w FormRef) (bool, view.Outcome, error) {
-	outcome, err := a.Await(ctx, w)
+func (a *Agent) AwaitApproval(ctx context.Context, ref capabilities.FormRef) (bool, view.Outcome, error) {
+	outcome, err := a.Await(ctx, ref)
 	return outcome.Allowed, outcome, err
 }
 

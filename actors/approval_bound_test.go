@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/mailbox"
 )
 
@@ -19,10 +20,10 @@ func TestAKeyGivesNoOtherCallPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fae.Answer(t.Context(), Answer{Form: FormRef(p.Form.String()), Values: text("decision", mailbox.Once)}); err != nil {
+	if _, err := fae.Answer(t.Context(), Answer{Form: capabilities.FormID(p.Form), Values: text("decision", mailbox.Once)}); err != nil {
 		t.Fatal(err)
 	}
-	if allowed, o, err := fae.AwaitApproval(t.Context(), FormRef(p.Form.String())); err != nil || allowed || o.Status != view.StatusAnswered {
+	if allowed, o, err := fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form)); err != nil || allowed || o.Status != view.StatusAnswered {
 		t.Fatalf("fae allows itself a call: %v, %+v, %v", allowed, o, err)
 	}
 	if again, err := fae.Approve(t.Context(), own); err != nil || again.Allowed {
@@ -37,13 +38,13 @@ func TestAKeyGivesNoOtherCallPermission(t *testing.T) {
 	if p, err = fae.Approve(t.Context(), asked); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Digest: mailbox.DigestCall("shell", harm), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harm), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Fatalf("another call than was shown is decided: %v", err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Digest: mailbox.DigestCall("shell", harmless), Values: text("decision", mailbox.Once)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmless), Values: text("decision", mailbox.Once)}); err != nil {
 		t.Fatal(err)
 	}
-	if allowed, _, err := fae.AwaitApproval(t.Context(), FormRef(p.Form.String())); err != nil || !allowed {
+	if allowed, _, err := fae.AwaitApproval(t.Context(), capabilities.FormID(p.Form)); err != nil || !allowed {
 		t.Fatalf("the host allowed it: %v, %v", allowed, err)
 	}
 	if again, err := fae.Approve(t.Context(), asked); err != nil || !again.Allowed || again.Form != p.Form {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/internal/eventually"
 	"parley/mailbox"
 )
@@ -38,7 +39,7 @@ func TestAttendedApprovalsAskOnlyWhoIsThere(t *testing.T) {
 	if p := approve(`"ls"`); !p.Unattended || p.Form != asked.Form {
 		t.Fatalf("asked before, and nobody is there any more: %+v", p)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("decision", mailbox.Always)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("decision", mailbox.Always)}); err != nil {
 		t.Fatal(err)
 	}
 	if p := approve(`"ls"`); p.Unattended || !p.Allowed || p.Form != asked.Form {

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/actors/runtime"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
 	"parley/mailbox"
@@ -48,10 +49,10 @@ func reply(tb testing.TB, a *Agent, e view.Message, name, value string) {
 	tb.Helper()
 	host := a.node.Host()
 	eventually.Holds(tb, "the question is there", func() bool {
-		_, err := host.Message(tb.Context(), FormRef(e.MessageID.String()))
+		_, err := host.Message(tb.Context(), capabilities.FormID(e.MessageID))
 		return err == nil
 	})
-	if _, err := host.Answer(tb.Context(), Answer{Form: FormRef(e.MessageID.String()), Values: text(name, value)}); err != nil {
+	if _, err := host.Answer(tb.Context(), Answer{Form: capabilities.FormID(e.MessageID), Values: text(name, value)}); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -120,7 +121,7 @@ func TestADeclinedCallIsNotAskedAboutAgainInItsRun(t *testing.T) {
 		t.Helper()
 		values := text("decision", decision)
 		values["reason"] = text("", "not that")[""]
-		if _, err := n.Host().Answer(t.Context(), Answer{Form: FormRef(e.MessageID.String()), Values: values}); err != nil {
+		if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(e.MessageID), Values: values}); err != nil {
 			t.Fatal(err)
 		}
 	}

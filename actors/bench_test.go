@@ -95,7 +95,7 @@ func cycle(host, guest *Agent) error {
 	if err != nil {
 		return err
 	}
-	which := FormRef(asked.Form.String())
+	which := capabilities.FormID(asked.Form)
 	_, err = host.Answer(ctx, Answer{Form: which, Values: map[string]capabilities.Value{
 		"projectName": capabilities.String("my-app"), "port": capabilities.Int(8080),
 	}})

@@ -46,7 +46,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 		}
 	}
 	eventually.Holds(t, "what waited for the node is declined", func() bool {
-		o, err := h.Await(t.Context(), FormRef(asked.Form.String()))
+		o, err := h.Await(t.Context(), capabilities.FormID(asked.Form))
 		return err == nil && o.Status == view.StatusDeclined
 	})
 	grants, err := h.Grants(t.Context())
@@ -104,7 +104,7 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 	late, err := other.Send(t.Context(), "hers", "by a grant of before")
 	if err == nil {
 		eventually.Holds(t, "a grant of before is refused", func() bool {
-			e, err := other.Message(t.Context(), FormRef(late.Message.String()))
+			e, err := other.Message(t.Context(), capabilities.FormID(late.Message))
 			return err == nil && e.Refused != ""
 		})
 	}

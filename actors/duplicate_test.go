@@ -107,7 +107,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	if o, err := answerWith(b.Host(), asked[0].Form, "mine"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if o, err := b.Host().Decline(t.Context(), which(asked[1].Form), "no"); err != nil || o.Status != view.StatusAnswering {
+	if o, err := b.Host().Decline(t.Context(), capabilities.FormID(asked[1].Form), "no"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	said := written(t, b.Host(), a)
@@ -115,7 +115,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	bringAgain(t, b, a, said, a.Host())
 	bringAgain(t, a, b, mail, b.Host())
 
-	if _, err := a.Host().Cancel(t.Context(), which(asked[2].Form), ""); err != nil {
+	if _, err := a.Host().Cancel(t.Context(), capabilities.FormID(asked[2].Form), ""); err != nil {
 		t.Fatal(err)
 	}
 	revoke(t, a.Host(), fae)
@@ -156,7 +156,7 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 	outOfReach(t, b, a)
 	outOfReach(t, b, c)
 	outOfReach(t, a, c)
-	if err := b.Host().Forward(t.Context(), which(asked.Form), "fae"); err != nil {
+	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "fae"); err != nil {
 		t.Fatal(err)
 	}
 	mint, handover := written(t, b.Host(), c), written(t, b.Host(), a)
@@ -186,7 +186,7 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
 	bringAgain(t, b, a, handover, a.Host())
 	eventually.Holds(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, fae) })
-	e, err := b.Host().Message(t.Context(), which(asked.Form))
+	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" || len(e.ForwardedTo) != 1 {
 		t.Errorf("the forwarder's copy: refused %q, handed on to %v, %v", e.Refused, e.ForwardedTo, err)
 	}
@@ -202,7 +202,7 @@ func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
 	eventually.Holds(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
 	b.gate.set(cut)
 	outOfReach(t, b, a)
-	if err := b.Host().Forward(t.Context(), which(asked.Form), "c"); err != nil {
+	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "c knows the grant", func() bool { return len(written(t, b.Host(), c)) == 0 })
@@ -216,11 +216,11 @@ func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
 	c.open(t)
 	end := time.Now().Add(15 * time.Second)
 	eventually.Holds(t, "a has rid itself of all", func() bool { return owesNothing(t, a.Host()) || time.Now().After(end) })
-	e, err := b.Host().Message(t.Context(), which(asked.Form))
+	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" {
 		t.Errorf("b is told that it was refused: %q, %v", e.Refused, err)
 	}
-	if _, err := c.Host().Message(t.Context(), which(asked.Form)); err != nil {
+	if _, err := c.Host().Message(t.Context(), capabilities.FormID(asked.Form)); err != nil {
 		t.Errorf("c never gets the form: %v", err)
 	}
 }

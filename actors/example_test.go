@@ -57,11 +57,11 @@ func ExampleAgent_Ask() {
 	}
 	fmt.Println(in.Messages[0].FromName, "asks:", in.Messages[0].Description)
 
-	_, err = host.Answer(ctx, actors.Answer{Form: "0", Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
+	_, err = host.Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"port": capabilities.Int(443)}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	outcome, err := fae.Await(ctx, actors.FormRef(asked.Form.String()))
+	outcome, err := fae.Await(ctx, capabilities.FormID(asked.Form))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func ExampleAgent_Answer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = host.Answer(ctx, actors.Answer{Form: "0", Values: map[string]capabilities.Value{"port": capabilities.Int(70000)}})
+	_, err = host.Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"port": capabilities.Int(70000)}})
 	e := parley.AsError(err)
 	fmt.Println(e.Code)
 	fmt.Println("service:", e.Fields["service"])
@@ -111,7 +111,7 @@ func ExampleAgent_Resolve() {
 	if _, err := fae.Request(ctx, actors.Request{To: "HOST", Text: "a worker, please", Name: "helper"}); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := host.Resolve(ctx, "0", "worker"); err != nil {
+	if _, err := host.Resolve(ctx, capabilities.FormNumber(0), "worker"); err != nil {
 		log.Fatal(err)
 	}
 	_, err := fae.Send(ctx, "helper", "hello")

@@ -54,7 +54,7 @@ func askFaraway(ctx context.Context, host *Agent) error {
 	}
 	open := make(chan struct{}, farawayOpen)
 	await := func(form capabilities.ID) {
-		o, err := host.Await(ctx, which(form))
+		o, err := host.Await(ctx, capabilities.FormID(form))
 		say("settled", form, o.Status, o.Values.Text(), err)
 	}
 	for _, e := range in.Messages {
@@ -80,7 +80,7 @@ func askFaraway(ctx context.Context, host *Agent) error {
 			fmt.Println("sent", to, mark)
 		}
 		if i%7 == 3 {
-			_, err := host.Cancel(ctx, which(asked.Form), "")
+			_, err := host.Cancel(ctx, capabilities.FormID(asked.Form), "")
 			say("cancelled", asked.Form, view.StatusCancelled, "", err)
 		}
 		open <- struct{}{}
@@ -116,7 +116,7 @@ func handOnFaraway(ctx context.Context, host *Agent) error {
 	return eachPending(ctx, host, func(e view.Message) {
 		kind := e.MessageID.ULID[15] % 3
 		if kind != 0 && len(e.ForwardedTo) == 0 {
-			err := host.Forward(ctx, which(e.MessageID), "c")
+			err := host.Forward(ctx, capabilities.FormID(e.MessageID), "c")
 			if parley.CodeOf(err) != parley.NotPermitted { // c has it: the node was killed before it heard that
 				say("forwarded", e.MessageID, "", "", err)
 			}
@@ -139,7 +139,7 @@ func answerOne(ctx context.Context, host *Agent, name string, e view.Message) {
 		told.Go(func() {
 			value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
 			shown := `{"a":"` + value + `"}`
-			o, err := host.Answer(ctx, Answer{Form: which(e.MessageID), Values: text("a", value)})
+			o, err := host.Answer(ctx, Answer{Form: capabilities.FormID(e.MessageID), Values: text("a", value)})
 			if code := parley.CodeOf(err); isEnd(code) || code == parley.AnswerPending {
 				say("refused", e.MessageID, view.FormStatus(code), shown, nil)
 				return
@@ -147,7 +147,7 @@ func answerOne(ctx context.Context, host *Agent, name string, e view.Message) {
 			say("answered", e.MessageID, o.Status, shown, err)
 		})
 	}
-	o, err := host.Await(ctx, which(e.MessageID))
+	o, err := host.Await(ctx, capabilities.FormID(e.MessageID))
 	say("learned", e.MessageID, o.Status, o.At.String(), err)
 	told.Wait()
 }

@@ -121,9 +121,9 @@ func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reve
 
 // Await blocks until a form that the agent asked, or was asked, has ended. It may be called at any time, and as often as
 // wanted. Secret values are unsealed only for the asker, and for a token only if its scopes include that.
-func (a *Agent) Await(ctx context.Context, w FormRef) (view.Outcome, error) {
+func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
 	ended := make(chan result[view.Outcome], 1)
-	first, err := call(ctx, a, awaitForm{w, ended, a.reveals()})
+	first, err := call(ctx, a, awaitForm{ref, ended, a.reveals()})
 	if err != nil || first.Status != view.StatusOpen {
 		return first, err
 	}
@@ -150,13 +150,13 @@ func (a *Agent) Await(ctx context.Context, w FormRef) (view.Outcome, error) {
 
 // awaitForm returns the outcome of a form. If the form is open, it adds a waiter for the outcome.
 type awaitForm struct {
-	which  FormRef
+	form   capabilities.FormRef
 	ended  chan<- result[view.Outcome]
 	reveal bool
 }
 
 func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
-	msg, err := b.state.FindForm(string(m.which))
+	msg, err := b.state.FindForm(m.form)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -184,13 +184,13 @@ func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
 // Answer answers a form that the agent was asked. It refuses an answer with a wrong field with INVALID_ANSWER, and the
 // form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
-	draft := mailbox.Reply{Form: string(ans.Form), Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
+	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
 	return a.settle(ctx, answerForm{draft})
 }
 
 // Decline declines a form that the agent was asked.
-func (a *Agent) Decline(ctx context.Context, w FormRef, reason string) (view.Outcome, error) {
-	return a.settle(ctx, declineForm{w, reason})
+func (a *Agent) Decline(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
+	return a.settle(ctx, declineForm{ref, reason})
 }
 
 // settle settles a form at its home.
@@ -221,12 +221,12 @@ func (m answerForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 
 // declineForm sends a refusal to answer to the form's home.
 type declineForm struct {
-	which  FormRef
+	form   capabilities.FormRef
 	reason string
 }
 
 func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
-	settle, home, err := b.state.DraftDecline(string(m.which), m.reason, b.node.newID)
+	settle, home, err := b.state.DraftDecline(m.form, m.reason, b.node.newID)
 	b.sendHome(home, settle, err, reply)
 }
 
@@ -296,8 +296,8 @@ func (b *mailboxActor) settled(form, by capabilities.ID) (view.Outcome, error) {
 }
 
 // Cancel cancels a form that the agent asked.
-func (a *Agent) Cancel(ctx context.Context, w FormRef, reason string) (view.Outcome, error) {
-	return call(ctx, a, cancelForm{mailbox.CancelForm{Form: string(w), Reason: reason}})
+func (a *Agent) Cancel(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
+	return call(ctx, a, cancelForm{mailbox.CancelForm{Form: ref, Reason: reason}})
 }
 
 type cancelForm struct{ command mailbox.CancelForm }
@@ -314,23 +314,23 @@ func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
 }
 
 // Forward forwards a form to another agent that this one can reach. The first answer settles it.
-func (a *Agent) Forward(ctx context.Context, w FormRef, to string) error {
-	remote, err := callRelay(ctx, a, forwardForm{w, to})
+func (a *Agent) Forward(ctx context.Context, ref capabilities.FormRef, to string) error {
+	remote, err := callRelay(ctx, a, forwardForm{ref, to})
 	if err != nil || !remote {
 		return err
 	}
-	return a.queueForward(ctx, w, to)
+	return a.queueForward(ctx, ref, to)
 }
 
 // forwardForm forwards a form at its home. Its result reports whether the home is on another node: then nothing was done.
 type forwardForm struct {
-	which FormRef
-	to    string
+	form capabilities.FormRef
+	to   string
 }
 
 func (m forwardForm) handle(b *mailboxActor, reply replyTo[bool]) {
 	now := b.node.now()
-	forward, home, err := b.state.DraftForward(string(m.which), m.to, now)
+	forward, home, err := b.state.DraftForward(m.form, m.to, now)
 	if err == nil {
 		err = b.state.CheckForward(b.node.accounts.limits(b.reg.id, now), forward.Form, now)
 	}
@@ -355,31 +355,27 @@ func (m *forwardAtHome) handle(b *mailboxActor) {
 func (m *forwardAtHome) fail(err error) { m.reply.fail(err) }
 
 // Resolve answers a request with the agent's value at a path. It refuses other forms with NOT_A_REQUEST.
-func (a *Agent) Resolve(ctx context.Context, w FormRef, path string) (view.Outcome, error) {
-	if _, err := call(ctx, a, checkRequest{w}); err != nil {
+func (a *Agent) Resolve(ctx context.Context, ref capabilities.FormRef, path string) (view.Outcome, error) {
+	if _, err := call(ctx, a, checkRequest{ref}); err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Answer(ctx, Answer{Form: w, Texts: []form.Text{{Name: "value", Text: path}}})
+	return a.Answer(ctx, Answer{Form: ref, Texts: []form.Text{{Name: "value", Text: path}}})
 }
 
 // Reject declines a request. It refuses other forms with NOT_A_REQUEST.
-func (a *Agent) Reject(ctx context.Context, w FormRef, reason string) (view.Outcome, error) {
-	if _, err := call(ctx, a, checkRequest{w}); err != nil {
+func (a *Agent) Reject(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
+	if _, err := call(ctx, a, checkRequest{ref}); err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Decline(ctx, w, reason)
+	return a.Decline(ctx, ref, reason)
 }
 
 // checkRequest refuses a form that is not a request.
-type checkRequest struct{ which FormRef }
+type checkRequest struct{ form capabilities.FormRef }
 
 func (m checkRequest) handle(b *mailboxActor) (none, error) {
-	return none{}, b.state.CheckRequest(string(m.which))
+	return none{}, b.state.CheckRequest(m.form)
 }
-
-// FormRef names a form or other message of an agent: its number in the agent's mailbox, as in "3", or the ID of the
-// message, form or promise.
-type FormRef string
 
 // Ask is a form to be sent. To is a path of the asker's names, or the ID or locator of an agent that it
 // holds. The zero value of everything but To, Description and Fields is a good default.
@@ -409,7 +405,7 @@ type Request struct {
 // the answerer's names. Texts are read by their fields' types, as on a command line. A field stands in one
 // of the two. Digest, if it is not "", is of the call that was shown: an approval of another call is not answered.
 type Answer struct {
-	Form   FormRef                       `json:"which"`
+	Form   capabilities.FormRef
 	Digest string                        `json:"digest,omitempty"`
 	Values map[string]capabilities.Value `json:"values,omitempty"`
 	Texts  []form.Text                   `json:"texts,omitempty"`

@@ -156,7 +156,7 @@ func TestAnAcknowledgedFormIsNeverSaidToBeMissing(t *testing.T) {
 					return err
 				})
 				persist(ctx, t, func() error {
-					_, err := n.Host().Decline(context.Background(), FormRef(asked.Form.String()), "")
+					_, err := n.Host().Decline(context.Background(), capabilities.FormID(asked.Form), "")
 					if parley.CodeOf(err) == parley.AlreadyDeclined { // by an attempt whose result was lost
 						return nil
 					}
@@ -239,7 +239,7 @@ func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool)
 			return
 		}
 		if m.Type == "form" && len(m.ForwardedTo) == 0 && !done[m.MessageID] {
-			if host.Forward(context.Background(), FormRef(m.MessageID.String()), "fred") == nil {
+			if host.Forward(context.Background(), capabilities.FormID(m.MessageID), "fred") == nil {
 				done[m.MessageID] = true
 			}
 		}

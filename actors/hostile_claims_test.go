@@ -38,12 +38,12 @@ func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
 		if _, err := h.Send(t.Context(), "fae", "meet @worker"); err != nil {
 			t.Fatal(err)
 		}
-		if err := v.fae.Adopt(t.Context(), "0", "worker", "worker"); err != nil {
+		if err := v.fae.Adopt(t.Context(), capabilities.FormNumber(0), "worker", "worker"); err != nil {
 			t.Fatal(err)
 		}
 		e := v.form(v.fae.id, v.holdsFae)
 		v.arrives(v.say(events.OutboxCopy, v.fae.id, e))
-		go func() { _ = v.fae.Forward(t.Context(), FormRef(e.ID.String()), "worker") }() // it waits for the home, which says nothing
+		go func() { _ = v.fae.Forward(t.Context(), capabilities.FormID(e.ID), "worker") }() // it waits for the home, which says nothing
 		handed := got[*events.FormForwarded](v.mallory)
 		for handed.Form != e.ID {
 			handed = got[*events.FormForwarded](v.mallory)

@@ -90,7 +90,7 @@ func (v *hostileHarness) faeAsks(fields []events.Field) (view.Asked, *events.For
 	if err != nil {
 		v.Fatal(err)
 	}
-	if err := v.fae.Adopt(v.Context(), FormRef(sent.Message.String()), "mallory", "mallory"); err != nil {
+	if err := v.fae.Adopt(v.Context(), capabilities.FormID(sent.Message), "mallory", "mallory"); err != nil {
 		v.Fatal(err)
 	}
 	asked := ask(v, v.fae, Ask{To: "mallory", Fields: fields})
@@ -184,7 +184,7 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 	v.run(t, "of its own", func() {
 		v.arrives(v.say(events.OutboxAnswer, v.fae.id, answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))))
 		v.cannotUse()
-		if o, err := v.fae.Await(t.Context(), FormRef(asked.Form.String())); err != nil || o.By != v.self {
+		if o, err := v.fae.Await(t.Context(), capabilities.FormID(asked.Form)); err != nil || o.By != v.self {
 			t.Errorf("%+v, %v", o, err)
 		}
 	})

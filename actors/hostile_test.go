@@ -288,7 +288,7 @@ func (m *mallory) isServed() {
 	if err != nil {
 		m.Fatal(err)
 	}
-	if _, err := host.Message(ctx, FormRef(sent.Message.String())); err != nil {
+	if _, err := host.Message(ctx, capabilities.FormID(sent.Message)); err != nil {
 		m.Fatal(err)
 	}
 }

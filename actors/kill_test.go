@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
 )
@@ -61,7 +62,7 @@ func load(ctx context.Context, n *Node, name string) error {
 			continue // some stay open
 		}
 		value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
-		if _, err := n.Host().Answer(ctx, Answer{Form: FormRef(asked.Form.String()), Values: text("a", value)}); err != nil {
+		if _, err := n.Host().Answer(ctx, Answer{Form: capabilities.FormID(asked.Form), Values: text("a", value)}); err != nil {
 			return err
 		}
 		fmt.Println("answered", name, asked.Form, value)

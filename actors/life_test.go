@@ -34,10 +34,10 @@ func TestIdleMailboxesRestAndWake(t *testing.T) {
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{})
 	eventually.Holds(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("a", "awake")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "awake")}); err != nil {
 		t.Fatal(err)
 	}
-	o, err := fae.Await(t.Context(), FormRef(asked.Form.String()))
+	o, err := fae.Await(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
 	}
@@ -97,11 +97,11 @@ func TestDeadlinePassedWhileDownFiresAfterwards(t *testing.T) {
 	closeNode(t, n)
 	skew.Store(int64(2 * time.Hour))
 	n = openWith(t, Options{Folder: folder, Clock: clock})
-	o, err := (&Agent{node: n, id: fae.id}).Await(t.Context(), FormRef(asked.Form.String()))
+	o, err := (&Agent{node: n, id: fae.id}).Await(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || o.Status != view.StatusExpired {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	e, err := n.Host().Message(t.Context(), "0")
+	e, err := n.Host().Message(t.Context(), capabilities.FormNumber(0))
 	if err != nil || e.Outcome == nil || e.Outcome.Status != view.StatusExpired {
 		t.Fatalf("copy %+v, %v", e.Outcome, err)
 	}
@@ -209,7 +209,7 @@ func TestWaiterThatLeavesIsForgotten(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := fae.Await(ctx, FormRef(asked.Form.String()))
+		_, err := fae.Await(ctx, capabilities.FormID(asked.Form))
 		left <- err
 	}()
 	waiting := func() int {
@@ -235,7 +235,7 @@ func TestAHundredRacersHaveOneWinner(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			switch _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("a", "x")}); parley.CodeOf(err) {
+			switch _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); parley.CodeOf(err) {
 			case "":
 				won.Add(1)
 			case parley.AlreadyAnswered:
@@ -265,7 +265,7 @@ func TestTooMuchAtOnceIsRefused(t *testing.T) {
 	cancel() // the calls are made and not waited for
 	var err error
 	for range maxQueuedMailbox + 1 {
-		if err = n.Host().Dismiss(ctx, "0"); parley.CodeOf(err) == parley.RateLimited {
+		if err = n.Host().Dismiss(ctx, capabilities.FormNumber(0)); parley.CodeOf(err) == parley.RateLimited {
 			break
 		}
 	}
@@ -282,15 +282,15 @@ func TestSecretsAreSealedAtRestAndOpenForTheAsker(t *testing.T) {
 	fields := []events.Field{{Name: "password", Type: events.Secret, Required: true}}
 	asked := ask(t, fae, Ask{Fields: fields, Name: "login"})
 	const secret = "xyzzy-open-sesame"
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("password", secret)}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("password", secret)}); err != nil {
 		t.Fatal(err)
 	}
-	o, err := fae.Await(t.Context(), FormRef(asked.Form.String()))
+	o, err := fae.Await(t.Context(), capabilities.FormID(asked.Form))
 	if r, _ := o.Values.AsRecord(); err != nil || r["password"].Text() != secret {
 		t.Fatalf("the asker got %s, %v", o.Values.Text(), err)
 	}
 	for _, a := range []*Agent{fae, n.Host()} {
-		e, err := a.Message(t.Context(), "0")
+		e, err := a.Message(t.Context(), capabilities.FormNumber(0))
 		if r, _ := e.Outcome.Values.AsRecord(); err != nil || !r["password"].IsSealed() {
 			t.Fatalf("shown as %s, %v", e.Outcome.Values.Text(), err)
 		}
@@ -319,7 +319,7 @@ func TestFollowingMissesNothingAndRepeatsNothing(t *testing.T) {
 	defer cancel()
 	go func() {
 		ask(t, fae, Ask{Description: "two"})
-		if _, err := n.Host().Answer(ctx, Answer{Form: "0", Values: text("a", "x")}); err != nil {
+		if _, err := n.Host().Answer(ctx, Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -350,7 +350,7 @@ func TestRevokedAtOnceAndAllDerivedFromIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Resolve(t.Context(), FormRef(asked.Form.String()), "worker"); err != nil {
+	if _, err := n.Host().Resolve(t.Context(), capabilities.FormID(asked.Form), "worker"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fae.Send(t.Context(), "helper", "hello"); err != nil {

@@ -17,8 +17,8 @@ func (a *Agent) Send(ctx context.Context, to, text string) (view.Sent, error) {
 }
 
 // Reply sends a message to the other party of one that the agent got or sent.
-func (a *Agent) Reply(ctx context.Context, w FormRef, text string) (view.Sent, error) {
-	return a.post(ctx, mailbox.PostMessage{Reply: string(w), Text: text})
+func (a *Agent) Reply(ctx context.Context, ref capabilities.FormRef, text string) (view.Sent, error) {
+	return a.post(ctx, mailbox.PostMessage{Reply: ref, Text: text})
 }
 
 func (a *Agent) post(ctx context.Context, p mailbox.PostMessage) (view.Sent, error) {
@@ -40,13 +40,13 @@ func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
 }
 
 // Adopt binds a name to what a message carries under an edge; an empty name is the edge's.
-func (a *Agent) Adopt(ctx context.Context, w FormRef, edge, name string) error {
-	return a.do(ctx, mailbox.AdoptName{Message: string(w), Edge: edge, Name: name})
+func (a *Agent) Adopt(ctx context.Context, ref capabilities.FormRef, edge, name string) error {
+	return a.do(ctx, mailbox.AdoptName{Message: ref, Edge: edge, Name: name})
 }
 
 // Dismiss takes a message out of view.
-func (a *Agent) Dismiss(ctx context.Context, w FormRef) error {
-	return a.do(ctx, mailbox.DismissMessage{Message: string(w)})
+func (a *Agent) Dismiss(ctx context.Context, ref capabilities.FormRef) error {
+	return a.do(ctx, mailbox.DismissMessage{Message: ref})
 }
 
 // Prompt sends an agent a message to work on, in plain words. If it has a program that is not running yet, that runs

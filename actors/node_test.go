@@ -81,19 +81,19 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 	}
 	answered := make(chan view.Outcome, 1)
 	go func() {
-		o, err := fae.Await(t.Context(), FormRef(asked.Promise.String()))
+		o, err := fae.Await(t.Context(), capabilities.FormID(asked.Promise))
 		if err != nil {
 			t.Error(err)
 		}
 		answered <- o
 	}()
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Texts: []form.Text{{Name: "a", Text: "hello"}}}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Texts: []form.Text{{Name: "a", Text: "hello"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if o := <-answered; o.Status != view.StatusAnswered || o.Values.Text() != `{"a":"hello"}` || o.ByName != "HOST" {
 		t.Fatalf("%+v", o)
 	}
-	_, err = n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("a", "again")})
+	_, err = n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "again")})
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Fatalf("second answer: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestPagesAreAllOfTheInbox(t *testing.T) {
 	for range 5 {
 		ask(t, fae, Ask{})
 	}
-	if err := n.Host().Dismiss(t.Context(), "1"); err != nil {
+	if err := n.Host().Dismiss(t.Context(), capabilities.FormNumber(1)); err != nil {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "all arrived", func() bool {
@@ -139,7 +139,7 @@ func TestPagesAreAllOfTheInbox(t *testing.T) {
 	if want := []uint64{0, 2, 3, 4}; !slices.Equal(numbers, want) {
 		t.Errorf("%v, want %v", numbers, want)
 	}
-	sent, err := fae.Message(t.Context(), "0")
+	sent, err := fae.Message(t.Context(), capabilities.FormNumber(0))
 	if err != nil || !sent.Delivered {
 		t.Errorf("what has arrived is not shown as delivered: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 )
 
@@ -71,7 +72,7 @@ func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
 		}
 	}
 	for _, n := range []int{7, 900, 3} {
-		if err := host.Dismiss(t.Context(), FormRef(fmt.Sprint(n))); err != nil {
+		if err := host.Dismiss(t.Context(), capabilities.FormNumber(uint64(n))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
 )
@@ -49,14 +50,14 @@ func partAndHeal(t *testing.T, how passage, a, b *station) {
 	if err != nil || o.Status != view.StatusAnswering || o.By != b.host {
 		t.Fatalf("answered while parted: %+v, %v", o, err)
 	}
-	e, err := b.Host().Message(t.Context(), which(before.Form))
+	e, err := b.Host().Message(t.Context(), capabilities.FormID(before.Form))
 	if err != nil || !e.Answering || e.AnswerNeeded || e.Outcome != nil {
 		t.Errorf("kept: %+v, %v", e, err)
 	}
 	if _, err := answerWith(b.Host(), before.Form, "another"); parley.CodeOf(err) != parley.AnswerPending {
 		t.Errorf("answered twice while parted: %v", err)
 	}
-	if e, err := a.Host().Message(t.Context(), which(before.Form)); err != nil || e.Outcome != nil {
+	if e, err := a.Host().Message(t.Context(), capabilities.FormID(before.Form)); err != nil || e.Outcome != nil {
 		t.Errorf("the home while parted: %+v, %v", e, err)
 	}
 	set(passing, a, b)
@@ -82,14 +83,14 @@ func TestForwardedWhilePartedFromTheHome(t *testing.T) {
 	arrives(t, b.Host(), asked.Form)
 	b.gate.set(cut)
 	outOfReach(t, b, a)
-	if err := b.Host().Forward(t.Context(), which(asked.Form), "c"); err != nil {
+	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
-	e, err := b.Host().Message(t.Context(), which(asked.Form))
+	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || len(e.ForwardedTo) != 1 || e.ForwardedTo[0].ID != c.host || !e.AnswerNeeded {
 		t.Errorf("kept: %+v, %v", e, err)
 	}
-	if _, err := c.Host().Message(t.Context(), which(asked.Form)); parley.CodeOf(err) != parley.NoSuchMessage {
+	if _, err := c.Host().Message(t.Context(), capabilities.FormID(asked.Form)); parley.CodeOf(err) != parley.NoSuchMessage {
 		t.Errorf("c has it already: %v", err)
 	}
 	b.gate.set(passing)
@@ -112,7 +113,7 @@ func TestKeptAnswerThatComesSecond(t *testing.T) {
 	a, b, c := trio(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	arrives(t, b.Host(), asked.Form)
-	if err := b.Host().Forward(t.Context(), which(asked.Form), "c"); err != nil {
+	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
 	arrives(t, c.Host(), asked.Form)
@@ -163,14 +164,14 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 		}
 	}
 	for _, q := range asked[:2] {
-		if _, err := a.Host().Cancel(t.Context(), which(q.Form), "no need"); err != nil {
+		if _, err := a.Host().Cancel(t.Context(), capabilities.FormID(q.Form), "no need"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ahead.Store(int64(2 * time.Hour))
 	for _, q := range asked {
 		eventually.Holds(t, "it has ended at home", func() bool {
-			e, err := a.Host().Message(t.Context(), which(q.Form))
+			e, err := a.Host().Message(t.Context(), capabilities.FormID(q.Form))
 			return err == nil && e.Outcome != nil
 		})
 	}
@@ -196,7 +197,7 @@ func TestKeptWhileTheNodeRestarts(t *testing.T) {
 	arrives(t, b.Host(), given.Form)
 	b.gate.set(cut)
 	outOfReach(t, b, a)
-	if err := b.Host().Forward(t.Context(), which(handed.Form), "c"); err != nil {
+	if err := b.Host().Forward(t.Context(), capabilities.FormID(handed.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
 	for form, value := range map[view.Asked]string{answered: "kept", given: "fae"} {
@@ -212,7 +213,7 @@ func TestKeptWhileTheNodeRestarts(t *testing.T) {
 	endsAlike(t, answered.Form, view.StatusAnswered, a.Host(), b.Host())
 	endsAlike(t, given.Form, view.StatusAnswered, a.Host(), b.Host())
 	arrives(t, c.Host(), handed.Form)
-	if err := a.Host().Adopt(t.Context(), which(given.Form), "@value", "brought"); err != nil {
+	if err := a.Host().Adopt(t.Context(), capabilities.FormID(given.Form), "@value", "brought"); err != nil {
 		t.Fatal(err)
 	}
 	v, err := a.Host().Show(t.Context(), "brought/a", false)

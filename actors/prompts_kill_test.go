@@ -57,7 +57,7 @@ func sayYes(ctx context.Context, n *Node) {
 		if err != nil {
 			return
 		}
-		answer := Answer{Form: which(e.MessageID), Texts: []form.Text{{Name: e.Fields[0].Name, Text: "Yes"}}}
+		answer := Answer{Form: capabilities.FormID(e.MessageID), Texts: []form.Text{{Name: e.Fields[0].Name, Text: "Yes"}}}
 		if _, err := n.Host().Answer(ctx, answer); err != nil && ctx.Err() == nil && !isEnd(parley.CodeOf(err)) {
 			fmt.Println("failed", err)
 		}
@@ -85,7 +85,7 @@ func promptForEver(ctx context.Context, n *Node, i int) error {
 // acceptedPrompt is a prompt that a victim has accepted.
 type acceptedPrompt struct {
 	agent, text string
-	message     FormRef
+	message     capabilities.FormRef
 }
 
 // killPrompted runs a victim, kills it when it has accepted some prompts, and gives those.
@@ -107,7 +107,11 @@ func killPrompted(t *testing.T, folder string) (all []acceptedPrompt) {
 		if words[0] != "accepted" {
 			t.Fatal(lines.Text())
 		}
-		all = append(all, acceptedPrompt{agent: "prompted" + words[1], message: FormRef(words[2]), text: words[3]})
+		message, err := capabilities.ParseFormRef(words[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, acceptedPrompt{agent: "prompted" + words[1], message: message, text: words[3]})
 		if left == 0 {
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)

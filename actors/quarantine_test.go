@@ -36,7 +36,7 @@ func TestPoisonEventPutsOneMailboxAside(t *testing.T) {
 	if _, err := (&Agent{node: n, id: fae.id}).Inbox(t.Context(), view.MessageFilter{}); parley.CodeOf(err) != parley.CorruptLog {
 		t.Errorf("the mailbox itself: %v", err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: "0", Values: text("a", "x")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); err != nil {
 		t.Errorf("the others: %v", err)
 	}
 	if _, err := n.Verify(t.Context()); parley.CodeOf(err) != parley.CorruptLog {

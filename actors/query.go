@@ -249,16 +249,16 @@ type queryAsked struct{ key string }
 func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.HasAsked(m.key), nil }
 
 // Message gives one message.
-func (a *Agent) Message(ctx context.Context, w FormRef) (view.Message, error) {
-	return call(ctx, a, queryMessage{w})
+func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error) {
+	return call(ctx, a, queryMessage{ref})
 }
 
 // queryMessage returns one message.
-type queryMessage struct{ which FormRef }
+type queryMessage struct{ ref capabilities.FormRef }
 
 func (m queryMessage) handle(b *mailboxActor) (view.Message, error) {
 	b.recordAcksToShow()
-	msg, err := b.state.Find(string(m.which))
+	msg, err := b.state.Find(m.ref)
 	if err != nil {
 		return view.Message{}, err
 	}

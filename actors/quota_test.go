@@ -2,7 +2,6 @@ package actors
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +69,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range in.Messages {
-			if err := n.Host().Dismiss(t.Context(), FormRef(fmt.Sprint(m.Number))); err != nil {
+			if err := n.Host().Dismiss(t.Context(), capabilities.FormNumber(m.Number)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -227,7 +226,7 @@ func TestWrongAnswersAreTheAnswerersEffort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := Answer{Form: FormRef(asked.Form.String()), Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("a", 200_000))}}
+	wrong := Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("a", 200_000))}}
 	for i := 0; ; i++ {
 		_, err := fae.Answer(t.Context(), wrong)
 		if parley.CodeOf(err) == parley.QuotaExceeded {

@@ -184,9 +184,9 @@ func (a *Agent) ownOutcome(r result[view.Outcome], w remoteSettlement) (view.Out
 }
 
 // queueForward forwards a form homed on another node, through the agent's own log.
-func (a *Agent) queueForward(ctx context.Context, w FormRef, to string) error {
+func (a *Agent) queueForward(ctx context.Context, ref capabilities.FormRef, to string) error {
 	acked := make(chan error, 1)
-	grant, err := call(ctx, a, queueForward{mailbox.QueueForward{Form: string(w), To: to}, acked})
+	grant, err := call(ctx, a, queueForward{mailbox.QueueForward{Form: ref, To: to}, acked})
 	if err != nil {
 		return err
 	}

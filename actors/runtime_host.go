@@ -87,7 +87,7 @@ func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answ
 	if err != nil {
 		return runtime.Answer{}, err
 	}
-	outcome, err := d.agent.Await(ctx, FormRef(form.String()))
+	outcome, err := d.agent.Await(ctx, capabilities.FormID(form))
 	if err == nil {
 		err = d.outlasts(ctx, outcome)
 	}
@@ -142,7 +142,7 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 	if err != nil || p.Decided {
 		return runtime.Decision{Allowed: p.Allowed, Always: p.Decided && p.lasts}, err
 	}
-	allowed, outcome, err := d.agent.AwaitApproval(ctx, FormRef(p.Form.String()))
+	allowed, outcome, err := d.agent.AwaitApproval(ctx, capabilities.FormID(p.Form))
 	if err == nil {
 		err = d.outlasts(ctx, outcome)
 	}

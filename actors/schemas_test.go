@@ -46,7 +46,7 @@ func TestFormsOfRegularExpressionsDoNotFillTheMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wrong := Answer{Form: FormRef(asked.Form.String()), Values: map[string]capabilities.Value{"f0": capabilities.String("1")}}
+		wrong := Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"f0": capabilities.String("1")}}
 		if _, err := n.Host().Answer(t.Context(), wrong); parley.CodeOf(err) != parley.InvalidAnswer {
 			t.Fatalf("form %d: %v", i, err)
 		}

@@ -62,14 +62,14 @@ func TestFormIsSettledOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		history := race(t, n, asker, FormRef(asked.Form.String()))
+		history := race(t, n, asker, capabilities.FormID(asked.Form))
 		if r := porcupine.CheckOperationsTimeout(settlementModel.ToModel(), history, 10*time.Second); r != porcupine.Ok {
 			t.Fatalf("round %d: %v: %+v", round, r, history)
 		}
 	}
 }
 
-func race(t *testing.T, n *Node, asker *Agent, form FormRef) []porcupine.Operation {
+func race(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef) []porcupine.Operation {
 	t.Helper()
 	var (
 		mu      sync.Mutex
@@ -103,7 +103,7 @@ func race(t *testing.T, n *Node, asker *Agent, form FormRef) []porcupine.Operati
 }
 
 // try makes an attempt and says how the form stands after it, as the one who tried was told.
-func try(t *testing.T, n *Node, asker *Agent, form FormRef, a attempt) ending {
+func try(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef, a attempt) ending {
 	t.Helper()
 	ctx := context.Background()
 	var err error

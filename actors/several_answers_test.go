@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/mailbox/form"
 )
 
@@ -20,7 +21,7 @@ type claim struct {
 }
 
 // claimAtOnce answers and declines a form by the same agent, several times at once.
-func claimAtOnce(a *Agent, asked FormRef, calls, declining int, what string) []claim {
+func claimAtOnce(a *Agent, asked capabilities.FormRef, calls, declining int, what string) []claim {
 	claims := make([]claim, calls)
 	var made sync.WaitGroup
 	for i := range claims {
@@ -89,11 +90,11 @@ func TestEachOfSeveralAnswersIsToldItsOwnFate(t *testing.T) {
 			a.gate.set(stalled)
 		}
 		for i, q := range asked {
-			answered.Go(func() { all[i] = claimAtOnce(b.Host(), which(q.Form), 4, i%8, fmt.Sprint(round, "-", i)) })
+			answered.Go(func() { all[i] = claimAtOnce(b.Host(), capabilities.FormID(q.Form), 4, i%8, fmt.Sprint(round, "-", i)) })
 			if i%4 == 2 {
 				answered.Go(func() {
 					time.Sleep(away / 2)
-					_, _ = a.Host().Cancel(t.Context(), which(q.Form), "") // an answer may come before
+					_, _ = a.Host().Cancel(t.Context(), capabilities.FormID(q.Form), "") // an answer may come before
 				})
 			}
 		}
@@ -102,7 +103,7 @@ func TestEachOfSeveralAnswersIsToldItsOwnFate(t *testing.T) {
 		answered.Wait()
 		wrong, told := 0, map[string]int{}
 		for i, q := range asked {
-			home, err := a.Host().Await(t.Context(), which(q.Form))
+			home, err := a.Host().Await(t.Context(), capabilities.FormID(q.Form))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -114,9 +114,9 @@ func adoptLatest(ctx context.Context, a *Agent, name string) error {
 		if err != nil {
 			return err
 		}
-		err = a.Adopt(ctx, FormRef(fmt.Sprint(e.Number)), "it", name)
+		err = a.Adopt(ctx, capabilities.FormNumber(e.Number), "it", name)
 		if err == nil {
-			return a.Dismiss(ctx, FormRef(fmt.Sprint(e.Number)))
+			return a.Dismiss(ctx, capabilities.FormNumber(e.Number))
 		}
 		if parley.CodeOf(err) != parley.UnknownName {
 			return err
@@ -170,7 +170,7 @@ func askOnce(ctx context.Context, a *Agent) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Await(ctx, FormRef(asked.Form.String()))
+	_, err = a.Await(ctx, capabilities.FormID(asked.Form))
 	return err
 }
 
@@ -183,7 +183,7 @@ func answerAll(ctx context.Context, b *testing.B, a *Agent) {
 			}
 			return
 		}
-		_, err := a.Answer(ctx, Answer{Form: FormRef(fmt.Sprint(e.Number)), Values: map[string]capabilities.Value{"n": capabilities.Int(1)}})
+		_, err := a.Answer(ctx, Answer{Form: capabilities.FormNumber(e.Number), Values: map[string]capabilities.Value{"n": capabilities.Int(1)}})
 		if err != nil && ctx.Err() == nil && parley.CodeOf(err) != parley.AlreadyAnswered {
 			b.Error(err)
 		}

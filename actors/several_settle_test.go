@@ -48,7 +48,7 @@ func TestFormIsSettledOnceAmongNodes(t *testing.T) {
 		if r := porcupine.CheckOperationsTimeout(settlementModel.ToModel(), history, 10*time.Second); r != porcupine.Ok {
 			t.Fatalf("round %d: %v: %+v", round, r, history)
 		}
-		home, err := fae.Message(t.Context(), which(form))
+		home, err := fae.Message(t.Context(), capabilities.FormID(form))
 		if err != nil || home.Outcome == nil {
 			t.Fatalf("round %d: %+v, %v", round, home, err)
 		}
@@ -65,7 +65,7 @@ func askAmong(t *testing.T, asker *Agent, holders []*Agent) capabilities.ID {
 	for i, h := range holders {
 		arrives(t, h, asked.Form)
 		if i+1 < len(holders) {
-			if err := h.Forward(t.Context(), which(asked.Form), []string{"b", "c"}[i]); err != nil {
+			if err := h.Forward(t.Context(), capabilities.FormID(asked.Form), []string{"b", "c"}[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -119,11 +119,11 @@ func tryFrom(t *testing.T, asker, who *Agent, form capabilities.ID, a attempt) e
 	case "answer":
 		o, err = answerWith(who, form, a.mark)
 	case "decline":
-		o, err = who.Decline(ctx, which(form), "")
+		o, err = who.Decline(ctx, capabilities.FormID(form), "")
 	case "cancel":
-		o, err = who.Cancel(ctx, which(form), "")
+		o, err = who.Cancel(ctx, capabilities.FormID(form), "")
 	case "look":
-		e, err := asker.Message(ctx, which(form))
+		e, err := asker.Message(ctx, capabilities.FormID(form))
 		if err != nil {
 			t.Error(err)
 		}
@@ -137,10 +137,10 @@ func tryFrom(t *testing.T, asker, who *Agent, form capabilities.ID, a attempt) e
 	default:
 		t.Errorf("%s: %v", a.what, err)
 	}
-	if _, err := asker.Await(ctx, which(form)); err != nil { // what is kept, or another's, is on its way
+	if _, err := asker.Await(ctx, capabilities.FormID(form)); err != nil { // what is kept, or another's, is on its way
 		t.Error(err)
 	}
-	e, err := asker.Message(ctx, which(form))
+	e, err := asker.Message(ctx, capabilities.FormID(form))
 	if err != nil {
 		t.Error(err)
 	}

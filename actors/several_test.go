@@ -93,7 +93,7 @@ func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) 
 	tb.Helper()
 	eventually.Holds(tb, "the message is there", func() bool {
 		var err error
-		e, err = a.Message(tb.Context(), FormRef(message.String()))
+		e, err = a.Message(tb.Context(), capabilities.FormID(message))
 		return err == nil
 	})
 	return e
@@ -103,7 +103,7 @@ func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) 
 func brings(tb testing.TB, a *Agent, message capabilities.ID, edge, name string) {
 	tb.Helper()
 	arrives(tb, a, message)
-	if err := a.Adopt(tb.Context(), FormRef(message.String()), edge, name); err != nil {
+	if err := a.Adopt(tb.Context(), capabilities.FormID(message), edge, name); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -116,7 +116,7 @@ func endsAlike(tb testing.TB, form capabilities.ID, status view.FormStatus, home
 		var e view.Message
 		eventually.Holds(tb, "the form has ended for "+strconv.Itoa(i), func() bool {
 			var err error
-			e, err = a.Message(tb.Context(), FormRef(form.String()))
+			e, err = a.Message(tb.Context(), capabilities.FormID(form))
 			return err == nil && e.Outcome != nil
 		})
 		if i == 0 {
@@ -157,12 +157,10 @@ func count(is bool) int {
 	return 0
 }
 
-func which(id capabilities.ID) FormRef { return FormRef(id.String()) }
-
 func answerWith(a *Agent, asked capabilities.ID, value string) (view.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return a.Answer(ctx, Answer{Form: which(asked), Texts: []form.Text{{Name: "a", Text: value}}})
+	return a.Answer(ctx, Answer{Form: capabilities.FormID(asked), Texts: []form.Text{{Name: "a", Text: value}}})
 }
 
 // expectation is an Await on its way.
@@ -173,7 +171,7 @@ func awaiting(a *Agent, form capabilities.ID) expectation {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		o, err := a.Await(ctx, which(form))
+		o, err := a.Await(ctx, capabilities.FormID(form))
 		ch <- result[view.Outcome]{o, err}
 	}()
 	return ch

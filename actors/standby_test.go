@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/actors/keys"
+	"parley/capabilities"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
@@ -62,10 +63,10 @@ func TestStandbyTakesOverWithAllThatThereWas(t *testing.T) {
 		t.FailNow()
 	}
 	defer closeNode(t, n)
-	if m, err := n.Host().Message(t.Context(), FormRef(asked.Form.String())); err != nil || !m.AnswerNeeded {
+	if m, err := n.Host().Message(t.Context(), capabilities.FormID(asked.Form)); err != nil || !m.AnswerNeeded {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: FormRef(asked.Form.String()), Values: text("a", "yes")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("a", "yes")}); err != nil {
 		t.Fatal(err)
 	}
 }

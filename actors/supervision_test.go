@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/actors/runtime"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
 )
@@ -32,10 +33,10 @@ func restarts(n *Node, name string) int {
 func isAtWork(tb testing.TB, n *Node, a *Agent) {
 	tb.Helper()
 	asked := ask(tb, a, Ask{})
-	if _, err := n.Host().Answer(tb.Context(), Answer{Form: which(asked.Form), Values: text("a", "x")}); err != nil {
+	if _, err := n.Host().Answer(tb.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("a", "x")}); err != nil {
 		tb.Fatal(err)
 	}
-	if o, err := a.Await(tb.Context(), which(asked.Form)); err != nil || o.Status != view.StatusAnswered {
+	if o, err := a.Await(tb.Context(), capabilities.FormID(asked.Form)); err != nil || o.Status != view.StatusAnswered {
 		tb.Fatalf("%+v, %v", o, err)
 	}
 }
@@ -86,7 +87,7 @@ func TestCrashOfTheSchedulerLeavesTheRestAtWork(t *testing.T) {
 	eventually.Holds(t, "it crashes", func() bool { return restarts(n, schedulerName) == 1 })
 	isAtWork(t, n, fae)
 	asked := ask(t, fae, Ask{Deadline: n.now().Add(50_000_000)})
-	if o, err := fae.Await(t.Context(), which(asked.Form)); err != nil || o.Status != view.StatusExpired {
+	if o, err := fae.Await(t.Context(), capabilities.FormID(asked.Form)); err != nil || o.Status != view.StatusExpired {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -263,7 +263,7 @@ func TestASessionIsShortAndRenewed(t *testing.T) {
 func answeredSecret(t *testing.T, n *Node, fae *Agent) view.Asked {
 	t.Helper()
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}, Name: "config", Key: "k"})
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: FormRef(asked.Form.String()), Values: text("key", "sk-1")}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("key", "sk-1")}); err != nil {
 		t.Fatal(err)
 	}
 	return asked
@@ -273,7 +273,7 @@ func TestSecretsAreOpenedForTheirAskerAndByTheirScope(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	asked := answeredSecret(t, n, fae)
-	form := FormRef(asked.Form.String())
+	form := capabilities.FormID(asked.Form)
 	sealed := `{"key":"•••"}`
 	without := by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "ask", "admin"}}).Text)
 	with := by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text)
@@ -346,7 +346,7 @@ func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
-	form := FormRef(asked.Form.String())
+	form := capabilities.FormID(asked.Form)
 	type told struct {
 		o   view.Outcome
 		err error

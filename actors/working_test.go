@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
 	"parley/mailbox"
@@ -49,7 +50,7 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 	if p := prompt(t, first, "again"); !p.Queued || p.Running {
 		t.Errorf("one that runs takes no other place: %+v", p)
 	}
-	if err := second.Dismiss(t.Context(), "0"); err != nil {
+	if err := second.Dismiss(t.Context(), capabilities.FormNumber(0)); err != nil {
 		t.Fatal(err)
 	}
 	g.open()

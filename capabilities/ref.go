@@ -53,6 +53,15 @@ func (l Locator) String() string {
 // IsLocator reports whether s is meant as a locator, well formed or not.
 func IsLocator(s string) bool { return strings.HasPrefix(s, locatorScheme+"://") }
 
+// ParseTarget reads an ID or the ID of a locator. It refuses with INVALID_ARGUMENT.
+func ParseTarget(s string) (ID, error) {
+	if IsLocator(s) {
+		l, err := ParseLocator(s)
+		return l.ID, err
+	}
+	return ParseID(s)
+}
+
 // ParseLocator reads a locator of at most 4 KiB and 8 hints. It refuses with INVALID_ARGUMENT.
 func ParseLocator(s string) (Locator, error) {
 	bad := func(why string) (Locator, error) {

@@ -11,6 +11,7 @@ import (
 
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
 )
@@ -398,7 +399,7 @@ func TestAnAgentsPendingCallsAreForThoseWhoRuleIt(t *testing.T) {
 	if _, err := h.node.Host().Send(t.Context(), "bob", "meet @fae"); err != nil {
 		t.Fatal(err)
 	}
-	if err := bob.Adopt(t.Context(), "0", "fae", ""); err != nil {
+	if err := bob.Adopt(t.Context(), capabilities.FormNumber(0), "fae", ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"secret"}`}); err != nil {

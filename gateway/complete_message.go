@@ -41,11 +41,11 @@ func fieldCandidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest
 }
 
 func chosen(ctx context.Context, a *actors.Agent, r api.CompleteRequest) (view.Message, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return view.Message{}, err
 	}
-	return a.Message(ctx, which)
+	return a.Message(ctx, ref)
 }
 
 // describeField says what a field asks for in a few words.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 )
@@ -132,7 +132,11 @@ type calling struct {
 
 // byID returns the form of a dialect with an ID of its own that was put to the agent, if there is one.
 func (c *wsSession) byID(ctx context.Context, dialect, id string) (dialectForm, bool) {
-	e, err := c.principal.agent.Message(ctx, actors.FormRef(id))
+	ref, err := capabilities.ParseFormRef(id)
+	if err != nil {
+		return dialectForm{}, false
+	}
+	e, err := c.principal.agent.Message(ctx, ref)
 	if err != nil || !e.Received || e.MessageID.String() != id {
 		return dialectForm{}, false
 	}

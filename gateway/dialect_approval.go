@@ -70,7 +70,7 @@ func approvedFrame(c *wsSession, h *head, text []byte) error {
 		return err
 	}
 	values := map[string]capabilities.Value{"decision": capabilities.String(f.Payload.decision())}
-	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: actors.FormRef(form.MessageID.String()), Values: values})
+	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: capabilities.FormID(form.MessageID), Values: values})
 	return err
 }
 

@@ -127,7 +127,7 @@ func askedFrame(c *wsSession, h *head, text []byte) error {
 	if field := widgetFor(form.Fields, f.Payload.Value); field.Name != "" {
 		values[field.Name] = choiceOf(field, f.Payload.Value)
 	}
-	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: actors.FormRef(form.MessageID.String()), Values: values})
+	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: capabilities.FormID(form.MessageID), Values: values})
 	return err
 }
 

@@ -98,7 +98,7 @@ func (c *wsSession) makeRoom(f QuestionFrame) error {
 			return parley.Refuse(PendingExists, "session %s has the question %s pending", f.SessionID, q.MessageID).
 				WithHint("set replacePending to ask this one in its place, or multiple to ask both")
 		}
-		_, err := c.principal.agent.Cancel(c.acts, actors.FormRef(q.MessageID.String()), "another question took its place")
+		_, err := c.principal.agent.Cancel(c.acts, capabilities.FormID(q.MessageID), "another question took its place")
 		if err != nil && !isSettled(err) {
 			return err
 		}

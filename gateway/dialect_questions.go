@@ -123,27 +123,30 @@ type QuestionCommand struct {
 }
 
 func submitFrame(c *wsSession, _ *head, text []byte) error {
-	return c.commandQuestion(text, func(which actors.FormRef, f QuestionCommand) error {
-		_, err := c.principal.agent.Answer(c.acts, actors.Answer{Form: which, Values: f.Values})
+	return c.commandQuestion(text, func(ref capabilities.FormRef, f QuestionCommand) error {
+		_, err := c.principal.agent.Answer(c.acts, actors.Answer{Form: ref, Values: f.Values})
 		return err
 	})
 }
 
 func cancelFrame(c *wsSession, _ *head, text []byte) error {
-	return c.commandQuestion(text, func(which actors.FormRef, _ QuestionCommand) error {
-		_, err := c.principal.agent.Decline(c.acts, which, "")
+	return c.commandQuestion(text, func(ref capabilities.FormRef, _ QuestionCommand) error {
+		_, err := c.principal.agent.Decline(c.acts, ref, "")
 		return err
 	})
 }
 
 // commandQuestion does something to a question that was put to the agent.
-func (c *wsSession) commandQuestion(text []byte, do func(actors.FormRef, QuestionCommand) error) error {
+func (c *wsSession) commandQuestion(text []byte, do func(capabilities.FormRef, QuestionCommand) error) error {
 	var f QuestionCommand
 	if err := decode(text, &f); err != nil {
 		return err
 	}
-	which := actors.FormRef(f.QuestionID)
-	e, err := c.principal.agent.Message(c.acts, which)
+	var e view.Message
+	ref, err := capabilities.ParseFormRef(f.QuestionID)
+	if err == nil {
+		e, err = c.principal.agent.Message(c.acts, ref)
+	}
 	q, ok := dialectOf(e)
 	if hidden := []parley.Code{parley.NoSuchMessage, parley.InvalidArgument}; err != nil && !slices.Contains(hidden, parley.CodeOf(err)) {
 		return err
@@ -154,7 +157,7 @@ func (c *wsSession) commandQuestion(text []byte, do func(actors.FormRef, Questio
 	if q.Asked.Session != f.SessionID {
 		return parley.Refuse(SessionMismatch, "question %s is not of session %.80q", f.QuestionID, f.SessionID)
 	}
-	err = do(which, f)
+	err = do(ref, f)
 	switch parley.CodeOf(err) {
 	case parley.AlreadyDeclined, parley.AlreadyExpired: // to this dialect they are all one
 		return parley.Refuse(parley.AlreadyCancelled, "%s", parley.AsError(err).Message)

@@ -103,7 +103,7 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 
 // moveOn ends what an agent of a run asked before it asked something else: it waits for one thing at a time.
 func (c *wsSession) moveOn(old dialectForm) error {
-	which := actors.FormRef(old.MessageID.String())
+	which := capabilities.FormID(old.MessageID)
 	if old.Outcome == nil {
 		if _, err := c.principal.agent.Cancel(c.acts, which, "the agent asked something else"); err != nil && !isSettled(err) {
 			return err
@@ -121,7 +121,7 @@ func inputReceivedFrame(c *wsSession, _ *head, text []byte) error {
 	}
 	answered, err := c.formsOf(c.acts, f.origin(), func(a dialectForm) bool { return a.Sent && !a.Dismissed && a.Outcome != nil })
 	for _, a := range answered {
-		if err := c.principal.agent.Dismiss(c.acts, actors.FormRef(a.MessageID.String())); err != nil {
+		if err := c.principal.agent.Dismiss(c.acts, capabilities.FormID(a.MessageID)); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func userInputFrame(c *wsSession, _ *head, text []byte) error {
 		return err
 	}
 	values := map[string]capabilities.Value{inputField: capabilities.String(f.Text)}
-	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: actors.FormRef(form.MessageID.String()), Values: values})
+	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: capabilities.FormID(form.MessageID), Values: values})
 	if isSettled(err) {
 		return none
 	}

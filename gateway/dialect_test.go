@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"parley/actors"
+	"parley/capabilities"
 )
 
 // TestDialects runs the sessions in testdata/dialects, each with a node of its own. A connection is named by
@@ -86,7 +87,7 @@ func (s *stage) play(d *datadriven.TestData) string {
 		if d.Cmd == "cancel" {
 			end = s.agent(arg(0)).Cancel
 		}
-		if _, err := end(s.t.Context(), actors.FormRef(arg(1)), "not now"); err != nil {
+		if _, err := end(s.t.Context(), mustRef(arg(1)), "not now"); err != nil {
 			s.t.Fatal(err)
 		}
 	default:
@@ -124,7 +125,7 @@ func (s *stage) agent(name string) *actors.Agent {
 }
 
 func (s *stage) values(agent, number string) string {
-	e, err := s.agent(agent).Message(s.t.Context(), actors.FormRef(number))
+	e, err := s.agent(agent).Message(s.t.Context(), mustRef(number))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -152,4 +153,13 @@ func (s *stage) plain(frame string) string {
 		return shown
 	})
 	return aTime.ReplaceAllString(frame, "TIME")
+}
+
+// mustRef is capabilities.ParseFormRef for text that names a form.
+func mustRef(s string) capabilities.FormRef {
+	ref, err := capabilities.ParseFormRef(s)
+	if err != nil {
+		panic(err)
+	}
+	return ref
 }

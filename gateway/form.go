@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/mailbox/form"
 )
@@ -36,7 +37,7 @@ func requestCapability(ctx context.Context, a *actors.Agent, r api.CapabilityReq
 }
 
 func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outcome, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -45,7 +46,7 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 		return view.Outcome{}, err
 	}
 	defer cancel()
-	o, err := a.Await(ctx, which)
+	o, err := a.Await(ctx, ref)
 	if err != nil && ctx.Err() != nil && waitPassed(err) {
 		return view.Outcome{Status: view.StatusOpen}, nil
 	}
@@ -72,7 +73,7 @@ func waitPassed(err error) bool {
 }
 
 func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest) (view.Outcome, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -80,7 +81,7 @@ func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest)
 	for i, t := range r.Texts {
 		texts[i] = form.Text(t)
 	}
-	return a.Answer(ctx, actors.Answer{Form: which, Digest: r.Digest, Values: r.Values, Texts: texts})
+	return a.Answer(ctx, actors.Answer{Form: ref, Digest: r.Digest, Values: r.Values, Texts: texts})
 }
 
 func declineForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
@@ -95,39 +96,26 @@ func reject(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcom
 	return end(ctx, r, a.Reject)
 }
 
-func end(ctx context.Context, r api.EndRequest, how func(context.Context, actors.FormRef, string) (view.Outcome, error)) (view.Outcome, error) {
-	which, err := refOf(r.FormRef)
+func end(ctx context.Context, r api.EndRequest, how func(context.Context, capabilities.FormRef, string) (view.Outcome, error)) (view.Outcome, error) {
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return how(ctx, which, r.Reason)
+	return how(ctx, ref, r.Reason)
 }
 
 func forwardForm(ctx context.Context, a *actors.Agent, r api.ForwardFormRequest) (api.Done, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, a.Forward(ctx, which, r.Recipient)
+	return api.Done{}, a.Forward(ctx, ref, r.Recipient)
 }
 
 func resolve(ctx context.Context, a *actors.Agent, r api.ResolveRequest) (view.Outcome, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Resolve(ctx, which, r.Name)
-}
-
-// refOf returns the message that a request is about.
-func refOf(s api.FormRef) (actors.FormRef, error) {
-	switch {
-	case s.Number == "" && s.ID == "":
-		return "", parley.Refuse(parley.InvalidArgument, "which message? give its number or id")
-	case s.Number != "" && s.ID != "":
-		return "", parley.Refuse(parley.InvalidArgument, "give a number or an id, not both")
-	case s.ID != "":
-		return actors.FormRef(s.ID), nil
-	}
-	return actors.FormRef(s.Number), nil
+	return a.Resolve(ctx, ref, r.Name)
 }

@@ -13,35 +13,35 @@ func send(ctx context.Context, a *actors.Agent, r api.SendRequest) (view.Sent, e
 }
 
 func reply(ctx context.Context, a *actors.Agent, r api.ReplyRequest) (view.Sent, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return view.Sent{}, err
 	}
-	return a.Reply(ctx, which, r.Text)
+	return a.Reply(ctx, ref, r.Text)
 }
 
 func adopt(ctx context.Context, a *actors.Agent, r api.AdoptRequest) (api.Done, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, a.Adopt(ctx, which, r.Edge, r.Name)
+	return api.Done{}, a.Adopt(ctx, ref, r.Edge, r.Name)
 }
 
 func dismiss(ctx context.Context, a *actors.Agent, r api.MessageRequest) (api.Done, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, a.Dismiss(ctx, which)
+	return api.Done{}, a.Dismiss(ctx, ref)
 }
 
 func getMessage(ctx context.Context, a *actors.Agent, r api.MessageRequest) (view.Message, error) {
-	which, err := refOf(r.FormRef)
+	ref, err := r.FormRef.Parse()
 	if err != nil {
 		return view.Message{}, err
 	}
-	return a.Message(ctx, which)
+	return a.Message(ctx, ref)
 }
 
 func listMessages(ctx context.Context, a *actors.Agent, r api.ListMessagesRequest) (view.Inbox, error) {

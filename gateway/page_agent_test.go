@@ -10,6 +10,7 @@ import (
 
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/web"
 	"parley/mailbox/form"
@@ -35,10 +36,10 @@ func (h *parlour) approveIn(folder, tool, input string) view.Permission {
 func (h *parlour) decide(p view.Permission, decision string) {
 	h.t.Helper()
 	texts := []form.Text{{Name: "decision", Text: decision}}
-	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Form: actors.FormRef(p.Form.String()), Texts: texts}); err != nil {
+	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Form: capabilities.FormID(p.Form), Texts: texts}); err != nil {
 		h.t.Fatal(err)
 	}
-	if _, _, err := h.fae.AwaitApproval(h.t.Context(), actors.FormRef(p.Form.String())); err != nil {
+	if _, _, err := h.fae.AwaitApproval(h.t.Context(), capabilities.FormID(p.Form)); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -52,7 +53,7 @@ func (h *parlour) give() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	answer := actors.Answer{Form: actors.FormRef(asked.Form.String()), Texts: []form.Text{{Name: "helper", Text: "SELF"}}}
+	answer := actors.Answer{Form: capabilities.FormID(asked.Form), Texts: []form.Text{{Name: "helper", Text: "SELF"}}}
 	if _, err := h.fae.Answer(h.t.Context(), answer); err != nil {
 		h.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley/actors"
+	"parley/capabilities"
 	"parley/events"
 )
 
@@ -90,7 +91,7 @@ func TestAGuestSeesItselfAndWhomItHolds(t *testing.T) {
 	if _, err := h.node.Host().Send(t.Context(), "fae", "meet @joe"); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.fae.Adopt(t.Context(), "0", "joe", "joe"); err != nil {
+	if err := h.fae.Adopt(t.Context(), capabilities.FormNumber(0), "joe", "joe"); err != nil {
 		t.Fatal(err)
 	}
 	h.token = makeToken(t, h.fae, "read")

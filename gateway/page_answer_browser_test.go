@@ -180,7 +180,7 @@ func TestAnApprovalIsDecidedByOneButton(t *testing.T) {
 	b.click(`button[value=once]`)
 	b.reads(".state", "✓ Allowed once · by HOST")
 	b.isFine()
-	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), actors.FormRef(permission.Form.String()))
+	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(permission.Form))
 	if err != nil || !allowed || outcome.Values.Text() != `{"decision":"once","reason":"only today"}` {
 		t.Errorf("%v %v %v", allowed, outcome.Values.Text(), err)
 	}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 )
 
 // permitted reports what was decided on an approval.
 func (h *parlour) permitted(p view.Permission) bool {
 	h.t.Helper()
-	allowed, _, err := h.fae.AwaitApproval(h.t.Context(), actors.FormRef(p.Form.String()))
+	allowed, _, err := h.fae.AwaitApproval(h.t.Context(), capabilities.FormID(p.Form))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/web"
 )
@@ -74,7 +75,7 @@ func (h *parlour) outcome(asked view.Asked) view.Outcome {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Second)
 	defer cancel()
-	o, err := h.fae.Await(ctx, actors.FormRef(asked.Promise.String()))
+	o, err := h.fae.Await(ctx, capabilities.FormID(asked.Promise))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (b *tab) command(line, says string) {
 // mail is one message in an agent's mailbox.
 func (h *parlour) mail(of *actors.Agent, which string) view.Message {
 	h.t.Helper()
-	e, err := of.Message(h.t.Context(), actors.FormRef(which))
+	e, err := of.Message(h.t.Context(), mustRef(which))
 	if err != nil {
 		h.t.Fatalf("message %s: %v", which, err)
 	}

@@ -134,10 +134,10 @@ func TestElementsSayWhatBecameOfAFormElsewhere(t *testing.T) {
 	b.openEmpty(`<parley-form form="0"></parley-form><parley-form form="1"></parley-form><parley-form form="2"></parley-form>`)
 	b.until(`[...document.querySelectorAll('parley-form')].filter((f) => f.shadowRoot?.querySelector('form')).length >= 2`) // several in one page
 	b.typeWithin("[name=f0]", "half")
-	if _, err := h.node.Host().Decline(ctx, actors.FormRef(declined.Form.String()), "<i>no</i>"); err != nil {
+	if _, err := h.node.Host().Decline(ctx, capabilities.FormID(declined.Form), "<i>no</i>"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.fae.Cancel(ctx, actors.FormRef(cancelled.Form.String()), ""); err != nil {
+	if _, err := h.fae.Cancel(ctx, capabilities.FormID(cancelled.Form), ""); err != nil {
 		t.Fatal(err)
 	}
 	b.until(`heard.length === 3`)

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
 	"parley/gateway/web"
@@ -22,22 +23,22 @@ const maxPlainForm = 4 * MaxBody
 
 // form shows one message, and takes what its plain HTML form sends.
 func (v *viewing) form() error {
-	which, err := refOf(api.RefTo(strings.TrimPrefix(v.r.URL.Path, formsPath)))
+	ref, err := api.RefTo(strings.TrimPrefix(v.r.URL.Path, formsPath)).Parse()
 	if err != nil {
 		return err
 	}
 	if v.r.Method == http.MethodPost {
-		return v.take(which)
+		return v.take(ref)
 	}
 	if err := v.readsOnly(); err != nil {
 		return err
 	}
-	return v.showForm(which, http.StatusOK, nil)
+	return v.showForm(ref, http.StatusOK, nil)
 }
 
-func (v *viewing) showForm(which actors.FormRef, status int, t *web.Tried) error {
+func (v *viewing) showForm(ref capabilities.FormRef, status int, t *web.Tried) error {
 	ctx := v.r.Context()
-	e, err := v.agent.Message(ctx, which)
+	e, err := v.agent.Message(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -50,21 +51,21 @@ func (v *viewing) showForm(which actors.FormRef, status int, t *web.Tried) error
 }
 
 // take does what a plain HTML form asks for, and shows how it went.
-func (v *viewing) take(which actors.FormRef) error {
+func (v *viewing) take(ref capabilities.FormRef) error {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxPlainForm)
 	if err := v.r.ParseForm(); err != nil {
 		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
 	}
 	sent := v.r.PostForm
-	e, err := v.agent.Message(v.r.Context(), which)
+	e, err := v.agent.Message(v.r.Context(), ref)
 	if err != nil {
 		return err
 	}
 	t := &web.Tried{Texts: web.Texts(e.Fields, sent)}
-	if err := v.act(which, sent, t); err != nil {
+	if err := v.act(ref, sent, t); err != nil {
 		shown := shown(err)
 		t.Wrong, t.Fields = shown.Message, shown.Fields
-		return v.showForm(which, api.HTTPStatus(shown.Code), t)
+		return v.showForm(ref, api.HTTPStatus(shown.Code), t)
 	}
 	there := url.URL{Path: pagePrefix(v.r.Context()) + v.r.URL.Path}
 	if sent.Get("do") == "dismiss" {
@@ -78,7 +79,7 @@ func (v *viewing) take(which actors.FormRef) error {
 }
 
 // act performs what a form's button stands for.
-func (v *viewing) act(which actors.FormRef, sent url.Values, t *web.Tried) error {
+func (v *viewing) act(ref capabilities.FormRef, sent url.Values, t *web.Tried) error {
 	ctx, a := v.r.Context(), v.agent
 	what := sent.Get("do")
 	if what == "" {
@@ -98,19 +99,19 @@ func (v *viewing) act(which actors.FormRef, sent url.Values, t *web.Tried) error
 	var err error
 	switch what {
 	case "answer":
-		_, err = a.Answer(ctx, actors.Answer{Form: which, Texts: t.Texts})
+		_, err = a.Answer(ctx, actors.Answer{Form: ref, Texts: t.Texts})
 	case "decline":
-		_, err = a.Decline(ctx, which, sent.Get("reason"))
+		_, err = a.Decline(ctx, ref, sent.Get("reason"))
 	case "cancel":
-		_, err = a.Cancel(ctx, which, sent.Get("reason"))
+		_, err = a.Cancel(ctx, ref, sent.Get("reason"))
 	case "forward":
-		err = a.Forward(ctx, which, sent.Get("to"))
+		err = a.Forward(ctx, ref, sent.Get("to"))
 	case "dismiss":
-		err = a.Dismiss(ctx, which)
+		err = a.Dismiss(ctx, ref)
 	case "adopt":
-		err = a.Adopt(ctx, which, sent.Get("edge"), sent.Get("name"))
+		err = a.Adopt(ctx, ref, sent.Get("edge"), sent.Get("name"))
 	case "reply":
-		_, err = a.Reply(ctx, which, sent.Get("text"))
+		_, err = a.Reply(ctx, ref, sent.Get("text"))
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func TestTheAskersPageSaysWhetherItIsAllowed(t *testing.T) {
 		if to == "" {
 			by = h.node.Host()
 		}
-		form := actors.FormRef(p.Form.String())
+		form := capabilities.FormID(p.Form)
 		if _, err := by.Answer(t.Context(), actors.Answer{Form: form, Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
 			t.Fatal(err)
 		}

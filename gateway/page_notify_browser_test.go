@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"parley/actors"
+	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
 	"parley/mailbox/form"
@@ -97,7 +98,7 @@ func TestWhoIsNotLookingIsToldOnceOfAllThatCame(t *testing.T) {
 	h.ask(actors.Ask{Title: "An <b>odd</b>\u202e one", Fields: field})
 	h.ask(actors.Ask{Title: "Answered meanwhile", Fields: field})
 	h.approve("shell", `{"command":"make"}`)
-	if _, err := h.node.Host().Decline(t.Context(), "2", ""); err != nil {
+	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(2), ""); err != nil {
 		t.Fatal(err)
 	}
 	all[0].comes(`window.told.length === 1`)
@@ -150,12 +151,12 @@ func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
 	if got := b.told()[0]; got.Body != "now" || got.Title != "1 question waits" {
 		t.Errorf("%+v", got)
 	}
-	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: "2", Texts: []form.Text{{Name: "a", Text: "x"}}}); err != nil {
+	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(2), Texts: []form.Text{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
 	b.comes(`window.told[0].closed`) // it is answered
 	ask("answered before it is said")
-	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: "3", Texts: []form.Text{{Name: "a", Text: "x"}}}); err != nil {
+	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(3), Texts: []form.Text{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
 	b.gathered()

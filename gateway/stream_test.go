@@ -14,6 +14,7 @@ import (
 
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 	"parley/internal/eventually"
@@ -159,7 +160,7 @@ func TestThePageIsToldOfQuestionsAndOfTheirEnd(t *testing.T) {
 	says(`{"count":0`)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	says(`{"count":1`)
-	if _, err := h.node.Host().Decline(t.Context(), "0", ""); err != nil {
+	if _, err := h.node.Host().Decline(t.Context(), capabilities.FormNumber(0), ""); err != nil {
 		t.Fatal(err)
 	}
 	says(`{"count":0`)

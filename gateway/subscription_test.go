@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/capabilities"
 )
 
 func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
@@ -27,7 +29,7 @@ func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
 		}
 		cursor = f["cursor"].(string)
 		if i == 3 { // what was shown changes, while the rest of the batch is still to be shown
-			if err := h.node.Host().Dismiss(t.Context(), "1"); err != nil {
+			if err := h.node.Host().Dismiss(t.Context(), capabilities.FormNumber(1)); err != nil {
 				t.Fatal(err)
 			}
 			k.say(`{"type":"follow_messages","subscriptionId":"all","all":true,"cursor":"` + cursor + `"}`)
@@ -93,7 +95,7 @@ func TestACursorOfARestShowsNothingTwice(t *testing.T) {
 		return told, cursor
 	}
 	_, middle := read("", 3, nil)
-	if err := h.node.Host().Dismiss(t.Context(), "4"); err != nil {
+	if err := h.node.Host().Dismiss(t.Context(), capabilities.FormNumber(4)); err != nil {
 		t.Fatal(err)
 	}
 	send("6")

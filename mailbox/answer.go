@@ -122,7 +122,7 @@ type RemoteAnswer struct {
 // Reply is an answer as an agent gives it. A capability may stand in Values as a path. Digest, if set, is of the call
 // that the answerer was shown.
 type Reply struct {
-	Form   string
+	Form   capabilities.FormRef
 	Digest string
 	Values map[string]capabilities.Value
 	Texts  []form.Text
@@ -198,8 +198,8 @@ func (s *State) claimEach(values map[string]capabilities.Value, now capabilities
 }
 
 // DraftDecline returns the settlement that declines a form, and the form's home.
-func (s *State) DraftDecline(which, note string, ids IDs) (SettleForm, capabilities.ID, error) {
-	m, err := s.answerable(which)
+func (s *State) DraftDecline(ref capabilities.FormRef, note string, ids IDs) (SettleForm, capabilities.ID, error) {
+	m, err := s.answerable(ref)
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
@@ -211,8 +211,8 @@ func (s *State) DraftDecline(which, note string, ids IDs) (SettleForm, capabilit
 }
 
 // answerable returns an open form that this agent was asked.
-func (s *State) answerable(which string) (*Message, error) {
-	m, err := s.FindForm(which)
+func (s *State) answerable(ref capabilities.FormRef) (*Message, error) {
+	m, err := s.FindForm(ref)
 	if err != nil {
 		return nil, err
 	}

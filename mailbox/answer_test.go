@@ -22,7 +22,7 @@ func twoAnswers(t *testing.T) (v *harness, asked capabilities.ID, first, second 
 	evs := v.must("fae@A", RequestForm{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}})
 	v.deliver(false)
 	draft := func(texts ...form.Text) SettleForm {
-		c, _, err := v.states["host@B"].DraftAnswer(Reply{Form: "0", Texts: texts}, v.now, v.idOf("host@B"))
+		c, _, err := v.states["host@B"].DraftAnswer(Reply{Form: capabilities.FormNumber(0), Texts: texts}, v.now, v.idOf("host@B"))
 		if err != nil {
 			t.Fatal(err)
 		}

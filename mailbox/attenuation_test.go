@@ -20,7 +20,7 @@ func three(t *testing.T, facet capabilities.Facet) *harness {
 	v.must("host", CopyName{From: "eve", To: "given", Facet: facet})
 	v.must("host", PostMessage{To: "fae", Text: "take @eve:given"})
 	v.deliver(false)
-	v.must("fae", AdoptName{Message: "0", Edge: "eve"})
+	v.must("fae", AdoptName{Message: capabilities.FormNumber(0), Edge: "eve"})
 	return v
 }
 
@@ -32,7 +32,7 @@ func TestAnAskOnlyReferenceDoesNotGrowByReplying(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.must("fae", RequestForm{To: "eve", Description: "d", Fields: text}) // fae's message 1
-	if evs, err := v.decide("fae", PostMessage{Reply: "1", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
+	if evs, err := v.decide("fae", PostMessage{Reply: capabilities.FormNumber(1), Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("sent all the same: %v, %v", evs, err)
 	}
 	if evs, err := v.decide("fae", PostMessage{To: "@mail/1/@to", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {
@@ -43,7 +43,7 @@ func TestAnAskOnlyReferenceDoesNotGrowByReplying(t *testing.T) {
 func TestALimitedReferenceDoesNotGrowByAdoptingTo(t *testing.T) {
 	v := three(t, capabilities.Facet{Uses: 1, Until: 100})
 	v.must("fae", PostMessage{To: "eve", Text: "the one"}) // fae's message 1
-	v.must("fae", AdoptName{Message: "1", Edge: "@to", Name: "more"})
+	v.must("fae", AdoptName{Message: capabilities.FormNumber(1), Edge: "@to", Name: "more"})
 	if evs, err := v.decide("fae", PostMessage{To: "more", Text: "and another"}); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("used twice: %v, %v", evs, err)
 	}
@@ -55,7 +55,7 @@ func TestWhatIsGivenInAnAnswerFallsWithWhatItCameFrom(t *testing.T) {
 	v.apply("bob", &events.NameBound{Name: "fae", Value: capabilities.Reference(agentRef(v.states["fae"].ID))})
 	v.must("bob", RequestForm{To: "fae", Description: "whom do you know?", Kind: events.Request, Result: "got"})
 	v.deliver(false)
-	c, _, err := v.states["fae"].DraftAnswer(Reply{Form: "1", Texts: []form.Text{{Name: "value", Text: "eve"}}}, v.now, v.id)
+	c, _, err := v.states["fae"].DraftAnswer(Reply{Form: capabilities.FormNumber(1), Texts: []form.Text{{Name: "value", Text: "eve"}}}, v.now, v.id)
 	if err != nil {
 		t.Fatal(err)
 	}

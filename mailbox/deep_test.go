@@ -88,7 +88,7 @@ func TestDecideByIDChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.states["fae"] = restored
-	for _, c := range []Command{CancelForm{Form: id.String()}, DismissMessage{Message: id.String()}, AdoptName{Message: id.String(), Edge: "@from", Name: "me"}} {
+	for _, c := range []Command{CancelForm{Form: capabilities.FormID(id)}, DismissMessage{Message: capabilities.FormID(id)}, AdoptName{Message: capabilities.FormID(id), Edge: "@from", Name: "me"}} {
 		v.must("fae", c)
 	}
 }

@@ -21,7 +21,7 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := v.states["fae"].DraftAnswer(Reply{Form: "0", Values: map[string]capabilities.Value{"f": value}}, v.now, v.id)
+	c, _, err := v.states["fae"].DraftAnswer(Reply{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"f": value}}, v.now, v.id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
 	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: text})
 	v.deliver(false)
 	hand := func(to string) OutboxItem {
-		c, home, err := v.states["host"].DraftForward("0", to, v.now)
+		c, home, err := v.states["host"].DraftForward(capabilities.FormNumber(0), to, v.now)
 		if err != nil {
 			t.Fatal(err)
 		}

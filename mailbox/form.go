@@ -287,7 +287,7 @@ func (a RequestForm) checkWords(now capabilities.Time) error {
 
 // CancelForm cancels a form that the agent asked.
 type CancelForm struct {
-	Form   string
+	Form   capabilities.FormRef
 	Reason string
 }
 

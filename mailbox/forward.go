@@ -40,7 +40,7 @@ func (f *Form) wasForwarded(c ForwardForm) bool {
 // QueueForward records a forward until the form's home, on another node, has decided on it. To is a path, ID or
 // locator. The home gets a grant by which it can reach that agent.
 type QueueForward struct {
-	Form string
+	Form capabilities.FormRef
 	To   string
 }
 
@@ -94,8 +94,8 @@ type ForwardForm struct {
 const MaxHolders = 32
 
 // DraftForward returns the command that forwards a form to another agent, and the form's home.
-func (s *State) DraftForward(which, to string, now capabilities.Time) (ForwardForm, capabilities.ID, error) {
-	m, err := s.answerable(which)
+func (s *State) DraftForward(form capabilities.FormRef, to string, now capabilities.Time) (ForwardForm, capabilities.ID, error) {
+	m, err := s.answerable(form)
 	if err != nil {
 		return ForwardForm{}, capabilities.ID{}, err
 	}

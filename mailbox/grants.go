@@ -86,7 +86,7 @@ func (s *State) reach(to string, use capabilities.Use, now capabilities.Time) (c
 }
 
 func (s *State) recipient(to string, use capabilities.Use, now capabilities.Time) (capabilities.Ref, error) {
-	if id, err := parseTarget(to); err == nil {
+	if id, err := capabilities.ParseTarget(to); err == nil {
 		return s.claim(agentRef(id), use, now)
 	}
 	ref, err := s.agentAt(to)
@@ -129,7 +129,7 @@ func (s *State) claimKnown(v capabilities.Value, use capabilities.Use, now capab
 
 // addressed returns the agent that a path, ID or locator means, whether it may be used or not.
 func (s *State) addressed(to string) (capabilities.ID, error) {
-	if id, err := parseTarget(to); err == nil {
+	if id, err := capabilities.ParseTarget(to); err == nil {
 		return id, nil
 	}
 	ref, err := s.agentAt(to)

@@ -17,7 +17,7 @@ func TestRevokingCutsWhatTheHolderGaveItself(t *testing.T) {
 	v.must("host", PostMessage{To: "fae", Text: "meet @eve"})
 	v.deliver(false)
 	v.must("fae", PostMessage{To: "SELF", Text: "remember @eve:@mail/0/eve"})
-	v.must("fae", AdoptName{Message: "1", Edge: "eve"})
+	v.must("fae", AdoptName{Message: capabilities.FormNumber(1), Edge: "eve"})
 	v.must("fae", PostMessage{To: "eve", Text: "hello"})
 	v.must("host", RevokeCapability{Grant: v.states["host"].Grants()[0].ID})
 	v.deliver(false)

@@ -2,8 +2,6 @@ package mailbox
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"parley"
 	"parley/capabilities"
@@ -77,7 +75,7 @@ func (m *Message) Type() string {
 // message instead.
 type PostMessage struct {
 	To    string
-	Reply string
+	Reply capabilities.FormRef
 	Text  string
 	Plain bool   // an @ in it is a plain one
 	Key   string // idempotency key
@@ -128,7 +126,7 @@ func (c PostMessage) parts() ([]TextPart, error) {
 // addressee returns the recipient of a message. A received message is authority to reply to its sender, unless it came
 // of a grant that was revoked.
 func (s *State) addressee(c PostMessage, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
-	if c.Reply == "" {
+	if c.Reply.IsZero() {
 		to, err = s.reach(c.To, capabilities.UseSend, now)
 		return to, replyTo, err
 	}
@@ -204,7 +202,7 @@ func (t *messageSize) add(sp events.Span) error {
 }
 
 // DismissMessage takes a message out of view.
-type DismissMessage struct{ Message string }
+type DismissMessage struct{ Message capabilities.FormRef }
 
 func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.Find(d.Message)
@@ -244,7 +242,7 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 
 // sameRecipient reports whether the message has the recipient of another.
 func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
-	if c.Reply != "" {
+	if !c.Reply.IsZero() {
 		m, err := s.Find(c.Reply)
 		return err == nil && m.ID() == sent.ReplyTo(), err
 	}
@@ -280,30 +278,20 @@ func withoutGrants(v capabilities.Value) capabilities.Value {
 }
 
 // Find returns a message by its number here, or by the ID of a message, form, promise or resolver. It refuses with
-// NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for text that is neither.
-func (s *State) Find(which string) (*Message, error) {
-	which = strings.TrimPrefix(which, "#")
-	if n, ok := messageNumber(which); ok {
-		if n >= uint64(len(s.messages)) {
-			return nil, parley.Refuse(parley.NoSuchMessage, "no message %d", n).
-				WithHint("parley inbox --all lists the messages")
-		}
-		return s.messages[n], nil
+// NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for the zero FormRef.
+func (s *State) Find(ref capabilities.FormRef) (*Message, error) {
+	if ref.IsZero() {
+		return nil, parley.Refuse(parley.InvalidArgument, "which message? give its number or id")
 	}
-	id, err := s.parseOwn(which)
-	if err != nil {
-		return nil, parley.Refuse(parley.InvalidArgument, "%.120q is neither a message's number nor an ID", which)
+	n, ok := ref.Number()
+	if !ok {
+		return s.FindID(ref.ID())
 	}
-	return s.FindID(id)
-}
-
-// messageNumber reads a number without leading zeros. A truncated ID or digest is none.
-func messageNumber(s string) (uint64, bool) {
-	if len(s) > 20 || len(s) > 1 && s[0] == '0' { // the digits of 64 bits; an ID has more letters
-		return 0, false
+	if n >= uint64(len(s.messages)) {
+		return nil, parley.Refuse(parley.NoSuchMessage, "no message %d", n).
+			WithHint("parley inbox --all lists the messages")
 	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	return n, err == nil
+	return s.messages[n], nil
 }
 
 // FindID returns the message with an ID of its own, or of its promise or resolver. It refuses with NO_SUCH_MESSAGE.
@@ -333,8 +321,8 @@ func noMessage(id capabilities.ID) error {
 }
 
 // FindForm is Find for a form. It refuses with NOT_A_FORM too.
-func (s *State) FindForm(which string) (*Message, error) {
-	m, err := s.Find(which)
+func (s *State) FindForm(ref capabilities.FormRef) (*Message, error) {
+	m, err := s.Find(ref)
 	return mustBeForm(m, err)
 }
 
@@ -354,25 +342,9 @@ func mustBeForm(m *Message, err error) (*Message, error) {
 	return m, err
 }
 
-// parseOwn is parseTarget for an ID that is probably of this node, whose key need not be parsed each time.
-func (s *State) parseOwn(which string) (capabilities.ID, error) {
-	if u, ours := strings.CutSuffix(which, s.nodeText); ours {
-		return capabilities.ParseLocalID(u, s.ID.Node)
-	}
-	return parseTarget(which)
-}
-
-func parseTarget(s string) (capabilities.ID, error) {
-	if capabilities.IsLocator(s) {
-		l, err := capabilities.ParseLocator(s)
-		return l.ID, err
-	}
-	return capabilities.ParseID(s)
-}
-
 // CheckRequest refuses with NOT_A_REQUEST a message that is not a request.
-func (s *State) CheckRequest(which string) error {
-	m, err := s.Find(which)
+func (s *State) CheckRequest(ref capabilities.FormRef) error {
+	m, err := s.Find(ref)
 	if err != nil {
 		return err
 	}

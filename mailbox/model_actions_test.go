@@ -48,7 +48,7 @@ func (m *model) ask(t *rapid.T) {
 }
 
 // answerable foresees what answering, declining and forwarding have in common.
-func (p *person) answerable(t *rapid.T) (n string, f *modelForm, want parley.Code) {
+func (p *person) answerable(t *rapid.T) (n capabilities.FormRef, f *modelForm, want parley.Code) {
 	n, msg, want := p.pick(t, func(m modelMessage) bool {
 		return m.form != nil && p.seen(m.form) == "" && slices.Contains(m.form.holders, p.name)
 	})

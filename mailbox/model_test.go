@@ -1,7 +1,6 @@
 package mailbox
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -189,7 +188,7 @@ func (m *model) do(t *rapid.T, who string, c Command, want parley.Code) ([]event
 
 // pick draws a message's number: mostly of one that is fit, but now and then any, also one that is not
 // there. It foresees what FindForm says.
-func (p *person) pick(t *rapid.T, fit func(modelMessage) bool) (n string, msg modelMessage, code parley.Code) {
+func (p *person) pick(t *rapid.T, fit func(modelMessage) bool) (n capabilities.FormRef, msg modelMessage, code parley.Code) {
 	i := rapid.IntRange(0, len(p.mail)).Draw(t, "number")
 	var fits []int
 	for j, msg := range p.mail {
@@ -200,7 +199,7 @@ func (p *person) pick(t *rapid.T, fit func(modelMessage) bool) (n string, msg mo
 	if len(fits) > 0 && rapid.IntRange(0, 3).Draw(t, "any") != 3 {
 		i = rapid.SampledFrom(fits).Draw(t, "fit")
 	}
-	n = fmt.Sprint(i)
+	n = capabilities.FormNumber(uint64(i))
 	switch {
 	case i == len(p.mail):
 		return n, msg, parley.NoSuchMessage

@@ -143,7 +143,10 @@ func (s *State) bound(name string) (capabilities.Value, error) {
 }
 
 // AdoptName binds a name to what a message brought under an edge.
-type AdoptName struct{ Message, Edge, Name string }
+type AdoptName struct {
+	Message    capabilities.FormRef
+	Edge, Name string
+}
 
 func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	m, err := s.Find(c.Message)
@@ -224,7 +227,11 @@ func (s *State) mailRoot(p capabilities.Path) (capabilities.Value, capabilities.
 	if len(p) < 2 {
 		return capabilities.Value{}, nil, parley.Refuse(parley.UnknownName, "@mail has messages below it: @mail/0")
 	}
-	m, err := s.Find(p[1])
+	ref, err := capabilities.ParseFormRef(p[1])
+	if err != nil {
+		return capabilities.Value{}, nil, err
+	}
+	m, err := s.Find(ref)
 	if err != nil {
 		return capabilities.Value{}, nil, err
 	}

@@ -97,17 +97,17 @@ func (w *world) ask(t *rapid.T) {
 }
 
 // open draws a form that an agent has.
-func (w *world) form(t *rapid.T, who string) string {
-	var ids []string
+func (w *world) form(t *rapid.T, who string) capabilities.FormRef {
+	var forms []capabilities.FormRef
 	for _, m := range w.states[who].Messages() {
 		if m.Form != nil && (m.Form.IsOpen() || rapid.IntRange(0, 9).Draw(t, "old") == 0) {
-			ids = append(ids, m.ID().String())
+			forms = append(forms, capabilities.FormID(m.ID()))
 		}
 	}
-	if len(ids) == 0 {
+	if len(forms) == 0 {
 		t.Skip("no forms")
 	}
-	return rapid.SampledFrom(ids).Draw(t, "form")
+	return rapid.SampledFrom(forms).Draw(t, "form")
 }
 
 func (w *world) answer(t *rapid.T) {
@@ -173,7 +173,7 @@ func (w *world) adopt(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "free it") == 0 {
 		w.try(t, who, UnbindName{Name: name})
 	}
-	w.try(t, who, AdoptName{Message: rapid.SampledFrom(numbersTo(n)).Draw(t, "message"), Edge: "it", Name: name})
+	w.try(t, who, AdoptName{Message: mustRef(rapid.SampledFrom(numbersTo(n)).Draw(t, "message")), Edge: "it", Name: name})
 }
 
 func (w *world) revoke(t *rapid.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/capabilities"
 	"parley/events"
 )
 
@@ -33,16 +34,16 @@ func TestFormsOfAnOriginAreFoundUntilTheyAreOver(t *testing.T) {
 	}
 	count("fae", 2)
 	count("host", 2)
-	v.must("host", DismissMessage{Message: "0"})
+	v.must("host", DismissMessage{Message: capabilities.FormNumber(0)})
 	count("host", 2) // it is open
-	v.must("fae", CancelForm{Form: "0"})
+	v.must("fae", CancelForm{Form: capabilities.FormNumber(0)})
 	v.deliver(false)
 	count("fae", 2) // it is in view
 	count("host", 1)
-	v.must("fae", DismissMessage{Message: "0"})
+	v.must("fae", DismissMessage{Message: capabilities.FormNumber(0)})
 	count("fae", 1)
-	v.must("fae", DismissMessage{Message: "1"})
-	v.must("fae", CancelForm{Form: "1"})
+	v.must("fae", DismissMessage{Message: capabilities.FormNumber(1)})
+	v.must("fae", CancelForm{Form: capabilities.FormNumber(1)})
 	count("fae", 0)
 	if n := len(v.states["fae"].origins); n != 1 {
 		t.Errorf("%d keys are left, want that of the other agent", n)

@@ -90,7 +90,7 @@ func TestWhoHasTooMuchCanLetGo(t *testing.T) {
 	if err := v.within("fae", none, someForm("3")); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Fatalf("with quotas of nothing: %v", err)
 	}
-	for _, c := range []Command{CancelForm{Form: "0", Reason: "r"}, DismissMessage{Message: "1"}, UnbindName{Name: "n"}} {
+	for _, c := range []Command{CancelForm{Form: capabilities.FormNumber(0), Reason: "r"}, DismissMessage{Message: capabilities.FormNumber(1)}, UnbindName{Name: "n"}} {
 		if err := v.within("fae", none, c); err != nil {
 			t.Errorf("%T: %v", c, err)
 		}
@@ -162,7 +162,7 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 	if err := bring("tom"); err != nil {
 		t.Errorf("another sender: %v", err)
 	}
-	v.must("host", DismissMessage{Message: "0"})
+	v.must("host", DismissMessage{Message: capabilities.FormNumber(0)})
 	if err := bring("fae"); err != nil {
 		t.Errorf("in the place of one that was dismissed: %v", err)
 	}
@@ -179,7 +179,7 @@ func TestNoQuotaIsEverPassed(t *testing.T) {
 		}}
 		text := rapid.Custom(func(t *rapid.T) string { return strings.Repeat("x", rapid.IntRange(0, 3000).Draw(t, "length")) })
 		name := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-		number := rapid.SampledFrom([]string{"0", "1", "2", "3", "4"})
+		number := rapid.SampledFrom([]capabilities.FormRef{capabilities.FormNumber(0), capabilities.FormNumber(1), capabilities.FormNumber(2), capabilities.FormNumber(3), capabilities.FormNumber(4)})
 		next := uint16(5000)
 		do := func(t *rapid.T, c Command) {
 			if err := v.within("fae", l, c); parley.CodeOf(err) == parley.Internal {
@@ -260,7 +260,7 @@ func TestAnswersAndHandoversAreHeldToTheQuota(t *testing.T) {
 	l := &Limits{Quotas: NoQuotas()}
 	l.Quotas[QuotaDaily] = 400
 	for n, want := range map[int]parley.Code{10: "", 1000: parley.QuotaExceeded} {
-		c, _, err := s.DraftAnswer(Reply{Form: "0", Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("x", n))}}, v.now, v.id)
+		c, _, err := s.DraftAnswer(Reply{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"f": capabilities.String(strings.Repeat("x", n))}}, v.now, v.id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,7 +86,7 @@ func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := fae.FindForm("0")
+	m, err := fae.FindForm(capabilities.FormNumber(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 	for n, at := range []capabilities.Time{10, 50, 20, 60, 70, 30, 40, 5, 6, 7} {
 		v.must("fae", RequestForm{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
 	}
-	v.must("fae", CancelForm{Form: "1"})
+	v.must("fae", CancelForm{Form: capabilities.FormNumber(1)})
 	v.states["fae"].Summary() // drops what ended
 	restored, err := Restore(v.states["fae"].ID, []byte(v.snapshot("fae")))
 	if err != nil {

@@ -77,24 +77,21 @@ type State struct {
 	ownUse  Usage                     // what the agent itself has the node hold
 	heldFor map[capabilities.ID]Usage // what others have this mailbox hold, by their IDs, or those of their nodes
 	made    map[capabilities.ID]bool  // agents that it made
-
-	nodeText string // "@" and the node, as IDs of this node end
 }
 
 // New returns the state of a mailbox without events.
 func New(id capabilities.ID) *State {
 	return &State{
-		ID:       id,
-		nodeText: "@" + id.Node.String(),
-		byID:     newNumbers(id.Node),
-		keys:     map[string]uint64{},
-		results:  map[string]uint64{},
-		names:    map[string]capabilities.Value{},
-		namesOf:  map[capabilities.ID][]string{},
-		revoked:  map[capabilities.ID]capabilities.Time{},
-		used:     map[capabilities.ID]uint32{},
-		rules:    map[capabilities.ID]*Rule{},
-		posted:   map[string]uint64{},
+		ID:      id,
+		byID:    newNumbers(id.Node),
+		keys:    map[string]uint64{},
+		results: map[string]uint64{},
+		names:   map[string]capabilities.Value{},
+		namesOf: map[capabilities.ID][]string{},
+		revoked: map[capabilities.ID]capabilities.Time{},
+		used:    map[capabilities.ID]uint32{},
+		rules:   map[capabilities.ID]*Rule{},
+		posted:  map[string]uint64{},
 	}
 }
 

@@ -56,13 +56,16 @@ func (v *harness) command(d *datadriven.TestData) string {
 		}
 		return ""
 	}
-	which := func() string {
+	form := func() capabilities.FormRef {
 		for _, a := range d.CmdArgs {
-			if n, ok := strings.CutPrefix(a.Key, "#"); ok {
-				return n
+			if strings.HasPrefix(a.Key, "#") {
+				return mustRef(a.Key)
 			}
 		}
-		return arg("form")
+		if id := arg("form"); id != "" {
+			return mustRef(id)
+		}
+		return capabilities.FormRef{}
 	}
 	as := arg("as")
 	switch d.Cmd {
@@ -97,25 +100,25 @@ func (v *harness) command(d *datadriven.TestData) string {
 		v.apply(as, &events.RuleAdded{Rule: v.idOf(as)(), Agent: v.states[as].ID, Tool: arg("tool"), Shape: strings.TrimSpace(d.Input), Allow: arg("never") == ""})
 		return "ok\n"
 	case "offers":
-		return v.showOffers(as, which())
+		return v.showOffers(as, form())
 	case "grants":
 		return v.showGrants(as)
 	case "ask":
 		return v.ask(as, arg, d.Input)
 	case "answer":
-		return v.answer(as, which(), d.Input, arg("late") == "yes")
+		return v.answer(as, form(), d.Input, arg("late") == "yes")
 	case "verdict":
-		return v.approvalResult(as, which())
+		return v.approvalResult(as, form())
 	case "decline":
-		c, home, err := v.states[as].DraftDecline(which(), arg("note"), v.idOf(as))
+		c, home, err := v.states[as].DraftDecline(form(), arg("note"), v.idOf(as))
 		return v.settle(as, home, c, err)
 	case "forward":
-		c, home, err := v.states[as].DraftForward(which(), arg("to"), v.now)
+		c, home, err := v.states[as].DraftForward(form(), arg("to"), v.now)
 		if err != nil {
 			return v.refusal(err)
 		}
 		if home.Node != v.states[as].ID.Node {
-			return v.outcome(v.decide(as, QueueForward{Form: which(), To: arg("to")}))
+			return v.outcome(v.decide(as, QueueForward{Form: form(), To: arg("to")}))
 		}
 		return v.outcome(v.decide(v.names[home], c))
 	}
@@ -125,11 +128,20 @@ func (v *harness) command(d *datadriven.TestData) string {
 	if out, ok := v.atWork(d.Cmd, as, arg, d.Input); ok {
 		return out
 	}
-	c := v.simple(d.Cmd, which(), arg, d.Input)
+	c := v.simple(d.Cmd, form(), arg, d.Input)
 	if c == nil {
 		v.tb.Fatalf("unknown command %s", d.Cmd)
 	}
 	return v.outcome(v.decide(as, c))
+}
+
+// mustRef is ParseFormRef for text that names a form.
+func mustRef(s string) capabilities.FormRef {
+	ref, err := capabilities.ParseFormRef(s)
+	if err != nil {
+		panic(err)
+	}
+	return ref
 }
 
 // showRules lists an agent's standing rules.
@@ -149,8 +161,8 @@ func (v *harness) showRules(as string) string {
 }
 
 // showOffers lists the rules that an approval offers, and what is said of a rule of before.
-func (v *harness) showOffers(as, which string) string {
-	m, err := v.states[as].FindForm(which)
+func (v *harness) showOffers(as string, ref capabilities.FormRef) string {
+	m, err := v.states[as].FindForm(ref)
 	if err != nil {
 		return v.refusal(err)
 	}
@@ -161,18 +173,18 @@ func (v *harness) showOffers(as, which string) string {
 	return said
 }
 
-func (v *harness) simple(cmd, which string, arg func(string) string, input string) Command {
+func (v *harness) simple(cmd string, ref capabilities.FormRef, arg func(string) string, input string) Command {
 	switch cmd {
 	case "cancel":
-		return CancelForm{Form: which, Reason: arg("note")}
+		return CancelForm{Form: ref, Reason: arg("note")}
 	case "dismiss":
-		return DismissMessage{Message: which}
+		return DismissMessage{Message: ref}
 	case "send":
 		return PostMessage{To: arg("to"), Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}
 	case "reply":
-		return PostMessage{Reply: which, Text: strings.TrimSuffix(input, "\n")}
+		return PostMessage{Reply: ref, Text: strings.TrimSuffix(input, "\n")}
 	case "adopt":
-		return AdoptName{Message: which, Edge: arg("edge"), Name: arg("name")}
+		return AdoptName{Message: ref, Edge: arg("edge"), Name: arg("name")}
 	case "store":
 		return BindName{Name: arg("name"), Value: v.expand(strings.TrimSpace(input))}
 	case "rename":
@@ -253,7 +265,7 @@ func (v *harness) ask(as string, arg func(string) string, fields string) string 
 	return v.outcome(v.decide(as, a))
 }
 
-func (v *harness) answer(as, which, input string, late bool) string {
+func (v *harness) answer(as string, ref capabilities.FormRef, input string, late bool) string {
 	var texts []form.Text
 	for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
 		if line == "" {
@@ -265,7 +277,7 @@ func (v *harness) answer(as, which, input string, late bool) string {
 		}
 		texts = append(texts, text)
 	}
-	c, home, err := v.states[as].DraftAnswer(Reply{Form: which, Texts: texts}, v.now, v.idOf(as))
+	c, home, err := v.states[as].DraftAnswer(Reply{Form: ref, Texts: texts}, v.now, v.idOf(as))
 	if late {
 		v.now = v.now.Add(time.Hour)
 	}
@@ -273,9 +285,9 @@ func (v *harness) answer(as, which, input string, late bool) string {
 }
 
 // approvalResult reports whether a call that an agent asked about is allowed.
-func (v *harness) approvalResult(as, which string) string {
+func (v *harness) approvalResult(as string, ref capabilities.FormRef) string {
 	s := v.states[as]
-	m, err := s.FindForm(which)
+	m, err := s.FindForm(ref)
 	if err != nil {
 		return v.refusal(err)
 	}

@@ -60,7 +60,7 @@ func (v *harness) working(cmd, as string, arg func(string) string, input string)
 	case "interrupt":
 		also, note := []capabilities.ID{}, arg("note")
 		for _, n := range strings.FieldsFunc(arg("also"), func(r rune) bool { return r == ',' }) {
-			m, err := s.Find(n)
+			m, err := s.Find(mustRef(n))
 			if err != nil {
 				v.tb.Fatal(err)
 			}

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"parley/actors"
 )
 
 func TestToolsAreListedOnEveryWire(t *testing.T) {
@@ -68,7 +66,7 @@ func TestTheEndsOfAFormAreToldApart(t *testing.T) {
 	host := h.node.Host()
 	ask := func(more arguments) told { return m.use("send_form", portForm(more)) }
 	no, back, late := ask(nil), ask(nil), ask(arguments{"expiresInSeconds": 0.05})
-	if _, err := host.Decline(t.Context(), actors.FormRef(no.Handle), "not today"); err != nil {
+	if _, err := host.Decline(t.Context(), mustRef(no.Handle), "not today"); err != nil {
 		t.Fatal(err)
 	}
 	if got := m.use("cancel_form", arguments{"form": back.Handle, "reason": "found it"}); got.Status != "cancelled" || got.Reason != "found it" {

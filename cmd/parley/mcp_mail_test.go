@@ -47,7 +47,7 @@ func TestAnInboxIsReadAndAnswered(t *testing.T) {
 		if got := m.use("decline_form", arguments{"form": "1", "reason": "no"}); got.Status != "declined" || got.Reason != "no" {
 			t.Errorf("%s", got.raw)
 		}
-		if o, err := host.Await(t.Context(), actors.FormRef(second)); err != nil || o.Status != view.StatusDeclined {
+		if o, err := host.Await(t.Context(), mustRef(second)); err != nil || o.Status != view.StatusDeclined {
 			t.Errorf("%v %v", o, err)
 		}
 		if got := m.use("send_message", arguments{"recipient": "@host", "text": "done"}); got.Error != nil {

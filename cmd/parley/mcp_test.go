@@ -15,6 +15,7 @@ import (
 
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
 	"parley/mailbox/form"
@@ -239,11 +240,20 @@ func awaitForm(t *testing.T, a *actors.Agent) view.Message {
 // answer answers a form with texts: name, text, ….
 func answer(t *testing.T, a *actors.Agent, which string, texts ...string) {
 	t.Helper()
-	ans := actors.Answer{Form: actors.FormRef(which)}
+	ans := actors.Answer{Form: mustRef(which)}
 	for i := 0; i+1 < len(texts); i += 2 {
 		ans.Texts = append(ans.Texts, form.Text{Name: texts[i], Text: texts[i+1]})
 	}
 	if _, err := a.Answer(t.Context(), ans); err != nil {
 		t.Error(err)
 	}
+}
+
+// mustRef is capabilities.ParseFormRef for text that names a form.
+func mustRef(s string) capabilities.FormRef {
+	ref, err := capabilities.ParseFormRef(s)
+	if err != nil {
+		panic(err)
+	}
+	return ref
 }

@@ -7,16 +7,30 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/capabilities"
 )
 
-// FormRef names the form or other message that a request is about: by its number in the agent's mailbox, or by the ID of
-// the message, form or promise.
+// FormRef is the part of a request that names a form or other message: by its number in the agent's mailbox, or by the
+// ID of the message, form or promise. Exactly one of the two is set.
 type FormRef struct {
 	Number RefText `json:"number,omitempty"`
 	ID     RefText `json:"id,omitempty"`
 }
 
-// RefTo returns the FormRef that a person means by s.
+// Parse reads the number or ID. It refuses with INVALID_ARGUMENT neither, both, and text that is not a number or an ID.
+func (r FormRef) Parse() (capabilities.FormRef, error) {
+	switch {
+	case r.Number == "" && r.ID == "":
+		return capabilities.FormRef{}, parley.Refuse(parley.InvalidArgument, "which message? give its number or id")
+	case r.Number != "" && r.ID != "":
+		return capabilities.FormRef{}, parley.Refuse(parley.InvalidArgument, "give a number or an id, not both")
+	case r.ID != "":
+		return capabilities.ParseFormRef(string(r.ID))
+	}
+	return capabilities.ParseFormRef(string(r.Number))
+}
+
+// RefTo returns the FormRef for a number or an ID.
 func RefTo(s string) FormRef {
 	if s != "" && strings.Trim(s, "0123456789") == "" {
 		return FormRef{Number: RefText(s)}

@@ -53,7 +53,7 @@ func (m ownNode) pair(ctx context.Context, askerName, answererName string) (pair
 	if _, err := host.Send(ctx, askerName, introduction(answererName)); err != nil {
 		return pair{}, err
 	}
-	if err := asker.Adopt(ctx, "0", peer, ""); err != nil {
+	if err := asker.Adopt(ctx, capabilities.FormNumber(0), peer, ""); err != nil {
 		return pair{}, err
 	}
 	return pair{asker: ownAgent{asker}, answerer: ownAgent{answerer}}, nil
@@ -84,12 +84,12 @@ func (s ownAgent) ask(ctx context.Context) (capabilities.ID, error) {
 }
 
 func (s ownAgent) answer(ctx context.Context, form capabilities.ID) error {
-	_, err := s.agent.Answer(ctx, actors.Answer{Form: actors.FormRef(form.String()), Values: values()})
+	_, err := s.agent.Answer(ctx, actors.Answer{Form: capabilities.FormID(form), Values: values()})
 	return err
 }
 
 func (s ownAgent) await(ctx context.Context, form capabilities.ID) error {
-	o, err := s.agent.Await(ctx, actors.FormRef(form.String()))
+	o, err := s.agent.Await(ctx, capabilities.FormID(form))
 	return wantAnswered(o.Status, err)
 }
 
