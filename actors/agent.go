@@ -51,30 +51,30 @@ func (m decide) handle(b *mailboxActor) ([]events.Event, error) { return b.decid
 // maxShownText bounds, in characters, what a CutMessage shows of its text.
 const maxShownText = 120
 
-// maxShownInput bounds, in characters, what a snapshot shows of a call's input. The form has all of it.
+// maxShownInput bounds, in characters, what a PendingPermission shows of a call's input. The form has all of it.
 const maxShownInput = 2000
 
-// snapshotOf returns the status of an agent by the state of its mailbox.
+// statusOf returns the status of an agent by the state of its mailbox.
 func statusOf(s *mailbox.State) view.AgentStatus {
 	p := s.Profile
-	snap := view.AgentStatus{
+	status := view.AgentStatus{
 		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: maps.Clone(p.Labels), Pending: []view.PendingPermission{},
 		Queued: s.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
 		Version: s.Version, Host: p.Host, Maker: p.By,
 	}
-	if snap.Labels == nil {
-		snap.Labels = map[string]string{}
+	if status.Labels == nil {
+		status.Labels = map[string]string{}
 	}
 	if s.HasProgram() {
 		program := s.Program()
-		snap.Runtime, snap.User, snap.Wrap = program.Runtime, program.User, program.Wrap
+		status.Runtime, status.User, status.Wrap = program.Runtime, program.User, program.Wrap
 	}
 	if policy := s.Policy(); policy != mailbox.AskOnMiss {
-		snap.Policy = policy
+		status.Policy = policy
 	}
 	for _, m := range s.Approvals() {
 		input := []rune(m.Form.Description)
-		snap.Pending = append(snap.Pending, view.PendingPermission{
+		status.Pending = append(status.Pending, view.PendingPermission{
 			Form: m.ID(), Number: m.Number, Tool: m.Form.Title, Input: string(input[:min(len(input), maxShownInput)]), Asked: m.Form.Date,
 		})
 	}
@@ -83,12 +83,12 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 		if shown := []rune(text[:min(len(text), 4*maxShownText)]); len(shown) > maxShownText || len(text) > 4*maxShownText {
 			text = strings.ToValidUTF8(string(shown[:min(len(shown), maxShownText)]), "") + "…"
 		}
-		snap.Cut = append(snap.Cut, view.CutMessage{Message: m.ID(), Number: m.Number, Text: text, At: m.Date()})
+		status.Cut = append(status.Cut, view.CutMessage{Message: m.ID(), Number: m.Number, Text: text, At: m.Date()})
 	}
-	return snap
+	return status
 }
 
-// marked returns a snapshot that says whether the node holds the agent's program.
+// marked returns a status that says whether the node holds the agent's program.
 func (n *Node) marked(s view.AgentStatus) view.AgentStatus {
 	s.Held = s.Runtime != "" && n.supervisor.isHeld()
 	return s

@@ -95,13 +95,13 @@ func cycle(host, guest *Agent) error {
 	if err != nil {
 		return err
 	}
-	which := capabilities.FormID(asked.Form)
-	_, err = host.Answer(ctx, Answer{Form: which, Values: map[string]capabilities.Value{
+	ref := capabilities.FormID(asked.Form)
+	_, err = host.Answer(ctx, Answer{Form: ref, Values: map[string]capabilities.Value{
 		"projectName": capabilities.String("my-app"), "port": capabilities.Int(8080),
 	}})
 	if err != nil {
 		return err
 	}
-	_, err = guest.Await(ctx, which)
+	_, err = guest.Await(ctx, ref)
 	return err
 }

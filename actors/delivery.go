@@ -13,15 +13,15 @@ import (
 	"parley/persistence"
 )
 
-// deliver takes parcels to the mailboxes that they are owed to, which confirm them. Between mailboxes of a
+// deliver takes items to the mailboxes that they are owed to, which confirm them. Between mailboxes of a
 // node this does not wait for the disk: the receiver's events come later in the one order than what they
-// follow from. After a crash the parcels that are still in the outbox are delivered again, and the receiver
+// follow from. After a crash the items that are still in the outbox are delivered again, and the receiver
 // knows what it has.
 //
 // What is owed to other nodes is for their peers to come for.
-func (b *mailboxActor) deliver(parcels []mailbox.OutboxItem) {
+func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 	abroad, here := map[capabilities.NodeID]int{}, false
-	for _, p := range parcels {
+	for _, p := range items {
 		switch {
 		case p.To.Node != b.node.id:
 			abroad[p.To.Node]++
@@ -65,11 +65,11 @@ func (b *mailboxActor) recount(evs []events.Event) {
 	}
 }
 
-// resumeAfterMint has the peers ask again for parcels that waited until a grant was known.
+// resumeAfterMint has the peers ask again for items that waited until a grant was known.
 func (b *mailboxActor) resumeAfterMint(rs []ack) {
 	minted := false
 	for _, r := range rs {
-		minted = minted || r.parcel.Kind == events.OutboxMint
+		minted = minted || r.item.Kind == events.OutboxMint
 	}
 	if !minted {
 		return
@@ -89,8 +89,8 @@ func refusedWith(err error) string {
 	return code + ": " + text
 }
 
-// acknowledge leaves an ack for a parcel's sender. It returns err if the parcel could not be stored now: then there is no
-// ack, and the parcel stays in the outbox.
+// acknowledge leaves an ack for an item's sender. It returns err if the item could not be stored now: then there is no
+// ack, and the item stays in the outbox.
 func (b *mailboxActor) acknowledge(sender capabilities.ID, p mailbox.OutboxItem, err error) error {
 	refused := ""
 	switch {
@@ -99,13 +99,13 @@ func (b *mailboxActor) acknowledge(sender capabilities.ID, p mailbox.OutboxItem,
 	case err != nil:
 		refused = refusedWith(err)
 	}
-	b.node.registry.leaveAck(sender, ack{parcel: p, refused: refused, after: b.last})
+	b.node.registry.leaveAck(sender, ack{item: p, refused: refused, after: b.last})
 	return nil
 }
 
-// line carries parcels from one mailbox to another of the same node, in the order of the outbox. When the receiver cannot
-// accept one, it accepts none after it. Then the sender begins another line, with all parcels for that mailbox. So
-// parcels arrive in order, whatever fails.
+// line carries items from one mailbox to another of the same node, in the order of the outbox. When the receiver cannot
+// accept one, it accepts none after it. Then the sender begins another line, with all items for that mailbox. So
+// items arrive in order, whatever fails.
 //
 // A failure of the journal ends all lines, because what the receivers accepted last may be lost.
 type line struct {
@@ -133,47 +133,47 @@ func (b *mailboxActor) beginLine(to capabilities.ID, tries int) *line {
 	return l
 }
 
-// hand sends a parcel along a line. A parcel that cannot be sent stays in the outbox, for the next line.
+// hand sends an item along a line. An item that cannot be sent stays in the outbox, for the next line.
 func (b *mailboxActor) hand(p mailbox.OutboxItem, l *line) {
 	if l.broken.Load() {
 		return
 	}
 	c, err := b.state.CommandFor(p)
 	if err != nil {
-		b.node.log.Error("parcel", "mailbox", b.reg.id.String(), "error", err)
+		b.node.log.Error("an outbox item cannot be sent", "mailbox", b.reg.id.String(), "error", err)
 		return
 	}
-	b.node.registry.tell(p.To, b.last, &acceptParcel{node: b.node, from: b.reg.id, parcel: p, command: c, line: l})
+	b.node.registry.tell(p.To, b.last, &acceptItem{node: b.node, from: b.reg.id, item: p, command: c, line: l})
 }
 
-// acceptParcel delivers a parcel of a mailbox of the same node.
-type acceptParcel struct {
+// acceptItem delivers an item of a mailbox of the same node.
+type acceptItem struct {
 	node    *Node
 	from    capabilities.ID
-	parcel  mailbox.OutboxItem
-	command mailbox.Command // of the parcel
+	item    mailbox.OutboxItem
+	command mailbox.Command // of the item
 	line    *line
 }
 
-func (m *acceptParcel) handle(b *mailboxActor) {
+func (m *acceptItem) handle(b *mailboxActor) {
 	if m.line.broken.Load() || m.line.failures != b.failures {
 		return
 	}
 	_, err := b.decide(m.node.accounts.quotaed(m.from, m.command))
 	if parley.CodeOf(err) == parley.QuotaExceeded {
-		m.node.accounts.fill(m.from, m.parcel.To)
+		m.node.accounts.fill(m.from, m.item.To)
 	}
-	if err = b.acknowledge(m.from, m.parcel, err); err != nil {
+	if err = b.acknowledge(m.from, m.item, err); err != nil {
 		m.node.breaks(m.line, m.from, err)
 	}
 }
 
-func (m *acceptParcel) fail(err error) {
+func (m *acceptItem) fail(err error) {
 	if isTransient(err) {
 		m.node.breaks(m.line, m.from, err)
 		return
 	}
-	m.node.registry.leaveAck(m.from, ack{parcel: m.parcel, refused: refusedWith(err)}) // there is no such mailbox
+	m.node.registry.leaveAck(m.from, ack{item: m.item, refused: refusedWith(err)}) // there is no such mailbox
 }
 
 // breaks lets nothing more along a line, and has the sender begin another after a pause. A mailbox that was put aside
@@ -191,7 +191,7 @@ func (n *Node) breaks(l *line, sender capabilities.ID, why error) {
 	})
 }
 
-// retryLine delivers the parcels for a line that broke along another, unless that was done meanwhile.
+// retryLine delivers the items for a line that broke along another, unless that was done meanwhile.
 type retryLine struct{ line *line }
 
 func (m retryLine) handle(b *mailboxActor) {
@@ -209,7 +209,7 @@ func (m retryLine) handle(b *mailboxActor) {
 
 func (retryLine) fail(error) {}
 
-// redeliverLocal delivers all parcels for mailboxes of this node, after the state was made from the log or the journal has
+// redeliverLocal delivers all items for mailboxes of this node, after the state was made from the log or the journal has
 // failed. It waits for a journal that has failed, since nobody could accept them: resume calls it again.
 func (b *mailboxActor) redeliverLocal() {
 	if !b.redeliver || b.node.journal.Err() != nil {
@@ -223,18 +223,18 @@ func (b *mailboxActor) redeliverLocal() {
 	}
 }
 
-// acks holds the acknowledgements of a mailbox's parcels that its log does not have yet. Adding one starts no actor: the
+// acks holds the acknowledgements of a mailbox's items that its log does not have yet. Adding one starts no actor: the
 // mailbox writes them with its next events once there are ackBatch of them, or when the scheduler asks for it. A crash
-// loses them. Then the parcels are delivered again, which changes nothing.
+// loses them. Then the items are delivered again, which changes nothing.
 type acks struct {
 	mu      sync.Mutex
 	pending []ack
 }
 
-// ack acknowledges a parcel. It counts only if the receiver's append at position after is not lost. Refused is the
-// reason of a refusal; "" means that the parcel arrived.
+// ack acknowledges an item. It counts only if the receiver's append at position after is not lost. Refused is the
+// reason of a refusal; "" means that the item arrived.
 type ack struct {
-	parcel  mailbox.OutboxItem
+	item    mailbox.OutboxItem
 	refused string
 	after   persistence.Position
 }
@@ -261,8 +261,8 @@ func (r *acks) take(rs []ack, atLeast int) []ack {
 	return rs
 }
 
-// parcels returns the sequence numbers of the acknowledged parcels.
-func (r *acks) parcels() map[uint64]bool {
+// items returns the sequence numbers of the acknowledged items.
+func (r *acks) items() map[uint64]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.pending) == 0 {
@@ -270,7 +270,7 @@ func (r *acks) parcels() map[uint64]bool {
 	}
 	seqs := make(map[uint64]bool, len(r.pending))
 	for _, rc := range r.pending {
-		seqs[rc.parcel.Seq] = true
+		seqs[rc.item.Seq] = true
 	}
 	return seqs
 }
@@ -295,19 +295,19 @@ func (r *registry) leaveAck(to capabilities.ID, rc ack) {
 	}
 }
 
-// isUrgent reports whether a caller or another parcel waits for the ack.
+// isUrgent reports whether a caller or another item waits for the ack.
 func (rc ack) isUrgent() bool {
-	return rc.refused != "" || rc.parcel.Kind == events.OutboxMint || rc.parcel.Kind == events.OutboxForward
+	return rc.refused != "" || rc.item.Kind == events.OutboxMint || rc.item.Kind == events.OutboxForward
 }
 
 // notifyRemoteWaiters tells the callers that wait for another node's reply what that reply is.
 func (b *mailboxActor) notifyRemoteWaiters(rs []ack) {
 	for _, r := range rs {
-		handover := r.parcel.Kind == events.OutboxForward
-		if !handover && (r.parcel.Kind != events.OutboxAnswer || r.refused == "") {
+		forward := r.item.Kind == events.OutboxForward
+		if !forward && (r.item.Kind != events.OutboxAnswer || r.refused == "") {
 			continue
 		}
-		for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, r.parcel.Subject}) {
+		for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, r.item.Subject}) {
 			var err error
 			if code, text, ok := strings.Cut(r.refused, ": "); ok {
 				err = refused(code, text)
@@ -326,7 +326,7 @@ func (b *mailboxActor) notifyRemoteWaiters(rs []ack) {
 type recordAcks struct{}
 
 func (recordAcks) handle(b *mailboxActor) { b.recordAcks() }
-func (recordAcks) fail(error)             {} // the parcels are delivered again, which changes nothing
+func (recordAcks) fail(error)             {} // the items are delivered again, which changes nothing
 
 // recordAcks writes all pending acks to the log, so that readers see the deliveries.
 func (b *mailboxActor) recordAcks() {
@@ -376,14 +376,14 @@ func (b *mailboxActor) ackEvents(rs []ack, now capabilities.Time) []events.Event
 	seen := map[uint64]bool{}
 	for _, r := range rs {
 		switch {
-		case seen[r.parcel.Seq] || b.node.journal.Lost(r.after):
+		case seen[r.item.Seq] || b.node.journal.Lost(r.after):
 			continue
 		case r.refused == "":
-			arrived.Items = append(arrived.Items, r.parcel)
+			arrived.Items = append(arrived.Items, r.item)
 		default:
-			all = append(all, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{r.parcel}, Refused: r.refused})
+			all = append(all, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{r.item}, Refused: r.refused})
 		}
-		seen[r.parcel.Seq] = true
+		seen[r.item.Seq] = true
 	}
 	var evs []events.Event
 	for _, c := range append(all, arrived) {

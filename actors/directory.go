@@ -13,7 +13,7 @@ import (
 	"parley/mailbox"
 )
 
-// directory has a snapshot of every agent of the node, so that a list of them, or one by its title, need not read
+// directory holds the status of every agent of the node, so that a list of them, or one by its title, need not read
 // their mailboxes. It is made when it is first asked for, and kept up from then on.
 type directory struct {
 	node *Node
@@ -130,9 +130,9 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) error {
 		return nil
 	}
 	if _, running := s.Run(); running || s.HasProgram() && s.Profile.Status == mailbox.Initializing { // its mailbox knows whether that is so
-		snap, err := (&Agent{node: d.node, id: id}).Status(ctx)
+		status, err := (&Agent{node: d.node, id: id}).Status(ctx)
 		if err == nil {
-			d.put(snap)
+			d.put(status)
 		}
 		return err
 	}
@@ -140,7 +140,7 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) error {
 	return nil
 }
 
-// all gives a snapshot of every agent, the oldest first.
+// all returns the status of every agent, oldest first.
 func (d *directory) all(ctx context.Context) ([]view.AgentStatus, error) {
 	if err := d.make(ctx); err != nil {
 		return nil, err
@@ -218,9 +218,9 @@ func (a *Agent) Agents(ctx context.Context, f view.AgentFilter) ([]view.AgentSta
 		return nil, err
 	}
 	list := []view.AgentStatus{}
-	for _, snap := range all {
-		if s.includes(snap.ID) && f.Matches(snap) {
-			list = append(list, a.node.marked(snap).For(a.id, s.names[snap.ID]))
+	for _, status := range all {
+		if s.includes(status.ID) && f.Matches(status) {
+			list = append(list, a.node.marked(status).For(a.id, s.names[status.ID]))
 		}
 	}
 	return list, nil
@@ -289,29 +289,29 @@ const maxOffered = 5
 // Find gives the agent of the node that is meant: an ID or a locator, a name of the caller's, the beginning of
 // an ID that only one agent has, or the whole title of just one. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and
 // NOT_PERMITTED for an agent of another node.
-func (a *Agent) Find(ctx context.Context, which string) (*Agent, error) {
-	id, err := a.find(ctx, which)
+func (a *Agent) Find(ctx context.Context, ref string) (*Agent, error) {
+	id, err := a.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	if id.Node != a.node.id {
-		return nil, parley.Refuse(parley.NotPermitted, "%.200q is an agent of another node, which alone knows what it does", which)
+		return nil, parley.Refuse(parley.NotPermitted, "%.200q is an agent of another node, which alone knows what it does", ref)
 	}
 	return &Agent{node: a.node, id: id, by: a.by}, nil
 }
 
-func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error) {
-	if which == "" {
+func (a *Agent) find(ctx context.Context, ref string) (capabilities.ID, error) {
+	if ref == "" {
 		return capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "which agent? give an ID, the beginning of one, a name or a title")
 	}
 	seen, err := a.visibility(ctx)
 	if err != nil {
 		return capabilities.ID{}, err
 	}
-	if id, ok := a.exactly(which, seen); ok {
+	if id, ok := a.exactly(ref, seen); ok {
 		return id, nil
 	}
-	v, err := a.Show(ctx, which, false)
+	v, err := a.Show(ctx, ref, false)
 	switch {
 	case parley.CodeOf(err) == parley.NotPermitted:
 		return capabilities.ID{}, err // it was revoked
@@ -324,8 +324,8 @@ func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error)
 	if err != nil {
 		return capabilities.ID{}, err
 	}
-	begins := func(s view.AgentStatus) bool { return strings.HasPrefix(s.ID.ULID.String(), strings.ToUpper(which)) }
-	titled := func(s view.AgentStatus) bool { return s.Title == which }
+	begins := func(s view.AgentStatus) bool { return strings.HasPrefix(s.ID.ULID.String(), strings.ToUpper(ref)) }
+	titled := func(s view.AgentStatus) bool { return s.Title == ref }
 	for _, fits := range []func(view.AgentStatus) bool{begins, titled} {
 		var found []view.AgentStatus
 		for _, s := range all {
@@ -337,22 +337,22 @@ func (a *Agent) find(ctx context.Context, which string) (capabilities.ID, error)
 			return found[0].ID, nil
 		}
 		if len(found) > 1 {
-			return capabilities.ID{}, ambiguous(which, found, seen)
+			return capabilities.ID{}, ambiguous(ref, found, seen)
 		}
 	}
-	return capabilities.ID{}, parley.Refuse(parley.AgentNotFound, "no agent %.200q", which).
+	return capabilities.ID{}, parley.Refuse(parley.AgentNotFound, "no agent %.200q", ref).
 		WithHint("parley ls lists the agents")
 }
 
 // exactly reads a whole ID, with its node or without, or a locator.
-func (a *Agent) exactly(which string, seen visibility) (capabilities.ID, bool) {
-	id, err := capabilities.ParseID(which)
-	if capabilities.IsLocator(which) {
+func (a *Agent) exactly(ref string, seen visibility) (capabilities.ID, bool) {
+	id, err := capabilities.ParseID(ref)
+	if capabilities.IsLocator(ref) {
 		var l capabilities.Locator
-		l, err = capabilities.ParseLocator(which)
+		l, err = capabilities.ParseLocator(ref)
 		id = l.ID
 	} else if err != nil {
-		id, err = capabilities.ParseLocalID(which, a.node.id)
+		id, err = capabilities.ParseLocalID(ref, a.node.id)
 	}
 	if err != nil || !seen.includes(id) {
 		return id, false
@@ -364,7 +364,7 @@ func (a *Agent) exactly(which string, seen visibility) (capabilities.ID, bool) {
 	return id, there
 }
 
-func ambiguous(which string, found []view.AgentStatus, seen visibility) error {
+func ambiguous(ref string, found []view.AgentStatus, seen visibility) error {
 	words := make([]string, 0, maxOffered+1)
 	for _, s := range found[:min(len(found), maxOffered)] {
 		name := seen.names[s.ID]
@@ -376,6 +376,6 @@ func ambiguous(which string, found []view.AgentStatus, seen visibility) error {
 	if more := len(found) - maxOffered; more > 0 {
 		words = append(words, "…")
 	}
-	return parley.Refuse(parley.Ambiguous, "%.200q could be any of %d agents: %s", which, len(found), strings.Join(words, ", ")).
+	return parley.Refuse(parley.Ambiguous, "%.200q could be any of %d agents: %s", ref, len(found), strings.Join(words, ", ")).
 		WithHint("give more of the ID")
 }

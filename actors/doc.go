@@ -13,8 +13,8 @@
 // that crashes too often, is quarantined: it refuses its messages until it is activated again. The node stops when its
 // scheduler or the journal's supervisor crashes too often. An idle mailbox is passivated.
 //
-// A peer is another node. Parcels for its mailboxes stay in the sender's outbox until the peer's actor has carried them
-// there, in packets that package transport seals. The receiver checks a parcel as a stranger's, and accepts it once.
+// A peer is another node. Items for its mailboxes stay in the sender's outbox until the peer's actor has carried them
+// there, in packets that package transport seals. The receiver checks an item as a stranger's, and accepts it once.
 //
 // The package promises:
 //   - What a call returned without an error survives a crash at any point.

@@ -19,7 +19,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	third.Node = introduced.id
 	exchange[ackPacket](v.mallory, packetMail, mailPacket{
 		Introduced: []introduction{{Node: introduced.id, Hints: []string{"nats://127.0.0.1:9"}}},
-		Parcels:    []parcelPacket{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
+		Items:      []packetItem{v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
 	})
 	if _, known := v.known(introduced.id); !known {
 		t.Fatal("the third node is not known")

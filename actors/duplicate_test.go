@@ -13,11 +13,11 @@ import (
 	"parley/internal/eventually"
 )
 
-// written gives the parcels that a mailbox owes to a node as packets have them, without anything being sent.
-func written(tb testing.TB, from *Agent, to *station) []parcelPacket {
+// written gives the items that a mailbox owes to a node as packets have them, without anything being sent.
+func written(tb testing.TB, from *Agent, to *station) []packetItem {
 	tb.Helper()
-	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]parcelPacket, error) {
-		var all []parcelPacket
+	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]packetItem, error) {
+		var all []packetItem
 		for _, p := range b.state.Outbox() {
 			if p.To.Node != to.id {
 				continue
@@ -37,12 +37,12 @@ func written(tb testing.TB, from *Agent, to *station) []parcelPacket {
 }
 
 // bring delivers a packet from a station to another, as if the transport had brought it.
-func bring(tb testing.TB, from, to *station, parcels ...parcelPacket) []parcelAck {
+func bring(tb testing.TB, from, to *station, items ...packetItem) []itemAck {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	r, ok := to.takeIn(ctx, to.peers.of(from.id), mailPacket{Parcels: parcels}).(ackPacket)
-	if !ok || len(r.Acks) != len(parcels) {
+	r, ok := to.acceptMail(ctx, to.peers.of(from.id), mailPacket{Items: items}).(ackPacket)
+	if !ok || len(r.Acks) != len(items) {
 		tb.Fatalf("no acks: %+v", r)
 	}
 	return r.Acks
@@ -50,12 +50,12 @@ func bring(tb testing.TB, from, to *station, parcels ...parcelPacket) []parcelAc
 
 // bringAgain delivers what has been delivered, as it was, in reverse, and each on its own, and checks that all
 // have it as before and none of some mailboxes changes.
-func bringAgain(tb testing.TB, from, to *station, parcels []parcelPacket, agents ...*Agent) {
+func bringAgain(tb testing.TB, from, to *station, items []packetItem, agents ...*Agent) {
 	tb.Helper()
 	before := versions(tb, agents)
-	backwards := slices.Clone(parcels)
+	backwards := slices.Clone(items)
 	slices.Reverse(backwards)
-	acks := append(bring(tb, from, to, parcels...), bring(tb, from, to, backwards...)...)
+	acks := append(bring(tb, from, to, items...), bring(tb, from, to, backwards...)...)
 	for _, p := range backwards {
 		acks = append(acks, bring(tb, from, to, p)...)
 	}
@@ -98,7 +98,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	gift := send(t, a.Host(), "b", "take @fae")
 	mail := written(t, a.Host(), b)
 	if len(mail) != 4 {
-		t.Fatalf("%d parcels", len(mail))
+		t.Fatalf("%d items", len(mail))
 	}
 	bring(t, a, b, mail...)
 	brings(t, b.Host(), gift.Message, "fae", "fae")
@@ -140,9 +140,9 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	}
 }
 
-// TestHandoverAndGiftsThatComeAgainChangeNothing brings the parcels of three nodes again: a grant's minting, a
-// handover, what follows from it, and the revocation.
-func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
+// TestForwardsAndGrantsThatComeAgainChangeNothing brings the items of three nodes again: a grant's minting, a
+// forward, what follows from it, and the revocation.
+func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 	t.Parallel()
 	a, b, c := trio(t)
 	fae := guest(t, c.Node, "fae")
@@ -159,14 +159,14 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "fae"); err != nil {
 		t.Fatal(err)
 	}
-	mint, handover := written(t, b.Host(), c), written(t, b.Host(), a)
-	if len(mint) != 1 || mint[0].Kind != events.OutboxMint || len(handover) != 1 || handover[0].Kind != events.OutboxForward {
-		t.Fatalf("%+v, %+v", mint, handover)
+	mint, forward := written(t, b.Host(), c), written(t, b.Host(), a)
+	if len(mint) != 1 || mint[0].Kind != events.OutboxMint || len(forward) != 1 || forward[0].Kind != events.OutboxForward {
+		t.Fatalf("%+v, %+v", mint, forward)
 	}
 	bring(t, b, c, mint...)
 	bringAgain(t, b, c, mint, fae)
-	bring(t, b, a, handover...)
-	bringAgain(t, b, a, handover, a.Host())
+	bring(t, b, a, forward...)
+	bringAgain(t, b, a, forward, a.Host())
 	copies := written(t, a.Host(), c)
 	if r := bring(t, a, c, copies...); r[0].Status != ackAccepted {
 		t.Fatalf("%+v", r)
@@ -184,7 +184,7 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 		s.gate.set(passing)
 	}
 	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
-	bringAgain(t, b, a, handover, a.Host())
+	bringAgain(t, b, a, forward, a.Host())
 	eventually.Holds(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, fae) })
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" || len(e.ForwardedTo) != 1 {
@@ -192,9 +192,9 @@ func TestHandoverAndGiftsThatComeAgainChangeNothing(t *testing.T) {
 	}
 }
 
-// TestForwardWhoseReceiptIsLostStillReachesItsHolder has b's handover be in a's log, and word of that lost, while c,
+// TestForwardWhoseAckIsLostStillReachesItsHolder has b's forward be in a's log, and word of that lost, while c,
 // whom the form goes to, is closed.
-func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
+func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
 	t.Parallel()
 	a, b, c := trio(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
@@ -206,9 +206,9 @@ func TestForwardWhoseReceiptIsLostStillReachesItsHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "c knows the grant", func() bool { return len(written(t, b.Host(), c)) == 0 })
-	handover := written(t, b.Host(), a)
+	forward := written(t, b.Host(), a)
 	closeNode(t, c.Node)
-	if r := bring(t, b, a, handover...); r[0].Status != ackAccepted {
+	if r := bring(t, b, a, forward...); r[0].Status != ackAccepted {
 		t.Fatalf("%+v", r)
 	}
 	b.gate.set(passing)

@@ -294,7 +294,7 @@ func (n *Node) Nodes(ctx context.Context) ([]view.Peer, error) {
 func (n *Node) trafficWith(p *peer) view.Traffic {
 	t := n.transport.Traffic(p.id)
 	return view.Traffic{
-		LettersIn: t.PacketsIn, LettersOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
+		PacketsIn: t.PacketsIn, PacketsOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
 		MailIn: p.mailIn.Load(), MailOut: p.mailOut.Load(),
 	}
 }
@@ -303,7 +303,7 @@ func (n *Node) trafficWith(p *peer) view.Traffic {
 func (n *Node) Traffic() view.Traffic {
 	t := n.transport.Total()
 	all := view.Traffic{
-		LettersIn: t.PacketsIn, LettersOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
+		PacketsIn: t.PacketsIn, PacketsOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
 		Refused: n.transport.Refused() + n.refusedPackets.Load(),
 	}
 	known, _ := n.peers.list()

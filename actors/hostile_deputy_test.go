@@ -178,7 +178,7 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 		})
 	}
 	v.run(t, "for one who was not asked", func() {
-		p := v.parcel(events.OutboxAnswer, v.newID(), v.fae.id, answer(nobody, word))
+		p := v.item(events.OutboxAnswer, v.newID(), v.fae.id, answer(nobody, word))
 		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
 	})
 	v.run(t, "of its own", func() {
@@ -202,16 +202,16 @@ func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
 	v := newHostileHarness(t)
 	asked, _ := v.faeAsks(textField("a"))
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
-	handover := func(to, via capabilities.ID) events.Event {
+	forward := func(to, via capabilities.ID) events.Event {
 		return &events.FormForwarded{Form: asked.Form, By: v.self, To: to, Via: via}
 	}
 	for what, e := range map[string]events.Event{
-		"by nothing":                   handover(v.worker.id, capabilities.ID{}),
-		"by a grant of the victim's":   handover(v.worker.id, local),
-		"by a grant of something else": handover(v.worker.id, v.holdsFae),
-		"to its asker":                 handover(v.fae.id, v.newID()),
-		"to nobody":                    handover(capabilities.ID{}, v.newID()),
-		"to who has it":                handover(v.self, v.newID()),
+		"by nothing":                   forward(v.worker.id, capabilities.ID{}),
+		"by a grant of the victim's":   forward(v.worker.id, local),
+		"by a grant of something else": forward(v.worker.id, v.holdsFae),
+		"to its asker":                 forward(v.fae.id, v.newID()),
+		"to nobody":                    forward(capabilities.ID{}, v.newID()),
+		"to who has it":                forward(v.self, v.newID()),
 	} {
 		v.run(t, what, func() {
 			v.changesNothing(func() { v.isRefused(v.say(events.OutboxForward, v.fae.id, e), "") })
@@ -219,13 +219,13 @@ func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
 	}
 	v.run(t, "by one who was not asked", func() {
 		other := v.newID()
-		p := v.parcel(events.OutboxForward, other, v.fae.id, &events.FormForwarded{Form: asked.Form, By: other, To: v.worker.id, Via: v.newID()})
+		p := v.item(events.OutboxForward, other, v.fae.id, &events.FormForwarded{Form: asked.Form, By: other, To: v.worker.id, Via: v.newID()})
 		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
 	})
 	v.run(t, "by a grant that its target does not know", func() {
 		v.quiet()
 		before, _ := v.worker.Inbox(t.Context(), view.MessageFilter{All: true})
-		v.arrives(v.say(events.OutboxForward, v.fae.id, handover(v.worker.id, v.newID())))
+		v.arrives(v.say(events.OutboxForward, v.fae.id, forward(v.worker.id, v.newID())))
 		v.quiet()
 		if after, err := v.worker.Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || after.Cursor != before.Cursor {
 			t.Errorf("worker has %+v, %v", after.Messages, err)

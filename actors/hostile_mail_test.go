@@ -106,7 +106,7 @@ func TestNobodyIsReachedWhoWasNotGiven(t *testing.T) {
 		{"a message from the victim's host", events.OutboxCopy, v.fae.id, forgedMessage(func(e *events.MessagePosted) { e.From = host }), "NOT_PERMITTED"},
 		{"a message with an ID of the victim's", events.OutboxCopy, v.fae.id, forgedMessage(func(e *events.MessagePosted) { e.Message = stranger }), "NOT_PERMITTED"},
 		{"a message for another", events.OutboxCopy, v.fae.id, forgedMessage(func(e *events.MessagePosted) { e.To = v.worker.id }), "NOT_PERMITTED"},
-		{"a message in a parcel of an outcome", events.OutboxOutcome, v.fae.id, v.message(v.fae.id, v.holdsFae), "INVALID_ARGUMENT"},
+		{"a message in an item of an outcome", events.OutboxOutcome, v.fae.id, v.message(v.fae.id, v.holdsFae), "INVALID_ARGUMENT"},
 		{"minting what it does not hold", events.OutboxMint, v.worker.id, mint(v.worker.id, none, capabilities.Facet{}), "NOT_PERMITTED"},
 		{"minting by another's target", events.OutboxMint, v.worker.id, mint(v.worker.id, v.holdsFae, capabilities.Facet{}), "NOT_PERMITTED"},
 		{"minting what was revoked", events.OutboxMint, v.lost.id, mint(v.lost.id, v.revoked, capabilities.Facet{}), "NOT_PERMITTED"},
@@ -129,7 +129,7 @@ func TestNobodyIsReachedWhoWasNotGiven(t *testing.T) {
 		{"a name for the agent", events.OutboxCopy, v.fae.id, &events.NameBound{Name: "x", Value: capabilities.Int(1)}, "INVALID_ARGUMENT"},
 		{"an agent to be archived", events.OutboxCopy, v.fae.id, &events.AgentArchived{By: v.self}, "INVALID_ARGUMENT"},
 		{"a node to be met", events.OutboxCopy, host, &events.NodeMet{Node: v.id}, "INVALID_ARGUMENT"},
-		{"a parcel of no kind", 99, v.fae.id, v.message(v.fae.id, v.holdsFae), "INVALID_ARGUMENT"},
+		{"an item of no kind", 99, v.fae.id, v.message(v.fae.id, v.holdsFae), "INVALID_ARGUMENT"},
 	} {
 		v.run(t, c.what, func() {
 			v.changesNothing(func() { v.isRefused(v.say(c.kind, c.to, c.e), c.code) })

@@ -48,7 +48,7 @@ func TestNewsPutNothingIntoAnAgentsHands(t *testing.T) {
 		})
 	})
 	v.run(t, "from another agent of the asker's node", func() {
-		p := v.parcel(events.OutboxOutcome, v.newID(), v.fae.id, &events.FormCancelled{Form: form.ID, Reason: events.Cancelled})
+		p := v.item(events.OutboxOutcome, v.newID(), v.fae.id, &events.FormCancelled{Form: form.ID, Reason: events.Cancelled})
 		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
 	})
 	v.run(t, "of a form that the victim asked", func() {
@@ -90,9 +90,9 @@ func TestAGrantIsUsedAsFarAsItGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := v.gives("twice-more")
-		var all []parcelPacket
+		var all []packetItem
 		for range 50 {
-			all = append(all, v.parcel(events.OutboxCopy, v.self, v.twice.id, v.message(v.twice.id, again)))
+			all = append(all, v.item(events.OutboxCopy, v.self, v.twice.id, v.message(v.twice.id, again)))
 		}
 		arrived := 0
 		for _, r := range v.mail(all...) {

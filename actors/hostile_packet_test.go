@@ -81,12 +81,12 @@ func list(claims, has int) []byte {
 func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 	v := newHostileHarness(t)
 	conn := v.raw(v.victim)
-	genuine := v.written(mailPacket{Parcels: []parcelPacket{v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
-	good := v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
-	with := func(f func(*parcelPacket)) []byte {
+	genuine := v.written(mailPacket{Items: []packetItem{v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
+	good := v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
+	with := func(f func(*packetItem)) []byte {
 		p := good
 		f(&p)
-		return v.written(mailPacket{Parcels: []parcelPacket{p}})
+		return v.written(mailPacket{Items: []packetItem{p}})
 	}
 	packet := func(kind transport.Kind, body []byte) []byte { return v.sealed(v.victim, kind, body) }
 	for what, c := range map[string]struct {
@@ -100,14 +100,14 @@ func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 		"nested without end":            {packetMail, nested(0x91, transport.MaxBody-1)},
 		"records without end":           {packetMail, nested(0x81, transport.MaxBody-1)},
 		"with more than it has":         {packetMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(1<<31-1, 3)...)},
-		"of a million parcels":          {packetMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
+		"of a million items":            {packetMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
 		"of a million introductions":    {packetMail, append(append([]byte{0x94, 0, 0}, list(900_000, 900_000)...), msgpcode.Nil)},
-		"a few parcels too many":        {packetMail, v.written(mailPacket{Parcels: make([]parcelPacket, packetParcels+1)})},
+		"a few items too many":          {packetMail, v.written(mailPacket{Items: make([]packetItem, packetItems+1)})},
 		"a few introductions too many":  {packetMail, v.written(mailPacket{Introduced: make([]introduction, maxIntroduced+1)})},
-		"with a parcel of nothing":      {packetMail, with(func(p *parcelPacket) { p.Count = 0 })},
-		"with a parcel of less":         {packetMail, with(func(p *parcelPacket) { p.Count = -1 })},
-		"with a parcel of too much":     {packetMail, with(func(p *parcelPacket) { p.Count = packetParcels + 1 })},
-		"with too large a parcel":       {packetMail, with(func(p *parcelPacket) { p.Body = make([]byte, maxParcel+1) })},
+		"with an item of nothing":       {packetMail, with(func(p *packetItem) { p.Count = 0 })},
+		"with an item of less":          {packetMail, with(func(p *packetItem) { p.Count = -1 })},
+		"with an item of too much":      {packetMail, with(func(p *packetItem) { p.Count = packetItems + 1 })},
+		"with too large an item":        {packetMail, with(func(p *packetItem) { p.Body = make([]byte, maxItem+1) })},
 		"of no kind":                    {0, genuine},
 		"of a later kind":               {packetLeave + 1, genuine},
 		"of the last kind":              {255, genuine},
@@ -157,9 +157,9 @@ func (m *mallory) newStranger() *mallory {
 func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 	v := newHostileHarness(t)
 	conn := v.raw(v.victim)
-	e := v.sealed(v.victim, packetMail, v.written(mailPacket{Parcels: []parcelPacket{
-		v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
-		v.parcel(events.OutboxCopy, v.self, v.twice.id, v.form(v.twice.id, v.mayTwice)),
+	e := v.sealed(v.victim, packetMail, v.written(mailPacket{Items: []packetItem{
+		v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
+		v.item(events.OutboxCopy, v.self, v.twice.id, v.form(v.twice.id, v.mayTwice)),
 	}}))
 	send := func(to *Node) {
 		if err := conn.Publish(mailSubject(to), e); err != nil {
@@ -172,10 +172,10 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 		return err == nil && len(in.Messages) == 1
 	})
 	v.changesNothing(func() {
-		at := v.victim.Traffic().LettersIn
+		at := v.victim.Traffic().PacketsIn
 		for i := range uint64(5) {
 			send(v.victim)
-			eventually.Holds(t, "the packet again", func() bool { return v.victim.Traffic().LettersIn > at+i })
+			eventually.Holds(t, "the packet again", func() bool { return v.victim.Traffic().PacketsIn > at+i })
 		}
 	})
 
@@ -195,40 +195,40 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 	m.changesNothing(func() { m.throw(m.raw(second), second, 1, e) })
 }
 
-func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
+func TestItemsThatAreNoneAreRefusedAlone(t *testing.T) {
 	v := newHostileHarness(t)
-	good := func() parcelPacket {
-		return v.parcel(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
+	good := func() packetItem {
+		return v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
 	}
-	framed := func(kind events.OutboxKind, e events.Event, payload []byte) parcelPacket {
-		p := v.parcel(kind, v.self, v.fae.id, e)
+	framed := func(kind events.OutboxKind, e events.Event, payload []byte) packetItem {
+		p := v.item(kind, v.self, v.fae.id, e)
 		head := 2 + 10 // kind, version, time
 		p.Body = slices.Concat(p.Body[:head], []byte{msgpcode.Bin32, byte(len(payload) >> 24), byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload))}, payload)
 		return p
 	}
-	with := func(f func(*parcelPacket)) parcelPacket {
+	with := func(f func(*packetItem)) packetItem {
 		p := good()
 		p.Body = slices.Clone(p.Body)
 		f(&p)
 		return p
 	}
-	answered := func(wide []byte) parcelPacket {
+	answered := func(wide []byte) packetItem {
 		payload := slices.Concat([]byte{0x96, msgpcode.Nil, msgpcode.Nil, msgpcode.Nil, 0xd7, 3, 0, 0, 0, 0, 0, 0, 0, 1}, wide, []byte{msgpcode.False})
 		return framed(events.OutboxOutcome, &events.FormAnswered{Values: capabilities.Null()}, payload)
 	}
-	for what, p := range map[string]parcelPacket{
-		"of nothing":                with(func(p *parcelPacket) { p.Body = nil }),
-		"cut short":                 with(func(p *parcelPacket) { p.Body = p.Body[:len(p.Body)-1] }),
-		"with something after it":   with(func(p *parcelPacket) { p.Body = append(p.Body, 0) }),
-		"with fewer than it claims": with(func(p *parcelPacket) { p.Count = 2 }),
-		"of two events":             with(func(p *parcelPacket) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
-		"of an unknown kind":        with(func(p *parcelPacket) { p.Body[0] = 0x7f }),
-		"of a newer version":        with(func(p *parcelPacket) { p.Body[1] = 0x7f }),
+	for what, p := range map[string]packetItem{
+		"of nothing":                with(func(p *packetItem) { p.Body = nil }),
+		"cut short":                 with(func(p *packetItem) { p.Body = p.Body[:len(p.Body)-1] }),
+		"with something after it":   with(func(p *packetItem) { p.Body = append(p.Body, 0) }),
+		"with fewer than it claims": with(func(p *packetItem) { p.Count = 2 }),
+		"of two events":             with(func(p *packetItem) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
+		"of an unknown kind":        with(func(p *packetItem) { p.Body[0] = 0x7f }),
+		"of a newer version":        with(func(p *packetItem) { p.Body[1] = 0x7f }),
 		"nested without end":        framed(events.OutboxCopy, v.message(v.fae.id, v.holdsFae), nested(0x91, 600<<10)),
 		"claiming a billion":        answered(list(1<<30, 4)),
 		"of a million grants":       answered(list(600<<10, 600<<10)),
 		"of empty grants":           answered(append(list(600<<10, 0), bytes.Repeat([]byte{0x90}, 600<<10)...)),
-		"of a list as its head":     with(func(p *parcelPacket) { p.Body = slices.Concat(nested(0x91, 600<<10), p.Body[1:]) }),
+		"of a list as its head":     with(func(p *packetItem) { p.Body = slices.Concat(nested(0x91, 600<<10), p.Body[1:]) }),
 	} {
 		v.run(t, what, func() {
 			var before, after runtime.MemStats
@@ -242,10 +242,10 @@ func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 			}
 		})
 	}
-	r := v.mail(with(func(p *parcelPacket) { p.Body = nil }), good(), with(func(p *parcelPacket) { p.To = ulid.Make() }), good())
+	r := v.mail(with(func(p *packetItem) { p.Body = nil }), good(), with(func(p *packetItem) { p.To = ulid.Make() }), good())
 	for i, want := range []ackStatus{ackRefused, ackAccepted, ackRefused, ackAccepted} {
 		if r[i].Status != want {
-			t.Errorf("parcel %d: %+v", i, r[i])
+			t.Errorf("item %d: %+v", i, r[i])
 		}
 	}
 }
@@ -253,8 +253,8 @@ func TestParcelsThatAreNoneAreRefusedAlone(t *testing.T) {
 func TestAFloodDrownsNobody(t *testing.T) {
 	v := newHostileHarness(t)
 	var packet mailPacket
-	for range packetParcels {
-		packet.Parcels = append(packet.Parcels, v.parcel(events.OutboxCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
+	for range packetItems {
+		packet.Items = append(packet.Items, v.item(events.OutboxCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
 	}
 	body := v.written(packet)
 	conn := v.raw(v.victim)

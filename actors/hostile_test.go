@@ -29,7 +29,7 @@ type mallory struct {
 	transport *transport.Transport
 
 	mu   sync.Mutex
-	came []events.Event // in parcels from the victim
+	came []events.Event // in items from the victim
 }
 
 // openVictim opens a node that others can reach.
@@ -107,7 +107,7 @@ func (m *mallory) accept(invitation ulid.ULID, secret string) welcomePacket {
 
 func (m *mallory) newID() capabilities.ID { return capabilities.ID{ULID: ulid.Make(), Node: m.id} }
 
-// receive says to each parcel that it has arrived.
+// receive says to each item that it has arrived.
 func (m *mallory) receive(_ context.Context, l transport.Packet) (transport.Kind, []byte, bool) {
 	if l.Kind == packetAnnounce {
 		body, err := writePacket(placePacket{Stamp: 1})
@@ -118,8 +118,8 @@ func (m *mallory) receive(_ context.Context, l transport.Packet) (transport.Kind
 		return 0, nil, false
 	}
 	var r ackPacket
-	for _, p := range mail.Parcels {
-		r.Acks = append(r.Acks, parcelAck{Status: ackAccepted})
+	for _, p := range mail.Items {
+		r.Acks = append(r.Acks, itemAck{Status: ackAccepted})
 		if recorded, err := events.Decode(p.Body, p.Count); err == nil {
 			m.mu.Lock()
 			for _, e := range recorded {
@@ -169,30 +169,30 @@ func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 	return read
 }
 
-// parcel writes one by hand.
-func (m *mallory) parcel(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) parcelPacket {
+// item writes one by hand.
+func (m *mallory) item(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) packetItem {
 	m.Helper()
-	p, err := packParcel(mailbox.OutboxItem{Kind: kind, To: to}, from, evs)
+	p, err := packItem(mailbox.OutboxItem{Kind: kind, To: to}, from, evs)
 	if err != nil {
 		m.Fatal(err)
 	}
 	return p
 }
 
-// mail sends parcels in a packet and gives what became of each.
-func (m *mallory) mail(parcels ...parcelPacket) []parcelAck {
+// mail sends items in a packet and gives what became of each.
+func (m *mallory) mail(items ...packetItem) []itemAck {
 	m.Helper()
-	r := exchange[ackPacket](m, packetMail, mailPacket{Parcels: parcels}).Acks
-	if len(r) != len(parcels) {
-		m.Fatalf("%d acks for %d parcels", len(r), len(parcels))
+	r := exchange[ackPacket](m, packetMail, mailPacket{Items: items}).Acks
+	if len(r) != len(items) {
+		m.Fatalf("%d acks for %d items", len(r), len(items))
 	}
 	return r
 }
 
-// say is mail for one parcel, from the hostile host itself.
-func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) parcelAck {
+// say is mail for one item, from the hostile host itself.
+func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) itemAck {
 	m.Helper()
-	return m.mail(m.parcel(kind, m.self, to, evs...))[0]
+	return m.mail(m.item(kind, m.self, to, evs...))[0]
 }
 
 // form is a form that is as it should be.
@@ -263,15 +263,15 @@ func (m *mallory) changesNothing(attack func()) {
 	}
 }
 
-// isRefused checks that a parcel was.
-func (m *mallory) isRefused(r parcelAck, code string) {
+// isRefused checks that an item was.
+func (m *mallory) isRefused(r itemAck, code string) {
 	m.Helper()
 	if r.Status != ackRefused || code != "" && r.Code != code {
 		m.Errorf("status %d, %s: %s; want %s", r.Status, r.Code, r.Text, code)
 	}
 }
 
-func (m *mallory) arrives(r parcelAck) {
+func (m *mallory) arrives(r itemAck) {
 	m.Helper()
 	if r.Status != ackAccepted {
 		m.Errorf("status %d, %s: %s", r.Status, r.Code, r.Text)

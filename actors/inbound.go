@@ -50,7 +50,7 @@ func (n *Node) respond(ctx context.Context, l transport.Packet) (transport.Kind,
 		if err != nil || mail.check() != nil {
 			return 0, nil
 		}
-		return packetAcks, n.takeIn(ctx, p, mail)
+		return packetAcks, n.acceptMail(ctx, p, mail)
 	case packetAnnounce:
 		at, err := readPacket[placePacket](l.Body)
 		if err != nil {
@@ -62,9 +62,9 @@ func (n *Node) respond(ctx context.Context, l transport.Packet) (transport.Kind,
 	return 0, nil
 }
 
-// takeIn delivers the parcels of a packet and says what became of each, once that is on disk.
-func (n *Node) takeIn(ctx context.Context, p *peer, l mailPacket) any {
-	in := &intake{node: n, from: p.id, window: &p.receives, epoch: l.Epoch, acks: make([]parcelAck, len(l.Parcels)), failed: map[capabilities.ID]bool{}}
+// acceptMail delivers the items of a packet and says what became of each, once that is on disk.
+func (n *Node) acceptMail(ctx context.Context, p *peer, l mailPacket) any {
+	in := &intake{node: n, from: p.id, window: &p.receives, epoch: l.Epoch, acks: make([]itemAck, len(l.Items)), failed: map[capabilities.ID]bool{}}
 	for _, i := range l.Introduced {
 		n.introduced(ctx, p.id, i)
 	}
@@ -78,9 +78,9 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailPacket) any {
 		p.receives.fail(l.Epoch)
 		return ackPacket{in.acks}
 	}
-	in.open.Add(len(l.Parcels))
-	for i, parcel := range l.Parcels {
-		in.take(ctx, i, parcel)
+	in.open.Add(len(l.Items))
+	for i, item := range l.Items {
+		in.take(ctx, i, item)
 	}
 	p.receives.admit(l.Epoch, l.Number)
 	done := make(chan struct{})
@@ -93,7 +93,7 @@ func (n *Node) takeIn(ctx context.Context, p *peer, l mailPacket) any {
 	case <-ctx.Done():
 		return nil
 	}
-	p.mailIn.Add(uint64(len(l.Parcels)))
+	p.mailIn.Add(uint64(len(l.Items)))
 	return ackPacket{in.acks}
 }
 
@@ -103,17 +103,17 @@ type intake struct {
 	from   capabilities.NodeID
 	window *receiveWindow
 	epoch  uint64
-	acks   []parcelAck
+	acks   []itemAck
 	open   sync.WaitGroup
 
 	mu     sync.Mutex
 	failed map[capabilities.ID]bool // mailboxes that could not take in something, and so take in nothing after it
 }
 
-// take delivers one parcel. Those for one mailbox come to it in their order.
-func (in *intake) take(ctx context.Context, i int, parcel parcelPacket) {
-	to := capabilities.ID{ULID: parcel.To, Node: in.node.id}
-	c, evs, err := parcel.unpack(in.from)
+// take delivers one item. Those for one mailbox come to it in their order.
+func (in *intake) take(ctx context.Context, i int, item packetItem) {
+	to := capabilities.ID{ULID: item.To, Node: in.node.id}
+	c, evs, err := item.unpack(in.from)
 	if err == nil {
 		if _, there := in.node.journal.Mailbox(to); !there {
 			err = parley.Refuse(parley.AgentNotFound, "there is no such agent")
@@ -129,10 +129,10 @@ func (in *intake) take(ctx context.Context, i int, parcel parcelPacket) {
 	in.node.registry.tell(to, 0, &acceptDelivery{intake: in, index: i, to: to, command: c, events: evs})
 }
 
-// acceptDelivery delivers a parcel of another node.
+// acceptDelivery delivers an item of another node.
 type acceptDelivery struct {
 	intake  *intake
-	index   int // of the parcel
+	index   int // of the item
 	to      capabilities.ID
 	command mailbox.Command
 	events  []events.Event
@@ -144,7 +144,7 @@ func (m *acceptDelivery) handle(b *mailboxActor) {
 		in.ends(m.index, m.to, errDelayed, 0)
 		return
 	}
-	at, err := b.takeInWithin(in.from, m.command, m.events)
+	at, err := b.acceptRemoteWithin(in.from, m.command, m.events)
 	if isTransient(err) {
 		in.fail(m.to, err)
 	}
@@ -193,7 +193,7 @@ func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
 	return b.state.HasForwarded(m.form, m.to), nil
 }
 
-// ends notes the result of one parcel.
+// ends notes the result of one item.
 func (in *intake) ends(i int, to capabilities.ID, err error, at capabilities.Time) {
 	defer in.open.Done()
 	r := &in.acks[i]
@@ -235,8 +235,8 @@ func isTransient(err error) bool {
 	return false
 }
 
-// takeIn has the mailbox decide on what one of another node says. It returns when a form was settled by it.
-func (b *mailboxActor) takeIn(c mailbox.Command, _ []events.Event) (at capabilities.Time, err error) {
+// acceptRemote has the mailbox decide on what one of another node says. It returns when a form was settled by it.
+func (b *mailboxActor) acceptRemote(c mailbox.Command, _ []events.Event) (at capabilities.Time, err error) {
 	settle, settles := c.(mailbox.RemoteAnswer)
 	if settles {
 		if err := b.seal(&settle.SettleForm); err != nil {
@@ -290,10 +290,10 @@ func (b *mailboxActor) isRepeated(f *mailbox.Form, c mailbox.SettleForm) bool {
 	return was.Equal(capabilities.Record(c.Values))
 }
 
-// bytes returns the size of the packet's parcels.
+// bytes returns the size of the packet's items.
 func (l *mailPacket) bytes() int64 {
 	n := 0
-	for _, p := range l.Parcels {
+	for _, p := range l.Items {
 		n += len(p.Body)
 	}
 	return int64(n)

@@ -34,7 +34,7 @@ type mailboxActor struct {
 	silent   bool // the run in it had no output
 
 	failures  uint64 // of the journal, when the message came: what it appends is lost if there are more by then
-	redeliver bool   // all parcels for mailboxes of this node have to be delivered again
+	redeliver bool   // all items for mailboxes of this node have to be delivered again
 	lines     map[capabilities.ID]*line
 
 	ackBuffer []ack                 // reused by commit
@@ -177,7 +177,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	case len(evs) == 0:
 		atLeast = 1
 	case b.releasing:
-		atLeast = math.MaxInt // of parcels that are being given up, perhaps
+		atLeast = math.MaxInt // of items that are being given up, perhaps
 	}
 	rs := b.reg.acks.take(b.ackBuffer[:0], atLeast)
 	b.ackBuffer = rs

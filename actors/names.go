@@ -67,13 +67,13 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 		}
 	}
 	section.Summary = child.Summary()
-	snap := statusOf(child)
+	status := statusOf(child)
 	if err := b.commit(now, evs, section); err != nil {
 		return id, err
 	}
 	b.release(func(lost error) {
 		if lost == nil {
-			b.node.directory.put(snap)
+			b.node.directory.put(status)
 		}
 	})
 	b.node.accounts.put(child)

@@ -11,18 +11,18 @@ import (
 // outgoing is what a mailbox gave to be carried.
 type outgoing struct {
 	from    capabilities.ID
-	parcel  mailbox.OutboxItem
-	written parcelPacket
+	item    mailbox.OutboxItem
+	written packetItem
 	knows   []capabilities.NodeID // to be introduced
 }
 
 // pack gives what the mailbox owes to a node and can go there now, up to a number of bytes, and whether
 // there is more.
 func (b *mailboxActor) pack(p *peer, most int) (all []outgoing, more bool) {
-	taken := b.reg.acks.parcels()
+	taken := b.reg.acks.items()
 	if len(taken) >= ackBatch {
 		b.recordAcks()
-		taken = b.reg.acks.parcels()
+		taken = b.reg.acks.items()
 	}
 	taken = p.addInFlight(b.reg.id, taken)
 	bytes := 0
@@ -30,13 +30,13 @@ func (b *mailboxActor) pack(p *peer, most int) (all []outgoing, more bool) {
 		if taken[owed.Seq] {
 			continue
 		}
-		if len(all) == packetParcels || bytes > most {
+		if len(all) == packetItems || bytes > most {
 			return all, true
 		}
 		o, err := b.packOne(owed)
 		if err != nil { // it never will go: better said than tried for ever
-			b.node.log.Error("parcel", "mailbox", b.reg.id.String(), "error", err)
-			b.node.registry.leaveAck(b.reg.id, ack{parcel: owed, refused: refusedWith(err)})
+			b.node.log.Error("an outbox item cannot be sent", "mailbox", b.reg.id.String(), "error", err)
+			b.node.registry.leaveAck(b.reg.id, ack{item: owed, refused: refusedWith(err)})
 			continue
 		}
 		bytes += len(o.written.Body)
@@ -46,9 +46,9 @@ func (b *mailboxActor) pack(p *peer, most int) (all []outgoing, more bool) {
 	return all, false
 }
 
-// countOwed counts the parcels for a node that have not arrived.
+// countOwed counts the items for a node that have not arrived.
 func (b *mailboxActor) countOwed(node capabilities.NodeID) int {
-	taken, n := b.reg.acks.parcels(), 0
+	taken, n := b.reg.acks.items(), 0
 	for _, p := range b.state.Outbox() {
 		if p.To.Node == node && !taken[p.Seq] {
 			n++
@@ -68,8 +68,8 @@ func (b *mailboxActor) packOne(p mailbox.OutboxItem) (outgoing, error) {
 		}
 	}
 	evs := mailbox.Pack(c)
-	written, err := packParcel(p, b.reg.id, evs)
-	return outgoing{from: b.reg.id, parcel: p, written: written, knows: mailbox.Introduces(evs)}, err
+	written, err := packItem(p, b.reg.id, evs)
+	return outgoing{from: b.reg.id, item: p, written: written, knows: mailbox.Introduces(evs)}, err
 }
 
 // openSettle returns a queued settlement with its secret values opened. It is sent under seal, to its home alone.
@@ -84,7 +84,7 @@ func (b *mailboxActor) openSettle(c mailbox.SettleForm) (mailbox.SettleForm, err
 
 // batch is what goes to another node in one packet.
 type batch struct {
-	parcels []outgoing
+	items   []outgoing
 	direct  []*directSend
 	delayed bool
 }
@@ -93,36 +93,36 @@ type batch struct {
 func (p *peer) gather(ctx context.Context) *batch {
 	b := &batch{}
 	p.mu.Lock()
-	n := min(len(p.direct), packetParcels)
+	n := min(len(p.direct), packetItems)
 	b.direct, p.direct = p.direct[:n:n], p.direct[n:]
 	p.mu.Unlock()
 
 	bytes := 0
 	for _, e := range b.direct {
-		bytes += len(e.parcel.Body)
+		bytes += len(e.item.Body)
 	}
-	for ctx.Err() == nil && bytes < packetBytes && len(b.parcels)+len(b.direct) < packetParcels {
-		asked := p.collect(ctx, packetParcels-len(b.parcels)-len(b.direct))
+	for ctx.Err() == nil && bytes < packetBytes && len(b.items)+len(b.direct) < packetItems {
+		asked := p.collect(ctx, packetItems-len(b.items)-len(b.direct))
 		if len(asked) == 0 {
 			break
 		}
 		for _, o := range asked {
 			bytes += len(o.written.Body)
 		}
-		b.parcels = append(b.parcels, asked...)
+		b.items = append(b.items, asked...)
 	}
 	b.trim(p, bytes)
-	p.markInFlight(b.parcels)
+	p.markInFlight(b.items)
 	return b
 }
 
-func (b *batch) size() int { return len(b.direct) + len(b.parcels) }
+func (b *batch) size() int { return len(b.direct) + len(b.items) }
 
 // trim puts back what is too much for one packet.
 func (b *batch) trim(p *peer, bytes int) {
-	for len(b.parcels) > 1 && (bytes > maxPacket || len(b.parcels)+len(b.direct) > packetParcels) {
-		last := b.parcels[len(b.parcels)-1]
-		b.parcels = b.parcels[:len(b.parcels)-1]
+	for len(b.items) > 1 && (bytes > maxPacket || len(b.items)+len(b.direct) > packetItems) {
+		last := b.items[len(b.items)-1]
+		b.items = b.items[:len(b.items)-1]
 		bytes -= len(last.written.Body)
 		p.ask(last.from)
 	}
@@ -164,35 +164,35 @@ func (p *peer) collect(ctx context.Context, room int) []outgoing {
 }
 
 func (p *peer) collectFrom(id capabilities.ID, bytes int, came chan<- gathered) {
-	p.node.registry.tell(id, 0, collectParcels{p, id, bytes, came})
+	p.node.registry.tell(id, 0, collectItems{p, id, bytes, came})
 }
 
-// collectParcels asks a mailbox for the parcels that it owes to a node, up to a number of bytes.
-type collectParcels struct {
+// collectItems asks a mailbox for the items that it owes to a node, up to a number of bytes.
+type collectItems struct {
 	peer    *peer
 	mailbox capabilities.ID
 	bytes   int
 	came    chan<- gathered
 }
 
-func (m collectParcels) handle(b *mailboxActor) {
+func (m collectItems) handle(b *mailboxActor) {
 	out, more := b.pack(m.peer, m.bytes)
 	b.release(func(lost error) { m.came <- gathered{m.mailbox, out, more, lost} })
 }
 
-func (m collectParcels) fail(err error) { m.came <- gathered{from: m.mailbox, err: err} }
+func (m collectItems) fail(err error) { m.came <- gathered{from: m.mailbox, err: err} }
 
 // packet writes the batch down.
 func (b *batch) packet(n *Node) mailPacket {
 	var l mailPacket
 	introduced := map[capabilities.NodeID]bool{}
 	for _, e := range b.direct {
-		l.Parcels = append(l.Parcels, e.parcel)
+		l.Items = append(l.Items, e.item)
 	}
-	for _, o := range b.parcels {
-		l.Parcels = append(l.Parcels, o.written)
+	for _, o := range b.items {
+		l.Items = append(l.Items, o.written)
 		for _, node := range o.knows {
-			if introduced[node] || node == n.id || node == o.parcel.To.Node || len(l.Introduced) == maxIntroduced {
+			if introduced[node] || node == n.id || node == o.item.To.Node || len(l.Introduced) == maxIntroduced {
 				continue
 			}
 			introduced[node] = true
@@ -209,18 +209,18 @@ func (b *batch) failed(p *peer, why error) {
 	for _, e := range b.direct {
 		e.result <- sendResult{err: parley.Refuse(parley.NodeUnreachable, "node %s: %v", p.id, why)}
 	}
-	for _, o := range b.parcels {
+	for _, o := range b.items {
 		p.done(o)
 		p.ask(o.from)
 	}
 }
 
-// settle leaves the acks where the parcels came from.
-func (b *batch) settle(p *peer, acks []parcelAck) {
+// settle leaves the acks where the items came from.
+func (b *batch) settle(p *peer, acks []itemAck) {
 	for i, e := range b.direct {
 		e.result <- acks[i].result(p.id)
 	}
-	for i, o := range b.parcels {
+	for i, o := range b.items {
 		r := acks[len(b.direct)+i]
 		if !r.Status.final() {
 			b.delayed = true
@@ -233,17 +233,17 @@ func (b *batch) settle(p *peer, acks []parcelAck) {
 			refused = refusedWords(r)
 		}
 		p.addOwed(o.from, -1)
-		p.node.registry.leaveAck(o.from, ack{parcel: o.parcel, refused: refused})
+		p.node.registry.leaveAck(o.from, ack{item: o.item, refused: refused})
 		p.done(o)
 	}
 }
 
-func refusedWords(r parcelAck) string {
+func refusedWords(r itemAck) string {
 	e := parley.AsError(refused(r.Code, r.Text))
 	return string(e.Code) + ": " + e.Message
 }
 
-func (r parcelAck) result(node capabilities.NodeID) sendResult {
+func (r itemAck) result(node capabilities.NodeID) sendResult {
 	switch r.Status {
 	case ackAccepted:
 		return sendResult{at: r.At}

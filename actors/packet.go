@@ -19,7 +19,7 @@ import (
 // What nodes write to each other. Each kind of packet has a response of the kind after it. Numbers are never
 // used again, and a change of what is in a packet is a new kind.
 const (
-	packetMail     transport.Kind = 1 // parcels
+	packetMail     transport.Kind = 1 // items
 	packetAcks     transport.Kind = 2
 	packetAccept   transport.Kind = 3 // an invitation is taken up
 	packetWelcome  transport.Kind = 4
@@ -28,22 +28,22 @@ const (
 	packetLeave    transport.Kind = 7 // the sender stops; the response is packetNoted too
 )
 
-// Bounds of a packet of mail. One parcel may be larger than packetBytes, as mail may be.
+// Bounds of a packet of mail. One item may be larger than packetBytes, as mail may be.
 const (
-	packetParcels = 256
+	packetItems   = 256
 	packetBytes   = 256 << 10
-	maxParcel     = 640 << 10
-	maxPacket     = transport.MaxBody - 64<<10 // of the parcels alone
+	maxItem       = 640 << 10
+	maxPacket     = transport.MaxBody - 64<<10 // of the items alone
 	maxIntroduced = 64
 )
 
-// mailPacket is parcels, in the order in which they are to arrive, and where the nodes are that they speak of.
+// mailPacket is items, in the order in which they are to arrive, and where the nodes are that they speak of.
 // Epoch and Number say where it stands among the sender's packets.
 type mailPacket struct {
 	Epoch      uint64
 	Number     uint64
 	Introduced []introduction
-	Parcels    []parcelPacket
+	Items      []packetItem
 }
 
 // introduction says where a node is to be found. Stamp is by that node's own clock.
@@ -53,9 +53,9 @@ type introduction struct {
 	Stamp capabilities.Time
 }
 
-// parcelPacket is one parcel from a mailbox of the sender's to one of the receiver's. Body has Count events as
+// packetItem is one item from a mailbox of the sender's to one of the receiver's. Body has Count events as
 // package events encodes them.
-type parcelPacket struct {
+type packetItem struct {
 	Kind  events.OutboxKind
 	From  ulid.ULID
 	To    ulid.ULID
@@ -63,7 +63,7 @@ type parcelPacket struct {
 	Body  []byte
 }
 
-// ackStatus is the result of a parcel's delivery.
+// ackStatus is the result of an item's delivery.
 type ackStatus uint8
 
 const (
@@ -72,14 +72,14 @@ const (
 	ackRetry    ackStatus = 3 // it could not be stored now
 )
 
-// final reports whether a parcel is off its sender's hands.
+// final reports whether an item is off its sender's hands.
 func (f ackStatus) final() bool { return f == ackAccepted || f == ackRefused }
 
-// ackPacket has one ack for each parcel of a mailPacket, in the same order.
-type ackPacket struct{ Acks []parcelAck }
+// ackPacket has one ack for each item of a mailPacket, in the same order.
+type ackPacket struct{ Acks []itemAck }
 
-// parcelAck is the result of one parcel's delivery, with the reason of a refusal. At is the time at which it settled a form.
-type parcelAck struct {
+// itemAck is the result of one item's delivery, with the reason of a refusal. At is the time at which it settled a form.
+type itemAck struct {
 	Status ackStatus
 	Code   string
 	Text   string
@@ -137,41 +137,41 @@ func readPacket[T any](body []byte) (x T, err error) {
 
 // check refuses a packet of mail that is over its bounds.
 func (l *mailPacket) check() error {
-	if len(l.Parcels) > packetParcels || len(l.Introduced) > maxIntroduced {
+	if len(l.Items) > packetItems || len(l.Introduced) > maxIntroduced {
 		return errMalformedPacket
 	}
-	for _, p := range l.Parcels {
-		if p.Count < 1 || p.Count > packetParcels || len(p.Body) > maxParcel {
+	for _, p := range l.Items {
+		if p.Count < 1 || p.Count > packetItems || len(p.Body) > maxItem {
 			return errMalformedPacket
 		}
 	}
 	return nil
 }
 
-// packParcel writes down what a mailbox says to one of another node.
-func packParcel(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (parcelPacket, error) {
+// packItem writes down what a mailbox says to one of another node.
+func packItem(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (packetItem, error) {
 	recorded := make([]events.Recorded, len(evs))
 	for i, e := range evs {
 		recorded[i].Event = e
 	}
 	body, err := events.Append(nil, recorded...)
 	if err != nil {
-		return parcelPacket{}, err
+		return packetItem{}, err
 	}
-	if len(body) > maxParcel {
-		return parcelPacket{}, parley.Refuse(parley.TooLarge, "%d bytes are over the %d that go to another node", len(body), maxParcel)
+	if len(body) > maxItem {
+		return packetItem{}, parley.Refuse(parley.TooLarge, "%d bytes are over the %d that go to another node", len(body), maxItem)
 	}
-	return parcelPacket{Kind: p.Kind, From: from.ULID, To: p.To.ULID, Count: len(evs), Body: body}, nil
+	return packetItem{Kind: p.Kind, From: from.ULID, To: p.To.ULID, Count: len(evs), Body: body}, nil
 }
 
 // unpack reads it, as said by a mailbox of a node.
-func (p parcelPacket) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
-	if most := parcelLimits; !most.allowsEvents(p.Body, p.Count) {
-		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed parcel")
+func (p packetItem) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
+	if most := itemLimits; !most.allowsEvents(p.Body, p.Count) {
+		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed mail")
 	}
 	recorded, err := events.Decode(p.Body, p.Count)
 	if err != nil {
-		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed parcel: %v", err)
+		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed mail: %v", err)
 	}
 	evs := make([]events.Event, len(recorded))
 	for i, r := range recorded {
@@ -216,11 +216,11 @@ type decodeLimits struct {
 	parts int // in all
 }
 
-// The most that is in a packet, and in the events of a parcel: a value is up to 32 deep, and at most 52 Ki parts
+// The most that is in a packet, and in the events of an item: a value is up to 32 deep, and at most 52 Ki parts
 // fit in one; a message has at most 13 Ki pieces.
 var (
 	packetLimits = decodeLimits{deep: 6, wide: 1 << 10, parts: 8 << 10}
-	parcelLimits = decodeLimits{deep: 40, wide: 16 << 10, parts: 128 << 10}
+	itemLimits   = decodeLimits{deep: 40, wide: 16 << 10, parts: 128 << 10}
 )
 
 // outerLists are those that hold what a list of an event or packet holds, and not what a value does.

@@ -22,12 +22,12 @@ func FuzzMailPacket(f *testing.F) {
 		&events.FormRequested{ID: id(1), Promise: id(6), Resolver: id(7), From: id(2), To: id(3), Description: "d", Fields: textField("a")},
 		&events.FormForwarded{Form: id(1), By: id(2), To: id(3)},
 	} {
-		p, err := packParcel(mailbox.OutboxItem{Kind: events.OutboxCopy, To: id(3)}, id(2), []events.Event{e})
+		p, err := packItem(mailbox.OutboxItem{Kind: events.OutboxCopy, To: id(3)}, id(2), []events.Event{e})
 		if err != nil {
 			f.Fatal(err)
 		}
-		l.Parcels = append(l.Parcels, p)
-		body, err := writePacket(mailPacket{Parcels: []parcelPacket{p}, Introduced: []introduction{{Node: node, Hints: []string{"nats://a:1"}, Stamp: 1}}})
+		l.Items = append(l.Items, p)
+		body, err := writePacket(mailPacket{Items: []packetItem{p}, Introduced: []introduction{{Node: node, Hints: []string{"nats://a:1"}, Stamp: 1}}})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -53,8 +53,8 @@ func FuzzMailPacket(f *testing.F) {
 		if err != nil || again.check() != nil {
 			t.Fatalf("what was read cannot be read again: %v", err)
 		}
-		for i, p := range l.Parcels {
-			if q := again.Parcels[i]; q.Kind != p.Kind || q.From != p.From || q.To != p.To || q.Count != p.Count || !bytes.Equal(q.Body, p.Body) {
+		for i, p := range l.Items {
+			if q := again.Items[i]; q.Kind != p.Kind || q.From != p.From || q.To != p.To || q.Count != p.Count || !bytes.Equal(q.Body, p.Body) {
 				t.Fatalf("%+v came back as %+v", p, q)
 			}
 			c, evs, err := p.unpack(node)

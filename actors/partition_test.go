@@ -185,7 +185,7 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 }
 
 // TestKeptWhileTheNodeRestarts closes and opens the answerer's node, and then the asker's, with an answer and a
-// handover on their way.
+// forward on their way.
 func TestKeptWhileTheNodeRestarts(t *testing.T) {
 	t.Parallel()
 	a, b, c := trio(t)

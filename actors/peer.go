@@ -39,18 +39,18 @@ type peer struct {
 	hints    []string
 	stamp    capabilities.Time
 	within   events.Network                      // the nearest in which it is dialled
-	owed     map[capabilities.ID]int             // how many parcels each mailbox owes to it
+	owed     map[capabilities.ID]int             // how many items each mailbox owes to it
 	ready    []capabilities.ID                   // mailboxes to be asked for theirs
 	queued   map[capabilities.ID]bool            // those in ready
 	direct   []*directSend                       // what is to be said at once
-	inFlight map[capabilities.ID]map[uint64]bool // parcels that are on their way, by mailbox
+	inFlight map[capabilities.ID]map[uint64]bool // items that are on their way, by mailbox
 	epoch    uint64                              // of the newest window
 	receives receiveWindow                       // for packets that come from it
 }
 
 // directSend is a settlement on its way to a form's home that is not in this node's log. Its result is sent once.
 type directSend struct {
-	parcel parcelPacket
+	item   packetItem
 	result chan sendResult // has room for one
 }
 
@@ -81,7 +81,7 @@ func (p *peer) signal(ch chan struct{}) {
 	}
 }
 
-// addOwed adds to the number of parcels that a mailbox owes to the node.
+// addOwed adds to the number of items that a mailbox owes to the node.
 func (p *peer) addOwed(id capabilities.ID, more int) {
 	p.mu.Lock()
 	p.owed[id] = max(p.owed[id]+more, 0)
@@ -94,7 +94,7 @@ func (p *peer) addOwed(id capabilities.ID, more int) {
 	}
 }
 
-// setOwed sets the number of parcels that a mailbox owes to the node.
+// setOwed sets the number of items that a mailbox owes to the node.
 func (p *peer) setOwed(id capabilities.ID, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *peer) setOwed(id capabilities.ID, n int) {
 	}
 }
 
-// ask queues a mailbox to be asked for its parcels.
+// ask queues a mailbox to be asked for its items.
 func (p *peer) ask(id capabilities.ID) {
 	p.mu.Lock()
 	if !p.queued[id] {
@@ -127,7 +127,7 @@ func (p *peer) askAll() {
 	}
 }
 
-// waiting returns the number of parcels that have not arrived.
+// waiting returns the number of items that have not arrived.
 func (p *peer) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -385,8 +385,8 @@ func (p *peer) inReach(ctx context.Context) bool {
 }
 
 // sendDirect sends a settlement with the next packet, and returns the home's reply.
-func (p *peer) sendDirect(ctx context.Context, parcel parcelPacket) sendResult {
-	e := &directSend{parcel: parcel, result: make(chan sendResult, 1)}
+func (p *peer) sendDirect(ctx context.Context, item packetItem) sendResult {
+	e := &directSend{item: item, result: make(chan sendResult, 1)}
 	p.mu.Lock()
 	full := len(p.direct) >= maxDirectSends
 	if !full {

@@ -379,7 +379,7 @@ func (b *mailboxActor) forget(dropped []mailbox.DroppedPeer) (f forgotten, err e
 		if !b.node.peers.isDropped(d.Node) {
 			continue // it is back, and what is owed now is for it
 		}
-		if err := b.releaseParcels(d.Node); err != nil {
+		if err := b.dropDeliveries(d.Node); err != nil {
 			return f, err
 		}
 		f.given += owed
@@ -388,8 +388,8 @@ func (b *mailboxActor) forget(dropped []mailbox.DroppedPeer) (f forgotten, err e
 	return f, nil
 }
 
-// releaseParcels gives up the parcels for a node. Acks for some of them may come meanwhile.
-func (b *mailboxActor) releaseParcels(node capabilities.NodeID) error {
+// dropDeliveries gives up the items for a node. Acks for some of them may come meanwhile.
+func (b *mailboxActor) dropDeliveries(node capabilities.NodeID) error {
 	b.releasing = true
 	defer func() { b.releasing = false }()
 	_, err := b.repeat(mailbox.DropDeliveries{Node: node})

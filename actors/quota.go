@@ -202,9 +202,9 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 	return c
 }
 
-// takeInWithin is takeIn within the quotas of the node that it comes from. Its effort for patterns is bounded too: what
+// acceptRemoteWithin is acceptRemote within the quotas of the node that it comes from. Its effort for patterns is bounded too: what
 // is too much for now is taken in later.
-func (b *mailboxActor) takeInWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
+func (b *mailboxActor) acceptRemoteWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
 	c = b.node.accounts.quotaed(ofNode(from), c)
 	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Has(r.Form.ID) {
 		schema, err := b.node.compile(ofNode(from), r.Form.Fields)
@@ -213,7 +213,7 @@ func (b *mailboxActor) takeInWithin(from capabilities.NodeID, c mailbox.Command,
 		}
 		r.Schema, c = schema, r
 	}
-	at, err := b.takeIn(c, evs)
+	at, err := b.acceptRemote(c, evs)
 	if err == nil {
 		b.holds(from)
 	}

@@ -245,7 +245,7 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 		send(t, n.Host(), name, "write to me")
 		got[*events.MessagePosted](m)
 	}
-	flood := func(m *mallory) (arrived int, last parcelAck) {
+	flood := func(m *mallory) (arrived int, last itemAck) {
 		for range 40 {
 			last = m.say(events.OutboxCopy, n.host, m.message(n.host, capabilities.ID{}, events.Span{Words: strings.Repeat("x", 100<<10)}))
 			if last.Status != ackAccepted {

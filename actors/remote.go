@@ -93,13 +93,13 @@ func (m checkSettlement) handle(b *mailboxActor) (none, error) {
 
 // settleDirectly returns the home's reply to a settlement that is not in this node's log.
 func (a *Agent) settleDirectly(ctx context.Context, w remoteSettlement, p *peer) (sendResult, error) {
-	parcel, err := packParcel(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
+	item, err := packItem(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
 	if err != nil {
 		return sendResult{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, homePatience)
 	defer cancel()
-	return p.sendDirect(ctx, parcel), nil
+	return p.sendDirect(ctx, item), nil
 }
 
 // awaitNews returns the outcome of a form that the home has settled as the agent said. It is that of the agent's own

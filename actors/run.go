@@ -144,17 +144,17 @@ func (b *mailboxActor) publishStatus(before uint64) {
 	if b.state.ProfileVersion() == before {
 		return
 	}
-	snap := statusOf(b.state)
+	shown := statusOf(b.state)
 	var finished []chan<- result[view.Finish]
 	if status, over := b.state.Finish(); over {
 		finished = b.node.finished.take(b.reg.id)
 		for _, f := range finished {
-			defer b.release(func(lost error) { f <- result[view.Finish]{view.Finish{Status: status, Final: snap}, lost} })
+			defer b.release(func(lost error) { f <- result[view.Finish]{view.Finish{Status: status, Final: shown}, lost} })
 		}
 	}
 	b.release(func(lost error) {
 		if lost == nil {
-			b.node.directory.put(snap)
+			b.node.directory.put(shown)
 		}
 	})
 }

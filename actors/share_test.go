@@ -62,8 +62,8 @@ func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
 func TestOneNodesPacketsTakeTheirShareOfTheMemory(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	p := n.peers.of(capabilities.NodeID{31: 9})
-	l := mailPacket{Parcels: []parcelPacket{{Body: []byte(strings.Repeat("x", maxTaking))}, {Body: []byte("y")}}}
-	r, ok := n.takeIn(t.Context(), p, l).(ackPacket)
+	l := mailPacket{Items: []packetItem{{Body: []byte(strings.Repeat("x", maxTaking))}, {Body: []byte("y")}}}
+	r, ok := n.acceptMail(t.Context(), p, l).(ackPacket)
 	if !ok || len(r.Acks) != 2 || r.Acks[0].Status != ackRetry {
 		t.Errorf("%+v", r)
 	}

@@ -63,8 +63,8 @@ func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.
 	case r := <-ended:
 		return r.value, r.err
 	case <-passed:
-		snap, err := a.Status(ctx)
-		return view.Finish{Status: view.FinishTimeout, Final: snap}, err
+		status, err := a.Status(ctx)
+		return view.Finish{Status: view.FinishTimeout, Final: status}, err
 	case <-ctx.Done():
 		return view.Finish{}, errEnded(ctx)
 	case <-a.node.life.Done():

@@ -126,7 +126,7 @@ func (p *peer) deliver(ctx context.Context, epoch, number uint64, b *batch) (ack
 	return acks, nil
 }
 
-// markInFlight notes that parcels are on their way.
+// markInFlight notes that items are on their way.
 func (p *peer) markInFlight(all []outgoing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,22 +136,22 @@ func (p *peer) markInFlight(all []outgoing) {
 			seqs = map[uint64]bool{}
 			p.inFlight[o.from] = seqs
 		}
-		seqs[o.parcel.Seq] = true
+		seqs[o.item.Seq] = true
 	}
 }
 
-// done notes that a parcel is no longer on its way.
+// done notes that an item is no longer on its way.
 func (p *peer) done(o outgoing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if seqs := p.inFlight[o.from]; seqs != nil {
-		if delete(seqs, o.parcel.Seq); len(seqs) == 0 {
+		if delete(seqs, o.item.Seq); len(seqs) == 0 {
 			delete(p.inFlight, o.from)
 		}
 	}
 }
 
-// addInFlight adds a mailbox's parcels that are on their way to those that are not to be sent.
+// addInFlight adds a mailbox's items that are on their way to those that are not to be sent.
 func (p *peer) addInFlight(id capabilities.ID, taken map[uint64]bool) map[uint64]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -72,7 +72,7 @@ func peersReadings() []reading[api.Peers] {
 	return append([]reading[of]{
 		gauge("peers_known", "Other nodes that the node knows.", func(p of) float64 { return float64(p.Known) }),
 		gauge("peers_reachable", "Those that can be reached now.", func(p of) float64 { return float64(p.Reachable) }),
-		gauge("peers_waiting_parcels", "Parcels for other nodes that have not arrived.", func(p of) float64 { return float64(p.Waiting) }),
+		gauge("peers_waiting_parcels", "Mail for other nodes that has not arrived, in outbox items.", func(p of) float64 { return float64(p.Waiting) }),
 	}, trafficReadings("peers_", func(p of) view.Traffic { return p.Traffic })...)
 }
 
@@ -80,7 +80,7 @@ func peerReadings() []reading[view.Peer] {
 	type of = view.Peer
 	return append([]reading[of]{
 		gauge("peer_reachable", "1 if the other node can be reached now.", func(p of) float64 { return truth(p.Reachable) }, "node"),
-		gauge("peer_waiting_parcels", "Parcels for the other node that have not arrived.", func(p of) float64 { return float64(p.Waiting) }, "node"),
+		gauge("peer_waiting_parcels", "Mail for the other node that has not arrived, in outbox items.", func(p of) float64 { return float64(p.Waiting) }, "node"),
 	}, trafficReadings("peer_", func(p of) view.Traffic { return p.Traffic }, "node")...)
 }
 
@@ -90,13 +90,13 @@ func trafficReadings[T any](prefix string, of func(T) view.Traffic, labels ...st
 	}
 	type t = view.Traffic
 	return []reading[T]{
-		count("received_letters", "Letters from other nodes.", func(t t) uint64 { return t.LettersIn }),
-		count("sent_letters", "Letters to other nodes.", func(t t) uint64 { return t.LettersOut }),
+		count("received_letters", "Packets from other nodes.", func(t t) uint64 { return t.PacketsIn }),
+		count("sent_letters", "Packets to other nodes.", func(t t) uint64 { return t.PacketsOut }),
 		count("received_bytes", "Bytes of letters from other nodes.", func(t t) uint64 { return t.BytesIn }),
 		count("sent_bytes", "Bytes of letters to other nodes.", func(t t) uint64 { return t.BytesOut }),
-		count("received_parcels", "Parcels of mail from other nodes.", func(t t) uint64 { return t.MailIn }),
-		count("sent_parcels", "Parcels of mail to other nodes.", func(t t) uint64 { return t.MailOut }),
-		count("refused_letters", "Letters that were forged, altered, malformed, oversized or foreign.", func(t t) uint64 { return t.Refused }),
+		count("received_parcels", "Outbox items from other nodes.", func(t t) uint64 { return t.MailIn }),
+		count("sent_parcels", "Outbox items to other nodes.", func(t t) uint64 { return t.MailOut }),
+		count("refused_letters", "Packets that were forged, altered, malformed, oversized or foreign.", func(t t) uint64 { return t.Refused }),
 	}
 }
 

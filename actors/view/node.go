@@ -65,8 +65,8 @@ type Peer struct {
 
 // Traffic counts what went between this node and another, or all others, since this one started.
 type Traffic struct {
-	LettersIn  uint64 `json:"lettersIn"`
-	LettersOut uint64 `json:"lettersOut"`
+	PacketsIn  uint64 `json:"lettersIn"`
+	PacketsOut uint64 `json:"lettersOut"`
 	BytesIn    uint64 `json:"bytesIn"`
 	BytesOut   uint64 `json:"bytesOut"`
 	MailIn     uint64 `json:"mailIn"` // items of mail

@@ -102,6 +102,6 @@ type ListNodesResponse struct {
 type Peers struct {
 	Known     int          `json:"known"`
 	Reachable int          `json:"reachable"`
-	Waiting   int          `json:"waiting"` // parcels that have not arrived
+	Waiting   int          `json:"waiting"` // outbox items that have not arrived
 	Traffic   view.Traffic `json:"traffic"`
 }
