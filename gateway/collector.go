@@ -92,8 +92,8 @@ func trafficReadings[T any](prefix string, of func(T) view.Traffic, labels ...st
 	return []reading[T]{
 		count("received_letters", "Packets from other nodes.", func(t t) uint64 { return t.PacketsIn }),
 		count("sent_letters", "Packets to other nodes.", func(t t) uint64 { return t.PacketsOut }),
-		count("received_bytes", "Bytes of letters from other nodes.", func(t t) uint64 { return t.BytesIn }),
-		count("sent_bytes", "Bytes of letters to other nodes.", func(t t) uint64 { return t.BytesOut }),
+		count("received_bytes", "Bytes of packets from other nodes.", func(t t) uint64 { return t.BytesIn }),
+		count("sent_bytes", "Bytes of packets to other nodes.", func(t t) uint64 { return t.BytesOut }),
 		count("received_parcels", "Outbox items from other nodes.", func(t t) uint64 { return t.MailIn }),
 		count("sent_parcels", "Outbox items to other nodes.", func(t t) uint64 { return t.MailOut }),
 		count("refused_letters", "Packets that were forged, altered, malformed, oversized or foreign.", func(t t) uint64 { return t.Refused }),

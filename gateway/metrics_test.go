@@ -166,7 +166,7 @@ func TestOnlySoManyNodesHaveMetricsOfTheirOwn(t *testing.T) {
 			t.Errorf("%s is there %d times, want %d", f.GetName(), len(metrics), maxPeerMetrics)
 		}
 		if f.GetName() == "parley_peers_waiting_parcels" && metrics[0].GetGauge().GetValue() != 2*(maxPeerMetrics+1) {
-			t.Errorf("parcels wait: %v", metrics)
+			t.Errorf("outbox items wait: %v", metrics)
 		}
 	}
 }

@@ -58,7 +58,7 @@ type Peer struct {
 	Hints     []string            `json:"hints,omitempty"`
 	Reachable bool                `json:"reachable"`
 	Heard     capabilities.Time   `json:"lastHeard,omitzero"` // zero if not since this node started
-	Waiting   int                 `json:"waiting"`            // items for it that have not arrived
+	Waiting   int                 `json:"waiting"`            // outbox items for it that have not arrived
 	Traffic   Traffic             `json:"traffic"`
 	Use       PeerUse             `json:"use"`
 }
@@ -69,7 +69,7 @@ type Traffic struct {
 	PacketsOut uint64 `json:"lettersOut"`
 	BytesIn    uint64 `json:"bytesIn"`
 	BytesOut   uint64 `json:"bytesOut"`
-	MailIn     uint64 `json:"mailIn"` // items of mail
+	MailIn     uint64 `json:"mailIn"` // outbox items
 	MailOut    uint64 `json:"mailOut"`
 	Refused    uint64 `json:"refused"` // packets that were forged, altered, malformed, oversized or foreign
 }
