@@ -123,12 +123,12 @@ func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reve
 // wanted. Secret values are unsealed only for the asker, and for a token only if its scopes include that.
 func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outcome, error) {
 	ended := make(chan result[view.Outcome], 1)
-	first, err := call(ctx, a, awaitForm{ref, ended, a.reveals()})
+	waiting := &waiter[formKey, result[view.Outcome]]{ch: ended}
+	defer a.node.ended.drop(waiting)
+	first, err := call(ctx, a, awaitForm{ref, waiting, a.reveals()})
 	if err != nil || first.Status != view.StatusOpen {
 		return first, err
 	}
-	key := formKey{a.id, first.Form}
-	defer a.node.ended.drop(key, ended)
 	select {
 	case r := <-ended:
 		if r.err != nil || a.reveals() {
@@ -148,11 +148,11 @@ func (a *Agent) Await(ctx context.Context, ref capabilities.FormRef) (view.Outco
 	}
 }
 
-// awaitForm returns the outcome of a form. If the form is open, it adds a waiter for the outcome.
+// awaitForm returns the outcome of a form. If the form is open, it adds the waiter for the outcome.
 type awaitForm struct {
-	form   capabilities.FormRef
-	ended  chan<- result[view.Outcome]
-	reveal bool
+	form    capabilities.FormRef
+	waiting *waiter[formKey, result[view.Outcome]]
+	reveal  bool
 }
 
 func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
@@ -163,7 +163,7 @@ func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
 	if !msg.Form.IsOpen() {
 		return b.viewer().outcome(msg.Form, m.reveal)
 	}
-	b.node.ended.add(formKey{b.reg.id, msg.ID()}, m.ended)
+	b.node.ended.add(formKey{b.reg.id, msg.ID()}, m.waiting)
 	return view.Outcome{Status: view.StatusOpen, Form: msg.ID(), Promise: msg.Form.Promise}, nil
 }
 

@@ -269,7 +269,7 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 			err = lost
 		}
 		for _, w := range waiting {
-			w <- result[view.Outcome]{outcome, err}
+			w.ch <- result[view.Outcome]{outcome, err}
 		}
 	})
 }

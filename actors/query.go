@@ -269,8 +269,7 @@ func (m queryMessage) handle(b *mailboxActor) (view.Message, error) {
 // now, with the cursor to go on from. When ctx ends first, it gives none and the same cursor, and no error.
 func (a *Agent) Changes(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	changed := make(chan struct{}, 1)
-	a.node.changed.add(a.id, changed)
-	defer a.node.changed.drop(a.id, changed)
+	defer a.node.changed.drop(a.node.changed.wait(a.id, changed))
 	for {
 		in, err := a.Since(ctx, v, cursor)
 		if ctx.Err() != nil {

@@ -42,8 +42,7 @@ func (a *Agent) settleRemotely(ctx context.Context, w remoteSettlement) (view.Ou
 	}
 	defer done()
 	learned := make(chan result[view.Outcome], 1)
-	a.node.ended.add(w.key, learned)
-	defer a.node.ended.drop(w.key, learned)
+	defer a.node.ended.drop(a.node.ended.wait(w.key, learned))
 	p := a.node.peers.of(w.home.Node)
 	if len(w.settle.Grants) == 0 && p.inReach(ctx) {
 		v, err := a.settleDirectly(ctx, w, p)
@@ -128,8 +127,7 @@ func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult,
 // the state shows that a settlement is on its way.
 func (a *Agent) queueAnswer(ctx context.Context, w remoteSettlement, p *peer, learned <-chan result[view.Outcome], kept func()) (view.Outcome, error) {
 	acked := make(chan error, 1)
-	a.node.remoteAcks.add(w.key, acked)
-	defer a.node.remoteAcks.drop(w.key, acked)
+	defer a.node.remoteAcks.drop(a.node.remoteAcks.wait(w.key, acked))
 	queued, err := call(ctx, a, queueAnswer{w.settle})
 	kept()
 	if err != nil || queued.Status != view.StatusAnswering || !p.reachable.Load() {
@@ -186,11 +184,12 @@ func (a *Agent) ownOutcome(r result[view.Outcome], w remoteSettlement) (view.Out
 // queueForward forwards a form homed on another node, through the agent's own log.
 func (a *Agent) queueForward(ctx context.Context, ref capabilities.FormRef, to string) error {
 	acked := make(chan error, 1)
-	grant, err := call(ctx, a, queueForward{mailbox.QueueForward{Form: ref, To: to}, acked})
+	waiting := &waiter[formKey, error]{ch: acked}
+	defer a.node.remoteAcks.drop(waiting)
+	grant, err := call(ctx, a, queueForward{mailbox.QueueForward{Form: ref, To: to}, waiting})
 	if err != nil {
 		return err
 	}
-	defer a.node.remoteAcks.drop(formKey{a.id, grant.ID}, acked)
 	if p := a.node.peers.of(grant.To.Node); !p.reachable.Load() {
 		return nil
 	}
@@ -205,11 +204,11 @@ func (a *Agent) queueForward(ctx context.Context, ref capabilities.FormRef, to s
 	return nil
 }
 
-// queueForward records a forward in the agent's log, from where it is sent to the form's home. It adds a waiter for the
+// queueForward records a forward in the agent's log, from where it is sent to the form's home. It adds the waiter for the
 // ack of the grant that goes with it, and returns that grant.
 type queueForward struct {
 	command mailbox.QueueForward
-	acked   chan<- error
+	waiting *waiter[formKey, error]
 }
 
 func (m queueForward) handle(b *mailboxActor) (grant capabilities.Grant, err error) {
@@ -220,7 +219,7 @@ func (m queueForward) handle(b *mailboxActor) (grant capabilities.Grant, err err
 	for _, e := range evs {
 		if g, ok := e.(*events.CapabilityGranted); ok {
 			grant = g.Grant
-			b.node.remoteAcks.add(formKey{b.reg.id, grant.ID}, m.acked)
+			b.node.remoteAcks.add(formKey{b.reg.id, grant.ID}, m.waiting)
 		}
 	}
 	return grant, nil

@@ -145,11 +145,11 @@ func (b *mailboxActor) publishStatus(before uint64) {
 		return
 	}
 	shown := statusOf(b.state)
-	var finished []chan<- result[view.Finish]
+	var finished []*waiter[capabilities.ID, result[view.Finish]]
 	if status, over := b.state.Finish(); over {
 		finished = b.node.finished.take(b.reg.id)
 		for _, f := range finished {
-			defer b.release(func(lost error) { f <- result[view.Finish]{view.Finish{Status: status, Final: shown}, lost} })
+			defer b.release(func(lost error) { f.ch <- result[view.Finish]{view.Finish{Status: status, Final: shown}, lost} })
 		}
 	}
 	b.release(func(lost error) {

@@ -251,8 +251,8 @@ func (n *Node) Keep(ctx context.Context, t Token) error {
 // WatchTokens signals a channel with room for one whenever a token may have ended, but for its time, until the function
 // that it gives is called.
 func (n *Node) WatchTokens(ch chan<- struct{}) (stop func()) {
-	n.changed.add(capabilities.ID{}, ch)
-	return func() { n.changed.drop(capabilities.ID{}, ch) }
+	watching := n.changed.wait(capabilities.ID{}, ch)
+	return func() { n.changed.drop(watching) }
 }
 
 // endsToken reports whether a token may have ended with an event.

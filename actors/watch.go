@@ -24,8 +24,7 @@ func (a *Agent) Version(ctx context.Context) (uint64, error) {
 // that it has then. When ctx ends first, it gives the same version, and no error.
 func (a *Agent) Beyond(ctx context.Context, version uint64) (uint64, error) {
 	changed := make(chan struct{}, 1)
-	a.node.changed.add(a.id, changed)
-	defer a.node.changed.drop(a.id, changed)
+	defer a.node.changed.drop(a.node.changed.wait(a.id, changed))
 	for {
 		now, err := a.Version(ctx)
 		if ctx.Err() != nil {
@@ -48,11 +47,12 @@ func (a *Agent) Beyond(ctx context.Context, version uint64) (uint64, error) {
 // After the timeout, 0 being none, it gives the agent as it is then. An ended ctx is TIMEOUT.
 func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.Finish, error) {
 	ended := make(chan result[view.Finish], 1)
-	first, err := call(ctx, a, awaitFinish{ended})
+	waiting := &waiter[capabilities.ID, result[view.Finish]]{ch: ended}
+	defer a.node.finished.drop(waiting)
+	first, err := call(ctx, a, awaitFinish{waiting})
 	if err != nil || first.Status != "" {
 		return first, err
 	}
-	defer a.node.finished.drop(a.id, ended)
 	var passed <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
@@ -72,13 +72,15 @@ func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.
 	}
 }
 
-// awaitFinish returns how the agent has finished. If it has not, it adds a waiter for that.
-type awaitFinish struct{ ended chan<- result[view.Finish] }
+// awaitFinish returns how the agent has finished. If it has not, it adds the waiter for that.
+type awaitFinish struct {
+	waiting *waiter[capabilities.ID, result[view.Finish]]
+}
 
 func (m awaitFinish) handle(b *mailboxActor) (view.Finish, error) {
 	status, over := b.state.Finish()
 	if !over {
-		b.node.finished.add(b.reg.id, m.ended)
+		b.node.finished.add(b.reg.id, m.waiting)
 	}
 	return view.Finish{Status: status, Final: statusOf(b.state)}, nil
 }
@@ -156,8 +158,7 @@ func lostOutput(pieces []view.OutputPiece, i int, k persistence.OutputPiece) vie
 // AwaitOutput is Output that waits until there is some, or ctx ends: then there is none, and no error.
 func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
 	more := make(chan struct{}, 1)
-	a.node.outputs.add(a.id, more)
-	defer a.node.outputs.drop(a.id, more)
+	defer a.node.outputs.drop(a.node.outputs.wait(a.id, more))
 	for {
 		pieces, err := a.Output(ctx, after, limit)
 		if ctx.Err() != nil {
@@ -183,41 +184,61 @@ func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]vie
 // no mailbox in memory.
 type waiters[K comparable, V any] struct {
 	mu    sync.Mutex
-	all   map[K][]chan<- V
+	all   map[K][]*waiter[K, V]
 	count atomic.Int64
+}
+
+// waiter is a caller that waits for something. The lock of its registry guards it.
+type waiter[K comparable, V any] struct {
+	ch    chan<- V // has room for one value
+	key   K        // once it is added
+	added bool
+	gone  bool
 }
 
 // formKey identifies a form in one mailbox.
 type formKey struct{ mailbox, form capabilities.ID }
 
-// add adds a waiter. The channel has room for one value.
-func (w *waiters[K, V]) add(key K, ch chan<- V) {
+// wait adds a waiter for a key and returns it. The channel has room for one value.
+func (w *waiters[K, V]) wait(key K, ch chan<- V) *waiter[K, V] {
+	one := &waiter[K, V]{ch: ch}
+	w.add(key, one)
+	return one
+}
+
+// add adds a waiter for a key, unless it was dropped: its caller may be gone before a mailbox adds it.
+func (w *waiters[K, V]) add(key K, one *waiter[K, V]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.all == nil {
-		w.all = map[K][]chan<- V{}
+	if one.gone {
+		return
 	}
-	w.all[key] = append(w.all[key], ch)
+	if w.all == nil {
+		w.all = map[K][]*waiter[K, V]{}
+	}
+	one.key, one.added = key, true
+	w.all[key] = append(w.all[key], one)
 	w.count.Add(1)
 }
 
-// drop removes a waiter, if it is still there.
-func (w *waiters[K, V]) drop(key K, ch chan<- V) {
+// drop removes a waiter. One that was not added yet never will be.
+func (w *waiters[K, V]) drop(one *waiter[K, V]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := len(w.all[key])
-	if before == 0 {
+	one.gone = true
+	before := len(w.all[one.key])
+	if !one.added || before == 0 {
 		return
 	}
-	w.all[key] = slices.DeleteFunc(w.all[key], func(c chan<- V) bool { return c == ch })
-	w.count.Add(int64(len(w.all[key]) - before))
-	if len(w.all[key]) == 0 {
-		delete(w.all, key)
+	w.all[one.key] = slices.DeleteFunc(w.all[one.key], func(o *waiter[K, V]) bool { return o == one })
+	w.count.Add(int64(len(w.all[one.key]) - before))
+	if len(w.all[one.key]) == 0 {
+		delete(w.all, one.key)
 	}
 }
 
 // take removes and returns the waiters of a key. The caller sends each of them one value.
-func (w *waiters[K, V]) take(key K) []chan<- V {
+func (w *waiters[K, V]) take(key K) []*waiter[K, V] {
 	if w.count.Load() == 0 {
 		return nil
 	}
@@ -233,9 +254,9 @@ func (w *waiters[K, V]) take(key K) []chan<- V {
 func (w *waiters[K, V]) notify(key K, v V) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, ch := range w.all[key] {
+	for _, one := range w.all[key] {
 		select {
-		case ch <- v:
+		case one.ch <- v:
 		default:
 		}
 	}
