@@ -100,15 +100,15 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 }
 
 // Seen returns the status of another agent as a may see it.
-func (a *Agent) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
-	name, err := query(ctx, a, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.NameOf(s.ID), nil })
-	return a.node.marked(s).For(a.id, name), err
+func (as Agents) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
+	name, err := query(ctx, as.agent, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.NameOf(s.ID), nil })
+	return as.agent.node.marked(s).For(as.agent.id, name), err
 }
 
 // MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.
-func (a *Agent) MayLookInto(ctx context.Context, agent *Agent) error {
+func (as Agents) MayLookInto(ctx context.Context, agent *Agent) error {
 	_, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (none, error) {
-		if a.id == agent.id || s.ManagedBy(a.id) {
+		if as.agent.id == agent.id || s.ManagedBy(as.agent.id) {
 			return none{}, nil
 		}
 		return none{}, parley.Refuse(parley.NotPermitted, "that is for the agent itself, its host and its maker")
@@ -127,8 +127,8 @@ func (a *Agent) Describe(ctx context.Context, title *string, labels map[string]s
 }
 
 // SetPolicy says what becomes of an agent's calls that need permission. The agent a is its host.
-func (a *Agent) SetPolicy(ctx context.Context, agent *Agent, policy string) error {
-	return agent.do(ctx, mailbox.SetPolicy{Policy: policy, By: a.id})
+func (as Agents) SetPolicy(ctx context.Context, agent *Agent, policy string) error {
+	return agent.do(ctx, mailbox.SetPolicy{Policy: policy, By: as.agent.id})
 }
 
 // hostAliasCache caches the agents that the host can act as, by the host's names. A change of those names empties it.
@@ -181,7 +181,7 @@ func (n *Node) ActAs(ctx context.Context, name string) (*Agent, error) {
 	if ok {
 		return &Agent{node: n, id: id}, nil
 	}
-	v, err := n.Host().Show(ctx, name, false)
+	v, err := n.Host().Names().Show(ctx, name, false)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func BenchmarkAgentsAtWork(b *testing.B) {
 		var ts times
 		for b.Loop() {
 			ts = append(ts, took(b, func() error {
-				list, err := n.Host().Agents(b.Context(), view.AgentFilter{})
+				list, err := n.Host().Agents().List(b.Context(), view.AgentFilter{})
 				if err == nil && len(list) < benchIdle+benchRunning {
 					err = fmt.Errorf("%d agents", len(list))
 				}

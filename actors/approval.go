@@ -94,9 +94,9 @@ func (a *Agent) AwaitApproval(ctx context.Context, ref capabilities.FormRef) (bo
 	return outcome.Allowed, outcome, err
 }
 
-// Rules lists the agent's standing rules, oldest first.
-func (a *Agent) Rules(ctx context.Context) ([]view.Rule, error) {
-	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) ([]view.Rule, error) {
+// List lists the agent's standing rules, oldest first.
+func (rs Rules) List(ctx context.Context) ([]view.Rule, error) {
+	return query(ctx, rs.agent, func(s *mailbox.State, now capabilities.Time) ([]view.Rule, error) {
 		all := []view.Rule{}
 		for _, r := range s.Rules(now) {
 			all = append(all, view.Rule{
@@ -108,14 +108,14 @@ func (a *Agent) Rules(ctx context.Context) ([]view.Rule, error) {
 	})
 }
 
-// LimitRule has a standing rule of an agent that this one is the host of end at a time.
-func (a *Agent) LimitRule(ctx context.Context, agent *Agent, rule capabilities.ID, until capabilities.Time) error {
-	return agent.do(ctx, mailbox.LimitRule{Rule: rule, Until: until, By: a.id})
+// Limit has a standing rule of an agent that this one is the host of end at a time.
+func (rs Rules) Limit(ctx context.Context, agent *Agent, rule capabilities.ID, until capabilities.Time) error {
+	return agent.do(ctx, mailbox.LimitRule{Rule: rule, Until: until, By: rs.agent.id})
 }
 
-// RemoveRule ends a standing rule of an agent that this one is the host of.
-func (a *Agent) RemoveRule(ctx context.Context, agent *Agent, rule capabilities.ID) error {
-	return agent.do(ctx, mailbox.RemoveRule{Rule: rule, By: a.id})
+// Remove ends a standing rule of an agent that this one is the host of.
+func (rs Rules) Remove(ctx context.Context, agent *Agent, rule capabilities.ID) error {
+	return agent.do(ctx, mailbox.RemoveRule{Rule: rule, By: rs.agent.id})
 }
 
 // KeyOf gives the idempotency key under which an agent of the node asked a form; "" if it had none, or is an agent of
@@ -132,3 +132,9 @@ func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, 
 		return m.Form.Key, nil
 	})
 }
+
+// Rules are an agent's standing rules, and those of the agents that it is the host of.
+type Rules struct{ agent *Agent }
+
+// Rules returns the standing rules that the agent has or sets.
+func (a *Agent) Rules() Rules { return Rules{a} }

@@ -26,7 +26,7 @@ func TestAttendedApprovalsAskOnlyWhoIsThere(t *testing.T) {
 	if p := approve(`"ls"`); !p.Unattended || !p.Form.IsZero() || p.Decided {
 		t.Fatalf("nobody is there: %+v", p)
 	}
-	if in, err := n.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
+	if in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Fatalf("%d messages, %v", len(in.Messages), err)
 	}
 
@@ -58,7 +58,7 @@ func follow(t *testing.T, a *Agent) (leave func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, err := range a.Follow(ctx, view.MessageFilter{All: true}, 0) {
+		for _, err := range a.Mail().Follow(ctx, view.MessageFilter{All: true}, 0) {
 			if err != nil {
 				t.Error(err)
 			}

@@ -18,7 +18,7 @@ import (
 // askedBy gives the forms that an agent has asked, oldest first.
 func askedBy(tb testing.TB, a *Agent) (all []view.Message) {
 	tb.Helper()
-	in, err := a.Inbox(tb.Context(), view.MessageFilter{All: true})
+	in, err := a.Mail().Inbox(tb.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -151,7 +151,7 @@ say(type="done")
 `)
 	prompt(t, a, "go")
 	awaitAsked(t, a, 8)
-	if err := n.Host().Interrupt(t.Context(), a); err != nil {
+	if err := n.Host().Agents().Interrupt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range askedBy(t, a) {
@@ -190,7 +190,7 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 	eventually.Holds(t, "it heeds no signal", func() bool { return strings.Contains(outputOf(t, a), "deaf") })
 	run := n.supervisor.currentRun(a.id)
 	interrupted := make(chan error, 1)
-	go func() { interrupted <- n.Host().Interrupt(t.Context(), a) }()
+	go func() { interrupted <- n.Host().Agents().Interrupt(t.Context(), a) }()
 	eventually.Holds(t, "it is interrupted", func() bool { return snapshotNow(t, a).Status == mailbox.Idle })
 	select {
 	case <-run.over:
@@ -227,7 +227,7 @@ while True: hear()
 	for range 5 {
 		prompt(t, a, "go")
 		eventually.Holds(t, "it asks", func() bool { return snapshotNow(t, a).Asks > 0 })
-		if err := n.Host().Interrupt(t.Context(), a); err != nil {
+		if err := n.Host().Agents().Interrupt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		if s := finish(t, a, view.FinishIdle); s.Asks != 0 || len(s.Pending) != 0 {

@@ -194,49 +194,49 @@ func (s visibility) includes(id capabilities.ID) bool {
 }
 
 // visibility returns the agents that the agent sees: itself and those that it holds. The node's host sees all.
-func (a *Agent) visibility(ctx context.Context) (visibility, error) {
-	names, err := query(ctx, a, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
+func (as Agents) visibility(ctx context.Context) (visibility, error) {
+	names, err := query(ctx, as.agent, func(s *mailbox.State, now capabilities.Time) (map[capabilities.ID]string, error) {
 		return s.NamedAgents(now), nil
 	})
 	if err != nil {
 		return visibility{}, err
 	}
-	if _, named := names[a.id]; !named {
-		names[a.id] = "SELF"
+	if _, named := names[as.agent.id]; !named {
+		names[as.agent.id] = "SELF"
 	}
-	return visibility{everything: a.IsHost(), names: names}, nil
+	return visibility{everything: as.agent.IsHost(), names: names}, nil
 }
 
-// Agents lists the agents of the node that the agent sees, the oldest first.
-func (a *Agent) Agents(ctx context.Context, f view.AgentFilter) ([]view.AgentStatus, error) {
-	s, err := a.visibility(ctx)
+// List lists the agents of the node that the agent sees, the oldest first.
+func (as Agents) List(ctx context.Context, f view.AgentFilter) ([]view.AgentStatus, error) {
+	s, err := as.visibility(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.node.directory.all(ctx)
+	all, err := as.agent.node.directory.all(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []view.AgentStatus{}
 	for _, status := range all {
 		if s.includes(status.ID) && f.Matches(status) {
-			list = append(list, a.node.marked(status).For(a.id, s.names[status.ID]))
+			list = append(list, as.agent.node.marked(status).For(as.agent.id, s.names[status.ID]))
 		}
 	}
 	return list, nil
 }
 
-// FollowAgents tells of the agents that the agent sees and a filter picks: of all there are, then of each that changes,
+// Follow tells of the agents that the agent sees and a filter picks: of all there are, then of each that changes,
 // until ctx ends or tell fails. Only, if not zero, is the one agent that it is about. An agent that a filter picks no
 // longer is told of a last time, as gone. Once, when all there are have been told, it calls all, if that is not nil.
-func (a *Agent) FollowAgents(ctx context.Context, f view.AgentFilter, only capabilities.ID, tell func(s view.AgentStatus, gone bool) error, all func()) error {
-	d := a.node.directory
+func (as Agents) Follow(ctx context.Context, f view.AgentFilter, only capabilities.ID, tell func(s view.AgentStatus, gone bool) error, all func()) error {
+	d := as.agent.node.directory
 	w := d.watch()
 	defer d.unwatch(w)
 	told := map[capabilities.ID]uint64{}
 	news, err := d.all(ctx)
 	for err == nil {
-		if err = a.tellOf(ctx, news, f, only, told, tell); err != nil {
+		if err = as.tell(ctx, news, f, only, told, tell); err != nil {
 			break
 		}
 		if all != nil {
@@ -248,7 +248,7 @@ func (a *Agent) FollowAgents(ctx context.Context, f view.AgentFilter, only capab
 			news = d.news(w)
 		case <-ctx.Done():
 			return nil
-		case <-a.node.life.Done():
+		case <-as.agent.node.life.Done():
 			return errClosing()
 		}
 	}
@@ -258,9 +258,9 @@ func (a *Agent) FollowAgents(ctx context.Context, f view.AgentFilter, only capab
 	return err
 }
 
-// tellOf tells of agents what is newer than what was told: by agent, the version of what it was told of and is still picked.
-func (a *Agent) tellOf(ctx context.Context, all []view.AgentStatus, f view.AgentFilter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(view.AgentStatus, bool) error) error {
-	seen, err := a.visibility(ctx)
+// tell tells of agents what is newer than what was told: by agent, the version of what it was told of and is still picked.
+func (as Agents) tell(ctx context.Context, all []view.AgentStatus, f view.AgentFilter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(view.AgentStatus, bool) error) error {
+	seen, err := as.visibility(ctx)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (a *Agent) tellOf(ctx context.Context, all []view.AgentStatus, f view.Agent
 		if !picked {
 			delete(told, s.ID)
 		}
-		if err := tell(a.node.marked(s).For(a.id, seen.names[s.ID]), !picked); err != nil {
+		if err := tell(as.agent.node.marked(s).For(as.agent.id, seen.names[s.ID]), !picked); err != nil {
 			return err
 		}
 	}
@@ -289,29 +289,29 @@ const maxOffered = 5
 // Find gives the agent of the node that is meant: an ID or a locator, a name of the caller's, the beginning of
 // an ID that only one agent has, or the whole title of just one. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and
 // NOT_PERMITTED for an agent of another node.
-func (a *Agent) Find(ctx context.Context, ref string) (*Agent, error) {
-	id, err := a.find(ctx, ref)
+func (as Agents) Find(ctx context.Context, ref string) (*Agent, error) {
+	id, err := as.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if id.Node != a.node.id {
+	if id.Node != as.agent.node.id {
 		return nil, parley.Refuse(parley.NotPermitted, "%.200q is an agent of another node, which alone knows what it does", ref)
 	}
-	return &Agent{node: a.node, id: id, by: a.by}, nil
+	return &Agent{node: as.agent.node, id: id, by: as.agent.by}, nil
 }
 
-func (a *Agent) find(ctx context.Context, ref string) (capabilities.ID, error) {
+func (as Agents) find(ctx context.Context, ref string) (capabilities.ID, error) {
 	if ref == "" {
 		return capabilities.ID{}, parley.Refuse(parley.InvalidArgument, "which agent? give an ID, the beginning of one, a name or a title")
 	}
-	seen, err := a.visibility(ctx)
+	seen, err := as.visibility(ctx)
 	if err != nil {
 		return capabilities.ID{}, err
 	}
-	if id, ok := a.exactly(ref, seen); ok {
+	if id, ok := as.exactly(ref, seen); ok {
 		return id, nil
 	}
-	v, err := a.Show(ctx, ref, false)
+	v, err := as.agent.Names().Show(ctx, ref, false)
 	switch {
 	case parley.CodeOf(err) == parley.NotPermitted:
 		return capabilities.ID{}, err // it was revoked
@@ -320,7 +320,7 @@ func (a *Agent) find(ctx context.Context, ref string) (capabilities.ID, error) {
 			return ref.Target, nil
 		}
 	}
-	all, err := a.node.directory.all(ctx)
+	all, err := as.agent.node.directory.all(ctx)
 	if err != nil {
 		return capabilities.ID{}, err
 	}
@@ -345,22 +345,22 @@ func (a *Agent) find(ctx context.Context, ref string) (capabilities.ID, error) {
 }
 
 // exactly reads a whole ID, with its node or without, or a locator.
-func (a *Agent) exactly(ref string, seen visibility) (capabilities.ID, bool) {
+func (as Agents) exactly(ref string, seen visibility) (capabilities.ID, bool) {
 	id, err := capabilities.ParseID(ref)
 	if capabilities.IsLocator(ref) {
 		var l capabilities.Locator
 		l, err = capabilities.ParseLocator(ref)
 		id = l.ID
 	} else if err != nil {
-		id, err = capabilities.ParseLocalID(ref, a.node.id)
+		id, err = capabilities.ParseLocalID(ref, as.agent.node.id)
 	}
 	if err != nil || !seen.includes(id) {
 		return id, false
 	}
-	if id.Node != a.node.id {
+	if id.Node != as.agent.node.id {
 		return id, true
 	}
-	_, there := a.node.journal.Mailbox(id)
+	_, there := as.agent.node.journal.Mailbox(id)
 	return id, there
 }
 
@@ -379,3 +379,9 @@ func ambiguous(ref string, found []view.AgentStatus, seen visibility) error {
 	return parley.Refuse(parley.Ambiguous, "%.200q could be any of %d agents: %s", ref, len(found), strings.Join(words, ", ")).
 		WithHint("give more of the ID")
 }
+
+// Agents are the agents of the node as one of them sees and controls them.
+type Agents struct{ agent *Agent }
+
+// Agents returns the agents of the node as the agent sees and controls them.
+func (a *Agent) Agents() Agents { return Agents{a} }

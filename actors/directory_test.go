@@ -28,7 +28,7 @@ func follows(t *testing.T, n *Node, filter view.AgentFilter) (f *follower, leave
 	f = &follower{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- n.Host().FollowAgents(ctx, filter, capabilities.ID{}, f.told, nil) }()
+	go func() { left <- n.Host().Agents().Follow(ctx, filter, capabilities.ID{}, f.told, nil) }()
 	return f, func() {
 		cancel()
 		if err := <-left; err != nil {
@@ -77,7 +77,7 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 		readers.Go(func() {
 			lists := &follower{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
 			for {
-				list, err := n.Host().Agents(t.Context(), view.AgentFilter{})
+				list, err := n.Host().Agents().List(t.Context(), view.AgentFilter{})
 				if err != nil || len(list) < 21 {
 					t.Errorf("%d agents, %v", len(list), err)
 					return
@@ -115,7 +115,7 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 					kept <- a.id
 					continue
 				}
-				if err := n.Host().Archive(t.Context(), a); err != nil {
+				if err := n.Host().Agents().Archive(t.Context(), a); err != nil {
 					t.Error(err)
 				}
 				archived <- a.id
@@ -168,7 +168,7 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 	if len(closed.last) != len(left) {
 		t.Errorf("who follows the closed ones was told of %d, of %d", len(closed.last), len(left))
 	}
-	list, err := n.Host().Agents(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Idle, mailbox.Closed}})
+	list, err := n.Host().Agents().List(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Idle, mailbox.Closed}})
 	if err != nil || len(list) != 21+makers*each {
 		t.Errorf("%d agents, %v", len(list), err)
 	}
@@ -189,7 +189,7 @@ func TestWhoFollowsIsToldOnce(t *testing.T) {
 	}
 	var told []string
 	ctx, cancel := context.WithCancel(t.Context())
-	err = n.Host().FollowAgents(ctx, view.AgentFilter{}, capabilities.ID{}, func(s view.AgentStatus, gone bool) error {
+	err = n.Host().Agents().Follow(ctx, view.AgentFilter{}, capabilities.ID{}, func(s view.AgentStatus, gone bool) error {
 		told = append(told, s.Name)
 		switch {
 		case s.Status == mailbox.Running:

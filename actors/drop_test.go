@@ -33,7 +33,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	done, err := h.DropPeer(t.Context(), v.id)
+	done, err := h.Peers().Drop(t.Context(), v.id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 		o, err := h.Await(t.Context(), capabilities.FormID(asked.Form))
 		return err == nil && o.Status == view.StatusDeclined
 	})
-	grants, err := h.Grants(t.Context())
+	grants, err := h.Names().Grants(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,10 +64,10 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	if _, err := h.Send(t.Context(), v.self.String(), "are you there?"); err == nil {
 		t.Error("it is written to")
 	}
-	if _, err := h.DropPeer(t.Context(), v.id); parley.CodeOf(err) != parley.NodeUnknown {
+	if _, err := h.Peers().Drop(t.Context(), v.id); parley.CodeOf(err) != parley.NodeUnknown {
 		t.Errorf("dropped twice: %v", err)
 	}
-	if _, err := v.fae.DropPeer(t.Context(), v.id); parley.CodeOf(err) != parley.NotPermitted {
+	if _, err := v.fae.Peers().Drop(t.Context(), v.id); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("a guest drops: %v", err)
 	}
 }
@@ -80,7 +80,7 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 	brings(t, other, sent.Message, "it", "hers")
 	send(t, other, "hers", "before")
 	eventually.Holds(t, "the first message", func() bool { return countMail(t, given) == 1 })
-	if _, err := host.DropPeer(t.Context(), b.ID()); err != nil {
+	if _, err := host.Peers().Drop(t.Context(), b.ID()); err != nil {
 		t.Fatal(err)
 	}
 	closeNode(t, a.Node)
@@ -89,11 +89,11 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 	if !a.peers.isDropped(b.ID()) || a.peers.knows(b.ID()) {
 		t.Fatal("after a restart it is known")
 	}
-	i, err := b.Host().Invite(t.Context(), NewInvitation{Name: "a-again"})
+	i, err := b.Host().Peers().Invite(t.Context(), NewInvitation{Name: "a-again"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Host().Accept(t.Context(), "b", i.Locator); err != nil {
+	if _, err := a.Host().Peers().Accept(t.Context(), "b", i.Locator); err != nil {
 		t.Fatal(err)
 	}
 	if a.peers.isDropped(b.ID()) {

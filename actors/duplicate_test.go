@@ -135,7 +135,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	eventually.Holds(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) })
 	bringAgain(t, a, b, append(mail, outcomes...), b.Host())
 	bringAgain(t, b, a, said, a.Host())
-	if in, err := b.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 4 {
+	if in, err := b.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 4 {
 		t.Errorf("%d messages, %v", len(in.Messages), err)
 	}
 }
@@ -241,7 +241,7 @@ func owesNothing(tb testing.TB, a *Agent) bool {
 // revoke takes back all that an agent gave of a target.
 func revoke(tb testing.TB, by, target *Agent) {
 	tb.Helper()
-	grants, err := by.Grants(tb.Context())
+	grants, err := by.Names().Grants(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func revoke(tb testing.TB, by, target *Agent) {
 		if g.Target != target.id || g.Revoked != 0 {
 			continue
 		}
-		if err := by.Revoke(tb.Context(), g.ID); err != nil {
+		if err := by.Names().Revoke(tb.Context(), g.ID); err != nil {
 			tb.Fatal(err)
 		}
 		revoked = append(revoked, g.ID)

@@ -51,7 +51,7 @@ func ExampleAgent_Ask() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	in, err := host.Inbox(ctx, view.MessageFilter{Pending: true})
+	in, err := host.Mail().Inbox(ctx, view.MessageFilter{Pending: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -117,11 +117,11 @@ func ExampleAgent_Resolve() {
 	_, err := fae.Send(ctx, "helper", "hello")
 	fmt.Println("sent:", err)
 
-	grants, err := host.Grants(ctx)
+	grants, err := host.Names().Grants(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := host.Revoke(ctx, grants[0].ID); err != nil {
+	if err := host.Names().Revoke(ctx, grants[0].ID); err != nil {
 		log.Fatal(err)
 	}
 	_, err = fae.Send(ctx, "helper", "hello again")
@@ -132,7 +132,7 @@ func ExampleAgent_Resolve() {
 }
 
 // Following yields what is there and then what comes, each once, with no gap in between.
-func ExampleAgent_Follow() {
+func ExampleMail_Follow() {
 	ctx := context.Background()
 	host, fae, end := node(ctx)
 	defer end()
@@ -142,7 +142,7 @@ func ExampleAgent_Follow() {
 			log.Fatal(err)
 		}
 	}
-	for e, err := range host.Follow(ctx, view.MessageFilter{}, 0) {
+	for e, err := range host.Mail().Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
 			log.Fatal(err)
 		}

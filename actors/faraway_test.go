@@ -48,7 +48,7 @@ func runFaraway(spec string) {
 
 // askFaraway asks b, and sends to both others, for ever.
 func askFaraway(ctx context.Context, host *Agent) error {
-	in, err := host.Inbox(ctx, view.MessageFilter{All: true})
+	in, err := host.Mail().Inbox(ctx, view.MessageFilter{All: true})
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func askFaraway(ctx context.Context, host *Agent) error {
 // eachPending does something with every form that waits for the host's answer, once, some at a time.
 func eachPending(ctx context.Context, host *Agent, do func(view.Message)) error {
 	room, seen := make(chan struct{}, farawayAtOne), map[capabilities.ID]bool{}
-	for e, err := range host.Follow(ctx, view.MessageFilter{Pending: true}, 0) {
+	for e, err := range host.Mail().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			return err
 		}

@@ -86,11 +86,11 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 			}
 			other := openWith(t, Options{Folder: t.TempDir(), Name: "other"})
 			senders = append(senders, &messageSender{agent: other.Host(), to: "n"})
-			i, err := n.Host().Invite(t.Context(), NewInvitation{Name: "other"})
+			i, err := n.Host().Peers().Invite(t.Context(), NewInvitation{Name: "other"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := other.Host().Accept(t.Context(), "n", i.Locator); err != nil {
+			if _, err := other.Host().Peers().Accept(t.Context(), "n", i.Locator); err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithCancel(t.Context())
@@ -115,14 +115,14 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 				eventually.Holds(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
 			}
 			eventually.Holds(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
-			in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
+			in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range senders {
 				s.check(t, in.Messages)
 			}
-			in, err = fred.Inbox(t.Context(), view.MessageFilter{})
+			in, err = fred.Mail().Inbox(t.Context(), view.MessageFilter{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +226,7 @@ func TestWhatIsOwedGoesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "both are delivered", func() bool { return isDelivered(t, fae) })
-	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
+	in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 2 || in.Messages[0].Text != "first" || in.Messages[1].Text != "second" {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
@@ -234,7 +234,7 @@ func TestWhatIsOwedGoesFirst(t *testing.T) {
 
 // forwardAll hands on each form that comes to the host, and notes those for which that was acknowledged.
 func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool) {
-	for m, err := range host.Follow(ctx, view.MessageFilter{}, 0) {
+	for m, err := range host.Mail().Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
 			return
 		}
@@ -297,7 +297,7 @@ func TestAStrictDiskKeepsANewNode(t *testing.T) {
 	if again.ID() != n.ID() {
 		t.Fatalf("it is node %s now, and was %s", again.ID(), n.ID())
 	}
-	if in, err := again.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 1 {
+	if in, err := again.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 1 {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
 }

@@ -30,7 +30,7 @@ func (n *Node) reachOut(key nkeys.KeyPair) error {
 	if err != nil {
 		return err
 	}
-	if _, err := n.Host().Names(n.life, ""); err != nil { // made from the log, the host's mailbox tells the peers
+	if _, err := n.Host().Names().List(n.life, ""); err != nil { // made from the log, the host's mailbox tells the peers
 		return err
 	}
 	n.transport, err = transport.Open(n.life, transport.Options{
@@ -209,24 +209,24 @@ type NewInvitation struct {
 const invitationTime = 24 * time.Hour
 
 // Invite makes an invitation. Only the node's host may. NAME_TAKEN says that the name is not free.
-func (a *Agent) Invite(ctx context.Context, n NewInvitation) (view.Invitation, error) {
-	hints := a.node.hints()
-	if len(hints) == 0 && a.node.o.URL == "" {
+func (ps Peers) Invite(ctx context.Context, n NewInvitation) (view.Invitation, error) {
+	hints := ps.agent.node.hints()
+	if len(hints) == 0 && ps.agent.node.o.URL == "" {
 		return view.Invitation{}, parley.Refuse(parley.NodeUnreachable, "other nodes cannot reach this one").
 			WithHint("parley serve --peer-listen ADDR, or --nats URL, lets them")
 	}
 	if n.Until == 0 {
-		n.Until = a.node.now().Add(invitationTime)
+		n.Until = ps.agent.node.now().Add(invitationTime)
 	}
 	secret := rand.Text()
 	invite := mailbox.MakeInvitation{Name: n.Name, Digest: digest(secret), Until: n.Until}
-	if a.by != nil {
-		if _, _, err := a.node.standing(ctx, a.by.ref); err != nil {
+	if ps.agent.by != nil {
+		if _, _, err := ps.agent.node.standing(ctx, ps.agent.by.ref); err != nil {
 			return view.Invitation{}, err
 		}
-		invite.Token, invite.Within = a.by.ID, a.by.end
+		invite.Token, invite.Within = ps.agent.by.ID, ps.agent.by.end
 	}
-	evs, err := call(ctx, a, decide{invite})
+	evs, err := call(ctx, ps.agent, decide{invite})
 	if err != nil {
 		return view.Invitation{}, err
 	}
@@ -236,13 +236,13 @@ func (a *Agent) Invite(ctx context.Context, n NewInvitation) (view.Invitation, e
 }
 
 // Uninvite revokes the invitation under a name. UNKNOWN_NAME says that none is open.
-func (a *Agent) Uninvite(ctx context.Context, name string) error {
-	return a.do(ctx, mailbox.EndInvitation{Name: name})
+func (ps Peers) Uninvite(ctx context.Context, name string) error {
+	return ps.agent.do(ctx, mailbox.EndInvitation{Name: name})
 }
 
 // Invitations lists those that are open, oldest first, without their secrets.
-func (a *Agent) Invitations(ctx context.Context) ([]view.Invitation, error) {
-	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) ([]view.Invitation, error) {
+func (ps Peers) Invitations(ctx context.Context) ([]view.Invitation, error) {
+	return query(ctx, ps.agent, func(s *mailbox.State, now capabilities.Time) ([]view.Invitation, error) {
 		all := []view.Invitation{}
 		for _, i := range s.Invitations(now) {
 			all = append(all, view.Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
@@ -254,8 +254,8 @@ func (a *Agent) Invitations(ctx context.Context) ([]view.Invitation, error) {
 // Accept takes an invitation up. Afterwards each node's host holds the other's, this one under name.
 // INVITATION_USED says that another was faster, or that it has ended; NODE_UNREACHABLE, that it should be
 // tried again.
-func (a *Agent) Accept(ctx context.Context, name, locator string) (view.Accepted, error) {
-	if a.id != a.node.host {
+func (ps Peers) Accept(ctx context.Context, name, locator string) (view.Accepted, error) {
+	if ps.agent.id != ps.agent.node.host {
 		return view.Accepted{}, parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
 	}
 	l, err := capabilities.ParseLocator(locator)
@@ -264,7 +264,7 @@ func (a *Agent) Accept(ctx context.Context, name, locator string) (view.Accepted
 	}
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
 	defer cancel()
-	return a.node.accept(ctx, name, l)
+	return ps.agent.node.accept(ctx, name, l)
 }
 
 // Nodes lists the nodes that this one knows, in the order in which it came to.
@@ -323,3 +323,9 @@ func (n *Node) Unproved() (now, each, all int, refused uint64) { return n.transp
 
 // PublicAddress is what other nodes are told instead, "" if nothing.
 func (n *Node) PublicAddress() string { return n.o.Public }
+
+// Peers are the other nodes as an agent deals with them. Only the node's host may.
+type Peers struct{ agent *Agent }
+
+// Peers returns the other nodes as the agent deals with them.
+func (a *Agent) Peers() Peers { return Peers{a} }

@@ -67,7 +67,7 @@ func TestNoTimeIsAheadOfTheClock(t *testing.T) {
 	v.arrives(v.say(events.OutboxCopy, v.fae.id, m))
 	v.arrives(v.say(events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: e.ID, Reason: events.Cancelled, By: v.self, Date: ahead}))
 	now := capabilities.At(time.Now())
-	in, err := v.fae.Inbox(t.Context(), view.MessageFilter{All: true})
+	in, err := v.fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

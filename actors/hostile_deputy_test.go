@@ -16,7 +16,7 @@ import (
 func (v *hostileHarness) cannotUse() {
 	v.Helper()
 	v.quiet()
-	before, err := v.worker.Inbox(v.Context(), view.MessageFilter{All: true})
+	before, err := v.worker.Mail().Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -29,14 +29,14 @@ func (v *hostileHarness) cannotUse() {
 		_, _ = v.fae.Send(v.Context(), "HOST", "take @it:"+to)
 	}
 	v.quiet()
-	after, err := v.worker.Inbox(v.Context(), view.MessageFilter{All: true})
+	after, err := v.worker.Mail().Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		v.Fatal(err)
 	}
 	if after.Cursor != before.Cursor {
 		v.Errorf("worker was reached: %d events", after.Cursor-before.Cursor)
 	}
-	held, err := v.victim.Host().Grants(v.Context())
+	held, err := v.victim.Host().Names().Grants(v.Context())
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (v *hostileHarness) cannotUse() {
 // its own have brought.
 func (v *hostileHarness) paths() []string {
 	v.Helper()
-	in, err := v.fae.Inbox(v.Context(), view.MessageFilter{All: true})
+	in, err := v.fae.Mail().Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (v *hostileHarness) paths() []string {
 			continue
 		}
 		root := "@mail/" + e.MessageID.String()
-		all, err := v.fae.Show(v.Context(), root, false)
+		all, err := v.fae.Names().Show(v.Context(), root, false)
 		if err != nil {
 			v.Fatal(err)
 		}
@@ -224,10 +224,10 @@ func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
 	})
 	v.run(t, "by a grant that its target does not know", func() {
 		v.quiet()
-		before, _ := v.worker.Inbox(t.Context(), view.MessageFilter{All: true})
+		before, _ := v.worker.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 		v.arrives(v.say(events.OutboxForward, v.fae.id, forward(v.worker.id, v.newID())))
 		v.quiet()
-		if after, err := v.worker.Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || after.Cursor != before.Cursor {
+		if after, err := v.worker.Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || after.Cursor != before.Cursor {
 			t.Errorf("worker has %+v, %v", after.Messages, err)
 		}
 	})

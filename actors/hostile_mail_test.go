@@ -25,14 +25,14 @@ func newHostileHarness(t *testing.T) *hostileHarness {
 	}
 	v.mallory = befriend(t, n, "mallory")
 	narrow := func(from, to string, f capabilities.Facet) {
-		if err := h.Copy(t.Context(), from, to, f); err != nil {
+		if err := h.Names().Copy(t.Context(), from, to, f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	narrow("asked", "asked-only", capabilities.Facet{Mode: capabilities.AskOnly})
 	narrow("twice", "twice-only", capabilities.Facet{Uses: 2})
 	v.holdsFae, v.mayAsk, v.mayTwice, v.revoked = v.gives("fae"), v.gives("asked-only"), v.gives("twice-only"), v.gives("lost")
-	if err := h.Revoke(t.Context(), v.revoked); err != nil {
+	if err := h.Names().Revoke(t.Context(), v.revoked); err != nil {
 		t.Fatal(err)
 	}
 	got[*events.CapabilityRevoked](v.mallory)

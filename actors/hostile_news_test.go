@@ -65,7 +65,7 @@ func TestNewsPutNothingIntoAnAgentsHands(t *testing.T) {
 			t.Fatal(err)
 		}
 		v.arrives(v.say(events.OutboxOutcome, v.fae.id, said(capabilities.Record(map[string]capabilities.Value{"word": sealed}), nil)))
-		shown, err := v.fae.Show(t.Context(), "@mail/"+form.ID.String()+"/@value", true)
+		shown, err := v.fae.Names().Show(t.Context(), "@mail/"+form.ID.String()+"/@value", true)
 		if err == nil {
 			t.Errorf("it was opened: %s", shown.Text())
 		}
@@ -86,7 +86,7 @@ func TestAGrantIsUsedAsFarAsItGoes(t *testing.T) {
 		})
 	})
 	t.Run("not in one packet either", func(t *testing.T) {
-		if err := v.victim.Host().Copy(t.Context(), "twice", "twice-more", capabilities.Facet{Uses: 2}); err != nil {
+		if err := v.victim.Host().Names().Copy(t.Context(), "twice", "twice-more", capabilities.Facet{Uses: 2}); err != nil {
 			t.Fatal(err)
 		}
 		again := v.gives("twice-more")
@@ -132,7 +132,7 @@ func TestAStrangersTimesCanBeRead(t *testing.T) {
 		m.Date = at
 		v.arrives(v.say(events.OutboxCopy, v.fae.id, m))
 	}
-	in, err := v.fae.Inbox(t.Context(), view.MessageFilter{})
+	in, err := v.fae.Mail().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 3 {
 		t.Fatalf("%d messages, %v", len(in.Messages), err)
 	}

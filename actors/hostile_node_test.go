@@ -100,7 +100,7 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, err := n.Host().Invite(t.Context(), NewInvitation{Name: "late", Until: capabilities.At(time.Now()).Add(30 * time.Millisecond)})
+	short, err := n.Host().Peers().Invite(t.Context(), NewInvitation{Name: "late", Until: capabilities.At(time.Now()).Add(30 * time.Millisecond)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "the invitation's end", func() bool {
-		open, err := n.Host().Invitations(t.Context())
+		open, err := n.Host().Peers().Invitations(t.Context())
 		return err == nil && len(open) == 1
 	})
 	refuses := func(what string, a acceptPacket, code string) {
@@ -149,7 +149,7 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 	refuses("one that another used", acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID}, "INVITATION_USED")
 	t.Run("a name that is promised", func(t *testing.T) {
 		invite(t, n, "promised")
-		if err := n.Host().Store(t.Context(), "promised", "1"); parley.CodeOf(err) != parley.NameTaken {
+		if err := n.Host().Names().Store(t.Context(), "promised", "1"); parley.CodeOf(err) != parley.NameTaken {
 			t.Error(err)
 		}
 	})
@@ -159,7 +159,7 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := n.Host().Uninvite(t.Context(), "never"); err != nil {
+		if err := n.Host().Peers().Uninvite(t.Context(), "never"); err != nil {
 			t.Fatal(err)
 		}
 		refuses("and used", acceptPacket{Invitation: at.ID.ULID, Secret: at.Secret, Host: m.self.ULID}, "INVITATION_USED")

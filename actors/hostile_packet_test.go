@@ -168,7 +168,7 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 	}
 	send(v.victim)
 	eventually.Holds(t, "the packet", func() bool {
-		in, err := v.twice.Inbox(t.Context(), view.MessageFilter{})
+		in, err := v.twice.Mail().Inbox(t.Context(), view.MessageFilter{})
 		return err == nil && len(in.Messages) == 1
 	})
 	v.changesNothing(func() {
@@ -274,7 +274,7 @@ func TestAFloodDrownsNobody(t *testing.T) {
 		defer asking.Stop()
 		for ctx.Err() == nil {
 			at := time.Now()
-			if _, err := v.worker.Inbox(t.Context(), view.MessageFilter{}); err != nil {
+			if _, err := v.worker.Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(at); took > 2*time.Second {

@@ -83,7 +83,7 @@ func newMallory(tb testing.TB, victim *Node, invitation view.Invitation) (*mallo
 
 func invite(tb testing.TB, n *Node, name string) view.Invitation {
 	tb.Helper()
-	i, err := n.Host().Invite(tb.Context(), NewInvitation{Name: name})
+	i, err := n.Host().Peers().Invite(tb.Context(), NewInvitation{Name: name})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func checkKilled(t *testing.T, folder string, asked, answered map[string]string)
 // formsOf gives an agent's forms by ID, and fails if one stands twice or a number is missing.
 func formsOf(t *testing.T, n *Node, a *Agent) map[string]view.Message {
 	t.Helper()
-	in, err := a.Inbox(t.Context(), view.MessageFilter{All: true})
+	in, err := a.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

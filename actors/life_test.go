@@ -64,7 +64,7 @@ func TestMailIsNotLostWhileMailboxesRest(t *testing.T) {
 	}
 	close(stop)
 	<-rested
-	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
+	in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 200 {
 		t.Fatalf("%d of 200 messages, %v", len(in.Messages), err)
 	}
@@ -141,7 +141,7 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 	}})
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{})
-	if in, err := n.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 1 {
+	if in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 1 {
 		t.Fatalf("%+v, %v", in, err)
 	}
 	broken.Store(true)
@@ -150,7 +150,7 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 		t.Fatalf("ask on a failed disk: %v", err)
 	}
 	eventually.Holds(t, "the node says that it is read-only", func() bool { return n.State().Problem != nil })
-	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
+	in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 1 {
 		t.Fatalf("reading while read-only: %d messages, %v", len(in.Messages), err)
 	}
@@ -159,7 +159,7 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 		_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "again", Fields: textField("a"), Key: "again"})
 		return err == nil
 	})
-	in, err = n.Host().Inbox(t.Context(), view.MessageFilter{})
+	in, err = n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 2 || in.Messages[1].Description != "again" || in.Messages[1].Number != 1 {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
@@ -184,7 +184,7 @@ func TestWhatWasReadWhileACommitWasInDoubtIsReadAgain(t *testing.T) {
 	if parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("ask without an answer: %v", err)
 	}
-	if in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
+	if in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Fatalf("what is in doubt is shown: %+v, %v", in.Messages, err)
 	}
 	broken.Store(0)
@@ -194,7 +194,7 @@ func TestWhatWasReadWhileACommitWasInDoubtIsReadAgain(t *testing.T) {
 	if err != nil || again.Number != 1 {
 		t.Fatalf("asked as number %d, %v", again.Number, err)
 	}
-	if in, err := n.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 2 || in.Messages[0].Description != "in doubt" {
+	if in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 2 || in.Messages[0].Description != "in doubt" {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
 	if now := failures.Load(); now != before {
@@ -324,7 +324,7 @@ func TestFollowingMissesNothingAndRepeatsNothing(t *testing.T) {
 		}
 	}()
 	seen := map[string]int{}
-	for e, err := range n.Host().Follow(ctx, view.MessageFilter{}, 0) {
+	for e, err := range n.Host().Mail().Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,14 +356,14 @@ func TestRevokedAtOnceAndAllDerivedFromIt(t *testing.T) {
 	if _, err := fae.Send(t.Context(), "helper", "hello"); err != nil {
 		t.Fatal(err)
 	}
-	if err := fae.Store(t.Context(), "known", capabilities.Locator{ID: worker.ID()}.String()); err != nil {
+	if err := fae.Names().Store(t.Context(), "known", capabilities.Locator{ID: worker.ID()}.String()); err != nil {
 		t.Fatalf("what it holds: %v", err)
 	}
-	grants, err := n.Host().Grants(t.Context())
+	grants, err := n.Host().Names().Grants(t.Context())
 	if err != nil || len(grants) != 1 || grants[0].ToName != "fae" {
 		t.Fatalf("%+v, %v", grants, err)
 	}
-	if err := n.Host().Revoke(t.Context(), grants[0].ID); err != nil {
+	if err := n.Host().Names().Revoke(t.Context(), grants[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"helper", "known"} {
@@ -385,15 +385,15 @@ func TestActingFollowsTheHostsNames(t *testing.T) {
 	}
 	is("fae", fae.ID(), "")
 	is("fae", fae.ID(), "")
-	if err := n.Host().Rename(t.Context(), "fae", "anna"); err != nil {
+	if err := n.Host().Names().Rename(t.Context(), "fae", "anna"); err != nil {
 		t.Fatal(err)
 	}
 	is("fae", fae.ID(), parley.UnknownName)
-	if err := n.Host().Rename(t.Context(), "bob", "fae"); err != nil {
+	if err := n.Host().Names().Rename(t.Context(), "bob", "fae"); err != nil {
 		t.Fatal(err)
 	}
 	is("fae", bob.ID(), "")
-	if err := n.Host().Copy(t.Context(), "fae", "half", capabilities.Facet{Mode: capabilities.AskOnly}); err != nil {
+	if err := n.Host().Names().Copy(t.Context(), "fae", "half", capabilities.Facet{Mode: capabilities.AskOnly}); err != nil {
 		t.Fatal(err)
 	}
 	is("half", bob.ID(), parley.NotPermitted)

@@ -84,35 +84,35 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 	return c.Agent, nil
 }
 
-// Names lists what the agent has under a path, sorted; "" lists its own names, the special ones first.
-func (a *Agent) Names(ctx context.Context, path string) ([]string, error) {
-	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.Names(path) })
+// List lists what the agent has under a path, sorted; "" lists its own names, the special ones first.
+func (n Names) List(ctx context.Context, path string) ([]string, error) {
+	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.Names(path) })
 }
 
-// RevokedNames lists the names of the agent's that are good for nothing any more: what they stood for was taken back, or its
+// Revoked lists the names of the agent's that are good for nothing any more: what they stood for was taken back, or its
 // time is over.
-func (a *Agent) RevokedNames(ctx context.Context) ([]string, error) {
-	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) ([]string, error) { return s.RevokedNames(now), nil })
+func (n Names) Revoked(ctx context.Context) ([]string, error) {
+	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) { return s.RevokedNames(now), nil })
 }
 
 // Show gives the value at a path. With reveal, what is sealed in it is opened. It refuses with NOT_PERMITTED to open
 // what is sealed for another, or by a token that is not good for it.
-func (a *Agent) Show(ctx context.Context, path string, reveal bool) (capabilities.Value, error) {
-	if reveal && !a.reveals() {
+func (n Names) Show(ctx context.Context, path string, reveal bool) (capabilities.Value, error) {
+	if reveal && !n.agent.reveals() {
 		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the token opens no secrets: it lacks the scope reveal")
 	}
-	return query(ctx, a, func(s *mailbox.State, now capabilities.Time) (capabilities.Value, error) {
+	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) (capabilities.Value, error) {
 		v, err := s.LookupVisible(path, now)
 		if err != nil || !reveal {
 			return v, err
 		}
-		return a.node.secrets.Open(v)
+		return n.agent.node.secrets.Open(v)
 	})
 }
 
 // Locate gives the locator of what a path refers to.
-func (a *Agent) Locate(ctx context.Context, path string) (capabilities.Locator, error) {
-	v, err := a.Show(ctx, path, false)
+func (n Names) Locate(ctx context.Context, path string) (capabilities.Locator, error) {
+	v, err := n.Show(ctx, path, false)
 	if err != nil {
 		return capabilities.Locator{}, err
 	}
@@ -124,28 +124,28 @@ func (a *Agent) Locate(ctx context.Context, path string) (capabilities.Locator, 
 }
 
 // Store binds a name to a JSON document or to the locator of something that the agent holds.
-func (a *Agent) Store(ctx context.Context, name, locatorOrJSON string) error {
-	return a.do(ctx, mailbox.BindName{Name: name, Value: locatorOrJSON})
+func (n Names) Store(ctx context.Context, name, locatorOrJSON string) error {
+	return n.agent.do(ctx, mailbox.BindName{Name: name, Value: locatorOrJSON})
 }
 
 // Rename moves a value to another name.
-func (a *Agent) Rename(ctx context.Context, from, to string) error {
-	return a.do(ctx, mailbox.MoveName{From: from, To: to})
+func (n Names) Rename(ctx context.Context, from, to string) error {
+	return n.agent.do(ctx, mailbox.MoveName{From: from, To: to})
 }
 
 // Remove frees a name.
-func (a *Agent) Remove(ctx context.Context, name string) error {
-	return a.do(ctx, mailbox.UnbindName{Name: name})
+func (n Names) Remove(ctx context.Context, name string) error {
+	return n.agent.do(ctx, mailbox.UnbindName{Name: name})
 }
 
 // Copy binds another name to the value at a path, with the references in it narrowed to a facet.
-func (a *Agent) Copy(ctx context.Context, from, to string, f capabilities.Facet) error {
-	return a.do(ctx, mailbox.CopyName{From: from, To: to, Facet: f})
+func (n Names) Copy(ctx context.Context, from, to string, f capabilities.Facet) error {
+	return n.agent.do(ctx, mailbox.CopyName{From: from, To: to, Facet: f})
 }
 
 // Grants lists what the agent gave to others, oldest first.
-func (a *Agent) Grants(ctx context.Context) ([]view.Granted, error) {
-	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
+func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
+	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
 		grants := []view.Granted{}
 		for _, g := range s.Grants() {
 			grants = append(grants, view.Granted{Grant: g, ToName: s.NameOf(g.To)})
@@ -155,6 +155,12 @@ func (a *Agent) Grants(ctx context.Context) ([]view.Granted, error) {
 }
 
 // Revoke takes back a grant, and with it all that was derived from it.
-func (a *Agent) Revoke(ctx context.Context, grant capabilities.ID) error {
-	return a.do(ctx, mailbox.RevokeCapability{Grant: grant})
+func (n Names) Revoke(ctx context.Context, grant capabilities.ID) error {
+	return n.agent.do(ctx, mailbox.RevokeCapability{Grant: grant})
 }
+
+// Names are what an agent holds, by name, and what it has given to others.
+type Names struct{ agent *Agent }
+
+// Names returns the agent's names.
+func (a *Agent) Names() Names { return Names{a} }

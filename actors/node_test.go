@@ -75,7 +75,7 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{Name: "config"})
 
-	in, err := n.Host().Inbox(t.Context(), view.MessageFilter{Pending: true})
+	in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 1 || in.Messages[0].FromName != "fae" {
 		t.Fatalf("inbox %+v, %v", in, err)
 	}
@@ -120,12 +120,12 @@ func TestPagesAreAllOfTheInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "all arrived", func() bool {
-		in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
+		in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 		return err == nil && len(in.Messages) == 4
 	})
 	var numbers []uint64
 	for first, pages := uint64(0), 0; ; pages++ {
-		in, err := n.Host().Page(t.Context(), view.MessageFilter{}, first, 2)
+		in, err := n.Host().Mail().Page(t.Context(), view.MessageFilter{}, first, 2)
 		if err != nil || len(in.Messages) > 2 || pages > 3 {
 			t.Fatalf("%d messages, %v", len(in.Messages), err)
 		}

@@ -32,7 +32,7 @@ func mailed(t *testing.T, messages, size int) (host, fae *Agent) {
 func catchUp(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (told []uint64, pages int, end uint64) {
 	t.Helper()
 	for {
-		in, err := a.Since(t.Context(), v, cursor)
+		in, err := a.Mail().Since(t.Context(), v, cursor)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestListsAreBoundedByBytes(t *testing.T) {
 		t.Errorf("%d messages on %d pages", len(told), pages)
 	}
 	seen := 0
-	for e, err := range host.All(t.Context(), view.MessageFilter{}) {
+	for e, err := range host.Mail().All(t.Context(), view.MessageFilter{}) {
 		if err != nil || e.Number != uint64(seen) {
 			t.Fatalf("%d: %v", e.Number, err)
 		}
@@ -114,7 +114,7 @@ func TestListsAreBoundedByBytes(t *testing.T) {
 	if seen != messages {
 		t.Errorf("%d messages", seen)
 	}
-	in, err := host.Page(t.Context(), view.MessageFilter{}, 0, 1000)
+	in, err := host.Mail().Page(t.Context(), view.MessageFilter{}, 0, 1000)
 	if err != nil || in.Next == 0 || len(in.Messages) > 5 {
 		t.Errorf("%d on the first page, the next begins with %d: %v", len(in.Messages), in.Next, err)
 	}

@@ -216,7 +216,7 @@ func TestKeptWhileTheNodeRestarts(t *testing.T) {
 	if err := a.Host().Adopt(t.Context(), capabilities.FormID(given.Form), "@value", "brought"); err != nil {
 		t.Fatal(err)
 	}
-	v, err := a.Host().Show(t.Context(), "brought/a", false)
+	v, err := a.Host().Names().Show(t.Context(), "brought/a", false)
 	if ref, ok := v.AsRef(); err != nil || !ok || ref.Target != fae.id {
 		t.Fatalf("%v, %v", v, err)
 	}

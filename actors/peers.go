@@ -298,11 +298,11 @@ func (n *Node) later(pause time.Duration, do func()) {
 	})
 }
 
-// DropPeer ends what this node has to do with another: its connection is cut, its mail is refused, what waits for it is
+// Drop ends what this node has to do with another: its connection is cut, its mail is refused, what waits for it is
 // given up, and what its agents were given is revoked. A new invitation brings it back. Only the node's host may.
-func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (view.DroppedPeer, error) {
+func (ps Peers) Drop(ctx context.Context, node capabilities.NodeID) (view.DroppedPeer, error) {
 	done := view.DroppedPeer{Node: node}
-	evs, err := call(ctx, a, decide{mailbox.DropNode{Node: node}})
+	evs, err := call(ctx, ps.agent, decide{mailbox.DropNode{Node: node}})
 	if err != nil {
 		return done, err
 	}
@@ -311,17 +311,17 @@ func (a *Agent) DropPeer(ctx context.Context, node capabilities.NodeID) (view.Dr
 		switch e := e.(type) {
 		case *events.NodeDropped:
 			dropped = append(dropped, mailbox.DroppedPeer{Node: e.Node, At: e.Date})
-			a.node.cutOff(e.Node)
+			ps.agent.node.cutOff(e.Node)
 		case *events.NameUnbound:
 			done.Names++
 		}
 	}
 	done.Introduced = len(dropped) - 1
-	for id, m := range a.node.journal.Mailboxes() {
-		if !a.node.registry.isAwake(id) && m.Summary.Outbox == 0 {
+	for id, m := range ps.agent.node.journal.Mailboxes() {
+		if !ps.agent.node.registry.isAwake(id) && m.Summary.Outbox == 0 {
 			continue // it forgets when it is read
 		}
-		if err := a.node.forget(ctx, id, dropped, &done); err != nil {
+		if err := ps.agent.node.forget(ctx, id, dropped, &done); err != nil {
 			return done, err
 		}
 	}

@@ -23,16 +23,16 @@ func TestAnInvitationThatWasLostAdmitsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeNode(t, n)
-	if _, err := n.Host().Invite(t.Context(), NewInvitation{Name: "kept"}); err != nil {
+	if _, err := n.Host().Peers().Invite(t.Context(), NewInvitation{Name: "kept"}); err != nil {
 		t.Fatal(err)
 	}
 	failing.Store(true)
-	if _, err := n.Host().Invite(t.Context(), NewInvitation{Name: "lost"}); parley.CodeOf(err) != parley.ReadOnly {
+	if _, err := n.Host().Peers().Invite(t.Context(), NewInvitation{Name: "lost"}); parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("invited: %v", err)
 	}
 	failing.Store(false)
 	eventually.Holds(t, "the journal is back", func() bool { return n.journal.Err() == nil })
-	open, err := n.Host().Invitations(t.Context())
+	open, err := n.Host().Peers().Invitations(t.Context())
 	if err != nil || len(open) != 1 || open[0].Name != "kept" {
 		t.Fatalf("open are %v, %v", open, err)
 	}

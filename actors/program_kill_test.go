@@ -91,7 +91,7 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 		return a
 	}
 	busy, lone := named("busy"), named("lone")
-	list, err := n.Host().Agents(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Failed}})
+	list, err := n.Host().Agents().List(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Failed}})
 	if err != nil || len(list) != 1 || list[0].ID != lone.id || list[0].Error != mailbox.Interrupted || len(list[0].Pending) != 1 {
 		t.Errorf("after the kill: %+v, %v", list, err)
 	}

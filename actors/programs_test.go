@@ -99,7 +99,7 @@ func eventsOf[E events.Event](tb testing.TB, a *Agent) (all []E) {
 // outputOf gives all that an agent's program has put out.
 func outputOf(tb testing.TB, a *Agent) string {
 	tb.Helper()
-	pieces, err := a.Output(tb.Context(), 0, 10_000)
+	pieces, err := a.Output().Since(tb.Context(), 0, 10_000)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func runPromptVictim(folder string) {
 
 // sayYes answers whatever the host is asked.
 func sayYes(ctx context.Context, n *Node) {
-	for e, err := range n.Host().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
+	for e, err := range n.Host().Mail().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			return
 		}

@@ -33,7 +33,7 @@ func TestPoisonEventPutsOneMailboxAside(t *testing.T) {
 	closeNode(t, n)
 
 	n = openNode(t, folder)
-	if _, err := (&Agent{node: n, id: fae.id}).Inbox(t.Context(), view.MessageFilter{}); parley.CodeOf(err) != parley.CorruptLog {
+	if _, err := (&Agent{node: n, id: fae.id}).Mail().Inbox(t.Context(), view.MessageFilter{}); parley.CodeOf(err) != parley.CorruptLog {
 		t.Errorf("the mailbox itself: %v", err)
 	}
 	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "x")}); err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // Inbox lists the messages of a view by number.
-func (a *Agent) Inbox(ctx context.Context, v view.MessageFilter) (view.Inbox, error) {
-	return a.list(ctx, v, 0, math.MaxInt)
+func (m Mail) Inbox(ctx context.Context, v view.MessageFilter) (view.Inbox, error) {
+	return m.list(ctx, v, 0, math.MaxInt)
 }
 
 // maxListed bounds a list of messages, in bytes of JSON. One message is listed however large it is.
@@ -29,8 +29,8 @@ const maxChanges = 500
 
 // Page is Inbox from a message number on: no more than limit messages, and no more than fit into half a mebibyte of
 // JSON. If there are more, Next is the number from which to go on.
-func (a *Agent) Page(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
-	in, err := a.list(ctx, v, first, limit)
+func (m Mail) Page(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
+	in, err := m.list(ctx, v, first, limit)
 	if err != nil {
 		return in, err
 	}
@@ -43,10 +43,10 @@ func (a *Agent) Page(ctx context.Context, v view.MessageFilter, first uint64, li
 }
 
 // All yields the messages of a view by number, read page by page. An error comes last.
-func (a *Agent) All(ctx context.Context, v view.MessageFilter) iter.Seq2[view.Message, error] {
+func (m Mail) All(ctx context.Context, v view.MessageFilter) iter.Seq2[view.Message, error] {
 	return func(yield func(view.Message, error) bool) {
 		for first := uint64(0); ; {
-			in, err := a.Page(ctx, v, first, maxChanges)
+			in, err := m.Page(ctx, v, first, maxChanges)
 			for _, e := range in.Messages {
 				if !yield(e, nil) {
 					return
@@ -81,8 +81,8 @@ func fitting(messages []view.Message) (int, error) {
 // Since gives messages of a view that changed after a cursor, as they are now, by number, with the cursor to go on from. It
 // does not wait for any. There may be more than it gives at once: then those come first that changed first, and from the
 // cursor on there are the others.
-func (a *Agent) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
-	in, err := call(ctx, a, queryChanges{v, cursor})
+func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
+	in, err := call(ctx, m.agent, queryChanges{v, cursor})
 	if err != nil {
 		return in, err
 	}
@@ -182,8 +182,8 @@ func (v *versionHeap) Push(x any)        { *v = append(*v, x.(uint64)) }
 func (v *versionHeap) Pop() any          { panic("nothing is taken off") }
 
 // list lists the messages of a view from a number on.
-func (a *Agent) list(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
-	return call(ctx, a, queryMessages{v, first, limit})
+func (m Mail) list(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
+	return call(ctx, m.agent, queryMessages{v, first, limit})
 }
 
 // queryMessages returns the messages of a view from a number on, at most limit, and no more than fit into a list if there
@@ -218,8 +218,8 @@ func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
 }
 
 // FormsOf returns the forms of an origin, as mailbox.State.FormsOf does, and the cursor of the mailbox.
-func (a *Agent) FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error) {
-	return call(ctx, a, queryForms{o})
+func (m Mail) FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error) {
+	return call(ctx, m.agent, queryForms{o})
 }
 
 // queryForms returns the forms of an origin.
@@ -239,8 +239,8 @@ func (m queryForms) handle(b *mailboxActor) (view.Inbox, error) {
 }
 
 // HasAsked reports whether the agent has asked a form under an idempotency key.
-func (a *Agent) HasAsked(ctx context.Context, key string) (bool, error) {
-	return call(ctx, a, queryAsked{key})
+func (m Mail) HasAsked(ctx context.Context, key string) (bool, error) {
+	return call(ctx, m.agent, queryAsked{key})
 }
 
 // queryAsked reports whether a form was asked under a key.
@@ -267,11 +267,11 @@ func (m queryMessage) handle(b *mailboxActor) (view.Message, error) {
 
 // Changes waits until messages within the view have changed after the cursor, and gives them as they are
 // now, with the cursor to go on from. When ctx ends first, it gives none and the same cursor, and no error.
-func (a *Agent) Changes(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
+func (m Mail) Changes(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	changed := make(chan struct{}, 1)
-	defer a.node.changed.drop(a.node.changed.wait(a.id, changed))
+	defer m.agent.node.changed.drop(m.agent.node.changed.wait(m.agent.id, changed))
 	for {
-		in, err := a.Since(ctx, v, cursor)
+		in, err := m.Since(ctx, v, cursor)
 		if ctx.Err() != nil {
 			return view.Inbox{Messages: []view.Message{}, Cursor: cursor}, nil
 		}
@@ -283,7 +283,7 @@ func (a *Agent) Changes(ctx context.Context, v view.MessageFilter, cursor uint64
 		case <-changed:
 		case <-ctx.Done():
 			return in, nil
-		case <-a.node.life.Done():
+		case <-m.agent.node.life.Done():
 			return in, errClosing()
 		}
 	}
@@ -291,10 +291,10 @@ func (a *Agent) Changes(ctx context.Context, v view.MessageFilter, cursor uint64
 
 // Follow yields the messages of a view that changed after a cursor (0: all of them), then each that changes,
 // until ctx ends or an error, which comes last.
-func (a *Agent) Follow(ctx context.Context, v view.MessageFilter, cursor uint64) iter.Seq2[view.Message, error] {
+func (m Mail) Follow(ctx context.Context, v view.MessageFilter, cursor uint64) iter.Seq2[view.Message, error] {
 	return func(yield func(view.Message, error) bool) {
 		for ctx.Err() == nil {
-			in, err := a.Changes(ctx, v, cursor)
+			in, err := m.Changes(ctx, v, cursor)
 			if err != nil {
 				yield(view.Message{}, err)
 				return
@@ -434,3 +434,9 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 
 // sizeOf returns the bytes of text in a message, which is less than its JSON has.
 func sizeOf(m *view.Message) int { return len(m.Text) + len(m.Title) + len(m.Description) }
+
+// Mail lists and follows an agent's messages and forms.
+type Mail struct{ agent *Agent }
+
+// Mail returns the agent's messages and forms.
+func (a *Agent) Mail() Mail { return Mail{a} }

@@ -38,27 +38,27 @@ func (n *Node) Quotas(ctx context.Context) (view.NodeQuotas, error) {
 
 // SetQuota gives an agent, which shares them with those that it makes, quotas of its own. -1 is none. With reset, what
 // was set before is dropped. Only the node's host may.
-func (a *Agent) SetQuota(ctx context.Context, agent *Agent, quotas map[string]int64, reset bool) error {
-	return a.do(ctx, mailbox.SetQuota{Agent: agent.id, Quotas: quotas, Reset: reset})
+func (as Agents) SetQuota(ctx context.Context, agent *Agent, quotas map[string]int64, reset bool) error {
+	return as.agent.do(ctx, mailbox.SetQuota{Agent: agent.id, Quotas: quotas, Reset: reset})
 }
 
-// QuotaOf says what an agent's account uses. It is for the agent itself, its host and its maker.
-func (a *Agent) QuotaOf(ctx context.Context, agent *Agent) (view.AgentUse, error) {
-	if err := a.MayLookInto(ctx, agent); err != nil && !a.IsHost() {
+// Quota says what an agent's account uses. It is for the agent itself, its host and its maker.
+func (as Agents) Quota(ctx context.Context, agent *Agent) (view.AgentUse, error) {
+	if err := as.MayLookInto(ctx, agent); err != nil && !as.agent.IsHost() {
 		return view.AgentUse{}, err
 	}
 	if _, err := agent.Version(ctx); err != nil { // its account is open then
 		return view.AgentUse{}, err
 	}
-	u := a.node.accounts.use(agent.id, a.node.now())
+	u := as.agent.node.accounts.use(agent.id, as.agent.node.now())
 	var err error
-	u.Name, err = query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.NameOf(u.Agent), nil })
+	u.Name, err = query(ctx, as.agent, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.NameOf(u.Agent), nil })
 	return u, err
 }
 
-// LimitPeer gives another node quotas of its own, each for every mailbox that it sends to. Only the node's host may.
-func (a *Agent) LimitPeer(ctx context.Context, node capabilities.NodeID, quotas map[string]int64, reset bool) error {
-	return a.do(ctx, mailbox.SetQuota{Node: node, Quotas: quotas, Reset: reset})
+// Limit gives another node quotas of its own, each for every mailbox that it sends to. Only the node's host may.
+func (ps Peers) Limit(ctx context.Context, node capabilities.NodeID, quotas map[string]int64, reset bool) error {
+	return ps.agent.do(ctx, mailbox.SetQuota{Node: node, Quotas: quotas, Reset: reset})
 }
 
 // heaviestPeers returns the other nodes that use most of their quotas.

@@ -43,7 +43,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 	}
 	refused := 0
 	eventually.Holds(t, "what was on its way is told to be refused", func() bool {
-		in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true})
+		in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 		}
 		return sent-refused <= 32
 	})
-	if in, err := n.Host().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != sent-refused {
+	if in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != sent-refused {
 		t.Errorf("the host has %d messages of %d of which %d were refused: %v", len(in.Messages), sent, refused, err)
 	}
 	if grown := heapInUse() - before; grown > 64<<20 {
@@ -64,7 +64,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 	send(t, tom, "@host", "another is heard")
 	ask(t, fae, Ask{To: "@self"})
 	eventually.Holds(t, "the day's quota is used up", func() bool {
-		in, err := n.Host().Inbox(t.Context(), view.MessageFilter{})
+		in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 	if _, err := fae.Send(t.Context(), "@host", strings.Repeat("x", 127<<10)); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Errorf("after a restart: %v", err)
 	}
-	if err := n.Host().SetQuota(t.Context(), fae, map[string]int64{"daily": -1, "inbox": -1}, false); err != nil {
+	if err := n.Host().Agents().SetQuota(t.Context(), fae, map[string]int64{"daily": -1, "inbox": -1}, false); err != nil {
 		t.Fatal(err)
 	}
 	send(t, fae, "@host", strings.Repeat("x", 127<<10))
@@ -92,13 +92,13 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 	n = openQuotas(t, folder, quotas)
 	fae = &Agent{node: n, id: fae.id}
 	send(t, fae, "@host", strings.Repeat("x", 127<<10))
-	if err := n.Host().SetQuota(t.Context(), fae, nil, true); err != nil {
+	if err := n.Host().Agents().SetQuota(t.Context(), fae, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fae.Send(t.Context(), "@host", strings.Repeat("x", 127<<10)); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Errorf("with the node's quotas again: %v", err)
 	}
-	if err := fae.SetQuota(t.Context(), fae, map[string]int64{"daily": -1}, false); parley.CodeOf(err) != parley.NotPermitted {
+	if err := fae.Agents().SetQuota(t.Context(), fae, map[string]int64{"daily": -1}, false); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("a guest raises its own quota: %v", err)
 	}
 }
@@ -151,11 +151,11 @@ func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
 	if err := asks(tom); err != nil {
 		t.Errorf("an agent that it did not make: %v", err)
 	}
-	u, err := n.Host().QuotaOf(t.Context(), two)
+	u, err := n.Host().Agents().Quota(t.Context(), two)
 	if err != nil || u.Agent != fae.id || u.Name != "fae" || u.Used[mailbox.QuotaForms.String()] != 6 || u.Share != 1 {
 		t.Errorf("%+v, %v", u, err)
 	}
-	if _, err := tom.QuotaOf(t.Context(), fae); parley.CodeOf(err) != parley.NotPermitted {
+	if _, err := tom.Agents().Quota(t.Context(), fae); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("another looks: %v", err)
 	}
 	closeNode(t, n)
@@ -265,7 +265,7 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 	if err != nil || len(q.PeersUsed) != 2 || q.PeersUsed[0].Node != m.id || q.PeersUsed[0].Name != "mallory" || q.PeersUsed[0].Quota != "inbox" {
 		t.Errorf("%+v, %v", q.PeersUsed, err)
 	}
-	if err := n.Host().LimitPeer(t.Context(), m.id, map[string]int64{"inbox": 3 << 20}, false); err != nil {
+	if err := n.Host().Peers().Limit(t.Context(), m.id, map[string]int64{"inbox": 3 << 20}, false); err != nil {
 		t.Fatal(err)
 	}
 	if more, last := flood(m); more != 20 || last.Code != "QUOTA_EXCEEDED" {
@@ -275,7 +275,7 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 		friend.arrives(friend.say(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})))
 	}
 	friend.isRefused(friend.say(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})), "QUOTA_EXCEEDED")
-	if err := n.Host().LimitPeer(t.Context(), friend.newStranger().id, map[string]int64{"inbox": 1}, false); parley.CodeOf(err) != parley.NodeUnknown {
+	if err := n.Host().Peers().Limit(t.Context(), friend.newStranger().id, map[string]int64{"inbox": 1}, false); parley.CodeOf(err) != parley.NodeUnknown {
 		t.Errorf("a node that is not known: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func TestReferenceThatGoesRoundIsTheSameAtHome(t *testing.T) {
 	t.Parallel()
 	a, b, c := trio(t)
 	fae := ring(t, a, b, c)
-	v, err := a.Host().Show(t.Context(), "back", false)
+	v, err := a.Host().Names().Show(t.Context(), "back", false)
 	if ref, ok := v.AsRef(); err != nil || !ok || ref.Target != fae.id || ref.Kind != capabilities.KindAgent {
 		t.Fatalf("what came back is %v, %v", v, err)
 	}
@@ -75,7 +75,7 @@ func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 	a, b, c := trio(t)
 	fae := ring(t, a, b, c)
 	for _, s := range []*station{a, b} {
-		if err := s.Host().Remove(t.Context(), "fae"); err != nil {
+		if err := s.Host().Names().Remove(t.Context(), "fae"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 	eventually.Holds(t, "all have said what they had to", func() bool {
 		return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, c.Host())
 	})
-	in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true})
+	in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

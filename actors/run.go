@@ -117,7 +117,7 @@ func (n *Node) wasSilent(s *mailbox.State) bool {
 	if r := n.supervisor.currentRun(s.ID); r != nil && r.id == run.Run {
 		return false
 	}
-	newest, _, err := (&Agent{node: n, id: s.ID}).OutputEnd(n.life, 1)
+	newest, _, err := (&Agent{node: n, id: s.ID}).Output().Latest(n.life, 1)
 	return err == nil && (len(newest) == 0 || newest[0].Run != run.Run)
 }
 
@@ -205,8 +205,8 @@ func (startProgram) fail(error)               {}
 
 // Interrupt ends the run of an agent's program, and what it was asking. It returns when the program has ended. The
 // agent a is its host, its maker, or the agent itself.
-func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
-	stopped, err := call(ctx, agent, interruptRun{by: a.id})
+func (as Agents) Interrupt(ctx context.Context, agent *Agent) error {
+	stopped, err := call(ctx, agent, interruptRun{by: as.agent.id})
 	if err != nil {
 		return err
 	}
@@ -215,8 +215,8 @@ func (a *Agent) Interrupt(ctx context.Context, agent *Agent) error {
 
 // Archive puts an agent out of use, with what it does and asks. Its log stays. It returns when nothing of its program is
 // left. The agent a is its host or its maker.
-func (a *Agent) Archive(ctx context.Context, agent *Agent) error {
-	stopped, err := call(ctx, agent, archiveAgent{by: a.id})
+func (as Agents) Archive(ctx context.Context, agent *Agent) error {
+	stopped, err := call(ctx, agent, archiveAgent{by: as.agent.id})
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func (n *Node) StartPrograms(ctx context.Context) error {
 		return fmt.Errorf("start the programs: %w", err)
 	}
 	n.supervisor.unhold()
-	agents, err := n.Host().Agents(ctx, view.AgentFilter{})
+	agents, err := n.Host().Agents().List(ctx, view.AgentFilter{})
 	if err != nil {
 		return err
 	}

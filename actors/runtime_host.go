@@ -68,7 +68,7 @@ func (d *runtimeHost) Write(ctx context.Context, stream runtime.Stream, text str
 	if err := d.check(); err != nil {
 		return err
 	}
-	return d.agent.writeOutput(ctx, view.OutputPiece{Run: d.run.id, Message: d.run.prompt, Stream: string(stream), Text: text})
+	return d.agent.Output().write(ctx, view.OutputPiece{Run: d.run.id, Message: d.run.prompt, Stream: string(stream), Text: text})
 }
 
 // Ask sends a question as a form from the agent, and waits for its end.

@@ -39,7 +39,7 @@ func BenchmarkStart(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := n.Host().Names(b.Context(), ""); err != nil {
+				if _, err := n.Host().Names().List(b.Context(), ""); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
@@ -195,7 +195,7 @@ func BenchmarkFirstMessage(b *testing.B) {
 		b.StopTimer()
 		eventually.Holds(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
 		b.StartTimer()
-		if _, err := guests[0].Inbox(b.Context(), view.MessageFilter{Pending: true}); err != nil {
+		if _, err := guests[0].Mail().Inbox(b.Context(), view.MessageFilter{Pending: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -55,11 +55,11 @@ func openForPeers(b *testing.B) *Node {
 
 func connect(b *testing.B, a, c *Node) {
 	b.Helper()
-	i, err := a.Host().Invite(b.Context(), NewInvitation{Name: "other"})
+	i, err := a.Host().Peers().Invite(b.Context(), NewInvitation{Name: "other"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := c.Host().Accept(b.Context(), "other", i.Locator); err != nil {
+	if _, err := c.Host().Peers().Accept(b.Context(), "other", i.Locator); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -110,7 +110,7 @@ func introduce(ctx context.Context, asking, answering *Node, asker *Agent, name 
 func adoptLatest(ctx context.Context, a *Agent, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	for e, err := range a.Follow(ctx, view.MessageFilter{}, 0) {
+	for e, err := range a.Mail().Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func askOnce(ctx context.Context, a *Agent) error {
 
 // answerAll answers what an agent is asked until ctx ends.
 func answerAll(ctx context.Context, b *testing.B, a *Agent) {
-	for e, err := range a.Follow(ctx, view.MessageFilter{Pending: true}, 0) {
+	for e, err := range a.Mail().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			if ctx.Err() == nil {
 				b.Error(err)

@@ -53,11 +53,11 @@ func set(p passage, stations ...*station) {
 // meet has each host hold the other's under the name of its node.
 func meet(tb testing.TB, inviting, accepting *station) {
 	tb.Helper()
-	i, err := inviting.Host().Invite(tb.Context(), NewInvitation{Name: accepting.options.Name})
+	i, err := inviting.Host().Peers().Invite(tb.Context(), NewInvitation{Name: accepting.options.Name})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := accepting.Host().Accept(tb.Context(), inviting.options.Name, i.Locator); err != nil {
+	if _, err := accepting.Host().Peers().Accept(tb.Context(), inviting.options.Name, i.Locator); err != nil {
 		tb.Fatal(err)
 	}
 }

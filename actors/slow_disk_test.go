@@ -25,7 +25,7 @@ func TestASlowDiskKeepsNobodyFromReading(t *testing.T) {
 	}
 	eventually.Holds(t, "it is delivered", func() bool { return isDelivered(t, host) })
 	eventually.Holds(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
-	if _, err := fae.Inbox(t.Context(), view.MessageFilter{}); err != nil {
+	if _, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := carl.Send(t.Context(), "SELF", "before"); err != nil {
@@ -42,7 +42,7 @@ func TestASlowDiskKeepsNobodyFromReading(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	for name, a := range map[string]*Agent{"with acks": carl, "of the log": cold, "of the host": host} {
-		if _, err := a.Inbox(ctx, view.MessageFilter{All: true}); err != nil {
+		if _, err := a.Mail().Inbox(ctx, view.MessageFilter{All: true}); err != nil {
 			t.Errorf("the mailbox %s cannot be read: %v", name, err)
 		}
 	}

@@ -51,7 +51,7 @@ func TestBeyondSeesWhatIsNoMail(t *testing.T) {
 		came <- version
 	}()
 	eventually.Holds(t, "it waits", func() bool { return n.changed.has(fae.ID()) })
-	if err := fae.Store(t.Context(), "note", `"x"`); err != nil {
+	if err := fae.Names().Store(t.Context(), "note", `"x"`); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-came; got != before+1 {

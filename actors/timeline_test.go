@@ -25,7 +25,7 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 	n := openNode(t, folder)
 	loud, quiet := guest(t, n, "loud"), guest(t, n, "quiet")
 	write := func(a *Agent, text string) {
-		if err := a.writeOutput(t.Context(), view.OutputPiece{Stream: "output", Text: text}); err != nil {
+		if err := a.Output().write(t.Context(), view.OutputPiece{Stream: "output", Text: text}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 
 	check := func() []view.OutputPiece {
 		t.Helper()
-		all, err := loud.Output(t.Context(), 0, math.MaxInt)
+		all, err := loud.Output().Since(t.Context(), 0, math.MaxInt)
 		if err != nil || len(all) != keptPieces {
 			t.Fatalf("%d pieces, %v", len(all), err)
 		}
@@ -61,7 +61,7 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 			next[writer]++
 		}
 		for cursor := uint64(0); ; cursor = paged[len(paged)-1].Cursor {
-			page, err := loud.Output(t.Context(), cursor, 500)
+			page, err := loud.Output().Since(t.Context(), cursor, 500)
 			if err != nil || len(page) > 500 {
 				t.Fatalf("%d pieces, %v", len(page), err)
 			}
@@ -95,7 +95,7 @@ func TestWhoeverFollowsATimelineIsWoken(t *testing.T) {
 	prompt(t, a, "go")
 	var text string
 	for cursor := uint64(0); !strings.HasSuffix(text, "two"); {
-		pieces, err := a.AwaitOutput(t.Context(), cursor, 10)
+		pieces, err := a.Output().Await(t.Context(), cursor, 10)
 		if err != nil || len(pieces) == 0 {
 			t.Fatalf("got %v, %v", pieces, err)
 		}
@@ -113,7 +113,7 @@ func TestWhoeverFollowsATimelineIsWoken(t *testing.T) {
 	finish(t, a, view.FinishIdle)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if pieces, err := a.AwaitOutput(ended, math.MaxUint32, 10); err != nil || len(pieces) != 0 {
+	if pieces, err := a.Output().Await(ended, math.MaxUint32, 10); err != nil || len(pieces) != 0 {
 		t.Errorf("who has left gets %v, %v", pieces, err)
 	}
 }
@@ -124,7 +124,7 @@ func TestAnyOutputCanBeKept(t *testing.T) {
 	a := guest(t, n, "w")
 	for _, unit := range []string{"\x01", "<", "\u2028", "\"", "x"} {
 		text := strings.Repeat(unit, runtime.MaxText/len(unit))
-		if err := a.writeOutput(t.Context(), view.OutputPiece{Run: capabilities.ID{}, Stream: "output", Text: text}); err != nil {
+		if err := a.Output().write(t.Context(), view.OutputPiece{Run: capabilities.ID{}, Stream: "output", Text: text}); err != nil {
 			t.Errorf("%d times %q: %v", len(text), unit, err)
 			continue
 		}
@@ -140,7 +140,7 @@ func TestLostOutputIsSaidOnce(t *testing.T) {
 	n := openNode(t, folder)
 	a := guest(t, n, "a")
 	for i := range 9 {
-		if err := a.writeOutput(t.Context(), view.OutputPiece{Stream: "output", Text: fmt.Sprintf("line %d\n", i)}); err != nil {
+		if err := a.Output().write(t.Context(), view.OutputPiece{Stream: "output", Text: fmt.Sprintf("line %d\n", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +159,7 @@ func TestLostOutputIsSaidOnce(t *testing.T) {
 	}
 	n = openNode(t, folder)
 	a = &Agent{node: n, id: a.id}
-	all, err := a.Output(t.Context(), 0, 100)
+	all, err := a.Output().Since(t.Context(), 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestLostOutputIsSaidOnce(t *testing.T) {
 	if said != 1 {
 		t.Fatalf("it is said %d times: %+v", said, all)
 	}
-	if more, err := a.Output(t.Context(), all[len(all)-1].Cursor, 100); err != nil || len(more) > 0 {
+	if more, err := a.Output().Since(t.Context(), all[len(all)-1].Cursor, 100); err != nil || len(more) > 0 {
 		t.Errorf("then comes %+v, %v", more, err)
 	}
 }

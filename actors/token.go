@@ -49,33 +49,33 @@ const (
 // maxTokenDepth is how many tokens one may come from.
 const maxTokenDepth = 4
 
-// MakeToken makes a token for the agent. If the agent acts by a token itself, the new one is good for no more and no
+// Make makes a token for the agent. If the agent acts by a token itself, the new one is good for no more and no
 // longer, and ends with that.
-func (a *Agent) MakeToken(ctx context.Context, t NewToken) (view.Token, error) {
-	made, _, err := a.makeToken(ctx, mailbox.MakeToken{Scopes: t.Scopes, Until: t.Until, Note: t.Note}, tokenPrefix)
+func (ts Tokens) Make(ctx context.Context, t NewToken) (view.Token, error) {
+	made, _, err := ts.make(ctx, mailbox.MakeToken{Scopes: t.Scopes, Until: t.Until, Note: t.Note}, tokenPrefix)
 	return made.Token, err
 }
 
-func (a *Agent) makeToken(ctx context.Context, c mailbox.MakeToken, prefix string) (made Token, secret string, err error) {
-	if t := a.by; t != nil {
+func (ts Tokens) make(ctx context.Context, c mailbox.MakeToken, prefix string) (made Token, secret string, err error) {
+	if t := ts.agent.by; t != nil {
 		if t.depth >= maxTokenDepth {
 			return Token{}, "", parley.Refuse(parley.TooLarge, "the token comes from %d others already", maxTokenDepth).
 				WithHint("make one on the node itself")
 		}
-		if _, _, err := a.node.standing(ctx, t.ref); err != nil {
+		if _, _, err := ts.agent.node.standing(ctx, t.ref); err != nil {
 			return Token{}, "", err
 		}
 		c.By, c.Within = t.ref, mailbox.TokenBounds{Scopes: t.Scopes, Until: t.end}
 	}
 	secret = rand.Text()
 	c.Digest = digest(secret)
-	evs, err := call(ctx, a, decide{c})
+	evs, err := call(ctx, ts.agent, decide{c})
 	if err != nil {
 		return Token{}, secret, err
 	}
-	now := a.node.now()
-	made = shownToken(a.id, mailbox.Token{TokenMade: *evs[0].(*events.TokenMade), Made: now, Used: now, Renewed: now}, now)
-	made.Text = prefix + a.id.ULID.String() + made.ID.ULID.String() + secret
+	now := ts.agent.node.now()
+	made = shownToken(ts.agent.id, mailbox.Token{TokenMade: *evs[0].(*events.TokenMade), Made: now, Used: now, Renewed: now}, now)
+	made.Text = prefix + ts.agent.id.ULID.String() + made.ID.ULID.String() + secret
 	return made, secret, nil
 }
 
@@ -91,23 +91,23 @@ func shownToken(agent capabilities.ID, t mailbox.Token, now capabilities.Time) T
 	return shown
 }
 
-// Tokens lists the agent's tokens and sessions that are good, oldest first.
-func (a *Agent) Tokens(ctx context.Context) ([]view.Token, error) {
+// List lists the agent's tokens and sessions that are good, oldest first.
+func (ts Tokens) List(ctx context.Context) ([]view.Token, error) {
 	type made struct {
 		view.Token
 		by events.TokenRef
 	}
-	all, err := query(ctx, a, func(s *mailbox.State, now capabilities.Time) ([]made, error) {
+	all, err := query(ctx, ts.agent, func(s *mailbox.State, now capabilities.Time) ([]made, error) {
 		var all []made
 		for _, t := range s.Tokens(now) {
-			all = append(all, made{shownToken(a.id, t, now).Token, t.By})
+			all = append(all, made{shownToken(ts.agent.id, t, now).Token, t.By})
 		}
 		return all, nil
 	})
 	good := []view.Token{}
 	for _, t := range all {
 		if !t.by.Token.IsZero() {
-			if _, _, ended := a.node.standing(ctx, t.by); ended != nil {
+			if _, _, ended := ts.agent.node.standing(ctx, t.by); ended != nil {
 				continue
 			}
 		}
@@ -116,9 +116,9 @@ func (a *Agent) Tokens(ctx context.Context) ([]view.Token, error) {
 	return good, err
 }
 
-// RevokeToken ends a token or session, and what was made by it.
-func (a *Agent) RevokeToken(ctx context.Context, id capabilities.ID) error {
-	return a.do(ctx, mailbox.RevokeToken{Token: id})
+// Revoke ends a token or session, and what was made by it.
+func (ts Tokens) Revoke(ctx context.Context, id capabilities.ID) error {
+	return ts.agent.do(ctx, mailbox.RevokeToken{Token: id})
 }
 
 // Authenticate gives the agent that a token is for, acting by it, and the token. It refuses with UNAUTHENTICATED. A
@@ -196,17 +196,17 @@ type Session struct {
 // MakeSession makes a session for the agent. It opens no secrets, ends when it was not used for a day, and after two
 // weeks at the latest. If the agent acts by a token, the session is good for no more and no longer than that, and ends
 // with it.
-func (a *Agent) MakeSession(ctx context.Context, note string) (Session, error) {
+func (ts Tokens) MakeSession(ctx context.Context, note string) (Session, error) {
 	scopes := []string{mailbox.ScopeRead, mailbox.ScopeAsk, mailbox.ScopeAnswer, mailbox.ScopeAdmin}
-	if a.by != nil {
-		scopes = slices.DeleteFunc(scopes, func(scope string) bool { return !a.by.May(scope) })
+	if ts.agent.by != nil {
+		scopes = slices.DeleteFunc(scopes, func(scope string) bool { return !ts.agent.by.May(scope) })
 	}
 	if len(scopes) == 0 {
 		return Session{}, parley.Refuse(parley.NotPermitted, "the token is good for nothing that a page does")
 	}
 	key := rand.Text()
-	made, _, err := a.makeToken(ctx, mailbox.MakeToken{
-		Scopes: scopes, Until: a.node.now().Add(mailbox.SessionTime), Note: note, Session: true, Page: pageDigest(key),
+	made, _, err := ts.make(ctx, mailbox.MakeToken{
+		Scopes: scopes, Until: ts.agent.node.now().Add(mailbox.SessionTime), Note: note, Session: true, Page: pageDigest(key),
 	}, sessionPrefix)
 	return Session{Token: made, Key: key}, err
 }
@@ -282,3 +282,9 @@ func (a *Agent) By() capabilities.ID {
 
 // reveals reports whether the agent may see what is sealed for it.
 func (a *Agent) reveals() bool { return a.by == nil || a.by.May(mailbox.ScopeReveal) }
+
+// Tokens are the tokens and sessions of an agent.
+type Tokens struct{ agent *Agent }
+
+// Tokens returns the agent's tokens and sessions.
+func (a *Agent) Tokens() Tokens { return Tokens{a} }

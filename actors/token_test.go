@@ -41,7 +41,7 @@ func by(tb testing.TB, n *Node, text string) *Agent {
 
 func mint(tb testing.TB, a *Agent, t NewToken) view.Token {
 	tb.Helper()
-	made, err := a.MakeToken(tb.Context(), t)
+	made, err := a.Tokens().Make(tb.Context(), t)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -63,16 +63,16 @@ func TestATokenMakesOnlyLess(t *testing.T) {
 	inHand := fae.Under(host.by) // the host acts for fae by its token
 	for name, a := range map[string]*Agent{"the host": host, "fae": inHand} {
 		for _, scope := range []string{"ask", "answer", "reveal"} {
-			_, err := a.MakeToken(t.Context(), NewToken{Scopes: []string{"read", scope}})
+			_, err := a.Tokens().Make(t.Context(), NewToken{Scopes: []string{"read", scope}})
 			wantCode(t, name+" with "+scope, err, parley.NotPermitted)
 		}
-		_, err := a.MakeToken(t.Context(), NewToken{Until: until + 1})
+		_, err := a.Tokens().Make(t.Context(), NewToken{Until: until + 1})
 		wantCode(t, name+" for longer", err, parley.NotPermitted)
 		made := mint(t, a, NewToken{})
 		if made.Until != until || !slices.Equal(made.Scopes, []string{"read"}) || made.By != host.by.ID {
 			t.Errorf("%s made %+v", name, made)
 		}
-		if in, err := a.MakeSession(t.Context(), "x"); err != nil || in.Until != until || !slices.Equal(in.Scopes, []string{"admin", "read"}) {
+		if in, err := a.Tokens().MakeSession(t.Context(), "x"); err != nil || in.Until != until || !slices.Equal(in.Scopes, []string{"admin", "read"}) {
 			t.Errorf("%s made the session %+v, %v", name, in, err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestATokenMakesOnlyLess(t *testing.T) {
 		deep = by(t, n, mint(t, deep, NewToken{Scopes: []string{"admin"}}).Text)
 	}
 	last := by(t, n, mint(t, deep, NewToken{Scopes: []string{"admin"}}).Text)
-	_, err := last.MakeToken(t.Context(), NewToken{})
+	_, err := last.Tokens().Make(t.Context(), NewToken{})
 	wantCode(t, "too deep", err, parley.TooLarge)
 }
 
@@ -91,10 +91,10 @@ func TestWhatATokenMadeEndsWithIt(t *testing.T) {
 	defer func() { closeNode(t, n) }()
 	fae := guest(t, n, "fae")
 	for name, end := range map[string]func(view.Token){
-		"it is revoked":    func(made view.Token) { wantCode(t, "revoke", n.Host().RevokeToken(t.Context(), made.ID), "") },
+		"it is revoked":    func(made view.Token) { wantCode(t, "revoke", n.Host().Tokens().Revoke(t.Context(), made.ID), "") },
 		"its time is over": func(view.Token) { clock.forward(2 * time.Hour) },
 		"the node restarts": func(made view.Token) {
-			wantCode(t, "revoke", n.Host().RevokeToken(t.Context(), made.ID), "")
+			wantCode(t, "revoke", n.Host().Tokens().Revoke(t.Context(), made.ID), "")
 			closeNode(t, n)
 			n = clock.open(t, folder)
 		},
@@ -107,7 +107,7 @@ func TestWhatATokenMadeEndsWithIt(t *testing.T) {
 			grandchild := mint(t, by(t, n, child.Text), NewToken{})
 			ofFae := mint(t, fae.Under(host.by), NewToken{Scopes: []string{"read", "admin"}})
 			itsChild := mint(t, by(t, n, ofFae.Text), NewToken{})
-			session, err := fae.Under(by(t, n, child.Text).by).MakeSession(t.Context(), "a browser")
+			session, err := fae.Under(by(t, n, child.Text).by).Tokens().MakeSession(t.Context(), "a browser")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,12 +129,12 @@ func TestWhatATokenMadeEndsWithIt(t *testing.T) {
 			}
 			_, _, err = n.AuthenticateSession(t.Context(), session.Text, session.Key)
 			wantCode(t, "the session", err, parley.Unauthenticated)
-			_, err = host.MakeToken(t.Context(), NewToken{})
+			_, err = host.Tokens().Make(t.Context(), NewToken{})
 			wantCode(t, "making another by it", err, parley.Unauthenticated)
-			_, err = fae.Under(host.by).MakeSession(t.Context(), "late")
+			_, err = fae.Under(host.by).Tokens().MakeSession(t.Context(), "late")
 			wantCode(t, "a late session", err, parley.Unauthenticated)
 			by(t, n, apart.Text)
-			if left, err := fae.Tokens(t.Context()); err != nil || len(left) == 0 || slices.ContainsFunc(left, func(t view.Token) bool { return !t.By.IsZero() }) {
+			if left, err := fae.Tokens().List(t.Context()); err != nil || len(left) == 0 || slices.ContainsFunc(left, func(t view.Token) bool { return !t.By.IsZero() }) {
 				t.Errorf("listed: %+v %v", left, err)
 			}
 		})
@@ -153,17 +153,17 @@ func TestAnInvitationEndsWithTheTokenThatMadeIt(t *testing.T) {
 	until := n.now().Add(time.Hour)
 	first := mint(t, n.Host(), NewToken{Scopes: allScopes, Until: until})
 	second := mint(t, by(t, n, first.Text), NewToken{Scopes: []string{"admin"}})
-	made, err := by(t, n, second.Text).Invite(t.Context(), NewInvitation{Name: "bob", Until: n.now().Add(48 * time.Hour)})
+	made, err := by(t, n, second.Text).Peers().Invite(t.Context(), NewInvitation{Name: "bob", Until: n.now().Add(48 * time.Hour)})
 	if err != nil || made.Until != until {
 		t.Fatalf("%+v %v", made, err)
 	}
-	if open, err := n.Host().Invitations(t.Context()); err != nil || len(open) != 1 {
+	if open, err := n.Host().Peers().Invitations(t.Context()); err != nil || len(open) != 1 {
 		t.Fatalf("%v %v", open, err)
 	}
-	if err := n.Host().RevokeToken(t.Context(), first.ID); err != nil {
+	if err := n.Host().Tokens().Revoke(t.Context(), first.ID); err != nil {
 		t.Fatal(err)
 	}
-	if open, err := n.Host().Invitations(t.Context()); err != nil || len(open) != 0 {
+	if open, err := n.Host().Peers().Invitations(t.Context()); err != nil || len(open) != 0 {
 		t.Errorf("it is open still: %v %v", open, err)
 	}
 	l, err := capabilities.ParseLocator(made.Locator)
@@ -179,7 +179,7 @@ func TestASessionIsShortAndRenewed(t *testing.T) {
 	folder, clock := t.TempDir(), &shifted{}
 	n := clock.open(t, folder)
 	defer func() { closeNode(t, n) }()
-	in, err := n.Host().MakeSession(t.Context(), "a browser")
+	in, err := n.Host().Tokens().MakeSession(t.Context(), "a browser")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestASessionIsShortAndRenewed(t *testing.T) {
 		clock.forward(23 * time.Hour)
 	}
 	wantCode(t, "after two weeks", n.Keep(t.Context(), s), parley.Unauthenticated)
-	idle, err := n.Host().MakeSession(t.Context(), "another")
+	idle, err := n.Host().Tokens().MakeSession(t.Context(), "another")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestASessionIsShortAndRenewed(t *testing.T) {
 	wantCode(t, "without its key", err, parley.Unauthenticated)
 	_, _, err = n.Authenticate(t.Context(), idle.Text)
 	wantCode(t, "as a token", err, parley.Unauthenticated)
-	if left, err := n.Host().Tokens(t.Context()); err != nil || len(left) != 0 {
+	if left, err := n.Host().Tokens().List(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("%+v %v", left, err)
 	}
 }
@@ -314,11 +314,11 @@ func TestSecretsAreOpenedForTheirAskerAndByTheirScope(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, got, c.want)
 		}
 		for _, path := range []string{"config", "config/key", "@mail/0/@value", "@mail/0/@value/key"} {
-			_, err := c.a.Show(t.Context(), path, true)
+			_, err := c.a.Names().Show(t.Context(), path, true)
 			if (err == nil) != (c.want == open) {
 				t.Errorf("%s, %s: %v", name, path, err)
 			}
-			if v, err := c.a.Show(t.Context(), path, false); err != nil || !v.Has(capabilities.Value.IsSealed) {
+			if v, err := c.a.Names().Show(t.Context(), path, false); err != nil || !v.Has(capabilities.Value.IsSealed) {
 				t.Errorf("%s, %s: %v, %v", name, path, v.Text(), err)
 			}
 		}
@@ -326,14 +326,14 @@ func TestSecretsAreOpenedForTheirAskerAndByTheirScope(t *testing.T) {
 	// Who answered has it no more, however it is asked for.
 	host := n.Host()
 	for _, path := range []string{"@mail/0/@value", "@mail/0/@value/key"} {
-		_, err := host.Show(t.Context(), path, true)
+		_, err := host.Names().Show(t.Context(), path, true)
 		wantCode(t, "the host, "+path, err, parley.NotPermitted)
-		if err := host.Copy(t.Context(), path, "copied", capabilities.Facet{}); err != nil {
+		if err := host.Names().Copy(t.Context(), path, "copied", capabilities.Facet{}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = host.Show(t.Context(), "copied", true)
+		_, err = host.Names().Show(t.Context(), "copied", true)
 		wantCode(t, "the host's copy of "+path, err, parley.NotPermitted)
-		if err := host.Remove(t.Context(), "copied"); err != nil {
+		if err := host.Names().Remove(t.Context(), "copied"); err != nil {
 			t.Fatal(err)
 		}
 	}

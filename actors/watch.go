@@ -85,34 +85,34 @@ func (m awaitFinish) handle(b *mailboxActor) (view.Finish, error) {
 	return view.Finish{Status: status, Final: statusOf(b.state)}, nil
 }
 
-// writeOutput adds to the agent's timeline, and returns when that is on disk.
-func (a *Agent) writeOutput(ctx context.Context, p view.OutputPiece) error {
-	p.At = a.node.now()
+// write adds to the agent's timeline, and returns when that is on disk.
+func (o Output) write(ctx context.Context, p view.OutputPiece) error {
+	p.At = o.agent.node.now()
 	body, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	if _, err := a.node.journal.AppendOutput(ctx, a.id, body); err != nil {
+	if _, err := o.agent.node.journal.AppendOutput(ctx, o.agent.id, body); err != nil {
 		return err
 	}
-	a.node.outputs.notify(a.id, none{})
+	o.agent.node.outputs.notify(o.agent.id, none{})
 	return nil
 }
 
-// Output gives what the agent's program has put out after a cursor, oldest first, at most limit pieces. What is older
+// Since gives what the agent's program has put out after a cursor, oldest first, at most limit pieces. What is older
 // than the node keeps is left out.
-func (a *Agent) Output(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
-	kept, err := a.node.journal.Output(ctx, a.id, after, limit)
+func (o Output) Since(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
+	kept, err := o.agent.node.journal.Output(ctx, o.agent.id, after, limit)
 	if err != nil {
 		return nil, err
 	}
 	return readPieces(kept)
 }
 
-// OutputEnd gives the last that the agent's program has put out, oldest first, at most limit pieces, and the cursor after
+// Latest gives the last that the agent's program has put out, oldest first, at most limit pieces, and the cursor after
 // it: 0 where there is nothing. With the limit 0 it gives the cursor alone.
-func (a *Agent) OutputEnd(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error) {
-	kept, cursor, err := a.node.journal.LatestOutput(ctx, a.id, limit)
+func (o Output) Latest(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error) {
+	kept, cursor, err := o.agent.node.journal.LatestOutput(ctx, o.agent.id, limit)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -155,16 +155,16 @@ func lostOutput(pieces []view.OutputPiece, i int, k persistence.OutputPiece) vie
 	return p
 }
 
-// AwaitOutput is Output that waits until there is some, or ctx ends: then there is none, and no error.
-func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
+// Await is Output that waits until there is some, or ctx ends: then there is none, and no error.
+func (o Output) Await(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
 	more := make(chan struct{}, 1)
-	defer a.node.outputs.drop(a.node.outputs.wait(a.id, more))
+	defer o.agent.node.outputs.drop(o.agent.node.outputs.wait(o.agent.id, more))
 	for {
-		pieces, err := a.Output(ctx, after, limit)
+		pieces, err := o.Since(ctx, after, limit)
 		if ctx.Err() != nil {
 			return nil, nil
 		}
-		if err != nil && a.node.life.Err() != nil {
+		if err != nil && o.agent.node.life.Err() != nil {
 			return nil, errClosing() // and the store with it
 		}
 		if err != nil || len(pieces) > 0 {
@@ -174,7 +174,7 @@ func (a *Agent) AwaitOutput(ctx context.Context, after uint64, limit int) ([]vie
 		case <-more:
 		case <-ctx.Done():
 			return nil, nil
-		case <-a.node.life.Done():
+		case <-o.agent.node.life.Done():
 			return nil, errClosing()
 		}
 	}
@@ -286,3 +286,9 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 	}
 	return all
 }
+
+// Output is what an agent's program has put out.
+type Output struct{ agent *Agent }
+
+// Output returns the output of the agent's program.
+func (a *Agent) Output() Output { return Output{a} }

@@ -236,7 +236,7 @@ func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
 		case 1: // it works
 			prompt(t, a, "linger")
 		}
-		if err := n.Host().Archive(t.Context(), a); err != nil {
+		if err := n.Host().Agents().Archive(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		if s := snapshotNow(t, a); s.Status != mailbox.Closed {
@@ -268,7 +268,7 @@ func TestWhatWasGettingReadyIsReadyAfterARestart(t *testing.T) {
 	}
 	closeNode(t, n)
 	n = openNode(t, folder)
-	list, err := n.Host().Agents(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Idle}})
+	list, err := n.Host().Agents().List(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Idle}})
 	if err != nil || !slices.ContainsFunc(list, func(s view.AgentStatus) bool { return s.ID == a.id }) {
 		t.Errorf("got %+v, %v", list, err)
 	}
@@ -301,7 +301,7 @@ func TestAPromptSentAgainIsTheSame(t *testing.T) {
 	if runs := len(eventsOf[*events.RunStarted](t, a)); runs != 1 {
 		t.Errorf("%d runs", runs)
 	}
-	if err := n.Host().Archive(t.Context(), a); err != nil {
+	if err := n.Host().Agents().Archive(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.Host().Prompt(t.Context(), a, "go", "key"); parley.CodeOf(err) != parley.AgentArchived {
@@ -317,7 +317,7 @@ func TestAnInterruptedRunMakesWayForTheNext(t *testing.T) {
 	if p := prompt(t, a, "and then this"); !p.Queued {
 		t.Fatalf("got %+v", p)
 	}
-	if err := a.Interrupt(t.Context(), a); err != nil { // an agent may stop itself
+	if err := a.Agents().Interrupt(t.Context(), a); err != nil { // an agent may stop itself
 		t.Fatal(err)
 	}
 	finish(t, a, view.FinishIdle)
@@ -325,7 +325,7 @@ func TestAnInterruptedRunMakesWayForTheNext(t *testing.T) {
 	if len(ended) != 2 || ended[0].Error != "" || ended[1].Error != "" {
 		t.Errorf("got %+v", ended)
 	}
-	if err := guest(t, n, "other").Interrupt(t.Context(), a); parley.CodeOf(err) != parley.NotPermitted {
+	if err := guest(t, n, "other").Agents().Interrupt(t.Context(), a); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("one that does not rule it: %v", err)
 	}
 }

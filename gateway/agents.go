@@ -15,7 +15,7 @@ import (
 // agent has, or the whole title of just one. It is resolved here, and never by a client.
 
 func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest) (api.FetchAgentsResponse, error) {
-	all, err := a.Agents(ctx, r.Filter)
+	all, err := a.Agents().List(ctx, r.Filter)
 	if err != nil {
 		return api.FetchAgentsResponse{}, err
 	}
@@ -24,13 +24,13 @@ func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest)
 }
 
 func fetchAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.FetchAgentResponse, error) {
-	agent, err := a.Find(ctx, r.AgentID)
+	agent, err := a.Agents().Find(ctx, r.AgentID)
 	if err != nil {
 		return api.FetchAgentResponse{Error: shown(err)}, failedItself(err)
 	}
 	snap, err := agent.Status(ctx)
 	if err == nil {
-		snap, err = a.Seen(ctx, snap)
+		snap, err = a.Agents().Seen(ctx, snap)
 	}
 	if err != nil {
 		return api.FetchAgentResponse{}, err
@@ -51,7 +51,7 @@ func sendAgentMessage(ctx context.Context, a *actors.Agent, r api.SendAgentMessa
 	if r.Text == "" {
 		return api.SendAgentMessageResponse{}, parley.Refuse(parley.InvalidArgument, "a message needs a text")
 	}
-	agent, err := a.Find(ctx, r.AgentID)
+	agent, err := a.Agents().Find(ctx, r.AgentID)
 	if err != nil {
 		return api.SendAgentMessageResponse{Error: shown(err)}, failedItself(err)
 	}
@@ -69,7 +69,7 @@ func waitForFinish(ctx context.Context, a *actors.Agent, r api.WaitForFinishRequ
 	if r.TimeoutMs < 0 {
 		return view.Finish{}, parley.Refuse(parley.InvalidArgument, "timeoutMs %d is negative", r.TimeoutMs)
 	}
-	agent, err := a.Find(ctx, r.AgentID)
+	agent, err := a.Agents().Find(ctx, r.AgentID)
 	if err != nil {
 		return view.Finish{}, err
 	}
@@ -80,20 +80,20 @@ func waitForFinish(ctx context.Context, a *actors.Agent, r api.WaitForFinishRequ
 	if err != nil {
 		return f, err
 	}
-	f.Final, err = a.Seen(ctx, f.Final)
+	f.Final, err = a.Agents().Seen(ctx, f.Final)
 	return f, err
 }
 
 func stopAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.AgentResponse, error) {
-	return onAgent(ctx, a, r.AgentID, a.Interrupt)
+	return onAgent(ctx, a, r.AgentID, a.Agents().Interrupt)
 }
 
 func archiveAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.AgentResponse, error) {
-	return onAgent(ctx, a, r.AgentID, a.Archive)
+	return onAgent(ctx, a, r.AgentID, a.Agents().Archive)
 }
 
 func onAgent(ctx context.Context, a *actors.Agent, which string, do func(context.Context, *actors.Agent) error) (api.AgentResponse, error) {
-	agent, err := a.Find(ctx, which)
+	agent, err := a.Agents().Find(ctx, which)
 	if err != nil {
 		return api.AgentResponse{}, err
 	}
@@ -109,7 +109,9 @@ func describeAgent(ctx context.Context, a *actors.Agent, r api.DescribeAgentRequ
 }
 
 func setPolicy(ctx context.Context, a *actors.Agent, r api.SetPolicyRequest) (api.AgentResponse, error) {
-	return onAgent(ctx, a, r.AgentID, func(ctx context.Context, agent *actors.Agent) error { return a.SetPolicy(ctx, agent, r.Policy) })
+	return onAgent(ctx, a, r.AgentID, func(ctx context.Context, agent *actors.Agent) error {
+		return a.Agents().SetPolicy(ctx, agent, r.Policy)
+	})
 }
 
 func runAgent(ctx context.Context, a *actors.Agent, r api.RunAgentRequest) (api.MakeAgentResponse, error) {

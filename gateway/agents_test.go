@@ -332,7 +332,7 @@ func TestAStoppedAgentAsksNothingMore(t *testing.T) {
 	}
 	question := func() (asked view.Message) {
 		eventually.Holds(t, "it asks", func() bool {
-			in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true})
+			in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -387,7 +387,7 @@ func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
 	if f := k.ask("wait_for_finish", `,"agentId":"w"`); f["status"] != "permission" {
 		t.Errorf("got %v", f)
 	}
-	in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{Pending: true})
+	in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 1 {
 		t.Fatalf("got %v, %v", in.Messages, err)
 	}

@@ -23,7 +23,7 @@ func listRules(ctx context.Context, s *Server, r api.ListRulesRequest) (api.List
 	if err != nil {
 		return api.ListRulesResponse{}, err
 	}
-	all, err := agent.Rules(ctx)
+	all, err := agent.Rules().List(ctx)
 	if err != nil {
 		return api.ListRulesResponse{}, err
 	}
@@ -36,7 +36,7 @@ func removeRule(ctx context.Context, s *Server, r api.RemoveRuleRequest) (api.Do
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, by.RemoveRule(ctx, agent, r.Rule)
+	return api.Done{}, by.Rules().Remove(ctx, agent, r.Rule)
 }
 
 func limitRule(ctx context.Context, s *Server, r api.LimitRuleRequest) (api.Done, error) {
@@ -45,7 +45,7 @@ func limitRule(ctx context.Context, s *Server, r api.LimitRuleRequest) (api.Done
 		return api.Done{}, err
 	}
 	if r.Rule.IsZero() {
-		rules, err := agent.Rules(ctx)
+		rules, err := agent.Rules().List(ctx)
 		if err != nil {
 			return api.Done{}, err
 		}
@@ -55,7 +55,7 @@ func limitRule(ctx context.Context, s *Server, r api.LimitRuleRequest) (api.Done
 			}
 		}
 	}
-	return api.Done{}, by.LimitRule(ctx, agent, r.Rule, r.Until)
+	return api.Done{}, by.Rules().Limit(ctx, agent, r.Rule, r.Until)
 }
 
 // ruled gives who asks about rules, and the agent whose rules they are: itself, or one that it is the host of.
@@ -63,8 +63,8 @@ func (s *Server) ruled(ctx context.Context, as api.Acting, which string) (by, ag
 	if by, err = s.agent(ctx, as.Actor()); err != nil || which == "" {
 		return by, by, err
 	}
-	if agent, err = by.Find(ctx, which); err != nil {
+	if agent, err = by.Agents().Find(ctx, which); err != nil {
 		return nil, nil, err
 	}
-	return by, agent, by.MayLookInto(ctx, agent)
+	return by, agent, by.Agents().MayLookInto(ctx, agent)
 }

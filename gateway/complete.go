@@ -68,7 +68,7 @@ func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]api.
 	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 		folder = prefix[:i]
 	}
-	names, err := a.Names(ctx, folder)
+	names, err := a.Names().List(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]api.
 
 func messageCandidates(ctx context.Context, a *actors.Agent, v view.MessageFilter, wanted func(view.Message) bool) ([]api.Candidate, error) {
 	var found []api.Candidate
-	for e, err := range a.All(ctx, v) {
+	for e, err := range a.Mail().All(ctx, v) {
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func gist(e view.Message) string {
 }
 
 func grantCandidates(ctx context.Context, a *actors.Agent) ([]api.Candidate, error) {
-	grants, err := a.Grants(ctx)
+	grants, err := a.Names().Grants(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func grantCandidates(ctx context.Context, a *actors.Agent) ([]api.Candidate, err
 }
 
 func invitationCandidates(ctx context.Context, a *actors.Agent) ([]api.Candidate, error) {
-	open, err := a.Invitations(ctx)
+	open, err := a.Peers().Invitations(ctx)
 	if err != nil {
 		return nil, err
 	}

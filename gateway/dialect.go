@@ -111,7 +111,7 @@ func dialects() map[string]dialect {
 
 // formsOf lists the agent's forms of an origin, oldest first. Forms that are settled and dismissed are left out.
 func (c *wsSession) formsOf(ctx context.Context, o events.Origin, wanted func(dialectForm) bool) ([]dialectForm, error) {
-	in, err := c.principal.agent.FormsOf(ctx, o)
+	in, err := c.principal.agent.Mail().FormsOf(ctx, o)
 	var found []dialectForm
 	for _, e := range in.Messages {
 		if f, ok := dialectOf(e); ok && wanted(f) {

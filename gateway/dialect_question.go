@@ -85,7 +85,7 @@ const maxTimeoutMs = 100 * 365 * 24 * 3600 * 1000
 
 // makeRoom sees to it that the session has no other question pending: it refuses with PENDING_EXISTS, or cancels it.
 func (c *wsSession) makeRoom(f QuestionFrame) error {
-	again, err := c.principal.agent.HasAsked(c.acts, keyOf(f.origin()))
+	again, err := c.principal.agent.Mail().HasAsked(c.acts, keyOf(f.origin()))
 	if err != nil || again { // whatever else the session asks
 		return err
 	}

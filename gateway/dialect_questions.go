@@ -104,7 +104,7 @@ func (c *wsSession) questions(session string) (waiting []dialectForm, err error)
 		o := events.Origin{Dialect: questionDialect, Session: session}
 		return c.formsOf(c.acts, o, func(q dialectForm) bool { return q.AnswerNeeded && !q.Dismissed })
 	}
-	for e, err := range c.principal.agent.All(c.acts, view.MessageFilter{Pending: true}) {
+	for e, err := range c.principal.agent.Mail().All(c.acts, view.MessageFilter{Pending: true}) {
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 		return err
 	}
 	defer c.server.perSession.lock(c.principal.agent.ID().String() + f.RunID)()
-	in, err := c.principal.agent.FormsOf(c.acts, f.origin())
+	in, err := c.principal.agent.Mail().FormsOf(c.acts, f.origin())
 	if err != nil {
 		return err
 	}

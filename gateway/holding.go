@@ -25,7 +25,7 @@ func makeAgent(ctx context.Context, a *actors.Agent, r api.MakeAgentRequest) (ap
 }
 
 func listNames(ctx context.Context, a *actors.Agent, r api.ListNamesRequest) (api.ListNamesResponse, error) {
-	all, err := a.Names(ctx, r.Path)
+	all, err := a.Names().List(ctx, r.Path)
 	if err != nil {
 		return api.ListNamesResponse{}, err
 	}
@@ -34,7 +34,7 @@ func listNames(ctx context.Context, a *actors.Agent, r api.ListNamesRequest) (ap
 	if err != nil || r.Path != "" {
 		return found, err
 	}
-	revoked, err := a.RevokedNames(ctx)
+	revoked, err := a.Names().Revoked(ctx)
 	for _, name := range revoked {
 		if slices.Contains(names, name) {
 			found.Revoked = append(found.Revoked, name)
@@ -44,12 +44,12 @@ func listNames(ctx context.Context, a *actors.Agent, r api.ListNamesRequest) (ap
 }
 
 func lookup(ctx context.Context, a *actors.Agent, r api.LookupRequest) (api.LookupResponse, error) {
-	v, err := a.Show(ctx, r.Name, r.Reveal)
+	v, err := a.Names().Show(ctx, r.Name, r.Reveal)
 	return api.LookupResponse{Value: v}, err
 }
 
 func locate(ctx context.Context, a *actors.Agent, r api.NameRequest) (api.LocateResponse, error) {
-	l, err := a.Locate(ctx, r.Name)
+	l, err := a.Names().Locate(ctx, r.Name)
 	if err != nil {
 		return api.LocateResponse{}, err
 	}
@@ -66,15 +66,15 @@ func storeName(ctx context.Context, a *actors.Agent, r api.StoreNameRequest) (ap
 			return api.Done{}, err
 		}
 	}
-	return api.Done{}, a.Store(ctx, r.Name, text)
+	return api.Done{}, a.Names().Store(ctx, r.Name, text)
 }
 
 func renameName(ctx context.Context, a *actors.Agent, r api.RenameNameRequest) (api.Done, error) {
-	return api.Done{}, a.Rename(ctx, r.Old, r.New)
+	return api.Done{}, a.Names().Rename(ctx, r.Old, r.New)
 }
 
 func removeName(ctx context.Context, a *actors.Agent, r api.NameRequest) (api.Done, error) {
-	return api.Done{}, a.Remove(ctx, r.Name)
+	return api.Done{}, a.Names().Remove(ctx, r.Name)
 }
 
 func copyName(ctx context.Context, a *actors.Agent, r api.CopyNameRequest) (api.Done, error) {
@@ -82,11 +82,11 @@ func copyName(ctx context.Context, a *actors.Agent, r api.CopyNameRequest) (api.
 	if err := facet.Check(); err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, a.Copy(ctx, r.Old, r.New, facet)
+	return api.Done{}, a.Names().Copy(ctx, r.Old, r.New, facet)
 }
 
 func listGrants(ctx context.Context, a *actors.Agent, r api.ListGrantsRequest) (api.ListGrantsResponse, error) {
-	all, err := a.Grants(ctx)
+	all, err := a.Names().Grants(ctx)
 	if err != nil {
 		return api.ListGrantsResponse{}, err
 	}
@@ -99,5 +99,5 @@ func revoke(ctx context.Context, a *actors.Agent, r api.RevokeRequest) (api.Done
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{}, a.Revoke(ctx, id)
+	return api.Done{}, a.Names().Revoke(ctx, id)
 }

@@ -49,7 +49,7 @@ func listMessages(ctx context.Context, a *actors.Agent, r api.ListMessagesReques
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
 	}
-	in, err := a.Page(ctx, r.MessageFilter, r.First, limit)
+	in, err := a.Mail().Page(ctx, r.MessageFilter, r.First, limit)
 	if in.Messages == nil {
 		in.Messages = []view.Message{}
 	}
@@ -62,11 +62,11 @@ func followMessages(ctx context.Context, a *actors.Agent, r api.FollowMessagesRe
 		return view.Inbox{}, err
 	}
 	defer cancel()
-	in, err := a.Since(ctx, r.MessageFilter, r.Cursor) // the wait is for what comes, and no bound of this look
+	in, err := a.Mail().Since(ctx, r.MessageFilter, r.Cursor) // the wait is for what comes, and no bound of this look
 	if err != nil || len(in.Messages) > 0 {
 		return in, err
 	}
-	more, err := a.Changes(waiting, r.MessageFilter, in.Cursor)
+	more, err := a.Mail().Changes(waiting, r.MessageFilter, in.Cursor)
 	if err != nil && waiting.Err() != nil && waitPassed(err) {
 		return in, nil
 	}

@@ -9,15 +9,15 @@ import (
 )
 
 func invite(ctx context.Context, a *actors.Agent, r api.InviteRequest) (view.Invitation, error) {
-	return a.Invite(ctx, actors.NewInvitation{Name: r.Name, Until: r.Expires})
+	return a.Peers().Invite(ctx, actors.NewInvitation{Name: r.Name, Until: r.Expires})
 }
 
 func uninvite(ctx context.Context, a *actors.Agent, r api.NameRequest) (api.Done, error) {
-	return api.Done{}, a.Uninvite(ctx, r.Name)
+	return api.Done{}, a.Peers().Uninvite(ctx, r.Name)
 }
 
 func listInvitations(ctx context.Context, a *actors.Agent, r api.ListInvitationsRequest) (api.ListInvitationsResponse, error) {
-	all, err := a.Invitations(ctx)
+	all, err := a.Peers().Invitations(ctx)
 	if err != nil {
 		return api.ListInvitationsResponse{}, err
 	}
@@ -26,7 +26,7 @@ func listInvitations(ctx context.Context, a *actors.Agent, r api.ListInvitations
 }
 
 func accept(ctx context.Context, a *actors.Agent, r api.AcceptRequest) (view.Accepted, error) {
-	return a.Accept(ctx, r.Name, r.Locator)
+	return a.Peers().Accept(ctx, r.Name, r.Locator)
 }
 
 func listNodes(ctx context.Context, s *Server, r api.ListNodesRequest) (api.ListNodesResponse, error) {

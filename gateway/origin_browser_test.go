@@ -135,7 +135,7 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 		})
 	}
 	for name, a := range map[string]*actors.Agent{"fae": h.fae, "the host": h.node.Host()} {
-		in, err := a.Inbox(t.Context(), view.MessageFilter{All: true})
+		in, err := a.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 		if err != nil || len(in.Messages) != 1 || in.Messages[0].Outcome != nil || in.Messages[0].Description != "Configure the project" {
 			t.Errorf("the mail of %s has changed: %v %v", name, in.Messages, err)
 		}
@@ -147,7 +147,7 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 func TestWhoseRequestsAreTaken(t *testing.T) {
 	h := openParlour(t)
 	const own = "http://localhost"
-	session, err := h.node.Host().MakeSession(t.Context(), "a test")
+	session, err := h.node.Host().Tokens().MakeSession(t.Context(), "a test")
 	if err != nil {
 		t.Fatal(err)
 	}

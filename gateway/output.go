@@ -11,9 +11,9 @@ import (
 
 func readOutput(ctx context.Context, a *actors.Agent, r api.ReadOutputRequest) (api.ReadOutputResponse, error) {
 	got := api.ReadOutputResponse{Pieces: []view.OutputPiece{}, Cursor: r.After}
-	agent, err := a.Find(ctx, r.AgentID)
+	agent, err := a.Agents().Find(ctx, r.AgentID)
 	if err == nil {
-		err = a.MayLookInto(ctx, agent)
+		err = a.Agents().MayLookInto(ctx, agent)
 	}
 	if err != nil {
 		return got, err
@@ -25,14 +25,14 @@ func readOutput(ctx context.Context, a *actors.Agent, r api.ReadOutputRequest) (
 	if limit <= 0 || limit > api.MaxPieces {
 		limit = api.MaxPieces
 	}
-	read := agent.Output
+	read := agent.Output().Since
 	if r.WaitMs != 0 {
 		var cancel context.CancelFunc
 		if ctx, cancel, err = bounded(ctx, &r.WaitMs); err != nil {
 			return got, err
 		}
 		defer cancel()
-		read = agent.AwaitOutput
+		read = agent.Output().Await
 	}
 	var room pageRoom
 	for len(got.Pieces) < limit {
@@ -50,7 +50,7 @@ func readOutput(ctx context.Context, a *actors.Agent, r api.ReadOutputRequest) (
 		if len(pieces) < step {
 			return got, nil
 		}
-		read = agent.Output // there is something: no more is waited for
+		read = agent.Output().Since // there is something: no more is waited for
 	}
 	return got, nil
 }
@@ -64,7 +64,7 @@ func outputEnd(ctx context.Context, agent *actors.Agent, r api.ReadOutputRequest
 		return got, parley.Refuse(parley.InvalidArgument, "tail is a number of pieces, and goes without after, limit and waitMs")
 	}
 	for most, step := min(*r.Tail, api.MaxPieces), outputStep; ; step *= 2 {
-		pieces, cursor, err := agent.OutputEnd(ctx, min(most, step))
+		pieces, cursor, err := agent.Output().Latest(ctx, min(most, step))
 		if err != nil {
 			return got, err
 		}

@@ -122,7 +122,7 @@ const maxShownNames = 1000
 func (v *viewing) show(status int, name string, f web.Layout) error {
 	f.As, f.Here, f.Base, f.Reader = v.as, v.r.URL.Path, pagePrefix(v.r.Context()), v.s.reader(v.r.Context()).ID()
 	var err error
-	if f.Names, err = v.agent.Names(v.r.Context(), ""); err != nil {
+	if f.Names, err = v.agent.Names().List(v.r.Context(), ""); err != nil {
 		return err
 	}
 	f.Names = f.Names[:min(len(f.Names), maxShownNames)]
@@ -220,7 +220,7 @@ func (s *Server) locals(ctx context.Context) ([]local, error) {
 	if !self.IsHost() {
 		return found, nil
 	}
-	names, err := self.Names(ctx, "")
+	names, err := self.Names().List(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -263,12 +263,12 @@ func (s *Server) namer(ctx context.Context, a *actors.Agent) func(capabilities.R
 
 func heldNames(ctx context.Context, a *actors.Agent) map[capabilities.ID]string {
 	known := map[capabilities.ID]string{}
-	names, err := a.Names(ctx, "")
+	names, err := a.Names().List(ctx, "")
 	if err != nil {
 		return known // then it is shown by its ID
 	}
 	for _, name := range names[:min(len(names), maxNamed)] {
-		v, err := a.Show(ctx, name, false)
+		v, err := a.Names().Show(ctx, name, false)
 		if err != nil {
 			continue
 		}

@@ -67,12 +67,12 @@ func (v *viewing) fill(d *web.AgentPage, agent *actors.Agent) (err error) {
 	if d.Names, err = v.named(agent); err != nil {
 		return err
 	}
-	if d.Grants, err = agent.Grants(ctx); err != nil {
+	if d.Grants, err = agent.Names().Grants(ctx); err != nil {
 		return err
 	}
 	slices.Reverse(d.Grants)
 	d.Grants = d.Grants[:min(len(d.Grants), shownGrants)]
-	if d.Rules, err = agent.Rules(ctx); err != nil {
+	if d.Rules, err = agent.Rules().List(ctx); err != nil {
 		return err
 	}
 	if d.Output, err = newestOutput(ctx, agent); err != nil {
@@ -84,7 +84,7 @@ func (v *viewing) fill(d *web.AgentPage, agent *actors.Agent) (err error) {
 
 // newestOutput gives the end of what an agent's program has put out, in whole lines if there are some.
 func newestOutput(ctx context.Context, agent *actors.Agent) (string, error) {
-	pieces, _, err := agent.OutputEnd(ctx, newestPieces)
+	pieces, _, err := agent.Output().Latest(ctx, newestPieces)
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func (v *viewing) newestMail(l local) ([]web.Card, error) {
 // named gives what an agent holds, by name.
 func (v *viewing) named(agent *actors.Agent) ([]web.Named, error) {
 	ctx := v.r.Context()
-	names, err := agent.Names(ctx, "")
+	names, err := agent.Names().List(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (v *viewing) named(agent *actors.Agent) ([]web.Named, error) {
 	}
 	var list []web.Named
 	for _, name := range names[:min(len(names), maxNamed)] {
-		value, err := agent.Show(ctx, name, false)
+		value, err := agent.Names().Show(ctx, name, false)
 		if parley.CodeOf(err) == parley.NotPermitted {
 			list = append(list, web.Named{Name: name, Value: "revoked"})
 			continue

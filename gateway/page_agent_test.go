@@ -93,15 +93,15 @@ func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
 func TestAnAgentsPageShowsTheNewestOfItsLog(t *testing.T) {
 	h := openParlour(t)
 	for range newestEvents + 5 {
-		if err := h.fae.Store(t.Context(), "note", `"more"`); err != nil {
+		if err := h.fae.Names().Store(t.Context(), "note", `"more"`); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.fae.Remove(t.Context(), "note"); err != nil {
+		if err := h.fae.Names().Remove(t.Context(), "note"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	long := strings.Repeat("long", maxPayload)
-	if err := h.fae.Store(t.Context(), "last", `"`+long+`"`); err != nil {
+	if err := h.fae.Names().Store(t.Context(), "last", `"`+long+`"`); err != nil {
 		t.Fatal(err)
 	}
 	_, _, body := h.get("/agents/fae", "text/html")
@@ -157,7 +157,7 @@ func TestWhatAnAgentGaveIsTakenBackOnItsPage(t *testing.T) {
 	b.reads("#grants li", "revoked")
 	b.until(`!document.querySelector("#grants button") && document.activeElement.id === "main"`)
 	b.isFine()
-	grants, err := h.fae.Grants(t.Context())
+	grants, err := h.fae.Names().Grants(t.Context())
 	if err != nil || len(grants) != 1 || grants[0].Revoked == 0 {
 		t.Errorf("%+v, %v", grants, err)
 	}

@@ -58,7 +58,7 @@ func (v *viewing) agents() error {
 
 // heldAgents gives the agents that one holds, each under the first of its names, by name.
 func heldAgents(ctx context.Context, reader *actors.Agent) ([]web.Listed, error) {
-	names, err := reader.Names(ctx, "")
+	names, err := reader.Names().List(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func heldAgents(ctx context.Context, reader *actors.Agent) ([]web.Listed, error)
 		if strings.HasPrefix(name, "@") {
 			continue
 		}
-		value, err := reader.Show(ctx, name, false)
+		value, err := reader.Names().Show(ctx, name, false)
 		if err != nil {
 			continue // it has gone meanwhile
 		}

@@ -40,7 +40,7 @@ func TestTheListOfAgentsIsWholeAndPaged(t *testing.T) {
 		want = append(want, name)
 	}
 	want = append(want, "fae")
-	if err := h.node.Host().Store(t.Context(), "no-agent", `"a text"`); err != nil {
+	if err := h.node.Host().Names().Store(t.Context(), "no-agent", `"a text"`); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -105,10 +105,10 @@ func TestAGuestSeesItselfAndWhomItHolds(t *testing.T) {
 func TestAnAgentsLogIsReadToItsBeginning(t *testing.T) {
 	h := openParlour(t)
 	for range newestEvents + 30 {
-		if err := h.fae.Store(t.Context(), "note", `"more"`); err != nil {
+		if err := h.fae.Names().Store(t.Context(), "note", `"more"`); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.fae.Remove(t.Context(), "note"); err != nil {
+		if err := h.fae.Names().Remove(t.Context(), "note"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestTheListOfAgentsIsLive(t *testing.T) {
 	b.reads(".agent", "1 waiting for an answer")
 	b.reads(".agent", "1 asked and open")
 	b.until(`document.activeElement.matches('.more-of')`) // the same link, of what was drawn anew
-	if err := h.node.Host().Remove(t.Context(), "joe"); err != nil {
+	if err := h.node.Host().Names().Remove(t.Context(), "joe"); err != nil {
 		t.Fatal(err)
 	}
 	b.until(`document.querySelectorAll('.agent').length === 2`)
@@ -199,7 +199,7 @@ func TestAnAgentsPageIsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.reads("#mail a", "I begin <b>now</b>")
-	if err := h.fae.Store(t.Context(), "note", `"kept"`); err != nil {
+	if err := h.fae.Names().Store(t.Context(), "note", `"kept"`); err != nil {
 		t.Fatal(err)
 	}
 	b.reads("#holds li", "note")
@@ -211,7 +211,7 @@ func TestAnAgentsPageIsLive(t *testing.T) {
 	b.click(`button[name=remove][value=note]`)
 	b.until(`!document.querySelector('#holds li[data-part=note]') && document.activeElement.id === 'main'`)
 	b.isFine()
-	if _, err := h.fae.Show(t.Context(), "note", false); err == nil {
+	if _, err := h.fae.Names().Show(t.Context(), "note", false); err == nil {
 		t.Error("the name is still there")
 	}
 }
@@ -232,7 +232,7 @@ func TestAnAgentsPageTakesUpWhatHappenedWhileTheNodeWasAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fae.Store(t.Context(), "note", `"kept"`); err != nil { // before or after the page is back
+	if err := fae.Names().Store(t.Context(), "note", `"kept"`); err != nil { // before or after the page is back
 		t.Fatal(err)
 	}
 	b.reads("#holds li", "note")

@@ -161,7 +161,7 @@ func TestKeyboardAloneFromQuestionToAnswer(t *testing.T) {
 		t.Error(got)
 	}
 	b.isFine()
-	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
+	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("%v waits besides %v, %v", len(in.Messages), late.Form, err)
 	}
 }

@@ -152,14 +152,14 @@ func TestARuleThatIsGoneIsSaidToBe(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/agents/fae")
 	b.reads("#rules li", "Never")
-	rules, err := h.fae.Rules(t.Context())
+	rules, err := h.fae.Rules().List(t.Context())
 	if err != nil || len(rules) != 1 {
 		t.Fatal(rules, err)
 	}
 	b.run(`((send) => { window.fetch = (where, ...rest) => String(where).includes('remove_rule') ? new Promise((go) => { window.sends = go }).then(() => send(where, ...rest)) : send(where, ...rest) })(window.fetch)`)
 	b.click("#rules button[name=end]")
 	b.until(`!!window.sends`)
-	if err := h.node.Host().RemoveRule(t.Context(), h.fae, rules[0].Rule); err != nil {
+	if err := h.node.Host().Rules().Remove(t.Context(), h.fae, rules[0].Rule); err != nil {
 		t.Fatal(err)
 	}
 	b.run(`window.sends()`)
@@ -219,7 +219,7 @@ func TestAnApprovalThatComesStandsOnTop(t *testing.T) {
 	b.until(`!document.querySelector("dialog")`)
 	b.until(fmt.Sprintf(`document.querySelector(%q)`, "#stream "+asking(second)+"[data-waits]"))
 	b.isFine()
-	in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{Pending: true})
+	in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 2 {
 		t.Errorf("%d wait, %v", len(in.Messages), err)
 	}

@@ -142,7 +142,7 @@ func (h *parlour) signIn(b *tab) {
 	if !before {
 		agent, _, err := h.node.Authenticate(h.t.Context(), h.token)
 		if err == nil {
-			in, err = agent.MakeSession(h.t.Context(), "a test")
+			in, err = agent.Tokens().MakeSession(h.t.Context(), "a test")
 		}
 		if err != nil {
 			h.t.Fatal(err)

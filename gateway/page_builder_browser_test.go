@@ -43,7 +43,7 @@ func TestAFormIsBuiltFieldByField(t *testing.T) {
 	b.until(`!document.querySelector('dialog') && document.getElementById('line').value === '' && Object.keys(localStorage).join() === 'parley.home'`)
 	b.isFine()
 
-	in, err := h.fae.Inbox(t.Context(), view.MessageFilter{Pending: true})
+	in, err := h.fae.Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 1 {
 		t.Fatalf("%v %v", in, err)
 	}
@@ -268,7 +268,7 @@ func TestWhatIsBuiltIsKeptUntilItIsSentOrDiscarded(t *testing.T) {
 	b.openBuilder("/form")
 	b.until(`document.querySelector('[name=description]').value === '' && document.querySelectorAll('.parts > li').length === 1`)
 	b.isFine()
-	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
+	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Errorf("sent: %v %v", in, err)
 	}
 }
@@ -319,7 +319,7 @@ func TestAPreviewCanBeTriedAndSendsNothing(t *testing.T) {
 	b.click(".parts + [name=add]")
 	b.reads(".preview .hint", "left out")
 	b.until(`document.querySelectorAll('.preview .field').length === 1`)
-	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
+	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Errorf("sent: %v %v", in, err)
 	}
 	b.click(part(2, "[name=remove]"))

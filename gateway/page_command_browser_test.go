@@ -63,7 +63,7 @@ func TestEachSlashCommand(t *testing.T) {
 	}
 	newest := func(of *actors.Agent) view.Message {
 		t.Helper()
-		in, err := of.Inbox(t.Context(), view.MessageFilter{})
+		in, err := of.Mail().Inbox(t.Context(), view.MessageFilter{})
 		if err != nil || len(in.Messages) == 0 {
 			t.Fatalf("%v %v", in, err)
 		}
@@ -82,7 +82,7 @@ func TestEachSlashCommand(t *testing.T) {
 		{`/resolve 3 fae`, "Done.", func() string { return h.status("3") }, "answered"},
 		{`/reject 4 "no such helper"`, "Done.", func() string { return h.status("4") }, "declined no such helper"},
 		{`/adopt 5 me friend`, "Done.", func() string {
-			held, err := host.Show(t.Context(), "friend", false)
+			held, err := host.Names().Show(t.Context(), "friend", false)
 			ref, isRef := held.AsRef()
 			return fmt.Sprint(isRef && ref.Target == h.fae.ID(), err)
 		}, "true <nil>"},

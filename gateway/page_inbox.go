@@ -71,7 +71,7 @@ func window(ctx context.Context, a *actors.Agent, before uint64, want int) (foun
 // shownBetween gives the messages with numbers from first to before that were not dismissed.
 func shownBetween(ctx context.Context, a *actors.Agent, first, before uint64) (shown []view.Message, err error) {
 	for first < before {
-		in, err := a.Page(ctx, view.MessageFilter{All: true}, first, int(before-first))
+		in, err := a.Mail().Page(ctx, view.MessageFilter{All: true}, first, int(before-first))
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func endOfMail(ctx context.Context, a *actors.Agent) (end, cursor uint64, err er
 			return false
 		}
 		var in view.Inbox
-		if in, err = a.Page(ctx, view.MessageFilter{All: true}, n, 1); cursor == 0 {
+		if in, err = a.Mail().Page(ctx, view.MessageFilter{All: true}, n, 1); cursor == 0 {
 			cursor = in.Cursor // the first: what comes while the others are read is shown again
 		}
 		return len(in.Messages) > 0

@@ -116,7 +116,7 @@ func TestTabsOfSeveralAgentsShareAStream(t *testing.T) {
 		b.until(fmt.Sprintf(`[...document.querySelectorAll('#stream .text')].map((e) => e.innerText).join() === "a word of %d"`, i))
 		b.isFine()
 	}
-	if err := h.node.Host().Remove(t.Context(), "guest 3: ü"); err != nil {
+	if err := h.node.Host().Names().Remove(t.Context(), "guest 3: ü"); err != nil {
 		t.Fatal(err)
 	}
 	late := h.tab(all[0].ctx) // has everything asked for anew

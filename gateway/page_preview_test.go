@@ -43,7 +43,7 @@ func TestAPreviewIsWhatTheRecipientSees(t *testing.T) {
 	if want := field(strings.ReplaceAll(seen, web.ElementKey("fae", 0), "preview")); want == "" || field(text) != want {
 		t.Errorf("preview:\n%s\nseen:\n%s", field(text), want)
 	}
-	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 1 {
+	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("a preview left something: %v %v", in, err)
 	}
 }

@@ -91,7 +91,7 @@ func (q questionsOf) look(ctx context.Context, who []local, changed []string) ([
 func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
 	var waiting []question
 	seen := 0
-	for e, err := range l.agent.All(ctx, view.MessageFilter{Pending: true}) {
+	for e, err := range l.agent.Mail().All(ctx, view.MessageFilter{Pending: true}) {
 		if err != nil {
 			return nil, err
 		}

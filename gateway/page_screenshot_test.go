@@ -124,7 +124,7 @@ func (h *parlour) fillScene() {
 		Deadline: capabilities.At(time.Now().Add(40 * time.Minute)), Fields: []events.Field{{Name: "go", Label: "How shall I go on?", Type: events.Buttons, Options: []events.Option{{Value: "now", Label: "Deploy now"}, {Value: "tonight", Label: "Tonight at 22:00"}, {Value: "stop", Label: "Not yet"}}}}})
 	_, err = h.fae.Approve(ctx, actors.Approval{Tool: "shell", Input: `{"command": "git push --force origin main", "cwd": "site"}`})
 	must(err)
-	must(h.fae.Store(ctx, "branch", `"release-1.4"`))
+	must(h.fae.Names().Store(ctx, "branch", `"release-1.4"`))
 	h.ask(actors.Ask{Title: "Set up the project", Description: "A few things I cannot know myself.", Fields: everyType()})
 	h.give()
 }

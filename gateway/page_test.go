@@ -163,7 +163,7 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 			t.Errorf("%s lacks %q", c.path, c.want)
 		}
 	}
-	if in, err := joe.Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
+	if in, err := joe.Mail().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("%v %v", in, err)
 	}
 	if status, _, _ := h.postForm("/forms/1", url.Values{"do": {"fly"}}); status != 400 {
@@ -203,7 +203,7 @@ func TestQuestionsAreThoseOfAllAgentsOldestFirst(t *testing.T) {
 		}
 	}
 	ask(h.fae, "HOST", "the first")
-	if err := h.node.Host().Copy(t.Context(), "joe", "helper", capabilities.Facet{}); err != nil { // a second name for one
+	if err := h.node.Host().Names().Copy(t.Context(), "joe", "helper", capabilities.Facet{}); err != nil { // a second name for one
 		t.Fatal(err)
 	}
 	ask(joe, "@self", "the second")

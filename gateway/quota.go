@@ -11,22 +11,22 @@ import (
 )
 
 func setQuota(ctx context.Context, a *actors.Agent, r api.SetQuotaRequest) (view.AgentUse, error) {
-	agent, err := a.Find(ctx, r.AgentID)
+	agent, err := a.Agents().Find(ctx, r.AgentID)
 	if err != nil {
 		return view.AgentUse{}, err
 	}
-	if err := a.SetQuota(ctx, agent, r.Quotas, r.Reset); err != nil {
+	if err := a.Agents().SetQuota(ctx, agent, r.Quotas, r.Reset); err != nil {
 		return view.AgentUse{}, err
 	}
-	return a.QuotaOf(ctx, agent)
+	return a.Agents().Quota(ctx, agent)
 }
 
 func getQuota(ctx context.Context, a *actors.Agent, r api.GetQuotaRequest) (view.AgentUse, error) {
-	agent, err := a.Find(ctx, r.AgentID)
+	agent, err := a.Agents().Find(ctx, r.AgentID)
 	if err != nil {
 		return view.AgentUse{}, err
 	}
-	return a.QuotaOf(ctx, agent)
+	return a.Agents().Quota(ctx, agent)
 }
 
 func limitPeer(ctx context.Context, s *Server, r api.LimitPeerRequest) (view.Peer, error) {
@@ -34,7 +34,7 @@ func limitPeer(ctx context.Context, s *Server, r api.LimitPeerRequest) (view.Pee
 	if err != nil {
 		return p, err
 	}
-	if err := s.node.Host().LimitPeer(ctx, p.Node, r.Quotas, r.Reset); err != nil {
+	if err := s.node.Host().Peers().Limit(ctx, p.Node, r.Quotas, r.Reset); err != nil {
 		return p, err
 	}
 	return s.findPeer(ctx, p.Node.String())
@@ -45,7 +45,7 @@ func dropPeer(ctx context.Context, s *Server, r api.DropPeerRequest) (view.Dropp
 	if err != nil {
 		return view.DroppedPeer{}, err
 	}
-	return s.node.Host().DropPeer(ctx, p.Node)
+	return s.node.Host().Peers().Drop(ctx, p.Node)
 }
 
 // findPeer returns another node by its ID, or by the host's name for its host.

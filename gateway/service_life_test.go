@@ -174,7 +174,7 @@ func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
 		}
 	}
 	h.call("fae", "send", `{"recipient":"HOST","text":"the last"}`, nil) // on the same subject, and so after them
-	if in, err := fae.Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 1 {
+	if in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("what could not be answered was done: %v %v", in.Messages, err)
 	}
 	if n, _, err := heard.Pending(); err != nil || n != 0 {

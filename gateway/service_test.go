@@ -225,7 +225,7 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 			}
 		})
 	}
-	if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
+	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Errorf("what was refused was done: %v %v", in.Messages, err)
 	}
 	if m, err := h.ask("send", "", `{"text":"`+strings.Repeat("x", MaxBody)+`"}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "401" {

@@ -109,7 +109,7 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
 // endSessions ends a session, with all others of its agent if that is wanted.
 func (s *Server) endSessions(r *http.Request, p *principal, all bool) error {
 	if all {
-		made, err := p.agent.Tokens(r.Context())
+		made, err := p.agent.Tokens().List(r.Context())
 		if err != nil {
 			return err
 		}
@@ -117,12 +117,12 @@ func (s *Server) endSessions(r *http.Request, p *principal, all bool) error {
 			if !t.Session || t.ID == p.token.ID {
 				continue
 			}
-			if err := p.agent.RevokeToken(r.Context(), t.ID); err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has ended meanwhile
+			if err := p.agent.Tokens().Revoke(r.Context(), t.ID); err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has ended meanwhile
 				return err
 			}
 		}
 	}
-	return p.agent.RevokeToken(r.Context(), p.token.ID)
+	return p.agent.Tokens().Revoke(r.Context(), p.token.ID)
 }
 
 // browserOf says in a few words which browser sends a request, for who looks through the sessions.

@@ -212,7 +212,7 @@ func TestABrowserThatIsSignedInFollowsPlainLinks(t *testing.T) {
 	if got, want := b.text(`location.href`), h.url+formsPath+asked.Form.String()+"?as=#top"; got != want {
 		t.Errorf("it is at %s, want %s", got, want)
 	}
-	if err := h.node.Host().RevokeToken(t.Context(), h.in[h.token].ID); err != nil {
+	if err := h.node.Host().Tokens().Revoke(t.Context(), h.in[h.token].ID); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // and goes round in no circle when the session has ended
@@ -228,7 +228,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	b := h.openBrowser()
 	b.open("/")
 	b.live()
-	elsewhere, err := h.node.Host().MakeSession(t.Context(), "another browser")
+	elsewhere, err := h.node.Host().Tokens().MakeSession(t.Context(), "another browser")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	}
 	signedIn := func() int {
 		t.Helper()
-		all, err := h.node.Host().Tokens(t.Context())
+		all, err := h.node.Host().Tokens().List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func (v visitor) look(session *http.Cookie, operation string) int {
 func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
 	h := openTestServer(t)
 	host := h.node.Host()
-	made, err := host.MakeToken(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
+	made, err := host.Tokens().Make(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,11 +88,11 @@ func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
 	if got := []int{v.look(session, "list_names"), v.look(session, "send")}; got[0] != 200 || got[1] != 403 {
 		t.Errorf("it may read and send: %v", got)
 	}
-	all, err := host.Tokens(t.Context())
+	all, err := host.Tokens().List(t.Context())
 	if err != nil || !all[len(all)-1].Session || all[len(all)-1].Note != "Chrome 131 on Linux" {
 		t.Errorf("listed: %+v %v", all, err)
 	}
-	if err := host.RevokeToken(t.Context(), made.ID); err != nil {
+	if err := host.Tokens().Revoke(t.Context(), made.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := v.look(session, "list_names"); got != 401 {
@@ -111,7 +111,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent, err := h.node.Host().MakeToken(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
+	parent, err := h.node.Host().Tokens().Make(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	}()
 	eventually.Holds(t, "all three uses are open", func() bool { return h.server.openUses() == 3 })
 	began := time.Now()
-	if err := h.node.Host().RevokeToken(t.Context(), parent.ID); err != nil { // of which it is a child, in another mailbox
+	if err := h.node.Host().Tokens().Revoke(t.Context(), parent.ID); err != nil { // of which it is a child, in another mailbox
 		t.Fatal(err)
 	}
 	got := <-heard

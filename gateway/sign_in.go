@@ -115,7 +115,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 		s.refuseStranger(w, r, parley.Refuse(parley.Unauthenticated, "the link was used, or has ended").WithHint("parley open makes another"))
 		return
 	}
-	made, err := agent.MakeSession(r.Context(), browserOf(r))
+	made, err := agent.Tokens().MakeSession(r.Context(), browserOf(r))
 	if err != nil {
 		s.note(r.Context(), "sign in", err)
 		s.refuseStranger(w, r, err)

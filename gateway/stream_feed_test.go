@@ -124,9 +124,9 @@ func TestAStreamTellsToWhomSomethingHappened(t *testing.T) {
 		}
 	}
 	host := h.node.Host()
-	happens(func() error { return h.fae.Store(t.Context(), "note", `"x"`) }, h.fae) // no mail
-	happens(func() error { return host.Store(t.Context(), "note", `"x"`) }, host)
+	happens(func() error { return h.fae.Names().Store(t.Context(), "note", `"x"`) }, h.fae) // no mail
+	happens(func() error { return host.Names().Store(t.Context(), "note", `"x"`) }, host)
 	var joe *actors.Agent
 	happens(func() error { joe = h.guest("joe"); return nil }, host) // and whoever is told is told of joe as well from now on
-	happens(func() error { return joe.Store(t.Context(), "note", `"x"`) }, joe)
+	happens(func() error { return joe.Names().Store(t.Context(), "note", `"x"`) }, joe)
 }

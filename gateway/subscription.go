@@ -49,7 +49,7 @@ func (s *Server) follow(ctx context.Context, sub subscription, deliver func(batc
 		seen = sub.at.upTo
 	}
 	for ctx.Err() == nil {
-		in, err := sub.agent.Changes(ctx, sub.filter, seen)
+		in, err := sub.agent.Mail().Changes(ctx, sub.filter, seen)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -68,7 +68,7 @@ func (s *Server) follow(ctx context.Context, sub subscription, deliver func(batc
 func (s *Server) finish(ctx context.Context, sub subscription, deliver func(batch) error) error {
 	at := sub.at
 	for at.seen < at.upTo {
-		in, err := sub.agent.Since(ctx, sub.filter, at.seen)
+		in, err := sub.agent.Mail().Since(ctx, sub.filter, at.seen)
 		if err != nil {
 			return err
 		}

@@ -9,11 +9,11 @@ import (
 )
 
 func createToken(ctx context.Context, a *actors.Agent, r api.CreateTokenRequest) (view.Token, error) {
-	return a.MakeToken(ctx, actors.NewToken{Scopes: r.Scopes, Until: r.Until, Note: r.Note})
+	return a.Tokens().Make(ctx, actors.NewToken{Scopes: r.Scopes, Until: r.Until, Note: r.Note})
 }
 
 func listTokens(ctx context.Context, a *actors.Agent, r api.ListTokensRequest) (api.ListTokensResponse, error) {
-	all, err := a.Tokens(ctx)
+	all, err := a.Tokens().List(ctx)
 	if err != nil {
 		return api.ListTokensResponse{}, err
 	}
@@ -22,5 +22,5 @@ func listTokens(ctx context.Context, a *actors.Agent, r api.ListTokensRequest) (
 }
 
 func revokeToken(ctx context.Context, a *actors.Agent, r api.RevokeTokenRequest) (api.Done, error) {
-	return api.Done{}, a.RevokeToken(ctx, r.Token)
+	return api.Done{}, a.Tokens().Revoke(ctx, r.Token)
 }

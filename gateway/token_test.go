@@ -71,7 +71,7 @@ func TestATokenIsForOneAgentAndItsScopes(t *testing.T) {
 
 func makeToken(t *testing.T, a *actors.Agent, scopes ...string) string {
 	t.Helper()
-	made, err := a.MakeToken(t.Context(), actors.NewToken{Scopes: scopes})
+	made, err := a.Tokens().Make(t.Context(), actors.NewToken{Scopes: scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,20 +81,20 @@ func makeToken(t *testing.T, a *actors.Agent, scopes ...string) string {
 func TestATokenThatWasRevokedOrHasEndedIsNotGood(t *testing.T) {
 	node, s := openServer(t)
 	v := visitor{t, s}
-	made, err := node.Host().MakeToken(t.Context(), actors.NewToken{})
+	made, err := node.Host().Tokens().Make(t.Context(), actors.NewToken{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if status, body := v.call("list_names", made.Text, `{}`); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	if err := node.Host().RevokeToken(t.Context(), made.ID); err != nil {
+	if err := node.Host().Tokens().Revoke(t.Context(), made.ID); err != nil {
 		t.Fatal(err)
 	}
 	if status, body := v.call("list_names", made.Text, `{}`); status != 401 {
 		t.Fatalf("%d %s", status, body)
 	}
-	left, err := node.Host().Tokens(t.Context())
+	left, err := node.Host().Tokens().List(t.Context())
 	if err != nil || len(left) != 0 {
 		t.Fatalf("%v, %v", left, err)
 	}

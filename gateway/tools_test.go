@@ -140,7 +140,7 @@ func TestToolsNeedATokenOfTheirOwn(t *testing.T) {
 			t.Errorf("%s: %d %s", x.name, status, text)
 		}
 	}
-	made, err := fae.MakeToken(t.Context(), actors.NewToken{Scopes: []string{"read"}})
+	made, err := fae.Tokens().Make(t.Context(), actors.NewToken{Scopes: []string{"read"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestToolsNeedATokenOfTheirOwn(t *testing.T) {
 	if got := useTool(t, s, "list_inbox", nil); strings.Contains(got, "error") {
 		t.Error(got)
 	}
-	if err := fae.RevokeToken(t.Context(), made.ID); err != nil {
+	if err := fae.Tokens().Revoke(t.Context(), made.ID); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_inbox"}); err == nil {

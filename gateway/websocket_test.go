@@ -19,7 +19,7 @@ func TestWhoMayTalk(t *testing.T) {
 	address := "ws://" + h.server.Address() + api.WebSocketPath
 	own := "http://" + h.server.Address()
 	bearer := http.Header{"Authorization": {"Bearer " + h.tokens["fae"]}}
-	session, err := h.node.Host().MakeSession(t.Context(), "a test")
+	session, err := h.node.Host().Tokens().MakeSession(t.Context(), "a test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +108,11 @@ func TestARevokedTokenEndsTheConversation(t *testing.T) {
 	h.open(func(s *Server) { s.keepAlive = 20 * time.Millisecond })
 	fae := h.guest("fae")
 	k, idle := h.dial("fae"), h.dial("fae")
-	made, err := fae.Tokens(t.Context())
+	made, err := fae.Tokens().List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fae.RevokeToken(t.Context(), made[0].ID); err != nil {
+	if err := fae.Tokens().Revoke(t.Context(), made[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := idle.end(); got != websocket.StatusPolicyViolation {

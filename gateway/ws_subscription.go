@@ -216,7 +216,7 @@ func agentsFrame(c *wsSession, h *head, text []byte) error {
 		}
 		var only capabilities.ID
 		if f.Filter.AgentID != "" {
-			one, err := agent.Find(ctx, f.Filter.AgentID)
+			one, err := agent.Agents().Find(ctx, f.Filter.AgentID)
 			if err != nil {
 				return err
 			}
@@ -226,7 +226,7 @@ func agentsFrame(c *wsSession, h *head, text []byte) error {
 		if f.Mark {
 			mark = func() { c.tell(AgentsToldFrame{Type: "agents_told", SubscriptionID: f.SubscriptionID}) }
 		}
-		return agent.FollowAgents(ctx, f.Filter.AgentFilter, only, func(s view.AgentStatus, gone bool) error {
+		return agent.Agents().Follow(ctx, f.Filter.AgentFilter, only, func(s view.AgentStatus, gone bool) error {
 			if err := c.check(ctx); err != nil {
 				return err
 			}

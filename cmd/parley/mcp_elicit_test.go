@@ -68,7 +68,7 @@ func TestAcceptDeclineAndCancelAtTheClientStayThree(t *testing.T) {
 				t.Errorf("%s: %s", x.does.Action, got.raw)
 			}
 		}
-		if in, err := h.node.Host().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
+		if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 			t.Errorf("the host was asked: %v %v", in, err)
 		}
 	})
@@ -221,7 +221,7 @@ func TestWithoutElicitationThereIsALink(t *testing.T) {
 // pageAnswers answers a form of one field on the page, as the host who is signed in.
 func (h *modelServer) pageAnswers(link, value string) {
 	h.t.Helper()
-	made, err := h.node.Host().MakeToken(h.t.Context(), actors.NewToken{Scopes: []string{"read", "answer"}})
+	made, err := h.node.Host().Tokens().Make(h.t.Context(), actors.NewToken{Scopes: []string{"read", "answer"}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
 			if got := retry(m, again.RequestState, "2026-01-02"); !strings.Contains(got, "NOT_PERMITTED") {
 				t.Errorf("replayed after the end: %s", got)
 			}
-			in, err := h.agent("fae").Inbox(t.Context(), view.MessageFilter{All: true})
+			in, err := h.agent("fae").Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 			if err != nil || len(in.Messages) != 1 {
 				t.Errorf("%d forms, %v", len(in.Messages), err)
 			}
@@ -392,7 +392,7 @@ func TestManyModelsAskAtOnce(t *testing.T) {
 		}
 		answered := map[string]bool{}
 		eventually.Holds(t, "all have asked", attempt(t, func(ctx context.Context) bool {
-			in, err := h.node.Host().Inbox(ctx, view.MessageFilter{Pending: true})
+			in, err := h.node.Host().Mail().Inbox(ctx, view.MessageFilter{Pending: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,7 +53,7 @@ func TestAnInboxIsReadAndAnswered(t *testing.T) {
 		if got := m.use("send_message", arguments{"recipient": "@host", "text": "done"}); got.Error != nil {
 			t.Errorf("%s", got.raw)
 		}
-		in, err := host.Inbox(t.Context(), view.MessageFilter{})
+		in, err := host.Mail().Inbox(t.Context(), view.MessageFilter{})
 		if err != nil || len(in.Messages) == 0 || in.Messages[len(in.Messages)-1].Text != "done" {
 			t.Errorf("%v %v", in, err)
 		}

@@ -77,7 +77,7 @@ func (h *modelServer) guest(name string, scopes ...string) string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	made, err := a.MakeToken(h.t.Context(), actors.NewToken{Scopes: scopes})
+	made, err := a.Tokens().Make(h.t.Context(), actors.NewToken{Scopes: scopes})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func portForm(more arguments) arguments {
 // awaitForm waits for a form that an agent is to answer.
 func awaitForm(t *testing.T, a *actors.Agent) view.Message {
 	t.Helper()
-	for e, err := range a.Follow(t.Context(), view.MessageFilter{Pending: true}, 0) {
+	for e, err := range a.Mail().Follow(t.Context(), view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			t.Error(err)
 			break
