@@ -359,7 +359,7 @@ func (a *Agent) Resolve(ctx context.Context, ref capabilities.FormRef, path stri
 	if _, err := call(ctx, a, checkRequest{ref}); err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Answer(ctx, Answer{Form: ref, Texts: []form.Text{{Name: "value", Text: path}}})
+	return a.Answer(ctx, Answer{Form: ref, Texts: []events.FieldText{{Name: "value", Text: path}}})
 }
 
 // Reject declines a request. It refuses other forms with NOT_A_REQUEST.
@@ -380,25 +380,25 @@ func (m checkRequest) handle(b *mailboxActor) (none, error) {
 // Ask is a form to be sent. To is a path of the asker's names, or the ID or locator of an agent that it
 // holds. The zero value of everything but To, Description and Fields is a good default.
 type Ask struct {
-	To          string            `json:"to"`
-	Description string            `json:"description"`
-	Title       string            `json:"title,omitempty"`
-	Fields      []events.Field    `json:"fields"`
-	Name        string            `json:"name,omitempty"`    // the answer is bound to this name; if it is bound, nothing is sent
-	Key         string            `json:"key,omitempty"`     // idempotency key: the same key is the same form
-	Deadline    capabilities.Time `json:"deadline,omitzero"` // it expires then
-	NoForward   bool              `json:"noForward,omitempty"`
-	Origin      *events.Origin    `json:"-"` // of a form asked in a dialect
+	To          string
+	Description string
+	Title       string
+	Fields      []events.Field
+	Name        string            // the answer is bound to this name; if it is bound, nothing is sent
+	Key         string            // idempotency key: the same key is the same form
+	Deadline    capabilities.Time // it expires then
+	NoForward   bool
+	Origin      *events.Origin // of a form asked in a dialect
 }
 
 // Request asks for a capability in words.
 type Request struct {
-	To        string            `json:"to"`
-	Text      string            `json:"text"`
-	Name      string            `json:"name,omitempty"` // what is given is bound to this name
-	Key       string            `json:"key,omitempty"`
-	Deadline  capabilities.Time `json:"deadline,omitzero"`
-	NoForward bool              `json:"noForward,omitempty"`
+	To        string
+	Text      string
+	Name      string // what is given is bound to this name
+	Key       string
+	Deadline  capabilities.Time
+	NoForward bool
 }
 
 // Answer is what an agent says to a form. Values are typed; a string for a capability field is a path of
@@ -406,7 +406,7 @@ type Request struct {
 // of the two. Digest, if it is not "", is of the call that was shown: an approval of another call is not answered.
 type Answer struct {
 	Form   capabilities.FormRef
-	Digest string                        `json:"digest,omitempty"`
-	Values map[string]capabilities.Value `json:"values,omitempty"`
-	Texts  []form.Text                   `json:"texts,omitempty"`
+	Digest string
+	Values map[string]capabilities.Value
+	Texts  []events.FieldText
 }

@@ -11,7 +11,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
-	"parley/mailbox/form"
 )
 
 // openNode opens a node in a folder and closes it with the test.
@@ -87,7 +86,7 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 		}
 		answered <- o
 	}()
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Texts: []form.Text{{Name: "a", Text: "hello"}}}); err != nil {
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Texts: []events.FieldText{{Name: "a", Text: "hello"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if o := <-answered; o.Status != view.StatusAnswered || o.Values.Text() != `{"a":"hello"}` || o.ByName != "HOST" {

@@ -15,7 +15,6 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/form"
 )
 
 // promptVictim is the variable that makes this test's binary a node whose agents are prompted until it is killed.
@@ -57,7 +56,7 @@ func sayYes(ctx context.Context, n *Node) {
 		if err != nil {
 			return
 		}
-		answer := Answer{Form: capabilities.FormID(e.MessageID), Texts: []form.Text{{Name: e.Fields[0].Name, Text: "Yes"}}}
+		answer := Answer{Form: capabilities.FormID(e.MessageID), Texts: []events.FieldText{{Name: e.Fields[0].Name, Text: "Yes"}}}
 		if _, err := n.Host().Answer(ctx, answer); err != nil && ctx.Err() == nil && !isEnd(parley.CodeOf(err)) {
 			fmt.Println("failed", err)
 		}

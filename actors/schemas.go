@@ -89,7 +89,7 @@ func (b *mailboxActor) schemaKey(form capabilities.ID) formKey {
 
 // schema returns the compiled schema of a form, or nil if it has no patterns, for an answer of an agent's. That one
 // makes the effort: nobody else can have the node make it.
-func (b *mailboxActor) schema(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []form.Text) (*form.Schema, error) {
+func (b *mailboxActor) schema(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []events.FieldText) (*form.Schema, error) {
 	if !form.HasPatterns(f.Fields) {
 		return nil, nil
 	}

@@ -10,7 +10,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/mailbox/form"
+	"parley/events"
 )
 
 // claim is what one call was told of its own answer.
@@ -34,7 +34,7 @@ func claimAtOnce(a *Agent, asked capabilities.FormRef, calls, declining int, wha
 				return
 			}
 			c.value = fmt.Sprintf("%s-%d", what, i)
-			c.got, c.err = a.Answer(ctx, Answer{Form: asked, Texts: []form.Text{{Name: "a", Text: c.value}}})
+			c.got, c.err = a.Answer(ctx, Answer{Form: asked, Texts: []events.FieldText{{Name: "a", Text: c.value}}})
 		})
 	}
 	made.Wait()

@@ -11,7 +11,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
-	"parley/mailbox/form"
 )
 
 // station is a node with others around it. One that listens has a gate before it.
@@ -160,7 +159,7 @@ func count(is bool) int {
 func answerWith(a *Agent, asked capabilities.ID, value string) (view.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return a.Answer(ctx, Answer{Form: capabilities.FormID(asked), Texts: []form.Text{{Name: "a", Text: value}}})
+	return a.Answer(ctx, Answer{Form: capabilities.FormID(asked), Texts: []events.FieldText{{Name: "a", Text: value}}})
 }
 
 // expectation is an Await on its way.

@@ -2,7 +2,6 @@ package capabilities
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -66,69 +65,6 @@ func Strings(ss ...string) Value {
 		vs[i] = String(s)
 	}
 	return List(vs...)
-}
-
-// Of returns the Value of plain Go data: nil, bool, any integer or float, string, []byte, json.Number, Ref, Value, and
-// slices and string-keyed maps of these. It refuses with INVALID_ARGUMENT other data, and with TOO_LARGE data that is
-// nested too deeply.
-func Of(x any) (Value, error) { return of(x, 0) }
-
-func of(x any, depth int) (Value, error) {
-	if depth > MaxValueDepth {
-		return Value{}, tooDeep()
-	}
-	switch x := x.(type) {
-	case nil:
-		return Null(), nil
-	case Value:
-		return x, x.check(depth)
-	case bool, string, int64, float64, []byte, Ref:
-		v := Value{x}
-		return v, v.check(depth)
-	case int:
-		return Int(int64(x)), nil
-	case int32:
-		return Int(int64(x)), nil
-	case uint32:
-		return Int(int64(x)), nil
-	case uint64:
-		if x > math.MaxInt64 {
-			return Value{}, parley.Refuse(parley.InvalidArgument, "%d is beyond 64-bit integers", x)
-		}
-		return Int(int64(x)), nil
-	case float32:
-		return of(float64(x), depth)
-	case json.Number:
-		return number(x)
-	case []string:
-		v := Strings(x...)
-		return v, v.check(depth)
-	case []any:
-		vs := make([]Value, len(x))
-		for i, e := range x {
-			v, err := of(e, depth+1)
-			if err != nil {
-				return Value{}, err
-			}
-			vs[i] = v
-		}
-		return List(vs...), nil
-	case map[string]any:
-		m := make(map[string]Value, len(x))
-		for k, e := range x {
-			v, err := of(e, depth+1)
-			if err != nil {
-				return Value{}, err
-			}
-			m[k] = v
-		}
-		v := Record(m)
-		return v, v.check(depth)
-	case map[string]Value:
-		v := Record(x)
-		return v, v.check(depth)
-	}
-	return Value{}, parley.Refuse(parley.InvalidArgument, "%T cannot be passed", x)
 }
 
 func tooDeep() error {

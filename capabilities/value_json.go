@@ -213,7 +213,8 @@ func (r jsonReader) value(depth int) (Value, error) {
 	case json.Number:
 		return number(tok)
 	}
-	return of(tok, depth)
+	v := Value{tok} // nil, a bool or a string
+	return v, v.check(depth)
 }
 
 func (r jsonReader) list(depth int) (Value, error) {

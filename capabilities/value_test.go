@@ -211,42 +211,6 @@ func TestValuesAreBounded(t *testing.T) {
 	wantCode(t, msgpack.Unmarshal(encoded(t, nested(64)), &v), parley.TooLarge, "64 deep within an event")
 }
 
-func TestPlainDataBecomesAValue(t *testing.T) {
-	got, err := Of(map[string]any{
-		"nil": nil, "bool": true, "int": 1, "int32": int32(-2), "uint32": uint32(3), "uint64": uint64(math.MaxInt64), "float32": float32(0.5),
-		"number": json.Number("7"), "strings": []string{"a"}, "list": []any{1, "b"}, "bytes": []byte{1}, "value": Int(8),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Record(map[string]Value{
-		"nil": Null(), "bool": Bool(true), "int": Int(1), "int32": Int(-2), "uint32": Int(3), "uint64": Int(math.MaxInt64), "float32": Float(0.5),
-		"number": Int(7), "strings": Strings("a"), "list": List(Int(1), String("b")), "bytes": Bytes([]byte{1}), "value": Int(8),
-	})
-	if !got.Equal(want) {
-		t.Fatalf("got %s", got.Text())
-	}
-	deep := any(1)
-	for range 64 {
-		deep = []any{deep}
-	}
-	for what, c := range map[string]struct {
-		x    any
-		code parley.Code
-	}{
-		"a channel":              {make(chan int), parley.InvalidArgument},
-		"a struct":               {struct{}{}, parley.InvalidArgument},
-		"beyond int64":           {uint64(math.MaxInt64) + 1, parley.InvalidArgument},
-		"NaN":                    {math.NaN(), parley.InvalidArgument},
-		"text that is not UTF-8": {[]any{"\xff"}, parley.InvalidArgument},
-		"64 deep":                {deep, parley.TooLarge},
-		"deep under deep":        {[]any{nested(MaxValueDepth)}, parley.TooLarge},
-	} {
-		_, err := Of(c.x)
-		wantCode(t, err, c.code, what)
-	}
-}
-
 func TestRefsAreFoundInCanonicalOrder(t *testing.T) {
 	r := func(n byte) Value { return Reference(Ref{Target: testID(n), Kind: KindAgent}) }
 	v := Record(map[string]Value{"b": List(r(2), Int(1), r(3)), "a": r(1), "c": Record(map[string]Value{"d": r(4)})})

@@ -51,6 +51,13 @@ type Option struct {
 	Description string `json:"description,omitempty"`
 }
 
+// FieldText is the answer to one field as text, which is read by the type of the field. A field for several choices has
+// one for each. It is part of no event.
+type FieldText struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
 // FormKind is the kind of a form: how it came about and what it is called.
 type FormKind string
 

@@ -77,11 +77,7 @@ func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest)
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	texts := make([]form.Text, len(r.Texts))
-	for i, t := range r.Texts {
-		texts[i] = form.Text(t)
-	}
-	return a.Answer(ctx, actors.Answer{Form: ref, Digest: r.Digest, Values: r.Values, Texts: texts})
+	return a.Answer(ctx, actors.Answer{Form: ref, Digest: r.Digest, Values: r.Values, Texts: r.Texts})
 }
 
 func declineForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {

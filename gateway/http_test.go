@@ -184,7 +184,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 		done <- err
 	}()
 	eventually.Holds(t, "one waits", func() bool { return s.ledger.now(api.KindWaits) > 0 })
-	answer := api.RespondFormRequest{FormRef: api.RefTo("0"), Texts: []api.Text{{Name: "a", Text: "x"}}}
+	answer := api.RespondFormRequest{FormRef: api.RefTo("0"), Texts: []events.FieldText{{Name: "a", Text: "x"}}}
 	if err := c.Call(t.Context(), "respond_form", answer, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/web"
-	"parley/mailbox/form"
 )
 
 // approve has the guest ask for leave to call a tool.
@@ -35,7 +34,7 @@ func (h *parlour) approveIn(folder, tool, input string) view.Permission {
 // decide answers an approval as the host.
 func (h *parlour) decide(p view.Permission, decision string) {
 	h.t.Helper()
-	texts := []form.Text{{Name: "decision", Text: decision}}
+	texts := []events.FieldText{{Name: "decision", Text: decision}}
 	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Form: capabilities.FormID(p.Form), Texts: texts}); err != nil {
 		h.t.Fatal(err)
 	}
@@ -53,7 +52,7 @@ func (h *parlour) give() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	answer := actors.Answer{Form: capabilities.FormID(asked.Form), Texts: []form.Text{{Name: "helper", Text: "SELF"}}}
+	answer := actors.Answer{Form: capabilities.FormID(asked.Form), Texts: []events.FieldText{{Name: "helper", Text: "SELF"}}}
 	if _, err := h.fae.Answer(h.t.Context(), answer); err != nil {
 		h.t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
-	"parley/mailbox/form"
 )
 
 // told is a notification as the page made it.
@@ -151,12 +150,12 @@ func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
 	if got := b.told()[0]; got.Body != "now" || got.Title != "1 question waits" {
 		t.Errorf("%+v", got)
 	}
-	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(2), Texts: []form.Text{{Name: "a", Text: "x"}}}); err != nil {
+	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(2), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
 	b.comes(`window.told[0].closed`) // it is answered
 	ask("answered before it is said")
-	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(3), Texts: []form.Text{{Name: "a", Text: "x"}}}); err != nil {
+	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(3), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
 	b.gathered()

@@ -13,7 +13,6 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/form"
 )
 
 var screenshots = flag.String("screenshots", "", "folder to write pictures of the page to: go test ./gateway -run Screenshots -screenshots DIR")
@@ -106,7 +105,7 @@ func (h *parlour) fillScene() {
 	_, err := host.Make(ctx, actors.NewAgent{Kind: events.Guest, Name: "joe", Title: "Looks after the database", Labels: map[string]string{"team": "site", "shift": "night"}})
 	must(err)
 	h.ask(actors.Ask{Description: "Configure project settings", Fields: []events.Field{{Name: "projectName", Label: "Project name", Required: true}, {Name: "apiKey", Label: "API key", Type: events.Secret}, {Name: "tags", Label: "Tags", Type: events.Multiselect, Options: []events.Option{{Value: "web", Label: "Web"}, {Value: "cli", Label: "Command line"}}}, {Name: "due", Label: "Due", Type: events.Date}}})
-	_, err = host.Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Texts: []form.Text{{Name: "projectName", Text: "my-app"}, {Name: "apiKey", Text: "sk-1"}, {Name: "tags", Text: "web"}, {Name: "tags", Text: "cli"}}})
+	_, err = host.Answer(ctx, actors.Answer{Form: capabilities.FormNumber(0), Texts: []events.FieldText{{Name: "projectName", Text: "my-app"}, {Name: "apiKey", Text: "sk-1"}, {Name: "tags", Text: "web"}, {Name: "tags", Text: "cli"}}})
 	must(err)
 	h.ask(actors.Ask{Description: "May I delete the old branches?", Fields: []events.Field{{Name: "ok", Type: events.Confirm}}})
 	_, err = host.Decline(ctx, capabilities.FormNumber(1), "Two of them are still in use.")

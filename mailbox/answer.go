@@ -125,7 +125,7 @@ type Reply struct {
 	Form   capabilities.FormRef
 	Digest string
 	Values map[string]capabilities.Value
-	Texts  []form.Text
+	Texts  []events.FieldText
 
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }

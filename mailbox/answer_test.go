@@ -6,7 +6,6 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/form"
 )
 
 // twoAnswers gives a harness in which one agent has drafted two answers to a form of another node: each has an ID of
@@ -21,14 +20,14 @@ func twoAnswers(t *testing.T) (v *harness, asked capabilities.ID, first, second 
 	v.befriend("fae@A", "host@B")
 	evs := v.must("fae@A", RequestForm{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}})
 	v.deliver(false)
-	draft := func(texts ...form.Text) SettleForm {
+	draft := func(texts ...events.FieldText) SettleForm {
 		c, _, err := v.states["host@B"].DraftAnswer(Reply{Form: capabilities.FormNumber(0), Texts: texts}, v.now, v.idOf("host@B"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	first, second = draft(form.Text{Name: "f", Text: "first"}, form.Text{Name: "who", Text: "bob"}), draft(form.Text{Name: "f", Text: "second"})
+	first, second = draft(events.FieldText{Name: "f", Text: "first"}, events.FieldText{Name: "who", Text: "bob"}), draft(events.FieldText{Name: "f", Text: "second"})
 	if first.Answer.IsZero() || first.Answer == second.Answer {
 		t.Fatalf("the answers have the IDs %s and %s", first.Answer, second.Answer)
 	}

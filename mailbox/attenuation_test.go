@@ -6,7 +6,6 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/form"
 )
 
 // three makes host, fae and eve; fae holds eve by a grant of the host's with this facet, under the name eve.
@@ -55,7 +54,7 @@ func TestWhatIsGivenInAnAnswerFallsWithWhatItCameFrom(t *testing.T) {
 	v.apply("bob", &events.NameBound{Name: "fae", Value: capabilities.Reference(agentRef(v.states["fae"].ID))})
 	v.must("bob", RequestForm{To: "fae", Description: "whom do you know?", Kind: events.Request, Result: "got"})
 	v.deliver(false)
-	c, _, err := v.states["fae"].DraftAnswer(Reply{Form: capabilities.FormNumber(1), Texts: []form.Text{{Name: "value", Text: "eve"}}}, v.now, v.id)
+	c, _, err := v.states["fae"].DraftAnswer(Reply{Form: capabilities.FormNumber(1), Texts: []events.FieldText{{Name: "value", Text: "eve"}}}, v.now, v.id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/form"
 )
 
 // benchmarkAsk is a form of four fields.
@@ -30,7 +29,7 @@ func busyHarness(b *testing.B, n int) *harness {
 		v.must("fae", BindName{Name: fmt.Sprint("n", len(v.logs["fae"])), Value: `{"a":1}`})
 		v.deliver(false)
 		c, home, err := v.states["host"].DraftAnswer(Reply{
-			Form: capabilities.FormNumber(uint64(len(v.states["host"].Messages()) - 1)), Texts: []form.Text{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
+			Form: capabilities.FormNumber(uint64(len(v.states["host"].Messages()) - 1)), Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
 		}, v.now, v.id)
 		if err != nil {
 			b.Fatal(err)

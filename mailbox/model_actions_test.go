@@ -9,7 +9,6 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/form"
 )
 
 func (m *model) ask(t *rapid.T) {
@@ -79,7 +78,7 @@ func (m *model) answer(t *rapid.T) {
 	if want == "" && text == "" {
 		want = parley.InvalidAnswer
 	}
-	c, home, err := m.states[p.name].DraftAnswer(Reply{Form: n, Texts: []form.Text{{Name: "f", Text: text}}}, m.now, m.id)
+	c, home, err := m.states[p.name].DraftAnswer(Reply{Form: n, Texts: []events.FieldText{{Name: "f", Text: text}}}, m.now, m.id)
 	m.send(t, c, home, err, want)
 }
 

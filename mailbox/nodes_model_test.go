@@ -9,7 +9,6 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
-	"parley/mailbox/form"
 )
 
 // Whatever comes late, twice or not at all between three nodes: each form is settled once, and everybody learns
@@ -120,9 +119,9 @@ func (w *world) answer(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
 		c, home, err = s.DraftDecline(which, "no", w.idOf(who))
 	} else {
-		r := Reply{Form: which, Texts: []form.Text{{Name: "f", Text: who}}}
+		r := Reply{Form: which, Texts: []events.FieldText{{Name: "f", Text: who}}}
 		if rapid.Bool().Draw(t, "gives") {
-			r.Texts = append(r.Texts, form.Text{Name: "who", Text: w.path(t, who)})
+			r.Texts = append(r.Texts, events.FieldText{Name: "who", Text: w.path(t, who)})
 		}
 		c, home, err = s.DraftAnswer(r, w.now, w.idOf(who))
 	}

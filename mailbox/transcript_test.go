@@ -266,7 +266,7 @@ func (v *harness) ask(as string, arg func(string) string, fields string) string 
 }
 
 func (v *harness) answer(as string, ref capabilities.FormRef, input string, late bool) string {
-	var texts []form.Text
+	var texts []events.FieldText
 	for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
 		if line == "" {
 			continue

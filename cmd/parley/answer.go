@@ -15,6 +15,7 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/interview"
 	"parley/cmd/parley/terminal"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/mailbox/form"
 )
@@ -101,7 +102,7 @@ func gatherValues(env *environment, c *cobra.Command, answer *api.RespondFormReq
 		if err != nil {
 			return asUsage(c, err)
 		}
-		answer.Texts = append(answer.Texts, api.Text(t))
+		answer.Texts = append(answer.Texts, events.FieldText(t))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/mailbox"
 )
@@ -252,16 +253,16 @@ type decidedCall struct {
 // settleApproval decides on one call, and prints it. The request has the form's ID and the call's digest, so that it
 // decides the call that was shown.
 func settleApproval(ctx context.Context, env *environment, which permission, how decision) error {
-	texts := []api.Text{{Name: "decision", Text: how.choice}}
+	texts := []events.FieldText{{Name: "decision", Text: how.choice}}
 	if how.reason != "" {
-		texts = append(texts, api.Text{Name: "reason", Text: how.reason})
+		texts = append(texts, events.FieldText{Name: "reason", Text: how.reason})
 	}
 	chosen, err := which.offer(how.rule)
 	if err != nil {
 		return err
 	}
 	if chosen != "" {
-		texts = append(texts, api.Text{Name: "rule", Text: chosen})
+		texts = append(texts, events.FieldText{Name: "rule", Text: chosen})
 	}
 	var o outcome
 	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(which.MessageID.String()), Digest: which.Digest, Texts: texts}

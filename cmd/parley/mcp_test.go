@@ -18,7 +18,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway"
-	"parley/mailbox/form"
 )
 
 // modelServer is a node in this process, with an agent whose tools a model has.
@@ -242,7 +241,7 @@ func answer(t *testing.T, a *actors.Agent, which string, texts ...string) {
 	t.Helper()
 	ans := actors.Answer{Form: mustRef(which)}
 	for i := 0; i+1 < len(texts); i += 2 {
-		ans.Texts = append(ans.Texts, form.Text{Name: texts[i], Text: texts[i+1]})
+		ans.Texts = append(ans.Texts, events.FieldText{Name: texts[i], Text: texts[i+1]})
 	}
 	if _, err := a.Answer(t.Context(), ans); err != nil {
 		t.Error(err)

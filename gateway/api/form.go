@@ -86,13 +86,7 @@ type RespondFormRequest struct {
 	FormRef
 	Digest string                        `json:"digest,omitempty"`
 	Values map[string]capabilities.Value `json:"values,omitempty"`
-	Texts  []Text                        `json:"texts,omitempty"`
-}
-
-// Text is what someone wrote for a field.
-type Text struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
+	Texts  []events.FieldText            `json:"texts,omitempty"`
 }
 
 // EndRequest ends a form without an answer, or says no to a request.

@@ -13,7 +13,6 @@ import (
 	"parley/events"
 	"parley/gateway/sanitize"
 	"parley/mailbox"
-	"parley/mailbox/form"
 )
 
 // FieldWidget is a field as a form draws it.
@@ -142,8 +141,8 @@ func defaults(f events.Field) []string {
 }
 
 // Texts reads a plain HTML form. It returns a text for every field, so that an emptied field does not become its default.
-func Texts(fields []events.Field, sent map[string][]string) []form.Text {
-	var all []form.Text
+func Texts(fields []events.Field, sent map[string][]string) []events.FieldText {
+	var all []events.FieldText
 	for i, f := range fields {
 		values := sent[control(i)]
 		switch {
@@ -153,7 +152,7 @@ func Texts(fields []events.Field, sent map[string][]string) []form.Text {
 			values = []string{""}
 		}
 		for _, v := range values {
-			all = append(all, form.Text{Name: f.Name, Text: strings.ReplaceAll(v, "\r\n", "\n")})
+			all = append(all, events.FieldText{Name: f.Name, Text: strings.ReplaceAll(v, "\r\n", "\n")})
 		}
 	}
 	return all

@@ -14,7 +14,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
-	"parley/mailbox/form"
 )
 
 // Answer is a field of a settled form.
@@ -98,7 +97,7 @@ type Carried struct{ Edge, Value string }
 
 // Tried is a refused answer.
 type Tried struct {
-	Texts  []form.Text
+	Texts  []events.FieldText
 	Wrong  string
 	Fields map[string]string
 }

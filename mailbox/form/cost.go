@@ -171,7 +171,7 @@ func RefusedEffort(fields []events.Field) time.Duration {
 }
 
 // CheckEffort returns the effort of checking an answer. No answer takes more than one is allowed.
-func (c *Schema) CheckEffort(values map[string]capabilities.Value, texts []Text) time.Duration {
+func (c *Schema) CheckEffort(values map[string]capabilities.Value, texts []events.FieldText) time.Duration {
 	if c.patterns == nil {
 		return 0
 	}

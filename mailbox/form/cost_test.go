@@ -55,11 +55,11 @@ func TestEffortGrowsWithTheWork(t *testing.T) {
 	if s, l := small.Memory(), large.Memory(); s <= 0 || l < 1<<20 {
 		t.Errorf("memory of %d and %d", s, l)
 	}
-	if c := compiled(t, field("a", events.Text)); c.CompileEffort() != 0 || c.Memory() != 0 || c.CheckEffort(nil, []Text{{Name: "a", Text: "x"}}) != 0 {
+	if c := compiled(t, field("a", events.Text)); c.CompileEffort() != 0 || c.Memory() != 0 || c.CheckEffort(nil, []events.FieldText{{Name: "a", Text: "x"}}) != 0 {
 		t.Error("a form without patterns takes effort")
 	}
 	long := map[string]capabilities.Value{"f0": capabilities.String(strings.Repeat("x", 1<<16))}
-	if s, l := large.CheckEffort(nil, []Text{{Name: "f0", Text: "x"}}), large.CheckEffort(long, nil); s <= 0 || l < 1000*s || l > time.Second {
+	if s, l := large.CheckEffort(nil, []events.FieldText{{Name: "f0", Text: "x"}}), large.CheckEffort(long, nil); s <= 0 || l < 1000*s || l > time.Second {
 		t.Errorf("efforts of %v and %v", s, l)
 	}
 	if e := RefusedEffort(regexps(256, `{"pattern":"("}`)); e < time.Millisecond || e > time.Second {

@@ -13,37 +13,22 @@ import (
 	"parley/events"
 )
 
-// Text is the value of a field as it was typed.
-type Text struct{ Name, Text string }
-
 // SplitText parses "name:value", where the value may hold colons. It refuses with INVALID_ARGUMENT.
-func SplitText(arg string) (Text, error) {
+func SplitText(arg string) (events.FieldText, error) {
 	name, text, ok := strings.Cut(arg, ":")
 	if !ok || name == "" {
-		return Text{}, parley.Refuse(parley.InvalidArgument, `Invalid value format %.80q, expected "name:value"`, arg)
+		return events.FieldText{}, parley.Refuse(parley.InvalidArgument, `Invalid value format %.80q, expected "name:value"`, arg)
 	}
-	return Text{Name: name, Text: text}, nil
+	return events.FieldText{Name: name, Text: text}, nil
 }
 
 // finder returns the value at a path of the answerer's names.
 type finder = func(path string) (capabilities.Value, error)
 
-// ReadAnswer reads typed texts, each by the type of its field: a number, true or false, a capability by its path. A
-// field for several choices is given once for each. It refuses with INVALID_ANSWER, naming every text that cannot be
-// read. Whether the values are an answer, Check reports.
-func ReadAnswer(fields []events.Field, texts []Text, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
-	var w fieldErrors
-	values := readTexts(fields, texts, lookup, &w)
-	w.sort((&Schema{fields: fields}).find)
-	if err := w.err(parley.InvalidAnswer); err != nil {
-		return nil, err
-	}
-	return values, nil
-}
-
-// ReadAndCheck reads typed texts, adds them to values that have their types already, and checks the whole. In values,
-// only a capability may be a path. It refuses with everything that ReadAnswer and Check find.
-func (c *Schema) ReadAndCheck(texts []Text, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
+// ReadAndCheck reads texts, each by the type of its field: a number, true or false, a capability by its path. It adds
+// them to values, in which only a capability may be a path, and checks the whole. It refuses with INVALID_ANSWER, and
+// names every text that cannot be read and all that Check finds.
+func (c *Schema) ReadAndCheck(texts []events.FieldText, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	all := values
 	if len(texts) > 0 || c.has(events.Capability) {
@@ -58,7 +43,7 @@ func (c *Schema) has(t events.FieldType) bool {
 }
 
 // readAll adds the values of texts and paths to values.
-func (c *Schema) readAll(texts []Text, values map[string]capabilities.Value, lookup finder, w *fieldErrors) map[string]capabilities.Value {
+func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilities.Value, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	all := readTexts(c.fields, texts, lookup, w)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, twice := all[name]; twice || w.has(name) {
@@ -76,7 +61,7 @@ func (c *Schema) readAll(texts []Text, values map[string]capabilities.Value, loo
 }
 
 // readTexts returns the values of the texts that can be read, and notes what is wrong with the others.
-func readTexts(fields []events.Field, texts []Text, lookup finder, w *fieldErrors) map[string]capabilities.Value {
+func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	given := make(map[string][]string, len(texts))
 	for _, t := range texts {
 		given[t.Name] = append(given[t.Name], t.Text)

@@ -12,12 +12,12 @@ import (
 )
 
 func TestSplitAtTheFirstColon(t *testing.T) {
-	for arg, want := range map[string]Text{
-		"a:b":          {"a", "b"},
-		"a:":           {"a", ""},
-		"a:b: c: d":    {"a", "b: c: d"},
-		"two words: x": {"two words", " x"},
-		"寸法:\n":        {"寸法", "\n"},
+	for arg, want := range map[string]events.FieldText{
+		"a:b":          {Name: "a", Text: "b"},
+		"a:":           {Name: "a", Text: ""},
+		"a:b: c: d":    {Name: "a", Text: "b: c: d"},
+		"two words: x": {Name: "two words", Text: " x"},
+		"寸法:\n":        {Name: "寸法", Text: "\n"},
 	} {
 		if got, err := SplitText(arg); err != nil || got != want {
 			t.Errorf("%q: %v, %v", arg, got, err)
@@ -98,11 +98,11 @@ func TestTextsAreReadByType(t *testing.T) {
 		{field("a", "", patterned(`{"minLength":1}`)), texts("not JSON"), capabilities.String("not JSON"), ""},
 		{field("a", "", patterned(`true`)), texts(strings.Repeat("[", 64)), capabilities.String(strings.Repeat("[", 64)), ""},
 	} {
-		var given []Text
+		var given []events.FieldText
 		for _, text := range c.texts {
-			given = append(given, Text{"a", text})
+			given = append(given, events.FieldText{Name: "a", Text: text})
 		}
-		got, err := ReadAnswer([]events.Field{c.field}, given, names)
+		got, err := readOnly([]events.Field{c.field}, given, names)
 		if c.wrong != "" {
 			wantFields(t, err, parley.InvalidAnswer, map[string]string{"a": c.wrong})
 			continue
@@ -113,9 +113,17 @@ func TestTextsAreReadByType(t *testing.T) {
 	}
 }
 
+// readOnly reads texts and does not check the values.
+func readOnly(fields []events.Field, texts []events.FieldText, lookup finder) (map[string]capabilities.Value, error) {
+	var w fieldErrors
+	got := readTexts(fields, texts, lookup, &w)
+	w.sort((&Schema{fields: fields}).find)
+	return got, w.err(parley.InvalidAnswer)
+}
+
 func TestReadingNamesEveryWrongText(t *testing.T) {
 	fields := []events.Field{field("port", events.Number, required), field("ok", events.Checkbox), field("who", events.Capability), field("x", "", required)}
-	_, err := ReadAnswer(fields, []Text{{"who", "eve"}, {"bogus", "1"}, {"port", "eighty"}, {"ok", "maybe"}}, nil)
+	_, err := readOnly(fields, []events.FieldText{{Name: "who", Text: "eve"}, {Name: "bogus", Text: "1"}, {Name: "port", Text: "eighty"}, {Name: "ok", Text: "maybe"}}, nil)
 	wantFields(t, err, parley.InvalidAnswer, map[string]string{
 		"port": "want a number", "ok": "want true or false", "who": "no names are known here", "bogus": "no such field",
 	})
@@ -132,20 +140,20 @@ func TestReadingAndCheckingTellAllAtOnce(t *testing.T) {
 		field("region", events.Multiselect, choices("eu", "us")),
 		field("who", events.Capability), field("also", events.Capability),
 	)
-	_, err := c.ReadAndCheck([]Text{{"port", "eighty"}, {"bogus", "1"}}, nil, names)
+	_, err := c.ReadAndCheck([]events.FieldText{{Name: "port", Text: "eighty"}, {Name: "bogus", Text: "1"}}, nil, names)
 	wantFields(t, err, parley.InvalidAnswer, map[string]string{"service": "required", "port": "want a number", "bogus": "no such field"})
 	if e, _ := errors.AsType[*parley.Error](err); e.Message != "3 fields are wrong: service: required; port: want a number; bogus: no such field" {
 		t.Errorf("%q", e.Message)
 	}
 
-	_, err = c.ReadAndCheck([]Text{{"service", "web"}, {"port", "80"}, {"port", "81"}, {"also", "note"}},
+	_, err = c.ReadAndCheck([]events.FieldText{{Name: "service", Text: "web"}, {Name: "port", Text: "80"}, {Name: "port", Text: "81"}, {Name: "also", Text: "note"}},
 		values{"service": capabilities.String("x"), "region": capabilities.Strings("mars"), "who": capabilities.String("eve"), "extra": capabilities.Int(1)}, names)
 	wantFields(t, err, parley.InvalidAnswer, map[string]string{
 		"service": "given twice", "port": "given twice", "region": "not one of the options: eu, us",
 		"who": "UNKNOWN_NAME: ", "also": "want a capability", "extra": "no such field",
 	})
 
-	got, err := c.ReadAndCheck([]Text{{"service", "web: the front: one"}, {"region", "eu"}, {"region", "us"}, {"who", "bob"}},
+	got, err := c.ReadAndCheck([]events.FieldText{{Name: "service", Text: "web: the front: one"}, {Name: "region", Text: "eu"}, {Name: "region", Text: "us"}, {Name: "who", Text: "bob"}},
 		values{"port": capabilities.Int(8080), "also": capabilities.String("bob")}, names)
 	want := values{
 		"service": capabilities.String("web: the front: one"), "port": capabilities.Int(8080),
@@ -154,7 +162,7 @@ func TestReadingAndCheckingTellAllAtOnce(t *testing.T) {
 	if err != nil || !maps.EqualFunc(got, want, capabilities.Value.Equal) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := c.ReadAndCheck([]Text{{"service", "web"}, {"port", "1"}, {"who", ""}}, values{"also": ref}, nil); err != nil || len(got) != 3 || !got["also"].Equal(ref) {
+	if got, err := c.ReadAndCheck([]events.FieldText{{Name: "service", Text: "web"}, {Name: "port", Text: "1"}, {Name: "who", Text: ""}}, values{"also": ref}, nil); err != nil || len(got) != 3 || !got["also"].Equal(ref) {
 		t.Errorf("a reference as it is: %v, %v", got, err)
 	}
 }
@@ -194,17 +202,17 @@ func everyType(t testing.TB) *Schema {
 	)
 }
 
-func FuzzReadAnswer(f *testing.F) {
-	for _, seed := range []Text{
-		{"any", `{"a":[1,2.5e3,null,"x"]}`}, {"any", `{"$cap":"x","kind":"agent"}`}, {"any", `{"$sealed":true}`}, {"number", "-1.5e-3"},
-		{"checkbox", "YES"}, {"multiselect", "eu"}, {"date", "2024-02-30"}, {"capability", "bob"}, {"capability", "../x"}, {"text", "\xff"}, {"\u202e", "x"},
+func FuzzReadAndCheck(f *testing.F) {
+	for _, seed := range []events.FieldText{
+		{Name: "any", Text: `{"a":[1,2.5e3,null,"x"]}`}, {Name: "any", Text: `{"$cap":"x","kind":"agent"}`}, {Name: "any", Text: `{"$sealed":true}`}, {Name: "number", Text: "-1.5e-3"},
+		{Name: "checkbox", Text: "YES"}, {Name: "multiselect", Text: "eu"}, {Name: "date", Text: "2024-02-30"}, {Name: "capability", Text: "bob"}, {Name: "capability", Text: "../x"}, {Name: "text", Text: "\xff"}, {Name: "\u202e", Text: "x"},
 	} {
 		f.Add(seed.Name, seed.Text, "select", "eu")
 	}
 	c := everyType(f)
 	ref := capabilities.Reference(aRef(f))
 	f.Fuzz(func(t *testing.T, name, text, name2, text2 string) {
-		got, err := c.ReadAndCheck([]Text{{name, text}, {name2, text2}}, nil, lookupIn(values{"bob": ref}))
+		got, err := c.ReadAndCheck([]events.FieldText{{Name: name, Text: text}, {Name: name2, Text: text2}}, nil, lookupIn(values{"bob": ref}))
 		if err != nil {
 			e, ok := errors.AsType[*parley.Error](err)
 			if !ok || e.Code != parley.InvalidAnswer && e.Code != parley.TooLarge || len([]rune(e.Message)) > maxWrong+1 {

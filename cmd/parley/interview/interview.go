@@ -13,7 +13,6 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
-	"parley/gateway/api"
 )
 
 // ErrAborted is the error of an interview that the person ended.
@@ -29,11 +28,11 @@ type Field struct {
 // question is a field on a terminal, with a function that returns the answer to it.
 type question struct {
 	widget huh.Field
-	texts  func() []api.Text
+	texts  func() []events.FieldText
 }
 
 // Ask asks for an answer field by field, below a description and the asker's name.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker string, fields []Field) ([]api.Text, error) {
+func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker string, fields []Field) ([]events.FieldText, error) {
 	widgets := []huh.Field{huh.NewNote().Title(terminal.Visible(description)).Description("asked by " + asker)}
 	questions := make([]question, len(fields))
 	for i, f := range fields {
@@ -47,7 +46,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker st
 		}
 		return nil, fmt.Errorf("ask on the terminal: %w", err)
 	}
-	var texts []api.Text
+	var texts []events.FieldText
 	for _, q := range questions {
 		texts = append(texts, q.texts()...)
 	}
@@ -55,7 +54,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker st
 }
 
 // Remember makes an answer the field's default, so that a person can correct it. It forgets secrets.
-func (f *Field) Remember(texts []api.Text) {
+func (f *Field) Remember(texts []events.FieldText) {
 	var said []string
 	for _, t := range texts {
 		if t.Name == f.Name {
@@ -88,7 +87,7 @@ func (f *Field) question() question {
 		text := f.preset()
 		return question{
 			huh.NewText().Title(f.title()).Description(f.help()).Placeholder(terminal.Visible(f.Placeholder)).Value(&text).Validate(f.check),
-			func() []api.Text { return f.said(text) },
+			func() []events.FieldText { return f.said(text) },
 		}
 	}
 	return f.line()
@@ -100,14 +99,14 @@ func (f *Field) line() question {
 	if f.Type == events.Secret {
 		w.EchoMode(huh.EchoModePassword)
 	}
-	return question{w, func() []api.Text { return f.said(text) }}
+	return question{w, func() []events.FieldText { return f.said(text) }}
 }
 
 func (f *Field) yesOrNo() question {
 	yes := string(f.Default) == "true"
 	return question{
 		huh.NewConfirm().Title(f.title()).Description(f.help()).Value(&yes),
-		func() []api.Text { return f.said(fmt.Sprint(yes)) },
+		func() []events.FieldText { return f.said(fmt.Sprint(yes)) },
 	}
 }
 
@@ -119,7 +118,7 @@ func (f *Field) oneOf() question {
 	}
 	return question{
 		huh.NewSelect[string]().Title(f.title()).Description(f.help()).Options(options...).Value(&chosen),
-		func() []api.Text { return f.said(chosen) },
+		func() []events.FieldText { return f.said(chosen) },
 	}
 }
 
@@ -135,10 +134,10 @@ func (f *Field) someOf() question {
 			return nil
 		})
 	}
-	return question{w, func() []api.Text {
-		var texts []api.Text
+	return question{w, func() []events.FieldText {
+		var texts []events.FieldText
 		for _, c := range chosen {
-			texts = append(texts, api.Text{Name: f.Name, Text: c})
+			texts = append(texts, events.FieldText{Name: f.Name, Text: c})
 		}
 		return texts
 	}}
@@ -160,11 +159,11 @@ func (f *Field) choices() []huh.Option[string] {
 }
 
 // said returns the answer to the field. An empty text is no answer, so that a default holds.
-func (f *Field) said(text string) []api.Text {
+func (f *Field) said(text string) []events.FieldText {
 	if text == "" {
 		return nil
 	}
-	return []api.Text{{Name: f.Name, Text: text}}
+	return []events.FieldText{{Name: f.Name, Text: text}}
 }
 
 func (f *Field) check(text string) error {

@@ -104,6 +104,8 @@ func publishedName(t reflect.Type) string {
 		return "actors.Snapshot"
 	case "view.AgentFilter":
 		return "actors.Filter"
+	case "events.FieldText":
+		return "Text"
 	}
 	if shown, ok := strings.CutPrefix(name, "view."); ok {
 		return "actors." + shown
