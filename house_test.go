@@ -42,7 +42,7 @@ var imports = map[string][]string{
 	"gateway":             {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/api", "gateway/api/openapi", "gateway/client", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/web"},
 	"gateway/api":         {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi": {".", "actors/view", "capabilities", "events", "gateway/api"},
-	"gateway/client":      {"."},
+	"gateway/client":      {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/httpd":       {".", "actors/connlimit", "gateway/client"},
 	"gateway/sanitize":    {},
 	"gateway/web":         {".", "capabilities", "events", "actors/view", "gateway/sanitize", "mailbox", "mailbox/form"},

@@ -75,6 +75,9 @@ type AgentFilter struct {
 	Statuses []string          `json:"statuses,omitempty"` // any of them; default: all but closed
 }
 
+// IsZero reports whether the filter has neither labels nor statuses.
+func (f AgentFilter) IsZero() bool { return len(f.Labels) == 0 && len(f.Statuses) == 0 }
+
 // Matches reports whether the filter picks an agent.
 func (f AgentFilter) Matches(s AgentStatus) bool {
 	for k, v := range f.Labels {

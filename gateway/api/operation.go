@@ -14,6 +14,9 @@ const (
 	HealthPath    = "/healthz" // needs no token
 )
 
+// MaxBody bounds a request, in bytes of JSON.
+const MaxBody = 1 << 20
+
 // Scope is the part of an agent's authority that an operation needs. A caller on the node's own socket
 // has all of them.
 type Scope string

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 // The statuses of an agent.
@@ -68,28 +70,22 @@ type PendingPermission struct {
 	AskedAt time.Time `json:"askedAt"`
 }
 
-// AgentFilter says which agents are meant. The zero AgentFilter is all but those that are Closed.
-type AgentFilter struct {
-	Labels   map[string]string `json:"labels,omitempty"`   // all of them
-	Statuses []string          `json:"statuses,omitempty"` // any of them
-}
+// AgentFilter selects agents: those that have all of its Labels and any of its Statuses. The zero AgentFilter selects all
+// but those that are Closed.
+type AgentFilter = view.AgentFilter
 
-type fetchingAgents struct {
-	Filter AgentFilter `json:"filter,omitzero"`
-	paging
-}
-
-type fetchedAgents struct {
+// agentList is a page of agents.
+type agentList struct {
 	Agents []Agent `json:"agents"`
-	paged
+	api.Paged
 }
 
 // Agents lists the agents of the node that the client's agent sees: itself and those that it holds, and the node's host all. The
 // oldest is the first.
 func (c *Client) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 	var all []Agent
-	for r := (fetchingAgents{Filter: f, paging: paging{Limit: c.pageSize}}); ; {
-		got, err := get[fetchedAgents](ctx, c, "fetch_agents", r)
+	for r := (api.FetchAgentsRequest{Filter: f, Paging: api.Paging{Limit: c.pageSize}}); ; {
+		got, err := get[agentList](ctx, c, "fetch_agents", r)
 		if err != nil {
 			return nil, err
 		}
@@ -100,14 +96,8 @@ func (c *Client) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 	}
 }
 
-// IsZero reports whether f is all agents.
-func (f AgentFilter) IsZero() bool { return len(f.Labels) == 0 && len(f.Statuses) == 0 }
-
-type ofAgent struct {
-	AgentID string `json:"agentId"`
-}
-
-type fetchedAgent struct {
+// agentResult is an agent, or the reason why there is none.
+type agentResult struct {
 	Agent *Agent        `json:"agent,omitempty"`
 	Error *parley.Error `json:"error,omitempty"`
 }
@@ -115,7 +105,7 @@ type fetchedAgent struct {
 // Agent gives an agent by its ID, a unique beginning of that, a name or an exact title. It refuses with AGENT_NOT_FOUND, and with
 // AMBIGUOUS.
 func (c *Client) Agent(ctx context.Context, agent string) (Agent, error) {
-	got, err := get[fetchedAgent](ctx, c, "fetch_agent", ofAgent{agent})
+	got, err := get[agentResult](ctx, c, "fetch_agent", api.AgentRequest{AgentID: agent})
 	switch {
 	case err != nil:
 		return Agent{}, err
@@ -141,14 +131,6 @@ type Prompted struct {
 	Queued  bool // the agent's program was running already: it runs for this message after those before it
 }
 
-type prompted struct {
-	AgentID  ID            `json:"agentId,omitempty"`
-	Accepted bool          `json:"accepted"`
-	Queued   bool          `json:"queued,omitempty"`
-	Message  ID            `json:"message,omitempty"`
-	Error    *parley.Error `json:"error,omitempty"`
-}
-
 // Prompt sends a message to an agent, once, and returns when it is accepted: it is on disk, and the agent's program runs for it,
 // or it is Queued, or waits for whoever serves an agent without a program. WaitForAgent waits until that is done. It refuses with
 // AGENT_NOT_FOUND, AMBIGUOUS, AGENT_ARCHIVED, with RATE_LIMITED where as many programs run as may, and with what keeps a program
@@ -157,39 +139,27 @@ func (c *Client) Prompt(ctx context.Context, p Prompt) (Prompted, error) {
 	if p.MessageID == "" {
 		p.MessageID = NewKey()
 	}
-	got, err := get[prompted](ctx, c, "send_agent_message", p)
+	got, err := get[api.SendAgentMessageResponse](ctx, c, "send_agent_message", p)
+	agent := idOf(got.AgentID)
 	switch {
 	case err != nil:
 		return Prompted{}, err
 	case got.Error != nil:
-		return Prompted{Agent: got.AgentID}, got.Error
+		return Prompted{Agent: agent}, got.Error
 	case !got.Accepted:
-		return Prompted{Agent: got.AgentID}, parley.Refuse(parley.NotPermitted, "agent %s did not accept the message", got.AgentID)
+		return Prompted{Agent: agent}, parley.Refuse(parley.NotPermitted, "agent %s did not accept the message", agent)
 	}
-	return Prompted{Agent: got.AgentID, Message: got.Message, Queued: got.Queued}, nil
-}
-
-type waitingForAgent struct {
-	AgentID   string `json:"agentId"`
-	TimeoutMs int64  `json:"timeoutMs,omitempty"`
-}
-
-type agentID struct {
-	AgentID ID `json:"agentId"`
-}
-
-type reporting struct {
-	Status string `json:"status"`
-	Error  string `json:"error,omitempty"`
+	return Prompted{Agent: agent, Message: idOf(got.Message), Queued: got.Queued}, nil
 }
 
 // Report says what the client's agent, which has no program but this client, does: Initializing, Idle, Running, or Failed with what
 // went wrong. Of an agent with a program the node says it, and Report is NOT_PERMITTED.
 func (c *Client) Report(ctx context.Context, status, problem string) error {
-	return c.Call(ctx, "set_status", reporting{status, problem}, nil)
+	return c.Call(ctx, "set_status", api.SetStatusRequest{Status: status, Error: problem}, nil)
 }
 
-type finished struct {
+// finish is the end of a wait for an agent.
+type finish struct {
 	Status string `json:"status"`
 	Final  Agent  `json:"final"`
 }
@@ -199,7 +169,7 @@ type finished struct {
 // ctx ends: then it is TIMEOUT, and the agent goes on.
 func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string, final Agent, err error) {
 	for {
-		got, err := get[finished](ctx, c, "wait_for_finish", waitingForAgent{agent, turn(ctx, turnTime)})
+		got, err := get[finish](ctx, c, "wait_for_finish", api.WaitForFinishRequest{AgentID: agent, TimeoutMs: turn(ctx, turnTime)})
 		if err != nil || got.Status != "timeout" {
 			return got.Status, got.Final, err
 		}
@@ -209,12 +179,12 @@ func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string,
 // Stop ends the run of an agent, and what it was asking, and returns when its program has ended. It is for the agent itself, its
 // host and its maker.
 func (c *Client) Stop(ctx context.Context, agent string) error {
-	return c.Call(ctx, "stop_agent", ofAgent{agent}, nil)
+	return c.Call(ctx, "stop_agent", api.AgentRequest{AgentID: agent}, nil)
 }
 
 // Archive puts an agent away, with what it does and asks: it takes no more messages. It is for its host and its maker.
 func (c *Client) Archive(ctx context.Context, agent string) error {
-	return c.Call(ctx, "archive_agent", ofAgent{agent}, nil)
+	return c.Call(ctx, "archive_agent", api.AgentRequest{AgentID: agent}, nil)
 }
 
 // Description is what an agent is known by. What is nil stays as it is.
@@ -228,12 +198,7 @@ func (c *Client) Describe(ctx context.Context, d Description) error {
 	return c.Call(ctx, "describe_agent", d, nil)
 }
 
-type settingPolicy struct {
-	AgentID string `json:"agentId"`
-	Policy  string `json:"policy"`
-}
-
 // SetPolicy says what becomes of an agent's calls that need permission: AskAlways, AskOnMiss, AskNever or DenyAll. It is for its host.
 func (c *Client) SetPolicy(ctx context.Context, agent, policy string) error {
-	return c.Call(ctx, "set_policy", settingPolicy{agent, policy}, nil)
+	return c.Call(ctx, "set_policy", api.SetPolicyRequest{AgentID: agent, Policy: policy}, nil)
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 const (
@@ -33,7 +34,7 @@ func (c *Client) backup(ctx context.Context, query string, w io.Writer) error {
 		return Dial(ctx, c.options.Socket)
 	}}
 	defer transport.CloseIdleConnections()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+callPath+backupName+query, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://parley"+api.CallPath+backupName+query, nil)
 	if err != nil {
 		return parley.Refuse(parley.InvalidArgument, "a backup cannot be asked for: %v", err)
 	}

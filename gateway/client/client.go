@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 // MaxBody bounds a request, in bytes of JSON.
-const MaxBody = 1 << 20
+const MaxBody = api.MaxBody
 
 // Options say which node to talk to, and for whom: either Socket, or URL and Token.
 type Options struct {
@@ -82,7 +83,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	// A token may be good for other things than looking, and then this is refused by a node that is there.
-	err = c.Call(ctx, "locate", nameRequest{Name: "@self"}, nil)
+	err = c.Call(ctx, "locate", api.NameRequest{Name: "@self"}, nil)
 	if err != nil && (parley.CodeOf(err) != parley.NotPermitted || c.seen.Load() == 0) {
 		c.Close()
 		return nil, err

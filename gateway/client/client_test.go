@@ -23,7 +23,7 @@ func TestItLinksNoNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(string(out), "\n") {
-		if strings.Contains(line, "nats") || strings.Contains(line, "protoactor") || line == "parley/actors" || line == "parley/gateway" {
+		if strings.Contains(line, "nats-io/nats") || strings.Contains(line, "protoactor") || line == "parley/actors" || line == "parley/gateway" {
 			t.Errorf("it imports %s", line)
 		}
 	}

@@ -13,13 +13,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"parley/gateway/api"
 )
 
 // The client speaks as much HTTP as a node's socket needs: a request in one write, the response read by
 // whoever waits for it. net/http's own client takes three goroutines and twice the time for the same.
-
-// callPath is where operations are called.
-const callPath = "/rpc/"
 
 // maxIdle is how long a connection is kept without use: less than the server keeps it.
 const maxIdle = time.Minute
@@ -124,7 +123,7 @@ func (c *connections) over(ctx context.Context, conn *connection, operation stri
 }
 
 func (c *connection) send(operation string, body []byte) error {
-	c.out = append(c.out[:0], "POST "+callPath...)
+	c.out = append(c.out[:0], "POST "+api.CallPath...)
 	c.out = append(c.out, operation...)
 	c.out = append(c.out, " HTTP/1.1\r\nHost: parley\r\nContent-Type: application/json\r\nContent-Length: "...)
 	c.out = strconv.AppendInt(c.out, int64(len(body)), 10)

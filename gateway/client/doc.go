@@ -1,5 +1,5 @@
 // Package client calls a running node from a Go program: it asks, waits, answers, follows, and looks at
-// agents. It links no part of the node itself.
+// agents. It links the types of what a node takes and shows, and no part of the node itself.
 //
 //	c, err := client.Connect(ctx, client.Options{URL: "http://127.0.0.1:7420", Token: token})
 //	asked, err := c.Ask(ctx, client.Form{To: "HOST", Description: "Which port?", Fields: []client.Field{{Name: "port", Type: "number"}}})

@@ -9,16 +9,11 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 // Cursor is where to go on following, as a WebSocket of the node's has it too. "" is the beginning.
 type Cursor string
-
-type following struct {
-	View
-	Cursor uint64 `json:"cursor"`
-	WaitMs *int64 `json:"waitMs,omitempty"`
-}
 
 // Follow yields the messages of a view as they are after a cursor, then each that comes or changes, until ctx ends or an
 // error, which comes last. It goes on through restarts of the node. Each message has its Cursor: Follow from there yields what
@@ -58,11 +53,11 @@ func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, er
 
 // page gives the next page of the messages that there were when the first was read.
 func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, error) {
-	r := listing{View: v, Limit: c.pageSize}
+	r := api.ListMessagesRequest{MessageFilter: v, Limit: c.pageSize}
 	if at.isWithin() {
 		r.First = at.number + 1
 	}
-	page, err := get[listed](ctx, c, "list_messages", r)
+	page, err := get[messagePage](ctx, c, "list_messages", r)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +97,9 @@ func unchanged(batch []Message, after uint64) []Message {
 }
 
 // changes waits so long for messages that have changed after a version of the mailbox.
-func (c *Client) changes(ctx context.Context, v View, after uint64, long time.Duration) (listed, error) {
+func (c *Client) changes(ctx context.Context, v View, after uint64, long time.Duration) (messagePage, error) {
 	ms := turn(ctx, long)
-	return get[listed](ctx, c, "follow_messages", following{v, after, &ms})
+	return get[messagePage](ctx, c, "follow_messages", api.FollowMessagesRequest{MessageFilter: v, Cursor: after, WaitMs: &ms})
 }
 
 // position is how far following has come: all that changed up to seen was told, and, of what changed from there to upTo,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/events"
 )
 
 // Form is one to be asked. The zero value of everything but To, Description and Fields is a good default.
@@ -36,11 +37,7 @@ type Field struct {
 }
 
 // Option is one choice of a field. An empty Label shows the value.
-type Option struct {
-	Value       string `json:"value"`
-	Label       string `json:"label,omitempty"`
-	Description string `json:"description,omitempty"`
-}
+type Option = events.Option
 
 // Request asks for a capability in words. Its answer is a Ref, under the name "value".
 type Request struct {

@@ -3,9 +3,11 @@ package client
 import (
 	"crypto/rand"
 	"strconv"
-	"strings"
 
 	"github.com/oklog/ulid/v2"
+
+	"parley/capabilities"
+	"parley/gateway/api"
 )
 
 // ID names an agent, message, form, promise or grant anywhere: {ULID}@{node}. Where a message of the client's own agent
@@ -15,17 +17,15 @@ type ID string
 // Number gives what stands for the ID of a message in its agent's own mailbox.
 func Number(n uint64) ID { return ID(strconv.FormatUint(n, 10)) }
 
-// subject says which message a request is about.
-type subject struct {
-	Number string `json:"number,omitempty"`
-	ID     string `json:"id,omitempty"`
-}
+// refTo returns the part of a request that names a message.
+func refTo(id ID) api.FormRef { return api.RefTo(string(id)) }
 
-func about(id ID) subject {
-	if id != "" && strings.Trim(string(id), "0123456789") == "" {
-		return subject{Number: string(id)}
+// idOf returns the client's form of an ID; "" for the zero ID.
+func idOf(id capabilities.ID) ID {
+	if id.IsZero() {
+		return ""
 	}
-	return subject{ID: string(id)}
+	return ID(id.String())
 }
 
 // NewKey makes an idempotency key that is like no other: a ULID.

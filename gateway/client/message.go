@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"iter"
 	"time"
+
+	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 // Message is one as its mailbox's agent sees it. Names are the agent's own, of today, and "" where it has none.
@@ -71,20 +74,12 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 // ID is what to call the message by in every method.
 func (m Message) ID() ID { return m.MessageID }
 
-// View says which messages to list. The zero View is what was received and not dismissed.
-type View struct {
-	All     bool `json:"all,omitempty"`     // also what the agent sent and what it dismissed
-	Pending bool `json:"pending,omitempty"` // only what waits for its answer
-}
+// View selects messages: with All also what the agent sent and what it dismissed, with Pending only what waits for its
+// answer. The zero View selects what was received and not dismissed.
+type View = view.MessageFilter
 
-type listing struct {
-	View
-	First uint64 `json:"first,omitempty"`
-	Limit int    `json:"limit,omitempty"`
-}
-
-// listed is a page of messages.
-type listed struct {
+// messagePage is a page of messages.
+type messagePage struct {
 	Messages []Message `json:"messages"`
 	Cursor   uint64    `json:"cursor"`
 	Next     uint64    `json:"next,omitempty"`
@@ -93,8 +88,8 @@ type listed struct {
 // List yields the messages of a view by number, read page by page. An error comes last.
 func (c *Client) List(ctx context.Context, v View) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		for r := (listing{View: v, Limit: c.pageSize}); ; {
-			page, err := get[listed](ctx, c, "list_messages", r)
+		for r := (api.ListMessagesRequest{MessageFilter: v, Limit: c.pageSize}); ; {
+			page, err := get[messagePage](ctx, c, "list_messages", r)
 			if err != nil {
 				yield(Message{}, err)
 				return
@@ -113,7 +108,7 @@ func (c *Client) List(ctx context.Context, v View) iter.Seq2[Message, error] {
 
 // Message gives one.
 func (c *Client) Message(ctx context.Context, id ID) (Message, error) {
-	return get[Message](ctx, c, "get_message", about(id))
+	return get[Message](ctx, c, "get_message", api.MessageRequest{FormRef: refTo(id)})
 }
 
 // Sent is an accepted message: it is on the node's disk.
@@ -123,38 +118,22 @@ type Sent struct {
 	Unreachable bool   `json:"unreachable,omitempty"` // it, or what it gives, goes there when it can
 }
 
-type sending struct {
-	To   string `json:"recipient"`
-	Text string `json:"text"`
-}
-
 // Send sends words, with references as @edge:name or @name.
 func (c *Client) Send(ctx context.Context, to, text string) (Sent, error) {
-	return get[Sent](ctx, c, "send", sending{to, text})
-}
-
-type replying struct {
-	subject
-	Text string `json:"text"`
+	return get[Sent](ctx, c, "send", api.SendRequest{Recipient: to, Text: text})
 }
 
 // Reply answers a message with words.
 func (c *Client) Reply(ctx context.Context, to ID, text string) (Sent, error) {
-	return get[Sent](ctx, c, "reply", replying{about(to), text})
-}
-
-type adopting struct {
-	subject
-	Edge string `json:"edge"`
-	Name string `json:"name,omitempty"`
+	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), Text: text})
 }
 
 // Adopt keeps what a message carries under edge, as name or, if that is "", under the edge's own name.
 func (c *Client) Adopt(ctx context.Context, message ID, edge, name string) error {
-	return c.Call(ctx, "adopt", adopting{about(message), edge, name}, nil)
+	return c.Call(ctx, "adopt", api.AdoptRequest{FormRef: refTo(message), Edge: edge, Name: name}, nil)
 }
 
 // Dismiss drops a message from view.
 func (c *Client) Dismiss(ctx context.Context, message ID) error {
-	return c.Call(ctx, "dismiss", about(message), nil)
+	return c.Call(ctx, "dismiss", api.MessageRequest{FormRef: refTo(message)}, nil)
 }

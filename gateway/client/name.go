@@ -3,34 +3,15 @@ package client
 import (
 	"context"
 	"encoding/json"
+
+	"parley/gateway/api"
 )
-
-type naming struct {
-	Path string `json:"path,omitempty"`
-	paging
-}
-
-type names struct {
-	Names   []string `json:"names"`
-	Revoked []string `json:"revoked,omitempty"` // those of them that are good for nothing any more
-	paged
-}
-
-// paging is what a request for a page of a list has, and paged what its response has.
-type paging struct {
-	After string `json:"after,omitempty"`
-	Limit int    `json:"limit,omitempty"`
-}
-
-type paged struct {
-	Next string `json:"next,omitempty"`
-}
 
 // Names lists the names that the agent holds, sorted, or those within what stands under a path.
 func (c *Client) Names(ctx context.Context, path string) ([]string, error) {
 	var all []string
-	for r := (naming{Path: path, paging: paging{Limit: c.pageSize}}); ; {
-		n, err := get[names](ctx, c, "list_names", r)
+	for r := (api.ListNamesRequest{Path: path, Paging: api.Paging{Limit: c.pageSize}}); ; {
+		n, err := get[api.ListNamesResponse](ctx, c, "list_names", r)
 		if err != nil {
 			return nil, err
 		}
@@ -41,30 +22,19 @@ func (c *Client) Names(ctx context.Context, path string) ([]string, error) {
 	}
 }
 
-type lookingUp struct {
-	Name   string `json:"name"`
-	Reveal bool   `json:"reveal,omitempty"`
-}
-
-type lookedUp struct {
-	Value json.RawMessage `json:"value"`
-}
-
 // Lookup reads the value under a name into a pointer, as json.Unmarshal does; one that is a reference is a Ref. With reveal,
 // what is sealed is opened.
 func (c *Client) Lookup(ctx context.Context, name string, reveal bool, into any) error {
-	l, err := get[lookedUp](ctx, c, "lookup", lookingUp{name, reveal})
-	if err != nil {
+	var found struct {
+		Value json.RawMessage `json:"value"`
+	}
+	if err := c.Call(ctx, "lookup", api.LookupRequest{Name: name, Reveal: reveal}, &found); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(l.Value, into); err != nil {
+	if err := json.Unmarshal(found.Value, into); err != nil {
 		return unreadable("lookup", err)
 	}
 	return nil
-}
-
-type nameRequest struct {
-	Name string `json:"name"`
 }
 
 // Located says where a name's target is.
@@ -76,12 +46,7 @@ type Located struct {
 
 // Locate gives the locator of what stands under a name.
 func (c *Client) Locate(ctx context.Context, name string) (Located, error) {
-	return get[Located](ctx, c, "locate", nameRequest{name})
-}
-
-type storing struct {
-	Name  string          `json:"name"`
-	Value json.RawMessage `json:"value"`
+	return get[Located](ctx, c, "locate", api.NameRequest{Name: name})
 }
 
 // Store puts a value under a name: the value itself, or the text of a locator of what the agent may reach already.
@@ -90,12 +55,12 @@ func (c *Client) Store(ctx context.Context, name string, value any) error {
 	if err != nil {
 		return unwritable(err)
 	}
-	return c.Call(ctx, "store_name", storing{name, written}, nil)
+	return c.Call(ctx, "store_name", api.StoreNameRequest{Name: name, Value: written}, nil)
 }
 
 // Remove takes a name away.
 func (c *Client) Remove(ctx context.Context, name string) error {
-	return c.Call(ctx, "remove_name", nameRequest{name}, nil)
+	return c.Call(ctx, "remove_name", api.NameRequest{Name: name}, nil)
 }
 
 // NewAgent says what agent to make: a host or a guest, which is the default. The maker holds it under Name.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"parley/gateway/api"
 )
 
 // Output is a piece of what an agent's program has put out, as it came: it may begin and end within a line.
@@ -16,15 +18,8 @@ type Output struct {
 	Text    string    `json:"text"`
 }
 
-type readingOutput struct {
-	AgentID string `json:"agentId"`
-	After   uint64 `json:"after,omitempty"`
-	Limit   int    `json:"limit,omitempty"`
-	WaitMs  int64  `json:"waitMs,omitempty"`
-	Tail    *int   `json:"tail,omitempty"`
-}
-
-type readOutput struct {
+// outputPage is a page of output.
+type outputPage struct {
 	Pieces []Output `json:"pieces"`
 	Cursor uint64   `json:"cursor"`
 }
@@ -44,11 +39,11 @@ func (c *Client) FollowOutput(ctx context.Context, agent string, after uint64) i
 func (c *Client) output(ctx context.Context, agent string, after uint64, follow bool) iter.Seq2[Output, error] {
 	return func(yield func(Output, error) bool) {
 		for at := after; ; {
-			r := readingOutput{AgentID: agent, After: at}
+			r := api.ReadOutputRequest{AgentID: agent, After: at}
 			if follow {
 				r.WaitMs = turn(ctx, turnTime)
 			}
-			page, err := get[readOutput](ctx, c, "read_output", r)
+			page, err := get[outputPage](ctx, c, "read_output", r)
 			if err != nil {
 				yield(Output{}, err)
 				return
@@ -68,6 +63,6 @@ func (c *Client) output(ctx context.Context, agent string, after uint64, follow 
 // OutputTail gives the newest pieces of what an agent's program has put out, the oldest first and at most 500, and the cursor after
 // them, from which FollowOutput goes on. With no pieces wanted it gives the cursor alone.
 func (c *Client) OutputTail(ctx context.Context, agent string, pieces int) ([]Output, uint64, error) {
-	page, err := get[readOutput](ctx, c, "read_output", readingOutput{AgentID: agent, Tail: &pieces})
+	page, err := get[outputPage](ctx, c, "read_output", api.ReadOutputRequest{AgentID: agent, Tail: &pieces})
 	return page.Pieces, page.Cursor, err
 }

@@ -5,20 +5,10 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
 )
-
-type answering struct {
-	subject
-	Digest string         `json:"digest,omitempty"`
-	Values map[string]any `json:"values,omitempty"`
-	Texts  []text         `json:"texts,omitempty"`
-}
-
-// text is what someone wrote for a field.
-type text struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
-}
 
 // Answer answers a form. values is a struct or map that JSON makes a record of, with the types that the fields want; for
 // a capability that is a Ref, or a name of the answerer's. A wrong answer is refused with INVALID_ANSWER, with what is
@@ -32,20 +22,22 @@ func (c *Client) Answer(ctx context.Context, form ID, values any) (Outcome, erro
 	if err := json.Unmarshal(written, &each); err != nil {
 		return Outcome{}, parley.Refuse(parley.InvalidArgument, "the values of an answer are a record, not %.80s", written)
 	}
-	record := make(map[string]any, len(each))
+	record := make(map[string]capabilities.Value, len(each))
 	for name, v := range each {
-		record[name] = v
+		if record[name], err = capabilities.ParseJSON(v); err != nil {
+			return Outcome{}, err
+		}
 	}
-	return get[Outcome](ctx, c, "respond_form", answering{subject: about(form), Values: record})
+	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form), Values: record})
 }
 
 // AnswerText answers a form with texts by the names of the fields, which are read by the fields' types, as on a command
 // line: 443, true, or a name of the answerer's for a capability. A field for several choices has several texts.
 func (c *Client) AnswerText(ctx context.Context, form ID, texts map[string][]string) (Outcome, error) {
-	a := answering{subject: about(form)}
+	a := api.RespondFormRequest{FormRef: refTo(form)}
 	for name, several := range texts {
 		for _, t := range several {
-			a.Texts = append(a.Texts, text{name, t})
+			a.Texts = append(a.Texts, events.FieldText{Name: name, Text: t})
 		}
 	}
 	return get[Outcome](ctx, c, "respond_form", a)
@@ -54,49 +46,36 @@ func (c *Client) AnswerText(ctx context.Context, form ID, texts map[string][]str
 // Decide answers an approval, as it was shown in a message: with deny or once, or with always or never for the calls that
 // the rule covers, too. An approval of another call than that message shows is refused with INVALID_ARGUMENT.
 func (c *Client) Decide(ctx context.Context, approval Message, decision, reason string) (Outcome, error) {
-	a := answering{subject: about(approval.MessageID), Digest: approval.Digest, Values: map[string]any{"decision": decision}}
+	a := api.RespondFormRequest{
+		FormRef: refTo(approval.MessageID), Digest: approval.Digest, Values: map[string]capabilities.Value{"decision": capabilities.String(decision)},
+	}
 	if reason != "" {
-		a.Values["reason"] = reason
+		a.Values["reason"] = capabilities.String(reason)
 	}
 	return get[Outcome](ctx, c, "respond_form", a)
 }
 
-type ending struct {
-	subject
-	Reason string `json:"reason,omitempty"`
-}
-
 // Decline says no to a form, in words if there are any.
 func (c *Client) Decline(ctx context.Context, form ID, reason string) (Outcome, error) {
-	return get[Outcome](ctx, c, "decline_form", ending{about(form), reason})
+	return get[Outcome](ctx, c, "decline_form", api.EndRequest{FormRef: refTo(form), Reason: reason})
 }
 
 // Cancel takes back a form that the agent asked.
 func (c *Client) Cancel(ctx context.Context, form ID, reason string) (Outcome, error) {
-	return get[Outcome](ctx, c, "cancel_form", ending{about(form), reason})
+	return get[Outcome](ctx, c, "cancel_form", api.EndRequest{FormRef: refTo(form), Reason: reason})
 }
 
 // Reject says no to a request.
 func (c *Client) Reject(ctx context.Context, request ID, reason string) (Outcome, error) {
-	return get[Outcome](ctx, c, "reject", ending{about(request), reason})
-}
-
-type giving struct {
-	subject
-	Name string `json:"name"`
+	return get[Outcome](ctx, c, "reject", api.EndRequest{FormRef: refTo(request), Reason: reason})
 }
 
 // Resolve gives what was requested: what the agent holds under a name.
 func (c *Client) Resolve(ctx context.Context, request ID, name string) (Outcome, error) {
-	return get[Outcome](ctx, c, "resolve", giving{about(request), name})
-}
-
-type handing struct {
-	subject
-	To string `json:"recipient"`
+	return get[Outcome](ctx, c, "resolve", api.ResolveRequest{FormRef: refTo(request), Name: name})
 }
 
 // Forward hands a form on: whoever answers first settles it.
 func (c *Client) Forward(ctx context.Context, form ID, to string) error {
-	return c.Call(ctx, "forward_form", handing{about(form), to}, nil)
+	return c.Call(ctx, "forward_form", api.ForwardFormRequest{FormRef: refTo(form), Recipient: to}, nil)
 }

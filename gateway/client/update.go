@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 // AgentUpdate is an agent as it has become, or one that is not to be shown any more: it is Removed when it is archived, or what is
@@ -161,7 +162,7 @@ func (w *web) talk(ctx context.Context) (*websocket.Conn, error) {
 		h.Set("Authorization", "Bearer "+w.token)
 	}
 	conn, resp, err := websocket.Dial(ctx, //nolint:bodyclose // it is in memory
-		w.base.JoinPath("/ws").String(), &websocket.DialOptions{HTTPClient: &w.client, HTTPHeader: h})
+		w.base.JoinPath(api.WebSocketPath).String(), &websocket.DialOptions{HTTPClient: &w.client, HTTPHeader: h})
 	switch {
 	case err == nil:
 		conn.SetReadLimit(maxFrame)

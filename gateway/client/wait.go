@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 // Bounds of one waiting call. A longer wait is made of several.
@@ -12,11 +13,6 @@ const (
 	turnTime = 25 * time.Second
 	minWait  = 50 * time.Millisecond // what it takes to find out, also on a busy node
 )
-
-type awaiting struct {
-	subject
-	WaitMs *int64 `json:"waitMs,omitempty"`
-}
 
 // Await waits until a form has ended, and gives its outcome: at once if it has. It goes on through restarts of the node,
 // until ctx ends.
@@ -47,7 +43,7 @@ func (c *Client) AwaitWithin(ctx context.Context, form ID, within time.Duration)
 // wait is one waiting call, which is not made again after a time, if that is not zero.
 func (c *Client) wait(ctx context.Context, form ID, long time.Duration, until time.Time) (o Outcome, err error) {
 	ms := turn(ctx, long)
-	err = c.callUntil(ctx, until, "await", awaiting{about(form), &ms}, &o)
+	err = c.callUntil(ctx, until, "await", api.AwaitRequest{FormRef: refTo(form), WaitMs: &ms}, &o)
 	return o, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 const (
@@ -56,7 +57,7 @@ func (w *web) close()          { w.client.CloseIdleConnections() }
 func (w *web) exchange(ctx context.Context, operation string, body []byte) (answer, error) {
 	sent := false
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
-	r, err := http.NewRequestWithContext(traced, http.MethodPost, w.base.JoinPath(callPath, operation).String(), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(traced, http.MethodPost, w.base.JoinPath(api.CallPath, operation).String(), bytes.NewReader(body))
 	if err != nil {
 		return answer{}, parley.Refuse(parley.InvalidArgument, "%.80q is no operation", operation)
 	}

@@ -1,0 +1,133 @@
+package client
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"parley/gateway/api"
+	"parley/gateway/api/openapi"
+)
+
+// wireTypes are the types of an operation that are the client's own.
+type wireTypes struct {
+	name              string
+	request, response reflect.Type // nil if it is the API's
+}
+
+func own[Req, Resp any](name string) wireTypes {
+	w := wireTypes{name: name}
+	if t := reflect.TypeFor[Req](); t.Kind() == reflect.Struct {
+		w.request = t
+	}
+	if t := reflect.TypeFor[Resp](); t.Kind() == reflect.Struct {
+		w.response = t
+	}
+	return w
+}
+
+// The client's IDs are texts, and its values JSON. The types that have them are held to the API's here.
+func TestOwnTypesHaveTheMembersOfTheAPI(t *testing.T) {
+	type same = any
+	ops := map[string]api.Operation{}
+	for _, o := range api.Operations() {
+		ops[o.Name] = o
+	}
+	for _, c := range []wireTypes{
+		own[Form, accepted]("form"),
+		own[Request, accepted]("request"),
+		own[Approval, permitted]("approve"),
+		own[same, Outcome]("await"),
+		own[same, Outcome]("respond_form"),
+		own[same, Outcome]("decline_form"),
+		own[same, Outcome]("cancel_form"),
+		own[same, Outcome]("reject"),
+		own[same, Outcome]("resolve"),
+		own[same, Sent]("send"),
+		own[same, Sent]("reply"),
+		own[same, Message]("get_message"),
+		own[same, messagePage]("list_messages"),
+		own[same, messagePage]("follow_messages"),
+		own[same, Located]("locate"),
+		own[NewAgent, Made]("make_agent"),
+		own[same, agentList]("fetch_agents"),
+		own[same, agentResult]("fetch_agent"),
+		own[Prompt, same]("send_agent_message"),
+		own[same, finish]("wait_for_finish"),
+		own[Description, same]("describe_agent"),
+		own[same, outputPage]("read_output"),
+	} {
+		o, ok := ops[c.name]
+		if !ok {
+			t.Errorf("%s is no operation", c.name)
+			continue
+		}
+		for what, types := range map[string][2]reflect.Type{"request": {c.request, o.Request}, "response": {c.response, o.Response}} {
+			if types[0] == nil {
+				continue
+			}
+			got, want := unfolded(t, types[0]), unfolded(t, types[1])
+			delete(want, ".as")
+			for member, kind := range want {
+				if got[member] != kind {
+					t.Errorf("%s, %s: %s is %q in the client, and %q in the API", c.name, what, member, got[member], kind)
+				}
+				delete(got, member)
+			}
+			for member, kind := range got {
+				t.Errorf("%s, %s: only the client has %s, %q", c.name, what, member, kind)
+			}
+		}
+	}
+}
+
+func TestCallsThatOnlyLookAreRepeated(t *testing.T) {
+	for operation, want := range map[string]bool{"await": true, "status": true, "fetch_agents": true, "send": false, "respond_form": false, "unknown": false} {
+		if repeats(operation, []byte(`{"key":"k"}`)) != want {
+			t.Errorf("%s is repeated: %v", operation, !want)
+		}
+	}
+	for _, operation := range []string{"form", "request", "approve"} {
+		if !repeats(operation, []byte(`{"key":"k"}`)) || repeats(operation, []byte(`{"key":""}`)) {
+			t.Errorf("%s is repeated without a key, or not with one", operation)
+		}
+	}
+}
+
+// unfolded returns the kind of JSON at each path of members within a type. It leaves out the patterns of texts.
+func unfolded(t *testing.T, of reflect.Type) map[string]string {
+	t.Helper()
+	made, all := openapi.Schemas{}, map[string]string{}
+	unfold(made, made.Of(of), "", all)
+	return all
+}
+
+func unfold(s openapi.Schemas, of *openapi.Schema, path string, all map[string]string) {
+	if of.Ref != "" {
+		of = s[strings.TrimPrefix(of.Ref, openapi.RefPrefix)]
+	}
+	if strings.Count(path, ".") > 8 {
+		all[path] = "too deep"
+		return
+	}
+	if path != "" {
+		kind, err := json.Marshal(of.Type)
+		if err != nil {
+			kind = []byte(err.Error())
+		}
+		all[path] = string(kind)
+		if all[path] == `["string","integer"]` { // either will do
+			all[path] = `"string"`
+		}
+	}
+	for name, member := range of.Properties {
+		unfold(s, member, path+"."+name, all)
+	}
+	if of.Items != nil {
+		unfold(s, of.Items, path+"[]", all)
+	}
+	if of.Additional != nil {
+		unfold(s, of.Additional, path+"{}", all)
+	}
+}
