@@ -39,24 +39,25 @@ var imports = map[string][]string{
 
 	"internal/eventually": {},
 
-	"gateway":             {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/api", "gateway/api/openapi", "gateway/client", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/web"},
+	"gateway":             {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/connlimit", "actors/view", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/web"},
 	"gateway/api":         {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi": {".", "actors/view", "capabilities", "events", "gateway/api"},
+	"gateway/backend":     {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/view", "gateway/api"},
 	"gateway/client":      {".", "actors/view", "capabilities", "events", "gateway/api"},
-	"gateway/httpd":       {".", "actors/connlimit", "gateway/client"},
+	"gateway/httpd":       {".", "actors/connlimit", "gateway/api", "gateway/client"},
 	"gateway/sanitize":    {},
 	"gateway/web":         {".", "capabilities", "events", "actors/view", "gateway/sanitize", "mailbox", "mailbox/form"},
 	"gateway/mcp":         {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 
 	"cmd/parley": {
 		".", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors", "actors/keys", "actors/view",
-		"gateway", "gateway/api", "gateway/client", "gateway/mcp",
+		"gateway", "gateway/api", "gateway/backend", "gateway/client", "gateway/mcp",
 		"cmd/parley/bench", "cmd/parley/demo", "cmd/parley/hook", "cmd/parley/interview", "cmd/parley/proc",
 		"cmd/parley/setup", "cmd/parley/shell", "cmd/parley/terminal",
 	},
 	"cmd/parley/bench":     {".", "capabilities", "events", "actors", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
 	"cmd/parley/demo":      {".", "gateway", "gateway/api", "gateway/client", "cmd/parley/shell"},
-	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/rule", "actors/view", "gateway", "gateway/api", "gateway/client", "cmd/parley/terminal"},
+	"cmd/parley/hook":      {".", "capabilities", "events", "mailbox", "mailbox/rule", "actors/view", "gateway/api", "gateway/client", "cmd/parley/terminal"},
 	"cmd/parley/interview": {"capabilities", "events", "gateway/api", "cmd/parley/terminal"},
 	"cmd/parley/proc":      {},
 	"cmd/parley/setup":     {".", "persistence", "cmd/parley/hook", "cmd/parley/shell", "cmd/parley/terminal"},
@@ -106,7 +107,7 @@ const (
 
 // crowded lists the packages that have more files than maxFiles today, and how many. A number here only ever falls.
 var crowded = map[string]int{
-	"gateway": 56,
+	"gateway": 35,
 }
 
 // source is a Go file of the module.

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 )
 
 // What one session may have under way at once. Waits hold back no calls.
@@ -28,7 +29,7 @@ type load struct {
 
 // hear takes a frame to whoever it is for.
 func (c *wsSession) hear(kind websocket.MessageType, text []byte) {
-	if err := c.principal.account.pace(); err != nil {
+	if err := c.principal.Account().Pace(); err != nil {
 		c.tell(failed(regarding{RequestID: requestIDOf(text)}, err))
 		return
 	}
@@ -42,7 +43,7 @@ func (c *wsSession) hear(kind websocket.MessageType, text []byte) {
 		return
 	}
 	name, isRequest := strings.CutSuffix(h.Type, "_request")
-	if o, ok := c.server.operations[name]; ok && isRequest {
+	if o, ok := c.server.backend.Operations()[name]; ok && isRequest {
 		c.request(o, head{Type: h.Type, regarding: regarding{RequestID: h.RequestID}}, text)
 		return
 	}
@@ -50,8 +51,8 @@ func (c *wsSession) hear(kind websocket.MessageType, text []byte) {
 }
 
 // request has an operation performed and answers with what comes of it.
-func (c *wsSession) request(o operation, h head, text []byte) {
-	leave, err := c.load.admit(o.kind(), c.principal.account, len(text))
+func (c *wsSession) request(o api.Operation, h head, text []byte) {
+	leave, err := c.load.admit(o.Kind(), c.principal.Account(), len(text))
 	if err != nil {
 		c.server.metrics.called(o.Name, err)
 		c.tell(failed(h.regarding, err))
@@ -60,22 +61,22 @@ func (c *wsSession) request(o operation, h head, text []byte) {
 	c.work.Go(func() {
 		defer leave()
 		started := time.Now()
-		held := &charge{account: c.principal.account}
+		held := api.ChargeOf(c.principal.Account())
 		answer, err := c.perform(o, h, text, held)
 		if err != nil {
 			c.tell(failed(h.regarding, err))
-		} else if held.bytes > 0 {
+		} else if held.Bytes() > 0 {
 			c.sayCharged(answer, held)
 		} else {
 			c.say(answer)
 		}
-		c.server.access(c.ctx, o.Name, err, started)
+		c.server.monitor.Ended(c.ctx, o.Name, err, started)
 	})
 }
 
 // admit takes one of the connection's places for a request, which is there, and room for its bytes: of the
 // connection's, and of an account's if there is one yet. It refuses with RATE_LIMITED.
-func (l *load) admit(k api.Kind, a *account, size int) (leave func(), err error) {
+func (l *load) admit(k api.Kind, a api.Account, size int) (leave func(), err error) {
 	own := &l.calls
 	if k == api.KindWaits {
 		own = &l.waits
@@ -92,17 +93,17 @@ func (l *load) admit(k api.Kind, a *account, size int) (leave func(), err error)
 }
 
 // keep is admit for a frame that is no request: it takes room only.
-func (l *load) keep(a *account, size int) (leave func(), err error) {
-	held := &charge{account: a}
+func (l *load) keep(a api.Account, size int) (leave func(), err error) {
+	held := api.ChargeOf(a)
 	leave = func() {
-		held.release()
+		held.Release()
 		l.bytes.Add(-int64(size))
 	}
 	if l.bytes.Add(int64(size)) > l.room {
 		err = parley.Refuse(parley.RateLimited, "the requests under way are over %d bytes", l.room).
 			WithHint("send more when some have been answered")
-	} else if a != nil && size > bodyFree {
-		err = held.add(int64(size))
+	} else if a != nil && size > httpd.BodyFree {
+		err = held.Add(int64(size))
 	}
 	if err != nil {
 		leave()
@@ -113,7 +114,7 @@ func (l *load) keep(a *account, size int) (leave func(), err error) {
 
 // perform performs an operation and writes the response. A wait ends when the session is to end; a call goes
 // on, for what it was asked may have happened.
-func (c *wsSession) perform(o operation, h head, text []byte, held *charge) (answer []byte, err error) {
+func (c *wsSession) perform(o api.Operation, h head, text []byte, held *api.Charge) (answer []byte, err error) {
 	defer c.survive(o.Name, &err)
 	ctx := c.acts
 	if o.Waits {
@@ -122,10 +123,10 @@ func (c *wsSession) perform(o operation, h head, text []byte, held *charge) (ans
 	if err := c.check(c.acts); err != nil {
 		return nil, err
 	}
-	if err := c.principal.may(o.Operation); err != nil {
+	if err := c.principal.May(o); err != nil {
 		return nil, err
 	}
-	err = c.server.produce(ctx, held, o, body(text), func(resp any) (int, error) {
+	err = api.Serve(ctx, c.server.backend, c.principal, o, api.JSON(text), held, func(resp any) (int, error) {
 		answer, err = responseText(o.Name, h, resp)
 		return len(answer), err
 	})
@@ -133,11 +134,13 @@ func (c *wsSession) perform(o operation, h head, text []byte, held *charge) (ans
 	return answer, err
 }
 
-func (c *wsSession) note(name string, err error) { c.server.note(context.Background(), name, err) }
+func (c *wsSession) note(name string, err error) {
+	c.server.monitor.Failed(context.Background(), name, err)
+}
 
 // survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's.
 func (c *wsSession) survive(name string, err *error) {
 	if p := recover(); p != nil {
-		*err = c.server.panicked(name, p)
+		*err = c.server.monitor.Panicked(name, p)
 	}
 }

@@ -117,12 +117,12 @@ func TestWaitsHoldBackNothing(t *testing.T) {
 func TestMoreCallsThanAConversationHasAreRefused(t *testing.T) {
 	h := openTestServer(t)
 	inside, leave := make(chan bool), make(chan bool)
-	h.server.operations["hold"] = nodeOp("hold", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
+	nodeOp(h.server, "hold", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) {
 		inside <- true
 		<-leave
 		return api.Done{}, nil
 	})
-	h.server.operations["panic"] = nodeOp("panic", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { panic("secret") })
+	nodeOp(h.server, "panic", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) { panic("secret") })
 	k, other := h.dial("host"), h.dial("host")
 	for range maxCalls {
 		k.say(`{"type":"hold_request"}`)

@@ -20,7 +20,7 @@ import (
 // BenchmarkCall is what the way to a node and back costs, without what the node does.
 func BenchmarkCall(b *testing.B) {
 	c, server := serveLimited(b, api.Limits{})
-	server.operations["echo"] = nodeOp("echo", api.ScopeRead, func(_ context.Context, _ *Server, r api.FormRequest) (api.FormRequest, error) {
+	nodeOp(server, "echo", api.ScopeRead, func(_ context.Context, r api.FormRequest) (api.FormRequest, error) {
 		return r, nil
 	})
 	req := api.FormRequest{Recipient: "peer", Description: "Configure", Fields: api.FieldsOf(events.Field{Name: "a", Label: "A", Required: true})}

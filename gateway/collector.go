@@ -9,6 +9,7 @@ import (
 
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/gateway/backend"
 )
 
 const (
@@ -124,7 +125,7 @@ func describe[T any](to chan<- *prometheus.Desc, readings []reading[T]) {
 // Collect is part of prometheus.Collector. A node that cannot tell of others still tells of itself.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	collect(to, c.state, c.server.node.State())
-	for _, l := range c.server.limitStates() {
+	for _, l := range c.server.backend.Limits() {
 		collect(to, c.limits, l, l.Name, l.For)
 	}
 
@@ -140,7 +141,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 }
 
 func (c *collector) collectPeers(to chan<- prometheus.Metric, known []view.Peer, all view.Traffic) {
-	collect(to, c.peers, countPeers(known, all))
+	collect(to, c.peers, backend.CountPeers(known, all))
 	for _, p := range known[:min(len(known), maxPeerMetrics)] {
 		collect(to, c.peer, p, p.Node.String())
 	}

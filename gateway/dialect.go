@@ -48,7 +48,7 @@ func frames() map[string]frame {
 
 // dispatch handles a frame, in its turn.
 func (c *wsSession) dispatch(f frame, h head, text []byte) {
-	leave, err := c.load.keep(c.principal.account, len(text))
+	leave, err := c.load.keep(c.principal.Account(), len(text))
 	if err != nil {
 		c.tell(failed(h.regarding, err))
 		return
@@ -84,7 +84,7 @@ func (c *wsSession) handle(f frame, h *head, text []byte) (err error) {
 		return err
 	}
 	for _, needed := range f.scopes {
-		if err := c.principal.may(api.Operation{Name: h.Type, Scope: needed}); err != nil {
+		if err := c.principal.May(api.Operation{Name: h.Type, Scope: needed}); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func dialects() map[string]dialect {
 
 // formsOf lists the agent's forms of an origin, oldest first. Forms that are settled and dismissed are left out.
 func (c *wsSession) formsOf(ctx context.Context, o events.Origin, wanted func(dialectForm) bool) ([]dialectForm, error) {
-	in, err := c.principal.agent.Mail().FormsOf(ctx, o)
+	in, err := c.agent.Mail().FormsOf(ctx, o)
 	var found []dialectForm
 	for _, e := range in.Messages {
 		if f, ok := dialectOf(e); ok && wanted(f) {
@@ -136,7 +136,7 @@ func (c *wsSession) byID(ctx context.Context, dialect, id string) (dialectForm, 
 	if err != nil {
 		return dialectForm{}, false
 	}
-	e, err := c.principal.agent.Message(ctx, ref)
+	e, err := c.agent.Message(ctx, ref)
 	if err != nil || !e.Received || e.MessageID.String() != id {
 		return dialectForm{}, false
 	}

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/mailbox"
 )
 
@@ -48,7 +48,7 @@ type ApprovedPayload struct {
 
 func approvalFrame(c *wsSession, _ *head, text []byte) error {
 	var f ApprovalFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	if err := checkID("the id", f.ID); err != nil {
@@ -61,7 +61,7 @@ func approvalFrame(c *wsSession, _ *head, text []byte) error {
 // approvedFrame decides.
 func approvedFrame(c *wsSession, h *head, text []byte) error {
 	var f ApprovedFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	id := h.calledFor(f.Payload.RequestID, f.ID)
@@ -70,7 +70,7 @@ func approvedFrame(c *wsSession, h *head, text []byte) error {
 		return err
 	}
 	values := map[string]capabilities.Value{"decision": capabilities.String(f.Payload.decision())}
-	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: capabilities.FormID(form.MessageID), Values: values})
+	_, err = c.agent.Answer(c.acts, capabilities.FormID(form.MessageID), values)
 	return err
 }
 
@@ -149,12 +149,12 @@ func ruled(m events.Origin, p view.Permission) any {
 // the key under which they were asked.
 func (c *wsSession) nameOf(e view.Message) string {
 	if e.Origin != nil && e.Origin.ID != "" {
-		if e.From.Node != c.principal.agent.ID().Node {
+		if e.From.Node != c.agent.ID().Node {
 			return e.MessageID.String()
 		}
 		return e.Origin.ID
 	}
-	key, err := c.server.node.KeyOf(c.acts, e.From, e.MessageID)
+	key, err := c.agent.KeyOf(c.acts, e.From, e.MessageID)
 	if err != nil {
 		c.note("approval", err)
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/mailbox/form"
 )
 
@@ -66,7 +66,7 @@ type AskedPayload struct {
 
 func askFrame(c *wsSession, _ *head, text []byte) error {
 	var f AskFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	if err := checkID("the id", f.ID); err != nil {
@@ -79,7 +79,7 @@ func askFrame(c *wsSession, _ *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.relay.ask(events.Origin{Dialect: askDialect, ID: f.ID}, actors.Ask{Description: f.Payload.Prompt, Fields: fields})
+	return c.relay.ask(events.Origin{Dialect: askDialect, ID: f.ID}, api.FormRequest{Description: f.Payload.Prompt, Fields: api.FieldsOf(fields...)})
 }
 
 // widgetFields gives the fields for widgets.
@@ -115,7 +115,7 @@ func widgetsOf(fields []events.Field) []Widget {
 // askedFrame answers a prompt.
 func askedFrame(c *wsSession, h *head, text []byte) error {
 	var f AskedFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	id := h.calledFor(f.Payload.RequestID, f.ID)
@@ -127,7 +127,7 @@ func askedFrame(c *wsSession, h *head, text []byte) error {
 	if field := widgetFor(form.Fields, f.Payload.Value); field.Name != "" {
 		values[field.Name] = choiceOf(field, f.Payload.Value)
 	}
-	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: capabilities.FormID(form.MessageID), Values: values})
+	_, err = c.agent.Answer(c.acts, capabilities.FormID(form.MessageID), values)
 	return err
 }
 

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // The dialect of seed 002: the agent of a session asks one question at a time, which is a form on a page.
@@ -53,7 +53,7 @@ type QuestionField struct {
 
 func questionFrame(c *wsSession, _ *head, text []byte) error {
 	var f QuestionFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	if err := cmp.Or(checkID("the requestId", f.RequestID), checkID("the sessionId", f.SessionID)); err != nil {
@@ -62,11 +62,11 @@ func questionFrame(c *wsSession, _ *head, text []byte) error {
 	if f.Title == "" || f.TimeoutMs < 0 {
 		return parley.Refuse(parley.InvalidArgument, "a question has a title, and a timeoutMs that is not negative")
 	}
-	ask := actors.Ask{Title: f.Title, Description: cmp.Or(f.Context, f.Title), Fields: f.Schema.fields()}
+	ask := api.FormRequest{Title: f.Title, Description: cmp.Or(f.Context, f.Title), Fields: api.FieldsOf(f.Schema.fields()...)}
 	if f.TimeoutMs > 0 {
 		ask.Deadline = capabilities.At(time.Now().Add(time.Duration(min(f.TimeoutMs, maxTimeoutMs)) * time.Millisecond))
 	}
-	defer c.server.perSession.lock(c.principal.agent.ID().String() + f.SessionID)()
+	defer c.server.perSession.lock(c.agent.ID().String() + f.SessionID)()
 	if !f.Multiple {
 		if err := c.makeRoom(f); err != nil {
 			return err
@@ -85,7 +85,7 @@ const maxTimeoutMs = 100 * 365 * 24 * 3600 * 1000
 
 // makeRoom sees to it that the session has no other question pending: it refuses with PENDING_EXISTS, or cancels it.
 func (c *wsSession) makeRoom(f QuestionFrame) error {
-	again, err := c.principal.agent.Mail().HasAsked(c.acts, keyOf(f.origin()))
+	again, err := c.agent.Mail().HasAsked(c.acts, keyOf(f.origin()))
 	if err != nil || again { // whatever else the session asks
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *wsSession) makeRoom(f QuestionFrame) error {
 			return parley.Refuse(PendingExists, "session %s has the question %s pending", f.SessionID, q.MessageID).
 				WithHint("set replacePending to ask this one in its place, or multiple to ask both")
 		}
-		_, err := c.principal.agent.Cancel(c.acts, capabilities.FormID(q.MessageID), "another question took its place")
+		_, err := c.agent.Cancel(c.acts, capabilities.FormID(q.MessageID), "another question took its place")
 		if err != nil && !isSettled(err) {
 			return err
 		}

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // This is the side of seed 002 where questions are answered: the client of the asker's host.
@@ -83,7 +83,7 @@ type FetchQuestionsResponse struct {
 
 func fetchQuestionsFrame(c *wsSession, h *head, text []byte) error {
 	var f FetchQuestionsFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	forms, err := c.questions(f.SessionID)
@@ -104,7 +104,7 @@ func (c *wsSession) questions(session string) (waiting []dialectForm, err error)
 		o := events.Origin{Dialect: questionDialect, Session: session}
 		return c.formsOf(c.acts, o, func(q dialectForm) bool { return q.AnswerNeeded && !q.Dismissed })
 	}
-	for e, err := range c.principal.agent.Mail().All(c.acts, view.MessageFilter{Pending: true}) {
+	for e, err := range c.agent.Mail().All(c.acts, view.MessageFilter{Pending: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -124,14 +124,14 @@ type QuestionCommand struct {
 
 func submitFrame(c *wsSession, _ *head, text []byte) error {
 	return c.commandQuestion(text, func(ref capabilities.FormRef, f QuestionCommand) error {
-		_, err := c.principal.agent.Answer(c.acts, actors.Answer{Form: ref, Values: f.Values})
+		_, err := c.agent.Answer(c.acts, ref, f.Values)
 		return err
 	})
 }
 
 func cancelFrame(c *wsSession, _ *head, text []byte) error {
 	return c.commandQuestion(text, func(ref capabilities.FormRef, _ QuestionCommand) error {
-		_, err := c.principal.agent.Decline(c.acts, ref, "")
+		_, err := c.agent.Decline(c.acts, ref, "")
 		return err
 	})
 }
@@ -139,13 +139,13 @@ func cancelFrame(c *wsSession, _ *head, text []byte) error {
 // commandQuestion does something to a question that was put to the agent.
 func (c *wsSession) commandQuestion(text []byte, do func(capabilities.FormRef, QuestionCommand) error) error {
 	var f QuestionCommand
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	var e view.Message
 	ref, err := capabilities.ParseFormRef(f.QuestionID)
 	if err == nil {
-		e, err = c.principal.agent.Message(c.acts, ref)
+		e, err = c.agent.Message(c.acts, ref)
 	}
 	q, ok := dialectOf(e)
 	if hidden := []parley.Code{parley.NoSuchMessage, parley.InvalidArgument}; err != nil && !slices.Contains(hidden, parley.CodeOf(err)) {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/api"
 )
 
 // The dialect of seed 003: an agent of a run waits for a person's text, and whoever watches the run may give it.
@@ -55,7 +55,7 @@ type inputNames struct {
 }
 
 func readInput(text []byte) (f inputNames, err error) {
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return f, err
 	}
 	return f, cmp.Or(checkID("the runId", f.RunID), checkID("the agentName", f.AgentName))
@@ -74,8 +74,8 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer c.server.perSession.lock(c.principal.agent.ID().String() + f.RunID)()
-	in, err := c.principal.agent.Mail().FormsOf(c.acts, f.origin())
+	defer c.server.perSession.lock(c.agent.ID().String() + f.RunID)()
+	in, err := c.agent.Mail().FormsOf(c.acts, f.origin())
 	if err != nil {
 		return err
 	}
@@ -94,10 +94,10 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 			return err
 		}
 	}
-	return c.relay.ask(o, actors.Ask{
+	return c.relay.ask(o, api.FormRequest{
 		Title:       f.AgentName,
 		Description: cmp.Or(f.Prompt, fmt.Sprintf("%s, in run %s, waits for your input.", f.AgentName, f.RunID)),
-		Fields:      []events.Field{{Name: inputField, Label: "Input", Type: events.Text}},
+		Fields:      api.FieldsOf(events.Field{Name: inputField, Label: "Input", Type: events.Text}),
 	})
 }
 
@@ -105,11 +105,11 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 func (c *wsSession) moveOn(old dialectForm) error {
 	which := capabilities.FormID(old.MessageID)
 	if old.Outcome == nil {
-		if _, err := c.principal.agent.Cancel(c.acts, which, "the agent asked something else"); err != nil && !isSettled(err) {
+		if _, err := c.agent.Cancel(c.acts, which, "the agent asked something else"); err != nil && !isSettled(err) {
 			return err
 		}
 	}
-	return c.principal.agent.Dismiss(c.acts, which)
+	return c.agent.Dismiss(c.acts, which)
 }
 
 // inputReceivedFrame takes note that an input has arrived, and need not be sent again: the asker's copy of the form
@@ -121,7 +121,7 @@ func inputReceivedFrame(c *wsSession, _ *head, text []byte) error {
 	}
 	answered, err := c.formsOf(c.acts, f.origin(), func(a dialectForm) bool { return a.Sent && !a.Dismissed && a.Outcome != nil })
 	for _, a := range answered {
-		if err := c.principal.agent.Dismiss(c.acts, capabilities.FormID(a.MessageID)); err != nil {
+		if err := c.agent.Dismiss(c.acts, capabilities.FormID(a.MessageID)); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func userInputFrame(c *wsSession, _ *head, text []byte) error {
 		return err
 	}
 	values := map[string]capabilities.Value{inputField: capabilities.String(f.Text)}
-	_, err = c.principal.agent.Answer(c.acts, actors.Answer{Form: capabilities.FormID(form.MessageID), Values: values})
+	_, err = c.agent.Answer(c.acts, capabilities.FormID(form.MessageID), values)
 	if isSettled(err) {
 		return none
 	}
@@ -152,7 +152,7 @@ func userInputFrame(c *wsSession, _ *head, text []byte) error {
 // watchRunFrame has the client told of what a run waits for.
 func watchRunFrame(c *wsSession, h *head, text []byte) error {
 	var f RunFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	if err := checkID("the runId", f.RunID); err != nil {

@@ -2,13 +2,13 @@ package gateway
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sync"
 
 	"github.com/coder/websocket"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -34,7 +34,7 @@ type formRelay struct {
 // open initializes the relay.
 func (d *formRelay) open(c *wsSession) {
 	d.c = c
-	may := func(s api.Scope) bool { return c.principal.may(api.Operation{Scope: s}) == nil }
+	may := func(s api.Scope) bool { return c.principal.May(api.Operation{Scope: s}) == nil }
 	d.asks, d.answers = may(api.ScopeRead) && may(api.ScopeAsk), may(api.ScopeRead) && may(api.ScopeAnswer)
 	d.await, d.posed = map[capabilities.ID]string{}, map[capabilities.ID]dialectForm{}
 	d.runs, d.given = map[string]bool{}, map[capabilities.ID]bool{}
@@ -45,9 +45,8 @@ func (d *formRelay) follow() {
 	if !d.asks && !d.answers {
 		return
 	}
-	all := subscription{local: local{agent: d.c.principal.agent}, filter: view.MessageFilter{All: true}}
-	err := d.c.server.follow(d.c.ctx, all, func(b batch) error {
-		for _, e := range b.messages {
+	err := api.Follow(d.c.ctx, d.c.agent.Mail(), view.MessageFilter{All: true}, api.At(0), func(b api.Batch) error {
+		for _, e := range b.Messages {
 			if f, ok := dialectOf(e); ok {
 				d.see(f)
 			}
@@ -118,11 +117,11 @@ func (d *formRelay) tell(frame any) {
 }
 
 // ask asks a form of a dialect of the agent's host, or resumes one that was asked before. The client is told the outcome.
-func (d *formRelay) ask(o events.Origin, ask actors.Ask) error {
-	ask.To, ask.Key, ask.Origin = capabilities.NameHost, keyOf(o), &o
+func (d *formRelay) ask(o events.Origin, ask api.FormRequest) error {
+	ask.Recipient, ask.Key = capabilities.NameHost, keyOf(o)
 	d.mu.Lock() // so that its end is not seen before it is known to be waited for
 	defer d.mu.Unlock()
-	asked, err := d.c.principal.agent.Ask(d.c.acts, ask)
+	asked, err := d.c.agent.Ask(d.c.acts, o, ask)
 	if err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func (d *formRelay) ask(o events.Origin, ask actors.Ask) error {
 func (d *formRelay) approve(o events.Origin, tool, input string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p, err := d.c.principal.agent.Approve(d.c.acts, actors.Approval{Tool: tool, Input: input, Key: keyOf(o), Origin: &o})
+	p, err := d.c.agent.Approve(d.c.acts, o, api.ApproveRequest{Tool: tool, Input: json.RawMessage(input), Key: keyOf(o)})
 	switch {
 	case err != nil:
 		return err

@@ -63,7 +63,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		{"not UTF-8", "/rpc/form", "{\"recipient\":\"\xff\"}", 400, parley.InvalidArgument},
 		{"too deep", "/rpc/respond_form", `{"number":0,"values":{"a":` + deep + `}}`, 413, parley.TooLarge},
 		{"too deep for a value", "/rpc/respond_form", `{"number":0,"values":{"a":` + deep[:36] + deep[64:100] + `}}`, 413, parley.TooLarge},
-		{"too large", "/rpc/form", `{"description":"` + strings.Repeat("x", MaxBody) + `"}`, 413, parley.TooLarge},
+		{"too large", "/rpc/form", `{"description":"` + strings.Repeat("x", api.MaxBody) + `"}`, 413, parley.TooLarge},
 		{"value too large", "/rpc/respond_form", `{"number":0,"values":{"a":"` + strings.Repeat("x", 300<<10) + `"}}`, 413, parley.TooLarge},
 		{"10,000 fields", "/rpc/form", `{"recipient":"HOST","description":"x","fields":[` + strings.Repeat(`{"name":"a"},`, 9999) + `{"name":"a"}]}`, 0, ""},
 		{"unknown key of a field", "/rpc/form", `{"recipient":"HOST","description":"x","fields":[{"name":"a","requierd":true}]}`, 422, parley.InvalidForm},
@@ -124,11 +124,11 @@ func TestErrorsArriveWhole(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	sent := parley.Refuse(parley.InvalidAnswer, "port: want a number").WithHint("as in 443")
 	sent.Fields = map[string]string{"port": "want a number"}
-	s.operations["fail"] = nodeOp("fail", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { return api.Done{}, sent })
-	s.operations["break"] = nodeOp("break", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
+	nodeOp(s, "fail", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) { return api.Done{}, sent })
+	nodeOp(s, "break", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) {
 		return api.Done{}, fmt.Errorf("disk 7 at address secret")
 	})
-	s.operations["panic"] = nodeOp("panic", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { panic("secret") })
+	nodeOp(s, "panic", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) { panic("secret") })
 
 	err := c.Call(t.Context(), "fail", api.NodeRequest{}, nil)
 	if got := parley.AsError(err); got.Code != sent.Code || got.Message != sent.Message || got.Hint != sent.Hint || got.Fields["port"] != "want a number" {
@@ -145,7 +145,7 @@ func TestErrorsArriveWhole(t *testing.T) {
 func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{"calls.host": 1, "waits.host": 1})
 	inside, leave := make(chan bool), make(chan bool)
-	s.operations["hold"] = nodeOp("hold", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
+	nodeOp(s, "hold", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) {
 		inside <- true
 		<-leave
 		return api.Done{}, nil
@@ -183,7 +183,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 		_, err := asFae(t, s).Await(t.Context(), client.ID(form.Form.String()))
 		done <- err
 	}()
-	eventually.Holds(t, "one waits", func() bool { return s.ledger.now(api.KindWaits) > 0 })
+	eventually.Holds(t, "one waits", func() bool { return s.now(api.KindWaits) > 0 })
 	answer := api.RespondFormRequest{FormRef: api.RefTo("0"), Texts: []events.FieldText{{Name: "a", Text: "x"}}}
 	if err := c.Call(t.Context(), "respond_form", answer, nil); err != nil {
 		t.Fatal(err)
@@ -202,12 +202,12 @@ func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
 		_, err := asFae(t, s).Await(ctx, client.ID(form.Form.String()))
 		done <- err
 	}()
-	eventually.Holds(t, "one waits", func() bool { return s.ledger.now(api.KindWaits) > 0 })
+	eventually.Holds(t, "one waits", func() bool { return s.now(api.KindWaits) > 0 })
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("the wait ended well")
 	}
-	eventually.Holds(t, "nobody waits", func() bool { return s.ledger.now(api.KindWaits) == 0 })
+	eventually.Holds(t, "nobody waits", func() bool { return s.now(api.KindWaits) == 0 })
 }
 
 // asFae gives a client that acts for fae.
@@ -243,7 +243,7 @@ func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
 		var o view.Outcome
 		cut <- c.Call(t.Context(), "await", api.AwaitRequest{Acting: api.Acting{As: "fae"}, FormRef: api.RefTo(form.Form.String())}, &o)
 	}()
-	eventually.Holds(t, "one waits", func() bool { return s.ledger.now(api.KindWaits) > 0 })
+	eventually.Holds(t, "one waits", func() bool { return s.now(api.KindWaits) > 0 })
 	began := time.Now()
 	if err := s.Drain(t.Context()); err != nil {
 		t.Error(err)

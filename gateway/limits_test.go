@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/backend"
 	"parley/gateway/client"
 	"parley/gateway/web"
 	"parley/internal/eventually"
@@ -29,8 +28,8 @@ func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		fmt.Fprint(conn, "POST /rpc/send HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
 	}
-	eventually.Holds(t, "all bodies are under way", func() bool { return s.ledger.now(api.KindBodies) == 1100 })
-	if n := s.ledger.now(api.KindCalls); n != 0 {
+	eventually.Holds(t, "all bodies are under way", func() bool { return s.now(api.KindBodies) == 1100 })
+	if n := s.now(api.KindCalls); n != 0 {
 		t.Errorf("%d calls are under way", n)
 	}
 	if err := c.Call(t.Context(), "status", api.NodeRequest{}, nil); err != nil {
@@ -58,12 +57,12 @@ func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
-	bodies := h.server.ledger.guests.shares[api.KindBodies].each
+	bodies := h.server.guests(api.KindBodies).Each
 	for range 2 * bodies {
 		h.trickle("fae")
 	}
 	eventually.Holds(t, "its bodies are under way and the others are refused", func() bool {
-		return h.server.ledger.now(api.KindBodies) == bodies && h.server.ledger.guests.shares[api.KindBodies].refused.Load() == uint64(bodies)
+		return h.server.now(api.KindBodies) == bodies && h.server.guests(api.KindBodies).Refused == uint64(bodies)
 	})
 	for agent, want := range map[string]int{"fae": 429, "bob": 200, "host": 200} {
 		if status, body := h.post("list_names", "Bearer "+h.tokens[agent], `{}`); status != want {
@@ -75,7 +74,7 @@ func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
 func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.open(func(s *Server) { s.bodyTime = 300 * time.Millisecond })
+	h.open(func(s *Server) { s.bodies.Within = 300 * time.Millisecond })
 	h.guest("fae")
 	for network, address := range map[string]string{"tcp": h.server.Address(), "unix": h.server.socketPath} {
 		conn, err := net.Dial(network, address)
@@ -102,7 +101,7 @@ func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	eventually.Holds(t, "no body is under way", func() bool { return h.server.ledger.now(api.KindBodies) == 0 })
+	eventually.Holds(t, "no body is under way", func() bool { return h.server.now(api.KindBodies) == 0 })
 }
 
 func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
@@ -118,8 +117,8 @@ func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
 	if _, err := w.Write(make([]byte, 64<<10)); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Holds(t, "no connection is left", func() bool { return h.server.ledger.now(api.KindWebSockets) == 0 })
-	if n := h.server.ledger.now(api.KindMemory); n != 0 {
+	eventually.Holds(t, "no connection is left", func() bool { return h.server.now(api.KindWebSockets) == 0 })
+	if n := h.server.now(api.KindMemory); n != 0 {
 		t.Errorf("%d bytes stay charged", n)
 	}
 }
@@ -150,9 +149,9 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 			k.say(fmt.Sprintf(`{"type":"await_request","requestId":%d,"id":%q}`, i, form))
 		}
 	}
-	each := h.server.ledger.guests.shares[api.KindWaits].each
+	each := h.server.guests(api.KindWaits).Each
 	eventually.Holds(t, "all others are refused", func() bool { return refused.Load() == 64*maxWaits-each })
-	if n := h.server.ledger.now(api.KindWaits); n != each {
+	if n := h.server.now(api.KindWaits); n != each {
 		t.Errorf("%d waits, want %d", n, each)
 	}
 	for agent, status := range map[string]int{"bob": 200, "host": 200} {
@@ -257,25 +256,6 @@ func TestAGuestThatCallsTooOftenIsHeldBackAlone(t *testing.T) {
 	}
 }
 
-// However many others take all that they can, whoever comes finds a place.
-func TestANewcomerAlwaysFindsAPlace(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := newPool("agents", api.Limits{"waits.all": 1024, "waits": 1024}, ".all")
-		for range rapid.IntRange(0, 8).Draw(t, "greedy agents") {
-			greedy := newAccount(p)
-			for greedy.take(api.KindWaits, 1) == nil {
-			}
-		}
-		if err := newAccount(p).take(api.KindWaits, 1); err != nil {
-			t.Error(err)
-		}
-		var used int64
-		if used = p.shares[api.KindWaits].used.Load(); used > 1024 {
-			t.Errorf("%d of 1024", used)
-		}
-	})
-}
-
 func TestLimitsAreReadAndWritten(t *testing.T) {
 	limits, err := api.ParseLimits("waits=10, calls.host=5,,rate=7")
 	if err != nil || limits.String() != "calls.host=5,rate=7,waits=10" || limits.Of("waits") != 10 || limits.Of("calls") != 256 {
@@ -357,12 +337,12 @@ func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {
 func TestAGuestsLinksAreNoneOfTheHosts(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
-	for i := range maxLinks + 1 {
-		if _, err := h.server.links.make(fae); (err != nil) != (i == maxLinks) {
+	for i := range backend.MaxLinks + 1 {
+		if _, err := h.server.backend.NewLink(fae); (err != nil) != (i == backend.MaxLinks) {
 			t.Fatalf("link %d: %v", i, err)
 		}
 	}
-	if _, err := h.server.links.make(h.node.Host()); err != nil {
+	if _, err := h.server.backend.NewLink(h.node.Host()); err != nil {
 		t.Error(err)
 	}
 }

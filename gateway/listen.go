@@ -17,6 +17,7 @@ import (
 // Bounds of a connection.
 const (
 	headerTime     = 10 * time.Second // for the header of a request
+	bodyTime       = 30 * time.Second // for its body
 	writeTime      = 2 * time.Minute  // for a response: longer than any wait
 	idleTime       = 5 * time.Minute  // between requests on the socket
 	publicIdleTime = 2 * time.Minute  // between requests on the TCP address

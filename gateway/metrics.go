@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 )
 
 const metricsPath = "/metrics"
@@ -41,27 +42,27 @@ func newMetrics(s *Server) *metrics {
 func (m *metrics) called(operation string, err error) {
 	code := parley.Code("OK")
 	if err != nil {
-		code = shown(err).Code
+		code = api.Shown(err).Code
 	}
 	m.calls.WithLabelValues(operation, string(code)).Inc()
 }
 
 // serveMetrics is for the node's host: who reads them sees which nodes this one knows.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	if err := caller(r.Context()).may(api.Operation{Name: "metrics", Scope: api.ScopeRead, OfNode: true}); err != nil {
-		refuse(w, err, 0)
+	if err := s.caller(r.Context()).May(api.Operation{Name: "metrics", Scope: api.ScopeRead, OfNode: true}); err != nil {
+		httpd.Refuse(w, err, 0)
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, parley.Refuse(parley.InvalidArgument, "metrics are read with GET"), http.StatusMethodNotAllowed)
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "metrics are read with GET"), http.StatusMethodNotAllowed)
 		return
 	}
 	account := s.account(r.Context())
-	if err := account.take(api.KindCalls, 1); err != nil {
-		refuse(w, err, 0)
+	if err := account.Take(api.KindCalls, 1); err != nil {
+		httpd.Refuse(w, err, 0)
 		return
 	}
-	defer account.give(api.KindCalls, 1)
+	defer account.Give(api.KindCalls, 1)
 	s.metrics.page.ServeHTTP(w, r)
 }

@@ -3,78 +3,43 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
+	"fmt"
+	"io"
 	"net/http"
-	"os"
-	"strings"
+	"time"
 
+	"parley"
+	"parley/actors/connlimit"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 	"parley/persistence"
 )
 
-func (s *Server) programs() api.ProgramsStatus {
-	d := s.node.ProgramDefaults()
-	return api.ProgramsStatus{Held: s.node.HoldsPrograms(), Environment: d.Environment, User: d.User, Wrap: d.Wrap}
-}
-
-func startPrograms(ctx context.Context, s *Server, _ api.NodeRequest) (api.Done, error) {
-	return api.Done{}, s.node.StartPrograms(ctx)
-}
-
-// status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.
-func status(ctx context.Context, s *Server, _ api.NodeRequest) (api.StatusResponse, error) {
-	st := s.node.State()
-	known, err := s.node.Nodes(ctx)
-	if err != nil && st.Problem == nil {
-		st.Problem = shown(err)
+// Describe implements backend.Server.
+func (s *Server) Describe(r *api.StatusResponse) {
+	r.Listen, r.Version, r.External = s.Address(), s.version, s.external
+	r.TLSCert, r.TLSKey, r.PlainHTTP = s.tls.Cert, s.tls.Key, s.tls.Plain
+	if s.service != nil {
+		r.Service = s.service.where
 	}
-	quotas, err := s.node.Quotas(ctx)
-	if err != nil && st.Problem == nil {
-		st.Problem = shown(err)
+}
+
+// Connections implements backend.Server.
+func (s *Server) Connections() []api.LimitState {
+	var all []api.LimitState
+	add := func(name string, l *connlimit.Limiter) {
+		now, each, most, refused := l.State()
+		all = append(all, api.LimitState{Name: api.LimitConnections, For: name, Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
 	}
-	return api.StatusResponse{
-		Quotas: quotas,
-		Node:   st.Node, Name: st.Name, PID: os.Getpid(), Listen: s.Address(), LogLevel: s.logLevel(), Version: s.version,
-		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, External: s.external, Service: s.serves(), Problem: st.Problem,
-		TLSCert: s.tls.Cert, TLSKey: s.tls.Key, PlainHTTP: s.tls.Plain,
-		Programs:   s.programs(),
-		PeerListen: s.node.PeerAddress(), PeerAddress: s.node.PublicAddress(), Peers: countPeers(known, s.node.Traffic()),
-		Limits: s.limitStates(), LimitsSet: s.ledger.limits.String(),
-	}, nil
-}
-
-// serves gives the addresses of the NATS system whose clients are served too; "" for none.
-func (s *Server) serves() string {
-	if s.service == nil {
-		return ""
+	if s.public != nil {
+		add("listen", s.public.Limiter)
 	}
-	return s.service.where
+	add("socket", s.socket.Limiter)
+	return all
 }
 
-// logLevel is the least level that the log takes.
-func (s *Server) logLevel() string {
-	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
-		if s.log.Enabled(context.Background(), l) {
-			return strings.ToLower(l.String())
-		}
-	}
-	return strings.ToLower(slog.LevelError.String())
-}
-
-// Verified puts the journal's report into a response.
-func Verified(r persistence.Report) api.VerifyResponse {
-	return api.VerifyResponse{Commits: uint64(r.Commits), Events: uint64(r.Events), Mailboxes: int(r.Mailboxes)}
-}
-
-func verify(ctx context.Context, s *Server, _ api.NodeRequest) (api.VerifyResponse, error) {
-	report, err := s.node.Verify(ctx)
-	return Verified(report), err
-}
-
-func stop(_ context.Context, s *Server, _ api.NodeRequest) (api.StopResponse, error) {
-	s.stopOnce.Do(func() { close(s.stopped) })
-	return api.StopResponse{PID: os.Getpid()}, nil
-}
+// Stop implements backend.Server.
+func (s *Server) Stop() { s.stopOnce.Do(func() { close(s.stopped) }) }
 
 // TreePath is where the node's socket has the tree of the node's actors, as a JSON array of view.ActorState. It is for
 // whoever looks into a node, and no operation of the API.
@@ -85,3 +50,60 @@ func (s *Server) serveTree(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(s.node.Tree()) // a reader that has gone away does not miss it
 }
+
+const (
+	backupName     = "backup"
+	failureTrailer = "Parley-Error"
+	afterParameter = "after"
+)
+
+// serveBackup streams the journal as it is now, or with the parameter after the part of it behind that mark. Whether it is
+// whole is known only at its end, so that an error comes in a trailer.
+func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
+	account := s.account(r.Context())
+	if err := account.Take(api.KindCalls, 1); err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	defer account.Give(api.KindCalls, 1)
+	write, err := s.backup(r)
+	if err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Trailer", failureTrailer)
+	httpd.SetUse(r, connlimit.Busy)
+	if err = write(httpd.CallContext(r), pieces{w, http.NewResponseController(w)}); err == nil {
+		return
+	}
+	s.log.Error("backup failed", "error", err)
+	text, err := json.Marshal(parley.AsError(fmt.Errorf("backup: %w", err)))
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client sees a body that is cut off
+	}
+	w.Header().Set(failureTrailer, string(text))
+}
+
+// backup returns what writes the backup that a request asks for.
+func (s *Server) backup(r *http.Request) (func(context.Context, io.Writer) error, error) {
+	query := r.URL.Query()
+	if !query.Has(afterParameter) {
+		return s.node.Backup, nil
+	}
+	after, err := persistence.ParseMark(query.Get(afterParameter))
+	return func(ctx context.Context, w io.Writer) error { return s.node.BackupAfter(ctx, after, w) }, err
+}
+
+// pieces writes a response of any length. Each piece has a deadline of its own.
+type pieces struct {
+	http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func (p pieces) Write(b []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(pieceTime)) // else the bound of all responses holds
+	return p.ResponseWriter.Write(b)
+}
+
+const pieceTime = 30 * time.Second // in which a client takes a piece of a backup

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 	"parley/gateway/web"
 )
 
@@ -28,10 +28,10 @@ type viewing struct {
 	s     *Server
 	w     http.ResponseWriter
 	r     *http.Request
-	agent *actors.Agent // whose mail it is about
-	as    string        // the name under which the host holds it; "" is who is signed in
-	body  []byte        // of the request
-	held  *charge       // for the request and the response
+	agent api.Agent   // whose mail it is about
+	as    string      // the name under which the host holds it; "" is who is signed in
+	body  []byte      // of the request
+	held  *api.Charge // for the request and the response
 }
 
 // servePage answers a request for a page. It reports whether there is such a page.
@@ -44,27 +44,27 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path == eventsPath {
 		k = api.KindStreams
 	}
-	held := &charge{account: account}
-	defer held.release()
-	body := s.bodies.get()
-	defer s.bodies.put(body)
-	err := account.pace()
+	held := api.ChargeOf(account)
+	defer held.Release()
+	body := s.bodies.Get()
+	defer s.bodies.Put(body)
+	err := account.Pace()
 	if err == nil && !isRead(r.Method) {
-		err = s.fetchBody(w, r, body, held, maxPlainForm)
+		err = s.bodies.Read(w, r, body, held, maxPlainForm)
 		r.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
 	}
 	if err == nil {
-		err = account.take(k, 1)
+		err = account.Take(k, 1)
 	}
 	if err != nil {
 		s.refusePage(w, r, err)
 		return true
 	}
-	defer account.give(k, 1)
-	defer s.survive(w, "page")
+	defer account.Give(k, 1)
+	defer httpd.Survive(w, s.monitor, "page")
 
 	v := &viewing{s: s, w: w, r: r, as: r.URL.Query().Get("as"), body: body.Bytes(), held: held}
-	err = caller(r.Context()).may(api.Operation{Name: "the page", Scope: api.ScopeRead})
+	err = s.caller(r.Context()).May(api.Operation{Name: "the page", Scope: api.ScopeRead})
 	if err == nil {
 		v.agent, err = s.agent(r.Context(), v.as)
 	}
@@ -73,7 +73,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) bool {
 		err = serve(v)
 	}
 	if err != nil {
-		if parley.CodeOf(err) == parley.Internal && !isContextEnd(err) {
+		if parley.CodeOf(err) == parley.Internal && !api.IsContextEnd(err) {
 			s.log.LogAttrs(r.Context(), slog.LevelError, "page failed", slog.String("path", r.URL.Path), slog.Any("error", err))
 		}
 		s.refusePage(w, r, err)
@@ -120,7 +120,7 @@ const maxShownNames = 1000
 
 // show renders a page, and then writes it.
 func (v *viewing) show(status int, name string, f web.Layout) error {
-	f.As, f.Here, f.Base, f.Reader = v.as, v.r.URL.Path, pagePrefix(v.r.Context()), v.s.reader(v.r.Context()).ID()
+	f.As, f.Here, f.Base, f.Reader = v.as, v.r.URL.Path, v.s.pagePrefix(v.r.Context()), v.s.caller(v.r.Context()).ID()
 	var err error
 	if f.Names, err = v.agent.Names().List(v.r.Context(), ""); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (v *viewing) show(status int, name string, f web.Layout) error {
 
 // render renders a template, and then writes it. It charges the reader for it.
 func (v *viewing) render(status int, name string, with any) error {
-	buf := v.s.bodies.get()
-	defer v.s.bodies.put(buf)
+	buf := v.s.bodies.Get()
+	defer v.s.bodies.Put(buf)
 	if err := v.execute(buf, name, with); err != nil {
 		return err
 	}
@@ -141,19 +141,19 @@ func (v *viewing) render(status int, name string, with any) error {
 }
 
 func (v *viewing) execute(buf *bytes.Buffer, name string, with any) error {
-	if err := v.held.account.build(v.r.Context()); err != nil {
+	if err := v.held.Account().Build(v.r.Context()); err != nil {
 		return err
 	}
-	defer v.held.account.built()
+	defer v.held.Account().Built()
 	if err := v.s.page.Templates.ExecuteTemplate(buf, name, with); err != nil {
 		return err
 	}
-	return v.held.add(int64(buf.Len()))
+	return v.held.Add(int64(buf.Len()))
 }
 
 func (s *Server) render(w http.ResponseWriter, status int, name string, with any) error {
-	buf := s.bodies.get()
-	defer s.bodies.put(buf)
+	buf := s.bodies.Get()
+	defer s.bodies.Put(buf)
 	if err := s.page.Templates.ExecuteTemplate(buf, name, with); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *Server) sendPage(w http.ResponseWriter, status int, body []byte) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	s.send(w, body)
+	s.bodies.Write(w, body)
 }
 
 // fragment renders one message as it stands in a page.
@@ -179,35 +179,22 @@ func (s *Server) fragment(c web.Card) (string, error) {
 // refusePage writes an error: a page for browsers, JSON for programs.
 func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		refuse(w, err, 0)
+		httpd.Refuse(w, err, 0)
 		return
 	}
-	e := shown(err)
-	if err := s.render(w, api.HTTPStatus(e.Code), "refusal.html", web.Layout{Base: pagePrefix(r.Context()), Main: e}); err != nil {
-		refuse(w, err, 0)
+	e := api.Shown(err)
+	if err := s.render(w, api.HTTPStatus(e.Code), "refusal.html", web.Layout{Base: s.pagePrefix(r.Context()), Main: e}); err != nil {
+		httpd.Refuse(w, err, 0)
 	}
 }
 
 // pagePrefix returns the beginning of the addresses of pages, which has the key of the session.
-func pagePrefix(ctx context.Context) string {
-	if p := caller(ctx); p != nil {
-		return p.prefix
-	}
-	return ""
-}
+func (s *Server) pagePrefix(ctx context.Context) string { return prefixOf(s.caller(ctx)) }
 
 // local is an agent of this node that the reader may act as.
 type local struct {
 	name  string // "" is who is signed in
-	agent *actors.Agent
-}
-
-// reader returns the agent that is signed in.
-func (s *Server) reader(ctx context.Context) *actors.Agent {
-	if p := caller(ctx); p != nil {
-		return p.agent
-	}
-	return s.node.Host()
+	agent api.Agent
 }
 
 // maxLocals bounds the agents that the page looks at.
@@ -215,7 +202,10 @@ const maxLocals = 500
 
 // locals returns the agent that is signed in and, for the node's host, the agents of this node that it holds.
 func (s *Server) locals(ctx context.Context) ([]local, error) {
-	self := s.reader(ctx)
+	self, err := s.agent(ctx, "")
+	if err != nil {
+		return nil, err
+	}
 	found := []local{{agent: self}}
 	if !self.IsHost() {
 		return found, nil
@@ -229,7 +219,7 @@ func (s *Server) locals(ctx context.Context) ([]local, error) {
 		if strings.HasPrefix(name, "@") || len(found) > maxLocals {
 			continue
 		}
-		agent, err := s.actingAs(ctx, caller(ctx), name)
+		agent, err := s.agent(ctx, name)
 		if err != nil || seen[agent.ID().String()] { // it is no agent, one of another node, or a second name for one
 			continue
 		}
@@ -241,14 +231,14 @@ func (s *Server) locals(ctx context.Context) ([]local, error) {
 
 // card draws a message. Names are those of the agent whose mail it is in.
 func (s *Server) card(ctx context.Context, l local, e view.Message, t *web.Tried) web.Card {
-	return web.NewCard(pagePrefix(ctx), l.name, e, t, s.namer(ctx, l.agent))
+	return web.NewCard(s.pagePrefix(ctx), l.name, e, t, s.namer(ctx, l.agent))
 }
 
 // maxNamed bounds the names that are looked through for what a reference is called.
 const maxNamed = 500
 
 // namer says what an agent calls a reference's target. It asks for the names once there is a reference.
-func (s *Server) namer(ctx context.Context, a *actors.Agent) func(capabilities.Ref) string {
+func (s *Server) namer(ctx context.Context, a api.Agent) func(capabilities.Ref) string {
 	var known map[capabilities.ID]string
 	return func(r capabilities.Ref) string {
 		if known == nil {
@@ -257,11 +247,11 @@ func (s *Server) namer(ctx context.Context, a *actors.Agent) func(capabilities.R
 		if name, ok := known[r.Target]; ok {
 			return name
 		}
-		return string(r.Kind) + " " + web.ShortID(r.Target)
+		return string(r.Kind) + " " + view.ShortID(r.Target)
 	}
 }
 
-func heldNames(ctx context.Context, a *actors.Agent) map[capabilities.ID]string {
+func heldNames(ctx context.Context, a api.Agent) map[capabilities.ID]string {
 	known := map[capabilities.ID]string{}
 	names, err := a.Names().List(ctx, "")
 	if err != nil {

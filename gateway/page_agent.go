@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
@@ -40,7 +39,7 @@ func (v *viewing) ofAgent() error {
 	if err != nil {
 		return err
 	}
-	d := web.AgentPage{Name: name, ID: agent.ID(), MayAct: caller(ctx).may(api.Operation{Name: "the page", Scope: api.ScopeAdmin}) == nil}
+	d := web.AgentPage{Name: name, ID: agent.ID(), MayAct: v.s.caller(ctx).May(api.Operation{Name: "the page", Scope: api.ScopeAdmin}) == nil}
 	d.MayEnd = d.MayAct && reader.IsHost()
 	if agent.ID() == reader.ID() {
 		d.Name = ""
@@ -56,7 +55,7 @@ func (v *viewing) ofAgent() error {
 }
 
 // fill looks up what the page shows.
-func (v *viewing) fill(d *web.AgentPage, agent *actors.Agent) (err error) {
+func (v *viewing) fill(d *web.AgentPage, agent api.Agent) (err error) {
 	ctx := v.r.Context()
 	if d.Standing, err = standingOf(ctx, agent); err != nil {
 		return err
@@ -83,7 +82,7 @@ func (v *viewing) fill(d *web.AgentPage, agent *actors.Agent) (err error) {
 }
 
 // newestOutput gives the end of what an agent's program has put out, in whole lines if there are some.
-func newestOutput(ctx context.Context, agent *actors.Agent) (string, error) {
+func newestOutput(ctx context.Context, agent api.Agent) (string, error) {
 	pieces, _, err := agent.Output().Latest(ctx, newestPieces)
 	if err != nil {
 		return "", err
@@ -117,20 +116,20 @@ func (v *viewing) newestMail(l local) ([]web.Card, error) {
 	}
 	var cards []web.Card
 	for _, e := range slices.Backward(messages[len(messages)-min(len(messages), newestMail):]) {
-		cards = append(cards, web.Card{Message: e, Base: pagePrefix(ctx), As: l.name, Status: web.StatusOf(e)})
+		cards = append(cards, web.Card{Message: e, Base: v.s.pagePrefix(ctx), As: l.name, Status: web.StatusOf(e)})
 	}
 	return cards, nil
 }
 
 // named gives what an agent holds, by name.
-func (v *viewing) named(agent *actors.Agent) ([]web.Named, error) {
+func (v *viewing) named(agent api.Agent) ([]web.Named, error) {
 	ctx := v.r.Context()
 	names, err := agent.Names().List(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	plain := func(r capabilities.Ref) string {
-		return string(r.Kind) + " " + web.ShortID(r.Target) + web.FacetLimits(r.Facet)
+		return string(r.Kind) + " " + view.ShortID(r.Target) + web.FacetLimits(r.Facet)
 	}
 	var list []web.Named
 	for _, name := range names[:min(len(names), maxNamed)] {
@@ -142,13 +141,13 @@ func (v *viewing) named(agent *actors.Agent) ([]web.Named, error) {
 		if err != nil {
 			continue // it has gone meanwhile, or is no value: the mail
 		}
-		list = append(list, web.Named{Name: name, Value: web.ShowValue(value, nil, plain)})
+		list = append(list, web.Named{Name: name, Value: view.ShowValue(value, nil, plain)})
 	}
 	return list, nil
 }
 
 // history gives the end of an agent's log, or what is before a version of it.
-func (v *viewing) history(agent *actors.Agent) (web.History, error) {
+func (v *viewing) history(agent api.Agent) (web.History, error) {
 	ctx := v.r.Context()
 	end, err := agent.Version(ctx)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
@@ -16,7 +16,7 @@ import (
 const shownAgents = 100
 
 // standingOf says how an agent is. It is the one place from which pages take that.
-func standingOf(ctx context.Context, a *actors.Agent) (web.Standing, error) {
+func standingOf(ctx context.Context, a api.Agent) (web.Standing, error) {
 	s := web.Standing{}
 	var err error
 	if s.AgentStatus, err = a.Status(ctx); err != nil {
@@ -34,7 +34,10 @@ func (v *viewing) agents() error {
 		return err
 	}
 	ctx := v.r.Context()
-	reader := v.s.reader(ctx)
+	reader, err := v.s.agent(ctx, "")
+	if err != nil {
+		return err
+	}
 	all, err := heldAgents(ctx, reader)
 	if err != nil {
 		return err
@@ -57,7 +60,7 @@ func (v *viewing) agents() error {
 }
 
 // heldAgents gives the agents that one holds, each under the first of its names, by name.
-func heldAgents(ctx context.Context, reader *actors.Agent) ([]web.Listed, error) {
+func heldAgents(ctx context.Context, reader api.Agent) ([]web.Listed, error) {
 	names, err := reader.Names().List(ctx, "")
 	if err != nil {
 		return nil, err
@@ -84,9 +87,9 @@ func heldAgents(ctx context.Context, reader *actors.Agent) ([]web.Listed, error)
 }
 
 // look fills in what the reader may see of an agent. One that cannot be read does not keep the others from view.
-func (v *viewing) look(l *web.Listed, reader *actors.Agent) error {
+func (v *viewing) look(l *web.Listed, reader api.Agent) error {
 	ctx := v.r.Context()
-	l.Away = l.ID.Node != v.s.node.ID()
+	l.Away = l.ID.Node != reader.ID().Node
 	if l.Away {
 		return nil
 	}
@@ -99,7 +102,7 @@ func (v *viewing) look(l *web.Listed, reader *actors.Agent) error {
 		l.Standing, err = standingOf(ctx, agent)
 	}
 	if err != nil {
-		l.Standing = web.Standing{AgentStatus: view.AgentStatus{Status: "error", Error: shown(err).Message}}
+		l.Standing = web.Standing{AgentStatus: view.AgentStatus{Status: "error", Error: api.Shown(err).Message}}
 		return ctx.Err()
 	}
 	l.Here, l.Waiting = true, len(waiting)

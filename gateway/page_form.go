@@ -6,20 +6,18 @@ import (
 	"strings"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
 	"parley/gateway/web"
-	"parley/mailbox/form"
 )
 
 // formsPath, with a number or an ID behind it, is one message on a page of its own. It needs no script.
 const formsPath = "/forms/"
 
 // maxPlainForm bounds what a plain HTML form may send: an answer, with every byte of it written as three.
-const maxPlainForm = 4 * MaxBody
+const maxPlainForm = 4 * api.MaxBody
 
 // form shows one message, and takes what its plain HTML form sends.
 func (v *viewing) form() error {
@@ -63,13 +61,13 @@ func (v *viewing) take(ref capabilities.FormRef) error {
 	}
 	t := &web.Tried{Texts: web.Texts(e.Fields, sent)}
 	if err := v.act(ref, sent, t); err != nil {
-		shown := shown(err)
+		shown := api.Shown(err)
 		t.Wrong, t.Fields = shown.Message, shown.Fields
 		return v.showForm(ref, api.HTTPStatus(shown.Code), t)
 	}
-	there := url.URL{Path: pagePrefix(v.r.Context()) + v.r.URL.Path}
+	there := url.URL{Path: v.s.pagePrefix(v.r.Context()) + v.r.URL.Path}
 	if sent.Get("do") == "dismiss" {
-		there.Path = pagePrefix(v.r.Context()) + "/"
+		there.Path = v.s.pagePrefix(v.r.Context()) + "/"
 	}
 	if v.as != "" {
 		there.RawQuery = url.Values{"as": {v.as}}.Encode()
@@ -80,40 +78,44 @@ func (v *viewing) take(ref capabilities.FormRef) error {
 
 // act performs what a form's button stands for.
 func (v *viewing) act(ref capabilities.FormRef, sent url.Values, t *web.Tried) error {
-	ctx, a := v.r.Context(), v.agent
+	ctx := v.r.Context()
 	what := sent.Get("do")
 	if what == "" {
 		what = "answer"
 	}
-	operations := map[string]string{
-		"answer": "respond_form", "decline": "decline_form", "cancel": "cancel_form", "forward": "forward_form",
-		"dismiss": "dismiss", "adopt": "adopt", "reply": "reply",
-	}
-	o, known := v.s.operations[operations[what]]
+	operation, request := v.operationOf(what, api.RefTo(ref.String()), sent, t)
+	o, known := v.s.backend.Operations()[operation]
 	if !known {
 		return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", what)
 	}
-	if err := caller(ctx).may(o.Operation); err != nil {
+	p := v.s.caller(ctx)
+	if err := p.May(o); err != nil {
 		return err
 	}
-	var err error
+	_, err := v.s.backend.Call(ctx, p, operation, api.Typed{Value: request})
+	return err
+}
+
+// operationOf returns the operation that a button stands for, "" for none, and its request.
+func (v *viewing) operationOf(what string, which api.FormRef, sent url.Values, t *web.Tried) (operation string, request any) {
+	as := api.Acting{As: v.as}
 	switch what {
 	case "answer":
-		_, err = a.Answer(ctx, actors.Answer{Form: ref, Texts: t.Texts})
+		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Texts: t.Texts}
 	case "decline":
-		_, err = a.Decline(ctx, ref, sent.Get("reason"))
+		return "decline_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
 	case "cancel":
-		_, err = a.Cancel(ctx, ref, sent.Get("reason"))
+		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
 	case "forward":
-		err = a.Forward(ctx, ref, sent.Get("to"))
+		return "forward_form", api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")}
 	case "dismiss":
-		err = a.Dismiss(ctx, ref)
+		return "dismiss", api.MessageRequest{Acting: as, FormRef: which}
 	case "adopt":
-		err = a.Adopt(ctx, ref, sent.Get("edge"), sent.Get("name"))
+		return "adopt", api.AdoptRequest{Acting: as, FormRef: which, Edge: sent.Get("edge"), Name: sent.Get("name")}
 	case "reply":
-		_, err = a.Reply(ctx, ref, sent.Get("text"))
+		return "reply", api.ReplyRequest{Acting: as, FormRef: which, Text: sent.Get("text")}
 	}
-	return err
+	return "", nil
 }
 
 // previewPath shows a form that nobody has sent yet: whoever builds it sees what its recipient will.
@@ -126,27 +128,23 @@ func (v *viewing) preview() error {
 		v.w.Header().Set("Allow", http.MethodPost)
 		return parley.Refuse(parley.InvalidArgument, "a form is shown with POST")
 	}
-	if err := checkBody(v.body); err != nil {
+	if err := api.CheckBody(v.body); err != nil {
 		return err
 	}
 	var r api.FormRequest
-	if err := decode(v.body, &r); err != nil {
+	if err := api.Decode(v.body, &r); err != nil {
 		return err
 	}
-	fields, err := r.Fields.List(form.ParseFields)
-	if err != nil {
-		return err
-	}
-	contract, err := v.agent.Compile(fields)
+	fields, err := v.agent.Compile(r)
 	if err != nil {
 		return err
 	}
 	const key = "preview"
 	return v.render(http.StatusOK, "message", web.Card{
 		Message: view.Message{
-			Type: "form", From: v.agent.ID(), Title: r.Title, Description: r.Description, Fields: contract.Fields(),
+			Type: "form", From: v.agent.ID(), Title: r.Title, Description: r.Description, Fields: fields,
 			Deadline: r.Deadline, NoForward: r.NoForward, AnswerNeeded: true,
 		},
-		Base: pagePrefix(v.r.Context()), Key: key, Status: view.StatusOpen, Widgets: web.DrawFields(key, contract.Fields(), nil),
+		Base: v.s.pagePrefix(v.r.Context()), Key: key, Status: view.StatusOpen, Widgets: web.DrawFields(key, fields, nil),
 	})
 }

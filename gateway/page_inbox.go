@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/view"
+	"parley/gateway/api"
 	"parley/gateway/sanitize"
 	"parley/gateway/web"
 )
@@ -49,7 +49,7 @@ func (v *viewing) inbox() error {
 
 // window gives the last messages before a number that were not dismissed, as many as are wanted and there is room for, and the
 // number before which there are more.
-func window(ctx context.Context, a *actors.Agent, before uint64, want int) (found []view.Message, more uint64, err error) {
+func window(ctx context.Context, a api.Agent, before uint64, want int) (found []view.Message, more uint64, err error) {
 	for step := uint64(want); ; step *= 2 {
 		first := before - min(before, step)
 		kept, err := shownBetween(ctx, a, first, before)
@@ -60,7 +60,7 @@ func window(ctx context.Context, a *actors.Agent, before uint64, want int) (foun
 		if before = first; before > 0 && len(found) < want {
 			continue
 		}
-		fit, err := newestFitting(found[len(found)-min(len(found), want):])
+		fit, err := api.NewestFitting(found[len(found)-min(len(found), want):])
 		if err == nil && len(fit) < len(found) {
 			before = fit[0].Number
 		}
@@ -69,7 +69,7 @@ func window(ctx context.Context, a *actors.Agent, before uint64, want int) (foun
 }
 
 // shownBetween gives the messages with numbers from first to before that were not dismissed.
-func shownBetween(ctx context.Context, a *actors.Agent, first, before uint64) (shown []view.Message, err error) {
+func shownBetween(ctx context.Context, a api.Agent, first, before uint64) (shown []view.Message, err error) {
 	for first < before {
 		in, err := a.Mail().Page(ctx, view.MessageFilter{All: true}, first, int(before-first))
 		if err != nil {
@@ -90,7 +90,7 @@ func shownBetween(ctx context.Context, a *actors.Agent, first, before uint64) (s
 
 // endOfMail is the number that an agent's next message will have, and a cursor from which that one will be followed.
 // Mail is read from a number on, so the end is looked for by halves.
-func endOfMail(ctx context.Context, a *actors.Agent) (end, cursor uint64, err error) {
+func endOfMail(ctx context.Context, a api.Agent) (end, cursor uint64, err error) {
 	isThere := func(n uint64) bool {
 		if err != nil {
 			return false

@@ -31,7 +31,7 @@ func (h *parlour) tabs(many int, path string) []*tab {
 // streams waits until the node serves a number of streams and other waits.
 func (h *parlour) streams(want int64) {
 	h.t.Helper()
-	eventually.Holds(h.t, fmt.Sprintf("the node serves %d streams", want), func() bool { return h.server.ledger.now(api.KindStreams) == want })
+	eventually.Holds(h.t, fmt.Sprintf("the node serves %d streams", want), func() bool { return h.server.now(api.KindStreams) == want })
 }
 
 // keep has the page note each message that it is shown, so that one shown twice is seen to be.

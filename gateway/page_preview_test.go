@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
@@ -60,7 +61,7 @@ func TestAPreviewRefusesWhatTheNodeWould(t *testing.T) {
 		`{"fields":[{"name":"a","colour":"red"}]}`:                {422, parley.InvalidForm, "a"},
 		`{"fields":[]}`: {422, parley.InvalidForm, ""},
 		`{"fields":`:    {400, parley.InvalidArgument, ""},
-		`{"fields":[{"name":"` + strings.Repeat("a", MaxBody) + `"}]}`: {413, parley.TooLarge, ""},
+		`{"fields":[{"name":"` + strings.Repeat("a", api.MaxBody) + `"}]}`: {413, parley.TooLarge, ""},
 	} {
 		status, text := h.postJSON(previewPath, body, h.token)
 		var got struct{ Error parley.Error }

@@ -7,6 +7,7 @@ import (
 
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
@@ -34,7 +35,7 @@ func (v *viewing) questions() error {
 		waiting = slices.DeleteFunc(waiting, func(q question) bool { return !slices.Contains(keys, web.ElementKey(q.name, q.Number)) })
 	}
 	var cards []web.Card
-	waiting, err = oldestFitting(waiting[:min(len(waiting), firstPaint)])
+	waiting, err = api.OldestFitting(waiting[:min(len(waiting), firstPaint)])
 	if err != nil {
 		return err
 	}

@@ -10,52 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/internal/eventually"
 )
-
-func TestPagesHaveEveryItemOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var all []string
-		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 200<<10), 0, 12).Draw(t, "sizes") {
-			all = append(all, fmt.Sprintf("%04d", i)+strings.Repeat("x", n))
-		}
-		key := func(s string) string { return s[:4] }
-		limit := rapid.IntRange(0, 5).Draw(t, "limit")
-		var seen []string
-		for p := (api.Paging{Limit: limit}); ; {
-			items, paged, err := pageOf(all, p, key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			size := 0
-			for _, item := range items {
-				size += len(item) + 2
-			}
-			if len(items) > 1 && size > maxPageBytes || limit > 0 && len(items) > limit || len(items) == 0 && len(all) > 0 {
-				t.Fatalf("%d items of %d bytes", len(items), size)
-			}
-			seen = append(seen, items...)
-			if p.After = paged.Next; p.After == "" {
-				break
-			}
-		}
-		if strings.Join(seen, "") != strings.Join(all, "") {
-			t.Fatalf("%d of %d items", len(seen), len(all))
-		}
-	})
-}
-
-func TestAPageGoesOnWhereTheLastItemHasGone(t *testing.T) {
-	names, _, err := pageOf([]string{"a", "c", "d"}, api.Paging{After: "b"}, func(s string) string { return s })
-	if err != nil || fmt.Sprint(names) != "[c d]" {
-		t.Errorf("%v %v", names, err)
-	}
-}
 
 // burden has fae send the host a large mailbox.
 func (h *testServer) burden(messages, size int) {
@@ -152,7 +111,7 @@ func live() uint64 {
 func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.open(func(s *Server) { s.slowest = 2 * time.Second })
+	h.open(func(s *Server) { s.bodies.Slowest = 2 * time.Second })
 	h.guest("fae")
 	h.guest("bob")
 	h.burden(256, 100<<10) // 25 MiB
@@ -188,14 +147,14 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 			fmt.Fprintf(conn, "POST /rpc/list_messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 2\r\n\r\n{}", token)
 		}
 	}
-	eventually.Holds(t, "memory is charged", func() bool { return h.server.ledger.now(api.KindMemory) > 0 })
+	eventually.Holds(t, "memory is charged", func() bool { return h.server.now(api.KindMemory) > 0 })
 	for _, agent := range []string{"host", "bob"} {
 		if status, body := h.post("list_names", "Bearer "+h.tokens[agent], `{}`); status != 200 {
 			t.Errorf("%s: %d %s", agent, status, body)
 		}
 	}
 	eventually.Holds(t, "they are cut off", func() bool {
-		return h.server.ledger.now(api.KindMemory) == 0 && h.server.ledger.now(api.KindCalls) == 0
+		return h.server.now(api.KindMemory) == 0 && h.server.now(api.KindCalls) == 0
 	}) // they are cut off
 	close(stop)
 	most := <-watched

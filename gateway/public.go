@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 	"parley/gateway/web"
 )
 
@@ -17,7 +18,7 @@ import (
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	harden(w.Header())
 	if !s.isOwnName(r.Host) {
-		refuse(w, parley.Refuse(parley.NotPermitted, "this is not %.80q", r.Host), http.StatusMisdirectedRequest)
+		httpd.Refuse(w, parley.Refuse(parley.NotPermitted, "this is not %.80q", r.Host), http.StatusMisdirectedRequest)
 		return
 	}
 	if r.URL.Path == api.HealthPath {
@@ -25,7 +26,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.checkSite(r); err != nil {
-		refuse(w, err, http.StatusForbidden)
+		httpd.Refuse(w, err, http.StatusForbidden)
 		return
 	}
 	if r.URL.Path == web.SignInPath {
@@ -39,12 +40,12 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.renew(w, r, p)
-	r = r.WithContext(p.as(r.Context()))
+	r = r.WithContext(as(r.Context(), p))
 	if key != "" { // nothing behind this has to know of it, but to say where other pages are
 		u := *r.URL
 		u.Path, u.RawPath, r.URL = path, "", &u
 	}
-	if p.prefix != "" && path == signOutPath {
+	if p.SessionKey() != "" && path == signOutPath {
 		s.signOut(w, r, p)
 		return
 	}
@@ -90,10 +91,10 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 		s.serveOpenAPI(w, r)
 	case !isCall && s.servePage(w, r):
 	case !isCall:
-		refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		refuse(w, parley.Refuse(parley.InvalidArgument, "operations are called with POST"), http.StatusMethodNotAllowed)
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "operations are called with POST"), http.StatusMethodNotAllowed)
 	default:
 		s.serveCall(w, r, name)
 	}

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"parley"
 	"parley/actors"
 	"parley/gateway/api"
+	"parley/gateway/backend"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 	"parley/gateway/web"
@@ -37,25 +37,22 @@ type Options struct {
 
 // Server serves a node: it listens, and performs the operations of the table.
 type Server struct {
-	node       *actors.Node
-	operations map[string]operation
-	version    string
-	external   bool
-	log        *slog.Logger
+	node     *actors.Node
+	backend  *backend.Backend
+	version  string
+	external bool
+	log      *slog.Logger
 
-	bodies bodies
-	ledger *ledger
-
+	bodies  httpd.Bodies
 	metrics *metrics
+	monitor api.Monitor
 
 	socket      *httpd.Server
 	socketPath  string
 	public      *httpd.Server // on the TCP address; nil if off
 	listens     string        // the address as it was given
 	tls         TLS
-	links       links
 	attempts    attempts
-	uses        uses // of tokens and sessions
 	page        *web.Page
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
@@ -68,8 +65,6 @@ type Server struct {
 	perSession keyedMutex // on what one agent may do once at a time
 	frameTime  time.Duration
 	keepAlive  time.Duration
-	slowest    time.Duration   // what a reader may take for what it is sent
-	bodyTime   time.Duration   // in which a request's body comes
 	severed    context.Context // ends when WebSocket sessions are broken off
 	sever      context.CancelFunc
 
@@ -85,12 +80,13 @@ type Server struct {
 // Listen opens the listeners. Nothing is answered before Serve.
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
-		node: node, operations: table(), version: o.Version, external: o.External, log: o.Log,
-		ledger: newLedger(o.Limits), attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)},
+		node: node, version: o.Version, external: o.External, log: o.Log,
+		bodies: httpd.Bodies{Within: bodyTime, Slowest: slowest}, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 		frames: frames(), dialects: dialects(), perSession: keyedMutex{seed: maphash.MakeSeed()},
-		frameTime: frameTime, keepAlive: keepAliveTime, slowest: slowest, bodyTime: bodyTime,
+		frameTime: frameTime, keepAlive: keepAliveTime,
 	}
+	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: keepAliveTime})
 	page, err := web.New()
 	if err != nil {
 		return nil, fmt.Errorf("read the page: %w", err)
@@ -100,7 +96,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
 	s.metrics = newMetrics(s)
-	s.uses.open = map[*use]bool{}
+	s.monitor = api.Monitor{Log: o.Log, Count: s.metrics.called}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.severed, s.sever = context.WithCancel(context.Background())
 	if o.Listen != Off && o.Listen != "" {
@@ -140,7 +136,7 @@ func (s *Server) Address() string {
 
 // Serve answers until Drain. It returns at once.
 func (s *Server) Serve() {
-	s.serving.Go(s.watchTokens)
+	s.serving.Go(func() { s.backend.Watch(s.draining) })
 	s.serving.Go(func() { s.report(s.socket) })
 	if s.service != nil {
 		if err := s.service.offer(); err != nil {
@@ -157,20 +153,6 @@ func (s *Server) Stopped() <-chan struct{} { return s.stopped }
 
 // Broken returns a channel of the error of a listener that ended by itself.
 func (s *Server) Broken() <-chan error { return s.broken }
-
-// errStopping ends the waits of a server that stops.
-var errStopping = parley.Refuse(parley.NotRunning, "the node is stopping").
-	WithHint("what was asked for may still happen")
-
-// untilDraining gives a context that ends, for errStopping, when waits are to be cut.
-func (s *Server) untilDraining(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, end := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.draining, func() { end(errStopping) })
-	return ctx, func() {
-		stop()
-		end(nil)
-	}
-}
 
 // Drain closes the listeners, cuts the waits short, lets what is in flight end, and returns when it has or
 // when ctx ends. A wait that is cut off can be taken up again.

@@ -15,6 +15,7 @@ import (
 	"parley/actors"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/backend"
 )
 
 // testServer is a node with its server, that can be closed and opened again.
@@ -164,4 +165,39 @@ func want(t *testing.T, frame string, texts ...string) {
 			t.Errorf("got %s, want %s in it", frame, s)
 		}
 	}
+}
+
+// serverOp adds an operation that is not in the table.
+func serverOp[Req interface{ Actor() string }, Resp any](s *Server, name string, needs api.Scope, perform func(context.Context, Req) (Resp, error)) {
+	backend.Add(s.backend, api.Operation{Name: name, Scope: needs}, perform)
+}
+
+// nodeOp adds an operation of the whole node that is not in the table.
+func nodeOp[Req interface{ Actor() string }, Resp any](s *Server, name string, needs api.Scope, perform func(context.Context, Req) (Resp, error)) {
+	backend.Add(s.backend, api.Operation{Name: name, Scope: needs, OfNode: true}, perform)
+}
+
+// waitingOp adds an operation of the whole node whose calls may wait.
+func waitingOp[Req interface{ Actor() string }, Resp any](s *Server, name string, needs api.Scope, perform func(context.Context, Req) (Resp, error)) {
+	backend.Add(s.backend, api.Operation{Name: name, Scope: needs, OfNode: true, Waits: true}, perform)
+}
+
+// now returns how many places of a kind are taken.
+func (s *Server) now(k api.Kind) (sum int64) {
+	for _, l := range s.backend.Limits() {
+		if l.Name == api.Resources()[k].Key {
+			sum += l.Now
+		}
+	}
+	return sum
+}
+
+// guests returns how much guests use of a kind.
+func (s *Server) guests(k api.Kind) api.LimitState {
+	for _, l := range s.backend.Limits() {
+		if l.Name == api.Resources()[k].Key && l.For == "agents" {
+			return l
+		}
+	}
+	return api.LimitState{}
 }

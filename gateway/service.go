@@ -115,8 +115,8 @@ func (v *service) offer() error {
 	}
 	v.micro = offered
 	group := offered.AddGroup(serviceSubject + "." + node)
-	for _, name := range slices.Sorted(maps.Keys(v.server.operations)) {
-		o := v.server.operations[name]
+	for _, name := range slices.Sorted(maps.Keys(v.server.backend.Operations())) {
+		o := v.server.backend.Operations()[name]
 		e := &endpoint{service: v, operation: o}
 		err := group.AddEndpoint(o.Name, e, micro.WithEndpointMetadata(map[string]string{"scope": string(o.Scope)}),
 			micro.WithEndpointPendingLimits(maxPending, maxPendingSize))

@@ -15,13 +15,14 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 	"parley/gateway/sanitize"
 )
 
 // endpoint is one operation of the service.
 type endpoint struct {
 	service   *service
-	operation operation
+	operation api.Operation
 	tally     tally
 }
 
@@ -32,7 +33,7 @@ func (e *endpoint) Handle(r micro.Request) {
 		return // no answer could be sent
 	}
 	if !v.enter() {
-		e.refuse(r, errStopping)
+		e.refuse(r, api.ErrStopping)
 		return
 	}
 	leave, err := v.load.admit(api.KindCalls, nil, len(r.Data())) // until its principal is known
@@ -51,7 +52,7 @@ func (e *endpoint) Handle(r micro.Request) {
 			e.refuse(r, err)
 		}
 		e.tally.add(err, time.Since(started))
-		v.server.access(context.Background(), e.operation.Name, err, started)
+		v.server.monitor.Ended(context.Background(), e.operation.Name, err, started)
 	}()
 }
 
@@ -69,52 +70,52 @@ func (e *endpoint) call(r micro.Request, known func()) (err error) {
 	defer known()
 	defer func() {
 		if p := recover(); p != nil {
-			err = s.panicked(e.operation.Name, p)
+			err = s.monitor.Panicked(e.operation.Name, p)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(s.severed, serviceTime)
 	defer cancel()
 	if e.operation.Waits {
-		ctx, cancel = s.untilDraining(ctx)
+		ctx, cancel = api.UntilStopping(ctx, s.draining)
 		defer cancel()
 	}
-	p, err := s.identify(ctx, bearerOf(r.Headers().Get("Authorization")))
+	p, err := s.backend.Identify(ctx, bearerOf(r.Headers().Get("Authorization")))
 	known()
 	if err != nil {
-		s.note(ctx, e.operation.Name, err)
+		s.monitor.Failed(ctx, e.operation.Name, err)
 		return err
 	}
-	held := &charge{account: p.account}
-	defer held.release()
-	buf := s.bodies.get()
-	defer s.bodies.put(buf)
-	if err := e.perform(p.as(ctx), p, r.Data(), held, buf); err != nil {
-		s.note(ctx, e.operation.Name, err)
+	held := api.ChargeOf(p.Account())
+	defer held.Release()
+	buf := s.bodies.Get()
+	defer s.bodies.Put(buf)
+	if err := e.perform(ctx, p, r.Data(), held, buf); err != nil {
+		s.monitor.Failed(ctx, e.operation.Name, err)
 		return err
 	}
 	return e.answer(r.Reply(), buf)
 }
 
 // perform checks a request as the other edges do, and performs the operation.
-func (e *endpoint) perform(ctx context.Context, p *principal, text []byte, held *charge, into *bytes.Buffer) error {
-	if err := p.may(e.operation.Operation); err != nil {
+func (e *endpoint) perform(ctx context.Context, p api.Principal, text []byte, held *api.Charge, into *bytes.Buffer) error {
+	if err := p.May(e.operation); err != nil {
 		return err
 	}
-	if len(text) > MaxBody {
-		return tooLarge()
+	if len(text) > api.MaxBody {
+		return api.TooLarge()
 	}
-	if err := p.account.pace(); err != nil {
+	if err := p.Account().Pace(); err != nil {
 		return err
 	}
-	if len(text) > bodyFree {
-		if err := held.add(int64(len(text))); err != nil {
+	if len(text) > httpd.BodyFree {
+		if err := held.Add(int64(len(text))); err != nil {
 			return err
 		}
 	}
-	if err := checkBody(text); err != nil {
+	if err := api.CheckBody(text); err != nil {
 		return err
 	}
-	return e.service.server.produce(ctx, held, e.operation, body(text), encodeInto(into))
+	return api.Serve(ctx, e.service.server.backend, p, e.operation, api.JSON(text), held, httpd.EncodeInto(into))
 }
 
 // answer sends a response, or refuses with TOO_LARGE one that the NATS system does not take.
@@ -132,7 +133,7 @@ func (e *endpoint) answer(to string, body *bytes.Buffer) error {
 
 // refuse sends an error: in the headers of micro services, with its status of HTTP, and in full as the body.
 func (e *endpoint) refuse(r micro.Request, err error) {
-	f := shown(err)
+	f := api.Shown(err)
 	body, err := json.Marshal(api.Failure{Error: f})
 	if err != nil {
 		body = nil // the headers say enough

@@ -69,11 +69,11 @@ func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	inside := make(chan bool)
 	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
-		s.operations["linger"] = waiting(nodeOp("linger", api.ScopeRead, func(ctx context.Context, _ *Server, _ api.NodeRequest) (api.Done, error) {
+		waitingOp(s, "linger", api.ScopeRead, func(ctx context.Context, _ api.NodeRequest) (api.Done, error) {
 			inside <- true
 			<-ctx.Done()
 			return api.Done{}, nil
-		}))
+		})
 	})
 	answered := make(chan string, 1)
 	go func() {
@@ -97,14 +97,13 @@ func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
 func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	inside, leave := make(chan bool), make(chan bool)
-	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
-		s.ledger.guests.shares[api.KindCalls].each = 1
-		s.operations["hold"] = serverOp("hold", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) {
+	h := openLimitedNATSTestServer(t, s.ClientURL(), api.Limits{"calls": 1}, func(s *Server) {
+		serverOp(s, "hold", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) {
 			inside <- true
 			<-leave
 			return api.Done{}, nil
 		})
-		s.operations["panic"] = nodeOp("panic", api.ScopeRead, func(context.Context, *Server, api.NodeRequest) (api.Done, error) { panic("secret") })
+		nodeOp(s, "panic", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) { panic("secret") })
 	})
 	h.guest("fae")
 	h.guest("bob")
@@ -134,7 +133,7 @@ func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 		t.Errorf("%v %v", m, err)
 	}
 	eventually.Holds(t, "no call is under way", func() bool {
-		return h.server.service.load.calls.now.Load() == 0 && h.server.ledger.now(api.KindCalls) == 0
+		return h.server.service.load.calls.now.Load() == 0 && h.server.now(api.KindCalls) == 0
 	})
 	h.call("host", "list_names", `{}`, nil)
 	eventually.Holds(t, "no call is under way", func() bool { return h.server.service.load.calls.now.Load() == 0 })

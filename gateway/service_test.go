@@ -30,7 +30,12 @@ type natsTestServer struct {
 // openNATSTestServer starts a server on the NATS system at url, after which change may change its server.
 func openNATSTestServer(t *testing.T, url string, change func(*Server)) *natsTestServer {
 	t.Helper()
-	h := &natsTestServer{testServer: &testServer{t: t, folder: t.TempDir(), tokens: map[string]string{}, clients: map[string]*wsClient{}}}
+	return openLimitedNATSTestServer(t, url, nil, change)
+}
+
+func openLimitedNATSTestServer(t *testing.T, url string, limits api.Limits, change func(*Server)) *natsTestServer {
+	t.Helper()
+	h := &natsTestServer{testServer: &testServer{t: t, folder: t.TempDir(), tokens: map[string]string{}, clients: map[string]*wsClient{}, limits: limits}}
 	h.open(func(s *Server) {
 		var err error
 		if s.service, err = newService(s, url); err != nil {
@@ -152,7 +157,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 		}
 		awaited <- string(m.Data)
 	}()
-	eventually.Holds(t, "one waits", func() bool { return h.server.ledger.now(api.KindWaits) == 1 })
+	eventually.Holds(t, "one waits", func() bool { return h.server.now(api.KindWaits) == 1 })
 	var mail struct {
 		Messages []view.Message
 		Cursor   uint64
@@ -169,7 +174,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 	h.call("host", "respond_form", `{"number":0,"values":{"port":443}}`, nil)
 	want(t, <-awaited, `"status":"answered"`, `"port":443`)
 
-	eventually.Holds(t, "nobody waits", func() bool { return h.server.ledger.now(api.KindWaits) == 0 })
+	eventually.Holds(t, "nobody waits", func() bool { return h.server.now(api.KindWaits) == 0 })
 	followed := make(chan string, 1)
 	go func() {
 		m, err := h.ask("follow_messages", "Bearer "+h.tokens["host"], fmt.Sprintf(`{"cursor":%d,"pending":true}`, mail.Cursor))
@@ -179,7 +184,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 		}
 		followed <- string(m.Data)
 	}()
-	eventually.Holds(t, "one waits", func() bool { return h.server.ledger.now(api.KindWaits) == 1 })
+	eventually.Holds(t, "one waits", func() bool { return h.server.now(api.KindWaits) == 1 })
 	h.call("fae", "form", `{"recipient":"HOST","description":"And which host?","fields":[{"name":"host"}]}`, nil)
 	want(t, <-followed, `"cursor"`, "And which host?")
 }
@@ -206,7 +211,7 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 		"not JSON":                 {"send", host, `{"recipient"`, 400, parley.InvalidArgument},
 		"not UTF-8":                {"send", host, "{\"recipient\":\"\xff\"}", 400, parley.InvalidArgument},
 		"too deep":                 {"respond_form", host, `{"values":{"a":` + strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64) + `}}`, 413, parley.TooLarge},
-		"too large":                {"send", host, `{"text":"` + strings.Repeat("x", MaxBody) + `"}`, 413, parley.TooLarge},
+		"too large":                {"send", host, `{"text":"` + strings.Repeat("x", api.MaxBody) + `"}`, 413, parley.TooLarge},
 		"no such message":          {"get_message", host, `{"number":7}`, 404, parley.NoSuchMessage},
 		"words with line breaks":   {"lookup", host, `{"name":"a\r\nNats-Service-Error-Code: 200\r\n"}`, 0, ""},
 		"a wrong answer in fields": {"form", host, `{"recipient":"fae","description":"x","fields":[{"name":"a","requierd":true}]}`, 422, parley.InvalidForm},
@@ -228,7 +233,7 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Errorf("what was refused was done: %v %v", in.Messages, err)
 	}
-	if m, err := h.ask("send", "", `{"text":"`+strings.Repeat("x", MaxBody)+`"}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "401" {
+	if m, err := h.ask("send", "", `{"text":"`+strings.Repeat("x", api.MaxBody)+`"}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "401" {
 		t.Errorf("too large, and from nobody: %v %v", m, err)
 	}
 	if _, err := h.ask("fly", host, `{}`); !errors.Is(err, nats.ErrNoResponders) {

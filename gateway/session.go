@@ -6,6 +6,8 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/backend"
+	"parley/gateway/httpd"
 	"parley/gateway/sanitize"
 	"parley/gateway/web"
 )
@@ -44,14 +46,22 @@ func cutKey(path string) (key, rest string) {
 	return key, "/" + rest
 }
 
+// prefixOf returns the beginning of the addresses of pages, which has the key of the session if there is one.
+func prefixOf(p api.Principal) string {
+	if p.SessionKey() == "" {
+		return ""
+	}
+	return web.SessionsPath + p.SessionKey()
+}
+
 // identifySession gives the principal of the session with a key, of which the request's cookie is the other half.
-func (s *Server) identifySession(r *http.Request, key string) (*principal, error) {
-	_, err := s.identify(r.Context(), "")
+func (s *Server) identifySession(r *http.Request, key string) (api.Principal, error) {
+	_, err := s.backend.Identify(r.Context(), "")
 	cookies := r.CookiesNamed(SessionCookie)
 	for _, c := range cookies[:min(len(cookies), maxCookies)] {
-		agent, t, failed := s.node.AuthenticateSession(r.Context(), c.Value, key)
+		p, failed := s.backend.IdentifySession(r.Context(), c.Value, key)
 		if failed == nil {
-			return &principal{agent: agent, token: t, account: s.ledger.of(agent), prefix: web.SessionsPath + key}, nil
+			return p, nil
 		}
 		if err = failed; parley.CodeOf(err) != parley.Unauthenticated {
 			break
@@ -61,31 +71,31 @@ func (s *Server) identifySession(r *http.Request, key string) (*principal, error
 }
 
 // renew gives a session its next secret, now and then, with the response to whatever it is used for.
-func (s *Server) renew(w http.ResponseWriter, r *http.Request, p *principal) {
-	if p.prefix == "" {
+func (s *Server) renew(w http.ResponseWriter, r *http.Request, p api.Principal) {
+	if p.SessionKey() == "" {
 		return
 	}
-	next, err := s.node.Renew(r.Context(), p.token)
+	next, err := s.backend.Renew(r.Context(), p)
 	if err != nil {
-		s.note(r.Context(), "renew a session", err) // it is good for as long as it was
+		s.monitor.Failed(r.Context(), "renew a session", err) // it is good for as long as it was
 		return
 	}
 	if next != "" {
-		s.setSession(w, r, next, p.prefix)
+		s.setSession(w, r, next, prefixOf(p))
 	}
 }
 
 // setSession has a browser keep a session until it is closed or the session ends.
 func (s *Server) setSession(w http.ResponseWriter, r *http.Request, text, prefix string) {
 	http.SetCookie(w, &http.Cookie{
-		Name: SessionCookie, Value: text, Path: prefix, MaxAge: int(sessionTime.Seconds()),
+		Name: SessionCookie, Value: text, Path: prefix, MaxAge: int(backend.SessionTime.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})
 }
 
 // signOut asks whether to end the session, or all of its agent's, and does.
-func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
-	d := web.SignInPage{Title: "Sign out of Parley", Leaves: p.prefix + signOutPath, Everywhere: p.may(api.Operation{Scope: api.ScopeAdmin}) == nil}
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p api.Principal) {
+	d := web.SignInPage{Title: "Sign out of Parley", Leaves: prefixOf(p) + signOutPath, Everywhere: p.May(api.Operation{Scope: api.ScopeAdmin}) == nil}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		s.showSignInPage(w, http.StatusOK, d)
@@ -93,36 +103,17 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *principal) {
 	case http.MethodPost:
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		refuse(w, parley.Refuse(parley.InvalidArgument, "a session is ended with POST"), http.StatusMethodNotAllowed)
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a session is ended with POST"), http.StatusMethodNotAllowed)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
-	if err := s.endSessions(r, p, d.Everywhere && r.FormValue("everywhere") != ""); err != nil {
-		s.note(r.Context(), "sign out", err)
+	if err := s.backend.EndSession(r.Context(), p, d.Everywhere && r.FormValue("everywhere") != ""); err != nil {
+		s.monitor.Failed(r.Context(), "sign out", err)
 		s.refuseStranger(w, r, err)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: SessionCookie, Path: p.prefix, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+	http.SetCookie(w, &http.Cookie{Name: SessionCookie, Path: prefixOf(p), MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
 	s.showSignInPage(w, http.StatusOK, web.SignInPage{Title: "You are signed out", Signed: true})
-}
-
-// endSessions ends a session, with all others of its agent if that is wanted.
-func (s *Server) endSessions(r *http.Request, p *principal, all bool) error {
-	if all {
-		made, err := p.agent.Tokens().List(r.Context())
-		if err != nil {
-			return err
-		}
-		for _, t := range made {
-			if !t.Session || t.ID == p.token.ID {
-				continue
-			}
-			if err := p.agent.Tokens().Revoke(r.Context(), t.ID); err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has ended meanwhile
-				return err
-			}
-		}
-	}
-	return p.agent.Tokens().Revoke(r.Context(), p.token.ID)
 }
 
 // browserOf says in a few words which browser sends a request, for who looks through the sessions.

@@ -65,7 +65,7 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 	h := openParlour(t)
 	_, port, _ := strings.Cut(h.server.Address(), ":")
 	link := func() string {
-		code, err := h.server.links.make(h.node.Host())
+		code, err := h.server.backend.NewLink(h.node.Host())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"parley/actors"
 	"parley/events"
 	"parley/gateway/api"
+	"parley/gateway/backend"
 	"parley/gateway/web"
 	"parley/internal/eventually"
 )
@@ -19,25 +20,25 @@ import (
 func TestLinksAreCountedForEachAgent(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
-	for range maxLinks {
-		if _, err := h.server.links.make(fae); err != nil {
+	for range backend.MaxLinks {
+		if _, err := h.server.backend.NewLink(fae); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.server.links.make(fae); parley.CodeOf(err) != parley.RateLimited {
+	if _, err := h.server.backend.NewLink(fae); parley.CodeOf(err) != parley.RateLimited {
 		t.Errorf("one more: %v", err)
 	}
-	if _, err := h.server.links.make(h.node.Host()); err != nil {
+	if _, err := h.server.backend.NewLink(h.node.Host()); err != nil {
 		t.Errorf("the host's: %v", err)
 	}
 	v := visitor{t, h.server}
-	for i := range maxLinks + 1 { // nor can one of the host's tokens use up what the host has
+	for i := range backend.MaxLinks + 1 { // nor can one of the host's tokens use up what the host has
 		status, body := v.call("open_link", h.tokens["host"], `{}`)
-		if want := map[bool]int{true: 429, false: 200}[i == maxLinks]; status != want {
+		if want := map[bool]int{true: 429, false: 200}[i == backend.MaxLinks]; status != want {
 			t.Fatalf("link %d by a token: %d %s", i, status, body)
 		}
 	}
-	if _, err := h.server.links.make(h.node.Host()); err != nil {
+	if _, err := h.server.backend.NewLink(h.node.Host()); err != nil {
 		t.Errorf("the host's: %v", err)
 	}
 }
@@ -78,7 +79,7 @@ func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
 	}
 	v := visitor{t, h.server}
 	code := func() string {
-		c, err := h.server.links.make(agent)
+		c, err := h.server.backend.NewLink(agent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +148,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 		_, err := io.Copy(io.Discard, resp.Body)
 		stream <- err
 	}()
-	eventually.Holds(t, "all three uses are open", func() bool { return h.server.openUses() == 3 })
+	eventually.Holds(t, "all three uses are open", func() bool { return h.server.backend.InUse() == 3 })
 	began := time.Now()
 	if err := h.node.Host().Tokens().Revoke(t.Context(), parent.ID); err != nil { // of which it is a child, in another mailbox
 		t.Fatal(err)
@@ -163,11 +164,4 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it took %v", took)
 	}
-}
-
-// openUses is how much goes on for as long as a token is good.
-func (s *Server) openUses() int {
-	s.uses.mu.Lock()
-	defer s.uses.mu.Unlock()
-	return len(s.uses.open)
 }

@@ -1,93 +1,29 @@
 package gateway
 
 import (
-	"context"
-	"crypto/rand"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/time/rate"
 
 	"parley"
-	"parley/actors"
 	"parley/actors/connlimit"
-	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 	"parley/gateway/sanitize"
 	"parley/gateway/web"
-	"parley/mailbox"
 )
 
-// links holds the one-time links that sign a browser in. They are in memory alone, and end with the process.
-type links struct {
-	mu   sync.Mutex
-	open map[string]link
-}
-
-// link signs in as an agent, by the token that asked for the link.
-type link struct {
-	agent *actors.Agent
-	until time.Time
-}
-
-const (
-	linkTime    = 2 * time.Minute
-	sessionTime = mailbox.SessionTime
-	maxLinks    = 16   // of one agent, and of one token, that wait
-	maxLinksAll = 1024 // of all; the host's are never refused for those of others
-)
-
-// make returns the code of a new link for an agent.
-func (l *links) make(a *actors.Agent) (code string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now, own := time.Now(), 0
-	for c, k := range l.open {
-		switch {
-		case now.After(k.until):
-			delete(l.open, c)
-		case k.agent.ID() == a.ID() && k.agent.By() == a.By():
-			own++
-		}
-	}
-	if own >= maxLinks || len(l.open) >= maxLinksAll && !a.IsHost() {
-		return "", parley.Refuse(parley.RateLimited, "%d links of this agent wait to be used", own).WithHint("they end after %v", linkTime)
-	}
-	if l.open == nil {
-		l.open = map[string]link{}
-	}
-	code = rand.Text()
-	l.open[code] = link{agent: a, until: now.Add(linkTime)}
-	return code, nil
-}
-
-// use returns the agent of a link, and removes the link.
-func (l *links) use(code string) (*actors.Agent, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	k, ok := l.open[code]
-	delete(l.open, code)
-	return k.agent, ok && time.Now().Before(k.until)
-}
-
-func openLink(ctx context.Context, s *Server, r api.OpenLinkRequest) (api.OpenLinkResponse, error) {
+// SignInURL implements backend.Server.
+func (s *Server) SignInURL(code string) (string, error) {
 	if s.public == nil {
-		return api.OpenLinkResponse{}, parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
+		return "", parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
 			WithHint("parley restart --listen 127.0.0.1:7420")
 	}
-	agent, err := s.agent(ctx, r.Actor())
-	if err != nil {
-		return api.OpenLinkResponse{}, err
-	}
-	code, err := s.links.make(agent)
-	if err != nil {
-		return api.OpenLinkResponse{}, err
-	}
-	return api.OpenLinkResponse{URL: s.tls.scheme() + "://" + s.Address() + web.SignInPath + "?code=" + code, Until: capabilities.At(time.Now().Add(linkTime))}, nil
+	return s.tls.scheme() + "://" + s.Address() + web.SignInPath + "?code=" + code, nil
 }
 
 // maxSignIn bounds, in bytes, what a browser sends to use a link.
@@ -102,7 +38,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		refuse(w, parley.Refuse(parley.InvalidArgument, "a link is used with POST"), http.StatusMethodNotAllowed)
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a link is used with POST"), http.StatusMethodNotAllowed)
 		return
 	}
 	if err := s.attempts.allow(r); err != nil {
@@ -110,28 +46,23 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
-	agent, ok := s.links.use(r.FormValue("code"))
-	if !ok {
-		s.refuseStranger(w, r, parley.Refuse(parley.Unauthenticated, "the link was used, or has ended").WithHint("parley open makes another"))
-		return
-	}
-	made, err := agent.Tokens().MakeSession(r.Context(), browserOf(r))
+	made, err := s.backend.SignIn(r.Context(), r.FormValue("code"), browserOf(r))
 	if err != nil {
-		s.note(r.Context(), "sign in", err)
+		s.monitor.Failed(r.Context(), "sign in", err)
 		s.refuseStranger(w, r, err)
 		return
 	}
 	prefix := web.SessionsPath + made.Key
-	s.setSession(w, r, made.Text, prefix)
+	s.setSession(w, r, made.Secret, prefix)
 	http.Redirect(w, r, prefix+"/", http.StatusSeeOther)
 }
 
 // showSignInPage writes a SignInPage.
 func (s *Server) showSignInPage(w http.ResponseWriter, status int, d web.SignInPage) {
-	buf := s.bodies.get()
-	defer s.bodies.put(buf)
+	buf := s.bodies.Get()
+	defer s.bodies.Put(buf)
 	if err := web.SignInTemplate.Execute(buf, d); err != nil {
-		refuse(w, err, 0)
+		httpd.Refuse(w, err, 0)
 		return
 	}
 	h := w.Header()
@@ -144,10 +75,10 @@ func (s *Server) showSignInPage(w http.ResponseWriter, status int, d web.SignInP
 
 // refuseStranger refuses a request without a session: with a page for browsers, with JSON for programs.
 func (s *Server) refuseStranger(w http.ResponseWriter, r *http.Request, err error) {
-	e := shown(err)
+	e := api.Shown(err)
 	switch {
 	case !strings.Contains(r.Header.Get("Accept"), "text/html"):
-		refuse(w, err, 0)
+		httpd.Refuse(w, err, 0)
 	case e.Code != parley.Unauthenticated:
 		s.showSignInPage(w, api.HTTPStatus(e.Code), web.SignInPage{Title: "That did not work", Message: sanitize.Line(e.Message)})
 	case r.URL.Path == web.SignInPath:

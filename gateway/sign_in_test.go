@@ -66,7 +66,7 @@ func everyPath(s *Server) []string {
 		api.WebSocketPath, api.OpenAPIPath, metricsPath, api.CallPath, api.CallPath + backupName, api.CallPath + "fly", "*",
 		"/healthz/", "/rpc/../healthz", "//healthz", "/sign-in/", "/sign-in/../", "/sign-in/style", "/favicon.ico", "/debug/pprof/", "/elsewhere",
 	}
-	for name := range s.operations {
+	for name := range s.backend.Operations() {
 		paths = append(paths, api.CallPath+name)
 	}
 	for name := range s.page.Assets.Files {
@@ -137,7 +137,7 @@ func TestASignInPageNeedsNothingElse(t *testing.T) {
 func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
 	node, s := openServer(t)
 	v := newStranger(t, s)
-	code, err := s.links.make(node.Host())
+	code, err := s.backend.NewLink(node.Host())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
 
 func TestABrowserSignsInOnce(t *testing.T) {
 	h := openParlour(t)
-	code, err := h.server.links.make(h.node.Host())
+	code, err := h.server.backend.NewLink(h.node.Host())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestABrowserSignsInInTheClear(t *testing.T) {
 	const name = "parley.test"
 	_, port, _ := strings.Cut(h.server.Address(), ":")
 	h.server.listens, h.url = name+":"+port, "http://"+name+":"+port // before anybody is there
-	code, err := h.server.links.make(h.node.Host())
+	code, err := h.server.backend.NewLink(h.node.Host())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/actors/view"
+	"parley/gateway/api"
 )
 
 const eventsPath = "/events"
@@ -56,9 +57,9 @@ func (v *viewing) events() error {
 	}
 	ctx, cancel := context.WithCancel(v.r.Context())
 	defer context.AfterFunc(v.s.draining, cancel)()
-	defer v.s.whileGood(caller(ctx), cancel)() // the session
+	defer v.s.backend.WhileGood(v.s.caller(ctx), cancel)() // the session
 
-	out, err := newSSE(v.w, v.s.slowest)
+	out, err := newSSE(v.w, v.s.bodies.Slowest)
 	if err != nil {
 		cancel()
 		return nil // the reader has gone
@@ -78,7 +79,7 @@ func (v *viewing) events() error {
 // isReader refuses a request of a page that was drawn for another agent: the browser has changed its session since.
 func (v *viewing) isReader() error {
 	want := v.r.URL.Query().Get("reader")
-	if want == "" || want == v.s.reader(v.r.Context()).ID().String() {
+	if want == "" || want == v.s.caller(v.r.Context()).ID().String() {
 		return nil
 	}
 	return parley.Refuse(parley.NotPermitted, "the browser is signed in as another agent now")
@@ -108,20 +109,20 @@ func (v *viewing) pump(ctx context.Context, out *sse, batches <-chan feedBatch, 
 
 func (v *viewing) sendBatch(ctx context.Context, out *sse, b feedBatch) error {
 	if b.gone != nil {
-		e := shown(b.gone)
+		e := api.Shown(b.gone)
 		return out.send("gone", 0, lostFeed{Feed: b.number, Code: e.Code, Message: e.Message})
 	}
-	c := changed{Feed: b.number, Cursor: b.upTo, Messages: []drawn{}, Reload: len(b.messages) > maxBatch}
+	c := changed{Feed: b.number, Cursor: b.UpTo, Messages: []drawn{}, Reload: len(b.Messages) > maxBatch}
 	if !c.Reload {
 		var err error
-		if c.Messages, c.Reload, err = v.draw(ctx, b.feed.local, b.messages); err != nil {
+		if c.Messages, c.Reload, err = v.draw(ctx, b.feed.local, b.Messages); err != nil {
 			return err
 		}
 	}
-	held := &charge{account: v.held.account}
-	defer held.release()
+	held := api.ChargeOf(v.held.Account())
+	defer held.Release()
 	for _, m := range c.Messages {
-		if err := held.add(int64(len(m.HTML))); err != nil {
+		if err := held.Add(int64(len(m.HTML))); err != nil {
 			return err
 		}
 	}
@@ -161,13 +162,14 @@ const maxFeeds = 100
 
 // feed is a mailbox that a stream follows.
 type feed struct {
-	subscription
-	resumes bool // the reader names its last cursor by Last-Event-ID
+	local
+	at      api.Position // from which it is followed
+	resumes bool         // the reader names its last cursor by Last-Event-ID
 }
 
 // feedBatch is a batch of one of the feeds, or the reason why there is none.
 type feedBatch struct {
-	batch
+	api.Batch
 	number int // of the feed in the request
 	feed   feed
 	gone   error
@@ -175,7 +177,7 @@ type feedBatch struct {
 
 // feedOf returns the feed of a mailbox, from a cursor on.
 func feedOf(l local, cursor uint64) feed {
-	return feed{subscription: subscription{local: l, filter: view.MessageFilter{All: true}, at: position{seen: cursor}}}
+	return feed{local: l, at: api.At(cursor)}
 }
 
 // feeds returns the feeds of a request. Pages that share a stream ask for one each, as CURSOR:NAME in "feed". A "cursor"
@@ -239,9 +241,9 @@ func (s *Server) followFeed(ctx context.Context, end func(), i int, f feed, to c
 		}
 	}
 	begun := false
-	err := s.follow(ctx, f.subscription, func(b batch) error {
+	err := s.follow(ctx, f, func(b api.Batch) error {
 		begun = true
-		return hand(feedBatch{batch: b})
+		return hand(feedBatch{Batch: b})
 	})
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -250,6 +252,17 @@ func (s *Server) followFeed(ctx context.Context, end func(), i int, f feed, to c
 	default:
 		_ = hand(feedBatch{gone: err}) // the stream has ended
 	}
+}
+
+// follow follows a feed. It looks up the agent if there is none.
+func (s *Server) follow(ctx context.Context, f feed, deliver func(api.Batch) error) error {
+	if f.agent == nil {
+		var err error
+		if f.agent, err = s.agent(ctx, f.name); err != nil {
+			return err
+		}
+	}
+	return api.Follow(ctx, f.agent.Mail(), view.MessageFilter{All: true}, f.at, deliver)
 }
 
 // Bounds of a stream of events.

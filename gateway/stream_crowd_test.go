@@ -87,7 +87,7 @@ func TestAThousandSubscribersAreEachToldOnce(t *testing.T) {
 	for i := range crowd {
 		crowd[i] = h.attend(0)
 	}
-	eventually.Holds(t, "all streams are served", func() bool { return h.server.ledger.now(api.KindStreams) == many })
+	eventually.Holds(t, "all streams are served", func() bool { return h.server.now(api.KindStreams) == many })
 	t.Logf("%d KiB for each idle subscriber, %d goroutines in all", (int64(inUse())-int64(before))/many>>10, runtime.NumGoroutine())
 
 	told, failed := make([]map[uint64]int, many), make([]error, many)
@@ -128,18 +128,18 @@ func sip(conn net.Conn, stop <-chan struct{}) {
 
 func TestAReaderOfOneByteASecondIsCutOffAndDelaysNoOther(t *testing.T) {
 	h := openParlour(t)
-	h.server.slowest = 500 * time.Millisecond // before anybody is there
+	h.server.bodies.Slowest = 500 * time.Millisecond // before anybody is there
 	slow := h.attend(256 << 10)
-	eventually.Holds(t, "one stream is served", func() bool { return h.server.ledger.now(api.KindStreams) == 1 })
+	eventually.Holds(t, "one stream is served", func() bool { return h.server.now(api.KindStreams) == 1 })
 	stop := make(chan struct{})
 	var sipping sync.WaitGroup
 	sipping.Go(func() { sip(slow, stop) })
 
 	l := h.listen("?cursor=0", "")
-	eventually.Holds(t, "two streams are served", func() bool { return h.server.ledger.now(api.KindStreams) == 2 })
+	eventually.Holds(t, "two streams are served", func() bool { return h.server.now(api.KindStreams) == 2 })
 	words := strings.Repeat("x", 50_000)
 	sent := 0
-	for ; h.server.ledger.now(api.KindStreams) == 2 && sent < 200; sent++ { // 10 MB: more than the connection holds
+	for ; h.server.now(api.KindStreams) == 2 && sent < 200; sent++ { // 10 MB: more than the connection holds
 		if _, err := h.fae.Send(t.Context(), "HOST", words); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestAReaderOfOneByteASecondIsCutOffAndDelaysNoOther(t *testing.T) {
 			t.Fatalf("message %d took %v", sent, took)
 		}
 	}
-	eventually.Within(t, 10*h.server.slowest, "the slow reader is cut off", func() bool { return h.server.ledger.now(api.KindStreams) == 1 })
+	eventually.Within(t, 10*h.server.bodies.Slowest, "the slow reader is cut off", func() bool { return h.server.now(api.KindStreams) == 1 })
 	t.Logf("cut off after %d messages", sent)
 	close(stop)
 	sipping.Wait()

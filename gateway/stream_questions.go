@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/actors"
+	"parley/gateway/api"
 	"parley/gateway/web"
 )
 
@@ -127,7 +127,7 @@ func (s *Server) listen(ctx context.Context, fail func(), e *changeNotifier, wor
 }
 
 // hear records each change of an agent, and signals e.heard.
-func (e *changeNotifier) hear(ctx context.Context, fail func(), a *actors.Agent, version uint64) {
+func (e *changeNotifier) hear(ctx context.Context, fail func(), a api.Agent, version uint64) {
 	id := a.ID().String()
 	for {
 		now, err := a.Beyond(ctx, version)

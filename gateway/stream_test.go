@@ -192,7 +192,7 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token)
-	eventually.Holds(t, "it is served", func() bool { return h.server.ledger.now(api.KindStreams) > 0 })
+	eventually.Holds(t, "it is served", func() bool { return h.server.now(api.KindStreams) > 0 })
 	l := h.listen("?cursor=0", "")
 	words := strings.Repeat("x", 50_000)
 	for i := range 100 { // more than the way to the other holds

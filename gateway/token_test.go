@@ -121,7 +121,7 @@ func TestOtherSitesAndOtherNamesAreRefused(t *testing.T) {
 
 func TestALinkSignsInOnce(t *testing.T) {
 	node, s := openServer(t)
-	code, err := s.links.make(node.Host())
+	code, err := s.backend.NewLink(node.Host())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 )
 
@@ -22,39 +23,39 @@ const toolsPath = "/mcp"
 // serveTools answers a client of the protocol. It shows the agent's token itself: a browser's session is for pages.
 func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
-		refuse(w, parley.Refuse(parley.Unauthenticated, "tools are for who shows a token in the Authorization header").
+		httpd.Refuse(w, parley.Refuse(parley.Unauthenticated, "tools are for who shows a token in the Authorization header").
 			WithHint("parley token create makes one"), 0)
 		return
 	}
-	defer s.survive(w, "mcp")
+	defer httpd.Survive(w, s.monitor, "mcp")
 	account := s.account(r.Context())
-	held := &charge{account: account}
-	defer held.release()
-	buf := s.bodies.get()
-	defer s.bodies.put(buf)
-	err := account.pace()
+	held := api.ChargeOf(account)
+	defer held.Release()
+	buf := s.bodies.Get()
+	defer s.bodies.Put(buf)
+	err := account.Pace()
 	if err == nil {
-		err = s.readBody(w, r, buf, held)
+		err = s.bodies.ReadJSON(w, r, buf, held)
 	}
 	if err == nil {
-		err = account.take(api.KindWaits, 1)
+		err = account.Take(api.KindWaits, 1)
 	}
 	if err != nil {
-		refuse(w, err, 0)
+		httpd.Refuse(w, err, 0)
 		return
 	}
-	defer account.give(api.KindWaits, 1)
+	defer account.Give(api.KindWaits, 1)
 	r.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	p := caller(ctx)
+	p := s.caller(ctx)
 	if r.Method == http.MethodGet { // a stream, which lasts as long as its session
-		defer s.whileGood(p, cancel)()
+		defer s.backend.WhileGood(p, cancel)()
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		defer context.AfterFunc(s.draining, cancel)()
 	}
 	if err := s.tools.ServeAgent(w, r.WithContext(ctx), &toolUser{s, p}); err != nil {
-		refuse(w, err, 0)
+		httpd.Refuse(w, err, 0)
 	}
 }
 
@@ -71,20 +72,20 @@ func (s *Server) newTools() error {
 // toolUser is the agent whose token a client of the tools has shown.
 type toolUser struct {
 	server    *Server
-	principal *principal
+	principal api.Principal
 }
 
 // Identity implements mcp.Agent.
-func (u *toolUser) Identity() string { return u.principal.agent.ID().String() }
+func (u *toolUser) Identity() string { return u.principal.ID().String() }
 
 // IsHost implements mcp.Client.
-func (u *toolUser) IsHost() bool { return u.principal.agent.IsHost() }
+func (u *toolUser) IsHost() bool { return u.principal.IsHost() }
 
 // Enter implements mcp.Client. A call may outlast the request that brought it, and then counts by itself.
-func (u *toolUser) Enter() error { return u.principal.account.take(api.KindWaits, 1) }
+func (u *toolUser) Enter() error { return u.principal.Account().Take(api.KindWaits, 1) }
 
 // Leave implements mcp.Client.
-func (u *toolUser) Leave() { u.principal.account.give(api.KindWaits, 1) }
+func (u *toolUser) Leave() { u.principal.Account().Give(api.KindWaits, 1) }
 
 // May implements mcp.Agent.
 func (u *toolUser) May(name string) error {
@@ -92,11 +93,11 @@ func (u *toolUser) May(name string) error {
 	if err != nil {
 		return err
 	}
-	return u.principal.may(o.Operation)
+	return u.principal.May(o)
 }
 
-func (u *toolUser) operation(name string) (operation, error) {
-	o, known := u.server.operations[name]
+func (u *toolUser) operation(name string) (api.Operation, error) {
+	o, known := u.server.backend.Operations()[name]
 	if !known {
 		return o, parley.Refuse(parley.InvalidArgument, "there is no operation %.80q", name)
 	}
@@ -111,36 +112,35 @@ func (u *toolUser) Call(ctx context.Context, name string, request, response any)
 		return err
 	}
 	started := time.Now()
-	defer func() { s.access(ctx, name, err, started) }()
-	if err := s.check(ctx, u.principal); err != nil {
+	defer func() { s.monitor.Ended(ctx, name, err, started) }()
+	if err := s.backend.Check(ctx, u.principal); err != nil {
 		return err
 	}
-	if err := u.principal.may(o.Operation); err != nil {
+	if err := u.principal.May(o); err != nil {
 		return err
 	}
-	ctx = u.principal.as(ctx)
 	if o.Waits {
 		var cancel context.CancelFunc
-		ctx, cancel = s.untilDraining(ctx)
+		ctx, cancel = api.UntilStopping(ctx, s.draining)
 		defer cancel()
 	}
 	return u.perform(ctx, o, request, response)
 }
 
 // perform performs an operation with a request as it is. Nothing is written as JSON and read again.
-func (u *toolUser) perform(ctx context.Context, o operation, request, response any) (err error) {
+func (u *toolUser) perform(ctx context.Context, o api.Operation, request, response any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("operation %s panicked: %v\n%s", o.Name, p, debug.Stack())
 		}
 	}()
-	held := &charge{account: u.principal.account}
-	defer held.release()
-	return u.server.produce(ctx, held, o, typed{request}, func(got any) (int, error) {
+	held := api.ChargeOf(u.principal.Account())
+	defer held.Release()
+	return api.Serve(ctx, u.server.backend, u.principal, o, api.Typed{Value: request}, held, func(got any) (int, error) {
 		if response == nil {
 			return 0, nil
 		}
-		return 0, typed{got}.read(response)
+		return 0, api.Typed{Value: got}.Read(response)
 	})
 }
 
@@ -150,13 +150,12 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	if s.public == nil {
 		return ""
 	}
-	var host *principal
-	who, err := s.locals(host.as(ctx)) // it is the host who signs in
+	who, err := s.locals(as(ctx, s.backend.Local())) // it is the host who signs in
 	if err != nil {
 		return ""
 	}
 	for _, l := range who {
-		if l.agent.ID() == u.principal.agent.ID() {
+		if l.agent.ID() == u.principal.ID() {
 			return FormLink(s.tls.scheme()+"://"+s.Address(), l.name, form)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"parley/actors"
 	"parley/events"
+	"parley/gateway/api"
 	"parley/internal/eventually"
 )
 
@@ -133,7 +134,7 @@ func TestToolsNeedATokenOfTheirOwn(t *testing.T) {
 		}},
 		{"too large", 413, func(r *http.Request) {
 			bearer(h.tokens["fae"])(r)
-			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat(" ", MaxBody+1))), MaxBody+1
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat(" ", api.MaxBody+1))), api.MaxBody+1
 		}},
 	} {
 		if status, text := post(x.change); status != x.status {

@@ -16,6 +16,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 )
 
 // plainProtocol is a WebSocket subprotocol without a meaning. The server chooses it where a client offers it beside the
@@ -25,20 +26,26 @@ const plainProtocol = "parley"
 // serveWebSocket turns a request into a wsSession, and returns when that has ended.
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if err := checkOrigin(r); err != nil {
-		refuse(w, err, http.StatusForbidden)
+		httpd.Refuse(w, err, http.StatusForbidden)
 		return
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
-		refuse(w, parley.Refuse(parley.InvalidArgument, "at %s there is a WebSocket", api.WebSocketPath), http.StatusUpgradeRequired)
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "at %s there is a WebSocket", api.WebSocketPath), http.StatusUpgradeRequired)
 		return
 	}
-	account := s.account(r.Context())
-	if err := account.take(api.KindWebSockets, 1); err != nil {
-		refuse(w, err, 0)
+	p := s.caller(r.Context())
+	agent, err := s.backend.Agent(r.Context(), p, "")
+	if err != nil {
+		httpd.Refuse(w, err, 0)
 		return
 	}
-	defer account.give(api.KindWebSockets, 1)
+	account := p.Account()
+	if err := account.Take(api.KindWebSockets, 1); err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	defer account.Give(api.KindWebSockets, 1)
 	s.wsSessions.Add(1)
 	defer s.wsSessions.Done()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
@@ -48,7 +55,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // and was told why
 	}
-	newWSSession(s, conn, caller(r.Context())).run()
+	newWSSession(s, conn, p, agent).run()
 }
 
 // checkOrigin refuses with NOT_PERMITTED what another site's page sends. Browsers say whose page it is, and other
@@ -112,8 +119,8 @@ func readHead(kind websocket.MessageType, text []byte) (h head, err error) {
 		return h, parley.Refuse(parley.InvalidArgument, "frames are text")
 	case !utf8.Valid(text):
 		return h, parley.Refuse(ParseError, "the frame is not valid UTF-8")
-	case capabilities.Nesting(text) > maxDepth:
-		return h, parley.Refuse(parley.TooLarge, "a frame may be nested %d deep at most", maxDepth)
+	case capabilities.Nesting(text) > api.MaxDepth:
+		return h, parley.Refuse(parley.TooLarge, "a frame may be nested %d deep at most", api.MaxDepth)
 	case !json.Valid(text):
 		return h, parley.Refuse(ParseError, "the frame is not JSON")
 	}
@@ -137,7 +144,7 @@ func requestIDOf(text []byte) json.RawMessage {
 	var h struct {
 		RequestID json.RawMessage `json:"requestId"`
 	}
-	if len(text) > bodyFree || json.Unmarshal(text, &h) != nil || !isBrief(h.RequestID) {
+	if len(text) > httpd.BodyFree || json.Unmarshal(text, &h) != nil || !isBrief(h.RequestID) {
 		return nil
 	}
 	return h.RequestID
@@ -172,7 +179,7 @@ type failureFrame struct {
 }
 
 func failed(about regarding, err error) failureFrame {
-	e := shown(err)
+	e := api.Shown(err)
 	if about.RequestID == nil {
 		about.RequestID = about.ID
 	}
@@ -216,7 +223,7 @@ func responseText(operation string, h head, resp any) ([]byte, error) {
 // frameText writes a frame.
 func frameText(frame any) ([]byte, error) {
 	var buf bytes.Buffer
-	if err := encode(&buf, frame); err != nil {
+	if err := httpd.Encode(&buf, frame); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil

@@ -12,6 +12,8 @@ import (
 	"github.com/coder/websocket"
 
 	"parley"
+	"parley/gateway/api"
+	"parley/gateway/httpd"
 )
 
 // wsSession is one WebSocket connection and all work that belongs to it.
@@ -24,7 +26,8 @@ import (
 type wsSession struct {
 	server    *Server
 	conn      *websocket.Conn
-	principal *principal
+	principal api.Principal
+	agent     api.Agent // of the principal
 
 	acts  context.Context // of calls, which go on when the client goes away
 	alive context.Context // ends with the connection
@@ -50,18 +53,18 @@ const (
 	maxQueuedFrames  = 64
 	frameTime        = 30 * time.Second // in which a client takes a frame, or answers a ping
 	keepAliveTime    = 30 * time.Second // between pings
-	maxFrame         = MaxBody
+	maxFrame         = api.MaxBody
 	normalFarewell   = websocket.StatusNormalClosure
 	stoppingFarewell = websocket.StatusGoingAway
 )
 
-func newWSSession(s *Server, conn *websocket.Conn, p *principal) *wsSession {
+func newWSSession(s *Server, conn *websocket.Conn, p api.Principal, agent api.Agent) *wsSession {
 	conn.SetReadLimit(maxFrame)
 	c := &wsSession{
-		server: s, conn: conn, principal: p, out: make(chan queued, maxQueuedFrames),
+		server: s, conn: conn, principal: p, agent: agent, out: make(chan queued, maxQueuedFrames),
 		load: load{calls: admission{limit: maxCalls}, waits: admission{limit: maxWaits}, room: maxLoaded}, code: normalFarewell,
 	}
-	c.acts = p.as(s.severed)
+	c.acts = s.severed
 	c.alive, c.die = context.WithCancel(c.acts)
 	c.ctx, c.cut = context.WithCancel(c.alive)
 	c.relay.open(c)
@@ -71,7 +74,7 @@ func newWSSession(s *Server, conn *websocket.Conn, p *principal) *wsSession {
 // run serves the session, and returns when all of its goroutines have ended.
 func (c *wsSession) run() {
 	defer c.die()
-	defer c.server.whileGood(c.principal, c.endToken)()
+	defer c.server.backend.WhileGood(c.principal, c.endToken)()
 	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingFarewell, "the node is stopping") })()
 	var hands sync.WaitGroup
 	hands.Go(c.write)
@@ -82,7 +85,7 @@ func (c *wsSession) run() {
 	c.die()
 	hands.Wait()
 	for q := range c.out { // no client takes them
-		q.held.release()
+		q.held.Release()
 	}
 	_ = c.conn.CloseNow() // it is closed, or broken
 }
@@ -90,7 +93,7 @@ func (c *wsSession) run() {
 // queued is a frame to write, and its charge until it is written.
 type queued struct {
 	text []byte
-	held *charge
+	held *api.Charge
 }
 
 // enter adds to the work of the session, unless it is ending. If it reports true, the caller calls c.work.Done.
@@ -131,7 +134,7 @@ func (c *wsSession) listen() {
 			return
 		}
 		if c.enter() { // frames that come while it ends are dropped
-			held.release() // a handler that keeps the frame charges for it
+			held.Release() // a handler that keeps the frame charges for it
 			c.hear(kind, text)
 			c.work.Done()
 		}
@@ -139,8 +142,8 @@ func (c *wsSession) listen() {
 }
 
 // read reads a frame, which has to come in time. It charges the account for the frame.
-func (c *wsSession) read() (websocket.MessageType, []byte, *charge, error) {
-	held := &charge{account: c.principal.account}
+func (c *wsSession) read() (websocket.MessageType, []byte, *api.Charge, error) {
+	held := api.ChargeOf(c.principal.Account())
 	kind, r, err := c.conn.Reader(c.alive)
 	if err != nil {
 		return 0, nil, held, err
@@ -148,18 +151,18 @@ func (c *wsSession) read() (websocket.MessageType, []byte, *charge, error) {
 	late := time.AfterFunc(c.server.frameTime, c.die)
 	defer late.Stop()
 	var buf bytes.Buffer
-	for step := int64(bodyFree); ; step = bodyStep {
+	for step := int64(httpd.BodyFree); ; step = httpd.BodyStep {
 		n, err := buf.ReadFrom(io.LimitReader(r, step))
 		if err == nil && n < step {
 			return kind, buf.Bytes(), held, nil
 		}
 		if err == nil {
-			if err = held.add(bodyStep); err != nil {
+			if err = held.Add(httpd.BodyStep); err != nil {
 				c.end(websocket.StatusTryAgainLater, reasonOf(err))
 			}
 		}
 		if err != nil {
-			held.release()
+			held.Release()
 			return 0, nil, held, err
 		}
 	}
@@ -167,7 +170,7 @@ func (c *wsSession) read() (websocket.MessageType, []byte, *charge, error) {
 
 // reasonOf returns an error as the reason of a close frame, which has room for 123 bytes.
 func reasonOf(err error) string {
-	reason := shown(err).Error()
+	reason := api.Shown(err).Error()
 	return reason[:min(len(reason), 120)]
 }
 
@@ -186,7 +189,7 @@ func (c *wsSession) write() {
 		ctx, cancel := context.WithTimeout(c.alive, c.server.frameTime)
 		err := c.conn.Write(ctx, websocket.MessageText, q.text)
 		cancel()
-		q.held.release()
+		q.held.Release()
 		if err != nil { // the client has gone, or is too slow
 			c.end(websocket.StatusPolicyViolation, "too slow")
 			return
@@ -199,8 +202,8 @@ func (c *wsSession) write() {
 // say queues a frame, and waits for room. It charges the account until the frame is written. A client that leaves too
 // much unread is cut off: it comes back with its last cursor.
 func (c *wsSession) say(text []byte) {
-	held := &charge{account: c.principal.account}
-	if err := held.add(int64(len(text))); err != nil {
+	held := api.ChargeOf(c.principal.Account())
+	if err := held.Add(int64(len(text))); err != nil {
 		c.end(websocket.StatusTryAgainLater, reasonOf(err))
 		c.die()
 		return
@@ -209,11 +212,11 @@ func (c *wsSession) say(text []byte) {
 }
 
 // sayCharged queues a frame for which held was charged.
-func (c *wsSession) sayCharged(text []byte, held *charge) {
+func (c *wsSession) sayCharged(text []byte, held *api.Charge) {
 	select {
 	case c.out <- queued{text, held}:
 	case <-c.alive.Done():
-		held.release()
+		held.Release()
 	}
 }
 
@@ -251,7 +254,7 @@ func (c *wsSession) keepAlive() {
 
 // check refuses, and ends the session, once its token has ended.
 func (c *wsSession) check(ctx context.Context) error {
-	err := c.server.check(ctx, c.principal)
+	err := c.server.backend.Check(ctx, c.principal)
 	if err != nil {
 		c.endToken()
 	}

@@ -20,7 +20,7 @@ func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
 	k.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
 	form := k.read()["form"]
 	k.say(fmt.Sprintf(`{"type":"await_request","requestId":"w","id":%q}`, form))
-	eventually.Holds(t, "one waits", func() bool { return h.server.ledger.now(api.KindWaits) > 0 })
+	eventually.Holds(t, "one waits", func() bool { return h.server.now(api.KindWaits) > 0 })
 	drained := make(chan struct{})
 	go func() {
 		h.close()
@@ -53,7 +53,7 @@ func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 		}
 		want(t, quick.hear()[:100], `"type":"message"`)
 	}
-	eventually.Holds(t, "the slow connection is cut off", func() bool { return h.server.ledger.now(api.KindWebSockets) <= 1 })
+	eventually.Holds(t, "the slow connection is cut off", func() bool { return h.server.now(api.KindWebSockets) <= 1 })
 }
 
 func TestAThousandFollowersLoseNoFrame(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 
 	"parley"
 	"parley/actors/view"
-	"parley/capabilities"
 	"parley/gateway/api"
 )
 
@@ -30,8 +29,8 @@ type openSubscription struct {
 type SubscribeFrame struct {
 	api.Acting
 	view.MessageFilter
-	SubscriptionID string `json:"subscriptionId"`
-	Cursor         Cursor `json:"cursor,omitempty"`
+	SubscriptionID string     `json:"subscriptionId"`
+	Cursor         api.Cursor `json:"cursor,omitempty"`
 }
 
 // MessageFrame is a followed message. A subscription with its cursor goes on after it.
@@ -57,16 +56,19 @@ type subscribed struct {
 // followFrame opens a subscription.
 func followFrame(c *wsSession, h *head, text []byte) error {
 	var f SubscribeFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
-	at, err := parsePosition(string(f.Cursor))
+	at, err := api.ParsePosition(string(f.Cursor))
 	if err != nil {
 		return err
 	}
-	sub := subscription{local: local{name: f.As}, filter: f.MessageFilter, at: at}
 	return c.subscribe(h, f.SubscriptionID, func(ctx context.Context) error {
-		return c.server.follow(ctx, sub, func(b batch) error { return c.tellBatch(ctx, f.SubscriptionID, b) })
+		agent, err := c.server.backend.Agent(ctx, c.principal, f.As)
+		if err != nil {
+			return err
+		}
+		return api.Follow(ctx, agent.Mail(), f.MessageFilter, at, func(b api.Batch) error { return c.tellBatch(ctx, f.SubscriptionID, b) })
 	})
 }
 
@@ -77,13 +79,13 @@ func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) err
 	}
 	ctx, stop := context.WithCancel(c.ctx)
 	sub := &openSubscription{id: id, stop: stop, ended: make(chan struct{})}
-	account := c.principal.account
-	if err := account.take(api.KindSubscriptions, 1); err != nil {
+	account := c.principal.Account()
+	if err := account.Take(api.KindSubscriptions, 1); err != nil {
 		stop()
 		return err
 	}
 	if err := c.subscriptions.add(sub); err != nil {
-		account.give(api.KindSubscriptions, 1)
+		account.Give(api.KindSubscriptions, 1)
 		stop()
 		return err
 	}
@@ -94,7 +96,7 @@ func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) err
 	kind := h.Type
 	c.work.Go(func() {
 		defer close(sub.ended)
-		defer account.give(api.KindSubscriptions, 1)
+		defer account.Give(api.KindSubscriptions, 1)
 		defer c.subscriptions.remove(sub)
 		defer stop()
 		if err := c.survives(kind, func() error { return goOn(ctx) }); err != nil && ctx.Err() == nil {
@@ -113,7 +115,7 @@ func (c *wsSession) survives(kind string, do func() error) (err error) {
 // unsubscribeFrame ends a subscription. No frame of it follows.
 func unsubscribeFrame(c *wsSession, h *head, text []byte) error {
 	var f UnsubscribeFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	if f.RunID != "" && f.SubscriptionID == "" {
@@ -160,15 +162,15 @@ func (s *subscriptions) remove(sub *openSubscription) {
 }
 
 // tellBatch sends the messages of a batch, each with the cursor behind it.
-func (c *wsSession) tellBatch(ctx context.Context, id string, b batch) error {
-	if len(b.messages) == 0 {
+func (c *wsSession) tellBatch(ctx context.Context, id string, b api.Batch) error {
+	if len(b.Messages) == 0 {
 		return nil
 	}
 	if err := c.check(ctx); err != nil {
 		return err
 	}
-	for i, m := range b.messages {
-		c.tell(MessageFrame{Type: "message", SubscriptionID: id, Cursor: b.after(i).String(), Message: m})
+	for i, m := range b.Messages {
+		c.tell(MessageFrame{Type: "message", SubscriptionID: id, Cursor: b.After(i).String(), Message: m})
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -206,27 +208,19 @@ type AgentsToldFrame struct {
 // agentsFrame opens a subscription to agents.
 func agentsFrame(c *wsSession, h *head, text []byte) error {
 	var f SubscribeAgentsFrame
-	if err := decode(text, &f); err != nil {
+	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	return c.subscribe(h, f.SubscriptionID, func(ctx context.Context) error {
-		agent, err := c.server.agent(ctx, f.As)
+		agent, err := c.server.backend.Agent(ctx, c.principal, f.As)
 		if err != nil {
 			return err
-		}
-		var only capabilities.ID
-		if f.Filter.AgentID != "" {
-			one, err := agent.Agents().Find(ctx, f.Filter.AgentID)
-			if err != nil {
-				return err
-			}
-			only = one.ID()
 		}
 		var mark func()
 		if f.Mark {
 			mark = func() { c.tell(AgentsToldFrame{Type: "agents_told", SubscriptionID: f.SubscriptionID}) }
 		}
-		return agent.Agents().Follow(ctx, f.Filter.AgentFilter, only, func(s view.AgentStatus, gone bool) error {
+		return agent.FollowAgents(ctx, f.Filter.AgentFilter, f.Filter.AgentID, func(s view.AgentStatus, gone bool) error {
 			if err := c.check(ctx); err != nil {
 				return err
 			}

@@ -18,8 +18,8 @@ import (
 	"parley/actors"
 	"parley/actors/keys"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
+	"parley/gateway/backend"
 	"parley/persistence"
 )
 
@@ -384,7 +384,7 @@ func verifyOffline(ctx context.Context, env *environment) (api.VerifyResponse, e
 		report, err = j.Verify(ctx)
 		return err
 	})
-	return gateway.Verified(report), err
+	return backend.Verified(report), err
 }
 
 func backupOffline(ctx context.Context, env *environment, w io.Writer) error {

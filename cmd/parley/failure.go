@@ -13,7 +13,6 @@ import (
 
 	"parley"
 	"parley/cmd/parley/terminal"
-	"parley/gateway"
 	"parley/gateway/api"
 )
 
@@ -144,6 +143,6 @@ func withFields(e *parley.Error) string {
 }
 
 // maxInput bounds the input from files and standard input: a request can carry no more.
-const maxInput = gateway.MaxBody
+const maxInput = api.MaxBody
 
 func readAll(r io.Reader, name string) ([]byte, error) { return terminal.Read(r, name, maxInput) }

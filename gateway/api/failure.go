@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
 	"parley"
@@ -40,4 +42,17 @@ func HTTPStatus(c parley.Code) int {
 		return http.StatusGatewayTimeout
 	}
 	return http.StatusInternalServerError
+}
+
+// IsContextEnd reports whether err says only that a context has ended.
+func IsContextEnd(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Shown returns an error as clients see it.
+func Shown(err error) *parley.Error {
+	if IsContextEnd(err) {
+		return parley.Refuse(parley.Timeout, "the call was given up")
+	}
+	return parley.AsError(err)
 }

@@ -1,6 +1,8 @@
 package api
 
-import "parley/actors/view"
+import (
+	"parley/actors/view"
+)
 
 // SendRequest sends words, with references as @edge:name or @name.
 type SendRequest struct {

@@ -40,6 +40,14 @@ type Operation struct {
 	Response reflect.Type
 }
 
+// Kind returns the kind of resource that a call of the operation takes a place of.
+func (o Operation) Kind() Kind {
+	if o.Waits {
+		return KindWaits
+	}
+	return KindCalls
+}
+
 type marks uint8
 
 const (

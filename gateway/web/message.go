@@ -34,43 +34,10 @@ func answers(e view.Message, name func(capabilities.Ref) string) []Answer {
 	for _, f := range e.Fields {
 		v, given := values[f.Name]
 		shown = append(shown, Answer{
-			Label: cmp.Or(f.Label, f.Name), Value: ShowValue(v, f.Options, name), Given: given, Secret: f.Type == events.Secret || v.IsSealed(),
+			Label: cmp.Or(f.Label, f.Name), Value: view.ShowValue(v, f.Options, name), Given: given, Secret: f.Type == events.Secret || v.IsSealed(),
 		})
 	}
 	return shown
-}
-
-// ShowValue returns a value in words. A secret is masked for every reader.
-func ShowValue(v capabilities.Value, options []events.Option, name func(capabilities.Ref) string) string {
-	if b, ok := v.AsBool(); ok {
-		if b {
-			return "Yes"
-		}
-		return "No"
-	}
-	if s, ok := v.AsString(); ok {
-		return optionLabel(options, s)
-	}
-	if r, ok := v.AsRef(); ok {
-		return name(r)
-	}
-	l, ok := v.AsList()
-	if !ok || slices.ContainsFunc(l, func(e capabilities.Value) bool { _, isText := e.AsString(); return !isText }) {
-		return v.Text()
-	}
-	words := make([]string, len(l))
-	for i, e := range l {
-		words[i] = optionLabel(options, e.Text())
-	}
-	return strings.Join(words, ", ")
-}
-
-func optionLabel(options []events.Option, value string) string {
-	i := slices.IndexFunc(options, func(o events.Option) bool { return o.Value == value })
-	if i < 0 {
-		return value
-	}
-	return cmp.Or(options[i].Label, value)
 }
 
 // Card is one message as the page draws it.
@@ -110,7 +77,7 @@ func NewCard(base, as string, e view.Message, t *Tried, name func(capabilities.R
 		c.Wrong = t.Wrong
 	}
 	for _, edge := range slices.Sorted(maps.Keys(e.Edges)) {
-		c.Carried = append(c.Carried, Carried{Edge: edge, Value: ShowValue(e.Edges[edge], nil, name)})
+		c.Carried = append(c.Carried, Carried{Edge: edge, Value: view.ShowValue(e.Edges[edge], nil, name)})
 	}
 	switch {
 	case e.AnswerNeeded:
@@ -217,15 +184,9 @@ type party struct {
 // partyOf returns a party by the reader's name for it, or by its ID.
 func partyOf(id capabilities.ID, name string) party {
 	if name == "" {
-		return party{Name: ShortID(id), ID: id.String()}
+		return party{Name: view.ShortID(id), ID: id.String()}
 	}
 	return party{Name: name, ID: id.String(), Own: true}
-}
-
-// ShortID returns the part of an ID that differs most between IDs of about one time.
-func ShortID(id capabilities.ID) string {
-	text, _, _ := strings.Cut(id.String(), "@")
-	return "…" + text[max(0, len(text)-8):]
 }
 
 // Readable returns a time in words, for browsers without scripts.

@@ -15,7 +15,6 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
 	"parley/events"
-	"parley/gateway"
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
@@ -58,7 +57,7 @@ func (a Agent) Run(ctx context.Context, in io.Reader, o Options) (response *Resp
 		}
 		response = a.answer(call.event, d)
 	}()
-	text, err := terminal.Read(in, "the request", gateway.MaxBody)
+	text, err := terminal.Read(in, "the request", api.MaxBody)
 	if err != nil {
 		return nil, undecided("%s", terminal.Message(err))
 	}

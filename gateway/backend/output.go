@@ -1,4 +1,4 @@
-package gateway
+package backend
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func readOutput(ctx context.Context, a *actors.Agent, r api.ReadOutputRequest) (
 		defer cancel()
 		read = agent.Output().Await
 	}
-	var room pageRoom
+	var room api.PageRoom
 	for len(got.Pieces) < limit {
 		step := min(outputStep, limit-len(got.Pieces))
 		pieces, err := read(ctx, got.Cursor, step)
@@ -42,7 +42,7 @@ func readOutput(ctx context.Context, a *actors.Agent, r api.ReadOutputRequest) (
 			return got, err
 		}
 		for _, p := range pieces {
-			if full, err := room.isFull(p); full || err != nil {
+			if full, err := room.IsFull(p); full || err != nil {
 				return got, err
 			}
 			got.Pieces, got.Cursor = append(got.Pieces, p), p.Cursor
@@ -68,7 +68,7 @@ func outputEnd(ctx context.Context, agent *actors.Agent, r api.ReadOutputRequest
 		if err != nil {
 			return got, err
 		}
-		fitting, err := newestFitting(pieces)
+		fitting, err := api.NewestFitting(pieces)
 		if err != nil {
 			return got, err
 		}

@@ -1,4 +1,4 @@
-package gateway
+package backend
 
 import (
 	"context"
@@ -46,8 +46,8 @@ func getMessage(ctx context.Context, a *actors.Agent, r api.MessageRequest) (vie
 
 func listMessages(ctx context.Context, a *actors.Agent, r api.ListMessagesRequest) (view.Inbox, error) {
 	limit := r.Limit
-	if limit <= 0 || limit > maxPage {
-		limit = maxPage
+	if limit <= 0 || limit > api.MaxPage {
+		limit = api.MaxPage
 	}
 	in, err := a.Mail().Page(ctx, r.MessageFilter, r.First, limit)
 	if in.Messages == nil {
@@ -83,7 +83,7 @@ func readLog(ctx context.Context, a *actors.Agent, r api.ReadLogRequest) (api.Re
 	}
 	limit = min(limit, 5000)
 	got := api.ReadLogResponse{Entries: []view.Entry{}}
-	var room pageRoom
+	var room api.PageRoom
 	for len(got.Entries) < limit {
 		step := min(logStep, limit-len(got.Entries))
 		entries, err := a.Log(ctx, r.After, step)
@@ -91,7 +91,7 @@ func readLog(ctx context.Context, a *actors.Agent, r api.ReadLogRequest) (api.Re
 			return got, err
 		}
 		for _, e := range entries {
-			if got.More, err = room.isFull(e); got.More || err != nil {
+			if got.More, err = room.IsFull(e); got.More || err != nil {
 				return got, err
 			}
 			got.Entries = append(got.Entries, e)

@@ -1,4 +1,4 @@
-package gateway
+package backend
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/mailbox/form"
 )
@@ -20,12 +21,17 @@ const (
 )
 
 func requestForm(ctx context.Context, a *actors.Agent, r api.FormRequest) (view.Asked, error) {
+	return ask(ctx, a, r, nil)
+}
+
+// ask asks a form. The origin is of one that came by the frames of an older client; nil for none.
+func ask(ctx context.Context, a *actors.Agent, r api.FormRequest, origin *events.Origin) (view.Asked, error) {
 	fields, err := r.Fields.List(form.ParseFields)
 	if err != nil {
 		return view.Asked{}, err
 	}
 	return a.Ask(ctx, actors.Ask{
-		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: fields,
+		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: fields, Origin: origin,
 		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
 	})
 }
@@ -69,7 +75,7 @@ func bounded(ctx context.Context, waitMs *int64) (context.Context, context.Cance
 // waitPassed reports whether err says no more than that the wait is over, or that the node cuts it.
 func waitPassed(err error) bool {
 	code := parley.CodeOf(err)
-	return code == parley.Timeout || code == parley.NotRunning || isContextEnd(err)
+	return code == parley.Timeout || code == parley.NotRunning || api.IsContextEnd(err)
 }
 
 func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest) (view.Outcome, error) {

@@ -1,4 +1,4 @@
-package gateway
+package backend
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func listNames(ctx context.Context, a *actors.Agent, r api.ListNamesRequest) (ap
 	if err != nil {
 		return api.ListNamesResponse{}, err
 	}
-	names, paged, err := pageOf(all, r.Paging, func(name string) string { return name })
+	names, paged, err := api.PageOf(all, r.Paging, func(name string) string { return name })
 	found := api.ListNamesResponse{Names: names, Paged: paged}
 	if err != nil || r.Path != "" {
 		return found, err
@@ -90,7 +90,7 @@ func listGrants(ctx context.Context, a *actors.Agent, r api.ListGrantsRequest) (
 	if err != nil {
 		return api.ListGrantsResponse{}, err
 	}
-	grants, paged, err := pageOf(all, r.Paging, func(g view.Granted) string { return g.ID.String() })
+	grants, paged, err := api.PageOf(all, r.Paging, func(g view.Granted) string { return g.ID.String() })
 	return api.ListGrantsResponse{Grants: grants, Paged: paged}, err
 }
 

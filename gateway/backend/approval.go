@@ -1,4 +1,4 @@
-package gateway
+package backend
 
 import (
 	"context"
@@ -13,13 +13,17 @@ func approve(ctx context.Context, a *actors.Agent, r api.ApproveRequest) (view.P
 	if len(r.Input) == 0 {
 		return view.Permission{}, parley.Refuse(parley.InvalidArgument, "an approval needs the input of the call")
 	}
-	return a.Approve(ctx, actors.Approval{
-		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Key: r.Key, Deadline: r.Deadline, Attended: r.Attended,
-	})
+	return a.Approve(ctx, approvalOf(r))
 }
 
-func listRules(ctx context.Context, s *Server, r api.ListRulesRequest) (api.ListRulesResponse, error) {
-	_, agent, err := s.ruled(ctx, r.Acting, r.Agent)
+func approvalOf(r api.ApproveRequest) actors.Approval {
+	return actors.Approval{
+		To: r.Recipient, Tool: r.Tool, Input: string(r.Input), Folder: r.Folder, Key: r.Key, Deadline: r.Deadline, Attended: r.Attended,
+	}
+}
+
+func listRules(ctx context.Context, b *Backend, p *principal, r api.ListRulesRequest) (api.ListRulesResponse, error) {
+	_, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {
 		return api.ListRulesResponse{}, err
 	}
@@ -27,20 +31,20 @@ func listRules(ctx context.Context, s *Server, r api.ListRulesRequest) (api.List
 	if err != nil {
 		return api.ListRulesResponse{}, err
 	}
-	rules, paged, err := pageOf(all, r.Paging, func(r view.Rule) string { return r.Rule.String() })
+	rules, paged, err := api.PageOf(all, r.Paging, func(r view.Rule) string { return r.Rule.String() })
 	return api.ListRulesResponse{Rules: rules, Paged: paged}, err
 }
 
-func removeRule(ctx context.Context, s *Server, r api.RemoveRuleRequest) (api.Done, error) {
-	by, agent, err := s.ruled(ctx, r.Acting, r.Agent)
+func removeRule(ctx context.Context, b *Backend, p *principal, r api.RemoveRuleRequest) (api.Done, error) {
+	by, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {
 		return api.Done{}, err
 	}
 	return api.Done{}, by.Rules().Remove(ctx, agent, r.Rule)
 }
 
-func limitRule(ctx context.Context, s *Server, r api.LimitRuleRequest) (api.Done, error) {
-	by, agent, err := s.ruled(ctx, r.Acting, r.Agent)
+func limitRule(ctx context.Context, b *Backend, p *principal, r api.LimitRuleRequest) (api.Done, error) {
+	by, agent, err := b.ruled(ctx, p, r.Acting, r.Agent)
 	if err != nil {
 		return api.Done{}, err
 	}
@@ -58,9 +62,10 @@ func limitRule(ctx context.Context, s *Server, r api.LimitRuleRequest) (api.Done
 	return api.Done{}, by.Rules().Limit(ctx, agent, r.Rule, r.Until)
 }
 
-// ruled gives who asks about rules, and the agent whose rules they are: itself, or one that it is the host of.
-func (s *Server) ruled(ctx context.Context, as api.Acting, which string) (by, agent *actors.Agent, err error) {
-	if by, err = s.agent(ctx, as.Actor()); err != nil || which == "" {
+// ruled returns the agent that asks about rules, and the agent whose rules they are: itself, or one that it is the host
+// of.
+func (b *Backend) ruled(ctx context.Context, p *principal, as api.Acting, which string) (by, agent *actors.Agent, err error) {
+	if by, err = b.agent(ctx, p, as.Actor()); err != nil || which == "" {
 		return by, by, err
 	}
 	if agent, err = by.Agents().Find(ctx, which); err != nil {

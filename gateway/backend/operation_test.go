@@ -1,7 +1,6 @@
-package gateway
+package backend
 
 import (
-	"context"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ func TestEveryOperationIsThereOnce(t *testing.T) {
 	handlers := handlers()
 	for _, o := range api.Operations() {
 		names = append(names, o.Name)
-		if h := handlers[o.Name]; h.call == nil || h.request != o.Request || h.response != o.Response {
+		if h := handlers[o.Name]; h.perform == nil || h.request != o.Request || h.response != o.Response {
 			t.Errorf("%s has no handler of its types", o.Name)
 		}
 		if o.Request == nil || o.Response == nil {
@@ -67,23 +66,4 @@ func TestNoFieldOfARequestHidesAnother(t *testing.T) {
 			seen[name] = true
 		}
 	}
-}
-
-// serverOp makes an operation that is not in the table.
-func serverOp[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
-	h := ofServer(handle)
-	return operation{api.Operation{Name: name, Scope: needs, Request: h.request, Response: h.response}, h.call}
-}
-
-// nodeOp makes an operation of the whole node's that is not in the table.
-func nodeOp[Req acting, Resp any](name string, needs api.Scope, handle func(context.Context, *Server, Req) (Resp, error)) operation {
-	o := serverOp(name, needs, handle)
-	o.OfNode = true
-	return o
-}
-
-// waiting marks an operation whose calls may wait.
-func waiting(o operation) operation {
-	o.Waits = true
-	return o
 }

@@ -1,8 +1,12 @@
-package gateway
+package backend
 
 import (
 	"context"
+	"path"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"parley"
 	"parley/actors"
@@ -19,14 +23,14 @@ func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest)
 	if err != nil {
 		return api.FetchAgentsResponse{}, err
 	}
-	list, paged, err := pageOf(all, r.Paging, func(s view.AgentStatus) string { return s.ID.String() })
+	list, paged, err := api.PageOf(all, r.Paging, func(s view.AgentStatus) string { return s.ID.String() })
 	return api.FetchAgentsResponse{Agents: list, Paged: paged}, err
 }
 
 func fetchAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.FetchAgentResponse, error) {
 	agent, err := a.Agents().Find(ctx, r.AgentID)
 	if err != nil {
-		return api.FetchAgentResponse{Error: shown(err)}, failedItself(err)
+		return api.FetchAgentResponse{Error: api.Shown(err)}, failedItself(err)
 	}
 	snap, err := agent.Status(ctx)
 	if err == nil {
@@ -53,11 +57,11 @@ func sendAgentMessage(ctx context.Context, a *actors.Agent, r api.SendAgentMessa
 	}
 	agent, err := a.Agents().Find(ctx, r.AgentID)
 	if err != nil {
-		return api.SendAgentMessageResponse{Error: shown(err)}, failedItself(err)
+		return api.SendAgentMessageResponse{Error: api.Shown(err)}, failedItself(err)
 	}
 	p, err := a.Prompt(ctx, agent, r.Text, r.MessageID)
 	if err != nil {
-		return api.SendAgentMessageResponse{AgentID: agent.ID(), Error: shown(err)}, failedItself(err)
+		return api.SendAgentMessageResponse{AgentID: agent.ID(), Error: api.Shown(err)}, failedItself(err)
 	}
 	return api.SendAgentMessageResponse{AgentID: agent.ID(), Accepted: true, Queued: p.Queued, Message: p.Message}, nil
 }
@@ -75,7 +79,7 @@ func waitForFinish(ctx context.Context, a *actors.Agent, r api.WaitForFinishRequ
 	}
 	f, err := agent.WaitForFinish(ctx, time.Duration(min(r.TimeoutMs, maxTimeout))*time.Millisecond)
 	if err != nil && ctx.Err() != nil { // who waits has not gone away: it would not hear of it
-		return f, errStopping
+		return f, api.ErrStopping
 	}
 	if err != nil {
 		return f, err
@@ -114,8 +118,12 @@ func setPolicy(ctx context.Context, a *actors.Agent, r api.SetPolicyRequest) (ap
 	})
 }
 
-func runAgent(ctx context.Context, a *actors.Agent, r api.RunAgentRequest) (api.MakeAgentResponse, error) {
-	if caller(ctx) != nil { // a stolen token or session would be a shell on the node's machine
+func runAgent(ctx context.Context, b *Backend, p *principal, r api.RunAgentRequest) (api.MakeAgentResponse, error) {
+	a, err := b.agent(ctx, p, r.Actor())
+	if err != nil {
+		return api.MakeAgentResponse{}, err
+	}
+	if !p.local { // a stolen token or session would be a shell on the node's machine
 		return api.MakeAgentResponse{}, parley.Refuse(parley.NotPermitted, "programs are given to a node on its own socket alone").
 			WithHint("parley run on the node's machine")
 	}
@@ -138,4 +146,48 @@ func runAgent(ctx context.Context, a *actors.Agent, r api.RunAgentRequest) (api.
 		}
 		return api.MakeAgentResponse{Agent: made.ID(), Name: name, Kind: events.Guest}, nil
 	}
+}
+
+// maxNumbered bounds how many names are tried for an agent that was given none.
+const maxNumbered = 10_000
+
+// nameAfter gives the nth name for an agent that runs a command: the program's, and from the second on a number.
+func nameAfter(command []string, n int) string {
+	name := "program"
+	if len(command) > 0 {
+		name = path.Base(strings.ReplaceAll(command[0], `\`, "/"))
+	}
+	name = strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r)) {
+			return r
+		}
+		return '-'
+	}, name)
+	name = strings.Trim(name[:min(len(name), 64)], ".-_")
+	if name == "" {
+		name = "program"
+	}
+	if n > 1 {
+		name += "-" + strconv.Itoa(n)
+	}
+	return name
+}
+
+func setQuota(ctx context.Context, a *actors.Agent, r api.SetQuotaRequest) (view.AgentUse, error) {
+	agent, err := a.Agents().Find(ctx, r.AgentID)
+	if err != nil {
+		return view.AgentUse{}, err
+	}
+	if err := a.Agents().SetQuota(ctx, agent, r.Quotas, r.Reset); err != nil {
+		return view.AgentUse{}, err
+	}
+	return a.Agents().Quota(ctx, agent)
+}
+
+func getQuota(ctx context.Context, a *actors.Agent, r api.GetQuotaRequest) (view.AgentUse, error) {
+	agent, err := a.Agents().Find(ctx, r.AgentID)
+	if err != nil {
+		return view.AgentUse{}, err
+	}
+	return a.Agents().Quota(ctx, agent)
 }

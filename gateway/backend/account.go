@@ -1,4 +1,4 @@
-package gateway
+package backend
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/actors/connlimit"
 	"parley/capabilities"
 	"parley/gateway/api"
 )
@@ -62,10 +61,10 @@ func newAccount(p *pool) *account {
 	return &account{pool: p, building: make(chan struct{}, buildingEach)}
 }
 
-// take takes n places. It refuses with QUOTA_EXCEEDED or RATE_LIMITED what is more than the account's limit.
+// Take implements api.Account. It refuses with QUOTA_EXCEEDED or RATE_LIMITED what is more than the account's limit.
 // It refuses with RATE_LIMITED what would leave less free in the pool than the account then has: so whoever comes
 // always finds a place, however many others take all they can.
-func (a *account) take(k api.Kind, n int64) error {
+func (a *account) Take(k api.Kind, n int64) error {
 	s := &a.pool.shares[k]
 	own, all := a.own[k].Add(n), s.used.Add(n)
 	switch {
@@ -74,7 +73,7 @@ func (a *account) take(k api.Kind, n int64) error {
 	case !a.socket && own <= s.each && own <= s.all-all:
 		return nil
 	}
-	a.give(k, n)
+	a.Give(k, n)
 	s.refused.Add(1)
 	if own > s.each && !a.socket {
 		err := parley.Refuse(s.Code, "the agent has %d %s already: more than %d are refused", own-n, s.What, s.each)
@@ -86,28 +85,28 @@ func (a *account) take(k api.Kind, n int64) error {
 	return parley.Refuse(parley.RateLimited, "the node has %d %s already", all-n, s.What).WithHint("try again in a moment")
 }
 
-// force takes n places in any case, for what has been done already.
-func (a *account) force(k api.Kind, n int64) {
+// Force implements api.Account.
+func (a *account) Force(k api.Kind, n int64) {
 	a.own[k].Add(n)
 	a.pool.shares[k].used.Add(n)
 }
 
-// give gives n places back.
-func (a *account) give(k api.Kind, n int64) {
+// Give implements api.Account.
+func (a *account) Give(k api.Kind, n int64) {
 	a.own[k].Add(-n)
 	a.pool.shares[k].used.Add(-n)
 }
 
-// pace refuses with RATE_LIMITED a caller that calls too often.
-func (a *account) pace() error {
+// Pace implements api.Account.
+func (a *account) Pace() error {
 	if a.rate == nil || a.rate.Allow() {
 		return nil
 	}
 	return parley.Refuse(parley.RateLimited, "the agent calls more than %.0f times a second", float64(a.rate.Limit())).WithHint("try again in a moment")
 }
 
-// build waits until the account may build a listing. The caller calls built afterwards.
-func (a *account) build(ctx context.Context) error {
+// Build implements api.Account.
+func (a *account) Build(ctx context.Context) error {
 	if err := enterBuilding(ctx, a.building); err != nil {
 		return err
 	}
@@ -118,16 +117,17 @@ func (a *account) build(ctx context.Context) error {
 	return nil
 }
 
-// buildReady is build for a wait that has ended, which has its result in memory already.
-func (a *account) buildReady(ctx context.Context) error {
+// BuildReady implements api.Account.
+func (a *account) BuildReady(ctx context.Context) error {
 	defer a.ready.Add(-1)
 	if a.ready.Add(1) > buildingWait {
 		return parley.Refuse(parley.RateLimited, "the agent has %d waits that ended at once", buildingWait).WithHint("try again in a moment")
 	}
-	return a.build(ctx)
+	return a.Build(ctx)
 }
 
-func (a *account) built() {
+// Built implements api.Account.
+func (a *account) Built() {
 	<-a.pool.building
 	<-a.building
 }
@@ -225,32 +225,6 @@ func (l *ledger) open(id capabilities.ID, now int64) *account {
 // now returns how many places of a kind are taken.
 func (l *ledger) now(k api.Kind) int64 {
 	return l.host.shares[k].used.Load() + l.guests.shares[k].used.Load()
-}
-
-// account returns the account of a call.
-func (s *Server) account(ctx context.Context) *account {
-	if p := caller(ctx); p != nil {
-		return p.account
-	}
-	return s.ledger.socket
-}
-
-// limitStates returns how much is used of all limits.
-func (s *Server) limitStates() []api.LimitState {
-	all := s.ledger.state()
-	listeners := map[string]*connlimit.Limiter{"socket": s.socket.Limiter}
-	if s.public != nil {
-		listeners["listen"] = s.public.Limiter
-	}
-	for _, name := range sortedKeys(listeners) {
-		now, each, most, refused := listeners[name].State()
-		all = append(all, api.LimitState{Name: api.LimitConnections, For: name, Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
-	}
-	if s.node.PeerAddress() != "" {
-		now, each, most, refused := s.node.Unproved()
-		all = append(all, api.LimitState{Name: api.LimitConnections, For: "peers", Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
-	}
-	return all
 }
 
 // state returns how much is used of each limit.

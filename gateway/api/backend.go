@@ -1,0 +1,223 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// Backend performs operations on a node. It is all that an edge needs of the node. Its methods may be called at the same
+// time.
+type Backend interface {
+	Caller
+	// Operations returns the table of operations by name. It must not be changed.
+	Operations() map[string]Operation
+	// Agent returns the agent that a principal acts for: its own with "" or SELF, for the node's host also one that it
+	// holds under a name. It refuses with NOT_PERMITTED or UNKNOWN_NAME.
+	Agent(ctx context.Context, p Principal, as string) (Agent, error)
+	// Check refuses with UNAUTHENTICATED a principal whose token or session has ended. It returns no other error.
+	Check(ctx context.Context, p Principal) error
+	// WhileGood has end called once, when the principal's token or session has ended, unless stop is called before.
+	WhileGood(p Principal, end func()) (stop func())
+}
+
+// Caller performs operations.
+type Caller interface {
+	// Call performs an operation, and returns its response, which is of the operation's response type. Whatever an
+	// operation changed is durable when it returns. It does not ask whether the principal may call the operation, and does
+	// not count the call: Serve counts it. An operation that waits ends with ctx, and when the principal's token ends.
+	Call(ctx context.Context, p Principal, operation string, r Request) (any, error)
+}
+
+// Request is a request that its operation has not read yet.
+type Request interface {
+	// Read stores the request in a value of the operation's request type, to which into points.
+	Read(into any) error
+}
+
+// JSON is a request as JSON text. None is the empty request.
+type JSON []byte
+
+// Read implements Request.
+func (b JSON) Read(into any) error { return Decode(b, into) }
+
+// Typed is a request as a value of the operation's request type.
+type Typed struct{ Value any }
+
+// Read implements Request.
+func (t Typed) Read(into any) error {
+	to, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(t.Value)
+	if from.Type() != to.Type() {
+		return fmt.Errorf("a %s was given for a %s", from.Type(), to.Type())
+	}
+	to.Set(from)
+	return nil
+}
+
+// Perform performs an operation with a typed request, and returns the typed response.
+func Perform[Resp any](ctx context.Context, c Caller, p Principal, operation string, request any) (resp Resp, err error) {
+	got, err := c.Call(ctx, p, operation, Typed{request})
+	if err != nil {
+		return resp, err
+	}
+	resp, ok := got.(Resp)
+	if !ok {
+		return resp, fmt.Errorf("operation %s responds with a %T, not a %T", operation, got, resp)
+	}
+	return resp, nil
+}
+
+// Serve performs an operation within the limits of the charge's account, and has encode write its response. Encode
+// returns the size of that. A large response is charged until the caller releases the charge. Serve takes a place only
+// now, when the whole request is there.
+func Serve(ctx context.Context, c Caller, p Principal, o Operation, r Request, held *Charge, encode func(resp any) (int, error)) error {
+	a := held.account
+	if err := a.Take(o.Kind(), 1); err != nil {
+		return err
+	}
+	defer a.Give(o.Kind(), 1)
+	if o.Lists && !o.Waits {
+		if err := a.Build(ctx); err != nil {
+			return err
+		}
+		defer a.Built()
+	}
+	resp, err := c.Call(ctx, p, o.Name, r)
+	if err != nil {
+		return err
+	}
+	if o.Lists && o.Waits {
+		if err := a.BuildReady(ctx); err != nil {
+			return err
+		}
+		defer a.Built()
+	}
+	size, err := encode(resp)
+	if err != nil {
+		return fmt.Errorf("encode the response: %w", err)
+	}
+	if size <= PieceSize {
+		return nil
+	}
+	if o.Scope == ScopeRead { // it can be asked for again
+		return held.Add(int64(size))
+	}
+	held.Force(int64(size))
+	return nil
+}
+
+// PieceSize bounds how much of a large response is written at once. A larger response is charged to its account.
+const PieceSize = 64 << 10
+
+// Agent is an agent that a principal acts for. Its methods do not ask whether the principal may: the edge does.
+type Agent interface {
+	// ID returns the agent's ID.
+	ID() capabilities.ID
+	// IsHost reports whether the agent is the node's host.
+	IsHost() bool
+	// Mail returns the agent's messages.
+	Mail() Mail
+	// Names returns what the agent holds.
+	Names() Names
+	// Rules returns the agent's standing rules.
+	Rules() Rules
+	// Output returns the output of the agent's program.
+	Output() Output
+	// Message returns one message of the agent's mail.
+	Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error)
+	// Compile reads the fields of a form as sending it would, and returns them as its recipient sees them.
+	Compile(FormRequest) ([]events.Field, error)
+	// FollowAgents tells of the agents that the agent sees and a filter picks, or only of which if that is not "": first all
+	// there are, then each that changes, until ctx ends or tell returns an error. It calls all once, after the first.
+	FollowAgents(ctx context.Context, f view.AgentFilter, which string, tell func(s view.AgentStatus, gone bool) error, all func()) error
+	Chronicle
+	Dialects
+}
+
+// Mail lists and follows the messages of an agent.
+type Mail interface {
+	// Page returns messages from a number on, at most so many.
+	Page(ctx context.Context, f view.MessageFilter, first uint64, limit int) (view.Inbox, error)
+	// All iterates over the messages that a filter picks.
+	All(ctx context.Context, f view.MessageFilter) iter.Seq2[view.Message, error]
+	// Since returns the messages that changed after a cursor. It does not wait.
+	Since(ctx context.Context, f view.MessageFilter, cursor uint64) (view.Inbox, error)
+	// Changes blocks until messages have changed after a cursor, and returns them.
+	Changes(ctx context.Context, f view.MessageFilter, cursor uint64) (view.Inbox, error)
+	// FormsOf returns the messages whose forms have an origin, oldest first. Empty members of the origin match all.
+	FormsOf(ctx context.Context, o events.Origin) (view.Inbox, error)
+	// HasAsked reports whether the agent asked a form with a key.
+	HasAsked(ctx context.Context, key string) (bool, error)
+}
+
+// Names reads what an agent holds, and what it gave to others.
+type Names interface {
+	// List returns the names below a path, "" for the agent's own.
+	List(ctx context.Context, path string) ([]string, error)
+	// Show returns the value of a name. Secrets are masked unless they are to be revealed.
+	Show(ctx context.Context, name string, reveal bool) (capabilities.Value, error)
+	// Grants returns the references that the agent gave, oldest first.
+	Grants(context.Context) ([]view.Granted, error)
+}
+
+// Rules reads an agent's standing rules.
+type Rules interface {
+	// List returns them, oldest first.
+	List(context.Context) ([]view.Rule, error)
+}
+
+// Output reads the output of an agent's program.
+type Output interface {
+	// Latest returns the last pieces, at most so many, and the cursor after them.
+	Latest(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error)
+}
+
+// Chronicle reads what happened to an agent.
+type Chronicle interface {
+	// Status returns the agent's status.
+	Status(context.Context) (view.AgentStatus, error)
+	// Version returns the version of the agent's mailbox.
+	Version(context.Context) (uint64, error)
+	// Beyond blocks until the mailbox has a version after the given one, and returns it.
+	Beyond(ctx context.Context, version uint64) (uint64, error)
+	// Log returns the events after a version, at most so many.
+	Log(ctx context.Context, after uint64, limit int) ([]view.Entry, error)
+}
+
+// Dialects are the forms that an agent asks and answers by frames of older clients. A form's origin says of which.
+type Dialects interface {
+	// Ask asks a form of an origin of the agent's host, or takes up one that was asked with the same key.
+	Ask(ctx context.Context, o events.Origin, r FormRequest) (view.Asked, error)
+	// Approve asks the agent's host to approve a call. A standing rule may decide it at once.
+	Approve(ctx context.Context, o events.Origin, r ApproveRequest) (view.Permission, error)
+	// Answer answers a form that was put to the agent.
+	Answer(ctx context.Context, ref capabilities.FormRef, values map[string]capabilities.Value) (view.Outcome, error)
+	// Cancel takes back a form that the agent asked.
+	Cancel(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error)
+	// Decline says no to a form that was put to the agent.
+	Decline(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error)
+	// Dismiss puts a message out of view.
+	Dismiss(ctx context.Context, ref capabilities.FormRef) error
+	// KeyOf returns the key under which an agent of this node asked a form; "" for none.
+	KeyOf(ctx context.Context, asker, form capabilities.ID) (string, error)
+}
+
+// UntilStopping returns a context that also ends when stopping does, with ErrStopping as its cause.
+func UntilStopping(ctx, stopping context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(stopping, func() { end(ErrStopping) })
+	return ctx, func() {
+		stop()
+		end(nil)
+	}
+}
+
+// ErrStopping ends the waits of a node that stops.
+var ErrStopping = parley.Refuse(parley.NotRunning, "the node is stopping").
+	WithHint("what was asked for may still happen")

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+
+	"parley"
+	"parley/capabilities"
+)
+
+// MaxDepth bounds the objects and lists within each other in a request: those of a value, and of what it stands in.
+const MaxDepth = 48
+
+// TooLarge returns the refusal of a request of more than MaxBody bytes.
+func TooLarge() error {
+	return parley.Refuse(parley.TooLarge, "a request may have %d bytes at most", MaxBody)
+}
+
+// CheckBody refuses a request that is not valid UTF-8, for which a decoder would silently put replacement characters,
+// and one that is nested too deeply.
+func CheckBody(body []byte) error {
+	if !utf8.Valid(body) {
+		return parley.Refuse(parley.InvalidArgument, "the request is not valid UTF-8")
+	}
+	if capabilities.Nesting(body) > MaxDepth {
+		return parley.Refuse(parley.TooLarge, "a request may be nested %d deep at most", MaxDepth)
+	}
+	return nil
+}
+
+// Decode reads a request. No body is the empty request.
+func Decode(body []byte, req any) error {
+	if len(body) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(body, req)
+	if err == nil {
+		return nil
+	}
+	if parley.CodeOf(err) != parley.Internal { // what a type of Parley's own found wrong with its text
+		return err
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return parley.Refuse(parley.InvalidArgument, "%s: a %s does not belong there", wrong.Field, wrong.Value)
+	}
+	return parley.Refuse(parley.InvalidArgument, "the request is not JSON: %v", err)
+}

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"parley"
+)
+
+// Monitor counts the calls of an edge and takes their failures to the log. It never says what was in a call.
+type Monitor struct {
+	Log   *slog.Logger
+	Count func(operation string, err error) // counts a call that has ended
+}
+
+// Ended counts a call and notes it.
+func (m Monitor) Ended(ctx context.Context, operation string, err error, started time.Time) {
+	m.Count(operation, err)
+	if !m.Log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	m.Log.LogAttrs(ctx, slog.LevelDebug, "call", slog.String("operation", operation),
+		slog.String("code", string(parley.CodeOf(err))), slog.Duration("took", time.Since(started)))
+}
+
+// Failed takes an error to the log of which clients are told nothing.
+func (m Monitor) Failed(ctx context.Context, operation string, err error) {
+	if err != nil && parley.CodeOf(err) == parley.Internal && !IsContextEnd(err) {
+		m.Log.LogAttrs(ctx, slog.LevelError, "operation failed", slog.String("operation", operation), slog.Any("error", err))
+	}
+}
+
+// Panicked takes a panic of one call to the log, and returns the error that its caller is told.
+func (m Monitor) Panicked(operation string, p any) error {
+	m.Log.Error("operation panicked", "operation", operation, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return parley.Refuse(parley.Internal, "internal error").WithHint("the node's log has the details")
+}

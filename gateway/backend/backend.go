@@ -1,0 +1,104 @@
+package backend
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"parley"
+	"parley/actors"
+	"parley/actors/view"
+	"parley/gateway/api"
+)
+
+// Server is what a Backend asks of the server whose edges call it.
+type Server interface {
+	// Describe fills in what a status says of the server: its version, and where and how it listens.
+	Describe(*api.StatusResponse)
+	// SignInURL returns the address at which a browser uses the code of a link. It refuses with INVALID_ARGUMENT if there is
+	// none.
+	SignInURL(code string) (string, error)
+	// Connections returns how much is used of the limits of connections.
+	Connections() []api.LimitState
+	// Stop begins to stop the process. It returns at once.
+	Stop()
+}
+
+// Options configure a Backend.
+type Options struct {
+	Server Server
+	Limits api.Limits // nil: the defaults
+	Log    *slog.Logger
+	Look   time.Duration // between two looks whether tokens in use have ended
+}
+
+// Backend performs operations on a node. It implements api.Backend.
+type Backend struct {
+	node       *actors.Node
+	server     Server
+	log        *slog.Logger
+	look       time.Duration
+	operations map[string]api.Operation
+	handlers   map[string]handler
+	ledger     *ledger
+	local      *principal
+	uses       uses
+	links      links
+}
+
+// New returns a Backend of a node.
+func New(node *actors.Node, o Options) *Backend {
+	b := &Backend{
+		node: node, server: o.Server, log: o.Log, look: o.Look,
+		operations: map[string]api.Operation{}, handlers: handlers(), ledger: newLedger(o.Limits),
+		uses: uses{open: map[*use]bool{}}, links: links{open: map[string]link{}},
+	}
+	for _, op := range api.Operations() {
+		b.operations[op.Name] = op
+	}
+	b.local = &principal{agent: node.Host(), account: b.ledger.socket, local: true}
+	return b
+}
+
+// Add adds an operation to those of the table, or replaces one. It must not be called once operations are performed.
+func Add[Req acting, Resp any](b *Backend, o api.Operation, perform func(context.Context, Req) (Resp, error)) {
+	b.operations[o.Name] = o
+	b.handlers[o.Name] = ofBackend(func(ctx context.Context, _ *Backend, _ *principal, req Req) (Resp, error) { return perform(ctx, req) })
+}
+
+// Operations implements api.Backend.
+func (b *Backend) Operations() map[string]api.Operation { return b.operations }
+
+// Call implements api.Caller. An operation that waits is cut short when the token ends by which it was called, and tells
+// nothing then.
+func (b *Backend) Call(ctx context.Context, p api.Principal, operation string, r api.Request) (any, error) {
+	h, known := b.handlers[operation]
+	if !known {
+		return nil, parley.Refuse(parley.InvalidArgument, "there is no operation %.80q", operation)
+	}
+	own := p.(*principal)
+	if own.local || !b.operations[operation].Waits {
+		return h.perform(ctx, b, own, r)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer b.WhileGood(p, cancel)()
+	resp, err := h.perform(ctx, b, own, r)
+	if ended := b.Check(context.WithoutCancel(ctx), p); ended != nil {
+		return nil, ended
+	}
+	return resp, err
+}
+
+// State returns the state of the node.
+func (b *Backend) State() view.NodeState { return b.node.State() }
+
+// Limits returns how much is used of all limits.
+func (b *Backend) Limits() []api.LimitState {
+	all := append(b.ledger.state(), b.server.Connections()...)
+	if b.node.PeerAddress() != "" {
+		now, each, most, refused := b.node.Unproved()
+		all = append(all, api.LimitState{Name: api.LimitConnections, For: "peers", Now: int64(now), Limit: int64(most), Each: int64(each), Refused: refused})
+	}
+	return all
+}

@@ -1,0 +1,114 @@
+package backend
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+// uses holds what lasts as long as a credential is good: WebSocket sessions, streams and calls that wait. One goroutine
+// checks all of them, whenever a token was revoked, and from time to time for those that have expired.
+type uses struct {
+	mu   sync.Mutex
+	open map[*use]bool
+}
+
+// use is one use of a token.
+type use struct {
+	of  *principal
+	end func()
+}
+
+// WhileGood implements api.Backend.
+func (b *Backend) WhileGood(p api.Principal, end func()) (stop func()) {
+	own := p.(*principal)
+	if own.local {
+		return func() {}
+	}
+	u := &use{own, end}
+	b.uses.mu.Lock()
+	b.uses.open[u] = true
+	b.uses.mu.Unlock()
+	return func() {
+		b.uses.mu.Lock()
+		delete(b.uses.open, u)
+		b.uses.mu.Unlock()
+	}
+}
+
+// principals returns the principals of all uses by token.
+func (u *uses) principals() map[capabilities.ID]*principal {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := map[capabilities.ID]*principal{}
+	for one := range u.open {
+		all[one.of.token.ID] = one.of
+	}
+	return all
+}
+
+// end ends the uses of a token.
+func (u *uses) end(token capabilities.ID) {
+	u.mu.Lock()
+	var ends []func()
+	for one := range u.open {
+		if one.of.token.ID == token {
+			ends = append(ends, one.end)
+			delete(u.open, one)
+		}
+	}
+	u.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+}
+
+// Watch ends what goes on by tokens and sessions that have ended, until ctx ends. What goes on is use: a session with an
+// open page does not end for want of it.
+func (b *Backend) Watch(ctx context.Context) {
+	revoked := make(chan struct{}, 1)
+	defer b.node.WatchTokens(revoked)()
+	tick := time.NewTicker(b.look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-revoked:
+		case <-tick.C:
+		}
+		for token, p := range b.uses.principals() {
+			if b.Check(ctx, p) != nil {
+				b.uses.end(token)
+			}
+		}
+	}
+}
+
+// InUse returns how many uses of tokens go on.
+func (b *Backend) InUse() int {
+	b.uses.mu.Lock()
+	defer b.uses.mu.Unlock()
+	return len(b.uses.open)
+}
+
+// Check implements api.Backend. It takes to the log that a token could not be looked at.
+func (b *Backend) Check(ctx context.Context, p api.Principal) error {
+	own := p.(*principal)
+	if own.local {
+		return nil
+	}
+	err := b.node.Keep(ctx, own.token)
+	if parley.CodeOf(err) == parley.Unauthenticated {
+		return err
+	}
+	if err != nil && parley.CodeOf(err) == parley.Internal && !api.IsContextEnd(err) {
+		b.log.LogAttrs(ctx, slog.LevelError, "operation failed", slog.String("operation", "look at a token"), slog.Any("error", err))
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package backend
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+
+	"parley/gateway/api"
+	"parley/persistence"
+)
+
+func (b *Backend) programs() api.ProgramsStatus {
+	d := b.node.ProgramDefaults()
+	return api.ProgramsStatus{Held: b.node.HoldsPrograms(), Environment: d.Environment, User: d.User, Wrap: d.Wrap}
+}
+
+func startPrograms(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (api.Done, error) {
+	return api.Done{}, b.node.StartPrograms(ctx)
+}
+
+// status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.
+func status(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (api.StatusResponse, error) {
+	st := b.node.State()
+	known, err := b.node.Nodes(ctx)
+	if err != nil && st.Problem == nil {
+		st.Problem = api.Shown(err)
+	}
+	quotas, err := b.node.Quotas(ctx)
+	if err != nil && st.Problem == nil {
+		st.Problem = api.Shown(err)
+	}
+	r := api.StatusResponse{
+		Quotas: quotas,
+		Node:   st.Node, Name: st.Name, PID: os.Getpid(), LogLevel: b.logLevel(),
+		Agents: st.Agents, OpenForms: st.OpenForms, Journal: st.Journal, Problem: st.Problem,
+		Programs:   b.programs(),
+		PeerListen: b.node.PeerAddress(), PeerAddress: b.node.PublicAddress(), Peers: CountPeers(known, b.node.Traffic()),
+		Limits: b.Limits(), LimitsSet: b.ledger.limits.String(),
+	}
+	b.server.Describe(&r)
+	return r, nil
+}
+
+// logLevel is the least level that the log takes.
+func (b *Backend) logLevel() string {
+	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
+		if b.log.Enabled(context.Background(), l) {
+			return strings.ToLower(l.String())
+		}
+	}
+	return strings.ToLower(slog.LevelError.String())
+}
+
+// Verified puts the journal's report into a response.
+func Verified(r persistence.Report) api.VerifyResponse {
+	return api.VerifyResponse{Commits: uint64(r.Commits), Events: uint64(r.Events), Mailboxes: int(r.Mailboxes)}
+}
+
+func verify(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (api.VerifyResponse, error) {
+	report, err := b.node.Verify(ctx)
+	return Verified(report), err
+}
+
+func stop(_ context.Context, b *Backend, _ *principal, _ api.NodeRequest) (api.StopResponse, error) {
+	b.server.Stop()
+	return api.StopResponse{PID: os.Getpid()}, nil
+}

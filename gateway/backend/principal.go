@@ -1,0 +1,89 @@
+package backend
+
+import (
+	"context"
+
+	"parley"
+	"parley/actors"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+// principal is a caller: the agent that its token or session is for, acting by that, or the node's host on the node's own
+// socket, which needs neither.
+type principal struct {
+	agent   *actors.Agent
+	token   actors.Token // none for a local one
+	account *account
+	key     string // of a browser's session
+	local   bool
+}
+
+// ID implements api.Principal.
+func (p *principal) ID() capabilities.ID { return p.agent.ID() }
+
+// IsHost implements api.Principal.
+func (p *principal) IsHost() bool { return p.agent.IsHost() }
+
+// IsLocal implements api.Principal.
+func (p *principal) IsLocal() bool { return p.local }
+
+// Account implements api.Principal.
+func (p *principal) Account() api.Account { return p.account }
+
+// SessionKey implements api.Principal.
+func (p *principal) SessionKey() string { return p.key }
+
+// May implements api.Principal.
+func (p *principal) May(o api.Operation) error {
+	switch {
+	case p.local:
+		return nil
+	case !p.token.May(string(o.Scope)):
+		return parley.Refuse(parley.NotPermitted, "the token is not good for %s: it lacks the scope %s", o.Name, o.Scope)
+	case o.OfNode && !p.agent.IsHost():
+		return parley.Refuse(parley.NotPermitted, "%s is for the node's host", o.Name)
+	}
+	return nil
+}
+
+// Local returns the principal of the node's own socket: the node's host.
+func (b *Backend) Local() api.Principal { return b.local }
+
+// Identify returns the principal of a token. It refuses with UNAUTHENTICATED.
+func (b *Backend) Identify(ctx context.Context, token string) (api.Principal, error) {
+	if token == "" {
+		return nil, parley.Refuse(parley.Unauthenticated, "nothing but /healthz answers without a token").
+			WithHint("parley token create makes one; parley open signs a browser in")
+	}
+	agent, t, err := b.node.Authenticate(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	return &principal{agent: agent, token: t, account: b.ledger.of(agent)}, nil
+}
+
+// agent returns the agent that a principal acts for. Only the node's host acts for others, which it holds; by a token it
+// can do no more as one of them.
+func (b *Backend) agent(ctx context.Context, p *principal, as string) (*actors.Agent, error) {
+	if capabilities.Special(as) == capabilities.NameSelf {
+		as = ""
+	}
+	if p.local {
+		return b.node.ActAs(ctx, as)
+	}
+	if as == "" {
+		return p.agent, nil
+	}
+	if !p.agent.IsHost() {
+		return nil, parley.Refuse(parley.NotPermitted, "the token is for one agent, which acts for no other")
+	}
+	if capabilities.Special(as) == capabilities.NameHost {
+		return p.agent, nil
+	}
+	agent, err := b.node.ActAs(ctx, as)
+	if err != nil {
+		return nil, err
+	}
+	return agent.Under(&p.token), nil
+}

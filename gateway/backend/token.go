@@ -1,0 +1,156 @@
+package backend
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+	"parley/mailbox"
+)
+
+func createToken(ctx context.Context, a *actors.Agent, r api.CreateTokenRequest) (view.Token, error) {
+	return a.Tokens().Make(ctx, actors.NewToken{Scopes: r.Scopes, Until: r.Until, Note: r.Note})
+}
+
+func listTokens(ctx context.Context, a *actors.Agent, r api.ListTokensRequest) (api.ListTokensResponse, error) {
+	all, err := a.Tokens().List(ctx)
+	if err != nil {
+		return api.ListTokensResponse{}, err
+	}
+	tokens, paged, err := api.PageOf(all, r.Paging, func(t view.Token) string { return t.ID.String() })
+	return api.ListTokensResponse{Tokens: tokens, Paged: paged}, err
+}
+
+func revokeToken(ctx context.Context, a *actors.Agent, r api.RevokeTokenRequest) (api.Done, error) {
+	return api.Done{}, a.Tokens().Revoke(ctx, r.Token)
+}
+
+// SessionTime is how long a browser's session lasts that is not used.
+const SessionTime = mailbox.SessionTime
+
+// Session is a new session of a browser. Neither half of it is of any use alone.
+type Session struct {
+	Secret string // for the cookie
+	Key    string // for the addresses of pages
+}
+
+// IdentifySession returns the principal of a session by its secret and its key. It refuses with UNAUTHENTICATED.
+func (b *Backend) IdentifySession(ctx context.Context, secret, key string) (api.Principal, error) {
+	agent, t, err := b.node.AuthenticateSession(ctx, secret, key)
+	if err != nil {
+		return nil, err
+	}
+	return &principal{agent: agent, token: t, account: b.ledger.of(agent), key: key}, nil
+}
+
+// Renew returns the next secret of a principal's session, or "" if it keeps the one it has.
+func (b *Backend) Renew(ctx context.Context, p api.Principal) (string, error) {
+	return b.node.Renew(ctx, p.(*principal).token)
+}
+
+// EndSession ends the session of a principal, and all other sessions of its agent if that is wanted.
+func (b *Backend) EndSession(ctx context.Context, p api.Principal, all bool) error {
+	own := p.(*principal)
+	if all {
+		made, err := own.agent.Tokens().List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, t := range made {
+			if !t.Session || t.ID == own.token.ID {
+				continue
+			}
+			if err := own.agent.Tokens().Revoke(ctx, t.ID); err != nil && parley.CodeOf(err) != parley.NotPermitted { // it has ended meanwhile
+				return err
+			}
+		}
+	}
+	return own.agent.Tokens().Revoke(ctx, own.token.ID)
+}
+
+// links holds the one-time links that sign a browser in. They are in memory alone, and end with the process.
+type links struct {
+	mu   sync.Mutex
+	open map[string]link
+}
+
+// link signs in as an agent, by the token that asked for the link.
+type link struct {
+	agent *actors.Agent
+	until time.Time
+}
+
+const (
+	linkTime    = 2 * time.Minute
+	MaxLinks    = 16   // of one agent, and of one token, that wait
+	maxLinksAll = 1024 // of all; the host's are never refused for those of others
+)
+
+// make returns the code of a new link for an agent.
+func (l *links) make(a *actors.Agent) (code string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, own := time.Now(), 0
+	for c, k := range l.open {
+		switch {
+		case now.After(k.until):
+			delete(l.open, c)
+		case k.agent.ID() == a.ID() && k.agent.By() == a.By():
+			own++
+		}
+	}
+	if own >= MaxLinks || len(l.open) >= maxLinksAll && !a.IsHost() {
+		return "", parley.Refuse(parley.RateLimited, "%d links of this agent wait to be used", own).WithHint("they end after %v", linkTime)
+	}
+	code = rand.Text()
+	l.open[code] = link{agent: a, until: now.Add(linkTime)}
+	return code, nil
+}
+
+// use returns the agent of a link, and removes the link.
+func (l *links) use(code string) (*actors.Agent, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, ok := l.open[code]
+	delete(l.open, code)
+	return k.agent, ok && time.Now().Before(k.until)
+}
+
+// NewLink returns the code of a new link that signs a browser in as an agent. It refuses with RATE_LIMITED.
+func (b *Backend) NewLink(a *actors.Agent) (code string, err error) { return b.links.make(a) }
+
+// SignIn exchanges the code of a link for a session of a browser, which is described in a few words. It refuses with
+// UNAUTHENTICATED a link that was used or has ended.
+func (b *Backend) SignIn(ctx context.Context, code, browser string) (Session, error) {
+	agent, ok := b.links.use(code)
+	if !ok {
+		return Session{}, parley.Refuse(parley.Unauthenticated, "the link was used, or has ended").WithHint("parley open makes another")
+	}
+	made, err := agent.Tokens().MakeSession(ctx, browser)
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{Secret: made.Text, Key: made.Key}, nil
+}
+
+func openLink(ctx context.Context, b *Backend, p *principal, r api.OpenLinkRequest) (api.OpenLinkResponse, error) {
+	if _, err := b.server.SignInURL(""); err != nil {
+		return api.OpenLinkResponse{}, err
+	}
+	agent, err := b.agent(ctx, p, r.Actor())
+	if err != nil {
+		return api.OpenLinkResponse{}, err
+	}
+	code, err := b.links.make(agent)
+	if err != nil {
+		return api.OpenLinkResponse{}, err
+	}
+	url, err := b.server.SignInURL(code)
+	return api.OpenLinkResponse{URL: url, Until: capabilities.At(time.Now().Add(linkTime))}, err
+}
