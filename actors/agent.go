@@ -225,7 +225,7 @@ type relay[T any] interface {
 
 // call sends a request to the agent's mailbox. It returns the result when all that the result follows from is durable.
 func call[T any](ctx context.Context, a *Agent, r request[T]) (T, error) {
-	reply := make(replyTo[T], 1)
+	reply := newReply[T]()
 	if err := a.node.registry.call(a.id, &requestMessage[T]{r, reply}); err != nil {
 		var zero T
 		return zero, err
@@ -235,12 +235,28 @@ func call[T any](ctx context.Context, a *Agent, r request[T]) (T, error) {
 
 // callRelay is call for a relay.
 func callRelay[T any](ctx context.Context, a *Agent, r relay[T]) (T, error) {
-	reply := make(replyTo[T], 1)
+	reply := newReply[T]()
 	if err := a.node.registry.call(a.id, &relayMessage[T]{r, reply}); err != nil {
 		var zero T
 		return zero, err
 	}
 	return reply.wait(ctx)
+}
+
+// begin is call for a caller without a goroutine: then gets the result, once. It must not block.
+func begin[T any](a *Agent, r request[T], then func(T, error)) {
+	reply := replyTo[T]{then: then}
+	if err := a.node.registry.call(a.id, &requestMessage[T]{r, reply}); err != nil {
+		reply.fail(err)
+	}
+}
+
+// beginRelay is begin for a relay.
+func beginRelay[T any](a *Agent, r relay[T], then func(T, error)) {
+	reply := replyTo[T]{then: then}
+	if err := a.node.registry.call(a.id, &relayMessage[T]{r, reply}); err != nil {
+		reply.fail(err)
+	}
 }
 
 // requestMessage is a request with the channel for its result.
@@ -271,8 +287,21 @@ type result[T any] struct {
 	err   error
 }
 
-// replyTo takes the one result of a call.
-type replyTo[T any] chan result[T]
+// replyTo takes the one result of a call: a channel with room for it, or a function that must not block.
+type replyTo[T any] struct {
+	ch   chan result[T]
+	then func(T, error)
+}
+
+func newReply[T any]() replyTo[T] { return replyTo[T]{ch: make(chan result[T], 1)} }
+
+func (r replyTo[T]) put(v T, err error) {
+	if r.then != nil {
+		r.then(v, err)
+		return
+	}
+	r.ch <- result[T]{v, err}
+}
 
 // release sends a result once all that b's state follows from is durable, or the error by which that was lost.
 func (r replyTo[T]) release(b *mailboxActor, v T, err error) {
@@ -283,24 +312,24 @@ func (r replyTo[T]) release(b *mailboxActor, v T, err error) {
 		if lost != nil {
 			err = lost
 		}
-		r <- result[T]{v, err}
+		r.put(v, err)
 	})
 }
 
 // fail sends an error.
 func (r replyTo[T]) fail(err error) {
 	var zero T
-	r <- result[T]{zero, err}
+	r.put(zero, err)
 }
 
 // wait blocks until there is a result or ctx ends.
 func (r replyTo[T]) wait(ctx context.Context) (T, error) {
 	if ctx.Done() == nil {
-		got := <-r
+		got := <-r.ch
 		return got.value, got.err
 	}
 	select {
-	case got := <-r:
+	case got := <-r.ch:
 		return got.value, got.err
 	case <-ctx.Done():
 		var zero T

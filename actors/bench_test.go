@@ -40,7 +40,7 @@ func BenchmarkAskToAnswer(b *testing.B) {
 	for _, callers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			folder := b.TempDir()
-			raw := rawRate(b, folder)
+			raw := rawRate(b, b.TempDir())
 			n := openNode(b, folder)
 			hosts, guests := pairs(b, n, callers)
 			var left atomic.Int64

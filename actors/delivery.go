@@ -316,7 +316,7 @@ func (b *mailboxActor) notifyRemoteWaiters(rs []ack) {
 				if lost != nil {
 					err = lost
 				}
-				w.ch <- err
+				w.put(err)
 			})
 		}
 	}

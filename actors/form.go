@@ -13,10 +13,14 @@ import (
 // Ask sends a form. It returns when the form is on disk; Await waits for the answer. An ask that was made
 // before, by its Key or Name, sends nothing and gives what there is.
 func (a *Agent) Ask(ctx context.Context, ask Ask) (view.Asked, error) {
-	return a.ask(ctx, mailbox.RequestForm{
+	return a.ask(ctx, ask.command())
+}
+
+func (ask Ask) command() mailbox.RequestForm {
+	return mailbox.RequestForm{
 		To: ask.To, Title: ask.Title, Description: ask.Description, Fields: ask.Fields,
 		Deadline: ask.Deadline, NoForward: ask.NoForward, Key: ask.Key, Result: ask.Name, Origin: ask.Origin,
-	})
+	}
 }
 
 // Request asks for a capability in words. Its answer is a record with that as "value".
@@ -28,15 +32,17 @@ func (a *Agent) Request(ctx context.Context, r Request) (view.Asked, error) {
 }
 
 func (a *Agent) ask(ctx context.Context, ask mailbox.RequestForm) (view.Asked, error) {
-	sent, err := call(ctx, a, requestForm{ask, a.reveals()})
+	sent, err := call(ctx, a, requestForm{RequestForm: ask, reveal: a.reveals()})
 	sent.result.Unreachable = a.node.isOut(ctx, sent.waits)
 	return sent.result, err
 }
 
-// requestForm sends a form, or finds one that was sent before. With reveal, the outcome of that is unsealed.
+// requestForm sends a form, or finds one that was sent before. With reveal, the outcome of that is unsealed. If the form is
+// open, it adds the waiter for its outcome, if there is one.
 type requestForm struct {
 	mailbox.RequestForm
-	reveal bool
+	reveal  bool
+	waiting *waiter[formKey, result[view.Outcome]]
 }
 
 func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
@@ -44,6 +50,9 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 		return pending[view.Asked]{}, err
 	} else if ok {
 		asked, err := b.known(m.RequestForm, known, m.reveal)
+		if err == nil && asked.Outcome == nil {
+			m.wait(b, asked.Form)
+		}
 		return pending[view.Asked]{result: asked}, err
 	}
 	schema, err := b.node.compile(b.reg.id, m.Fields)
@@ -59,7 +68,14 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 	if schema != nil {
 		b.node.schemas.put(b.schemaKey(e.ID), schema)
 	}
+	m.wait(b, e.ID)
 	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
+}
+
+func (m requestForm) wait(b *mailboxActor, form capabilities.ID) {
+	if m.waiting != nil {
+		b.node.ended.add(formKey{b.reg.id, form}, m.waiting)
+	}
 }
 
 // pending is an accepted message or form, and the other nodes that have to be reachable for it to arrive.

@@ -269,7 +269,7 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 			err = lost
 		}
 		for _, w := range waiting {
-			w.ch <- result[view.Outcome]{outcome, err}
+			w.put(result[view.Outcome]{outcome, err})
 		}
 	})
 }

@@ -106,7 +106,7 @@ type askQuestion struct {
 
 func (m askQuestion) handle(b *mailboxActor) (capabilities.ID, error) {
 	m.form.Key = b.state.AskKey(m.question)
-	sent, err := requestForm{m.form, true}.handle(b)
+	sent, err := requestForm{RequestForm: m.form, reveal: true}.handle(b)
 	if err == nil {
 		m.host.note(sent.result.Form)
 	}

@@ -191,9 +191,19 @@ type waiters[K comparable, V any] struct {
 // waiter is a caller that waits for something. The lock of its registry guards it.
 type waiter[K comparable, V any] struct {
 	ch    chan<- V // has room for one value
+	then  func(V)  // in its place; must not block
 	key   K        // once it is added
 	added bool
 	gone  bool
+}
+
+// put gives the waiter a value.
+func (one *waiter[K, V]) put(v V) {
+	if one.then != nil {
+		one.then(v)
+		return
+	}
+	one.ch <- v
 }
 
 // formKey identifies a form in one mailbox.
@@ -285,6 +295,77 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 		}
 	}
 	return all
+}
+
+// BeginAsk is Ask, and Await for what it asks, without a goroutine that waits. It calls asked once, with the result of Ask.
+// Unless that has an outcome or is an error, it calls ended once afterwards, with the result of Await, or not at all if
+// forget is called first. Neither function may block. A node that closes calls ended for no form that is open.
+func (a *Agent) BeginAsk(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+	first := make(chan struct{}) // closed when asked was called
+	waiting := a.waiting(func(o view.Outcome, err error) {
+		select {
+		case <-first:
+			ended(o, err)
+		default:
+			a.node.tasks.Go(func() {
+				<-first
+				ended(o, err)
+			})
+		}
+	})
+	forget = func() { a.node.ended.drop(waiting) }
+	begin(a, requestForm{RequestForm: ask.command(), reveal: a.reveals(), waiting: waiting}, func(sent pending[view.Asked], err error) {
+		if err != nil {
+			forget()
+		}
+		if len(sent.waits) == 0 {
+			asked(sent.result, err)
+			close(first)
+			return
+		}
+		a.node.tasks.Go(func() { // whether another node can be reached takes time to find out
+			sent.result.Unreachable = a.node.isOut(a.node.life, sent.waits)
+			asked(sent.result, err)
+			close(first)
+		})
+	})
+	return forget
+}
+
+// BeginAwait is Await without a goroutine that waits. It calls ended once, unless forget is called first.
+func (a *Agent) BeginAwait(ref capabilities.FormRef, ended func(view.Outcome, error)) (forget func()) {
+	waiting := a.waiting(ended)
+	forget = func() { a.node.ended.drop(waiting) }
+	begin(a, awaitForm{ref, waiting, a.reveals()}, func(first view.Outcome, err error) {
+		if err != nil || first.Status != view.StatusOpen {
+			ended(first, err)
+		}
+	})
+	return forget
+}
+
+// waiting returns a waiter that calls ended with an outcome as the agent may see it.
+func (a *Agent) waiting(ended func(view.Outcome, error)) *waiter[formKey, result[view.Outcome]] {
+	return &waiter[formKey, result[view.Outcome]]{then: func(r result[view.Outcome]) {
+		if r.err != nil || a.reveals() {
+			ended(r.value, r.err)
+			return
+		}
+		begin(a, queryOutcome{form: r.value.Form}, ended)
+	}}
+}
+
+// BeginAnswer is Answer without a goroutine that waits, unless the form's home is on another node. It calls done once.
+// Done must not block.
+func (a *Agent) BeginAnswer(ctx context.Context, ans Answer, done func(view.Outcome, error)) {
+	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
+	beginRelay(a, answerForm{draft}, func(s settlement, err error) {
+		if err != nil || s.remote == nil {
+			done(s.outcome, err)
+			return
+		}
+		a.node.tasks.Go(func() { done(a.settleRemotely(ctx, *s.remote)) })
+	})
 }
 
 // Output is what an agent's program has put out.

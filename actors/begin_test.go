@@ -1,0 +1,121 @@
+package actors
+
+import (
+	"fmt"
+	"testing"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/internal/eventually"
+)
+
+// told is one result of a call that was begun.
+type told struct {
+	asked   *view.Asked
+	outcome view.Outcome
+	err     error
+}
+
+// beginAsk begins an ask whose results come to a channel.
+func beginAsk(a *Agent, ask Ask) (results <-chan told, forget func()) {
+	ch := make(chan told, 4)
+	forget = a.BeginAsk(ask,
+		func(asked view.Asked, err error) { ch <- told{asked: &asked, err: err} },
+		func(o view.Outcome, err error) { ch <- told{outcome: o, err: err} })
+	return ch, forget
+}
+
+// TestAnAskThatWasBegunHearsItsOutcome asks without a goroutine that waits. The ask's result comes first, and then the
+// outcome, once.
+func TestAnAskThatWasBegunHearsItsOutcome(t *testing.T) {
+	n := openWith(t, Options{Folder: t.TempDir()})
+	fae := guest(t, n, "fae")
+	ask := Ask{To: "HOST", Description: "x", Key: "k", Fields: textField("a")}
+	results, _ := beginAsk(fae, ask)
+	asked := <-results
+	if asked.err != nil || asked.asked == nil || asked.asked.Outcome != nil {
+		t.Fatalf("%+v", asked)
+	}
+	again, _ := beginAsk(fae, ask) // the same form
+	if second := <-again; second.err != nil || second.asked.Form != asked.asked.Form {
+		t.Fatalf("%+v", second)
+	}
+	dropped, forget := beginAsk(fae, ask)
+	<-dropped
+	forget()
+	ref := capabilities.FormID(asked.asked.Form)
+	waited := make(chan told, 2)
+	fae.BeginAwait(ref, func(o view.Outcome, err error) { waited <- told{outcome: o, err: err} })
+	answered := make(chan told, 2)
+	answer := Answer{Form: ref, Values: map[string]capabilities.Value{"a": capabilities.String("yes")}}
+	n.Host().BeginAnswer(t.Context(), answer, func(o view.Outcome, err error) { answered <- told{outcome: o, err: err} })
+	for name, ch := range map[string]<-chan told{"the ask": results, "the second": again, "an await": waited, "the answer": answered} {
+		got := <-ch
+		if v := fmt.Sprint(got.outcome.Values); got.err != nil || got.asked != nil || got.outcome.Status != view.StatusAnswered || v == "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if len(ch) > 0 {
+			t.Errorf("%s is told again: %+v", name, <-ch)
+		}
+	}
+	if len(dropped) > 0 {
+		t.Errorf("one that has gone is told %+v", <-dropped)
+	}
+	late, _ := beginAsk(fae, ask)
+	if got := <-late; got.err != nil || got.asked.Outcome == nil || got.asked.Outcome.Status != view.StatusAnswered {
+		t.Errorf("after its end: %+v", got)
+	}
+	n.Host().BeginAnswer(t.Context(), answer, func(o view.Outcome, err error) { answered <- told{outcome: o, err: err} })
+	if got := <-answered; parley.CodeOf(got.err) != parley.AlreadyAnswered {
+		t.Errorf("a second answer: %+v", got)
+	}
+	wrong, _ := beginAsk(fae, Ask{To: "nobody", Description: "x", Fields: textField("a")})
+	if got := <-wrong; parley.CodeOf(got.err) != parley.UnknownRecipient {
+		t.Errorf("of nobody: %+v", got)
+	}
+	eventually.Holds(t, "nobody waits", func() bool { return n.ended.count.Load() == 0 })
+}
+
+// BenchmarkBegunAsks has as many asks under way as the name says, without a goroutine for any of them.
+func BenchmarkBegunAsks(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprint(callers), func(b *testing.B) {
+			n := openWith(b, Options{Folder: b.TempDir()})
+			ended := make(chan error, callers)
+			agents := make([]*Agent, callers)
+			for i := range agents {
+				agents[i] = guest(b, n, fmt.Sprintf("g%d", i))
+			}
+			begin := func(i, k int) {
+				agents[i].BeginAsk(Ask{To: "HOST", Description: "x", Key: fmt.Sprint(k), Fields: textField("a")},
+					func(asked view.Asked, err error) {
+						if err != nil {
+							ended <- err
+							return
+						}
+						n.Host().BeginAnswer(b.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"a": capabilities.String("y")}},
+							func(_ view.Outcome, err error) {
+								if err != nil {
+									ended <- err
+								}
+							})
+					},
+					func(_ view.Outcome, err error) { ended <- err })
+			}
+			b.ResetTimer()
+			for i := range min(callers, b.N) {
+				begin(i, i)
+			}
+			for k := range b.N {
+				if err := <-ended; err != nil {
+					b.Fatal(err)
+				}
+				if next := k + callers; next < b.N {
+					begin(next%callers, next)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "cycles/s")
+		})
+	}
+}
