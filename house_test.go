@@ -47,6 +47,7 @@ var imports = map[string][]string{
 	"gateway/httpd":       {".", "actors/connlimit", "gateway/api", "gateway/client"},
 	"gateway/sanitize":    {},
 	"gateway/web":         {".", "capabilities", "events", "actors/view", "gateway/sanitize", "mailbox", "mailbox/form"},
+	"gateway/mux":         {"."},
 	"gateway/mcp":         {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 
 	"cmd/parley": {
