@@ -70,6 +70,13 @@ type Outcome struct {
 	Settlement capabilities.ID `json:"-"`
 }
 
+// Text returns the text that was answered for a field; "" if there is none.
+func (o Outcome) Text(field string) string {
+	values, _ := o.Values.AsRecord()
+	text, _ := values[field].AsString()
+	return text
+}
+
 // UnmarshalJSON reads an outcome as it is shown, with secrets that are masked.
 func (o *Outcome) UnmarshalJSON(b []byte) error {
 	type plain Outcome

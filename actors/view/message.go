@@ -1,6 +1,8 @@
 package view
 
 import (
+	"encoding/json"
+
 	"parley/capabilities"
 	"parley/events"
 )
@@ -49,6 +51,44 @@ type Message struct {
 	Refused      string            `json:"refused,omitempty"`   // why the home refused the agent's answer, or the recipient the message
 	Digest       string            `json:"digest,omitempty"`    // of the call that an approval shows
 	Origin       *events.Origin    `json:"-"`                   // of a form asked in a dialect
+}
+
+// shownValue is a value as it is shown, masked if it is a secret.
+type shownValue struct{ capabilities.Value }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *shownValue) UnmarshalJSON(b []byte) (err error) {
+	v.Value, err = capabilities.ParseShown(b)
+	return err
+}
+
+// UnmarshalJSON reads a message as it is shown. A type that embeds a Message inherits it.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	type plain Message
+	shown := struct {
+		*plain
+		Edges  map[string]shownValue `json:"edges"`
+		Fields []struct {
+			events.Field
+			Default shownValue `json:"default"`
+			Example shownValue `json:"example"`
+		} `json:"fields"`
+	}{plain: (*plain)(m)}
+	*m = Message{}
+	if err := json.Unmarshal(b, &shown); err != nil {
+		return err
+	}
+	if shown.Edges != nil {
+		m.Edges = make(map[string]capabilities.Value, len(shown.Edges))
+	}
+	for edge, v := range shown.Edges {
+		m.Edges[edge] = v.Value
+	}
+	for _, f := range shown.Fields {
+		f.Field.Default, f.Field.Example = f.Default.Value, f.Example.Value
+		m.Fields = append(m.Fields, f.Field)
+	}
+	return nil
 }
 
 // Party is another agent, with the viewer's name for it if there is one.

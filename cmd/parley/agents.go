@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,23 +55,13 @@ func lsCommand(env *environment) *cobra.Command {
 		if all && len(statuses) == 0 {
 			statuses = agentStatuses()
 		}
-		type page struct {
-			Agents []json.RawMessage `json:"agents"`
-			api.Paged
-		}
-		got, err := listAll(c.Context(), env, "fetch_agents",
+		agents, err := listAll(c.Context(), env, "fetch_agents",
 			func(at api.Paging) any {
 				return api.FetchAgentsRequest{Acting: env.acting(), Filter: view.AgentFilter{Labels: byKey, Statuses: statuses}, Paging: at}
 			},
-			func(r page) ([]json.RawMessage, api.Paged) { return r.Agents, r.Paged })
+			func(r api.FetchAgentsResponse) ([]view.AgentStatus, api.Paged) { return r.Agents, r.Paged })
 		if err != nil {
 			return err
-		}
-		agents := make([]view.AgentStatus, len(got))
-		for i, raw := range got {
-			if err := json.Unmarshal(raw, &agents[i]); err != nil {
-				return notANode(err)
-			}
 		}
 		if quiet {
 			ids := make([]string, len(agents))
@@ -80,7 +70,7 @@ func lsCommand(env *environment) *cobra.Command {
 			}
 			return env.print(ids, func() string { return strings.Join(ids, "\n") })
 		}
-		return env.print(got, func() string { return agentTable(agents, !bare) })
+		return env.print(agents, func() string { return agentTable(agents, !bare) })
 	}
 	return c
 }
@@ -146,32 +136,28 @@ func inspectCommand(env *environment) *cobra.Command {
 		Args:              exactly("AGENT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			raw, snap, err := fetchAgent(env, c, args[0])
+			agent, err := fetchAgent(env, c, args[0])
 			if err != nil {
 				return err
 			}
-			return env.print(raw, func() string { return agentText(snap) })
+			return env.print(agent, func() string { return agentText(agent) })
 		},
 	}
 }
 
 // fetchAgent returns the status of an agent. The node finds it by an ID, the beginning of one, a name or a title.
-func fetchAgent(env *environment, c *cobra.Command, which string) (json.RawMessage, view.AgentStatus, error) {
-	var got struct {
-		api.FetchAgentResponse
-		Agent json.RawMessage `json:"agent"`
-	}
-	var snap view.AgentStatus
+func fetchAgent(env *environment, c *cobra.Command, which string) (view.AgentStatus, error) {
+	var got api.FetchAgentResponse
 	if err := env.call(c.Context(), "fetch_agent", api.AgentRequest{Acting: env.acting(), AgentID: which}, &got); err != nil {
-		return nil, snap, err
+		return view.AgentStatus{}, err
 	}
-	if got.Error != nil {
-		return nil, snap, got.Error
+	switch {
+	case got.Error != nil:
+		return view.AgentStatus{}, got.Error
+	case got.Agent == nil:
+		return view.AgentStatus{}, notANode(errors.New("it has no agent"))
 	}
-	if err := json.Unmarshal(got.Agent, &snap); err != nil {
-		return nil, snap, notANode(err)
-	}
-	return got.Agent, snap, nil
+	return *got.Agent, nil
 }
 
 func agentText(a view.AgentStatus) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"parley/capabilities"
 	"parley/cmd/parley/interview"
 	"parley/cmd/parley/terminal"
-	"parley/events"
 	"parley/gateway/api"
 	"parley/mailbox/form"
 )
@@ -60,7 +58,7 @@ A wrong answer is refused, says what is wrong with every field, and leaves the f
 // answerInPerson has the person at the terminal answer a form. A wrong answer is asked for again, with the former texts
 // as defaults.
 func answerInPerson(ctx context.Context, env *environment, answer api.RespondFormRequest, which string) error {
-	var e envelope
+	var e view.Message
 	if err := env.call(ctx, "get_message", api.MessageRequest{Acting: answer.Acting, FormRef: answer.FormRef}, &e); err != nil {
 		return err
 	}
@@ -80,9 +78,7 @@ func answerInPerson(ctx context.Context, env *environment, answer api.RespondFor
 			return err
 		}
 		fmt.Fprintln(env.stderr, terminal.Visible(parley.AsError(err).Message))
-		for i := range e.Fields {
-			e.Fields[i].Remember(answer.Texts)
-		}
+		interview.Remember(e.Fields, answer.Texts)
 	}
 }
 
@@ -102,7 +98,7 @@ func gatherValues(env *environment, c *cobra.Command, answer *api.RespondFormReq
 		if err != nil {
 			return asUsage(c, err)
 		}
-		answer.Texts = append(answer.Texts, events.FieldText(t))
+		answer.Texts = append(answer.Texts, t)
 	}
 	return nil
 }
@@ -123,15 +119,11 @@ func parseValues(text []byte) (map[string]capabilities.Value, error) {
 
 // settleForm performs an operation that ends a form, and prints the outcome.
 func settleForm(ctx context.Context, env *environment, operation string, req any, which string) error {
-	var raw json.RawMessage
-	if err := env.call(ctx, operation, req, &raw); err != nil {
+	var o view.Outcome
+	if err := env.call(ctx, operation, req, &o); err != nil {
 		return err
 	}
-	var o outcome
-	if err := json.Unmarshal(raw, &o); err != nil {
-		return err
-	}
-	return env.print(raw, func() string {
+	return env.print(o, func() string {
 		if o.Status == view.StatusAnswering {
 			return fmt.Sprintf("form %s: %s is kept, and goes to its home when that can be reached", terminal.Visible(which), settlement(operation))
 		}

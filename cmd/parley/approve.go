@@ -52,12 +52,7 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 		if !json.Valid([]byte(args[1])) {
 			return usage(c, "the input is no JSON document")
 		}
-		var asked struct {
-			accepted
-			Decided bool            `json:"decided"`
-			Allowed bool            `json:"allowed"`
-			Rule    capabilities.ID `json:"rule"`
-		}
+		var asked view.Permission
 		where, err := filepath.Abs(folder)
 		if err != nil {
 			return err
@@ -74,25 +69,18 @@ answers at once. Rules are for calls in one folder. Allowed is exit status 0; de
 		case asked.Decided:
 			return printDecided(env, decided{Allowed: asked.Allowed, Rule: asked.Rule, Reason: "a standing rule"})
 		case noWait:
-			return env.print(asked.accepted, asked.Form.String)
+			asked.Outcome = nil
+			return env.print(asked.Asked, asked.Form.String)
 		}
 		env.noteUnreachable(asked.Unreachable, "the host")
-		raw, err := waitForForm(c.Context(), env, asked.Form.String(), time.Duration(timeout), true)
+		o, err := waitForForm(c.Context(), env, asked.Form.String(), time.Duration(timeout), true)
 		if err != nil {
 			return err
 		}
-		var o struct {
-			Status  view.FormStatus
-			Allowed bool
-			Values  struct{ Reason string }
-		}
-		if err := json.Unmarshal(raw, &o); err != nil {
-			return notANode(err)
-		}
 		if o.Status != view.StatusAnswered {
-			return printOutcome(env, raw, (*outcome).requestText)
+			return printOutcome(env, o, requestText)
 		}
-		return printDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Values.Reason})
+		return printDecided(env, decided{Allowed: o.Allowed, Form: asked.Form, Reason: o.Text("reason")})
 	}
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -166,14 +165,14 @@ func findApproval(ctx context.Context, env *environment, word string) (w permiss
 	if notID != nil && !isNumber(word) {
 		return w, false, nil
 	}
-	err = env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(word)}, &w.envelope)
+	err = env.call(ctx, "get_message", api.MessageRequest{Acting: env.acting(), FormRef: api.RefTo(word)}, &w.Message)
 	switch {
 	case notID == nil && parley.CodeOf(err) == parley.NoSuchMessage:
 		return w, false, nil
 	case err != nil:
 		return w, true, err
 	case w.Type != approvalType:
-		return w, true, notAnApproval(w.envelope)
+		return w, true, notAnApproval(w.Message)
 	}
 	return w, true, nil
 }
@@ -191,7 +190,7 @@ func isDigest(word string) bool {
 }
 
 // notAnApproval returns the error for a message that is no approval, with a hint to the command for it.
-func notAnApproval(e envelope) error {
+func notAnApproval(e view.Message) error {
 	hint := fmt.Sprintf("parley answer %d answers it", e.Number)
 	switch e.Type {
 	case "request":
@@ -204,7 +203,7 @@ func notAnApproval(e envelope) error {
 
 // pendingOf returns the approvals that an agent waits for, or the one that the second argument names.
 func pendingOf(env *environment, c *cobra.Command, args []string) ([]permission, error) {
-	_, agent, err := fetchAgent(env, c, args[0])
+	agent, err := fetchAgent(env, c, args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -243,11 +242,10 @@ func (w permission) text() string {
 // decidedCall is the JSON form of an outcome, with the call that it decides.
 type decidedCall struct {
 	view.Outcome
-	Values   json.RawMessage `json:"values,omitempty"`
-	Number   uint64          `json:"number"`
-	Decision string          `json:"decision"`
-	Call     pendingCall     `json:"call"`
-	Rule     *view.Rule      `json:"rule,omitempty"` // that was made
+	Number   uint64      `json:"number"`
+	Decision string      `json:"decision"`
+	Call     pendingCall `json:"call"`
+	Rule     *view.Rule  `json:"rule,omitempty"` // that was made
 }
 
 // settleApproval decides on one call, and prints it. The request has the form's ID and the call's digest, so that it
@@ -264,15 +262,15 @@ func settleApproval(ctx context.Context, env *environment, which permission, how
 	if chosen != "" {
 		texts = append(texts, events.FieldText{Name: "rule", Text: chosen})
 	}
-	var o outcome
+	var o view.Outcome
 	req := api.RespondFormRequest{Acting: env.acting(), FormRef: api.RefTo(which.MessageID.String()), Digest: which.Digest, Texts: texts}
 	if err := env.call(ctx, "respond_form", req, &o); err != nil {
 		return err
 	}
 	if o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
-		return o.refusal()
+		return outcomeError(o)
 	}
-	done := decidedCall{Outcome: o.Outcome, Values: o.Values, Number: which.Number, Decision: how.choice, Call: which.call()}
+	done := decidedCall{Outcome: o, Number: which.Number, Decision: how.choice, Call: which.call()}
 	var ruleErr error
 	if o.Status == view.StatusAnswered && how.always {
 		done.Rule, ruleErr = fetchRule(ctx, env, which, how)

@@ -74,7 +74,7 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 		if err != nil {
 			return err
 		}
-		var asked asked
+		var asked view.Asked
 		err = env.call(c.Context(), "form", api.FormRequest{
 			Acting: env.acting(), Recipient: args[0], Description: args[1], Title: title, Fields: api.FieldsOf(fields...),
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
@@ -82,7 +82,7 @@ multiselect radio buttons confirm date secret capability), "required", "default"
 		if err != nil {
 			return err
 		}
-		return awaitAsked(c.Context(), env, asked, args[0], options, (*outcome).answerText)
+		return awaitAsked(c.Context(), env, asked, args[0], options, answerLines)
 	}
 	return c
 }
@@ -101,7 +101,7 @@ names, or rejects it. Prints what was given.`,
 	}
 	options.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var asked asked
+		var asked view.Asked
 		err := env.call(c.Context(), "request", api.CapabilityRequest{
 			Acting: env.acting(), Recipient: args[0], Text: args[1],
 			Name: options.name, Key: options.key, Deadline: capabilities.At(options.deadline.at), NoForward: options.noForward,
@@ -109,7 +109,7 @@ names, or rejects it. Prints what was given.`,
 		if err != nil {
 			return err
 		}
-		return awaitAsked(c.Context(), env, asked, args[0], options, (*outcome).requestText)
+		return awaitAsked(c.Context(), env, asked, args[0], options, requestText)
 	}
 	return c
 }
@@ -132,23 +132,9 @@ The wait goes on through restarts of the node.`,
 		if err != nil {
 			return err
 		}
-		return printOutcome(env, o, (*outcome).requestText)
+		return printOutcome(env, o, requestText)
 	}
 	return c
-}
-
-// asked is an accepted form as the node sends it.
-type asked struct {
-	view.Asked
-	Outcome json.RawMessage `json:"outcome"`
-}
-
-// accepted is the output of --no-wait.
-type accepted struct {
-	Form        capabilities.ID `json:"form"`
-	Promise     capabilities.ID `json:"promise"`
-	Number      uint64          `json:"number"`
-	Unreachable bool            `json:"unreachable,omitempty"`
 }
 
 // formFields returns the fields of a form from its options.
@@ -175,14 +161,15 @@ func formFields(env *environment, c *cobra.Command, args []string, file string) 
 
 // awaitAsked waits for the answer of an accepted form and prints it, unless the options or an earlier answer make
 // that unnecessary.
-func awaitAsked(ctx context.Context, env *environment, a asked, to string, o askOptions, text func(*outcome) string) error {
-	settledBefore := len(a.Outcome) > 0 && string(a.Outcome) != "null"
-	env.noteUnreachable(a.Unreachable && !settledBefore, terminal.Quoted(to))
+func awaitAsked(ctx context.Context, env *environment, a view.Asked, to string, o askOptions, text func(view.Outcome) string) error {
+	settled := a.Outcome
+	env.noteUnreachable(a.Unreachable && settled == nil, terminal.Quoted(to))
 	switch {
 	case o.noWait && !a.Form.IsZero():
-		return env.print(accepted{a.Form, a.Promise, a.Number, a.Unreachable}, a.Form.String)
-	case settledBefore:
-		return printOutcome(env, a.Outcome, text)
+		a.Outcome = nil
+		return env.print(a, a.Form.String)
+	case settled != nil:
+		return printOutcome(env, *settled, text)
 	}
 	outcome, err := waitForForm(ctx, env, a.Form.String(), time.Duration(o.timeout), true)
 	if err != nil {
@@ -193,7 +180,7 @@ func awaitAsked(ctx context.Context, env *environment, a asked, to string, o ask
 
 // waitForForm waits for a form, without limit if timeout is 0. The error of a wait that ended early says how to
 // continue it. known says that the node was there a moment ago.
-func waitForForm(ctx context.Context, env *environment, id string, timeout time.Duration, known bool) (json.RawMessage, error) {
+func waitForForm(ctx context.Context, env *environment, id string, timeout time.Duration, known bool) (view.Outcome, error) {
 	waiter := env.waiter(known)
 	defer waiter.Close()
 	watching, stop := context.WithCancel(ctx)
@@ -211,29 +198,33 @@ func waitForForm(ctx context.Context, env *environment, id string, timeout time.
 	again := fmt.Sprintf("go on waiting with: parley await %s%s", shell.Word(id), env.asFlag())
 	switch {
 	case ctx.Err() != nil:
-		return nil, &interrupted{message: fmt.Sprintf("no longer waiting for %s; it stays open", id), hint: again}
+		return view.Outcome{}, &interrupted{message: fmt.Sprintf("no longer waiting for %s; it stays open", id), hint: again}
 	case parley.CodeOf(err) == parley.Timeout:
-		return nil, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open", id, timeout).WithHint("%s", again)
+		return view.Outcome{}, parley.Refuse(parley.Timeout, "no answer to %s after %s; it stays open", id, timeout).WithHint("%s", again)
 	case parley.CodeOf(err) == parley.NotRunning && known:
 		e, _ := errors.AsType[*parley.Error](err) // CodeOf found one
-		return nil, e.WithHint("what was asked is on disk; once the node runs again, %s", again)
+		return view.Outcome{}, e.WithHint("what was asked is on disk; once the node runs again, %s", again)
 	}
-	return o.Raw, err
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	var shown view.Outcome
+	if err := json.Unmarshal(o.Raw, &shown); err != nil {
+		return view.Outcome{}, notANode(err)
+	}
+	return shown, nil
 }
 
 // printOutcome prints an answer, or returns the error for another outcome.
-func printOutcome(env *environment, raw json.RawMessage, text func(*outcome) string) error {
-	var o outcome
-	if err := json.Unmarshal(raw, &o); err != nil {
-		return err
-	}
+func printOutcome(env *environment, o view.Outcome, text func(view.Outcome) string) error {
 	if o.Status == view.StatusAnswered {
-		return env.print(raw, func() string { return text(&o) })
+		return env.print(o, func() string { return text(o) })
 	}
-	return o.refusal()
+	return outcomeError(o)
 }
 
-func (o *outcome) refusal() error {
+// outcomeError returns the error for an outcome that is no answer.
+func outcomeError(o view.Outcome) error {
 	code := parley.Cancelled
 	switch o.Status {
 	case view.StatusDeclined:
@@ -242,7 +233,7 @@ func (o *outcome) refusal() error {
 		code = parley.Expired
 	case view.StatusCancelled, view.StatusSuperseded:
 	}
-	return parley.Refuse(code, "form %s was %s", o.Form, o.end())
+	return parley.Refuse(code, "form %s was %s", o.Form, outcomeText(o))
 }
 
 // asUsage returns the refusal of an argument as an error of usage.

@@ -41,7 +41,7 @@ standard error. As JSON it is a piece a line, with its run and what that was for
 		}
 		ctx, agent := c.Context(), args[0]
 		if follow { // of the one that is meant now
-			_, snap, err := fetchAgent(env, c, agent)
+			snap, err := fetchAgent(env, c, agent)
 			if err != nil {
 				return err
 			}

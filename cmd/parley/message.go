@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
+	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/client"
 )
@@ -114,7 +114,7 @@ func silent() string { return "" }
 
 func inboxCommand(env *environment) *cobra.Command {
 	var (
-		view   client.View
+		filter client.View
 		follow bool
 	)
 	c := &cobra.Command{
@@ -127,17 +127,17 @@ do not show themselves are shown escaped.`,
   parley inbox --all --as fae          also what fae sent and dismissed
   parley inbox --follow --json         every change, one envelope a line`,
 	}
-	c.Flags().BoolVar(&view.All, "all", false, "also what the agent sent and what it dismissed")
-	c.Flags().BoolVar(&view.Pending, "pending", false, "only what waits for the agent's answer")
+	c.Flags().BoolVar(&filter.All, "all", false, "also what the agent sent and what it dismissed")
+	c.Flags().BoolVar(&filter.Pending, "pending", false, "only what waits for the agent's answer")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is new or changes")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		waiter := env.waiter(false)
 		defer waiter.Close()
 		if follow {
-			return followInbox(c.Context(), env, waiter, view)
+			return followInbox(c.Context(), env, waiter, filter)
 		}
 		var all []json.RawMessage
-		for m, err := range waiter.List(c.Context(), view) {
+		for m, err := range waiter.List(c.Context(), filter) {
 			if err != nil {
 				return err
 			}
@@ -149,8 +149,8 @@ do not show themselves are shown escaped.`,
 }
 
 // followInbox prints the messages that there are and those that come, until it is interrupted.
-func followInbox(ctx context.Context, env *environment, waiter *client.Client, view client.View) error {
-	for m, err := range waiter.Follow(ctx, view, "") {
+func followInbox(ctx context.Context, env *environment, waiter *client.Client, filter client.View) error {
+	for m, err := range waiter.Follow(ctx, filter, "") {
 		if ctx.Err() != nil {
 			return &interrupted{} // the way to end it
 		}
@@ -195,22 +195,23 @@ func printMessage(env *environment, m json.RawMessage) error {
 	return err
 }
 
-func lineOf(m json.RawMessage) (string, error) {
-	var e envelope
-	if err := json.Unmarshal(m, &e); err != nil {
+// lineOf returns a message, as the node sends it, as one line.
+func lineOf(raw json.RawMessage) (string, error) {
+	var m view.Message
+	if err := json.Unmarshal(raw, &m); err != nil {
 		return "", fmt.Errorf("read a message: %w", err)
 	}
-	return e.line(), nil
+	return messageLine(m), nil
 }
 
-// line returns a message as one line, whatever it contains.
-func (e *envelope) line() string {
+// messageLine returns a message as one line, whatever it contains.
+func messageLine(e view.Message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d. ", e.Number)
 	if e.Sent {
-		b.WriteString("you " + e.verb(e.preposition()+" "+party(e.ToName, e.To)))
+		b.WriteString("you " + messageVerb(e, preposition(e.Type)+" "+party(e.ToName, e.To)))
 	} else {
-		b.WriteString(party(e.FromName, e.From) + " " + e.verb(""))
+		b.WriteString(party(e.FromName, e.From) + " " + messageVerb(e, ""))
 	}
 	if !e.Forwarder.IsZero() {
 		b.WriteString(" forwarded by " + party(e.ForwardName, e.Forwarder))
@@ -227,7 +228,7 @@ func (e *envelope) line() string {
 		b.WriteString(" (dismissed)")
 	}
 	if e.Outcome != nil {
-		b.WriteString(" - " + e.Outcome.end())
+		b.WriteString(" - " + outcomeText(*e.Outcome))
 	}
 	switch {
 	case e.Queued:
@@ -242,12 +243,12 @@ func (e *envelope) line() string {
 	return b.String()
 }
 
-// verb returns the action of a message, with the other party where the agent itself acted.
-func (e *envelope) verb(with string) string {
+// messageVerb returns the action of a message, with the other party where the agent itself acted.
+func messageVerb(e view.Message, with string) string {
 	var words []string
 	switch e.Type {
 	case "form":
-		words = []string{"sent form", terminal.Quoted(cmp.Or(e.Description, e.Title)), with, "(fields: " + e.fieldNames() + ")"}
+		words = []string{"sent form", terminal.Quoted(cmp.Or(e.Description, e.Title)), with, "(fields: " + fieldNames(e.Fields) + ")"}
 	case "request":
 		words = []string{"requested", terminal.Quoted(e.Description), with}
 	case approvalType:
@@ -256,14 +257,15 @@ func (e *envelope) verb(with string) string {
 		words = []string{"sent", terminal.Quoted(e.Text), with}
 		if !e.ReplyTo.IsZero() {
 			words[0] = "replied"
-			words = append(words, "in reply to "+e.repliedTo())
+			words = append(words, "in reply to "+repliedTo(e))
 		}
 	}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
-func (e *envelope) preposition() string {
-	switch e.Type {
+// preposition returns the word between the action of a message of a type and its recipient.
+func preposition(messageType string) string {
+	switch messageType {
 	case "request":
 		return "of"
 	case approvalType:
@@ -272,23 +274,25 @@ func (e *envelope) preposition() string {
 	return "to"
 }
 
-func (e *envelope) repliedTo() string {
+// repliedTo returns the message that another replies to.
+func repliedTo(e view.Message) string {
 	if e.ReplyNumber != nil {
 		return fmt.Sprintf("#%d", *e.ReplyNumber)
 	}
 	return terminal.Quoted(e.ReplyTo.String())
 }
 
-func (e *envelope) fieldNames() string {
-	names := make([]string, len(e.Fields))
-	for i, f := range e.Fields {
+// fieldNames returns the names of fields.
+func fieldNames(fields []events.Field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
 		names[i] = terminal.Visible(f.Name)
 	}
 	return strings.Join(names, ", ")
 }
 
-// end returns an outcome in words.
-func (o *outcome) end() string {
+// outcomeText returns an outcome in words.
+func outcomeText(o view.Outcome) string {
 	var text string
 	switch {
 	case o.By.IsZero():
@@ -308,13 +312,4 @@ func party(name string, id capabilities.ID) string {
 		name = id.String()
 	}
 	return terminal.Quoted(name)
-}
-
-// sorted returns the values of a record, sorted by name.
-func sorted(record map[string]json.RawMessage) []namedValue {
-	list := make([]namedValue, 0, len(record))
-	for _, name := range slices.Sorted(maps.Keys(record)) {
-		list = append(list, namedValue{name, record[name]})
-	}
-	return list
 }

@@ -118,9 +118,7 @@ masked unless --reveal is given.`,
 	}
 	c.Flags().BoolVar(&reveal, "reveal", false, "show secrets in the clear")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var found struct {
-			Value json.RawMessage `json:"value"`
-		}
+		var found api.LookupResponse
 		err := env.call(c.Context(), "lookup", api.LookupRequest{Acting: env.acting(), Name: args[0], Reveal: reveal}, &found)
 		if err != nil {
 			return err
@@ -131,17 +129,11 @@ masked unless --reveal is given.`,
 }
 
 // shownValue returns a record or a list as lines, and any other value as itself.
-func shownValue(raw json.RawMessage) string {
-	var record map[string]json.RawMessage
-	if v, err := capabilities.ParseJSON(raw); err == nil {
-		if _, isRecord := v.AsRecord(); !isRecord {
-			return valueText(raw)
-		}
+func shownValue(v capabilities.Value) string {
+	if record, ok := v.AsRecord(); ok {
+		return lines(sorted(record))
 	}
-	if isSealed(raw) || json.Unmarshal(raw, &record) != nil {
-		return valueText(raw)
-	}
-	return lines(sorted(record))
+	return valueText(v)
 }
 
 func locateCommand(env *environment) *cobra.Command {

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/cmd/parley/interview"
 	"parley/cmd/parley/terminal"
 )
 
@@ -50,75 +51,55 @@ func (env *environment) printJSON(doc any) error {
 	return err
 }
 
-// envelope is a message as the node sends it. Its values stay JSON: a sealed one can be shown, but is no value here.
-type envelope struct {
-	view.Message
-	Fields  []interview.Field          `json:"fields"`
-	Edges   map[string]json.RawMessage `json:"edges"`
-	Outcome *outcome                   `json:"outcome"`
-}
-
-// outcome is the outcome of a form as the node sends it.
-type outcome struct {
-	view.Outcome
-	Values json.RawMessage `json:"values"`
-}
-
-// UnmarshalJSON reads an outcome, and keeps the text of its values.
-func (o *outcome) UnmarshalJSON(b []byte) error {
-	if err := json.Unmarshal(b, &o.Outcome); err != nil {
-		return err
-	}
-	shown := struct {
-		Values json.RawMessage `json:"values"`
-	}{}
-	if err := json.Unmarshal(b, &shown); err != nil {
-		return err
-	}
-	o.Values = shown.Values
-	return nil
-}
-
-// values returns the answer's values, in the order of the form's fields.
-func (o *outcome) values() []namedValue {
-	var record map[string]json.RawMessage
-	if err := json.Unmarshal(o.Values, &record); err != nil {
+// orderedValues returns the values of an outcome, in the order of the form's fields; nil if they are no record.
+func orderedValues(o view.Outcome) []namedValue {
+	record, ok := o.Values.AsRecord()
+	if !ok {
 		return nil
 	}
-	var list []namedValue
+	list := make([]namedValue, 0, len(record))
 	for _, name := range o.Order {
 		if v, ok := record[name]; ok {
 			list = append(list, namedValue{name, v})
-			delete(record, name)
 		}
 	}
-	return append(list, sorted(record)...)
+	rest := slices.DeleteFunc(sorted(record), func(v namedValue) bool { return slices.Contains(o.Order, v.name) })
+	return append(list, rest...)
 }
 
-// answerText returns the answer, "name: value" a line.
-func (o *outcome) answerText() string {
-	record := o.values()
-	if record == nil && len(o.Values) > 0 {
+// answerLines returns the answer to a form, "name: value" a line.
+func answerLines(o view.Outcome) string {
+	values := orderedValues(o)
+	if values == nil && !o.Values.IsNull() {
 		return valueText(o.Values)
 	}
-	return lines(record)
+	return lines(values)
 }
 
-// requestText returns the capability that was given for a request.
-func (o *outcome) requestText() string {
-	record := o.values()
-	if len(record) == 1 && record[0].name == "value" {
-		return valueText(record[0].value)
+// requestText returns the capability that was given for a request, or the answer to another form.
+func requestText(o view.Outcome) string {
+	if values := orderedValues(o); len(values) == 1 && values[0].name == "value" {
+		return valueText(values[0].value)
 	}
-	return o.answerText()
+	return answerLines(o)
 }
 
 // namedValue is a value with its name.
 type namedValue struct {
 	name  string
-	value json.RawMessage
+	value capabilities.Value
 }
 
+// sorted returns the values of a record, sorted by name.
+func sorted(record map[string]capabilities.Value) []namedValue {
+	list := make([]namedValue, 0, len(record))
+	for _, name := range slices.Sorted(maps.Keys(record)) {
+		list = append(list, namedValue{name, record[name]})
+	}
+	return list
+}
+
+// lines returns values as lines, "name: value".
 func lines(record []namedValue) string {
 	text := make([]string, len(record))
 	for i, n := range record {
@@ -129,19 +110,12 @@ func lines(record []namedValue) string {
 
 // valueText returns a value on one line. Texts stay as they are, references become locators, sealed values are
 // masked, and other values are JSON.
-func valueText(raw json.RawMessage) string {
-	v, err := capabilities.ParseJSON(raw)
-	if err != nil {
-		if isSealed(raw) {
-			return capabilities.Sealed(nil).Text()
-		}
-		return terminal.Visible(string(raw))
-	}
-	if _, isRef := v.AsRef(); isRef {
+func valueText(v capabilities.Value) string {
+	if v.IsRef() {
 		return terminal.Visible(v.Text())
 	}
 	located, err := v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
-		if _, isRef := leaf.AsRef(); isRef {
+		if leaf.IsRef() {
 			return capabilities.String(leaf.Text()), nil
 		}
 		return leaf, nil
@@ -150,11 +124,4 @@ func valueText(raw json.RawMessage) string {
 		return terminal.Visible(v.Text())
 	}
 	return terminal.Visible(located.Text())
-}
-
-func isSealed(raw json.RawMessage) bool {
-	var mark struct {
-		Sealed bool `json:"$sealed"`
-	}
-	return json.Unmarshal(raw, &mark) == nil && mark.Sealed
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
+	"parley/actors/view"
 	"parley/capabilities"
 	"parley/cmd/parley/terminal"
-	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/client"
 	"parley/mailbox"
@@ -51,7 +51,7 @@ func permitListCommand(env *environment) *cobra.Command {
 			return env.print(calls, func() string {
 				lines := make([]string, len(waiting))
 				for i, w := range waiting {
-					lines[i] = w.line() + w.rulesText()
+					lines[i] = messageLine(w.Message) + w.rulesText()
 				}
 				return strings.Join(lines, "\n")
 			})
@@ -60,7 +60,7 @@ func permitListCommand(env *environment) *cobra.Command {
 }
 
 // permission is an approval that waits for a decision.
-type permission struct{ envelope }
+type permission struct{ view.Message }
 
 // pendingCall is the JSON form of a call that an agent waits to make.
 type pendingCall struct {
@@ -99,7 +99,7 @@ func waitingApprovals(ctx context.Context, env *environment) ([]permission, erro
 			continue
 		}
 		w := permission{}
-		if err := json.Unmarshal(m.Raw, &w.envelope); err != nil {
+		if err := json.Unmarshal(m.Raw, &w.Message); err != nil {
 			return nil, notANode(err)
 		}
 		waiting = append(waiting, w)
@@ -195,21 +195,12 @@ is taken only if that is one call.`,
 
 // offers returns the rules that an approval offers, in words. The first covers exactly this call.
 func (w permission) offers() []string {
-	return mailbox.OffersOf(w.asked())
-}
-
-// asked returns the fields of the approval.
-func (w permission) asked() []events.Field {
-	fields := make([]events.Field, len(w.Fields))
-	for i, f := range w.Fields {
-		fields[i] = f.Field
-	}
-	return fields
+	return mailbox.OffersOf(w.Fields)
 }
 
 // note returns the note of an approval about a former rule, or "".
 func (w permission) note() string {
-	for _, f := range w.asked() {
+	for _, f := range w.Fields {
 		if f.Name == "decision" {
 			return f.Help
 		}

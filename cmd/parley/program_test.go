@@ -14,8 +14,8 @@ import (
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
-	"parley/cmd/parley/interview"
 	"parley/cmd/parley/terminal"
+	"parley/events"
 	"parley/gateway"
 	"parley/gateway/client"
 	"parley/gateway/sanitize"
@@ -148,44 +148,40 @@ func TestLines(t *testing.T) {
 	when := capabilities.At(at)
 	someone := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeID{1}}
 	one := uint64(1)
-	for want, e := range map[string]envelope{
+	for want, e := range map[string]view.Message{
 		`0. "fae" sent form "D" (fields: a, b) at "2026-02-25T10:00:00.000Z"`: {
-			Message: view.Message{Type: "form", FromName: "fae", Description: "D", Date: when},
-			Fields:  []interview.Field{testField("a"), testField("b")},
+			Type: "form", FromName: "fae", Description: "D", Date: when,
+			Fields: []events.Field{testField("a"), testField("b")},
 		},
 		`1. you sent form "D" to "HOST" (fields: a) at "2026-02-25T10:00:00.000Z" - expired at "2026-02-25T10:00:00.000Z"`: {
-			Message: view.Message{Number: 1, Type: "form", Sent: true, ToName: "HOST", Description: "D", Date: when},
-			Fields:  []interview.Field{testField("a")},
-			Outcome: &outcome{Outcome: view.Outcome{Status: view.StatusExpired, At: when}},
+			Number: 1, Type: "form", Sent: true, ToName: "HOST", Description: "D", Date: when,
+			Fields:  []events.Field{testField("a")},
+			Outcome: &view.Outcome{Status: view.StatusExpired, At: when},
 		},
 		`2. "` + someone.String() + `" replied "hi" in reply to #1 at "2026-02-25T10:00:00.000Z" (dismissed)`: {
-			Message: view.Message{Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true},
+			Number: 2, Type: "message", From: someone, Text: "hi", Date: when, ReplyTo: someone, ReplyNumber: &one, Dismissed: true,
 		},
 		`3. "bob" requested "x" at "2026-02-25T10:00:00.000Z" - superseded by "bob" at "2026-02-25T10:00:00.000Z": n\n`: {
-			Message: view.Message{Number: 3, Type: "request", FromName: "bob", Description: "x", Date: when},
-			Outcome: &outcome{Outcome: view.Outcome{Status: view.StatusSuperseded, By: someone, ByName: "bob", At: when, Note: "n\n"}},
+			Number: 3, Type: "request", FromName: "bob", Description: "x", Date: when,
+			Outcome: &view.Outcome{Status: view.StatusSuperseded, By: someone, ByName: "bob", At: when, Note: "n\n"},
 		},
 		`4. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - answering`: {
-			Message: view.Message{Number: 4, Type: "form", FromName: "fae", Description: "D", Date: when, Answering: true, Refused: "old"},
+			Number: 4, Type: "form", FromName: "fae", Description: "D", Date: when, Answering: true, Refused: "old",
 		},
 		`6. "fae" sent form "T" (fields: ) at "2026-02-25T10:00:00.000Z"`: {
-			Message: view.Message{Number: 6, Type: "form", FromName: "fae", Title: "T", Date: when},
+			Number: 6, Type: "form", FromName: "fae", Title: "T", Date: when,
 		},
 		`5. "fae" sent form "D" (fields: ) at "2026-02-25T10:00:00.000Z" - refused: no\u{202e}`: {
-			Message: view.Message{Number: 5, Type: "form", FromName: "fae", Description: "D", Date: when, Refused: "no\u202e"},
+			Number: 5, Type: "form", FromName: "fae", Description: "D", Date: when, Refused: "no\u202e",
 		},
 	} {
-		if got := e.line(); got != want {
+		if got := messageLine(e); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }
 
-func testField(name string) interview.Field {
-	var f interview.Field
-	f.Name = name
-	return f
-}
+func testField(name string) events.Field { return events.Field{Name: name} }
 
 func TestLastFailure(t *testing.T) {
 	t.Parallel()

@@ -245,7 +245,7 @@ of parley wait.`,
 		Args:              exactly("AGENT"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, snap, err := fetchAgent(env, c, args[0])
+			snap, err := fetchAgent(env, c, args[0])
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,11 +18,8 @@ import (
 
 // finished is the status of an agent that has nothing more to do.
 type finished struct {
-	AgentID string          `json:"agentId"`
-	Status  string          `json:"status"` // idle, error, permission, timeout
-	Final   json.RawMessage `json:"final"`
-
-	snapshot view.AgentStatus
+	AgentID string `json:"agentId"`
+	view.Finish
 }
 
 // maxWait is the longest wait of one call. A longer wait is made of several, so that a node that went away is
@@ -49,7 +45,7 @@ func (f finished) exit() error {
 }
 
 func (f finished) called() string {
-	for _, name := range []string{f.snapshot.Name, f.snapshot.Title} {
+	for _, name := range []string{f.Final.Name, f.Final.Title} {
 		if name != "" {
 			return name
 		}
@@ -59,10 +55,10 @@ func (f finished) called() string {
 
 func (f finished) line() string {
 	words := terminal.Visible(f.called()) + ": " + f.Status
-	if f.snapshot.Error != "" {
-		words += ": " + terminal.Visible(f.snapshot.Error)
+	if f.Final.Error != "" {
+		words += ": " + terminal.Visible(f.Final.Error)
 	}
-	for _, w := range f.snapshot.Pending {
+	for _, w := range f.Final.Pending {
 		words += fmt.Sprintf("\n  asks for permission: %s %s", terminal.Visible(w.Tool), terminal.Visible(w.Input))
 	}
 	return words
@@ -163,13 +159,10 @@ func waitFor(ctx context.Context, env *environment, agent string, timeout time.D
 		}
 		f := finished{}
 		req := api.WaitForFinishRequest{Acting: env.acting(), AgentID: agent, TimeoutMs: max(wait.Milliseconds(), 1)}
-		if err := waiter.Call(ctx, "wait_for_finish", req, &f); err != nil {
+		if err := waiter.Call(ctx, "wait_for_finish", req, &f.Finish); err != nil {
 			return f, err
 		}
-		if err := json.Unmarshal(f.Final, &f.snapshot); err != nil {
-			return f, notANode(err)
-		}
-		f.AgentID = f.snapshot.ID.String()
+		f.AgentID = f.Final.ID.String()
 		if f.Status != view.FinishTimeout || timeout > 0 && !time.Now().Before(end) {
 			return f, nil
 		}

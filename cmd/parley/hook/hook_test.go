@@ -110,11 +110,12 @@ func TestOnlyAnAnswerDecides(t *testing.T) {
 		`{"status":"answered","values":{"decision":"maybe"}}`: {false, false, `the decision "maybe" is none of the host's`},
 		`{"status":"answered"}`:                               {false, false, `the decision "" is none of the host's`},
 	} {
-		if got := readOutcome([]byte(outcome)); got != want {
-			t.Errorf("%s is %+v, want %+v", outcome, got, want)
+		o, err := readOutcome([]byte(outcome))
+		if got := decisionOf(o); err != nil || got != want {
+			t.Errorf("%s is %+v, %v, want %+v", outcome, got, err, want)
 		}
 	}
-	if got := readOutcome([]byte(`no`)); got.Decided {
-		t.Errorf("what cannot be read decides: %+v", got)
+	if o, err := readOutcome([]byte(`no`)); err == nil {
+		t.Errorf("what cannot be read is an outcome: %+v", o)
 	}
 }

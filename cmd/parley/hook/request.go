@@ -146,9 +146,9 @@ func (r *request) makeAsker(ctx context.Context) error {
 // await waits for the decision. It cancels a form that nobody has answered in time: the agent's own prompt asks it then,
 // and a form that expires approves nothing.
 func (r *request) await(ctx context.Context, form capabilities.ID) Decision {
-	raw, err := r.outcome(ctx, form, r.options.Timeout)
+	o, err := r.outcome(ctx, form, r.options.Timeout)
 	if err == nil {
-		return readOutcome(raw)
+		return decisionOf(o)
 	}
 	d := r.failed(ctx, err)
 	if parley.CodeOf(err) == parley.Timeout && ctx.Err() == nil {
@@ -161,7 +161,7 @@ func (r *request) await(ctx context.Context, form capabilities.ID) Decision {
 }
 
 // outcome waits for a form's outcome, without limit if timeout is 0.
-func (r *request) outcome(ctx context.Context, form capabilities.ID, timeout time.Duration) (json.RawMessage, error) {
+func (r *request) outcome(ctx context.Context, form capabilities.ID, timeout time.Duration) (view.Outcome, error) {
 	waiter := r.options.Client(client.Options{As: r.as.As, Patience: patience, Known: true})
 	defer waiter.Close()
 	var (
@@ -173,7 +173,10 @@ func (r *request) outcome(ctx context.Context, form capabilities.ID, timeout tim
 	} else {
 		o, err = waiter.Await(ctx, client.ID(form.String()))
 	}
-	return o.Raw, err
+	if err != nil {
+		return view.Outcome{}, err
+	}
+	return readOutcome(o.Raw)
 }
 
 // cancel cancels a form, so that nobody answers a question that is asked elsewhere. It returns the decision of an answer
@@ -189,11 +192,11 @@ func (r *request) cancel(form capabilities.ID, why string) (Decision, bool) {
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		return Decision{}, false
 	}
-	raw, err := r.outcome(ctx, form, cancelTime)
+	o, err := r.outcome(ctx, form, cancelTime)
 	if err != nil {
 		return Decision{}, false
 	}
-	return readOutcome(raw), true
+	return decisionOf(o), true
 }
 
 // failed returns the decision after an error: none.
@@ -212,28 +215,29 @@ func byRule(allowed bool) Decision {
 	return Decision{Decided: true, Reason: "never allowed, by a rule in Parley"}
 }
 
-// readOutcome returns the decision of an approval's outcome. Only an answer decides. A cancelled or expired form does
-// not.
-func readOutcome(raw json.RawMessage) Decision {
-	var o struct {
-		Status  view.FormStatus
-		Allowed bool
-		Values  struct{ Decision, Reason string }
-		Note    string
+// readOutcome reads the outcome of a form.
+func readOutcome(raw json.RawMessage) (o view.Outcome, err error) {
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return o, parley.Refuse(parley.Internal, "the node's answer cannot be read: %v", err)
 	}
-	switch err := json.Unmarshal(raw, &o); {
-	case err != nil:
-		return undecided("the node's answer cannot be read: %v", err)
+	return o, nil
+}
+
+// decisionOf returns the decision of an approval's outcome. Only an answer decides. A cancelled or expired form does
+// not.
+func decisionOf(o view.Outcome) Decision {
+	choice, reason := o.Text("decision"), o.Text("reason")
+	switch {
 	case o.Status == view.StatusDeclined:
 		return Decision{Decided: true, Reason: withReason("declined in Parley", o.Note)}
 	case o.Status != view.StatusAnswered:
 		return undecided("the question was %s", o.Status)
 	case o.Allowed:
-		return Decision{Decided: true, Allowed: true, Reason: withReason("allowed in Parley", o.Values.Reason)}
-	case o.Values.Decision == mailbox.Deny, o.Values.Decision == mailbox.Never:
-		return Decision{Decided: true, Reason: withReason("denied in Parley", o.Values.Reason)}
+		return Decision{Decided: true, Allowed: true, Reason: withReason("allowed in Parley", reason)}
+	case choice == mailbox.Deny, choice == mailbox.Never:
+		return Decision{Decided: true, Reason: withReason("denied in Parley", reason)}
 	}
-	return undecided("the decision %q is none of the host's", o.Values.Decision)
+	return undecided("the decision %q is none of the host's", choice)
 }
 
 func withReason(what, why string) string {

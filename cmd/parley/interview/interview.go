@@ -2,7 +2,6 @@ package interview
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +17,8 @@ import (
 // ErrAborted is the error of an interview that the person ended.
 var ErrAborted = errors.New("the interview was ended")
 
-// Field is a field of a form as the node sends it.
-type Field struct {
-	events.Field
-	Default json.RawMessage `json:"default"`
-	Example json.RawMessage `json:"example"`
-}
+// field is a field of a form.
+type field struct{ events.Field }
 
 // question is a field on a terminal, with a function that returns the answer to it.
 type question struct {
@@ -32,11 +27,11 @@ type question struct {
 }
 
 // Ask asks for an answer field by field, below a description and the asker's name.
-func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker string, fields []Field) ([]events.FieldText, error) {
+func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker string, fields []events.Field) ([]events.FieldText, error) {
 	widgets := []huh.Field{huh.NewNote().Title(terminal.Visible(description)).Description("asked by " + asker)}
 	questions := make([]question, len(fields))
 	for i, f := range fields {
-		questions[i] = f.question()
+		questions[i] = (&field{f}).question()
 		widgets = append(widgets, questions[i].widget)
 	}
 	form := huh.NewForm(huh.NewGroup(widgets...)).WithInput(in).WithOutput(out)
@@ -53,26 +48,32 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, description, asker st
 	return texts, nil
 }
 
-// Remember makes an answer the field's default, so that a person can correct it. It forgets secrets.
-func (f *Field) Remember(texts []events.FieldText) {
+// Remember makes an answer the default of the fields, so that a person can correct it. It forgets secrets.
+func Remember(fields []events.Field, texts []events.FieldText) {
+	for i := range fields {
+		remember(&fields[i], texts)
+	}
+}
+
+func remember(f *events.Field, texts []events.FieldText) {
 	var said []string
 	for _, t := range texts {
 		if t.Name == f.Name {
 			said = append(said, t.Text)
 		}
 	}
-	switch { // strings can always be written as JSON
+	switch {
 	case f.Type == events.Secret || len(said) == 0:
 	case f.Type == events.Multiselect:
-		f.Default, _ = json.Marshal(said)
+		f.Default = capabilities.Strings(said...)
 	case f.Type == events.Checkbox || f.Type == events.Confirm && len(f.Options) == 0:
-		f.Default = json.RawMessage(said[0])
+		f.Default = capabilities.Bool(said[0] == "true")
 	default:
-		f.Default, _ = json.Marshal(said[0])
+		f.Default = capabilities.String(said[0])
 	}
 }
 
-func (f *Field) question() question {
+func (f *field) question() question {
 	switch f.Type {
 	case events.Checkbox, events.Confirm:
 		if f.Type == events.Checkbox || len(f.Options) == 0 {
@@ -93,7 +94,7 @@ func (f *Field) question() question {
 	return f.line()
 }
 
-func (f *Field) line() question {
+func (f *field) line() question {
 	text := f.preset()
 	w := huh.NewInput().Title(f.title()).Description(f.help()).Placeholder(f.hint()).Value(&text).Validate(f.check)
 	if f.Type == events.Secret {
@@ -102,15 +103,15 @@ func (f *Field) line() question {
 	return question{w, func() []events.FieldText { return f.said(text) }}
 }
 
-func (f *Field) yesOrNo() question {
-	yes := string(f.Default) == "true"
+func (f *field) yesOrNo() question {
+	yes, _ := f.Default.AsBool()
 	return question{
 		huh.NewConfirm().Title(f.title()).Description(f.help()).Value(&yes),
 		func() []events.FieldText { return f.said(fmt.Sprint(yes)) },
 	}
 }
 
-func (f *Field) oneOf() question {
+func (f *field) oneOf() question {
 	chosen := f.preset()
 	options := f.choices()
 	if !f.Required && chosen == "" {
@@ -122,9 +123,14 @@ func (f *Field) oneOf() question {
 	}
 }
 
-func (f *Field) someOf() question {
+func (f *field) someOf() question {
 	var chosen []string
-	_ = json.Unmarshal(f.Default, &chosen) // without a default nothing is chosen
+	defaults, _ := f.Default.AsList() // without a default nothing is chosen
+	for _, v := range defaults {
+		if text, ok := v.AsString(); ok {
+			chosen = append(chosen, text)
+		}
+	}
 	w := huh.NewMultiSelect[string]().Title(f.title()).Description(f.help()).Options(f.choices()...).Value(&chosen)
 	if f.Required {
 		w.Validate(func(c []string) error {
@@ -143,7 +149,7 @@ func (f *Field) someOf() question {
 	}}
 }
 
-func (f *Field) choices() []huh.Option[string] {
+func (f *field) choices() []huh.Option[string] {
 	options := make([]huh.Option[string], len(f.Options))
 	for i, o := range f.Options {
 		label := o.Label
@@ -159,14 +165,14 @@ func (f *Field) choices() []huh.Option[string] {
 }
 
 // said returns the answer to the field. An empty text is no answer, so that a default holds.
-func (f *Field) said(text string) []events.FieldText {
+func (f *field) said(text string) []events.FieldText {
 	if text == "" {
 		return nil
 	}
 	return []events.FieldText{{Name: f.Name, Text: text}}
 }
 
-func (f *Field) check(text string) error {
+func (f *field) check(text string) error {
 	if f.Required && strings.TrimSpace(text) == "" && f.preset() == "" {
 		return errors.New("this is needed")
 	}
@@ -174,15 +180,14 @@ func (f *Field) check(text string) error {
 }
 
 // preset returns the field's default as text.
-func (f *Field) preset() string {
-	v, err := capabilities.ParseJSON(f.Default)
-	if err != nil || v.IsNull() {
+func (f *field) preset() string {
+	if f.Default.IsNull() || f.Default.IsSealed() {
 		return ""
 	}
-	return v.Text()
+	return f.Default.Text()
 }
 
-func (f *Field) title() string {
+func (f *field) title() string {
 	label := f.Label
 	if label == "" {
 		label = f.Name
@@ -193,7 +198,7 @@ func (f *Field) title() string {
 	return terminal.Visible(label)
 }
 
-func (f *Field) help() string {
+func (f *field) help() string {
 	help := f.Help
 	if help == "" && f.Type == events.Capability {
 		help = "a name that you hold"
@@ -202,12 +207,12 @@ func (f *Field) help() string {
 }
 
 // hint returns the text that an empty line shows.
-func (f *Field) hint() string {
+func (f *field) hint() string {
 	if f.Placeholder != "" {
 		return terminal.Visible(f.Placeholder)
 	}
-	if v, err := capabilities.ParseJSON(f.Example); err == nil && !v.IsNull() {
-		return "as in " + terminal.Visible(v.Text())
+	if !f.Example.IsNull() && !f.Example.IsSealed() {
+		return "as in " + terminal.Visible(f.Example.Text())
 	}
 	return ""
 }
