@@ -59,7 +59,7 @@ func ofNode(node capabilities.NodeID) capabilities.ID { return capabilities.ID{N
 
 // put notes what an agent uses, and returns the agents whose mailboxes have to be read for its account to be whole.
 func (a *accounts) put(s *mailbox.State) (missing []capabilities.ID) {
-	use := s.Usage()
+	use := s.Account.Usage()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known := a.known[s.ID]; known != nil {
@@ -77,7 +77,7 @@ func (a *accounts) put(s *mailbox.State) (missing []capabilities.ID) {
 	if by != a.node.host && !by.IsZero() {
 		missing = append(missing, by)
 	}
-	missing = append(missing, s.Made()...)
+	missing = append(missing, s.Account.Made()...)
 	return slices.DeleteFunc(missing, func(id capabilities.ID) bool { return a.known[id] != nil || id.Node != a.node.id })
 }
 
@@ -175,7 +175,7 @@ func (a *accounts) remember(s *mailbox.State) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.set)
-	for _, q := range s.QuotasSet() {
+	for _, q := range s.Peers.Quotas() {
 		a.setLocked(&q)
 	}
 }

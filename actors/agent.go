@@ -59,26 +59,26 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 	p := s.Profile
 	status := view.AgentStatus{
 		ID: s.ID, Title: p.Title, Kind: string(p.Kind), Status: p.Status, Error: p.Error, Labels: maps.Clone(p.Labels), Pending: []view.PendingPermission{},
-		Queued: s.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
+		Queued: s.Runs.Queued(), Asks: int(s.Summary().Open), Created: p.Created, Updated: p.Updated, Node: s.ID.Node,
 		Version: s.Version, Host: p.Host, Maker: p.By,
 	}
 	if status.Labels == nil {
 		status.Labels = map[string]string{}
 	}
-	if s.HasProgram() {
-		program := s.Program()
+	if s.Runs.HasProgram() {
+		program := s.Runs.Program()
 		status.Runtime, status.User, status.Wrap = program.Runtime, program.User, program.Wrap
 	}
-	if policy := s.Policy(); policy != mailbox.AskOnMiss {
+	if policy := s.Rules.Policy(); policy != mailbox.AskOnMiss {
 		status.Policy = policy
 	}
-	for _, m := range s.Approvals() {
+	for _, m := range s.Mail.Approvals() {
 		input := []rune(m.Form.Description)
 		status.Pending = append(status.Pending, view.PendingPermission{
 			Form: m.ID(), Number: m.Number, Tool: m.Form.Title, Input: string(input[:min(len(input), maxShownInput)]), Asked: m.Form.Date,
 		})
 	}
-	for _, m := range s.Interrupted() {
+	for _, m := range s.Runs.Interrupted() {
 		text := mailbox.ShowText(m.Posted.Text)
 		if shown := []rune(text[:min(len(text), 4*maxShownText)]); len(shown) > maxShownText || len(text) > 4*maxShownText {
 			text = strings.ToValidUTF8(string(shown[:min(len(shown), maxShownText)]), "") + "…"
@@ -101,14 +101,14 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 
 // Seen returns the status of another agent as a may see it.
 func (as Agents) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
-	name, err := query(ctx, as.agent, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.NameOf(s.ID), nil })
+	name, err := query(ctx, as.agent, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.Names.Of(s.ID), nil })
 	return as.agent.node.marked(s).For(as.agent.id, name), err
 }
 
 // MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.
 func (as Agents) MayLookInto(ctx context.Context, agent *Agent) error {
 	_, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (none, error) {
-		if as.agent.id == agent.id || s.ManagedBy(as.agent.id) {
+		if as.agent.id == agent.id || s.Profile.ManagedBy(as.agent.id) {
 			return none{}, nil
 		}
 		return none{}, parley.Refuse(parley.NotPermitted, "that is for the agent itself, its host and its maker")

@@ -60,7 +60,7 @@ func (b *mailboxActor) approve(c mailbox.RequestApproval, attended bool) (pendin
 	p := pending[view.Permission]{}
 	switch e := evs[0].(type) {
 	case *events.RuleUsed:
-		p.result = view.Permission{Decided: true, Allowed: b.state.Allows(e.Rule), Rule: e.Rule}
+		p.result = view.Permission{Decided: true, Allowed: b.state.Rules.Allows(e.Rule), Rule: e.Rule}
 	case *events.FormRequested:
 		if attended && !b.node.attends(e.To) {
 			return pending[view.Permission]{result: view.Permission{Unattended: true}}, nil
@@ -98,7 +98,7 @@ func (a *Agent) AwaitApproval(ctx context.Context, ref capabilities.FormRef) (bo
 func (rs Rules) List(ctx context.Context) ([]view.Rule, error) {
 	return query(ctx, rs.agent, func(s *mailbox.State, now capabilities.Time) ([]view.Rule, error) {
 		all := []view.Rule{}
-		for _, r := range s.Rules(now) {
+		for _, r := range s.Rules.Valid(now) {
 			all = append(all, view.Rule{
 				Rule: r.Rule, Agent: r.Agent, Tool: r.Tool, Words: r.Words(), Allow: r.Allow, Made: r.Made, Until: r.Until,
 				Form: r.Form, Uses: r.Uses, Used: r.Used, Stale: r.Stale(), Covers: r.Covers, Shape: r.Shape,
@@ -125,7 +125,7 @@ func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, 
 		return "", nil
 	}
 	return query(ctx, &Agent{node: n, id: asker}, func(s *mailbox.State, _ capabilities.Time) (string, error) {
-		m, err := s.FindFormID(form)
+		m, err := s.Mail.FindFormID(form)
 		if err != nil {
 			return "", err
 		}

@@ -94,7 +94,7 @@ func sendMany(tb testing.TB, from *Agent, to string, messages int) {
 // countMail gives how many messages a mailbox has.
 func countMail(tb testing.TB, a *Agent) int {
 	tb.Helper()
-	n, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) { return len(b.state.Messages()), nil })
+	n, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) { return len(b.state.Mail.All()), nil })
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func checkBacklog(tb testing.TB, from, to *Agent, messages int) {
 	tb.Helper()
 	list := func(a *Agent) []string {
 		ids, err := inspect(tb.Context(), a, func(b *mailboxActor) (ids []string, err error) {
-			for _, m := range b.state.Messages() {
+			for _, m := range b.state.Mail.All() {
 				ids = append(ids, m.ID().String())
 			}
 			return ids, nil

@@ -42,7 +42,7 @@ func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 // announceOutbox tells the peers what the mailbox owes to their nodes, when it was made from the log.
 func (b *mailboxActor) announceOutbox() {
 	owed := map[capabilities.NodeID]int{}
-	for _, p := range b.state.Outbox() {
+	for _, p := range b.state.Outbox.Items() {
 		if p.To.Node != b.node.id {
 			owed[p.To.Node]++
 		}
@@ -75,7 +75,7 @@ func (b *mailboxActor) resumeAfterMint(rs []ack) {
 		return
 	}
 	asked := map[capabilities.NodeID]bool{b.node.id: true}
-	for _, p := range b.state.Outbox() {
+	for _, p := range b.state.Outbox.Items() {
 		if !asked[p.To.Node] {
 			asked[p.To.Node] = true
 			b.node.peers.of(p.To.Node).ask(b.reg.id)
@@ -200,7 +200,7 @@ func (m retryLine) handle(b *mailboxActor) {
 		return
 	}
 	next := b.beginLine(l.to, l.tries+1)
-	for _, p := range b.state.Outbox() {
+	for _, p := range b.state.Outbox.Items() {
 		if p.To == l.to {
 			b.hand(p, next)
 		}
@@ -216,7 +216,7 @@ func (b *mailboxActor) redeliverLocal() {
 		return
 	}
 	b.redeliver, b.lines = false, nil
-	for _, p := range b.state.Outbox() {
+	for _, p := range b.state.Outbox.Items() {
 		if p.To.Node == b.node.id {
 			b.hand(p, b.lineTo(p.To))
 		}

@@ -129,7 +129,7 @@ func (d *directory) read(ctx context.Context, id capabilities.ID) error {
 		d.put(view.AgentStatus{ID: id, Status: "error", Error: parley.AsError(err).Message, Labels: map[string]string{}, Pending: []view.PendingPermission{}, Node: id.Node, Version: 1})
 		return nil
 	}
-	if _, running := s.Run(); running || s.HasProgram() && s.Profile.Status == mailbox.Initializing { // its mailbox knows whether that is so
+	if _, running := s.Runs.Current(); running || s.Runs.HasProgram() && s.Profile.Status == mailbox.Initializing { // its mailbox knows whether that is so
 		status, err := (&Agent{node: d.node, id: id}).Status(ctx)
 		if err == nil {
 			d.put(status)

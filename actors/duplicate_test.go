@@ -18,7 +18,7 @@ func written(tb testing.TB, from *Agent, to *station) []packetItem {
 	tb.Helper()
 	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]packetItem, error) {
 		var all []packetItem
-		for _, p := range b.state.Outbox() {
+		for _, p := range b.state.Outbox.Items() {
 			if p.To.Node != to.id {
 				continue
 			}
@@ -230,7 +230,7 @@ func owesNothing(tb testing.TB, a *Agent) bool {
 	tb.Helper()
 	owed, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) {
 		b.recordAcks()
-		return len(b.state.Outbox()), nil
+		return len(b.state.Outbox.Items()), nil
 	})
 	if err != nil {
 		tb.Fatal(err)

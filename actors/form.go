@@ -172,7 +172,7 @@ type awaitForm struct {
 }
 
 func (m awaitForm) handle(b *mailboxActor) (view.Outcome, error) {
-	msg, err := b.state.FindForm(m.form)
+	msg, err := b.state.Mail.FindForm(m.form)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -190,7 +190,7 @@ type queryOutcome struct {
 }
 
 func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
-	msg, err := b.state.FindFormID(m.form)
+	msg, err := b.state.Mail.FindFormID(m.form)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -248,7 +248,7 @@ func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 
 // draftAnswer drafts an answer with the node's compiled schema of the form.
 func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
-	if m, found := b.state.FindForm(r.Form); found == nil && m.Form.IsOpen() {
+	if m, found := b.state.Mail.FindForm(r.Form); found == nil && m.Form.IsOpen() {
 		if r.Schema, err = b.schema(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
 		}
@@ -263,7 +263,7 @@ func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, 
 
 // seal adds the sealed form of secret values.
 func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
-	m, err := b.state.FindFormID(c.Form)
+	m, err := b.state.Mail.FindFormID(c.Form)
 	if err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (m cancelForm) handle(b *mailboxActor) (view.Outcome, error) {
 	if _, err := b.decide(m.command); err != nil {
 		return view.Outcome{}, err
 	}
-	msg, err := b.state.FindForm(m.command.Form)
+	msg, err := b.state.Mail.FindForm(m.command.Form)
 	if err != nil {
 		return view.Outcome{}, err
 	}
@@ -390,7 +390,7 @@ func (a *Agent) Reject(ctx context.Context, ref capabilities.FormRef, reason str
 type checkRequest struct{ form capabilities.FormRef }
 
 func (m checkRequest) handle(b *mailboxActor) (none, error) {
-	return none{}, b.state.CheckRequest(m.form)
+	return none{}, b.state.Mail.CheckRequest(m.form)
 }
 
 // Ask is a form to be sent. To is a path of the asker's names, or the ID or locator of an agent that it

@@ -251,7 +251,7 @@ func isDelivered(t *testing.T, a *Agent) bool {
 	t.Helper()
 	owed, err := inspect(t.Context(), a, func(b *mailboxActor) (int, error) {
 		b.recordAcks()
-		return len(b.state.Outbox()), nil
+		return len(b.state.Outbox.Items()), nil
 	})
 	return err == nil && owed == 0
 }

@@ -244,7 +244,7 @@ func (ps Peers) Uninvite(ctx context.Context, name string) error {
 func (ps Peers) Invitations(ctx context.Context) ([]view.Invitation, error) {
 	return query(ctx, ps.agent, func(s *mailbox.State, now capabilities.Time) ([]view.Invitation, error) {
 		all := []view.Invitation{}
-		for _, i := range s.Invitations(now) {
+		for _, i := range s.Peers.Invitations(now) {
 			all = append(all, view.Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
 		}
 		return all, nil
@@ -273,7 +273,7 @@ func (n *Node) Nodes(ctx context.Context) ([]view.Peer, error) {
 	names, err := query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) ([]string, error) {
 		names := make([]string, len(hosts))
 		for i, h := range hosts {
-			names[i] = s.NameOf(h)
+			names[i] = s.Names.Of(h)
 		}
 		return names, nil
 	})

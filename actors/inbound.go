@@ -242,7 +242,7 @@ func (b *mailboxActor) acceptRemote(c mailbox.Command, _ []events.Event) (at cap
 		if err := b.seal(&settle.SettleForm); err != nil {
 			return 0, err
 		}
-		if m, found := b.state.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
+		if m, found := b.state.Mail.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
 			if settle.Schema, err = b.schema(settle.By, m.Form, settle.Values, nil); err != nil {
 				return 0, later(err)
 			}
@@ -253,7 +253,7 @@ func (b *mailboxActor) acceptRemote(c mailbox.Command, _ []events.Event) (at cap
 	if !settles {
 		return 0, err
 	}
-	m, found := b.state.FindFormID(settle.Form)
+	m, found := b.state.Mail.FindFormID(settle.Form)
 	if found != nil {
 		return 0, err
 	}

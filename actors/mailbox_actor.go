@@ -195,18 +195,18 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 		b.node.peers.note(evs)
 		b.node.accounts.note(evs)
 	}
-	owed, shown := b.state.LastSeq(), b.state.ProfileVersion()
+	owed, shown := b.state.Outbox.LastSeq(), b.state.ProfileVersion()
 	b.apply(recorded)
 	b.account(evs)
 	section.Summary = b.state.Summary()
 	b.last = b.node.journal.AppendSince(b.failures, append([]events.Section{section}, more...)...)
 	b.reg.last.Store(uint64(b.last))
 	b.node.scheduler.expect(b.reg.id, section.Summary.Deadline)
-	if len(b.state.Outbox()) == 0 {
+	if len(b.state.Outbox.Items()) == 0 {
 		b.lines = nil
 	}
-	if b.state.LastSeq() > owed {
-		b.deliver(b.state.OutboxAfter(owed))
+	if b.state.Outbox.LastSeq() > owed {
+		b.deliver(b.state.Outbox.After(owed))
 	}
 	b.recount(evs)
 	if len(rs) > 0 {
@@ -275,7 +275,7 @@ func (b *mailboxActor) notifyWaiters(form capabilities.ID) {
 }
 
 func (b *mailboxActor) outcome(form capabilities.ID) (view.Outcome, error) {
-	m, err := b.state.FindFormID(form)
+	m, err := b.state.Mail.FindFormID(form)
 	if err != nil {
 		return view.Outcome{}, err
 	}

@@ -115,19 +115,19 @@ func (a *Agent) hasSent(ctx context.Context, key string) bool {
 // queryPosted reports whether the agent has posted a message with a key.
 type queryPosted struct{ key string }
 
-func (m queryPosted) handle(b *mailboxActor) (bool, error) { return b.state.HasPosted(m.key), nil }
+func (m queryPosted) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasPosted(m.key), nil }
 
 // checkPrompt refuses a message that the agent could not work on now.
 type checkPrompt struct{}
 
 func (checkPrompt) handle(b *mailboxActor) (none, error) {
-	_, running := b.state.Run()
+	_, running := b.state.Runs.Current()
 	switch {
 	case b.state.Profile.Archived:
 		return none{}, errArchived()
-	case b.state.HasProgram() && b.node.supervisor.isHeld():
+	case b.state.Runs.HasProgram() && b.node.supervisor.isHeld():
 		return none{}, errHeld()
-	case b.state.HasProgram() && !running && b.node.supervisor.full():
+	case b.state.Runs.HasProgram() && !running && b.node.supervisor.full():
 		return none{}, errFull()
 	}
 	return none{}, nil
@@ -158,12 +158,12 @@ func (b *mailboxActor) prompted(message capabilities.ID) (view.Prompted, *run, e
 	if b.state.Profile.Archived { // since it was asked
 		return view.Prompted{}, nil, errArchived()
 	}
-	m, err := b.state.FindID(message)
+	m, err := b.state.Mail.FindID(message)
 	if err != nil {
 		return view.Prompted{}, nil, parley.Refuse(parley.NotPermitted, "the agent would not have the message")
 	}
 	p := view.Prompted{Message: message}
-	for _, waiting := range b.state.Prompts() {
+	for _, waiting := range b.state.Runs.Prompts() {
 		p.Queued = p.Queued || waiting == m
 	}
 	if r := b.node.supervisor.currentRun(b.reg.id); r != nil && r.prompt == message {

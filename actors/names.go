@@ -86,7 +86,7 @@ func (m createAgent) handle(b *mailboxActor) (id capabilities.ID, err error) {
 
 // List lists what the agent has under a path, sorted; "" lists its own names, the special ones first.
 func (n Names) List(ctx context.Context, path string) ([]string, error) {
-	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.Names(path) })
+	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]string, error) { return s.ListNames(path) })
 }
 
 // Revoked lists the names of the agent's that are good for nothing any more: what they stood for was taken back, or its
@@ -147,8 +147,8 @@ func (n Names) Copy(ctx context.Context, from, to string, f capabilities.Facet) 
 func (n Names) Grants(ctx context.Context) ([]view.Granted, error) {
 	return query(ctx, n.agent, func(s *mailbox.State, _ capabilities.Time) ([]view.Granted, error) {
 		grants := []view.Granted{}
-		for _, g := range s.Grants() {
-			grants = append(grants, view.Granted{Grant: g, ToName: s.NameOf(g.To)})
+		for _, g := range s.Grants.All() {
+			grants = append(grants, view.Granted{Grant: g, ToName: s.Names.Of(g.To)})
 		}
 		return grants, nil
 	})

@@ -49,7 +49,7 @@ func (b *mailboxActor) pack(p *peer, most int) (all []outgoing, more bool) {
 // countOwed counts the items for a node that have not arrived.
 func (b *mailboxActor) countOwed(node capabilities.NodeID) int {
 	taken, n := b.reg.acks.items(), 0
-	for _, p := range b.state.Outbox() {
+	for _, p := range b.state.Outbox.Items() {
 		if p.To.Node == node && !taken[p.Seq] {
 			n++
 		}

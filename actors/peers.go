@@ -201,13 +201,13 @@ func (ps *peers) remember(s *mailbox.State) {
 	clear(ps.dropped)
 	ps.met = nil
 	ps.mu.Unlock()
-	for _, i := range s.Invitations(ps.node.now()) {
+	for _, i := range s.Peers.Invitations(ps.node.now()) {
 		ps.invite(&i.InvitationMade)
 	}
-	for _, d := range s.DroppedPeers() {
+	for _, d := range s.Peers.Dropped() {
 		ps.drop(d)
 	}
-	for _, a := range s.Peers() {
+	for _, a := range s.Peers.All() {
 		ps.meet(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp, Network: a.Network})
 	}
 }

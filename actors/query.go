@@ -114,7 +114,7 @@ func (m queryChanges) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcks()
 	v, cursor := m.view, m.cursor
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
-	show, all := b.viewer(), b.state.Messages()
+	show, all := b.viewer(), b.state.Mail.All()
 	for more := true; more; {
 		var changed []*mailbox.Message
 		var until uint64
@@ -197,7 +197,7 @@ type queryMessages struct {
 func (m queryMessages) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in := view.Inbox{Messages: []view.Message{}, Cursor: b.state.Version}
-	show, all := b.viewer(), b.state.Messages()
+	show, all := b.viewer(), b.state.Mail.All()
 	size := 0
 	for _, msg := range all[min(m.first, uint64(len(all))):] {
 		e, err := show.envelope(msg)
@@ -228,7 +228,7 @@ type queryForms struct{ origin events.Origin }
 func (m queryForms) handle(b *mailboxActor) (view.Inbox, error) {
 	b.recordAcksToShow()
 	in, show := view.Inbox{Cursor: b.state.Version}, b.viewer()
-	for _, msg := range b.state.FormsOf(m.origin) {
+	for _, msg := range b.state.Mail.FormsOf(m.origin) {
 		e, err := show.envelope(msg)
 		if err != nil {
 			return in, err
@@ -246,7 +246,7 @@ func (m Mail) HasAsked(ctx context.Context, key string) (bool, error) {
 // queryAsked reports whether a form was asked under a key.
 type queryAsked struct{ key string }
 
-func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.HasAsked(m.key), nil }
+func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasAsked(m.key), nil }
 
 // Message gives one message.
 func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error) {
@@ -258,7 +258,7 @@ type queryMessage struct{ ref capabilities.FormRef }
 
 func (m queryMessage) handle(b *mailboxActor) (view.Message, error) {
 	b.recordAcksToShow()
-	msg, err := b.state.Find(m.ref)
+	msg, err := b.state.Mail.Find(m.ref)
 	if err != nil {
 		return view.Message{}, err
 	}
@@ -346,11 +346,11 @@ func (v *viewer) wasDelivered(m *mailbox.Message) bool {
 func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 	e := view.Message{
 		Number: m.Number, Changed: m.Changed, Type: m.Type(), MessageID: m.ID(), Date: m.Date(), Dismissed: m.Dismissed,
-		From: m.From(), FromName: v.state.NameOf(m.From()), To: m.To(), ToName: v.state.NameOf(m.To()),
-		Sent: v.state.Sent(m), Received: v.state.Received(m), ReplyTo: m.ReplyTo(),
+		From: m.From(), FromName: v.state.Names.Of(m.From()), To: m.To(), ToName: v.state.Names.Of(m.To()),
+		Sent: v.state.Mail.Sent(m), Received: v.state.Mail.Received(m), ReplyTo: m.ReplyTo(),
 	}
 	if !e.ReplyTo.IsZero() { // most are no reply
-		if parent, err := v.state.FindID(e.ReplyTo); err == nil {
+		if parent, err := v.state.Mail.FindID(e.ReplyTo); err == nil {
 			e.ReplyNumber = &parent.Number
 		}
 	}
@@ -364,7 +364,7 @@ func (v *viewer) envelope(m *mailbox.Message) (view.Message, error) {
 }
 
 func (v *viewer) message(e *view.Message, p *events.MessagePosted) {
-	e.Text, e.Queued, e.Interrupted = mailbox.ShowText(p.Text), v.state.IsPrompt(e.Number), v.state.WasInterrupted(e.Number)
+	e.Text, e.Queued, e.Interrupted = mailbox.ShowText(p.Text), v.state.Runs.IsPrompt(e.Number), v.state.Runs.WasInterrupted(e.Number)
 	for _, s := range p.Text {
 		if s.Edge == "" {
 			continue
@@ -380,15 +380,15 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	e.Title, e.Description, e.Fields = f.Title, f.Description, f.Fields
 	e.PromiseID, e.ResolverID = f.Promise, f.Resolver
 	e.Deadline, e.NoForward, e.Origin = f.Deadline, f.NoForward, f.AskedIn()
-	e.Forwarder, e.ForwardName = f.Forwarder, v.state.NameOf(f.Forwarder)
+	e.Forwarder, e.ForwardName = f.Forwarder, v.state.Names.Of(f.Forwarder)
 	for _, id := range f.Chain {
-		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.state.NameOf(id)})
+		e.Chain = append(e.Chain, view.Party{ID: id, Name: v.state.Names.Of(id)})
 	}
 	for _, h := range f.QueuedForwards {
-		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.state.NameOf(h.To)})
+		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.state.Names.Of(h.To)})
 	}
 	for _, h := range f.Forwarded {
-		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.state.NameOf(h.To)})
+		e.ForwardedTo = append(e.ForwardedTo, view.Party{ID: h.To, Name: v.state.Names.Of(h.To)})
 	}
 	e.Answering, e.Refused, e.Digest = f.QueuedAnswer != nil, f.Refused, f.Digest()
 	e.AnswerNeeded = f.IsOpen() && e.Received && !e.Answering
@@ -405,14 +405,14 @@ func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	o := view.Outcome{Status: view.StatusOpen, Form: f.ID, Promise: f.Promise}
 	if c := f.Ended; c != nil {
 		o.Status, o.By, o.At, o.Note, o.Settlement = view.FormStatus(c.Reason), c.By, c.Date, c.Note, c.Answer
-		o.ByName = v.state.NameOf(c.By)
+		o.ByName = v.state.Names.Of(c.By)
 		return o, nil
 	}
 	a := f.Answered
 	if a == nil {
 		return o, nil
 	}
-	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.state.NameOf(a.By), a.Date, a.Answer
+	o.Status, o.By, o.ByName, o.At, o.Settlement = view.StatusAnswered, a.By, v.state.Names.Of(a.By), a.Date, a.Answer
 	if f.From == v.state.ID {
 		o.Digest = f.Digest()
 		o.Allowed = v.state.ApprovalResult(f, o.Digest).Allowed

@@ -27,10 +27,10 @@ func (n *Node) Quotas(ctx context.Context) (view.NodeQuotas, error) {
 	}
 	return query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) (view.NodeQuotas, error) {
 		for i := range q.Heaviest {
-			q.Heaviest[i].Name = s.NameOf(q.Heaviest[i].Agent)
+			q.Heaviest[i].Name = s.Names.Of(q.Heaviest[i].Agent)
 		}
 		for i := range q.PeersUsed {
-			q.PeersUsed[i].Name = s.NameOf(hosts[q.PeersUsed[i].Node])
+			q.PeersUsed[i].Name = s.Names.Of(hosts[q.PeersUsed[i].Node])
 		}
 		return q, nil
 	})
@@ -52,7 +52,7 @@ func (as Agents) Quota(ctx context.Context, agent *Agent) (view.AgentUse, error)
 	}
 	u := as.agent.node.accounts.use(agent.id, as.agent.node.now())
 	var err error
-	u.Name, err = query(ctx, as.agent, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.NameOf(u.Agent), nil })
+	u.Name, err = query(ctx, as.agent, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.Names.Of(u.Agent), nil })
 	return u, err
 }
 
@@ -151,8 +151,8 @@ func (b *mailboxActor) checkRecipient(to capabilities.ID) error {
 
 // openAccount notes what a mailbox that was just read uses. The other mailboxes of its account are read too.
 func (b *mailboxActor) openAccount() {
-	b.holding, b.use = nil, b.state.Usage()
-	for by, amounts := range b.state.UseBy(b.node.now()) {
+	b.holding, b.use = nil, b.state.Account.Usage()
+	for by, amounts := range b.state.Account.Senders(b.node.now()) {
 		if by.ULID == (capabilities.ID{}).ULID {
 			b.holding = append(b.holding, by.Node)
 			b.node.accounts.hold(b.reg.id, by.Node, amounts)
@@ -165,7 +165,7 @@ func (b *mailboxActor) openAccount() {
 
 // account notes what the agent, and other nodes, use after some events.
 func (b *mailboxActor) account(evs []events.Event) {
-	if use := b.state.Usage(); use != b.use {
+	if use := b.state.Account.Usage(); use != b.use {
 		b.use = use
 		b.node.accounts.put(b.state)
 	}
@@ -174,7 +174,7 @@ func (b *mailboxActor) account(evs []events.Event) {
 		now = b.node.now()
 	}
 	for _, node := range b.holding {
-		b.node.accounts.hold(b.reg.id, node, b.state.UsedBy(ofNode(node), now))
+		b.node.accounts.hold(b.reg.id, node, b.state.Account.Sender(ofNode(node), now))
 	}
 	for _, e := range evs {
 		if _, ended := endOf(e); ended {
@@ -206,7 +206,7 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 // is too much for now is taken in later.
 func (b *mailboxActor) acceptRemoteWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
 	c = b.node.accounts.quotaed(ofNode(from), c)
-	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Has(r.Form.ID) {
+	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Mail.Has(r.Form.ID) {
 		schema, err := b.node.compile(ofNode(from), r.Form.Fields)
 		if err != nil {
 			return 0, later(err)
@@ -227,7 +227,7 @@ func (b *mailboxActor) holds(node capabilities.NodeID) {
 			return // account sees to it
 		}
 	}
-	if used := b.state.UsedBy(ofNode(node), b.node.now()); used != (mailbox.Amounts{}) {
+	if used := b.state.Account.Sender(ofNode(node), b.node.now()); used != (mailbox.Amounts{}) {
 		b.holding = append(b.holding, node)
 		b.node.accounts.hold(b.reg.id, node, used)
 	}

@@ -344,7 +344,7 @@ func (d *dispatcher) standIn(done <-chan struct{}) {
 // have been stored, and a crash may have kept the actor from notifying anybody.
 func (b *mailboxActor) catchUp() {
 	for _, key := range b.node.ended.keys(func(k formKey) bool { return k.mailbox == b.reg.id }) {
-		if m, err := b.state.FindFormID(key.form); err == nil && !m.Form.IsOpen() {
+		if m, err := b.state.Mail.FindFormID(key.form); err == nil && !m.Form.IsOpen() {
 			b.notifyWaiters(key.form)
 		}
 	}

@@ -26,7 +26,7 @@ type remoteSettlement struct {
 
 // remoteSettlement returns the settlement of a form homed on another node.
 func (b *mailboxActor) remoteSettlement(home capabilities.ID, c mailbox.SettleForm) (*remoteSettlement, error) {
-	m, err := b.state.FindFormID(c.Form)
+	m, err := b.state.Mail.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (m checkSettlement) handle(b *mailboxActor) (none, error) {
 	if err := b.state.MaySettle(m.form); err != nil || m.first {
 		return none{}, err
 	}
-	return none{}, b.state.Pending(m.form, m.since)
+	return none{}, b.state.Mail.Pending(m.form, m.since)
 }
 
 // settleDirectly returns the home's reply to a settlement that is not in this node's log.
@@ -153,7 +153,7 @@ func (m queueAnswer) handle(b *mailboxActor) (view.Outcome, error) {
 	if _, err := b.decide(mailbox.QueueAnswer{Answer: m.settle}); err != nil {
 		return view.Outcome{}, err
 	}
-	msg, err := b.state.FindFormID(m.settle.Form)
+	msg, err := b.state.Mail.FindFormID(m.settle.Form)
 	if err != nil {
 		return view.Outcome{}, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // startNextRun begins the next run of the agent's program, if a message waits for it. It is called after every message.
 func (b *mailboxActor) startNextRun() {
-	if b.state == nil || !b.state.HasProgram() || b.state.Queued() == 0 {
+	if b.state == nil || !b.state.Runs.HasProgram() || b.state.Runs.Queued() == 0 {
 		return
 	}
 	if err := b.startRun(mailbox.StartRun{}); err != nil {
@@ -31,7 +31,7 @@ func getsReady(p events.ProgramSet) bool { return p.Keep || p.Runtime == "acp" }
 
 // startProgram prepares a new agent's program if that needs it. Otherwise it begins the first run, unless wait is set.
 func (b *mailboxActor) startProgram(wait bool) {
-	p := b.state.Program()
+	p := b.state.Runs.Program()
 	var err error
 	switch {
 	case getsReady(p):
@@ -53,7 +53,7 @@ func (b *mailboxActor) startProgram(wait bool) {
 // startRun decides on a run, and has the program run once the decision is durable.
 func (b *mailboxActor) startRun(c mailbox.StartRun) error {
 	sup := b.node.supervisor
-	if _, running := b.state.Run(); running || !sup.reserveSlot(b.reg.id) {
+	if _, running := b.state.Runs.Current(); running || !sup.reserveSlot(b.reg.id) {
 		return nil
 	}
 	evs, err := b.decide(c)
@@ -62,7 +62,7 @@ func (b *mailboxActor) startRun(c mailbox.StartRun) error {
 		return err
 	}
 	e := evs[0].(*events.RunStarted)
-	m, r := sup.begin(b.reg.id, b.state.Program(), e)
+	m, r := sup.begin(b.reg.id, b.state.Runs.Program(), e)
 	p := b.prompt(e)
 	b.release(func(lost error) {
 		if lost != nil {
@@ -77,7 +77,7 @@ func (b *mailboxActor) startRun(c mailbox.StartRun) error {
 // prompt returns the prompt of a run.
 func (b *mailboxActor) prompt(e *events.RunStarted) runtime.Prompt {
 	p := runtime.Prompt{Run: e.Run.String(), Agent: b.reg.id.String()}
-	if m, err := b.state.FindID(e.Prompt); err == nil && m.Posted != nil {
+	if m, err := b.state.Mail.FindID(e.Prompt); err == nil && m.Posted != nil {
 		p.Message, p.From, p.Text = m.ID().String(), m.From().String(), mailbox.ShowText(m.Posted.Text)
 	}
 	return p
@@ -95,11 +95,11 @@ func (b *mailboxActor) reconcileRun() {
 		b.forgetDropped()
 	}
 	var err error
-	if run, running := b.state.Run(); running {
+	if run, running := b.state.Runs.Current(); running {
 		if end, over := sup.ended(b.reg.id, run.Run, b.silent); over {
 			_, err = b.decide(end)
 		}
-	} else if fresh && b.state.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !sup.isPreparing(b.reg.id) {
+	} else if fresh && b.state.Runs.HasProgram() && b.state.Profile.Status == mailbox.Initializing && !sup.isPreparing(b.reg.id) {
 		_, err = b.decide(mailbox.PrepareProgram{Status: mailbox.Idle}) // it is made ready for its first message
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *mailboxActor) reconcileRun() {
 // wasSilent reports whether the run in an agent's log is one of before the node's start, and had no output as far as is
 // known.
 func (n *Node) wasSilent(s *mailbox.State) bool {
-	run, running := s.Run()
+	run, running := s.Runs.Current()
 	if !running {
 		return false
 	}
@@ -123,7 +123,7 @@ func (n *Node) wasSilent(s *mailbox.State) bool {
 
 // stopRun decides on a command that ends the current run, and stops the program once that is durable.
 func (b *mailboxActor) stopRun(c mailbox.Command) (*run, error) {
-	running, any := b.state.Run()
+	running, any := b.state.Runs.Current()
 	if _, err := b.decide(c); err != nil || !any {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (as Agents) Archive(ctx context.Context, agent *Agent) error {
 type interruptRun struct{ by capabilities.ID }
 
 func (m interruptRun) handle(b *mailboxActor) (*run, error) {
-	if m.by != b.reg.id && !b.state.ManagedBy(m.by) {
+	if m.by != b.reg.id && !b.state.Profile.ManagedBy(m.by) {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
 	}
 	return b.stopRun(mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})

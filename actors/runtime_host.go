@@ -105,7 +105,7 @@ type askQuestion struct {
 }
 
 func (m askQuestion) handle(b *mailboxActor) (capabilities.ID, error) {
-	m.form.Key = b.state.AskKey(m.question)
+	m.form.Key = b.state.Runs.AskKey(m.question)
 	sent, err := requestForm{RequestForm: m.form, reveal: true}.handle(b)
 	if err == nil {
 		m.host.note(sent.result.Form)
@@ -169,7 +169,7 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	d := m.host
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	folder := folderOf(b.state.Program())
+	folder := folderOf(b.state.Runs.Program())
 	key := b.state.CallKey(m.digest, folder, func(key string) bool { return d.taken[key] })
 	command := mailbox.RequestApproval{Tool: m.call.Tool, Input: m.call.Input, Folder: folder, Key: key}
 	asked, err := requestPermission{command, false}.handle(b)
@@ -177,7 +177,7 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	if err == nil && !p.Decided {
 		d.taken[key], d.asked[p.Form] = true, true
 	}
-	return runPermission{p, b.state.Lasts(p.Rule)}, err
+	return runPermission{p, b.state.Rules.Lasts(p.Rule)}, err
 }
 
 // folderOf returns the folder in which a program runs: its own, or else the node's. "" is one that cannot be told.
@@ -197,7 +197,7 @@ type duringRun[T any] struct {
 }
 
 func (m duringRun[T]) handle(b *mailboxActor) (v T, err error) {
-	if now, running := b.state.Run(); !running || now.Run != m.run.id {
+	if now, running := b.state.Runs.Current(); !running || now.Run != m.run.id {
 		return v, errRunOver
 	}
 	if m.request == nil {

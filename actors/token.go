@@ -99,7 +99,7 @@ func (ts Tokens) List(ctx context.Context) ([]view.Token, error) {
 	}
 	all, err := query(ctx, ts.agent, func(s *mailbox.State, now capabilities.Time) ([]made, error) {
 		var all []made
-		for _, t := range s.Tokens(now) {
+		for _, t := range s.Tokens.Valid(now) {
 			all = append(all, made{shownToken(ts.agent.id, t, now).Token, t.By})
 		}
 		return all, nil
@@ -137,7 +137,7 @@ func (n *Node) authenticate(ctx context.Context, prefix, text string, page []byt
 	}
 	shown := digest(secret)
 	known, err := query(ctx, &Agent{node: n, id: agent}, func(s *mailbox.State, now capabilities.Time) (mailbox.Token, error) {
-		return s.CheckToken(token, shown, page, now)
+		return s.Tokens.Check(token, shown, page, now)
 	})
 	if err != nil {
 		return nil, Token{}, err
@@ -158,7 +158,7 @@ func (n *Node) standing(ctx context.Context, ref events.TokenRef) (token mailbox
 			return token, depth, parley.Refuse(parley.Unauthenticated, "the token is not good")
 		}
 		t, err := query(ctx, &Agent{node: n, id: ref.Agent}, func(s *mailbox.State, now capabilities.Time) (mailbox.Token, error) {
-			return s.StandingToken(ref.Token, now)
+			return s.Tokens.Get(ref.Token, now)
 		})
 		if err != nil {
 			return token, depth, err

@@ -22,7 +22,7 @@ type CreateAgent struct {
 }
 
 func (c CreateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.checkActive(); err != nil {
+	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
 	if c.Kind != events.Host && c.Kind != events.Guest {
@@ -78,6 +78,59 @@ type Profile struct {
 	Updated  capabilities.Time
 }
 
+// ManagedBy reports whether an agent is this one's host or maker.
+func (p *Profile) ManagedBy(by capabilities.ID) bool { return by == p.Host || by == p.By }
+
+// checkManager refuses with NOT_PERMITTED any agent but this one's host and maker.
+func (p *Profile) checkManager(by capabilities.ID) error {
+	if p.ManagedBy(by) {
+		return nil
+	}
+	return parley.Refuse(parley.NotPermitted, "that is for the agent's host")
+}
+
+// checkActive refuses with AGENT_ARCHIVED an agent that is archived.
+func (p *Profile) checkActive() error {
+	if p.Archived {
+		return parley.Refuse(parley.AgentArchived, "the agent is archived")
+	}
+	return nil
+}
+
+// isNodeHost reports whether the agent is the node's own host, which no other agent made.
+func (p *Profile) isNodeHost() bool { return p.Kind == events.Host && p.By.IsZero() }
+
+// checkNodeHost refuses with NOT_PERMITTED any agent but the node's own host.
+func (p *Profile) checkNodeHost() error {
+	if !p.isNodeHost() {
+		return parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
+	}
+	return nil
+}
+
+// statusEvents returns the event that sets a status and its error; none if they are set.
+func (p *Profile) statusEvents(status, problem string) []events.Event {
+	problem = parley.Shown(problem, maxRunError)
+	if status == p.Status && problem == p.Error {
+		return nil
+	}
+	return []events.Event{&events.AgentUpdated{Status: status, Error: problem}}
+}
+
+func (p *Profile) update(e *events.AgentUpdated) {
+	if e.Title != nil {
+		p.Title = *e.Title
+	}
+	if e.Labels != nil {
+		p.Labels = maps.Clone(e.Labels)
+	}
+	if e.Status != "" {
+		p.Status, p.Error = e.Status, e.Error
+	}
+}
+
+func (p *Profile) archive() { p.Archived, p.Status = true, Closed }
+
 // SetPolicy sets what happens to the agent's calls that need permission. By has to be its host.
 type SetPolicy struct {
 	Policy string
@@ -87,7 +140,7 @@ type SetPolicy struct {
 // The policies. Rules that deny go before all of them, and an expired question approves nothing.
 const (
 	AskAlways = "always"  // every call is asked about, whatever rules allow
-	AskOnMiss = "on-miss" // calls that no rule decides are asked about: so it is where nothing is said
+	AskOnMiss = "on-miss" // calls that no rule decides are asked about; the default
 	AskNever  = "never"   // calls that no rule denies are allowed
 	DenyAll   = "deny"    // calls that no rule allows are denied
 )
@@ -99,7 +152,7 @@ func (c SetPolicy) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event,
 	if err := CheckPolicy(c.Policy); err != nil {
 		return nil, err
 	}
-	if c.Policy == s.Policy() {
+	if c.Policy == s.Rules.Policy() {
 		return nil, nil
 	}
 	return []events.Event{&events.PolicySet{Policy: c.Policy}}, nil
@@ -114,25 +167,6 @@ func CheckPolicy(policy string) error {
 		WithHint("the policies are always, on-miss, never and deny")
 }
 
-// Policy returns the agent's policy.
-func (s *State) Policy() string {
-	if s.work.policy == "" {
-		return AskOnMiss
-	}
-	return s.work.policy
-}
-
-// checkManager refuses with NOT_PERMITTED any agent but this one's host and maker.
-func (s *State) checkManager(by capabilities.ID) error {
-	if s.ManagedBy(by) {
-		return nil
-	}
-	return parley.Refuse(parley.NotPermitted, "that is for the agent's host")
-}
-
-// ManagedBy reports whether an agent is this one's host or maker.
-func (s *State) ManagedBy(by capabilities.ID) bool { return by == s.Profile.Host || by == s.Profile.By }
-
 // UpdateAgent changes the agent's title and labels. A nil Title or Labels stays as it is.
 type UpdateAgent struct {
 	Title  *string
@@ -140,7 +174,7 @@ type UpdateAgent struct {
 }
 
 func (c UpdateAgent) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.checkActive(); err != nil {
+	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
 	title := s.Profile.Title
@@ -172,17 +206,17 @@ func checkProfile(title string, labels map[string]string) error {
 	return nil
 }
 
-// ReportStatus reports the status of an agent without a program. Its client calls it.
+// ReportStatus sets the status of an agent without a program. It is for the agent's client.
 type ReportStatus struct {
 	Status string
 	Error  string
 }
 
 func (c ReportStatus) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.checkActive(); err != nil {
+	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
-	if s.HasProgram() {
+	if s.Runs.HasProgram() {
 		return nil, parley.Refuse(parley.NotPermitted, "the agent has a program, and the node says what that does")
 	}
 	if !slices.Contains([]string{Initializing, Idle, Running, Failed}, c.Status) {
@@ -192,19 +226,10 @@ func (c ReportStatus) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Eve
 	if c.Status != Failed && c.Error != "" {
 		return nil, parley.Refuse(parley.InvalidArgument, "only the status error has one")
 	}
-	return s.statusEvents(c.Status, c.Error), nil
+	return s.Profile.statusEvents(c.Status, c.Error), nil
 }
 
-// statusEvents returns the event that sets a status and its error; none if they are set.
-func (s *State) statusEvents(status, problem string) []events.Event {
-	problem = parley.Shown(problem, maxRunError)
-	if status == s.Profile.Status && problem == s.Profile.Error {
-		return nil
-	}
-	return []events.Event{&events.AgentUpdated{Status: status, Error: problem}}
-}
-
-// PrepareProgram reports the state of the agent's program before its first run: Initializing, Idle, or Failed with an
+// PrepareProgram sets the status of the agent's program before its first run: Initializing, Idle, or Failed with an
 // error.
 type PrepareProgram struct {
 	Status string
@@ -212,18 +237,17 @@ type PrepareProgram struct {
 }
 
 func (c PrepareProgram) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if s.work.run != nil || s.Profile.Archived {
+	if s.Runs.run != nil || s.Profile.Archived {
 		return nil, nil
 	}
-	return s.statusEvents(c.Status, c.Error), nil
+	return s.Profile.statusEvents(c.Status, c.Error), nil
 }
 
-// ArchiveAgent takes the agent out of use, and ends its run and its open forms. By is the host or the maker, on whose
-// behalf it is archived.
+// ArchiveAgent archives the agent, and ends its run and its open forms. By has to be its host or its maker.
 type ArchiveAgent struct{ By capabilities.ID }
 
 func (c ArchiveAgent) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.checkManager(c.By); err != nil {
+	if err := s.Profile.checkManager(c.By); err != nil {
 		return nil, err
 	}
 	if s.Profile.Archived {
@@ -233,10 +257,10 @@ func (c ArchiveAgent) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 		return nil, parley.Refuse(parley.NotPermitted, "the node's own host cannot be archived")
 	}
 	var evs []events.Event
-	if s.work.run != nil {
-		evs = append(evs, &events.RunEnded{Run: s.work.run.Run})
+	if s.Runs.run != nil {
+		evs = append(evs, &events.RunEnded{Run: s.Runs.run.Run})
 	}
-	evs = append(evs, s.cancelOpen(0, InterruptRun{Note: "the agent is archived"}, now)...)
+	evs = append(evs, s.Mail.cancelOpen(0, nil, "the agent is archived", now)...)
 	return append(evs, &events.AgentArchived{By: c.By}), nil
 }
 
@@ -245,13 +269,7 @@ const (
 	maxLabelText = 255
 )
 
-// Program returns the agent's program. One without Runtime is none.
-func (s *State) Program() events.ProgramSet { return s.work.program }
-
-// HasProgram reports whether a program runs for messages to the agent.
-func (s *State) HasProgram() bool { return s.work.program.Runtime != "" }
-
-// Bounds of what an agent's program is.
+// Bounds of a program.
 const (
 	maxCommand     = 256 // words
 	maxCommandText = 64 << 10

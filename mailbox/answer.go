@@ -11,22 +11,20 @@ import (
 	"parley/mailbox/form"
 )
 
-// An answer to a form of another node is recorded in the holder's own log, and enqueued for the home,
-// when it cannot be said there at once, or when it gives away what others have to know of first.
-
-// QueueAnswer records an answer or decline until the form's home, on another node, has decided on it. Secret values
-// are sealed. It changes nothing if the form has ended by this very settlement.
+// QueueAnswer records an answer or decline in the answerer's own log until the form's home, on another node, has decided
+// on it. It is for an answer that the home cannot be told at once, and for one with references whose targets have to be
+// told first. Secret values are sealed. It has no effect if the form has ended by this very settlement.
 type QueueAnswer struct{ Answer SettleForm }
 
 func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.FindFormID(c.Answer.Form)
+	m, err := s.Mail.FindFormID(c.Answer.Form)
 	if err != nil {
 		return nil, err
 	}
 	if m.Form.EndedBy(c.Answer.Answer) {
 		return nil, nil
 	}
-	if err := s.mayDraft(m); err != nil {
+	if err := mayDraft(s, m); err != nil {
 		return nil, err
 	}
 	e := &events.AnswerQueued{
@@ -49,9 +47,9 @@ func (c SettleForm) Masked() capabilities.Value {
 }
 
 // mayDraft refuses a form that has ended, or has an answer of this agent queued.
-func (s *State) mayDraft(m *Message) error {
+func mayDraft(s *State, m *Message) error {
 	if !m.Form.IsOpen() {
-		return s.endedError(m)
+		return endedError(s, m)
 	}
 	if d := m.Form.QueuedAnswer; d != nil {
 		return pending(m, d.Date)
@@ -61,22 +59,14 @@ func (s *State) mayDraft(m *Message) error {
 
 // MaySettle refuses a form that has ended, and with ANSWER_PENDING one that has an answer of this agent on its way.
 func (s *State) MaySettle(form capabilities.ID) error {
-	m, err := s.FindFormID(form)
+	m, err := s.Mail.FindFormID(form)
 	if err != nil {
 		return err
 	}
-	return s.mayDraft(m)
+	return mayDraft(s, m)
 }
 
-// Pending returns the error for a form that has an answer of this agent on its way since a time.
-func (s *State) Pending(form capabilities.ID, since capabilities.Time) error {
-	m, err := s.FindFormID(form)
-	if err != nil {
-		return err
-	}
-	return pending(m, since)
-}
-
+// pending returns the error for a form with an answer of this agent on its way.
 func pending(m *Message, since capabilities.Time) error {
 	e := parley.Refuse(parley.AnswerPending, "what this agent said to form %d at %s is on its way", m.Number, since).
 		WithHint("the form is open until that arrives; parley await %d shows how it ends", m.Number)
@@ -84,19 +74,8 @@ func pending(m *Message, since capabilities.Time) error {
 	return e
 }
 
-func (s *State) applyAnswerQueued(e *events.AnswerQueued) error {
-	m, err := s.unsettled(e.Form)
-	if err != nil {
-		return err
-	}
-	m.Changed = s.Version
-	m.Form.QueuedAnswer, m.Form.Refused = e, ""
-	s.enqueue(events.OutboxAnswer, e.Form, m.Form.From)
-	return nil
-}
-
-// SettleForm answers or declines a form at its home, for an agent of this node that may. Reason is "" for an answer.
-// DraftAnswer has checked the values, and they are this command's alone. Sealed has the sealed value of each secret
+// SettleForm answers or declines a form at its home, for an agent of this node that may answer it. Reason is "" for an
+// answer. DraftAnswer has checked the values, and the command owns them. Sealed has the sealed value of each secret
 // field that is answered.
 type SettleForm struct {
 	Form   capabilities.ID
@@ -107,8 +86,8 @@ type SettleForm struct {
 	Sealed map[string]capabilities.Value
 	Grants []capabilities.Grant
 
-	// Answer is the settlement's own ID, if the form's home is on another node: it may come there several times, and
-	// the same agent may send another beside it.
+	// Answer is the settlement's own ID, if the form's home is on another node. The home may receive it several times,
+	// and other settlements of the same agent too.
 	Answer capabilities.ID
 }
 
@@ -119,8 +98,8 @@ type RemoteAnswer struct {
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
-// Reply is an answer as an agent gives it. A capability may stand in Values as a path. Digest, if set, is of the call
-// that the answerer was shown.
+// Reply is an answer as an agent gives it. A capability in Values may be a path. Digest, if set, is of the call that the
+// answerer was shown.
 type Reply struct {
 	Form   capabilities.FormRef
 	Digest string
@@ -148,53 +127,35 @@ func (s *State) DraftAnswer(r Reply, now capabilities.Time, ids IDs) (SettleForm
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	claimed, err := s.claimEach(r.Values, now)
+	held := s.holder(capabilities.UseGive, now)
+	claimed, err := held.claimEach(r.Values)
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	values, err := schema.ReadAndCheck(r.Texts, claimed, func(path string) (capabilities.Value, error) { return s.at(path, capabilities.UseGive, now) })
+	values, err := schema.ReadAndCheck(r.Texts, claimed, held.at)
 	if err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	g := delegation{to: f.From, message: f.ID, now: now, ids: ids}
-	for _, field := range f.Fields { // in the form's order, so that equal answers make equal grants
+	d := delegation{s: s, to: f.From, message: f.ID, now: now, ids: ids}
+	for _, field := range f.Fields { // equal answers make equal grants, in this order
 		v, ok := values[field.Name]
 		if !ok {
 			continue
 		}
-		if values[field.Name], err = s.delegate(&g, field.Name, v); err != nil {
+		if values[field.Name], err = d.give(field.Name, v); err != nil {
 			return SettleForm{}, capabilities.ID{}, err
 		}
 	}
-	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: g.grants, Answer: s.answerID(f, ids)}
+	c := SettleForm{Form: f.ID, By: s.ID, Values: values, Grants: d.grants, Answer: answerID(s, f, ids)}
 	return c, f.From, nil
 }
 
 // answerID returns the ID of a new settlement; zero if the form's home is on this node.
-func (s *State) answerID(f *Form, ids IDs) capabilities.ID {
-	if !s.isOutside(f.From) {
+func answerID(s *State, f *Form, ids IDs) capabilities.ID {
+	if !s.isRemote(f.From) {
 		return capabilities.ID{}
 	}
 	return ids()
-}
-
-// claimEach is claimAll for values by name. It does not change the given map.
-func (s *State) claimEach(values map[string]capabilities.Value, now capabilities.Time) (map[string]capabilities.Value, error) {
-	claimed, copied := values, false
-	for k, v := range values {
-		if !v.Has(capabilities.Value.IsRef) {
-			continue
-		}
-		held, err := s.claimAll(v, capabilities.UseGive, now)
-		if err != nil {
-			return nil, err
-		}
-		if !copied {
-			claimed, copied = maps.Clone(values), true
-		}
-		claimed[k] = held
-	}
-	return claimed, nil
 }
 
 // DraftDecline returns the settlement that declines a form, and the form's home.
@@ -206,42 +167,43 @@ func (s *State) DraftDecline(ref capabilities.FormRef, note string, ids IDs) (Se
 	if err := checkText("a reason", note, maxReason); err != nil {
 		return SettleForm{}, capabilities.ID{}, err
 	}
-	c := SettleForm{Form: m.Form.ID, By: s.ID, Reason: events.Declined, Note: note, Answer: s.answerID(m.Form, ids)}
+	c := SettleForm{Form: m.Form.ID, By: s.ID, Reason: events.Declined, Note: note, Answer: answerID(s, m.Form, ids)}
 	return c, m.Form.From, nil
 }
 
 // answerable returns an open form that this agent was asked.
 func (s *State) answerable(ref capabilities.FormRef) (*Message, error) {
-	m, err := s.FindForm(ref)
+	m, err := s.Mail.FindForm(ref)
 	if err != nil {
 		return nil, err
 	}
 	if !m.Form.IsOpen() {
-		return nil, s.endedError(m)
+		return nil, endedError(s, m)
 	}
-	if err := s.mayDraft(m); err != nil {
+	if err := mayDraft(s, m); err != nil {
 		return nil, err
 	}
-	if !s.Received(m) {
-		return nil, parley.Refuse(parley.NotPermitted, "only %s may answer form %d", s.describe(m.Form.To), m.Number).
+	if !s.Mail.Received(m) {
+		return nil, parley.Refuse(parley.NotPermitted, "only %s may answer form %d", s.Names.describe(m.Form.To), m.Number).
 			WithHint("parley cancel %d takes it back", m.Number)
 	}
-	return m, s.checkActive()
+	return m, s.Profile.checkActive()
 }
 
 func (c SettleForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	return s.settle(c, c.checked, now, ids)
+	return c.settle(s, c.checked, now, ids)
 }
 
 func (c RemoteAnswer) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	return s.settle(c.SettleForm, c.check, now, ids)
+	return c.settle(s, c.check, now, ids)
 }
 
 // checker returns the values of an answer as they are stored.
 type checker func(f *Form) (map[string]capabilities.Value, error)
 
-func (s *State) settle(c SettleForm, check checker, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	m, err := s.FindFormID(c.Form)
+// settle returns the events of the settlement.
+func (c SettleForm) settle(s *State, check checker, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	m, err := s.Mail.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
 	}
@@ -250,12 +212,12 @@ func (s *State) settle(c SettleForm, check checker, now capabilities.Time, ids I
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
 	}
 	if f.EndedBy(c.Answer) {
-		return nil, nil // word of it was lost
+		return nil, nil // its acknowledgement was lost
 	}
 	if !f.IsOpen() {
 		return nil, f.endedForOthers()
 	}
-	if f.Deadline != 0 && now >= f.Deadline { // the clock has not come round to it yet
+	if f.Deadline != 0 && now >= f.Deadline { // ExpireForms has not run yet
 		return nil, parley.Refuse(parley.AlreadyExpired, "the form expired at %s", f.Deadline)
 	}
 	if c.Reason != "" {
@@ -264,10 +226,10 @@ func (s *State) settle(c SettleForm, check checker, now capabilities.Time, ids I
 		}
 		return []events.Event{&events.FormCancelled{Form: c.Form, Reason: c.Reason, By: c.By, Note: c.Note, Date: now, Answer: c.Answer}}, nil
 	}
-	return s.answer(f, c, check, now, ids)
+	return c.answer(s, f, check, now, ids)
 }
 
-// checkDecline refuses any end but a decline: the others are for the home to decide.
+// checkDecline refuses any other end than a decline. The home alone decides on those.
 func (c SettleForm) checkDecline() error {
 	if c.Reason != events.Declined {
 		return parley.Refuse(parley.NotPermitted, "one who was asked may answer or decline, and this is %s", parley.Quoted(string(c.Reason), 40))
@@ -275,12 +237,13 @@ func (c SettleForm) checkDecline() error {
 	return checkText("a reason", c.Note, maxReason)
 }
 
-func (s *State) answer(f *Form, c SettleForm, check checker, now capabilities.Time, ids IDs) ([]events.Event, error) {
+// answer returns the events of an answer.
+func (c SettleForm) answer(s *State, f *Form, check checker, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	values, err := check(f)
 	if err != nil {
 		return nil, err
 	}
-	if s.isOutside(c.By) && !isDelegatedBy(capabilities.Record(values), c.By.Node) {
+	if s.isRemote(c.By) && !isGivenBy(capabilities.Record(values), c.By.Node) {
 		return nil, parley.Refuse(parley.NotPermitted, "the answer brings what its giver's node has not given")
 	}
 	if err := f.checkGrants(values, c.By, c.Grants); err != nil {
@@ -296,10 +259,10 @@ func (s *State) answer(f *Form, c SettleForm, check checker, now capabilities.Ti
 		}
 		values[field.Name] = sealed
 	}
-	if err := form.CheckSize(values); err != nil { // a sealed value is longer than what is in it
+	if err := form.CheckSize(values); err != nil { // sealing makes a value longer
 		return nil, err
 	}
-	rule, err := s.standingRule(f, c, values, now, ids)
+	rule, err := c.standingRule(s, f, values, now, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -332,13 +295,13 @@ func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
 	return schema.Check(c.Values)
 }
 
-// checkGrants requires one grant of the answer for each capability in it, from the answerer to the asker, and no other
-// grant.
+// checkGrants requires one grant of the answer for each capability in it, from the answerer to the asker. It refuses any
+// other grant.
 func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities.ID, grants []capabilities.Grant) error {
 	n := 0
 	for _, field := range f.Fields {
 		if field.Type != events.Capability {
-			continue // none but these take references
+			continue // no other field takes references
 		}
 		ref, given := values[field.Name].AsRef()
 		if !given {

@@ -48,11 +48,11 @@ func TestAnAnswerThatLosesToAnotherOfItsAgentGivesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.deliver(false)
-	m, err := v.states["host@B"].FindFormID(asked)
+	m, err := v.states["host@B"].Mail.FindFormID(asked)
 	if err != nil || !m.Form.EndedBy(second.Answer) || m.Form.EndedBy(first.Answer) || m.Form.QueuedAnswer != nil {
 		t.Fatalf("the copy: %+v, %v", m.Form, err)
 	}
-	if g, ok := v.states["host@B"].given.Get(first.Grants[0].ID); !ok || g.Revoked == 0 {
+	if g, ok := v.states["host@B"].Grants.given.Get(first.Grants[0].ID); !ok || g.Revoked == 0 {
 		t.Errorf("what the other answer would have given: %+v", g)
 	}
 	if _, err := v.decide("host@B", QueueAnswer{Answer: first}); parley.CodeOf(err) != parley.AlreadyAnswered {
@@ -76,7 +76,7 @@ func TestAnAnswerThatComesAgainIsKnownByItsID(t *testing.T) {
 	if evs := v.must("host@B", QueueAnswer{Answer: second}); len(evs) != 0 {
 		t.Errorf("it is kept although it has arrived: %v", evs)
 	}
-	if m, err := v.states["host@B"].FindFormID(asked); err != nil || !m.Form.EndedBy(second.Answer) {
+	if m, err := v.states["host@B"].Mail.FindFormID(asked); err != nil || !m.Form.EndedBy(second.Answer) {
 		t.Errorf("the copy: %+v, %v", m, err)
 	}
 }

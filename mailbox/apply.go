@@ -1,11 +1,8 @@
 package mailbox
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"parley/capabilities"
 	"parley/events"
@@ -14,116 +11,234 @@ import (
 // ErrNonsense reports an event that does not follow from those before it. Decide never makes one.
 var ErrNonsense = errors.New("event does not follow from those before it")
 
-// Apply folds one event into the state. It fails with ErrNonsense for an event that cannot follow, and then the state
-// is unfit for use: the mailbox has to be put aside, visibly.
+// Apply folds one event into the state. It fails with ErrNonsense for an event that cannot follow. The state is unfit
+// for use then, and the mailbox has to be quarantined.
 func (s *State) Apply(r events.Recorded) error {
 	s.Version++
-	s.countUse(r)
+	countUse(s, r)
+	f := fold{State: s, at: r.At}
 	switch e := r.Event.(type) {
 	case *events.FormRequested:
-		return s.applyRequested(e)
+		return f.formRequested(e)
 	case *events.FormAnswered:
-		return s.applyAnswered(e)
+		return f.formAnswered(e)
 	case *events.FormCancelled:
-		return s.applyCancelled(e)
+		return f.formCancelled(e)
 	case *events.FormForwarded:
-		return s.applyForwarded(e)
+		return f.formForwarded(e)
 	case *events.MessagePosted:
-		return s.applyPosted(e)
+		return f.messagePosted(e)
 	case *events.MessageDismissed:
-		return s.applyDismissed(e)
+		return f.messageDismissed(e)
 	case *events.MessageDelivered:
-		return s.applyDelivered(e, r.At)
+		return f.delivered(e)
 	case *events.NameBound:
-		s.unindexName(e.Name)
-		s.names[e.Name] = e.Value
-		s.indexName(e.Name)
+		s.Names.bind(e.Name, e.Value)
 	case *events.NameUnbound:
-		s.unindexName(e.Name)
-		delete(s.names, e.Name)
+		s.Names.unbind(e.Name)
 	case *events.CapabilityGranted:
-		s.applyGranted(e)
+		f.granted(e.Grant)
 	case *events.CapabilityRevoked:
-		s.applyRevoked(e)
+		f.revoked(e.Grant, e.Date)
 	case *events.RulesOffered:
-		return s.applyOffered(e)
+		return f.rulesOffered(e)
 	case *events.RuleAdded:
-		s.applyRule(e, r.At)
+		s.Rules.add(e, r.At)
 	case *events.RuleUsed:
-		s.applyRuleUsed(e, r.At)
+		s.Runs.decidedCall()
+		s.Rules.countUse(e, r.At)
 	case *events.RuleRemoved:
-		delete(s.rules, e.Rule)
+		s.Rules.remove(e.Rule)
 	case *events.TokenMade:
-		s.applyTokenMade(e, r.At)
+		s.Tokens.add(e, r.At)
 	case *events.TokenRenewed:
-		s.applyTokenRenewed(e, r.At)
+		s.Tokens.renew(e, r.At)
 	case *events.TokenRevoked:
-		s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.Token == e.Token })
+		s.Tokens.remove(e.Token)
 	case *events.CapabilityMinted:
-		s.applyMinted(e)
+		s.Grants.addMinted(e.Grant)
 	case *events.AnswerQueued:
-		return s.applyAnswerQueued(e)
+		return f.answerQueued(e)
 	case *events.ForwardQueued:
-		return s.applyForwardQueued(e)
+		return f.forwardQueued(e)
 	case *events.InvitationMade:
-		s.peers.addInvitation(e)
+		s.Peers.addInvitation(e)
 	case *events.InvitationEnded:
-		s.peers.endInvitation(e)
+		s.Peers.endInvitation(e)
 	case *events.NodeMet:
-		s.peers.addPeer(e)
+		s.Peers.addPeer(e)
 	case *events.QuotaSet:
-		s.peers.setQuota(e)
+		s.Peers.setQuota(e)
 	case *events.NodeDropped:
-		s.peers.drop(e)
+		s.Peers.drop(e)
 	case *events.AgentCreated:
-		return s.applyCreated(e, r.At)
+		return f.agentCreated(e)
 	case *events.AgentUpdated:
-		s.profileChanged(r.At)
-		s.applyUpdated(e)
+		f.profileChanged()
+		s.Profile.update(e)
 	case *events.AgentArchived:
-		s.profileChanged(r.At)
-		s.Profile.Archived, s.Profile.Status = true, Closed
-		s.work.prompts, s.work.interrupted = nil, nil
+		f.profileChanged()
+		s.Profile.archive()
+		s.Runs.clear()
 	case *events.ProgramSet:
-		s.profileChanged(r.At)
-		s.work.program = *e
+		f.profileChanged()
+		s.Runs.program = *e
 	case *events.PolicySet:
-		s.profileChanged(r.At)
-		s.work.policy = e.Policy
+		f.profileChanged()
+		s.Rules.policy = e.Policy
 	case *events.RunStarted:
-		s.profileChanged(r.At)
-		s.applyRunStarted(e)
+		f.profileChanged()
+		f.runStarted(e)
 	case *events.RunEnded:
-		s.profileChanged(r.At)
-		s.applyRunEnded(e)
+		f.profileChanged()
+		f.runEnded(e)
 	default:
 		return fmt.Errorf("%w: %T", ErrNonsense, r.Event)
 	}
 	return nil
 }
 
-// applyRule adds a rule, or changes the end of one that is there.
-func (s *State) applyRule(e *events.RuleAdded, at capabilities.Time) {
-	if rule, ok := s.rules[e.Rule]; ok {
-		rule.RuleAdded = *e
+// fold applies one event, recorded at a time, to a state. Its methods are for events that change several parts.
+type fold struct {
+	*State
+	at capabilities.Time
+}
+
+// profileChanged notes that the event changed the profile.
+func (f fold) profileChanged() {
+	f.Profile.Updated = f.at
+	f.shownChanged()
+}
+
+// shownChanged notes that the event changed how the agent is shown.
+func (f fold) shownChanged() { f.profileVersion = f.Version }
+
+func (f fold) agentCreated(e *events.AgentCreated) error {
+	if f.Version != 1 || e.Agent != f.ID {
+		return fmt.Errorf("%w: agent made twice", ErrNonsense)
+	}
+	f.Profile = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Title: e.Title, Labels: e.Labels, Status: Idle, Created: f.at}
+	f.profileChanged()
+	return nil
+}
+
+func (f fold) formRequested(e *events.FormRequested) error {
+	m := &Message{Number: e.Number, Form: &Form{FormRequested: e, comment: originInComment(e)}}
+	if err := f.Mail.add(m, f.Version); err != nil {
+		return err
+	}
+	f.Grants.countUse(e.Via)
+	if e.From != f.ID {
+		return nil
+	}
+	m.Form.Holders = []capabilities.ID{e.To}
+	f.Mail.indexAsked(m)
+	if e.Kind == events.Approval {
+		f.shownChanged()
+	}
+	f.Grants.addReply(e.To, e.ID, e.Date)
+	f.Outbox.enqueue(events.OutboxCopy, e.ID, e.To)
+	return nil
+}
+
+func (f fold) formAnswered(e *events.FormAnswered) error {
+	m, err := f.Mail.openForm(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Form.Answered = e
+	f.Grants.recordRoots(e.Values)
+	f.settled(m, e.Date)
+	return nil
+}
+
+func (f fold) formCancelled(e *events.FormCancelled) error {
+	m, err := f.Mail.openForm(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Form.Ended = e
+	f.settled(m, e.Date)
+	return nil
+}
+
+// settled applies the end of a form. At its home, the outcome is enqueued for every holder.
+func (f fold) settled(m *Message, at capabilities.Time) {
+	m.Changed = f.Version
+	m.Form.Settled = f.Version
+	f.Mail.origins.drop(m)
+	if m.Form.From != f.ID {
+		m.Form.Refused = "" // the outcome says more
+		f.dropQueued(m.Form, at)
 		return
 	}
-	s.rules[e.Rule] = &Rule{RuleAdded: *e, Made: at}
-}
-
-// applyRuleUsed counts a use of a rule, and notes that the run under way made a call without a question.
-func (s *State) applyRuleUsed(e *events.RuleUsed, at capabilities.Time) {
-	if s.work.run != nil {
-		s.work.run.Ruled = true
+	f.Mail.unindexAsked(m)
+	if m.Form.Kind == events.Approval {
+		f.shownChanged()
 	}
-	if rule, ok := s.rules[e.Rule]; ok {
-		rule.Uses++
-		rule.Used = at
+	for _, h := range m.Form.Holders {
+		f.Outbox.enqueue(events.OutboxOutcome, m.Form.ID, h)
 	}
 }
 
-func (s *State) applyOffered(e *events.RulesOffered) error {
-	m, err := s.unsettled(e.Form)
+// dropQueued drops the answer and the forwards that are queued for a form's home when the form ends. It revokes their
+// grants, but for those of the answer that became the outcome.
+func (f fold) dropQueued(form *Form, at capabilities.Time) {
+	if form.QueuedAnswer == nil && len(form.QueuedForwards) == 0 {
+		return
+	}
+	f.Outbox.dropQueued(form)
+	if form.QueuedAnswer != nil && !form.endedByQueued(f.ID) {
+		f.revokeUnused(form.QueuedAnswer.Grants, at)
+	}
+	for _, w := range form.QueuedForwards {
+		if g, ok := f.Grants.given.Get(w.Via); ok {
+			f.revokeUnused([]capabilities.Grant{g}, at)
+		}
+	}
+	form.QueuedAnswer, form.QueuedForwards = nil, nil
+}
+
+func (f fold) formForwarded(e *events.FormForwarded) error {
+	m, err := f.Mail.form(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Changed = f.Version
+	m.Form.Forwarded = append(m.Form.Forwarded, *e)
+	if m.Form.From == f.ID {
+		m.Form.Holders = append(m.Form.Holders, e.To)
+		f.Grants.addReply(e.To, e.Form, e.Date)
+		f.Outbox.enqueue(events.OutboxCopy, e.Form, e.To)
+		f.Outbox.enqueue(events.OutboxForwarded, e.Form, e.By)
+	}
+	return nil
+}
+
+func (f fold) answerQueued(e *events.AnswerQueued) error {
+	m, err := f.Mail.openForm(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Changed = f.Version
+	m.Form.QueuedAnswer, m.Form.Refused = e, ""
+	f.Outbox.enqueue(events.OutboxAnswer, e.Form, m.Form.From)
+	return nil
+}
+
+func (f fold) forwardQueued(e *events.ForwardQueued) error {
+	m, err := f.Mail.openForm(e.Form)
+	if err != nil {
+		return err
+	}
+	m.Changed = f.Version
+	m.Form.QueuedForwards = append(m.Form.QueuedForwards, *e)
+	f.Outbox.enqueue(events.OutboxForward, e.Via, m.Form.From)
+	return nil
+}
+
+func (f fold) rulesOffered(e *events.RulesOffered) error {
+	m, err := f.Mail.openForm(e.Form)
 	if err != nil {
 		return err
 	}
@@ -131,186 +246,65 @@ func (s *State) applyOffered(e *events.RulesOffered) error {
 	return nil
 }
 
-// profileChanged notes that an event changed what is shown of the agent.
-func (s *State) profileChanged(at capabilities.Time) {
-	s.Profile.Updated, s.profileVersion = at, s.Version
-}
-
-func (s *State) applyCreated(e *events.AgentCreated, at capabilities.Time) error {
-	if s.Version != 1 || e.Agent != s.ID {
-		return fmt.Errorf("%w: agent made twice", ErrNonsense)
-	}
-	s.profileChanged(at)
-	s.Profile = Profile{Kind: e.Kind, Host: e.Host, By: e.By, Title: e.Title, Labels: e.Labels, Status: Idle, Created: at, Updated: at}
-	return nil
-}
-
-func (s *State) applyUpdated(e *events.AgentUpdated) {
-	p := &s.Profile
-	if e.Title != nil {
-		p.Title = *e.Title
-	}
-	if e.Labels != nil {
-		p.Labels = maps.Clone(e.Labels)
-	}
-	if e.Status != "" {
-		p.Status, p.Error = e.Status, e.Error
-	}
-}
-
-// addMessage adds a message under the next number, which has to be that of the event.
-func (s *State) addMessage(m *Message, n uint64, id capabilities.ID) error {
-	if n != uint64(len(s.messages)) {
-		return fmt.Errorf("%w: message %d after %d messages", ErrNonsense, n, len(s.messages))
-	}
-	if s.byID.has(id) {
-		return fmt.Errorf("%w: message %s twice", ErrNonsense, id)
-	}
-	m.Number, m.Changed, m.carrier = n, s.Version, s.carrierOf(m)
-	s.messages = append(s.messages, m)
-	s.byID.put(n, id)
-	return nil
-}
-
-func (s *State) applyRequested(e *events.FormRequested) error {
-	f := &Form{FormRequested: e, comment: originInComment(e)}
-	if err := s.addMessage(&Message{Form: f}, e.Number, e.ID); err != nil {
+func (f fold) messagePosted(e *events.MessagePosted) error {
+	m := &Message{Number: e.Number, Posted: e}
+	if err := f.Mail.add(m, f.Version); err != nil {
 		return err
 	}
-	s.use(e.Via)
-	s.indexOrigin(s.messages[e.Number])
-	if e.From != s.ID {
-		return nil
+	f.Grants.countUse(e.Via)
+	if e.To == f.ID && f.Runs.HasProgram() && !f.Profile.Archived {
+		f.Runs.enqueue(m)
+		f.shownChanged()
 	}
-	f.Holders = []capabilities.ID{e.To}
-	s.open++
-	if e.Kind == events.Approval {
-		s.approvals, s.profileVersion = append(s.approvals, e.Number), s.Version
-	}
-	s.grantReply(e.To, e.ID, e.Date)
-	s.enqueue(events.OutboxCopy, e.ID, e.To)
-	if e.Key != "" {
-		s.keys[e.Key] = e.Number
-	}
-	if e.Result != "" {
-		s.results[e.Result] = e.Number
-	}
-	if e.Deadline != 0 {
-		heap.Push(&s.due, deadline{at: e.Deadline, number: e.Number})
-	}
-	return nil
-}
-
-func (s *State) applyAnswered(e *events.FormAnswered) error {
-	m, err := s.unsettled(e.Form)
-	if err != nil {
-		return err
-	}
-	m.Form.Answered = e
-	s.recordRoots(e.Values)
-	s.applySettled(m, e.Date)
-	return nil
-}
-
-func (s *State) applyCancelled(e *events.FormCancelled) error {
-	m, err := s.unsettled(e.Form)
-	if err != nil {
-		return err
-	}
-	m.Form.Ended = e
-	s.applySettled(m, e.Date)
-	return nil
-}
-
-func (s *State) unsettled(form capabilities.ID) (*Message, error) {
-	m, err := s.form(form)
-	if err != nil {
-		return nil, err
-	}
-	if !m.Form.IsOpen() {
-		return nil, fmt.Errorf("%w: form %s settled twice", ErrNonsense, form)
-	}
-	return m, nil
-}
-
-func (s *State) form(id capabilities.ID) (*Message, error) {
-	n, ok := s.byID.get(id)
-	if !ok || s.messages[n].Form == nil {
-		return nil, fmt.Errorf("%w: no form %s", ErrNonsense, id)
-	}
-	return s.messages[n], nil
-}
-
-// applySettled applies the end of a form. At its home, the outcome is enqueued for every holder.
-func (s *State) applySettled(m *Message, at capabilities.Time) {
-	m.Changed = s.Version
-	f := m.Form
-	f.Settled = s.Version
-	s.dropOrigin(m)
-	if f.From != s.ID {
-		f.Refused = "" // how it ended says more
-		s.dropQueued(f, at)
-		return
-	}
-	s.open--
-	if f.Kind == events.Approval {
-		s.approvals = slices.DeleteFunc(s.approvals, func(n uint64) bool { return n == m.Number })
-		s.profileVersion = s.Version
-	}
-	if f.Result != "" && s.results[f.Result] == m.Number {
-		delete(s.results, f.Result)
-	}
-	for _, h := range f.Holders {
-		s.enqueue(events.OutboxOutcome, f.ID, h)
-	}
-}
-
-func (s *State) applyForwarded(e *events.FormForwarded) error {
-	m, err := s.form(e.Form)
-	if err != nil {
-		return err
-	}
-	m.Changed = s.Version
-	m.Form.Forwarded = append(m.Form.Forwarded, *e)
-	if m.Form.From == s.ID {
-		m.Form.Holders = append(m.Form.Holders, e.To)
-		s.grantReply(e.To, e.Form, e.Date)
-		s.enqueue(events.OutboxCopy, e.Form, e.To)
-		s.enqueue(events.OutboxForwarded, e.Form, e.By)
-	}
-	return nil
-}
-
-func (s *State) applyPosted(e *events.MessagePosted) error {
-	m := &Message{Posted: e}
-	if err := s.addMessage(m, e.Number, e.Message); err != nil {
-		return err
-	}
-	s.use(e.Via)
-	if e.To == s.ID {
-		s.enqueuePrompt(m)
-	}
-	if e.From == s.ID {
-		s.grantReply(e.To, e.Message, e.Date)
-		s.enqueue(events.OutboxCopy, e.Message, e.To)
-		if e.Key != "" {
-			s.posted[e.Key] = e.Number
-		}
+	if e.From == f.ID {
+		f.Mail.indexPosted(m)
+		f.Grants.addReply(e.To, e.Message, e.Date)
+		f.Outbox.enqueue(events.OutboxCopy, e.Message, e.To)
 		return nil
 	}
 	for _, sp := range e.Text {
-		s.recordRoots(sp.Value)
+		f.Grants.recordRoots(sp.Value)
 	}
 	return nil
 }
 
-func (s *State) applyDismissed(e *events.MessageDismissed) error {
-	if e.Number >= uint64(len(s.messages)) {
+func (f fold) messageDismissed(e *events.MessageDismissed) error {
+	if e.Number >= uint64(len(f.Mail.all)) {
 		return fmt.Errorf("%w: no message %d", ErrNonsense, e.Number)
 	}
-	m := s.messages[e.Number]
-	m.Dismissed, m.Changed = true, s.Version
-	s.dropOrigin(m)
-	s.dropPrompt(e.Number)
+	m := f.Mail.all[e.Number]
+	m.Dismissed, m.Changed = true, f.Version
+	f.Mail.origins.drop(m)
+	if f.Runs.drop(m) {
+		f.shownChanged()
+	}
 	return nil
+}
+
+func (f fold) runStarted(e *events.RunStarted) {
+	f.Profile.Status, f.Profile.Error = Running, ""
+	if prompt := f.Runs.start(e, uint64(len(f.Mail.all))); prompt != nil {
+		prompt.Changed = f.Version
+	}
+}
+
+func (f fold) runEnded(e *events.RunEnded) {
+	prompt := f.Mail.promptOf(f.Runs.run)
+	f.Runs.run, f.Runs.ended = nil, f.Version
+	f.Profile.Status, f.Profile.Error = Idle, e.Error
+	switch {
+	case e.Again && prompt != nil:
+		f.Profile.Error = ""
+		f.Runs.requeue(prompt)
+		prompt.Changed = f.Version
+	case e.Error == "":
+		f.Runs.succeeded()
+	default:
+		f.Profile.Status = Failed
+		f.Runs.retries = 0
+		if prompt != nil && e.Error == Interrupted && !prompt.Dismissed {
+			f.Runs.noteInterrupted(prompt)
+			prompt.Changed = f.Version
+		}
+	}
 }

@@ -10,8 +10,8 @@ import (
 	"parley/mailbox/rule"
 )
 
-// The decisions of an approval. Always and Never make a standing rule, too: the one that was chosen, or else one for
-// that very call.
+// The decisions of an approval. Always and Never also make a standing rule: the chosen one, or else one for that very
+// call.
 const (
 	Deny   = "deny"
 	Once   = "once"
@@ -25,11 +25,11 @@ const (
 	ruleField     = "rule"
 )
 
-// maxInput bounds the input of a call that is to be approved, in bytes. All of it is shown.
+// maxInput bounds the input of a call in an approval, in bytes. All of it is shown.
 const maxInput = maxDescription
 
 // approvalFields returns the fields of every approval. The form shows the tool as its title and the input as its
-// description. A form never changes, so the decision is about what was shown.
+// description. A form never changes, so the decision is about the call that was shown.
 func approvalFields() []events.Field {
 	return []events.Field{
 		{Name: decisionField, Label: "Decision", Type: events.Buttons, Required: true, Options: []events.Option{
@@ -45,13 +45,13 @@ type RequestApproval struct {
 	To       string // default: the agent's host
 	Tool     string
 	Input    string
-	Folder   string // where the call is made: absolute, or "" where nobody says
+	Folder   string // of the call: absolute, or "" if it is not known
 	Deadline capabilities.Time
-	Origin   *events.Origin // of one asked in a dialect; nil for none
+	Origin   *events.Origin // of an approval asked in a dialect; nil for none
 	Key      string
 }
 
-// Form returns the form of the question.
+// Form returns the approval as a form.
 func (c RequestApproval) Form() RequestForm {
 	to := c.To
 	if to == "" {
@@ -64,7 +64,7 @@ func (c RequestApproval) Form() RequestForm {
 }
 
 func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	if err := s.checkActive(); err != nil {
+	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
 	if err := checkInput(c.Tool, c.Input); err != nil {
@@ -74,15 +74,15 @@ func (c RequestApproval) decide(s *State, now capabilities.Time, ids IDs) ([]eve
 		return nil, err
 	}
 	read := rule.Read(rule.Call{Tool: c.Tool, Input: c.Input, Folder: c.Folder})
-	d := s.rulingOn(c.Tool, read, now)
-	if len(d.by) > 0 {
-		return d.events(c), nil
+	made := s.Rules.ruling(c.Tool, read, now)
+	if len(made.by) > 0 {
+		return made.events(c), nil
 	}
 	evs, err := c.Form().decide(s, now, ids)
 	if err != nil || len(evs) == 0 {
 		return evs, err
 	}
-	return s.offer(evs, c, read, d.stale)
+	return c.offer(s, evs, read, made.stale)
 }
 
 // checkInput refuses a tool's name or input that is invalid.
@@ -99,21 +99,6 @@ func checkInput(tool, input string) error {
 	return rule.CheckInput(input)
 }
 
-// Allows reports whether a rule, or for a zero ID the agent's policy, allowed a call.
-func (s *State) Allows(rule capabilities.ID) bool {
-	if rule.IsZero() {
-		return s.Policy() == AskNever
-	}
-	r, ok := s.rules[rule]
-	return ok && r.Allow
-}
-
-// Lasts reports whether a rule without an end decided a call. A policy may differ for the next call.
-func (s *State) Lasts(rule capabilities.ID) bool {
-	r, ok := s.rules[rule]
-	return ok && r.Until == 0
-}
-
 // ApprovalResult is the decision about a call that needed permission.
 type ApprovalResult struct {
 	Decision string // "" if there is none
@@ -121,8 +106,8 @@ type ApprovalResult struct {
 	Allowed  bool
 }
 
-// ApprovalResult returns the decision about a call that the agent asked about in a form. Only the agent's host allows
-// a call, and only the very call that was shown. The answer of any other agent is an opinion.
+// ApprovalResult returns the decision about a call that the agent asked about in a form. Only the agent's host allows a
+// call, and only the call that was shown. The answer of any other agent allows nothing.
 func (s *State) ApprovalResult(f *Form, call string) ApprovalResult {
 	if f.Kind != events.Approval || f.From != s.ID || f.Answered == nil || f.Digest() != call {
 		return ApprovalResult{}
@@ -141,13 +126,13 @@ func (f *Form) Digest() string {
 	return DigestCall(f.Title, f.Description)
 }
 
-// DigestCall returns the digest of a call. An input is JSON and holds no NUL, so no two calls share one.
+// DigestCall returns the digest of a call. A NUL separates tool and input, since an input is JSON and holds none.
 func DigestCall(tool, input string) string {
 	sum := sha256.Sum256([]byte(tool + "\x00" + input))
 	return hex.EncodeToString(sum[:])
 }
 
-// ReadDecision reads the answer to an approval. Whether the call is allowed, State.ApprovalResult reports.
+// ReadDecision reads the answer to an approval. It does not tell whether the call is allowed: State.ApprovalResult does.
 func ReadDecision(answer capabilities.Value) (decision, reason string) {
 	values, _ := answer.AsRecord()
 	decision, _ = values[decisionField].AsString()

@@ -59,10 +59,10 @@ func TestWhatIsGivenInAnAnswerFallsWithWhatItCameFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.must("bob", c) // the answer is home, and fae has yet to hear so
-	v.must("host", RevokeCapability{Grant: v.states["host"].Grants()[0].ID})
-	v.carry("host", v.states["host"].Outbox()[0]) // the revocation comes first, and then the outcome
+	v.must("host", RevokeCapability{Grant: v.states["host"].Grants.All()[0].ID})
+	v.carry("host", v.states["host"].Outbox.Items()[0]) // the revocation comes first, and then the outcome
 	v.deliver(false)
-	if g := v.states["fae"].Grants(); len(g) != 1 || g[0].Revoked == 0 {
+	if g := v.states["fae"].Grants.All(); len(g) != 1 || g[0].Revoked == 0 {
 		t.Errorf("fae's grant, derived from a revoked one, lives on: %+v", g)
 	}
 	if evs, err := v.decide("bob", PostMessage{To: "got", Text: "hello"}); parley.CodeOf(err) != parley.NotPermitted {

@@ -29,7 +29,7 @@ func busyHarness(b *testing.B, n int) *harness {
 		v.must("fae", BindName{Name: fmt.Sprint("n", len(v.logs["fae"])), Value: `{"a":1}`})
 		v.deliver(false)
 		c, home, err := v.states["host"].DraftAnswer(Reply{
-			Form: capabilities.FormNumber(uint64(len(v.states["host"].Messages()) - 1)), Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
+			Form: capabilities.FormNumber(uint64(len(v.states["host"].Mail.All()) - 1)), Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
 		}, v.now, v.id)
 		if err != nil {
 			b.Fatal(err)
@@ -92,7 +92,7 @@ func BenchmarkReplay1000(b *testing.B) {
 func state1000(b *testing.B) *State {
 	b.Helper()
 	s := busyHarness(b, 5000).states["fae"]
-	if n := len(s.Messages()); n != 1000 {
+	if n := len(s.Mail.All()); n != 1000 {
 		b.Fatalf("%d messages", n)
 	}
 	return s

@@ -71,7 +71,7 @@ func TestDeepSumSeesCaches(t *testing.T) {
 	if checksum(a) != checksum(b) {
 		t.Fatal("equal states have different sums")
 	}
-	b.roots = map[capabilities.ID]capabilities.ID{id: id}
+	b.Grants.roots = map[capabilities.ID]capabilities.ID{id: id}
 	if checksum(a) == checksum(b) {
 		t.Fatal("different states have equal sums")
 	}
@@ -82,7 +82,7 @@ func TestDecideByIDChangesNothing(t *testing.T) {
 	v.add("host")
 	v.add("fae")
 	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}})
-	id := v.states["fae"].Messages()[0].ID()
+	id := v.states["fae"].Mail.All()[0].ID()
 	restored, err := Restore(v.states["fae"].ID, []byte(v.snapshot("fae"))) // no lookup has warmed anything
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"parley/mailbox/form"
 )
 
-// AcceptDelivery takes in a copy of a form or message from a mailbox of this node. Exactly one of Form and Posted is
-// set. Form is this command's own: it becomes the event, and its fields were compiled where it was asked. Its number is
-// ignored. A copy that is here already changes nothing. The deadline of a form may have passed on the way.
+// AcceptDelivery records a copy of a form or message from a mailbox of this node. Exactly one of Form and Posted is set.
+// The command owns Form, which becomes the event; its fields were compiled when it was asked. The number is ignored. A
+// copy that is here already has no effect. The deadline of a form may have passed on the way.
 type AcceptDelivery struct {
 	Form   *events.FormRequested
 	Posted *events.MessagePosted
@@ -20,16 +20,15 @@ type AcceptDelivery struct {
 	Quotas *Amounts // the sender's; nil for none
 }
 
-// RemoteDelivery is an AcceptDelivery from another node. The fields of a form are compiled again, and the sender has to
-// hold this agent.
+// RemoteDelivery is an AcceptDelivery from another node. The fields of a form are compiled again, and the sender needs a
+// grant of this agent.
 type RemoteDelivery struct {
 	AcceptDelivery
 
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
-// clampDate returns the time of something done on another node. A time that is missing, or ahead of the clock here,
-// becomes now.
+// clampDate returns a time from another node, or now if that time is missing or in the future.
 func clampDate(at, now capabilities.Time) capabilities.Time {
 	if at <= 0 || at > now {
 		return now
@@ -57,7 +56,7 @@ func (c RemoteDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	return c.acceptMessage(s, now)
 }
 
-// checkOne refuses with INVALID_ARGUMENT a delivery of nothing or of two things.
+// checkOne refuses with INVALID_ARGUMENT a delivery that has not exactly one of Form and Posted.
 func (c AcceptDelivery) checkOne() error {
 	if (c.Form == nil) == (c.Posted == nil) {
 		return parley.Refuse(parley.InvalidArgument, "a delivery brings a form or a message, and one of them")
@@ -67,22 +66,22 @@ func (c AcceptDelivery) checkOne() error {
 
 func (c AcceptDelivery) acceptForm(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := c.Form
-	if known, err := s.checkCopy(e, true); known || err != nil {
+	if known, err := checkCopy(s, e, true); known || err != nil {
 		return nil, err
 	}
-	via, err := s.admitLocal(e.From, e.Via, capabilities.UseAsk, now)
+	via, err := admitLocal(s, e.From, e.Via, capabilities.UseAsk, now)
 	if err != nil {
 		return nil, err
 	}
-	return s.enterForm(e, via, c.Quotas, now)
+	return c.enterForm(s, e, via, now)
 }
 
 func (c RemoteDelivery) acceptForm(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := new(*c.Form)
-	if known, err := s.checkCopy(e, false); known || err != nil {
+	if known, err := checkCopy(s, e, false); known || err != nil {
 		return nil, err
 	}
-	via, err := s.admitRemote(e.From, e.Via, capabilities.UseAsk, now)
+	via, err := admitRemote(s, e.From, e.Via, capabilities.UseAsk, now)
 	if err != nil {
 		return nil, err
 	}
@@ -93,54 +92,53 @@ func (c RemoteDelivery) acceptForm(s *State, now capabilities.Time) ([]events.Ev
 		}
 	}
 	e.Fields, e.Date = schema.Fields(), clampDate(e.Date, now)
-	return s.enterForm(e, via, c.Quotas, now)
+	return c.enterForm(s, e, via, now)
 }
 
 // checkCopy refuses a form that its sender cannot have asked, and reports whether the form is here already.
-func (s *State) checkCopy(e *events.FormRequested, here bool) (known bool, err error) {
-	if err := s.checkSender(e.From, e.ID, e.Promise, e.Resolver); err != nil {
+func checkCopy(s *State, e *events.FormRequested, here bool) (known bool, err error) {
+	if err := checkSender(s, e.From, e.ID, e.Promise, e.Resolver); err != nil {
 		return false, err
 	}
-	if s.byID.has(e.ID) {
+	if s.Mail.byID.has(e.ID) {
 		return true, nil
 	}
-	return false, s.checkForm(e, here)
+	return false, checkForm(s, e, here)
 }
 
 // enterForm returns the event of a copy, if its sender has room for it here.
-func (s *State) enterForm(e *events.FormRequested, via capabilities.ID, quotas *Amounts, now capabilities.Time) ([]events.Event, error) {
+func (c AcceptDelivery) enterForm(s *State, e *events.FormRequested, via capabilities.ID, now capabilities.Time) ([]events.Event, error) {
 	strip(e)
-	e.Number, e.Via = uint64(len(s.messages)), via
-	if err := s.checkRoom(quotas, e, now); err != nil {
+	e.Number, e.Via = uint64(len(s.Mail.all)), via
+	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}
 	return []events.Event{e}, nil
 }
 
-// admitLocal checks mail from this node. Mail that was sent by a reference from another node is checked as mail from
-// there is.
-func (s *State) admitLocal(from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
-	if !s.isOutside(via) {
+// admitLocal checks mail from this node. Mail that was sent by a reference from another node is checked as remote mail.
+func admitLocal(s *State, from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
+	if !s.isRemote(via) {
 		return capabilities.ID{}, nil
 	}
-	return s.admitRemote(from, via, use, now)
+	return admitRemote(s, from, via, use, now)
 }
 
-// admitRemote checks mail that comes from another node, or by a reference from there. It returns the grant whose uses
-// the mail counts among, if there is one.
-func (s *State) admitRemote(from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
-	if _, err := s.admit(from, via, use, now); err != nil {
+// admitRemote checks mail from another node, or by a reference from there. It returns the grant whose uses the mail
+// counts as; zero if there is none.
+func admitRemote(s *State, from, via capabilities.ID, use capabilities.Use, now capabilities.Time) (capabilities.ID, error) {
+	if _, err := s.Grants.admit(from, via, use, now); err != nil {
 		return capabilities.ID{}, err
 	}
-	if g, minted := s.minted.Get(via); !minted || g.To.Node != from.Node { // the uses of another are not its to count
+	if g, minted := s.Grants.minted.Get(via); !minted || g.To.Node != from.Node { // uses by another node are counted there
 		return capabilities.ID{}, nil
 	}
 	return via, nil
 }
 
-// checkSender refuses mail that its sender cannot have sent. An ID belongs to the node that made it, so nobody can use
-// the IDs of another's mail.
-func (s *State) checkSender(from capabilities.ID, made ...capabilities.ID) error {
+// checkSender refuses mail that its sender cannot have sent. An ID belongs to the node that made it, so a sender cannot
+// use the IDs of another node's mail.
+func checkSender(s *State, from capabilities.ID, made ...capabilities.ID) error {
 	if from == s.ID {
 		return parley.Refuse(parley.NotPermitted, "the delivery claims to come from the agent that it came to")
 	}
@@ -155,11 +153,12 @@ func (s *State) checkSender(from capabilities.ID, made ...capabilities.ID) error
 	return nil
 }
 
-func (s *State) checkForm(e *events.FormRequested, here bool) error {
+// checkForm refuses a form that is malformed or was not put to this agent.
+func checkForm(s *State, e *events.FormRequested, here bool) error {
 	if e.ID == e.Promise || e.ID == e.Resolver || e.Promise == e.Resolver {
 		return parley.Refuse(parley.InvalidArgument, "the form shares an ID with something else")
 	}
-	if err := s.checkRoute(e); err != nil {
+	if err := checkRoute(s, e); err != nil {
 		return err
 	}
 	if err := checkKind(e.Kind, e.Fields, here); err != nil {
@@ -176,8 +175,8 @@ func (s *State) checkForm(e *events.FormRequested, here bool) error {
 	return checkFormWords(e.Description, e.Title)
 }
 
-// checkRoute refuses a form that was not put to this agent, and was not forwarded to it either.
-func (s *State) checkRoute(e *events.FormRequested) error {
+// checkRoute refuses a form that was neither put to this agent nor forwarded to it.
+func checkRoute(s *State, e *events.FormRequested) error {
 	if len(e.Chain) > MaxHolders {
 		return parley.Refuse(parley.TooLarge, "the form was handed on %d times", len(e.Chain))
 	}
@@ -191,41 +190,41 @@ func (s *State) checkRoute(e *events.FormRequested) error {
 
 func (c AcceptDelivery) acceptMessage(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := *c.Posted
-	if known, err := s.checkMessage(&e); known || err != nil {
+	if known, err := checkMessage(s, &e); known || err != nil {
 		return nil, err
 	}
-	via, err := s.admitLocal(e.From, e.Via, capabilities.UseSend, now)
+	via, err := admitLocal(s, e.From, e.Via, capabilities.UseSend, now)
 	if err != nil {
 		return nil, err
 	}
-	return s.enterMessage(&e, via, c.Quotas, now)
+	return c.enterMessage(s, &e, via, now)
 }
 
 func (c RemoteDelivery) acceptMessage(s *State, now capabilities.Time) ([]events.Event, error) {
 	e := *c.Posted
-	if known, err := s.checkMessage(&e); known || err != nil {
+	if known, err := checkMessage(s, &e); known || err != nil {
 		return nil, err
 	}
 	for _, sp := range e.Text {
-		if !isDelegatedBy(sp.Value, e.From.Node) {
+		if !isGivenBy(sp.Value, e.From.Node) {
 			return nil, parley.Refuse(parley.NotPermitted, "the message brings what its sender's node has not given")
 		}
 	}
-	via, err := s.admitRemote(e.From, e.Via, capabilities.UseSend, now)
+	via, err := admitRemote(s, e.From, e.Via, capabilities.UseSend, now)
 	if err != nil {
 		return nil, err
 	}
 	e.Date = clampDate(e.Date, now)
-	return s.enterMessage(&e, via, c.Quotas, now)
+	return c.enterMessage(s, &e, via, now)
 }
 
 // checkMessage refuses a message that its sender cannot have sent to this agent, and reports whether the message is
 // here already.
-func (s *State) checkMessage(e *events.MessagePosted) (known bool, err error) {
-	if err := s.checkSender(e.From, e.Message); err != nil {
+func checkMessage(s *State, e *events.MessagePosted) (known bool, err error) {
+	if err := checkSender(s, e.From, e.Message); err != nil {
 		return false, err
 	}
-	if s.byID.has(e.Message) {
+	if s.Mail.byID.has(e.Message) {
 		return true, nil
 	}
 	if e.To != s.ID {
@@ -235,9 +234,9 @@ func (s *State) checkMessage(e *events.MessagePosted) (known bool, err error) {
 }
 
 // enterMessage returns the event of a copy, if its sender has room for it here.
-func (s *State) enterMessage(e *events.MessagePosted, via capabilities.ID, quotas *Amounts, now capabilities.Time) ([]events.Event, error) {
-	e.Number, e.Via, e.Facet, e.Key = uint64(len(s.messages)), via, capabilities.Facet{}, ""
-	if err := s.checkRoom(quotas, e, now); err != nil {
+func (c AcceptDelivery) enterMessage(s *State, e *events.MessagePosted, via capabilities.ID, now capabilities.Time) ([]events.Event, error) {
+	e.Number, e.Via, e.Facet, e.Key = uint64(len(s.Mail.all)), via, capabilities.Facet{}, ""
+	if err := checkRoom(s, c.Quotas, e, now); err != nil {
 		return nil, err
 	}
 	return []events.Event{e}, nil
@@ -272,8 +271,8 @@ func checkSpans(spans []events.Span) error {
 	return nil
 }
 
-// checkSpan returns why a span is invalid, or "". A span is words, or a value under an edge. An edge that begins with
-// "@" would pass for one of the message's own.
+// checkSpan returns why a span is invalid, or "". A span is words, or a value under an edge. Edges that begin with "@"
+// are standard edges of every message.
 func checkSpan(sp events.Span) string {
 	switch {
 	case !utf8.ValidString(sp.Words) || !utf8.ValidString(sp.Edge):
@@ -294,13 +293,13 @@ func checkSpan(sp events.Span) string {
 	return ""
 }
 
-// carriesGrants reports whether each reference in a value is by a grant, as all that is given is.
+// carriesGrants reports whether each reference in a value has a grant, as all references in mail do.
 func carriesGrants(v capabilities.Value) bool {
 	return visitRefs(v, func(r capabilities.Ref) bool { return !r.Grant.IsZero() })
 }
 
-// isDelegatedBy reports whether a node may give a value to another. Each reference has to be by a grant that the node made,
-// without a root. Nothing may be sealed: only the sealing node could open it.
-func isDelegatedBy(v capabilities.Value, of capabilities.NodeID) bool {
-	return !v.Has(capabilities.Value.IsSealed) && visitRefs(v, func(r capabilities.Ref) bool { return r.Root.IsZero() && r.Grant.Node == of })
+// isGivenBy reports whether a node may give a value to another. Each reference has to be by a grant that the node made,
+// without a root. Nothing may be sealed, because only the sealing node can open it.
+func isGivenBy(v capabilities.Value, node capabilities.NodeID) bool {
+	return !v.Has(capabilities.Value.IsSealed) && visitRefs(v, func(r capabilities.Ref) bool { return r.Root.IsZero() && r.Grant.Node == node })
 }

@@ -61,7 +61,7 @@ func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
 	v.must("fae", RecordDelivery{Items: []OutboxItem{p}})
 	v.must("fae", RecordDelivery{Items: []OutboxItem{p}})
 	v.deliver(false)
-	if n := len(v.states["host"].Messages()[0].Form.Forwarded); n != 2 {
+	if n := len(v.states["host"].Mail.All()[0].Form.Forwarded); n != 2 {
 		t.Errorf("the host knows of %d of its 2 forwards", n)
 	}
 }
@@ -69,7 +69,7 @@ func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
 func TestAnEmptyDeliveryIsRefused(t *testing.T) {
 	v := three(t, capabilities.Facet{})
 	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: text})
-	id := v.states["fae"].Messages()[1].ID()
+	id := v.states["fae"].Mail.All()[1].ID()
 	for _, c := range []Command{RecordOutcome{Form: id}, RemoteOutcome{RecordOutcome: RecordOutcome{Form: id}}, AcceptDelivery{}, RemoteDelivery{}} {
 		func() {
 			defer func() {

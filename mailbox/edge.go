@@ -3,7 +3,7 @@ package mailbox
 import "parley/capabilities"
 
 // edges returns what a message brought, by name. The standard edges begin with "@", and those of its text do not.
-func (s *State) edges(m *Message) map[string]capabilities.Value {
+func (l *Mail) edges(m *Message) map[string]capabilities.Value {
 	edges := map[string]capabilities.Value{
 		"@date":    capabilities.String(m.Date().String()),
 		"@message": capabilities.String(m.ID().String()),
@@ -17,7 +17,7 @@ func (s *State) edges(m *Message) map[string]capabilities.Value {
 	} else {
 		edges["@description"] = capabilities.String(m.Form.Description)
 	}
-	for _, e := range s.refEdges(m) {
+	for _, e := range l.refEdges(m) {
 		edges[e.name] = e.value
 	}
 	return edges
@@ -29,10 +29,10 @@ type edge struct {
 }
 
 // refEdges returns the edges of a message that may hold references, always in the same order.
-func (s *State) refEdges(m *Message) []edge {
+func (l *Mail) refEdges(m *Message) []edge {
 	all := []edge{
-		{"@from", capabilities.Reference(s.refFrom(m))},
-		{"@to", capabilities.Reference(s.refTo(m))},
+		{"@from", capabilities.Reference(l.refFrom(m))},
+		{"@to", capabilities.Reference(l.refTo(m))},
 	}
 	if m.Posted != nil {
 		for _, sp := range m.Posted.Text {
@@ -48,15 +48,15 @@ func (s *State) refEdges(m *Message) []edge {
 		edge{"@resolver", capabilities.Reference(capabilities.Ref{Target: f.Resolver, Kind: capabilities.KindResolver})},
 	)
 	if f.Answered != nil && !f.Answered.Withheld {
-		all = append(all, edge{"@value", f.value(s.visibleValues(f))})
+		all = append(all, edge{"@value", f.value(l.visibleValues(f))})
 	}
 	return all
 }
 
 // visibleValues returns the values of an answer as the agent may read them. Only the asker can open a sealed value; others
 // see that there is one.
-func (s *State) visibleValues(f *Form) capabilities.Value {
-	if f.From == s.ID || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
+func (l *Mail) visibleValues(f *Form) capabilities.Value {
+	if f.From == l.self || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
 		return f.Answered.Values
 	}
 	shut, _ := f.Answered.Values.Map(maskSealed) // the function returns no error, so neither does Map
@@ -72,12 +72,12 @@ func maskSealed(leaf capabilities.Value) (capabilities.Value, error) {
 }
 
 // refTo returns the reference by which the message was sent, as its sender held it.
-func (s *State) refTo(m *Message) capabilities.Ref {
+func (l *Mail) refTo(m *Message) capabilities.Ref {
 	r := agentRef(m.To())
 	switch {
-	case m.From() != s.ID:
+	case m.From() != l.self:
 	case m.carrier != nil:
-		return s.refTo(m.carrier)
+		return l.refTo(m.carrier)
 	case m.Form != nil:
 		r.Grant, r.Facet = m.Form.Via, m.Form.Facet
 	default:
@@ -88,31 +88,31 @@ func (s *State) refTo(m *Message) capabilities.Ref {
 
 // refFrom returns the reference to the sender of the message. For a reply it is the reference by which the sender was
 // reached: what came of a grant ends with the grant, and is no wider.
-func (s *State) refFrom(m *Message) capabilities.Ref {
+func (l *Mail) refFrom(m *Message) capabilities.Ref {
 	if m.carrier != nil {
-		return s.refTo(m.carrier)
+		return l.refTo(m.carrier)
 	}
 	return agentRef(m.From())
 }
 
 // carrierOf returns the message by whose reference the other party of a reply was reached; nil if it was reached by its
 // own mail.
-func (s *State) carrierOf(m *Message) *Message {
-	n, ok := s.byID.get(m.ReplyTo())
+func (l *Mail) carrierOf(m *Message) *Message {
+	n, ok := l.byID.get(m.ReplyTo())
 	if !ok {
 		return nil
 	}
-	first := s.messages[n]
+	first := l.all[n]
 	if first.carrier != nil {
 		first = first.carrier
 	}
 	other := m.From()
-	if other == s.ID {
-		if other = m.To(); s.refTo(m) != agentRef(other) {
+	if other == l.self {
+		if other = m.To(); l.refTo(m) != agentRef(other) {
 			return nil // it was sent by a reference of its own
 		}
 	}
-	if first.From() != s.ID || first.To() != other || s.refTo(first) == agentRef(other) {
+	if first.From() != l.self || first.To() != other || l.refTo(first) == agentRef(other) {
 		return nil
 	}
 	return first

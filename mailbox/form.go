@@ -14,25 +14,25 @@ import (
 // Form is a form in a mailbox: at its home, or a copy.
 type Form struct {
 	*events.FormRequested
-	Holders   []capabilities.ID // at its home: who may answer, in the order in which they came to
+	Holders   []capabilities.ID // at its home: the agents that may answer, in the order in which they received it
 	Forwarded []events.FormForwarded
-	Answered  *events.FormAnswered  // if it was
-	Ended     *events.FormCancelled // if it ended otherwise
+	Answered  *events.FormAnswered  // nil unless it was answered
+	Ended     *events.FormCancelled // nil unless it ended otherwise
 	Settled   uint64                // the mailbox's version after its end; 0 while it is open
-	Offered   *events.RulesOffered  // of an approval at its home, if it offers rules or says where the call is made
+	Offered   *events.RulesOffered  // of an approval at its home: the rules to choose from, and the folder of the call
 
-	// In a copy whose home is on another node: what is on its way there, and why it would not have that.
+	// Of a copy whose home is on another node: the answer and forwards on their way there, and why it refused the last.
 	QueuedAnswer   *events.AnswerQueued
 	QueuedForwards []events.ForwardQueued
 	Refused        string
 
-	comment *events.Origin // of a form that has it in a comment
+	comment *events.Origin // the origin, if it is in a comment: see originInComment
 }
 
 // IsOpen reports whether the form has not ended.
 func (f *Form) IsOpen() bool { return f.Answered == nil && f.Ended == nil }
 
-// mayAnswer reports whether an agent may settle the form. Only the form's home knows.
+// mayAnswer reports whether an agent may settle the form. It is known at the form's home alone.
 func (f *Form) mayAnswer(by capabilities.ID) bool {
 	for _, h := range f.Holders {
 		if h == by {
@@ -42,8 +42,8 @@ func (f *Form) mayAnswer(by capabilities.ID) bool {
 	return false
 }
 
-// Schema compiles the form's fields. Fields that were accepted once always compile, or the log is damaged. The state
-// keeps no schema: compiled patterns take many times the memory of their text.
+// Schema compiles the form's fields. It fails only if the log is damaged: all fields compiled when the form was accepted.
+// The state keeps no schema, because compiled patterns take many times the memory of their text.
 func (f *Form) Schema() (*form.Schema, error) {
 	c, err := form.CompileAccepted(f.Fields)
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *Form) Schema() (*form.Schema, error) {
 	return c, nil
 }
 
-// value returns the answer of a form as a value: of a request, the capability itself.
+// value returns the values of an answer as one value: the capability itself for a request, a record otherwise.
 func (f *Form) value(values capabilities.Value) capabilities.Value {
 	if f.Kind == events.Request {
 		if r, ok := values.AsRecord(); ok {
@@ -60,6 +60,16 @@ func (f *Form) value(values capabilities.Value) capabilities.Value {
 		}
 	}
 	return values
+}
+
+// endedByQueued reports whether the queued answer is the outcome. An answer without an ID, from an earlier version of
+// the program, is compared by its agent alone.
+func (f *Form) endedByQueued(self capabilities.ID) bool {
+	queued := f.QueuedAnswer.Answer
+	if queued.IsZero() || f.Answered != nil && f.Answered.Answer.IsZero() {
+		return f.Answered != nil && f.Answered.By == self
+	}
+	return f.EndedBy(queued)
 }
 
 // EndedBy reports whether the form was ended by the settlement with an ID.
@@ -73,7 +83,8 @@ func (f *Form) EndedBy(answer capabilities.ID) bool {
 	return f.Ended != nil && f.Ended.Answer == answer
 }
 
-// endedForOthers returns the error for a form that ended, for others. It holds none of the agent's numbers and names.
+// endedForOthers returns the error for a form that ended, as it is shown to other agents. It has none of this agent's
+// numbers and names.
 func (f *Form) endedForOthers() error {
 	return f.endedError("the form", capabilities.ID.String)
 }
@@ -98,22 +109,22 @@ type Existing struct {
 	Value   capabilities.Value
 }
 
-// FindExisting finds the form of an earlier, equal request: by its key, or by the name that its answer has or awaits.
-// It refuses with INVALID_ARGUMENT a key or name that stands for another question. A different deadline does not make
-// another question: the first one counts.
+// FindExisting returns the form of an earlier, equal request: by its key, or by the name that its answer has or awaits.
+// It refuses with INVALID_ARGUMENT a key or name of another question. Equal questions may differ in their deadlines; the
+// first deadline stays.
 func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
-	if n, ok := s.keys[a.Key]; ok && a.Key != "" {
-		m := s.messages[n]
+	if n, ok := s.Mail.asked[a.Key]; ok && a.Key != "" {
+		m := s.Mail.all[n]
 		return Existing{Message: m}, true, a.sameAs(s, m, "key", a.Key)
 	}
 	if a.Result == "" {
 		return Existing{}, false, nil
 	}
-	if v, ok := s.names[a.Result]; ok {
+	if v, ok := s.Names.values[a.Result]; ok {
 		return Existing{Value: v}, true, nil
 	}
-	if n, ok := s.results[a.Result]; ok {
-		m := s.messages[n]
+	if n, ok := s.Mail.results[a.Result]; ok {
+		m := s.Mail.all[n]
 		return Existing{Message: m}, true, a.sameAs(s, m, "name", a.Result)
 	}
 	return Existing{}, false, nil
@@ -140,7 +151,7 @@ func (a RequestForm) sameAs(s *State, m *Message, what, name string) error {
 	}
 	note(title, a.Title == f.Title)
 	note(description, a.Description == f.Description)
-	note("fields", f.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered are of the rest
+	note("fields", f.isAskedBy(a) || a.Kind == events.Approval && f.Kind == events.Approval) // the rules offered depend on the parts above
 	note("folder", f.Offered == nil || f.Offered.Folder == a.folder)
 	note("noForward", a.NoForward == f.NoForward)
 	note("name", a.Result == "" || a.Result == f.Result)
@@ -178,7 +189,7 @@ type RequestForm struct {
 }
 
 func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	if err := s.checkActive(); err != nil {
+	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
 	if _, ok, err := a.FindExisting(s); ok || err != nil {
@@ -191,12 +202,12 @@ func (a RequestForm) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err != nil {
 		return nil, err
 	}
-	to, err := s.reach(a.To, capabilities.UseAsk, now)
+	to, err := s.holder(capabilities.UseAsk, now).reach(a.To)
 	if err != nil {
 		return nil, err
 	}
 	e := &events.FormRequested{
-		Number: uint64(len(s.messages)), ID: ids(), Promise: ids(), Resolver: ids(),
+		Number: uint64(len(s.Mail.all)), ID: ids(), Promise: ids(), Resolver: ids(),
 		From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet, Kind: a.Kind,
 		Title: a.Title, Description: a.Description, Fields: schema.Fields(),
 		Deadline: a.Deadline, NoForward: a.NoForward, Date: now, Key: a.Key, Result: a.Result, Origin: a.Origin,
@@ -292,7 +303,7 @@ type CancelForm struct {
 }
 
 func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.FindForm(c.Form)
+	m, err := s.Mail.FindForm(c.Form)
 	if err != nil {
 		return nil, err
 	}
@@ -300,11 +311,11 @@ func (c CancelForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Eve
 		return nil, err
 	}
 	if m.Form.From != s.ID {
-		return nil, parley.Refuse(parley.NotPermitted, "only %s, who asked it, may cancel form %d", s.describe(m.Form.From), m.Number).
+		return nil, parley.Refuse(parley.NotPermitted, "only %s, who asked it, may cancel form %d", s.Names.describe(m.Form.From), m.Number).
 			WithHint("parley decline %d says no to it", m.Number)
 	}
 	if !m.Form.IsOpen() {
-		return nil, s.endedError(m)
+		return nil, endedError(s, m)
 	}
 	return []events.Event{&events.FormCancelled{
 		Form: m.Form.ID, Reason: events.Cancelled, By: s.ID, Note: c.Reason, Date: now,
@@ -316,20 +327,20 @@ type ExpireForms struct{}
 
 func (ExpireForms) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	var past []deadline
-	for _, d := range s.due {
-		if d.at <= now && s.messages[d.number].Form.IsOpen() {
+	for _, d := range s.Mail.due {
+		if d.at <= now && s.Mail.all[d.number].Form.IsOpen() {
 			past = append(past, d)
 		}
 	}
-	slices.SortFunc(past, deadline.compare) // the heap's own order tells how it came about
+	slices.SortFunc(past, deadline.compare) // the order within the heap is arbitrary
 	evs := make([]events.Event, len(past))
 	for i, d := range past {
-		evs[i] = &events.FormCancelled{Form: s.messages[d.number].Form.ID, Reason: events.Expired, Date: now}
+		evs[i] = &events.FormCancelled{Form: s.Mail.all[d.number].Form.ID, Reason: events.Expired, Date: now}
 	}
 	return evs, nil
 }
 
-// endedError returns the error for a form that ended, for the agent itself.
-func (s *State) endedError(m *Message) error {
-	return m.Form.endedError(fmt.Sprintf("form %d", m.Number), s.describe)
+// endedError returns the error for a form that ended, as it is shown to the agent itself.
+func endedError(s *State, m *Message) error {
+	return m.Form.endedError(fmt.Sprintf("form %d", m.Number), s.Names.describe)
 }

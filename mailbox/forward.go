@@ -30,15 +30,15 @@ func (f *Form) dropQueuedForward(via capabilities.ID) {
 	}
 }
 
-// wasForwarded reports whether the same forward came before. Each from another node has a grant of its own.
+// wasForwarded reports whether the same forward was recorded before. Each forward from another node has its own grant.
 func (f *Form) wasForwarded(c ForwardForm) bool {
 	return !c.Via.IsZero() && slices.ContainsFunc(f.Forwarded, func(h events.FormForwarded) bool {
 		return h.By == c.By && h.To == c.To && h.Via == c.Via
 	})
 }
 
-// QueueForward records a forward until the form's home, on another node, has decided on it. To is a path, ID or
-// locator. The home gets a grant by which it can reach that agent.
+// QueueForward records a forward in the forwarder's own log until the form's home, on another node, has decided on it.
+// To is a path, ID or locator. The home gets a grant by which it can reach that agent.
 type QueueForward struct {
 	Form capabilities.FormRef
 	To   string
@@ -49,7 +49,7 @@ func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	if err != nil {
 		return nil, err
 	}
-	ref, err := s.reach(c.To, capabilities.UseAsk, now)
+	ref, err := s.holder(capabilities.UseAsk, now).reach(c.To)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	}
 	g := capabilities.Grant{
 		ID: ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: forwardFacet(ref.Facet),
-		Name: s.grantName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
+		Name: s.Names.grantName(ref, "forward"), To: home, By: s.ID, Message: h.Form, At: now,
 	}
 	return []events.Event{
 		&events.CapabilityGranted{Grant: g},
@@ -66,20 +66,9 @@ func (c QueueForward) decide(s *State, now capabilities.Time, ids IDs) ([]events
 	}, nil
 }
 
-// forwardFacet narrows a facet to what it takes to put one form to an agent.
+// forwardFacet narrows a facet to asking one form.
 func forwardFacet(held capabilities.Facet) capabilities.Facet {
 	return held.Narrow(capabilities.Facet{Mode: capabilities.AskOnly, Uses: 1})
-}
-
-func (s *State) applyForwardQueued(e *events.ForwardQueued) error {
-	m, err := s.unsettled(e.Form)
-	if err != nil {
-		return err
-	}
-	m.Changed = s.Version
-	m.Form.QueuedForwards = append(m.Form.QueuedForwards, *e)
-	s.enqueue(events.OutboxForward, e.Via, m.Form.From)
-	return nil
 }
 
 // ForwardForm lets another agent answer a form, for a holder. It is decided at the form's home.
@@ -100,25 +89,21 @@ func (s *State) DraftForward(form capabilities.FormRef, to string, now capabilit
 		return ForwardForm{}, capabilities.ID{}, err
 	}
 	if m.Form.NoForward {
-		return ForwardForm{}, capabilities.ID{}, s.noForward(m)
+		return ForwardForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "the asker forbade forwarding form %d", m.Number)
 	}
-	ref, err := s.reach(to, capabilities.UseAsk, now)
+	ref, err := s.holder(capabilities.UseAsk, now).reach(to)
 	if err != nil {
 		return ForwardForm{}, capabilities.ID{}, err
 	}
-	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // it is the home that asks, which counts no uses of the agent's
+	if ref.Facet.Uses != 0 && !ref.Grant.IsZero() { // the home asks then, and cannot count the agent's uses
 		return ForwardForm{}, capabilities.ID{}, parley.Refuse(parley.NotPermitted, "a form cannot be forwarded by a reference for %d uses", ref.Facet.Uses)
 	}
-	h := ForwardForm{Form: m.Form.ID, By: s.ID, To: ref.Target, Via: s.presentedGrant(ref.Known(), ref.Target)}
+	h := ForwardForm{Form: m.Form.ID, By: s.ID, To: ref.Target, Via: s.Grants.presented(ref.Known(), ref.Target)}
 	return h, m.Form.From, nil
 }
 
-func (s *State) noForward(m *Message) error {
-	return parley.Refuse(parley.NotPermitted, "the asker forbade forwarding form %d", m.Number)
-}
-
-// RemoteForward is a ForwardForm from another node. It needs a grant that was made there: otherwise the form would go by
-// what is held here.
+// RemoteForward is a ForwardForm from another node. It needs a grant that was made there. Without one, the form would be
+// sent by a grant of this node.
 type RemoteForward struct{ ForwardForm }
 
 func (c RemoteForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -130,7 +115,7 @@ func (c RemoteForward) decide(s *State, now capabilities.Time, ids IDs) ([]event
 }
 
 func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.FindFormID(c.Form)
+	m, err := s.Mail.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +124,7 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	case f.From != s.ID || !f.mayAnswer(c.By):
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not put to %s", c.Form, c.By)
 	case f.wasForwarded(c):
-		return nil, nil // word of it was lost
+		return nil, nil // its acknowledgement was lost
 	case !f.IsOpen():
 		return nil, f.endedForOthers()
 	case f.NoForward:
@@ -156,17 +141,17 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
 }
 
-// HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. For a home on another
-// node, the grant made for that is the evidence.
+// HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. If the home is on another
+// node, it looks for the grant that such a request makes.
 func (s *State) HasForwarded(form, to capabilities.ID) bool {
-	m, err := s.FindFormID(form)
+	m, err := s.Mail.FindFormID(form)
 	if err != nil {
 		return false
 	}
 	if slices.ContainsFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.By == s.ID && h.To == to }) {
 		return true
 	}
-	return s.isOutside(m.Form.From) && s.given.Any(func(g capabilities.Grant) bool {
+	return s.isRemote(m.Form.From) && s.Grants.given.Any(func(g capabilities.Grant) bool {
 		return g.Message == form && g.Target == to && g.Facet == forwardFacet(g.Facet)
 	})
 }

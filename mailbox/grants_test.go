@@ -19,7 +19,7 @@ func TestRevokingCutsWhatTheHolderGaveItself(t *testing.T) {
 	v.must("fae", PostMessage{To: "SELF", Text: "remember @eve:@mail/0/eve"})
 	v.must("fae", AdoptName{Message: capabilities.FormNumber(1), Edge: "eve"})
 	v.must("fae", PostMessage{To: "eve", Text: "hello"})
-	v.must("host", RevokeCapability{Grant: v.states["host"].Grants()[0].ID})
+	v.must("host", RevokeCapability{Grant: v.states["host"].Grants.All()[0].ID})
 	v.deliver(false)
 	for _, c := range []Command{
 		PostMessage{To: "eve", Text: "hello"}, PostMessage{To: "@mail/0/eve", Text: "hello"}, PostMessage{To: "HOST", Text: "meet @eve"},

@@ -158,7 +158,7 @@ func (v *harness) deliver(twice bool) {
 // outgoing gives what an agent owes and can go now.
 func (v *harness) outgoing(from string) (all []OutboxItem) {
 	s := v.states[from]
-	for _, p := range s.Outbox() {
+	for _, p := range s.Outbox.Items() {
 		to := nodeOf(v.names[p.To])
 		switch {
 		case p.To.Node == s.ID.Node:
@@ -252,13 +252,13 @@ func (v *harness) checkReplay() {
 func (v *harness) checkUse(name string, restored *State) {
 	v.tb.Helper()
 	live := v.states[name]
-	if a, b := live.Use(v.now), restored.Use(v.now); a != b {
+	if a, b := live.Account.Own(v.now), restored.Account.Own(v.now); a != b {
 		v.tb.Fatalf("%s uses %v, and counted anew %v", name, a, b)
 	}
-	if a, b := live.UseBy(v.now), restored.UseBy(v.now); !maps.Equal(a, b) {
+	if a, b := live.Account.Senders(v.now), restored.Account.Senders(v.now); !maps.Equal(a, b) {
 		v.tb.Fatalf("%s holds for others %v, and counted anew %v", name, a, b)
 	}
-	for by, a := range live.UseBy(v.now) {
+	for by, a := range live.Account.Senders(v.now) {
 		for q, n := range a {
 			if n < 0 {
 				v.tb.Fatalf("%s holds %d %s for %s", name, n, Quota(q), by)

@@ -17,28 +17,28 @@ type Invitation struct {
 	By    capabilities.NodeID
 }
 
-func (r *peerDirectory) addInvitation(e *events.InvitationMade) {
+func (r *PeerDirectory) addInvitation(e *events.InvitationMade) {
 	r.invitations = append(r.invitations, Invitation{InvitationMade: *e})
 }
 
-func (r *peerDirectory) endInvitation(e *events.InvitationEnded) {
+func (r *PeerDirectory) endInvitation(e *events.InvitationEnded) {
 	if i := r.invitation(e.Invitation); i >= 0 {
 		r.invitations[i].Ended, r.invitations[i].By = true, e.Node
 	}
 }
 
-func (r *peerDirectory) invitation(id capabilities.ID) int {
+func (r *PeerDirectory) invitation(id capabilities.ID) int {
 	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return i.Invitation == id })
 }
 
 // invited returns the index of the open invitation under a name; -1 if there is none.
-func (r *peerDirectory) invited(name string) int {
+func (r *PeerDirectory) invited(name string) int {
 	return slices.IndexFunc(r.invitations, func(i Invitation) bool { return !i.Ended && i.Name == name })
 }
 
 // Invitations returns the invitations that are open at a time. The slice is the caller's.
-func (s *State) Invitations(now capabilities.Time) []Invitation {
-	return slices.DeleteFunc(slices.Clone(s.peers.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
+func (r *PeerDirectory) Invitations(now capabilities.Time) []Invitation {
+	return slices.DeleteFunc(slices.Clone(r.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
 }
 
 // MakeInvitation makes an invitation, and ends an open one under the same name. One that is made by a Token of the
@@ -52,7 +52,7 @@ type MakeInvitation struct {
 }
 
 func (c MakeInvitation) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	if err := s.mustBeNodesHost(); err != nil {
+	if err := s.Profile.checkNodeHost(); err != nil {
 		return nil, err
 	}
 	if c.Until <= now {
@@ -62,12 +62,12 @@ func (c MakeInvitation) decide(s *State, now capabilities.Time, ids IDs) ([]even
 		c.Until = c.Within
 	}
 	var evs []events.Event
-	if i := s.peers.invited(c.Name); i >= 0 {
-		evs = append(evs, &events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation})
+	if i := s.Peers.invited(c.Name); i >= 0 {
+		evs = append(evs, &events.InvitationEnded{Invitation: s.Peers.invitations[i].Invitation})
 	} else if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
-	if len(s.Invitations(now)) >= maxInvitations {
+	if len(s.Peers.Invitations(now)) >= maxInvitations {
 		return nil, parley.Refuse(parley.QuotaExceeded, "%d invitations are open already", maxInvitations).
 			WithHint("parley invite --revoke NAME ends one")
 	}
@@ -78,28 +78,28 @@ func (c MakeInvitation) decide(s *State, now capabilities.Time, ids IDs) ([]even
 type EndInvitation struct{ Name string }
 
 func (c EndInvitation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	i := s.peers.invited(c.Name)
+	i := s.Peers.invited(c.Name)
 	if i < 0 {
 		return nil, parley.Refuse(parley.UnknownName, "no invitation is open under %.200q", c.Name).
 			WithHint("parley invite --list shows those that are")
 	}
-	return []events.Event{&events.InvitationEnded{Invitation: s.peers.invitations[i].Invitation}}, nil
+	return []events.Event{&events.InvitationEnded{Invitation: s.Peers.invitations[i].Invitation}}, nil
 }
 
 // CheckInvitation returns an invitation if it is valid for a node that shows the digest of its secret: it is open, or
 // was used by that node.
 func (s *State) CheckInvitation(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
-	i := s.peers.invitation(invitation)
-	if i < 0 || !bytes.Equal(s.peers.invitations[i].Digest, digest) { // of digests, time tells nothing of use
+	i := s.Peers.invitation(invitation)
+	if i < 0 || !bytes.Equal(s.Peers.invitations[i].Digest, digest) { // digests need no comparison in constant time
 		return Invitation{}, parley.Refuse(parley.NotPermitted, "there is no such invitation")
 	}
-	inv := s.peers.invitations[i]
+	inv := s.Peers.invitations[i]
 	switch {
 	case inv.Ended && inv.By != node:
 		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was used or revoked").WithHint("ask for another")
 	case !inv.Ended && inv.Until <= now:
 		return inv, parley.Refuse(parley.InvitationUsed, "the invitation was good until %s", inv.Until).WithHint("ask for another")
-	case !inv.Ended && !s.hasStanding(inv.Token, now):
+	case !inv.Ended && !s.Tokens.isStanding(inv.Token, now):
 		return inv, parley.Refuse(parley.InvitationUsed, "the invitation has ended with the token that made it").WithHint("ask for another")
 	}
 	return inv, nil
@@ -121,15 +121,17 @@ func (c RedeemInvitation) decide(s *State, now capabilities.Time, _ IDs) ([]even
 	if err != nil {
 		return nil, err
 	}
-	if inv.Ended { // its answer was lost on the way
+	if inv.Ended { // its reply was lost
 		return nil, nil
 	}
 	if c.Host.Node == s.ID.Node || c.Grant.Node != c.Host.Node {
 		return nil, parley.Refuse(parley.InvalidArgument, "a node does not accept its own invitation")
 	}
-	met, err := s.addPeer(AddPeer{Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp, Network: c.Network}, now)
+	added, err := AddPeer{
+		Host: c.Host, Name: inv.Name, Theirs: c.Grant, Ours: inv.Grant, Hints: c.Hints, Stamp: c.Stamp, Network: c.Network,
+	}.events(s, now)
 	if err != nil {
 		return nil, err
 	}
-	return append([]events.Event{&events.InvitationEnded{Invitation: c.Invitation, Node: c.Host.Node}}, met...), nil
+	return append([]events.Event{&events.InvitationEnded{Invitation: c.Invitation, Node: c.Host.Node}}, added...), nil
 }

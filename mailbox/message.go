@@ -13,11 +13,12 @@ type Message struct {
 	Number    uint64
 	Changed   uint64 // the mailbox's version after the last event about it
 	Dismissed bool
-	Refused   string // of a message that was sent: why its recipient would not have it
+	Refused   string // of a message that was sent: why its recipient refused it
 	Form      *Form
 	Posted    *events.MessagePosted
 
-	carrier *Message // of a reply to one that the agent reached by a grant: that which was sent by it
+	// Of a reply to a party that was reached by a grant, the message that was sent by that grant; nil for any other.
+	carrier *Message
 }
 
 // ID returns the ID of the message, or of its form.
@@ -44,7 +45,7 @@ func (m *Message) To() capabilities.ID {
 	return m.Posted.To
 }
 
-// ReplyTo returns the message that it replies to; zero if there is none.
+// ReplyTo returns the ID of the message that it replies to; zero if there is none.
 func (m *Message) ReplyTo() capabilities.ID {
 	if m.Form != nil {
 		return m.Form.ReplyTo
@@ -77,12 +78,12 @@ type PostMessage struct {
 	To    string
 	Reply capabilities.FormRef
 	Text  string
-	Plain bool   // an @ in it is a plain one
+	Plain bool   // an @ in Text is a plain one
 	Key   string // idempotency key
 }
 
 func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	if err := s.checkActive(); err != nil {
+	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
 	if _, ok, err := c.FindExisting(s); ok || err != nil {
@@ -94,7 +95,7 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 	if err := checkText("a message", c.Text, maxText); err != nil {
 		return nil, err
 	}
-	to, replyTo, err := s.addressee(c, now)
+	to, replyTo, err := c.recipient(s, now)
 	if err != nil {
 		return nil, err
 	}
@@ -103,16 +104,16 @@ func (c PostMessage) decide(s *State, now capabilities.Time, ids IDs) ([]events.
 		return nil, err
 	}
 	id := ids()
-	g := delegation{to: to.Target, message: id, now: now, ids: ids}
-	spans, err := s.resolveParts(&g, parts)
+	d := delegation{s: s, to: to.Target, message: id, now: now, ids: ids}
+	spans, err := d.parts(parts)
 	if err != nil {
 		return nil, err
 	}
 	evs := []events.Event{&events.MessagePosted{
-		Number: uint64(len(s.messages)), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
+		Number: uint64(len(s.Mail.all)), Message: id, From: s.ID, To: to.Target, Via: to.Grant, Facet: to.Facet,
 		Text: spans, ReplyTo: replyTo, Date: now, Key: c.Key,
 	}}
-	return append(evs, grantEvents(g.grants)...), nil
+	return append(evs, grantEvents(d.grants)...), nil
 }
 
 // parts parses the text, unless it is plain.
@@ -123,60 +124,28 @@ func (c PostMessage) parts() ([]TextPart, error) {
 	return ParseText(c.Text)
 }
 
-// addressee returns the recipient of a message. A received message is authority to reply to its sender, unless it came
-// of a grant that was revoked.
-func (s *State) addressee(c PostMessage, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
+// recipient returns the recipient of the message, and the message that it replies to. A received message is authority
+// to reply to its sender, unless it was sent by a grant that is revoked.
+func (c PostMessage) recipient(s *State, now capabilities.Time) (to capabilities.Ref, replyTo capabilities.ID, err error) {
 	if c.Reply.IsZero() {
-		to, err = s.reach(c.To, capabilities.UseSend, now)
+		to, err = s.holder(capabilities.UseSend, now).reach(c.To)
 		return to, replyTo, err
 	}
-	m, err := s.Find(c.Reply)
+	m, err := s.Mail.Find(c.Reply)
 	if err != nil {
 		return to, replyTo, err
 	}
 	if m.From() != s.ID {
-		return agentRef(m.From()), m.ID(), s.checkLive(s.refFrom(m))
+		return agentRef(m.From()), m.ID(), s.checkLive(s.Mail.refFrom(m))
 	}
-	to = s.refTo(m)
+	to = s.Mail.refTo(m)
 	return to, m.ID(), s.permit(to, capabilities.UseSend, now)
 }
 
-// resolveParts looks up the values that a text refers to, and gives them under their edge names.
-func (s *State) resolveParts(g *delegation, parts []TextPart) ([]events.Span, error) {
-	spans := make([]events.Span, len(parts))
-	given := map[string]capabilities.Value{}
-	var all messageSize
-	for i, m := range parts {
-		if v, again := given[m.Edge]; m.Edge == "" || again {
-			spans[i] = events.Span{Words: m.Words, Edge: m.Edge, Value: v}
-			if err := all.add(spans[i]); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		v, err := s.resolvePart(m)
-		if err == nil && inMail(m.Path) {
-			v, err = s.claimKnown(v, capabilities.UseGive, g.now)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := all.add(events.Span{Edge: m.Edge, Value: v}); err != nil {
-			return nil, err
-		}
-		if v, err = s.delegate(g, m.Edge, v); err != nil {
-			return nil, err
-		}
-		given[m.Edge] = v
-		spans[i] = events.Span{Edge: m.Edge, Value: v}
-	}
-	return spans, nil
-}
-
-// resolvePart returns the value that a part of a text refers to.
-func (s *State) resolvePart(m TextPart) (capabilities.Value, error) {
-	v, err := s.Lookup(m.Path)
-	if sp := capabilities.Special("@" + m.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
+// resolve returns the value that a part of a text refers to.
+func (p TextPart) resolve(s *State) (capabilities.Value, error) {
+	v, err := s.Lookup(p.Path)
+	if sp := capabilities.Special("@" + p.Path); parley.CodeOf(err) == parley.UnknownName && sp != "" {
 		v, err = s.Lookup(sp)
 	}
 	if err != nil {
@@ -186,10 +155,10 @@ func (s *State) resolvePart(m TextPart) (capabilities.Value, error) {
 	return v, nil
 }
 
-// messageSize adds up a message, span by span. A value that stands under its edge several times is stored each time.
+// messageSize adds up the size of a message, span by span. A value under one edge is stored each time that it occurs.
 type messageSize struct{ bytes int }
 
-// add refuses a span with a value that cannot be written down, and with TOO_LARGE one too much.
+// add refuses a span with a value that cannot be stored, and with TOO_LARGE a span that does not fit.
 func (t *messageSize) add(sp events.Span) error {
 	if err := sp.Value.Check(); err != nil {
 		return err
@@ -201,31 +170,25 @@ func (t *messageSize) add(sp events.Span) error {
 	return nil
 }
 
-// DismissMessage takes a message out of view.
+// DismissMessage hides a message.
 type DismissMessage struct{ Message capabilities.FormRef }
 
 func (d DismissMessage) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.Find(d.Message)
+	m, err := s.Mail.Find(d.Message)
 	if err != nil || m.Dismissed {
 		return nil, err
 	}
 	return []events.Event{&events.MessageDismissed{Number: m.Number}}, nil
 }
 
-// HasPosted reports whether the agent has sent a message with a key.
-func (s *State) HasPosted(key string) bool {
-	_, ok := s.posted[key]
-	return ok && key != ""
-}
-
 // FindExisting returns the message that was sent under the same key. It refuses with INVALID_ARGUMENT a key that is
 // used again for another message.
 func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
-	n, ok := s.posted[c.Key]
+	n, ok := s.Mail.posted[c.Key]
 	if !ok || c.Key == "" {
 		return nil, false, nil
 	}
-	m := s.messages[n]
+	m := s.Mail.all[n]
 	var differs []string
 	same, err := c.sameRecipient(s, m)
 	if err != nil {
@@ -243,14 +206,14 @@ func (c PostMessage) FindExisting(s *State) (*Message, bool, error) {
 // sameRecipient reports whether the message has the recipient of another.
 func (c PostMessage) sameRecipient(s *State, sent *Message) (bool, error) {
 	if !c.Reply.IsZero() {
-		m, err := s.Find(c.Reply)
+		m, err := s.Mail.Find(c.Reply)
 		return err == nil && m.ID() == sent.ReplyTo(), err
 	}
 	to, err := s.addressed(c.To)
 	return sent.ReplyTo().IsZero() && to == sent.To(), err
 }
 
-// sameText reports whether the message has the words of another, and gives the same under the same edges.
+// sameText reports whether the message has the words of another, with the same values under the same edges.
 func (c PostMessage) sameText(s *State, spans []events.Span) bool {
 	parts, err := c.parts()
 	return err == nil && slices.EqualFunc(parts, spans, func(m TextPart, sp events.Span) bool {
@@ -260,7 +223,7 @@ func (c PostMessage) sameText(s *State, spans []events.Span) bool {
 		if m.Edge == "" {
 			return true
 		}
-		v, err := s.resolvePart(m)
+		v, err := m.resolve(s)
 		return err == nil && withoutGrants(v).Equal(withoutGrants(sp.Value))
 	})
 }
@@ -276,87 +239,3 @@ func withoutGrants(v capabilities.Value) capabilities.Value {
 	})
 	return v
 }
-
-// Find returns a message by its number here, or by the ID of a message, form, promise or resolver. It refuses with
-// NO_SUCH_MESSAGE, or with INVALID_ARGUMENT for the zero FormRef.
-func (s *State) Find(ref capabilities.FormRef) (*Message, error) {
-	if ref.IsZero() {
-		return nil, parley.Refuse(parley.InvalidArgument, "which message? give its number or id")
-	}
-	n, ok := ref.Number()
-	if !ok {
-		return s.FindID(ref.ID())
-	}
-	if n >= uint64(len(s.messages)) {
-		return nil, parley.Refuse(parley.NoSuchMessage, "no message %d", n).
-			WithHint("parley inbox --all lists the messages")
-	}
-	return s.messages[n], nil
-}
-
-// FindID returns the message with an ID of its own, or of its promise or resolver. It refuses with NO_SUCH_MESSAGE.
-func (s *State) FindID(id capabilities.ID) (*Message, error) {
-	if m, err := s.byOwnID(id); err == nil {
-		return m, nil
-	}
-	for _, m := range s.messages { // rarely asked for, and dear to index
-		if m.Form != nil && (m.Form.Promise == id || m.Form.Resolver == id) {
-			return m, nil
-		}
-	}
-	return nil, noMessage(id)
-}
-
-// byOwnID returns the message with an ID of its own.
-func (s *State) byOwnID(id capabilities.ID) (*Message, error) {
-	n, ok := s.byID.get(id)
-	if !ok {
-		return nil, noMessage(id)
-	}
-	return s.messages[n], nil
-}
-
-func noMessage(id capabilities.ID) error {
-	return parley.Refuse(parley.NoSuchMessage, "no message %s", id)
-}
-
-// FindForm is Find for a form. It refuses with NOT_A_FORM too.
-func (s *State) FindForm(ref capabilities.FormRef) (*Message, error) {
-	m, err := s.Find(ref)
-	return mustBeForm(m, err)
-}
-
-// Has reports whether a message or form is here.
-func (s *State) Has(id capabilities.ID) bool { return s.byID.has(id) }
-
-// FindFormID returns the form with an ID of its own. It refuses with NO_SUCH_MESSAGE and NOT_A_FORM.
-func (s *State) FindFormID(id capabilities.ID) (*Message, error) {
-	m, err := s.byOwnID(id)
-	return mustBeForm(m, err)
-}
-
-func mustBeForm(m *Message, err error) (*Message, error) {
-	if err == nil && m.Form == nil {
-		return nil, parley.Refuse(parley.NotAForm, "message %d is not a form (is %q)", m.Number, "message")
-	}
-	return m, err
-}
-
-// CheckRequest refuses with NOT_A_REQUEST a message that is not a request.
-func (s *State) CheckRequest(ref capabilities.FormRef) error {
-	m, err := s.Find(ref)
-	if err != nil {
-		return err
-	}
-	if t := m.Type(); t != "request" {
-		return parley.Refuse(parley.NotARequest, "message %d is not a request (is %q)", m.Number, t)
-	}
-	return nil
-}
-
-// Sent reports whether the mailbox's agent sent the message.
-func (s *State) Sent(m *Message) bool { return m.From() == s.ID }
-
-// Received reports whether the message was sent or forwarded to the mailbox's agent. A message to itself is both sent
-// and received.
-func (s *State) Received(m *Message) bool { return m.From() != s.ID || m.To() == s.ID }

@@ -222,7 +222,7 @@ func (p *person) seen(f *modelForm) parley.Code {
 func (m *model) carry(t *rapid.T) {
 	var ways []string // from whom to whom
 	for _, p := range m.who {
-		for _, o := range m.states[p.name].Outbox() {
+		for _, o := range m.states[p.name].Outbox.Items() {
 			if way := p.name + m.harness.names[o.To]; !slices.Contains(ways, way) {
 				ways = append(ways, way)
 			}
@@ -234,8 +234,8 @@ func (m *model) carry(t *rapid.T) {
 	way := rapid.SampledFrom(ways).Draw(t, "way")
 	p := m.person(way[:1])
 	s := m.states[p.name]
-	i := slices.IndexFunc(s.Outbox(), func(o OutboxItem) bool { return m.harness.names[o.To] == way[1:] })
-	m.hand(t, p, s.Outbox()[i], rapid.IntRange(0, 3).Draw(t, "ack") != 3)
+	i := slices.IndexFunc(s.Outbox.Items(), func(o OutboxItem) bool { return m.harness.names[o.To] == way[1:] })
+	m.hand(t, p, s.Outbox.Items()[i], rapid.IntRange(0, 3).Draw(t, "ack") != 3)
 }
 
 func (m *model) hand(t *rapid.T, p *person, o OutboxItem, ack bool) {
@@ -306,11 +306,11 @@ func (m *model) restart(t *rapid.T) {
 func (m *model) check(t *rapid.T) {
 	for _, p := range m.who {
 		s := m.states[p.name]
-		if len(s.Messages()) != len(p.mail) {
-			t.Fatalf("%s has %d messages, want %d", p.name, len(s.Messages()), len(p.mail))
+		if len(s.Mail.All()) != len(p.mail) {
+			t.Fatalf("%s has %d messages, want %d", p.name, len(s.Mail.All()), len(p.mail))
 		}
 		var want events.Summary
-		for n, msg := range s.Messages() {
+		for n, msg := range s.Mail.All() {
 			if msg.Number != uint64(n) || msg.ID() != p.mail[n].id || m.harness.names[msg.From()] != p.mail[n].from {
 				t.Fatalf("%s: message %d is %d, %s", p.name, n, msg.Number, msg.ID())
 			}
@@ -324,18 +324,18 @@ func (m *model) check(t *rapid.T) {
 				}
 			}
 		}
-		want.Outbox = uint32(len(s.Outbox()) + m.checkJob(t, p))
+		want.Outbox = uint32(len(s.Outbox.Items()) + m.checkJob(t, p))
 		if got := s.Summary(); got != want {
 			t.Fatalf("%s: summary %+v, want %+v", p.name, got, want)
 		}
-		got := slices.Sorted(maps.Keys(s.names))
+		got := slices.Sorted(maps.Keys(s.Names.values))
 		if !slices.Equal(got, slices.Sorted(maps.Keys(p.names))) {
 			t.Fatalf("%s has the names %v, want %v", p.name, got, p.names)
 		}
 		for name, want := range p.names {
-			ref, isRef := s.names[name].AsRef()
-			if isRef != (want.agent != "") || isRef && (m.harness.names[ref.Target] != want.agent || ref.Grant != want.grant) || !isRef && s.names[name].Text() != want.text {
-				t.Fatalf("%s: %s is %s, want %+v", p.name, name, s.names[name].Text(), want)
+			ref, isRef := s.Names.values[name].AsRef()
+			if isRef != (want.agent != "") || isRef && (m.harness.names[ref.Target] != want.agent || ref.Grant != want.grant) || !isRef && s.Names.values[name].Text() != want.text {
+				t.Fatalf("%s: %s is %s, want %+v", p.name, name, s.Names.values[name].Text(), want)
 			}
 		}
 	}
@@ -372,9 +372,9 @@ func (m *model) settleDown(t *rapid.T) {
 	for again := true; again; {
 		again = false
 		for _, p := range m.who {
-			for len(m.states[p.name].Outbox()) > 0 {
+			for len(m.states[p.name].Outbox.Items()) > 0 {
 				again = true
-				m.hand(t, p, m.states[p.name].Outbox()[0], true)
+				m.hand(t, p, m.states[p.name].Outbox.Items()[0], true)
 			}
 		}
 	}
@@ -394,7 +394,7 @@ func (m *model) settleDown(t *rapid.T) {
 // checkHanded checks that a form's home knows who handed it on, and everybody what they handed on.
 func (m *model) checkHanded(t *rapid.T, f *modelForm) {
 	for _, p := range m.who {
-		msg, err := m.states[p.name].FindFormID(f.id)
+		msg, err := m.states[p.name].Mail.FindFormID(f.id)
 		if err != nil {
 			continue
 		}
@@ -419,7 +419,7 @@ func (m *model) checkRevoked(t *rapid.T) {
 	fallen := map[capabilities.ID]bool{}
 	for _, p := range m.who {
 		all = append(all, p.given...)
-		for _, g := range m.states[p.name].Grants() {
+		for _, g := range m.states[p.name].Grants.All() {
 			fallen[g.ID] = fallen[g.ID] || g.Revoked != 0
 		}
 	}

@@ -112,10 +112,10 @@ func (m *model) checkJob(t *rapid.T, p *person) (inHand int) {
 		j = &modelJob{status: Idle}
 	}
 	var waiting []capabilities.ID
-	for _, msg := range s.Prompts() {
+	for _, msg := range s.Runs.Prompts() {
 		waiting = append(waiting, msg.ID())
 	}
-	run, running := s.Run()
+	run, running := s.Runs.Current()
 	if !slices.Equal(waiting, j.waiting) || running != !j.run.IsZero() || run.Run != j.run || s.Profile.Status != j.status {
 		t.Fatalf("%s is %s, runs %v, %v wait; want %+v", p.name, s.Profile.Status, running, waiting, j)
 	}

@@ -10,6 +10,81 @@ import (
 	"parley/events"
 )
 
+// Names holds the agent's own names for values.
+type Names struct {
+	self    capabilities.ID
+	profile *Profile
+
+	values  map[string]capabilities.Value
+	byAgent map[capabilities.ID][]string // names of references, by their targets
+}
+
+func newNames(self capabilities.ID, p *Profile) Names {
+	return Names{self: self, profile: p, values: map[string]capabilities.Value{}, byAgent: map[capabilities.ID][]string{}}
+}
+
+// bind binds a name to a value, in place of the value that it had.
+func (l *Names) bind(name string, v capabilities.Value) {
+	l.unbind(name)
+	l.values[name] = v
+	if r, ok := v.AsRef(); ok {
+		l.byAgent[r.Target] = append(l.byAgent[r.Target], name)
+	}
+}
+
+// unbind frees a name.
+func (l *Names) unbind(name string) {
+	if r, ok := l.values[name].AsRef(); ok {
+		left := slices.DeleteFunc(l.byAgent[r.Target], func(n string) bool { return n == name })
+		if l.byAgent[r.Target] = left; len(left) == 0 {
+			delete(l.byAgent, r.Target)
+		}
+	}
+	delete(l.values, name)
+}
+
+// bound returns the value of a name. It refuses with INVALID_NAME or UNKNOWN_NAME.
+func (l *Names) bound(name string) (capabilities.Value, error) {
+	if err := capabilities.CheckName(name); err != nil {
+		return capabilities.Value{}, err
+	}
+	v, ok := l.values[name]
+	if !ok {
+		return v, unknownName(name)
+	}
+	return v, nil
+}
+
+// Of returns the agent's own name for another agent; "" if it has none. HOST and SELF come first.
+func (l *Names) Of(id capabilities.ID) string {
+	switch id {
+	case l.profile.Host:
+		return "HOST"
+	case l.self:
+		return "SELF"
+	}
+	if names := l.byAgent[id]; len(names) > 0 {
+		return slices.Min(names)
+	}
+	return ""
+}
+
+// describe returns an agent as error messages show it: by the agent's own name for it, or else by its ID.
+func (l *Names) describe(id capabilities.ID) string {
+	if n := l.Of(id); n != "" {
+		return strconv.Quote(n)
+	}
+	return id.String()
+}
+
+// grantName returns the agent's name for a reference that it gives; without one, the field or edge of the reference.
+func (l *Names) grantName(ref capabilities.Ref, edge string) string {
+	if n := l.Of(ref.Target); n != "" {
+		return n
+	}
+	return edge
+}
+
 // BindName binds a name to a value: a JSON document, or the locator of something that the agent holds.
 type BindName struct {
 	Name  string
@@ -20,34 +95,15 @@ func (c BindName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	if err := s.checkFree(c.Name); err != nil {
 		return nil, err
 	}
-	v, err := s.readValue(c.Value, now)
+	v, err := s.holder(capabilities.UseRead, now).read(c.Value)
 	if err != nil {
 		return nil, err
 	}
-	return bind(c.Name, v)
+	return bindEvents(c.Name, v)
 }
 
-func (s *State) readValue(text string, now capabilities.Time) (capabilities.Value, error) {
-	if !capabilities.IsLocator(text) {
-		v, err := capabilities.ParseJSON([]byte(text))
-		if err != nil {
-			return v, err
-		}
-		return s.claimAll(v, capabilities.UseRead, now)
-	}
-	l, err := capabilities.ParseLocator(text)
-	if err != nil {
-		return capabilities.Value{}, err
-	}
-	kind := l.Kind
-	if kind == "" {
-		kind = capabilities.KindAgent
-	}
-	ref, err := s.claim(capabilities.Ref{Target: l.ID, Kind: kind}, capabilities.UseRead, now)
-	return capabilities.Reference(ref), err
-}
-
-func bind(name string, v capabilities.Value) ([]events.Event, error) {
+// bindEvents returns the event that binds a name to a value.
+func bindEvents(name string, v capabilities.Value) ([]events.Event, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
 	}
@@ -59,13 +115,13 @@ func (s *State) checkFree(name string) error {
 	if err := capabilities.CheckName(name); err != nil {
 		return err
 	}
-	if _, taken := s.names[name]; taken {
+	if _, taken := s.Names.values[name]; taken {
 		return parley.Refuse(parley.NameTaken, "the name %.80q is taken", name).WithHint("parley remove %s frees it", name)
 	}
-	if n, awaited := s.results[name]; awaited {
+	if n, awaited := s.Mail.results[name]; awaited {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits the answer of form %d", name, n)
 	}
-	if s.peers.invited(name) >= 0 {
+	if s.Peers.invited(name) >= 0 {
 		return parley.Refuse(parley.NameTaken, "the name %.80q awaits whom an invitation is for", name).
 			WithHint("parley invite --revoke %s ends it", name)
 	}
@@ -86,7 +142,7 @@ func (c CopyName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	if err := c.Facet.Check(); err != nil {
 		return nil, err
 	}
-	v, err := s.at(c.From, capabilities.UseRead, now)
+	v, err := s.holder(capabilities.UseRead, now).at(c.From)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +160,14 @@ func (c CopyName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	if err != nil {
 		return nil, err
 	}
-	return bind(c.To, v)
+	return bindEvents(c.To, v)
 }
 
 // MoveName moves a value from one name to another.
 type MoveName struct{ From, To string }
 
 func (c MoveName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	v, err := s.bound(c.From)
+	v, err := s.Names.bound(c.From)
 	if err != nil {
 		return nil, err
 	}
@@ -125,21 +181,10 @@ func (c MoveName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 type UnbindName struct{ Name string }
 
 func (c UnbindName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if _, err := s.bound(c.Name); err != nil {
+	if _, err := s.Names.bound(c.Name); err != nil {
 		return nil, err
 	}
 	return []events.Event{&events.NameUnbound{Name: c.Name}}, nil
-}
-
-func (s *State) bound(name string) (capabilities.Value, error) {
-	if err := capabilities.CheckName(name); err != nil {
-		return capabilities.Value{}, err
-	}
-	v, ok := s.names[name]
-	if !ok {
-		return v, unknownName(name)
-	}
-	return v, nil
 }
 
 // AdoptName binds a name to what a message brought under an edge.
@@ -149,11 +194,11 @@ type AdoptName struct {
 }
 
 func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.Find(c.Message)
+	m, err := s.Mail.Find(c.Message)
 	if err != nil {
 		return nil, err
 	}
-	v, ok := s.edges(m)[c.Edge]
+	v, ok := s.Mail.edges(m)[c.Edge]
 	if !ok {
 		return nil, parley.Refuse(parley.UnknownName, "message %d has no edge %.80q", m.Number, c.Edge).
 			WithHint("parley names @mail/%d lists its edges", m.Number)
@@ -165,10 +210,10 @@ func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	if err := s.checkFree(name); err != nil {
 		return nil, err
 	}
-	if v, err = s.claimKnown(v, capabilities.UseRead, now); err != nil {
+	if v, err = s.holder(capabilities.UseRead, now).claimBare(v); err != nil {
 		return nil, err
 	}
-	return bind(name, v)
+	return bindEvents(name, v)
 }
 
 // Lookup returns the value at a path of the agent's names: a name, then fields of records. The first part may be a
@@ -207,11 +252,22 @@ func (s *State) root(p capabilities.Path) (capabilities.Value, capabilities.Path
 	case capabilities.NameHost:
 		return capabilities.Reference(agentRef(s.Profile.Host)), p[1:], nil
 	case capabilities.NameMail:
-		return s.mailRoot(p)
+		if len(p) < 2 {
+			return capabilities.Value{}, nil, parley.Refuse(parley.UnknownName, "@mail has messages below it: @mail/0")
+		}
+		ref, err := capabilities.ParseFormRef(p[1])
+		if err != nil {
+			return capabilities.Value{}, nil, err
+		}
+		m, err := s.Mail.Find(ref)
+		if err != nil {
+			return capabilities.Value{}, nil, err
+		}
+		return capabilities.Record(s.Mail.edges(m)), p[2:], nil
 	case capabilities.NameNodes:
-		return capabilities.Record(s.nodeHosts()), p[1:], nil
+		return capabilities.Record(peerHosts(s)), p[1:], nil
 	}
-	v, ok := s.names[p[0]]
+	v, ok := s.Names.values[p[0]]
 	if !ok {
 		return v, nil, unknownName(p.String())
 	}
@@ -222,40 +278,24 @@ func agentRef(id capabilities.ID) capabilities.Ref {
 	return capabilities.Ref{Target: id, Kind: capabilities.KindAgent}
 }
 
-// mailRoot reads @mail/{number}/{edge}.
-func (s *State) mailRoot(p capabilities.Path) (capabilities.Value, capabilities.Path, error) {
-	if len(p) < 2 {
-		return capabilities.Value{}, nil, parley.Refuse(parley.UnknownName, "@mail has messages below it: @mail/0")
-	}
-	ref, err := capabilities.ParseFormRef(p[1])
-	if err != nil {
-		return capabilities.Value{}, nil, err
-	}
-	m, err := s.Find(ref)
-	if err != nil {
-		return capabilities.Value{}, nil, err
-	}
-	return capabilities.Record(s.edges(m)), p[2:], nil
-}
-
-// nodeHosts returns the hosts of other nodes by the agent's names for them. Only a node's host knows which they are.
-func (s *State) nodeHosts() map[string]capabilities.Value {
+// peerHosts returns the hosts of other nodes by the agent's names for them. Only a node's host knows other nodes.
+func peerHosts(s *State) map[string]capabilities.Value {
 	hosts := map[string]capabilities.Value{}
-	for _, n := range s.peers.nodes {
-		for _, name := range s.namesOf[n.Host] {
-			hosts[name] = s.names[name]
+	for _, n := range s.Peers.nodes {
+		for _, name := range s.Names.byAgent[n.Host] {
+			hosts[name] = s.Names.values[name]
 		}
 	}
 	return hosts
 }
 
-// Names returns the names below a path, sorted. For "" it returns the agent's own, the special ones first.
-func (s *State) Names(path string) ([]string, error) {
+// ListNames returns the names below a path, sorted. For "" it returns the agent's own, the special ones first.
+func (s *State) ListNames(path string) ([]string, error) {
 	switch path {
 	case "":
-		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(s.names))...), nil
+		return append([]string{capabilities.NameHost, capabilities.NameSelf}, slices.Sorted(maps.Keys(s.Names.values))...), nil
 	case capabilities.NameMail:
-		names := make([]string, len(s.messages))
+		names := make([]string, len(s.Mail.all))
 		for i := range names {
 			names[i] = strconv.Itoa(i)
 		}
@@ -270,20 +310,6 @@ func (s *State) Names(path string) ([]string, error) {
 		return nil, parley.Refuse(parley.UnknownName, "%.200q is a %s and has no names below it", path, v.TypeName())
 	}
 	return slices.Sorted(maps.Keys(r)), nil
-}
-
-// NameOf returns the agent's own name for another agent; "" if it has none. HOST and SELF come first.
-func (s *State) NameOf(id capabilities.ID) string {
-	switch id {
-	case s.Profile.Host:
-		return "HOST"
-	case s.ID:
-		return "SELF"
-	}
-	if names := s.namesOf[id]; len(names) > 0 {
-		return slices.Min(names)
-	}
-	return ""
 }
 
 // LookupVisible returns the value at a path as it may be shown now. It refuses with NOT_PERMITTED a reference that was
@@ -307,30 +333,24 @@ func (s *State) LookupVisible(path string, now capabilities.Time) (capabilities.
 	})
 }
 
-// NamedAgents returns the agents for which the agent has a usable name, each with the name that NameOf returns.
+// NamedAgents returns the agents for which the agent has a usable name, each with the name that Names.Of returns.
 func (s *State) NamedAgents(now capabilities.Time) map[capabilities.ID]string {
-	all := make(map[capabilities.ID]string, len(s.namesOf)+1)
-	for id, names := range s.namesOf {
-		if slices.ContainsFunc(names, func(name string) bool { return s.isUsable(name, now) }) {
-			all[id] = s.NameOf(id)
+	all := make(map[capabilities.ID]string, len(s.Names.byAgent)+1)
+	for id, names := range s.Names.byAgent {
+		if slices.ContainsFunc(names, func(name string) bool { return isUsable(s, name, now) }) {
+			all[id] = s.Names.Of(id)
 		}
 	}
-	all[s.Profile.Host] = s.NameOf(s.Profile.Host)
+	all[s.Profile.Host] = s.Names.Of(s.Profile.Host)
 	return all
-}
-
-// isUsable reports whether the reference under a name can be used now.
-func (s *State) isUsable(name string, now capabilities.Time) bool {
-	ref, ok := s.names[name].AsRef()
-	return ok && s.permit(ref, capabilities.UseRead, now) == nil
 }
 
 // RevokedNames returns the names whose references can no longer be used, sorted.
 func (s *State) RevokedNames(now capabilities.Time) []string {
 	var gone []string
-	for _, names := range s.namesOf {
+	for _, names := range s.Names.byAgent {
 		for _, name := range names {
-			if !s.isUsable(name, now) {
+			if !isUsable(s, name, now) {
 				gone = append(gone, name)
 			}
 		}
@@ -339,28 +359,51 @@ func (s *State) RevokedNames(now capabilities.Time) []string {
 	return gone
 }
 
-// indexName and uncall keep the names by which agents are known, as names are bound and freed.
-func (s *State) indexName(name string) {
-	if r, ok := s.names[name].AsRef(); ok {
-		s.namesOf[r.Target] = append(s.namesOf[r.Target], name)
-	}
+// isUsable reports whether the reference under a name can be used now.
+func isUsable(s *State, name string, now capabilities.Time) bool {
+	ref, ok := s.Names.values[name].AsRef()
+	return ok && s.permit(ref, capabilities.UseRead, now) == nil
 }
 
-func (s *State) unindexName(name string) {
-	r, ok := s.names[name].AsRef()
-	if !ok {
-		return
+// permit refuses with NOT_PERMITTED a use of a reference that was revoked or does not permit it.
+func (s *State) permit(ref capabilities.Ref, use capabilities.Use, now capabilities.Time) error {
+	if err := s.checkLive(ref); err != nil {
+		return err
 	}
-	left := slices.DeleteFunc(s.namesOf[r.Target], func(n string) bool { return n == name })
-	if s.namesOf[r.Target] = left; len(left) == 0 {
-		delete(s.namesOf, r.Target)
-	}
+	return ref.Facet.Permits(use, now, s.Grants.uses[ref.Grant])
 }
 
-// describe returns the name of an agent for an error message: the agent's own name for it, or its ID.
-func (s *State) describe(id capabilities.ID) string {
-	if n := s.NameOf(id); n != "" {
-		return strconv.Quote(n)
+// checkLive refuses with NOT_PERMITTED a reference that was revoked.
+func (s *State) checkLive(ref capabilities.Ref) error {
+	if at, gone := s.Grants.revoked[ref.Grant]; gone && !ref.Grant.IsZero() {
+		return parley.Refuse(parley.NotPermitted, "the reference to %s was revoked at %s", s.Names.describe(ref.Target), at)
 	}
-	return id.String()
+	return nil
+}
+
+// addressed returns the agent that a path, ID or locator means, whether it may be used or not.
+func (s *State) addressed(to string) (capabilities.ID, error) {
+	if id, err := capabilities.ParseTarget(to); err == nil {
+		return id, nil
+	}
+	ref, err := s.agentAt(to)
+	return ref.Target, err
+}
+
+// agentAt returns the reference to an agent at a path.
+func (s *State) agentAt(to string) (capabilities.Ref, error) {
+	v, err := s.Lookup(to)
+	switch parley.CodeOf(err) {
+	case "":
+	case parley.UnknownName:
+		return capabilities.Ref{}, parley.Refuse(parley.UnknownRecipient, "unknown recipient %.200q", to).
+			WithHint("parley names lists whom this agent can reach")
+	default:
+		return capabilities.Ref{}, err
+	}
+	ref, ok := v.AsRef()
+	if !ok || ref.Kind != capabilities.KindAgent {
+		return ref, parley.Refuse(parley.UnknownRecipient, "%.200q is not an agent", to)
+	}
+	return ref, nil
 }

@@ -63,7 +63,7 @@ func (w *world) anyone(t *rapid.T) string { return rapid.SampledFrom(w.agents).D
 // path draws a name of an agent's, or one of what its mail brought.
 func (w *world) path(t *rapid.T, who string) string {
 	names := []string{"HOST", "SELF", "A", "B", "C", "a", "b", "c", "x", "y"}
-	if n := len(w.states[who].Messages()); n > 0 {
+	if n := len(w.states[who].Mail.All()); n > 0 {
 		names = append(names, "@mail/"+rapid.SampledFrom(numbersTo(n)).Draw(t, "message")+"/@from")
 	}
 	return rapid.SampledFrom(names).Draw(t, "path")
@@ -98,7 +98,7 @@ func (w *world) ask(t *rapid.T) {
 // open draws a form that an agent has.
 func (w *world) form(t *rapid.T, who string) capabilities.FormRef {
 	var forms []capabilities.FormRef
-	for _, m := range w.states[who].Messages() {
+	for _, m := range w.states[who].Mail.All() {
 		if m.Form != nil && (m.Form.IsOpen() || rapid.IntRange(0, 9).Draw(t, "old") == 0) {
 			forms = append(forms, capabilities.FormID(m.ID()))
 		}
@@ -165,7 +165,7 @@ func (w *world) send(t *rapid.T) {
 func (w *world) adopt(t *rapid.T) {
 	who := w.anyone(t)
 	name := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name")
-	n := len(w.states[who].Messages())
+	n := len(w.states[who].Mail.All())
 	if n == 0 {
 		t.Skip("no mail")
 	}
@@ -177,7 +177,7 @@ func (w *world) adopt(t *rapid.T) {
 
 func (w *world) revoke(t *rapid.T) {
 	who := w.anyone(t)
-	if all := w.states[who].Grants(); len(all) > 0 {
+	if all := w.states[who].Grants.All(); len(all) > 0 {
 		w.try(t, who, RevokeCapability{Grant: rapid.SampledFrom(all).Draw(t, "grant").ID})
 	}
 }
@@ -277,7 +277,7 @@ func (w *world) follow(t *rapid.T, who string, e events.Event) {
 		}
 		went(e.To)
 	case *events.FormForwarded:
-		if m, err := w.states[who].FindFormID(e.Form); err == nil && m.Form.From == w.states[who].ID {
+		if m, err := w.states[who].Mail.FindFormID(e.Form); err == nil && m.Form.From == w.states[who].ID {
 			went(e.To)
 		}
 	case *events.CapabilityGranted:
@@ -302,12 +302,12 @@ func (w *world) gave(t *rapid.T, who string, g capabilities.Grant) {
 
 func (w *world) checkForms(t *rapid.T) {
 	for _, home := range w.agents {
-		for _, m := range w.states[home].Messages() {
+		for _, m := range w.states[home].Mail.All() {
 			if m.Form == nil || m.Form.From != w.states[home].ID {
 				continue
 			}
 			for _, h := range m.Form.Holders {
-				c, err := w.states[w.names[h]].FindFormID(m.ID())
+				c, err := w.states[w.names[h]].Mail.FindFormID(m.ID())
 				if err != nil {
 					continue // it would not have it
 				}
@@ -337,7 +337,7 @@ func end(f *Form) string {
 func (w *world) checkGrants(t *rapid.T) {
 	var all []capabilities.Grant
 	for _, who := range w.agents {
-		all = append(all, w.states[who].Grants()...)
+		all = append(all, w.states[who].Grants.All()...)
 	}
 	slices.SortFunc(all, func(a, b capabilities.Grant) int { return a.ID.Compare(b.ID) }) // parents are older
 	fallen := map[capabilities.ID]bool{}
@@ -348,7 +348,7 @@ func (w *world) checkGrants(t *rapid.T) {
 		}
 	}
 	for _, who := range w.agents {
-		for _, g := range w.states[who].minted.All() {
+		for _, g := range w.states[who].Grants.minted.All() {
 			if fallen[g.ID] && g.Revoked == 0 {
 				t.Fatalf("%s can be reached by %s, which is revoked", who, g.ID)
 			}

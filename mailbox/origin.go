@@ -37,44 +37,30 @@ func (f *Form) AskedIn() *events.Origin {
 	return f.comment
 }
 
-// FormsOf returns the forms of an origin by number: those of the same session, of the same run and agent, or with the
-// same ID. Forms that are settled and dismissed are left out.
-func (s *State) FormsOf(o events.Origin) []*Message {
-	numbers := s.origins[keyOf(&o)]
-	all := make([]*Message, len(numbers))
-	for i, n := range numbers {
-		all[i] = s.messages[n]
-	}
-	return all
-}
-
-// HasAsked reports whether the agent has asked a form under an idempotency key.
-func (s *State) HasAsked(key string) bool {
-	_, ok := s.keys[key]
-	return ok && key != ""
-}
-
 // isOver reports whether a message is a form that is settled and dismissed.
 func (m *Message) isOver() bool { return m.Form != nil && m.Dismissed && !m.Form.IsOpen() }
 
-// indexOrigin enters a form of a dialect in the index.
-func (s *State) indexOrigin(m *Message) {
-	if m.Form == nil || m.isOver() {
+// originIndex lists the numbers of the forms of dialects, until they are settled and dismissed.
+type originIndex map[originKey][]uint64
+
+// add enters a form. Received says whether the mailbox's agent received it.
+func (x *originIndex) add(m *Message, received bool) {
+	if m.isOver() {
 		return
 	}
 	o := m.Form.AskedIn()
-	if o == nil || o.ID == "" && m.Form.Kind == events.Approval && !s.Received(m) { // nobody looks for it where it was sent
+	if o == nil || o.ID == "" && m.Form.Kind == events.Approval && !received { // it is not looked up in its asker's mailbox
 		return
 	}
-	if s.origins == nil {
-		s.origins = map[originKey][]uint64{}
+	if *x == nil {
+		*x = originIndex{}
 	}
 	k := keyOf(o)
-	s.origins[k] = append(s.origins[k], m.Number)
+	(*x)[k] = append((*x)[k], m.Number)
 }
 
-// dropOrigin takes a form that is settled and dismissed out of the index.
-func (s *State) dropOrigin(m *Message) {
+// drop removes a form that is settled and dismissed.
+func (x originIndex) drop(m *Message) {
 	if !m.isOver() {
 		return
 	}
@@ -83,12 +69,12 @@ func (s *State) dropOrigin(m *Message) {
 		return
 	}
 	k := keyOf(o)
-	i, found := slices.BinarySearch(s.origins[k], m.Number)
+	i, found := slices.BinarySearch(x[k], m.Number)
 	if !found {
 		return
 	}
-	if s.origins[k] = slices.Delete(s.origins[k], i, i+1); len(s.origins[k]) == 0 {
-		delete(s.origins, k)
+	if x[k] = slices.Delete(x[k], i, i+1); len(x[k]) == 0 {
+		delete(x, k)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestFormsOfAnOriginAreFoundUntilTheyAreOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range []*State{v.states[who], restored} {
-			if n := len(s.FormsOf(events.Origin{Dialect: "run", Run: "r", Agent: "a"})); n != want {
+			if n := len(s.Mail.FormsOf(events.Origin{Dialect: "run", Run: "r", Agent: "a"})); n != want {
 				t.Errorf("%s finds %d forms, want %d", who, n, want)
 			}
 		}
@@ -45,7 +45,7 @@ func TestFormsOfAnOriginAreFoundUntilTheyAreOver(t *testing.T) {
 	v.must("fae", DismissMessage{Message: capabilities.FormNumber(1)})
 	v.must("fae", CancelForm{Form: capabilities.FormNumber(1)})
 	count("fae", 0)
-	if n := len(v.states["fae"].origins); n != 1 {
+	if n := len(v.states["fae"].Mail.origins); n != 1 {
 		t.Errorf("%d keys are left, want that of the other agent", n)
 	}
 	v.checkReplay()
@@ -64,7 +64,7 @@ func TestOriginInACommentIsRead(t *testing.T) {
 	v.deliver(false)
 	want := events.Origin{Dialect: "question", ID: "q", Session: "s", Bare: true}
 	for _, who := range []string{"fae", "host"} {
-		found := v.states[who].FormsOf(want)
+		found := v.states[who].Mail.FormsOf(want)
 		if len(found) != 1 || *found[0].Form.AskedIn() != want {
 			t.Errorf("%s: %v", who, found)
 		}

@@ -11,35 +11,141 @@ import (
 	"parley/events"
 )
 
-// OutboxItem is a delivery to another mailbox. It stays in the outbox until the other mailbox has it. Seq numbers all
-// items that the mailbox ever enqueued, so a repeated acknowledgement is recognized.
+// OutboxItem is a delivery to another mailbox. It stays in the outbox until the other mailbox has accepted or refused
+// it. Seq numbers all items that the mailbox ever enqueued, so a repeated acknowledgement is recognized.
 type OutboxItem struct {
 	Seq     uint64
 	Kind    events.OutboxKind
-	Subject capabilities.ID // the form, message or grant; of a queued forward, the grant made for it
+	Subject capabilities.ID // a form, message or grant; of a queued forward, the grant made for it
 	To      capabilities.ID
+}
+
+// Outbox holds the items that their mailboxes have not accepted or refused yet, oldest first.
+type Outbox struct {
+	self    capabilities.ID
+	items   []OutboxItem
+	lastSeq uint64 // of the newest item that was ever enqueued
+	mints   int    // items that tell a target of a grant
+}
+
+// Items returns the items, oldest first. The slice belongs to the state.
+func (o *Outbox) Items() []OutboxItem { return o.items }
+
+// LastSeq returns the number of the newest item that was ever enqueued.
+func (o *Outbox) LastSeq() uint64 { return o.lastSeq }
+
+// After returns the items after a number. The slice belongs to the state.
+func (o *Outbox) After(seq uint64) []OutboxItem {
+	first, _ := slices.BinarySearchFunc(o.items, seq+1, func(p OutboxItem, seq uint64) int { return cmp.Compare(p.Seq, seq) })
+	return o.items[first:]
+}
+
+// enqueue adds an item. An agent has no items for itself.
+func (o *Outbox) enqueue(kind events.OutboxKind, subject, to capabilities.ID) {
+	if to == o.self {
+		return
+	}
+	o.lastSeq++
+	o.items = append(o.items, OutboxItem{Seq: o.lastSeq, Kind: kind, Subject: subject, To: to})
+	if kind == events.OutboxMint {
+		o.mints++
+	}
+}
+
+// has reports whether an item is in the outbox.
+func (o *Outbox) has(p OutboxItem) bool {
+	i, found := slices.BinarySearchFunc(o.items, p.Seq, func(q OutboxItem, seq uint64) int { return cmp.Compare(q.Seq, seq) })
+	return found && o.items[i] == p
+}
+
+// remove removes the items with the given numbers, which are in order, and calls fn for each. It fails with ErrNonsense
+// for a number that is not in the outbox.
+func (o *Outbox) remove(seqs []uint64, fn func(OutboxItem)) error {
+	for len(seqs) > 0 && len(o.items) > 0 && o.items[0].Seq == seqs[0] { // nearly always all of them
+		p := o.items[0]
+		o.items, seqs = o.items[1:], seqs[1:]
+		o.removed(p)
+		fn(p)
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	var gone []OutboxItem
+	left := o.items[:0]
+	for _, p := range o.items {
+		if len(seqs) > 0 && p.Seq == seqs[0] {
+			gone, seqs = append(gone, p), seqs[1:]
+			continue
+		}
+		left = append(left, p)
+	}
+	o.items = left
+	if len(seqs) > 0 {
+		return fmt.Errorf("%w: item %d is not in the outbox", ErrNonsense, seqs[0])
+	}
+	for _, p := range gone {
+		o.removed(p)
+		fn(p)
+	}
+	return nil
+}
+
+func (o *Outbox) removed(p OutboxItem) {
+	if p.Kind == events.OutboxMint {
+		o.mints--
+	}
+}
+
+// dropQueued removes the queued answer and forwards of a form.
+func (o *Outbox) dropQueued(f *Form) {
+	o.items = slices.DeleteFunc(o.items, func(p OutboxItem) bool {
+		return p.Kind == events.OutboxAnswer && p.Subject == f.ID ||
+			p.Kind == events.OutboxForward && f.queuedForward(p.Subject) >= 0
+	})
+}
+
+// involves reports whether an item goes to a node.
+func (o *Outbox) involves(node capabilities.NodeID) bool {
+	return slices.ContainsFunc(o.items, func(p OutboxItem) bool { return p.To.Node == node })
+}
+
+// unminted returns the messages and forwards that give a reference whose target does not know of the grant yet.
+func (o *Outbox) unminted(grants *Grants) map[capabilities.ID]bool {
+	if o.mints == 0 {
+		return nil
+	}
+	unknown := map[capabilities.ID]bool{}
+	for _, p := range o.items {
+		if p.Kind != events.OutboxMint {
+			continue
+		}
+		if g, ok := grants.given.Get(p.Subject); ok && g.Revoked == 0 { // a revoked grant holds up nothing
+			unknown[g.Message], unknown[g.ID] = true, true
+		}
+	}
+	return unknown
 }
 
 // CommandFor returns the command that an item brings to its mailbox.
 func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	if p.Kind == events.OutboxRevocation {
-		g, ok := s.given.Get(p.Subject)
+		g, ok := s.Grants.given.Get(p.Subject)
 		if !ok {
 			return nil, parley.Refuse(parley.Internal, "outbox item of grant %s, which was not given", p.Subject)
 		}
 		return RecordRevocation{Grant: g.ID, By: s.ID, Date: g.Revoked}, nil
 	}
 	if p.Kind == events.OutboxMint || p.Kind == events.OutboxForward {
-		return s.openGrant(p)
+		return p.ofGrant(s)
 	}
-	n, ok := s.byID.get(p.Subject)
+	n, ok := s.Mail.byID.get(p.Subject)
 	if !ok {
 		return nil, parley.Refuse(parley.Internal, "outbox item of message %s, which is not here", p.Subject)
 	}
-	m := s.messages[n]
+	m := s.Mail.all[n]
 	switch p.Kind {
 	case events.OutboxCopy:
-		return s.copyFor(m, p.To), nil
+		return copyFor(s, m, p.To), nil
 	case events.OutboxAnswer:
 		return m.Form.queuedAnswer(s.ID)
 	case events.OutboxForwarded:
@@ -48,14 +154,14 @@ func (s *State) CommandFor(p OutboxItem) (Command, error) {
 	return m.Form.outcomeFor(p.To), nil
 }
 
-// Outgoing yields the items for mailboxes of another node that can go now, in the order in which they have to arrive.
-// An item that gives a reference waits until the reference's target knows of the grant. All later items for the same
-// mailbox wait with it.
+// Outgoing yields the items for another node that can be sent now, in the order in which they have to arrive. An item
+// that gives a reference waits until the reference's target knows of the grant. All later items for the same mailbox
+// wait with it.
 func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[OutboxItem] {
 	return func(yield func(OutboxItem) bool) {
-		unknown := s.unminted()
+		unknown := s.Outbox.unminted(&s.Grants)
 		held := map[capabilities.ID]bool{}
-		for _, p := range s.outbox {
+		for _, p := range s.Outbox.items {
 			if p.To.Node != node || held[p.To] {
 				continue
 			}
@@ -70,55 +176,38 @@ func (s *State) Outgoing(node capabilities.NodeID) iter.Seq[OutboxItem] {
 	}
 }
 
-// HeldFor returns the nodes that have to know of a grant before mail for an agent can go there.
+// HeldFor returns the nodes that have to know of a grant before mail for an agent can be sent.
 func (s *State) HeldFor(to capabilities.ID) []capabilities.NodeID {
-	unknown := s.unminted()
+	unknown := s.Outbox.unminted(&s.Grants)
 	if len(unknown) == 0 {
 		return nil
 	}
-	holds := map[capabilities.ID]bool{} // the mail, and the handovers, that wait
-	for _, p := range s.outbox {
+	waiting := map[capabilities.ID]bool{} // messages and forwards
+	for _, p := range s.Outbox.items {
 		if p.To == to && p.Kind != events.OutboxMint && unknown[p.Subject] {
-			holds[p.Subject] = true
+			waiting[p.Subject] = true
 		}
 	}
 	var nodes []capabilities.NodeID
-	for _, p := range s.outbox {
-		if g, ok := s.given.Get(p.Subject); ok && p.Kind == events.OutboxMint && (holds[g.Message] || holds[g.ID]) {
+	for _, p := range s.Outbox.items {
+		if g, ok := s.Grants.given.Get(p.Subject); ok && p.Kind == events.OutboxMint && (waiting[g.Message] || waiting[g.ID]) {
 			nodes = append(nodes, p.To.Node)
 		}
 	}
 	return nodes
 }
 
-// unminted returns the messages and forwards that give a reference whose target does not know of the grant yet.
-func (s *State) unminted() map[capabilities.ID]bool {
-	if s.pendingMints == 0 {
-		return nil
-	}
-	unknown := map[capabilities.ID]bool{}
-	for _, p := range s.outbox {
-		if p.Kind != events.OutboxMint {
-			continue
-		}
-		if g, ok := s.given.Get(p.Subject); ok && g.Revoked == 0 { // what is taken back holds up nothing
-			unknown[g.Message], unknown[g.ID] = true, true
-		}
-	}
-	return unknown
-}
-
-// openGrant returns the command of an item about a grant that the agent made.
-func (s *State) openGrant(p OutboxItem) (Command, error) {
-	g, ok := s.given.Get(p.Subject)
+// ofGrant returns the command of an item about a grant that the agent made.
+func (p OutboxItem) ofGrant(s *State) (Command, error) {
+	g, ok := s.Grants.given.Get(p.Subject)
 	if !ok {
 		return nil, parley.Refuse(parley.Internal, "outbox item of grant %s, which was not given", p.Subject)
 	}
 	if p.Kind == events.OutboxForward {
 		return ForwardForm{Form: g.Message, By: s.ID, To: g.Target, Via: g.ID}, nil
 	}
-	g.Name = "" // the giver's own business
-	return MintCapability{Grant: g, Via: s.presentedGrant(g.Parent, g.Target)}, nil
+	g.Name = "" // private to the giver
+	return MintCapability{Grant: g, Via: s.Grants.presented(g.Parent, g.Target)}, nil
 }
 
 // queuedAnswer returns the answer that the agent queued. Secret values in it are sealed.
@@ -131,12 +220,12 @@ func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
 	return SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer}, nil
 }
 
-// copyFor returns the copy for an agent that may answer. It leaves out what concerns the asker alone, and adds the
-// chain of forwards.
-func (s *State) copyFor(m *Message, to capabilities.ID) Command {
+// copyFor returns the copy of a message for one of its recipients. It leaves out what is private to the sender, and adds
+// the chain of forwards.
+func copyFor(s *State, m *Message, to capabilities.ID) Command {
 	if m.Posted != nil {
 		c := *m.Posted
-		c.Via, c.Facet = s.presentedGrant(c.Via, to), capabilities.Facet{}
+		c.Via, c.Facet = s.Grants.presented(c.Via, to), capabilities.Facet{}
 		return AcceptDelivery{Posted: &c}
 	}
 	c := *m.Form.FormRequested
@@ -147,7 +236,7 @@ func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 			via = h.Via
 		}
 	}
-	c.Via = s.presentedGrant(via, to)
+	c.Via = s.Grants.presented(via, to)
 	for at := to; at != c.To; {
 		i := slices.IndexFunc(m.Form.Forwarded, func(h events.FormForwarded) bool { return h.To == at })
 		if i < 0 {
@@ -162,7 +251,7 @@ func (s *State) copyFor(m *Message, to capabilities.ID) Command {
 	return AcceptDelivery{Form: &c}
 }
 
-// strip removes from a form what concerns its asker alone.
+// strip removes the parts of a form that are private to its asker.
 func strip(e *events.FormRequested) {
 	e.Via, e.Facet, e.Key, e.Result = capabilities.ID{}, capabilities.Facet{}, "", ""
 }
@@ -183,102 +272,54 @@ func (f *Form) outcomeFor(holder capabilities.ID) Command {
 	return RecordOutcome{Form: a.Form, Answered: &a}
 }
 
-func (s *State) applyDelivered(e *events.MessageDelivered, at capabilities.Time) error {
-	arrived := e.Items
-	for len(arrived) > 0 && len(s.outbox) > 0 && s.outbox[0].Seq == arrived[0] { // mostly, all of them
-		p := s.outbox[0]
-		s.outbox, arrived = s.outbox[1:], arrived[1:]
-		s.applyAck(p, e.Refused, at)
-	}
-	if len(arrived) == 0 {
-		return nil
-	}
-	var gone []OutboxItem
-	left := s.outbox[:0]
-	for _, p := range s.outbox {
-		if len(arrived) > 0 && p.Seq == arrived[0] {
-			gone, arrived = append(gone, p), arrived[1:]
-			continue
+// delivered applies the acknowledgement of items, which were accepted or refused.
+func (f fold) delivered(e *events.MessageDelivered) error {
+	return f.Outbox.remove(e.Items, func(p OutboxItem) {
+		if e.Refused != "" {
+			f.refused(p, e.Refused)
+		} else if p.Kind == events.OutboxForward {
+			f.forwardAccepted(p)
 		}
-		left = append(left, p)
-	}
-	s.outbox = left
-	if len(arrived) > 0 {
-		return fmt.Errorf("%w: item %d is not in the outbox", ErrNonsense, arrived[0])
-	}
-	for _, p := range gone {
-		s.applyAck(p, e.Refused, at)
-	}
-	return nil
+	})
 }
 
-// applyAck applies the acknowledgement of an item, which was accepted or refused.
-func (s *State) applyAck(p OutboxItem, refused string, at capabilities.Time) {
-	if p.Kind == events.OutboxMint {
-		s.pendingMints--
-	}
-	if refused != "" {
-		s.applyRefused(p, refused, at)
-		return
-	}
-	s.applyAccepted(p)
-}
-
-// enqueue adds an item to the outbox. An agent has no items for itself.
-func (s *State) enqueue(kind events.OutboxKind, subject, to capabilities.ID) {
-	if to != s.ID {
-		s.lastSeq++
-		s.outbox = append(s.outbox, OutboxItem{Seq: s.lastSeq, Kind: kind, Subject: subject, To: to})
-	}
-}
-
-// isQueued finds an item in the outbox by binary search.
-func (s *State) isQueued(p OutboxItem) (int, bool) {
-	i, found := slices.BinarySearchFunc(s.outbox, p.Seq, func(o OutboxItem, seq uint64) int { return cmp.Compare(o.Seq, seq) })
-	return i, found && s.outbox[i] == p
-}
-
-// applyRefused applies the refusal of an item by its mailbox.
-func (s *State) applyRefused(p OutboxItem, why string, at capabilities.Time) {
+// refused applies the refusal of an item by its mailbox.
+func (f fold) refused(p OutboxItem, why string) {
 	switch p.Kind {
 	case events.OutboxCopy:
-		if n, ok := s.byID.get(p.Subject); ok && s.messages[n].Posted != nil { // a form ends by it
-			s.messages[n].Refused, s.messages[n].Changed = why, s.Version
+		if m, err := f.Mail.byOwnID(p.Subject); err == nil && m.Posted != nil { // a form is declined by an event of its own
+			m.Refused, m.Changed = why, f.Version
 		}
 	case events.OutboxAnswer:
-		if m, err := s.form(p.Subject); err == nil && m.Form.QueuedAnswer != nil {
-			f := m.Form
-			m.Changed = s.Version
-			s.revokeUnused(f.QueuedAnswer.Grants, at)
-			f.QueuedAnswer, f.Refused = nil, why
+		if m, err := f.Mail.form(p.Subject); err == nil && m.Form.QueuedAnswer != nil {
+			m.Changed = f.Version
+			f.revokeUnused(m.Form.QueuedAnswer.Grants, f.at)
+			m.Form.QueuedAnswer, m.Form.Refused = nil, why
 		}
 	case events.OutboxForward:
-		g, ok := s.given.Get(p.Subject)
+		g, ok := f.Grants.given.Get(p.Subject)
 		if !ok {
 			return
 		}
-		s.revokeUnused([]capabilities.Grant{g}, at)
-		if m, err := s.form(g.Message); err == nil {
-			m.Changed = s.Version
+		f.revokeUnused([]capabilities.Grant{g}, f.at)
+		if m, err := f.Mail.form(g.Message); err == nil {
+			m.Changed = f.Version
 			m.Form.dropQueuedForward(p.Subject)
 			m.Form.Refused = why
 		}
 	}
 }
 
-// applyAccepted applies the acceptance of an item by its mailbox.
-func (s *State) applyAccepted(p OutboxItem) {
-	if p.Kind != events.OutboxForward {
-		return
-	}
-	if g, ok := s.given.Get(p.Subject); ok {
-		if m, err := s.form(g.Message); err == nil {
+// forwardAccepted drops a queued forward that the form's home has accepted.
+func (f fold) forwardAccepted(p OutboxItem) {
+	if g, ok := f.Grants.given.Get(p.Subject); ok {
+		if m, err := f.Mail.form(g.Message); err == nil {
 			m.Form.dropQueuedForward(p.Subject)
 		}
 	}
 }
 
-// maxRefused is the number of characters that are kept of why an item was refused.
+// maxRefused bounds the reason for a refusal that is kept, in characters.
 const maxRefused = 200
 
 // RecordDelivery notes that items were accepted, or refused. Items that are no longer in the outbox are ignored.
@@ -291,11 +332,11 @@ func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	seqs := make([]uint64, 0, len(c.Items))
 	var evs []events.Event
 	for _, p := range c.Items {
-		if _, queued := s.isQueued(p); !queued {
+		if !s.Outbox.has(p) {
 			continue
 		}
 		seqs = append(seqs, p.Seq)
-		if e := s.declineRefused(p, c.Refused, now); e != nil {
+		if e := c.decline(s, p, now); e != nil {
 			evs = append(evs, e)
 		}
 	}
@@ -307,40 +348,28 @@ func (c RecordDelivery) decide(s *State, now capabilities.Time, _ IDs) ([]events
 	return append([]events.Event{arrived}, evs...), nil
 }
 
-// declineRefused returns the event that declines a form whose only holder refused its copy; nil for any other item.
-func (s *State) declineRefused(p OutboxItem, refused string, now capabilities.Time) events.Event {
-	if refused == "" || p.Kind != events.OutboxCopy {
+// decline returns the event that declines a form whose only holder refused its copy; nil for any other item.
+func (c RecordDelivery) decline(s *State, p OutboxItem, now capabilities.Time) events.Event {
+	if c.Refused == "" || p.Kind != events.OutboxCopy {
 		return nil
 	}
-	m, err := s.form(p.Subject)
+	m, err := s.Mail.form(p.Subject)
 	if err != nil || !m.Form.IsOpen() || len(m.Form.Holders) != 1 {
 		return nil
 	}
-	return &events.FormCancelled{Form: p.Subject, Reason: events.Declined, By: p.To, Note: "not accepted: " + parley.Shown(refused, maxRefused), Date: now}
+	return &events.FormCancelled{Form: p.Subject, Reason: events.Declined, By: p.To, Note: "not accepted: " + parley.Shown(c.Refused, maxRefused), Date: now}
 }
 
 // Undelivered returns the messages that have not arrived at their first recipient.
 func (s *State) Undelivered() map[*Message]bool {
 	waiting := map[*Message]bool{}
-	for _, p := range s.outbox {
+	for _, p := range s.Outbox.items {
 		if p.Kind != events.OutboxCopy {
 			continue
 		}
-		if n, ok := s.byID.get(p.Subject); ok && s.messages[n].To() == p.To {
-			waiting[s.messages[n]] = true
+		if n, ok := s.Mail.byID.get(p.Subject); ok && s.Mail.all[n].To() == p.To {
+			waiting[s.Mail.all[n]] = true
 		}
 	}
 	return waiting
-}
-
-// LastSeq returns the number of the newest item that was ever enqueued.
-func (s *State) LastSeq() uint64 { return s.lastSeq }
-
-// Outbox returns the items that have not arrived, oldest first. The slice belongs to the state.
-func (s *State) Outbox() []OutboxItem { return s.outbox }
-
-// OutboxAfter returns the items of the outbox after a number. The slice belongs to the state.
-func (s *State) OutboxAfter(seq uint64) []OutboxItem {
-	first, _ := slices.BinarySearchFunc(s.outbox, seq+1, func(p OutboxItem, seq uint64) int { return cmp.Compare(p.Seq, seq) })
-	return s.outbox[first:]
 }

@@ -9,8 +9,8 @@ import (
 	"parley/events"
 )
 
-// RecordOutcome takes in news of a form that the mailbox has a copy of: its answer, its other end, or all the times that
-// the mailbox's agent forwarded it. Exactly one of the three is set. It comes from a mailbox of this node.
+// RecordOutcome records the progress of a form that the mailbox has a copy of: its answer, its other end, or all forwards
+// by the mailbox's agent. Exactly one of the three is set. It comes from a mailbox of this node.
 type RecordOutcome struct {
 	Form      capabilities.ID
 	Answered  *events.FormAnswered
@@ -18,20 +18,20 @@ type RecordOutcome struct {
 	Forwarded []events.FormForwarded
 }
 
-// RemoteOutcome is a RecordOutcome from another node. Home is the agent there that brings it.
+// RemoteOutcome is a RecordOutcome from another node. Home is its sender there.
 type RemoteOutcome struct {
 	RecordOutcome
 
 	Home capabilities.ID
 }
 
-// maxAhead is how far the clock of another node may be ahead for its times to be taken as they are: all who have a
-// form are to see the same end.
+// maxAhead bounds how far a time of another node may be in the future. Times within it stay as they are, so that all
+// holders of a form see the same end.
 const maxAhead = 24 * time.Hour
 
-// clampDates returns the news with no time in it that is far ahead of the clock here.
+// clampDates returns the outcome with now in place of times that are missing or too far in the future.
 func (c RecordOutcome) clampDates(now capabilities.Time) RecordOutcome {
-	dated := func(at capabilities.Time) capabilities.Time {
+	clamp := func(at capabilities.Time) capabilities.Time {
 		if at > 0 && at <= now.Add(maxAhead) {
 			return at
 		}
@@ -39,21 +39,21 @@ func (c RecordOutcome) clampDates(now capabilities.Time) RecordOutcome {
 	}
 	if c.Answered != nil {
 		c.Answered = new(*c.Answered)
-		c.Answered.Date = dated(c.Answered.Date)
+		c.Answered.Date = clamp(c.Answered.Date)
 	}
 	if c.Cancelled != nil {
 		c.Cancelled = new(*c.Cancelled)
-		c.Cancelled.Date = dated(c.Cancelled.Date)
+		c.Cancelled.Date = clamp(c.Cancelled.Date)
 	}
 	c.Forwarded = slices.Clone(c.Forwarded)
 	for i := range c.Forwarded {
-		c.Forwarded[i].Date = dated(c.Forwarded[i].Date)
+		c.Forwarded[i].Date = clamp(c.Forwarded[i].Date)
 	}
 	return c
 }
 
 func (c RecordOutcome) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.FindFormID(c.Form)
+	m, err := s.Mail.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
 	}
@@ -61,19 +61,20 @@ func (c RecordOutcome) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 }
 
 func (c RemoteOutcome) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	m, err := s.FindFormID(c.Form)
+	m, err := s.Mail.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
 	}
 	if m.Form.From != c.Home {
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was not asked by the one who brings its news", c.Form)
 	}
-	return c.clampDates(now).record(s, m.Form, answeredRemotely, s.checkForwarded)
+	return c.clampDates(now).record(s, m.Form, answeredRemotely, func(h events.FormForwarded) error { return checkForwarded(s, h) })
 }
 
-// record takes the news in. Answered returns the events of an answer, and wanted refuses a forward that was not the agent's.
-func (c RecordOutcome) record(s *State, f *Form, answered func(*State, *events.FormAnswered) ([]events.Event, error), wanted func(events.FormForwarded) error) ([]events.Event, error) {
-	if f.From == s.ID { // here it is settled, and by SettleForm and CancelForm alone
+// record returns the events of the outcome. Answered returns those of an answer, and check refuses a forward that the
+// agent did not make.
+func (c RecordOutcome) record(s *State, f *Form, answered func(*State, *events.FormAnswered) ([]events.Event, error), check func(events.FormForwarded) error) ([]events.Event, error) {
+	if f.From == s.ID { // its home settles it, by other commands
 		return nil, parley.Refuse(parley.NotPermitted, "form %s was asked here", c.Form)
 	}
 	switch {
@@ -85,7 +86,7 @@ func (c RecordOutcome) record(s *State, f *Form, answered func(*State, *events.F
 	case c.Cancelled != nil && c.Answered == nil && len(c.Forwarded) == 0:
 		return c.cancelled(f)
 	case c.Cancelled == nil && c.Answered == nil && len(c.Forwarded) > 0:
-		return c.forwarded(s, f, wanted)
+		return c.forwarded(s, f, check)
 	}
 	return nil, parley.Refuse(parley.InvalidArgument, "the news of form %s has to be of one thing", c.Form)
 }
@@ -93,17 +94,17 @@ func (c RecordOutcome) record(s *State, f *Form, answered func(*State, *events.F
 // answered returns the events of an answer that was settled on this node.
 func (RecordOutcome) answered(s *State, a *events.FormAnswered) ([]events.Event, error) {
 	evs := []events.Event{a}
-	if a.By == s.ID { // what it gave away is on its books from now on
+	if a.By == s.ID { // its grants count as given from now on
 		evs = append(evs, grantEvents(a.Grants)...)
 	}
 	return evs, nil
 }
 
-// answeredRemotely returns the events of an answer that was settled on another node. Values that are sealed there cannot
-// be opened here, and must not pass for values sealed here: nothing of them is kept.
-func answeredRemotely(s *State, news *events.FormAnswered) ([]events.Event, error) {
-	a := *news
-	if err := s.checkAnswerGrants(&a); err != nil {
+// answeredRemotely returns the events of an answer that was settled on another node. Values that are sealed there are
+// dropped: they cannot be opened here, and must not be taken for values sealed here.
+func answeredRemotely(s *State, answered *events.FormAnswered) ([]events.Event, error) {
+	a := *answered
+	if err := checkAnswerGrants(s, &a); err != nil {
 		return nil, err
 	}
 	a.Values, _ = a.Values.Map(maskSealed) // the function returns no error, so neither does Map
@@ -111,18 +112,18 @@ func answeredRemotely(s *State, news *events.FormAnswered) ([]events.Event, erro
 }
 
 // checkForwarded refuses a forward by a grant that the agent did not make for it.
-func (s *State) checkForwarded(h events.FormForwarded) error {
-	if own, ok := s.given.Get(h.Via); !ok || own.Target != h.To || own.Message != h.Form {
+func checkForwarded(s *State, h events.FormForwarded) error {
+	if own, ok := s.Grants.given.Get(h.Via); !ok || own.Target != h.To || own.Message != h.Form {
 		return parley.Refuse(parley.NotPermitted, "the news of form %s is of a forward that was not wanted", h.Form)
 	}
 	return nil
 }
 
-// checkAnswerGrants refuses news from another node of something given that is not on the agent's books. A grant is on them
-// before the answer leaves.
-func (s *State) checkAnswerGrants(a *events.FormAnswered) error {
+// checkAnswerGrants refuses an answer from another node with grants that the agent did not make. A grant is recorded
+// before its answer leaves.
+func checkAnswerGrants(s *State, a *events.FormAnswered) error {
 	for _, g := range a.Grants {
-		if own, ok := s.given.Get(g.ID); !ok || own.Ref() != g.Ref() || own.To != g.To || own.Message != a.Form {
+		if own, ok := s.Grants.given.Get(g.ID); !ok || own.Ref() != g.Ref() || own.To != g.To || own.Message != a.Form {
 			return parley.Refuse(parley.NotPermitted, "the news of form %s is of a grant that was not made", a.Form)
 		}
 	}
@@ -135,7 +136,7 @@ func (s *State) checkAnswerGrants(a *events.FormAnswered) error {
 	return nil
 }
 
-// checkAnswered checks the news of an answer by the rules of outcomeFor: the values are for their giver alone.
+// checkAnswered checks an answer by the rules of outcomeFor: only the answerer receives the values.
 func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) error {
 	mine := a.By == holder
 	if a.Form != f.ID || a.By.IsZero() || a.Withheld == mine {
@@ -157,7 +158,7 @@ func (f *Form) checkAnswered(a *events.FormAnswered, holder capabilities.ID) err
 	return f.checkGrants(values, holder, a.Grants)
 }
 
-// mismatchedOutcome returns the error for news that is not of the form, or not for the agent that got it.
+// mismatchedOutcome returns the error for an outcome of another form, or for another agent.
 func mismatchedOutcome(f *Form) error {
 	return parley.Refuse(parley.InvalidArgument, "this is no news of form %s for the agent that it came to", f.ID)
 }
@@ -174,7 +175,7 @@ func (c RecordOutcome) cancelled(f *Form) ([]events.Event, error) {
 	return []events.Event{e}, nil
 }
 
-func (c RecordOutcome) forwarded(s *State, f *Form, wanted func(events.FormForwarded) error) ([]events.Event, error) {
+func (c RecordOutcome) forwarded(s *State, f *Form, check func(events.FormForwarded) error) ([]events.Event, error) {
 	var evs []events.Event
 	for _, h := range c.Forwarded {
 		if h.Form != f.ID || h.By != s.ID || h.To.IsZero() {
@@ -183,7 +184,7 @@ func (c RecordOutcome) forwarded(s *State, f *Form, wanted func(events.FormForwa
 		if slices.ContainsFunc(f.Forwarded, func(was events.FormForwarded) bool { return was.To == h.To && was.Via == h.Via }) {
 			continue
 		}
-		if err := wanted(h); err != nil {
+		if err := check(h); err != nil {
 			return nil, err
 		}
 		evs = append(evs, &h)

@@ -25,26 +25,26 @@ type DroppedPeer struct {
 type DropNode struct{ Node capabilities.NodeID }
 
 func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if err := s.mustBeNodesHost(); err != nil {
+	if err := s.Profile.checkNodeHost(); err != nil {
 		return nil, err
 	}
-	if _, known := s.peers.byNode[c.Node]; !known {
+	if _, known := s.Peers.byNode[c.Node]; !known {
 		return nil, unknownNode(c.Node)
 	}
 	evs := []events.Event{&events.NodeDropped{Node: c.Node, Date: now}}
-	for _, name := range slices.Sorted(maps.Keys(s.names)) {
-		if ref, ok := s.names[name].AsRef(); ok && ref.Target.Node == c.Node {
+	for _, name := range slices.Sorted(maps.Keys(s.Names.values)) {
+		if ref, ok := s.Names.values[name].AsRef(); ok && ref.Target.Node == c.Node {
 			evs = append(evs, &events.NameUnbound{Name: name})
 		}
 	}
-	for _, other := range s.peers.introducedOnlyBy(c.Node) {
+	for _, other := range s.Peers.introducedOnlyBy(c.Node) {
 		evs = append(evs, &events.NodeDropped{Node: other, Date: now})
 	}
 	return evs, nil
 }
 
 // introducedOnlyBy returns the nodes that are known by introduction alone and came by way of a node.
-func (r *peerDirectory) introducedOnlyBy(node capabilities.NodeID) (all []capabilities.NodeID) {
+func (r *PeerDirectory) introducedOnlyBy(node capabilities.NodeID) (all []capabilities.NodeID) {
 	for _, a := range r.nodes {
 		if a.Way == node && a.isIntroduced() {
 			all = append(all, a.Node)
@@ -53,7 +53,7 @@ func (r *peerDirectory) introducedOnlyBy(node capabilities.NodeID) (all []capabi
 	return all
 }
 
-func (r *peerDirectory) drop(e *events.NodeDropped) {
+func (r *PeerDirectory) drop(e *events.NodeDropped) {
 	r.nodes = slices.DeleteFunc(r.nodes, func(a PeerRecord) bool { return a.Node == e.Node })
 	r.index()
 	if i := r.quota(capabilities.ID{}, e.Node); i >= 0 {
@@ -64,7 +64,7 @@ func (r *peerDirectory) drop(e *events.NodeDropped) {
 }
 
 // index rebuilds byNode and brought.
-func (r *peerDirectory) index() {
+func (r *PeerDirectory) index() {
 	r.byNode, r.introduced = make(map[capabilities.NodeID]int, len(r.nodes)), nil
 	for i, n := range r.nodes {
 		r.byNode[n.Node] = i
@@ -72,10 +72,10 @@ func (r *peerDirectory) index() {
 	}
 }
 
-// DroppedPeers returns the nodes that the host has ever dropped, and when it last did. The slice belongs to the state.
-func (s *State) DroppedPeers() []DroppedPeer { return s.peers.dropped }
+// Dropped returns the nodes that the host has ever dropped, each with the last time. The slice belongs to the state.
+func (r *PeerDirectory) Dropped() []DroppedPeer { return r.dropped }
 
-func (r *peerDirectory) wasDropped(node capabilities.NodeID) bool {
+func (r *PeerDirectory) wasDropped(node capabilities.NodeID) bool {
 	return slices.ContainsFunc(r.dropped, func(d DroppedPeer) bool { return d.Node == node })
 }
 
@@ -86,7 +86,7 @@ type RevokePeerGrants struct{ DroppedPeer }
 func (c RevokePeerGrants) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	var evs []events.Event
 	seen := map[capabilities.ID]bool{}
-	for _, g := range slices.Concat(s.Grants(), s.minted.All()) {
+	for _, g := range slices.Concat(s.Grants.All(), s.Grants.minted.All()) {
 		if g.To.Node == c.Node && g.Revoked == 0 && g.At <= c.At && !seen[g.ID] {
 			seen[g.ID] = true
 			evs = append(evs, &events.CapabilityRevoked{Grant: g.ID, By: s.ID, Date: now})
@@ -101,7 +101,7 @@ type DropDeliveries struct{ Node capabilities.NodeID }
 
 func (c DropDeliveries) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
 	d := RecordDelivery{Refused: string(parley.NodeUnknown) + ": the node was dropped"}
-	for _, p := range s.outbox {
+	for _, p := range s.Outbox.items {
 		if p.To.Node == c.Node && len(d.Items) < forgottenAtOnce {
 			d.Items = append(d.Items, p)
 		}
@@ -115,12 +115,12 @@ const forgottenAtOnce = 1000
 // InvolvesDropped reports whether the mailbox still has grants or items for a dropped node.
 func (s *State) InvolvesDropped(d DroppedPeer) bool {
 	before := func(g capabilities.Grant) bool { return g.To.Node == d.Node && g.Revoked == 0 && g.At <= d.At }
-	return slices.ContainsFunc(s.outbox, func(p OutboxItem) bool { return p.To.Node == d.Node }) ||
-		slices.ContainsFunc(s.Grants(), before) || slices.ContainsFunc(s.minted.All(), before)
+	return s.Outbox.involves(d.Node) ||
+		slices.ContainsFunc(s.Grants.All(), before) || slices.ContainsFunc(s.Grants.minted.All(), before)
 }
 
-// peerDirectory is what the host of a node knows of other nodes, with its invitations.
-type peerDirectory struct {
+// PeerDirectory is what the host of a node knows of other nodes, with its invitations.
+type PeerDirectory struct {
 	invitations []Invitation // in the order in which they were made
 	nodes       []PeerRecord
 	byNode      map[capabilities.NodeID]int
@@ -150,7 +150,7 @@ const (
 	maxHint        = 255 // bytes
 )
 
-func (r *peerDirectory) addPeer(e *events.NodeMet) {
+func (r *PeerDirectory) addPeer(e *events.NodeMet) {
 	a := PeerRecord{Node: e.Node, Host: e.Host, By: e.By, Hints: e.Hints, Stamp: e.Stamp, Network: e.Network}
 	if i, known := r.byNode[e.Node]; known {
 		was := r.nodes[i]
@@ -179,12 +179,12 @@ func (r *peerDirectory) addPeer(e *events.NodeMet) {
 
 // introducedBy counts the nodes that are known by introduction alone and came by way of the same node as another. A
 // node cannot become many by introducing many keys of its own.
-func (r *peerDirectory) introducedBy(node capabilities.NodeID) int {
+func (r *PeerDirectory) introducedBy(node capabilities.NodeID) int {
 	return r.introduced[r.introducer(node)]
 }
 
 // introducer returns the node by way of which a node's introductions come.
-func (r *peerDirectory) introducer(node capabilities.NodeID) capabilities.NodeID {
+func (r *PeerDirectory) introducer(node capabilities.NodeID) capabilities.NodeID {
 	if i, known := r.byNode[node]; known && r.nodes[i].isIntroduced() {
 		return r.nodes[i].Way
 	}
@@ -195,7 +195,7 @@ func (r *peerDirectory) introducer(node capabilities.NodeID) capabilities.NodeID
 func (a PeerRecord) isIntroduced() bool { return a.Host.IsZero() && a.Way != (capabilities.NodeID{}) }
 
 // count adds to the number of introduced nodes.
-func (r *peerDirectory) count(a PeerRecord, more int) {
+func (r *PeerDirectory) count(a PeerRecord, more int) {
 	if !a.isIntroduced() {
 		return
 	}
@@ -207,23 +207,15 @@ func (r *peerDirectory) count(a PeerRecord, more int) {
 
 // network returns the nearest network in which a node may be dialled. An unknown node is only dialled in the public
 // one.
-func (r *peerDirectory) network(node capabilities.NodeID) events.Network {
+func (r *PeerDirectory) network(node capabilities.NodeID) events.Network {
 	if i, known := r.byNode[node]; known {
 		return r.nodes[i].Network
 	}
 	return events.PublicNetwork
 }
 
-// Peers returns the nodes that the host knows, in the order in which they became known. The slice belongs to the
-// state.
-func (s *State) Peers() []PeerRecord { return s.peers.nodes }
-
-func (s *State) mustBeNodesHost() error {
-	if s.Profile.Kind != events.Host || !s.Profile.By.IsZero() {
-		return parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
-	}
-	return nil
-}
+// All returns the nodes that the host knows, in the order in which they became known. The slice belongs to the state.
+func (r *PeerDirectory) All() []PeerRecord { return r.nodes }
 
 // AddPeer binds a name to the host of another node, by the grant that it gave, and gives this host to it.
 type AddPeer struct {
@@ -241,22 +233,23 @@ func (c AddPeer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	if err := s.CheckAddPeer(c.Name, c.Ours); err != nil {
 		return nil, err
 	}
-	return s.addPeer(c, now)
+	return c.events(s, now)
 }
 
 // CheckAddPeer refuses what AddPeer would refuse before a node is contacted. INVITATION_USED means that this node has
 // accepted the invitation before.
 func (s *State) CheckAddPeer(name string, ours capabilities.ID) error {
-	if err := s.mustBeNodesHost(); err != nil {
+	if err := s.Profile.checkNodeHost(); err != nil {
 		return err
 	}
-	if _, before := s.given.Get(ours); before {
+	if _, before := s.Grants.given.Get(ours); before {
 		return parley.Refuse(parley.InvitationUsed, "this node has accepted the invitation already")
 	}
 	return s.checkFree(name)
 }
 
-func (s *State) addPeer(c AddPeer, now capabilities.Time) ([]events.Event, error) {
+// events returns the events that add the peer.
+func (c AddPeer) events(s *State, now capabilities.Time) ([]events.Event, error) {
 	if err := checkHints(c.Hints); err != nil {
 		return nil, err
 	}
@@ -283,7 +276,7 @@ func (c UpdatePeer) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 	if err := checkHints(c.Hints); err != nil {
 		return nil, err
 	}
-	i, known := s.peers.byNode[c.Node]
+	i, known := s.Peers.byNode[c.Node]
 	introduced := c.By != (capabilities.NodeID{})
 	if introduced {
 		c.Stamp = 0 // it is by the clock of a node that has not spoken yet
@@ -291,20 +284,20 @@ func (c UpdatePeer) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 	switch {
 	case c.Node == s.ID.Node:
 		return nil, parley.Refuse(parley.InvalidArgument, "a node is not introduced to itself")
-	case !known && len(s.peers.nodes) >= maxNodes:
+	case !known && len(s.Peers.nodes) >= maxNodes:
 		return nil, parley.Refuse(parley.TooLarge, "%d nodes are known already", maxNodes)
 	case known && introduced:
 		return nil, nil // what a node says of itself goes before what others say of it
-	case introduced && s.peers.wasDropped(c.Node):
+	case introduced && s.Peers.wasDropped(c.Node):
 		return nil, nil // it comes back by an invitation alone
-	case introduced && s.peers.introducedBy(c.By) >= maxIntroduced:
+	case introduced && s.Peers.introducedBy(c.By) >= maxIntroduced:
 		return nil, parley.Refuse(parley.TooLarge, "the node has introduced %d others already", maxIntroduced)
-	case known && (c.Stamp <= s.peers.nodes[i].Stamp || slices.Equal(c.Hints, s.peers.nodes[i].Hints)):
+	case known && (c.Stamp <= s.Peers.nodes[i].Stamp || slices.Equal(c.Hints, s.Peers.nodes[i].Hints)):
 		return nil, nil
 	}
 	e := &events.NodeMet{Node: c.Node, By: c.By, Hints: c.Hints, Stamp: c.Stamp}
 	if introduced { // nobody leads nearer than they are
-		e.Network = s.peers.network(c.By)
+		e.Network = s.Peers.network(c.By)
 	}
 	return []events.Event{e}, nil
 }

@@ -24,18 +24,18 @@ func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
 		v.must("host", UpdatePeer{Node: node(10 * by), By: node(by)})
 		v.must("host", UpdatePeer{Node: node(10*by + 1), By: node(10 * by)})
 		v.must("host", UpdatePeer{Node: node(10*by + 1), Hints: []string{"nats://127.0.0.1:1"}, Stamp: 5})
-		for _, a := range v.states["host"].Peers() {
+		for _, a := range v.states["host"].Peers.All() {
 			if (a.Node == node(10*by) || a.Node == node(10*by+1)) && (a.Network != network || a.Way != node(by)) {
 				t.Errorf("by %d: %+v", by, a)
 			}
 		}
 	}
 	v.must("host", UpdatePeer{Node: node(99), By: node(98)}) // by one that is not known itself
-	if all := v.states["host"].Peers(); all[len(all)-1].Network != events.PublicNetwork {
+	if all := v.states["host"].Peers.All(); all[len(all)-1].Network != events.PublicNetwork {
 		t.Errorf("%+v", all[len(all)-1])
 	}
 	met(20, events.ThisMachine) // it was met itself, and counts no more
-	if n := v.states["host"].peers.introducedBy(node(2)); n != 1 {
+	if n := v.states["host"].Peers.introducedBy(node(2)); n != 1 {
 		t.Errorf("%d are introduced by way of 2", n)
 	}
 	v.checkReplay()

@@ -259,7 +259,7 @@ type SetQuota struct {
 }
 
 func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if s.Profile.Kind != events.Host || !s.Profile.By.IsZero() {
+	if !s.Profile.isNodeHost() {
 		return nil, parley.Refuse(parley.NotPermitted, "only the node's own host sets quotas")
 	}
 	if err := CheckQuotas(c.Quotas); err != nil {
@@ -268,13 +268,13 @@ func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 	if c.Agent.IsZero() == (c.Node == capabilities.NodeID{}) {
 		return nil, parley.Refuse(parley.InvalidArgument, "a quota is of an agent or of a node")
 	}
-	if _, known := s.peers.byNode[c.Node]; c.Agent.IsZero() && !known {
+	if _, known := s.Peers.byNode[c.Node]; c.Agent.IsZero() && !known {
 		return nil, unknownNode(c.Node)
 	}
 	all := map[string]int64{}
-	i := s.peers.quota(c.Agent, c.Node)
+	i := s.Peers.quota(c.Agent, c.Node)
 	if i >= 0 && !c.Reset {
-		for _, l := range s.peers.quotas[i].Quotas {
+		for _, l := range s.Peers.quotas[i].Quotas {
 			all[l.Name] = l.Limit
 		}
 	}
@@ -283,18 +283,18 @@ func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, 
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		e.Quotas = append(e.Quotas, events.QuotaLimit{Name: name, Limit: all[name]})
 	}
-	if i >= 0 && slices.Equal(s.peers.quotas[i].Quotas, e.Quotas) || i < 0 && len(e.Quotas) == 0 {
+	if i >= 0 && slices.Equal(s.Peers.quotas[i].Quotas, e.Quotas) || i < 0 && len(e.Quotas) == 0 {
 		return nil, nil
 	}
 	return []events.Event{e}, nil
 }
 
 // quota returns the index of the quotas of an agent or a node; -1 if none are set.
-func (r *peerDirectory) quota(agent capabilities.ID, node capabilities.NodeID) int {
+func (r *PeerDirectory) quota(agent capabilities.ID, node capabilities.NodeID) int {
 	return slices.IndexFunc(r.quotas, func(q events.QuotaSet) bool { return q.Agent == agent && q.Node == node })
 }
 
-func (r *peerDirectory) setQuota(e *events.QuotaSet) {
+func (r *PeerDirectory) setQuota(e *events.QuotaSet) {
 	i := r.quota(e.Agent, e.Node)
 	switch {
 	case i < 0:
@@ -306,5 +306,5 @@ func (r *peerDirectory) setQuota(e *events.QuotaSet) {
 	}
 }
 
-// QuotasSet returns the quotas that the node's host has set. The slice belongs to the state.
-func (s *State) QuotasSet() []events.QuotaSet { return s.peers.quotas }
+// Quotas returns the quotas that the node's host has set. The slice belongs to the state.
+func (r *PeerDirectory) Quotas() []events.QuotaSet { return r.quotas }

@@ -70,7 +70,7 @@ func TestWhatIsOverAQuotaIsRefusedWithWhatToDo(t *testing.T) {
 		if e == nil || e.Code != parley.QuotaExceeded || !strings.Contains(e.Hint, c.hint) || !strings.Contains(e.Hint, "parley quota AGENT "+c.quota.String()) {
 			t.Errorf("%s of %d: %v, hint %q", c.quota, c.limit, err, e.Hint)
 		}
-		if used := v.states["fae"].Use(v.now)[c.quota]; used > c.limit || used == 0 {
+		if used := v.states["fae"].Account.Own(v.now)[c.quota]; used > c.limit || used == 0 {
 			t.Errorf("%s: %d of %d are used", c.quota, used, c.limit)
 		}
 		if err := v.within("fae", nil, c.command(50)); err != nil {
@@ -120,7 +120,7 @@ func TestTheDailyQuotaBeginsAnewAtMidnight(t *testing.T) {
 		t.Fatalf("twice in a day: %v", err)
 	}
 	v.now++
-	if used := v.states["fae"].Use(v.now)[QuotaDaily]; used != 0 {
+	if used := v.states["fae"].Account.Own(v.now)[QuotaDaily]; used != 0 {
 		t.Errorf("%d bytes at midnight", used)
 	}
 	if err := v.within("fae", l, post); err != nil {
@@ -137,7 +137,7 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 	bring := func(from string) error {
 		v.must(from, PostMessage{To: "HOST", Text: strings.Repeat("x", 1000)})
 		s := v.states[from]
-		p := s.Outbox()[len(s.Outbox())-1]
+		p := s.Outbox.Items()[len(s.Outbox.Items())-1]
 		c, err := s.CommandFor(p)
 		if err != nil {
 			t.Fatal(err)
@@ -155,9 +155,6 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 	}
 	if err := bring("fae"); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Fatalf("the third: %v", err)
-	}
-	if err := CheckSending(v.states["host"].UsedBy(v.states["fae"].ID, v.now), Amounts{}); parley.CodeOf(err) != parley.QuotaExceeded {
-		t.Errorf("the sender is told: %v", err)
 	}
 	if err := bring("tom"); err != nil {
 		t.Errorf("another sender: %v", err)
@@ -201,7 +198,7 @@ func TestNoQuotaIsEverPassed(t *testing.T) {
 			"deliver": func(*rapid.T) { v.deliver(false) },
 			"days":    func(t *rapid.T) { v.now += dayLength / 2 },
 			"": func(t *rapid.T) {
-				for q, n := range v.states["fae"].Use(v.now) {
+				for q, n := range v.states["fae"].Account.Own(v.now) {
 					if n > l.Quotas[q] || n < 0 {
 						t.Fatalf("%d %s of %d", n, Quota(q), l.Quotas[q])
 					}
@@ -268,7 +265,7 @@ func TestAnswersAndHandoversAreHeldToTheQuota(t *testing.T) {
 			t.Errorf("an answer of %d bytes: %v", n, err)
 		}
 	}
-	form := s.Messages()[0].ID()
+	form := s.Mail.All()[0].ID()
 	if err := s.CheckForward(l, form, v.now); parley.CodeOf(err) != parley.QuotaExceeded {
 		t.Errorf("handed on: %v", err)
 	}

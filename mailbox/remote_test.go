@@ -55,7 +55,7 @@ func (v *harness) accept(as string, arg func(string) string) string {
 	maker := v.states[arg("from")]
 	secret := sha256.Sum256([]byte(arg("secret")))
 	var made Invitation
-	for _, i := range maker.peers.invitations {
+	for _, i := range maker.Peers.invitations {
 		if i.Name == arg("invitation") {
 			made = i
 		}
@@ -74,7 +74,7 @@ func (v *harness) accept(as string, arg func(string) string) string {
 // showMinted shows by which grants an agent can be reached from other nodes.
 func (v *harness) showMinted(as string) string {
 	var b strings.Builder
-	for i, g := range v.states[as].minted.All() {
+	for i, g := range v.states[as].Grants.minted.All() {
 		how := "all of it"
 		if g.Facet.Mode != "" {
 			how = "to " + string(g.Facet.Mode)

@@ -20,7 +20,7 @@ type Rule struct {
 	Used capabilities.Time // the last time
 }
 
-// standing returns the rule in the form that calls are matched with.
+// standing returns the rule as package rule matches it.
 func (r *Rule) standing() rule.Standing {
 	return rule.Standing{Covers: r.Covers, Shape: r.Shape, Allow: r.Allow}
 }
@@ -42,10 +42,17 @@ func (r *Rule) Stale() string {
 // maxRules bounds the standing rules of one agent.
 const maxRules = 1024
 
-// Rules returns the standing rules that are valid at a time, oldest first.
-func (s *State) Rules(now capabilities.Time) []Rule {
+// Rules holds the agent's standing rules and its policy. Together they decide calls without a question.
+type Rules struct {
+	self   capabilities.ID
+	byID   map[capabilities.ID]*Rule
+	policy string
+}
+
+// Valid returns the rules that are valid at a time, oldest first.
+func (l *Rules) Valid(now capabilities.Time) []Rule {
 	var all []Rule
-	for _, r := range s.rules {
+	for _, r := range l.byID {
 		if r.Until == 0 || r.Until > now {
 			all = append(all, *r)
 		}
@@ -54,49 +61,96 @@ func (s *State) Rules(now capabilities.Time) []Rule {
 	return all
 }
 
-// ruling is what standing rules and the agent's policy decide about a call. By holds the deciding rules, with a zero
-// ID for the policy. It is empty if the call has to be asked about.
-type ruling struct {
-	by    []capabilities.ID
-	stale *Rule // a rule of before that would have allowed the call
+// Policy returns the agent's policy.
+func (l *Rules) Policy() string {
+	if l.policy == "" {
+		return AskOnMiss
+	}
+	return l.policy
 }
 
-// rulingOn returns what decides a call of a tool without a question.
-func (s *State) rulingOn(tool string, call *rule.Reading, now capabilities.Time) ruling {
-	rules := slices.DeleteFunc(s.Rules(now), func(r Rule) bool { return r.Agent != s.ID || r.Tool != tool })
+// Allows reports whether a rule, or for a zero ID the agent's policy, allowed a call.
+func (l *Rules) Allows(rule capabilities.ID) bool {
+	if rule.IsZero() {
+		return l.Policy() == AskNever
+	}
+	r, ok := l.byID[rule]
+	return ok && r.Allow
+}
+
+// Lasts reports whether a rule without an end decided a call. The policy may decide the next call otherwise.
+func (l *Rules) Lasts(rule capabilities.ID) bool {
+	r, ok := l.byID[rule]
+	return ok && r.Until == 0
+}
+
+// add adds a rule, or changes the end of one that is there.
+func (l *Rules) add(e *events.RuleAdded, at capabilities.Time) {
+	if r, ok := l.byID[e.Rule]; ok {
+		r.RuleAdded = *e
+		return
+	}
+	l.byID[e.Rule] = &Rule{RuleAdded: *e, Made: at}
+}
+
+// countUse counts a use of a rule.
+func (l *Rules) countUse(e *events.RuleUsed, at capabilities.Time) {
+	if r, ok := l.byID[e.Rule]; ok {
+		r.Uses++
+		r.Used = at
+	}
+}
+
+func (l *Rules) remove(rule capabilities.ID) { delete(l.byID, rule) }
+
+// isFull reports whether there are as many valid rules as an agent may have.
+func (l *Rules) isFull(now capabilities.Time) bool {
+	return len(l.byID) >= maxRules && len(l.Valid(now)) >= maxRules
+}
+
+// ruling is the decision of standing rules and the policy about a call. By holds the deciding rules, with a zero ID for
+// the policy. It is empty if the agent's host has to be asked.
+type ruling struct {
+	by    []capabilities.ID
+	stale *Rule // an old rule that no longer decides the call, but would have allowed it
+}
+
+// ruling returns the ruling about a call of a tool.
+func (l *Rules) ruling(tool string, call *rule.Reading, now capabilities.Time) ruling {
+	rules := slices.DeleteFunc(l.Valid(now), func(r Rule) bool { return r.Agent != l.self || r.Tool != tool })
 	matched := make([]rule.Standing, len(rules))
 	for i := range rules {
 		matched[i] = rules[i].standing()
 	}
 	d := call.Decide(matched)
-	var on ruling
-	if len(d.Rules) > 0 && (!d.Allow || s.Policy() != AskAlways) {
+	var made ruling
+	if len(d.Rules) > 0 && (!d.Allow || l.Policy() != AskAlways) {
 		for _, i := range d.Rules {
-			on.by = append(on.by, rules[i].Rule)
+			made.by = append(made.by, rules[i].Rule)
 		}
-		return on
+		return made
 	}
-	if s.Policy() == AskNever || s.Policy() == DenyAll {
-		on.by = []capabilities.ID{{}}
+	if l.Policy() == AskNever || l.Policy() == DenyAll {
+		made.by = []capabilities.ID{{}}
 	}
 	if d.Stale >= 0 {
-		on.stale = &rules[d.Stale]
+		made.stale = &rules[d.Stale]
 	}
-	return on
+	return made
 }
 
 // events returns the events of a call that is decided without a question.
-func (on ruling) events(c RequestApproval) []events.Event {
-	evs := make([]events.Event, len(on.by))
-	for i, by := range on.by {
+func (r ruling) events(c RequestApproval) []events.Event {
+	evs := make([]events.Event, len(r.by))
+	for i, by := range r.by {
 		evs[i] = &events.RuleUsed{Rule: by, Tool: c.Tool, Input: c.Input}
 	}
 	return evs
 }
 
-// offer adds the rules that may be chosen to an approval for the agent's host. It also says why an old rule does not
-// decide the call.
-func (s *State) offer(evs []events.Event, c RequestApproval, call *rule.Reading, stale *Rule) ([]events.Event, error) {
+// offer adds the rules to choose from to an approval for the agent's host. It also says why an old rule does not decide
+// the call.
+func (c RequestApproval) offer(s *State, evs []events.Event, call *rule.Reading, stale *Rule) ([]events.Event, error) {
 	asked, ok := evs[0].(*events.FormRequested)
 	if !ok || asked.To != s.Profile.Host {
 		return evs, nil
@@ -122,8 +176,8 @@ func (s *State) offer(evs []events.Event, c RequestApproval, call *rule.Reading,
 // maxShownRule bounds how much of a rule's words is shown within other text, in characters.
 const maxShownRule = 200
 
-// offeredField returns the field in which a rule is chosen. Each option is a rule in words. The first is for the very
-// call, which is also what no choice means.
+// offeredField returns the field in which a rule is chosen. Each option is a rule in words. The first is for that very
+// call, and the default.
 func offeredField(o *events.RulesOffered) events.Field {
 	f := events.Field{Name: ruleField, Label: "Always and Never are for", Type: events.Select}
 	f.Options = append(f.Options, events.Option{Value: rule.VeryCall(o.Folder)})
@@ -150,7 +204,7 @@ func isApproval(fields []events.Field, here bool) bool {
 }
 
 // standingRule returns the rule that an approval's answer makes, or nil. Only the agent's host makes rules.
-func (s *State) standingRule(f *Form, c SettleForm, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
+func (c SettleForm) standingRule(s *State, f *Form, values map[string]capabilities.Value, now capabilities.Time, ids IDs) (events.Event, error) {
 	if f.Kind != events.Approval {
 		return nil, nil
 	}
@@ -162,7 +216,7 @@ func (s *State) standingRule(f *Form, c SettleForm, values map[string]capabiliti
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host can decide for other calls too").
 			WithHint("decide %s or %s", Once, Deny)
 	}
-	if len(s.rules) >= maxRules && len(s.Rules(now)) >= maxRules {
+	if s.Rules.isFull(now) {
 		return nil, parley.Refuse(parley.TooLarge, "the agent has %d standing rules already", maxRules).WithHint("parley rules rm ends one")
 	}
 	chosen, _ := values[ruleField].AsString()
@@ -175,7 +229,7 @@ func (s *State) standingRule(f *Form, c SettleForm, values map[string]capabiliti
 	}, nil
 }
 
-// offered returns the rule that was chosen, by its words. Without a choice it is the one for the very call.
+// offered returns the rule with the chosen words. Without a choice it is the one for that very call.
 func (f *Form) offered(chosen string) (events.Coverage, error) {
 	var o events.RulesOffered
 	if f.Offered != nil {
@@ -231,7 +285,7 @@ func (c LimitRule) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 	if c.By != s.Profile.Host {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host limits its rules")
 	}
-	r, ok := s.rules[c.Rule]
+	r, ok := s.Rules.byID[c.Rule]
 	if !ok {
 		return nil, noRule(c.Rule)
 	}
@@ -257,7 +311,7 @@ func (c RemoveRule) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 	if c.By != s.Profile.Host {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host ends its rules")
 	}
-	if _, ok := s.rules[c.Rule]; !ok {
+	if _, ok := s.Rules.byID[c.Rule]; !ok {
 		return nil, noRule(c.Rule)
 	}
 	return []events.Event{&events.RuleRemoved{Rule: c.Rule}}, nil

@@ -86,7 +86,7 @@ func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := fae.FindForm(capabilities.FormNumber(0))
+	m, err := fae.Mail.FindForm(capabilities.FormNumber(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestARuleOfAnOldLogAsksAgain(t *testing.T) {
 	if err := fae.Apply(read[0]); err != nil {
 		t.Fatal(err)
 	}
-	if rules := fae.Rules(v.now); len(rules) != 1 || rules[0].Stale() == "" || rules[0].Words() != "command: git push …" {
+	if rules := fae.Rules.Valid(v.now); len(rules) != 1 || rules[0].Stale() == "" || rules[0].Words() != "command: git push …" {
 		t.Fatalf("rules %+v", rules)
 	}
 	evs, err := fae.Decide(push(), v.now, v.id)

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,19 +23,8 @@ const (
 // Interrupted is the error of a run that ended because its node did.
 const Interrupted = "interrupted"
 
-// work is the state of an agent's program: its run and the messages that wait for one.
-type work struct {
-	program     events.ProgramSet
-	policy      string
-	run         *Run            // nil if none is under way
-	ended       uint64          // the version after the end of the last run
-	attempt     capabilities.ID // the first run since one ended well
-	prompts     []uint64        // numbers of the messages that wait for a run, oldest first
-	retries     int             // runs for the first of them, one after the other, that came to nothing
-	interrupted []uint64        // numbers of the newest messages whose runs were interrupted, oldest first
-}
-
-// maxRetries bounds the runs for one message that are lost with their node. The message itself may be what ends the node.
+// maxRetries bounds the runs of one message that are lost with their node. The message itself may be what crashes the
+// node.
 const maxRetries = 5
 
 // maxInterrupted bounds the messages that are kept of those whose runs were interrupted.
@@ -44,144 +34,148 @@ const maxInterrupted = 16
 type Run struct {
 	events.RunStarted
 	First uint64 // the number of the first message after it began
-	Ruled bool   // whether it made calls that a standing rule or the policy has decided
+	Ruled bool   // whether a standing rule or the policy has decided one of its calls
 }
 
-// Run returns the run that is under way.
-func (s *State) Run() (Run, bool) {
-	if s.work.run == nil {
+// Runs holds the agent's program, its run, and the messages that wait for one.
+type Runs struct {
+	program     events.ProgramSet
+	run         *Run            // nil if none is under way
+	ended       uint64          // the version after the end of the last run
+	attempt     capabilities.ID // the first run since one succeeded
+	prompts     []*Message      // that wait for a run, oldest first
+	retries     int             // consecutive runs of the first prompt that were lost
+	interrupted []*Message      // the newest whose runs were interrupted, oldest first
+}
+
+// Program returns the agent's program. An agent without one has the zero program.
+func (r *Runs) Program() events.ProgramSet { return r.program }
+
+// HasProgram reports whether a program runs for messages to the agent.
+func (r *Runs) HasProgram() bool { return r.program.Runtime != "" }
+
+// Current returns the run that is under way.
+func (r *Runs) Current() (Run, bool) {
+	if r.run == nil {
 		return Run{}, false
 	}
-	return *s.work.run, true
+	return *r.run, true
 }
 
 // Prompts returns the messages that wait for a run, oldest first.
-func (s *State) Prompts() []*Message {
-	waiting := make([]*Message, len(s.work.prompts))
-	for i, n := range s.work.prompts {
-		waiting[i] = s.messages[n]
-	}
-	return waiting
-}
+func (r *Runs) Prompts() []*Message { return slices.Clone(r.prompts) }
 
-// Interrupted returns the newest messages whose runs were interrupted, oldest first.
-func (s *State) Interrupted() []*Message {
-	cut := make([]*Message, len(s.work.interrupted))
-	for i, n := range s.work.interrupted {
-		cut[i] = s.messages[n]
-	}
-	return cut
-}
-
-// WasInterrupted reports whether a message is one of them.
-func (s *State) WasInterrupted(number uint64) bool {
-	return slices.Contains(s.work.interrupted, number)
-}
+// Queued returns the number of messages that wait for a run.
+func (r *Runs) Queued() int { return len(r.prompts) }
 
 // IsPrompt reports whether a message waits for a run.
-func (s *State) IsPrompt(number uint64) bool {
-	_, waits := slices.BinarySearch(s.work.prompts, number)
+func (r *Runs) IsPrompt(number uint64) bool {
+	_, waits := slices.BinarySearchFunc(r.prompts, number, func(m *Message, n uint64) int { return cmp.Compare(m.Number, n) })
 	return waits
 }
 
-// Queued counts the messages that wait for a run.
-func (s *State) Queued() int { return len(s.work.prompts) }
+// Interrupted returns the newest messages whose runs were interrupted, oldest first.
+func (r *Runs) Interrupted() []*Message { return slices.Clone(r.interrupted) }
 
-// pendingRuns counts the runs that are under way or to come.
-func (s *State) pendingRuns() int {
-	if s.work.run == nil {
-		return s.Queued()
-	}
-	return s.Queued() + 1
+// WasInterrupted reports whether a message is one of Interrupted.
+func (r *Runs) WasInterrupted(number uint64) bool {
+	return slices.ContainsFunc(r.interrupted, func(m *Message) bool { return m.Number == number })
 }
 
-// enqueuePrompt adds a received message to those that wait for a run.
-func (s *State) enqueuePrompt(m *Message) {
-	if s.HasProgram() && !s.Profile.Archived {
-		s.work.prompts, s.profileVersion = append(s.work.prompts, m.Number), s.Version
+// pending returns the number of runs that are under way or to come.
+func (r *Runs) pending() int {
+	if r.run == nil {
+		return r.Queued()
 	}
+	return r.Queued() + 1
 }
 
-// dropPrompt removes a message from those that wait for a run, and from those whose runs were interrupted.
-func (s *State) dropPrompt(number uint64) {
-	if len(s.work.prompts) > 0 && s.work.prompts[0] == number {
-		s.work.retries = 0
+// AskKey returns the idempotency key of a form that the program asks under an ID of its own. Consecutive runs that
+// fail, up to the next that succeeds, are one attempt. Within an attempt, an ID stands for one form.
+func (r *Runs) AskKey(id string) string { return "run:" + r.attempt.ULID.String() + ":" + id }
+
+// enqueue adds a received message to those that wait for a run.
+func (r *Runs) enqueue(m *Message) { r.prompts = append(r.prompts, m) }
+
+// requeue puts the message of a lost run before all others that wait.
+func (r *Runs) requeue(m *Message) {
+	r.prompts = slices.Insert(r.prompts, 0, m)
+	r.retries++
+}
+
+// drop removes a message from those that wait for a run and from those whose runs were interrupted. It reports whether
+// the message was one of them.
+func (r *Runs) drop(m *Message) (dropped bool) {
+	if len(r.prompts) > 0 && r.prompts[0] == m {
+		r.retries = 0
 	}
-	for _, numbers := range []*[]uint64{&s.work.prompts, &s.work.interrupted} {
-		if i := slices.Index(*numbers, number); i >= 0 {
-			*numbers, s.profileVersion = slices.Delete(*numbers, i, i+1), s.Version
+	for _, messages := range []*[]*Message{&r.prompts, &r.interrupted} {
+		if i := slices.Index(*messages, m); i >= 0 {
+			*messages, dropped = slices.Delete(*messages, i, i+1), true
 		}
 	}
+	return dropped
 }
 
-func (s *State) applyRunStarted(e *events.RunStarted) {
-	w := &s.work
-	s.Profile.Status, s.Profile.Error = Running, ""
-	w.run = &Run{RunStarted: *e, First: uint64(len(s.messages))}
-	if w.attempt.IsZero() {
-		w.attempt = e.Run
+// clear drops all messages.
+func (r *Runs) clear() { r.prompts, r.interrupted = nil, nil }
+
+// start begins a run at a number of messages. It returns the message that the run is for; nil if that did not wait.
+func (r *Runs) start(e *events.RunStarted, first uint64) *Message {
+	r.run = &Run{RunStarted: *e, First: first}
+	if r.attempt.IsZero() {
+		r.attempt = e.Run
 	}
-	if len(w.prompts) > 0 && s.messages[w.prompts[0]].ID() == e.Prompt {
-		s.messages[w.prompts[0]].Changed = s.Version
-		w.prompts = w.prompts[1:]
+	if len(r.prompts) == 0 || r.prompts[0].ID() != e.Prompt {
+		return nil
+	}
+	prompt := r.prompts[0]
+	r.prompts = r.prompts[1:]
+	return prompt
+}
+
+// succeeded ends the attempt.
+func (r *Runs) succeeded() { r.retries, r.attempt = 0, capabilities.ID{} }
+
+// noteInterrupted adds a message to those whose runs were interrupted.
+func (r *Runs) noteInterrupted(m *Message) {
+	r.interrupted = append(r.interrupted, m)
+	r.interrupted = r.interrupted[max(0, len(r.interrupted)-maxInterrupted):]
+}
+
+// decidedCall notes that a call of the run under way was decided without a question.
+func (r *Runs) decidedCall() {
+	if r.run != nil {
+		r.run.Ruled = true
 	}
 }
 
-func (s *State) applyRunEnded(e *events.RunEnded) {
-	w := &s.work
-	ended := w.run
-	w.run, w.ended = nil, s.Version
-	if e.Again && s.requeuePrompt(ended) {
-		s.Profile.Status, s.Profile.Error = Idle, ""
-		return
-	}
-	w.retries = 0
-	s.Profile.Status, s.Profile.Error = Idle, e.Error
-	if e.Error == "" {
-		w.attempt = capabilities.ID{}
-		return
-	}
-	s.Profile.Status = Failed
-	if n, ok := s.promptOf(ended); ok && e.Error == Interrupted && !s.messages[n].Dismissed {
-		w.interrupted = append(w.interrupted, n)
-		w.interrupted = w.interrupted[max(0, len(w.interrupted)-maxInterrupted):]
-		s.messages[n].Changed = s.Version
-	}
-}
-
-// promptOf returns the number of the message that a run is for.
-func (s *State) promptOf(r *Run) (uint64, bool) {
+// promptOf returns the message that a run is for; nil if there is none.
+func (l *Mail) promptOf(r *Run) *Message {
 	if r == nil || r.Prompt.IsZero() {
-		return 0, false
+		return nil
 	}
-	return s.byID.get(r.Prompt)
+	n, ok := l.byID.get(r.Prompt)
+	if !ok {
+		return nil
+	}
+	return l.all[n]
 }
 
-// requeuePrompt puts the message of a lost run before all others that wait.
-func (s *State) requeuePrompt(r *Run) bool {
-	n, ok := s.promptOf(r)
-	if ok {
-		s.work.prompts = slices.Insert(s.work.prompts, 0, n)
-		s.work.retries++
-		s.messages[n].Changed = s.Version
-	}
-	return ok
-}
-
-// StartRun starts the run for the message that has waited longest. It does nothing while a run is under way, or when
-// no message waits, unless Unprompted is set.
+// StartRun starts the run for the message that has waited longest. It has no effect while a run is under way. Without a
+// waiting message it has none either, unless Unprompted is set.
 type StartRun struct{ Unprompted bool }
 
 func (c StartRun) decide(s *State, _ capabilities.Time, ids IDs) ([]events.Event, error) {
-	if err := s.checkActive(); err != nil {
+	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
-	if !s.HasProgram() || s.work.run != nil {
+	if !s.Runs.HasProgram() || s.Runs.run != nil {
 		return nil, nil
 	}
 	e := &events.RunStarted{}
-	if len(s.work.prompts) > 0 {
-		e.Prompt = s.messages[s.work.prompts[0]].ID()
+	if len(s.Runs.prompts) > 0 {
+		e.Prompt = s.Runs.prompts[0].ID()
 	} else if !c.Unprompted {
 		return nil, nil
 	}
@@ -194,17 +188,17 @@ const (
 	maxRunOutput = 8 << 10
 )
 
-// EndRun records the end of a run. A run that has ended already is ignored. A run that was Interrupted while Silent,
-// and whose agent said nothing either, is lost: its message gets another run.
+// EndRun records the end of a run. A run that has ended already is ignored. A run that was Interrupted without any
+// effect is lost: its message gets another run.
 type EndRun struct {
 	Run    capabilities.ID
-	Error  string // "" is a good end
-	Output string // the tail of it
-	Silent bool   // the program has put out nothing
+	Error  string // "" for success
+	Output string // the tail of the program's output
+	Silent bool   // the program had no output
 }
 
 func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if s.work.run == nil || s.work.run.Run != c.Run {
+	if s.Runs.run == nil || s.Runs.run.Run != c.Run {
 		return nil, nil
 	}
 	output := c.Output
@@ -213,85 +207,62 @@ func (c EndRun) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, er
 	}
 	return []events.Event{&events.RunEnded{
 		Run: c.Run, Error: parley.Shown(c.Error, maxRunError), Output: strings.ToValidUTF8(output, "�"),
-		Again: c.Silent && c.Error == Interrupted && s.mayRunAgain(),
+		Again: c.Silent && c.Error == Interrupted && mayRunAgain(s),
 	}}, nil
 }
 
-// mayRunAgain reports whether the run under way has had no effect that the mailbox knows of, so that its message may
-// get another.
-func (s *State) mayRunAgain() bool {
-	n, ok := s.promptOf(s.work.run)
-	if !ok || s.work.run.Ruled || s.messages[n].Dismissed || s.work.retries+1 >= maxRetries {
+// mayRunAgain reports whether the message of the run under way may get another run: this one had no effect that the
+// mailbox knows of.
+func mayRunAgain(s *State) bool {
+	run := s.Runs.run
+	prompt := s.Mail.promptOf(run)
+	if prompt == nil || run.Ruled || prompt.Dismissed || s.Runs.retries+1 >= maxRetries {
 		return false
 	}
-	return !slices.ContainsFunc(s.messages[s.work.run.First:], func(m *Message) bool { return m.From() == s.ID })
+	return !slices.ContainsFunc(s.Mail.all[run.First:], s.Mail.Sent)
 }
 
-// InterruptRun ends the run that is under way. It cancels the forms that the agent asked since the run began, and
-// those in Also, which the run took up from one before it.
+// InterruptRun ends the run that is under way. It cancels the forms that the agent asked since the run began, and those
+// in Also, which the run took over from an earlier one.
 type InterruptRun struct {
 	Note string
 	Also []capabilities.ID
 }
 
 func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	if s.work.run == nil {
+	if s.Runs.run == nil {
 		return nil, nil
 	}
-	evs := []events.Event{&events.RunEnded{Run: s.work.run.Run}}
-	return append(evs, s.cancelOpen(s.work.run.First, c, now)...), nil
+	evs := []events.Event{&events.RunEnded{Run: s.Runs.run.Run}}
+	return append(evs, s.Mail.cancelOpen(s.Runs.run.First, c.Also, c.Note, now)...), nil
 }
 
-// cancelOpen cancels the open forms that the agent asked, from a message number on.
-func (s *State) cancelOpen(first uint64, c InterruptRun, now capabilities.Time) []events.Event {
-	var evs []events.Event
-	for _, m := range s.messages {
-		if m.Form == nil || m.Form.From != s.ID || !m.Form.IsOpen() {
-			continue
-		}
-		if m.Number >= first || slices.Contains(c.Also, m.ID()) {
-			evs = append(evs, &events.FormCancelled{
-				Form: m.ID(), Reason: events.Cancelled, By: s.ID, Note: c.Note, Date: now,
-			})
-		}
-	}
-	return evs
-}
-
-// AskKey returns the idempotency key of a form that the agent's program asks under an ID of its own. Consecutive runs
-// that fail, up to the next that succeeds, are one attempt. Within it an ID stands for one form.
-func (s *State) AskKey(id string) string { return "run:" + s.work.attempt.ULID.String() + ":" + id }
-
-// CallKey returns the key under which the program's run asks whether it may make a call. A form of the run before is
-// taken up if its answer was not read, it is not taken already and it is about the same folder. An answer that a run
-// has read was for one call.
+// CallKey returns the key under which the program's run asks whether it may make a call. An earlier run's form is used
+// if its answer was not read, it is not taken and it is about the same folder. An answer that a run has read was for one
+// call.
 func (s *State) CallKey(call, folder string, taken func(key string) bool) string {
 	for n := 0; ; n++ {
-		key := s.AskKey(call + ":" + strconv.Itoa(n))
-		asked, ok := s.keys[key]
+		key := s.Runs.AskKey(call + ":" + strconv.Itoa(n))
+		asked, ok := s.Mail.asked[key]
 		if !ok {
 			return key
 		}
-		m := s.messages[asked]
-		before := s.work.run == nil || m.Number < s.work.run.First
+		m := s.Mail.all[asked]
+		before := s.Runs.run == nil || m.Number < s.Runs.run.First
 		here := m.Form.Offered == nil || m.Form.Offered.Folder == folder
-		if before && here && (m.Form.IsOpen() || m.Form.Settled > s.work.ended) && !taken(key) {
+		if before && here && (m.Form.IsOpen() || m.Form.Settled > s.Runs.ended) && !taken(key) {
 			return key
 		}
 	}
 }
 
-// ProfileVersion returns the version after the last event that changed what is shown of the agent: its profile, its
-// program's work, and the calls that it needs permission for.
-func (s *State) ProfileVersion() uint64 { return s.profileVersion }
-
-// Finish returns the result of the agent's work, and whether it is over: idle, error, or permission while a call waits
-// for approval.
+// Finish returns the result of the agent's work, and whether the work is over. The result is idle, error, or permission
+// while a call needs approval.
 func (s *State) Finish() (status string, over bool) {
 	switch {
-	case len(s.approvals) > 0:
+	case len(s.Mail.approvals) > 0:
 		return "permission", true
-	case s.pendingRuns() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
+	case s.Runs.pending() > 0 || s.Profile.Status == Running || s.Profile.Status == Initializing:
 		return "", false
 	case s.Profile.Status == Failed:
 		return Failed, true

@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	"bytes"
-	"container/heap"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,11 +12,11 @@ import (
 	"parley/events"
 )
 
-// snapshotFormat is the version of the layout below. A snapshot of another version is not read: the log holds the
-// same.
+// snapshotFormat is the version of the layout below. A snapshot of another version is not read: the mailbox is replayed
+// from its log.
 const snapshotFormat = 9
 
-// snapshot is the image of a State. Anything that can be computed from the rest is left out.
+// snapshot is the encoded form of a State. It leaves out everything that can be computed from the rest.
 type snapshot struct {
 	Format   int
 	ID       capabilities.ID
@@ -91,14 +90,15 @@ type usedSnapshot struct {
 func (s *State) Snapshot() ([]byte, error) {
 	img := snapshot{
 		Format: snapshotFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
-		Given: s.given.All(), Outbox: s.outbox, LastSeq: s.lastSeq, Minted: s.minted.All(),
-		Invitations: s.peers.invitations, Peers: s.peers.nodes, Tokens: s.tokens,
-		Program: s.work.program, Policy: s.work.policy, Run: s.work.run, Ended: s.work.ended, Attempt: s.work.attempt, Prompts: s.work.prompts,
-		ReplyGrants: s.replyGrantList(),
-		Lost:        s.work.retries, Cut: s.work.interrupted,
-		Quotas: s.peers.quotas, Dropped: s.peers.dropped, Uses: s.usageSnapshots(), Made: s.Made(),
+		Given: s.Grants.given.All(), Minted: s.Grants.minted.All(), ReplyGrants: s.Grants.replyGrants(),
+		Outbox: s.Outbox.items, LastSeq: s.Outbox.lastSeq,
+		Invitations: s.Peers.invitations, Peers: s.Peers.nodes, Quotas: s.Peers.quotas, Dropped: s.Peers.dropped,
+		Tokens: s.Tokens.all, Policy: s.Rules.policy,
+		Program: s.Runs.program, Run: s.Runs.run, Ended: s.Runs.ended, Attempt: s.Runs.attempt, Lost: s.Runs.retries,
+		Prompts: numbersOf(s.Runs.prompts), Cut: numbersOf(s.Runs.interrupted),
+		Uses: s.Account.snapshots(), Made: s.Account.Made(),
 	}
-	for _, m := range s.messages {
+	for _, m := range s.Mail.all {
 		mi := messageSnapshot{Changed: m.Changed, Dismissed: m.Dismissed, Posted: m.Posted, Refused: m.Refused}
 		if f := m.Form; f != nil {
 			mi.Requested, mi.Holders, mi.Forwarded, mi.Answered, mi.Ended = f.FormRequested, f.Holders, f.Forwarded, f.Answered, f.Ended
@@ -107,17 +107,17 @@ func (s *State) Snapshot() ([]byte, error) {
 		}
 		img.Messages = append(img.Messages, mi)
 	}
-	for _, n := range slices.Sorted(maps.Keys(s.names)) {
-		img.Names = append(img.Names, nameSnapshot{Name: n, Value: s.names[n]})
+	for _, n := range slices.Sorted(maps.Keys(s.Names.values)) {
+		img.Names = append(img.Names, nameSnapshot{Name: n, Value: s.Names.values[n]})
 	}
-	for _, g := range sortedIDs(s.revoked) {
-		img.Revoked = append(img.Revoked, revokedSnapshot{Grant: g, At: s.revoked[g]})
+	for _, g := range sortedIDs(s.Grants.revoked) {
+		img.Revoked = append(img.Revoked, revokedSnapshot{Grant: g, At: s.Grants.revoked[g]})
 	}
-	for _, g := range sortedIDs(s.used) {
-		img.Used = append(img.Used, usedSnapshot{Grant: g, Uses: s.used[g]})
+	for _, g := range sortedIDs(s.Grants.uses) {
+		img.Used = append(img.Used, usedSnapshot{Grant: g, Uses: s.Grants.uses[g]})
 	}
-	for _, r := range sortedIDs(s.rules) {
-		img.Rules = append(img.Rules, *s.rules[r])
+	for _, r := range sortedIDs(s.Rules.byID) {
+		img.Rules = append(img.Rules, *s.Rules.byID[r])
 	}
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
@@ -134,11 +134,11 @@ func sortedIDs[V any](m map[capabilities.ID]V) []capabilities.ID {
 	return slices.SortedFunc(maps.Keys(m), capabilities.ID.Compare)
 }
 
-// Restore decodes a state. It fails for another format and for malformed data, and then the mailbox has to be replayed
-// from its first event.
+// Restore decodes a state. It fails for another format and for malformed data. The mailbox has to be replayed from its
+// first event then.
 func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 	var img snapshot
-	err := msgpack.NewDecoder(bytes.NewReader(encoded)).Skip() // the library allocates what a list claims to be
+	err := msgpack.NewDecoder(bytes.NewReader(encoded)).Skip() // the library allocates the claimed length of a list
 	if err == nil {
 		err = msgpack.Unmarshal(encoded, &img)
 	}
@@ -149,57 +149,65 @@ func Restore(id capabilities.ID, encoded []byte) (*State, error) {
 		return nil, fmt.Errorf("snapshot of %s: format %d of %s", id, img.Format, img.ID)
 	}
 	s := New(id)
-	s.Version, s.Profile, s.outbox, s.lastSeq, s.profileVersion = img.Version, img.Profile, img.Outbox, img.LastSeq, img.Version
-	for n, mi := range img.Messages {
-		if err := s.restoreMessage(uint64(n), mi); err != nil {
-			return nil, fmt.Errorf("snapshot of %s: %w", id, err)
-		}
+	if err := img.restore(s); err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
 	}
-	for _, n := range img.Names {
-		s.names[n.Name] = n.Value
-		s.indexName(n.Name)
-	}
-	for _, g := range img.Given {
-		s.given.Add(g)
-	}
-	for _, r := range img.Revoked {
-		s.revoked[r.Grant] = r.At
-	}
-	for _, u := range img.Used {
-		s.used[u.Grant] = u.Uses
-	}
-	for _, r := range img.Rules {
-		s.rules[r.Rule] = &r
-	}
-	s.work = work{
-		program: img.Program, policy: img.Policy, run: img.Run, ended: img.Ended, attempt: img.Attempt, prompts: img.Prompts, retries: img.Lost, interrupted: img.Cut,
-	}
-	s.restoreOutside(&img)
-	s.restoreUse(img.Uses, img.Made)
 	return s, nil
 }
 
-// restoreOutside restores what concerns other nodes.
-func (s *State) restoreOutside(img *snapshot) {
-	for _, g := range img.Minted {
-		s.minted.Add(g)
-	}
-	for _, p := range s.outbox {
-		if p.Kind == events.OutboxMint {
-			s.pendingMints++
+// restore fills a new state.
+func (img *snapshot) restore(s *State) error {
+	s.Version, s.Profile, s.profileVersion = img.Version, img.Profile, img.Version
+	for n, mi := range img.Messages {
+		if err := mi.restore(s, uint64(n)); err != nil {
+			return err
 		}
 	}
-	for _, g := range img.ReplyGrants {
-		g.Revoked = 0 // which stands with the others
-		s.addReplyGrant(g)
+	for _, n := range img.Names {
+		s.Names.bind(n.Name, n.Value)
 	}
-	s.tokens = img.Tokens
-	s.peers.invitations, s.peers.nodes = img.Invitations, img.Peers
-	s.peers.quotas, s.peers.dropped = img.Quotas, img.Dropped
-	s.peers.index()
+	for _, r := range img.Rules {
+		s.Rules.byID[r.Rule] = &r
+	}
+	s.Rules.policy = img.Policy
+	s.Tokens.all = img.Tokens
+	s.Outbox.restore(img.Outbox, img.LastSeq)
+	img.restoreGrants(&s.Grants)
+	s.Peers.invitations, s.Peers.nodes, s.Peers.quotas, s.Peers.dropped = img.Invitations, img.Peers, img.Quotas, img.Dropped
+	s.Peers.index()
+	s.Runs = Runs{program: img.Program, run: img.Run, ended: img.Ended, attempt: img.Attempt, retries: img.Lost}
+	var err error
+	if s.Runs.prompts, err = s.Mail.restored(img.Prompts); err != nil {
+		return err
+	}
+	if s.Runs.interrupted, err = s.Mail.restored(img.Cut); err != nil {
+		return err
+	}
+	s.Account.restore(s, img.Uses, img.Made)
+	return nil
 }
 
-func (s *State) restoreMessage(n uint64, mi messageSnapshot) error {
+func (img *snapshot) restoreGrants(l *Grants) {
+	for _, g := range img.Given {
+		l.given.Add(g)
+	}
+	for _, g := range img.Minted {
+		l.minted.Add(g)
+	}
+	for _, r := range img.Revoked {
+		l.revoked[r.Grant] = r.At
+	}
+	for _, u := range img.Used {
+		l.uses[u.Grant] = u.Uses
+	}
+	for _, g := range img.ReplyGrants {
+		g.Revoked = 0 // it is among the revoked
+		l.putReply(g)
+	}
+}
+
+// restore adds the nth message to a state.
+func (mi *messageSnapshot) restore(s *State, n uint64) error {
 	m := &Message{Number: n, Changed: mi.Changed, Dismissed: mi.Dismissed, Posted: mi.Posted, Refused: mi.Refused}
 	if (mi.Posted == nil) == (mi.Requested == nil) {
 		return fmt.Errorf("%w: message %d is both or neither", ErrNonsense, n)
@@ -210,52 +218,57 @@ func (s *State) restoreMessage(n uint64, mi messageSnapshot) error {
 			FormRequested: e, Holders: mi.Holders, Forwarded: mi.Forwarded, Answered: mi.Answered, Ended: mi.Ended, Settled: mi.Settled,
 			comment: originInComment(e), QueuedAnswer: mi.QueuedAnswer, QueuedForwards: mi.QueuedForwards, Refused: mi.Refused, Offered: mi.Offered,
 		}
-		if e.From == s.ID {
-			s.restoreAsked(m)
-		}
 		if a := mi.Answered; a != nil {
-			s.recordRoots(a.Values)
+			s.Grants.recordRoots(a.Values)
 		}
 	}
-	m.carrier = s.carrierOf(m)
-	s.restoreMail(m)
-	s.byID.put(n, m.ID())
-	s.messages = append(s.messages, m)
-	s.indexOrigin(m)
+	s.Mail.index(m)
+	switch {
+	case !s.Mail.Sent(m) && m.Posted != nil:
+		for _, sp := range m.Posted.Text {
+			s.Grants.recordRoots(sp.Value)
+		}
+	case s.Mail.Sent(m) && m.Posted != nil:
+		s.Mail.indexPosted(m)
+	case s.Mail.Sent(m):
+		s.Mail.indexAsked(m)
+	}
 	return nil
 }
 
-// restoreMail records the roots and keys that a message brings.
-func (s *State) restoreMail(m *Message) {
-	if m.From() != s.ID {
-		if m.Posted != nil {
-			for _, sp := range m.Posted.Text {
-				s.recordRoots(sp.Value)
-			}
-		}
-		return
+// numbersOf returns the numbers of messages. It is nil only for nil messages, since the encoding tells them apart.
+func numbersOf(messages []*Message) []uint64 {
+	if messages == nil {
+		return nil
 	}
-	if m.Form == nil && m.Posted.Key != "" {
-		s.posted[m.Posted.Key] = m.Number
+	numbers := make([]uint64, len(messages))
+	for i, m := range messages {
+		numbers[i] = m.Number
 	}
+	return numbers
 }
 
-func (s *State) restoreAsked(m *Message) {
-	f := m.Form
-	if f.Key != "" {
-		s.keys[f.Key] = m.Number
+// restored returns the messages for the result of numbersOf.
+func (l *Mail) restored(numbers []uint64) ([]*Message, error) {
+	if numbers == nil {
+		return nil, nil
 	}
-	if !f.IsOpen() {
-		return
+	messages := make([]*Message, len(numbers))
+	for i, n := range numbers {
+		if n >= uint64(len(l.all)) {
+			return nil, fmt.Errorf("%w: no message %d", ErrNonsense, n)
+		}
+		messages[i] = l.all[n]
 	}
-	s.open++
-	if f.Kind == events.Approval {
-		s.approvals = append(s.approvals, m.Number)
-	}
-	if f.Result != "" {
-		s.results[f.Result] = m.Number
-	}
-	if f.Deadline != 0 {
-		heap.Push(&s.due, deadline{at: f.Deadline, number: m.Number})
+	return messages, nil
+}
+
+// restore fills an outbox from a snapshot.
+func (o *Outbox) restore(items []OutboxItem, lastSeq uint64) {
+	o.items, o.lastSeq = items, lastSeq
+	for _, p := range items {
+		if p.Kind == events.OutboxMint {
+			o.mints++
+		}
 	}
 }

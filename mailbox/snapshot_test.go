@@ -24,7 +24,7 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 	order := func(s *State) (ids []string) {
 		evs, _ := s.Decide(ExpireForms{}, 1000, v.id)
 		for _, e := range evs {
-			n, _ := s.byID.get(e.(*events.FormCancelled).Form)
+			n, _ := s.Mail.byID.get(e.(*events.FormCancelled).Form)
 			ids = append(ids, fmt.Sprint(n))
 		}
 		return ids

@@ -1,151 +1,130 @@
 package mailbox
 
 import (
-	"cmp"
-	"container/heap"
+	"unicode/utf8"
 
+	"parley"
 	"parley/capabilities"
 	"parley/events"
 )
 
-// numbers maps the IDs of messages to their numbers. Nearly all IDs are of the mailbox's own node, whose key is left
-// out of the map's keys.
-type numbers struct {
-	node   capabilities.NodeID
-	own    map[[16]byte]uint64
-	others map[capabilities.ID]uint64
-}
-
-func newNumbers(node capabilities.NodeID) numbers {
-	return numbers{node: node, own: map[[16]byte]uint64{}, others: map[capabilities.ID]uint64{}}
-}
-
-func (n *numbers) get(id capabilities.ID) (uint64, bool) {
-	if id.Node == n.node {
-		number, ok := n.own[id.ULID]
-		return number, ok
-	}
-	number, ok := n.others[id]
-	return number, ok
-}
-
-func (n *numbers) has(id capabilities.ID) bool {
-	_, ok := n.get(id)
-	return ok
-}
-
-func (n *numbers) put(number uint64, id capabilities.ID) {
-	if id.Node == n.node {
-		n.own[id.ULID] = number
-	} else {
-		n.others[id] = number
-	}
-}
-
-// State is a mailbox as its events have made it. New makes one, and Apply alone changes it.
+// State is a mailbox as its events have made it. New makes one, and Apply alone changes it. Each part keeps one noun
+// and has the methods that need no other part.
 type State struct {
 	ID      capabilities.ID
 	Version uint64 // events folded so far
 	Profile Profile
 
-	messages       []*Message // by number
-	byID           numbers
-	keys           map[string]uint64 // idempotency keys of what it asked
-	results        map[string]uint64 // names awaited by its open forms
-	names          map[string]capabilities.Value
-	namesOf        map[capabilities.ID][]string // the names of each agent that has one
-	given          capabilities.Ledger
-	revoked        map[capabilities.ID]capabilities.Time // grants that it was given and lost
-	used           map[capabilities.ID]uint32            // uses of grants that it was given
-	outbox         []OutboxItem                          // oldest first
-	lastSeq        uint64                                // the number of the newest item
-	open           int                                   // forms it asked that are not settled
-	approvals      []uint64                              // numbers of the approvals among them, oldest first
-	posted         map[string]uint64                     // idempotency keys of messages it sent
-	work           work
-	profileVersion uint64 // the version after the last event that changed what is said of the agent
-	due            dueHeap
-	origins        map[originKey][]uint64 // numbers of the forms of dialects, until they are settled and dismissed
-	rules          map[capabilities.ID]*Rule
-	minted         capabilities.Ledger                        // grants by which it can be reached from other nodes
-	pendingMints   int                                        // items of grants that their targets do not know yet
-	replyGrants    map[capabilities.NodeID]capabilities.Grant // other nodes' leave to write back
-	roots          map[capabilities.ID]capabilities.ID        // of the references it was given that have one, by grant
-	peers          peerDirectory
-	tokens         []Token // that were not revoked
+	Mail    Mail
+	Names   Names
+	Grants  Grants
+	Outbox  Outbox
+	Rules   Rules
+	Runs    Runs
+	Tokens  Tokens
+	Account Account
+	Peers   PeerDirectory
 
-	ownUse  Usage                     // what the agent itself has the node hold
-	heldFor map[capabilities.ID]Usage // what others have this mailbox hold, by their IDs, or those of their nodes
-	made    map[capabilities.ID]bool  // agents that it made
+	profileVersion uint64
 }
 
 // New returns the state of a mailbox without events.
 func New(id capabilities.ID) *State {
-	return &State{
+	s := &State{
 		ID:      id,
-		byID:    newNumbers(id.Node),
-		keys:    map[string]uint64{},
-		results: map[string]uint64{},
-		names:   map[string]capabilities.Value{},
-		namesOf: map[capabilities.ID][]string{},
-		revoked: map[capabilities.ID]capabilities.Time{},
-		used:    map[capabilities.ID]uint32{},
-		rules:   map[capabilities.ID]*Rule{},
-		posted:  map[string]uint64{},
+		Mail:    newMail(id),
+		Grants:  newGrants(id),
+		Outbox:  Outbox{self: id},
+		Rules:   Rules{self: id, byID: map[capabilities.ID]*Rule{}},
+		Account: Account{self: id},
 	}
+	s.Names = newNames(id, &s.Profile)
+	s.Tokens.profile = &s.Profile
+	return s
 }
 
 // Summary returns what the journal notes of the mailbox beside its events.
 func (s *State) Summary() events.Summary {
-	return events.Summary{Open: uint32(s.open), Outbox: uint32(len(s.outbox) + s.pendingRuns()), Deadline: s.nextDeadline()}
+	return events.Summary{Open: uint32(s.Mail.open), Outbox: uint32(len(s.Outbox.items) + s.Runs.pending()), Deadline: s.Mail.nextDeadline()}
 }
 
-// Approvals returns the agent's own open approvals, oldest first.
-func (s *State) Approvals() []*Message {
-	open := make([]*Message, len(s.approvals))
-	for i, n := range s.approvals {
-		open[i] = s.messages[n]
+// ProfileVersion returns the version after the last event that changed how the agent is shown: its profile, its runs,
+// and the calls that it needs permission for.
+func (s *State) ProfileVersion() uint64 { return s.profileVersion }
+
+// IDs returns a new ID at each call.
+type IDs func() capabilities.ID
+
+// Command is a request to a mailbox, by its agent, by another mailbox or by the node. The commands are the structs of
+// this package with a decide method. Those whose names begin with Remote come from another node, and are checked
+// accordingly; all others come from this node.
+type Command interface {
+	decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error)
+}
+
+// Decide returns the events that should follow a command at a time. No events and no error mean that the command has
+// no effect. It changes nothing in the state, not even a cache.
+func (s *State) Decide(c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	return c.decide(s, now, ids)
+}
+
+// DecideWithin is Decide for the agent's own commands, held to quotas. Nil limits are none.
+func (s *State) DecideWithin(l *Limits, c Command, now capabilities.Time, ids IDs) ([]events.Event, error) {
+	evs, err := s.Decide(c, now, ids)
+	if err != nil || l == nil || !Spends(c) {
+		return evs, err
 	}
-	return open
-}
-
-// Messages returns all messages by number. The slice and its elements belong to the state.
-func (s *State) Messages() []*Message { return s.messages }
-
-// nextDeadline returns the earliest deadline of an open form. It drops the deadlines of forms that ended.
-func (s *State) nextDeadline() capabilities.Time {
-	for len(s.due) > 0 {
-		if s.messages[s.due[0].number].Form.IsOpen() {
-			return s.due[0].at
+	var growth Amounts
+	for _, e := range evs {
+		for q, n := range ownChange(s, e) {
+			growth[q] += n
 		}
-		heap.Pop(&s.due)
 	}
-	return 0
+	if _, makes := c.(CreateAgent); makes {
+		growth[QuotaAgents] = 1
+	}
+	if err := l.check(s.Account.Own(now), growth); err != nil {
+		return nil, err
+	}
+	return evs, nil
 }
 
-type deadline struct {
-	at     capabilities.Time
-	number uint64
+// Spends reports whether quotas apply to a command. They do not apply to commands that free something, nor to those
+// that bring a decision of another mailbox.
+func Spends(c Command) bool {
+	switch c.(type) {
+	case RequestForm, RequestApproval, PostMessage, BindName, CopyName, MoveName, AdoptName, CreateAgent, MakeToken, UpdateAgent, ReportStatus, QueueAnswer, QueueForward:
+		return true
+	}
+	return false
 }
 
-func (d deadline) compare(o deadline) int {
-	return cmp.Or(cmp.Compare(d.at, o.at), cmp.Compare(d.number, o.number))
+// Bounds of the texts of an agent, in bytes.
+const (
+	maxDescription = 16 << 10
+	maxTitle       = 1 << 10
+	maxReason      = 4 << 10
+	maxText        = 128 << 10
+	maxKey         = 255
+	maxGrantName   = 1 << 10
+	maxMessage     = 256 << 10 // with all values in it
+)
+
+// checkText refuses with TOO_LARGE a text over a limit, and with INVALID_ARGUMENT one that is not UTF-8.
+func checkText(what, text string, limit int) error {
+	if len(text) > limit {
+		return parley.Refuse(parley.TooLarge, "%s of %d bytes is over the limit of %d", what, len(text), limit)
+	}
+	if !utf8.ValidString(text) {
+		return parley.Refuse(parley.InvalidArgument, "%s is not valid UTF-8", what)
+	}
+	return nil
 }
 
-// dueHeap has the earliest deadline on top.
-type dueHeap []deadline
-
-func (h dueHeap) Len() int { return len(h) }
-
-func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-
-func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h *dueHeap) Push(x any) { *h = append(*h, x.(deadline)) }
-
-func (h *dueHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
+// isRemote reports whether an ID was made on another node than a given one. The zero ID was not.
+func isRemote(id capabilities.ID, here capabilities.NodeID) bool {
+	return !id.IsZero() && id.Node != here
 }
+
+// isRemote reports whether an ID was made on another node than the mailbox's.
+func (s *State) isRemote(id capabilities.ID) bool { return isRemote(id, s.ID.Node) }

@@ -10,8 +10,8 @@ import (
 	"parley/events"
 )
 
-// Token lets whoever shows its secret act for the agent. For a session, Used is the time of the last recorded use,
-// Turned the time of its last new secret, and Former the digest of the secret before.
+// Token lets the bearer of its secret act for the agent. For a session, Used is the time of the last recorded use,
+// Renewed the time of its newest secret, and Former the digest of the secret before.
 type Token struct {
 	events.TokenMade
 	Made    capabilities.Time
@@ -21,26 +21,26 @@ type Token struct {
 }
 
 const (
-	maxTokens = 1024 // of one agent, that are good
+	maxTokens = 1024 // valid ones, of one agent
 	maxNote   = 255
 
-	// SessionIdle is how long a session lasts without being used.
+	// SessionIdle is the time after which an unused session ends.
 	SessionIdle = 24 * time.Hour
 
-	// SessionTime is how long a session lasts at most.
+	// SessionTime is the longest time that a session lasts.
 	SessionTime = 14 * 24 * time.Hour
 
-	// sessionTurn is how long the secret of a session stays: use renews it no more often.
+	// sessionRenewal is the time after which use renews the secret of a session.
 	sessionRenewal = time.Hour
 )
 
 // The scopes of tokens.
 const (
-	ScopeRead   = "read"   // looks, changes nothing
-	ScopeAsk    = "ask"    // sends mail, and ends what the agent asked itself
-	ScopeAnswer = "answer" // settles what others asked
-	ScopeAdmin  = "admin"  // changes what the agent holds or gave, and the node
-	ScopeReveal = "reveal" // opens the secrets that the agent was answered with
+	ScopeRead   = "read"   // reads, and changes nothing
+	ScopeAsk    = "ask"    // sends mail, and ends the agent's own forms
+	ScopeAnswer = "answer" // settles the forms of others
+	ScopeAdmin  = "admin"  // changes names, grants and the node
+	ScopeReveal = "reveal" // opens secrets in answers
 )
 
 // TokenScopes returns the scopes that a token can have.
@@ -48,7 +48,7 @@ func TokenScopes() []string {
 	return []string{ScopeRead, ScopeAsk, ScopeAnswer, ScopeAdmin, ScopeReveal}
 }
 
-// End returns the time when the token ends if it is not used again; zero if it never does.
+// End returns the time when the token ends if it is not used again; zero if it never ends.
 func (t Token) End() capabilities.Time {
 	if !t.Session {
 		return t.Until
@@ -83,15 +83,15 @@ type TokenBounds struct {
 }
 
 func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
-	if err := s.checkActive(); err != nil {
+	if err := s.Profile.checkActive(); err != nil {
 		return nil, err
 	}
-	if c.By.Agent == s.ID { // it may have ended since it was shown
-		if _, err := s.StandingToken(c.By.Token, now); err != nil {
+	if c.By.Agent == s.ID { // that token may have ended meanwhile
+		if _, err := s.Tokens.Get(c.By.Token, now); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.narrow(s.defaultScopes()); err != nil {
+	if err := c.narrow(s.Tokens.defaultScopes()); err != nil {
 		return nil, err
 	}
 	if c.Until != 0 && c.Until <= now {
@@ -100,7 +100,7 @@ func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 	if err := checkText("a note", c.Note, maxNote); err != nil {
 		return nil, err
 	}
-	if len(s.Tokens(now)) >= maxTokens {
+	if len(s.Tokens.Valid(now)) >= maxTokens {
 		return nil, parley.Refuse(parley.QuotaExceeded, "the agent has %d tokens already", maxTokens).WithHint("parley token revoke ID ends one")
 	}
 	return []events.Event{&events.TokenMade{
@@ -108,23 +108,14 @@ func (c MakeToken) decide(s *State, now capabilities.Time, ids IDs) ([]events.Ev
 	}}, nil
 }
 
-// defaultScopes returns the scopes of a token for which none are named. A guest reads the answers to its forms; a
-// token of the host opens secrets only if it says so.
-func (s *State) defaultScopes() []string {
-	scopes := []string{ScopeRead, ScopeAsk, ScopeAnswer}
-	if s.Profile.Kind != events.Host {
-		scopes = append(scopes, ScopeReveal)
-	}
-	return scopes
-}
-
-// narrow checks a token's scopes and end, and holds them to those of its maker.
-func (c *MakeToken) narrow(unnamed []string) error {
+// narrow checks the token's scopes and end, and limits them to those of its maker. Without scopes, the token has the
+// given defaults.
+func (c *MakeToken) narrow(defaults []string) error {
 	known, made := TokenScopes(), !c.By.Token.IsZero()
 	if len(c.Scopes) == 0 {
-		c.Scopes = unnamed
+		c.Scopes = defaults
 		if made {
-			c.Scopes = slices.DeleteFunc(slices.Clone(unnamed), func(scope string) bool { return !slices.Contains(c.Within.Scopes, scope) })
+			c.Scopes = slices.DeleteFunc(slices.Clone(defaults), func(scope string) bool { return !slices.Contains(c.Within.Scopes, scope) })
 		}
 	}
 	for _, scope := range c.Scopes {
@@ -152,18 +143,18 @@ func (c *MakeToken) narrow(unnamed []string) error {
 type RevokeToken struct{ Token capabilities.ID }
 
 func (c RevokeToken) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {
-	if s.token(c.Token) < 0 {
+	if s.Tokens.index(c.Token) < 0 {
 		return nil, parley.Refuse(parley.NotPermitted, "this agent has no token %s", c.Token).WithHint("parley token ls lists them")
 	}
 	ended := map[capabilities.ID]bool{c.Token: true}
 	evs := []events.Event{&events.TokenRevoked{Token: c.Token}}
-	for _, t := range s.tokens { // whoever made another is before it
+	for _, t := range s.Tokens.all { // a token comes after its maker
 		if t.By.Agent == s.ID && ended[t.By.Token] {
 			ended[t.Token] = true
 			evs = append(evs, &events.TokenRevoked{Token: t.Token})
 		}
 	}
-	for _, i := range s.peers.invitations {
+	for _, i := range s.Peers.invitations {
 		if !i.Ended && ended[i.Token] {
 			evs = append(evs, &events.InvitationEnded{Invitation: i.Invitation})
 		}
@@ -171,8 +162,8 @@ func (c RevokeToken) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Even
 	return evs, nil
 }
 
-// RenewToken gives a session a new secret. Without Digest it records that the session is used. It does nothing shortly
-// after either.
+// RenewToken gives a session a new secret. Without Digest it records that the session is used. It has no effect until
+// the session is due: see Token.IsDue.
 type RenewToken struct {
 	Token  capabilities.ID
 	Digest []byte
@@ -180,14 +171,14 @@ type RenewToken struct {
 }
 
 func (c RenewToken) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
-	t, err := s.StandingToken(c.Token, now)
+	t, err := s.Tokens.Get(c.Token, now)
 	if err != nil || !t.IsDue(now, len(c.Digest) > 0) {
 		return nil, err
 	}
 	return []events.Event{&events.TokenRenewed{Token: c.Token, Digest: c.Digest, Former: c.Shown}}, nil
 }
 
-// IsDue reports whether a session in use is to be renewed, with a new secret or without.
+// IsDue reports whether a session in use has to be renewed, with a new secret or without.
 func (t Token) IsDue(now capabilities.Time, secret bool) bool {
 	last := t.Used
 	if secret {
@@ -196,91 +187,115 @@ func (t Token) IsDue(now capabilities.Time, secret bool) bool {
 	return t.Session && last.Add(sessionRenewal) <= now
 }
 
-// applyTokenMade enters a token, and forgets those that have ended.
-func (s *State) applyTokenMade(e *events.TokenMade, at capabilities.Time) {
-	s.tokens = slices.DeleteFunc(s.tokens, func(t Token) bool { return t.isOver(at) })
-	made := Token{TokenMade: *e, Made: at, Used: at, Renewed: at}
-	if made.Session && len(made.Page) == 0 { // it is of a time when it was good without a key
-		return
-	}
-	made.Scopes = s.scopesOf(e.Scopes)
-	s.tokens = append(s.tokens, made)
+// Tokens holds the tokens that were not revoked, oldest first. Some may have ended.
+type Tokens struct {
+	profile *Profile
+	all     []Token
 }
 
-func (s *State) applyTokenRenewed(e *events.TokenRenewed, at capabilities.Time) {
-	i := s.token(e.Token)
+// Valid returns the tokens that are valid at a time, oldest first. It does not check the tokens that made them. The
+// slice is the caller's.
+func (l *Tokens) Valid(now capabilities.Time) []Token {
+	return slices.DeleteFunc(slices.Clone(l.all), func(t Token) bool { return t.isOver(now) })
+}
+
+// Check returns the token whose secret has a digest. For a session, the digest of its page key has to be page. It
+// refuses with UNAUTHENTICATED a token that is not valid. It does not check the token's maker.
+func (l *Tokens) Check(id capabilities.ID, digest, page []byte, now capabilities.Time) (Token, error) {
+	i := l.index(id)
+	if i < 0 {
+		return Token{}, errToken()
+	}
+	t := l.all[i]
+	// Digests need no comparison in constant time.
+	shown := bytes.Equal(t.Digest, digest) || len(t.Former) > 0 && bytes.Equal(t.Former, digest)
+	if !shown || t.Session != (page != nil) || !bytes.Equal(t.Page, page) {
+		return Token{}, errToken()
+	}
+	return l.Get(id, now)
+}
+
+// Get returns a token. It refuses with UNAUTHENTICATED a token that is not valid.
+func (l *Tokens) Get(id capabilities.ID, now capabilities.Time) (Token, error) {
+	i := l.index(id)
+	switch {
+	case i < 0:
+		return Token{}, errToken()
+	case l.all[i].isOver(now):
+		return Token{}, parley.Refuse(parley.Unauthenticated, "the token was good until %s", l.all[i].End())
+	case l.profile.Archived:
+		return Token{}, parley.Refuse(parley.Unauthenticated, "the token's agent is archived")
+	}
+	return l.all[i], nil
+}
+
+// isStanding reports whether a token of the agent, and all tokens that it was made by, are valid. The zero ID is.
+func (l *Tokens) isStanding(id capabilities.ID, now capabilities.Time) bool {
+	for !id.IsZero() {
+		t, err := l.Get(id, now)
+		if err != nil {
+			return false
+		}
+		id = t.By.Token // of the same agent, since the node's host makes tokens for itself alone
+	}
+	return true
+}
+
+// index returns the index of a token; -1 if it is not there.
+func (l *Tokens) index(id capabilities.ID) int {
+	return slices.IndexFunc(l.all, func(t Token) bool { return t.Token == id })
+}
+
+// add adds a token, and drops those that have ended. A session without a page key is from an earlier version of the
+// program, and is dropped too.
+func (l *Tokens) add(e *events.TokenMade, at capabilities.Time) {
+	l.all = slices.DeleteFunc(l.all, func(t Token) bool { return t.isOver(at) })
+	made := Token{TokenMade: *e, Made: at, Used: at, Renewed: at}
+	if made.Session && len(made.Page) == 0 {
+		return
+	}
+	made.Scopes = l.upgradeScopes(e.Scopes)
+	l.all = append(l.all, made)
+}
+
+// renew applies the renewal of a session.
+func (l *Tokens) renew(e *events.TokenRenewed, at capabilities.Time) {
+	i := l.index(e.Token)
 	if i < 0 {
 		return
 	}
-	t := &s.tokens[i]
+	t := &l.all[i]
 	t.Used = at
 	if len(e.Digest) > 0 {
 		t.Renewed, t.Digest, t.Former = at, e.Digest, e.Former
 	}
 }
 
-// scopesOf returns today's scopes for those of an event.
-func (s *State) scopesOf(scopes []string) []string {
+func (l *Tokens) remove(id capabilities.ID) {
+	l.all = slices.DeleteFunc(l.all, func(t Token) bool { return t.Token == id })
+}
+
+// defaultScopes returns the scopes of a token that is made without any. A guest reads the answers to its forms. A token
+// of the host opens secrets only if it names that scope.
+func (l *Tokens) defaultScopes() []string {
+	scopes := []string{ScopeRead, ScopeAsk, ScopeAnswer}
+	if l.profile.Kind != events.Host {
+		scopes = append(scopes, ScopeReveal)
+	}
+	return scopes
+}
+
+// upgradeScopes returns today's scopes for those of an event.
+func (l *Tokens) upgradeScopes(scopes []string) []string {
 	i := slices.Index(scopes, events.ScopeRevealOfOld)
 	if i < 0 {
 		return scopes
 	}
 	now := slices.Delete(slices.Clone(scopes), i, i+1)
-	if s.Profile.Kind != events.Host {
+	if l.profile.Kind != events.Host {
 		now = append(now, ScopeReveal)
 	}
 	return now
-}
-
-func (s *State) token(id capabilities.ID) int {
-	return slices.IndexFunc(s.tokens, func(t Token) bool { return t.Token == id })
-}
-
-// Tokens returns the tokens that are valid at a time, oldest first, if the tokens that made them are. The slice is the
-// caller's.
-func (s *State) Tokens(now capabilities.Time) []Token {
-	return slices.DeleteFunc(slices.Clone(s.tokens), func(t Token) bool { return t.isOver(now) })
-}
-
-// CheckToken returns the token whose secret has a digest. A session's page key has to have the digest page too. It
-// refuses with UNAUTHENTICATED a token that is not valid. It does not look at the token's maker.
-func (s *State) CheckToken(id capabilities.ID, digest, page []byte, now capabilities.Time) (Token, error) {
-	i := s.token(id)
-	if i < 0 {
-		return Token{}, errToken()
-	}
-	t := s.tokens[i]
-	shown := bytes.Equal(t.Digest, digest) || len(t.Former) > 0 && bytes.Equal(t.Former, digest) // of digests, time tells nothing of use
-	if !shown || t.Session != (page != nil) || !bytes.Equal(t.Page, page) {
-		return Token{}, errToken()
-	}
-	return s.StandingToken(id, now)
-}
-
-// StandingToken returns a token. It refuses with UNAUTHENTICATED one that is not valid.
-func (s *State) StandingToken(id capabilities.ID, now capabilities.Time) (Token, error) {
-	i := s.token(id)
-	switch {
-	case i < 0:
-		return Token{}, errToken()
-	case s.tokens[i].isOver(now):
-		return Token{}, parley.Refuse(parley.Unauthenticated, "the token was good until %s", s.tokens[i].End())
-	case s.Profile.Archived:
-		return Token{}, parley.Refuse(parley.Unauthenticated, "the token's agent is archived")
-	}
-	return s.tokens[i], nil
-}
-
-// hasStanding reports whether a token of the agent, and all those that it comes from, are valid. The zero ID is.
-func (s *State) hasStanding(id capabilities.ID, now capabilities.Time) bool {
-	for !id.IsZero() {
-		t, err := s.StandingToken(id, now)
-		if err != nil {
-			return false
-		}
-		id = t.By.Token // that of the node's host are all its own
-	}
-	return true
 }
 
 func errToken() error { return parley.Refuse(parley.Unauthenticated, "the token is not good") }

@@ -147,7 +147,7 @@ func mustRef(s string) capabilities.FormRef {
 // showRules lists an agent's standing rules.
 func (v *harness) showRules(as string) string {
 	var b strings.Builder
-	for i, r := range v.states[as].Rules(v.now) {
+	for i, r := range v.states[as].Rules.Valid(v.now) {
 		verb := "never"
 		if r.Allow {
 			verb = "always"
@@ -162,7 +162,7 @@ func (v *harness) showRules(as string) string {
 
 // showOffers lists the rules that an approval offers, and what is said of a rule of before.
 func (v *harness) showOffers(as string, ref capabilities.FormRef) string {
-	m, err := v.states[as].FindForm(ref)
+	m, err := v.states[as].Mail.FindForm(ref)
 	if err != nil {
 		return v.refusal(err)
 	}
@@ -196,12 +196,12 @@ func (v *harness) simple(cmd string, ref capabilities.FormRef, arg func(string) 
 		return CopyName{From: arg("from"), To: arg("to"), Facet: capabilities.Facet{Mode: capabilities.Mode(arg("facet")), Uses: uint32(uses)}}
 	case "revoke":
 		n, _ := strconv.Atoi(arg("grant"))
-		return RevokeCapability{Grant: v.states[arg("as")].Grants()[n].ID}
+		return RevokeCapability{Grant: v.states[arg("as")].Grants.All()[n].ID}
 	case "approve":
 		return RequestApproval{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key")}
 	case "unrule":
 		n, _ := strconv.Atoi(arg("rule"))
-		return RemoveRule{Rule: v.states[arg("as")].Rules(v.now)[n].Rule, By: v.states[cmp.Or(arg("by"), "host")].ID}
+		return RemoveRule{Rule: v.states[arg("as")].Rules.Valid(v.now)[n].Rule, By: v.states[cmp.Or(arg("by"), "host")].ID}
 	case "make":
 		return CreateAgent{Agent: v.idOf(arg("as"))(), Kind: events.Guest, Name: arg("name")}
 	}
@@ -213,7 +213,7 @@ func (v *harness) introduce() string {
 	for _, name := range v.agents {
 		host := v.hostOf(name)
 		called, _, _ := strings.Cut(name, "@")
-		if _, taken := v.states[host].names[called]; !taken && name != host {
+		if _, taken := v.states[host].Names.values[called]; !taken && name != host {
 			v.apply(host, &events.NameBound{Name: called, Value: capabilities.Reference(agentRef(v.states[name].ID))})
 		}
 	}
@@ -287,7 +287,7 @@ func (v *harness) answer(as string, ref capabilities.FormRef, input string, late
 // approvalResult reports whether a call that an agent asked about is allowed.
 func (v *harness) approvalResult(as string, ref capabilities.FormRef) string {
 	s := v.states[as]
-	m, err := s.FindForm(ref)
+	m, err := s.Mail.FindForm(ref)
 	if err != nil {
 		return v.refusal(err)
 	}
@@ -308,7 +308,7 @@ func (v *harness) settle(as string, home capabilities.ID, c SettleForm, err erro
 	if home.Node != v.states[as].ID.Node {
 		return v.outcome(v.decide(as, QueueAnswer{Answer: c}))
 	}
-	m, err := v.states[v.names[home]].FindFormID(c.Form)
+	m, err := v.states[v.names[home]].Mail.FindFormID(c.Form)
 	if err != nil {
 		v.tb.Fatal(err)
 	}
@@ -366,10 +366,10 @@ func (v *harness) show(only string) string {
 			continue
 		}
 		s := v.states[name]
-		for _, m := range s.Messages() {
+		for _, m := range s.Mail.All() {
 			fmt.Fprintf(&b, "%s: #%d %s\n", name, m.Number, v.describe(s, m))
 		}
-		for _, p := range s.Outbox() {
+		for _, p := range s.Outbox.Items() {
 			fmt.Fprintf(&b, "%s: owes %s item %d\n", name, v.names[p.To], p.Kind)
 		}
 	}
@@ -378,7 +378,7 @@ func (v *harness) show(only string) string {
 
 func (v *harness) describe(s *State, m *Message) string {
 	from := "from " + v.names[m.From()]
-	if s.Sent(m) {
+	if s.Mail.Sent(m) {
 		from = "to " + v.names[m.To()]
 	}
 	gone := ""
@@ -429,7 +429,7 @@ func shorten(b []byte) []byte {
 
 func (v *harness) showNames(as string) string {
 	var b strings.Builder
-	names, err := v.states[as].Names("")
+	names, err := v.states[as].ListNames("")
 	if err != nil {
 		return v.refusal(err)
 	}
@@ -445,7 +445,7 @@ func (v *harness) showNames(as string) string {
 
 func (v *harness) showGrants(as string) string {
 	var b strings.Builder
-	for i, g := range v.states[as].Grants() {
+	for i, g := range v.states[as].Grants.All() {
 		state := "live"
 		if g.Revoked != 0 {
 			state = "revoked"

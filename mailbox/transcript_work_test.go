@@ -24,7 +24,7 @@ func (v *harness) atWork(cmd, as string, arg func(string) string, input string) 
 		v.apply(as, &p)
 		return "", true
 	case "question":
-		a := RequestForm{To: "HOST", Description: "something", Fields: []events.Field{{Name: "value"}}, Key: s.AskKey(arg("id"))}
+		a := RequestForm{To: "HOST", Description: "something", Fields: []events.Field{{Name: "value"}}, Key: s.Runs.AskKey(arg("id"))}
 		return v.asks(as, a, a), true
 	case "call":
 		return v.calls(as, arg("tool"), strings.TrimSpace(input)), true
@@ -51,7 +51,7 @@ func (v *harness) working(cmd, as string, arg func(string) string, input string)
 		return StartRun{Unprompted: arg("unprompted") == "yes"}
 	case "end":
 		end := EndRun{Error: arg("error"), Silent: arg("silent") == "yes", Output: strings.TrimSuffix(input, "\n")}
-		if run, ok := s.Run(); ok && arg("run") != "other" {
+		if run, ok := s.Runs.Current(); ok && arg("run") != "other" {
 			end.Run = run.Run
 		}
 		return end
@@ -60,7 +60,7 @@ func (v *harness) working(cmd, as string, arg func(string) string, input string)
 	case "interrupt":
 		also, note := []capabilities.ID{}, arg("note")
 		for _, n := range strings.FieldsFunc(arg("also"), func(r rune) bool { return r == ',' }) {
-			m, err := s.Find(mustRef(n))
+			m, err := s.Mail.Find(mustRef(n))
 			if err != nil {
 				v.tb.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func (v *harness) working(cmd, as string, arg func(string) string, input string)
 	case "limit":
 		n, _ := strconv.Atoi(arg("rule"))
 		minutes, _ := strconv.Atoi(arg("minutes"))
-		return LimitRule{Rule: s.Rules(v.now)[n].Rule, Until: v.now + capabilities.Time(minutes*60_000), By: by()}
+		return LimitRule{Rule: s.Rules.Valid(v.now)[n].Rule, Until: v.now + capabilities.Time(minutes*60_000), By: by()}
 	}
 	return nil
 }
@@ -154,19 +154,19 @@ func (v *harness) showWork(as string) string {
 	if s.Profile.Error != "" {
 		fmt.Fprintf(&b, " (%s)", s.Profile.Error)
 	}
-	if run, ok := s.Run(); ok {
+	if run, ok := s.Runs.Current(); ok {
 		fmt.Fprint(&b, ", runs")
-		if m, err := s.FindID(run.Prompt); err == nil {
+		if m, err := s.Mail.FindID(run.Prompt); err == nil {
 			fmt.Fprintf(&b, " for #%d", m.Number)
 		}
 	}
-	for _, m := range s.Prompts() {
+	for _, m := range s.Runs.Prompts() {
 		fmt.Fprintf(&b, ", #%d waits", m.Number)
 	}
-	for _, m := range s.Interrupted() {
+	for _, m := range s.Runs.Interrupted() {
 		fmt.Fprintf(&b, ", #%d was cut off", m.Number)
 	}
-	for _, m := range s.Approvals() {
+	for _, m := range s.Mail.Approvals() {
 		fmt.Fprintf(&b, ", asks for #%d", m.Number)
 	}
 	status, over := s.Finish()
@@ -187,5 +187,5 @@ func (v *harness) showProfile(as string) string {
 	if len(known) > 100 {
 		known = fmt.Sprintf("a title of %d bytes, %d labels", len(p.Title), len(labels))
 	}
-	return fmt.Sprintf("%s, %s, an error of %d bytes, policy %s\n", known, p.Status, len(p.Error), v.states[as].Policy())
+	return fmt.Sprintf("%s, %s, an error of %d bytes, policy %s\n", known, p.Status, len(p.Error), v.states[as].Rules.Policy())
 }

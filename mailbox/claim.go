@@ -1,0 +1,288 @@
+package mailbox
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// holder finds the references by which the agent holds what it names, for one use at a time. Knowing an ID gives no
+// authority: a reference from outside is replaced by the one that is held.
+type holder struct {
+	s   *State
+	use capabilities.Use
+	now capabilities.Time
+}
+
+func (s *State) holder(use capabilities.Use, now capabilities.Time) holder {
+	return holder{s: s, use: use, now: now}
+}
+
+// reach returns the agent at a path, or with an ID or locator that the agent holds. It refuses with UNKNOWN_RECIPIENT a
+// path that leads to no agent, and with NOT_PERMITTED an agent that may not be used.
+func (h holder) reach(to string) (capabilities.Ref, error) {
+	ref, err := h.recipient(to)
+	if err != nil {
+		return ref, err
+	}
+	return ref, h.s.permit(ref, h.use, h.now)
+}
+
+func (h holder) recipient(to string) (capabilities.Ref, error) {
+	if id, err := capabilities.ParseTarget(to); err == nil {
+		return h.claim(agentRef(id))
+	}
+	ref, err := h.s.agentAt(to)
+	if err != nil || !isBare(ref) || !inMail(to) {
+		return ref, err
+	}
+	return h.claim(ref)
+}
+
+// at returns the value at a path. A bare reference in mail is replaced by the one that is held.
+func (h holder) at(path string) (capabilities.Value, error) {
+	v, err := h.s.Lookup(path)
+	if err != nil || !inMail(path) {
+		return v, err
+	}
+	return h.claimBare(v)
+}
+
+// inMail reports whether a path leads into mail.
+func inMail(path string) bool {
+	p, err := capabilities.ParsePath(path)
+	return err == nil && p[0] == capabilities.NameMail
+}
+
+// isBare reports whether a reference has neither a grant nor a facet.
+func isBare(r capabilities.Ref) bool { return r.Grant.IsZero() && r.Facet.IsFull() }
+
+// claim returns the reference by which the agent holds a target, under its names or from its mail. Of several it
+// prefers one that permits the use now, then the widest, then the first. It refuses with NOT_PERMITTED a target that
+// is not held. The reference need not permit the use: see State.permit.
+func (h holder) claim(want capabilities.Ref) (capabilities.Ref, error) {
+	s := h.s
+	var best, revoked *capabilities.Ref
+	bestPermits := false
+	for r := range h.refs(want.Target) {
+		if r.Target != want.Target || r.Kind != want.Kind || !want.Grant.IsZero() && r.Grant != want.Grant {
+			continue
+		}
+		if _, gone := s.Grants.revoked[r.Grant]; gone {
+			revoked = &r
+			continue
+		}
+		permits := s.permit(r, h.use, h.now) == nil
+		if best == nil || permits && !bestPermits || permits == bestPermits && r.Facet.Wider(best.Facet) {
+			best, bestPermits = &r, permits
+		}
+		if bestPermits && best.Facet.IsFull() {
+			break // there is no better one
+		}
+	}
+	switch {
+	case best != nil:
+		return *best, nil
+	case revoked != nil:
+		return *revoked, s.permit(*revoked, h.use, h.now)
+	}
+	return capabilities.Ref{}, parley.Refuse(parley.NotPermitted, "this agent does not hold %s", want.Target).
+		WithHint("knowing an ID gives no authority: ask whoever holds it to give it")
+}
+
+// refs yields every reference that the agent holds, always in the same order: those that it was made with, those under
+// its names, and those from its mail. The target's own names come first.
+func (h holder) refs(target capabilities.ID) iter.Seq[capabilities.Ref] {
+	s := h.s
+	return func(yield func(capabilities.Ref) bool) {
+		if !yield(agentRef(s.ID)) || !yield(agentRef(s.Profile.Host)) {
+			return
+		}
+		for _, n := range slices.Sorted(slices.Values(s.Names.byAgent[target])) {
+			if !visitRefs(s.Names.values[n], yield) {
+				return
+			}
+		}
+		for _, n := range slices.Sorted(maps.Keys(s.Names.values)) {
+			if !visitRefs(s.Names.values[n], yield) {
+				return
+			}
+		}
+		for _, m := range s.Mail.all {
+			for _, e := range s.Mail.refEdges(m) {
+				if e.name == "@to" && m.From() != s.ID {
+					continue // other recipients are known, not held
+				}
+				if !visitRefs(e.value, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// visitRefs calls yield for the references within a value until it returns false.
+func visitRefs(v capabilities.Value, yield func(capabilities.Ref) bool) bool {
+	if r, ok := v.AsRef(); ok {
+		return yield(r)
+	}
+	for _, r := range v.Refs() {
+		if !yield(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// claimBare replaces each bare reference in a value by the one that the agent holds.
+func (h holder) claimBare(v capabilities.Value) (capabilities.Value, error) {
+	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		ref, ok := leaf.AsRef()
+		if !ok || !isBare(ref) {
+			return leaf, nil
+		}
+		held, err := h.claim(ref)
+		return capabilities.Reference(held), err
+	})
+}
+
+// claimAll replaces each reference in a value from outside by the one that the agent holds.
+func (h holder) claimAll(v capabilities.Value) (capabilities.Value, error) {
+	if !v.Has(capabilities.Value.IsRef) {
+		return v, nil
+	}
+	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		ref, ok := leaf.AsRef()
+		if !ok {
+			return leaf, nil
+		}
+		held, err := h.claim(ref)
+		return capabilities.Reference(held), err
+	})
+}
+
+// claimEach is claimAll for values by name. It does not change the given map.
+func (h holder) claimEach(values map[string]capabilities.Value) (map[string]capabilities.Value, error) {
+	claimed, copied := values, false
+	for k, v := range values {
+		if !v.Has(capabilities.Value.IsRef) {
+			continue
+		}
+		held, err := h.claimAll(v)
+		if err != nil {
+			return nil, err
+		}
+		if !copied {
+			claimed, copied = maps.Clone(values), true
+		}
+		claimed[k] = held
+	}
+	return claimed, nil
+}
+
+// read parses a value from outside: a JSON document, or the locator of something that the agent holds.
+func (h holder) read(text string) (capabilities.Value, error) {
+	if !capabilities.IsLocator(text) {
+		v, err := capabilities.ParseJSON([]byte(text))
+		if err != nil {
+			return v, err
+		}
+		return h.claimAll(v)
+	}
+	l, err := capabilities.ParseLocator(text)
+	if err != nil {
+		return capabilities.Value{}, err
+	}
+	kind := l.Kind
+	if kind == "" {
+		kind = capabilities.KindAgent
+	}
+	ref, err := h.claim(capabilities.Ref{Target: l.ID, Kind: kind})
+	return capabilities.Reference(ref), err
+}
+
+// delegation is a value on its way to a receiver: each reference in it becomes one by a new grant to the receiver.
+type delegation struct {
+	s       *State
+	to      capabilities.ID
+	message capabilities.ID
+	now     capabilities.Time
+	ids     IDs
+	grants  []capabilities.Grant
+}
+
+// give returns a value as its receiver will hold it. It refuses with NOT_PERMITTED references that the giver may not
+// pass on.
+func (d *delegation) give(name string, v capabilities.Value) (capabilities.Value, error) {
+	if !v.Has(capabilities.Value.IsRef) {
+		return v, nil
+	}
+	s := d.s
+	return v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		ref, ok := leaf.AsRef()
+		if !ok {
+			return leaf, nil
+		}
+		if err := s.permit(ref, capabilities.UseGive, d.now); err != nil {
+			return leaf, err
+		}
+		if ref.Facet.Uses != 0 && !ref.Grant.IsZero() {
+			return leaf, parley.Refuse(parley.NotPermitted, "a reference for %d uses cannot be given on", ref.Facet.Uses)
+		}
+		grant := capabilities.Grant{
+			ID: d.ids(), Parent: ref.Grant, Target: ref.Target, Kind: ref.Kind, Facet: ref.Facet,
+			Name: s.Names.grantName(ref, name), To: d.to, By: s.ID, Message: d.message, At: d.now,
+		}
+		d.grants = append(d.grants, grant)
+		given := grant.Ref()
+		if !s.isRemote(d.to) { // the target's home, if that is another node or has it from one, knows this grant
+			given.Root = s.Grants.presented(ref.Known(), ref.Target)
+		}
+		return capabilities.Reference(given), nil
+	})
+}
+
+// parts returns the parts of a text with the values that they refer to, given under their edge names.
+func (d *delegation) parts(parts []TextPart) ([]events.Span, error) {
+	spans := make([]events.Span, len(parts))
+	given := map[string]capabilities.Value{}
+	var size messageSize
+	for i, part := range parts {
+		if v, again := given[part.Edge]; part.Edge == "" || again {
+			spans[i] = events.Span{Words: part.Words, Edge: part.Edge, Value: v}
+			if err := size.add(spans[i]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		v, err := part.resolve(d.s)
+		if err == nil && inMail(part.Path) {
+			v, err = d.s.holder(capabilities.UseGive, d.now).claimBare(v)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := size.add(events.Span{Edge: part.Edge, Value: v}); err != nil {
+			return nil, err
+		}
+		if v, err = d.give(part.Edge, v); err != nil {
+			return nil, err
+		}
+		given[part.Edge] = v
+		spans[i] = events.Span{Edge: part.Edge, Value: v}
+	}
+	return spans, nil
+}
+
+// grantEvents returns the events that record grants which the agent gave.
+func grantEvents(grants []capabilities.Grant) []events.Event {
+	evs := make([]events.Event, len(grants))
+	for i, g := range grants {
+		evs[i] = &events.CapabilityGranted{Grant: g}
+	}
+	return evs
+}
