@@ -18,6 +18,7 @@ import (
 const (
 	headerTime     = 10 * time.Second // for the header of a request
 	bodyTime       = 30 * time.Second // for its body
+	slowest        = 10 * time.Second // for a reader to take a piece of a response
 	writeTime      = 2 * time.Minute  // for a response: longer than any wait
 	idleTime       = 5 * time.Minute  // between requests on the socket
 	publicIdleTime = 2 * time.Minute  // between requests on the TCP address

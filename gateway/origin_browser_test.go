@@ -169,7 +169,7 @@ func TestWhoseRequestsAreTaken(t *testing.T) {
 		"an old browser's post, of ours": {"POST", "/rpc/list_names", []string{"Origin", own}, 200},
 		"an old browser's post":          {"POST", "/rpc/list_names", []string{"Origin", "http://localhost:1"}, 403},
 		"another page's form":            {"POST", "/rpc/list_names", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403},
-		"another page's sign-out":        {"POST", signOutPath, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
+		"another page's sign-out":        {"POST", web.SignOutPath, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), c.method, own+web.SessionsPath+session.Key+c.path, nil)

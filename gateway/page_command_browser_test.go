@@ -297,7 +297,7 @@ func TestThePageChecksAsTheNodeDoes(t *testing.T) {
 	h := openParlour(t)
 	b := h.openBrowser()
 	b.open("/")
-	b.text(fmt.Sprintf(`import(%q).then((m) => { window.check = m.validateValues })`, h.path(h.server.page.Assets.URL("validate.js"))))
+	b.text(fmt.Sprintf(`import(%q).then((m) => { window.check = m.validateValues })`, h.path(h.server.site.Assets.URL("validate.js"))))
 	b.until(`window.check`)
 	for _, a := range answers {
 		var values map[string]capabilities.Value

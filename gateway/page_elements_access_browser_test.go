@@ -104,7 +104,7 @@ func TestElementsCheckAsThePageDoes(t *testing.T) {
 	h := openParlour(t)
 	b := h.openBrowser()
 	b.openEmpty(`<p></p>`)
-	b.run(`import('` + h.path(h.server.page.Assets.URL("validate.js")) + `').then((m) => { window.page = m })`)
+	b.run(`import('` + h.path(h.server.site.Assets.URL("validate.js")) + `').then((m) => { window.page = m })`)
 	b.until(`window.page && window.parley && page.validateValues === parley.validateValues && page.readTexts === parley.readTexts`)
 	b.isFine()
 }

@@ -16,6 +16,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 // openEmpty opens a page of the node's that has its policy and none of its scripts, as one of an app behind the same
@@ -36,7 +37,7 @@ func (b *tab) openEmpty(element string) {
 				if (window.prevents) e.preventDefault();
 			});
 			document.body.append(holder);
-		});`, b.path(elementsPath), element))
+		});`, b.path(web.ElementsPath), element))
 }
 
 // within is an element of what is shown in the module's element.

@@ -9,6 +9,7 @@ import (
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
+	"parley/gateway/web"
 )
 
 func TestElementsAnswerEachTypeOfField(t *testing.T) {
@@ -100,7 +101,7 @@ func TestElementsAndThePageLiveInOneDocument(t *testing.T) {
 	second := h.ask(actors.Ask{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.open("/")
-	b.run(`import('` + b.path(elementsPath) + `').then((m) => { // parley-ask is the page's, and parley-form is not
+	b.run(`import('` + b.path(web.ElementsPath) + `').then((m) => { // parley-ask is the page's, and parley-form is not
 		for (const number of [0, 1]) {
 			const form = document.createElement('parley-form');
 			form.form = String(number);

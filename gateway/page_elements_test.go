@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"parley/gateway/web"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 
 func TestElementsAreServedWithTheirTypes(t *testing.T) {
 	h := openParlour(t)
-	for path, kind := range map[string]string{elementsPath: "text/javascript", elementTypesPath: "application/typescript"} {
+	for path, kind := range map[string]string{web.ElementsPath: "text/javascript", web.ElementTypesPath: "application/typescript"} {
 		status, head, _ := h.get(path, "")
 		if status != http.StatusTemporaryRedirect {
 			t.Fatalf("%s: %d", path, status)

@@ -143,7 +143,7 @@ func TestATabThatComesLateMissesNothing(t *testing.T) {
 	first.until(`document.querySelectorAll('#stream > li').length === 3`)
 	first.run(keep)
 	// As a page that was drawn before them: it joins with the cursor that it was drawn with.
-	module := h.path(h.server.page.Assets.URL("stream.js"))
+	module := h.path(h.server.site.Assets.URL("stream.js"))
 	b.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; window.heard = []; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' },
 		{ messages: (what) => window.heard.push(...what.messages.map((m) => m.number)) }))`, module, h.node.Host().ID()))
 	b.until(`window.heard.join() === '0,1,2'`)
@@ -220,7 +220,7 @@ func TestAPageOfOneWhoSignedOutFollowsNothingOfAnother(t *testing.T) {
 	late := h.tab(b.ctx)
 	late.do(chromedp.Navigate(b.url + "/assets/none.js"))
 	late.run(fmt.Sprintf(`document.body.innerHTML = '<p id=connection></p>'; import(%q).then((m) => m.follow({ reader: %q, as: '', cursor: '0' }, {}))`,
-		h.path(h.server.page.Assets.URL("stream.js")), host))
+		h.path(h.server.site.Assets.URL("stream.js")), host))
 	late.reads("#connection", "Signed in as another")
 }
 

@@ -28,7 +28,7 @@ func (h *parlour) postJSON(path, body, token string) (int, string) {
 func TestAPreviewIsWhatTheRecipientSees(t *testing.T) {
 	h := openParlour(t)
 	const fields = `[{"name":"zone","label":"Zone <b>","type":"radio","required":true,"options":[{"value":"eu","label":"Europe"}],"help":"*where*"}]`
-	status, text := h.postJSON(previewPath, `{"title":"A server","description":"Where?","fields":`+fields+`}`, h.token)
+	status, text := h.postJSON(web.PreviewPath, `{"title":"A server","description":"Where?","fields":`+fields+`}`, h.token)
 	if status != 200 {
 		t.Fatalf("%d %s", status, text)
 	}
@@ -63,7 +63,7 @@ func TestAPreviewRefusesWhatTheNodeWould(t *testing.T) {
 		`{"fields":`:    {400, parley.InvalidArgument, ""},
 		`{"fields":[{"name":"` + strings.Repeat("a", api.MaxBody) + `"}]}`: {413, parley.TooLarge, ""},
 	} {
-		status, text := h.postJSON(previewPath, body, h.token)
+		status, text := h.postJSON(web.PreviewPath, body, h.token)
 		var got struct{ Error parley.Error }
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatalf("%.80s: %v in %.200s", body, err, text)
@@ -72,10 +72,10 @@ func TestAPreviewRefusesWhatTheNodeWould(t *testing.T) {
 			t.Errorf("%.80s: %d %+v", body, status, got.Error)
 		}
 	}
-	if status, _ := h.postJSON(previewPath, `{"fields":[{"name":"a"}]}`, ""); status != 401 {
+	if status, _ := h.postJSON(web.PreviewPath, `{"fields":[{"name":"a"}]}`, ""); status != 401 {
 		t.Errorf("without a session: %d", status)
 	}
-	if status, _, _ := h.get(previewPath, "text/html"); status != 400 {
+	if status, _, _ := h.get(web.PreviewPath, "text/html"); status != 400 {
 		t.Errorf("with GET: %d", status)
 	}
 }

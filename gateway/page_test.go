@@ -17,9 +17,21 @@ import (
 	"parley/events"
 )
 
+// Bounds of the pages, as package web has them.
+const (
+	firstPaint   = 50    // messages of the inbox at first
+	newestEvents = 100   // events of a log at once
+	maxPayload   = 4_000 // characters of an event
+	shownAgents  = 100   // agents of the list at once
+	maxFeeds     = 100   // mailboxes that a stream follows
+
+	pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+		"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
 func TestWithoutASessionThereIsNothing(t *testing.T) {
 	h := openParlour(t)
-	asset := h.server.page.Assets.URL("page.css")
+	asset := h.server.site.Assets.URL("page.css")
 	for _, path := range []string{"/", "/questions", "/agents", "/events", "/forms/0", asset, "/nothing"} {
 		for accept, want := range map[string]string{"text/html": "parley open", "": "UNAUTHENTICATED"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+path, nil)
@@ -55,8 +67,8 @@ func TestPagesRunNothingOfOthers(t *testing.T) {
 func TestAssetsAreSmallAndKept(t *testing.T) {
 	h := openParlour(t)
 	total := 0
-	for name := range h.server.page.Assets.Files {
-		address := h.server.page.Assets.URL(name)
+	for name := range h.server.site.Assets.Files {
+		address := h.server.site.Assets.URL(name)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+address, nil)
 		if err != nil {
 			t.Fatal(err)

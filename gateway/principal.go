@@ -26,11 +26,6 @@ func (s *Server) caller(ctx context.Context) api.Principal {
 // account returns the account of a request.
 func (s *Server) account(ctx context.Context) api.Account { return s.caller(ctx).Account() }
 
-// agent returns the agent that a request is made for.
-func (s *Server) agent(ctx context.Context, as string) (api.Agent, error) {
-	return s.backend.Agent(ctx, s.caller(ctx), as)
-}
-
 // BearerProtocol, with a token behind it, is the WebSocket subprotocol by which a browser's script shows the token.
 const BearerProtocol = "parley.bearer."
 
@@ -62,5 +57,5 @@ func (s *Server) authenticate(r *http.Request, key string) (api.Principal, error
 	if token := tokenOf(r); token != "" || key == "" {
 		return s.backend.Identify(r.Context(), token)
 	}
-	return s.identifySession(r, key)
+	return s.sessions.identify(r, key)
 }

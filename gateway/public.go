@@ -30,23 +30,25 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == web.SignInPath {
-		s.signIn(w, r)
+		s.site.SignIn(w, r)
 		return
 	}
 	key, path := cutKey(r.URL.Path)
 	p, err := s.authenticate(r, key)
 	if err != nil {
-		s.refuseStranger(w, r, err)
+		s.site.RefuseSignIn(w, r, err)
 		return
 	}
-	s.renew(w, r, p)
+	if err := s.sessions.renew(w, r, p); err != nil {
+		s.monitor.Failed(r.Context(), "renew a session", err)
+	}
 	r = r.WithContext(as(r.Context(), p))
 	if key != "" { // nothing behind this has to know of it, but to say where other pages are
 		u := *r.URL
 		u.Path, u.RawPath, r.URL = path, "", &u
 	}
-	if p.SessionKey() != "" && path == signOutPath {
-		s.signOut(w, r, p)
+	if p.SessionKey() != "" && path == web.SignOutPath {
+		s.site.SignOut(w, r, p)
 		return
 	}
 	s.serveTo(w, r)
@@ -89,7 +91,8 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == api.OpenAPIPath:
 		s.serveOpenAPI(w, r)
-	case !isCall && s.servePage(w, r):
+	case !isCall && s.site.Has(r.URL.Path):
+		s.site.Serve(w, r, s.caller(r.Context()))
 	case !isCall:
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "there is nothing at %.80q", r.URL.Path), http.StatusNotFound)
 	case r.Method != http.MethodPost:
@@ -98,6 +101,15 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.serveCall(w, r, name)
 	}
+}
+
+// SignInURL implements backend.Server.
+func (s *Server) SignInURL(code string) (string, error) {
+	if s.public == nil {
+		return "", parley.Refuse(parley.InvalidArgument, "the node has no page: it listens on its socket alone").
+			WithHint("parley restart --listen 127.0.0.1:7420")
+	}
+	return s.tls.scheme() + "://" + s.Address() + web.SignInPath + "?code=" + code, nil
 }
 
 // harden sets what every response says to browsers: nothing of it is to be run, framed, sniffed or remembered.

@@ -52,8 +52,8 @@ type Server struct {
 	public      *httpd.Server // on the TCP address; nil if off
 	listens     string        // the address as it was given
 	tls         TLS
-	attempts    attempts
-	page        *web.Page
+	sessions    *sessions
+	site        *web.Site
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
 
@@ -81,17 +81,13 @@ type Server struct {
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
 		node: node, version: o.Version, external: o.External, log: o.Log,
-		bodies: httpd.Bodies{Within: bodyTime, Slowest: slowest}, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)},
+		bodies:  httpd.Bodies{Within: bodyTime, Slowest: slowest},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
 		frames: frames(), dialects: dialects(), perSession: keyedMutex{seed: maphash.MakeSeed()},
 		frameTime: frameTime, keepAlive: keepAliveTime,
 	}
 	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: keepAliveTime})
-	page, err := web.New()
-	if err != nil {
-		return nil, fmt.Errorf("read the page: %w", err)
-	}
-	s.page = page
+	s.sessions = &sessions{backend: s.backend, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
 	if err := s.newTools(); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
@@ -99,6 +95,11 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	s.monitor = api.Monitor{Log: o.Log, Count: s.metrics.called}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.severed, s.sever = context.WithCancel(context.Background())
+	var err error
+	s.site, err = web.New(web.Options{Backend: s.backend, Sessions: s.sessions, Bodies: &s.bodies, Monitor: s.monitor, Stopping: s.draining})
+	if err != nil {
+		return nil, fmt.Errorf("read the pages: %w", err)
+	}
 	if o.Listen != Off && o.Listen != "" {
 		if s.public, err = s.listenPublic(o); err != nil {
 			return nil, err

@@ -1,39 +1,42 @@
 package gateway
 
 import (
+	"net"
 	"net/http"
 	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
 
 	"parley"
+	"parley/actors/connlimit"
 	"parley/gateway/api"
 	"parley/gateway/backend"
-	"parley/gateway/httpd"
 	"parley/gateway/sanitize"
 	"parley/gateway/web"
 )
 
-// A browser's session has two halves, of which neither is of any use alone. One is a secret in a cookie. The other, the
-// key, stands in the address of every page: /s/KEY/… , and the cookie is for that path alone.
+// A browser's session has two halves, a secret and a key. Neither is of use alone. The secret is in a cookie. The key is
+// in the address of every page, /s/KEY/…, and the cookie is for that path alone.
 //
-// A browser sends a cookie to every port of a host, so whoever gets a person to follow a link to a server of its own
-// at another port of 127.0.0.1 would have the cookie, and could show it here with any header that it likes. It does not
-// get this one, since it knows no path that the browser sends it to; and if it had it, it would have to know the key
-// too, which no browser sends elsewhere: pages say nothing of where they are to other origins (Referrer-Policy), a port
-// being one. The same holds beyond loopback, by a name of one's own and behind a proxy, and needs no script.
+// A browser sends a cookie to every port of a host. An attacker that gets a person to follow a link to its own server, at
+// another port of 127.0.0.1, would receive a cookie for all paths, and could present it here with any header. It does not
+// receive this one, because it does not know the path. If it had the cookie, it would lack the key: pages do not send
+// their address to other origins (Referrer-Policy), and another port is another origin. The same holds beyond loopback,
+// for a server with a name of its own and behind a proxy. It needs no script.
 //
-// A session is good on pages and what they call. It is no token: as a bearer, in a WebSocket's protocol or over NATS it
-// is refused.
+// A session is good for pages and their calls only. It is refused as a token: as a bearer, in a WebSocket's protocol and
+// over NATS.
 
 const (
-	// SessionCookie is the name of the cookie that has the one half of a browser's session.
+	// SessionCookie is the name of the cookie that has the secret of a browser's session.
 	SessionCookie = "parley_session"
 
-	signOutPath = "/sign-out"
-	maxCookies  = 4 // of that name that are looked at: another port may have set some
-	maxPageKey  = 64
+	maxCookies = 4 // of that name that are tried: another port may have set some
+	maxPageKey = 64
 )
 
-// cutKey takes the key of a session off a path. It gives "" for a path that has none.
+// cutKey removes the key of a session from a path. The key is "" for a path without one.
 func cutKey(path string) (key, rest string) {
 	behind, ok := strings.CutPrefix(path, web.SessionsPath)
 	if !ok {
@@ -46,16 +49,15 @@ func cutKey(path string) (key, rest string) {
 	return key, "/" + rest
 }
 
-// prefixOf returns the beginning of the addresses of pages, which has the key of the session if there is one.
-func prefixOf(p api.Principal) string {
-	if p.SessionKey() == "" {
-		return ""
-	}
-	return web.SessionsPath + p.SessionKey()
+// sessions keeps the sessions of browsers in cookies. It implements web.Sessions.
+type sessions struct {
+	backend  *backend.Backend
+	attempts attempts
 }
 
-// identifySession gives the principal of the session with a key, of which the request's cookie is the other half.
-func (s *Server) identifySession(r *http.Request, key string) (api.Principal, error) {
+// identify returns the principal of the session with a key. The other half of the session is the request's cookie. It
+// refuses with UNAUTHENTICATED.
+func (s *sessions) identify(r *http.Request, key string) (api.Principal, error) {
 	_, err := s.backend.Identify(r.Context(), "")
 	cookies := r.CookiesNamed(SessionCookie)
 	for _, c := range cookies[:min(len(cookies), maxCookies)] {
@@ -70,53 +72,51 @@ func (s *Server) identifySession(r *http.Request, key string) (api.Principal, er
 	return nil, err
 }
 
-// renew gives a session its next secret, now and then, with the response to whatever it is used for.
-func (s *Server) renew(w http.ResponseWriter, r *http.Request, p api.Principal) {
+// renew stores the next secret of a principal's session in the browser, when there is one. After an error the session is
+// good for as long as it was.
+func (s *sessions) renew(w http.ResponseWriter, r *http.Request, p api.Principal) error {
 	if p.SessionKey() == "" {
-		return
+		return nil
 	}
 	next, err := s.backend.Renew(r.Context(), p)
-	if err != nil {
-		s.monitor.Failed(r.Context(), "renew a session", err) // it is good for as long as it was
-		return
+	if err == nil && next != "" {
+		set(w, r, next, web.BaseOf(p), int(backend.SessionTime.Seconds()))
 	}
-	if next != "" {
-		s.setSession(w, r, next, prefixOf(p))
-	}
+	return err
 }
 
-// setSession has a browser keep a session until it is closed or the session ends.
-func (s *Server) setSession(w http.ResponseWriter, r *http.Request, text, prefix string) {
+// set stores the secret of a session in the browser for some seconds, or removes it if that is -1.
+func set(w http.ResponseWriter, r *http.Request, secret, path string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: SessionCookie, Value: text, Path: prefix, MaxAge: int(backend.SessionTime.Seconds()),
+		Name: SessionCookie, Value: secret, Path: path, MaxAge: maxAge,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})
 }
 
-// signOut asks whether to end the session, or all of its agent's, and does.
-func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p api.Principal) {
-	d := web.SignInPage{Title: "Sign out of Parley", Leaves: prefixOf(p) + signOutPath, Everywhere: p.May(api.Operation{Scope: api.ScopeAdmin}) == nil}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		s.showSignInPage(w, http.StatusOK, d)
-		return
-	case http.MethodPost:
-	default:
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a session is ended with POST"), http.StatusMethodNotAllowed)
-		return
+// Attempt implements web.Sessions.
+func (s *sessions) Attempt(r *http.Request) error { return s.attempts.allow(r) }
+
+// Begin implements web.Sessions.
+func (s *sessions) Begin(w http.ResponseWriter, r *http.Request, code string) (base string, err error) {
+	made, err := s.backend.SignIn(r.Context(), code, browserOf(r))
+	if err != nil {
+		return "", err
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
-	if err := s.backend.EndSession(r.Context(), p, d.Everywhere && r.FormValue("everywhere") != ""); err != nil {
-		s.monitor.Failed(r.Context(), "sign out", err)
-		s.refuseStranger(w, r, err)
-		return
-	}
-	http.SetCookie(w, &http.Cookie{Name: SessionCookie, Path: prefixOf(p), MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
-	s.showSignInPage(w, http.StatusOK, web.SignInPage{Title: "You are signed out", Signed: true})
+	base = web.SessionsPath + made.Key
+	set(w, r, made.Secret, base, int(backend.SessionTime.Seconds()))
+	return base, nil
 }
 
-// browserOf says in a few words which browser sends a request, for who looks through the sessions.
+// End implements web.Sessions.
+func (s *sessions) End(w http.ResponseWriter, r *http.Request, p api.Principal, all bool) error {
+	if err := s.backend.EndSession(r.Context(), p, all); err != nil {
+		return err
+	}
+	set(w, r, "", web.BaseOf(p), -1)
+	return nil
+}
+
+// browserOf returns the browser of a request in a few words, for the list of sessions.
 func browserOf(r *http.Request) string {
 	agent := r.UserAgent()
 	for _, known := range []struct{ mark, name string }{
@@ -139,4 +139,57 @@ func browserOf(r *http.Request) string {
 		return sanitize.Line(said)
 	}
 	return sanitize.Line(agent[:min(len(agent), 60)])
+}
+
+// maxAttempting bounds the addresses whose attempts are counted.
+const maxAttempting = 4096
+
+// attempts bounds how often each address tries to sign in.
+type attempts struct {
+	perMinute int64
+
+	mu  sync.Mutex
+	all map[string]*rate.Limiter
+}
+
+// allow counts an attempt. It refuses with RATE_LIMITED an address with too many.
+func (a *attempts) allow(r *http.Request) error {
+	address := r.RemoteAddr
+	if from, err := net.ResolveTCPAddr("tcp", r.RemoteAddr); err == nil {
+		address = connlimit.Address(from)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.all[address]
+	if l == nil {
+		if len(a.all) >= maxAttempting {
+			a.forget()
+		}
+		if a.all == nil {
+			a.all = map[string]*rate.Limiter{}
+		}
+		l = rate.NewLimiter(rate.Limit(float64(a.perMinute)/60), int(min(a.perMinute, 1<<30)))
+		a.all[address] = l
+	}
+	if l.Allow() {
+		return nil
+	}
+	return parley.Refuse(parley.RateLimited, "there were more than %d attempts to sign in from this address", a.perMinute).
+		WithHint("try again in a minute")
+}
+
+// forget drops the addresses that have all their attempts again, and then others until half are left.
+func (a *attempts) forget() {
+	before := len(a.all)
+	for address, l := range a.all {
+		if l.Tokens() >= float64(l.Burst()) {
+			delete(a.all, address)
+		}
+	}
+	for address := range a.all {
+		if len(a.all) <= before/2 {
+			return
+		}
+		delete(a.all, address)
+	}
 }

@@ -163,7 +163,7 @@ type replayed struct {
 func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
 	t.Helper()
 	for _, what := range []string{
-		"GET /", "GET /questions", "GET /agents", "GET /forms/0", "GET " + eventsPath, "GET " + api.OpenAPIPath, "GET " + metricsPath, "GET " + signOutPath,
+		"GET /", "GET /questions", "GET /agents", "GET /forms/0", "GET " + web.EventsPath, "GET " + api.OpenAPIPath, "GET " + metricsPath, "GET " + web.SignOutPath,
 		"POST /rpc/status", "POST /rpc/create_token", "POST /rpc/send", "POST /forms/0", "POST " + toolsPath, "GET " + api.WebSocketPath,
 	} {
 		method, path, _ := strings.Cut(what, " ")
@@ -208,8 +208,8 @@ func TestABrowserThatIsSignedInFollowsPlainLinks(t *testing.T) {
 	asked := h.ask(actors.Ask{Description: "Which port?", Fields: []events.Field{{Name: "a"}}})
 	b := h.openBrowser()
 	b.open("/agents")
-	b.do(chromedp.Navigate("http://"+h.server.Address()+formsPath+asked.Form.String()+"?as=#top"), chromedp.WaitReady("html[data-live]"))
-	if got, want := b.text(`location.href`), h.url+formsPath+asked.Form.String()+"?as=#top"; got != want {
+	b.do(chromedp.Navigate("http://"+h.server.Address()+web.FormsPath+asked.Form.String()+"?as=#top"), chromedp.WaitReady("html[data-live]"))
+	if got, want := b.text(`location.href`), h.url+web.FormsPath+asked.Form.String()+"?as=#top"; got != want {
 		t.Errorf("it is at %s, want %s", got, want)
 	}
 	if err := h.node.Host().Tokens().Revoke(t.Context(), h.in[h.token].ID); err != nil {
@@ -245,7 +245,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	}
 	own, others := open(h.in[h.token]), open(elsewhere)
 	second := h.tab(b.ctx)
-	second.do(chromedp.Navigate(h.url + signOutPath))
+	second.do(chromedp.Navigate(h.url + web.SignOutPath))
 	second.reads("h1", "Sign out")
 	second.click("form button")
 	second.do(chromedp.WaitReady("main:not(:has(button)) code"))
@@ -273,7 +273,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	}
 	delete(h.in, h.token)
 	last := h.tab(b.ctx)
-	last.do(chromedp.Navigate(h.url + signOutPath))
+	last.do(chromedp.Navigate(h.url + web.SignOutPath))
 	last.click("button[name=everywhere]")
 	last.do(chromedp.WaitReady("main:not(:has(button)) code"))
 	if got := (&wsClient{t, others}).end(); got != websocket.StatusPolicyViolation {

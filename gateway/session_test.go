@@ -134,7 +134,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 		heard <- response{s, b}
 	}()
 	stream := make(chan error, 1)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.server.Address()+eventsPath+"?cursor=0", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.server.Address()+web.EventsPath+"?cursor=0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

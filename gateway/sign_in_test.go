@@ -62,15 +62,15 @@ func (v stranger) ask(method, path, accept, body string) (*http.Response, string
 // everyPath is every place that there is, and some that there are not.
 func everyPath(s *Server) []string {
 	paths := []string{
-		"/", "/questions", "/agents", web.AgentsPath + "HOST", formsPath + "0", eventsPath, eventsPath + "?cursor=0", elementsPath, elementTypesPath,
+		"/", "/questions", "/agents", web.AgentsPath + "HOST", web.FormsPath + "0", web.EventsPath, web.EventsPath + "?cursor=0", web.ElementsPath, web.ElementTypesPath,
 		api.WebSocketPath, api.OpenAPIPath, metricsPath, api.CallPath, api.CallPath + backupName, api.CallPath + "fly", "*",
 		"/healthz/", "/rpc/../healthz", "//healthz", "/sign-in/", "/sign-in/../", "/sign-in/style", "/favicon.ico", "/debug/pprof/", "/elsewhere",
 	}
 	for name := range s.backend.Operations() {
 		paths = append(paths, api.CallPath+name)
 	}
-	for name := range s.page.Assets.Files {
-		paths = append(paths, s.page.Assets.URL(name))
+	for name := range s.site.Assets.Files {
+		paths = append(paths, s.site.Assets.URL(name))
 	}
 	return paths
 }

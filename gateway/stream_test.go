@@ -12,12 +12,34 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
 	"parley/internal/eventually"
+)
+
+// The events of a stream, as a page reads them.
+type (
+	changed struct {
+		Feed     int
+		Cursor   uint64
+		Messages []struct {
+			Number uint64
+			HTML   string
+		}
+		Reload bool
+	}
+	lostFeed struct {
+		Feed int
+		Code parley.Code
+	}
+	agentsChanged struct {
+		Agents []string
+		Many   bool
+	}
 )
 
 // listener reads a stream of events.

@@ -15,6 +15,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
+	"parley/gateway/web"
 )
 
 // toolsPath is where clients of the Model Context Protocol find an agent's operations as tools.
@@ -150,22 +151,17 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	if s.public == nil {
 		return ""
 	}
-	who, err := s.locals(as(ctx, s.backend.Local())) // it is the host who signs in
-	if err != nil {
+	name, ok := s.site.NameOf(ctx, s.backend.Local(), u.principal.ID()) // it is the host who signs in
+	if !ok {
 		return ""
 	}
-	for _, l := range who {
-		if l.agent.ID() == u.principal.ID() {
-			return FormLink(s.tls.scheme()+"://"+s.Address(), l.name, form)
-		}
-	}
-	return ""
+	return FormLink(s.tls.scheme()+"://"+s.Address(), name, form)
 }
 
 // FormLink is the address of the page on which the host settles a form of the agent that it holds under a name, or of
 // its own, with "".
 func FormLink(base, as, form string) string {
-	link := base + formsPath + url.PathEscape(form)
+	link := base + web.FormsPath + url.PathEscape(form)
 	if as != "" {
 		link += "?" + url.Values{"as": {as}}.Encode()
 	}

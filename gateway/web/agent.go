@@ -1,29 +1,37 @@
 package web
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
+	"parley"
 	"parley/actors/view"
 	"parley/capabilities"
+	"parley/gateway/api"
+	"parley/gateway/sanitize"
 )
 
 // AgentsPath, with a name behind it, is the address of an agent's own page.
 const AgentsPath = "/agents/"
 
-// AgentPage is what the page of an agent shows.
+// AgentPage is the data of an agent's page.
 type AgentPage struct {
-	Name   string // "" is who is signed in
+	Name   string // "" is the reader
 	ID     capabilities.ID
 	Mail   []Card         // newest first
-	Output string         // the end of it
+	Output string         // the end of the program's output
 	Names  []Named        // sorted
 	Grants []view.Granted // newest first
 	Rules  []view.Rule    // oldest first
 	Log    History
-	MayAct bool // the session may take back, remove and end
-	MayEnd bool // and the reader is the node's host, who ends rules
+	MayAct bool // the session may revoke and remove
+	MayEnd bool // the session may end rules too: the reader is the node's host
 	Standing
 }
 
@@ -37,14 +45,14 @@ type History struct {
 // Named is a value under one of the agent's names.
 type Named struct{ Name, Value string }
 
-// Special reports whether nobody gave the name, and nobody can remove it.
+// Special reports whether the name is built in, and cannot be removed.
 func (n Named) Special() bool { return strings.HasPrefix(n.Name, "@") }
 
 // Logged is an event of the agent's log.
 type Logged struct {
 	view.Entry
 	Text string // the event as JSON
-	Cut  int    // how many characters more it has
+	Cut  int    // number of characters left out
 }
 
 // self is the name of the agent that is signed in, in the address of its own page.
@@ -87,46 +95,167 @@ func (d AgentPage) Inbox() string {
 	return "/?" + url.Values{"as": {d.Name}}.Encode()
 }
 
-// AgentList is a part of the list of agents.
-type AgentList struct {
-	Agents []Listed
-	After  string // there are more after this name; "" if there are not
-	Later  bool   // it is not the first part
-}
+// Bounds of the parts of an agent's page.
+const (
+	newestEvents = 100   // of the log, shown at once
+	newestMail   = 10    // messages
+	shownGrants  = 200   // the newest
+	maxPayload   = 4_000 // characters of an event
+	newestPieces = 100   // of the program's output
+	maxOutput    = 8_000 // bytes of the program's output
+)
 
-// More returns the address of the next part.
-func (r AgentList) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
-
-// Listed is an agent in the list.
-type Listed struct {
-	Name    string
-	ID      capabilities.ID
-	Away    bool // it is on another node
-	Here    bool // the reader may act as it, and so sees what follows
-	Waiting int  // forms that wait for its answer
-	Standing
-}
-
-// Page returns the address of the agent's page.
-func (l Listed) Page() string { return AgentPath(l.Name) }
-
-// Standing is the status of an agent of this node.
-type Standing struct {
-	view.AgentStatus
-	Marks []string // its labels as key=value, sorted
-}
-
-// Sign returns a character for the status.
-func (s Standing) Sign() string {
-	switch s.Status {
-	case "running":
-		return "●"
-	case "error":
-		return "✕"
-	case "closed":
-		return "⊘"
-	case "initializing":
-		return "◌"
+// ofAgent shows the page of an agent.
+func (p *page) ofAgent() error {
+	if err := p.readsOnly(); err != nil {
+		return err
 	}
-	return "○"
+	name := strings.TrimPrefix(p.r.URL.Path, AgentsPath)
+	agent, err := p.agentOf(name)
+	if err != nil {
+		return err
+	}
+	d := AgentPage{Name: name, ID: agent.ID(), MayAct: p.principal.May(pageOperation(api.ScopeAdmin)) == nil}
+	d.MayEnd = d.MayAct && p.principal.IsHost()
+	if agent.ID() == p.principal.ID() {
+		d.Name = ""
+	}
+	if err := p.fill(&d, agent); err != nil {
+		return err
+	}
+	title := "You"
+	if d.Name != "" {
+		title = sanitize.Line(d.Name)
+	}
+	return p.show(http.StatusOK, "agent.html", Layout{Title: title, Main: d})
+}
+
+// fill looks up the parts of an agent's page.
+func (p *page) fill(d *AgentPage, agent api.Agent) (err error) {
+	ctx := p.ctx()
+	if d.Standing, err = standingOf(ctx, agent); err != nil {
+		return err
+	}
+	if d.Mail, err = p.newestMail(local{d.Name, agent}); err != nil {
+		return err
+	}
+	if d.Names, err = namedValues(ctx, agent); err != nil {
+		return err
+	}
+	if d.Grants, err = agent.Names().Grants(ctx); err != nil {
+		return err
+	}
+	slices.Reverse(d.Grants)
+	d.Grants = d.Grants[:min(len(d.Grants), shownGrants)]
+	if d.Rules, err = agent.Rules().List(ctx); err != nil {
+		return err
+	}
+	if d.Output, err = newestOutput(ctx, agent); err != nil {
+		return err
+	}
+	d.Log, err = history(ctx, agent, p.r.URL.Query().Get("before"))
+	return err
+}
+
+// newestOutput returns the end of the output of an agent's program, in whole lines if there are some.
+func newestOutput(ctx context.Context, agent api.Agent) (string, error) {
+	pieces, _, err := agent.Output().Latest(ctx, newestPieces)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, p := range pieces {
+		if p.Stream != "notice" {
+			b.WriteString(p.Text)
+		}
+	}
+	text := b.String()
+	if over := len(text) - maxOutput; over > 0 {
+		text = strings.ToValidUTF8(text[over:], "")
+		if _, whole, ok := strings.Cut(text, "\n"); ok {
+			text = whole
+		}
+	}
+	return strings.TrimRight(text, "\n"), nil
+}
+
+// newestMail returns the end of an agent's mail, newest first.
+func (p *page) newestMail(l local) ([]Card, error) {
+	end, _, err := endOfMail(p.ctx(), l.agent)
+	if err != nil {
+		return nil, err
+	}
+	messages, _, err := window(p.ctx(), l.agent, end, newestMail)
+	if err != nil {
+		return nil, err
+	}
+	var cards []Card
+	for _, e := range slices.Backward(messages[len(messages)-min(len(messages), newestMail):]) {
+		cards = append(cards, Card{Message: e, Base: p.base, As: l.name, Status: StatusOf(e)})
+	}
+	return cards, nil
+}
+
+// namedValues returns the values that an agent holds, by name.
+func namedValues(ctx context.Context, agent api.Agent) ([]Named, error) {
+	names, err := agent.Names().List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	inWords := func(r capabilities.Ref) string { return unnamed(r) + FacetLimits(r.Facet) }
+	var list []Named
+	for _, name := range names[:min(len(names), maxNamed)] {
+		value, err := agent.Names().Show(ctx, name, false)
+		if parley.CodeOf(err) == parley.NotPermitted {
+			list = append(list, Named{Name: name, Value: "revoked"})
+			continue
+		}
+		if err != nil {
+			continue // it was removed meanwhile, or is no value: the mail
+		}
+		list = append(list, Named{Name: name, Value: view.ShowValue(value, nil, inWords)})
+	}
+	return list, nil
+}
+
+// history returns the end of an agent's log or, if before is not "", the part before that version.
+func history(ctx context.Context, agent api.Agent, before string) (History, error) {
+	end, err := agent.Version(ctx)
+	if err != nil {
+		return History{}, err
+	}
+	h := History{Newest: true}
+	if before != "" {
+		version, err := strconv.ParseUint(before, 10, 64)
+		if err != nil || version == 0 {
+			return h, parley.Refuse(parley.InvalidArgument, "%.40q is no version", before)
+		}
+		end, h.Newest = min(end, version-1), false
+	}
+	first := end - min(end, newestEvents)
+	if first > 0 {
+		h.Older = first + 1
+	}
+	entries, err := agent.Log(ctx, first, int(end-first))
+	if err != nil {
+		return h, err
+	}
+	h.Events, err = logged(entries)
+	return h, err
+}
+
+// logged returns events as JSON, the last first.
+func logged(entries []view.Entry) ([]Logged, error) {
+	list := make([]Logged, 0, len(entries))
+	for _, e := range slices.Backward(entries) {
+		raw, err := json.MarshalIndent(e.Payload, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		text := []rune(string(raw))
+		whole := len(text)
+		text = text[:min(whole, maxPayload)]
+		list = append(list, Logged{Entry: e, Text: string(text), Cut: whole - len(text)})
+	}
+	return list, nil
 }

@@ -11,6 +11,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"parley"
 )
 
 // AssetsPath, with a hash and a name behind it, is the address of a file.
@@ -97,4 +99,37 @@ func (f Asset) Serve(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // a client that has gone away misses nothing
+}
+
+// The addresses of the elements for pages of other servers. They stay when the files change.
+const (
+	ElementsPath     = "/elements.js"
+	ElementTypesPath = "/elements.d.ts"
+)
+
+// elements redirects to the module, or to its types, of this build. The modules that it imports are beside it there.
+func (p *page) elements() error {
+	if err := p.readsOnly(); err != nil {
+		return err
+	}
+	to := p.site.Assets.URL(p.r.URL.Path[1:])
+	p.w.Header().Set("Location", to[1:]) // relative: a proxy may serve the node under a path
+	p.w.WriteHeader(http.StatusTemporaryRedirect)
+	return nil
+}
+
+// asset serves a file.
+func (p *page) asset() error {
+	if err := p.readsOnly(); err != nil {
+		return err
+	}
+	a := p.site.Assets
+	hash, name, _ := strings.Cut(strings.TrimPrefix(p.r.URL.Path, AssetsPath), "/")
+	file, known := a.Files[name]
+	if !known || hash != a.Hash {
+		return parley.Refuse(parley.NoSuchMessage, "there is nothing at %.80q", p.r.URL.Path)
+	}
+	p.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	file.Serve(p.w, p.r)
+	return nil
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"html/template"
@@ -91,6 +92,14 @@ func NewCard(base, as string, e view.Message, t *Tried, name func(capabilities.R
 	}
 	return c
 }
+
+// card returns the card of a message in an agent's mail. A reference is named as that agent names it.
+func (p *page) card(ctx context.Context, l local, e view.Message, t *Tried) Card {
+	return NewCard(p.base, l.name, e, t, namer(ctx, l.agent))
+}
+
+// unnamed returns a reference in words, for an agent that has no name for it.
+func unnamed(r capabilities.Ref) string { return string(r.Kind) + " " + view.ShortID(r.Target) }
 
 // StatusOf returns the status of a form; "" for a message.
 func StatusOf(e view.Message) view.FormStatus {

@@ -1,54 +1,140 @@
 package web
 
 import (
-	"embed"
-	"html/template"
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
 
+	"parley"
 	"parley/capabilities"
-	"parley/gateway/sanitize"
+	"parley/gateway/api"
+	"parley/gateway/httpd"
 )
 
-//go:embed assets
-var embedded embed.FS
-
-// Page draws pages.
-type Page struct {
-	Assets    *Assets
-	Templates *template.Template
-}
-
-// New reads the templates and assets.
-func New() (*Page, error) {
-	a, err := newAssets(embedded, "assets/static")
-	if err != nil {
-		return nil, err
-	}
-	funcs := template.FuncMap{
-		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": Readable, "party": partyOf,
-	}
-	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
-	if err != nil {
-		return nil, err
-	}
-	return &Page{Assets: a, Templates: t}, nil
-}
-
-// Layout is what every page shows around its own part.
+// Layout is the data of the template that all pages share.
 type Layout struct {
 	Title  string
-	Base   string // what the addresses of all pages begin with
+	Base   string // the beginning of the addresses of all pages
 	As     string
 	Reader capabilities.ID // the agent that is signed in
 	Count  int             // of questions that wait; 0 if the stream of events is to tell it
 	Names  []string        // that the agent holds
-	Cursor string          // from where to follow the agent's mail; "" if the page does not show it
+	Cursor string          // from which to follow the agent's mail; "" if the page does not show it
 	Here   string          // the path
-	Main   any
+	Main   any             // the data of the page's own template
 }
 
-// Stream is the newest part of an agent's mail, or the part before a number.
-type Stream struct {
-	Cards  []Card
-	Before uint64 // there is more before this number; 0 if there is none
-	Newest bool   // it is the end of the mail
+// page is one request for a page, and its response.
+type page struct {
+	site      *Site
+	w         http.ResponseWriter
+	r         *http.Request
+	principal api.Principal // the reader
+	base      string        // the beginning of the addresses of the reader's pages
+	agent     api.Agent     // whose mail the page is about
+	as        string        // the reader's name for that agent; "" for the reader's own mail
+	body      []byte        // of the request
+	held      *api.Charge   // for the request and the response
+}
+
+func (p *page) ctx() context.Context { return p.r.Context() }
+
+// agentOf returns the agent that the reader holds under a name; "" is the reader's own.
+func (p *page) agentOf(name string) (api.Agent, error) {
+	return p.site.Backend.Agent(p.ctx(), p.principal, name)
+}
+
+// readsOnly refuses all methods but GET and HEAD.
+func (p *page) readsOnly() error {
+	if isRead(p.r.Method) {
+		return nil
+	}
+	p.w.Header().Set("Allow", "GET, HEAD")
+	return parley.Refuse(parley.InvalidArgument, "pages are read with GET")
+}
+
+// maxShownNames bounds the names that a page offers where one is typed.
+const maxShownNames = 1000
+
+// show renders a page, and then writes it.
+func (p *page) show(status int, name string, f Layout) error {
+	f.As, f.Here, f.Base, f.Reader = p.as, p.r.URL.Path, p.base, p.principal.ID()
+	var err error
+	if f.Names, err = p.agent.Names().List(p.ctx(), ""); err != nil {
+		return err
+	}
+	f.Names = f.Names[:min(len(f.Names), maxShownNames)]
+	return p.render(status, name, f)
+}
+
+// render renders a template, and then writes it. It charges the reader for the size.
+func (p *page) render(status int, name string, data any) error {
+	buf := p.site.Bodies.Get()
+	defer p.site.Bodies.Put(buf)
+	if err := p.execute(buf, name, data); err != nil {
+		return err
+	}
+	p.site.send(p.w, status, buf.Bytes())
+	return nil
+}
+
+func (p *page) execute(buf *bytes.Buffer, name string, data any) error {
+	if err := p.held.Account().Build(p.ctx()); err != nil {
+		return err
+	}
+	defer p.held.Account().Built()
+	if err := p.site.templates.ExecuteTemplate(buf, name, data); err != nil {
+		return err
+	}
+	return p.held.Add(int64(buf.Len()))
+}
+
+// refuse writes an error: as a page to browsers, as JSON to programs.
+func (p *page) refuse(err error) {
+	if !strings.Contains(p.r.Header.Get("Accept"), "text/html") {
+		httpd.Refuse(p.w, err, 0)
+		return
+	}
+	e := api.Shown(err)
+	if err := p.site.render(p.w, api.HTTPStatus(e.Code), "refusal.html", Layout{Base: p.base, Main: e}); err != nil {
+		httpd.Refuse(p.w, err, 0)
+	}
+}
+
+// maxNamed bounds the names that are looked through for the name of a reference.
+const maxNamed = 500
+
+// namer returns a function that names a reference's target as an agent does. It asks for the names with the first
+// reference.
+func namer(ctx context.Context, a api.Agent) func(capabilities.Ref) string {
+	var known map[capabilities.ID]string
+	return func(r capabilities.Ref) string {
+		if known == nil {
+			known = heldNames(ctx, a)
+		}
+		if name, ok := known[r.Target]; ok {
+			return name
+		}
+		return unnamed(r)
+	}
+}
+
+// heldNames returns the names of the references that an agent holds, by target.
+func heldNames(ctx context.Context, a api.Agent) map[capabilities.ID]string {
+	known := map[capabilities.ID]string{}
+	names, err := a.Names().List(ctx, "")
+	if err != nil {
+		return known // then a reference is shown by its ID
+	}
+	for _, name := range names[:min(len(names), maxNamed)] {
+		v, err := a.Names().Show(ctx, name, false)
+		if err != nil {
+			continue
+		}
+		if r, ok := v.AsRef(); ok && known[r.Target] == "" {
+			known[r.Target] = name
+		}
+	}
+	return known
 }

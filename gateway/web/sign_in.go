@@ -4,23 +4,126 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/gateway/api"
+	"parley/gateway/httpd"
+	"parley/gateway/sanitize"
 )
 
-// SessionsPath, with the key of a session behind it, begins the addresses of a session's pages.
-const SessionsPath = "/s/"
+const (
+	// SessionsPath, with the key of a session behind it, begins the addresses of a session's pages.
+	SessionsPath = "/s/"
+	// SignInPath is the address of a link that signs in.
+	SignInPath = "/sign-in"
+	// SignOutPath is the address, behind that of a session, at which it ends.
+	SignOutPath = "/sign-out"
+)
 
-// SignInPath is the address of a link that signs in.
-const SignInPath = "/sign-in"
+// maxSignIn bounds, in bytes, the form of a browser that signs in or out.
+const maxSignIn = 4 << 10
 
-// SignInPage is what a browser without a session is shown. Script and style stand in the page itself: nothing else is
-// served without a session.
-type SignInPage struct {
+// Sessions makes and ends the sessions of browsers.
+type Sessions interface {
+	// Attempt counts an attempt to sign in. It refuses with RATE_LIMITED an address with too many.
+	Attempt(r *http.Request) error
+	// Begin exchanges the code of a link for a session, and stores the session in the browser. It returns the beginning of
+	// the addresses of the session's pages. It refuses with UNAUTHENTICATED a link that was used or has ended.
+	Begin(w http.ResponseWriter, r *http.Request, code string) (base string, err error)
+	// End ends the session of a principal, and with all those of its agent. It removes the session from the browser.
+	End(w http.ResponseWriter, r *http.Request, p api.Principal, all bool) error
+}
+
+// SignIn exchanges a link for a session. A GET only shows a button: a preview of the link does not use it.
+func (s *Site) SignIn(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case isRead(r.Method):
+		s.showSignIn(w, http.StatusOK, signInPage{Title: "Sign in to Parley", Code: r.URL.Query().Get("code")})
+		return
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a link is used with POST"), http.StatusMethodNotAllowed)
+		return
+	}
+	if err := s.Sessions.Attempt(r); err != nil {
+		s.RefuseSignIn(w, r, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
+	base, err := s.Sessions.Begin(w, r, r.FormValue("code"))
+	if err != nil {
+		s.Monitor.Failed(r.Context(), "sign in", err)
+		s.RefuseSignIn(w, r, err)
+		return
+	}
+	http.Redirect(w, r, base+"/", http.StatusSeeOther)
+}
+
+// SignOut shows buttons that end the session of a principal, or all of its agent's, and ends them with POST.
+func (s *Site) SignOut(w http.ResponseWriter, r *http.Request, p api.Principal) {
+	d := signInPage{Title: "Sign out of Parley", Leaves: BaseOf(p) + SignOutPath, Everywhere: p.May(api.Operation{Scope: api.ScopeAdmin}) == nil}
+	switch {
+	case isRead(r.Method):
+		s.showSignIn(w, http.StatusOK, d)
+		return
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "a session is ended with POST"), http.StatusMethodNotAllowed)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
+	if err := s.Sessions.End(w, r, p, d.Everywhere && r.FormValue("everywhere") != ""); err != nil {
+		s.Monitor.Failed(r.Context(), "sign out", err)
+		s.RefuseSignIn(w, r, err)
+		return
+	}
+	s.showSignIn(w, http.StatusOK, signInPage{Title: "You are signed out", Signed: true})
+}
+
+// RefuseSignIn refuses a request without a session: with a page to browsers, with JSON to programs.
+func (s *Site) RefuseSignIn(w http.ResponseWriter, r *http.Request, err error) {
+	e := api.Shown(err)
+	d := signInPage{Title: "Sign in to Parley", Signed: true}
+	switch {
+	case !strings.Contains(r.Header.Get("Accept"), "text/html"):
+		httpd.Refuse(w, err, 0)
+		return
+	case e.Code != parley.Unauthenticated:
+		d = signInPage{Title: "That did not work", Message: sanitize.Line(e.Message)}
+	case r.URL.Path == SignInPath:
+		d = signInPage{Title: "This link is not good any more", Message: "It was used, or its time is over: a link signs in once, within two minutes."}
+	}
+	s.showSignIn(w, api.HTTPStatus(e.Code), d)
+}
+
+// showSignIn writes a signInPage.
+func (s *Site) showSignIn(w http.ResponseWriter, status int, d signInPage) {
+	buf := s.Bodies.Get()
+	defer s.Bodies.Put(buf)
+	if err := signInTemplate.Execute(buf, d); err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", signInPolicy)
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(buf.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(buf.Bytes()) // the error of a client that has gone away
+}
+
+// signInPage is the data of the page for a browser without a session. Script and style are in the page itself: nothing
+// else is served without a session.
+type signInPage struct {
 	Title      string
 	Message    string
 	Code       string // of the link that the button uses; "" for no button
-	Leaves     string // where signing out is asked for, if that is what it is about
-	Everywhere bool   // it may be from all browsers
-	Signed     bool   // the browser may be signed in all the same, at another address
+	Leaves     string // the address that ends the session, on a page that asks whether to
+	Everywhere bool   // all sessions may be ended
+	Signed     bool   // the browser may have a session all the same, at another address
 }
 
 // signInScript redirects a signed-in browser from an address without its session's key to the same address with it.
@@ -45,8 +148,8 @@ button { padding: .5rem 1.25rem; border: 0; border-radius: 10px; background: lig
 :focus-visible { outline: 3px solid light-dark(#2f50c0, #9db4ff); outline-offset: 2px; }
 `
 
-// SignInTemplate draws a SignInPage.
-var SignInTemplate = template.Must(template.New("sign-in").Parse(`<!doctype html>
+// signInTemplate draws a signInPage.
+var signInTemplate = template.Must(template.New("sign-in").Parse(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Parley: sign in</title>
 <style>` + signInStyle + `</style>{{if .Signed}}<script>` + signInScript + `</script>{{end}}</head>
@@ -60,11 +163,11 @@ var SignInTemplate = template.Must(template.New("sign-in").Parse(`<!doctype html
 </html>
 `))
 
-// SignInPolicy is the Content-Security-Policy of a SignInPage: it lets in its own style and script alone, by their hashes.
-var SignInPolicy = "default-src 'none'; style-src '" + PolicyHash(signInStyle) + "'; script-src '" + PolicyHash(signInScript) +
+// signInPolicy is the Content-Security-Policy of a signInPage. It allows only the page's own style and script, by hash.
+var signInPolicy = "default-src 'none'; style-src '" + PolicyHash(signInStyle) + "'; script-src '" + PolicyHash(signInScript) +
 	"'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
-// PolicyHash returns the source expression by which a policy lets in a text.
+// PolicyHash returns the source expression by which a policy allows a text.
 func PolicyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -1,54 +1,61 @@
-package gateway
+package web
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 
 	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
 	"parley/gateway/sanitize"
-	"parley/gateway/web"
 )
 
-// firstPaint is how many messages a page begins with.
+// firstPaint is the number of messages that a page begins with.
 const firstPaint = 50
 
+// Inbox is the newest part of an agent's mail, or the part before a number.
+type Inbox struct {
+	Cards  []Card
+	Before uint64 // there is more before this number; 0 if there is none
+	Newest bool   // it is the end of the mail
+}
+
 // inbox shows an agent's mail.
-func (v *viewing) inbox() error {
-	if err := v.readsOnly(); err != nil {
+func (p *page) inbox() error {
+	if err := p.readsOnly(); err != nil {
 		return err
 	}
-	ctx := v.r.Context()
-	end, cursor, err := endOfMail(ctx, v.agent)
+	ctx := p.ctx()
+	end, cursor, err := endOfMail(ctx, p.agent)
 	if err != nil {
 		return err
 	}
-	st, before := web.Stream{Newest: true}, end
-	if text := v.r.URL.Query().Get("before"); text != "" {
+	in, before := Inbox{Newest: true}, end
+	if text := p.r.URL.Query().Get("before"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return parley.Refuse(parley.InvalidArgument, "%.40q is no message number", text)
 		}
-		before, st.Newest = min(n, end), false
+		before, in.Newest = min(n, end), false
 	}
-	messages, before, err := window(ctx, v.agent, before, firstPaint)
+	messages, before, err := window(ctx, p.agent, before, firstPaint)
 	if err != nil {
 		return err
 	}
-	st.Before = before
+	in.Before = before
 	for _, e := range messages {
-		st.Cards = append(st.Cards, v.s.card(ctx, local{v.as, v.agent}, e, nil))
+		in.Cards = append(in.Cards, p.card(ctx, local{p.as, p.agent}, e, nil))
 	}
 	title := "Inbox"
-	if v.as != "" {
-		title = "Inbox of " + sanitize.Line(v.as)
+	if p.as != "" {
+		title = "Inbox of " + sanitize.Line(p.as)
 	}
-	return v.show(200, "inbox.html", web.Layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: st})
+	return p.show(http.StatusOK, "inbox.html", Layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: in})
 }
 
-// window gives the last messages before a number that were not dismissed, as many as are wanted and there is room for, and the
-// number before which there are more.
+// window returns the last messages before a number that were not dismissed, as many as are wanted and fit on a page. It
+// also returns the number before which there are more.
 func window(ctx context.Context, a api.Agent, before uint64, want int) (found []view.Message, more uint64, err error) {
 	for step := uint64(want); ; step *= 2 {
 		first := before - min(before, step)
@@ -68,7 +75,7 @@ func window(ctx context.Context, a api.Agent, before uint64, want int) (found []
 	}
 }
 
-// shownBetween gives the messages with numbers from first to before that were not dismissed.
+// shownBetween returns the messages with numbers from first to before that were not dismissed.
 func shownBetween(ctx context.Context, a api.Agent, first, before uint64) (shown []view.Message, err error) {
 	for first < before {
 		in, err := a.Mail().Page(ctx, view.MessageFilter{All: true}, first, int(before-first))
@@ -88,25 +95,25 @@ func shownBetween(ctx context.Context, a api.Agent, first, before uint64) (shown
 	return shown, nil
 }
 
-// endOfMail is the number that an agent's next message will have, and a cursor from which that one will be followed.
-// Mail is read from a number on, so the end is looked for by halves.
+// endOfMail returns the number of an agent's next message, and a cursor from which to follow it. Mail is read from a
+// number on, so endOfMail finds the end by bisection.
 func endOfMail(ctx context.Context, a api.Agent) (end, cursor uint64, err error) {
-	isThere := func(n uint64) bool {
+	exists := func(n uint64) bool {
 		if err != nil {
 			return false
 		}
 		var in view.Inbox
 		if in, err = a.Mail().Page(ctx, view.MessageFilter{All: true}, n, 1); cursor == 0 {
-			cursor = in.Cursor // the first: what comes while the others are read is shown again
+			cursor = in.Cursor // of the first look: messages that come during the others are shown again
 		}
 		return len(in.Messages) > 0
 	}
-	low, high := uint64(0), uint64(firstPaint) // below low all are there
-	for isThere(high) {
+	low, high := uint64(0), uint64(firstPaint) // all messages below low exist
+	for exists(high) {
 		low, high = high+1, high*2
 	}
 	for low < high {
-		if middle := low + (high-low)/2; isThere(middle) {
+		if middle := low + (high-low)/2; exists(middle) {
 			low = middle + 1
 		} else {
 			high = middle

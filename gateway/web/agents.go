@@ -1,0 +1,208 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+// AgentList is a part of the list of agents.
+type AgentList struct {
+	Agents []Listed
+	After  string // there are more after this name; "" if there are not
+	Later  bool   // it is not the first part
+}
+
+// More returns the address of the next part.
+func (r AgentList) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
+
+// Listed is an agent in the list.
+type Listed struct {
+	Name    string
+	ID      capabilities.ID
+	Away    bool // it is on another node
+	Here    bool // the reader may act as it, and sees its status
+	Waiting int  // forms that wait for its answer
+	Standing
+}
+
+// Page returns the address of the agent's page.
+func (l Listed) Page() string { return AgentPath(l.Name) }
+
+// Standing is the status of an agent of this node.
+type Standing struct {
+	view.AgentStatus
+	Marks []string // its labels as key=value, sorted
+}
+
+// Sign returns a character for the status.
+func (s Standing) Sign() string {
+	switch s.Status {
+	case "running":
+		return "●"
+	case "error":
+		return "✕"
+	case "closed":
+		return "⊘"
+	case "initializing":
+		return "◌"
+	}
+	return "○"
+}
+
+// standingOf returns the status of an agent.
+func standingOf(ctx context.Context, a api.Agent) (Standing, error) {
+	s := Standing{}
+	var err error
+	if s.AgentStatus, err = a.Status(ctx); err != nil {
+		return s, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
+		s.Marks = append(s.Marks, key+"="+s.Labels[key])
+	}
+	return s, nil
+}
+
+// shownAgents is the number of agents that the list shows at once.
+const shownAgents = 100
+
+// agents lists the reader and the agents that it holds, by name.
+func (p *page) agents() error {
+	if err := p.readsOnly(); err != nil {
+		return err
+	}
+	reader, err := p.agentOf("")
+	if err != nil {
+		return err
+	}
+	all, err := heldAgents(p.ctx(), reader)
+	if err != nil {
+		return err
+	}
+	all = append([]Listed{{ID: reader.ID()}}, all...)
+	after, later := p.r.URL.Query().Get("after"), p.r.URL.Query().Has("after")
+	if later {
+		all = slices.DeleteFunc(all, func(l Listed) bool { return l.Name <= after })
+	}
+	list := AgentList{Agents: all[:min(len(all), shownAgents)], Later: later}
+	if len(all) > shownAgents {
+		list.After = list.Agents[shownAgents-1].Name
+	}
+	for i := range list.Agents {
+		if err := p.look(&list.Agents[i], reader); err != nil {
+			return err
+		}
+	}
+	return p.show(http.StatusOK, "agents.html", Layout{Title: "Agents", Main: list})
+}
+
+// heldAgents returns the agents that the reader holds, each under the first of its names, by name.
+func heldAgents(ctx context.Context, reader api.Agent) ([]Listed, error) {
+	names, err := reader.Names().List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var all []Listed
+	seen := map[capabilities.ID]bool{reader.ID(): true}
+	for _, name := range names {
+		if strings.HasPrefix(name, "@") {
+			continue
+		}
+		value, err := reader.Names().Show(ctx, name, false)
+		if err != nil {
+			continue // it was removed meanwhile
+		}
+		r, isRef := value.AsRef()
+		if !isRef || r.Kind != capabilities.KindAgent || seen[r.Target] {
+			continue
+		}
+		seen[r.Target] = true
+		all = append(all, Listed{Name: name, ID: r.Target})
+	}
+	slices.SortFunc(all, func(a, b Listed) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// look fills in the status of an agent, as far as the reader may see it. It shows the error of an agent that cannot be
+// read, so that the others are still listed.
+func (p *page) look(l *Listed, reader api.Agent) error {
+	l.Away = l.ID.Node != reader.ID().Node
+	if l.Away {
+		return nil
+	}
+	agent, err := p.agentOf(l.Name)
+	if err != nil || agent.ID() != l.ID {
+		return nil // the reader may not act as it
+	}
+	waiting, err := waitingFor(p.ctx(), local{l.Name, agent}, local{agent: reader})
+	if err == nil {
+		l.Standing, err = standingOf(p.ctx(), agent)
+	}
+	if err != nil {
+		l.Standing = Standing{AgentStatus: view.AgentStatus{Status: "error", Error: api.Shown(err).Message}}
+		return p.ctx().Err()
+	}
+	l.Here, l.Waiting = true, len(waiting)
+	return nil
+}
+
+// local is an agent of this node that the reader may act as.
+type local struct {
+	name  string // "" is the reader
+	agent api.Agent
+}
+
+// maxLocals bounds the agents whose questions a page looks at.
+const maxLocals = 500
+
+// locals returns the reader and, for the node's host, the agents of this node that it holds.
+func (s *Site) locals(ctx context.Context, reader api.Principal) ([]local, error) {
+	self, err := s.Backend.Agent(ctx, reader, "")
+	if err != nil {
+		return nil, err
+	}
+	found := []local{{agent: self}}
+	if !self.IsHost() {
+		return found, nil
+	}
+	names, err := self.Names().List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	seen := map[capabilities.ID]bool{self.ID(): true}
+	for _, name := range names {
+		if strings.HasPrefix(name, "@") || len(found) > maxLocals {
+			continue
+		}
+		agent, err := s.Backend.Agent(ctx, reader, name)
+		if err != nil || seen[agent.ID()] { // no agent, one of another node, or a second name for one
+			continue
+		}
+		seen[agent.ID()] = true
+		found = append(found, local{name: name, agent: agent})
+	}
+	return found, nil
+}
+
+// NameOf returns the name under which a reader holds an agent of this node, "" for the reader itself. It reports whether
+// the reader may act as the agent.
+func (s *Site) NameOf(ctx context.Context, reader api.Principal, agent capabilities.ID) (name string, ok bool) {
+	who, err := s.locals(ctx, reader)
+	if err != nil {
+		return "", false
+	}
+	for _, l := range who {
+		if l.agent.ID() == agent {
+			return l.name, true
+		}
+	}
+	return "", false
+}

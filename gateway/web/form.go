@@ -1,0 +1,147 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+	"parley/gateway/sanitize"
+)
+
+// FormsPath, with a number or an ID behind it, is the address of the page of one message. The page needs no script.
+const FormsPath = "/forms/"
+
+// maxPlainForm bounds what a plain HTML form may send: an answer, with every byte of it written as three.
+const maxPlainForm = 4 * api.MaxBody
+
+// form shows one message, or takes the data of its plain HTML form.
+func (p *page) form() error {
+	ref, err := api.RefTo(strings.TrimPrefix(p.r.URL.Path, FormsPath)).Parse()
+	if err != nil {
+		return err
+	}
+	if p.r.Method == http.MethodPost {
+		return p.takeForm(ref)
+	}
+	if err := p.readsOnly(); err != nil {
+		return err
+	}
+	return p.showForm(ref, http.StatusOK, nil)
+}
+
+func (p *page) showForm(ref capabilities.FormRef, status int, t *Tried) error {
+	e, err := p.agent.Message(p.ctx(), ref)
+	if err != nil {
+		return err
+	}
+	c := p.card(p.ctx(), local{p.as, p.agent}, e, t)
+	f := Layout{Title: sanitize.Line(c.Heading()), Main: c}
+	if f.Title == "" {
+		f.Title = "Message"
+	}
+	return p.show(status, "form.html", f)
+}
+
+// takeForm performs the operation that a plain HTML form asks for. It redirects to the page that shows the result, or
+// shows the form again with the error.
+func (p *page) takeForm(ref capabilities.FormRef) error {
+	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, maxPlainForm)
+	if err := p.r.ParseForm(); err != nil {
+		return parley.Refuse(parley.InvalidArgument, "the form cannot be read")
+	}
+	sent := p.r.PostForm
+	e, err := p.agent.Message(p.ctx(), ref)
+	if err != nil {
+		return err
+	}
+	t := &Tried{Texts: Texts(e.Fields, sent)}
+	if err := p.act(ref, sent, t.Texts); err != nil {
+		shown := api.Shown(err)
+		t.Wrong, t.Fields = shown.Message, shown.Fields
+		return p.showForm(ref, api.HTTPStatus(shown.Code), t)
+	}
+	there := url.URL{Path: p.base + p.r.URL.Path}
+	if sent.Get("do") == "dismiss" {
+		there.Path = p.base + "/"
+	}
+	if p.as != "" {
+		there.RawQuery = url.Values{"as": {p.as}}.Encode()
+	}
+	http.Redirect(p.w, p.r, there.String(), http.StatusSeeOther)
+	return nil
+}
+
+// act performs the operation of the button that was pressed.
+func (p *page) act(ref capabilities.FormRef, sent url.Values, texts []events.FieldText) error {
+	button := sent.Get("do")
+	if button == "" {
+		button = "answer"
+	}
+	name, request := operationOf(button, api.Acting{As: p.as}, api.RefTo(ref.String()), sent, texts)
+	o, known := p.site.Backend.Operations()[name]
+	if !known {
+		return parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q", button)
+	}
+	if err := p.principal.May(o); err != nil {
+		return err
+	}
+	_, err := p.site.Backend.Call(p.ctx(), p.principal, name, api.Typed{Value: request})
+	return err
+}
+
+// operationOf returns the operation of a button, and its request. The name is "" for an unknown button.
+func operationOf(button string, as api.Acting, which api.FormRef, sent url.Values, texts []events.FieldText) (name string, request any) {
+	switch button {
+	case "answer":
+		return "respond_form", api.RespondFormRequest{Acting: as, FormRef: which, Texts: texts}
+	case "decline":
+		return "decline_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
+	case "cancel":
+		return "cancel_form", api.EndRequest{Acting: as, FormRef: which, Reason: sent.Get("reason")}
+	case "forward":
+		return "forward_form", api.ForwardFormRequest{Acting: as, FormRef: which, Recipient: sent.Get("to")}
+	case "dismiss":
+		return "dismiss", api.MessageRequest{Acting: as, FormRef: which}
+	case "adopt":
+		return "adopt", api.AdoptRequest{Acting: as, FormRef: which, Edge: sent.Get("edge"), Name: sent.Get("name")}
+	case "reply":
+		return "reply", api.ReplyRequest{Acting: as, FormRef: which, Text: sent.Get("text")}
+	}
+	return "", nil
+}
+
+// PreviewPath is the address that draws a form before it is sent, as its recipient will see it.
+const PreviewPath = "/preview"
+
+// preview draws the form of a FormRequest. It refuses fields as sending the form would. It does not look at the
+// recipient and the deadline.
+func (p *page) preview() error {
+	if p.r.Method != http.MethodPost {
+		p.w.Header().Set("Allow", http.MethodPost)
+		return parley.Refuse(parley.InvalidArgument, "a form is shown with POST")
+	}
+	if err := api.CheckBody(p.body); err != nil {
+		return err
+	}
+	var r api.FormRequest
+	if err := api.Decode(p.body, &r); err != nil {
+		return err
+	}
+	fields, err := p.agent.Compile(r)
+	if err != nil {
+		return err
+	}
+	const key = "preview"
+	return p.render(http.StatusOK, "message", Card{
+		Message: view.Message{
+			Type: "form", From: p.agent.ID(), Title: r.Title, Description: r.Description, Fields: fields,
+			Deadline: r.Deadline, NoForward: r.NoForward, AnswerNeeded: true,
+		},
+		Base: p.base, Key: key, Status: view.StatusOpen, Widgets: DrawFields(key, fields, nil),
+	})
+}

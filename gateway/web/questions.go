@@ -1,0 +1,109 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+// maxQuestions bounds the questions of one agent that a page looks at.
+const maxQuestions = 500
+
+// question is a form that waits for the reader, or for an agent that the reader holds.
+type question struct {
+	view.Message
+	local
+}
+
+// questions shows the questions that wait for the reader, oldest first. A request may ask for some by their keys.
+func (p *page) questions() error {
+	if err := p.readsOnly(); err != nil {
+		return err
+	}
+	who, err := p.site.locals(p.ctx(), p.principal)
+	if err != nil {
+		return err
+	}
+	waiting, err := questionsOf{}.look(p.ctx(), who, nil)
+	if err != nil {
+		return err
+	}
+	count := len(waiting)
+	if keys := p.r.URL.Query()["key"]; len(keys) > 0 {
+		waiting = slices.DeleteFunc(waiting, func(q question) bool { return !slices.Contains(keys, ElementKey(q.name, q.Number)) })
+	}
+	waiting, err = api.OldestFitting(waiting[:min(len(waiting), firstPaint)])
+	if err != nil {
+		return err
+	}
+	var cards []Card
+	for _, q := range waiting {
+		cards = append(cards, p.card(p.ctx(), q.local, q.Message, nil))
+	}
+	return p.show(http.StatusOK, "questions.html", Layout{Title: "Questions", Count: count, Main: cards})
+}
+
+// questionsOf caches the questions that wait for each of several agents, by ID. Most of many agents have not changed
+// since the last look, and a look would wake an agent that is at rest.
+type questionsOf map[string][]question
+
+// look returns the questions that wait for agents, oldest first. It looks again only at agents in changed. A form that
+// waits for several agents counts once. A form that the first agent, the reader, asked is no question to the reader.
+func (q questionsOf) look(ctx context.Context, who []local, changed []string) ([]question, error) {
+	for _, id := range changed {
+		delete(q, id)
+	}
+	var all []question
+	seen := map[capabilities.ID]bool{}
+	for _, l := range who {
+		id := l.agent.ID().String()
+		waiting, known := q[id]
+		if !known {
+			var err error
+			if waiting, err = waitingFor(ctx, l, who[0]); err != nil {
+				return nil, err
+			}
+			q[id] = waiting
+		}
+		for _, w := range waiting {
+			if !seen[w.MessageID] {
+				seen[w.MessageID] = true
+				w.local = l // its name may have changed
+				all = append(all, w)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b question) int { return cmp.Compare(a.Date, b.Date) })
+	return all, nil
+}
+
+// waitingFor returns the forms that wait for one agent's answer and are a question to the reader.
+func waitingFor(ctx context.Context, l, reader local) ([]question, error) {
+	var waiting []question
+	seen := 0
+	for e, err := range l.agent.Mail().All(ctx, view.MessageFilter{Pending: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if seen++; seen > maxQuestions {
+			break
+		}
+		if l.agent.ID() == reader.agent.ID() || e.From != reader.agent.ID() {
+			waiting = append(waiting, question{e, l})
+		}
+	}
+	return waiting, nil
+}
+
+func questionKeys(waiting []question) []string {
+	keys := make([]string, len(waiting))
+	for i, q := range waiting {
+		keys[i] = ElementKey(q.name, q.Number)
+	}
+	return keys
+}
