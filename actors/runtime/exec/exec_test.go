@@ -277,7 +277,8 @@ func TestAKeptProgramThatWentMeanwhileIsStartedAgain(t *testing.T) {
 	defer r.Close()
 	for i := range 20 {
 		d := runtimetest.NewHost(t)
-		if got := runtimetest.Begin(t, r, d, runtime.Prompt{Run: "r", Text: "text"}).Result(); got.Err != nil {
+		p := runtime.Prompt{Run: fmt.Sprint("r", i), Text: "text"} // the program says done twice, the second time perhaps in the next run
+		if got := runtimetest.Begin(t, r, d, p).Result(); got.Err != nil {
 			t.Fatalf("round %d: %v", i, got.Err)
 		}
 		who, _, _ := strings.Cut(d.Text(runtime.Output), " ")
