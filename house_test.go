@@ -26,9 +26,10 @@ var imports = map[string][]string{
 	"persistence":          {".", "capabilities", "events"},
 	"persistence/disktest": {},
 
-	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/transport"},
+	"actors":                     {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "mailbox/rule", "persistence", "actors/keys", "actors/runtime", "actors/runtime/acp", "actors/runtime/exec", "actors/peers", "actors/transport"},
 	"actors/connlimit":           {},
 	"actors/keys":                {".", "capabilities", "persistence"},
+	"actors/peers":               {".", "capabilities", "events", "mailbox", "actors/transport"},
 	"actors/view":                {".", "capabilities", "events"},
 	"actors/runtime":             {".", "capabilities", "events"},
 	"actors/runtime/acp":         {".", "capabilities", "events", "mailbox/rule", "actors/runtime"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/peers"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
@@ -20,19 +21,19 @@ import (
 //
 // What is owed to other nodes is for their peers to come for.
 func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
-	abroad, here := map[capabilities.NodeID]int{}, false
+	remote, here := map[capabilities.NodeID]int{}, false
 	for _, p := range items {
 		switch {
 		case p.To.Node != b.node.id:
-			abroad[p.To.Node]++
+			remote[p.To.Node]++
 		case b.redeliver:
 			here = true
 		default:
 			b.hand(p, b.lineTo(p.To))
 		}
 	}
-	for node, n := range abroad {
-		b.node.peers.of(node).addOwed(b.reg.id, n)
+	for node, n := range remote {
+		b.node.peers.Peer(node).Add(b.reg.id, n)
 	}
 	if here { // the journal came back with this message: the next delivers these, after what came before them
 		b.node.registry.tell(b.reg.id, 0, activate{})
@@ -41,16 +42,16 @@ func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 
 // announceOutbox tells the peers what the mailbox owes to their nodes, when it was made from the log.
 func (b *mailboxActor) announceOutbox() {
-	owed := map[capabilities.NodeID]int{}
+	waiting := map[capabilities.NodeID]int{}
 	for _, p := range b.state.Outbox.Items() {
 		if p.To.Node != b.node.id {
-			owed[p.To.Node]++
+			waiting[p.To.Node]++
 		}
 	}
-	for node, n := range owed {
-		p := b.node.peers.of(node)
-		p.setOwed(b.reg.id, n)
-		p.ask(b.reg.id)
+	for node, n := range waiting {
+		p := b.node.peers.Peer(node)
+		p.Set(b.reg.id, n)
+		p.Ask(b.reg.id)
 	}
 }
 
@@ -60,7 +61,7 @@ func (b *mailboxActor) recount(evs []events.Event) {
 	for _, e := range evs {
 		form, ended := endOf(e)
 		if ended && form.Node != b.node.id { // a form's ID is of its home
-			b.node.peers.of(form.Node).setOwed(b.reg.id, b.countOwed(form.Node))
+			b.node.peers.Peer(form.Node).Set(b.reg.id, b.countItems(form.Node))
 		}
 	}
 }
@@ -78,14 +79,14 @@ func (b *mailboxActor) resumeAfterMint(rs []ack) {
 	for _, p := range b.state.Outbox.Items() {
 		if !asked[p.To.Node] {
 			asked[p.To.Node] = true
-			b.node.peers.of(p.To.Node).ask(b.reg.id)
+			b.node.peers.Peer(p.To.Node).Ask(b.reg.id)
 		}
 	}
 }
 
 // refusedWith returns an error in the words of an ack.
 func refusedWith(err error) string {
-	code, text := refusal(err)
+	code, text := peers.Refusal(err)
 	return code + ": " + text
 }
 
@@ -94,7 +95,7 @@ func refusedWith(err error) string {
 func (b *mailboxActor) acknowledge(sender capabilities.ID, p mailbox.OutboxItem, err error) error {
 	refused := ""
 	switch {
-	case isTransient(err):
+	case peers.IsTransient(err):
 		return err
 	case err != nil:
 		refused = refusedWith(err)
@@ -169,7 +170,7 @@ func (m *acceptItem) handle(b *mailboxActor) {
 }
 
 func (m *acceptItem) fail(err error) {
-	if isTransient(err) {
+	if peers.IsTransient(err) {
 		m.node.breaks(m.line, m.from, err)
 		return
 	}
@@ -310,7 +311,7 @@ func (b *mailboxActor) notifyRemoteWaiters(rs []ack) {
 		for _, w := range b.node.remoteAcks.take(formKey{b.reg.id, r.item.Subject}) {
 			var err error
 			if code, text, ok := strings.Cut(r.refused, ": "); ok {
-				err = refused(code, text)
+				err = peers.RemoteError(code, text)
 			}
 			b.release(func(lost error) {
 				if lost != nil {

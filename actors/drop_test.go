@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -17,9 +18,9 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	v.arrives(v.say(events.OutboxCopy, v.fae.id, v.form(v.fae.id, v.holdsFae)))
 	third := v.newID()
 	third.Node = introduced.id
-	exchange[ackPacket](v.mallory, packetMail, mailPacket{
-		Introduced: []introduction{{Node: introduced.id, Hints: []string{"nats://127.0.0.1:9"}}},
-		Items:      []packetItem{v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
+	exchange[peers.AckPacket](v.mallory, peers.KindMail, peers.MailPacket{
+		Introduced: []peers.Introduction{{Node: introduced.id, Hints: []string{"nats://127.0.0.1:9"}}},
+		Items:      []peers.Item{v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
 	})
 	if _, known := v.known(introduced.id); !known {
 		t.Fatal("the third node is not known")
@@ -58,7 +59,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 			t.Errorf("a grant to it is good: %+v", g)
 		}
 	}
-	if v.victim.peers.admits(v.id, "") {
+	if v.victim.peers.Admits(v.id, "") {
 		t.Error("it may connect")
 	}
 	if _, err := h.Send(t.Context(), v.self.String(), "are you there?"); err == nil {
@@ -86,7 +87,7 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 	closeNode(t, a.Node)
 	a.open(t)
 	host, given = a.Host(), &Agent{node: a.Node, id: given.id}
-	if !a.peers.isDropped(b.ID()) || a.peers.knows(b.ID()) {
+	if !a.peers.IsDropped(b.ID()) || a.peers.Knows(b.ID()) {
 		t.Fatal("after a restart it is known")
 	}
 	i, err := b.Host().Peers().Invite(t.Context(), NewInvitation{Name: "a-again"})
@@ -96,7 +97,7 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 	if _, err := a.Host().Peers().Accept(t.Context(), "b", i.Locator); err != nil {
 		t.Fatal(err)
 	}
-	if a.peers.isDropped(b.ID()) {
+	if a.peers.IsDropped(b.ID()) {
 		t.Error("it was invited again")
 	}
 	again := send(t, host, "b", "hello again")

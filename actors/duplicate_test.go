@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -14,19 +15,19 @@ import (
 )
 
 // written gives the items that a mailbox owes to a node as packets have them, without anything being sent.
-func written(tb testing.TB, from *Agent, to *station) []packetItem {
+func written(tb testing.TB, from *Agent, to *station) []peers.Item {
 	tb.Helper()
-	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]packetItem, error) {
-		var all []packetItem
+	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]peers.Item, error) {
+		var all []peers.Item
 		for _, p := range b.state.Outbox.Items() {
 			if p.To.Node != to.id {
 				continue
 			}
-			o, err := b.packOne(p)
+			o, err := b.outgoing(p)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, o.written)
+			all = append(all, o.Written)
 		}
 		return all, nil
 	})
@@ -37,20 +38,20 @@ func written(tb testing.TB, from *Agent, to *station) []packetItem {
 }
 
 // bring delivers a packet from a station to another, as if the transport had brought it.
-func bring(tb testing.TB, from, to *station, items ...packetItem) []itemAck {
+func bring(tb testing.TB, from, to *station, items ...peers.Item) []peers.Ack {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	r, ok := to.acceptMail(ctx, to.peers.of(from.id), mailPacket{Items: items}).(ackPacket)
-	if !ok || len(r.Acks) != len(items) {
-		tb.Fatalf("no acks: %+v", r)
+	acks := to.peers.Peer(from.id).AcceptMail(ctx, peers.MailPacket{Items: items})
+	if len(acks) != len(items) {
+		tb.Fatalf("no acks: %+v", acks)
 	}
-	return r.Acks
+	return acks
 }
 
 // bringAgain delivers what has been delivered, as it was, in reverse, and each on its own, and checks that all
 // have it as before and none of some mailboxes changes.
-func bringAgain(tb testing.TB, from, to *station, items []packetItem, agents ...*Agent) {
+func bringAgain(tb testing.TB, from, to *station, items []peers.Item, agents ...*Agent) {
 	tb.Helper()
 	before := versions(tb, agents)
 	backwards := slices.Clone(items)
@@ -60,7 +61,7 @@ func bringAgain(tb testing.TB, from, to *station, items []packetItem, agents ...
 		acks = append(acks, bring(tb, from, to, p)...)
 	}
 	for _, r := range acks {
-		if r.Status != ackAccepted {
+		if r.Status != peers.AckAccepted {
 			tb.Errorf("brought again: %+v", r)
 		}
 	}
@@ -168,7 +169,7 @@ func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 	bring(t, b, a, forward...)
 	bringAgain(t, b, a, forward, a.Host())
 	copies := written(t, a.Host(), c)
-	if r := bring(t, a, c, copies...); r[0].Status != ackAccepted {
+	if r := bring(t, a, c, copies...); r[0].Status != peers.AckAccepted {
 		t.Fatalf("%+v", r)
 	}
 	bringAgain(t, a, c, copies, fae)
@@ -208,7 +209,7 @@ func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
 	eventually.Holds(t, "c knows the grant", func() bool { return len(written(t, b.Host(), c)) == 0 })
 	forward := written(t, b.Host(), a)
 	closeNode(t, c.Node)
-	if r := bring(t, b, a, forward...); r[0].Status != ackAccepted {
+	if r := bring(t, b, a, forward...); r[0].Status != peers.AckAccepted {
 		t.Fatalf("%+v", r)
 	}
 	b.gate.set(passing)

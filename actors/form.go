@@ -94,7 +94,7 @@ func (b *mailboxActor) waitsFor(to capabilities.ID) []capabilities.NodeID {
 // isOut reports whether one of some other nodes cannot be reached now.
 func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
 	for _, id := range nodes {
-		if id != n.id && !n.peers.of(id).inReach(ctx) {
+		if id != n.id && !n.peers.Peer(id).InReach(ctx) {
 			return true
 		}
 	}
@@ -215,7 +215,7 @@ func (a *Agent) settle(ctx context.Context, r relay[settlement]) (view.Outcome, 
 	if err != nil || s.remote == nil {
 		return s.outcome, err
 	}
-	return a.settleRemotely(ctx, *s.remote)
+	return s.remote.send(ctx, a)
 }
 
 // settlement is the outcome of a form, or what is still to be settled on another node.
@@ -277,7 +277,7 @@ func (b *mailboxActor) sendHome(home capabilities.ID, c mailbox.SettleForm, err 
 	case err != nil:
 		reply.release(b, settlement{}, err)
 	case home.Node != b.node.id:
-		remote, err := b.remoteSettlement(home, c)
+		remote, err := newRemoteSettlement(b, home, c)
 		reply.release(b, settlement{remote: remote}, err)
 	default:
 		b.node.registry.tell(home, b.last, &settleForm{c, b.reg.id, reply})
@@ -335,7 +335,7 @@ func (a *Agent) Forward(ctx context.Context, ref capabilities.FormRef, to string
 	if err != nil || !remote {
 		return err
 	}
-	return a.queueForward(ctx, ref, to)
+	return sendForward(ctx, a, ref, to)
 }
 
 // forwardForm forwards a form at its home. Its result reports whether the home is on another node: then nothing was done.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -92,11 +93,11 @@ func TestAPlaceIsNotedSoOften(t *testing.T) {
 	m := befriend(t, n, "mallory")
 	m.quiet()
 	before := n.State().Journal.Events
-	for i := range 5 * movesBurst {
-		exchange[placePacket](m, packetAnnounce, placePacket{Hints: []string{fmt.Sprintf("nats://127.0.0.1:%d", i+1)}, Stamp: capabilities.At(time.Now()) + capabilities.Time(i+1)})
+	for i := range 5 * peers.MovesBurst {
+		exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: []string{fmt.Sprintf("nats://127.0.0.1:%d", i+1)}, Stamp: capabilities.At(time.Now()) + capabilities.Time(i+1)})
 	}
 	m.quiet()
-	if noted := n.State().Journal.Events - before; noted == 0 || noted > movesBurst+1 {
+	if noted := n.State().Journal.Events - before; noted == 0 || noted > peers.MovesBurst+1 {
 		t.Errorf("%d places are noted", noted)
 	}
 	m.isServed()
@@ -125,9 +126,9 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 		}
 	}()
 	hints := []string{"nats://" + door.Addr().String()}
-	far, near := n.peers.of(someNode()), n.peers.of(someNode())
-	far.moveTo(hints, 1, events.PublicNetwork)
-	if err := far.dial(t.Context()); err == nil {
+	far, near := n.peers.Peer(someNode()), n.peers.Peer(someNode())
+	n.peers.Note([]events.Event{&events.NodeMet{Node: far.ID(), Hints: hints, Stamp: 1, Network: events.PublicNetwork}})
+	if err := far.Dial(t.Context()); err == nil {
 		t.Error("nobody is there")
 	}
 	select {
@@ -135,8 +136,8 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 		t.Error("the door was tried")
 	default:
 	}
-	near.moveTo(hints, 1, events.ThisMachine)
-	if err := near.dial(t.Context()); err == nil {
+	n.peers.Note([]events.Event{&events.NodeMet{Node: near.ID(), Hints: hints, Stamp: 1, Network: events.ThisMachine}})
+	if err := near.Dial(t.Context()); err == nil {
 		t.Error("nobody is there")
 	}
 	select {
@@ -145,7 +146,7 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 		t.Error("who was met on this machine is not dialled there")
 	}
 	m := befriend(t, n, "mallory")
-	exchange[ackPacket](m, packetMail, mailPacket{Introduced: []introduction{{Node: someNode(), Hints: hints, Stamp: 1}}})
+	exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Introduced: []peers.Introduction{{Node: someNode(), Hints: hints, Stamp: 1}}})
 	if got := n.transport.NetworkOf(m.id); got != events.ThisMachine {
 		t.Errorf("mallory is on %q", got)
 	}

@@ -3,6 +3,7 @@ package actors
 import (
 	"testing"
 
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -90,13 +91,13 @@ func TestAGrantIsUsedAsFarAsItGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := v.gives("twice-more")
-		var all []packetItem
+		var all []peers.Item
 		for range 50 {
 			all = append(all, v.item(events.OutboxCopy, v.self, v.twice.id, v.message(v.twice.id, again)))
 		}
 		arrived := 0
 		for _, r := range v.mail(all...) {
-			if r.Status == ackAccepted {
+			if r.Status == peers.AckAccepted {
 				arrived++
 			}
 		}

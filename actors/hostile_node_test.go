@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -38,29 +39,29 @@ func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
 	m := befriend(t, n, "mallory")
 	carol := m.newStranger()
 	trap := []string{"nats://127.0.0.1:1"}
-	introduce := func(all ...introduction) {
+	introduce := func(all ...peers.Introduction) {
 		m.Helper()
-		exchange[ackPacket](m, packetMail, mailPacket{Introduced: all})
+		exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Introduced: all})
 	}
 	t.Run("a node's own word goes before that of others", func(t *testing.T) {
-		introduce(introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1})
+		introduce(peers.Introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1})
 		if p, ok := m.known(carol.id); !ok || !slices.Equal(p.Hints, trap) {
 			t.Fatalf("%+v", p)
 		}
 		own := []string{"nats://127.0.0.1:2"}
-		if err := carol.raw(n).Publish(mailSubject(n), carol.sealed(n, packetAnnounce, carol.written(placePacket{Hints: own, Stamp: 5}))); err != nil {
+		if err := carol.raw(n).Publish(mailSubject(n), carol.sealed(n, peers.KindAnnounce, carol.written(peers.AddressPacket{Hints: own, Stamp: 5}))); err != nil {
 			t.Fatal(err)
 		}
 		eventually.Holds(t, "carol's own word", func() bool {
 			p, _ := m.known(carol.id)
 			return slices.Equal(p.Hints, own)
 		})
-		m.changesNothing(func() { introduce(introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1}) })
+		m.changesNothing(func() { introduce(peers.Introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1}) })
 	})
 	t.Run("nor of those whom the host has met", func(t *testing.T) {
 		dave := befriend(t, n, "dave")
 		m.changesNothing(func() {
-			introduce(introduction{Node: dave.id, Hints: trap, Stamp: 9}, introduction{Node: n.ID(), Hints: trap, Stamp: 9}, introduction{Node: m.id, Hints: trap, Stamp: 9})
+			introduce(peers.Introduction{Node: dave.id, Hints: trap, Stamp: 9}, peers.Introduction{Node: n.ID(), Hints: trap, Stamp: 9}, peers.Introduction{Node: m.id, Hints: trap, Stamp: 9})
 		})
 	})
 	t.Run("hints that are none", func(t *testing.T) {
@@ -68,22 +69,22 @@ func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
 			for _, hints := range [][]string{
 				make([]string, 9), {strings.Repeat("x", 256)}, {"nats://a b:1"}, {"nats://a\x00:1"}, {"a\r\nb"},
 			} {
-				introduce(introduction{Node: someNode(), Hints: hints, Stamp: 1})
-				exchange[placePacket](m, packetAnnounce, placePacket{Hints: hints, Stamp: capabilities.At(time.Now())})
+				introduce(peers.Introduction{Node: someNode(), Hints: hints, Stamp: 1})
+				exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: hints, Stamp: capabilities.At(time.Now())})
 			}
 		})
 	})
 	t.Run("an old place", func(t *testing.T) {
-		exchange[placePacket](m, packetAnnounce, placePacket{Hints: trap, Stamp: 100})
+		exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: trap, Stamp: 100})
 		m.changesNothing(func() {
-			exchange[placePacket](m, packetAnnounce, placePacket{Hints: []string{"nats://127.0.0.1:3"}, Stamp: 99})
+			exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: []string{"nats://127.0.0.1:3"}, Stamp: 99})
 		})
 	})
 	t.Run("many", func(t *testing.T) {
 		for range 4 {
-			var all []introduction
-			for range maxIntroduced {
-				all = append(all, introduction{Node: someNode(), Hints: trap, Stamp: 1})
+			var all []peers.Introduction
+			for range peers.MaxIntroduced {
+				all = append(all, peers.Introduction{Node: someNode(), Hints: trap, Stamp: 1})
 			}
 			introduce(all...)
 		}
@@ -112,27 +113,27 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 		open, err := n.Host().Peers().Invitations(t.Context())
 		return err == nil && len(open) == 1
 	})
-	refuses := func(what string, a acceptPacket, code string) {
+	refuses := func(what string, a peers.AcceptPacket, code string) {
 		t.Helper()
 		m.run(t, what, func() {
 			m.changesNothing(func() {
-				if w := exchange[welcomePacket](m, packetAccept, a); w.Code != code || !w.Host.IsZero() || !w.Grant.IsZero() {
+				if w := exchange[peers.WelcomePacket](m, peers.KindAccept, a); w.Code != code || !w.Host.IsZero() || !w.Grant.IsZero() {
 					m.Errorf("%+v", w)
 				}
 			})
 		})
 	}
-	refuses("a wrong secret", acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret + "x", Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("no secret", acceptPacket{Invitation: l.ID.ULID, Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("one that was not made", acceptPacket{Invitation: m.newID().ULID, Secret: l.Secret, Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("one that has expired", acceptPacket{Invitation: late.ID.ULID, Secret: late.Secret, Host: m.self.ULID}, "INVITATION_USED")
-	refuses("hints that are none", acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID, Hints: make([]string, 9)}, "TOO_LARGE")
+	refuses("a wrong secret", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret + "x", Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("no secret", peers.AcceptPacket{Invitation: l.ID.ULID, Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("one that was not made", peers.AcceptPacket{Invitation: m.newID().ULID, Secret: l.Secret, Host: m.self.ULID}, "NOT_PERMITTED")
+	refuses("one that has expired", peers.AcceptPacket{Invitation: late.ID.ULID, Secret: late.Secret, Host: m.self.ULID}, "INVITATION_USED")
+	refuses("hints that are none", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID, Hints: make([]string, 9)}, "TOO_LARGE")
 
 	friend, _ := newMallory(t, n, open)
 	t.Run("mail before it was accepted", func(t *testing.T) {
-		conn := friend.raw(n, token(l.ID.ULID, l.Secret))
+		conn := friend.raw(n, peers.Token(l.ID.ULID, l.Secret))
 		friend.changesNothing(func() {
-			friend.throw(conn, n, 2, friend.sealed(n, packetMail, friend.written(mailPacket{})), friend.sealed(n, packetAnnounce, friend.written(placePacket{Stamp: 1})))
+			friend.throw(conn, n, 2, friend.sealed(n, peers.KindMail, friend.written(peers.MailPacket{})), friend.sealed(n, peers.KindAnnounce, friend.written(peers.AddressPacket{Stamp: 1})))
 		})
 	})
 	first := friend.accept(l.ID.ULID, l.Secret)
@@ -146,7 +147,7 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 			}
 		})
 	})
-	refuses("one that another used", acceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID}, "INVITATION_USED")
+	refuses("one that another used", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID}, "INVITATION_USED")
 	t.Run("a name that is promised", func(t *testing.T) {
 		invite(t, n, "promised")
 		if err := n.Host().Names().Store(t.Context(), "promised", "1"); parley.CodeOf(err) != parley.NameTaken {
@@ -162,15 +163,15 @@ func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
 		if err := n.Host().Peers().Uninvite(t.Context(), "never"); err != nil {
 			t.Fatal(err)
 		}
-		refuses("and used", acceptPacket{Invitation: at.ID.ULID, Secret: at.Secret, Host: m.self.ULID}, "INVITATION_USED")
+		refuses("and used", peers.AcceptPacket{Invitation: at.ID.ULID, Secret: at.Secret, Host: m.self.ULID}, "INVITATION_USED")
 	})
 	t.Run("guessing has its limits", func(t *testing.T) {
 		conn := m.raw(n)
 		m.changesNothing(func() {
 			before := n.Traffic().Refused
 			for i := range 100 {
-				body := m.written(acceptPacket{Invitation: l.ID.ULID, Secret: fmt.Sprint(i)})
-				if err := conn.Publish(mailSubject(n), m.sealed(n, packetAccept, body)); err != nil {
+				body := m.written(peers.AcceptPacket{Invitation: l.ID.ULID, Secret: fmt.Sprint(i)})
+				if err := conn.Publish(mailSubject(n), m.sealed(n, peers.KindAccept, body)); err != nil {
 					t.Fatal(err)
 				}
 			}

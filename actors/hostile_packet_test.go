@@ -15,6 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
+	"parley/actors/peers"
 	"parley/actors/transport"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -63,7 +64,7 @@ func (m *mallory) sealed(to *Node, kind transport.Kind, body []byte) []byte {
 
 func (m *mallory) written(x any) []byte {
 	m.Helper()
-	body, err := writePacket(x)
+	body, err := peers.WritePacket(x)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -81,49 +82,49 @@ func list(claims, has int) []byte {
 func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 	v := newHostileHarness(t)
 	conn := v.raw(v.victim)
-	genuine := v.written(mailPacket{Items: []packetItem{v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
+	genuine := v.written(peers.MailPacket{Items: []peers.Item{v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
 	good := v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
-	with := func(f func(*packetItem)) []byte {
+	with := func(f func(*peers.Item)) []byte {
 		p := good
 		f(&p)
-		return v.written(mailPacket{Items: []packetItem{p}})
+		return v.written(peers.MailPacket{Items: []peers.Item{p}})
 	}
 	packet := func(kind transport.Kind, body []byte) []byte { return v.sealed(v.victim, kind, body) }
 	for what, c := range map[string]struct {
 		kind transport.Kind
 		body []byte
 	}{
-		"nothing":                       {packetMail, nil},
-		"cut short":                     {packetMail, genuine[:len(genuine)-1]},
-		"with something after it":       {packetMail, append(slices.Clone(genuine), 0)},
-		"no packet":                     {packetMail, []byte("hello")},
-		"nested without end":            {packetMail, nested(0x91, transport.MaxBody-1)},
-		"records without end":           {packetMail, nested(0x81, transport.MaxBody-1)},
-		"with more than it has":         {packetMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(1<<31-1, 3)...)},
-		"of a million items":            {packetMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
-		"of a million introductions":    {packetMail, append(append([]byte{0x94, 0, 0}, list(900_000, 900_000)...), msgpcode.Nil)},
-		"a few items too many":          {packetMail, v.written(mailPacket{Items: make([]packetItem, packetItems+1)})},
-		"a few introductions too many":  {packetMail, v.written(mailPacket{Introduced: make([]introduction, maxIntroduced+1)})},
-		"with an item of nothing":       {packetMail, with(func(p *packetItem) { p.Count = 0 })},
-		"with an item of less":          {packetMail, with(func(p *packetItem) { p.Count = -1 })},
-		"with an item of too much":      {packetMail, with(func(p *packetItem) { p.Count = packetItems + 1 })},
-		"with too large an item":        {packetMail, with(func(p *packetItem) { p.Body = make([]byte, maxItem+1) })},
+		"nothing":                       {peers.KindMail, nil},
+		"cut short":                     {peers.KindMail, genuine[:len(genuine)-1]},
+		"with something after it":       {peers.KindMail, append(slices.Clone(genuine), 0)},
+		"no packet":                     {peers.KindMail, []byte("hello")},
+		"nested without end":            {peers.KindMail, nested(0x91, transport.MaxBody-1)},
+		"records without end":           {peers.KindMail, nested(0x81, transport.MaxBody-1)},
+		"with more than it has":         {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(1<<31-1, 3)...)},
+		"of a million items":            {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
+		"of a million introductions":    {peers.KindMail, append(append([]byte{0x94, 0, 0}, list(900_000, 900_000)...), msgpcode.Nil)},
+		"a few items too many":          {peers.KindMail, v.written(peers.MailPacket{Items: make([]peers.Item, peers.MaxItems+1)})},
+		"a few introductions too many":  {peers.KindMail, v.written(peers.MailPacket{Introduced: make([]peers.Introduction, peers.MaxIntroduced+1)})},
+		"with an item of nothing":       {peers.KindMail, with(func(p *peers.Item) { p.Count = 0 })},
+		"with an item of less":          {peers.KindMail, with(func(p *peers.Item) { p.Count = -1 })},
+		"with an item of too much":      {peers.KindMail, with(func(p *peers.Item) { p.Count = peers.MaxItems + 1 })},
+		"with too large an item":        {peers.KindMail, with(func(p *peers.Item) { p.Body = make([]byte, peers.MaxItemBytes+1) })},
 		"of no kind":                    {0, genuine},
-		"of a later kind":               {packetLeave + 1, genuine},
+		"of a later kind":               {peers.KindLeave + 1, genuine},
 		"of the last kind":              {255, genuine},
-		"a response to nothing":         {packetAcks, v.written(ackPacket{})},
-		"a welcome that was not wanted": {packetWelcome, v.written(welcomePacket{})},
-		"a place that is none":          {packetAnnounce, nested(0x91, 1000)},
-		"an acceptance that is none":    {packetAccept, nested(0x91, 1000)},
-		"too long a secret":             {packetAccept, v.written(acceptPacket{Secret: string(make([]byte, maxSecret+1))})},
+		"a response to nothing":         {peers.KindAcks, v.written(peers.AckPacket{})},
+		"a welcome that was not wanted": {peers.KindWelcome, v.written(peers.WelcomePacket{})},
+		"a place that is none":          {peers.KindAnnounce, nested(0x91, 1000)},
+		"an acceptance that is none":    {peers.KindAccept, nested(0x91, 1000)},
+		"too long a secret":             {peers.KindAccept, v.written(peers.AcceptPacket{Secret: string(make([]byte, peers.MaxSecret+1))})},
 	} {
 		v.run(t, what, func() {
 			v.changesNothing(func() { v.throw(conn, v.victim, 1, packet(c.kind, c.body)) })
 		})
 	}
-	altered := packet(packetMail, genuine)
+	altered := packet(peers.KindMail, genuine)
 	altered[len(altered)-1] ^= 1
-	resigned := packet(packetMail, genuine)
+	resigned := packet(peers.KindMail, genuine)
 	copy(resigned[4:36], v.newStranger().id[:]) // another signer than it says
 	stranger := v.newStranger()
 	for what, e := range map[string][]byte{
@@ -132,8 +133,8 @@ func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 		"altered":                    altered,
 		"signed by another":          resigned,
 		"longer than any":            make([]byte, 1<<20),
-		"from one who is not known":  stranger.sealed(v.victim, packetMail, genuine),
-		"a stranger's whereabouts":   stranger.sealed(v.victim, packetAnnounce, v.written(placePacket{Stamp: 1})),
+		"from one who is not known":  stranger.sealed(v.victim, peers.KindMail, genuine),
+		"a stranger's whereabouts":   stranger.sealed(v.victim, peers.KindAnnounce, v.written(peers.AddressPacket{Stamp: 1})),
 		"from the victim, it says":   slices.Concat(altered[:4], v.victimID(), altered[36:]),
 		"of a version that is later": slices.Concat([]byte("PLT\x02"), altered[4:]),
 	} {
@@ -157,7 +158,7 @@ func (m *mallory) newStranger() *mallory {
 func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 	v := newHostileHarness(t)
 	conn := v.raw(v.victim)
-	e := v.sealed(v.victim, packetMail, v.written(mailPacket{Items: []packetItem{
+	e := v.sealed(v.victim, peers.KindMail, v.written(peers.MailPacket{Items: []peers.Item{
 		v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
 		v.item(events.OutboxCopy, v.self, v.twice.id, v.form(v.twice.id, v.mayTwice)),
 	}}))
@@ -186,7 +187,7 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &mallory{TB: t, victim: second, id: v.id, self: v.self, key: v.key, seals: v.seals, transport: v.transport}
-	if err := m.transport.Dial(t.Context(), second.ID(), l.Hints, token(l.ID.ULID, l.Secret)); err != nil {
+	if err := m.transport.Dial(t.Context(), second.ID(), l.Hints, peers.Token(l.ID.ULID, l.Secret)); err != nil {
 		t.Fatal(err)
 	}
 	if w := m.accept(l.ID.ULID, l.Secret); w.Code != "" {
@@ -197,38 +198,38 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 
 func TestItemsThatAreNoneAreRefusedAlone(t *testing.T) {
 	v := newHostileHarness(t)
-	good := func() packetItem {
+	good := func() peers.Item {
 		return v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
 	}
-	framed := func(kind events.OutboxKind, e events.Event, payload []byte) packetItem {
+	framed := func(kind events.OutboxKind, e events.Event, payload []byte) peers.Item {
 		p := v.item(kind, v.self, v.fae.id, e)
 		head := 2 + 10 // kind, version, time
 		p.Body = slices.Concat(p.Body[:head], []byte{msgpcode.Bin32, byte(len(payload) >> 24), byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload))}, payload)
 		return p
 	}
-	with := func(f func(*packetItem)) packetItem {
+	with := func(f func(*peers.Item)) peers.Item {
 		p := good()
 		p.Body = slices.Clone(p.Body)
 		f(&p)
 		return p
 	}
-	answered := func(wide []byte) packetItem {
+	answered := func(wide []byte) peers.Item {
 		payload := slices.Concat([]byte{0x96, msgpcode.Nil, msgpcode.Nil, msgpcode.Nil, 0xd7, 3, 0, 0, 0, 0, 0, 0, 0, 1}, wide, []byte{msgpcode.False})
 		return framed(events.OutboxOutcome, &events.FormAnswered{Values: capabilities.Null()}, payload)
 	}
-	for what, p := range map[string]packetItem{
-		"of nothing":                with(func(p *packetItem) { p.Body = nil }),
-		"cut short":                 with(func(p *packetItem) { p.Body = p.Body[:len(p.Body)-1] }),
-		"with something after it":   with(func(p *packetItem) { p.Body = append(p.Body, 0) }),
-		"with fewer than it claims": with(func(p *packetItem) { p.Count = 2 }),
-		"of two events":             with(func(p *packetItem) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
-		"of an unknown kind":        with(func(p *packetItem) { p.Body[0] = 0x7f }),
-		"of a newer version":        with(func(p *packetItem) { p.Body[1] = 0x7f }),
+	for what, p := range map[string]peers.Item{
+		"of nothing":                with(func(p *peers.Item) { p.Body = nil }),
+		"cut short":                 with(func(p *peers.Item) { p.Body = p.Body[:len(p.Body)-1] }),
+		"with something after it":   with(func(p *peers.Item) { p.Body = append(p.Body, 0) }),
+		"with fewer than it claims": with(func(p *peers.Item) { p.Count = 2 }),
+		"of two events":             with(func(p *peers.Item) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
+		"of an unknown kind":        with(func(p *peers.Item) { p.Body[0] = 0x7f }),
+		"of a newer version":        with(func(p *peers.Item) { p.Body[1] = 0x7f }),
 		"nested without end":        framed(events.OutboxCopy, v.message(v.fae.id, v.holdsFae), nested(0x91, 600<<10)),
 		"claiming a billion":        answered(list(1<<30, 4)),
 		"of a million grants":       answered(list(600<<10, 600<<10)),
 		"of empty grants":           answered(append(list(600<<10, 0), bytes.Repeat([]byte{0x90}, 600<<10)...)),
-		"of a list as its head":     with(func(p *packetItem) { p.Body = slices.Concat(nested(0x91, 600<<10), p.Body[1:]) }),
+		"of a list as its head":     with(func(p *peers.Item) { p.Body = slices.Concat(nested(0x91, 600<<10), p.Body[1:]) }),
 	} {
 		v.run(t, what, func() {
 			var before, after runtime.MemStats
@@ -242,8 +243,8 @@ func TestItemsThatAreNoneAreRefusedAlone(t *testing.T) {
 			}
 		})
 	}
-	r := v.mail(with(func(p *packetItem) { p.Body = nil }), good(), with(func(p *packetItem) { p.To = ulid.Make() }), good())
-	for i, want := range []ackStatus{ackRefused, ackAccepted, ackRefused, ackAccepted} {
+	r := v.mail(with(func(p *peers.Item) { p.Body = nil }), good(), with(func(p *peers.Item) { p.To = ulid.Make() }), good())
+	for i, want := range []peers.AckStatus{peers.AckRefused, peers.AckAccepted, peers.AckRefused, peers.AckAccepted} {
 		if r[i].Status != want {
 			t.Errorf("item %d: %+v", i, r[i])
 		}
@@ -252,8 +253,8 @@ func TestItemsThatAreNoneAreRefusedAlone(t *testing.T) {
 
 func TestAFloodDrownsNobody(t *testing.T) {
 	v := newHostileHarness(t)
-	var packet mailPacket
-	for range packetItems {
+	var packet peers.MailPacket
+	for range peers.MaxItems {
 		packet.Items = append(packet.Items, v.item(events.OutboxCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
 	}
 	body := v.written(packet)
@@ -265,8 +266,8 @@ func TestAFloodDrownsNobody(t *testing.T) {
 		for range 8 {
 			floods.Go(func() {
 				for ctx.Err() == nil {
-					_, _ = v.transport.Call(ctx, v.victim.ID(), packetMail, body) // that it is not taken in is what is wanted
-					_ = conn.Publish(mailSubject(v.victim), v.sealed(v.victim, packetMail, []byte("hello")))
+					_, _ = v.transport.Call(ctx, v.victim.ID(), peers.KindMail, body) // that it is not taken in is what is wanted
+					_ = conn.Publish(mailSubject(v.victim), v.sealed(v.victim, peers.KindMail, []byte("hello")))
 				}
 			})
 		}

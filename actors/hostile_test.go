@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/oklog/ulid/v2"
 
+	"parley/actors/peers"
 	"parley/actors/transport"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -75,7 +76,7 @@ func newMallory(tb testing.TB, victim *Node, invitation view.Invitation) (*mallo
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := m.transport.Dial(tb.Context(), victim.ID(), l.Hints, token(l.ID.ULID, l.Secret)); err != nil {
+	if err := m.transport.Dial(tb.Context(), victim.ID(), l.Hints, peers.Token(l.ID.ULID, l.Secret)); err != nil {
 		tb.Fatal(err)
 	}
 	return m, l
@@ -100,26 +101,26 @@ func befriend(tb testing.TB, victim *Node, name string) *mallory {
 	return m
 }
 
-func (m *mallory) accept(invitation ulid.ULID, secret string) welcomePacket {
+func (m *mallory) accept(invitation ulid.ULID, secret string) peers.WelcomePacket {
 	m.Helper()
-	return exchange[welcomePacket](m, packetAccept, acceptPacket{Invitation: invitation, Secret: secret, Host: m.self.ULID, Stamp: 1})
+	return exchange[peers.WelcomePacket](m, peers.KindAccept, peers.AcceptPacket{Invitation: invitation, Secret: secret, Host: m.self.ULID, Stamp: 1})
 }
 
 func (m *mallory) newID() capabilities.ID { return capabilities.ID{ULID: ulid.Make(), Node: m.id} }
 
 // receive says to each item that it has arrived.
 func (m *mallory) receive(_ context.Context, l transport.Packet) (transport.Kind, []byte, bool) {
-	if l.Kind == packetAnnounce {
-		body, err := writePacket(placePacket{Stamp: 1})
-		return packetNoted, body, err == nil
+	if l.Kind == peers.KindAnnounce {
+		body, err := peers.WritePacket(peers.AddressPacket{Stamp: 1})
+		return peers.KindNoted, body, err == nil
 	}
-	mail, err := readPacket[mailPacket](l.Body)
+	mail, err := peers.ReadPacket[peers.MailPacket](l.Body)
 	if err != nil {
 		return 0, nil, false
 	}
-	var r ackPacket
+	var r peers.AckPacket
 	for _, p := range mail.Items {
-		r.Acks = append(r.Acks, itemAck{Status: ackAccepted})
+		r.Acks = append(r.Acks, peers.Ack{Status: peers.AckAccepted})
 		if recorded, err := events.Decode(p.Body, p.Count); err == nil {
 			m.mu.Lock()
 			for _, e := range recorded {
@@ -128,8 +129,8 @@ func (m *mallory) receive(_ context.Context, l transport.Packet) (transport.Kind
 			m.mu.Unlock()
 		}
 	}
-	body, err := writePacket(r)
-	return packetAcks, body, err == nil
+	body, err := peers.WritePacket(r)
+	return peers.KindAcks, body, err == nil
 }
 
 // got waits for something that the victim sends, and takes it.
@@ -152,7 +153,7 @@ func got[E events.Event](m *mallory) (e E) {
 // exchange sends a packet and reads the response.
 func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 	m.Helper()
-	body, err := writePacket(x)
+	body, err := peers.WritePacket(x)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 	if err != nil {
 		m.Fatal(err)
 	}
-	read, err := readPacket[T](answer.Body)
+	read, err := peers.ReadPacket[T](answer.Body)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -170,9 +171,9 @@ func exchange[T any](m *mallory, kind transport.Kind, x any) T {
 }
 
 // item writes one by hand.
-func (m *mallory) item(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) packetItem {
+func (m *mallory) item(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) peers.Item {
 	m.Helper()
-	p, err := packItem(mailbox.OutboxItem{Kind: kind, To: to}, from, evs)
+	p, err := peers.PackItem(mailbox.OutboxItem{Kind: kind, To: to}, from, evs)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -180,9 +181,9 @@ func (m *mallory) item(kind events.OutboxKind, from, to capabilities.ID, evs ...
 }
 
 // mail sends items in a packet and gives what became of each.
-func (m *mallory) mail(items ...packetItem) []itemAck {
+func (m *mallory) mail(items ...peers.Item) []peers.Ack {
 	m.Helper()
-	r := exchange[ackPacket](m, packetMail, mailPacket{Items: items}).Acks
+	r := exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Items: items}).Acks
 	if len(r) != len(items) {
 		m.Fatalf("%d acks for %d items", len(r), len(items))
 	}
@@ -190,7 +191,7 @@ func (m *mallory) mail(items ...packetItem) []itemAck {
 }
 
 // say is mail for one item, from the hostile host itself.
-func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) itemAck {
+func (m *mallory) say(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) peers.Ack {
 	m.Helper()
 	return m.mail(m.item(kind, m.self, to, evs...))[0]
 }
@@ -264,16 +265,16 @@ func (m *mallory) changesNothing(attack func()) {
 }
 
 // isRefused checks that an item was.
-func (m *mallory) isRefused(r itemAck, code string) {
+func (m *mallory) isRefused(r peers.Ack, code string) {
 	m.Helper()
-	if r.Status != ackRefused || code != "" && r.Code != code {
+	if r.Status != peers.AckRefused || code != "" && r.Code != code {
 		m.Errorf("status %d, %s: %s; want %s", r.Status, r.Code, r.Text, code)
 	}
 }
 
-func (m *mallory) arrives(r itemAck) {
+func (m *mallory) arrives(r peers.Ack) {
 	m.Helper()
-	if r.Status != ackAccepted {
+	if r.Status != peers.AckAccepted {
 		m.Errorf("status %d, %s: %s", r.Status, r.Code, r.Text)
 	}
 }

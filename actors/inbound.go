@@ -2,167 +2,55 @@ package actors
 
 import (
 	"context"
-	"sync"
 
 	"parley"
-	"parley/actors/transport"
+	"parley/actors/peers"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 )
 
-// receive handles a packet from another node, whose signature was checked. What has no response was not
-// worth one: its sender does not belong here.
-func (n *Node) receive(ctx context.Context, l transport.Packet) (transport.Kind, []byte, bool) {
-	if n.peers.isClosed() {
-		return 0, nil, false // it stops: the sender finds it gone
+// Accept implements peers.Node.
+func (n peerNode) Accept(ctx context.Context, d *peers.Delivery) {
+	var err error
+	if _, there := n.journal.Mailbox(d.To); !there {
+		err = parley.Refuse(parley.AgentNotFound, "there is no such agent")
 	}
-	kind, response := n.respond(ctx, l)
-	if response == nil {
-		n.refusedPackets.Add(1)
-		n.sayRefused.Do(func() { n.log.Warn("packet refused", "from", l.From.String(), "kind", l.Kind) })
-		return 0, nil, false
-	}
-	body, err := writePacket(response)
-	if err != nil {
-		n.log.Error("response", "error", err)
-		return 0, nil, false
-	}
-	return kind, body, true
-}
-
-func (n *Node) respond(ctx context.Context, l transport.Packet) (transport.Kind, any) {
-	if l.Kind == packetAccept {
-		return packetWelcome, n.respondAccept(ctx, l)
-	}
-	if !n.peers.belongs(ctx, l.From) {
-		return 0, nil
-	}
-	p := n.peers.of(l.From)
-	if l.Kind == packetLeave {
-		p.leaves()
-		return packetNoted, n.placeNow()
-	}
-	p.hear()
-	switch l.Kind {
-	case packetMail:
-		mail, err := readPacket[mailPacket](l.Body)
-		if err != nil || mail.check() != nil {
-			return 0, nil
-		}
-		return packetAcks, n.acceptMail(ctx, p, mail)
-	case packetAnnounce:
-		at, err := readPacket[placePacket](l.Body)
-		if err != nil {
-			return 0, nil
-		}
-		n.hearFrom(ctx, l.From, at)
-		return packetNoted, n.placeNow()
-	}
-	return 0, nil
-}
-
-// acceptMail delivers the items of a packet and says what became of each, once that is on disk.
-func (n *Node) acceptMail(ctx context.Context, p *peer, l mailPacket) any {
-	in := &intake{node: n, from: p.id, window: &p.receives, epoch: l.Epoch, acks: make([]itemAck, len(l.Items)), failed: map[capabilities.ID]bool{}}
-	for _, i := range l.Introduced {
-		n.introduced(ctx, p.id, i)
-	}
-	size := l.bytes()
-	taken := p.takes(size)
-	defer p.takes(-size)
-	if !taken || n.registry.overloaded(shareOfPeers) || !p.receives.wait(ctx, l.Epoch, l.Number, n.journal.Failures()) {
-		for i := range in.acks {
-			in.acks[i].Status = ackRetry
-		}
-		p.receives.fail(l.Epoch)
-		return ackPacket{in.acks}
-	}
-	in.open.Add(len(l.Items))
-	for i, item := range l.Items {
-		in.take(ctx, i, item)
-	}
-	p.receives.admit(l.Epoch, l.Number)
-	done := make(chan struct{})
-	go func() {
-		in.open.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return nil
-	}
-	p.mailIn.Add(uint64(len(l.Items)))
-	return ackPacket{in.acks}
-}
-
-// intake is a packet of mail being delivered.
-type intake struct {
-	node   *Node
-	from   capabilities.NodeID
-	window *receiveWindow
-	epoch  uint64
-	acks   []itemAck
-	open   sync.WaitGroup
-
-	mu     sync.Mutex
-	failed map[capabilities.ID]bool // mailboxes that could not take in something, and so take in nothing after it
-}
-
-// take delivers one item. Those for one mailbox come to it in their order.
-func (in *intake) take(ctx context.Context, i int, item packetItem) {
-	to := capabilities.ID{ULID: item.To, Node: in.node.id}
-	c, evs, err := item.unpack(in.from)
-	if err == nil {
-		if _, there := in.node.journal.Mailbox(to); !there {
-			err = parley.Refuse(parley.AgentNotFound, "there is no such agent")
-		}
-	}
-	if copied, ok := c.(mailbox.RemoteDelivery); ok && err == nil && copied.Form != nil {
-		err = in.node.checkForwarders(ctx, copied.Form, to)
+	if copied, ok := d.Command.(mailbox.RemoteDelivery); ok && err == nil && copied.Form != nil {
+		err = n.checkForwarders(ctx, copied.Form, d.To)
 	}
 	if err != nil {
-		in.ends(i, to, err, 0)
+		d.Done(0, err)
 		return
 	}
-	in.node.registry.tell(to, 0, &acceptDelivery{intake: in, index: i, to: to, command: c, events: evs})
+	n.registry.tell(d.To, 0, acceptDelivery{d})
 }
 
-// acceptDelivery delivers an item of another node.
-type acceptDelivery struct {
-	intake  *intake
-	index   int // of the item
-	to      capabilities.ID
-	command mailbox.Command
-	events  []events.Event
-}
+// acceptDelivery has a mailbox decide on an item of another node.
+type acceptDelivery struct{ *peers.Delivery }
 
-func (m *acceptDelivery) handle(b *mailboxActor) {
-	in := m.intake
-	if in.hasFailed(m.to) || in.window.hasFailed(in.epoch, b.failures) {
-		in.ends(m.index, m.to, errDelayed, 0)
+func (m acceptDelivery) handle(b *mailboxActor) {
+	if !m.Admitted(b.failures) {
+		m.Done(0, peers.ErrDelayed)
 		return
 	}
-	at, err := b.acceptRemoteWithin(in.from, m.command, m.events)
-	if isTransient(err) {
-		in.fail(m.to, err)
-	}
+	at, err := b.acceptWithin(m.From, m.Command)
+	m.Decided(err)
 	b.release(func(lost error) {
 		if lost != nil {
 			err = lost
 		}
-		in.ends(m.index, m.to, err, at)
+		m.Done(at, err)
 	})
 }
 
-func (m *acceptDelivery) fail(err error) { m.intake.ends(m.index, m.to, err, 0) }
+func (m acceptDelivery) fail(err error) { m.Done(0, err) }
 
-// checkForwarders refuses a form of another node that says of an agent of this one that it handed it on, when that agent
-// did not: what it hands on is in its own log before its home can have heard of it.
-func (n *Node) checkForwarders(ctx context.Context, form *events.FormRequested, to capabilities.ID) error {
+// checkForwarders refuses a form of another node that says that an agent of this node forwarded it, if that agent did
+// not. A forward is in the forwarder's log before the form's home can know of it.
+func (n peerNode) checkForwarders(ctx context.Context, form *events.FormRequested, to capabilities.ID) error {
 	if len(form.Chain) > mailbox.MaxHolders {
-		return nil // the mailbox says so
+		return nil // the mailbox refuses it
 	}
 	for i, by := range form.Chain {
 		if by.Node != n.id {
@@ -173,11 +61,11 @@ func (n *Node) checkForwarders(ctx context.Context, form *events.FormRequested, 
 			next = form.Chain[i+1]
 		}
 		if _, there := n.journal.Mailbox(by); there {
-			handed, err := call(ctx, &Agent{node: n, id: by}, queryForwarded{form.ID, next})
+			forwarded, err := call(ctx, &Agent{node: n.Node, id: by}, queryForwarded{form.ID, next})
 			if err != nil {
-				return errDelayed // nothing is known: it comes again
+				return peers.ErrDelayed // nothing is known: the item comes again
 			}
-			if handed {
+			if forwarded {
 				continue
 			}
 		}
@@ -193,66 +81,39 @@ func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
 	return b.state.HasForwarded(m.form, m.to), nil
 }
 
-// ends notes the result of one item.
-func (in *intake) ends(i int, to capabilities.ID, err error, at capabilities.Time) {
-	defer in.open.Done()
-	r := &in.acks[i]
-	switch {
-	case err == nil:
-		r.Status, r.At = ackAccepted, at
-	case isTransient(err):
-		in.fail(to, err)
-		r.Status = ackRetry
-	default:
-		r.Status = ackRefused
-		r.Code, r.Text = refusal(err)
-	}
-}
-
-// fail accepts nothing more for a mailbox, nor of the window, so that all of it is sent again in order. A quarantined
-// mailbox holds up only itself.
-func (in *intake) fail(to capabilities.ID, why error) {
-	in.mu.Lock()
-	in.failed[to] = true
-	in.mu.Unlock()
-	if parley.CodeOf(why) != parley.CorruptLog {
-		in.window.fail(in.epoch)
-	}
-}
-
-func (in *intake) hasFailed(to capabilities.ID) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.failed[to]
-}
-
-// isTransient reports whether what failed may be done later.
-func isTransient(err error) bool {
-	switch parley.CodeOf(err) {
-	case parley.ReadOnly, parley.CorruptLog, parley.Internal, parley.RateLimited, parley.NotRunning:
-		return true
-	}
-	return false
-}
-
-// acceptRemote has the mailbox decide on what one of another node says. It returns when a form was settled by it.
-func (b *mailboxActor) acceptRemote(c mailbox.Command, _ []events.Event) (at capabilities.Time, err error) {
-	settle, settles := c.(mailbox.RemoteAnswer)
-	if settles {
-		if err := b.seal(&settle.SettleForm); err != nil {
-			return 0, err
+// acceptWithin has the mailbox decide on a command of another node, within the node's quotas and share of the processor.
+// An effort that is too much for now is put off. It returns when a form was settled by the command.
+func (b *mailboxActor) acceptWithin(from capabilities.NodeID, c mailbox.Command) (at capabilities.Time, err error) {
+	c = b.node.accounts.quotaed(ofNode(from), c)
+	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Mail.Has(r.Form.ID) {
+		schema, err := b.node.compile(ofNode(from), r.Form.Fields)
+		if err != nil {
+			return 0, later(err)
 		}
-		if m, found := b.state.Mail.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
-			if settle.Schema, err = b.schema(settle.By, m.Form, settle.Values, nil); err != nil {
-				return 0, later(err)
-			}
-		}
-		c = settle
+		r.Schema, c = schema, r
 	}
-	_, err = b.decide(c)
-	if !settles {
+	if settle, ok := c.(mailbox.RemoteAnswer); ok {
+		at, err = b.acceptAnswer(settle)
+	} else {
+		_, err = b.decide(c)
+	}
+	if err == nil {
+		b.holds(from)
+	}
+	return at, err
+}
+
+// acceptAnswer has the home of a form decide on an answer of another node. It returns when the form was settled.
+func (b *mailboxActor) acceptAnswer(settle mailbox.RemoteAnswer) (at capabilities.Time, err error) {
+	if err := b.seal(&settle.SettleForm); err != nil {
 		return 0, err
 	}
+	if m, found := b.state.Mail.FindFormID(settle.Form); found == nil && m.Form.IsOpen() {
+		if settle.Schema, err = b.schema(settle.By, m.Form, settle.Values, nil); err != nil {
+			return 0, later(err)
+		}
+	}
+	_, err = b.decide(settle)
 	m, found := b.state.Mail.FindFormID(settle.Form)
 	if found != nil {
 		return 0, err
@@ -268,8 +129,8 @@ func (b *mailboxActor) acceptRemote(c mailbox.Command, _ []events.Event) (at cap
 	return at, err
 }
 
-// isRepeated reports whether a form was settled by just what is being said again, because word of it was lost. It is for
-// what has no ID of its own, of programs before this one.
+// isRepeated reports whether a form was settled by the same settlement before, of which the reply was lost. It is for
+// settlements without IDs, which programs before this one send.
 func (b *mailboxActor) isRepeated(f *mailbox.Form, c mailbox.SettleForm) bool {
 	if e := f.Ended; e != nil {
 		return c.Reason == e.Reason && c.By == e.By && c.Note == e.Note
@@ -289,15 +150,3 @@ func (b *mailboxActor) isRepeated(f *mailbox.Form, c mailbox.SettleForm) bool {
 	}
 	return was.Equal(capabilities.Record(c.Values))
 }
-
-// bytes returns the size of the packet's items.
-func (l *mailPacket) bytes() int64 {
-	n := 0
-	for _, p := range l.Items {
-		n += len(p.Body)
-	}
-	return int64(n)
-}
-
-// takes counts bytes of packets that are being taken in, and reports whether there was room for them.
-func (p *peer) takes(bytes int64) bool { return p.taking.Add(bytes) <= maxTaking }

@@ -143,7 +143,7 @@ func (b *mailboxActor) load() error {
 	b.doubtful = troubled || b.node.journal.Err() != nil
 	b.reg.doubtful.Store(b.doubtful)
 	if b.reg.id == b.node.host {
-		b.node.peers.remember(s)
+		b.node.peers.Remember(s)
 		b.node.accounts.remember(s)
 	}
 	b.openAccount()
@@ -192,7 +192,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	}
 	if b.reg.id == b.node.host {
 		b.node.hostAliases.note(evs)
-		b.node.peers.note(evs)
+		b.node.peers.Note(evs)
 		b.node.accounts.note(evs)
 	}
 	owed, shown := b.state.Outbox.LastSeq(), b.state.ProfileVersion()

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
-	"golang.org/x/time/rate"
 
 	"parley"
 	"parley/actors/keys"
+	"parley/actors/peers"
 	"parley/actors/runtime"
 	"parley/actors/transport"
 	"parley/actors/view"
@@ -48,17 +48,14 @@ type Node struct {
 
 	settlements *settlements
 	hostAliases hostAliasCache
-	peers       *peers
+	peers       *peers.Directory
 	transport   *transport.Transport
 
-	strangers      *rate.Limiter // packets of those who are not known
-	refusedPackets atomic.Uint64
-	sayRefused     rate.Sometimes // strangers can have any number of packets refused
-	scheduler      *scheduler
-	snapshots      *snapshots
-	schemas        *schemaCache
-	accounts       *accounts
-	loading        chan struct{} // has one for each mailbox that is being read
+	scheduler *scheduler
+	snapshots *snapshots
+	schemas   *schemaCache
+	accounts  *accounts
+	loading   chan struct{} // has one for each mailbox that is being read
 
 	supervisor *supervisor
 	directory  *directory
@@ -86,8 +83,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{o: o, log: o.Log, id: id, settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading), strangers: rate.NewLimiter(strangersRate, strangersBurst)}
-	n.sayRefused.Interval = time.Second
+	n := &Node{o: o, log: o.Log, id: id, settlements: newSettlements(), done: make(chan struct{}), loading: make(chan struct{}, maxLoading)}
 	if n.secrets, err = keys.NewSecretBox(key); err != nil {
 		return nil, err
 	}
@@ -146,7 +142,7 @@ func (n *Node) start(key nkeys.KeyPair) error {
 	if n.lease != nil {
 		n.tasks.Go(n.watchLease)
 	}
-	if err := n.reachOut(key); err != nil {
+	if err := n.connect(key); err != nil {
 		return err
 	}
 	n.resume()
@@ -323,14 +319,13 @@ func (n *Node) Close(ctx context.Context) error {
 	n.closed.Do(func() {
 		n.registry.close()
 		n.supervisor.close()
-		n.peers.close()
-		if n.transport != nil {
-			n.peers.leave(ctx)
-		}
+		n.peers.Close()
+		n.peers.Leave(ctx)
 		n.end()
 		if n.transport != nil {
 			err = n.transport.Close()
 		}
+		n.peers.Stop()
 		n.tasks.Wait()
 		n.scheduler.stop()
 		err = errors.Join(err, n.registry.drain(ctx), n.journal.Close(ctx), n.giveUpLease(ctx))
@@ -381,7 +376,6 @@ const (
 	defaultIdle      = 30 * time.Second
 	defaultRuns      = 256
 	maxLoading       = 4        // mailboxes that are read from the log at once, at a start too
-	maxTaking        = 8 << 20  // bytes of packets of one other node that are being taken in
 	maxQueuedMailbox = 4096     // calls waiting for one mailbox
 	maxQueuedNode    = 65536    // calls waiting in all
 	maxBacklog       = 64 << 20 // bytes appended and not yet durable

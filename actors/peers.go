@@ -2,306 +2,199 @@ package actors
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"slices"
-	"strings"
-	"sync"
+	"crypto/rand"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/oklog/ulid/v2"
-	"golang.org/x/time/rate"
+	"github.com/nats-io/nkeys"
 
 	"parley"
+	"parley/actors/peers"
+	"parley/actors/transport"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/mailbox"
 )
 
-// peers is the other nodes. Whom the node knows, and whom it has invited, stands in its host's log; what is
-// here follows from that.
-type peers struct {
-	node     *Node
-	strategy actor.SupervisorStrategy
+// peerNode is the node as package peers needs it.
+type peerNode struct{ *Node }
 
-	mu      sync.Mutex
-	all     map[capabilities.NodeID]*peer
-	met     []capabilities.NodeID // in order
-	hosts   map[capabilities.NodeID]capabilities.ID
-	invited map[ulid.ULID]*events.InvitationMade
-	awaited map[capabilities.NodeID]chan struct{}     // those whose invitation is being accepted
-	dropped map[capabilities.NodeID]capabilities.Time // ever, and the last time
-	closed  bool
+var _ peers.Node = peerNode{}
+
+// newPeers returns the directory of other nodes, which Start has carry mail.
+func newPeers(n *Node) *peers.Directory {
+	return peers.New(peers.Options{Node: peerNode{n}, ID: n.id, Public: n.o.Public, Hub: n.o.URL != "", Log: n.log})
 }
 
-func newPeers(n *Node) *peers {
-	return &peers{
-		node: n, strategy: &supervision{n.registry.tree, n.stopChild}, all: map[capabilities.NodeID]*peer{}, hosts: map[capabilities.NodeID]capabilities.ID{},
-		invited: map[ulid.ULID]*events.InvitationMade{}, dropped: map[capabilities.NodeID]capabilities.Time{}, awaited: map[capabilities.NodeID]chan struct{}{},
-	}
-}
-
-// of gives a node's peer, which is made and set to work if there is none.
-func (ps *peers) of(id capabilities.NodeID) *peer {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if p, ok := ps.all[id]; ok {
-		return p
-	}
-	p := &peer{
-		node: ps.node, id: id, wake: make(chan struct{}, 1), back: make(chan struct{}, 1),
-		owed: map[capabilities.ID]int{}, queued: map[capabilities.ID]bool{},
-		inFlight: map[capabilities.ID]map[uint64]bool{},
-		moves:    rate.NewLimiter(rate.Every(movesEvery), movesBurst), sayIntroduced: rate.Sometimes{Interval: time.Minute},
-	}
-	ps.all[id] = p
-	if !ps.closed && ps.node.transport != nil {
-		p.spawn()
-	}
-	return p
-}
-
-// begin sets those to work that were known before there was a way to them.
-func (ps *peers) begin() {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	for _, p := range ps.all {
-		p.spawn()
-	}
-}
-
-func (ps *peers) close() {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	ps.closed = true
-}
-
-func (ps *peers) isClosed() bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return ps.closed
-}
-
-// leave tells the nodes that are in reach that this one stops. It does not wait long.
-func (ps *peers) leave(ctx context.Context) {
-	body, err := writePacket(ps.node.placeNow())
+// connect opens the way to other nodes. The directory has what the host's log says of them.
+func (n *Node) connect(key nkeys.KeyPair) error {
+	identity, err := transport.NewIdentity(key)
 	if err != nil {
-		return
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, leaveTime)
-	defer cancel()
-	var told sync.WaitGroup
-	all, _ := ps.list()
-	for _, p := range all {
-		if p.reachable.Load() {
-			told.Go(func() { _, _ = ps.node.transport.Call(ctx, p.id, packetLeave, body) }) // who does not hear it finds out
-		}
+	if _, err := n.Host().Names().List(n.life, ""); err != nil { // the host's mailbox, made from the log, fills the directory
+		return err
 	}
-	told.Wait()
-}
-
-// leaveTime bounds how long a node that stops tells others.
-const leaveTime = 300 * time.Millisecond
-
-func (ps *peers) get(id capabilities.NodeID) (*peer, bool) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	p, ok := ps.all[id]
-	return p, ok
-}
-
-// knows reports whether the node has met another.
-func (ps *peers) knows(id capabilities.NodeID) bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	_, met := ps.hosts[id]
-	return met
-}
-
-// await has a node that is not known yet wait, until the function that is returned is called. It returns nil if
-// that is the case already.
-func (ps *peers) await(id capabilities.NodeID) func() {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if ps.awaited[id] != nil {
-		return nil
-	}
-	over := make(chan struct{})
-	ps.awaited[id] = over
-	return func() {
-		ps.mu.Lock()
-		defer ps.mu.Unlock()
-		delete(ps.awaited, id)
-		close(over)
-	}
-}
-
-// belongs reports whether a node is known, when it will be if it is being met.
-func (ps *peers) belongs(ctx context.Context, id capabilities.NodeID) bool {
-	ps.mu.Lock()
-	over := ps.awaited[id]
-	ps.mu.Unlock()
-	if over != nil {
-		select {
-		case <-over:
-		case <-ctx.Done():
-		}
-	}
-	return ps.knows(id)
-}
-
-// isDropped reports whether a node was dropped, and not met again.
-func (ps *peers) isDropped(id capabilities.NodeID) bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	_, met := ps.hosts[id]
-	_, dropped := ps.dropped[id]
-	return dropped && !met
-}
-
-// drop notes that a node is known no more.
-func (ps *peers) drop(d mailbox.DroppedPeer) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	delete(ps.hosts, d.Node)
-	ps.met = slices.DeleteFunc(ps.met, func(id capabilities.NodeID) bool { return id == d.Node })
-	ps.dropped[d.Node] = d.At
-	if p := ps.all[d.Node]; p != nil {
-		p.reachable.Store(false)
-	}
-}
-
-// everDropped returns the nodes that were dropped, and the last time that they were.
-func (ps *peers) everDropped() []mailbox.DroppedPeer {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	all := make([]mailbox.DroppedPeer, 0, len(ps.dropped))
-	for node, at := range ps.dropped {
-		all = append(all, mailbox.DroppedPeer{Node: node, At: at})
-	}
-	return all
-}
-
-// isIntroduced reports whether a node is known only by what another has said of it.
-func (ps *peers) isIntroduced(id capabilities.NodeID) bool {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	host, met := ps.hosts[id]
-	return met && host.IsZero()
-}
-
-// remember takes up what the host's log says, in place of what was noted before: some of that may have been lost
-// on its way there.
-func (ps *peers) remember(s *mailbox.State) {
-	ps.mu.Lock()
-	clear(ps.hosts)
-	clear(ps.invited)
-	clear(ps.dropped)
-	ps.met = nil
-	ps.mu.Unlock()
-	for _, i := range s.Peers.Invitations(ps.node.now()) {
-		ps.invite(&i.InvitationMade)
-	}
-	for _, d := range s.Peers.Dropped() {
-		ps.drop(d)
-	}
-	for _, a := range s.Peers.All() {
-		ps.meet(&events.NodeMet{Node: a.Node, Host: a.Host, By: a.By, Hints: a.Hints, Stamp: a.Stamp, Network: a.Network})
-	}
-}
-
-// note is told what happens in the host's mailbox.
-func (ps *peers) note(evs []events.Event) {
-	for _, e := range evs {
-		switch e := e.(type) {
-		case *events.NodeMet:
-			ps.meet(e)
-		case *events.NodeDropped:
-			ps.drop(mailbox.DroppedPeer{Node: e.Node, At: e.Date})
-		case *events.InvitationMade:
-			ps.invite(e)
-		case *events.InvitationEnded:
-			ps.mu.Lock()
-			delete(ps.invited, e.Invitation.ULID)
-			ps.mu.Unlock()
-		}
-	}
-}
-
-func (ps *peers) invite(e *events.InvitationMade) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	ps.invited[e.Invitation.ULID] = e
-}
-
-func (ps *peers) meet(e *events.NodeMet) {
-	p := ps.of(e.Node)
-	ps.mu.Lock()
-	host, before := ps.hosts[e.Node]
-	if !before {
-		ps.met = append(ps.met, e.Node)
-	}
-	if !before || host.IsZero() {
-		ps.hosts[e.Node] = e.Host
-	}
-	ps.mu.Unlock()
-	p.moveTo(e.Hints, e.Stamp, e.Network)
-}
-
-// admits reports whether a node may connect to this one's listener: it is known, or shows an invitation.
-func (ps *peers) admits(node capabilities.NodeID, token string) bool {
-	if ps.knows(node) {
-		return true
-	}
-	id, secret, ok := strings.Cut(token, ".")
-	if !ok {
-		return false
-	}
-	invitation, err := ulid.ParseStrict(id)
+	n.transport, err = transport.Open(n.life, transport.Options{
+		Identity: identity, Listen: n.o.Peers, Unproved: n.o.Unproved, Hub: n.o.URL, Log: n.log,
+		Admit: n.peers.Admits, Receive: n.peers.Receive,
+	})
 	if err != nil {
-		return false
+		return err
 	}
-	ps.mu.Lock()
-	i, open := ps.invited[invitation]
-	ps.mu.Unlock()
-	return open && i.Until.Std().After(time.Now()) && subtle.ConstantTimeCompare(i.Digest, digest(secret)) == 1
+	n.peers.Start(n.life, n.transport)
+	return nil
 }
 
-// digest is what is kept of an invitation's secret.
-func digest(secret string) []byte {
-	sum := sha256.Sum256([]byte(secret))
-	return sum[:]
+// Host implements peers.Node.
+func (n peerNode) Host() capabilities.ID { return n.host }
+
+// Now implements peers.Node.
+func (n peerNode) Now() capabilities.Time { return n.now() }
+
+// Failures implements peers.Node.
+func (n peerNode) Failures() uint64 { return n.journal.Failures() }
+
+// Overloaded implements peers.Node.
+func (n peerNode) Overloaded() bool { return n.registry.overloaded(shareOfPeers) }
+
+// Record implements peers.Node.
+func (n peerNode) Record(ctx context.Context, c mailbox.Command) error {
+	return n.Node.Host().do(ctx, c)
 }
 
-// token is what a node shows to a listener that does not know it yet.
-func token(invitation ulid.ULID, secret string) string { return invitation.String() + "." + secret }
-
-// list gives the nodes that were met, in order, with their hosts.
-func (ps *peers) list() ([]*peer, []capabilities.ID) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	all, hosts := make([]*peer, len(ps.met)), make([]capabilities.ID, len(ps.met))
-	for i, id := range ps.met {
-		all[i], hosts[i] = ps.all[id], ps.hosts[id]
-	}
-	return all, hosts
+// Redeem implements peers.Node.
+func (n peerNode) Redeem(ctx context.Context, c mailbox.RedeemInvitation, node capabilities.NodeID) (capabilities.ID, error) {
+	return call(ctx, n.Node.Host(), redeemInvitation{c, node})
 }
 
-// later does something after a pause, if the node is there still.
-func (n *Node) later(pause time.Duration, do func()) {
-	time.AfterFunc(pause, func() {
-		if n.life.Err() == nil {
-			do()
+// CheckAccept implements peers.Node.
+func (n peerNode) CheckAccept(ctx context.Context, name string, invitation capabilities.ID) error {
+	_, err := query(ctx, n.Node.Host(), func(s *mailbox.State, _ capabilities.Time) (none, error) {
+		return none{}, s.CheckAddPeer(name, invitation)
+	})
+	return err
+}
+
+// Spawn implements peers.Node.
+func (n peerNode) Spawn(node capabilities.NodeID, producer actor.Producer) (tell func(message any)) {
+	r := n.registry
+	strategy := &supervision{r.tree, n.stopChild}
+	pid := r.tree.spawn(peerName(node), actor.PropsFromProducer(producer, actor.WithGuardian(strategy), actor.WithDispatcher(r.dispatcher)))
+	return func(message any) {
+		if n.life.Err() == nil { // the actors may have ended
+			r.system.Root.Send(pid, message)
 		}
+	}
+}
+
+// redeemInvitation accepts a node that shows an invitation. It returns the grant by which that node reaches the host.
+type redeemInvitation struct {
+	command mailbox.RedeemInvitation
+	node    capabilities.NodeID
+}
+
+func (m redeemInvitation) handle(b *mailboxActor) (capabilities.ID, error) {
+	if _, err := b.decide(m.command); err != nil {
+		return capabilities.ID{}, err
+	}
+	i, err := b.state.CheckInvitation(m.command.Invitation, m.command.Digest, m.node, b.node.now())
+	return i.Grant, err
+}
+
+// Peers are the other nodes as an agent deals with them. Only the node's host may.
+type Peers struct{ agent *Agent }
+
+// Peers returns the other nodes as the agent deals with them.
+func (a *Agent) Peers() Peers { return Peers{a} }
+
+// NewInvitation says whom to invite. The host of the node that accepts it will be held under Name.
+type NewInvitation struct {
+	Name  string            `json:"name"`
+	Until capabilities.Time `json:"until,omitzero"` // default: a day from now
+}
+
+const (
+	invitationTime = 24 * time.Hour   // an invitation is open for so long by default
+	acceptTime     = 15 * time.Second // for accepting one
+)
+
+// Invite makes an invitation. It refuses with NAME_TAKEN if the name is not free.
+func (ps Peers) Invite(ctx context.Context, i NewInvitation) (view.Invitation, error) {
+	n := ps.agent.node
+	hints := n.peers.Hints()
+	if len(hints) == 0 && n.o.URL == "" {
+		return view.Invitation{}, parley.Refuse(parley.NodeUnreachable, "other nodes cannot reach this one").
+			WithHint("parley serve --peer-listen ADDR, or --nats URL, lets them")
+	}
+	if i.Until == 0 {
+		i.Until = n.now().Add(invitationTime)
+	}
+	secret := rand.Text()
+	invite := mailbox.MakeInvitation{Name: i.Name, Digest: peers.Digest(secret), Until: i.Until}
+	if by := ps.agent.by; by != nil {
+		if _, _, err := n.standing(ctx, by.ref); err != nil {
+			return view.Invitation{}, err
+		}
+		invite.Token, invite.Within = by.ID, by.end
+	}
+	evs, err := call(ctx, ps.agent, decide{invite})
+	if err != nil {
+		return view.Invitation{}, err
+	}
+	made := evs[len(evs)-1].(*events.InvitationMade)
+	l := capabilities.Locator{ID: made.Invitation, Kind: capabilities.KindInvitation, Hints: hints, Secret: secret}
+	return view.Invitation{ID: made.Invitation, Name: made.Name, Until: made.Until, Locator: l.String()}, nil
+}
+
+// Uninvite revokes the invitation under a name. It refuses with UNKNOWN_NAME if none is open.
+func (ps Peers) Uninvite(ctx context.Context, name string) error {
+	return ps.agent.do(ctx, mailbox.EndInvitation{Name: name})
+}
+
+// Invitations lists the open invitations, oldest first, without their secrets.
+func (ps Peers) Invitations(ctx context.Context) ([]view.Invitation, error) {
+	return query(ctx, ps.agent, func(s *mailbox.State, now capabilities.Time) ([]view.Invitation, error) {
+		all := []view.Invitation{}
+		for _, i := range s.Peers.Invitations(now) {
+			all = append(all, view.Invitation{ID: i.Invitation, Name: i.Name, Until: i.Until})
+		}
+		return all, nil
 	})
 }
 
-// Drop ends what this node has to do with another: its connection is cut, its mail is refused, what waits for it is
-// given up, and what its agents were given is revoked. A new invitation brings it back. Only the node's host may.
+// Accept accepts an invitation. Afterwards each node's host holds the other's, this one under name. It refuses with
+// INVITATION_USED if the invitation is not open any more, and with NODE_UNREACHABLE if it can be tried again.
+func (ps Peers) Accept(ctx context.Context, name, locator string) (view.Accepted, error) {
+	n := ps.agent.node
+	if !ps.agent.IsHost() {
+		return view.Accepted{}, parley.Refuse(parley.NotPermitted, "only the node's own host deals with other nodes")
+	}
+	l, err := capabilities.ParseLocator(locator)
+	if err != nil {
+		return view.Accepted{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, acceptTime)
+	defer cancel()
+	host, err := n.peers.Accept(ctx, name, l)
+	if err != nil {
+		return view.Accepted{}, err
+	}
+	return view.Accepted{Name: name, Node: host.Node, Host: host}, nil
+}
+
+// Limit gives another node quotas of its own, each for every mailbox that it sends to. With reset, quotas that were set
+// before are dropped.
+func (ps Peers) Limit(ctx context.Context, node capabilities.NodeID, quotas map[string]int64, reset bool) error {
+	return ps.agent.do(ctx, mailbox.SetQuota{Node: node, Quotas: quotas, Reset: reset})
+}
+
+// Drop ends all relations with another node. Its connection is cut and its mail is refused. Items for it are given up,
+// and its grants are revoked. A new invitation brings it back.
 func (ps Peers) Drop(ctx context.Context, node capabilities.NodeID) (view.DroppedPeer, error) {
 	done := view.DroppedPeer{Node: node}
+	n := ps.agent.node
 	evs, err := call(ctx, ps.agent, decide{mailbox.DropNode{Node: node}})
 	if err != nil {
 		return done, err
@@ -311,79 +204,52 @@ func (ps Peers) Drop(ctx context.Context, node capabilities.NodeID) (view.Droppe
 		switch e := e.(type) {
 		case *events.NodeDropped:
 			dropped = append(dropped, mailbox.DroppedPeer{Node: e.Node, At: e.Date})
-			ps.agent.node.cutOff(e.Node)
+			n.peers.CutOff(e.Node)
 		case *events.NameUnbound:
 			done.Names++
 		}
 	}
 	done.Introduced = len(dropped) - 1
-	for id, m := range ps.agent.node.journal.Mailboxes() {
-		if !ps.agent.node.registry.isAwake(id) && m.Summary.Outbox == 0 {
-			continue // it forgets when it is read
+	for id, m := range n.journal.Mailboxes() {
+		if !n.registry.isAwake(id) && m.Summary.Outbox == 0 {
+			continue // it forgets them when it is read
 		}
-		if err := ps.agent.node.forget(ctx, id, dropped, &done); err != nil {
+		f, err := call(ctx, &Agent{node: n, id: id}, forgetNodes{dropped})
+		done.Revoked += f.revoked
+		done.Given += f.given
+		if err != nil && parley.CodeOf(err) != parley.CorruptLog { // a quarantined mailbox sends nothing
 			return done, err
 		}
 	}
 	return done, nil
 }
 
-// forget has a mailbox forget nodes, and counts what it does.
-func (n *Node) forget(ctx context.Context, id capabilities.ID, dropped []mailbox.DroppedPeer, done *view.DroppedPeer) error {
-	f, err := call(ctx, &Agent{node: n, id: id}, forgetNodes{dropped})
-	done.Revoked += f.revoked
-	done.Given += f.given
-	if parley.CodeOf(err) == parley.CorruptLog {
-		return nil // it is put aside, and sends nothing
-	}
-	return err
-}
-
-// cutOff ends the connections with a node, which may not connect again.
-func (n *Node) cutOff(node capabilities.NodeID) {
-	if n.transport != nil {
-		n.transport.Hangup(node)
-		n.transport.Disconnect(node)
-	}
-}
-
-// isAwake reports whether a mailbox is in memory.
-func (r *registry) isAwake(id capabilities.ID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, awake := r.registrations[id]
-	return awake
-}
-
-// forgotten counts what a mailbox has let go of.
+// forgotten counts what a mailbox has revoked and given up.
 type forgotten struct{ revoked, given int }
 
-// forgetNodes has a mailbox end what it has to do with nodes that were dropped.
+// forgetNodes has a mailbox end its relations with nodes that were dropped.
 type forgetNodes struct{ dropped []mailbox.DroppedPeer }
 
-func (m forgetNodes) handle(b *mailboxActor) (forgotten, error) { return b.forget(m.dropped) }
-
-// forget ends what the mailbox has to do with nodes that were dropped.
-func (b *mailboxActor) forget(dropped []mailbox.DroppedPeer) (f forgotten, err error) {
-	for _, d := range dropped {
+func (m forgetNodes) handle(b *mailboxActor) (f forgotten, err error) {
+	for _, d := range m.dropped {
 		if !b.state.InvolvesDropped(d) {
 			continue
 		}
 		b.recordAcks()
-		owed := b.countOwed(d.Node) // what is said of the grants below is not counted
+		left := b.countItems(d.Node) // without the revocations that follow
 		n, err := b.repeat(mailbox.RevokePeerGrants{DroppedPeer: d})
 		f.revoked += n
 		if err != nil {
 			return f, err
 		}
-		if !b.node.peers.isDropped(d.Node) {
-			continue // it is back, and what is owed now is for it
+		if !b.node.peers.IsDropped(d.Node) {
+			continue // it was met again, and the items are for it
 		}
 		if err := b.dropDeliveries(d.Node); err != nil {
 			return f, err
 		}
-		f.given += owed
-		b.node.peers.of(d.Node).setOwed(b.reg.id, b.countOwed(d.Node))
+		f.given += left
+		b.node.peers.Peer(d.Node).Set(b.reg.id, b.countItems(d.Node))
 	}
 	return f, nil
 }
@@ -396,7 +262,7 @@ func (b *mailboxActor) dropDeliveries(node capabilities.NodeID) error {
 	return err
 }
 
-// repeat has the state decide on a command until there is nothing left to do, and counts the events.
+// repeat has the state decide on a command until no events follow, and counts the events.
 func (b *mailboxActor) repeat(c mailbox.Command) (total int, err error) {
 	for {
 		evs, err := b.decide(c)
@@ -406,9 +272,63 @@ func (b *mailboxActor) repeat(c mailbox.Command) (total int, err error) {
 	}
 }
 
-// forgetDropped forgets the nodes that were dropped while the mailbox was at rest.
+// forgetDropped forgets the nodes that were dropped while the mailbox was passive.
 func (b *mailboxActor) forgetDropped() {
-	if _, err := b.forget(b.node.peers.everDropped()); err != nil {
-		b.node.log.Warn("a node that was dropped is not forgotten", "mailbox", b.reg.id.String(), "error", err)
+	if _, err := (forgetNodes{b.node.peers.Dropped()}).handle(b); err != nil {
+		b.node.log.Warn("a dropped node is not forgotten", "mailbox", b.reg.id.String(), "error", err)
 	}
 }
+
+// Nodes lists the nodes that this one knows, in the order in which it came to.
+func (n *Node) Nodes(ctx context.Context) ([]view.Peer, error) {
+	known, hosts := n.peers.Known()
+	names, err := query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) ([]string, error) {
+		names := make([]string, len(hosts))
+		for i, h := range hosts {
+			names[i] = s.Names.Of(h)
+		}
+		return names, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]view.Peer, len(known))
+	for i, p := range known {
+		t := n.transport.Traffic(p.ID())
+		in, out := p.Mail()
+		all[i] = view.Peer{
+			Node: p.ID(), Name: names[i], Host: hosts[i], Hints: p.Address().Hints, Reachable: p.Reachable(),
+			Heard: p.Heard(), Waiting: p.Waiting(), Use: n.accounts.ofPeer(p.ID()),
+			Traffic: view.Traffic{
+				PacketsIn: t.PacketsIn, PacketsOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut, MailIn: in, MailOut: out,
+			},
+		}
+	}
+	return all, nil
+}
+
+// Traffic counts the packets and items between this node and all others.
+func (n *Node) Traffic() view.Traffic {
+	t := n.transport.Total()
+	all := view.Traffic{
+		PacketsIn: t.PacketsIn, PacketsOut: t.PacketsOut, BytesIn: t.BytesIn, BytesOut: t.BytesOut,
+		Refused: n.transport.Refused() + n.peers.RefusedPackets(),
+	}
+	known, _ := n.peers.Known()
+	for _, p := range known {
+		in, out := p.Mail()
+		all.MailIn += in
+		all.MailOut += out
+	}
+	return all
+}
+
+// PeerAddress returns the address at which other nodes reach this one, "" if there is none.
+func (n *Node) PeerAddress() string { return n.transport.Address() }
+
+// PublicAddress returns the address that other nodes are told instead, "" if there is none.
+func (n *Node) PublicAddress() string { return n.o.Public }
+
+// Unproved returns how many connections to PeerAddress have not proved a node's key, how many may for one address and
+// altogether, and how many were refused or cut off.
+func (n *Node) Unproved() (now, each, all int, refused uint64) { return n.transport.Unproved() }

@@ -36,9 +36,7 @@ func TestAnInvitationThatWasLostAdmitsNobody(t *testing.T) {
 	if err != nil || len(open) != 1 || open[0].Name != "kept" {
 		t.Fatalf("open are %v, %v", open, err)
 	}
-	n.peers.mu.Lock()
-	defer n.peers.mu.Unlock()
-	if len(n.peers.invited) != 1 {
-		t.Errorf("%d invitations would be taken at the door", len(n.peers.invited))
+	if open := n.peers.Invited(); open != 1 {
+		t.Errorf("the listener would admit nodes by %d invitations", open)
 	}
 }

@@ -21,9 +21,9 @@ func (n *Node) Quotas(ctx context.Context) (view.NodeQuotas, error) {
 	q := view.NodeQuotas{Agents: n.accounts.agents.Quotas.Named(), Peers: n.accounts.peers.Named(), Heaviest: n.accounts.heaviest(heaviestShown, n.now())}
 	q.PeersUsed = n.accounts.heaviestPeers(heaviestShown)
 	hosts := map[capabilities.NodeID]capabilities.ID{}
-	known, ids := n.peers.list()
+	known, ids := n.peers.Known()
 	for i, p := range known {
-		hosts[p.id] = ids[i]
+		hosts[p.ID()] = ids[i]
 	}
 	return query(ctx, n.Host(), func(s *mailbox.State, _ capabilities.Time) (view.NodeQuotas, error) {
 		for i := range q.Heaviest {
@@ -54,11 +54,6 @@ func (as Agents) Quota(ctx context.Context, agent *Agent) (view.AgentUse, error)
 	var err error
 	u.Name, err = query(ctx, as.agent, func(s *mailbox.State, _ capabilities.Time) (string, error) { return s.Names.Of(u.Agent), nil })
 	return u, err
-}
-
-// Limit gives another node quotas of its own, each for every mailbox that it sends to. Only the node's host may.
-func (ps Peers) Limit(ctx context.Context, node capabilities.NodeID, quotas map[string]int64, reset bool) error {
-	return ps.agent.do(ctx, mailbox.SetQuota{Node: node, Quotas: quotas, Reset: reset})
 }
 
 // heaviestPeers returns the other nodes that use most of their quotas.
@@ -143,7 +138,7 @@ func (b *mailboxActor) checkRecipient(to capabilities.ID) error {
 		}
 		return nil
 	}
-	if b.node.peers.isDropped(to.Node) {
+	if b.node.peers.IsDropped(to.Node) {
 		return parley.Refuse(parley.NodeUnknown, "node %s was dropped", to.Node).WithHint("parley accept takes up an invitation of it")
 	}
 	return nil
@@ -200,24 +195,6 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 		return c
 	}
 	return c
-}
-
-// acceptRemoteWithin is acceptRemote within the quotas of the node that it comes from. Its effort for patterns is bounded too: what
-// is too much for now is taken in later.
-func (b *mailboxActor) acceptRemoteWithin(from capabilities.NodeID, c mailbox.Command, evs []events.Event) (capabilities.Time, error) {
-	c = b.node.accounts.quotaed(ofNode(from), c)
-	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Mail.Has(r.Form.ID) {
-		schema, err := b.node.compile(ofNode(from), r.Form.Fields)
-		if err != nil {
-			return 0, later(err)
-		}
-		r.Schema, c = schema, r
-	}
-	at, err := b.acceptRemote(c, evs)
-	if err == nil {
-		b.holds(from)
-	}
-	return at, err
 }
 
 // holds notes what the mailbox holds for another node.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -245,10 +246,10 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 		send(t, n.Host(), name, "write to me")
 		got[*events.MessagePosted](m)
 	}
-	flood := func(m *mallory) (arrived int, last itemAck) {
+	flood := func(m *mallory) (arrived int, last peers.Ack) {
 		for range 40 {
 			last = m.say(events.OutboxCopy, n.host, m.message(n.host, capabilities.ID{}, events.Span{Words: strings.Repeat("x", 100<<10)}))
-			if last.Status != ackAccepted {
+			if last.Status != peers.AckAccepted {
 				return arrived, last
 			}
 			arrived++

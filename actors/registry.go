@@ -221,6 +221,14 @@ func (r *registry) settled(s *registration) bool {
 	return !s.doubtful.Load() && r.node.journal.Durable(persistence.Position(s.last.Load()))
 }
 
+// isAwake reports whether a mailbox is in memory.
+func (r *registry) isAwake(id capabilities.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, awake := r.registrations[id]
+	return awake
+}
+
 // busy reports whether some mailbox has something to do, so that more appends may follow at once.
 func (r *registry) busy() bool { return r.queued.Load() > 0 }
 

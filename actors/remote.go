@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -22,10 +23,13 @@ type remoteSettlement struct {
 	home   capabilities.ID
 	key    formKey
 	number uint64
+
+	agent *Agent      // that settles
+	peer  *peers.Peer // the home's node
 }
 
-// remoteSettlement returns the settlement of a form homed on another node.
-func (b *mailboxActor) remoteSettlement(home capabilities.ID, c mailbox.SettleForm) (*remoteSettlement, error) {
+// newRemoteSettlement returns the settlement of a form homed on another node.
+func newRemoteSettlement(b *mailboxActor, home capabilities.ID, c mailbox.SettleForm) (*remoteSettlement, error) {
 	m, err := b.state.Mail.FindFormID(c.Form)
 	if err != nil {
 		return nil, err
@@ -33,43 +37,47 @@ func (b *mailboxActor) remoteSettlement(home capabilities.ID, c mailbox.SettleFo
 	return &remoteSettlement{settle: c, home: home, key: formKey{b.reg.id, c.Form}, number: m.Number}, nil
 }
 
-// settleRemotely sends a settlement to its home on another node: directly, if the home is reachable and needs no grant
-// first, or else through the agent's own log. It sends one settlement of a form by the agent at a time.
-func (a *Agent) settleRemotely(ctx context.Context, w remoteSettlement) (view.Outcome, error) {
-	done, err := a.takeTurn(ctx, w)
+// send sends the settlement to its home: directly, if the home is reachable and needs no grant first, or else through the
+// agent's own log. It sends one settlement of a form by the agent at a time.
+func (w *remoteSettlement) send(ctx context.Context, a *Agent) (view.Outcome, error) {
+	w.agent, w.peer = a, a.node.peers.Peer(w.home.Node)
+	done, err := w.takeTurn(ctx)
 	if err != nil {
 		return view.Outcome{}, err
 	}
 	defer done()
-	learned := make(chan result[view.Outcome], 1)
-	defer a.node.ended.drop(a.node.ended.wait(w.key, learned))
-	p := a.node.peers.of(w.home.Node)
-	if len(w.settle.Grants) == 0 && p.inReach(ctx) {
-		v, err := a.settleDirectly(ctx, w, p)
-		switch {
-		case err != nil:
+	ended := make(chan result[view.Outcome], 1)
+	defer a.node.ended.drop(a.node.ended.wait(w.key, ended))
+	if len(w.settle.Grants) == 0 && w.peer.InReach(ctx) {
+		item, err := peers.PackItem(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
+		if err != nil {
 			return view.Outcome{}, err
-		case v.err == nil:
-			return a.awaitNews(ctx, w, v, learned)
+		}
+		at, err := w.sendDirect(ctx, item)
+		switch {
+		case err == nil:
+			return w.awaitOutcome(ctx, at, ended)
 		case ctx.Err() != nil:
 			return view.Outcome{}, errEnded(ctx)
-		case parley.CodeOf(v.err) != parley.NodeUnreachable:
-			return view.Outcome{}, v.err
+		case parley.CodeOf(err) != parley.NodeUnreachable:
+			return view.Outcome{}, err
 		}
 	}
-	return a.queueAnswer(ctx, w, p, learned, done)
+	return w.queue(ctx, ended, done)
 }
 
-// takeTurn waits until the agent sends nothing else to the form. It refuses with ANSWER_PENDING when that takes long.
-func (a *Agent) takeTurn(ctx context.Context, w remoteSettlement) (done func(), err error) {
-	done, before, err := a.node.settlements.begin(ctx, w.key, a.node.now())
+// takeTurn blocks while the agent sends another settlement of the form. It refuses with ANSWER_PENDING when that takes
+// long.
+func (w *remoteSettlement) takeTurn(ctx context.Context) (done func(), err error) {
+	n := w.agent.node
+	done, before, err := n.settlements.begin(ctx, w.key, n.now())
 	switch {
 	case err == nil && before == 0:
 		return done, nil
 	case ctx.Err() != nil:
 		return nil, errEnded(ctx)
 	}
-	_, unfit := call(ctx, a, checkSettlement{form: w.settle.Form, since: before, first: done != nil})
+	_, unfit := call(ctx, w.agent, checkSettlement{form: w.settle.Form, since: before, first: done != nil})
 	if unfit != nil && done != nil {
 		done()
 	}
@@ -90,31 +98,27 @@ func (m checkSettlement) handle(b *mailboxActor) (none, error) {
 	return none{}, b.state.Mail.Pending(m.form, m.since)
 }
 
-// settleDirectly returns the home's reply to a settlement that is not in this node's log.
-func (a *Agent) settleDirectly(ctx context.Context, w remoteSettlement, p *peer) (sendResult, error) {
-	item, err := packItem(mailbox.OutboxItem{Kind: events.OutboxAnswer, To: w.home}, a.id, mailbox.Pack(w.settle))
-	if err != nil {
-		return sendResult{}, err
-	}
+// sendDirect returns the home's reply to a settlement that is not in this node's log.
+func (w *remoteSettlement) sendDirect(ctx context.Context, item peers.Item) (at capabilities.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, homePatience)
 	defer cancel()
-	return p.sendDirect(ctx, item), nil
+	return w.peer.SendDirect(ctx, item)
 }
 
-// awaitNews returns the outcome of a form that the home has settled as the agent said. It is that of the agent's own
-// copy, unless the news takes long.
-func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult, learned <-chan result[view.Outcome]) (view.Outcome, error) {
+// awaitOutcome returns the outcome of a form that its home has settled at a time. It is the outcome of the agent's own
+// copy, unless that takes long.
+func (w *remoteSettlement) awaitOutcome(ctx context.Context, at capabilities.Time, ended <-chan result[view.Outcome]) (view.Outcome, error) {
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	select {
-	case r := <-learned:
+	case r := <-ended:
 		if r.err == nil {
 			return r.value, nil
 		}
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	o := view.Outcome{Status: view.StatusAnswered, Form: w.settle.Form, By: a.id, ByName: "SELF", At: v.at, Note: w.settle.Note}
+	o := view.Outcome{Status: view.StatusAnswered, Form: w.settle.Form, By: w.agent.id, ByName: "SELF", At: at, Note: w.settle.Note}
 	if w.settle.Reason != "" {
 		o.Status = view.FormStatus(w.settle.Reason)
 		return o, nil
@@ -123,21 +127,22 @@ func (a *Agent) awaitNews(ctx context.Context, w remoteSettlement, v sendResult,
 	return o, nil
 }
 
-// queueAnswer records the settlement in the agent's log, and waits up to homePatience for its result. It calls kept once
+// queue records the settlement in the agent's log, and waits up to homePatience for its result. It calls recorded once
 // the state shows that a settlement is on its way.
-func (a *Agent) queueAnswer(ctx context.Context, w remoteSettlement, p *peer, learned <-chan result[view.Outcome], kept func()) (view.Outcome, error) {
+func (w *remoteSettlement) queue(ctx context.Context, ended <-chan result[view.Outcome], recorded func()) (view.Outcome, error) {
+	n := w.agent.node
 	acked := make(chan error, 1)
-	defer a.node.remoteAcks.drop(a.node.remoteAcks.wait(w.key, acked))
-	queued, err := call(ctx, a, queueAnswer{w.settle})
-	kept()
-	if err != nil || queued.Status != view.StatusAnswering || !p.reachable.Load() {
+	defer n.remoteAcks.drop(n.remoteAcks.wait(w.key, acked))
+	queued, err := call(ctx, w.agent, queueAnswer{w.settle})
+	recorded()
+	if err != nil || queued.Status != view.StatusAnswering || !w.peer.Reachable() {
 		return queued, err
 	}
 	timer := time.NewTimer(homePatience)
 	defer timer.Stop()
 	select {
-	case r := <-learned:
-		return a.ownOutcome(r, w)
+	case r := <-ended:
+		return w.ownOutcome(r)
 	case err := <-acked:
 		return view.Outcome{}, err
 	case <-timer.C:
@@ -163,8 +168,8 @@ func (m queueAnswer) handle(b *mailboxActor) (view.Outcome, error) {
 	return b.viewer().outcome(msg.Form, true) // it was sent before, and the ack was lost
 }
 
-// ownOutcome gives a form's end to one who said something to it: an error, if it ended by anything else.
-func (a *Agent) ownOutcome(r result[view.Outcome], w remoteSettlement) (view.Outcome, error) {
+// ownOutcome returns the outcome of a form, or an error if another settlement has ended it.
+func (w *remoteSettlement) ownOutcome(r result[view.Outcome]) (view.Outcome, error) {
 	if r.err != nil || r.value.Settlement == w.settle.Answer {
 		return r.value, r.err
 	}
@@ -181,8 +186,8 @@ func (a *Agent) ownOutcome(r result[view.Outcome], w remoteSettlement) (view.Out
 	return view.Outcome{}, parley.Refuse(code, "form %d was %s by %s at %s", w.number, r.value.Status, by, r.value.At)
 }
 
-// queueForward forwards a form homed on another node, through the agent's own log.
-func (a *Agent) queueForward(ctx context.Context, ref capabilities.FormRef, to string) error {
+// sendForward forwards a form homed on another node, through the agent's own log.
+func sendForward(ctx context.Context, a *Agent, ref capabilities.FormRef, to string) error {
 	acked := make(chan error, 1)
 	waiting := &waiter[formKey, error]{ch: acked}
 	defer a.node.remoteAcks.drop(waiting)
@@ -190,7 +195,7 @@ func (a *Agent) queueForward(ctx context.Context, ref capabilities.FormRef, to s
 	if err != nil {
 		return err
 	}
-	if p := a.node.peers.of(grant.To.Node); !p.reachable.Load() {
+	if p := a.node.peers.Peer(grant.To.Node); !p.Reachable() {
 		return nil
 	}
 	timer := time.NewTimer(homePatience)

@@ -155,3 +155,18 @@ func (h *dueHeap) Pop() any {
 	*h = old[:len(old)-1]
 	return last
 }
+
+// later does something after a pause, unless the node has ended by then.
+func (n *Node) later(pause time.Duration, do func()) {
+	time.AfterFunc(pause, func() {
+		if n.life.Err() == nil {
+			do()
+		}
+	})
+}
+
+// Work that could not be done now is tried again after pauses that grow from retryFirst to retryMost.
+const (
+	retryFirst = 100 * time.Millisecond
+	retryMost  = 5 * time.Second
+)

@@ -75,7 +75,7 @@ func trio(tb testing.TB) (a, b, c *station) {
 // outOfReach waits until a node has noticed that another is.
 func outOfReach(tb testing.TB, from, to *station) {
 	tb.Helper()
-	eventually.Holds(tb, to.options.Name+" is out of reach", func() bool { return !from.peers.of(to.id).inReach(tb.Context()) })
+	eventually.Holds(tb, to.options.Name+" is out of reach", func() bool { return !from.peers.Peer(to.id).InReach(tb.Context()) })
 }
 
 func send(tb testing.TB, a *Agent, to, text string) view.Sent {

@@ -1,12 +1,10 @@
 package actors
 
 import (
-	"strings"
 	"sync"
 	"testing"
 
 	"parley"
-	"parley/capabilities"
 	"parley/internal/eventually"
 )
 
@@ -57,19 +55,6 @@ func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
 		t.Error(err)
 	}
 	left.Wait()
-}
-
-func TestOneNodesPacketsTakeTheirShareOfTheMemory(t *testing.T) {
-	n := openNode(t, t.TempDir())
-	p := n.peers.of(capabilities.NodeID{31: 9})
-	l := mailPacket{Items: []packetItem{{Body: []byte(strings.Repeat("x", maxTaking))}, {Body: []byte("y")}}}
-	r, ok := n.acceptMail(t.Context(), p, l).(ackPacket)
-	if !ok || len(r.Acks) != 2 || r.Acks[0].Status != ackRetry {
-		t.Errorf("%+v", r)
-	}
-	if left := p.taking.Load(); left != 0 {
-		t.Errorf("%d bytes are still being taken in", left)
-	}
 }
 
 // blocked is a message whose handler blocks until release is closed.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"parley"
 	"parley/actors/runtime"
 	"parley/actors/view"
@@ -129,13 +131,24 @@ func TestCrashOfTheJournalsSupervisorLeavesTheRestAtWork(t *testing.T) {
 	isAtWork(t, n, fae)
 }
 
+// actorOf returns the actor of a name.
+func actorOf(tb testing.TB, n *Node, name string) *actor.PID {
+	tb.Helper()
+	t := n.registry.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, c := range t.children {
+		if c.name == name {
+			return actor.NewPID(t.system.Address(), id)
+		}
+	}
+	tb.Fatalf("there is no actor %s", name)
+	return nil
+}
+
 func TestCrashOfAPeerLeavesTheRestAtWork(t *testing.T) {
 	a, b, c := trio(t)
-	p := a.peers.of(b.id)
-	p.mu.Lock()
-	p.direct = append(p.direct, nil)
-	p.mu.Unlock()
-	p.signal(p.wake)
+	a.registry.system.Root.Send(actorOf(t, a.Node, peerName(b.id)), "no message of a peer's actor")
 	eventually.Holds(t, "it crashes", func() bool { return restarts(a.Node, peerName(b.id)) == 1 })
 	isAtWork(t, a.Node, guest(t, a.Node, "fae"))
 	arrives(t, c.Host(), send(t, a.Host(), "c", "hello").Message)

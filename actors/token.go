@@ -46,6 +46,9 @@ const (
 	tokenHead     = len(tokenPrefix) + 2*ulid.EncodedSize
 )
 
+// maxSecret bounds the secret of a token, in bytes.
+const maxSecret = 255
+
 // maxTokenDepth is how many tokens one may come from.
 const maxTokenDepth = 4
 
@@ -209,6 +212,12 @@ func (ts Tokens) MakeSession(ctx context.Context, note string) (Session, error) 
 		Scopes: scopes, Until: ts.agent.node.now().Add(mailbox.SessionTime), Note: note, Session: true, Page: pageDigest(key),
 	}, sessionPrefix)
 	return Session{Token: made, Key: key}, err
+}
+
+// digest returns the digest by which a token's secret is kept.
+func digest(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
 }
 
 // pageDigest is what is kept of a session's key.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/actors/peers"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
@@ -170,7 +171,7 @@ func TestAnInvitationEndsWithTheTokenThatMadeIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.peers.admits(capabilities.NodeID{31: 9}, token(l.ID.ULID, l.Secret)) {
+	if n.peers.Admits(capabilities.NodeID{31: 9}, peers.Token(l.ID.ULID, l.Secret)) {
 		t.Error("who shows it is let in")
 	}
 }

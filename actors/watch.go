@@ -364,7 +364,7 @@ func (a *Agent) BeginAnswer(ctx context.Context, ans Answer, done func(view.Outc
 			done(s.outcome, err)
 			return
 		}
-		a.node.tasks.Go(func() { done(a.settleRemotely(ctx, *s.remote)) })
+		a.node.tasks.Go(func() { done(s.remote.send(ctx, a)) })
 	})
 }
 

@@ -1,4 +1,4 @@
-package actors
+package peers
 
 import (
 	"bytes"
@@ -19,43 +19,43 @@ import (
 // What nodes write to each other. Each kind of packet has a response of the kind after it. Numbers are never
 // used again, and a change of what is in a packet is a new kind.
 const (
-	packetMail     transport.Kind = 1 // items
-	packetAcks     transport.Kind = 2
-	packetAccept   transport.Kind = 3 // an invitation is taken up
-	packetWelcome  transport.Kind = 4
-	packetAnnounce transport.Kind = 5 // where the sender is to be found
-	packetNoted    transport.Kind = 6
-	packetLeave    transport.Kind = 7 // the sender stops; the response is packetNoted too
+	KindMail     transport.Kind = 1 // items
+	KindAcks     transport.Kind = 2
+	KindAccept   transport.Kind = 3 // an invitation is taken up
+	KindWelcome  transport.Kind = 4
+	KindAnnounce transport.Kind = 5 // where the sender is to be found
+	KindNoted    transport.Kind = 6
+	KindLeave    transport.Kind = 7 // the sender stops; the response is KindNoted too
 )
 
 // Bounds of a packet of mail. One item may be larger than packetBytes, as mail may be.
 const (
-	packetItems   = 256
+	MaxItems      = 256
 	packetBytes   = 256 << 10
-	maxItem       = 640 << 10
+	MaxItemBytes  = 640 << 10
 	maxPacket     = transport.MaxBody - 64<<10 // of the items alone
-	maxIntroduced = 64
+	MaxIntroduced = 64
 )
 
-// mailPacket is items, in the order in which they are to arrive, and where the nodes are that they speak of.
+// MailPacket is items, in the order in which they are to arrive, and where the nodes are that they speak of.
 // Epoch and Number say where it stands among the sender's packets.
-type mailPacket struct {
+type MailPacket struct {
 	Epoch      uint64
 	Number     uint64
-	Introduced []introduction
-	Items      []packetItem
+	Introduced []Introduction
+	Items      []Item
 }
 
 // introduction says where a node is to be found. Stamp is by that node's own clock.
-type introduction struct {
+type Introduction struct {
 	Node  capabilities.NodeID
 	Hints []string
 	Stamp capabilities.Time
 }
 
-// packetItem is one item from a mailbox of the sender's to one of the receiver's. Body has Count events as
+// Item is one item from a mailbox of the sender's to one of the receiver's. Body has Count events as
 // package events encodes them.
-type packetItem struct {
+type Item struct {
 	Kind  events.OutboxKind
 	From  ulid.ULID
 	To    ulid.ULID
@@ -63,31 +63,31 @@ type packetItem struct {
 	Body  []byte
 }
 
-// ackStatus is the result of an item's delivery.
-type ackStatus uint8
+// AckStatus is the result of an item's delivery.
+type AckStatus uint8
 
 const (
-	ackAccepted ackStatus = 1 // it is on disk, or was before
-	ackRefused  ackStatus = 2 // it is not wanted, and never will be
-	ackRetry    ackStatus = 3 // it could not be stored now
+	AckAccepted AckStatus = 1 // it is on disk, or was before
+	AckRefused  AckStatus = 2 // it is not wanted, and never will be
+	AckRetry    AckStatus = 3 // it could not be stored now
 )
 
 // final reports whether an item is off its sender's hands.
-func (f ackStatus) final() bool { return f == ackAccepted || f == ackRefused }
+func (f AckStatus) final() bool { return f == AckAccepted || f == AckRefused }
 
-// ackPacket has one ack for each item of a mailPacket, in the same order.
-type ackPacket struct{ Acks []itemAck }
+// AckPacket has one ack for each item of a MailPacket, in the same order.
+type AckPacket struct{ Acks []Ack }
 
-// itemAck is the result of one item's delivery, with the reason of a refusal. At is the time at which it settled a form.
-type itemAck struct {
-	Status ackStatus
+// Ack is the result of one item's delivery, with the reason of a refusal. At is the time at which it settled a form.
+type Ack struct {
+	Status AckStatus
 	Code   string
 	Text   string
 	At     capabilities.Time
 }
 
-// acceptPacket takes an invitation up, for the host of the sender.
-type acceptPacket struct {
+// AcceptPacket takes an invitation up, for the host of the sender.
+type AcceptPacket struct {
 	Invitation ulid.ULID
 	Secret     string
 	Host       ulid.ULID
@@ -95,8 +95,8 @@ type acceptPacket struct {
 	Stamp      capabilities.Time
 }
 
-// welcomePacket says who has invited, and by which grant that may be reached; or why not.
-type welcomePacket struct {
+// WelcomePacket says who has invited, and by which grant that may be reached; or why not.
+type WelcomePacket struct {
 	Code  string
 	Text  string
 	Host  ulid.ULID
@@ -105,15 +105,15 @@ type welcomePacket struct {
 	Stamp capabilities.Time
 }
 
-// placePacket says where its sender is to be found from now on. It is both the announcement and its response.
-type placePacket struct {
+// AddressPacket says where its sender is to be found from now on. It is both the announcement and its response.
+type AddressPacket struct {
 	Hints []string
 	Stamp capabilities.Time
 }
 
 var errMalformedPacket = errors.New("malformed packet")
 
-func writePacket(x any) ([]byte, error) {
+func WritePacket(x any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
 	enc.UseCompactInts(true)
@@ -124,8 +124,8 @@ func writePacket(x any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// readPacket reads the one thing that body is.
-func readPacket[T any](body []byte) (x T, err error) {
+// ReadPacket reads the one thing that body is.
+func ReadPacket[T any](body []byte) (x T, err error) {
 	if most := packetLimits; !most.allows(body) { // the library allocates what a list claims to be
 		return x, errMalformedPacket
 	}
@@ -136,36 +136,36 @@ func readPacket[T any](body []byte) (x T, err error) {
 }
 
 // check refuses a packet of mail that is over its bounds.
-func (l *mailPacket) check() error {
-	if len(l.Items) > packetItems || len(l.Introduced) > maxIntroduced {
+func (l *MailPacket) check() error {
+	if len(l.Items) > MaxItems || len(l.Introduced) > MaxIntroduced {
 		return errMalformedPacket
 	}
 	for _, p := range l.Items {
-		if p.Count < 1 || p.Count > packetItems || len(p.Body) > maxItem {
+		if p.Count < 1 || p.Count > MaxItems || len(p.Body) > MaxItemBytes {
 			return errMalformedPacket
 		}
 	}
 	return nil
 }
 
-// packItem writes down what a mailbox says to one of another node.
-func packItem(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (packetItem, error) {
+// PackItem writes down what a mailbox says to one of another node.
+func PackItem(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (Item, error) {
 	recorded := make([]events.Recorded, len(evs))
 	for i, e := range evs {
 		recorded[i].Event = e
 	}
 	body, err := events.Append(nil, recorded...)
 	if err != nil {
-		return packetItem{}, err
+		return Item{}, err
 	}
-	if len(body) > maxItem {
-		return packetItem{}, parley.Refuse(parley.TooLarge, "%d bytes are over the %d that go to another node", len(body), maxItem)
+	if len(body) > MaxItemBytes {
+		return Item{}, parley.Refuse(parley.TooLarge, "%d bytes are over the %d that go to another node", len(body), MaxItemBytes)
 	}
-	return packetItem{Kind: p.Kind, From: from.ULID, To: p.To.ULID, Count: len(evs), Body: body}, nil
+	return Item{Kind: p.Kind, From: from.ULID, To: p.To.ULID, Count: len(evs), Body: body}, nil
 }
 
 // unpack reads it, as said by a mailbox of a node.
-func (p packetItem) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
+func (p Item) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
 	if most := itemLimits; !most.allowsEvents(p.Body, p.Count) {
 		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed mail")
 	}
@@ -181,8 +181,8 @@ func (p packetItem) unpack(node capabilities.NodeID) (mailbox.Command, []events.
 	return c, evs, err
 }
 
-// refusal turns an error into words for another node.
-func refusal(err error) (code, text string) {
+// Refusal turns an error into words for another node.
+func Refusal(err error) (code, text string) {
 	e := parley.AsError(err)
 	return string(e.Code), e.Message
 }
@@ -193,8 +193,8 @@ const (
 	maxText = 400
 )
 
-// refused turns another node's words into an error. They are shown to people, and escaped there.
-func refused(code, text string) error {
+// RemoteError turns another node's words into an error. They are shown to people, and escaped there.
+func RemoteError(code, text string) error {
 	known := len(code) > 0 && len(code) <= maxCode
 	for _, r := range code {
 		known = known && (r == '_' || r >= 'A' && r <= 'Z')

@@ -1,4 +1,4 @@
-package actors
+package peers
 
 import (
 	"bytes"
@@ -16,40 +16,40 @@ import (
 func FuzzMailPacket(f *testing.F) {
 	node := capabilities.NodeID{31: 1}
 	id := func(n byte) capabilities.ID { return capabilities.ID{ULID: ulid.ULID{15: n}, Node: node} }
-	var l mailPacket
+	var l MailPacket
 	for _, e := range []events.Event{
-		&events.MessagePosted{Message: id(1), From: id(2), To: id(3), Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(agentRef(id(4), id(5)))}}},
-		&events.FormRequested{ID: id(1), Promise: id(6), Resolver: id(7), From: id(2), To: id(3), Description: "d", Fields: textField("a")},
+		&events.MessagePosted{Message: id(1), From: id(2), To: id(3), Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(capabilities.Ref{Target: id(4), Kind: capabilities.KindAgent, Grant: id(5)})}}},
+		&events.FormRequested{ID: id(1), Promise: id(6), Resolver: id(7), From: id(2), To: id(3), Description: "d", Fields: []events.Field{{Name: "a", Type: events.Text, Required: true}}},
 		&events.FormForwarded{Form: id(1), By: id(2), To: id(3)},
 	} {
-		p, err := packItem(mailbox.OutboxItem{Kind: events.OutboxCopy, To: id(3)}, id(2), []events.Event{e})
+		p, err := PackItem(mailbox.OutboxItem{Kind: events.OutboxCopy, To: id(3)}, id(2), []events.Event{e})
 		if err != nil {
 			f.Fatal(err)
 		}
 		l.Items = append(l.Items, p)
-		body, err := writePacket(mailPacket{Items: []packetItem{p}, Introduced: []introduction{{Node: node, Hints: []string{"nats://a:1"}, Stamp: 1}}})
+		body, err := WritePacket(MailPacket{Items: []Item{p}, Introduced: []Introduction{{Node: node, Hints: []string{"nats://a:1"}, Stamp: 1}}})
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(body)
 	}
-	body, err := writePacket(l)
+	body, err := WritePacket(l)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(body)
-	f.Add(nested(0x91, 5000))
-	f.Add(append([]byte{0x94, 0, 0, 0xc0}, list(1<<30, 9)...))
+	f.Add(append(bytes.Repeat([]byte{0x91}, 5000), 0xc0))                                            // nested
+	f.Add(append([]byte{0x94, 0, 0, 0xc0, 0xdd, 1 << 6, 0, 0, 0}, bytes.Repeat([]byte{0xc0}, 9)...)) // a list that claims more than it has
 	f.Fuzz(func(t *testing.T, body []byte) {
-		l, err := readPacket[mailPacket](body)
+		l, err := ReadPacket[MailPacket](body)
 		if err != nil || l.check() != nil {
 			return
 		}
-		written, err := writePacket(l)
+		written, err := WritePacket(l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := readPacket[mailPacket](written)
+		again, err := ReadPacket[MailPacket](written)
 		if err != nil || again.check() != nil {
 			t.Fatalf("what was read cannot be read again: %v", err)
 		}

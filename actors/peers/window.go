@@ -1,0 +1,99 @@
+package peers
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// receiveWindow admits the packets of a node in the order of their numbers. It admits none of an earlier epoch, and none
+// after one that could not be stored.
+type receiveWindow struct {
+	mu      sync.Mutex
+	epoch   uint64
+	next    uint64        // number of the packet that is to come in now
+	changed chan struct{} // closed when the above change
+	failed  bool
+
+	failures uint64 // of the journal, when the epoch began: what came in before another may be lost
+}
+
+// windowPatience is how long a packet waits for those before it. One that was lost is sent again, with all
+// after it, in another epoch.
+const windowPatience = 500 * time.Millisecond
+
+// wait returns true when it is a packet's turn: the caller says when it has been let in. Failures is how often the
+// journal has failed. Letters without an epoch have no order.
+func (l *receiveWindow) wait(ctx context.Context, epoch, number, failures uint64) bool {
+	if epoch == 0 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, windowPatience)
+	defer cancel()
+	for {
+		turn, over, moved := l.look(epoch, number, failures)
+		if turn || over {
+			return turn
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (l *receiveWindow) look(epoch, number, failures uint64) (turn, over bool, moved <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch > l.epoch && number == 1 {
+		l.epoch, l.next, l.failed, l.failures = epoch, 1, false, failures
+		l.notify()
+	}
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	switch {
+	case epoch < l.epoch, epoch == l.epoch && (l.failed || number < l.next):
+		return false, true, nil
+	case epoch == l.epoch && number == l.next:
+		return true, false, nil
+	}
+	return false, false, l.changed
+}
+
+// admit notes that a packet was taken in, so that the next may follow. A repeated packet is admitted once.
+func (l *receiveWindow) admit(epoch, number uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch == l.epoch && number == l.next && epoch != 0 {
+		l.next++
+		l.notify()
+	}
+}
+
+// fail notes that part of a packet could not be stored.
+func (l *receiveWindow) fail(epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch == l.epoch {
+		l.failed = true
+		l.notify()
+	}
+}
+
+// hasFailed reports whether part of the window was not stored, or may be lost because the journal has failed since the
+// epoch began.
+func (l *receiveWindow) hasFailed(epoch, failures uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return epoch != 0 && epoch == l.epoch && (l.failed || l.failures != failures)
+}
+
+// notify wakes the waiting packets. The caller has the lock.
+func (l *receiveWindow) notify() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
