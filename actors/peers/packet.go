@@ -46,7 +46,7 @@ type MailPacket struct {
 	Items      []Item
 }
 
-// introduction says where a node is to be found. Stamp is by that node's own clock.
+// Introduction says where a node is to be found. Stamp is by that node's own clock.
 type Introduction struct {
 	Node  capabilities.NodeID
 	Hints []string
@@ -113,6 +113,7 @@ type AddressPacket struct {
 
 var errMalformedPacket = errors.New("malformed packet")
 
+// WritePacket encodes a packet.
 func WritePacket(x any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
