@@ -9,6 +9,7 @@ import (
 	"github.com/coder/websocket"
 
 	"parley/gateway/api"
+	"parley/gateway/ws"
 )
 
 func TestEveryOperationIsARequest(t *testing.T) {
@@ -87,7 +88,7 @@ func TestBadFramesEndNothing(t *testing.T) {
 	want(t, k.hear(), "INVALID_ARGUMENT")
 	k.say(`{"type":"list_names_request","requestId":"r"}`)
 	want(t, k.hear(), `"list_names_response"`)
-	k.say(`{"type":"` + strings.Repeat("x", maxFrame) + `"}`)
+	k.say(`{"type":"` + strings.Repeat("x", api.MaxBody) + `"}`)
 	if got := k.end(); got != websocket.StatusMessageTooBig {
 		t.Errorf("a frame too large: %v", got)
 	}
@@ -99,17 +100,17 @@ func TestWaitsHoldBackNothing(t *testing.T) {
 	k := h.dial("host")
 	k.say(`{"type":"form_request","as":"fae","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
 	form := k.read()["form"]
-	for i := range maxWaits {
+	for i := range ws.MaxWaits {
 		k.say(fmt.Sprintf(`{"type":"await_request","requestId":%d,"as":"fae","id":%q}`, i, form))
 	}
 	k.say(`{"type":"await_request","requestId":"more","id":"0"}`)
 	want(t, k.hear(), `"requestId":"more"`, "RATE_LIMITED")
 	k.say(`{"type":"respond_form_request","requestId":"a","number":0,"values":{"a":"x"}}`)
 	answers := map[any]int{}
-	for range maxWaits + 1 {
+	for range ws.MaxWaits + 1 {
 		answers[k.read()["requestId"]]++
 	}
-	if len(answers) != maxWaits+1 {
+	if len(answers) != ws.MaxWaits+1 {
 		t.Errorf("%d were answered", len(answers))
 	}
 }
@@ -124,7 +125,7 @@ func TestMoreCallsThanAConversationHasAreRefused(t *testing.T) {
 	})
 	nodeOp(h.server, "panic", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) { panic("secret") })
 	k, other := h.dial("host"), h.dial("host")
-	for range maxCalls {
+	for range ws.MaxCalls {
 		k.say(`{"type":"hold_request"}`)
 		<-inside
 	}
@@ -133,7 +134,7 @@ func TestMoreCallsThanAConversationHasAreRefused(t *testing.T) {
 	other.say(`{"type":"list_names_request"}`)
 	want(t, other.hear(), "list_names_response")
 	close(leave)
-	for range maxCalls {
+	for range ws.MaxCalls {
 		want(t, k.hear(), "hold_response")
 	}
 	k.say(`{"type":"panic_request","requestId":"p"}`)

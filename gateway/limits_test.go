@@ -15,6 +15,7 @@ import (
 	"parley/gateway/backend"
 	"parley/gateway/client"
 	"parley/gateway/web"
+	"parley/gateway/ws"
 	"parley/internal/eventually"
 )
 
@@ -107,7 +108,7 @@ func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
 func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.open(func(s *Server) { s.frameTime = 300 * time.Millisecond })
+	h.open(func(s *Server) { s.ws.FrameTime = 300 * time.Millisecond })
 	h.guest("fae")
 	k := h.dial("fae")
 	w, err := k.conn.Writer(t.Context(), 1)
@@ -145,12 +146,12 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 				}
 			}
 		}()
-		for i := range maxWaits {
+		for i := range ws.MaxWaits {
 			k.say(fmt.Sprintf(`{"type":"await_request","requestId":%d,"id":%q}`, i, form))
 		}
 	}
 	each := h.server.guests(api.KindWaits).Each
-	eventually.Holds(t, "all others are refused", func() bool { return refused.Load() == 64*maxWaits-each })
+	eventually.Holds(t, "all others are refused", func() bool { return refused.Load() == 64*ws.MaxWaits-each })
 	if n := h.server.now(api.KindWaits); n != each {
 		t.Errorf("%d waits, want %d", n, each)
 	}

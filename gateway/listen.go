@@ -22,6 +22,7 @@ const (
 	writeTime      = 2 * time.Minute  // for a response: longer than any wait
 	idleTime       = 5 * time.Minute  // between requests on the socket
 	publicIdleTime = 2 * time.Minute  // between requests on the TCP address
+	tokenTime      = 30 * time.Second // between two looks whether tokens in use have ended
 )
 
 // TLS configures the protection of the TCP address. Anybody can read a token that crosses a network in the clear, so an

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/gateway/api"
+	"parley/gateway/ws"
 )
 
 type principalKey struct{}
@@ -26,16 +27,13 @@ func (s *Server) caller(ctx context.Context) api.Principal {
 // account returns the account of a request.
 func (s *Server) account(ctx context.Context) api.Account { return s.caller(ctx).Account() }
 
-// BearerProtocol, with a token behind it, is the WebSocket subprotocol by which a browser's script shows the token.
-const BearerProtocol = "parley.bearer."
-
 // tokenOf returns the token that a request shows.
 func tokenOf(r *http.Request) string {
 	if r.Header.Get("Authorization") != "" {
 		return bearerOf(r.Header.Get("Authorization"))
 	}
 	for protocol := range strings.SplitSeq(r.Header.Get("Sec-WebSocket-Protocol"), ",") {
-		if bearer, ok := strings.CutPrefix(strings.TrimSpace(protocol), BearerProtocol); ok {
+		if bearer, ok := strings.CutPrefix(strings.TrimSpace(protocol), ws.BearerProtocol); ok {
 			return bearer
 		}
 	}

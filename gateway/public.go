@@ -58,24 +58,22 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 // could watch or show. A link to here, that a person follows, is neither.
 func (s *Server) checkSite(r *http.Request) error {
 	if s.crossOrigin.Check(r) != nil {
-		return errOtherSite
+		return httpd.ErrOtherSite
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":
 		return nil
 	case "": // it is no browser, or does not say
 		if isRead(r.Method) {
-			return checkOrigin(r)
+			return httpd.CheckOrigin(r)
 		}
 		return nil // it was checked
 	}
 	if isRead(r.Method) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
 		return nil
 	}
-	return errOtherSite
+	return httpd.ErrOtherSite
 }
-
-var errOtherSite = parley.Refuse(parley.NotPermitted, "requests from other sites are refused")
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
@@ -84,7 +82,7 @@ func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 	name, isCall := strings.CutPrefix(r.URL.Path, api.CallPath)
 	switch {
 	case !isCall && r.URL.Path == api.WebSocketPath:
-		s.serveWebSocket(w, r)
+		s.ws.Serve(w, r, s.caller(r.Context()))
 	case !isCall && r.URL.Path == toolsPath:
 		s.serveTools(w, r)
 	case !isCall && r.URL.Path == metricsPath:

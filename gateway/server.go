@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"net/http"
 	"os"
 	"sync"
-	"time"
 
 	"parley/actors"
 	"parley/gateway/api"
@@ -17,6 +15,7 @@ import (
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
 	"parley/gateway/web"
+	"parley/gateway/ws"
 )
 
 // Off is the address that says: listen on the socket alone.
@@ -59,14 +58,9 @@ type Server struct {
 
 	service *service // nil if off
 
-	wsSessions sync.WaitGroup
-	frames     map[string]frame
-	dialects   map[string]dialect
-	perSession keyedMutex // on what one agent may do once at a time
-	frameTime  time.Duration
-	keepAlive  time.Duration
-	severed    context.Context // ends when WebSocket sessions are broken off
-	sever      context.CancelFunc
+	ws      *ws.Server
+	severed context.Context // ends when WebSocket sessions are broken off
+	sever   context.CancelFunc
 
 	serving sync.WaitGroup
 	broken  chan error
@@ -83,10 +77,8 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		node: node, version: o.Version, external: o.External, log: o.Log,
 		bodies:  httpd.Bodies{Within: bodyTime, Slowest: slowest},
 		listens: o.Listen, tls: o.TLS, crossOrigin: http.NewCrossOriginProtection(), socketPath: o.Socket, stopped: make(chan struct{}), broken: make(chan error, 3),
-		frames: frames(), dialects: dialects(), perSession: keyedMutex{seed: maphash.MakeSeed()},
-		frameTime: frameTime, keepAlive: keepAliveTime,
 	}
-	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: keepAliveTime})
+	s.backend = backend.New(node, backend.Options{Server: s, Limits: o.Limits, Log: o.Log, Look: tokenTime})
 	s.sessions = &sessions{backend: s.backend, attempts: attempts{perMinute: o.Limits.Of(api.LimitSignIns)}}
 	if err := s.newTools(); err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
@@ -100,6 +92,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the pages: %w", err)
 	}
+	s.ws = ws.New(ws.Options{Backend: s.backend, Monitor: s.monitor, Draining: s.draining, Severed: s.severed})
 	if o.Listen != Off && o.Listen != "" {
 		if s.public, err = s.listenPublic(o); err != nil {
 			return nil, err
@@ -171,7 +164,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	err = errors.Join(err, s.socket.Drain(ctx))
 	if s.public != nil {
 		err = errors.Join(err, s.public.Drain(ctx))
-		s.wsSessions.Wait()
+		s.ws.Wait()
 	}
 	s.serving.Wait()
 	return err

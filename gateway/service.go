@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 const (
@@ -40,7 +41,7 @@ type service struct {
 	conn   *nats.Conn
 	micro  micro.Service // nil until it is offered
 	where  string        // addresses, without credentials
-	load   load
+	load   *api.Load
 
 	work   sync.WaitGroup // calls
 	mu     sync.Mutex     // guards what is below
@@ -49,9 +50,7 @@ type service struct {
 
 // newService begins to connect. It refuses a malformed address with INVALID_ARGUMENT.
 func newService(s *Server, address string) (*service, error) {
-	v := &service{server: s, where: withoutSecrets(address), load: load{
-		calls: admission{limit: serviceCalls}, room: serviceLoad,
-	}}
+	v := &service{server: s, where: withoutSecrets(address), load: api.NewLoad(serviceCalls, 0, serviceLoad)}
 	var err error
 	v.conn, err = nats.Connect(address, nats.Name("parley service"), nats.Timeout(dialTime),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(redialTime), nats.IgnoreAuthErrorAbort(),

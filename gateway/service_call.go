@@ -36,7 +36,7 @@ func (e *endpoint) Handle(r micro.Request) {
 		e.refuse(r, api.ErrStopping)
 		return
 	}
-	leave, err := v.load.admit(api.KindCalls, nil, len(r.Data())) // until its principal is known
+	leave, err := v.load.Admit(api.KindCalls, nil, len(r.Data())) // until its principal is known
 	if err != nil {
 		v.work.Done()
 		v.server.metrics.called(e.operation.Name, err)
@@ -107,7 +107,7 @@ func (e *endpoint) perform(ctx context.Context, p api.Principal, text []byte, he
 	if err := p.Account().Pace(); err != nil {
 		return err
 	}
-	if len(text) > httpd.BodyFree {
+	if len(text) > api.BodyFree {
 		if err := held.Add(int64(len(text))); err != nil {
 			return err
 		}

@@ -128,15 +128,15 @@ func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 	if err := <-held; err != nil {
 		t.Error(err)
 	}
-	eventually.Holds(t, "no call is under way", func() bool { return h.server.service.load.calls.now.Load() == 0 })
+	eventually.Holds(t, "no call is under way", func() bool { return h.server.service.load.Calls() == 0 })
 	if m, err := h.ask("panic", host, `{}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "500" || strings.Contains(string(m.Data), "secret") {
 		t.Errorf("%v %v", m, err)
 	}
 	eventually.Holds(t, "no call is under way", func() bool {
-		return h.server.service.load.calls.now.Load() == 0 && h.server.now(api.KindCalls) == 0
+		return h.server.service.load.Calls() == 0 && h.server.now(api.KindCalls) == 0
 	})
 	h.call("host", "list_names", `{}`, nil)
-	eventually.Holds(t, "no call is under way", func() bool { return h.server.service.load.calls.now.Load() == 0 })
+	eventually.Holds(t, "no call is under way", func() bool { return h.server.service.load.Calls() == 0 })
 	m, err := h.conn.Request("$SRV.STATS.parley", nil, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"parley/events"
 	"parley/gateway/api"
 	"parley/gateway/web"
+	"parley/gateway/ws"
 )
 
 // thief is a guest's own server on another port of the host, which keeps all that it is sent, and tries what it can get
@@ -117,8 +118,8 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 		"the cookie as a token too": {bearer: cookie, cookie: cookie, at: web.SessionsPath + key},
 		"the secret as a token":     {bearer: "ply_" + cookie[4:]},
 		"the cookie in a query":     {query: "?token=" + cookie + "&access_token=" + cookie + "&" + SessionCookie + "=" + cookie},
-		"the cookie as a protocol":  {protocol: BearerProtocol + cookie},
-		"the key as a protocol":     {protocol: BearerProtocol + key, cookie: cookie},
+		"the cookie as a protocol":  {protocol: ws.BearerProtocol + cookie},
+		"the key as a protocol":     {protocol: ws.BearerProtocol + key, cookie: cookie},
 	} {
 		for _, got := range try.everywhere(t, h.server.Address()) {
 			if got.status != http.StatusUnauthorized {

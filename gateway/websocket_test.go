@@ -11,6 +11,7 @@ import (
 
 	"parley/gateway/api"
 	"parley/gateway/web"
+	"parley/gateway/ws"
 )
 
 func TestWhoMayTalk(t *testing.T) {
@@ -38,19 +39,19 @@ func TestWhoMayTalk(t *testing.T) {
 	}{
 		"nobody":                         {nil, nil, 401, "", ""},
 		"a token":                        {bearer, nil, 101, "", ""},
-		"a token as protocol":            {nil, []string{BearerProtocol + h.tokens["fae"]}, 101, BearerProtocol + h.tokens["fae"], ""},
-		"a token as one of protocols":    {nil, []string{"chat", BearerProtocol + h.tokens["fae"]}, 101, BearerProtocol + h.tokens["fae"], ""},
-		"a token not to be told again":   {nil, []string{BearerProtocol + h.tokens["fae"], "parley"}, 101, "parley", ""},
-		"no good token as protocol":      {nil, []string{BearerProtocol + "x"}, 401, "", ""},
+		"a token as protocol":            {nil, []string{ws.BearerProtocol + h.tokens["fae"]}, 101, ws.BearerProtocol + h.tokens["fae"], ""},
+		"a token as one of protocols":    {nil, []string{"chat", ws.BearerProtocol + h.tokens["fae"]}, 101, ws.BearerProtocol + h.tokens["fae"], ""},
+		"a token not to be told again":   {nil, []string{ws.BearerProtocol + h.tokens["fae"], "parley"}, 101, "parley", ""},
+		"no good token as protocol":      {nil, []string{ws.BearerProtocol + "x"}, 401, "", ""},
 		"a session":                      {cookie, nil, 101, "", session.Key},
 		"a session of our page":          {with(cookie, "Origin", own), nil, 101, "", session.Key},
 		"a session of another page":      {with(cookie, "Origin", "http://evil.example"), nil, 403, "", session.Key},
 		"a session of another port":      {with(cookie, "Origin", "http://127.0.0.1:1"), nil, 403, "", session.Key},
 		"a session of no page":           {with(cookie, "Origin", "null"), nil, 403, "", session.Key},
 		"a session without its key":      {cookie, nil, 401, "", ""},
-		"a session with another key":     {cookie, nil, 401, "", "X" + session.Key[1:]},
+		"a session with another key":     {cookie, nil, 401, "", "-" + session.Key[1:]},
 		"a session as a token":           {http.Header{"Authorization": {"Bearer " + session.Text}}, nil, 401, "", session.Key},
-		"a session as protocol":          {nil, []string{BearerProtocol + session.Text}, 401, "", session.Key},
+		"a session as protocol":          {nil, []string{ws.BearerProtocol + session.Text}, 401, "", session.Key},
 		"a token as a session":           {http.Header{"Cookie": {SessionCookie + "=" + h.tokens["host"]}}, nil, 401, "", session.Key},
 		"a token of another page":        {with(bearer, "Origin", "http://evil.example"), nil, 403, "", ""},
 		"a token by another server name": {with(bearer, "Host", "evil.example"), nil, 421, "", ""},
@@ -105,7 +106,7 @@ func TestScopesHoldOnTheWire(t *testing.T) {
 func TestARevokedTokenEndsTheConversation(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.open(func(s *Server) { s.keepAlive = 20 * time.Millisecond })
+	h.open(func(s *Server) { s.ws.KeepAlive = 20 * time.Millisecond })
 	fae := h.guest("fae")
 	k, idle := h.dial("fae"), h.dial("fae")
 	made, err := fae.Tokens().List(t.Context())

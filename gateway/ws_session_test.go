@@ -36,7 +36,7 @@ func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
 func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
-	h.open(func(s *Server) { s.frameTime = 200 * time.Millisecond })
+	h.open(func(s *Server) { s.ws.FrameTime = 200 * time.Millisecond })
 	h.guest("fae")
 	slow, quick := h.dial("host"), h.dial("host")
 	slow.say(`{"type":"follow_messages","subscriptionId":"s"}`)

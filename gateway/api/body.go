@@ -12,6 +12,9 @@ import (
 // MaxDepth bounds the objects and lists within each other in a request: those of a value, and of what it stands in.
 const MaxDepth = 48
 
+// BodyFree is how many bytes of a request are charged to nobody.
+const BodyFree = 16 << 10
+
 // TooLarge returns the refusal of a request of more than MaxBody bytes.
 func TooLarge() error {
 	return parley.Refuse(parley.TooLarge, "a request may have %d bytes at most", MaxBody)

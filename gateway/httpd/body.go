@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// BodyFree is how many bytes of a request are charged to nobody.
-	BodyFree = 16 << 10
 	// BodyStep is how many bytes of a request are charged at once.
 	BodyStep = 64 << 10
 
@@ -70,7 +68,7 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer,
 	if r.ContentLength > most {
 		return overflow(r)
 	}
-	for step := int64(BodyFree); ; step = BodyStep {
+	for step := int64(api.BodyFree); ; step = BodyStep {
 		n, err := buf.ReadFrom(io.LimitReader(r.Body, step))
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):

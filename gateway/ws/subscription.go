@@ -1,4 +1,4 @@
-package gateway
+package ws
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/gateway/compat"
 )
 
 const maxSubscriptions = 64 // of one session
@@ -47,14 +48,8 @@ type UnsubscribeFrame struct {
 	RunID          string `json:"runId,omitempty"`
 }
 
-// subscribed acknowledges the beginning or the end of a subscription, if a requestId was given.
-type subscribed struct {
-	Type string `json:"type"`
-	regarding
-}
-
 // followFrame opens a subscription.
-func followFrame(c *wsSession, h *head, text []byte) error {
+func followFrame(c *session, h *compat.Head, text []byte) error {
 	var f SubscribeFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err
@@ -73,9 +68,9 @@ func followFrame(c *wsSession, h *head, text []byte) error {
 }
 
 // subscribe runs goOn as a subscription until it returns, its client unsubscribes, or the session ends.
-func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) error) error {
-	if id == "" || len(id) > maxRequestID {
-		return parley.Refuse(parley.InvalidArgument, "a subscription has a subscriptionId of %d bytes at most", maxRequestID)
+func (c *session) subscribe(h *compat.Head, id string, goOn func(context.Context) error) error {
+	if id == "" || len(id) > compat.MaxRequestID {
+		return parley.Refuse(parley.InvalidArgument, "a subscription has a subscriptionId of %d bytes at most", compat.MaxRequestID)
 	}
 	ctx, stop := context.WithCancel(c.ctx)
 	sub := &openSubscription{id: id, stop: stop, ended: make(chan struct{})}
@@ -90,9 +85,9 @@ func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) err
 		return err
 	}
 	if h.RequestID != nil {
-		c.tell(subscribed{Type: "subscribed", regarding: h.regarding})
+		c.tell(compat.Subscribed{Type: "subscribed", Regarding: h.Regarding})
 	}
-	about := h.regarding
+	about := h.Regarding
 	kind := h.Type
 	c.work.Go(func() {
 		defer close(sub.ended)
@@ -101,25 +96,25 @@ func (c *wsSession) subscribe(h *head, id string, goOn func(context.Context) err
 		defer stop()
 		if err := c.survives(kind, func() error { return goOn(ctx) }); err != nil && ctx.Err() == nil {
 			c.note(kind, err)
-			c.tell(failed(about, err))
+			c.tell(compat.Failed(about, err))
 		}
 	})
 	return nil
 }
 
-func (c *wsSession) survives(kind string, do func() error) (err error) {
+func (c *session) survives(kind string, do func() error) (err error) {
 	defer c.survive(kind, &err)
 	return do()
 }
 
 // unsubscribeFrame ends a subscription. No frame of it follows.
-func unsubscribeFrame(c *wsSession, h *head, text []byte) error {
+func unsubscribeFrame(c *session, h *compat.Head, text []byte) error {
 	var f UnsubscribeFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	if f.RunID != "" && f.SubscriptionID == "" {
-		c.relay.leaveRun(f.RunID)
+		c.relay.LeaveRun(f.RunID)
 	} else if sub := c.subscriptions.find(f.SubscriptionID); sub != nil {
 		sub.stop()
 		<-sub.ended
@@ -127,7 +122,7 @@ func unsubscribeFrame(c *wsSession, h *head, text []byte) error {
 		return parley.Refuse(parley.InvalidArgument, "there is no subscription %.80q", f.SubscriptionID)
 	}
 	if h.RequestID != nil {
-		c.tell(subscribed{Type: "unsubscribed", regarding: h.regarding})
+		c.tell(compat.Subscribed{Type: "unsubscribed", Regarding: h.Regarding})
 	}
 	return nil
 }
@@ -162,7 +157,7 @@ func (s *subscriptions) remove(sub *openSubscription) {
 }
 
 // tellBatch sends the messages of a batch, each with the cursor behind it.
-func (c *wsSession) tellBatch(ctx context.Context, id string, b api.Batch) error {
+func (c *session) tellBatch(ctx context.Context, id string, b api.Batch) error {
 	if len(b.Messages) == 0 {
 		return nil
 	}
@@ -206,7 +201,7 @@ type AgentsToldFrame struct {
 }
 
 // agentsFrame opens a subscription to agents.
-func agentsFrame(c *wsSession, h *head, text []byte) error {
+func agentsFrame(c *session, h *compat.Head, text []byte) error {
 	var f SubscribeAgentsFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err

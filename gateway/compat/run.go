@@ -1,4 +1,4 @@
-package gateway
+package compat
 
 import (
 	"cmp"
@@ -69,13 +69,13 @@ func (f inputNames) origin() events.Origin {
 func (f inputNames) isOf(o events.Origin) bool { return o.Run == f.RunID && o.Agent == f.AgentName }
 
 // requestInputFrame asks for an input, or takes up again what was asked and not received.
-func requestInputFrame(c *wsSession, _ *head, text []byte) error {
+func requestInputFrame(r *Relay, _ *Head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
 		return err
 	}
-	defer c.server.perSession.lock(c.agent.ID().String() + f.RunID)()
-	in, err := c.agent.Mail().FormsOf(c.acts, f.origin())
+	defer r.locks.lock(r.agent.ID().String() + f.RunID)()
+	in, err := r.agent.Mail().FormsOf(r.ctx, f.origin())
 	if err != nil {
 		return err
 	}
@@ -90,11 +90,11 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 			o = old.Asked
 			continue
 		}
-		if err := c.moveOn(old); err != nil {
+		if err := r.moveOn(old); err != nil {
 			return err
 		}
 	}
-	return c.relay.ask(o, api.FormRequest{
+	return r.ask(o, api.FormRequest{
 		Title:       f.AgentName,
 		Description: cmp.Or(f.Prompt, fmt.Sprintf("%s, in run %s, waits for your input.", f.AgentName, f.RunID)),
 		Fields:      api.FieldsOf(events.Field{Name: inputField, Label: "Input", Type: events.Text}),
@@ -102,26 +102,26 @@ func requestInputFrame(c *wsSession, _ *head, text []byte) error {
 }
 
 // moveOn ends what an agent of a run asked before it asked something else: it waits for one thing at a time.
-func (c *wsSession) moveOn(old dialectForm) error {
+func (r *Relay) moveOn(old dialectForm) error {
 	which := capabilities.FormID(old.MessageID)
 	if old.Outcome == nil {
-		if _, err := c.agent.Cancel(c.acts, which, "the agent asked something else"); err != nil && !isSettled(err) {
+		if _, err := r.agent.Cancel(r.ctx, which, "the agent asked something else"); err != nil && !isSettled(err) {
 			return err
 		}
 	}
-	return c.agent.Dismiss(c.acts, which)
+	return r.agent.Dismiss(r.ctx, which)
 }
 
 // inputReceivedFrame takes note that an input has arrived, and need not be sent again: the asker's copy of the form
 // is dismissed.
-func inputReceivedFrame(c *wsSession, _ *head, text []byte) error {
+func inputReceivedFrame(r *Relay, _ *Head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
 		return err
 	}
-	answered, err := c.formsOf(c.acts, f.origin(), func(a dialectForm) bool { return a.Sent && !a.Dismissed && a.Outcome != nil })
+	answered, err := r.formsOf(r.ctx, f.origin(), func(a dialectForm) bool { return a.Sent && !a.Dismissed && a.Outcome != nil })
 	for _, a := range answered {
-		if err := c.agent.Dismiss(c.acts, capabilities.FormID(a.MessageID)); err != nil {
+		if err := r.agent.Dismiss(r.ctx, capabilities.FormID(a.MessageID)); err != nil {
 			return err
 		}
 	}
@@ -129,20 +129,20 @@ func inputReceivedFrame(c *wsSession, _ *head, text []byte) error {
 }
 
 // userInputFrame gives an input.
-func userInputFrame(c *wsSession, _ *head, text []byte) error {
+func userInputFrame(r *Relay, _ *Head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
 		return err
 	}
 	none := parley.Refuse(parley.NoPendingInput, "No pending input request for run %s agent %s", f.RunID, f.AgentName)
-	form, err := c.asked(c.acts, calling{
+	form, err := r.asked(r.ctx, calling{
 		origin: f.origin(), form: f.Form, repeats: true, none: none, called: func(q dialectForm) bool { return f.isOf(q.Asked) },
 	})
 	if err != nil {
 		return err
 	}
 	values := map[string]capabilities.Value{inputField: capabilities.String(f.Text)}
-	_, err = c.agent.Answer(c.acts, capabilities.FormID(form.MessageID), values)
+	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), values)
 	if isSettled(err) {
 		return none
 	}
@@ -150,7 +150,7 @@ func userInputFrame(c *wsSession, _ *head, text []byte) error {
 }
 
 // watchRunFrame has the client told of what a run waits for.
-func watchRunFrame(c *wsSession, h *head, text []byte) error {
+func watchRunFrame(r *Relay, h *Head, text []byte) error {
 	var f RunFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err
@@ -159,9 +159,9 @@ func watchRunFrame(c *wsSession, h *head, text []byte) error {
 		return err
 	}
 	if h.RequestID != nil {
-		c.tell(subscribed{Type: "subscribed", regarding: h.regarding})
+		r.session.Tell(Subscribed{Type: "subscribed", Regarding: h.Regarding})
 	}
-	return c.relay.watchRun(f.RunID)
+	return r.watchRun(f.RunID)
 }
 
 func inputPosed(m events.Origin, e view.Message) any {
@@ -177,7 +177,7 @@ func inputSettled(events.Origin, view.Message, view.Outcome) any { return nil }
 
 func inputOutcome(m events.Origin, _ string, o view.Outcome) any {
 	if o.Status != view.StatusAnswered {
-		return inputFailed{failed(regarding{}, unanswered(o)), m.Run, m.Agent, m.ID}
+		return inputFailed{Failed(Regarding{}, unanswered(o)), m.Run, m.Agent, m.ID}
 	}
 	values, _ := o.Values.AsRecord()
 	given, _ := values[inputField].AsString()
@@ -186,7 +186,7 @@ func inputOutcome(m events.Origin, _ string, o view.Outcome) any {
 
 // inputFailed says that there will be no input.
 type inputFailed struct {
-	failureFrame
+	FailureFrame
 	RunID     string `json:"runId"`
 	AgentName string `json:"agentName"`
 	RequestID string `json:"requestId,omitempty"`

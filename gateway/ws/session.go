@@ -1,29 +1,28 @@
-package gateway
+package ws
 
 import (
 	"bytes"
 	"context"
-	"hash/maphash"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/compat"
 	"parley/gateway/httpd"
 )
 
-// wsSession is one WebSocket connection and all work that belongs to it.
+// session is one WebSocket connection and all work that belongs to it.
 //
 // One goroutine reads, one writes, and each request has its own. Frames wait in a bounded queue to be written; a sender
 // waits while it is full. A client that does not take a frame in time is cut off. Only work of this client waits for it.
 //
 // A session ends in order: it reads no more, cuts waits short, answers the calls under way, and sends the close frame.
 // It ends at once when the connection breaks.
-type wsSession struct {
+type session struct {
 	server    *Server
 	conn      *websocket.Conn
 	principal api.Principal
@@ -38,10 +37,10 @@ type wsSession struct {
 	out  chan queued    // frames to write; closed when no more can come
 	work sync.WaitGroup // goroutines that may still write
 
-	load          load
+	load          *api.Load
 	turns         frameQueue
 	subscriptions subscriptions
-	relay         formRelay
+	relay         *compat.Relay
 
 	mu     sync.Mutex // guards what is below
 	ending bool
@@ -58,21 +57,25 @@ const (
 	stoppingFarewell = websocket.StatusGoingAway
 )
 
-func newWSSession(s *Server, conn *websocket.Conn, p api.Principal, agent api.Agent) *wsSession {
+func newSession(s *Server, conn *websocket.Conn, p api.Principal, agent api.Agent) *session {
 	conn.SetReadLimit(maxFrame)
-	c := &wsSession{
+	c := &session{
 		server: s, conn: conn, principal: p, agent: agent, out: make(chan queued, maxQueuedFrames),
-		load: load{calls: admission{limit: maxCalls}, waits: admission{limit: maxWaits}, room: maxLoaded}, code: normalFarewell,
+		load: api.NewLoad(MaxCalls, MaxWaits, maxLoaded), code: normalFarewell,
 	}
 	c.acts = s.severed
 	c.alive, c.die = context.WithCancel(c.acts)
 	c.ctx, c.cut = context.WithCancel(c.alive)
-	c.relay.open(c)
+	may := func(s api.Scope) bool { return p.May(api.Operation{Scope: s}) == nil }
+	c.relay = compat.NewRelay(clientOf{c}, compat.Options{
+		Asks: may(api.ScopeRead) && may(api.ScopeAsk), Answers: may(api.ScopeRead) && may(api.ScopeAnswer),
+		Locks: s.locks, Monitor: s.monitor,
+	})
 	return c
 }
 
 // run serves the session, and returns when all of its goroutines have ended.
-func (c *wsSession) run() {
+func (c *session) run() {
 	defer c.die()
 	defer c.server.backend.WhileGood(c.principal, c.endToken)()
 	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingFarewell, "the node is stopping") })()
@@ -97,7 +100,7 @@ type queued struct {
 }
 
 // enter adds to the work of the session, unless it is ending. If it reports true, the caller calls c.work.Done.
-func (c *wsSession) enter() bool {
+func (c *session) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ending {
@@ -107,7 +110,7 @@ func (c *wsSession) enter() bool {
 }
 
 // end begins to end the session. The first reason counts.
-func (c *wsSession) end(code websocket.StatusCode, reason string) {
+func (c *session) end(code websocket.StatusCode, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ending {
@@ -116,16 +119,16 @@ func (c *wsSession) end(code websocket.StatusCode, reason string) {
 	}
 }
 
-func (c *wsSession) farewell() (websocket.StatusCode, string) {
+func (c *session) farewell() (websocket.StatusCode, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.code, c.reason
 }
 
 // listen handles frames until the connection ends.
-func (c *wsSession) listen() {
+func (c *session) listen() {
 	if c.enter() {
-		c.work.Go(c.relay.follow)
+		c.work.Go(c.followForms)
 		c.work.Done()
 	}
 	for {
@@ -141,17 +144,40 @@ func (c *wsSession) listen() {
 	}
 }
 
+// followForms tells the client of forms of dialects, until the session ends.
+func (c *session) followForms() {
+	if err := c.relay.Follow(c.ctx); err != nil && c.ctx.Err() == nil {
+		c.note("follow", err)
+		c.end(websocket.StatusTryAgainLater, "the mailbox cannot be read now")
+	}
+}
+
+// clientOf is the client of a session, as dialects see it.
+type clientOf struct{ c *session }
+
+// Agent implements compat.Session.
+func (k clientOf) Agent() api.Agent { return k.c.agent }
+
+// Context implements compat.Session.
+func (k clientOf) Context() context.Context { return k.c.acts }
+
+// Check implements compat.Session.
+func (k clientOf) Check() error { return k.c.check(k.c.acts) }
+
+// Tell implements compat.Session.
+func (k clientOf) Tell(frame any) { k.c.tell(frame) }
+
 // read reads a frame, which has to come in time. It charges the account for the frame.
-func (c *wsSession) read() (websocket.MessageType, []byte, *api.Charge, error) {
+func (c *session) read() (websocket.MessageType, []byte, *api.Charge, error) {
 	held := api.ChargeOf(c.principal.Account())
 	kind, r, err := c.conn.Reader(c.alive)
 	if err != nil {
 		return 0, nil, held, err
 	}
-	late := time.AfterFunc(c.server.frameTime, c.die)
+	late := time.AfterFunc(c.server.FrameTime, c.die)
 	defer late.Stop()
 	var buf bytes.Buffer
-	for step := int64(httpd.BodyFree); ; step = httpd.BodyStep {
+	for step := int64(api.BodyFree); ; step = httpd.BodyStep {
 		n, err := buf.ReadFrom(io.LimitReader(r, step))
 		if err == nil && n < step {
 			return kind, buf.Bytes(), held, nil
@@ -175,7 +201,7 @@ func reasonOf(err error) string {
 }
 
 // closeQueue closes the queue when no goroutine can write any more.
-func (c *wsSession) closeQueue() {
+func (c *session) closeQueue() {
 	<-c.ctx.Done()
 	c.end(normalFarewell, "") // the connection may have ended by itself
 	c.work.Wait()
@@ -183,10 +209,10 @@ func (c *wsSession) closeQueue() {
 }
 
 // write writes queued frames, then the close frame.
-func (c *wsSession) write() {
+func (c *session) write() {
 	defer c.die()
 	for q := range c.out {
-		ctx, cancel := context.WithTimeout(c.alive, c.server.frameTime)
+		ctx, cancel := context.WithTimeout(c.alive, c.server.FrameTime)
 		err := c.conn.Write(ctx, websocket.MessageText, q.text)
 		cancel()
 		q.held.Release()
@@ -201,7 +227,7 @@ func (c *wsSession) write() {
 
 // say queues a frame, and waits for room. It charges the account until the frame is written. A client that leaves too
 // much unread is cut off: it comes back with its last cursor.
-func (c *wsSession) say(text []byte) {
+func (c *session) say(text []byte) {
 	held := api.ChargeOf(c.principal.Account())
 	if err := held.Add(int64(len(text))); err != nil {
 		c.end(websocket.StatusTryAgainLater, reasonOf(err))
@@ -212,7 +238,7 @@ func (c *wsSession) say(text []byte) {
 }
 
 // sayCharged queues a frame for which held was charged.
-func (c *wsSession) sayCharged(text []byte, held *api.Charge) {
+func (c *session) sayCharged(text []byte, held *api.Charge) {
 	select {
 	case c.out <- queued{text, held}:
 	case <-c.alive.Done():
@@ -221,11 +247,11 @@ func (c *wsSession) sayCharged(text []byte, held *api.Charge) {
 }
 
 // tell encodes a frame and queues it.
-func (c *wsSession) tell(frame any) {
+func (c *session) tell(frame any) {
 	text, err := frameText(frame)
 	if err != nil {
-		c.server.log.Error("a frame cannot be written", "error", err)
-		text, err = frameText(failed(regarding{}, parley.Refuse(parley.Internal, "internal error")))
+		c.server.monitor.Log.Error("a frame cannot be written", "error", err)
+		text, err = frameText(compat.Failed(compat.Regarding{}, parley.Refuse(parley.Internal, "internal error")))
 	}
 	if err == nil {
 		c.say(text)
@@ -233,8 +259,8 @@ func (c *wsSession) tell(frame any) {
 }
 
 // keepAlive pings the client, and ends the session if there is no answer.
-func (c *wsSession) keepAlive() {
-	tick := time.NewTicker(c.server.keepAlive)
+func (c *session) keepAlive() {
+	tick := time.NewTicker(c.server.KeepAlive)
 	defer tick.Stop()
 	for {
 		select {
@@ -242,7 +268,7 @@ func (c *wsSession) keepAlive() {
 			return
 		case <-tick.C:
 		}
-		ctx, cancel := context.WithTimeout(c.alive, c.server.frameTime)
+		ctx, cancel := context.WithTimeout(c.alive, c.server.FrameTime)
 		err := c.conn.Ping(ctx)
 		cancel()
 		if err != nil {
@@ -253,7 +279,7 @@ func (c *wsSession) keepAlive() {
 }
 
 // check refuses, and ends the session, once its token has ended.
-func (c *wsSession) check(ctx context.Context) error {
+func (c *session) check(ctx context.Context) error {
 	err := c.server.backend.Check(ctx, c.principal)
 	if err != nil {
 		c.endToken()
@@ -261,7 +287,7 @@ func (c *wsSession) check(ctx context.Context) error {
 	return err
 }
 
-func (c *wsSession) endToken() {
+func (c *session) endToken() {
 	c.end(websocket.StatusPolicyViolation, "the token is not good any more")
 }
 
@@ -304,34 +330,3 @@ func (q *frameQueue) next() bool {
 	turn()
 	return true
 }
-
-// keyedMutex is a mutex for each key. Different keys rarely share one.
-type keyedMutex struct {
-	seed  maphash.Seed
-	locks [64]sync.Mutex
-}
-
-// lock locks a key, and returns a function that unlocks it.
-func (s *keyedMutex) lock(key string) (unlock func()) {
-	l := &s.locks[maphash.String(s.seed, key)%uint64(len(s.locks))]
-	l.Lock()
-	return l.Unlock
-}
-
-// admission counts the requests that one connection has under way.
-type admission struct {
-	limit int64
-	now   atomic.Int64
-}
-
-// enter takes a place, or refuses with RATE_LIMITED. The caller leaves when the request has ended.
-func (a *admission) enter() error {
-	if a.now.Add(1) > a.limit {
-		a.now.Add(-1)
-		return parley.Refuse(parley.RateLimited, "the connection has %d requests under way already", a.limit).
-			WithHint("send more when some have been answered")
-	}
-	return nil
-}
-
-func (a *admission) leave() { a.now.Add(-1) }

@@ -1,4 +1,4 @@
-package gateway
+package compat
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ type ApprovedPayload struct {
 	Always    bool   `json:"always,omitempty"`
 }
 
-func approvalFrame(c *wsSession, _ *head, text []byte) error {
+func approvalFrame(r *Relay, _ *Head, text []byte) error {
 	var f ApprovalFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err
@@ -55,39 +55,39 @@ func approvalFrame(c *wsSession, _ *head, text []byte) error {
 		return err
 	}
 	input := cmp.Or(string(f.Payload.Input), "null")
-	return c.relay.approve(events.Origin{Dialect: approvalDialect, ID: f.ID}, f.Payload.Tool, input)
+	return r.approve(events.Origin{Dialect: approvalDialect, ID: f.ID}, f.Payload.Tool, input)
 }
 
 // approvedFrame decides.
-func approvedFrame(c *wsSession, h *head, text []byte) error {
+func approvedFrame(r *Relay, h *Head, text []byte) error {
 	var f ApprovedFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	id := h.calledFor(f.Payload.RequestID, f.ID)
-	form, err := c.askedApproval(id, f.Form)
+	form, err := r.askedApproval(id, f.Form)
 	if err != nil {
 		return err
 	}
 	values := map[string]capabilities.Value{"decision": capabilities.String(f.Payload.decision())}
-	_, err = c.agent.Answer(c.acts, capabilities.FormID(form.MessageID), values)
+	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), values)
 	return err
 }
 
 // askedApproval returns the approval that a client calls by its own ID, or by its asker's.
-func (c *wsSession) askedApproval(id, form string) (dialectForm, error) {
-	if f, own := c.byID(c.acts, approvalDialect, id); own && (form == "" || form == id) {
+func (r *Relay) askedApproval(id, form string) (dialectForm, error) {
+	if f, own := r.byID(r.ctx, approvalDialect, id); own && (form == "" || form == id) {
 		return f, nil // no asker's name for another is taken for it
 	}
 	by := calling{
 		origin: events.Origin{Dialect: approvalDialect, ID: id}, form: form,
-		called: func(f dialectForm) bool { return c.nameOf(f.Message) == id },
+		called: func(f dialectForm) bool { return r.nameOf(f.Message) == id },
 		none:   parley.Refuse(parley.NoPendingPermission, "no approval was asked for as %.80q", id),
 	}
-	f, err := c.asked(c.acts, by)
+	f, err := r.asked(r.ctx, by)
 	if err == by.none { // approvals from before they had an origin
 		by.origin.ID = ""
-		f, err = c.asked(c.acts, by)
+		f, err = r.asked(r.ctx, by)
 	}
 	return f, err
 }
@@ -147,16 +147,16 @@ func ruled(m events.Origin, p view.Permission) any {
 // nameOf returns the name by which its asker calls an approval. One of another node's agent, or that was asked
 // otherwise, goes by its own ID, by which all can be called. Approvals from before they had an origin have their name in
 // the key under which they were asked.
-func (c *wsSession) nameOf(e view.Message) string {
+func (r *Relay) nameOf(e view.Message) string {
 	if e.Origin != nil && e.Origin.ID != "" {
-		if e.From.Node != c.agent.ID().Node {
+		if e.From.Node != r.agent.ID().Node {
 			return e.MessageID.String()
 		}
 		return e.Origin.ID
 	}
-	key, err := c.agent.KeyOf(c.acts, e.From, e.MessageID)
+	key, err := r.agent.KeyOf(r.ctx, e.From, e.MessageID)
 	if err != nil {
-		c.note("approval", err)
+		r.monitor.Failed(r.ctx, "approval", err)
 	}
 	return cmp.Or(idOfKey(approvalDialect, key), e.MessageID.String())
 }

@@ -1,7 +1,9 @@
-package gateway
+package compat
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"parley"
@@ -64,7 +66,7 @@ type AskedPayload struct {
 	Value     capabilities.Value `json:"value"`
 }
 
-func askFrame(c *wsSession, _ *head, text []byte) error {
+func askFrame(r *Relay, _ *Head, text []byte) error {
 	var f AskFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err
@@ -79,7 +81,7 @@ func askFrame(c *wsSession, _ *head, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.relay.ask(events.Origin{Dialect: askDialect, ID: f.ID}, api.FormRequest{Description: f.Payload.Prompt, Fields: api.FieldsOf(fields...)})
+	return r.ask(events.Origin{Dialect: askDialect, ID: f.ID}, api.FormRequest{Description: f.Payload.Prompt, Fields: api.FieldsOf(fields...)})
 }
 
 // widgetFields gives the fields for widgets.
@@ -113,13 +115,13 @@ func widgetsOf(fields []events.Field) []Widget {
 }
 
 // askedFrame answers a prompt.
-func askedFrame(c *wsSession, h *head, text []byte) error {
+func askedFrame(r *Relay, h *Head, text []byte) error {
 	var f AskedFrame
 	if err := api.Decode(text, &f); err != nil {
 		return err
 	}
 	id := h.calledFor(f.Payload.RequestID, f.ID)
-	form, err := c.askedByID(askDialect, id, f.Form)
+	form, err := r.askedByID(askDialect, id, f.Form)
 	if err != nil {
 		return err
 	}
@@ -127,13 +129,13 @@ func askedFrame(c *wsSession, h *head, text []byte) error {
 	if field := widgetFor(form.Fields, f.Payload.Value); field.Name != "" {
 		values[field.Name] = choiceOf(field, f.Payload.Value)
 	}
-	_, err = c.agent.Answer(c.acts, capabilities.FormID(form.MessageID), values)
+	_, err = r.agent.Answer(r.ctx, capabilities.FormID(form.MessageID), values)
 	return err
 }
 
 // askedByID gives the form that a client calls by its asker's ID for it, or by its own.
-func (c *wsSession) askedByID(dialect, id, form string) (dialectForm, error) {
-	return c.asked(c.acts, calling{
+func (r *Relay) askedByID(dialect, id, form string) (dialectForm, error) {
+	return r.asked(r.ctx, calling{
 		origin: events.Origin{Dialect: dialect, ID: id}, form: form, none: parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id),
 		called: func(f dialectForm) bool { return f.Asked.ID == id },
 	})
@@ -168,5 +170,73 @@ func endedByID(m events.Origin, o view.Outcome) any {
 	if err != nil {
 		return nil
 	}
-	return failed(regarding{ID: id}, unanswered(o))
+	return Failed(Regarding{ID: id}, unanswered(o))
+}
+
+// choiceSeparator stands between the choices of a checkbox.
+const choiceSeparator = ", "
+
+// widgetFor gives the field that takes an answer: the first that would, or else the first.
+func widgetFor(fields []events.Field, answer capabilities.Value) events.Field {
+	for _, f := range fields {
+		chosen, isList := choiceOf(f, answer).AsList()
+		if !isList {
+			chosen = []capabilities.Value{answer}
+		}
+		all := len(chosen) > 0
+		for _, v := range chosen {
+			s, _ := v.AsString()
+			all = all && slices.ContainsFunc(f.Options, func(o events.Option) bool { return o.Value == s })
+		}
+		if all {
+			return f
+		}
+	}
+	return fields[0]
+}
+
+// choiceOf gives an answer as its field has it: of a checkbox the list of choices. What is no choice stays as it
+// is, to be refused.
+func choiceOf(f events.Field, answer capabilities.Value) capabilities.Value {
+	text, ok := answer.AsString()
+	if f.Type != events.Checkbox || !ok {
+		return answer
+	}
+	options := make([]string, len(f.Options))
+	for i, o := range f.Options {
+		options[i] = o.Value
+	}
+	slices.SortFunc(options, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // the longest that fits: options may hold commas
+	var chosen []string
+	for rest := strings.TrimSpace(text); rest != ""; {
+		next := rest
+		for _, o := range options {
+			if after, fits := strings.CutPrefix(rest, o); fits && (after == "" || strings.HasPrefix(strings.TrimSpace(after), ",")) {
+				next = o
+				break
+			}
+		}
+		if next == rest && !slices.Contains(options, rest) {
+			next, _, _ = strings.Cut(rest, ",")
+		}
+		chosen = append(chosen, next)
+		rest = strings.TrimPrefix(strings.TrimSpace(rest[len(next):]), ",")
+		rest = strings.TrimSpace(rest)
+	}
+	return capabilities.Strings(chosen...)
+}
+
+// answerText gives an answer as this dialect has it: one text.
+func answerText(v capabilities.Value) string {
+	if l, ok := v.AsList(); ok {
+		parts := make([]string, len(l))
+		for i, e := range l {
+			parts[i] = e.Text()
+		}
+		return strings.Join(parts, choiceSeparator)
+	}
+	if v.IsNull() {
+		return ""
+	}
+	return v.Text()
 }

@@ -1,0 +1,11 @@
+// Package compat speaks the dialects of older clients: it turns their frames into forms of an agent, and the agent's
+// forms into their frames.
+//
+// A dialect keeps nothing of its own. The origin of a form has its names for the form, and the mailbox the rest: a client
+// that connects again is told what waits for it.
+//
+// Promised: a client is told each form that waits for it, and the outcome of each form that it asked, until the session
+// ends; one frame of a name means one form, or is refused with AMBIGUOUS.
+//
+// Not promised: how frames travel. A Session does that, and it says which frames the client may send.
+package compat

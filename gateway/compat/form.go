@@ -1,0 +1,170 @@
+package compat
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+)
+
+// dialectForm is a form of a dialect in the agent's mailbox.
+type dialectForm struct {
+	Asked events.Origin
+	view.Message
+}
+
+// dialectOf returns a form with its origin, if it is one of a dialect. All approvals are, whoever asked them.
+func dialectOf(e view.Message) (f dialectForm, ok bool) {
+	f.Message = e
+	if e.Origin != nil {
+		f.Asked = *e.Origin
+	}
+	if e.Type == string(events.Approval) {
+		f.Asked.Dialect = approvalDialect
+		return f, true
+	}
+	return f, f.Asked.Dialect != "" && f.Asked.Dialect != approvalDialect
+}
+
+// keyPrefix begins the idempotency keys of forms of dialects.
+const keyPrefix = "parley:"
+
+// maxKey is the longest idempotency key, in bytes.
+const maxKey = 255
+
+// keyOf returns the idempotency key of a form: the asker's names for it.
+func keyOf(o events.Origin) string {
+	key := keyPrefix + o.Dialect
+	for _, name := range []string{o.Session, o.ID, o.Run, o.Agent, strconv.FormatUint(o.Turn, 10)} {
+		key += "/" + url.PathEscape(name)
+	}
+	if len(key) > maxKey {
+		digest := sha256.Sum256([]byte(key))
+		key = keyPrefix + o.Dialect + ":" + hex.EncodeToString(digest[:])
+	}
+	return key
+}
+
+// idOfKey returns the asker's ID in a key of a dialect; "" if it has none, or was too long to stand in it.
+func idOfKey(dialect, key string) string {
+	rest, ok := strings.CutPrefix(key, keyPrefix+dialect+"/")
+	if parts := strings.Split(rest, "/"); ok && len(parts) > 1 {
+		if id, err := url.PathUnescape(parts[1]); err == nil {
+			return id
+		}
+	}
+	return ""
+}
+
+// formsOf lists the agent's forms of an origin, oldest first. Forms that are settled and dismissed are left out.
+func (r *Relay) formsOf(ctx context.Context, o events.Origin, wanted func(dialectForm) bool) ([]dialectForm, error) {
+	in, err := r.agent.Mail().FormsOf(ctx, o)
+	var found []dialectForm
+	for _, e := range in.Messages {
+		if f, ok := dialectOf(e); ok && wanted(f) {
+			found = append(found, f)
+		}
+	}
+	return found, err
+}
+
+// calling is how a client says which form it means.
+type calling struct {
+	origin  events.Origin
+	form    string                 // the form's own ID, if the client gives it
+	called  func(dialectForm) bool // reports whether a form goes by what the client calls it
+	repeats bool                   // one asker calls all of its forms so, one after another
+	none    error
+}
+
+// byID returns the form of a dialect with an ID of its own that was put to the agent, if there is one.
+func (r *Relay) byID(ctx context.Context, dialect, id string) (dialectForm, bool) {
+	ref, err := capabilities.ParseFormRef(id)
+	if err != nil {
+		return dialectForm{}, false
+	}
+	e, err := r.agent.Message(ctx, ref)
+	if err != nil || !e.Received || e.MessageID.String() != id {
+		return dialectForm{}, false
+	}
+	f, ok := dialectOf(e)
+	return f, ok && f.Asked.Dialect == dialect
+}
+
+// asked returns the form that was put to the agent and that a client means. Its asker's name for it is enough as long
+// as no other form of that name is open or in view: what a client has seen may be over, and another's in its place.
+// Then it refuses with AMBIGUOUS.
+func (r *Relay) asked(ctx context.Context, by calling) (dialectForm, error) {
+	var forms []dialectForm
+	var err error
+	if by.form == "" {
+		forms, err = r.formsOf(ctx, by.origin, func(f dialectForm) bool { return f.Received && by.called(f) })
+	} else if f, ok := r.byID(ctx, by.origin.Dialect, by.form); ok && by.called(f) {
+		forms = append(forms, f)
+	}
+	switch {
+	case err != nil:
+		return dialectForm{}, err
+	case len(forms) == 0:
+		return dialectForm{}, by.none
+	}
+	waits := slices.IndexFunc(forms, func(f dialectForm) bool { return f.AnswerNeeded })
+	switch {
+	case waits < 0 && by.repeats:
+		return dialectForm{}, by.none
+	case by.form == "" && by.shared(forms):
+		return dialectForm{}, shared(forms)
+	case waits < 0:
+		waits = len(forms) - 1
+	}
+	return forms[waits], nil
+}
+
+// shared reports whether more than one form could be meant: of several askers, or of one that uses a name again.
+func (by calling) shared(forms []dialectForm) bool {
+	return slices.ContainsFunc(forms[1:], func(f dialectForm) bool { return !by.repeats || f.From != forms[0].From })
+}
+
+// maxWaiting is how many forms an error names.
+const maxWaiting = 5
+
+// shared refuses with AMBIGUOUS, and names the forms that wait.
+func shared(forms []dialectForm) error {
+	var waits []string
+	for _, f := range forms {
+		if f.AnswerNeeded && len(waits) < maxWaiting {
+			waits = append(waits, fmt.Sprintf("%s of %s", f.MessageID, cmp.Or(f.FromName, f.From.String())))
+		}
+	}
+	return parley.Refuse(parley.Ambiguous, "%d forms were called so, and %d of them wait", len(forms), len(waits)).
+		WithHint(`say which one by its ID, as "form": %s`, cmp.Or(strings.Join(waits, ", "), "none waits now"))
+}
+
+// checkID refuses with INVALID_ARGUMENT what is missing, or too long to call something by.
+func checkID(what, id string) error {
+	if id == "" || len(id) > MaxRequestID {
+		return parley.Refuse(parley.InvalidArgument, "%s is a text of 1 to %d bytes", what, MaxRequestID)
+	}
+	return nil
+}
+
+// unanswered gives the error that stands for a form's end without an answer.
+func unanswered(o view.Outcome) error {
+	switch o.Status {
+	case view.StatusDeclined:
+		return parley.Refuse(parley.Declined, "%s", cmp.Or(o.Note, "it was declined"))
+	case view.StatusExpired:
+		return parley.Refuse(parley.Expired, "its deadline passed")
+	}
+	return parley.Refuse(parley.Cancelled, "%s", cmp.Or(o.Note, "it was cancelled"))
+}

@@ -1,0 +1,237 @@
+package compat
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/events"
+	"parley/gateway/api"
+)
+
+const maxRuns = 1024 // that one session watches
+
+// Session is the connection of a client that speaks dialects.
+type Session interface {
+	// Agent returns the agent that the client acts for.
+	Agent() api.Agent
+	// Context returns the context of what is done for the client. It does not end when the client goes away: what it asked
+	// for may have happened.
+	Context() context.Context
+	// Check refuses with UNAUTHENTICATED a client whose token has ended.
+	Check() error
+	// Tell sends a frame to the client.
+	Tell(frame any)
+}
+
+// Options configure a Relay.
+type Options struct {
+	Asks    bool // the client's token is good for asking
+	Answers bool // and for answering
+	Locks   *Locks
+	Monitor api.Monitor
+}
+
+// Relay tells the client of one session of the forms of dialects: those that wait for its agent's answer, and the
+// outcomes of those that its agent asked. Beside the mailbox it knows only what the client was told.
+type Relay struct {
+	session  Session
+	agent    api.Agent
+	ctx      context.Context // of what is done for the client
+	locks    *Locks
+	monitor  api.Monitor
+	dialects map[string]dialect
+	asks     bool
+	answers  bool
+
+	mu    sync.Mutex
+	await map[capabilities.ID]string      // the forms whose end the client waits for, and what it calls them
+	posed map[capabilities.ID]dialectForm // what waits for the agent's answer
+	runs  map[string]bool                 // the runs that the client watches
+	given map[capabilities.ID]bool        // the inputs that it was given
+}
+
+// NewRelay returns the relay of a session.
+func NewRelay(s Session, o Options) *Relay {
+	return &Relay{
+		session: s, agent: s.Agent(), ctx: s.Context(), locks: o.Locks, monitor: o.Monitor, dialects: dialects(),
+		asks: o.Asks, answers: o.Answers,
+		await: map[capabilities.ID]string{}, posed: map[capabilities.ID]dialectForm{},
+		runs: map[string]bool{}, given: map[capabilities.ID]bool{},
+	}
+}
+
+// Follow reads the agent's mail, from the first message on, until ctx ends or an error.
+func (r *Relay) Follow(ctx context.Context) error {
+	if !r.asks && !r.answers {
+		return nil
+	}
+	return api.Follow(ctx, r.agent.Mail(), view.MessageFilter{All: true}, api.At(0), func(b api.Batch) error {
+		for _, e := range b.Messages {
+			if f, ok := dialectOf(e); ok {
+				r.see(f)
+			}
+		}
+		return nil
+	})
+}
+
+// see tells the client of a form that has come or ended.
+func (r *Relay) see(f dialectForm) {
+	defer func() {
+		if p := recover(); p != nil {
+			_ = r.monitor.Panicked(f.Asked.Dialect, p) // nobody waits for an answer
+		}
+	}()
+	speaks, ok := r.dialects[f.Asked.Dialect]
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.Received && r.answers {
+		r.received(speaks, f)
+	}
+	if f.Sent && r.asks && f.Outcome != nil {
+		r.ended(speaks, f)
+	}
+}
+
+func (r *Relay) received(speaks dialect, f dialectForm) {
+	before, told := r.posed[f.MessageID]
+	switch {
+	case f.AnswerNeeded && !f.Dismissed && !told:
+		if f.Asked.Dialect == approvalDialect {
+			f.Asked.ID = r.nameOf(f.Message)
+		}
+		r.posed[f.MessageID] = f
+		if f.Asked.Dialect != runDialect || r.runs[f.Asked.Run] {
+			r.tell(speaks.posed(f.Asked, f.Message))
+		}
+	case f.Outcome != nil && told:
+		delete(r.posed, f.MessageID)
+		r.tell(speaks.settled(before.Asked, f.Message, *f.Outcome))
+	}
+}
+
+// ended tells of the outcome of a form that the agent asked, if the client waits for it. It repeats an input until the
+// client acknowledges it.
+func (r *Relay) ended(speaks dialect, f dialectForm) {
+	id, waits := r.await[f.MessageID]
+	delete(r.await, f.MessageID)
+	if waits {
+		f.Asked.ID = id
+	}
+	if f.Asked.Dialect == runDialect && f.Outcome.Status == view.StatusAnswered {
+		waits = !f.Dismissed && !r.given[f.MessageID]
+		r.given[f.MessageID] = true
+	}
+	if waits {
+		r.tell(speaks.outcome(f.Asked, f.MessageID.String(), *f.Outcome))
+	}
+}
+
+func (r *Relay) tell(frame any) {
+	if frame != nil && r.session.Check() == nil {
+		r.session.Tell(frame)
+	}
+}
+
+// ask asks a form of a dialect of the agent's host, or resumes one that was asked before. The client is told the outcome.
+func (r *Relay) ask(o events.Origin, ask api.FormRequest) error {
+	ask.Recipient, ask.Key = capabilities.NameHost, keyOf(o)
+	r.mu.Lock() // so that its end is not seen before it is known to be waited for
+	defer r.mu.Unlock()
+	asked, err := r.agent.Ask(r.ctx, o, ask)
+	if err != nil {
+		return err
+	}
+	r.expect(o, asked)
+	return nil
+}
+
+// approve asks the host to approve a call. A standing rule may decide it at once.
+func (r *Relay) approve(o events.Origin, tool, input string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.agent.Approve(r.ctx, o, api.ApproveRequest{Tool: tool, Input: json.RawMessage(input), Key: keyOf(o)})
+	switch {
+	case err != nil:
+		return err
+	case p.Decided:
+		r.tell(ruled(o, p))
+	default:
+		r.expect(o, p.Asked)
+	}
+	return nil
+}
+
+// expect records that the client waits for the outcome of a form, and tells it at once if there is one.
+func (r *Relay) expect(m events.Origin, asked view.Asked) {
+	if asked.Outcome == nil {
+		r.await[asked.Form] = m.ID
+		return
+	}
+	if m.Dialect == runDialect {
+		if r.given[asked.Form] {
+			return
+		}
+		r.given[asked.Form] = true
+	}
+	r.tell(r.dialects[m.Dialect].outcome(m, asked.Form.String(), *asked.Outcome))
+}
+
+// watchRun tells the client of the inputs that a run waits for, beginning with those that wait now.
+func (r *Relay) watchRun(run string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.runs[run] {
+		return nil
+	}
+	if len(r.runs) >= maxRuns {
+		return parley.Refuse(parley.QuotaExceeded, "the connection watches %d runs already", maxRuns).
+			WithHint("leave some first, or open another connection")
+	}
+	r.runs[run] = true
+	var waits []dialectForm
+	for _, f := range r.posed {
+		if f.Asked.Run == run {
+			waits = append(waits, f)
+		}
+	}
+	slices.SortFunc(waits, func(a, b dialectForm) int { return cmp.Compare(a.Number, b.Number) })
+	for _, f := range waits {
+		r.tell(r.dialects[f.Asked.Dialect].posed(f.Asked, f.Message))
+	}
+	return nil
+}
+
+// LeaveRun ends what watching a run began.
+func (r *Relay) LeaveRun(run string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.runs, run)
+}
+
+// Locks holds a mutex for each key: what one agent may do once at a time, over all sessions of a node. Different keys
+// rarely share one.
+type Locks struct {
+	seed  maphash.Seed
+	locks [64]sync.Mutex
+}
+
+// NewLocks returns the locks of a node.
+func NewLocks() *Locks { return &Locks{seed: maphash.MakeSeed()} }
+
+// lock locks a key, and returns a function that unlocks it.
+func (l *Locks) lock(key string) (unlock func()) {
+	m := &l.locks[maphash.String(l.seed, key)%uint64(len(l.locks))]
+	m.Lock()
+	return m.Unlock
+}

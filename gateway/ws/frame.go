@@ -1,0 +1,98 @@
+package ws
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+	"parley/gateway/compat"
+	"parley/gateway/httpd"
+)
+
+// ParseError is the code for a frame that is not JSON. It is the one code that only frames have.
+const ParseError parley.Code = "PARSE_ERROR"
+
+// readHead reads what a frame says of itself. It refuses with PARSE_ERROR, TOO_LARGE or INVALID_ARGUMENT, and
+// gives as much as can be told then.
+func readHead(kind websocket.MessageType, text []byte) (h compat.Head, err error) {
+	switch {
+	case kind != websocket.MessageText:
+		return h, parley.Refuse(parley.InvalidArgument, "frames are text")
+	case !utf8.Valid(text):
+		return h, parley.Refuse(ParseError, "the frame is not valid UTF-8")
+	case capabilities.Nesting(text) > api.MaxDepth:
+		return h, parley.Refuse(parley.TooLarge, "a frame may be nested %d deep at most", api.MaxDepth)
+	case !json.Valid(text):
+		return h, parley.Refuse(ParseError, "the frame is not JSON")
+	}
+	if err := json.Unmarshal(text, &h); err != nil {
+		return compat.Head{}, parley.Refuse(parley.InvalidArgument, `a frame is an object: {"type":…,"requestId":…}`)
+	}
+	if !compat.IsBrief(h.RequestID) {
+		h.RequestID = nil
+		err = parley.Refuse(parley.InvalidArgument, "a requestId is a string or a number of %d bytes at most", compat.MaxRequestID)
+	}
+	for _, other := range []*json.RawMessage{&h.ID, &h.SubscriptionID, &h.QuestionID} {
+		if !compat.IsBrief(*other) {
+			*other = nil // it is not said again
+		}
+	}
+	return h, err
+}
+
+// requestIDOf returns the requestId of a frame that is refused before it was looked at, if it has one.
+func requestIDOf(text []byte) json.RawMessage {
+	var h struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	if len(text) > api.BodyFree || json.Unmarshal(text, &h) != nil || !compat.IsBrief(h.RequestID) {
+		return nil
+	}
+	return h.RequestID
+}
+
+// responseHead is what stands in a response before what it says.
+type responseHead struct {
+	Type      string          `json:"type"`
+	RequestID json.RawMessage `json:"requestId,omitempty"`
+}
+
+// messageBody is the body of a response that is a message, which has a type of its own.
+type messageBody struct {
+	Message view.Message `json:"message"`
+}
+
+// responseText writes the response to a request: what an operation gives, with the frame's own members beside it.
+func responseText(operation string, h compat.Head, resp any) ([]byte, error) {
+	if e, ok := resp.(view.Message); ok {
+		resp = messageBody{e}
+	}
+	opening, err := frameText(responseHead{Type: operation + "_response", RequestID: h.RequestID})
+	if err != nil {
+		return nil, err
+	}
+	body, err := frameText(resp)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(body, []byte("{}")) {
+		return opening, nil
+	}
+	text := append(opening[:len(opening)-1], ',')
+	return append(text, body[1:]...), nil
+}
+
+// frameText writes a frame.
+func frameText(frame any) ([]byte, error) {
+	var buf bytes.Buffer
+	if err := httpd.Encode(&buf, frame); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,111 @@
+package ws
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"parley"
+	"parley/gateway/api"
+	"parley/gateway/compat"
+	"parley/gateway/httpd"
+)
+
+const (
+	// BearerProtocol, with a token behind it, is the WebSocket subprotocol by which a browser's script shows the token.
+	BearerProtocol = "parley.bearer."
+
+	// plainProtocol is a WebSocket subprotocol that says nothing. A client that offers it beside that with its token is not
+	// told its token again.
+	plainProtocol = "parley"
+)
+
+// Options configure a Server.
+type Options struct {
+	Backend  api.Backend
+	Monitor  api.Monitor
+	Draining context.Context // ends when sessions are to end in order
+	Severed  context.Context // ends when sessions are broken off
+}
+
+// Server serves WebSockets.
+type Server struct {
+	// FrameTime is in what time a client takes a frame, sends one that it has begun, or answers a ping. KeepAlive is the
+	// time between pings. Both may be changed before the first session.
+	FrameTime, KeepAlive time.Duration
+
+	backend  api.Backend
+	monitor  api.Monitor
+	draining context.Context
+	severed  context.Context
+	frames   map[string]frame
+	locks    *compat.Locks
+	sessions sync.WaitGroup
+}
+
+// New returns a Server.
+func New(o Options) *Server {
+	return &Server{
+		FrameTime: frameTime, KeepAlive: keepAliveTime,
+		backend: o.Backend, monitor: o.Monitor, draining: o.Draining, severed: o.Severed, frames: frames(), locks: compat.NewLocks(),
+	}
+}
+
+// Wait blocks until all sessions have ended.
+func (s *Server) Wait() { s.sessions.Wait() }
+
+// Serve turns the request of a principal into a session, and returns when that has ended.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal) {
+	if err := httpd.CheckOrigin(r); err != nil {
+		httpd.Refuse(w, err, http.StatusForbidden)
+		return
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Upgrade", "websocket")
+		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "at %s there is a WebSocket", api.WebSocketPath), http.StatusUpgradeRequired)
+		return
+	}
+	agent, err := s.backend.Agent(r.Context(), p, "")
+	if err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	account := p.Account()
+	if err := account.Take(api.KindWebSockets, 1); err != nil {
+		httpd.Refuse(w, err, 0)
+		return
+	}
+	defer account.Give(api.KindWebSockets, 1)
+	s.sessions.Add(1)
+	defer s.sessions.Done()
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       subprotocols(r),
+		InsecureSkipVerify: true, // the origin was checked
+	})
+	if err != nil {
+		return // and was told why
+	}
+	newSession(s, conn, p, agent).run()
+}
+
+// subprotocols returns the one subprotocol to choose of those that a client offers, if any: a browser that offered
+// some wants one.
+func subprotocols(r *http.Request) []string {
+	var chosen []string
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for offered := range strings.SplitSeq(line, ",") {
+			offered = strings.TrimSpace(offered)
+			if offered == plainProtocol {
+				return []string{plainProtocol}
+			}
+			if strings.HasPrefix(offered, BearerProtocol) && chosen == nil {
+				chosen = []string{offered}
+			}
+		}
+	}
+	return chosen
+}
