@@ -16,12 +16,13 @@ import (
 
 // imports lists what each package may import of the module. Imports run one way. A package that is not listed fails.
 var imports = map[string][]string{
-	".":            {},
-	"capabilities": {"."},
-	"events":       {"capabilities"},
-	"mailbox":      {".", "capabilities", "events", "mailbox/form", "mailbox/rule"},
-	"mailbox/form": {".", "capabilities", "events"},
-	"mailbox/rule": {".", "capabilities", "events"},
+	".":                   {},
+	"capabilities":        {"."},
+	"events":              {"capabilities"},
+	"mailbox":             {".", "capabilities", "events", "mailbox/form", "mailbox/rule"},
+	"mailbox/form":        {".", "capabilities", "events"},
+	"mailbox/rule":        {".", "capabilities", "events"},
+	"mailbox/mailboxtest": {".", "capabilities", "events", "mailbox", "mailbox/form"},
 
 	"persistence":          {".", "capabilities", "events"},
 	"persistence/disktest": {},
@@ -90,6 +91,10 @@ var pure = map[string][]string{
 		"bytes", "cmp", "encoding/json", "errors", "fmt", "io", "maps", "math", "math/big", "regexp", "regexp/syntax", "slices", "strconv", "strings", "time",
 		"unicode/utf8",
 		"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind",
+	},
+	"mailbox/mailboxtest": {
+		"cmp", "crypto/sha256", "fmt", "hash/fnv", "io", "maps", "reflect", "slices", "strconv", "strings", "time",
+		"github.com/cockroachdb/datadriven", "github.com/oklog/ulid/v2", "pgregory.net/rapid",
 	},
 	"mailbox/rule": {
 		"bytes", "encoding/json", "fmt", "io", "path", "slices", "strconv", "strings", "unicode", "unicode/utf8",

@@ -171,7 +171,7 @@ func (a *Account) recount(s *State) {
 		a.own.Amounts[QuotaBytes] += sizeOfName(name, v)
 	}
 	a.own.Amounts[QuotaAgents] = int64(len(a.made))
-	for _, g := range s.Grants.minted.All() {
+	for _, g := range s.Grants.Minted() {
 		if g.By != s.ID {
 			held(g.By, QuotaGrants, 1)
 		}

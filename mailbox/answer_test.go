@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"testing"
@@ -6,22 +6,24 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
-// twoAnswers gives a harness in which one agent has drafted two answers to a form of another node: each has an ID of
+// twoAnswers gives a Harness in which one agent has drafted two answers to a form of another node: each has an ID of
 // its own, and the first gives bob.
-func twoAnswers(t *testing.T) (v *harness, asked capabilities.ID, first, second SettleForm) {
+func twoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.ID, first, second mailbox.SettleForm) {
 	t.Helper()
-	v = newHarness(t)
+	v = mailboxtest.New(t)
 	for _, name := range []string{"fae@A", "host@B", "bob@B"} {
-		v.add(name)
+		v.Add(name)
 	}
-	v.introduce()
-	v.befriend("fae@A", "host@B")
-	evs := v.must("fae@A", RequestForm{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}})
-	v.deliver(false)
-	draft := func(texts ...events.FieldText) SettleForm {
-		c, _, err := v.states["host@B"].DraftAnswer(Reply{Form: capabilities.FormNumber(0), Texts: texts}, v.now, v.idOf("host@B"))
+	v.NameAgents()
+	v.Introduce("fae@A", "host@B")
+	evs := v.Must("fae@A", mailbox.RequestForm{To: "B", Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}})
+	v.Deliver(false)
+	draft := func(texts ...events.FieldText) mailbox.SettleForm {
+		c, _, err := v.States["host@B"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Texts: texts}, v.Now, v.IDsOf("host@B"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,27 +37,27 @@ func twoAnswers(t *testing.T) (v *harness, asked capabilities.ID, first, second 
 }
 
 // arrive has a settlement decided on at its home, as it comes from another node, and gives why it was refused.
-func arrive(v *harness, c SettleForm) error {
-	said := v.abroad("host@B", OutboxItem{Kind: events.OutboxAnswer}, c)
-	_, err := v.decide("fae@A", said)
+func arrive(v *mailboxtest.Harness, c mailbox.SettleForm) error {
+	said := v.ToRemote("host@B", mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
+	_, err := v.Decide("fae@A", said)
 	return err
 }
 
 func TestAnAnswerThatLosesToAnotherOfItsAgentGivesNothing(t *testing.T) {
 	v, asked, first, second := twoAnswers(t)
-	v.must("host@B", QueueAnswer{Answer: first})
+	v.Must("host@B", mailbox.QueueAnswer{Answer: first})
 	if err := arrive(v, second); err != nil {
 		t.Fatal(err)
 	}
-	v.deliver(false)
-	m, err := v.states["host@B"].Mail.FindFormID(asked)
+	v.Deliver(false)
+	m, err := v.States["host@B"].Mail.FindFormID(asked)
 	if err != nil || !m.Form.EndedBy(second.Answer) || m.Form.EndedBy(first.Answer) || m.Form.QueuedAnswer != nil {
 		t.Fatalf("the copy: %+v, %v", m.Form, err)
 	}
-	if g, ok := v.states["host@B"].Grants.given.Get(first.Grants[0].ID); !ok || g.Revoked == 0 {
+	if g, ok := v.States["host@B"].Grants.Given(first.Grants[0].ID); !ok || g.Revoked == 0 {
 		t.Errorf("what the other answer would have given: %+v", g)
 	}
-	if _, err := v.decide("host@B", QueueAnswer{Answer: first}); parley.CodeOf(err) != parley.AlreadyAnswered {
+	if _, err := v.Decide("host@B", mailbox.QueueAnswer{Answer: first}); parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Errorf("kept after it has lost: %v", err)
 	}
 }
@@ -68,15 +70,15 @@ func TestAnAnswerThatComesAgainIsKnownByItsID(t *testing.T) {
 		}
 	}
 	other := second
-	other.Answer = v.idOf("host@B")()
+	other.Answer = v.IDsOf("host@B")()
 	if err := arrive(v, other); parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Errorf("another that says the same: %v", err)
 	}
-	v.deliver(false)
-	if evs := v.must("host@B", QueueAnswer{Answer: second}); len(evs) != 0 {
+	v.Deliver(false)
+	if evs := v.Must("host@B", mailbox.QueueAnswer{Answer: second}); len(evs) != 0 {
 		t.Errorf("it is kept although it has arrived: %v", evs)
 	}
-	if m, err := v.states["host@B"].Mail.FindFormID(asked); err != nil || !m.Form.EndedBy(second.Answer) {
+	if m, err := v.States["host@B"].Mail.FindFormID(asked); err != nil || !m.Form.EndedBy(second.Answer) {
 		t.Errorf("the copy: %+v, %v", m, err)
 	}
 }

@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"fmt"
@@ -6,11 +6,13 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
 // benchmarkAsk is a form of four fields.
-func benchmarkAsk() RequestForm {
-	return RequestForm{To: "HOST", Description: "Set up your server", Fields: []events.Field{
+func benchmarkAsk() mailbox.RequestForm {
+	return mailbox.RequestForm{To: "HOST", Description: "Set up your server", Fields: []events.Field{
 		{Name: "host", Label: "Host", Required: true}, {Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(80)},
 		{Name: "proto", Label: "Protocol", Type: events.Select, Options: []events.Option{{Value: "http"}, {Value: "https"}}},
 		{Name: "tls", Label: "TLS?", Type: events.Confirm},
@@ -18,32 +20,32 @@ func benchmarkAsk() RequestForm {
 }
 
 // busyHarness has an agent fae with n events or so: it asks its host, who answers.
-func busyHarness(b *testing.B, n int) *harness {
+func busyHarness(b *testing.B, n int) *mailboxtest.Harness {
 	b.Helper()
-	v := newHarness(b)
-	v.quick = true
-	v.add("host")
-	v.add("fae")
-	for len(v.logs["fae"]) < n {
-		v.must("fae", benchmarkAsk())
-		v.must("fae", BindName{Name: fmt.Sprint("n", len(v.logs["fae"])), Value: `{"a":1}`})
-		v.deliver(false)
-		c, home, err := v.states["host"].DraftAnswer(Reply{
-			Form: capabilities.FormNumber(uint64(len(v.states["host"].Mail.All()) - 1)), Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
-		}, v.now, v.id)
+	v := mailboxtest.New(b)
+	v.SkipChecksums = true
+	v.Add("host")
+	v.Add("fae")
+	for len(v.Logs["fae"]) < n {
+		v.Must("fae", benchmarkAsk())
+		v.Must("fae", mailbox.BindName{Name: fmt.Sprint("n", len(v.Logs["fae"])), Value: `{"a":1}`})
+		v.Deliver(false)
+		c, home, err := v.States["host"].DraftAnswer(mailbox.Reply{
+			Form: capabilities.FormNumber(uint64(len(v.States["host"].Mail.All()) - 1)), Texts: []events.FieldText{{Name: "host", Text: "example.org"}, {Name: "proto", Text: "https"}, {Name: "tls", Text: "Yes"}},
+		}, v.Now, v.NewID)
 		if err != nil {
 			b.Fatal(err)
 		}
-		v.must(v.names[home], c)
-		v.deliver(false)
+		v.Must(v.NameOf[home], c)
+		v.Deliver(false)
 	}
 	return v
 }
 
 func BenchmarkDecideAsk(b *testing.B) {
-	s, ask := busyHarness(b, 1).states["fae"], benchmarkAsk()
+	s, ask := busyHarness(b, 1).States["fae"], benchmarkAsk()
 	n := uint16(0)
-	ids := func() capabilities.ID { n++; return harnessID(n) }
+	ids := func() capabilities.ID { n++; return mailboxtest.NthID(n) }
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.Decide(ask, 1, ids); err != nil {
@@ -53,12 +55,12 @@ func BenchmarkDecideAsk(b *testing.B) {
 }
 
 func BenchmarkApply(b *testing.B) {
-	log := busyHarness(b, 1000).logs["fae"]
-	s, i := New(harnessID(2)), 0
+	log := busyHarness(b, 1000).Logs["fae"]
+	s, i := mailbox.New(mailboxtest.NthID(2)), 0
 	b.ReportAllocs()
 	for b.Loop() {
 		if i == len(log) {
-			s, i = New(harnessID(2)), 0
+			s, i = mailbox.New(mailboxtest.NthID(2)), 0
 		}
 		if err := s.Apply(log[i]); err != nil {
 			b.Fatal(err)
@@ -69,7 +71,7 @@ func BenchmarkApply(b *testing.B) {
 
 // BenchmarkReplay1000 decodes and folds a log of 1,000 events.
 func BenchmarkReplay1000(b *testing.B) {
-	log := busyHarness(b, 1000).logs["fae"][:1000]
+	log := busyHarness(b, 1000).Logs["fae"][:1000]
 	body, err := events.Append(nil, log...)
 	if err != nil {
 		b.Fatal(err)
@@ -80,7 +82,7 @@ func BenchmarkReplay1000(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := New(harnessID(2))
+		s := mailbox.New(mailboxtest.NthID(2))
 		for _, r := range evs {
 			if err := s.Apply(r); err != nil {
 				b.Fatal(err)
@@ -89,9 +91,9 @@ func BenchmarkReplay1000(b *testing.B) {
 	}
 }
 
-func state1000(b *testing.B) *State {
+func state1000(b *testing.B) *mailbox.State {
 	b.Helper()
-	s := busyHarness(b, 5000).states["fae"]
+	s := busyHarness(b, 5000).States["fae"]
 	if n := len(s.Mail.All()); n != 1000 {
 		b.Fatalf("%d messages", n)
 	}
@@ -117,7 +119,7 @@ func BenchmarkRestore1000(b *testing.B) {
 	b.SetBytes(int64(len(encoded)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Restore(s.ID, encoded); err != nil {
+		if _, err := mailbox.Restore(s.ID, encoded); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,32 +1,34 @@
-package mailbox
+package mailbox_test
 
 import (
 	"testing"
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
 // What Decide returns must be readable again, or the mailbox is lost at the next start.
 func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
-	v := newHarness(t)
-	v.add("host")
-	v.add("fae")
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
 	deep := "1"
 	for range 31 {
 		deep = "[" + deep + "]"
 	}
-	v.must("fae", RequestForm{To: "SELF", Description: "d", Fields: []events.Field{{Name: "f", Pattern: []byte(`{"type":"array"}`)}}})
+	v.Must("fae", mailbox.RequestForm{To: "SELF", Description: "d", Fields: []events.Field{{Name: "f", Pattern: []byte(`{"type":"array"}`)}}})
 	value, err := capabilities.ParseJSON([]byte(deep))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := v.states["fae"].DraftAnswer(Reply{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"f": value}}, v.now, v.id)
+	c, _, err := v.States["fae"].DraftAnswer(mailbox.Reply{Form: capabilities.FormNumber(0), Values: map[string]capabilities.Value{"f": value}}, v.Now, v.NewID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.must("fae", c)
-	evs, err := v.states["fae"].Decide(PostMessage{To: "HOST", Text: "see @it:@mail/0"}, v.now, v.id)
+	v.Must("fae", c)
+	evs, err := v.States["fae"].Decide(mailbox.PostMessage{To: "HOST", Text: "see @it:@mail/0"}, v.Now, v.NewID)
 	if err != nil {
 		return // refused: that is fine
 	}
@@ -40,44 +42,44 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 }
 
 func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
-	v := newHarness(t)
+	v := mailboxtest.New(t)
 	for _, name := range []string{"host", "fae", "bob", "eve"} {
-		v.add(name)
+		v.Add(name)
 	}
-	v.introduce()
-	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: text})
-	v.deliver(false)
-	hand := func(to string) OutboxItem {
-		c, home, err := v.states["host"].DraftForward(capabilities.FormNumber(0), to, v.now)
+	v.NameAgents()
+	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
+	v.Deliver(false)
+	hand := func(to string) mailbox.OutboxItem {
+		c, home, err := v.States["host"].DraftForward(capabilities.FormNumber(0), to, v.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.must(v.names[home], c)
-		return OutboxItem{Kind: events.OutboxForwarded, Subject: c.Form, To: v.states["host"].ID}
+		v.Must(v.NameOf[home], c)
+		return mailbox.OutboxItem{Kind: events.OutboxForwarded, Subject: c.Form, To: v.States["host"].ID}
 	}
 	p := hand("bob")
-	v.carry("fae", p) // and its ack is on its way, twice
+	v.DeliverItem("fae", p) // and its ack is on its way, twice
 	hand("eve")
-	v.must("fae", RecordDelivery{Items: []OutboxItem{p}})
-	v.must("fae", RecordDelivery{Items: []OutboxItem{p}})
-	v.deliver(false)
-	if n := len(v.states["host"].Mail.All()[0].Form.Forwarded); n != 2 {
+	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
+	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
+	v.Deliver(false)
+	if n := len(v.States["host"].Mail.All()[0].Form.Forwarded); n != 2 {
 		t.Errorf("the host knows of %d of its 2 forwards", n)
 	}
 }
 
 func TestAnEmptyDeliveryIsRefused(t *testing.T) {
 	v := three(t, capabilities.Facet{})
-	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: text})
-	id := v.states["fae"].Mail.All()[1].ID()
-	for _, c := range []Command{RecordOutcome{Form: id}, RemoteOutcome{RecordOutcome: RecordOutcome{Form: id}}, AcceptDelivery{}, RemoteDelivery{}} {
+	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: text})
+	id := v.States["fae"].Mail.All()[1].ID()
+	for _, c := range []mailbox.Command{mailbox.RecordOutcome{Form: id}, mailbox.RemoteOutcome{RecordOutcome: mailbox.RecordOutcome{Form: id}}, mailbox.AcceptDelivery{}, mailbox.RemoteDelivery{}} {
 		func() {
 			defer func() {
 				if p := recover(); p != nil {
 					t.Errorf("%T: %v", c, p)
 				}
 			}()
-			if evs, err := v.states["fae"].Decide(c, v.now, v.id); err == nil && len(evs) != 0 {
+			if evs, err := v.States["fae"].Decide(c, v.Now, v.NewID); err == nil && len(evs) != 0 {
 				t.Errorf("%T: %v", c, evs)
 			}
 		}()

@@ -43,6 +43,9 @@ func (l *Grants) All() []capabilities.Grant {
 	return all
 }
 
+// Minted returns the grants by which other nodes can reach the agent, oldest first. The slice is the caller's.
+func (l *Grants) Minted() []capabilities.Grant { return l.minted.All() }
+
 // get returns a grant that the agent gave.
 func (l *Grants) get(id capabilities.ID) (capabilities.Grant, bool) {
 	if g, ok := l.given.Get(id); ok {

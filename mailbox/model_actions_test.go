@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"cmp"
@@ -9,20 +9,21 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 func (m *model) ask(t *rapid.T) {
 	p := m.anyone(t)
-	a := RequestForm{
+	a := mailbox.RequestForm{
 		To: somePath.Draw(t, "to"), Description: "something", Fields: []events.Field{{Name: "f", Required: true}},
 		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key"), Result: rapid.SampledFrom([]string{"", "", "n", "c"}).Draw(t, "result"),
-		Deadline: m.now + capabilities.Time(rapid.IntRange(0, 8).Draw(t, "deadline")), NoForward: rapid.IntRange(0, 3).Draw(t, "fixed") == 0,
+		Deadline: m.Now + capabilities.Time(rapid.IntRange(0, 8).Draw(t, "deadline")), NoForward: rapid.IntRange(0, 3).Draw(t, "fixed") == 0,
 	}
 	if rapid.Bool().Draw(t, "for ever") {
 		a.Deadline = 0
 	}
 	to, want := p.reach(a.To)
-	if a.Deadline == m.now {
+	if a.Deadline == m.Now {
 		want = parley.InvalidArgument
 	}
 	known, code := m.again(p, a)
@@ -61,13 +62,13 @@ func (p *person) answerable(t *rapid.T) (n capabilities.FormRef, f *modelForm, w
 	return n, f, want
 }
 
-func (m *model) send(t *rapid.T, draft Command, home capabilities.ID, err error, want parley.Code) {
+func (m *model) send(t *rapid.T, draft mailbox.Command, home capabilities.ID, err error, want parley.Code) {
 	t.Helper()
 	if parley.CodeOf(err) != want {
 		t.Fatalf("drafting %+v: got %v, want %q", draft, err, want)
 	}
 	if err == nil {
-		m.way = append(m.way, delivery{m.harness.names[home], draft})
+		m.way = append(m.way, delivery{m.Harness.NameOf[home], draft})
 	}
 }
 
@@ -78,14 +79,14 @@ func (m *model) answer(t *rapid.T) {
 	if want == "" && text == "" {
 		want = parley.InvalidAnswer
 	}
-	c, home, err := m.states[p.name].DraftAnswer(Reply{Form: n, Texts: []events.FieldText{{Name: "f", Text: text}}}, m.now, m.id)
+	c, home, err := m.States[p.name].DraftAnswer(mailbox.Reply{Form: n, Texts: []events.FieldText{{Name: "f", Text: text}}}, m.Now, m.NewID)
 	m.send(t, c, home, err, want)
 }
 
 func (m *model) decline(t *rapid.T) {
 	p := m.anyone(t)
 	n, _, want := p.answerable(t)
-	c, home, err := m.states[p.name].DraftDecline(n, "no", m.id)
+	c, home, err := m.States[p.name].DraftDecline(n, "no", m.NewID)
 	m.send(t, c, home, err, want)
 }
 
@@ -99,7 +100,7 @@ func (m *model) forward(t *rapid.T) {
 	if _, code := p.reach(to); want == "" {
 		want = code
 	}
-	c, home, err := m.states[p.name].DraftForward(n, to, m.now)
+	c, home, err := m.States[p.name].DraftForward(n, to, m.Now)
 	m.send(t, c, home, err, want)
 }
 
@@ -114,27 +115,27 @@ func (m *model) arrive(t *rapid.T) {
 		m.way = slices.Delete(m.way, i, i+1)
 	}
 	switch c := e.command.(type) {
-	case SettleForm:
+	case mailbox.SettleForm:
 		f := m.form(c.Form)
 		want := f.end
-		if want == "" && f.deadline != 0 && m.now >= f.deadline {
+		if want == "" && f.deadline != 0 && m.Now >= f.deadline {
 			want = parley.AlreadyExpired
 		}
 		if _, ok := m.do(t, e.to, c, want); ok && c.Reason == "" {
 			text, _ := c.Values["f"].AsString()
-			m.ended(f, parley.AlreadyAnswered, m.harness.names[c.By], text)
+			m.ended(f, parley.AlreadyAnswered, m.Harness.NameOf[c.By], text)
 		} else if ok {
-			m.ended(f, parley.AlreadyDeclined, m.harness.names[c.By], "")
+			m.ended(f, parley.AlreadyDeclined, m.Harness.NameOf[c.By], "")
 		}
-	case ForwardForm:
-		f, to := m.form(c.Form), m.harness.names[c.To]
+	case mailbox.ForwardForm:
+		f, to := m.form(c.Form), m.Harness.NameOf[c.To]
 		want := f.end
 		if want == "" && (f.fixed || to == f.asker || slices.Contains(f.holders, to)) {
 			want = parley.NotPermitted
 		}
 		if _, ok := m.do(t, e.to, c, want); ok {
 			f.holders = append(f.holders, to)
-			f.handed = append(f.handed, [2]string{m.harness.names[c.By], to})
+			f.handed = append(f.handed, [2]string{m.Harness.NameOf[c.By], to})
 		}
 	}
 }
@@ -161,20 +162,20 @@ func (m *model) cancel(t *rapid.T) {
 	if want == "" {
 		want = msg.form.end
 	}
-	if _, ok := m.do(t, p.name, CancelForm{Form: n}, want); ok {
+	if _, ok := m.do(t, p.name, mailbox.CancelForm{Form: n}, want); ok {
 		m.ended(msg.form, parley.AlreadyCancelled, p.name, "")
 	}
 }
 
 func (m *model) wait(t *rapid.T) {
-	m.now += capabilities.Time(rapid.IntRange(1, 4).Draw(t, "long"))
+	m.Now += capabilities.Time(rapid.IntRange(1, 4).Draw(t, "long"))
 }
 
 func (m *model) expire(t *rapid.T) {
 	p := m.anyone(t)
-	evs, _ := m.do(t, p.name, ExpireForms{}, "")
+	evs, _ := m.do(t, p.name, mailbox.ExpireForms{}, "")
 	for _, f := range m.forms {
-		if f.asker == p.name && f.end == "" && f.deadline != 0 && f.deadline <= m.now {
+		if f.asker == p.name && f.end == "" && f.deadline != 0 && f.deadline <= m.Now {
 			m.ended(f, parley.AlreadyExpired, "", "")
 			evs = slices.DeleteFunc(evs, func(e events.Event) bool { return e.(*events.FormCancelled).Form == f.id })
 		}
@@ -206,7 +207,7 @@ func (m *model) post(t *rapid.T) {
 	default:
 		want = ""
 	}
-	evs, ok := m.do(t, p.name, PostMessage{To: to, Text: "take @it:" + edge, Key: key}, want)
+	evs, ok := m.do(t, p.name, mailbox.PostMessage{To: to, Text: "take @it:" + edge, Key: key}, want)
 	if again && len(evs) != 0 {
 		t.Fatalf("sent again: %v", evs)
 	}
@@ -219,7 +220,7 @@ func (m *model) post(t *rapid.T) {
 	posted := evs[0].(*events.MessagePosted)
 	if gift.agent != "" {
 		g := evs[1].(*events.CapabilityGranted).Grant
-		if g.Parent != gift.grant || m.harness.names[g.Target] != gift.agent || m.harness.names[g.To] != target.agent || m.harness.names[g.By] != p.name {
+		if g.Parent != gift.grant || m.Harness.NameOf[g.Target] != gift.agent || m.Harness.NameOf[g.To] != target.agent || m.Harness.NameOf[g.By] != p.name {
 			t.Fatalf("%s gave %+v of %+v", p.name, g, gift)
 		}
 		p.given, gift.grant = append(p.given, g), g.ID
@@ -240,14 +241,14 @@ func (m *model) adopt(t *rapid.T) {
 	} else if want == "" {
 		want = parley.UnknownName // a form has no such edge
 	}
-	if _, ok := m.do(t, p.name, AdoptName{Message: n, Edge: "it", Name: name}, want); ok {
+	if _, ok := m.do(t, p.name, mailbox.AdoptName{Message: n, Edge: "it", Name: name}, want); ok {
 		p.names[name] = msg.edges["it"]
 	}
 }
 
 func (m *model) store(t *rapid.T) {
 	p, name := m.anyone(t), someName.Draw(t, "name")
-	if _, ok := m.do(t, p.name, BindName{Name: name, Value: "5"}, m.free(p, name)); ok {
+	if _, ok := m.do(t, p.name, mailbox.BindName{Name: name, Value: "5"}, m.free(p, name)); ok {
 		p.names[name] = thing{text: "5"}
 	}
 }
@@ -258,7 +259,7 @@ func (m *model) rename(t *rapid.T) {
 	if _, bound := p.names[from]; !bound {
 		want = parley.UnknownName
 	}
-	if _, ok := m.do(t, p.name, MoveName{From: from, To: to}, want); ok {
+	if _, ok := m.do(t, p.name, mailbox.MoveName{From: from, To: to}, want); ok {
 		p.names[to] = p.names[from]
 		delete(p.names, from)
 	}
@@ -270,7 +271,7 @@ func (m *model) remove(t *rapid.T) {
 	if _, bound := p.names[name]; bound {
 		want = ""
 	}
-	if _, ok := m.do(t, p.name, UnbindName{Name: name}, want); ok {
+	if _, ok := m.do(t, p.name, mailbox.UnbindName{Name: name}, want); ok {
 		delete(p.names, name)
 	}
 }
@@ -281,7 +282,7 @@ func (m *model) dismiss(t *rapid.T) {
 	if want == parley.NotAForm {
 		want = ""
 	}
-	if _, ok := m.do(t, p.name, DismissMessage{Message: n}, want); ok && p.job != nil {
+	if _, ok := m.do(t, p.name, mailbox.DismissMessage{Message: n}, want); ok && p.job != nil {
 		p.job.waiting = slices.DeleteFunc(p.job.waiting, func(id capabilities.ID) bool { return id == msg.id })
 	}
 }
@@ -292,7 +293,7 @@ func (m *model) revoke(t *rapid.T) {
 		t.Skip("it gave nothing")
 	}
 	g := rapid.SampledFrom(p.given).Draw(t, "grant")
-	m.do(t, p.name, RevokeCapability{Grant: g.ID}, "")
+	m.do(t, p.name, mailbox.RevokeCapability{Grant: g.ID}, "")
 	p.lose(g.ID)
 }
 

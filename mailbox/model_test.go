@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"maps"
@@ -10,6 +10,8 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
 func TestMailboxesFollowTheModel(t *testing.T) {
@@ -28,10 +30,10 @@ func TestMailboxesFollowTheModel(t *testing.T) {
 	})
 }
 
-// model says, in the plainest way, what a harness of three agents should be like. It foresees the code of
+// model says, in the plainest way, what a Harness of three agents should be like. It foresees the code of
 // every refusal. Where items and settlements are on the way, it knows who has learned what.
 type model struct {
-	*harness
+	*mailboxtest.Harness
 	who   []*person
 	forms []*modelForm
 	way   []delivery // settlements and forwards on their way to a form's home, in no order
@@ -40,7 +42,7 @@ type model struct {
 
 type delivery struct {
 	to      string
-	command Command
+	command mailbox.Command
 }
 
 // modelForm is a form as all who have heard of it must see it.
@@ -90,24 +92,24 @@ type thing struct {
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{harness: newHarness(t)}
+	m := &model{Harness: mailboxtest.New(t)}
 	for _, name := range []string{"a", "b", "c"} {
-		m.add(name)
+		m.Add(name)
 		m.who = append(m.who, &person{
 			name: name, names: map[string]thing{}, keys: map[string]*modelForm{}, learned: map[*modelForm]bool{}, lost: map[capabilities.ID]bool{},
 			posted: map[string]modelPost{},
 		})
 	}
-	m.apply("c", &events.ProgramSet{Runtime: "exec", Command: []string{"true"}})
-	m.person("c").job = &modelJob{status: Idle}
+	m.Apply("c", &events.ProgramSet{Runtime: "exec", Command: []string{"true"}})
+	m.person("c").job = &modelJob{status: mailbox.Idle}
 	for _, pair := range [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}, {"c", "b"}} { // all know each other
-		m.apply(pair[0], &events.NameBound{Name: pair[1], Value: capabilities.Reference(agentRef(m.states[pair[1]].ID))})
+		m.Apply(pair[0], &events.NameBound{Name: pair[1], Value: capabilities.Reference(mailbox.AgentRef(m.States[pair[1]].ID))})
 		m.person(pair[0]).names[pair[1]] = thing{agent: pair[1]}
 	}
 	return m
 }
 
-func (m *model) person(name string) *person { return m.who[slices.Index(m.agents, name)] }
+func (m *model) person(name string) *person { return m.who[slices.Index(m.Agents, name)] }
 
 func (m *model) anyone(t *rapid.T) *person { return rapid.SampledFrom(m.who).Draw(t, "who") }
 
@@ -141,7 +143,7 @@ func (p *person) reach(path string) (thing, parley.Code) {
 }
 
 // again foresees what becomes of an ask by a key or name that was used: it is the form of before, or another one.
-func (m *model) again(p *person, a RequestForm) (known bool, code parley.Code) {
+func (m *model) again(p *person, a mailbox.RequestForm) (known bool, code parley.Code) {
 	f, keyed := p.keys[a.Key]
 	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.end == "" && f.result == a.Result }); !keyed && a.Result != "" {
 		if _, bound := p.names[a.Result]; bound {
@@ -177,9 +179,9 @@ func (m *model) free(p *person, name string) parley.Code {
 }
 
 // do runs a command whose refusal, if any, was foreseen.
-func (m *model) do(t *rapid.T, who string, c Command, want parley.Code) ([]events.Event, bool) {
+func (m *model) do(t *rapid.T, who string, c mailbox.Command, want parley.Code) ([]events.Event, bool) {
 	t.Helper()
-	evs, err := m.decide(who, c)
+	evs, err := m.Decide(who, c)
 	if parley.CodeOf(err) != want {
 		t.Fatalf("%s, %T %+v: got %v, want %q", who, c, c, err, want)
 	}
@@ -222,8 +224,8 @@ func (p *person) seen(f *modelForm) parley.Code {
 func (m *model) carry(t *rapid.T) {
 	var ways []string // from whom to whom
 	for _, p := range m.who {
-		for _, o := range m.states[p.name].Outbox.Items() {
-			if way := p.name + m.harness.names[o.To]; !slices.Contains(ways, way) {
+		for _, o := range m.States[p.name].Outbox.Items() {
+			if way := p.name + m.Harness.NameOf[o.To]; !slices.Contains(ways, way) {
 				ways = append(ways, way)
 			}
 		}
@@ -233,35 +235,35 @@ func (m *model) carry(t *rapid.T) {
 	}
 	way := rapid.SampledFrom(ways).Draw(t, "way")
 	p := m.person(way[:1])
-	s := m.states[p.name]
-	i := slices.IndexFunc(s.Outbox.Items(), func(o OutboxItem) bool { return m.harness.names[o.To] == way[1:] })
+	s := m.States[p.name]
+	i := slices.IndexFunc(s.Outbox.Items(), func(o mailbox.OutboxItem) bool { return m.Harness.NameOf[o.To] == way[1:] })
 	m.hand(t, p, s.Outbox.Items()[i], rapid.IntRange(0, 3).Draw(t, "ack") != 3)
 }
 
-func (m *model) hand(t *rapid.T, p *person, o OutboxItem, ack bool) {
-	c, err := m.states[p.name].CommandFor(o)
+func (m *model) hand(t *rapid.T, p *person, o mailbox.OutboxItem, ack bool) {
+	c, err := m.States[p.name].CommandFor(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := m.person(m.harness.names[o.To])
+	to := m.person(m.Harness.NameOf[o.To])
 	m.do(t, to.name, c, "")
 	m.echo = append(m.echo, delivery{to.name, c})
 	switch c := c.(type) {
-	case AcceptDelivery:
+	case mailbox.AcceptDelivery:
 		id := o.Subject
 		if here := slices.ContainsFunc(to.mail, func(msg modelMessage) bool { return msg.id == id }); !here {
 			msg := p.mail[slices.IndexFunc(p.mail, func(msg modelMessage) bool { return msg.id == id })]
 			to.gets(msg)
 		}
-	case RecordOutcome:
+	case mailbox.RecordOutcome:
 		if c.Forwarded == nil {
 			to.learned[m.form(o.Subject)] = true
 		}
-	case RecordRevocation:
+	case mailbox.RecordRevocation:
 		to.lose(c.Grant)
 	}
 	if ack {
-		m.do(t, p.name, RecordDelivery{Items: []OutboxItem{o}}, "")
+		m.do(t, p.name, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{o}}, "")
 	}
 }
 
@@ -279,39 +281,39 @@ func (m *model) comeAgain(t *rapid.T) {
 // restart goes on with a state made from the log, or from a snapshot.
 func (m *model) restart(t *rapid.T) {
 	p := m.anyone(t)
-	before := m.snapshot(p.name)
+	before := m.Snapshot(p.name)
 	defer func() {
-		if m.snapshot(p.name) != before {
+		if m.Snapshot(p.name) != before {
 			t.Fatalf("%s is another after a restart", p.name)
 		}
 	}()
 	if rapid.Bool().Draw(t, "snapshot") {
-		s, err := Restore(m.states[p.name].ID, []byte(m.snapshot(p.name)))
+		s, err := mailbox.Restore(m.States[p.name].ID, []byte(m.Snapshot(p.name)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.states[p.name] = s
+		m.States[p.name] = s
 		return
 	}
-	s := New(m.states[p.name].ID)
-	for _, r := range m.logs[p.name] {
+	s := mailbox.New(m.States[p.name].ID)
+	for _, r := range m.Logs[p.name] {
 		if err := s.Apply(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m.states[p.name] = s
+	m.States[p.name] = s
 }
 
 // check holds all mailboxes to the model.
 func (m *model) check(t *rapid.T) {
 	for _, p := range m.who {
-		s := m.states[p.name]
+		s := m.States[p.name]
 		if len(s.Mail.All()) != len(p.mail) {
 			t.Fatalf("%s has %d messages, want %d", p.name, len(s.Mail.All()), len(p.mail))
 		}
 		var want events.Summary
 		for n, msg := range s.Mail.All() {
-			if msg.Number != uint64(n) || msg.ID() != p.mail[n].id || m.harness.names[msg.From()] != p.mail[n].from {
+			if msg.Number != uint64(n) || msg.ID() != p.mail[n].id || m.Harness.NameOf[msg.From()] != p.mail[n].from {
 				t.Fatalf("%s: message %d is %d, %s", p.name, n, msg.Number, msg.ID())
 			}
 			if f := p.mail[n].form; f != nil {
@@ -328,21 +330,21 @@ func (m *model) check(t *rapid.T) {
 		if got := s.Summary(); got != want {
 			t.Fatalf("%s: summary %+v, want %+v", p.name, got, want)
 		}
-		got := slices.Sorted(maps.Keys(s.Names.values))
+		got := slices.Sorted(maps.Keys(s.Names.Values()))
 		if !slices.Equal(got, slices.Sorted(maps.Keys(p.names))) {
 			t.Fatalf("%s has the names %v, want %v", p.name, got, p.names)
 		}
 		for name, want := range p.names {
-			ref, isRef := s.Names.values[name].AsRef()
-			if isRef != (want.agent != "") || isRef && (m.harness.names[ref.Target] != want.agent || ref.Grant != want.grant) || !isRef && s.Names.values[name].Text() != want.text {
-				t.Fatalf("%s: %s is %s, want %+v", p.name, name, s.Names.values[name].Text(), want)
+			ref, isRef := s.Names.Values()[name].AsRef()
+			if isRef != (want.agent != "") || isRef && (m.Harness.NameOf[ref.Target] != want.agent || ref.Grant != want.grant) || !isRef && s.Names.Values()[name].Text() != want.text {
+				t.Fatalf("%s: %s is %s, want %+v", p.name, name, s.Names.Values()[name].Text(), want)
 			}
 		}
 	}
 }
 
 // checkForm holds one copy of a form to what its holder can know.
-func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *Form) {
+func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *mailbox.Form) {
 	end := p.seen(f)
 	if got.IsOpen() != (end == "") || got.Answered != nil && got.Ended != nil {
 		t.Fatalf("%s: form %s open: %t, want %q", p.name, f.id, got.IsOpen(), end)
@@ -350,7 +352,7 @@ func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *Form) {
 	if end == "" {
 		return
 	}
-	if code := parley.CodeOf(got.endedForOthers()); code != f.end {
+	if code := parley.CodeOf(got.EndedForOthers()); code != f.end {
 		t.Fatalf("%s: form %s is %s, want %s", p.name, f.id, code, f.end)
 	}
 	if a := got.Answered; a != nil {
@@ -359,10 +361,10 @@ func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *Form) {
 		if mine {
 			want = capabilities.Record(map[string]capabilities.Value{"f": capabilities.String(f.text)})
 		}
-		if m.harness.names[a.By] != f.by || a.Withheld == mine || !a.Values.Equal(want) {
-			t.Fatalf("%s: form %s has %s by %s, want %s by %s", p.name, f.id, a.Values.Text(), m.harness.names[a.By], f.text, f.by)
+		if m.Harness.NameOf[a.By] != f.by || a.Withheld == mine || !a.Values.Equal(want) {
+			t.Fatalf("%s: form %s has %s by %s, want %s by %s", p.name, f.id, a.Values.Text(), m.Harness.NameOf[a.By], f.text, f.by)
 		}
-	} else if by := m.harness.names[got.Ended.By]; by != f.by {
+	} else if by := m.Harness.NameOf[got.Ended.By]; by != f.by {
 		t.Fatalf("%s: form %s was ended by %q, want %q", p.name, f.id, by, f.by)
 	}
 }
@@ -372,9 +374,9 @@ func (m *model) settleDown(t *rapid.T) {
 	for again := true; again; {
 		again = false
 		for _, p := range m.who {
-			for len(m.states[p.name].Outbox.Items()) > 0 {
+			for len(m.States[p.name].Outbox.Items()) > 0 {
 				again = true
-				m.hand(t, p, m.states[p.name].Outbox.Items()[0], true)
+				m.hand(t, p, m.States[p.name].Outbox.Items()[0], true)
 			}
 		}
 	}
@@ -387,20 +389,20 @@ func (m *model) settleDown(t *rapid.T) {
 		}
 	}
 	m.check(t)
-	m.checkReplay()
+	m.CheckReplay()
 	m.checkRevoked(t)
 }
 
 // checkHanded checks that a form's home knows who handed it on, and everybody what they handed on.
 func (m *model) checkHanded(t *rapid.T, f *modelForm) {
 	for _, p := range m.who {
-		msg, err := m.states[p.name].Mail.FindFormID(f.id)
+		msg, err := m.States[p.name].Mail.FindFormID(f.id)
 		if err != nil {
 			continue
 		}
 		var got, want [][2]string
 		for _, h := range msg.Form.Forwarded {
-			got = append(got, [2]string{m.harness.names[h.By], m.harness.names[h.To]})
+			got = append(got, [2]string{m.Harness.NameOf[h.By], m.Harness.NameOf[h.To]})
 		}
 		for _, h := range f.handed {
 			if p.name == f.asker || p.name == h[0] {
@@ -419,7 +421,7 @@ func (m *model) checkRevoked(t *rapid.T) {
 	fallen := map[capabilities.ID]bool{}
 	for _, p := range m.who {
 		all = append(all, p.given...)
-		for _, g := range m.states[p.name].Grants.All() {
+		for _, g := range m.States[p.name].Grants.All() {
 			fallen[g.ID] = fallen[g.ID] || g.Revoked != 0
 		}
 	}
@@ -430,9 +432,9 @@ func (m *model) checkRevoked(t *rapid.T) {
 	for _, p := range m.who {
 		for name, held := range p.names {
 			if fallen[held.grant] {
-				m.do(t, p.name, PostMessage{To: name, Text: "hello"}, parley.NotPermitted)
-				m.do(t, p.name, RequestForm{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}, parley.NotPermitted)
-				m.do(t, p.name, PostMessage{To: "SELF", Text: "@it:" + name}, parley.NotPermitted)
+				m.do(t, p.name, mailbox.PostMessage{To: name, Text: "hello"}, parley.NotPermitted)
+				m.do(t, p.name, mailbox.RequestForm{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}, parley.NotPermitted)
+				m.do(t, p.name, mailbox.PostMessage{To: "SELF", Text: "@it:" + name}, parley.NotPermitted)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 // modelJob is what somebody's program does: at most one run at a time, each for the message that has waited longest.
@@ -40,7 +41,7 @@ func (m *model) atWork(t *rapid.T) (*person, *modelJob) {
 
 func (m *model) run(t *rapid.T) {
 	p, j := m.atWork(t)
-	c := StartRun{Unprompted: rapid.Bool().Draw(t, "unprompted")}
+	c := mailbox.StartRun{Unprompted: rapid.Bool().Draw(t, "unprompted")}
 	evs, _ := m.do(t, p.name, c, "")
 	if p.job == nil || !j.run.IsZero() || len(j.waiting) == 0 && !c.Unprompted {
 		if len(evs) != 0 {
@@ -56,15 +57,15 @@ func (m *model) run(t *rapid.T) {
 	if e.Prompt != want || len(evs) != 1 {
 		t.Fatalf("%s runs for %s, want %s", p.name, e.Prompt, want)
 	}
-	j.status, j.run, j.first = Running, e.Run, len(p.mail)
+	j.status, j.run, j.first = mailbox.Running, e.Run, len(p.mail)
 }
 
 func (m *model) runEnds(t *rapid.T) {
 	p, j := m.atWork(t)
-	end := EndRun{Run: j.run, Error: rapid.SampledFrom([]string{"", "broken", Interrupted}).Draw(t, "error")}
+	end := mailbox.EndRun{Run: j.run, Error: rapid.SampledFrom([]string{"", "broken", mailbox.Interrupted}).Draw(t, "error")}
 	stale := rapid.IntRange(0, 3).Draw(t, "stale") == 3
 	if stale {
-		end.Run = m.states[p.name].ID
+		end.Run = m.States[p.name].ID
 	}
 	evs, _ := m.do(t, p.name, end, "")
 	if stale || j.run.IsZero() {
@@ -73,9 +74,9 @@ func (m *model) runEnds(t *rapid.T) {
 		}
 		return
 	}
-	j.run, j.status = capabilities.ID{}, Idle
+	j.run, j.status = capabilities.ID{}, mailbox.Idle
 	if end.Error != "" {
-		j.status = Failed
+		j.status = mailbox.Failed
 	}
 }
 
@@ -88,14 +89,14 @@ func (m *model) interrupt(t *rapid.T) {
 			also = append(also, f.id)
 		}
 	}
-	evs, _ := m.do(t, p.name, InterruptRun{Also: also}, "")
+	evs, _ := m.do(t, p.name, mailbox.InterruptRun{Also: also}, "")
 	if j.run.IsZero() {
 		if len(evs) != 0 {
 			t.Fatalf("nothing runs, and: %v", evs)
 		}
 		return
 	}
-	j.run, j.status = capabilities.ID{}, Idle
+	j.run, j.status = capabilities.ID{}, mailbox.Idle
 	for i, msg := range p.mail {
 		f := msg.form
 		if f != nil && f.asker == p.name && f.end == "" && (i >= j.first || slices.Contains(also, f.id)) {
@@ -106,10 +107,10 @@ func (m *model) interrupt(t *rapid.T) {
 
 // checkJob holds what a mailbox says of its program to the model, and counts what that has in hand.
 func (m *model) checkJob(t *rapid.T, p *person) (inHand int) {
-	s := m.states[p.name]
+	s := m.States[p.name]
 	j := p.job
 	if j == nil {
-		j = &modelJob{status: Idle}
+		j = &modelJob{status: mailbox.Idle}
 	}
 	var waiting []capabilities.ID
 	for _, msg := range s.Runs.Prompts() {
@@ -124,7 +125,7 @@ func (m *model) checkJob(t *rapid.T, p *person) (inHand int) {
 		inHand++
 	}
 	status, over := s.Finish()
-	if over != (inHand == 0) || over && (status == Failed) != (j.status == Failed) {
+	if over != (inHand == 0) || over && (status == mailbox.Failed) != (j.status == mailbox.Failed) {
 		t.Fatalf("%s has finished: %v, %s; want %+v", p.name, over, status, j)
 	}
 	return inHand

@@ -25,7 +25,7 @@ func newNames(self capabilities.ID, p *Profile) Names {
 
 // bind binds a name to a value, in place of the value that it had.
 func (l *Names) bind(name string, v capabilities.Value) {
-	l.unbind(name)
+	l.unindex(name)
 	l.values[name] = v
 	if r, ok := v.AsRef(); ok {
 		l.byAgent[r.Target] = append(l.byAgent[r.Target], name)
@@ -34,13 +34,19 @@ func (l *Names) bind(name string, v capabilities.Value) {
 
 // unbind frees a name.
 func (l *Names) unbind(name string) {
-	if r, ok := l.values[name].AsRef(); ok {
-		left := slices.DeleteFunc(l.byAgent[r.Target], func(n string) bool { return n == name })
-		if l.byAgent[r.Target] = left; len(left) == 0 {
-			delete(l.byAgent, r.Target)
-		}
-	}
+	l.unindex(name)
 	delete(l.values, name)
+}
+
+func (l *Names) unindex(name string) {
+	r, ok := l.values[name].AsRef()
+	if !ok {
+		return
+	}
+	left := slices.DeleteFunc(l.byAgent[r.Target], func(n string) bool { return n == name })
+	if l.byAgent[r.Target] = left; len(left) == 0 {
+		delete(l.byAgent, r.Target)
+	}
 }
 
 // bound returns the value of a name. It refuses with INVALID_NAME or UNKNOWN_NAME.

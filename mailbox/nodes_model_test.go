@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"slices"
@@ -9,6 +9,8 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
 // Whatever comes late, twice or not at all between three nodes: each form is settled once, and everybody learns
@@ -22,48 +24,48 @@ func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
 			"come again": w.comeAgain, "restart": w.restart, "go away": w.goAway,
 		}
 		t.Repeat(actions)
-		w.off = nil
-		w.deliver(false)
-		for _, name := range w.agents { // what is past its time, at last
-			w.now += 100
-			w.must(name, ExpireForms{})
+		w.Offline = nil
+		w.Deliver(false)
+		for _, name := range w.Agents { // what is past its time, at last
+			w.Now += 100
+			w.Must(name, mailbox.ExpireForms{})
 		}
-		w.deliver(true)
+		w.Deliver(true)
 		w.comeAgain(t)
 		w.checkForms(t)
 		w.checkGrants(t)
-		w.checkReplay()
+		w.CheckReplay()
 	})
 }
 
-// world is a harness on three nodes, and the plainest record of what went on there.
+// world is a Harness on three nodes, and the plainest record of what went on there.
 type world struct {
-	*harness
+	*mailboxtest.Harness
 	echo  []func()           // items that went to another node, to come again
 	mayBe map[[2]string]bool // by agent and node: whether that may reach it
 	seen  map[string]int     // by agent: events looked at
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{harness: newHarness(t), mayBe: map[[2]string]bool{}, seen: map[string]int{}}
-	w.quick = true
-	w.refuse = func(string, string, string) {}
+	w := &world{Harness: mailboxtest.New(t), mayBe: map[[2]string]bool{}, seen: map[string]int{}}
+	w.SkipChecksums = true
+	w.OnRefusal = func(string, string, string) {}
 	for _, name := range []string{"h@A", "a@A", "h@B", "b@B", "h@C", "c@C"} {
-		w.add(name)
+		w.Add(name)
 	}
-	w.introduce()
-	w.befriend("h@A", "h@B")
-	w.befriend("h@B", "h@C")
+	w.NameAgents()
+	w.Introduce("h@A", "h@B")
+	w.Introduce("h@B", "h@C")
 	w.look(t)
 	return w
 }
 
-func (w *world) anyone(t *rapid.T) string { return rapid.SampledFrom(w.agents).Draw(t, "who") }
+func (w *world) anyone(t *rapid.T) string { return rapid.SampledFrom(w.Agents).Draw(t, "who") }
 
 // path draws a name of an agent's, or one of what its mail brought.
 func (w *world) path(t *rapid.T, who string) string {
 	names := []string{"HOST", "SELF", "A", "B", "C", "a", "b", "c", "x", "y"}
-	if n := len(w.states[who].Mail.All()); n > 0 {
+	if n := len(w.States[who].Mail.All()); n > 0 {
 		names = append(names, "@mail/"+rapid.SampledFrom(numbersTo(n)).Draw(t, "message")+"/@from")
 	}
 	return rapid.SampledFrom(names).Draw(t, "path")
@@ -77,8 +79,8 @@ func numbersTo(n int) (all []string) {
 }
 
 // try runs what may be refused. What goes wrong inside is not a refusal.
-func (w *world) try(t *rapid.T, who string, c Command) ([]events.Event, bool) {
-	evs, err := w.decide(who, c)
+func (w *world) try(t *rapid.T, who string, c mailbox.Command) ([]events.Event, bool) {
+	evs, err := w.Decide(who, c)
 	if code := parley.CodeOf(err); code == parley.Internal {
 		t.Fatalf("%s, %+v: %v", who, c, err)
 	}
@@ -88,9 +90,9 @@ func (w *world) try(t *rapid.T, who string, c Command) ([]events.Event, bool) {
 
 func (w *world) ask(t *rapid.T) {
 	who := w.anyone(t)
-	a := RequestForm{To: w.path(t, who), Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}
+	a := mailbox.RequestForm{To: w.path(t, who), Description: "d", Fields: []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}}
 	if rapid.IntRange(0, 3).Draw(t, "deadline") == 0 {
-		a.Deadline = w.now + 20
+		a.Deadline = w.Now + 20
 	}
 	w.try(t, who, a)
 }
@@ -98,7 +100,7 @@ func (w *world) ask(t *rapid.T) {
 // open draws a form that an agent has.
 func (w *world) form(t *rapid.T, who string) capabilities.FormRef {
 	var forms []capabilities.FormRef
-	for _, m := range w.states[who].Mail.All() {
+	for _, m := range w.States[who].Mail.All() {
 		if m.Form != nil && (m.Form.IsOpen() || rapid.IntRange(0, 9).Draw(t, "old") == 0) {
 			forms = append(forms, capabilities.FormID(m.ID()))
 		}
@@ -112,91 +114,91 @@ func (w *world) form(t *rapid.T, who string) capabilities.FormRef {
 func (w *world) answer(t *rapid.T) {
 	who := w.anyone(t)
 	which := w.form(t, who)
-	s := w.states[who]
-	var c SettleForm
+	s := w.States[who]
+	var c mailbox.SettleForm
 	var home capabilities.ID
 	var err error
 	if rapid.IntRange(0, 3).Draw(t, "no") == 0 {
-		c, home, err = s.DraftDecline(which, "no", w.idOf(who))
+		c, home, err = s.DraftDecline(which, "no", w.IDsOf(who))
 	} else {
-		r := Reply{Form: which, Texts: []events.FieldText{{Name: "f", Text: who}}}
+		r := mailbox.Reply{Form: which, Texts: []events.FieldText{{Name: "f", Text: who}}}
 		if rapid.Bool().Draw(t, "gives") {
 			r.Texts = append(r.Texts, events.FieldText{Name: "who", Text: w.path(t, who)})
 		}
-		c, home, err = s.DraftAnswer(r, w.now, w.idOf(who))
+		c, home, err = s.DraftAnswer(r, w.Now, w.IDsOf(who))
 	}
 	switch {
 	case err != nil:
 	case home.Node == s.ID.Node:
-		w.try(t, w.names[home], c)
+		w.try(t, w.NameOf[home], c)
 	case len(c.Grants) == 0 && rapid.Bool().Draw(t, "at once"):
-		said := w.abroad(who, OutboxItem{Kind: events.OutboxAnswer}, c)
-		w.try(t, w.names[home], said)
-		w.echo = append(w.echo, func() { w.try(t, w.names[home], said) })
+		said := w.ToRemote(who, mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
+		w.try(t, w.NameOf[home], said)
+		w.echo = append(w.echo, func() { w.try(t, w.NameOf[home], said) })
 	default:
-		w.try(t, who, QueueAnswer{Answer: c})
+		w.try(t, who, mailbox.QueueAnswer{Answer: c})
 	}
 }
 
 func (w *world) forward(t *rapid.T) {
 	who := w.anyone(t)
 	form, to := w.form(t, who), w.path(t, who)
-	c, home, err := w.states[who].DraftForward(form, to, w.now)
+	c, home, err := w.States[who].DraftForward(form, to, w.Now)
 	switch {
 	case err != nil:
-	case home.Node == w.states[who].ID.Node:
-		w.try(t, w.names[home], c)
+	case home.Node == w.States[who].ID.Node:
+		w.try(t, w.NameOf[home], c)
 	default:
-		w.try(t, who, QueueForward{Form: form, To: to})
+		w.try(t, who, mailbox.QueueForward{Form: form, To: to})
 	}
 }
 
 func (w *world) cancel(t *rapid.T) {
 	who := w.anyone(t)
-	w.try(t, who, CancelForm{Form: w.form(t, who)})
+	w.try(t, who, mailbox.CancelForm{Form: w.form(t, who)})
 }
 
 func (w *world) send(t *rapid.T) {
 	who := w.anyone(t)
 	to, gift := w.path(t, who), w.path(t, who)
-	w.try(t, who, PostMessage{To: to, Text: "take @it:" + gift})
+	w.try(t, who, mailbox.PostMessage{To: to, Text: "take @it:" + gift})
 }
 
 func (w *world) adopt(t *rapid.T) {
 	who := w.anyone(t)
 	name := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name")
-	n := len(w.states[who].Mail.All())
+	n := len(w.States[who].Mail.All())
 	if n == 0 {
 		t.Skip("no mail")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "free it") == 0 {
-		w.try(t, who, UnbindName{Name: name})
+		w.try(t, who, mailbox.UnbindName{Name: name})
 	}
-	w.try(t, who, AdoptName{Message: mustRef(rapid.SampledFrom(numbersTo(n)).Draw(t, "message")), Edge: "it", Name: name})
+	w.try(t, who, mailbox.AdoptName{Message: mailboxtest.MustRef(rapid.SampledFrom(numbersTo(n)).Draw(t, "message")), Edge: "it", Name: name})
 }
 
 func (w *world) revoke(t *rapid.T) {
 	who := w.anyone(t)
-	if all := w.states[who].Grants.All(); len(all) > 0 {
-		w.try(t, who, RevokeCapability{Grant: rapid.SampledFrom(all).Draw(t, "grant").ID})
+	if all := w.States[who].Grants.All(); len(all) > 0 {
+		w.try(t, who, mailbox.RevokeCapability{Grant: rapid.SampledFrom(all).Draw(t, "grant").ID})
 	}
 }
 
 func (w *world) wait(t *rapid.T) {
-	w.now += 10
-	w.try(t, w.anyone(t), ExpireForms{})
+	w.Now += 10
+	w.try(t, w.anyone(t), mailbox.ExpireForms{})
 }
 
 func (w *world) goAway(t *rapid.T) {
 	node := rapid.SampledFrom([]string{"A", "B", "C", ""}).Draw(t, "node")
-	w.off = map[string]bool{node: node != ""}
+	w.Offline = map[string]bool{node: node != ""}
 }
 
 // carryOne takes the first item of one mailbox for another, as far as it can go. Its ack may be lost.
 func (w *world) carryOne(t *rapid.T) {
 	from := w.anyone(t)
 	firsts := map[capabilities.ID]bool{}
-	all := slices.DeleteFunc(w.outgoing(from), func(p OutboxItem) bool {
+	all := slices.DeleteFunc(w.Outgoing(from), func(p mailbox.OutboxItem) bool {
 		was := firsts[p.To]
 		firsts[p.To] = true
 		return was
@@ -205,23 +207,23 @@ func (w *world) carryOne(t *rapid.T) {
 		t.Skip("nothing to carry")
 	}
 	p := rapid.SampledFrom(all).Draw(t, "item")
-	c, err := w.states[from].CommandFor(p)
+	c, err := w.States[from].CommandFor(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := w.names[p.To]
-	if p.To.Node != w.states[from].ID.Node {
-		c = w.abroad(from, p, c)
+	to := w.NameOf[p.To]
+	if p.To.Node != w.States[from].ID.Node {
+		c = w.ToRemote(from, p, c)
 		w.echo = append(w.echo, func() { w.try(t, to, c) })
 	}
-	_, err = w.decide(to, c)
+	_, err = w.Decide(to, c)
 	w.look(t)
 	refused := ""
 	if err != nil {
 		refused = string(parley.CodeOf(err))
 	}
 	if rapid.IntRange(0, 4).Draw(t, "ack") > 0 {
-		w.try(t, from, RecordDelivery{Items: []OutboxItem{p}, Refused: refused})
+		w.try(t, from, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}, Refused: refused})
 	}
 }
 
@@ -234,11 +236,11 @@ func (w *world) comeAgain(t *rapid.T) {
 
 func (w *world) restart(t *rapid.T) {
 	who := w.anyone(t)
-	s, err := Restore(w.states[who].ID, []byte(w.snapshot(who)))
+	s, err := mailbox.Restore(w.States[who].ID, []byte(w.Snapshot(who)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.states[who] = s
+	w.States[who] = s
 }
 
 // look follows what was written down since it last did, and holds whatever came from another node to what was
@@ -246,44 +248,44 @@ func (w *world) restart(t *rapid.T) {
 func (w *world) look(t *rapid.T) {
 	for again := true; again; { // an event may bear out another that stands elsewhere
 		again = false
-		for _, who := range w.agents {
-			for ; w.seen[who] < len(w.logs[who]); w.seen[who]++ {
+		for _, who := range w.Agents {
+			for ; w.seen[who] < len(w.Logs[who]); w.seen[who]++ {
 				again = true
-				w.follow(t, who, w.logs[who][w.seen[who]].Event)
+				w.follow(t, who, w.Logs[who][w.seen[who]].Event)
 			}
 		}
 	}
 }
 
 func (w *world) follow(t *rapid.T, who string, e events.Event) {
-	node := nodeOf(who)
+	node := mailboxtest.NodeOf(who)
 	came := func(from capabilities.ID) {
-		if at := nodeOf(w.names[from]); at != node && !w.mayBe[[2]string{who, at}] {
+		if at := mailboxtest.NodeOf(w.NameOf[from]); at != node && !w.mayBe[[2]string{who, at}] {
 			t.Fatalf("%s was reached from %s, which nobody gave it", who, at)
 		}
 	}
-	went := func(to capabilities.ID) { w.mayBe[[2]string{who, nodeOf(w.names[to])}] = true }
+	went := func(to capabilities.ID) { w.mayBe[[2]string{who, mailboxtest.NodeOf(w.NameOf[to])}] = true }
 	switch e := e.(type) {
 	case *events.FormRequested:
-		if e.From != w.states[who].ID {
+		if e.From != w.States[who].ID {
 			came(e.From)
 			return
 		}
 		went(e.To)
 	case *events.MessagePosted:
-		if e.From != w.states[who].ID {
+		if e.From != w.States[who].ID {
 			came(e.From)
 			return
 		}
 		went(e.To)
 	case *events.FormForwarded:
-		if m, err := w.states[who].Mail.FindFormID(e.Form); err == nil && m.Form.From == w.states[who].ID {
+		if m, err := w.States[who].Mail.FindFormID(e.Form); err == nil && m.Form.From == w.States[who].ID {
 			went(e.To)
 		}
 	case *events.CapabilityGranted:
 		w.gave(t, who, e.Grant)
 	case *events.CapabilityMinted:
-		if by := nodeOf(w.names[e.Grant.By]); by != node && !w.mayBe[[2]string{who, by}] {
+		if by := mailboxtest.NodeOf(w.NameOf[e.Grant.By]); by != node && !w.mayBe[[2]string{who, by}] {
 			t.Fatalf("%s was given by %s, which nobody gave it", who, by)
 		}
 	}
@@ -291,31 +293,31 @@ func (w *world) follow(t *rapid.T, who string, e events.Event) {
 
 // gave notes who may be reached from where, by what its giver held.
 func (w *world) gave(t *rapid.T, who string, g capabilities.Grant) {
-	target := w.names[g.Target]
+	target := w.NameOf[g.Target]
 	if target == "" {
 		t.Fatalf("%s gave %+v", who, g)
 	}
-	if by := nodeOf(who); by == nodeOf(target) || w.mayBe[[2]string{target, by}] {
-		w.mayBe[[2]string{target, nodeOf(w.names[g.To])}] = true
+	if by := mailboxtest.NodeOf(who); by == mailboxtest.NodeOf(target) || w.mayBe[[2]string{target, by}] {
+		w.mayBe[[2]string{target, mailboxtest.NodeOf(w.NameOf[g.To])}] = true
 	}
 }
 
 func (w *world) checkForms(t *rapid.T) {
-	for _, home := range w.agents {
-		for _, m := range w.states[home].Mail.All() {
-			if m.Form == nil || m.Form.From != w.states[home].ID {
+	for _, home := range w.Agents {
+		for _, m := range w.States[home].Mail.All() {
+			if m.Form == nil || m.Form.From != w.States[home].ID {
 				continue
 			}
 			for _, h := range m.Form.Holders {
-				c, err := w.states[w.names[h]].Mail.FindFormID(m.ID())
+				c, err := w.States[w.NameOf[h]].Mail.FindFormID(m.ID())
 				if err != nil {
 					continue // it would not have it
 				}
 				if end(c.Form) != end(m.Form) {
-					t.Fatalf("%s: form %s ended %q, and for %s %q", home, m.ID(), end(m.Form), w.names[h], end(c.Form))
+					t.Fatalf("%s: form %s ended %q, and for %s %q", home, m.ID(), end(m.Form), w.NameOf[h], end(c.Form))
 				}
 				if len(c.Form.QueuedForwards) > 0 || c.Form.QueuedAnswer != nil {
-					t.Fatalf("%s still waits to say something to form %s", w.names[h], m.ID())
+					t.Fatalf("%s still waits to say something to form %s", w.NameOf[h], m.ID())
 				}
 			}
 		}
@@ -323,7 +325,7 @@ func (w *world) checkForms(t *rapid.T) {
 }
 
 // end is how a form ended, for all to see.
-func end(f *Form) string {
+func end(f *mailbox.Form) string {
 	switch {
 	case f.Answered != nil:
 		return "answered by " + f.Answered.By.String() + f.Answered.Date.String()
@@ -336,19 +338,19 @@ func end(f *Form) string {
 // checkGrants checks that nothing is left of what was derived from a revoked grant.
 func (w *world) checkGrants(t *rapid.T) {
 	var all []capabilities.Grant
-	for _, who := range w.agents {
-		all = append(all, w.states[who].Grants.All()...)
+	for _, who := range w.Agents {
+		all = append(all, w.States[who].Grants.All()...)
 	}
 	slices.SortFunc(all, func(a, b capabilities.Grant) int { return a.ID.Compare(b.ID) }) // parents are older
 	fallen := map[capabilities.ID]bool{}
 	for _, g := range all {
 		fallen[g.ID] = g.Revoked != 0 || fallen[g.Parent]
 		if fallen[g.ID] && g.Revoked == 0 {
-			t.Fatalf("%s gives on what it has lost: %+v", w.names[g.By], g)
+			t.Fatalf("%s gives on what it has lost: %+v", w.NameOf[g.By], g)
 		}
 	}
-	for _, who := range w.agents {
-		for _, g := range w.states[who].Grants.minted.All() {
+	for _, who := range w.Agents {
+		for _, g := range w.States[who].Grants.Minted() {
 			if fallen[g.ID] && g.Revoked == 0 {
 				t.Fatalf("%s can be reached by %s, which is revoked", who, g.ID)
 			}

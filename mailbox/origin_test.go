@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"strings"
@@ -7,26 +7,28 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
 func TestFormsOfAnOriginAreFoundUntilTheyAreOver(t *testing.T) {
-	v := newHarness(t)
-	v.add("host")
-	v.add("fae")
-	input := func(turn uint64) RequestForm {
-		return RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "text"}}, Origin: &events.Origin{Dialect: "run", Run: "r", Agent: "a", ID: "1", Turn: turn}}
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	input := func(turn uint64) mailbox.RequestForm {
+		return mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "text"}}, Origin: &events.Origin{Dialect: "run", Run: "r", Agent: "a", ID: "1", Turn: turn}}
 	}
-	v.must("fae", input(1))
-	v.must("fae", input(2))
-	v.must("fae", RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "text"}}, Origin: &events.Origin{Dialect: "run", Run: "r", Agent: "b"}})
-	v.deliver(false)
+	v.Must("fae", input(1))
+	v.Must("fae", input(2))
+	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "text"}}, Origin: &events.Origin{Dialect: "run", Run: "r", Agent: "b"}})
+	v.Deliver(false)
 	count := func(who string, want int) {
 		t.Helper()
-		restored, err := Restore(v.states[who].ID, []byte(v.snapshot(who)))
+		restored, err := mailbox.Restore(v.States[who].ID, []byte(v.Snapshot(who)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range []*State{v.states[who], restored} {
+		for _, s := range []*mailbox.State{v.States[who], restored} {
 			if n := len(s.Mail.FormsOf(events.Origin{Dialect: "run", Run: "r", Agent: "a"})); n != want {
 				t.Errorf("%s finds %d forms, want %d", who, n, want)
 			}
@@ -34,61 +36,61 @@ func TestFormsOfAnOriginAreFoundUntilTheyAreOver(t *testing.T) {
 	}
 	count("fae", 2)
 	count("host", 2)
-	v.must("host", DismissMessage{Message: capabilities.FormNumber(0)})
+	v.Must("host", mailbox.DismissMessage{Message: capabilities.FormNumber(0)})
 	count("host", 2) // it is open
-	v.must("fae", CancelForm{Form: capabilities.FormNumber(0)})
-	v.deliver(false)
+	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(0)})
+	v.Deliver(false)
 	count("fae", 2) // it is in view
 	count("host", 1)
-	v.must("fae", DismissMessage{Message: capabilities.FormNumber(0)})
+	v.Must("fae", mailbox.DismissMessage{Message: capabilities.FormNumber(0)})
 	count("fae", 1)
-	v.must("fae", DismissMessage{Message: capabilities.FormNumber(1)})
-	v.must("fae", CancelForm{Form: capabilities.FormNumber(1)})
+	v.Must("fae", mailbox.DismissMessage{Message: capabilities.FormNumber(1)})
+	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(1)})
 	count("fae", 0)
-	if n := len(v.states["fae"].Mail.origins); n != 1 {
+	if n := v.States["fae"].Mail.OriginKeys(); n != 1 {
 		t.Errorf("%d keys are left, want that of the other agent", n)
 	}
-	v.checkReplay()
+	v.CheckReplay()
 }
 
 // A form that was asked by an earlier program has its origin in the comment of its first field's pattern.
 func TestOriginInACommentIsRead(t *testing.T) {
-	v := newHarness(t)
-	v.add("host")
-	v.add("fae")
-	ask := RequestForm{
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	ask := mailbox.RequestForm{
 		To: "HOST", Description: "d", Key: "k",
 		Fields: []events.Field{{Name: "f", Pattern: []byte(`{"$comment":"parley:{\"dialect\":\"question\",\"id\":\"q\",\"session\":\"s\",\"bare\":true}"}`)}},
 	}
-	v.must("fae", ask)
-	v.deliver(false)
+	v.Must("fae", ask)
+	v.Deliver(false)
 	want := events.Origin{Dialect: "question", ID: "q", Session: "s", Bare: true}
 	for _, who := range []string{"fae", "host"} {
-		found := v.states[who].Mail.FormsOf(want)
+		found := v.States[who].Mail.FormsOf(want)
 		if len(found) != 1 || *found[0].Form.AskedIn() != want {
 			t.Errorf("%s: %v", who, found)
 		}
 	}
 	again := ask
 	again.Fields, again.Origin = []events.Field{{Name: "f"}}, &want
-	if known, ok, err := again.FindExisting(v.states["fae"]); err != nil || !ok || known.Message.Number != 0 {
+	if known, ok, err := again.FindExisting(v.States["fae"]); err != nil || !ok || known.Message.Number != 0 {
 		t.Errorf("asked again with the field: %v %v %v", known, ok, err)
 	}
 	other := again
 	other.Origin = &events.Origin{Dialect: "question", ID: "q", Session: "t"}
-	if _, _, err := other.FindExisting(v.states["fae"]); parley.CodeOf(err) != parley.InvalidArgument {
+	if _, _, err := other.FindExisting(v.States["fae"]); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Errorf("the key of another session: %v", err)
 	}
-	v.checkReplay()
+	v.CheckReplay()
 }
 
 func TestOriginsAreBounded(t *testing.T) {
-	v := newHarness(t)
-	v.add("host")
-	v.add("fae")
-	for _, o := range []*events.Origin{{ID: "no dialect"}, {Dialect: "ask", ID: strings.Repeat("x", maxOrigin)}} {
-		c := RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}, Origin: o}
-		if _, err := v.decide("fae", c); err == nil {
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	for _, o := range []*events.Origin{{ID: "no dialect"}, {Dialect: "ask", ID: strings.Repeat("x", mailbox.MaxOrigin)}} {
+		c := mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}, Origin: o}
+		if _, err := v.Decide("fae", c); err == nil {
 			t.Errorf("an origin of %d bytes in dialect %q is taken", len(o.ID), o.Dialect)
 		}
 	}

@@ -86,7 +86,7 @@ type RevokePeerGrants struct{ DroppedPeer }
 func (c RevokePeerGrants) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
 	var evs []events.Event
 	seen := map[capabilities.ID]bool{}
-	for _, g := range slices.Concat(s.Grants.All(), s.Grants.minted.All()) {
+	for _, g := range slices.Concat(s.Grants.All(), s.Grants.Minted()) {
 		if g.To.Node == c.Node && g.Revoked == 0 && g.At <= c.At && !seen[g.ID] {
 			seen[g.ID] = true
 			evs = append(evs, &events.CapabilityRevoked{Grant: g.ID, By: s.ID, Date: now})
@@ -116,7 +116,7 @@ const forgottenAtOnce = 1000
 func (s *State) InvolvesDropped(d DroppedPeer) bool {
 	before := func(g capabilities.Grant) bool { return g.To.Node == d.Node && g.Revoked == 0 && g.At <= d.At }
 	return s.Outbox.involves(d.Node) ||
-		slices.ContainsFunc(s.Grants.All(), before) || slices.ContainsFunc(s.Grants.minted.All(), before)
+		slices.ContainsFunc(s.Grants.All(), before) || slices.ContainsFunc(s.Grants.Minted(), before)
 }
 
 // PeerDirectory is what the host of a node knows of other nodes, with its invitations.

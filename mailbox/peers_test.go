@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"testing"
@@ -6,60 +6,62 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
 // TestNobodyLeadsNearerThanTheyAre: whom a node introduces is dialled in no nearer network than the node itself, however
 // far the introductions go, and whatever they say of themselves later. Nodes of old logs are left as they were.
 func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
-	v := newHarness(t)
-	v.add("host")
+	v := mailboxtest.New(t)
+	v.Add("host")
 	node := func(n byte) capabilities.NodeID { return capabilities.NodeID{0: n, 31: 9} }
 	met := func(n byte, network events.Network) {
-		v.apply("host", &events.NodeMet{Node: node(n), Host: capabilities.ID{Node: node(n)}, Network: network})
+		v.Apply("host", &events.NodeMet{Node: node(n), Host: capabilities.ID{Node: node(n)}, Network: network})
 	}
 	met(1, events.PublicNetwork)
 	met(2, events.PrivateNetwork)
 	met(3, events.AnyNetwork)
 	for by, network := range map[byte]events.Network{1: events.PublicNetwork, 2: events.PrivateNetwork, 3: events.AnyNetwork} {
-		v.must("host", UpdatePeer{Node: node(10 * by), By: node(by)})
-		v.must("host", UpdatePeer{Node: node(10*by + 1), By: node(10 * by)})
-		v.must("host", UpdatePeer{Node: node(10*by + 1), Hints: []string{"nats://127.0.0.1:1"}, Stamp: 5})
-		for _, a := range v.states["host"].Peers.All() {
+		v.Must("host", mailbox.UpdatePeer{Node: node(10 * by), By: node(by)})
+		v.Must("host", mailbox.UpdatePeer{Node: node(10*by + 1), By: node(10 * by)})
+		v.Must("host", mailbox.UpdatePeer{Node: node(10*by + 1), Hints: []string{"nats://127.0.0.1:1"}, Stamp: 5})
+		for _, a := range v.States["host"].Peers.All() {
 			if (a.Node == node(10*by) || a.Node == node(10*by+1)) && (a.Network != network || a.Way != node(by)) {
 				t.Errorf("by %d: %+v", by, a)
 			}
 		}
 	}
-	v.must("host", UpdatePeer{Node: node(99), By: node(98)}) // by one that is not known itself
-	if all := v.states["host"].Peers.All(); all[len(all)-1].Network != events.PublicNetwork {
+	v.Must("host", mailbox.UpdatePeer{Node: node(99), By: node(98)}) // by one that is not known itself
+	if all := v.States["host"].Peers.All(); all[len(all)-1].Network != events.PublicNetwork {
 		t.Errorf("%+v", all[len(all)-1])
 	}
 	met(20, events.ThisMachine) // it was met itself, and counts no more
-	if n := v.states["host"].Peers.introducedBy(node(2)); n != 1 {
+	if n := v.States["host"].Peers.IntroducedBy(node(2)); n != 1 {
 		t.Errorf("%d are introduced by way of 2", n)
 	}
-	v.checkReplay()
+	v.CheckReplay()
 }
 
 // TestANodeIntroducesSoMany and no more, so that others still can.
 func TestANodeIntroducesSoMany(t *testing.T) {
-	v := newHarness(t)
-	v.quick = true
-	v.add("host")
+	v := mailboxtest.New(t)
+	v.SkipChecksums = true
+	v.Add("host")
 	node := func(n int) capabilities.NodeID { return capabilities.NodeID{0: byte(n >> 8), 1: byte(n), 31: 9} }
-	for n := range maxIntroduced {
-		v.must("host", UpdatePeer{Node: node(n), By: node(-1), Stamp: 1 << 60})
+	for n := range mailbox.MaxIntroduced {
+		v.Must("host", mailbox.UpdatePeer{Node: node(n), By: node(-1), Stamp: 1 << 60})
 	}
-	if _, err := v.decide("host", UpdatePeer{Node: node(maxIntroduced), By: node(-1)}); parley.CodeOf(err) != parley.TooLarge {
+	if _, err := v.Decide("host", mailbox.UpdatePeer{Node: node(mailbox.MaxIntroduced), By: node(-1)}); parley.CodeOf(err) != parley.TooLarge {
 		t.Errorf("one too many: %v", err)
 	}
-	if _, err := v.decide("host", UpdatePeer{Node: node(maxIntroduced), By: node(7)}); parley.CodeOf(err) != parley.TooLarge {
+	if _, err := v.Decide("host", mailbox.UpdatePeer{Node: node(mailbox.MaxIntroduced), By: node(7)}); parley.CodeOf(err) != parley.TooLarge {
 		t.Errorf("one too many, by one that it has introduced: %v", err)
 	}
-	v.must("host", UpdatePeer{Node: node(maxIntroduced), By: node(-2)})
-	evs := v.must("host", UpdatePeer{Node: node(0), Hints: []string{"nats://own:1"}, Stamp: 1})
+	v.Must("host", mailbox.UpdatePeer{Node: node(mailbox.MaxIntroduced), By: node(-2)})
+	evs := v.Must("host", mailbox.UpdatePeer{Node: node(0), Hints: []string{"nats://own:1"}, Stamp: 1})
 	if len(evs) != 1 || evs[0].(*events.NodeMet).Hints[0] != "nats://own:1" {
 		t.Errorf("a node's own word did not go before another's: %v", evs)
 	}
-	v.checkReplay()
+	v.CheckReplay()
 }

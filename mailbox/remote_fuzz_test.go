@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"testing"
@@ -6,27 +6,29 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
 // FuzzUnpack has a mailbox decide on whatever comes from another node. Nothing breaks it, and what it writes
 // down can be read again.
 func FuzzUnpack(f *testing.F) {
-	v := newHarness(f)
+	v := mailboxtest.New(f)
 	for _, name := range []string{"h@A", "a@A", "h@B"} {
-		v.add(name)
+		v.Add(name)
 	}
-	v.introduce()
-	v.befriend("h@A", "h@B")
-	v.refuse = func(string, string, string) {}
+	v.NameAgents()
+	v.Introduce("h@A", "h@B")
+	v.OnRefusal = func(string, string, string) {}
 	fields := []events.Field{{Name: "f"}, {Name: "who", Type: events.Capability}}
-	asked := v.must("h@A", RequestForm{To: "B", Description: "d", Fields: fields})[0].(*events.FormRequested)
-	v.deliver(false)
-	other := v.must("h@B", RequestForm{To: "A", Description: "d", Fields: fields})[0].(*events.FormRequested)
-	v.deliver(false)
-	b, host := v.states["h@B"].ID, v.states["h@A"].ID
-	grant := capabilities.Grant{ID: v.idOf("h@B")(), Target: host, Kind: capabilities.KindAgent, To: v.states["a@A"].ID, By: b}
+	asked := v.Must("h@A", mailbox.RequestForm{To: "B", Description: "d", Fields: fields})[0].(*events.FormRequested)
+	v.Deliver(false)
+	other := v.Must("h@B", mailbox.RequestForm{To: "A", Description: "d", Fields: fields})[0].(*events.FormRequested)
+	v.Deliver(false)
+	b, host := v.States["h@B"].ID, v.States["h@A"].ID
+	grant := capabilities.Grant{ID: v.IDsOf("h@B")(), Target: host, Kind: capabilities.KindAgent, To: v.States["a@A"].ID, By: b}
 	for kind, e := range map[events.OutboxKind]events.Event{
-		events.OutboxCopy:       &events.MessagePosted{Message: v.idOf("h@B")(), From: b, To: host, Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(grant.Ref())}}},
+		events.OutboxCopy:       &events.MessagePosted{Message: v.IDsOf("h@B")(), From: b, To: host, Text: []events.Span{{Words: "hello"}, {Edge: "e", Value: capabilities.Reference(grant.Ref())}}},
 		events.OutboxOutcome:    &events.FormAnswered{Form: other.ID, By: host, Values: capabilities.Record(map[string]capabilities.Value{"f": capabilities.Int(1)})},
 		events.OutboxRevocation: &events.CapabilityRevoked{Grant: grant.ID, By: b, Date: 1},
 		events.OutboxForwarded:  &events.FormForwarded{Form: other.ID, By: host, To: b},
@@ -40,7 +42,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 		f.Add(uint8(kind), 1, body)
 	}
-	before := v.snapshot("h@A")
+	before := v.Snapshot("h@A")
 	f.Fuzz(func(t *testing.T, kind uint8, count int, body []byte) {
 		recorded, err := events.Decode(body, min(max(count, 0), 256))
 		if err != nil {
@@ -50,15 +52,15 @@ func FuzzUnpack(f *testing.F) {
 		for i, r := range recorded {
 			evs[i] = r.Event
 		}
-		c, err := Unpack(events.OutboxKind(kind), b, evs)
+		c, err := mailbox.Unpack(events.OutboxKind(kind), b, evs)
 		if err != nil {
 			return
 		}
-		s, err := Restore(host, []byte(before))
+		s, err := mailbox.Restore(host, []byte(before))
 		if err != nil {
 			t.Fatal(err)
 		}
-		evs, err = s.Decide(c, 5, v.idOf("h@A"))
+		evs, err = s.Decide(c, 5, v.IDsOf("h@A"))
 		if err != nil {
 			if code := parley.CodeOf(err); code == parley.Internal {
 				t.Fatal(err)
@@ -82,7 +84,7 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(host, encoded); err != nil {
+		if _, err := mailbox.Restore(host, encoded); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"bytes"
@@ -12,31 +12,33 @@ import (
 	"parley"
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/mailboxtest"
 )
 
 const pushes = "git push to origin, any branches or tags, without options, in /srv/shop"
 
 // push is a call for which a wider rule is offered.
-func push() RequestApproval {
-	return RequestApproval{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
+func push() mailbox.RequestApproval {
+	return mailbox.RequestApproval{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
 }
 
 // TestAnotherNodeOffersNoRules has an approval come that offers rules, or says something about one: from an agent next
 // door it is taken, and from another node only as all approvals are.
 func TestAnotherNodeOffersNoRules(t *testing.T) {
-	v := newHarness(t)
-	v.add("host")
-	v.add("fae")
-	evs, err := v.states["fae"].Decide(push(), v.now, v.id)
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	evs, err := v.States["fae"].Decide(push(), v.Now, v.NewID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := evs[0].(*events.FormRequested)
 	noted := *asked
-	noted.Fields = append([]events.Field{}, approvalFields()...)
+	noted.Fields = append([]events.Field{}, mailbox.ApprovalFields()...)
 	noted.Fields[0].Help = "Your rule covers it."
 	plain := *asked
-	plain.Fields = approvalFields()
+	plain.Fields = mailbox.ApprovalFields()
 	for name, test := range map[string]struct {
 		form    *events.FormRequested
 		outside bool
@@ -45,28 +47,28 @@ func TestAnotherNodeOffersNoRules(t *testing.T) {
 		"rules, from here": {asked, false, ""}, "rules, from elsewhere": {asked, true, parley.InvalidForm},
 		"a word, from here": {&noted, false, ""}, "a word, from elsewhere": {&noted, true, parley.InvalidForm}, "neither, from here": {&plain, false, ""},
 	} {
-		var c Command = AcceptDelivery{Form: new(*test.form)}
+		var c mailbox.Command = mailbox.AcceptDelivery{Form: new(*test.form)}
 		if test.outside {
-			c = RemoteDelivery{AcceptDelivery: AcceptDelivery{Form: test.form}}
+			c = mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Form: test.form}}
 		}
-		_, err := v.states["host"].Decide(c, v.now, v.id)
+		_, err := v.States["host"].Decide(c, v.Now, v.NewID)
 		if got := parley.CodeOf(err); got != test.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	twice := plain
 	twice.Description = `{"command":"ls","command":"rm"}`
-	if _, err := v.states["host"].Decide(RemoteDelivery{AcceptDelivery: AcceptDelivery{Form: &twice}}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
+	if _, err := v.States["host"].Decide(mailbox.RemoteDelivery{AcceptDelivery: mailbox.AcceptDelivery{Form: &twice}}, v.Now, v.NewID); parley.CodeOf(err) != parley.InvalidForm {
 		t.Errorf("an input with a key that stands twice is taken: %v", err)
 	}
 	for name, fields := range map[string][]events.Field{
-		"required": {approvalFields()[0], approvalFields()[1], {Name: ruleField, Type: events.Select, Required: true, Options: []events.Option{{Value: "x"}}}},
-		"two more": {approvalFields()[0], approvalFields()[1], asked.Fields[2], {Name: "more"}},
-		"another":  {approvalFields()[0], approvalFields()[1], {Name: "secret", Type: events.Secret}},
+		"required": {mailbox.ApprovalFields()[0], mailbox.ApprovalFields()[1], {Name: mailbox.RuleField, Type: events.Select, Required: true, Options: []events.Option{{Value: "x"}}}},
+		"two more": {mailbox.ApprovalFields()[0], mailbox.ApprovalFields()[1], asked.Fields[2], {Name: "more"}},
+		"another":  {mailbox.ApprovalFields()[0], mailbox.ApprovalFields()[1], {Name: "secret", Type: events.Secret}},
 	} {
 		form := plain
 		form.Fields = fields
-		if _, err := v.states["host"].Decide(AcceptDelivery{Form: &form}, v.now, v.id); parley.CodeOf(err) != parley.InvalidForm {
+		if _, err := v.States["host"].Decide(mailbox.AcceptDelivery{Form: &form}, v.Now, v.NewID); parley.CodeOf(err) != parley.InvalidForm {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -74,15 +76,15 @@ func TestAnotherNodeOffersNoRules(t *testing.T) {
 
 // TestOfferedRulesAreInTheSnapshot answers an approval in a mailbox that was restored.
 func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
-	v := newHarness(t)
-	v.add("host")
-	v.add("fae")
-	v.must("fae", push())
-	snapshot, err := v.states["fae"].Snapshot()
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	v.Must("fae", push())
+	snapshot, err := v.States["fae"].Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	fae, err := Restore(v.states["fae"].ID, snapshot)
+	fae, err := mailbox.Restore(v.States["fae"].ID, snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +93,8 @@ func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := func(words string) ([]events.Event, error) {
-		values := map[string]capabilities.Value{decisionField: capabilities.String(Always), ruleField: capabilities.String(words)}
-		return fae.Decide(RemoteAnswer{SettleForm: SettleForm{Form: m.Form.ID, By: v.states["host"].ID, Values: values}}, v.now, v.id)
+		values := map[string]capabilities.Value{mailbox.DecisionField: capabilities.String(mailbox.Always), mailbox.RuleField: capabilities.String(words)}
+		return fae.Decide(mailbox.RemoteAnswer{SettleForm: mailbox.SettleForm{Form: m.Form.ID, By: v.States["host"].ID, Values: values}}, v.Now, v.NewID)
 	}
 	if evs, err := answer(pushes + " or more"); parley.CodeOf(err) != parley.InvalidAnswer {
 		t.Errorf("a rule that is not offered: %v %v", evs, err)
@@ -102,17 +104,17 @@ func TestOfferedRulesAreInTheSnapshot(t *testing.T) {
 		t.Fatal(evs, err)
 	}
 	made := evs[1].(*events.RuleAdded)
-	if r := (Rule{RuleAdded: *made}); r.Words() != pushes || made.Covers.Folder != "/srv/shop" || made.Shape != "" {
+	if r := (mailbox.Rule{RuleAdded: *made}); r.Words() != pushes || made.Covers.Folder != "/srv/shop" || made.Shape != "" {
 		t.Errorf("made %q, %+v", r.Words(), made)
 	}
 }
 
 // TestARuleOfAnOldLogAsksAgain reads a rule in the bytes of version 1.
 func TestARuleOfAnOldLogAsksAgain(t *testing.T) {
-	v := newHarness(t)
-	v.add("host")
-	v.add("fae")
-	fae := v.states["fae"]
+	v := mailboxtest.New(t)
+	v.Add("host")
+	v.Add("fae")
+	fae := v.States["fae"]
 	old := struct {
 		_msgpack    struct{} `msgpack:",as_array"`
 		Rule, Agent capabilities.ID
@@ -120,7 +122,7 @@ func TestARuleOfAnOldLogAsksAgain(t *testing.T) {
 		Allow       bool
 		Until       capabilities.Time
 		Form        capabilities.ID
-	}{Rule: v.id(), Agent: fae.ID, Tool: "shell", Shape: "command: git push …", Allow: true, Form: v.id()}
+	}{Rule: v.NewID(), Agent: fae.ID, Tool: "shell", Shape: "command: git push …", Allow: true, Form: v.NewID()}
 	var payload, log bytes.Buffer
 	if err := msgpack.NewEncoder(&payload).Encode(&old); err != nil {
 		t.Fatal(err)
@@ -143,10 +145,10 @@ func TestARuleOfAnOldLogAsksAgain(t *testing.T) {
 	if err := fae.Apply(read[0]); err != nil {
 		t.Fatal(err)
 	}
-	if rules := fae.Rules.Valid(v.now); len(rules) != 1 || rules[0].Stale() == "" || rules[0].Words() != "command: git push …" {
+	if rules := fae.Rules.Valid(v.Now); len(rules) != 1 || rules[0].Stale() == "" || rules[0].Words() != "command: git push …" {
 		t.Fatalf("rules %+v", rules)
 	}
-	evs, err := fae.Decide(push(), v.now, v.id)
+	evs, err := fae.Decide(push(), v.Now, v.NewID)
 	if err != nil || len(evs) != 2 {
 		t.Fatal(evs, err)
 	}

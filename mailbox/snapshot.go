@@ -90,7 +90,7 @@ type usedSnapshot struct {
 func (s *State) Snapshot() ([]byte, error) {
 	img := snapshot{
 		Format: snapshotFormat, ID: s.ID, Version: s.Version, Profile: s.Profile,
-		Given: s.Grants.given.All(), Minted: s.Grants.minted.All(), ReplyGrants: s.Grants.replyGrants(),
+		Given: s.Grants.given.All(), Minted: s.Grants.Minted(), ReplyGrants: s.Grants.replyGrants(),
 		Outbox: s.Outbox.items, LastSeq: s.Outbox.lastSeq,
 		Invitations: s.Peers.invitations, Peers: s.Peers.nodes, Quotas: s.Peers.quotas, Dropped: s.Peers.dropped,
 		Tokens: s.Tokens.all, Policy: s.Rules.policy,

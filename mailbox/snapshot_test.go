@@ -1,4 +1,4 @@
-package mailbox
+package mailbox_test
 
 import (
 	"fmt"
@@ -8,28 +8,32 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
 func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 	v := three(t, capabilities.Facet{})
 	for n, at := range []capabilities.Time{10, 50, 20, 60, 70, 30, 40, 5, 6, 7} {
-		v.must("fae", RequestForm{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
+		v.Must("fae", mailbox.RequestForm{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
 	}
-	v.must("fae", CancelForm{Form: capabilities.FormNumber(1)})
-	v.states["fae"].Summary() // drops what ended
-	restored, err := Restore(v.states["fae"].ID, []byte(v.snapshot("fae")))
+	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(1)})
+	v.States["fae"].Summary() // drops what ended
+	restored, err := mailbox.Restore(v.States["fae"].ID, []byte(v.Snapshot("fae")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := func(s *State) (ids []string) {
-		evs, _ := s.Decide(ExpireForms{}, 1000, v.id)
+	order := func(s *mailbox.State) (ids []string) {
+		evs, _ := s.Decide(mailbox.ExpireForms{}, 1000, v.NewID)
 		for _, e := range evs {
-			n, _ := s.Mail.byID.get(e.(*events.FormCancelled).Form)
-			ids = append(ids, fmt.Sprint(n))
+			m, err := s.Mail.FindFormID(e.(*events.FormCancelled).Form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, fmt.Sprint(m.Number))
 		}
 		return ids
 	}
-	if live, again := order(v.states["fae"]), order(restored); !slices.Equal(live, again) {
+	if live, again := order(v.States["fae"]), order(restored); !slices.Equal(live, again) {
 		t.Errorf("live %v, restored %v", live, again)
 	}
 }
@@ -37,14 +41,14 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 // TestAnImageThatClaimsMuchTakesLittle puts the head of a list of a million in every place of a snapshot.
 func TestAnImageThatClaimsMuchTakesLittle(t *testing.T) {
 	v := three(t, capabilities.Facet{})
-	v.must("fae", RequestForm{To: "HOST", Description: "one", Fields: text})
-	encoded := []byte(v.snapshot("fae"))
+	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "one", Fields: text})
+	encoded := []byte(v.Snapshot("fae"))
 	var before, after runtime.MemStats
 	for i := range len(encoded) - 5 {
 		claims := slices.Clone(encoded)
 		copy(claims[i:], "\xdd\x00\x0f\x42\x40")
 		runtime.ReadMemStats(&before)
-		_, err := Restore(v.states["fae"].ID, claims)
+		_, err := mailbox.Restore(v.States["fae"].ID, claims)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
 			t.Errorf("at byte %d it takes %d KiB: %v", i, took>>10, err)

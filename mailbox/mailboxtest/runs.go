@@ -1,4 +1,4 @@
-package mailbox
+package mailboxtest
 
 import (
 	"cmp"
@@ -9,83 +9,85 @@ import (
 
 	"parley/capabilities"
 	"parley/events"
+	"parley/mailbox"
 )
 
-// atWork runs the commands of transcripts that are about programs. What the program of an agent asks is asked by
-// "question" and "call", whose IDs are as the rooms outside make them; "hear" reads what was said to a call.
-func (v *harness) atWork(cmd, as string, arg func(string) string, input string) (string, bool) {
-	s := v.states[as]
+// runCommand runs a command about programs and profiles. It reports whether the command is one. A program asks by
+// "question" and "call".
+func (v *Harness) runCommand(cmd, as string, arg func(string) string, input string) (string, bool) {
+	s := v.States[as]
 	switch cmd {
 	case "program":
 		p := events.ProgramSet{Runtime: arg("runtime"), Command: strings.Fields(input), Environment: strings.Fields(arg("env")), Access: strings.Fields(arg("access"))}
-		if err := CheckProgram(p); err != nil {
+		if err := mailbox.CheckProgram(p); err != nil {
 			return v.refusal(err), true
 		}
-		v.apply(as, &p)
+		v.Apply(as, &p)
 		return "", true
 	case "question":
-		a := RequestForm{To: "HOST", Description: "something", Fields: []events.Field{{Name: "value"}}, Key: s.Runs.AskKey(arg("id"))}
-		return v.asks(as, a, a), true
+		a := mailbox.RequestForm{To: "HOST", Description: "something", Fields: []events.Field{{Name: "value"}}, Key: s.Runs.AskKey(arg("id"))}
+		return v.askAgain(as, a, a), true
 	case "call":
-		return v.calls(as, arg("tool"), strings.TrimSpace(input)), true
+		return v.askCall(as, arg("tool"), strings.TrimSpace(input)), true
 	case "work":
 		return v.showWork(as), true
 	case "profile":
 		return v.showProfile(as), true
 	}
-	c := v.working(cmd, as, arg, input)
+	c := v.workCommand(cmd, as, arg, input)
 	if c == nil {
 		return "", false
 	}
 	if cmd == "run" {
 		v.taken[as] = map[string]bool{}
 	}
-	return v.outcome(v.decide(as, c)), true
+	return v.outcome(v.Decide(as, c)), true
 }
 
-func (v *harness) working(cmd, as string, arg func(string) string, input string) Command {
-	s := v.states[as]
-	by := func() capabilities.ID { return v.states[cmp.Or(arg("by"), "host")].ID }
+// workCommand returns the command of the mailbox for one of a transcript; nil if there is none.
+func (v *Harness) workCommand(cmd, as string, arg func(string) string, input string) mailbox.Command {
+	s := v.States[as]
+	by := func() capabilities.ID { return v.States[cmp.Or(arg("by"), "host")].ID }
 	switch cmd {
 	case "run":
-		return StartRun{Unprompted: arg("unprompted") == "yes"}
+		return mailbox.StartRun{Unprompted: arg("unprompted") == "yes"}
 	case "end":
-		end := EndRun{Error: arg("error"), Silent: arg("silent") == "yes", Output: strings.TrimSuffix(input, "\n")}
+		end := mailbox.EndRun{Error: arg("error"), Silent: arg("silent") == "yes", Output: strings.TrimSuffix(input, "\n")}
 		if run, ok := s.Runs.Current(); ok && arg("run") != "other" {
 			end.Run = run.Run
 		}
 		return end
 	case "prepare":
-		return PrepareProgram{Status: arg("status"), Error: arg("error")}
+		return mailbox.PrepareProgram{Status: arg("status"), Error: arg("error")}
 	case "interrupt":
 		also, note := []capabilities.ID{}, arg("note")
 		for _, n := range strings.FieldsFunc(arg("also"), func(r rune) bool { return r == ',' }) {
-			m, err := s.Mail.Find(mustRef(n))
+			m, err := s.Mail.Find(MustRef(n))
 			if err != nil {
-				v.tb.Fatal(err)
+				v.TB.Fatal(err)
 			}
 			also = append(also, m.ID())
 		}
-		return InterruptRun{Note: note, Also: also}
+		return mailbox.InterruptRun{Note: note, Also: also}
 	case "archive":
-		return ArchiveAgent{By: by()}
+		return mailbox.ArchiveAgent{By: by()}
 	case "report":
-		return ReportStatus{Status: arg("status"), Error: expandLength(arg("error"))}
+		return mailbox.ReportStatus{Status: arg("status"), Error: expandLength(arg("error"))}
 	case "describe":
-		return v.describing(arg, input)
+		return v.profileUpdate(arg, input)
 	case "policy":
-		return SetPolicy{Policy: arg("is"), By: by()}
+		return mailbox.SetPolicy{Policy: arg("is"), By: by()}
 	case "limit":
 		n, _ := strconv.Atoi(arg("rule"))
 		minutes, _ := strconv.Atoi(arg("minutes"))
-		return LimitRule{Rule: s.Rules.Valid(v.now)[n].Rule, Until: v.now + capabilities.Time(minutes*60_000), By: by()}
+		return mailbox.LimitRule{Rule: s.Rules.Valid(v.Now)[n].Rule, Until: v.Now + capabilities.Time(minutes*60_000), By: by()}
 	}
 	return nil
 }
 
-// describing reads labels, one name=value a line; "none" is the empty set of them.
-func (v *harness) describing(arg func(string) string, input string) Command {
-	d := UpdateAgent{}
+// profileUpdate parses labels, one name=value a line; "none" is the empty set.
+func (v *Harness) profileUpdate(arg func(string) string, input string) mailbox.Command {
+	d := mailbox.UpdateAgent{}
 	if title := arg("title"); title != "" {
 		title = expandLength(title)
 		d.Title = &title
@@ -110,7 +112,7 @@ func (v *harness) describing(arg func(string) string, input string) Command {
 	return d
 }
 
-// expandLength makes so many letters of a length: "1025" is 1025 times x.
+// expandLength returns as many letters as a number says: "1025" is 1025 times x.
 func expandLength(text string) string {
 	if n, err := strconv.Atoi(text); err == nil {
 		return strings.Repeat("x", n)
@@ -118,13 +120,13 @@ func expandLength(text string) string {
 	return text
 }
 
-// asks asks what may have been asked before.
-func (v *harness) asks(as string, a RequestForm, c Command) string {
-	if known, ok, err := a.FindExisting(v.states[as]); err != nil {
+// askAgain asks a form, or returns the one that was asked before.
+func (v *Harness) askAgain(as string, a mailbox.RequestForm, c mailbox.Command) string {
+	if known, ok, err := a.FindExisting(v.States[as]); err != nil {
 		return v.refusal(err)
 	} else if ok {
 		f := known.Message.Form
-		if result := v.states[as].ApprovalResult(f, f.Digest()); result.Decision != "" {
+		if result := v.States[as].ApprovalResult(f, f.Digest()); result.Decision != "" {
 			return fmt.Sprintf("#%d, as before: %s\n", known.Message.Number, result.Decision)
 		}
 		if f.Answered != nil {
@@ -132,24 +134,24 @@ func (v *harness) asks(as string, a RequestForm, c Command) string {
 		}
 		return fmt.Sprintf("#%d, as before\n", known.Message.Number)
 	}
-	return v.outcome(v.decide(as, c))
+	return v.outcome(v.Decide(as, c))
 }
 
-// calls asks whether a call may be made, as the desk of a run does.
-func (v *harness) calls(as, tool, input string) string {
-	s, taken := v.states[as], v.taken[as]
-	c := RequestApproval{Tool: tool, Input: input, Key: s.CallKey(tool+input, "", func(key string) bool { return taken[key] })}
-	out := v.asks(as, c.Form(), c)
+// askCall asks whether a call may be made, as the program of a run does.
+func (v *Harness) askCall(as, tool, input string) string {
+	s, taken := v.States[as], v.taken[as]
+	c := mailbox.RequestApproval{Tool: tool, Input: input, Key: s.CallKey(tool+input, "", func(key string) bool { return taken[key] })}
+	out := v.askAgain(as, c.Form(), c)
 	if _, asked, err := c.Form().FindExisting(s); asked && err == nil {
 		taken[c.Key] = true
 	}
 	return out
 }
 
-// showWork says what an agent's program does and has to do.
-func (v *harness) showWork(as string) string {
+// showWork returns the state of an agent's program and the messages that wait for it.
+func (v *Harness) showWork(as string) string {
 	var b strings.Builder
-	s := v.states[as]
+	s := v.States[as]
 	fmt.Fprint(&b, s.Profile.Status)
 	if s.Profile.Error != "" {
 		fmt.Fprintf(&b, " (%s)", s.Profile.Error)
@@ -176,8 +178,8 @@ func (v *harness) showWork(as string) string {
 	return fmt.Sprintf("%s; %s, %d in hand\n", b.String(), status, s.Summary().Outbox)
 }
 
-func (v *harness) showProfile(as string) string {
-	p := v.states[as].Profile
+func (v *Harness) showProfile(as string) string {
+	p := v.States[as].Profile
 	var labels []string
 	for k, l := range p.Labels {
 		labels = append(labels, k+"="+l)
@@ -187,5 +189,5 @@ func (v *harness) showProfile(as string) string {
 	if len(known) > 100 {
 		known = fmt.Sprintf("a title of %d bytes, %d labels", len(p.Title), len(labels))
 	}
-	return fmt.Sprintf("%s, %s, an error of %d bytes, policy %s\n", known, p.Status, len(p.Error), v.states[as].Rules.Policy())
+	return fmt.Sprintf("%s, %s, an error of %d bytes, policy %s\n", known, p.Status, len(p.Error), v.States[as].Rules.Policy())
 }

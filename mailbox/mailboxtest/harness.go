@@ -1,0 +1,293 @@
+package mailboxtest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+)
+
+// Harness holds the mailboxes of agents and delivers their mail. An agent "fae@A" is on node A; names without a node are
+// all on one.
+type Harness struct {
+	TB     rapid.TB
+	Agents []string
+	States map[string]*mailbox.State
+	NameOf map[capabilities.ID]string
+	Logs   map[string][]events.Recorded
+	Now    capabilities.Time
+
+	Offline       map[string]bool            // nodes that cannot be reached
+	OnRefusal     func(to, from, why string) // called for each refused item; if nil, a refusal fails the test
+	SkipChecksums bool                       // do not check that Decide changes nothing
+
+	hold    bool // items stay in the outboxes
+	next    uint16
+	made    []capabilities.ID
+	decided int                        // commands so far
+	taken   map[string]map[string]bool // by agent, the keys of calls that its run has taken
+}
+
+// New returns a harness without agents.
+func New(tb rapid.TB) *Harness {
+	return &Harness{
+		TB: tb, States: map[string]*mailbox.State{}, NameOf: map[capabilities.ID]string{}, Logs: map[string][]events.Recorded{}, Now: 1,
+		taken: map[string]map[string]bool{},
+	}
+}
+
+// NthID returns the nth ID that a Harness makes.
+func NthID(n uint16) capabilities.ID {
+	return capabilities.ID{ULID: ulid.ULID{14: byte(n >> 8), 15: byte(n)}, Node: capabilities.NodeID{31: 1}}
+}
+
+// NewID returns a new ID of the node without a name.
+func (v *Harness) NewID() capabilities.ID { return v.IDsOf("")() }
+
+// IDsOf returns a source of IDs of an agent's node.
+func (v *Harness) IDsOf(agent string) mailbox.IDs {
+	return func() capabilities.ID {
+		v.next++
+		id := NthID(v.next)
+		if node := NodeOf(agent); node != "" {
+			id.Node[31] = node[0]
+		}
+		v.made = append(v.made, id)
+		return id
+	}
+}
+
+// NodeOf returns the node in an agent's name; "" if there is none.
+func NodeOf(agent string) string {
+	_, node, _ := strings.Cut(agent, "@")
+	return node
+}
+
+// hostOf returns the first agent of an agent's node.
+func (v *Harness) hostOf(agent string) string {
+	return v.Agents[slices.IndexFunc(v.Agents, func(a string) bool { return NodeOf(a) == NodeOf(agent) })]
+}
+
+// Add makes an agent. The first of a node is the host of all others there.
+func (v *Harness) Add(name string) {
+	id := v.IDsOf(name)()
+	s := mailbox.New(id)
+	v.States[name], v.NameOf[id] = s, name
+	v.Agents = append(v.Agents, name)
+	e := &events.AgentCreated{Agent: id, Kind: events.Guest, Name: name, Host: v.States[v.hostOf(name)].ID}
+	if e.Host == id {
+		e.Kind = events.Host
+	}
+	v.Apply(name, e)
+}
+
+// Apply records events in a mailbox. It fails the test if they cannot be encoded or applied.
+func (v *Harness) Apply(name string, evs ...events.Event) {
+	v.TB.Helper()
+	for _, e := range evs {
+		r := events.Recorded{At: v.Now, Event: e}
+		body, err := events.Append(nil, r)
+		if err != nil {
+			v.TB.Fatal(err)
+		}
+		stored, err := events.Decode(body, 1)
+		if err != nil {
+			v.TB.Fatal(err)
+		}
+		v.Logs[name] = append(v.Logs[name], stored[0])
+		if err := v.States[name].Apply(r); err != nil {
+			v.TB.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// Decide runs a command on a mailbox and applies its events. It fails the test if deciding changes the state.
+func (v *Harness) Decide(name string, c mailbox.Command) ([]events.Event, error) {
+	v.TB.Helper()
+	v.decided++
+	look := !v.SkipChecksums && v.decided%7 == 0 // a checksum takes longer than all the rest
+	var before uint64
+	if look {
+		before = Checksum(v.States[name])
+	}
+	evs, err := v.States[name].Decide(c, v.Now, v.IDsOf(name))
+	if look && Checksum(v.States[name]) != before {
+		v.TB.Fatalf("%T changed the state by deciding", c)
+	}
+	if err == nil {
+		v.Apply(name, evs...)
+	}
+	return evs, err
+}
+
+// DecideWithin is Decide within quotas.
+func (v *Harness) DecideWithin(name string, l *mailbox.Limits, c mailbox.Command) error {
+	v.TB.Helper()
+	before := v.Snapshot(name)
+	evs, err := v.States[name].DecideWithin(l, c, v.Now, v.IDsOf(name))
+	if v.Snapshot(name) != before {
+		v.TB.Fatalf("%T changed the state by deciding", c)
+	}
+	if err == nil {
+		v.Apply(name, evs...)
+	}
+	return err
+}
+
+// Must is Decide for a command that is not refused.
+func (v *Harness) Must(name string, c mailbox.Command) []events.Event {
+	v.TB.Helper()
+	evs, err := v.Decide(name, c)
+	if err != nil {
+		v.TB.Fatalf("%s, %+v: %v", name, c, err)
+	}
+	return evs
+}
+
+// Snapshot returns the snapshot of a mailbox.
+func (v *Harness) Snapshot(name string) string {
+	v.TB.Helper()
+	b, err := v.States[name].Snapshot()
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	return string(b)
+}
+
+// Deliver delivers items until none is left that can be delivered. With twice, each is delivered twice.
+func (v *Harness) Deliver(twice bool) {
+	v.TB.Helper()
+	for again := true; again; {
+		again = false
+		for _, from := range v.Agents {
+			for _, p := range v.Outgoing(from) {
+				again = true
+				if twice {
+					v.DeliverItem(from, p)
+				}
+				if _, err := v.Decide(from, mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}, Refused: v.DeliverItem(from, p)}); err != nil {
+					v.TB.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// Outgoing returns the items of an agent that can be delivered now.
+func (v *Harness) Outgoing(from string) (all []mailbox.OutboxItem) {
+	s := v.States[from]
+	for _, p := range s.Outbox.Items() {
+		to := NodeOf(v.NameOf[p.To])
+		switch {
+		case p.To.Node == s.ID.Node:
+			all = append(all, p)
+		case v.Offline[to] || v.Offline[NodeOf(from)]:
+		case slices.Contains(slices.Collect(s.Outgoing(p.To.Node)), p):
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// DeliverItem delivers an item to its mailbox. It returns why the mailbox refused it, or "".
+func (v *Harness) DeliverItem(from string, p mailbox.OutboxItem) (refused string) {
+	v.TB.Helper()
+	c, err := v.States[from].CommandFor(p)
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	if p.To.Node != v.States[from].ID.Node {
+		c = v.ToRemote(from, p, c)
+	}
+	if _, err := v.Decide(v.NameOf[p.To], c); err != nil {
+		if v.OnRefusal == nil {
+			v.TB.Fatalf("%s refused %v: %v", v.NameOf[p.To], p, err)
+		}
+		e := parley.AsError(err)
+		refused = string(e.Code) + ": " + e.Message
+		v.OnRefusal(v.NameOf[p.To], from, refused)
+	}
+	return refused
+}
+
+// ToRemote returns a command as another node receives it.
+func (v *Harness) ToRemote(from string, p mailbox.OutboxItem, c mailbox.Command) mailbox.Command {
+	v.TB.Helper()
+	var recorded []events.Recorded
+	for _, e := range mailbox.Pack(c) {
+		recorded = append(recorded, events.Recorded{Event: e})
+	}
+	body, err := events.Append(nil, recorded...)
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	if recorded, err = events.Decode(body, len(recorded)); err != nil {
+		v.TB.Fatal(err)
+	}
+	evs := make([]events.Event, len(recorded))
+	for i, r := range recorded {
+		evs[i] = r.Event
+	}
+	if c, err = mailbox.Unpack(p.Kind, v.States[from].ID, evs); err != nil {
+		v.TB.Fatal(err)
+	}
+	return c
+}
+
+// CheckReplay fails the test if a state is not the fold of its events, or differs after a snapshot.
+func (v *Harness) CheckReplay() {
+	v.TB.Helper()
+	for _, name := range v.Agents {
+		again := mailbox.New(v.States[name].ID)
+		for _, r := range v.Logs[name] {
+			if err := again.Apply(r); err != nil {
+				v.TB.Fatal(err)
+			}
+		}
+		encoded, err := again.Snapshot()
+		if err != nil {
+			v.TB.Fatal(err)
+		}
+		if string(encoded) != v.Snapshot(name) {
+			v.TB.Fatalf("the state of %s is not the fold of its events", name)
+		}
+		restored, err := mailbox.Restore(again.ID, encoded)
+		if err != nil {
+			v.TB.Fatal(err)
+		}
+		v.checkUsage(name, restored)
+		second, err := restored.Snapshot()
+		if err != nil {
+			v.TB.Fatal(err)
+		}
+		if string(second) != string(encoded) || restored.Summary() != v.States[name].Summary() {
+			v.TB.Fatalf("the snapshot of %s does not restore its state", name)
+		}
+	}
+}
+
+// checkUsage fails the test if a usage that was counted event by event differs from the one that Restore counts.
+func (v *Harness) checkUsage(name string, restored *mailbox.State) {
+	v.TB.Helper()
+	live := v.States[name]
+	if a, b := live.Account.Own(v.Now), restored.Account.Own(v.Now); a != b {
+		v.TB.Fatalf("%s uses %v, and counted anew %v", name, a, b)
+	}
+	if a, b := live.Account.Senders(v.Now), restored.Account.Senders(v.Now); !maps.Equal(a, b) {
+		v.TB.Fatalf("%s holds for others %v, and counted anew %v", name, a, b)
+	}
+	for by, a := range live.Account.Senders(v.Now) {
+		for q, n := range a {
+			if n < 0 {
+				v.TB.Fatalf("%s holds %d %s for %s", name, n, mailbox.Quota(q), by)
+			}
+		}
+	}
+}

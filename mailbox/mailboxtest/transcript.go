@@ -1,0 +1,445 @@
+package mailboxtest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"parley"
+	"parley/capabilities"
+	"parley/events"
+	"parley/mailbox"
+	"parley/mailbox/form"
+)
+
+// RunCommand runs one command of a transcript and returns its output.
+func (v *Harness) RunCommand(d *datadriven.TestData) string {
+	var refused strings.Builder
+	v.OnRefusal = func(to, from, why string) {
+		fmt.Fprintf(&refused, "%s would not have it from %s: %s\n", to, from, v.readable(why))
+	}
+	out := v.command(d)
+	if !v.hold {
+		v.Deliver(false)
+	}
+	v.CheckReplay()
+	out += refused.String()
+	if out == "" {
+		return "ok\n"
+	}
+	return out
+}
+
+func (v *Harness) command(d *datadriven.TestData) string {
+	arg := func(key string) string {
+		for _, a := range d.CmdArgs {
+			if a.Key == key {
+				return strings.Join(a.Vals, ",")
+			}
+		}
+		return ""
+	}
+	form := func() capabilities.FormRef {
+		for _, a := range d.CmdArgs {
+			if strings.HasPrefix(a.Key, "#") {
+				return MustRef(a.Key)
+			}
+		}
+		if id := arg("form"); id != "" {
+			return MustRef(id)
+		}
+		return capabilities.FormRef{}
+	}
+	as := arg("as")
+	switch d.Cmd {
+	case "agents":
+		for _, a := range d.CmdArgs {
+			v.Add(a.Key)
+		}
+		v.NameAgents()
+		return ""
+	case "hold":
+		v.hold = true
+		return ""
+	case "deliver":
+		v.hold = false
+		v.Deliver(arg("times") == "twice")
+		return ""
+	case "wait":
+		dur, err := time.ParseDuration(arg("for"))
+		if err != nil {
+			return err.Error() + "\n"
+		}
+		v.Now = v.Now.Add(dur)
+		return ""
+	case "ring":
+		return v.outcome(v.Decide(as, mailbox.ExpireForms{}))
+	case "show":
+		return v.show(as)
+	case "names":
+		return v.showNames(as)
+	case "rules":
+		return v.showRules(as)
+	case "shape": // a rule as old logs have it
+		v.Apply(as, &events.RuleAdded{Rule: v.IDsOf(as)(), Agent: v.States[as].ID, Tool: arg("tool"), Shape: strings.TrimSpace(d.Input), Allow: arg("never") == ""})
+		return "ok\n"
+	case "offers":
+		return v.showOffers(as, form())
+	case "grants":
+		return v.showGrants(as)
+	case "ask":
+		return v.ask(as, arg, d.Input)
+	case "answer":
+		return v.answer(as, form(), d.Input, arg("late") == "yes")
+	case "verdict":
+		return v.approvalResult(as, form())
+	case "decline":
+		c, home, err := v.States[as].DraftDecline(form(), arg("note"), v.IDsOf(as))
+		return v.settle(as, home, c, err)
+	case "forward":
+		c, home, err := v.States[as].DraftForward(form(), arg("to"), v.Now)
+		if err != nil {
+			return v.refusal(err)
+		}
+		if home.Node != v.States[as].ID.Node {
+			return v.outcome(v.Decide(as, mailbox.QueueForward{Form: form(), To: arg("to")}))
+		}
+		return v.outcome(v.Decide(v.NameOf[home], c))
+	}
+	if out, ok := v.nodeCommand(d.Cmd, as, arg); ok {
+		return out
+	}
+	if out, ok := v.runCommand(d.Cmd, as, arg, d.Input); ok {
+		return out
+	}
+	c := v.simple(d.Cmd, form(), arg, d.Input)
+	if c == nil {
+		v.TB.Fatalf("unknown command %s", d.Cmd)
+	}
+	return v.outcome(v.Decide(as, c))
+}
+
+// MustRef is capabilities.ParseFormRef for text that is known to be valid.
+func MustRef(s string) capabilities.FormRef {
+	ref, err := capabilities.ParseFormRef(s)
+	if err != nil {
+		panic(err)
+	}
+	return ref
+}
+
+// showRules returns an agent's standing rules.
+func (v *Harness) showRules(as string) string {
+	var b strings.Builder
+	for i, r := range v.States[as].Rules.Valid(v.Now) {
+		verb := "never"
+		if r.Allow {
+			verb = "always"
+		}
+		fmt.Fprintf(&b, "%d: %s %s %s, used %d times\n", i, verb, r.Tool, r.Words(), r.Uses)
+		if why := r.Stale(); why != "" {
+			fmt.Fprintf(&b, "   but %s\n", why)
+		}
+	}
+	return b.String()
+}
+
+// showOffers returns the rules that an approval offers, and its remark on a stale rule.
+func (v *Harness) showOffers(as string, ref capabilities.FormRef) string {
+	m, err := v.States[as].Mail.FindForm(ref)
+	if err != nil {
+		return v.refusal(err)
+	}
+	text := strings.Join(mailbox.OffersOf(m.Form.Fields), "\n") + "\n"
+	if help := m.Form.Fields[0].Help; help != "" {
+		text += help + "\n"
+	}
+	return text
+}
+
+func (v *Harness) simple(cmd string, ref capabilities.FormRef, arg func(string) string, input string) mailbox.Command {
+	switch cmd {
+	case "cancel":
+		return mailbox.CancelForm{Form: ref, Reason: arg("note")}
+	case "dismiss":
+		return mailbox.DismissMessage{Message: ref}
+	case "send":
+		return mailbox.PostMessage{To: arg("to"), Text: strings.TrimSuffix(input, "\n"), Key: arg("key"), Plain: arg("plain") == "yes"}
+	case "reply":
+		return mailbox.PostMessage{Reply: ref, Text: strings.TrimSuffix(input, "\n")}
+	case "adopt":
+		return mailbox.AdoptName{Message: ref, Edge: arg("edge"), Name: arg("name")}
+	case "store":
+		return mailbox.BindName{Name: arg("name"), Value: v.expand(strings.TrimSpace(input))}
+	case "rename":
+		return mailbox.MoveName{From: arg("from"), To: arg("to")}
+	case "remove":
+		return mailbox.UnbindName{Name: arg("name")}
+	case "copy":
+		uses, _ := strconv.Atoi(cmp.Or(arg("uses"), "0"))
+		return mailbox.CopyName{From: arg("from"), To: arg("to"), Facet: capabilities.Facet{Mode: capabilities.Mode(arg("facet")), Uses: uint32(uses)}}
+	case "revoke":
+		n, _ := strconv.Atoi(arg("grant"))
+		return mailbox.RevokeCapability{Grant: v.States[arg("as")].Grants.All()[n].ID}
+	case "approve":
+		return mailbox.RequestApproval{To: arg("to"), Tool: arg("tool"), Input: strings.TrimSpace(input), Folder: arg("folder"), Key: arg("key")}
+	case "unrule":
+		n, _ := strconv.Atoi(arg("rule"))
+		return mailbox.RemoveRule{Rule: v.States[arg("as")].Rules.Valid(v.Now)[n].Rule, By: v.States[cmp.Or(arg("by"), "host")].ID}
+	case "make":
+		return mailbox.CreateAgent{Agent: v.IDsOf(arg("as"))(), Kind: events.Guest, Name: arg("name")}
+	}
+	return nil
+}
+
+// NameAgents gives each host names for the other agents of its node, as if it had made them.
+func (v *Harness) NameAgents() {
+	for _, name := range v.Agents {
+		host := v.hostOf(name)
+		short, _, _ := strings.Cut(name, "@")
+		if _, err := v.States[host].Lookup(short); err != nil && name != host {
+			v.Apply(host, &events.NameBound{Name: short, Value: capabilities.Reference(capabilities.Ref{Target: v.States[name].ID, Kind: capabilities.KindAgent})})
+		}
+	}
+}
+
+// expand replaces <name> by the locator of that agent.
+func (v *Harness) expand(text string) string {
+	if name, ok := strings.CutPrefix(text, "<"); ok {
+		return capabilities.Locator{ID: v.States[strings.TrimSuffix(name, ">")].ID, Kind: capabilities.KindAgent}.String()
+	}
+	return text
+}
+
+func (v *Harness) ask(as string, arg func(string) string, fields string) string {
+	a := mailbox.RequestForm{
+		To: arg("to"), Description: cmp.Or(arg("about"), "something"), Key: arg("key"), Result: arg("name"),
+		NoForward: arg("forward") == "no", Kind: events.FormKind(arg("kind")),
+	}
+	if in := arg("deadline"); in != "" {
+		dur, err := time.ParseDuration(in)
+		if err != nil {
+			return err.Error() + "\n"
+		}
+		a.Deadline = v.Now.Add(dur)
+	}
+	if strings.HasPrefix(strings.TrimSpace(fields), "[") {
+		parsed, err := form.ParseFields([]byte(fields))
+		if err != nil {
+			return v.refusal(err)
+		}
+		a.Fields = parsed
+	} else {
+		for _, line := range strings.Split(strings.TrimSpace(fields), "\n") {
+			f, err := form.SplitField(line)
+			if err != nil && a.Kind == "" {
+				return v.refusal(err)
+			}
+			a.Fields = append(a.Fields, f)
+		}
+	}
+	if known, ok, err := a.FindExisting(v.States[as]); err != nil {
+		return v.refusal(err)
+	} else if ok && known.Message != nil {
+		return fmt.Sprintf("form %d, as before\n", known.Message.Number)
+	} else if ok {
+		return "known: " + v.readable(known.Value.Text()) + "\n"
+	}
+	return v.outcome(v.Decide(as, a))
+}
+
+func (v *Harness) answer(as string, ref capabilities.FormRef, input string, late bool) string {
+	var texts []events.FieldText
+	for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
+		if line == "" {
+			continue
+		}
+		text, err := form.SplitText(line)
+		if err != nil {
+			return v.refusal(err)
+		}
+		texts = append(texts, text)
+	}
+	c, home, err := v.States[as].DraftAnswer(mailbox.Reply{Form: ref, Texts: texts}, v.Now, v.IDsOf(as))
+	if late {
+		v.Now = v.Now.Add(time.Hour)
+	}
+	return v.settle(as, home, c, err)
+}
+
+// approvalResult reports whether a call that an agent asked about is allowed.
+func (v *Harness) approvalResult(as string, ref capabilities.FormRef) string {
+	s := v.States[as]
+	m, err := s.Mail.FindForm(ref)
+	if err != nil {
+		return v.refusal(err)
+	}
+	result := s.ApprovalResult(m.Form, m.Form.Digest())
+	if other := s.ApprovalResult(m.Form, mailbox.DigestCall(m.Form.Title, m.Form.Description+" ")); other.Allowed {
+		v.TB.Fatal("another call is allowed by the same answer")
+	}
+	if result.Allowed {
+		return "allowed\n"
+	}
+	return cmp.Or(result.Decision, "nothing") + ", not allowed\n"
+}
+
+func (v *Harness) settle(as string, home capabilities.ID, c mailbox.SettleForm, err error) string {
+	if err != nil {
+		return v.refusal(err)
+	}
+	if home.Node != v.States[as].ID.Node {
+		return v.outcome(v.Decide(as, mailbox.QueueAnswer{Answer: c}))
+	}
+	m, err := v.States[v.NameOf[home]].Mail.FindFormID(c.Form)
+	if err != nil {
+		v.TB.Fatal(err)
+	}
+	for _, f := range m.Form.Fields {
+		if f.Type == events.Secret {
+			c.Sealed = map[string]capabilities.Value{f.Name: capabilities.Sealed([]byte{1, 2, 3})}
+		}
+	}
+	return v.outcome(v.Decide(v.NameOf[home], c))
+}
+
+func (v *Harness) outcome(evs []events.Event, err error) string {
+	if err != nil {
+		return v.refusal(err)
+	}
+	if len(evs) == 0 {
+		return "nothing to do\n"
+	}
+	var names []string
+	for _, e := range evs {
+		names = append(names, events.Name(e))
+	}
+	return strings.Join(names, " ") + "\n"
+}
+
+func (v *Harness) refusal(err error) string {
+	e := parley.AsError(err)
+	if len(e.Fields) == 0 {
+		return v.readable(string(e.Code)+": "+e.Message) + "\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", e.Code)
+	for _, f := range slices.Sorted(maps.Keys(e.Fields)) {
+		fmt.Fprintf(&b, "  %s: %s\n", f, v.readable(e.Fields[f]))
+	}
+	return b.String()
+}
+
+// readable replaces the IDs of agents by their names.
+func (v *Harness) readable(text string) string {
+	for id, name := range v.NameOf {
+		text = strings.ReplaceAll(text, capabilities.Locator{ID: id, Kind: capabilities.KindAgent}.String(), "<"+name+">")
+		text = strings.ReplaceAll(text, id.String(), "<"+name+">")
+	}
+	for _, id := range v.made {
+		text = strings.ReplaceAll(text, id.String(), "<id>")
+	}
+	return text
+}
+
+func (v *Harness) show(only string) string {
+	var b strings.Builder
+	for _, name := range v.Agents {
+		if only != "" && only != name {
+			continue
+		}
+		s := v.States[name]
+		for _, m := range s.Mail.All() {
+			fmt.Fprintf(&b, "%s: #%d %s\n", name, m.Number, v.describe(s, m))
+		}
+		for _, p := range s.Outbox.Items() {
+			fmt.Fprintf(&b, "%s: owes %s item %d\n", name, v.NameOf[p.To], p.Kind)
+		}
+	}
+	return v.readable(b.String())
+}
+
+func (v *Harness) describe(s *mailbox.State, m *mailbox.Message) string {
+	from := "from " + v.NameOf[m.From()]
+	if s.Mail.Sent(m) {
+		from = "to " + v.NameOf[m.To()]
+	}
+	gone := ""
+	if m.Dismissed {
+		gone = ", dismissed"
+	}
+	if m.Posted != nil {
+		return fmt.Sprintf("message %s: %s%s", from, mailbox.ShowText(m.Posted.Text), gone)
+	}
+	f := m.Form
+	if !f.Forwarder.IsZero() {
+		from += " by way of " + v.NameOf[f.Forwarder]
+	}
+	status := "open" + v.queued(f)
+	if a := f.Answered; a != nil {
+		status = "answered by " + v.NameOf[a.By]
+		if !a.Withheld {
+			values, _ := a.Values.MarshalJSON()
+			status += " " + string(shorten(values))
+		}
+	}
+	if e := f.Ended; e != nil {
+		status = string(e.Reason)
+		if !e.By.IsZero() {
+			status += " by " + v.NameOf[e.By]
+		}
+		if e.Note != "" {
+			status += ": " + e.Note
+		}
+	}
+	for _, h := range f.Forwarded {
+		from += ", handed to " + v.NameOf[h.To]
+	}
+	return fmt.Sprintf("%s %s, %s%s", m.Type(), from, status, gone)
+}
+
+// shorten removes the IDs of grants from references.
+func shorten(b []byte) []byte {
+	s := string(b)
+	for {
+		i := strings.Index(s, `,"grant":"`)
+		if i < 0 {
+			return []byte(s)
+		}
+		s = s[:i] + s[i+len(`,"grant":"`)+26+1+56+1:]
+	}
+}
+
+func (v *Harness) showNames(as string) string {
+	var b strings.Builder
+	names, err := v.States[as].ListNames("")
+	if err != nil {
+		return v.refusal(err)
+	}
+	for _, n := range names {
+		value, err := v.States[as].Lookup(n)
+		if err != nil {
+			return v.refusal(err)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", n, string(shorten([]byte(value.Text()))))
+	}
+	return v.readable(b.String())
+}
+
+func (v *Harness) showGrants(as string) string {
+	var b strings.Builder
+	for i, g := range v.States[as].Grants.All() {
+		state := "live"
+		if g.Revoked != 0 {
+			state = "revoked"
+		}
+		fmt.Fprintf(&b, "%d. %s to %s, %s\n", i, v.NameOf[g.Target], v.NameOf[g.To], state)
+	}
+	return cmp.Or(b.String(), "none\n")
+}
