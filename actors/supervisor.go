@@ -310,6 +310,7 @@ func (c *supervisor) specOf(p events.ProgramSet) runtime.Spec {
 
 func (c *supervisor) newRuntime(p events.ProgramSet) runtime.Program {
 	spec := c.specOf(p)
+	spec.Access = c.launcher.Access(spec)
 	if p.Runtime == "acp" {
 		return acp.New(spec)
 	}

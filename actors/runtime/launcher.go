@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"slices"
@@ -38,11 +39,15 @@ func NewLauncher(d Defaults) *Launcher {
 	return &Launcher{defaults: d, cgroups: findCgroups(), running: map[int]*started{}}
 }
 
-// Check refuses a program that cannot be started as configured: the user does not exist or is not permitted, or the
-// wrapping command does not exist.
+// Check refuses a program that cannot be started as configured: the user does not exist or is not permitted, the
+// wrapping command does not exist, or the program is given access to files that its user may not have.
 func (l *Launcher) Check(s Spec) error {
 	if _, err := l.identity(s); err != nil {
 		return err
+	}
+	if user := l.user(s); len(l.Access(s)) < len(s.Access) {
+		return parley.Refuse(parley.InvalidArgument, "a program that runs as another user gets no access to files through the node").
+			WithHint("all programs of this node run as %s, and read and write files themselves", user)
 	}
 	if wrap := l.wrap(s); len(wrap) > 0 {
 		if _, err := exec.LookPath(wrap[0]); err != nil {
@@ -60,16 +65,25 @@ func (l *Launcher) wrap(s Spec) []string {
 	return l.defaults.Wrap
 }
 
+// user returns the name of the user that a program runs as; "" for the node's own.
+func (l *Launcher) user(s Spec) string { return cmp.Or(s.User, l.defaults.User) }
+
 // identity returns the user of a program, nil for the node's own.
 func (l *Launcher) identity(s Spec) (*identity, error) {
-	name := s.User
-	if name == "" {
-		name = l.defaults.User
-	}
+	name := l.user(s)
 	if name == "" {
 		return nil, nil
 	}
 	return lookUpUser(name)
+}
+
+// Access returns what a program may do through the node. A program that runs as another user has no access to files:
+// the node would read and write them as its own user.
+func (l *Launcher) Access(s Spec) []string {
+	if l.user(s) == "" {
+		return s.Access
+	}
+	return slices.DeleteFunc(slices.Clone(s.Access), func(a string) bool { return a == "read" || a == "write" })
 }
 
 // command returns the command of a program, with its whole environment.

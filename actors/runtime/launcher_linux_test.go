@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"parley"
 	"parley/actors/runtime/proctest"
 	"parley/internal/eventually"
 )
@@ -215,6 +216,25 @@ func TestAProgramGetsNoMoreOfTheEnvironmentThanItIsGiven(t *testing.T) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestProgramOfAnotherUserHasNoAccessToFiles(t *testing.T) {
+	own := strconv.Itoa(os.Getuid()) // Check does not compare users
+	all := Spec{Command: []string{"true"}, Access: []string{"read", "write", "terminal"}}
+	terminal := Spec{Command: []string{"true"}, Access: []string{"terminal"}}
+	if err := NewLauncher(Defaults{}).Check(all); err != nil {
+		t.Errorf("as the node's own user: %v", err)
+	}
+	l := NewLauncher(Defaults{User: own})
+	if err := l.Check(all); parley.CodeOf(err) != parley.InvalidArgument || !strings.Contains(err.Error(), "no access to files") {
+		t.Errorf("as the user of all programs: %v", err)
+	}
+	if err := l.Check(terminal); parley.CodeOf(err) == parley.InvalidArgument {
+		t.Errorf("access to the terminal: %v", err)
+	}
+	if got := l.Access(all); !slices.Equal(got, terminal.Access) || len(all.Access) != 3 {
+		t.Errorf("a program of before has access to %v", got)
 	}
 }
 

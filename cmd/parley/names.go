@@ -70,12 +70,13 @@ func parseLabels(c *cobra.Command, args []string) (map[string]string, error) {
 }
 
 func namesCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	var onlyRevoked bool
+	c := &cobra.Command{
 		Use:               "names [PATH]",
 		Aliases:           []string{"list"},
 		Short:             "List the names that the agent holds",
 		Long:              "Lists the names that the agent holds, or those within what stands under PATH.",
-		Example:           "  parley names\n  parley names --as fae\n  parley names project-config --as fae",
+		Example:           "  parley names\n  parley names --as fae\n  parley names project-config --as fae\n  parley names --revoked --json",
 		Args:              between(0, 1, "[PATH]"),
 		ValidArgsFunction: completeArguments(env, api.CompleteNames),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -91,6 +92,9 @@ func namesCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if onlyRevoked {
+				held = append([]string{}, revoked...)
+			}
 			return env.print(held, func() string {
 				shown := make([]string, len(held))
 				for i, n := range held {
@@ -103,6 +107,8 @@ func namesCommand(env *environment) *cobra.Command {
 			})
 		},
 	}
+	c.Flags().BoolVar(&onlyRevoked, "revoked", false, "only names of what was revoked")
+	return c
 }
 
 func showCommand(env *environment) *cobra.Command {
