@@ -127,6 +127,9 @@ func (n *Node) Tree() []view.ActorState {
 	problems := n.registry.problems()
 	for i := range all {
 		all[i].Problem = problems[all[i].Name]
+		if all[i].Name == journalName {
+			all[i].Snapshots = n.journal.DiscardedSnapshots()
+		}
 	}
 	slices.SortFunc(all, func(a, b view.ActorState) int { return strings.Compare(a.Name, b.Name) })
 	return all

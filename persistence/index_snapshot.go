@@ -153,6 +153,7 @@ func (j *Journal) loadIndex(ctx context.Context, last uint64) (*index, uint64) {
 		err = l.isFrom(ctx, at, last)
 	}
 	if err != nil {
+		j.discarded.Add(1)
 		j.log.Warn("the index snapshot cannot be used; reading the whole journal", "error", err)
 		return none, 0
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley"
@@ -31,6 +32,8 @@ type Journal struct {
 	busy   sync.Mutex // held by a commit on its way, by Reopen, and by Close
 	doubts []*frame   // sent as the next commit, and not known to be stored; guarded by busy
 	buffer []byte     // reused for the next frame; guarded by busy
+
+	discarded atomic.Int64 // reads of snapshots that were not usable, since the journal was opened
 
 	high    *highWater
 	marking sync.Mutex // held while high is written
@@ -210,6 +213,10 @@ type Stats struct {
 
 	Flushing time.Duration // duration of the flush under way; 0 if there is none
 }
+
+// DiscardedSnapshots returns how often, since the journal was opened, a snapshot was there and could not be used, so that
+// the log was read instead. Nothing is lost by that but time.
+func (j *Journal) DiscardedSnapshots() int { return int(j.discarded.Load()) }
 
 // Stats returns the present figures of the journal.
 func (j *Journal) Stats() Stats {

@@ -71,11 +71,13 @@ func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, ver
 func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest uint64) ([]byte, uint64) {
 	sealed, err := j.connection().getObject(ctx, mailbox.ULID.String())
 	if err != nil {
+		j.discarded.Add(1)
 		j.log.Warn("a snapshot cannot be read; replaying", "mailbox", mailbox.ULID, "error", err)
 		return nil, 0
 	}
 	version, at, state, ok := openSnapshot(sealed)
 	if !ok || version > newest {
+		j.discarded.Add(1)
 		j.log.Warn("a snapshot is damaged or newer than the log; replaying", "mailbox", mailbox.ULID)
 		return nil, 0
 	}
@@ -85,6 +87,7 @@ func (j *Journal) snapshot(ctx context.Context, mailbox capabilities.ID, newest 
 			return state, version
 		}
 	}
+	j.discarded.Add(1)
 	j.log.Warn("a snapshot was made from another log; replaying", "mailbox", mailbox.ULID)
 	return nil, 0
 }
@@ -137,6 +140,7 @@ func (j *Journal) listSnapshots(ctx context.Context) {
 	js := j.connection().js
 	all, err := listObjects(ctx, js, j.o.bucketName())
 	if err != nil {
+		j.discarded.Add(1)
 		j.log.Warn("the snapshots cannot be listed and are thrown away; replaying", "error", err)
 		ctx, cancel := context.WithTimeout(ctx, derivedTimeout)
 		defer cancel()

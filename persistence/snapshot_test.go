@@ -71,6 +71,9 @@ func TestBadSnapshotOnlyCostsTime(t *testing.T) {
 			t.Fatalf("%s: used as an index of %d commits", name, n)
 		}
 	}
+	if n := j.DiscardedSnapshots(); n != 12 {
+		t.Errorf("%d were discarded", n)
+	}
 	w.holds(t, j)
 }
 

@@ -32,6 +32,9 @@ type ActorState struct {
 	Name     string `json:"name"`              // a path below the node, such as agents/ULID/program or peers/NODE
 	Restarts int    `json:"restarts"`          // after crashes
 	Problem  string `json:"problem,omitempty"` // why the actor refuses its messages
+
+	// Snapshots is, for the journal, how often a snapshot was discarded as unreadable since the node was started.
+	Snapshots int `json:"discardedSnapshots,omitempty"`
 }
 
 // Invitation is good for one node, once, until its time. Locator is the secret of the invitation. It is shown when the

@@ -99,6 +99,26 @@ func runChecks(ctx context.Context, env *environment) []finding {
 		result, detail := c.check(ctx, env)
 		found[i] = finding{c.name, result, detail}
 	}
+	return append(found, checkSnapshots(ctx, env)...)
+}
+
+// checkSnapshots warns of snapshots that the running node has discarded. It finds nothing if there are none.
+func checkSnapshots(ctx context.Context, env *environment) []finding {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	tree, err := fetchTree(ctx, env)
+	if err != nil { // the check of the node says why
+		return nil
+	}
+	return snapshotFindings(tree)
+}
+
+func snapshotFindings(tree []view.ActorState) (found []finding) {
+	for _, a := range tree {
+		if a.Snapshots > 0 {
+			found = append(found, finding{"snapshots", dubious, fmt.Sprintf("%d unreadable since the node was started: the log was read in their place, nothing is lost", a.Snapshots)})
+		}
+	}
 	return found
 }
 
