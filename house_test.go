@@ -41,7 +41,7 @@ var imports = map[string][]string{
 
 	"internal/eventually": {},
 
-	"gateway":             {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/web", "gateway/ws"},
+	"gateway":             {".", "actors", "actors/connlimit", "actors/view", "capabilities", "persistence", "gateway/api", "gateway/api/openapi", "gateway/backend", "gateway/httpd", "gateway/sanitize", "gateway/mcp", "gateway/micro", "gateway/web", "gateway/ws"},
 	"gateway/api":         {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi": {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/backend":     {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/view", "gateway/api"},
@@ -52,6 +52,7 @@ var imports = map[string][]string{
 	"gateway/web":         {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/httpd", "gateway/sanitize", "mailbox"},
 	"gateway/mux":         {"."},
 	"gateway/mcp":         {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
+	"gateway/micro":       {".", "gateway/api", "gateway/httpd", "gateway/sanitize"},
 	"gateway/ws":          {".", "actors/view", "capabilities", "gateway/api", "gateway/compat", "gateway/httpd"},
 
 	"cmd/parley": {

@@ -20,7 +20,7 @@ func (s *Server) Describe(r *api.StatusResponse) {
 	r.Listen, r.Version, r.External = s.Address(), s.version, s.external
 	r.TLSCert, r.TLSKey, r.PlainHTTP = s.tls.Cert, s.tls.Key, s.tls.Plain
 	if s.service != nil {
-		r.Service = s.service.where
+		r.Service = s.service.Address()
 	}
 }
 

@@ -30,7 +30,7 @@ func (s *Server) account(ctx context.Context) api.Account { return s.caller(ctx)
 // tokenOf returns the token that a request shows.
 func tokenOf(r *http.Request) string {
 	if r.Header.Get("Authorization") != "" {
-		return bearerOf(r.Header.Get("Authorization"))
+		return api.BearerOf(r.Header.Get("Authorization"))
 	}
 	for protocol := range strings.SplitSeq(r.Header.Get("Sec-WebSocket-Protocol"), ",") {
 		if bearer, ok := strings.CutPrefix(strings.TrimSpace(protocol), ws.BearerProtocol); ok {
@@ -38,15 +38,6 @@ func tokenOf(r *http.Request) string {
 		}
 	}
 	return ""
-}
-
-// bearerOf returns the token in an Authorization header, or "".
-func bearerOf(authorization string) string {
-	bearer, ok := strings.CutPrefix(authorization, "Bearer ")
-	if !ok {
-		return ""
-	}
-	return strings.TrimSpace(bearer)
 }
 
 // authenticate returns the principal of a request: of the token that it shows, or else of the session whose key stood in

@@ -14,6 +14,7 @@ import (
 	"parley/gateway/backend"
 	"parley/gateway/httpd"
 	"parley/gateway/mcp"
+	"parley/gateway/micro"
 	"parley/gateway/web"
 	"parley/gateway/ws"
 )
@@ -56,7 +57,7 @@ type Server struct {
 	crossOrigin *http.CrossOriginProtection
 	tools       *mcp.HTTP
 
-	service *service // nil if off
+	service *micro.Service // nil if off
 
 	ws      *ws.Server
 	severed context.Context // ends when WebSocket sessions are broken off
@@ -99,7 +100,7 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 		}
 	}
 	if o.Service != Off && o.Service != "" {
-		if s.service, err = newService(s, o.Service); err != nil {
+		if s.service, err = micro.Connect(s.serviceOptions(o.Service)); err != nil {
 			return nil, errors.Join(err, s.abandon())
 		}
 	}
@@ -109,10 +110,18 @@ func Listen(node *actors.Node, o Options) (*Server, error) {
 	return s, nil
 }
 
+// serviceOptions configures the service at an address.
+func (s *Server) serviceOptions(address string) micro.Options {
+	return micro.Options{
+		Address: address, Node: s.node.ID().String(), Version: s.version, Backend: s.backend, Monitor: s.monitor, Bodies: &s.bodies,
+		Draining: s.draining, Severed: s.severed,
+	}
+}
+
 // abandon closes what was opened of a server that could not be opened whole.
 func (s *Server) abandon() (err error) {
 	if s.service != nil {
-		s.service.conn.Close()
+		s.service.Close()
 	}
 	if s.public != nil {
 		err = s.public.Close()
@@ -133,8 +142,8 @@ func (s *Server) Serve() {
 	s.serving.Go(func() { s.backend.Watch(s.draining) })
 	s.serving.Go(func() { s.report(s.socket) })
 	if s.service != nil {
-		if err := s.service.offer(); err != nil {
-			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.where, err)
+		if err := s.service.Offer(); err != nil {
+			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.Address(), err)
 		}
 	}
 	if s.public != nil {
@@ -159,7 +168,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.tools.Close()
 	defer context.AfterFunc(ctx, s.sever)()
 	if s.service != nil {
-		err = errors.Join(err, s.service.drain(ctx))
+		err = errors.Join(err, s.service.Drain(ctx))
 	}
 	err = errors.Join(err, s.socket.Drain(ctx))
 	if s.public != nil {

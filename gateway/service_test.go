@@ -13,11 +13,12 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
+	natsmicro "github.com/nats-io/nats.go/micro"
 
 	"parley"
 	"parley/actors/view"
 	"parley/gateway/api"
+	"parley/gateway/micro"
 	"parley/internal/eventually"
 )
 
@@ -38,7 +39,7 @@ func openLimitedNATSTestServer(t *testing.T, url string, limits api.Limits, chan
 	h := &natsTestServer{testServer: &testServer{t: t, folder: t.TempDir(), tokens: map[string]string{}, clients: map[string]*wsClient{}, limits: limits}}
 	h.open(func(s *Server) {
 		var err error
-		if s.service, err = newService(s, url); err != nil {
+		if s.service, err = micro.Connect(s.serviceOptions(url)); err != nil {
 			t.Fatal(err)
 		}
 		if change != nil {
@@ -79,7 +80,7 @@ func runNATS(t *testing.T, port int, maxPayload int32) (s *natsserver.Server, st
 const anyPort = natsserver.RANDOM_PORT
 
 func (h *natsTestServer) subject(operation string) string {
-	return serviceSubject + "." + h.node.State().Node.String() + "." + operation
+	return micro.Subject + "." + h.node.State().Node.String() + "." + operation
 }
 
 // ask calls an operation; authorization is the header's whole value.
@@ -98,7 +99,7 @@ func (h *natsTestServer) call(agent, operation, body string, into any) {
 	if err != nil {
 		h.t.Fatalf("%s: %v", operation, err)
 	}
-	if problem := m.Header.Get(micro.ErrorHeader); problem != "" {
+	if problem := m.Header.Get(natsmicro.ErrorHeader); problem != "" {
 		h.t.Fatalf("%s: %s", operation, problem)
 	}
 	if into == nil {
@@ -117,7 +118,7 @@ func TestEveryOperationIsOfferedAsAService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var info micro.Info
+	var info natsmicro.Info
 	if err := json.Unmarshal(m.Data, &info); err != nil || info.Metadata["node"] != h.node.State().Node.String() {
 		t.Fatalf("%s %v", m.Data, err)
 	}
@@ -136,7 +137,7 @@ func TestEveryOperationIsOfferedAsAService(t *testing.T) {
 			continue
 		}
 		m, err := h.ask(o.Name, "Bearer "+h.tokens["host"], `{"waitMs":50}`)
-		if err != nil || !json.Valid(m.Data) || m.Header.Get(micro.ErrorCodeHeader) == "500" {
+		if err != nil || !json.Valid(m.Data) || m.Header.Get(natsmicro.ErrorCodeHeader) == "500" {
 			t.Errorf("%s: %v %v", o.Name, m, err)
 		}
 	}
@@ -222,10 +223,10 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			status, body := h.post(c.operation, c.authorization, c.body)
-			if got := strings.TrimSpace(body); got != string(m.Data) || fmt.Sprint(status) != m.Header.Get(micro.ErrorCodeHeader) || status < 400 {
+			if got := strings.TrimSpace(body); got != string(m.Data) || fmt.Sprint(status) != m.Header.Get(natsmicro.ErrorCodeHeader) || status < 400 {
 				t.Errorf("%v %s, but over HTTP %d %s", m.Header, m.Data, status, got)
 			}
-			if c.status != 0 && (status != c.status || !strings.HasPrefix(m.Header.Get(micro.ErrorHeader), string(c.code)+": ")) {
+			if c.status != 0 && (status != c.status || !strings.HasPrefix(m.Header.Get(natsmicro.ErrorHeader), string(c.code)+": ")) {
 				t.Errorf("%d %v, want %d %s", status, m.Header, c.status, c.code)
 			}
 		})
@@ -233,7 +234,7 @@ func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
 	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Errorf("what was refused was done: %v %v", in.Messages, err)
 	}
-	if m, err := h.ask("send", "", `{"text":"`+strings.Repeat("x", api.MaxBody)+`"}`); err != nil || m.Header.Get(micro.ErrorCodeHeader) != "401" {
+	if m, err := h.ask("send", "", `{"text":"`+strings.Repeat("x", api.MaxBody)+`"}`); err != nil || m.Header.Get(natsmicro.ErrorCodeHeader) != "401" {
 		t.Errorf("too large, and from nobody: %v %v", m, err)
 	}
 	if _, err := h.ask("fly", host, `{}`); !errors.Is(err, nats.ErrNoResponders) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"parley/capabilities"
 )
@@ -78,4 +79,13 @@ func (c *Charge) Release() {
 		c.account.Give(KindMemory, c.bytes)
 		c.bytes = 0
 	}
+}
+
+// BearerOf returns the token in an Authorization header, or "".
+func BearerOf(authorization string) string {
+	bearer, ok := strings.CutPrefix(authorization, "Bearer ")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(bearer)
 }

@@ -1,4 +1,4 @@
-package gateway
+package micro
 
 import (
 	"context"
@@ -18,11 +18,14 @@ import (
 
 	"parley"
 	"parley/gateway/api"
+	"parley/gateway/httpd"
 )
+
+// Subject is in front of the node and the operation.
+const Subject = "parley.rpc"
 
 const (
 	serviceName    = "parley"
-	serviceSubject = "parley.rpc" // in front of the node and the operation
 	serviceTime    = 2 * time.Minute
 	serviceCalls   = 512      // requests at once whose principal is not known yet
 	serviceLoad    = 64 << 20 // bytes of them
@@ -33,37 +36,57 @@ const (
 	farewellTime   = 2 * time.Second
 )
 
-// service offers the operations as a micro service of a NATS system, each on its own subject,
+// Backend is what the service needs of a node.
+type Backend interface {
+	api.Backend
+	// Identify returns the principal of a token. It refuses with UNAUTHENTICATED.
+	Identify(ctx context.Context, token string) (api.Principal, error)
+}
+
+// Options configure a Service.
+type Options struct {
+	Address  string // URLs of the NATS system
+	Node     string // ID of the node
+	Version  string // of the node
+	Backend  Backend
+	Monitor  api.Monitor
+	Bodies   *httpd.Bodies   // its buffers
+	Draining context.Context // ends when waits are to be cut
+	Severed  context.Context // ends when calls are broken off
+}
+
+// Service offers the operations as a micro service of a NATS system, each on its own subject,
 // parley.rpc.{node}.{operation}. The system is trusted only to carry requests: every request shows a token. It may be out
 // of reach when the node starts, or at any time.
-type service struct {
-	server *Server
-	conn   *nats.Conn
-	micro  micro.Service // nil until it is offered
-	where  string        // addresses, without credentials
-	load   *api.Load
+type Service struct {
+	o     Options
+	conn  *nats.Conn
+	micro micro.Service // nil until it is offered
+	where string        // addresses, without credentials
+	load  *api.Load
 
 	work   sync.WaitGroup // calls
 	mu     sync.Mutex     // guards what is below
 	ending bool
 }
 
-// newService begins to connect. It refuses a malformed address with INVALID_ARGUMENT.
-func newService(s *Server, address string) (*service, error) {
-	v := &service{server: s, where: withoutSecrets(address), load: api.NewLoad(serviceCalls, 0, serviceLoad)}
+// Connect begins to connect. It refuses a malformed address with INVALID_ARGUMENT.
+func Connect(o Options) (*Service, error) {
+	log := o.Monitor.Log
+	v := &Service{o: o, where: withoutSecrets(o.Address), load: api.NewLoad(serviceCalls, 0, serviceLoad)}
 	var err error
-	v.conn, err = nats.Connect(address, nats.Name("parley service"), nats.Timeout(dialTime),
+	v.conn, err = nats.Connect(o.Address, nats.Name("parley service"), nats.Timeout(dialTime),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(redialTime), nats.IgnoreAuthErrorAbort(),
 		nats.PingInterval(10*time.Second), nats.MaxPingsOutstanding(2),
-		nats.ConnectHandler(func(*nats.Conn) { s.log.Info("the NATS system is there", "at", v.where) }),
-		nats.ReconnectHandler(func(*nats.Conn) { s.log.Info("the NATS system is there again", "at", v.where) }),
+		nats.ConnectHandler(func(*nats.Conn) { log.Info("the NATS system is there", "at", v.where) }),
+		nats.ReconnectHandler(func(*nats.Conn) { log.Info("the NATS system is there again", "at", v.where) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				s.log.Warn("the NATS system is out of reach", "at", v.where, "error", err)
+				log.Warn("the NATS system is out of reach", "at", v.where, "error", err)
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			s.log.Warn("the NATS system", "at", v.where, "error", err)
+			log.Warn("the NATS system", "at", v.where, "error", err)
 		}))
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
 		err = wrong.Err // it has the whole address
@@ -73,7 +96,7 @@ func newService(s *Server, address string) (*service, error) {
 			WithHint("--service nats://host:4222")
 	}
 	if !v.conn.IsConnected() {
-		s.log.Warn("the NATS system is out of reach; it is tried again and again", "at", v.where)
+		log.Warn("the NATS system is out of reach; it is tried again and again", "at", v.where)
 	}
 	return v, nil
 }
@@ -97,12 +120,13 @@ func withoutSecrets(addresses string) string {
 	return strings.Join(shown, ",")
 }
 
-// offer begins to answer the operations.
-func (v *service) offer() error {
-	node := v.server.node.State().Node.String()
+// Offer begins to answer the operations.
+func (v *Service) Offer() error {
+	operations := v.o.Backend.Operations()
+	node := v.o.Node
 	c := micro.Config{
-		Name: serviceName, Version: strings.TrimPrefix(v.server.version, "v"), Description: "durable mail and forms for agents",
-		Metadata: map[string]string{"node": node, "version": v.server.version}, StatsHandler: tallied,
+		Name: serviceName, Version: strings.TrimPrefix(v.o.Version, "v"), Description: "durable mail and forms for agents",
+		Metadata: map[string]string{"node": node, "version": v.o.Version}, StatsHandler: tallied,
 	}
 	offered, err := micro.AddService(v.conn, c)
 	if errors.Is(err, micro.ErrConfigValidation) { // only releases have a version that it takes
@@ -113,9 +137,9 @@ func (v *service) offer() error {
 		return err
 	}
 	v.micro = offered
-	group := offered.AddGroup(serviceSubject + "." + node)
-	for _, name := range slices.Sorted(maps.Keys(v.server.backend.Operations())) {
-		o := v.server.backend.Operations()[name]
+	group := offered.AddGroup(Subject + "." + node)
+	for _, name := range slices.Sorted(maps.Keys(operations)) {
+		o := operations[name]
 		e := &endpoint{service: v, operation: o}
 		err := group.AddEndpoint(o.Name, e, micro.WithEndpointMetadata(map[string]string{"scope": string(o.Scope)}),
 			micro.WithEndpointPendingLimits(maxPending, maxPendingSize))
@@ -126,8 +150,20 @@ func (v *service) offer() error {
 	return nil
 }
 
+// Address returns the addresses of the NATS system, without credentials.
+func (v *Service) Address() string { return v.where }
+
+// IsConnected reports whether the NATS system is in reach.
+func (v *Service) IsConnected() bool { return v.conn.IsConnected() }
+
+// Calls returns how many requests are under way whose principal is not known yet.
+func (v *Service) Calls() int64 { return v.load.Calls() }
+
+// Close breaks the connection off.
+func (v *Service) Close() { v.conn.Close() }
+
 // enter adds to the work, unless the service is ending. If it reports true, the caller calls v.work.Done.
-func (v *service) enter() bool {
+func (v *Service) enter() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.ending {
@@ -136,9 +172,9 @@ func (v *service) enter() bool {
 	return !v.ending
 }
 
-// drain takes no more requests, and returns when those under way have been answered. The server cuts their waits, and
+// Drain takes no more requests, and returns when those under way have been answered. The server cuts their waits, and
 // ends them when its time is over.
-func (v *service) drain(ctx context.Context) error {
+func (v *Service) Drain(ctx context.Context) error {
 	defer v.conn.Close()
 	var err error
 	if v.micro != nil {
@@ -152,7 +188,7 @@ func (v *service) drain(ctx context.Context) error {
 }
 
 // flush returns when the NATS system has received all that was sent. It does not wait for a system out of reach.
-func (v *service) flush(ctx context.Context) error {
+func (v *Service) flush(ctx context.Context) error {
 	if !v.conn.IsConnected() {
 		return nil
 	}
@@ -192,6 +228,6 @@ func tallied(of *micro.Endpoint) any {
 }
 
 // unanswered logs an answer that could not be sent.
-func (v *service) unanswered(operation string, err error) {
-	v.server.log.LogAttrs(context.Background(), slog.LevelDebug, "a call could not be answered", slog.String("operation", operation), slog.Any("error", err))
+func (v *Service) unanswered(operation string, err error) {
+	v.o.Monitor.Log.LogAttrs(context.Background(), slog.LevelDebug, "a call could not be answered", slog.String("operation", operation), slog.Any("error", err))
 }

@@ -1,4 +1,4 @@
-package gateway
+package micro
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 
 // endpoint is one operation of the service.
 type endpoint struct {
-	service   *service
+	service   *Service
 	operation api.Operation
 	tally     tally
 }
@@ -39,7 +39,7 @@ func (e *endpoint) Handle(r micro.Request) {
 	leave, err := v.load.Admit(api.KindCalls, nil, len(r.Data())) // until its principal is known
 	if err != nil {
 		v.work.Done()
-		v.server.metrics.called(e.operation.Name, err)
+		v.o.Monitor.Count(e.operation.Name, err)
 		e.tally.add(err, 0)
 		e.refuse(r, err)
 		return
@@ -52,7 +52,7 @@ func (e *endpoint) Handle(r micro.Request) {
 			e.refuse(r, err)
 		}
 		e.tally.add(err, time.Since(started))
-		v.server.monitor.Ended(context.Background(), e.operation.Name, err, started)
+		v.o.Monitor.Ended(context.Background(), e.operation.Name, err, started)
 	}()
 }
 
@@ -65,32 +65,32 @@ func isReturnAddress(subject string) bool {
 
 // call performs the operation and sends its response. It calls known once the principal is known.
 func (e *endpoint) call(r micro.Request, known func()) (err error) {
-	s := e.service.server
+	o := e.service.o
 	known = sync.OnceFunc(known)
 	defer known()
 	defer func() {
 		if p := recover(); p != nil {
-			err = s.monitor.Panicked(e.operation.Name, p)
+			err = o.Monitor.Panicked(e.operation.Name, p)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(s.severed, serviceTime)
+	ctx, cancel := context.WithTimeout(o.Severed, serviceTime)
 	defer cancel()
 	if e.operation.Waits {
-		ctx, cancel = api.UntilStopping(ctx, s.draining)
+		ctx, cancel = api.UntilStopping(ctx, o.Draining)
 		defer cancel()
 	}
-	p, err := s.backend.Identify(ctx, bearerOf(r.Headers().Get("Authorization")))
+	p, err := o.Backend.Identify(ctx, api.BearerOf(r.Headers().Get("Authorization")))
 	known()
 	if err != nil {
-		s.monitor.Failed(ctx, e.operation.Name, err)
+		o.Monitor.Failed(ctx, e.operation.Name, err)
 		return err
 	}
 	held := api.ChargeOf(p.Account())
 	defer held.Release()
-	buf := s.bodies.Get()
-	defer s.bodies.Put(buf)
+	buf := o.Bodies.Get()
+	defer o.Bodies.Put(buf)
 	if err := e.perform(ctx, p, r.Data(), held, buf); err != nil {
-		s.monitor.Failed(ctx, e.operation.Name, err)
+		o.Monitor.Failed(ctx, e.operation.Name, err)
 		return err
 	}
 	return e.answer(r.Reply(), buf)
@@ -115,7 +115,7 @@ func (e *endpoint) perform(ctx context.Context, p api.Principal, text []byte, he
 	if err := api.CheckBody(text); err != nil {
 		return err
 	}
-	return api.Serve(ctx, e.service.server.backend, p, e.operation, api.JSON(text), held, httpd.EncodeInto(into))
+	return api.Serve(ctx, e.service.o.Backend, p, e.operation, api.JSON(text), held, httpd.EncodeInto(into))
 }
 
 // answer sends a response, or refuses with TOO_LARGE one that the NATS system does not take.
