@@ -85,7 +85,7 @@ func (p *Peer) spawn(life context.Context) {
 	p.notify()
 }
 
-// notify wakes the actor. It sends one message until the actor has looked.
+// notify wakes the actor, unless that is under way, or busy with what ends with a look for work.
 func (p *Peer) notify() {
 	p.mu.Lock()
 	tell := p.tell
@@ -99,8 +99,8 @@ func (p *Peer) notify() {
 	}
 }
 
-// look notes that the actor looks for work.
-func (p *Peer) look() {
+// listen has the next notify send a message. The caller looks for work afterwards.
+func (p *Peer) listen() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notified = false
@@ -115,10 +115,7 @@ func (a *peerActor) Receive(ctx actor.Context) {
 		a.peer.crashed.Store(true)
 	case actor.AutoReceiveMessage, actor.SystemMessage:
 	case wake:
-		a.peer.look()
-		if a.peer.back.Swap(false) && a.paused && !a.recovering {
-			a.paused = false
-		}
+		a.wakeUp()
 	case resume:
 		if m.to != a || !a.paused || m.pause != a.pauses {
 			return
@@ -161,10 +158,20 @@ func (a *peerActor) Receive(ctx actor.Context) {
 func (a *peerActor) start(ctx actor.Context) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	a.tell = func(message any) { root.Send(self, message) }
-	a.peer.look()
 	if a.peer.crashed.Swap(false) {
 		a.recovering = true
 		a.pause(retryCrashed)
+	}
+}
+
+// wakeUp ends a pause if the node has shown itself.
+func (a *peerActor) wakeUp() {
+	if !a.paused {
+		return
+	}
+	a.peer.listen()
+	if a.peer.back.Swap(false) && !a.recovering {
+		a.paused = false
 	}
 }
 
@@ -180,6 +187,9 @@ func (a *peerActor) advance() {
 // step does one thing, and reports whether there may be another.
 func (a *peerActor) step() bool {
 	p, w := a.peer, a.window
+	if w == nil {
+		p.listen()
+	}
 	switch {
 	case w == nil && p.isIdle():
 		return false
@@ -319,6 +329,7 @@ func (a *peerActor) pause(d time.Duration) {
 	a.pauses++
 	a.paused = true
 	a.after(d, resume{a, a.pauses})
+	a.wakeUp()
 }
 
 // watch has the node called when it has been quiet for a while.

@@ -34,7 +34,7 @@ type Peer struct {
 
 	mu       sync.Mutex
 	tell     func(message any) // to its actor; nil before that is spawned
-	notified bool              // the actor has yet to look for work
+	notified bool              // the actor is to look for work
 	hints    []string
 	stamp    capabilities.Time
 	within   events.Network                      // the nearest in which it is dialled
@@ -156,11 +156,15 @@ func (p *Peer) askLater(id capabilities.ID) {
 	time.AfterFunc(retryMost, func() { p.Ask(id) })
 }
 
-// hasWork reports whether mailboxes are to be asked or settlements to be sent.
+// hasWork reports whether mailboxes are to be asked or settlements to be sent. If not, the next notify sends a message.
 func (p *Peer) hasWork() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.ready)+len(p.direct) > 0
+	if len(p.ready)+len(p.direct) > 0 {
+		return true
+	}
+	p.notified = false
+	return false
 }
 
 // next takes mailboxes from the queue, at most most.
