@@ -44,6 +44,20 @@ func damaged(t *testing.T, do func(o *Options, block string)) Options {
 	return o
 }
 
+// copyOf copies a closed journal to a folder of its own.
+func copyOf(t *testing.T, base Options) Options {
+	t.Helper()
+	o, err := base.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Folder = t.TempDir()
+	if err := os.CopyFS(o.Folder, os.DirFS(base.Folder)); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 func rewrite(t *testing.T, path string, change func([]byte) []byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -96,15 +110,15 @@ func TestDamageIsNeverPassedOver(t *testing.T) {
 			})
 		},
 	}
+	base := damaged(t, func(*Options, string) {})
 	for name, do := range cases {
 		for _, kept := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: ", state kept", false: ", state lost"}[kept], func(t *testing.T) {
-				o := damaged(t, func(o *Options, block string) {
-					do(t, block)
-					if !kept {
-						forgetState(t, o)
-					}
-				})
+				o := copyOf(t, base)
+				do(t, filepath.Join(blockFolder(&o), "1.blk"))
+				if !kept {
+					forgetState(t, &o)
+				}
 				j, err := Open(t.Context(), o)
 				if err == nil {
 					closeJournal(t, j)
@@ -223,13 +237,7 @@ func TestDamageInAnyFileIsFound(t *testing.T) {
 				},
 			} {
 				t.Run(how+" "+block, func(t *testing.T) {
-					o, err := testOptions(t).withDefaults()
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := os.CopyFS(o.Folder, os.DirFS(filledOnce.Folder)); err != nil {
-						t.Fatal(err)
-					}
+					o := copyOf(t, filledOnce)
 					all, err := filepath.Glob(filepath.Join(blockFolder(&o), "*.blk"))
 					if err != nil || len(all) < 3 {
 						t.Fatalf("%d blocks, %v", len(all), err)

@@ -67,11 +67,7 @@ func TestAChangedLengthTakesNoMemory(t *testing.T) {
 	}
 	for _, f := range lengthsOf(block, 50) {
 		for _, kept := range []bool{true, false} {
-			o := base
-			o.Folder = t.TempDir()
-			if err := os.CopyFS(o.Folder, os.DirFS(base.Folder)); err != nil {
-				t.Fatal(err)
-			}
+			o := copyOf(t, base)
 			rewrite(t, filepath.Join(blockFolder(&o), "1.blk"), func(b []byte) []byte { b[f.at] ^= 0x55; return b })
 			if !kept {
 				forgetState(t, &o)

@@ -30,14 +30,7 @@ func TestLostOutputIsMissed(t *testing.T) {
 	silent := 0
 	for i := range 15 {
 		for _, how := range []string{"flipped", "cut", "flipped, state lost", "cut, state lost"} {
-			o, err := base.withDefaults()
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Folder = t.TempDir()
-			if err := os.CopyFS(o.Folder, os.DirFS(base.Folder)); err != nil {
-				t.Fatal(err)
-			}
+			o := copyOf(t, base)
 			folder := blockFolderOf(&o, o.outputName())
 			rewrite(t, filepath.Join(folder, "1.blk"), func(b []byte) []byte {
 				at := (2*i + 1) * len(b) / 30
