@@ -83,6 +83,7 @@ func (b *tab) gathered() {
 }
 
 func TestWhoIsNotLookingIsToldOnceOfAllThatCame(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	h := openParlour(t)
 	all := h.tabs(2, "/")
 	h.mayNotify(all...)
@@ -122,6 +123,7 @@ func TestWhoIsNotLookingIsToldOnceOfAllThatCame(t *testing.T) {
 }
 
 func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	h := openParlour(t)
 	b := h.openBrowser()
 	b.open("/questions")
@@ -176,6 +178,7 @@ func TestADeniedNotificationIsSaidToBe(t *testing.T) {
 }
 
 func TestAnApprovalBehindManyQuestionsIsSeen(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	h := openParlour(t)
 	for range firstPaint + 10 {
 		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})

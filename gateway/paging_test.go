@@ -114,7 +114,7 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 	h.open(func(s *Server) { s.bodies.Slowest = 2 * time.Second })
 	h.guest("fae")
 	h.guest("bob")
-	h.burden(256, 100<<10) // 25 MiB
+	h.burden(64, 100<<10) // 6 MiB, of which all listings would hold 1 GiB
 	before := live()
 	stop, watched := make(chan struct{}), make(chan uint64)
 	go func() {
@@ -124,7 +124,7 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 			case <-stop:
 				watched <- most
 				return
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(20 * time.Millisecond):
 				most = max(most, live())
 			}
 		}
@@ -155,7 +155,7 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 	}
 	eventually.Holds(t, "they are cut off", func() bool {
 		return h.server.now(api.KindMemory) == 0 && h.server.now(api.KindCalls) == 0
-	}) // they are cut off
+	})
 	close(stop)
 	most := <-watched
 	t.Logf("%d MiB before, %d MiB at most", before>>20, most>>20)
