@@ -7,7 +7,6 @@ import (
 	"parley/actors"
 	"parley/capabilities"
 	"parley/events"
-	"parley/gateway/web"
 	"parley/mailbox"
 )
 
@@ -28,8 +27,8 @@ func TestFormsShowMarkdown(t *testing.T) {
 
 // TestTheAskersPageSaysWhetherItIsAllowed: what another than the host decided is no permission, and does not look like one.
 func TestTheAskersPageSaysWhetherItIsAllowed(t *testing.T) {
-	h := openTestServer(t)
-	fae := h.guest("fae")
+	h := openParlour(t)
+	fae := h.fae
 	for to, want := range map[string]string{"@self": "Not allowed: only the agent’s host can", "": "Allowed once"} {
 		p, err := fae.Approve(t.Context(), actors.Approval{To: to, Tool: "shell", Input: `{"command":"ls"}`})
 		if err != nil {
@@ -43,12 +42,8 @@ func TestTheAskersPageSaysWhetherItIsAllowed(t *testing.T) {
 		if _, err := by.Answer(t.Context(), actors.Answer{Form: form, Values: map[string]capabilities.Value{"decision": capabilities.String(mailbox.Once)}}); err != nil {
 			t.Fatal(err)
 		}
-		e, err := fae.Message(t.Context(), form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := web.VerdictOf(e); !strings.Contains(got.Words, want) {
-			t.Errorf("asked of %q: %+v", to, got)
+		if _, _, body := h.get("/forms/"+p.Form.String()+"?as=fae", "text/html"); !strings.Contains(body, want) {
+			t.Errorf("asked of %q: the page lacks %q\n%s", to, want, body)
 		}
 	}
 }

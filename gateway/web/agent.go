@@ -20,36 +20,36 @@ import (
 // AgentsPath, with a name behind it, is the address of an agent's own page.
 const AgentsPath = "/agents/"
 
-// AgentPage is the data of an agent's page.
-type AgentPage struct {
+// agentPage is the data of an agent's page.
+type agentPage struct {
 	Name   string // "" is the reader
 	ID     capabilities.ID
-	Mail   []Card         // newest first
+	Mail   []card         // newest first
 	Output string         // the end of the program's output
-	Names  []Named        // sorted
+	Names  []namedValue   // sorted
 	Grants []view.Granted // newest first
 	Rules  []view.Rule    // oldest first
-	Log    History
+	Log    logPart
 	MayAct bool // the session may revoke and remove
 	MayEnd bool // the session may end rules too: the reader is the node's host
 	Standing
 }
 
-// History is a part of an agent's log.
-type History struct {
-	Events []Logged // newest first
-	Older  uint64   // there is more before this version; 0 if there is none
-	Newest bool     // it is the end of the log
+// logPart is a part of an agent's log.
+type logPart struct {
+	Events []loggedEvent // newest first
+	Older  uint64        // there is more before this version; 0 if there is none
+	Newest bool          // it is the end of the log
 }
 
-// Named is a value under one of the agent's names.
-type Named struct{ Name, Value string }
+// namedValue is a value under one of the agent's names.
+type namedValue struct{ Name, Value string }
 
 // Special reports whether the name is built in, and cannot be removed.
-func (n Named) Special() bool { return strings.HasPrefix(n.Name, "@") }
+func (n namedValue) Special() bool { return strings.HasPrefix(n.Name, "@") }
 
-// Logged is an event of the agent's log.
-type Logged struct {
+// loggedEvent is an event of the agent's log.
+type loggedEvent struct {
 	view.Entry
 	Text string // the event as JSON
 	Cut  int    // number of characters left out
@@ -66,8 +66,8 @@ func AgentPath(name string) string {
 	return AgentsPath + url.PathEscape(name)
 }
 
-// FacetLimits returns the limits of a facet in words; "" if it has none.
-func FacetLimits(f capabilities.Facet) string {
+// facetLimits returns the limits of a facet in words; "" if it has none.
+func facetLimits(f capabilities.Facet) string {
 	var b strings.Builder
 	if f.Mode != capabilities.Full {
 		fmt.Fprintf(&b, ", %s only", f.Mode)
@@ -76,19 +76,19 @@ func FacetLimits(f capabilities.Facet) string {
 		fmt.Fprintf(&b, ", %d uses", f.Uses)
 	}
 	if f.Until != 0 {
-		fmt.Fprintf(&b, ", until %s", Readable(f.Until))
+		fmt.Fprintf(&b, ", until %s", readable(f.Until))
 	}
 	return b.String()
 }
 
 // Limits returns the limits of a facet in words.
-func (d AgentPage) Limits(f capabilities.Facet) string { return FacetLimits(f) }
+func (d agentPage) Limits(f capabilities.Facet) string { return facetLimits(f) }
 
 // Page returns the address of the agent's page.
-func (d AgentPage) Page() string { return AgentPath(d.Name) }
+func (d agentPage) Page() string { return AgentPath(d.Name) }
 
 // Inbox returns the address of the agent's mail.
-func (d AgentPage) Inbox() string {
+func (d agentPage) Inbox() string {
 	if d.Name == "" {
 		return "/"
 	}
@@ -115,7 +115,7 @@ func (p *page) ofAgent() error {
 	if err != nil {
 		return err
 	}
-	d := AgentPage{Name: name, ID: agent.ID(), MayAct: p.principal.May(pageOperation(api.ScopeAdmin)) == nil}
+	d := agentPage{Name: name, ID: agent.ID(), MayAct: p.principal.May(pageOperation(api.ScopeAdmin)) == nil}
 	d.MayEnd = d.MayAct && p.principal.IsHost()
 	if agent.ID() == p.principal.ID() {
 		d.Name = ""
@@ -127,11 +127,11 @@ func (p *page) ofAgent() error {
 	if d.Name != "" {
 		title = sanitize.Line(d.Name)
 	}
-	return p.show(http.StatusOK, "agent.html", Layout{Title: title, Main: d})
+	return p.show(http.StatusOK, "agent.html", layout{Title: title, Main: d})
 }
 
 // fill looks up the parts of an agent's page.
-func (p *page) fill(d *AgentPage, agent api.Agent) (err error) {
+func (p *page) fill(d *agentPage, agent api.Agent) (err error) {
 	ctx := p.ctx()
 	if d.Standing, err = standingOf(ctx, agent); err != nil {
 		return err
@@ -180,7 +180,7 @@ func newestOutput(ctx context.Context, agent api.Agent) (string, error) {
 }
 
 // newestMail returns the end of an agent's mail, newest first.
-func (p *page) newestMail(l local) ([]Card, error) {
+func (p *page) newestMail(l local) ([]card, error) {
 	end, _, err := endOfMail(p.ctx(), l.agent)
 	if err != nil {
 		return nil, err
@@ -189,42 +189,42 @@ func (p *page) newestMail(l local) ([]Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	var cards []Card
+	var cards []card
 	for _, e := range slices.Backward(messages[len(messages)-min(len(messages), newestMail):]) {
-		cards = append(cards, Card{Message: e, Base: p.base, As: l.name, Status: StatusOf(e)})
+		cards = append(cards, card{Message: e, Base: p.base, As: l.name, Status: statusOf(e)})
 	}
 	return cards, nil
 }
 
 // namedValues returns the values that an agent holds, by name.
-func namedValues(ctx context.Context, agent api.Agent) ([]Named, error) {
+func namedValues(ctx context.Context, agent api.Agent) ([]namedValue, error) {
 	names, err := agent.Names().List(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	inWords := func(r capabilities.Ref) string { return unnamed(r) + FacetLimits(r.Facet) }
-	var list []Named
+	inWords := func(r capabilities.Ref) string { return unnamed(r) + facetLimits(r.Facet) }
+	var list []namedValue
 	for _, name := range names[:min(len(names), maxNamed)] {
 		value, err := agent.Names().Show(ctx, name, false)
 		if parley.CodeOf(err) == parley.NotPermitted {
-			list = append(list, Named{Name: name, Value: "revoked"})
+			list = append(list, namedValue{Name: name, Value: "revoked"})
 			continue
 		}
 		if err != nil {
 			continue // it was removed meanwhile, or is no value: the mail
 		}
-		list = append(list, Named{Name: name, Value: view.ShowValue(value, nil, inWords)})
+		list = append(list, namedValue{Name: name, Value: view.ShowValue(value, nil, inWords)})
 	}
 	return list, nil
 }
 
 // history returns the end of an agent's log or, if before is not "", the part before that version.
-func history(ctx context.Context, agent api.Agent, before string) (History, error) {
+func history(ctx context.Context, agent api.Agent, before string) (logPart, error) {
 	end, err := agent.Version(ctx)
 	if err != nil {
-		return History{}, err
+		return logPart{}, err
 	}
-	h := History{Newest: true}
+	h := logPart{Newest: true}
 	if before != "" {
 		version, err := strconv.ParseUint(before, 10, 64)
 		if err != nil || version == 0 {
@@ -245,8 +245,8 @@ func history(ctx context.Context, agent api.Agent, before string) (History, erro
 }
 
 // logged returns events as JSON, the last first.
-func logged(entries []view.Entry) ([]Logged, error) {
-	list := make([]Logged, 0, len(entries))
+func logged(entries []view.Entry) ([]loggedEvent, error) {
+	list := make([]loggedEvent, 0, len(entries))
 	for _, e := range slices.Backward(entries) {
 		raw, err := json.MarshalIndent(e.Payload, "", "  ")
 		if err != nil {
@@ -255,7 +255,7 @@ func logged(entries []view.Entry) ([]Logged, error) {
 		text := []rune(string(raw))
 		whole := len(text)
 		text = text[:min(whole, maxPayload)]
-		list = append(list, Logged{Entry: e, Text: string(text), Cut: whole - len(text)})
+		list = append(list, loggedEvent{Entry: e, Text: string(text), Cut: whole - len(text)})
 	}
 	return list, nil
 }

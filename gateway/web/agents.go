@@ -14,18 +14,18 @@ import (
 	"parley/gateway/api"
 )
 
-// AgentList is a part of the list of agents.
-type AgentList struct {
-	Agents []Listed
+// agentList is a part of the list of agents.
+type agentList struct {
+	Agents []listedAgent
 	After  string // there are more after this name; "" if there are not
 	Later  bool   // it is not the first part
 }
 
 // More returns the address of the next part.
-func (r AgentList) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
+func (r agentList) More() string { return "/agents?" + url.Values{"after": {r.After}}.Encode() }
 
-// Listed is an agent in the list.
-type Listed struct {
+// listedAgent is an agent in the list.
+type listedAgent struct {
 	Name    string
 	ID      capabilities.ID
 	Away    bool // it is on another node
@@ -35,7 +35,7 @@ type Listed struct {
 }
 
 // Page returns the address of the agent's page.
-func (l Listed) Page() string { return AgentPath(l.Name) }
+func (l listedAgent) Page() string { return AgentPath(l.Name) }
 
 // Standing is the status of an agent of this node.
 type Standing struct {
@@ -87,12 +87,12 @@ func (p *page) agents() error {
 	if err != nil {
 		return err
 	}
-	all = append([]Listed{{ID: reader.ID()}}, all...)
+	all = append([]listedAgent{{ID: reader.ID()}}, all...)
 	after, later := p.r.URL.Query().Get("after"), p.r.URL.Query().Has("after")
 	if later {
-		all = slices.DeleteFunc(all, func(l Listed) bool { return l.Name <= after })
+		all = slices.DeleteFunc(all, func(l listedAgent) bool { return l.Name <= after })
 	}
-	list := AgentList{Agents: all[:min(len(all), shownAgents)], Later: later}
+	list := agentList{Agents: all[:min(len(all), shownAgents)], Later: later}
 	if len(all) > shownAgents {
 		list.After = list.Agents[shownAgents-1].Name
 	}
@@ -101,16 +101,16 @@ func (p *page) agents() error {
 			return err
 		}
 	}
-	return p.show(http.StatusOK, "agents.html", Layout{Title: "Agents", Main: list})
+	return p.show(http.StatusOK, "agents.html", layout{Title: "Agents", Main: list})
 }
 
 // heldAgents returns the agents that the reader holds, each under the first of its names, by name.
-func heldAgents(ctx context.Context, reader api.Agent) ([]Listed, error) {
+func heldAgents(ctx context.Context, reader api.Agent) ([]listedAgent, error) {
 	names, err := reader.Names().List(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	var all []Listed
+	var all []listedAgent
 	seen := map[capabilities.ID]bool{reader.ID(): true}
 	for _, name := range names {
 		if strings.HasPrefix(name, "@") {
@@ -125,15 +125,15 @@ func heldAgents(ctx context.Context, reader api.Agent) ([]Listed, error) {
 			continue
 		}
 		seen[r.Target] = true
-		all = append(all, Listed{Name: name, ID: r.Target})
+		all = append(all, listedAgent{Name: name, ID: r.Target})
 	}
-	slices.SortFunc(all, func(a, b Listed) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b listedAgent) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
 // look fills in the status of an agent, as far as the reader may see it. It shows the error of an agent that cannot be
 // read, so that the others are still listed.
-func (p *page) look(l *Listed, reader api.Agent) error {
+func (p *page) look(l *listedAgent, reader api.Agent) error {
 	l.Away = l.ID.Node != reader.ID().Node
 	if l.Away {
 		return nil

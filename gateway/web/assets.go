@@ -18,8 +18,8 @@ import (
 // AssetsPath, with a hash and a name behind it, is the address of a file.
 const AssetsPath = "/assets/"
 
-// Assets holds the files that pages refer to. Their address has a hash of them all, so that a browser may keep them for
-// ever, and modules import each other by relative names.
+// Assets holds the files that pages refer to. Their addresses contain a hash of all files, so that a browser may cache
+// them for ever. Modules import each other by relative names.
 type Assets struct {
 	Hash  string
 	Files map[string]Asset
@@ -48,7 +48,7 @@ func newAssets(from fs.FS, folder string) (*Assets, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, _ = sum.Write([]byte(entry.Name() + "\x00" + strconv.Itoa(len(plain)) + "\x00")) // a hash takes everything
+		_, _ = sum.Write([]byte(entry.Name() + "\x00" + strconv.Itoa(len(plain)) + "\x00")) // never fails
 		_, _ = sum.Write(plain)
 		a.Files[entry.Name()] = Asset{kind: mediaType(entry.Name()), plain: plain, packed: packed}
 	}
@@ -56,7 +56,7 @@ func newAssets(from fs.FS, folder string) (*Assets, error) {
 	return a, nil
 }
 
-// mediaType returns the media type for a name. The tables of the system may differ.
+// mediaType returns the media type of a file. It does not depend on the tables of the system for the usual ones.
 func mediaType(name string) string {
 	switch path.Ext(name) {
 	case ".js":
@@ -80,7 +80,7 @@ func pack(plain []byte) ([]byte, error) {
 	if _, err := w.Write(plain); err != nil {
 		return nil, err
 	}
-	err = w.Close() // only then is everything in buf
+	err = w.Close() // writes the rest to buf
 	return buf.Bytes(), err
 }
 
@@ -98,7 +98,7 @@ func (f Asset) Serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // a client that has gone away misses nothing
+	_, _ = w.Write(body) // the error is that of a client that has gone away
 }
 
 // The addresses of the elements for pages of other servers. They stay when the files change.

@@ -15,28 +15,28 @@ import (
 	"parley/mailbox"
 )
 
-// FieldWidget is a field as a form draws it.
-type FieldWidget struct {
+// widget is a field as a form draws it.
+type widget struct {
 	events.Field
 	ID      string   // of its control
-	Control string   // under which name it is sent: never one of the asker's choosing
+	Control string   // the name under which it is sent; never one that the asker chose
 	Kind    string   // how it is drawn
 	Shown   string   // its label
-	Values  []string // what stands in it
-	Choices []Choice
+	Values  []string // its content
+	Choices []choice
 	Lone    bool // a press of one of its buttons answers the form
-	Sure    bool // its first choice stands where none was made
+	Sure    bool // its first choice is selected if none was made
 	Sample  string
 	Wrong   string
-	Hidden  string // its default, if that has characters that do not show themselves
-	Spec    string // what the page's own check reads
+	Hidden  string // its default with invisible characters shown; "" if it has none
+	Spec    string // the data for the check of the page's script
 }
 
-// Choice is an option of a field.
-type Choice struct {
+// choice is an option of a field.
+type choice struct {
 	ID, Value, Label, Description string
 	Chosen                        bool
-	Says                          string // the control whose choice Description repeats, if it does
+	Says                          string // the control whose choice Description repeats; "" for none
 }
 
 // The ways to draw a field that are not the names of types.
@@ -67,11 +67,11 @@ func drawnAs(f events.Field) string {
 	return string(f.Type)
 }
 
-// DrawFields returns the widgets of fields, with their defaults or with a refused answer.
-func DrawFields(key string, fields []events.Field, t *Tried) []FieldWidget {
-	drawn := make([]FieldWidget, len(fields))
+// drawFields returns the widgets of fields, with their defaults or with a refused answer.
+func drawFields(key string, fields []events.Field, t *refusedAnswer) []widget {
+	drawn := make([]widget, len(fields))
 	for i, f := range fields {
-		w := FieldWidget{
+		w := widget{
 			Field: f, ID: key + "-" + strconv.Itoa(i), Control: control(i), Kind: drawnAs(f), Shown: cmp.Or(f.Label, f.Name),
 			Values: defaults(f), Sample: f.Example.Text(), Spec: FieldSpec(f),
 		}
@@ -92,11 +92,11 @@ func DrawFields(key string, fields []events.Field, t *Tried) []FieldWidget {
 }
 
 // decisions orders the widgets of an approval: the buttons that decide come last. The first offered rule is selected.
-func decisions(drawn []FieldWidget) []FieldWidget {
+func decisions(drawn []widget) []widget {
 	for i := range drawn {
 		drawn[i].Sure = drawn[i].Kind == string(events.Select)
 	}
-	slices.SortStableFunc(drawn, func(a, b FieldWidget) int {
+	slices.SortStableFunc(drawn, func(a, b widget) int {
 		return cmp.Compare(strings.Count(a.Kind, drawButtons), strings.Count(b.Kind, drawButtons))
 	})
 	last := &drawn[len(drawn)-1]
@@ -108,16 +108,16 @@ func decisions(drawn []FieldWidget) []FieldWidget {
 	return drawn
 }
 
-// sayRule describes the rule on the buttons that make one. Where there are several, a script describes the selected one.
-func sayRule(decision *FieldWidget, others []FieldWidget) {
+// sayRule describes the rule on the buttons that make one. If there are several rules, a script describes the selected one.
+func sayRule(last *widget, others []widget) {
 	says, control := mailbox.OffersOf(nil)[0], ""
 	for _, w := range others {
 		if w.Sure {
 			says, control = "the rule chosen above", w.Control
 		}
 	}
-	for i := range decision.Choices {
-		if c := &decision.Choices[i]; c.Value == mailbox.Always || c.Value == mailbox.Never {
+	for i := range last.Choices {
+		if c := &last.Choices[i]; c.Value == mailbox.Always || c.Value == mailbox.Never {
 			c.Description, c.Says = says, control
 		}
 	}
@@ -140,8 +140,8 @@ func defaults(f events.Field) []string {
 	return []string{f.Default.Text()}
 }
 
-// Texts reads a plain HTML form. It returns a text for every field, so that an emptied field does not become its default.
-func Texts(fields []events.Field, sent map[string][]string) []events.FieldText {
+// readTexts reads a plain HTML form. It returns a text for every field, so that an emptied field does not become its default.
+func readTexts(fields []events.Field, sent map[string][]string) []events.FieldText {
 	var all []events.FieldText
 	for i, f := range fields {
 		values := sent[control(i)]
@@ -159,10 +159,10 @@ func Texts(fields []events.Field, sent map[string][]string) []events.FieldText {
 }
 
 // choices returns a field's options. One that is not required has an option for no answer.
-func (w FieldWidget) choices() []Choice {
-	var all []Choice
+func (w widget) choices() []choice {
+	var all []choice
 	add := func(value, label, description string, chosen bool) {
-		all = append(all, Choice{
+		all = append(all, choice{
 			ID: fmt.Sprintf("%s-%d", w.ID, len(all)), Value: value, Label: label, Description: description, Chosen: chosen,
 		})
 	}
@@ -176,7 +176,7 @@ func (w FieldWidget) choices() []Choice {
 }
 
 // Text returns the text in a control.
-func (w FieldWidget) Text() string {
+func (w widget) Text() string {
 	if len(w.Values) == 0 {
 		return ""
 	}
@@ -184,15 +184,15 @@ func (w FieldWidget) Text() string {
 }
 
 // Advice returns the help of the field as HTML.
-func (w FieldWidget) Advice() template.HTML { return markdown(w.Help) }
+func (w widget) Advice() template.HTML { return markdown(w.Help) }
 
 // IsGroup reports whether the field has several controls under a legend.
-func (w FieldWidget) IsGroup() bool {
+func (w widget) IsGroup() bool {
 	return w.Kind == drawChecks || w.Kind == drawRadios || w.Kind == drawButtons
 }
 
 // Describes returns the IDs of the elements that describe the field.
-func (w FieldWidget) Describes() string {
+func (w widget) Describes() string {
 	ids := []string{}
 	if w.Help != "" || w.Sample != "" || w.Hidden != "" {
 		ids = append(ids, w.ID+"-help")
@@ -218,7 +218,7 @@ func FieldSpec(f events.Field) string {
 		Pattern  json.RawMessage    `json:"pattern,omitempty"`
 	}{f.Name, f.Type, f.Required, f.Default, options, f.Pattern})
 	if err != nil {
-		return "{}" // the node checks it in any case
+		return "{}" // the node checks the answer in any case
 	}
 	return string(text)
 }

@@ -34,13 +34,13 @@ func (p *page) form() error {
 	return p.showForm(ref, http.StatusOK, nil)
 }
 
-func (p *page) showForm(ref capabilities.FormRef, status int, t *Tried) error {
+func (p *page) showForm(ref capabilities.FormRef, status int, t *refusedAnswer) error {
 	e, err := p.agent.Message(p.ctx(), ref)
 	if err != nil {
 		return err
 	}
 	c := p.card(p.ctx(), local{p.as, p.agent}, e, t)
-	f := Layout{Title: sanitize.Line(c.Heading()), Main: c}
+	f := layout{Title: sanitize.Line(c.Heading()), Main: c}
 	if f.Title == "" {
 		f.Title = "Message"
 	}
@@ -59,7 +59,7 @@ func (p *page) takeForm(ref capabilities.FormRef) error {
 	if err != nil {
 		return err
 	}
-	t := &Tried{Texts: Texts(e.Fields, sent)}
+	t := &refusedAnswer{Texts: readTexts(e.Fields, sent)}
 	if err := p.act(ref, sent, t.Texts); err != nil {
 		shown := api.Shown(err)
 		t.Wrong, t.Fields = shown.Message, shown.Fields
@@ -137,11 +137,11 @@ func (p *page) preview() error {
 		return err
 	}
 	const key = "preview"
-	return p.render(http.StatusOK, "message", Card{
+	return p.render(http.StatusOK, "message", card{
 		Message: view.Message{
 			Type: "form", From: p.agent.ID(), Title: r.Title, Description: r.Description, Fields: fields,
 			Deadline: r.Deadline, NoForward: r.NoForward, AnswerNeeded: true,
 		},
-		Base: p.base, Key: key, Status: view.StatusOpen, Widgets: DrawFields(key, fields, nil),
+		Base: p.base, Key: key, Status: view.StatusOpen, Widgets: drawFields(key, fields, nil),
 	})
 }

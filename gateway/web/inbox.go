@@ -14,9 +14,9 @@ import (
 // firstPaint is the number of messages that a page begins with.
 const firstPaint = 50
 
-// Inbox is the newest part of an agent's mail, or the part before a number.
-type Inbox struct {
-	Cards  []Card
+// inboxPart is the newest part of an agent's mail, or the part before a number.
+type inboxPart struct {
+	Cards  []card
 	Before uint64 // there is more before this number; 0 if there is none
 	Newest bool   // it is the end of the mail
 }
@@ -31,7 +31,7 @@ func (p *page) inbox() error {
 	if err != nil {
 		return err
 	}
-	in, before := Inbox{Newest: true}, end
+	in, before := inboxPart{Newest: true}, end
 	if text := p.r.URL.Query().Get("before"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -51,7 +51,7 @@ func (p *page) inbox() error {
 	if p.as != "" {
 		title = "Inbox of " + sanitize.Line(p.as)
 	}
-	return p.show(http.StatusOK, "inbox.html", Layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: in})
+	return p.show(http.StatusOK, "inbox.html", layout{Title: title, Cursor: strconv.FormatUint(cursor, 10), Main: in})
 }
 
 // window returns the last messages before a number that were not dismissed, as many as are wanted and fit on a page. It

@@ -22,16 +22,16 @@ import (
 	"parley/gateway/sanitize"
 )
 
-// What agents write to explain a form is Markdown. None of it is HTML: a tag stands as it was typed. Whoever reads it
-// sees every character that there is, and of every link where it leads.
+// The text with which an agent explains a form is Markdown without HTML: a tag is shown as it was typed. The reader sees
+// every character of the text, and the host of every link.
 
 const (
-	maxMarkdown = 16 << 10 // bytes; what is longer stands as it was typed
-	maxNested   = 24       // blocks and spans within each other
-	maxMarks    = 2000     // characters that may begin or end something within a line
+	maxMarkdown = 16 << 10 // bytes; a longer text is shown as it was typed
+	maxNested   = 24       // blocks and spans inside one another
+	maxMarks    = 2000     // characters of a line that may begin or end a span
 )
 
-// markdown renders text from others. What is too long or too entangled for it stands as it was typed.
+// markdown renders text of other agents as HTML. It shows a text that is too long or too entangled as it was typed.
 func markdown(s string) template.HTML {
 	s = sanitize.Lines(s)
 	if len(s) > maxMarkdown || entangled(s) {
@@ -46,7 +46,7 @@ func markdown(s string) template.HTML {
 	if err := markdownReader.Renderer().Render(&drawn, source, tree); err != nil {
 		return asTyped(s)
 	}
-	// An entity may have brought back what sanitize.Lines took away.
+	// An entity may have restored a character that sanitize.Lines removed.
 	clean := sanitize.Lines(markdownPolicy.Sanitize(drawn.String()))
 	return template.HTML(compact(clean))
 }
@@ -55,8 +55,8 @@ func asTyped(s string) template.HTML {
 	return template.HTML(template.HTMLEscapeString(s))
 }
 
-// markdownReader knows neither HTML, nor links without a text of their own, nor links defined elsewhere: a long
-// address used by many short references would make a page of any size.
+// markdownReader reads no HTML, no links without a text and no reference links. A long address with many short references
+// would make a page of any size.
 var markdownReader = goldmark.New(
 	goldmark.WithParser(parser.NewParser(
 		parser.WithBlockParsers(
@@ -79,7 +79,7 @@ var markdownReader = goldmark.New(
 	goldmark.WithRendererOptions(html.WithXHTML()),
 )
 
-// markdownPolicy is the second lock: nothing but this gets through, whatever the first one missed.
+// markdownPolicy lists the elements and attributes that are allowed. It holds even if markdownReader lets others through.
 var markdownPolicy = func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "em", "strong", "code", "pre", "ul", "ol", "li", "blockquote", "bdi",
@@ -94,8 +94,8 @@ var markdownPolicy = func() *bluemonday.Policy {
 	return p
 }()
 
-// tame makes a tree what a page shows: pictures are their words, links say their host, headings stand below those of
-// the page. It reports whether the tree is shallow enough to draw.
+// tame changes a tree for a page. It replaces pictures with their text, adds the host to links, and lowers headings below
+// those of the page. It reports whether the tree is shallow enough to draw.
 func tame(tree ast.Node) bool {
 	var found []ast.Node
 	depth, deepest := 0, 0
@@ -133,7 +133,7 @@ func tame(tree ast.Node) bool {
 	return err == nil && deepest <= maxNested
 }
 
-// unwrap puts what a node has in its place.
+// unwrap replaces a node with its children.
 func unwrap(n ast.Node) {
 	parent := n.Parent()
 	for c := n.FirstChild(); c != nil; c = n.FirstChild() {
@@ -142,8 +142,8 @@ func unwrap(n ast.Node) {
 	parent.RemoveChild(parent, n)
 }
 
-// destination is where a link leads, written so that no two readers of it disagree, and its host as the network knows
-// it. Only the web is a destination, and nobody signs in by a link.
+// destination returns the address of a link in a form that all readers read alike, and its host in ASCII. It refuses
+// addresses that are not of the web, and those with a user name.
 func destination(written string) (there, host string, ok bool) {
 	u, err := url.Parse(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations([]byte(written))))))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Opaque != "" {
@@ -166,7 +166,7 @@ func destination(written string) (there, host string, ok bool) {
 	return u.String(), u.Host, true
 }
 
-// numeric reports whether browsers take a name for an address: they read more spellings of one than people do.
+// numeric reports whether browsers read a name as an IP address. They know more spellings of one than people do.
 func numeric(name string) bool {
 	name = strings.TrimSuffix(name, ".")
 	last := name[strings.LastIndexByte(name, '.')+1:]
@@ -174,12 +174,12 @@ func numeric(name string) bool {
 	return err == nil || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
 }
 
-// entangled reports whether reading a text might take long: each mark may be looked at again for each other.
+// entangled reports whether a text may take long to read. The reader may look at each mark again for each other mark.
 func entangled(s string) bool {
 	marks := 0
 	for line := range strings.Lines(s) {
 		nested := 0
-		opening := true // of blocks, which only stand at the start of a line
+		opening := true // of blocks, which begin only at the start of a line
 		for _, r := range line {
 			if strings.ContainsRune("[]*_`!|<(\\", r) {
 				marks++
@@ -189,7 +189,7 @@ func entangled(s string) bool {
 				nested++
 			}
 		}
-		// A line of dashes is a rule, or a table's: it opens nothing.
+		// A line of dashes is a rule or part of a table. It opens no block.
 		if nested > maxNested && strings.Trim(line, "-*| \t\r\n") != "" || marks > maxMarks {
 			return true
 		}
@@ -202,8 +202,7 @@ var (
 	oneBlock  = regexp.MustCompile(`^<p>([^\n]*(?:\n[^\n]+)*)</p>$`)
 )
 
-// compact leaves only such line breaks as are to be seen, for the page keeps them. A paragraph that is alone is a
-// line like any other.
+// compact removes line breaks between blocks, because the page shows them. It unwraps a single paragraph.
 func compact(s string) string {
 	s = strings.TrimSpace(blockEdge.ReplaceAllString(s, "$1"))
 	if m := oneBlock.FindStringSubmatch(s); m != nil && !strings.Contains(m[1], "<p>") {

@@ -17,8 +17,8 @@ import (
 	"parley/mailbox"
 )
 
-// Answer is a field of a settled form.
-type Answer struct {
+// shownAnswer is a field of a settled form.
+type shownAnswer struct {
 	Label  string
 	Value  string
 	Given  bool
@@ -26,67 +26,67 @@ type Answer struct {
 }
 
 // answers returns the answer to a settled form, in the order of its fields.
-func answers(e view.Message, name func(capabilities.Ref) string) []Answer {
+func answers(e view.Message, name func(capabilities.Ref) string) []shownAnswer {
 	values, ok := e.Outcome.Values.AsRecord()
 	if !ok {
-		return nil // it is between others
+		return nil // the form is between other agents
 	}
-	shown := make([]Answer, 0, len(e.Fields))
+	shown := make([]shownAnswer, 0, len(e.Fields))
 	for _, f := range e.Fields {
 		v, given := values[f.Name]
-		shown = append(shown, Answer{
+		shown = append(shown, shownAnswer{
 			Label: cmp.Or(f.Label, f.Name), Value: view.ShowValue(v, f.Options, name), Given: given, Secret: f.Type == events.Secret || v.IsSealed(),
 		})
 	}
 	return shown
 }
 
-// Card is one message as the page draws it.
-type Card struct {
+// card is one message as the page draws it.
+type card struct {
 	view.Message
-	Base    string // what the addresses of pages begin with
-	As      string // the name of the agent whose mail it is in; "" is who is signed in
-	Key     string // what element IDs begin with
-	Status  view.FormStatus
-	Widgets []FieldWidget
-	Answers []Answer
-	Carried []Carried
-	Verdict Verdict // of an approval that was answered
-	Wrong   string  // what a refused try said
+	Base     string // the beginning of the addresses of pages
+	As       string // the reader's name for the agent that has the message; "" for the reader
+	Key      string // the beginning of element IDs
+	Status   view.FormStatus
+	Widgets  []widget
+	Answers  []shownAnswer
+	Carried  []carried
+	Decision decision // of an approval that was answered
+	Wrong    string   // the message of a refused answer
 }
 
-// Verdict is the decision on an approval, in words.
-type Verdict struct {
+// decision is the decision on an approval, in words.
+type decision struct {
 	Sign, Words, Reason string
 }
 
-// Carried is a value that a message brings.
-type Carried struct{ Edge, Value string }
+// carried is a value that a message brings.
+type carried struct{ Edge, Value string }
 
-// Tried is a refused answer.
-type Tried struct {
+// refusedAnswer is an answer that the node refused, with the reasons.
+type refusedAnswer struct {
 	Texts  []events.FieldText
 	Wrong  string
 	Fields map[string]string
 }
 
-// NewCard returns the card of a message in the mail of an agent. As is the reader's name for that agent, name says what it
-// calls a reference, and t is a refused try; nil for none.
-func NewCard(base, as string, e view.Message, t *Tried, name func(capabilities.Ref) string) Card {
-	c := Card{Message: e, Base: base, As: as, Key: ElementKey(as, e.Number), Status: StatusOf(e)}
+// newCard returns the card of a message in the mail of an agent. As is the reader's name for the agent. Name returns
+// the agent's name for a reference. t is a refused answer to the message, or nil.
+func newCard(base, as string, e view.Message, t *refusedAnswer, name func(capabilities.Ref) string) card {
+	c := card{Message: e, Base: base, As: as, Key: ElementKey(as, e.Number), Status: statusOf(e)}
 	if t != nil {
 		c.Wrong = t.Wrong
 	}
 	for _, edge := range slices.Sorted(maps.Keys(e.Edges)) {
-		c.Carried = append(c.Carried, Carried{Edge: edge, Value: view.ShowValue(e.Edges[edge], nil, name)})
+		c.Carried = append(c.Carried, carried{Edge: edge, Value: view.ShowValue(e.Edges[edge], nil, name)})
 	}
 	switch {
 	case e.AnswerNeeded:
-		if c.Widgets = DrawFields(c.Key, e.Fields, t); c.IsApproval() {
+		if c.Widgets = drawFields(c.Key, e.Fields, t); c.IsApproval() {
 			c.Widgets = decisions(c.Widgets)
 		}
 	case e.Outcome != nil:
-		if c.Verdict = VerdictOf(e); c.Verdict == (Verdict{}) {
+		if c.Decision = decisionOf(e); c.Decision == (decision{}) {
 			c.Answers = answers(e, name)
 		}
 	}
@@ -94,15 +94,15 @@ func NewCard(base, as string, e view.Message, t *Tried, name func(capabilities.R
 }
 
 // card returns the card of a message in an agent's mail. A reference is named as that agent names it.
-func (p *page) card(ctx context.Context, l local, e view.Message, t *Tried) Card {
-	return NewCard(p.base, l.name, e, t, namer(ctx, l.agent))
+func (p *page) card(ctx context.Context, l local, e view.Message, t *refusedAnswer) card {
+	return newCard(p.base, l.name, e, t, namer(ctx, l.agent))
 }
 
 // unnamed returns a reference in words, for an agent that has no name for it.
 func unnamed(r capabilities.Ref) string { return string(r.Kind) + " " + view.ShortID(r.Target) }
 
-// StatusOf returns the status of a form; "" for a message.
-func StatusOf(e view.Message) view.FormStatus {
+// statusOf returns the status of a form; "" for a message.
+func statusOf(e view.Message) view.FormStatus {
 	switch {
 	case e.Type == "message":
 		return ""
@@ -117,41 +117,41 @@ func StatusOf(e view.Message) view.FormStatus {
 // ElementKey returns a prefix for the IDs of the elements of one message. It is unique on a page.
 func ElementKey(as string, number uint64) string {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(as)) // a hash takes everything
+	_, _ = h.Write([]byte(as)) // never fails
 	return fmt.Sprintf("m%x-%d", h.Sum32(), number)
 }
 
 // Waits reports whether the agent can answer the form.
-func (c Card) Waits() bool { return c.AnswerNeeded }
+func (c card) Waits() bool { return c.AnswerNeeded }
 
 // MayCancel reports whether the agent asked the form and may cancel it.
-func (c Card) MayCancel() bool { return c.Sent && c.Status == view.StatusOpen }
+func (c card) MayCancel() bool { return c.Sent && c.Status == view.StatusOpen }
 
 // Lone reports whether the form is answered by one press of a button.
-func (c Card) Lone() bool {
-	return slices.ContainsFunc(c.Widgets, func(w FieldWidget) bool { return w.Lone })
+func (c card) Lone() bool {
+	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Lone })
 }
 
 // IsApproval reports whether the form is about a tool's call. Its context shows the call exactly.
-func (c Card) IsApproval() bool { return c.Type == string(events.Approval) }
+func (c card) IsApproval() bool { return c.Type == string(events.Approval) }
 
 // HasRequired reports whether the mark of required fields needs an explanation.
-func (c Card) HasRequired() bool {
-	return slices.ContainsFunc(c.Widgets, func(w FieldWidget) bool { return w.Required && !w.Lone })
+func (c card) HasRequired() bool {
+	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Required && !w.Lone })
 }
 
 // HasSecret reports whether the form asks for a secret, which no draft keeps.
-func (c Card) HasSecret() bool {
-	return slices.ContainsFunc(c.Widgets, func(w FieldWidget) bool { return w.Kind == "secret" })
+func (c card) HasSecret() bool {
+	return slices.ContainsFunc(c.Widgets, func(w widget) bool { return w.Kind == "secret" })
 }
 
 // DueSoon reports whether a form is soon due.
-func (c Card) DueSoon() bool {
+func (c card) DueSoon() bool {
 	return c.Deadline != 0 && time.Until(c.Deadline.Std()) < time.Hour
 }
 
 // Heading returns the subject of the message in a line.
-func (c Card) Heading() string {
+func (c card) Heading() string {
 	switch {
 	case c.Title != "":
 		return c.Title
@@ -163,7 +163,7 @@ func (c Card) Heading() string {
 }
 
 // Context returns the text below the heading.
-func (c Card) Context() string {
+func (c card) Context() string {
 	if c.Title == "" {
 		_, more := c.subject()
 		return more
@@ -172,7 +172,7 @@ func (c Card) Context() string {
 }
 
 // subject divides a description into its first line and the text behind an empty line. It keeps that of an approval whole.
-func (c Card) subject() (line, more string) {
+func (c card) subject() (line, more string) {
 	line, more, parted := strings.Cut(strings.ReplaceAll(c.Description, "\r\n", "\n"), "\n\n")
 	if !parted || c.IsApproval() || c.Type == "message" || line == "" || strings.ContainsAny(line[:1], "\n`~>|") || strings.Contains(line, "\n") {
 		return c.Description, ""
@@ -180,14 +180,14 @@ func (c Card) subject() (line, more string) {
 	return line, more
 }
 
-// Reading returns the context as HTML. It is not for the input of a call, which is shown exactly.
-func (c Card) Reading() template.HTML { return markdown(c.Context()) }
+// Reading returns the context as HTML. It must not be used for the input of a call, which is shown exactly.
+func (c card) Reading() template.HTML { return markdown(c.Context()) }
 
 // party is an agent as a page names it.
 type party struct {
-	Name string // what to show
+	Name string // shown
 	ID   string
-	Own  bool // the name is the reader's own for them
+	Own  bool // the name is one that the reader gave
 }
 
 // partyOf returns a party by the reader's name for it, or by its ID.
@@ -198,11 +198,11 @@ func partyOf(id capabilities.ID, name string) party {
 	return party{Name: name, ID: id.String(), Own: true}
 }
 
-// Readable returns a time in words, for browsers without scripts.
-func Readable(t capabilities.Time) string { return t.Std().Format("2 Jan 2006, 15:04 UTC") }
+// readable returns a time in words, for browsers without scripts.
+func readable(t capabilities.Time) string { return t.Std().Format("2 Jan 2006, 15:04 UTC") }
 
 // said returns the texts that were sent for a field; none for a secret.
-func (t *Tried) said(f events.Field) []string {
+func (t *refusedAnswer) said(f events.Field) []string {
 	var values []string
 	for _, text := range t.Texts {
 		if text.Name == f.Name && f.Type != events.Secret {
@@ -212,18 +212,18 @@ func (t *Tried) said(f events.Field) []string {
 	return values
 }
 
-// VerdictOf returns the answer to an approval in words. It is zero for an approval between other agents.
-func VerdictOf(e view.Message) Verdict {
+// decisionOf returns the answer to an approval in words. It is zero for an approval between other agents.
+func decisionOf(e view.Message) decision {
 	if e.Type != string(events.Approval) || e.Outcome.Status != view.StatusAnswered {
-		return Verdict{}
+		return decision{}
 	}
-	decision, reason := mailbox.ReadDecision(e.Outcome.Values)
-	v := Verdict{Reason: reason}
-	opinion := e.Outcome.Digest != "" && !e.Outcome.Allowed // its asker knows who decides
-	switch decision {
+	made, reason := mailbox.ReadDecision(e.Outcome.Values)
+	v := decision{Reason: reason}
+	opinion := e.Outcome.Digest != "" && !e.Outcome.Allowed // it went to an agent that cannot decide
+	switch made {
 	case mailbox.Once:
 		if opinion {
-			return Verdict{"–", "Not allowed: only the agent’s host can", reason}
+			return decision{"–", "Not allowed: only the agent’s host can", reason}
 		}
 		v.Sign, v.Words = "✓", "Allowed once"
 	case mailbox.Always:
@@ -233,7 +233,7 @@ func VerdictOf(e view.Message) Verdict {
 	case mailbox.Never:
 		v.Sign, v.Words = "✕", "Never: "+mailbox.RuleWords(e.Fields, e.Outcome.Values)
 	default:
-		return Verdict{}
+		return decision{}
 	}
 	return v
 }

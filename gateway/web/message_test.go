@@ -11,7 +11,7 @@ import (
 )
 
 // fragment returns the HTML of a card.
-func fragment(t *testing.T, c Card) string {
+func fragment(t *testing.T, c card) string {
 	t.Helper()
 	s, err := New(Options{})
 	if err != nil {
@@ -25,7 +25,7 @@ func fragment(t *testing.T, c Card) string {
 }
 
 func TestApprovalsShowNoMarkdown(t *testing.T) {
-	c := Card{Message: view.Message{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}}
+	c := card{Message: view.Message{Type: string(events.Approval), Number: 1, Title: "bash", Description: "echo *a*\n\n**b**", Date: capabilities.At(time.Now())}}
 	if html := fragment(t, c); !strings.Contains(html, "<p class=\"context input\">echo *a*\n\n**b**</p>") {
 		t.Error(html)
 	}
@@ -55,7 +55,7 @@ func TestForeignTextIsEscapedWhereverItIsShown(t *testing.T) {
 	}
 	name := func(capabilities.Ref) string { return evil }
 	waiting := m
-	refused := &Tried{Wrong: evil, Fields: map[string]string{evil: evil}}
+	refused := &refusedAnswer{Wrong: evil, Fields: map[string]string{evil: evil}}
 	answered := m
 	answered.AnswerNeeded = false
 	answered.Outcome = &view.Outcome{
@@ -64,13 +64,13 @@ func TestForeignTextIsEscapedWhereverItIsShown(t *testing.T) {
 	request, approval := waiting, waiting
 	request.Type, approval.Type = "request", string(events.Approval)
 	message := view.Message{Type: "message", Number: 2, Date: m.Date, FromName: evil, Text: evil, Edges: m.Edges}
-	for what, c := range map[string]Card{
-		"waiting":  NewCard("", evil, waiting, nil, name),
-		"refused":  NewCard("", evil, waiting, refused, name),
-		"answered": NewCard("", evil, answered, nil, name),
-		"request":  NewCard("", evil, request, nil, name),
-		"approval": NewCard("", evil, approval, nil, name),
-		"message":  NewCard("", evil, message, nil, name),
+	for what, c := range map[string]card{
+		"waiting":  newCard("", evil, waiting, nil, name),
+		"refused":  newCard("", evil, waiting, refused, name),
+		"answered": newCard("", evil, answered, nil, name),
+		"request":  newCard("", evil, request, nil, name),
+		"approval": newCard("", evil, approval, nil, name),
+		"message":  newCard("", evil, message, nil, name),
 	} {
 		html := fragment(t, c)
 		if strings.Contains(html, "<script") {

@@ -12,8 +12,8 @@ import (
 	"parley/gateway/httpd"
 )
 
-// Layout is the data of the template that all pages share.
-type Layout struct {
+// layout is the data of the template that all pages share.
+type layout struct {
 	Title  string
 	Base   string // the beginning of the addresses of all pages
 	As     string
@@ -58,7 +58,7 @@ func (p *page) readsOnly() error {
 const maxShownNames = 1000
 
 // show renders a page, and then writes it.
-func (p *page) show(status int, name string, f Layout) error {
+func (p *page) show(status int, name string, f layout) error {
 	f.As, f.Here, f.Base, f.Reader = p.as, p.r.URL.Path, p.base, p.principal.ID()
 	var err error
 	if f.Names, err = p.agent.Names().List(p.ctx(), ""); err != nil {
@@ -97,7 +97,7 @@ func (p *page) refuse(err error) {
 		return
 	}
 	e := api.Shown(err)
-	if err := p.site.render(p.w, api.HTTPStatus(e.Code), "refusal.html", Layout{Base: p.base, Main: e}); err != nil {
+	if err := p.site.render(p.w, api.HTTPStatus(e.Code), "refusal.html", layout{Base: p.base, Main: e}); err != nil {
 		httpd.Refuse(p.w, err, 0)
 	}
 }

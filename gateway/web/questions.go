@@ -41,11 +41,11 @@ func (p *page) questions() error {
 	if err != nil {
 		return err
 	}
-	var cards []Card
+	var cards []card
 	for _, q := range waiting {
 		cards = append(cards, p.card(p.ctx(), q.local, q.Message, nil))
 	}
-	return p.show(http.StatusOK, "questions.html", Layout{Title: "Questions", Count: count, Main: cards})
+	return p.show(http.StatusOK, "questions.html", layout{Title: "Questions", Count: count, Main: cards})
 }
 
 // questionsOf caches the questions that wait for each of several agents, by ID. Most of many agents have not changed

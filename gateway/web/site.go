@@ -43,7 +43,7 @@ func New(o Options) (*Site, error) {
 		return nil, err
 	}
 	funcs := template.FuncMap{
-		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": Readable, "party": partyOf,
+		"seen": sanitize.Line, "lines": sanitize.Lines, "asset": a.URL, "when": readable, "party": partyOf,
 	}
 	t, err := template.New("page").Funcs(funcs).ParseFS(embedded, "assets/templates/*.html")
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *Site) send(w http.ResponseWriter, status int, body []byte) {
 }
 
 // fragment returns the HTML of one message of a page.
-func (s *Site) fragment(c Card) (string, error) {
+func (s *Site) fragment(c card) (string, error) {
 	var buf bytes.Buffer
 	err := s.templates.ExecuteTemplate(&buf, "message", c)
 	return buf.String(), err
