@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	maxPeerMetrics = 1000 // nodes that have metrics of their own: a monitoring system keeps each of them for long
+	maxPeerMetrics = 1000 // nodes with metrics of their own; a monitoring system stores each metric for long
 	collectTime    = 5 * time.Second
 )
 
-// collector reads a node's metrics off the node.
+// collector reads the metrics of a node when they are asked for. It is not a prometheus.GaugeFunc for each metric: one look
+// at the node serves all metrics of a kind, which so belong to one moment, and metrics with labels need readings anyway.
 type collector struct {
 	server *Server
 	state  []reading[view.NodeState]
 	peers  []reading[api.Peers]
 	peer   []reading[view.Peer]      // by node
-	limits []reading[api.LimitState] // by name, and for whom
+	limits []reading[api.LimitState] // by name and user
 }
 
-// reading is one metric of what a T is about.
+// reading is one metric of a T.
 type reading[T any] struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -108,7 +109,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.state)
 	describe(to, c.peers)
@@ -122,7 +123,7 @@ func describe[T any](to chan<- *prometheus.Desc, readings []reading[T]) {
 	}
 }
 
-// Collect is part of prometheus.Collector. A node that cannot tell of others still tells of itself.
+// Collect implements prometheus.Collector. If the node cannot list the others, it still sends the metrics of the node.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	collect(to, c.state, c.server.node.State())
 	for _, l := range c.server.backend.Limits() {
@@ -149,6 +150,6 @@ func (c *collector) collectPeers(to chan<- prometheus.Metric, known []view.Peer,
 
 func collect[T any](to chan<- prometheus.Metric, readings []reading[T], of T, labels ...string) {
 	for _, r := range readings {
-		to <- prometheus.MustNewConstMetric(r.desc, r.kind, r.value(of), labels...) // it panics over the number of labels
+		to <- prometheus.MustNewConstMetric(r.desc, r.kind, r.value(of), labels...) // panics if the number of labels differs, which no input can cause
 	}
 }

@@ -8,12 +8,13 @@
 //     and out (this package, over package httpd);
 //   - a WebSocket at /ws (package ws), where older clients also speak their own dialects (package compat);
 //   - tools for models at /mcp (package mcp);
-//   - pages for people, with a stream of events;
+//   - pages for browsers, with a stream of events (package web);
 //   - a micro service of a NATS system: a request on parley.rpc.{node}.{operation}, with a token in its header.
 //
 // GET /openapi.json describes the operations.
 //
-// Promised: a request is bounded and checked before it reaches the node; what an operation answers is durable; an error
-// is always {"error":{code,message,hint?,fields?}}, or a frame of its members, and loses nothing; a wait that is cut off
-// can be taken up again; a client that is too slow delays itself alone. Not promised: that a wait ends within one call.
+// Promised: a request is bounded and checked before it reaches the node; the effect of an operation is durable when it is
+// answered; an error is always {"error":{code,message,hint?,fields?}}, or a frame of its members, and loses nothing; a wait
+// that is cut off can be taken up again; a client that is too slow delays itself alone. Not promised: that a wait ends
+// within one call.
 package gateway

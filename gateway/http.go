@@ -14,9 +14,9 @@ import (
 	"parley/gateway/httpd"
 )
 
-// ServeHTTP answers for the node's host: it is for the node's own socket.
+// ServeHTTP answers a request on the node's own socket. The caller is the node's host.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header()["Date"] = nil // nobody caches on a socket
+	w.Header()["Date"] = nil // no cache on a socket needs it
 	if r.ContentLength == 0 {
 		httpd.SetUse(r, connlimit.Busy)
 	}
@@ -44,7 +44,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func healthz(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("ok\n")) // who has gone away does not miss it
+	_, _ = w.Write([]byte("ok\n")) // the error is that of a client that has gone away
 }
 
 // serveOpenAPI writes the OpenAPI document of the operations.
@@ -69,7 +69,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	s.respond(w, buf.Bytes())
 }
 
-// serveCall takes one call through: read, admit, call, answer.
+// serveCall answers one call.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, name string) {
 	o, known := s.backend.Operations()[name]
 	if !known {
@@ -104,11 +104,11 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, p api.Principal, o
 		return err
 	}
 	ctx := httpd.CallContext(r)
-	if o.Waits { // it ends when its client goes away
+	if o.Waits { // the call ends when its client goes away
 		var cancel context.CancelFunc
 		ctx, cancel = api.UntilStopping(r.Context(), s.draining)
 		defer cancel()
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // else it would end the wait
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the deadline of the body would end the wait
 	}
 	out := s.bodies.Get()
 	defer s.bodies.Put(out)
@@ -122,7 +122,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, p api.Principal, o
 	return nil
 }
 
-// respond writes a response that is whole: it was encoded before its first byte goes out.
+// respond writes an encoded response.
 func (s *Server) respond(w http.ResponseWriter, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
@@ -130,10 +130,10 @@ func (s *Server) respond(w http.ResponseWriter, body []byte) {
 	s.bodies.Write(w, body)
 }
 
-// jsonType is shared by all responses and never written to.
+// jsonType is the header of all responses. It must not be changed.
 var jsonType = []string{"application/json"}
 
-// fail answers with an error.
+// fail logs an error, and writes it as the response.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, name string, err error) {
 	s.monitor.Failed(r.Context(), name, err)
 	httpd.Refuse(w, err, 0)

@@ -25,16 +25,16 @@ const (
 	tokenTime      = 30 * time.Second // between two looks whether tokens in use have ended
 )
 
-// TLS configures the protection of the TCP address. Anybody can read a token that crosses a network in the clear, so an
-// address beyond loopback needs a certificate, or the word that something else protects the connection.
+// TLS configures the protection of the TCP address. A token that crosses a network in the clear can be read by others.
+// So an address beyond loopback needs a certificate, or Plain.
 type TLS struct {
-	Cert  string // file with the certificate, and those up to its authority, in PEM; "" for none
-	Key   string // file with its key
-	Plain bool   // HTTP in the clear is wanted, also beyond loopback
+	Cert  string // PEM file with the certificate and its chain; "" for none
+	Key   string // PEM file with its key
+	Plain bool   // HTTP in the clear is wanted, also beyond loopback: something else protects the connection
 }
 
-// config returns the configuration of TLS for an address; nil for HTTP in the clear. It refuses with INVALID_ARGUMENT an
-// address that would be served in the clear without that being wanted, and a certificate that cannot be used.
+// config returns the configuration of TLS for an address, or nil for HTTP in the clear. It refuses with INVALID_ARGUMENT a
+// certificate that cannot be used, and HTTP in the clear beyond loopback that is not wanted.
 func (t TLS) config(address string) (*tls.Config, error) {
 	if t.Cert != "" || t.Key != "" {
 		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
@@ -46,7 +46,7 @@ func (t TLS) config(address string) (*tls.Config, error) {
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || t.Plain || isLoopback(host) {
-		return nil, nil // net.Listen refuses an address that is none
+		return nil, nil // net.Listen refuses a malformed address
 	}
 	return nil, parley.Refuse(parley.InvalidArgument, "listening on %s, beyond this machine, needs TLS", address).
 		WithHint("--tls-cert and --tls-key, or --plain-http where something else protects the way")
@@ -57,7 +57,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// scheme returns the scheme of links to the page.
+// scheme returns the scheme of the addresses of pages.
 func (t TLS) scheme() string {
 	if t.Cert == "" {
 		return "http"
@@ -99,15 +99,15 @@ func (s *Server) listenLocal(o Options) (*httpd.Server, error) {
 	}), nil
 }
 
-// report serves until Drain, and reports an error that ended it before.
+// report serves until Drain. It reports an error that ends it before.
 func (s *Server) report(h *httpd.Server) {
 	if err := h.Serve(); err != nil {
 		s.broken <- fmt.Errorf("serve %s: %w", h.Addr(), err)
 	}
 }
 
-// admit refuses a connection to the node's own socket that a program of the node opened, or a descendant of one: its
-// calls would be the host's. It looks at the process once, when the connection comes.
+// admit refuses a connection to the node's own socket that a program of the node, or a descendant of one, has opened: its
+// calls would be the host's. It looks at the process once, when the connection is accepted.
 func (s *Server) admit(conn net.Conn) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 
 const metricsPath = "/metrics"
 
-// metrics are what a node tells a monitoring system, in the text format of Prometheus. What the node knows
-// is read when it is asked for; only calls are counted as they end.
+// metrics serves the metrics of a node in the text format of Prometheus. It counts calls as they end, and reads all other
+// metrics off the node when they are asked for.
 type metrics struct {
 	calls *prometheus.CounterVec
 	page  http.Handler
@@ -28,17 +28,17 @@ func newMetrics(s *Server) *metrics {
 		Help: "Calls that have ended, by operation and by the code of their error: OK if there was none.",
 	}, []string{"operation", "code"})}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.calls, newCollector(s), // it panics over duplicates, which no input can bring about
+	registry.MustRegister(m.calls, newCollector(s), // panics over duplicates, which no input can cause
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog:           slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ErrorHandling:      promhttp.ContinueOnError, // a node that is not well is watched all the more
-		DisableCompression: true,                     // most are read on the machine itself
+		ErrorHandling:      promhttp.ContinueOnError, // the metrics that can be read are the more important
+		DisableCompression: true,                     // most are read on the same machine
 	})
 	return m
 }
 
-// called counts a call. Operations are those of the table, so that no caller can make up new counters.
+// called counts a call. The operation must be one of the table: callers cannot make up new counters.
 func (m *metrics) called(operation string, err error) {
 	code := parley.Code("OK")
 	if err != nil {
@@ -47,13 +47,13 @@ func (m *metrics) called(operation string, err error) {
 	m.calls.WithLabelValues(operation, string(code)).Inc()
 }
 
-// serveMetrics is for the node's host: who reads them sees which nodes this one knows.
+// serveMetrics writes the metrics, for the node's host alone: they name the nodes that this one knows.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	if err := s.caller(r.Context()).May(api.Operation{Name: "metrics", Scope: api.ScopeRead, OfNode: true}); err != nil {
 		httpd.Refuse(w, err, 0)
 		return
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if !isRead(r.Method) {
 		w.Header().Set("Allow", "GET, HEAD")
 		httpd.Refuse(w, parley.Refuse(parley.InvalidArgument, "metrics are read with GET"), http.StatusMethodNotAllowed)
 		return

@@ -41,14 +41,14 @@ func (s *Server) Connections() []api.LimitState {
 // Stop implements backend.Server.
 func (s *Server) Stop() { s.stopOnce.Do(func() { close(s.stopped) }) }
 
-// TreePath is where the node's socket has the tree of the node's actors, as a JSON array of view.ActorState. It is for
-// whoever looks into a node, and no operation of the API.
+// TreePath is the address, on the node's socket, of the tree of the node's actors: a JSON array of view.ActorState. It is
+// for diagnosis, and no operation of the API.
 const TreePath = "/debug/actors"
 
 // serveTree writes the tree of the node's actors.
 func (s *Server) serveTree(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s.node.Tree()) // a reader that has gone away does not miss it
+	_ = json.NewEncoder(w).Encode(s.node.Tree()) // the error is that of a client that has gone away
 }
 
 const (
@@ -57,8 +57,8 @@ const (
 	afterParameter = "after"
 )
 
-// serveBackup streams the journal as it is now, or with the parameter after the part of it behind that mark. Whether it is
-// whole is known only at its end, so that an error comes in a trailer.
+// serveBackup streams the journal as it is now or, with the parameter "after", the part of it behind a mark. An error may
+// come up at any point of the stream, so a trailer has it.
 func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 	account := s.account(r.Context())
 	if err := account.Take(api.KindCalls, 1); err != nil {
@@ -80,12 +80,12 @@ func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 	s.log.Error("backup failed", "error", err)
 	text, err := json.Marshal(parley.AsError(fmt.Errorf("backup: %w", err)))
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client sees a body that is cut off
+		panic(http.ErrAbortHandler) // the client sees that the body is cut off
 	}
 	w.Header().Set(failureTrailer, string(text))
 }
 
-// backup returns what writes the backup that a request asks for.
+// backup returns the function that writes the backup of a request.
 func (s *Server) backup(r *http.Request) (func(context.Context, io.Writer) error, error) {
 	query := r.URL.Query()
 	if !query.Has(afterParameter) {
@@ -102,8 +102,8 @@ type pieces struct {
 }
 
 func (p pieces) Write(b []byte) (int, error) {
-	_ = p.rc.SetWriteDeadline(time.Now().Add(pieceTime)) // else the bound of all responses holds
+	_ = p.rc.SetWriteDeadline(time.Now().Add(pieceTime)) // instead of the deadline of the whole response
 	return p.ResponseWriter.Write(b)
 }
 
-const pieceTime = 30 * time.Second // in which a client takes a piece of a backup
+const pieceTime = 30 * time.Second // for a client to take a piece of a backup

@@ -16,7 +16,8 @@ func as(ctx context.Context, p api.Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// caller returns the principal of a request. Without one it came on the node's own socket, from the node's host.
+// caller returns the principal of a request. A request without one came from the node's host, on
+// the node's own socket.
 func (s *Server) caller(ctx context.Context) api.Principal {
 	if p, ok := ctx.Value(principalKey{}).(api.Principal); ok {
 		return p
@@ -27,7 +28,7 @@ func (s *Server) caller(ctx context.Context) api.Principal {
 // account returns the account of a request.
 func (s *Server) account(ctx context.Context) api.Account { return s.caller(ctx).Account() }
 
-// tokenOf returns the token that a request shows.
+// tokenOf returns the token of a request, or "".
 func tokenOf(r *http.Request) string {
 	if r.Header.Get("Authorization") != "" {
 		return api.BearerOf(r.Header.Get("Authorization"))
@@ -40,8 +41,8 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// authenticate returns the principal of a request: of the token that it shows, or else of the session whose key stood in
-// its address. It refuses with UNAUTHENTICATED.
+// authenticate returns the principal of a request by its token, or else by the session whose key was in its address. It
+// refuses with UNAUTHENTICATED.
 func (s *Server) authenticate(r *http.Request, key string) (api.Principal, error) {
 	if token := tokenOf(r); token != "" || key == "" {
 		return s.backend.Identify(r.Context(), token)

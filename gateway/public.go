@@ -11,10 +11,8 @@ import (
 	"parley/gateway/web"
 )
 
-// Anyone may reach the TCP address: every request there shows a token, or both
-// halves of a browser's session, and none comes from another site.
-
-// servePublic answers on the TCP address.
+// servePublic answers a request on the TCP address, which anybody may reach. A request must have a token, or both halves
+// of a browser's session, and must not come from another site.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	harden(w.Header())
 	if !s.isOwnName(r.Host) {
@@ -43,7 +41,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 		s.monitor.Failed(r.Context(), "renew a session", err)
 	}
 	r = r.WithContext(as(r.Context(), p))
-	if key != "" { // nothing behind this has to know of it, but to say where other pages are
+	if key != "" { // handlers see no key: they use web.BaseOf for addresses
 		u := *r.URL
 		u.Path, u.RawPath, r.URL = path, "", &u
 	}
@@ -54,8 +52,8 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request) {
 	s.serveTo(w, r)
 }
 
-// checkSite refuses with NOT_PERMITTED what another origin's page sends: what may change something, and what that page
-// could watch or show. A link to here, that a person follows, is neither.
+// checkSite refuses with NOT_PERMITTED a request of another origin's page that may change something, or whose response that
+// page could read or embed. It accepts a link that a person follows.
 func (s *Server) checkSite(r *http.Request) error {
 	if s.crossOrigin.Check(r) != nil {
 		return httpd.ErrOtherSite
@@ -63,11 +61,11 @@ func (s *Server) checkSite(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":
 		return nil
-	case "": // it is no browser, or does not say
+	case "": // a program, or an old browser
 		if isRead(r.Method) {
 			return httpd.CheckOrigin(r)
 		}
-		return nil // it was checked
+		return nil // crossOrigin has checked it
 	}
 	if isRead(r.Method) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
 		return nil
@@ -77,7 +75,7 @@ func (s *Server) checkSite(r *http.Request) error {
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// serveTo answers a principal.
+// serveTo answers a request of a principal.
 func (s *Server) serveTo(w http.ResponseWriter, r *http.Request) {
 	name, isCall := strings.CutPrefix(r.URL.Path, api.CallPath)
 	switch {
@@ -110,16 +108,16 @@ func (s *Server) SignInURL(code string) (string, error) {
 	return s.tls.scheme() + "://" + s.Address() + web.SignInPath + "?code=" + code, nil
 }
 
-// harden sets what every response says to browsers: nothing of it is to be run, framed, sniffed or remembered.
+// harden sets the headers of all responses that forbid a browser to run, frame, sniff or store them.
 func harden(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with less, a browser that says no more hides whose form it sends
+	h.Set("Referrer-Policy", "same-origin") // with "no-referrer", an old browser would hide the origin of a form
 	h.Set("Cache-Control", "no-store")
 }
 
-// isOwnName reports whether a Host header names this server: a page of a name that was pointed at this address
-// says another.
+// isOwnName reports whether a Host header names this server. A page of a name that was pointed at this address, to get
+// around the same-origin policy, has another.
 func (s *Server) isOwnName(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -134,5 +132,5 @@ func (s *Server) isOwnName(host string) bool {
 		return true
 	}
 	ip := net.ParseIP(name)
-	return ip != nil // a page's name is never an address, unless it came from there
+	return ip != nil // a page has an address as its name only if it came from there
 }

@@ -19,23 +19,23 @@ import (
 	"parley/gateway/ws"
 )
 
-// Off is the address that says: listen on the socket alone.
+// Off is the address for a server that listens on its socket alone.
 const Off = "off"
 
-// Options say where a Server listens. Whoever opens one holds the lock of the folder that the socket is
-// in: a socket that stands there already was left by a crash and is put aside.
+// Options configure a Server. The caller holds the lock of the folder that the socket is in: a socket that is there
+// already was left by a crash, and is replaced.
 type Options struct {
 	Socket   string     // path of the Unix socket
 	Listen   string     // TCP address, or Off
-	TLS      TLS        // how that is protected
-	Version  string     // what the node says its version is
+	TLS      TLS        // protection of the TCP address
+	Version  string     // of the node
 	External bool       // the journal is in another NATS system
 	Service  string     // URL of the NATS system whose clients are served too; "" or Off for none
 	Limits   api.Limits // nil: the defaults
 	Log      *slog.Logger
 }
 
-// Server serves a node: it listens, and performs the operations of the table.
+// Server listens, and serves a node to its clients.
 type Server struct {
 	node     *actors.Node
 	backend  *backend.Backend
@@ -72,7 +72,7 @@ type Server struct {
 	stopped  chan struct{}
 }
 
-// Listen opens the listeners. Nothing is answered before Serve.
+// Listen opens the listeners of a Server. The Server answers nothing before Serve.
 func Listen(node *actors.Node, o Options) (*Server, error) {
 	s := &Server{
 		node: node, version: o.Version, external: o.External, log: o.Log,
@@ -118,7 +118,7 @@ func (s *Server) serviceOptions(address string) micro.Options {
 	}
 }
 
-// abandon closes what was opened of a server that could not be opened whole.
+// abandon closes the listeners of a server of which one could not be opened.
 func (s *Server) abandon() (err error) {
 	if s.service != nil {
 		s.service.Close()
@@ -129,7 +129,7 @@ func (s *Server) abandon() (err error) {
 	return err
 }
 
-// Address is where the server listens besides its socket: host and port, or Off.
+// Address returns the TCP address, as host and port, or Off.
 func (s *Server) Address() string {
 	if s.public == nil {
 		return Off
@@ -137,7 +137,7 @@ func (s *Server) Address() string {
 	return s.public.Addr().String()
 }
 
-// Serve answers until Drain. It returns at once.
+// Serve begins to answer. It returns at once. The server answers until Drain.
 func (s *Server) Serve() {
 	s.serving.Go(func() { s.backend.Watch(s.draining) })
 	s.serving.Go(func() { s.report(s.socket) })
@@ -151,16 +151,16 @@ func (s *Server) Serve() {
 	}
 }
 
-// Stopped is closed when someone called the operation "stop".
+// Stopped returns a channel that is closed when the operation "stop" was called.
 func (s *Server) Stopped() <-chan struct{} { return s.stopped }
 
 // Broken returns a channel of the error of a listener that ended by itself.
 func (s *Server) Broken() <-chan error { return s.broken }
 
-// Drain closes the listeners, cuts the waits short, lets what is in flight end, and returns when it has or
-// when ctx ends. A wait that is cut off can be taken up again.
+// Drain closes the listeners and ends all waits, with NOT_RUNNING. It blocks until the calls under way have ended, or until
+// ctx ends. A wait can be taken up again.
 func (s *Server) Drain(ctx context.Context) error {
-	err := os.Remove(s.socketPath) // first, so that who comes now is told that nobody is here
+	err := os.Remove(s.socketPath) // first, so that a new client finds no node
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}
