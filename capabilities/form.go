@@ -7,8 +7,8 @@ import (
 	"parley"
 )
 
-// FormRef names a form or other message of a mailbox: by its number there, or by an ID of its own, of its promise or of
-// its resolver. FormRefs are comparable. The zero FormRef names nothing.
+// FormRef identifies a form or other message of a mailbox: by its number there, by its ID, or by the ID of its promise
+// or resolver. FormRefs are comparable. The zero FormRef identifies nothing.
 type FormRef struct {
 	id     ID
 	number uint64
@@ -29,7 +29,7 @@ func FormNumber(n uint64) FormRef { return FormRef{number: n, kind: formByNumber
 // FormID returns the FormRef of the form or message with an ID.
 func FormID(id ID) FormRef { return FormRef{id: id, kind: formByID} }
 
-// ParseFormRef reads a number, with or without "#", an ID or a locator. It refuses with INVALID_ARGUMENT.
+// ParseFormRef parses a number, with or without "#", an ID or a locator. It refuses with INVALID_ARGUMENT.
 func ParseFormRef(s string) (FormRef, error) {
 	s = strings.TrimPrefix(s, "#")
 	if n, ok := parseNumber(s); ok {
@@ -42,16 +42,16 @@ func ParseFormRef(s string) (FormRef, error) {
 	return FormID(id), nil
 }
 
-// parseNumber reads a number without leading zeros. A truncated ID or digest is none.
+// parseNumber parses a number without leading zeros. A truncated ID or digest is not one.
 func parseNumber(s string) (uint64, bool) {
-	if len(s) > 20 || len(s) > 1 && s[0] == '0' { // the digits of 64 bits; an ID has more letters
+	if len(s) > 20 || len(s) > 1 && s[0] == '0' { // 64 bits have 20 digits at most; an ID is longer
 		return 0, false
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	return n, err == nil
 }
 
-// IsZero reports whether r names nothing.
+// IsZero reports whether r is the zero FormRef.
 func (r FormRef) IsZero() bool { return r.kind == 0 }
 
 // Number returns the number, and reports whether r has one.

@@ -6,17 +6,17 @@ import (
 	"parley"
 )
 
-// Mode is how much of its target a reference lets its holder use.
+// Mode limits the ways in which a holder may use the target of a reference.
 type Mode string
 
 // The modes, from most to least. The zero Mode is Full.
 const (
 	Full     Mode = ""     // everything its kind allows
 	AskOnly  Mode = "ask"  // forms and requests, but no messages
-	ReadOnly Mode = "read" // looking at it, but no mail
+	ReadOnly Mode = "read" // reading, but no mail
 )
 
-// Use is one use that a holder makes of a reference.
+// Use is a way to use a reference.
 type Use string
 
 // The uses.
@@ -30,7 +30,7 @@ const (
 // Facet is the part of a target's authority that a reference carries. The zero Facet is all of it.
 type Facet struct {
 	Mode  Mode   `json:"mode,omitempty"`
-	Until Time   `json:"until,omitzero"` // zero: for ever
+	Until Time   `json:"until,omitzero"` // zero: without end
 	Uses  uint32 `json:"uses,omitempty"` // zero: without limit
 }
 
@@ -46,7 +46,7 @@ func (f Facet) Check() error {
 	return parley.Refuse(parley.InvalidArgument, "unknown facet %.40q", f.Mode).WithHint("facets are ask and read")
 }
 
-// Narrow returns the facet that is within both f and g. It never widens either.
+// Narrow returns the facet of the uses that both f and g permit.
 func (f Facet) Narrow(g Facet) Facet {
 	if rank(g.Mode) > rank(f.Mode) {
 		f.Mode = g.Mode
@@ -72,14 +72,14 @@ func rank(m Mode) int {
 	return 3 // a mode of a newer program, which permits nothing here
 }
 
-// Wider reports whether f is preferred to g where both are held: by mode, then by uses, where uncounted uses are the
-// most, and then by time. Uses already made are not considered.
+// Wider reports whether f is preferred to g if both are held. It compares the modes, then the uses, then the ends. Uses
+// already made are not considered.
 func (f Facet) Wider(g Facet) bool {
 	if f.Mode != g.Mode {
 		return rank(f.Mode) < rank(g.Mode)
 	}
 	if f.Uses != g.Uses {
-		return f.Uses-1 > g.Uses-1 // 0 is without limit, and wraps round to most
+		return f.Uses-1 > g.Uses-1 // 0 is without limit, and wraps round to the largest
 	}
 	return uint64(f.Until)-1 > uint64(g.Until)-1
 }
@@ -102,15 +102,15 @@ func (f Facet) Permits(use Use, at Time, used uint32) error {
 	return nil
 }
 
-// Grant records who gave what to whom, and by which message. Parent is the grant by which the giver held it; zero if
-// nobody gave it to the giver.
+// Grant records that one agent gave a reference to another, with a message. Parent is the grant by which the giver held
+// it; zero if nobody gave it to the giver.
 type Grant struct {
 	ID      ID     `json:"grant"`
 	Parent  ID     `json:"parent,omitzero"`
 	Target  ID     `json:"target"`
 	Kind    Kind   `json:"kind"`
 	Facet   Facet  `json:"facet,omitzero"`
-	Name    string `json:"name"` // the giver's name for it, or the field or edge it was given in
+	Name    string `json:"name"` // the giver's name for the target, or the field or edge of the reference
 	To      ID     `json:"to"`
 	By      ID     `json:"by"`
 	Message ID     `json:"message,omitzero"`
@@ -153,30 +153,30 @@ func (l *Ledger) Get(id ID) (Grant, bool) {
 // All returns the grants, oldest first. The slice is the caller's.
 func (l *Ledger) All() []Grant { return slices.Clone(l.grants) }
 
-// Any reports whether fn is true of a grant.
+// Any reports whether wanted returns true for a grant.
 func (l *Ledger) Any(wanted func(Grant) bool) bool { return slices.ContainsFunc(l.grants, wanted) }
 
 // Len returns the number of grants.
 func (l *Ledger) Len() int { return len(l.grants) }
 
-// Mark records that a grant is revoked. The first time counts.
+// Mark records that a grant is revoked at a time. A grant that is revoked already keeps its time.
 func (l *Ledger) Mark(id ID, at Time) {
 	if i, ok := l.byID[id]; ok && l.grants[i].Revoked == 0 {
 		l.grants[i].Revoked = at
 	}
 }
 
-// Cut returns the live grants that fall with a grant: itself if it is here, and all derived from it, to any depth,
-// oldest first. The grant need not be here: the ledger of an agent that was given it holds only what the agent gave
-// on.
+// Cut returns the live grants that end with a grant: itself if it is in the ledger, and all derived from it, to any
+// depth, oldest first. The grant need not be in the ledger: an agent's ledger has the grants that it gave, and not those
+// that it was given.
 func (l *Ledger) Cut(id ID) []Grant {
-	fallen := map[ID]bool{id: true}
+	ended := map[ID]bool{id: true}
 	var cut []Grant
-	for _, g := range l.grants { // a grant is always younger than its parent
-		if !fallen[g.ID] && !fallen[g.Parent] {
+	for _, g := range l.grants { // a grant comes after its parent
+		if !ended[g.ID] && !ended[g.Parent] {
 			continue
 		}
-		fallen[g.ID] = true
+		ended[g.ID] = true
 		if g.Revoked == 0 {
 			cut = append(cut, g)
 		}

@@ -16,12 +16,12 @@ import (
 	"parley"
 )
 
-// NodeID is the raw Ed25519 public key of a node. Its text is the nkeys form: "N" and 55 letters of
-// base 32 with a checksum. The zero NodeID is no node.
+// NodeID is the raw Ed25519 public key of a node. Its text is the nkeys form: "N" and 55 letters of base 32 with a
+// checksum. The zero NodeID is no node.
 type NodeID [32]byte
 
-// ID names an agent, message, form, promise, resolver, grant or blob anywhere. Its text is
-// "{ULID}@{node}". IDs are comparable; the zero ID names nothing.
+// ID identifies an agent, message, form, promise, resolver, grant or blob on any node. Its text is "{ULID}@{node}". IDs
+// are comparable. The zero ID identifies nothing.
 type ID struct {
 	ULID ulid.ULID
 	Node NodeID
@@ -33,7 +33,7 @@ const (
 	idTextSize   = ulid.EncodedSize + 1 + nodeTextSize
 )
 
-// ParseNodeID reads the nkeys text of a node's public key. It refuses with INVALID_ARGUMENT.
+// ParseNodeID parses the nkeys text of a node's public key. It refuses with INVALID_ARGUMENT.
 func ParseNodeID(s string) (NodeID, error) {
 	var n NodeID
 	if len(s) != nodeTextSize || s != strings.ToUpper(s) {
@@ -44,19 +44,19 @@ func ParseNodeID(s string) (NodeID, error) {
 		return n, parley.Refuse(parley.InvalidArgument, "%.80q is not a node's key", s)
 	}
 	copy(n[:], raw)
-	return n, nil // 56 letters of base 32 are 35 bytes with no bit to spare: a key has one spelling
+	return n, nil // 56 letters of base 32 are exactly 35 bytes, so a key has one spelling
 }
 
 // String returns the node's public key in its text form.
 func (n NodeID) String() string {
 	text, err := nkeys.Encode(nkeys.PrefixByteServer, n[:])
 	if err != nil {
-		return "" // the prefix is one that nkeys knows
+		return "" // it cannot happen: nkeys knows the prefix
 	}
 	return string(text)
 }
 
-// ParseID reads "{ULID}@{node}". It refuses with INVALID_ARGUMENT.
+// ParseID parses "{ULID}@{node}". It refuses with INVALID_ARGUMENT.
 func ParseID(s string) (ID, error) {
 	head, tail, ok := strings.Cut(s, "@")
 	if !ok {
@@ -73,7 +73,7 @@ func ParseID(s string) (ID, error) {
 	return ID{ULID: u, Node: n}, nil
 }
 
-// ParseLocalID reads the part of an ID before the "@", where the node is known.
+// ParseLocalID parses the part of an ID before the "@", for an ID of a known node.
 func ParseLocalID(s string, node NodeID) (ID, error) {
 	u, err := parseULID(s)
 	return ID{ULID: u, Node: node}, err
@@ -92,12 +92,12 @@ func (id ID) String() string { return string(id.appendText(make([]byte, 0, idTex
 
 func (id ID) appendText(b []byte) []byte {
 	var u [ulid.EncodedSize]byte
-	_ = id.ULID.MarshalTextTo(u[:]) // it fails only for want of room
+	_ = id.ULID.MarshalTextTo(u[:]) // it fails only if the buffer is too short
 	b = append(append(b, u[:]...), '@')
 	return append(b, id.Node.String()...)
 }
 
-// IsZero reports whether id names nothing.
+// IsZero reports whether id is the zero ID.
 func (id ID) IsZero() bool { return id == ID{} }
 
 // Compare orders IDs by ULID, then by node.
@@ -108,7 +108,7 @@ func (id ID) Compare(o ID) int {
 	return bytes.Compare(id.Node[:], o.Node[:])
 }
 
-// MarshalText returns the ID's text; that of the zero ID is empty.
+// MarshalText returns the ID's text. The text of the zero ID is empty.
 func (id ID) MarshalText() ([]byte, error) {
 	if id.IsZero() {
 		return nil, nil
@@ -116,7 +116,7 @@ func (id ID) MarshalText() ([]byte, error) {
 	return id.appendText(make([]byte, 0, idTextSize)), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText parses the output of MarshalText.
 func (id *ID) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*id = ID{}
@@ -133,7 +133,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 // MarshalText returns the node's nkeys text.
 func (n NodeID) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// UnmarshalText reads a node's nkeys text.
+// UnmarshalText parses a node's nkeys text.
 func (n *NodeID) UnmarshalText(text []byte) error {
 	parsed, err := ParseNodeID(string(text))
 	if err != nil {
@@ -161,7 +161,7 @@ func EncodeID(enc *msgpack.Encoder, id *ID) error {
 	return err
 }
 
-// DecodeMsgpack reads what EncodeMsgpack wrote.
+// DecodeMsgpack decodes the output of EncodeMsgpack.
 func (id *ID) DecodeMsgpack(dec *msgpack.Decoder) error {
 	if isNil, err := decodedNil(dec); err != nil || isNil {
 		*id = ID{}
@@ -176,10 +176,10 @@ func (id *ID) DecodeMsgpack(dec *msgpack.Decoder) error {
 	return dec.ReadFull(id.Node[:])
 }
 
-// Source makes a node's IDs. They are unique and unguessable, and each is greater than all before it, even when the
-// clock steps back or many are made in one millisecond. It is safe for concurrent use.
+// Source makes a node's IDs. They are unique and unguessable. Each is greater than all before it, even if the clock
+// steps back or many are made in one millisecond. A Source is safe for concurrent use.
 //
-// ulid.MonotonicEntropy does neither: it starts afresh when the clock changes, and fails on overflow.
+// ulid.MonotonicEntropy promises neither: it starts again when the clock changes, and it fails on overflow.
 type Source struct {
 	node    NodeID
 	now     func() time.Time
@@ -232,8 +232,8 @@ func (s *Source) fresh(ms uint64) (ulid.ULID, error) {
 	return u, nil
 }
 
-// follow returns the ULID after the last one: a random step of up to 2^32 above it. When that overflows, it returns
-// the first one of the next millisecond, whatever the clock says.
+// follow returns the ULID after the last one: a random step of up to 2^32 above it. On overflow, it returns the first
+// one of the next millisecond, even if the clock is behind that.
 func (s *Source) follow() (ulid.ULID, error) {
 	var step [4]byte
 	if _, err := io.ReadFull(s.entropy, step[:]); err != nil {

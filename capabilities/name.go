@@ -7,7 +7,7 @@ import (
 	"parley"
 )
 
-// The special names, which every agent has or may have and none can bind.
+// The special names. No agent can bind them.
 const (
 	NameSelf  = "@self"
 	NameHost  = "@host"
@@ -20,7 +20,7 @@ const (
 	maxPathParts = 16
 )
 
-// Path leads from an agent's names to a value: a name, then fields of records.
+// Path is the path of a value below the names of an agent: a name, then fields of records.
 type Path []string
 
 // String returns the names joined by slashes.

@@ -15,8 +15,8 @@ import (
 // Locator is an ID for use outside a node, with the kind of its target and hints where its node may be reached. Hints
 // are not part of identity: locators with equal IDs locate the same thing.
 //
-// Its text is parley://{node}/{ulid}?type=promise&at=nats://host:port, with "at" as often as needed. The locator of an
-// invitation also holds a secret, and is the only one to be kept from others.
+// Its text is parley://{node}/{ulid}?type=promise&at=nats://host:port, with one "at" for each hint. The locator of an
+// invitation also holds a secret. No other locator has to be kept from others.
 type Locator struct {
 	ID     ID
 	Kind   Kind
@@ -24,8 +24,7 @@ type Locator struct {
 	Secret string
 }
 
-// KindInvitation is the kind in the locator of an invitation. No reference is of this kind: an invitation is used, not
-// held.
+// KindInvitation is the kind in the locator of an invitation. No reference is of this kind.
 const KindInvitation Kind = "invitation"
 
 const (
@@ -50,10 +49,10 @@ func (l Locator) String() string {
 	return u.String()
 }
 
-// IsLocator reports whether s is meant as a locator, well formed or not.
+// IsLocator reports whether s begins as a locator does. It may be malformed.
 func IsLocator(s string) bool { return strings.HasPrefix(s, locatorScheme+"://") }
 
-// ParseTarget reads an ID or the ID of a locator. It refuses with INVALID_ARGUMENT.
+// ParseTarget parses an ID, or the ID in a locator. It refuses with INVALID_ARGUMENT.
 func ParseTarget(s string) (ID, error) {
 	if IsLocator(s) {
 		l, err := ParseLocator(s)
@@ -62,7 +61,7 @@ func ParseTarget(s string) (ID, error) {
 	return ParseID(s)
 }
 
-// ParseLocator reads a locator of at most 4 KiB and 8 hints. It refuses with INVALID_ARGUMENT.
+// ParseLocator parses a locator of at most 4 KiB and 8 hints. It refuses with INVALID_ARGUMENT.
 func ParseLocator(s string) (Locator, error) {
 	bad := func(why string) (Locator, error) {
 		return Locator{}, parley.Refuse(parley.InvalidArgument, "not a locator: %s", why).
@@ -72,7 +71,7 @@ func ParseLocator(s string) (Locator, error) {
 		return bad("too long")
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != locatorScheme || u.User != nil || u.Opaque != "" || strings.Contains(s, "#") { // no fragment, be it empty
+	if err != nil || u.Scheme != locatorScheme || u.User != nil || u.Opaque != "" || strings.Contains(s, "#") { // not even an empty fragment
 		return bad("malformed")
 	}
 	node, err := ParseNodeID(u.Host)
@@ -123,13 +122,13 @@ func KnownKind(k Kind) bool {
 	return false
 }
 
-// Ref is a reference to a target: what it is, how much of it is held, and by which grant. A zero Grant
-// means that nobody gave it: the holder made the target, or was made with it.
+// Ref is a reference to a target: its kind, how much of it is held, and by which grant. A zero Grant means that nobody
+// gave the reference: the holder made the target, or was made with it.
 //
-// Root is the grant that the target's home knows, where that is another: Grant was then derived from it within
-// the holder's node, which the home leaves to that node.
+// Root is the grant that the target's home knows, if that is not Grant. Grant was derived from Root within the holder's
+// node then, without telling the home.
 //
-// A Ref is authority only where a mailbox's log says that its agent holds it. Refs are comparable.
+// A Ref is authority only if the log of a mailbox shows that its agent holds it. Refs are comparable.
 type Ref struct {
 	Target ID
 	Kind   Kind
@@ -146,7 +145,7 @@ func (r Ref) Known() ID {
 	return r.Grant
 }
 
-// Bare returns the reference as its grant made it.
+// Bare returns the reference without its root, as its grant made it.
 func (r Ref) Bare() Ref {
 	r.Root = ID{}
 	return r

@@ -24,7 +24,7 @@ func At(t time.Time) Time {
 	return Time(t.UnixMilli())
 }
 
-// Std returns the standard library's time, in UTC.
+// Std returns t as a time.Time in UTC.
 func (t Time) Std() time.Time {
 	if t == 0 {
 		return time.Time{}
@@ -32,17 +32,17 @@ func (t Time) Std() time.Time {
 	return time.UnixMilli(int64(t)).UTC()
 }
 
-// Add returns the time d later.
+// Add returns t plus d.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
-// The ends of the years that RFC 3339 has.
+// The first and last instants of RFC 3339.
 const (
 	firstTime Time = -62_167_219_200_000
 	lastTime  Time = 253_402_300_799_999
 )
 
-// String returns RFC 3339 in UTC with milliseconds; the zero time is "". A time out of range, which only a stranger
-// makes, becomes the nearest in range, so that every output can be parsed.
+// String returns t in RFC 3339, in UTC with milliseconds, or "" for the zero time. A time out of range becomes the
+// nearest in range, so that every output can be parsed.
 func (t Time) String() string {
 	if t == 0 {
 		return ""
@@ -53,7 +53,7 @@ func (t Time) String() string {
 // MarshalText is String.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads RFC 3339 with any offset and precision.
+// UnmarshalText parses RFC 3339 with any offset and precision.
 func (t *Time) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*t = 0
@@ -72,7 +72,7 @@ func (t Time) EncodeMsgpack(enc *msgpack.Encoder) error {
 	if err := enc.EncodeExtHeader(extTime, 8); err != nil {
 		return err
 	}
-	if w, ok := enc.Writer().(io.ByteWriter); ok { // byte by byte: a slice would have to be allocated
+	if w, ok := enc.Writer().(io.ByteWriter); ok { // a slice would have to be allocated
 		for shift := 56; shift >= 0; shift -= 8 {
 			if err := w.WriteByte(byte(t >> shift)); err != nil {
 				return err

@@ -17,9 +17,9 @@ const (
 	MaxValueDepth = 32        // lists and records within each other
 )
 
-// Value is data that one agent can pass to another: null, bool, int64, float64, string, bytes, a list, a record, a
-// Ref, or a value sealed by its node, which only that node can open. The zero Value is null. A Value is immutable. It
-// keeps the slices and maps that it is made of.
+// Value is data that one agent can pass to another: null, bool, int64, float64, string, bytes, a list, a record, a Ref,
+// or a sealed value that only its node can open. The zero Value is null. A Value is immutable. It keeps the slices and
+// maps that it is made of.
 type Value struct{ v any }
 
 type (
@@ -119,7 +119,7 @@ func checkText(s string) error {
 	return nil
 }
 
-// size is about the length of the value's encoding, and never less than its payload.
+// size returns the approximate length of the value's encoding, at least the length of its payload.
 func (v Value) size() int {
 	switch x := v.v.(type) {
 	case string:
@@ -164,7 +164,7 @@ func (v Value) AsFloat() (float64, bool) { f, ok := v.v.(float64); return f, ok 
 // AsString returns the string, and whether v is one.
 func (v Value) AsString() (string, bool) { s, ok := v.v.(string); return s, ok }
 
-// AsBytes returns the bytes, and whether v holds some.
+// AsBytes returns the bytes, and whether v is bytes.
 func (v Value) AsBytes() ([]byte, bool) { b, ok := v.v.([]byte); return b, ok }
 
 // AsRef returns the reference, and whether v is one.
@@ -209,7 +209,7 @@ func (v Value) TypeName() string {
 // Equal reports whether two values are equal and of the same type.
 func (v Value) Equal(o Value) bool {
 	switch x := v.v.(type) {
-	case float64: // bit by bit, as they are written: 0 and -0 are not the same
+	case float64: // bit by bit: 0 and -0 differ
 		y, ok := o.v.(float64)
 		return ok && math.Float64bits(x) == math.Float64bits(y)
 	case []byte:
@@ -260,7 +260,7 @@ func (v Value) Map(fn func(Value) (Value, error)) (Value, error) {
 	return fn(v)
 }
 
-// Has reports whether fn is true of a leaf of the value.
+// Has reports whether fn returns true for a leaf of the value.
 func (v Value) Has(fn func(Value) bool) bool {
 	switch x := v.v.(type) {
 	case list:
@@ -287,7 +287,7 @@ func (v Value) IsRef() bool { _, ok := v.v.(Ref); return ok }
 // Refs returns the references within the value, in canonical order.
 func (v Value) Refs() []Ref {
 	var refs []Ref
-	_, _ = v.Map(func(leaf Value) (Value, error) { // the function returns no error, so neither does Map
+	_, _ = v.Map(func(leaf Value) (Value, error) { // fn returns no error, so Map does not
 		if r, ok := leaf.AsRef(); ok {
 			refs = append(refs, r)
 		}
@@ -296,10 +296,10 @@ func (v Value) Refs() []Ref {
 	return refs
 }
 
-// Extent is the amount of a value: its parts, itself included, and about the bytes of its encoding.
+// Extent is the size of a value: the number of its parts, with itself, and the approximate bytes of its encoding.
 type Extent struct{ Parts, Bytes int }
 
-// Extent returns the amount of the value. It counts nothing deeper than MaxValueDepth.
+// Extent returns the size of the value. It counts nothing deeper than MaxValueDepth.
 func (v Value) Extent() Extent { return v.extentAt(0) }
 
 func (v Value) extentAt(depth int) Extent {

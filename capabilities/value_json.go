@@ -15,8 +15,8 @@ import (
 	"parley"
 )
 
-// Nesting returns how deep objects and lists of a JSON text nest: 1 for {} and 0 for a scalar. It does not parse the
-// text, so that a caller can bound the depth of hostile input first. The result for text that is not JSON is arbitrary.
+// Nesting returns the depth of the objects and lists in a JSON text: 1 for {} and 0 for a scalar. It does not parse the
+// text, so a caller can bound hostile input with it first. The result for text that is not JSON is arbitrary.
 func Nesting(text []byte) int {
 	deepest, now, quoted := 0, 0, false
 	for i := 0; i < len(text); i++ {
@@ -36,11 +36,11 @@ func Nesting(text []byte) int {
 	return deepest
 }
 
-// In JSON, what JSON lacks is written as an object with one of these keys.
+// The keys of objects that stand for values which JSON does not have.
 const (
 	jsonRef    = "$cap"    // {"$cap":"<id>","kind":"agent"}, with "facet" and "grant" where there are any
 	jsonBytes  = "$bytes"  // {"$bytes":"<base64>"}
-	jsonSealed = "$sealed" // {"$sealed":true}: what is sealed is never shown
+	jsonSealed = "$sealed" // {"$sealed":true}, without the ciphertext
 )
 
 type refJSON struct {
@@ -68,8 +68,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v.v)
 }
 
-// appendJSON writes lists, records and what stands in them into one buffer: marshalling each by itself would
-// check and copy what is inside once for every level above it.
+// appendJSON appends the encoding of a value. It uses one buffer for all levels: json.Marshal would check and copy each
+// value once for every level above it.
 func (v Value) appendJSON(b []byte) ([]byte, error) {
 	switch x := v.v.(type) {
 	case string:
@@ -122,7 +122,7 @@ func appendString(b []byte, s string) ([]byte, error) {
 	return append(b, text...), err
 }
 
-// isPlain reports whether s is the same in JSON, between quotes, also where HTML is escaped.
+// isPlain reports whether s needs no escaping in JSON, not even that of HTML.
 func isPlain[T string | []byte](s T) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -141,8 +141,8 @@ func floatText(f float64) string {
 	return s + ".0"
 }
 
-// UnmarshalJSON decodes one JSON document, within the bounds of values. A "$cap" object becomes a Ref, which is its
-// writer's claim: whoever accepts it checks that it is held. A sealed value is refused. It refuses with
+// UnmarshalJSON decodes one JSON document, within the bounds of values. A "$cap" object becomes a Ref. The Ref is an
+// unproved claim: its receiver has to check that it is held. UnmarshalJSON refuses a sealed value. It refuses with
 // INVALID_ARGUMENT or TOO_LARGE.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	got, err := ParseJSON(b)
@@ -156,15 +156,15 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 // ParseJSON is UnmarshalJSON as a function.
 func ParseJSON(b []byte) (Value, error) { return parseValue(b, false) }
 
-// ParseShown decodes a value as MarshalJSON encodes it. Unlike ParseJSON it accepts a sealed value, without its
-// ciphertext. So the output of a node can be read, and is still refused where a value is given.
+// ParseShown decodes the output of MarshalJSON. Unlike ParseJSON it accepts a sealed value, without its ciphertext. So
+// the output of a node can be decoded, but is still refused as input.
 func ParseShown(b []byte) (Value, error) { return parseValue(b, true) }
 
 func parseValue(b []byte, shown bool) (Value, error) {
 	if len(b) > 2*MaxValueSize {
 		return Value{}, parley.Refuse(parley.TooLarge, "%d bytes of JSON are over the limit of %d", len(b), 2*MaxValueSize)
 	}
-	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && isPlain(b[1:n-1]) { // most are
+	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && isPlain(b[1:n-1]) { // the common case
 		v := String(string(b[1 : n-1]))
 		return v, v.Check()
 	}
@@ -190,7 +190,7 @@ func notJSON(err error) error {
 	return parley.Refuse(parley.InvalidArgument, "not JSON: %v", err)
 }
 
-// jsonReader reads values from JSON. With shown it takes sealed values.
+// jsonReader decodes values from JSON. With shown it accepts sealed values.
 type jsonReader struct {
 	*json.Decoder
 	shown bool
@@ -237,7 +237,7 @@ func (r jsonReader) record(depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		k, _ := tok.(string) // the decoder gives nothing else in this place
+		k, _ := tok.(string) // the decoder returns nothing else here
 		if _, twice := all[k]; twice {
 			return Value{}, parley.Refuse(parley.InvalidArgument, "key %.80q stands twice", k)
 		}
@@ -254,7 +254,7 @@ func (r jsonReader) record(depth int) (Value, error) {
 	return all.special()
 }
 
-// special turns the objects that stand for what JSON lacks into what they stand for.
+// special returns the value that an object with one of the special keys stands for.
 func (r record) special() (Value, error) {
 	switch {
 	case r[jsonRef].v != nil:
@@ -292,7 +292,7 @@ func (r record) reference() (Value, error) {
 	return Reference(Ref{Target: ref.Cap, Kind: ref.Kind, Facet: ref.Facet, Grant: ref.Grant}), nil
 }
 
-// number reads an integer as one if it fits 64 bits and is written without point or exponent.
+// number parses a number. It is an integer if it fits 64 bits and has neither point nor exponent.
 func number(n json.Number) (Value, error) {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return Int(i), nil
@@ -304,8 +304,8 @@ func number(n json.Number) (Value, error) {
 	return Float(f), nil
 }
 
-// Text gives the value as people read it on one line: text as it is, references as locators, sealed
-// values masked, and everything else as JSON. It does not escape control characters.
+// Text returns the value on one line for people: text as it is, references as locators, sealed values masked, and
+// everything else as JSON. It does not escape control characters.
 func (v Value) Text() string {
 	switch x := v.v.(type) {
 	case string:

@@ -11,7 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// The msgpack extension types of Parley. They are never used again for anything else.
+// The msgpack extension types of Parley. Their numbers never change.
 const (
 	extID     int8 = 1 // an ID: 16 bytes of ULID, 32 of node key
 	extRef    int8 = 2 // a Ref: a msgpack array
@@ -21,7 +21,7 @@ const (
 
 var errMalformed = errors.New("malformed encoding")
 
-// decodedNil consumes a nil if there is one.
+// decodedNil consumes a nil if it is next, and reports whether it was.
 func decodedNil(dec *msgpack.Decoder) (bool, error) {
 	code, err := dec.PeekCode()
 	if err != nil || code != msgpcode.Nil {
@@ -30,7 +30,7 @@ func decodedNil(dec *msgpack.Decoder) (bool, error) {
 	return true, dec.DecodeNil()
 }
 
-// wantExt consumes the header of an extension that must have this type and length.
+// wantExt consumes the header of an extension. It fails for another type or length.
 func wantExt(dec *msgpack.Decoder, id int8, size int) error {
 	got, n, err := dec.DecodeExtHeader()
 	if err != nil {
@@ -42,8 +42,8 @@ func wantExt(dec *msgpack.Decoder, id int8, size int) error {
 	return nil
 }
 
-// EncodeMsgpack writes the value in its one canonical form: integers as short as they go, floats as 64
-// bits, records with their keys sorted bytewise.
+// EncodeMsgpack encodes the value in its canonical form: integers in the shortest form, floats in 64 bits, and the keys
+// of records sorted bytewise.
 func (v Value) EncodeMsgpack(enc *msgpack.Encoder) error {
 	switch x := v.v.(type) {
 	case nil:
@@ -113,8 +113,8 @@ func encodeRecord(enc *msgpack.Encoder, r record) error {
 	return nil
 }
 
-// DecodeMsgpack reads a value. It refuses what is nested too deeply, longer than the bounds, or ill formed:
-// whatever it gives, Check takes, but for its size as a whole.
+// DecodeMsgpack decodes a value. It refuses a value that is nested too deeply, over the bounds or malformed. Check
+// accepts its result, except perhaps for the size as a whole.
 func (v *Value) DecodeMsgpack(dec *msgpack.Decoder) error {
 	got, err := decodeValue(dec, 0)
 	if err != nil {
@@ -124,7 +124,7 @@ func (v *Value) DecodeMsgpack(dec *msgpack.Decoder) error {
 	return nil
 }
 
-// EncodeValue gives the canonical encoding of v.
+// EncodeValue returns the canonical encoding of v.
 func EncodeValue(v Value) ([]byte, error) {
 	var buf bytes.Buffer
 	if err := v.EncodeMsgpack(msgpack.NewEncoder(&buf)); err != nil {
@@ -133,8 +133,8 @@ func EncodeValue(v Value) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// DecodeValue reads one canonically encoded value and nothing else. A value in any other spelling is
-// refused, so that what is hashed or signed has one meaning.
+// DecodeValue decodes one value and nothing after it. It refuses any other encoding than the canonical one, so that a
+// hash or signature has one meaning.
 func DecodeValue(b []byte) (Value, error) {
 	if len(b) > MaxValueSize {
 		return Value{}, fmt.Errorf("%w: %d bytes", errMalformed, len(b))
@@ -196,7 +196,7 @@ func decodeValue(dec *msgpack.Decoder, depth int) (Value, error) {
 	return Value{}, fmt.Errorf("%w: code %#x", errMalformed, code)
 }
 
-// decodeUint64 does not leave it to the library, to which a number beyond int64 is a negative one.
+// decodeUint64 decodes an unsigned integer. The library would return a number over int64 as a negative one.
 func decodeUint64(dec *msgpack.Decoder) (Value, error) {
 	u, err := dec.DecodeUint64()
 	if err == nil && u > math.MaxInt64 {
@@ -213,7 +213,7 @@ func decodeText(dec *msgpack.Decoder) (string, error) {
 	return s, checkText(s)
 }
 
-// decodeBytes does not leave it to the library, which allocates what the length claims.
+// decodeBytes decodes bytes. The library would allocate the claimed length first.
 func decodeBytes(dec *msgpack.Decoder) (Value, error) {
 	n, err := dec.DecodeBytesLen()
 	if err != nil {
@@ -235,7 +235,7 @@ func decodeList(dec *msgpack.Decoder, depth int) (Value, error) {
 	if n < 0 || n > MaxValueSize {
 		return Value{}, fmt.Errorf("%w: list of %d", errMalformed, n)
 	}
-	l := make(list, 0, min(n, 64)) // a length is a claim, not a reason to allocate
+	l := make(list, 0, min(n, 64)) // the claimed length may be false
 	for range n {
 		e, err := decodeValue(dec, depth+1)
 		if err != nil {
