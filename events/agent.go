@@ -8,10 +8,10 @@ import (
 	"parley/capabilities"
 )
 
-// AgentKind says what an agent was made as.
+// AgentKind is the kind of an agent.
 type AgentKind string
 
-// The kinds of agents. A host's @host is itself.
+// The kinds of agents. A host is its own @host.
 const (
 	Host  AgentKind = "host"
 	Guest AgentKind = "guest"
@@ -28,7 +28,8 @@ type AgentCreated struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// AgentUpdated replaces what it mentions: a nil Title or Labels, or an empty Status, is left as it was.
+// AgentUpdated changes the title, labels or status of an agent. A nil Title or Labels, or an empty Status, changes
+// nothing.
 type AgentUpdated struct {
 	Title  *string           `json:"title,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
@@ -36,28 +37,28 @@ type AgentUpdated struct {
 	Error  string            `json:"error,omitempty"`
 }
 
-// AgentArchived puts an agent out of use. Its log stays.
+// AgentArchived archives an agent. Its log stays.
 type AgentArchived struct {
 	By capabilities.ID `json:"by"`
 }
 
-// ProgramSet says what program an agent runs for the messages that it gets. It replaces the one before; one of no
-// Runtime is none.
+// ProgramSet sets the program that runs for messages to an agent. It replaces the one before. An empty Runtime means
+// none.
 type ProgramSet struct {
 	Runtime     string   `json:"runtime"` // exec or acp
 	Command     []string `json:"command,omitempty"`
-	Folder      string   `json:"folder,omitempty"`      // where it runs
+	Folder      string   `json:"folder,omitempty"`      // in which it runs
 	Environment []string `json:"environment,omitempty"` // "NAME=value" each
-	Keep        bool     `json:"keep,omitempty"`        // one process serves one message after the other
-	Seconds     uint64   `json:"seconds,omitempty"`     // how long a run may take; 0 is as long as it takes
-	Access      []string `json:"access,omitempty"`      // what it may do through the node: read, write, terminal
-	Inherit     []string `json:"inherit,omitempty"`     // names of variables of the node's own that it gets at each start
-	User        string   `json:"user,omitempty"`        // the system's user that it runs as; "" is the node's default
-	Wrap        []string `json:"wrap,omitempty"`        // words that stand before the command; none are the node's default
+	Keep        bool     `json:"keep,omitempty"`        // one process serves all messages, one after the other
+	Seconds     uint64   `json:"seconds,omitempty"`     // the limit of a run; 0 is none
+	Access      []string `json:"access,omitempty"`      // through the node: read, write, terminal
+	Inherit     []string `json:"inherit,omitempty"`     // names of the node's own variables that it gets at each start
+	User        string   `json:"user,omitempty"`        // the operating system's user; "" is the node's default
+	Wrap        []string `json:"wrap,omitempty"`        // words before the command; if empty, the node's default
 }
 
-// programUnconfined turns a ProgramSet of version 1 into one of version 2: it names no user, no wrap and no variables. A
-// program that does not know these refuses the version, and so runs nothing without them.
+// programUnconfined upcasts version 1, which had no user, wrap and variables. Versions of the program that do not know
+// them refuse version 2, so they run nothing without them.
 func programUnconfined(payload []byte) ([]byte, error) {
 	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|7 {
 		return nil, errMalformed
@@ -67,22 +68,22 @@ func programUnconfined(payload []byte) ([]byte, error) {
 	return lifted, nil
 }
 
-// PolicySet says what becomes of an agent's calls that need permission: always, on-miss, never or deny.
+// PolicySet sets the policy for an agent's calls that need permission: always, on-miss, never or deny.
 type PolicySet struct {
 	Policy string `json:"policy"`
 }
 
-// RunStarted says that the agent's program runs.
+// RunStarted records the start of a run of the agent's program.
 type RunStarted struct {
 	Run    capabilities.ID `json:"run"`
 	Prompt capabilities.ID `json:"prompt,omitzero"` // the message that it runs for
 }
 
-// RunEnded says that it no longer does. An empty Error is a good end. With Again the run came to nothing, and there is to
-// be another for its message, before those for later ones.
+// RunEnded records the end of a run. An empty Error means success. With Again, the run had no effect and its message gets
+// another one, before all later messages.
 type RunEnded struct {
 	Run    capabilities.ID `json:"run"`
 	Error  string          `json:"error,omitempty"`
-	Output string          `json:"output,omitempty"` // the tail of it
+	Output string          `json:"output,omitempty"` // its tail
 	Again  bool            `json:"again,omitempty"`
 }

@@ -15,7 +15,7 @@ import (
 var errMalformed = errors.New("malformed event")
 
 // Append appends the encoding of events to dst. Each is a msgpack sequence of kind, version, time and payload. The
-// payload is an array in bytes of the 32-bit form. It fails only for a value that cannot be passed on.
+// payload is an array in bytes of the 32-bit form. It fails only for a value that cannot be encoded.
 func Append(dst []byte, evs ...Recorded) ([]byte, error) {
 	buf := bytes.NewBuffer(dst)
 	enc := msgpack.GetEncoder()
@@ -38,7 +38,7 @@ func appendOne(enc *msgpack.Encoder, buf *bytes.Buffer, r Recorded) error {
 	w.uint(uint64(k))
 	plain, isPlain := r.Event.(*FormRequested)
 	isPlain = isPlain && plain.Origin == nil
-	if isPlain { // programs before this one read it too
+	if isPlain { // earlier versions of the program can decode it
 		w.uint(1)
 	} else {
 		w.uint(uint64(schemas[k].version))
@@ -47,7 +47,7 @@ func appendOne(enc *msgpack.Encoder, buf *bytes.Buffer, r Recorded) error {
 	if w.err != nil {
 		return w.err
 	}
-	buf.Write([]byte{msgpcode.Bin32, 0, 0, 0, 0}) // the length is known afterwards
+	buf.Write([]byte{msgpcode.Bin32, 0, 0, 0, 0}) // the length is filled in below
 	start := buf.Len()
 	if isPlain {
 		w.form(plain, formFields-1)
@@ -62,8 +62,8 @@ func appendOne(enc *msgpack.Encoder, buf *bytes.Buffer, r Recorded) error {
 	return nil
 }
 
-// Decode decodes count events, after which nothing may follow. It fails with an *UnknownError for an event of a newer
-// program. Any other error means a malformed encoding. It also returns the events before the error.
+// Decode decodes exactly count events. It fails with an *UnknownError for an event of a newer version of the program. Any
+// other error means a malformed encoding. With an error, it also returns the events before it.
 func Decode(body []byte, count int) ([]Recorded, error) {
 	return decodeAs(schemas, body, count)
 }
@@ -85,7 +85,7 @@ func decodeAs(known map[Kind]schema, body []byte, count int) ([]Recorded, error)
 	return evs, nil
 }
 
-// decodeOne decodes the next event from dec, which reads from rd and no further than needed.
+// decodeOne decodes the next event from dec, which reads no further in rd than needed.
 func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r Recorded, err error) {
 	kind, err := dec.DecodeUint8()
 	if err != nil {
@@ -110,7 +110,7 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r
 	if payload, err = s.lift(Kind(kind), version, payload); err != nil {
 		return r, err
 	}
-	if err := msgpack.NewDecoder(bytes.NewReader(payload)).Skip(); err != nil { // the library allocates what a list claims to be
+	if err := msgpack.NewDecoder(bytes.NewReader(payload)).Skip(); err != nil { // the library allocates the claimed length of a list
 		return r, fmt.Errorf("%w: %s: %w", errMalformed, s.name, err)
 	}
 	e := s.make()
@@ -120,7 +120,7 @@ func decodeOne(known map[Kind]schema, dec *msgpack.Decoder, rd *bytes.Reader) (r
 	return Recorded{At: at, Event: e}, nil
 }
 
-// decodePayload reads a payload. The library would allocate what the length claims.
+// decodePayload decodes a payload. The library would allocate the claimed length first.
 func decodePayload(dec *msgpack.Decoder, rd *bytes.Reader) ([]byte, error) {
 	n, err := dec.DecodeBytesLen()
 	if err != nil {
@@ -133,8 +133,8 @@ func decodePayload(dec *msgpack.Decoder, rd *bytes.Reader) ([]byte, error) {
 	return payload, dec.ReadFull(payload)
 }
 
-// The events of the way from ask to answer encode themselves: reflection takes several times as long. What
-// they write is what reflection would; a test holds them to that.
+// The events of a form's life encode themselves, since reflection takes several times as long. A test compares their
+// encoding with that of reflection.
 
 // formFields is the number of fields of FormRequested.
 const formFields = 21
@@ -151,7 +151,7 @@ func (e *FormRequested) EncodeMsgpack(enc *msgpack.Encoder) error {
 	return w.err
 }
 
-// form writes all fields of a form but its Origin, as an array of n.
+// form encodes all fields of a form but its Origin, as the first of an array of n.
 func (w *writer) form(e *FormRequested, n int) {
 	w.array(n)
 	w.uint(e.Number)
@@ -209,7 +209,7 @@ func (e *MessageDelivered) EncodeMsgpack(enc *msgpack.Encoder) error {
 	return w.err
 }
 
-// writer writes one thing after another until the first error.
+// writer encodes values until the first error.
 type writer struct {
 	enc *msgpack.Encoder
 	err error

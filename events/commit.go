@@ -18,14 +18,14 @@ type Hash [sha256.Size]byte
 // String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
 
-// Summary is what can be known of a mailbox after a section without reading its events.
+// Summary describes a mailbox after a section, for readers that do not decode its events.
 type Summary struct {
-	Open     uint32            // forms that it asked and that are not settled
-	Outbox   uint32            // items of its outbox, and runs of its program that are not over
+	Open     uint32            // open forms that it asked
+	Outbox   uint32            // items of its outbox, and runs that are pending or under way
 	Deadline capabilities.Time // the earliest deadline of its open forms; zero if none
 }
 
-// Section is events of one mailbox that were appended together.
+// Section holds events of one mailbox that were appended together.
 type Section struct {
 	Mailbox capabilities.ID
 	First   uint64 // the mailbox's version after the first of the events: 1 for the first ever
@@ -37,11 +37,11 @@ type Section struct {
 // Events decodes the section's events.
 func (s Section) Events() ([]Recorded, error) { return Decode(s.Body, int(s.Count)) }
 
-// Commit is one durable step of a node. A mailbox may have several sections in a commit; they follow each
-// other in the order in which they were appended.
+// Commit is one durable step of a node. A mailbox may have several sections in a commit, in the order in which they were
+// appended.
 type Commit struct {
 	Number   uint64 // 1 for the first
-	Prev     Hash   // of the commit before
+	Prev     Hash   // hash of the commit before
 	At       capabilities.Time
 	Node     capabilities.NodeID
 	Sections []Section
@@ -55,12 +55,12 @@ const (
 	minFrameBytes = len(frameMagic) + sha256.Size
 )
 
-// ErrDamaged says that a frame is not one that was written whole.
+// ErrDamaged reports a frame that is incomplete or was changed.
 var ErrDamaged = errors.New("damaged frame")
 
-// Encode writes the commit as a frame: a magic, the msgpack sequence of format, number, previous hash,
-// time, node, table of contents and bodies, and at the end the hash of all that, which it also returns.
-// The frame is written over what is in room, if that is large enough.
+// Encode encodes the commit as a frame, and returns the frame and its hash. A frame is a magic number, the msgpack
+// sequence of format, number, previous hash, time, node, table of contents and bodies, and the hash of all these. The
+// frame overwrites room, if that is large enough.
 func (c *Commit) Encode(room []byte) ([]byte, Hash, error) {
 	size := 256
 	for _, s := range c.Sections {
@@ -106,8 +106,8 @@ func encodeTable(enc *msgpack.Encoder, sections []Section) error {
 	return w.err
 }
 
-// DecodeCommit reads a frame and checks its hash, which it also returns. The sections' bodies are slices
-// of the frame. What is not a whole frame is ErrDamaged; one of a newer format is an *UnknownError.
+// DecodeCommit decodes a frame, checks its hash and returns both. The sections' bodies are slices of the frame. It fails
+// with ErrDamaged for a damaged frame, and with an *UnknownError for a newer format.
 func DecodeCommit(frame []byte) (*Commit, Hash, error) {
 	if len(frame) < minFrameBytes || string(frame[:len(frameMagic)]) != frameMagic {
 		return nil, Hash{}, fmt.Errorf("%w: not a frame", ErrDamaged)
@@ -135,7 +135,7 @@ func DecodeCommit(frame []byte) (*Commit, Hash, error) {
 	return c, h, nil
 }
 
-// decodeHeader reads all before the bodies: the commit without them, and their sizes.
+// decodeHeader decodes everything before the bodies. It returns the commit without them, and their sizes.
 func decodeHeader(dec *msgpack.Decoder) (*Commit, []int, error) {
 	format, err := dec.DecodeUint8()
 	if err != nil {

@@ -4,9 +4,9 @@
 // numbered, timed, and chained by hash to the commit before it. Both have one binary form. A table of contents in front
 // of a commit lets a reader skip what it does not need.
 //
-// Promised: whatever was ever encoded can always be decoded (earlier versions of an event are lifted; testdata holds one
-// of each); equal events have equal encodings; a frame that was cut, changed or moved in the chain does not decode; an
-// event of a newer program is an *UnknownError, and never guessed at.
+// Promised: every event that was ever encoded can be decoded (earlier versions are upcast; testdata holds one of each);
+// equal events have equal encodings; a frame that was cut, changed or moved in the chain does not decode; an event of a
+// newer version of the program is an *UnknownError.
 //
-// Not promised: that a sequence of events makes sense. The mailbox decides that.
+// Not promised: that a sequence of events is consistent. Package mailbox checks that.
 package events

@@ -14,7 +14,7 @@ import (
 // encoded as an array of its fields, so each change, even an added field, is a new version with an upcast.
 type Event interface{ kind() Kind }
 
-// Kind is the number of an event's type in the log. Numbers are never used again.
+// Kind is the number of an event's type in the log. A number is never used for another type.
 type Kind uint8
 
 // The kinds of events.
@@ -120,25 +120,25 @@ func (*QuotaSet) kind() Kind { return kindQuotaSet }
 
 func (*NodeDropped) kind() Kind { return kindNodeDropped }
 
-// Recorded is an event as it stands in the log.
+// Recorded is an event with the time of its record in the log.
 type Recorded struct {
 	At    capabilities.Time
 	Event Event
 }
 
-// schema is how one kind of event is encoded today, and how earlier versions become that.
+// schema describes the encoding of one kind of event, and the upcasts of its earlier versions.
 type schema struct {
 	name    string
 	version uint8
 	make    func() Event
-	upcast  map[uint8]upcast // by the version that it lifts to the next
+	upcast  map[uint8]upcast // by the version that it converts to the next
 }
 
-// upcast turns the payload of one version into that of the next. Both are msgpack arrays.
+// upcast converts the payload of one version to that of the next. Both are msgpack arrays.
 type upcast func(payload []byte) ([]byte, error)
 
-// schemas lists everything that can stand in a log. To change an event, raise its version, add the upcast from the
-// version before, and add a sample to testdata.
+// schemas lists all kinds of events. To change an event, raise its version, add the upcast from the version before, and
+// add a sample to testdata.
 var schemas = map[Kind]schema{
 	kindFormRequested:     {name: "FormRequested", version: 2, make: func() Event { return new(FormRequested) }, upcast: map[uint8]upcast{1: formWithoutOrigin}},
 	kindFormAnswered:      {name: "FormAnswered", version: 2, make: func() Event { return new(FormAnswered) }, upcast: map[uint8]upcast{1: lengthened(6)}},
@@ -175,8 +175,8 @@ var schemas = map[Kind]schema{
 	kindTokenRevoked:      {name: "TokenRevoked", version: 1, make: func() Event { return new(TokenRevoked) }},
 }
 
-// lengthened returns the upcast that adds a field to an event of so many fields, at most 14. The field is nil, which
-// decodes to the zero value.
+// lengthened returns the upcast that adds a field to an event with a number of fields, at most 14. The field is nil,
+// which decodes to the zero value.
 func lengthened(fields byte) upcast {
 	return func(payload []byte) ([]byte, error) {
 		if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|fields {
@@ -191,7 +191,7 @@ func lengthened(fields byte) upcast {
 // Name returns the name of an event's type, as in "FormRequested".
 func Name(e Event) string { return schemas[e.kind()].name }
 
-// Version returns the version in which an event is written down today.
+// Version returns the version in which an event is encoded.
 func Version(e Event) int {
 	if f, ok := e.(*FormRequested); ok && f.Origin == nil {
 		return 1
@@ -199,7 +199,7 @@ func Version(e Event) int {
 	return int(schemas[e.kind()].version)
 }
 
-// UnknownError reports an event of a newer program: its kind or version is unknown here.
+// UnknownError reports an event of an unknown kind or version, from a newer version of the program.
 type UnknownError struct {
 	Kind    Kind
 	Version uint8
@@ -213,7 +213,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("event of unknown kind %d", e.Kind)
 }
 
-// lift brings a payload of an older version up to today's.
+// lift upcasts a payload of an earlier version to the current one.
 func (s schema) lift(k Kind, version uint8, payload []byte) ([]byte, error) {
 	if version == 0 || version > s.version {
 		return nil, &UnknownError{Kind: k, Version: version}
@@ -232,7 +232,7 @@ func (s schema) lift(k Kind, version uint8, payload []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// encodeLifted encodes an event of an earlier version as one of today's.
+// encodeLifted upcasts an event of an earlier version and encodes it again.
 func encodeLifted(e Event) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)

@@ -9,8 +9,8 @@ import (
 	"parley/capabilities"
 )
 
-// FieldType is the type of a field: what it asks for and how it is drawn. "" is text, or, with a pattern, anything the
-// pattern accepts.
+// FieldType is the type of a field: the values that it takes and the widget that shows it. "" is text, or with a pattern
+// any value that the pattern accepts.
 type FieldType string
 
 // The types of fields.
@@ -29,8 +29,8 @@ const (
 	Capability  FieldType = "capability"
 )
 
-// Field is one question of a form. Pattern is a JSON Schema (2020-12) for the JSON form of the answer. A null Default
-// or Example is none.
+// Field is one question of a form. Pattern is a JSON Schema (2020-12) for the answer in JSON. A null Default or Example
+// means none.
 type Field struct {
 	Name        string             `json:"name"`
 	Label       string             `json:"label,omitempty"`
@@ -58,19 +58,19 @@ type FieldText struct {
 	Text string `json:"text"`
 }
 
-// FormKind is the kind of a form: how it came about and what it is called.
+// FormKind is the kind of a form.
 type FormKind string
 
 // The kinds of forms.
 const (
-	PlainForm FormKind = ""         // fields that the asker made up
-	Approval  FormKind = "approval" // whether a tool may be called: its title names that, its description is the input
-	Request   FormKind = "request"  // a capability asked for in words: one capability field named "value"
+	PlainForm FormKind = ""         // any fields
+	Approval  FormKind = "approval" // permission for a call: the title is the tool, the description its input
+	Request   FormKind = "request"  // a request for a capability: one capability field named "value"
 )
 
-// FormRequested adds a form to a mailbox: the asker's, which is the home of its promise, or as a copy that of an agent
-// that may answer it. Number is the mailbox's own. Via, Facet, Key and Result are set in the asker's alone, and
-// Forwarder and Chain in copies. Everything else is the same in all.
+// FormRequested adds a form to a mailbox. The asker's mailbox is the home of its promise; agents that may answer it have
+// copies. Number is the mailbox's own. Only the asker's mailbox has Via, Facet, Key and Result. Only copies have
+// Forwarder and Chain. All other fields are the same in all mailboxes.
 type FormRequested struct {
 	Number      uint64             `json:"number"`
 	ID          capabilities.ID    `json:"form"` // also the message's ID
@@ -89,26 +89,27 @@ type FormRequested struct {
 	ReplyTo     capabilities.ID    `json:"replyTo,omitzero"`
 	Date        capabilities.Time  `json:"date"`                 // when it was asked
 	Key         string             `json:"key,omitempty"`        // idempotency key
-	Result      string             `json:"resultName,omitempty"` // the answer is bound to this name
-	Forwarder   capabilities.ID    `json:"forwarder,omitzero"`   // who handed this copy on
-	Chain       []capabilities.ID  `json:"chain,omitempty"`      // who held it before, first the one asked
+	Result      string             `json:"resultName,omitempty"` // the name to which the answer is bound
+	Forwarder   capabilities.ID    `json:"forwarder,omitzero"`   // the agent that forwarded this copy
+	Chain       []capabilities.ID  `json:"chain,omitempty"`      // all agents that forwarded it, the first recipient first
 	Origin      *Origin            `json:"origin,omitempty"`     // of a form that was asked in a dialect
 }
 
-// Origin says in which dialect a form was asked, and holds what the dialect needs of the asker's words beyond the form
-// itself. It gives no authority: an asker may write any.
+// Origin is the dialect in which a form was asked, with the data that the dialect needs beyond the form itself. It gives
+// no authority: an asker may write any.
 type Origin struct {
 	Dialect string `json:"dialect"`
-	ID      string `json:"id,omitempty"`      // the asker's own for the form
+	ID      string `json:"id,omitempty"`      // the asker's ID for the form
 	Session string `json:"session,omitempty"` // of a question
 	Submit  string `json:"submit,omitempty"`  // label of its button
 	Run     string `json:"run,omitempty"`     // of an input
 	Agent   string `json:"agent,omitempty"`   // the run's name for the asker
-	Turn    uint64 `json:"turn,omitempty"`    // tells the inputs of one agent of a run apart
+	Turn    uint64 `json:"turn,omitempty"`    // the number of the input, among those of one agent of a run
 	Bare    bool   `json:"bare,omitempty"`    // the asker gave no description
 }
 
-// formWithoutOrigin lifts version 1, which had no Origin. Forms without one are still written so. It uses the payload up.
+// formWithoutOrigin upcasts version 1, which had no Origin. Forms without one are still encoded so. It overwrites the
+// payload.
 func formWithoutOrigin(payload []byte) ([]byte, error) {
 	if len(payload) < 3 || payload[0] != msgpcode.Array16 || payload[1] != 0 || payload[2] != formFields-1 {
 		return nil, errMalformed
@@ -117,27 +118,27 @@ func formWithoutOrigin(payload []byte) ([]byte, error) {
 	return append(payload, msgpcode.Nil), nil
 }
 
-// FormAnswered settles a form with values. By is the answerer, and Date the time when the home settled it. The copy of
-// a holder that did not answer is Withheld: it has no values.
+// FormAnswered settles a form with values. By is the answerer, and Date the time when the home settled it. For a holder
+// that did not answer, the event is Withheld: it has no values.
 type FormAnswered struct {
 	Form     capabilities.ID      `json:"form"`
 	By       capabilities.ID      `json:"by"`
 	Values   capabilities.Value   `json:"values"` // a record
 	Date     capabilities.Time    `json:"date"`
-	Grants   []capabilities.Grant `json:"grants,omitempty"` // what the answer gives away
+	Grants   []capabilities.Grant `json:"grants,omitempty"` // for the capabilities in the answer
 	Withheld bool                 `json:"withheld,omitempty"`
 	Answer   capabilities.ID      `json:"answer,omitzero"` // the settlement's own ID, if it came from another node
 }
 
-// Reason is why a form ended without an answer.
+// Reason is the reason why a form ended without an answer.
 type Reason string
 
 // The reasons.
 const (
-	Cancelled  Reason = "cancelled"  // the asker took it back
-	Declined   Reason = "declined"   // one who was asked said no
+	Cancelled  Reason = "cancelled"  // by its asker
+	Declined   Reason = "declined"   // by a recipient
 	Expired    Reason = "expired"    // its deadline passed
-	Superseded Reason = "superseded" // the asker put another in its place
+	Superseded Reason = "superseded" // the asker replaced it
 )
 
 // FormCancelled settles a form without an answer. By is zero for an expired one.
@@ -145,12 +146,12 @@ type FormCancelled struct {
 	Form   capabilities.ID   `json:"form"`
 	Reason Reason            `json:"reason"`
 	By     capabilities.ID   `json:"by,omitzero"`
-	Note   string            `json:"note,omitempty"` // in words, by who ended it
+	Note   string            `json:"note,omitempty"` // a comment by the agent that ended it
 	Date   capabilities.Time `json:"date"`
 	Answer capabilities.ID   `json:"answer,omitzero"` // as in FormAnswered
 }
 
-// FormForwarded lets another agent answer a form. It is in the home's log and in the forwarder's. Via, if set, is the
+// FormForwarded lets another agent answer a form. It is recorded at the home and at the forwarder. Via, if set, is the
 // grant by which the home can reach To.
 type FormForwarded struct {
 	Form capabilities.ID   `json:"form"`
@@ -160,7 +161,7 @@ type FormForwarded struct {
 	Via  capabilities.ID   `json:"via,omitzero"`
 }
 
-// forwardedVia lifts version 1, which had no Via.
+// forwardedVia upcasts version 1, which had no Via.
 func forwardedVia(payload []byte) ([]byte, error) {
 	var old struct {
 		_msgpack     struct{} `msgpack:",as_array"`

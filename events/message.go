@@ -9,8 +9,8 @@ import (
 	"parley/capabilities"
 )
 
-// MessagePosted adds a message to a mailbox: its sender's or its recipient's copy, each with its own Number. Via,
-// Facet and Key are set in the sender's alone.
+// MessagePosted adds a message to a mailbox, with the mailbox's own Number. Only the sender's mailbox has Via, Facet and
+// Key.
 type MessagePosted struct {
 	Number  uint64             `json:"number"`
 	Message capabilities.ID    `json:"message"`
@@ -24,7 +24,7 @@ type MessagePosted struct {
 	Key     string             `json:"key,omitempty"` // idempotency key
 }
 
-// postedUnkeyed lifts version 1, which had no Key: it gets an empty one at its end.
+// postedUnkeyed upcasts version 1, which had no Key. It appends an empty one.
 func postedUnkeyed(payload []byte) ([]byte, error) {
 	if len(payload) == 0 || payload[0] != msgpcode.FixedArrayLow|9 {
 		return nil, errMalformed
@@ -34,14 +34,14 @@ func postedUnkeyed(payload []byte) ([]byte, error) {
 	return lifted, nil
 }
 
-// Span is a piece of a message: words, or a value under an edge name.
+// Span is a part of a message: words, or a value under an edge name.
 type Span struct {
 	Words string             `json:"words,omitempty"`
 	Edge  string             `json:"edge,omitempty"`
 	Value capabilities.Value `json:"value,omitzero"`
 }
 
-// MessageDismissed takes a message out of view. It stays in the log.
+// MessageDismissed hides a message. It stays in the log.
 type MessageDismissed struct {
 	Number uint64 `json:"number"`
 }
@@ -51,23 +51,23 @@ type OutboxKind uint8
 
 // The kinds of items of the outbox.
 const (
-	OutboxCopy       OutboxKind = 1 // a form or message that the other has not got yet
-	OutboxOutcome    OutboxKind = 2 // how a form that the other has a copy of ended
-	OutboxRevocation OutboxKind = 3 // that a grant of the other's is revoked
-	OutboxForwarded  OutboxKind = 4 // that a form of the other's was handed on
-	OutboxMint       OutboxKind = 5 // that the other can be reached by a grant
-	OutboxAnswer     OutboxKind = 6 // what the mailbox says to a form of the other's
-	OutboxForward    OutboxKind = 7 // its wish that another may answer a form of the other's
+	OutboxCopy       OutboxKind = 1 // a form or message
+	OutboxOutcome    OutboxKind = 2 // the outcome of a form
+	OutboxRevocation OutboxKind = 3 // the revocation of a grant
+	OutboxForwarded  OutboxKind = 4 // the forward of a form, for its forwarder
+	OutboxMint       OutboxKind = 5 // a new grant, for its target
+	OutboxAnswer     OutboxKind = 6 // an answer, for the home of the form
+	OutboxForward    OutboxKind = 7 // a forward of a form, for the form's home
 )
 
-// MessageDelivered takes items out of the outbox: the mailboxes that they are for have accepted or refused them. Items
-// are their numbers, ascending. Refused, if set, is why they were refused.
+// MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are their
+// numbers in ascending order. Refused, if set, is the reason of a refusal.
 type MessageDelivered struct {
 	Items   []uint64 `json:"parcels"`
 	Refused string   `json:"refused,omitempty"`
 }
 
-// deliveredOne lifts version 1, which was about one item and repeated its contents.
+// deliveredOne upcasts version 1, which was about one item and repeated its contents.
 func deliveredOne(payload []byte) ([]byte, error) {
 	var old struct {
 		_msgpack    struct{} `msgpack:",as_array"`

@@ -14,21 +14,21 @@ import (
 	"parley/events"
 )
 
-// MaxAnswer is about the bytes that the values of an answer may take, with their names.
+// MaxAnswer bounds the values of an answer with their names, in approximate bytes.
 const MaxAnswer = capabilities.MaxValueSize
 
-// maxWhy is the number of characters that a pattern says about one value.
+// maxWhy bounds the message of a pattern about one value, in characters.
 const maxWhy = 200
 
-// checkBudget is the work that is left to check the values of one answer by their patterns.
+// checkBudget is the work that may still be spent on checking one answer by its patterns.
 type checkBudget struct {
-	checks  int // of a value's parts against a pattern's; an error of each fits in memory
-	matches int // bytes of a value times the states that may look at each
+	checks  int // comparisons of a part of a value with a part of a pattern; an error for each fits in memory
+	matches int // bytes of a value times the states that may read each
 }
 
 func newCheckBudget() *checkBudget { return &checkBudget{checks: 250_000, matches: 32_000_000} }
 
-// spend reports whether enough is left for a value of an extent, and uses it up.
+// spend spends the work for a value of an extent. It reports whether enough was left.
 func (b *checkBudget) spend(e capabilities.Extent, l schemaCost) bool {
 	checks, matches := e.Parts*l.checks, e.Bytes*l.steps
 	if checks > b.checks || matches > b.matches {
@@ -47,7 +47,7 @@ func (c *Schema) Check(values map[string]capabilities.Value) (map[string]capabil
 	return c.check(values, &w)
 }
 
-// check is Check after reading found some fields wrong: it says no more about those.
+// check is Check for values of which some fields could not be read. It reports nothing more about those.
 func (c *Schema) check(values map[string]capabilities.Value, w *fieldErrors) (map[string]capabilities.Value, error) {
 	if err := CheckSize(values); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func CheckSize(values map[string]capabilities.Value) error {
 	return nil
 }
 
-// isEmpty reports whether a value is what a person gives who gives nothing.
+// isEmpty reports whether a value means that nothing was given.
 func isEmpty(v capabilities.Value) bool {
 	s, isText := v.AsString()
 	l, isList := v.AsList()
@@ -128,7 +128,7 @@ func (q question) wrong(v capabilities.Value, left *checkBudget) string {
 	return ""
 }
 
-// wrongValue refuses values that cannot be passed on. The answer is stored as one record, a level above v.
+// wrongValue returns why a value cannot be stored, or "". The answer is stored as one record, one level above v.
 func wrongValue(v capabilities.Value) string {
 	if err := capabilities.List(v).Check(); err != nil {
 		if parley.CodeOf(err) == parley.TooLarge {
@@ -223,9 +223,9 @@ func wrongDate(v capabilities.Value) string {
 	return ""
 }
 
-// wrongLeaf refuses references and sealed values in free data: a capability is given only where one was asked for.
+// wrongLeaf refuses references and sealed values in plain data. Only capability fields take references.
 func wrongLeaf(v capabilities.Value) (why string) {
-	_, _ = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // the function returns no error, so neither does Map
+	_, _ = v.Map(func(leaf capabilities.Value) (capabilities.Value, error) { // fn returns no error, so Map does not
 		if _, isRef := leaf.AsRef(); isRef {
 			why = "it holds a capability, which only a field of type capability takes"
 		}

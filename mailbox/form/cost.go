@@ -11,8 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// costOf adds up the cost of a schema with everything it refers to, each schema once per use. It refuses cycles and
-// schemas that cost too much. In seen, schemas in progress are nil, and finished ones have their costs.
+// costOf returns the cost of a schema with all schemas that it refers to, each counted once per use. It refuses cycles
+// and schemas that cost too much. In seen, schemas in progress are nil, and finished ones have their costs.
 func costOf(s *jsonschema.Schema, seen map[*jsonschema.Schema]*schemaCost) (schemaCost, string) {
 	if l, ok := seen[s]; ok {
 		if l == nil {
@@ -61,7 +61,7 @@ func ownCost(s *jsonschema.Schema) schemaCost {
 		}
 	}
 	if s.UniqueItems {
-		l.checks += 10 // every item is hashed whole, and compared with those of the same hash
+		l.checks += 10 // every item is hashed, and compared with those of the same hash
 	}
 	if s.MultipleOf != nil {
 		l.checks += 10 // a division of long numbers
@@ -81,7 +81,7 @@ func ownCost(s *jsonschema.Schema) schemaCost {
 	return l
 }
 
-// parts counts a JSON value and everything within it.
+// parts returns the number of values in a JSON value, with itself.
 func parts(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -97,7 +97,7 @@ func parts(v any) int {
 	return n
 }
 
-// below returns the schemas that a schema applies, including those it refers to.
+// below returns the schemas that a schema applies, with those that it refers to.
 func below(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := []*jsonschema.Schema{
 		s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,
@@ -127,13 +127,13 @@ func below(s *jsonschema.Schema) []*jsonschema.Schema {
 	}
 	all = slices.DeleteFunc(all, func(s *jsonschema.Schema) bool { return s == nil })
 	slices.SortFunc(all, func(a, b *jsonschema.Schema) int { return strings.Compare(a.Location, b.Location) })
-	return all // sorted, so that of two faults the same one is told each time
+	return all // sorted, so that the same fault is reported each time
 }
 
-// The effort of a form is about the processor time that its patterns take. It is computed from sizes alone, so equal
-// forms and answers have equal efforts on every machine.
+// The effort of a form is the approximate processor time of its patterns. It is computed from sizes alone, so equal forms
+// and answers have equal efforts on every machine.
 const (
-	effortOfPattern = 40 * time.Microsecond // to compile one, whatever is in it
+	effortOfPattern = 40 * time.Microsecond // to compile any one
 	effortOfSchema  = 20 * time.Microsecond
 	effortOfState   = time.Microsecond
 	effortOfByte    = 400 * time.Nanosecond
@@ -159,7 +159,7 @@ func (c *Schema) CompileEffort() time.Duration {
 	return total
 }
 
-// RefusedEffort returns the effort of fields that do not compile. How far the compiler came is not known.
+// RefusedEffort returns the effort of fields that do not compile. It assumes that the compiler read all of them.
 func RefusedEffort(fields []events.Field) time.Duration {
 	var total time.Duration
 	for _, f := range fields {
@@ -170,7 +170,7 @@ func RefusedEffort(fields []events.Field) time.Duration {
 	return min(total, maxFormSchemas*effortOfSchema)
 }
 
-// CheckEffort returns the effort of checking an answer. No answer takes more than one is allowed.
+// CheckEffort returns the effort of checking an answer, at most the effort that one answer is allowed.
 func (c *Schema) CheckEffort(values map[string]capabilities.Value, texts []events.FieldText) time.Duration {
 	if c.patterns == nil {
 		return 0
@@ -192,7 +192,7 @@ func (c *Schema) CheckEffort(values map[string]capabilities.Value, texts []event
 	return time.Duration(min(checks, most.checks))*effortOfCheck + time.Duration(min(matches, most.matches))*effortOfMatch
 }
 
-// Memory returns about the bytes that the compiled patterns take. It is 0 for a schema without patterns.
+// Memory returns the approximate bytes of the compiled patterns. It is 0 for a schema without patterns.
 func (c *Schema) Memory() int {
 	total := 0
 	for _, p := range c.patterns {

@@ -7,5 +7,5 @@
 // wrong field; the work for one form and for one answer is bounded, whatever the patterns are; a Schema is immutable
 // and safe for use by several goroutines.
 //
-// Not promised: that an agent may give what stands in an answer. Who holds a capability is the mailbox's to say.
+// Not promised: that an agent holds the capabilities in its answer. Package mailbox checks that.
 package form

@@ -16,7 +16,7 @@ type fieldErrors struct {
 	why   map[string]string
 }
 
-// maxWrong bounds the characters of an error's message. Its Fields hold the whole.
+// maxWrong bounds the message of an error, in characters. Its Fields hold everything.
 const maxWrong = 1000
 
 // add notes something wrong with a field.

@@ -20,7 +20,7 @@ func HasPatterns(fields []events.Field) bool {
 	return slices.ContainsFunc(fields, func(f events.Field) bool { return len(f.Pattern) > 0 })
 }
 
-// Secrets returns the names of the fields whose values are to be sealed.
+// Secrets returns the names of the secret fields, whose values are sealed.
 func Secrets(fields []events.Field) []string {
 	var names []string
 	for _, f := range fields {
@@ -31,7 +31,7 @@ func Secrets(fields []events.Field) []string {
 	return names
 }
 
-// SameFields reports whether fields ask and show the same as fields that were compiled.
+// SameFields reports whether fields are equal to fields that were compiled.
 func SameFields(fields, compiled []events.Field) bool {
 	return slices.EqualFunc(fields, compiled, func(f, was events.Field) bool {
 		makePlain(&f)
@@ -39,14 +39,14 @@ func SameFields(fields, compiled []events.Field) bool {
 	})
 }
 
-// sameField reports whether two fields are alike in all that they ask and show.
+// sameField reports whether two fields are equal.
 func sameField(a, b events.Field) bool {
 	return a.Name == b.Name && a.Label == b.Label && a.Type == b.Type && a.Required == b.Required && a.Default.Equal(b.Default) &&
 		a.Placeholder == b.Placeholder && a.Help == b.Help && slices.Equal(a.Options, b.Options) && a.Example.Equal(b.Example) &&
 		bytes.Equal(a.Pattern, b.Pattern)
 }
 
-// SplitField reads "name:label", where the label may hold colons, as a required field for text. It refuses with
+// SplitField parses "name:label" as a required field for text. The label may hold colons. It refuses with
 // INVALID_ARGUMENT.
 func SplitField(arg string) (events.Field, error) {
 	name, label, ok := strings.Cut(arg, ":")
@@ -56,12 +56,12 @@ func SplitField(arg string) (events.Field, error) {
 	return events.Field{Name: name, Label: label, Required: true}, nil
 }
 
-// MaxFieldsJSON is the number of bytes of JSON that ParseFields accepts.
+// MaxFieldsJSON bounds the JSON that ParseFields accepts, in bytes.
 const MaxFieldsJSON = 512 << 10
 
-// ParseFields reads a JSON list of field definitions. Nothing is guessed: a key that is unknown, repeated or of
-// another type is refused, and null is the same as leaving a key out. It refuses with INVALID_FORM, naming every wrong
-// field, and with TOO_LARGE. The meaning of the fields, Compile checks.
+// ParseFields parses a JSON list of field definitions. It refuses a key that is unknown, repeated or of another type. A
+// null is the same as a missing key. It refuses with INVALID_FORM, naming every wrong field, and with TOO_LARGE. Compile
+// checks the meaning of the fields.
 func ParseFields(doc []byte) ([]events.Field, error) {
 	if len(doc) > MaxFieldsJSON {
 		return nil, parley.Refuse(parley.TooLarge, "%d bytes of fields are over the limit of %d", len(doc), MaxFieldsJSON)
@@ -99,7 +99,7 @@ func notList(err error) error {
 	return parley.Refuse(parley.InvalidForm, "want a JSON list of fields").WithHint(`as in [{"name":"port","label":"Port","type":"number"}]`)
 }
 
-// reader stores the value of one key, or returns what it wanted.
+// reader stores the value of one key, or returns the type that it wants.
 type reader func(raw json.RawMessage) error
 
 func fieldKeys(f *events.Field) map[string]reader {
@@ -128,7 +128,7 @@ func optionKeys(o *events.Option) map[string]reader {
 	}
 }
 
-// readObject reads an object by its keys, and returns everything that is wrong with it.
+// readObject parses an object by its keys. It returns all faults.
 func readObject(raw json.RawMessage, keys map[string]reader) (problems []string) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
@@ -140,7 +140,7 @@ func readObject(raw json.RawMessage, keys map[string]reader) (problems []string)
 		if err != nil && err != io.EOF {
 			return append(problems, "not JSON")
 		}
-		key, _ := tok.(string) // the decoder gives nothing else in this place
+		key, _ := tok.(string) // the decoder returns nothing else here
 		var v json.RawMessage
 		if err := dec.Decode(&v); err != nil {
 			return append(problems, "not JSON")
@@ -212,11 +212,11 @@ type Widget struct {
 	Type    events.FieldType
 	Label   string
 	Options []string
-	Default capabilities.Value // Null is none
+	Default capabilities.Value // Null for none
 }
 
-// WidgetFields returns the fields for the widgets of a prompt: value, value2, value3 and so on. No widgets are a
-// question of yes or no. It refuses with INVALID_FORM an unknown widget.
+// WidgetFields returns the fields for the widgets of a prompt: value, value2, value3 and so on. Without widgets it
+// returns one for yes or no. It refuses with INVALID_FORM an unknown widget.
 func WidgetFields(widgets []Widget) ([]events.Field, error) {
 	if len(widgets) == 0 {
 		widgets = []Widget{{Type: events.Confirm, Options: []string{"Yes", "No"}}}

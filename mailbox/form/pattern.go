@@ -17,13 +17,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds of a pattern, so that no form can make its reader work without end.
+// Bounds of a pattern. They bound the work of checking.
 const (
 	maxPatternDepth   = 64   // of its JSON
-	maxPatternSchemas = 1000 // schemas within it, each counted wherever it is referred to
+	maxPatternSchemas = 1000 // schemas within it, each counted once per use
 	maxRegexp         = 4096 // bytes of a regular expression
-	maxRegexpSteps    = 5000 // states of all its regular expressions, counted as schemas are
-	maxNumber         = 40   // characters of a number, which is computed exactly
+	maxRegexpSteps    = 5000 // states of all its regular expressions, counted once per use
+	maxNumber         = 40   // characters of a number, which is parsed exactly
 	maxExponent       = 400  // of a number
 )
 
@@ -36,15 +36,15 @@ const (
 type pattern struct {
 	schema *jsonschema.Schema
 	size   int    // bytes of its JSON
-	own    survey // what it takes to compile, in which nothing counts twice
+	own    survey // the work to compile it, in which nothing counts twice
 	schemaCost
 }
 
-// schemaCost bounds the work that a schema and all below it cause.
+// schemaCost is the work that a schema and all below it cause.
 type schemaCost struct {
 	schemas int // subschemas
-	checks  int // subschemas, and what each compares a value with: members of enums, required names
-	steps   int // states of regular expressions, each of which may look at every byte of a text
+	checks  int // subschemas, and the members of enums and required names to compare with
+	steps   int // states of regular expressions, each of which may read every byte of a text
 }
 
 // Bounds of the patterns of one form together.
@@ -54,7 +54,7 @@ const (
 	maxFormSteps    = 20_000   // states of regular expressions
 )
 
-// patternBudget is what the patterns of one form may still take.
+// patternBudget is the work that the patterns of one form may still take.
 type patternBudget struct {
 	bytes   int
 	objects int
@@ -65,11 +65,11 @@ func newPatternBudget() *patternBudget {
 	return &patternBudget{maxFormPatterns, maxFormSchemas, maxFormSteps}
 }
 
-// unlimitedPatterns returns a budget that bounds each pattern by itself alone. A form that is in the log was accepted
-// by the rules of its time.
+// unlimitedPatterns returns a budget that bounds each pattern only by itself. It is for forms in the log, which were
+// accepted by the bounds of their time.
 func unlimitedPatterns() *patternBudget { return &patternBudget{1 << 40, 1 << 40, 1 << 40} }
 
-// take uses up some of the budget, and reports whether there was enough.
+// take spends a part of the budget. It reports whether enough was left.
 func (r *patternBudget) take(bytes int, s survey) bool {
 	r.bytes, r.objects, r.steps = r.bytes-bytes, r.objects-s.objects, r.steps-s.steps
 	return !r.isUp()
@@ -79,14 +79,14 @@ func (r *patternBudget) isUp() bool { return r.bytes < 0 || r.objects < 0 || r.s
 
 const tooMuchTogether = "the patterns of the form ask for too much work together"
 
-// noLoader is a loader without schemas: a pattern refers to nothing outside itself.
+// noLoader is a loader without schemas. A pattern must not refer to others.
 type noLoader struct{}
 
 var errOutside = errors.New("the pattern refers outside itself")
 
 func (noLoader) Load(string) (any, error) { return nil, errOutside }
 
-// compilePattern returns the compiled pattern, or why it is refused. It uses up the budget of the form.
+// compilePattern returns the compiled pattern, or why it is refused. It spends the budget of the form.
 func compilePattern(raw json.RawMessage, left *patternBudget) (*pattern, string) {
 	if n := len(raw); n > MaxPattern {
 		return nil, fmt.Sprintf("a pattern of %d bytes is over the limit of %d", n, MaxPattern)
@@ -102,7 +102,7 @@ func compilePattern(raw json.RawMessage, left *patternBudget) (*pattern, string)
 	if why := found.wrong(doc, 0); why != "" {
 		return nil, why
 	}
-	if !left.take(len(raw), found) { // before the compiler spends time and memory on it
+	if !left.take(len(raw), found) { // before the compiler runs
 		return nil, tooMuchTogether
 	}
 	if _, isBool := doc.(bool); found.objects == 0 && !isBool {
@@ -127,14 +127,14 @@ func compilePattern(raw json.RawMessage, left *patternBudget) (*pattern, string)
 	return &pattern{schema: schema, size: len(raw), own: found, schemaCost: l}, ""
 }
 
-// survey is what a pattern's JSON holds, counted before the compiler spends time and memory on it.
+// survey counts the parts of a pattern's JSON, before the compiler spends time and memory on it.
 type survey struct {
-	objects int // any of which may be a schema
+	objects int // each may be a schema
 	steps   int // states of regular expressions
 }
 
-// wrong returns why a pattern's JSON must not be compiled, or "". It is stricter than JSON Schema within constants and
-// examples, where "$id" and "$ref" would be data, so that references are unambiguous.
+// wrong returns why a pattern's JSON must not be compiled, or "". It refuses "$id" and "$ref" also within constants and
+// examples, where they would be data.
 func (s *survey) wrong(doc any, depth int) string {
 	if depth > maxPatternDepth {
 		return fmt.Sprintf("the pattern is nested more than %d deep", maxPatternDepth)
@@ -181,7 +181,7 @@ func (s *survey) countRegexps(key string, v any) {
 		}
 	}
 	for _, text := range texts {
-		if n, err := regexpSteps(text); err == nil { // the compiler says what is wrong with the others
+		if n, err := regexpSteps(text); err == nil { // the compiler reports the faults of the others
 			s.steps = atMost(s.steps + n)
 		}
 	}
@@ -207,7 +207,7 @@ func wrongReference(key string, v any) string {
 	return ""
 }
 
-// wrongNumber refuses numbers whose exact value fills the memory, as that of 1e999999999 does.
+// wrongNumber refuses numbers whose exact value would fill the memory, such as 1e999999999.
 func wrongNumber(n string) string {
 	_, exp, ok := strings.Cut(strings.ToLower(n), "e")
 	e, err := strconv.Atoi(exp)
@@ -235,14 +235,14 @@ func notSchema(err error) string {
 	return not
 }
 
-// boundedRegexp is a regular expression with the number of its states.
+// boundedRegexp is a regular expression with its number of states.
 type boundedRegexp struct {
 	*regexp.Regexp
 	steps int
 }
 
-// compileRegexp compiles a regular expression of RE2, which matches in time linear in the text and the states. It
-// bounds the states before it makes any, since x{1000} is short and has many.
+// compileRegexp compiles a regular expression of RE2, which matches in time linear in the text and the states. It counts
+// the states first, since short expressions such as x{1000} have many.
 func compileRegexp(s string) (jsonschema.Regexp, error) {
 	steps, err := regexpSteps(s)
 	if err != nil {
@@ -273,7 +273,7 @@ func regexpSteps(s string) (int, error) {
 func states(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)
 	if re.Op == syntax.OpCharClass {
-		n = 1 + len(re.Rune)/64 // a class of letters of all scripts takes room
+		n = 1 + len(re.Rune)/64 // a class of many scripts is large
 	}
 	for _, sub := range re.Sub {
 		n = atMost(n + states(sub))
@@ -284,5 +284,5 @@ func states(re *syntax.Regexp) int {
 	return n
 }
 
-// atMost keeps sums and products of small costs from overflowing.
+// atMost bounds sums and products of costs, which would overflow.
 func atMost(n int) int { return min(n, 1<<28) }

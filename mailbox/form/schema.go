@@ -25,24 +25,23 @@ const (
 	maxOptionValue = 1000
 )
 
-// Schema is what a form's fields ask of an answer, with compiled patterns. It is immutable and safe for concurrent
-// use.
+// Schema is the compiled fields of a form. It is immutable and safe for concurrent use.
 type Schema struct {
 	fields   []events.Field
-	patterns []*pattern     // as fields, nil for none; nil if there are none at all
+	patterns []*pattern     // by field; nil if no field has one
 	index    map[string]int // nil if there are few fields
 }
 
-// fewFields is the number up to which fields are searched without an index.
+// fewFields is the largest number of fields that are searched without an index.
 const fewFields = 8
 
-// question is one field as Check uses it.
+// question is one field with its pattern.
 type question struct {
 	*events.Field
 	pattern *pattern // nil if there is none
 }
 
-// question returns the field with a number.
+// question returns the field at an index.
 func (c *Schema) question(i int) question {
 	q := question{Field: &c.fields[i]}
 	if c.patterns != nil {
@@ -51,7 +50,7 @@ func (c *Schema) question(i int) question {
 	return q
 }
 
-// find returns the number of the field with a name.
+// find returns the index of the field with a name.
 func (c *Schema) find(name string) (int, bool) {
 	if c.index != nil {
 		i, ok := c.index[name]
@@ -71,13 +70,13 @@ func Compile(fields []events.Field) (*Schema, error) {
 	return compileFields(fields, newPatternBudget())
 }
 
-// CompileAccepted compiles the fields of a form that is in the log. Each pattern is bounded by itself alone: the form
-// was accepted by the rules of its time.
+// CompileAccepted compiles the fields of a form in the log. Each pattern is bounded only by itself, since the form was
+// accepted by the bounds of its time.
 func CompileAccepted(fields []events.Field) (*Schema, error) {
 	return compileFields(fields, unlimitedPatterns())
 }
 
-// compileFields compiles fields whose patterns fit in a budget together.
+// compileFields compiles fields. Their patterns together have to fit in a budget.
 func compileFields(fields []events.Field, left *patternBudget) (*Schema, error) {
 	c := &Schema{fields: make([]events.Field, 0, len(fields))}
 	if len(fields) > fewFields {
@@ -131,7 +130,7 @@ func checkFormSize(fields []events.Field) error {
 	return nil
 }
 
-// FieldSize returns about the bytes of a field when it is encoded.
+// FieldSize returns the approximate bytes of an encoded field.
 func FieldSize(f *events.Field) int {
 	size := 32 + len(f.Name) + len(f.Label) + len(f.Type) + len(f.Placeholder) + len(f.Help) + len(f.Pattern)
 	for i := range f.Options {
@@ -149,7 +148,7 @@ func fieldKey(name string, i int) string {
 	return parley.Shown(name, maxFieldName)
 }
 
-// compileField makes a field explicit, and returns its pattern and everything that is wrong with it.
+// compileField makes a field explicit. It returns its pattern and all its faults.
 func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []string) {
 	say := func(why string) {
 		if why != "" {
@@ -162,7 +161,7 @@ func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []
 	say(wrongText("placeholder", f.Placeholder, maxLabel))
 	makePlain(f)
 	say(wrongOptions(f))
-	if len(f.Pattern) > 0 && !left.isUp() { // one field says that it is too much together
+	if len(f.Pattern) > 0 && !left.isUp() { // one field reports that the budget is used up
 		var why string
 		p, why = compilePattern(f.Pattern, left)
 		say(why)
@@ -170,13 +169,13 @@ func compileField(f *events.Field, left *patternBudget) (p *pattern, problems []
 	if why := cmp.Or(wrongValue(f.Example), wrongLeaf(f.Example)); why != "" { // shown to all, so plain data
 		say("example: " + why)
 	}
-	if len(problems) == 0 { // a default can be asked only of a field that makes sense
+	if len(problems) == 0 { // a default can be checked only by a valid field
 		say(question{f, p}.wrongDefault())
 	}
 	return p, problems
 }
 
-// makePlain makes explicit what a field implies, and removes an empty default or pattern.
+// makePlain sets the implied parts of a field, and removes an empty default or pattern.
 func makePlain(f *events.Field) {
 	if f.Type == events.Confirm && len(f.Options) == 0 {
 		f.Options = []events.Option{{Value: "Yes"}, {Value: "No"}}
@@ -202,8 +201,8 @@ func (q question) wrongDefault() string {
 	return ""
 }
 
-// wrongName checks a field's name by the rules of names, and for use by people, command lines, which split at the
-// first colon, and scripts.
+// wrongName returns why a field's name is invalid, or "". A name has to be usable in scripts and on command lines, which
+// split at the first colon.
 func wrongName(s string) string {
 	switch {
 	case s == "":
@@ -235,7 +234,7 @@ func wrongText(what, s string, limit int) string {
 	return ""
 }
 
-// wrongOptions checks a field's type together with its options.
+// wrongOptions returns why a field's options do not fit its type, or "".
 func wrongOptions(f *events.Field) string {
 	switch f.Type {
 	case events.Select, events.Multiselect, events.Radio, events.Buttons:

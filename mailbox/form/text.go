@@ -25,9 +25,9 @@ func SplitText(arg string) (events.FieldText, error) {
 // finder returns the value at a path of the answerer's names.
 type finder = func(path string) (capabilities.Value, error)
 
-// ReadAndCheck reads texts, each by the type of its field: a number, true or false, a capability by its path. It adds
-// them to values, in which only a capability may be a path, and checks the whole. It refuses with INVALID_ANSWER, and
-// names every text that cannot be read and all that Check finds.
+// ReadAndCheck parses texts by the types of their fields: a number, true or false, a capability by its path. It adds them
+// to values, in which only a capability may be a path, and checks the whole. It refuses with INVALID_ANSWER, naming
+// every text that cannot be parsed and every fault that Check finds.
 func (c *Schema) ReadAndCheck(texts []events.FieldText, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	all := values
@@ -60,7 +60,7 @@ func (c *Schema) readAll(texts []events.FieldText, values map[string]capabilitie
 	return all
 }
 
-// readTexts returns the values of the texts that can be read, and notes what is wrong with the others.
+// readTexts returns the values of the texts that can be parsed, and adds the faults of the others to w.
 func readTexts(fields []events.Field, texts []events.FieldText, lookup finder, w *fieldErrors) map[string]capabilities.Value {
 	given := make(map[string][]string, len(texts))
 	for _, t := range texts {
@@ -94,7 +94,7 @@ func readField(f events.Field, texts []string, lookup finder, w *fieldErrors) ca
 	}
 	text := texts[0]
 	if text == "" {
-		return capabilities.String("") // nothing was given, whatever the type
+		return capabilities.String("") // nothing was given
 	}
 	switch f.Type {
 	case events.Number:
@@ -128,7 +128,7 @@ func readNumber(name, text string, w *fieldErrors) capabilities.Value {
 	switch {
 	case strings.Trim(text, "+-.0123456789eE") != "" || math.IsNaN(f) || err != nil && !math.IsInf(f, 0):
 		w.add(name, "want a number")
-	case digits == "" || math.IsInf(f, 0): // rounding a whole number would change what was said
+	case digits == "" || math.IsInf(f, 0): // rounding would change the number
 		w.add(name, "the number is too large")
 	}
 	return capabilities.Float(f)
@@ -158,7 +158,7 @@ func find(path, name string, lookup finder, w *fieldErrors) capabilities.Value {
 	return v
 }
 
-// wantsText reports whether a pattern accepts text alone, so that text that happens to be JSON stays text.
+// wantsText reports whether a pattern accepts only text. Text in the form of JSON stays text then.
 func wantsText(p json.RawMessage) bool {
 	var top struct {
 		Type any `json:"type"`

@@ -14,11 +14,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// violation is one thing that a pattern finds wrong at one place in a value.
+// violation is one fault that a pattern finds, and its place in the value.
 type violation struct{ at, why string }
 
-// reason returns what is wrong with a value, on one line and in the same words each time: the first three violations
-// by their place. It quotes nothing of the value but the names within it.
+// reason returns the first three violations by their place, on one line. Equal values give equal text. It quotes only
+// names of the value.
 func reason(e *jsonschema.ValidationError) string {
 	const most = 3
 	found := violations(e)
@@ -36,14 +36,14 @@ func reason(e *jsonschema.ValidationError) string {
 	return parley.Cut(strings.Join(whys, "; "), maxWhy)
 }
 
-// violations flattens an error to its leaves, each once and the outer ones first. They are sorted, since a record's
-// fields come in any order.
+// violations returns the leaves of an error, each once and the outer ones first. They are sorted, since the fields of a
+// record have no order.
 func violations(e *jsonschema.ValidationError) []violation {
 	at := strings.Join(e.InstanceLocation, "/")
 	switch k := e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
 		return alternatives(e, at)
-	case *kind.PropertyNames: // its place is not to be relied on: the library shares it with its siblings
+	case *kind.PropertyNames: // its place is wrong: the library shares it with its siblings
 		return []violation{{why: "invalid name " + parley.Quoted(k.Property, 40)}}
 	case *kind.Not, *kind.Contains, *kind.MinContains:
 		return []violation{{at, plainly(k)}}
@@ -61,8 +61,8 @@ func violations(e *jsonschema.ValidationError) []violation {
 	return slices.Compact(all)
 }
 
-// alternatives returns one violation for what several schemas would have accepted. Schemas that wanted another type
-// are left out if one did not: that one was meant.
+// alternatives returns one violation for several schemas of which one has to accept the value. Schemas for another type
+// are left out if one is for the type of the value.
 func alternatives(e *jsonschema.ValidationError, at string) []violation {
 	var near, far []string
 	for _, c := range e.Causes {
@@ -88,7 +88,7 @@ func alternatives(e *jsonschema.ValidationError, at string) []violation {
 	return []violation{{at, strings.Join(near[:min(3, len(near))], ", or ")}}
 }
 
-// plainly returns what one keyword found wrong.
+// plainly returns the fault that one keyword found.
 func plainly(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -147,7 +147,7 @@ func plainly(k jsonschema.ErrorKind) string {
 	return "does not fit"
 }
 
-// wrongFormat names the cause only for regular expressions, whose messages are about their own text.
+// wrongFormat returns the fault of a format, with its cause for a regular expression.
 func wrongFormat(k *kind.Format) string {
 	if k.Want == "regex" {
 		return "not a regular expression: " + parley.Shown(k.Err.Error(), 80)
@@ -184,7 +184,7 @@ func constants(vs []any) string {
 	return some(texts)
 }
 
-// some lists up to ten names.
+// some returns up to ten names as a list.
 func some(names []string) string {
 	const most = 10
 	var texts []string

@@ -8,17 +8,17 @@ import (
 	"parley/events"
 )
 
-// The kinds of operands that a pattern may take.
+// The kinds of operands in patterns.
 const (
 	noOperands = ""
 	names      = "names"     // letters, digits, dots, dashes and underscores
 	branches   = "branches"  // names with slashes: of branches and tags
-	revisions  = "revisions" // branches and commits, also as in HEAD~1 and main..next, and paths
+	revisions  = "revisions" // branches, commits, expressions such as HEAD~1 and main..next, and paths
 	paths      = "paths"     // files and folders in the call's folder that are not hidden
 	texts      = "text"      // any text first, and then paths
 )
 
-// coversCommand reports whether a pattern covers a simple command that is run in a folder.
+// coversCommand reports whether a pattern matches a simple command in a folder.
 func coversCommand(p *events.CommandPattern, words []string, folder string) bool {
 	n := len(p.Words)
 	if n == 0 || len(words) < n || !slices.Equal(words[:n], p.Words) {
@@ -43,7 +43,7 @@ func coversCommand(p *events.CommandPattern, words []string, folder string) bool
 	return true
 }
 
-// takenBy returns how many words the option that rest begins with takes; 0 if it is none of those listed.
+// takenBy returns the number of words of the option at the start of rest; 0 if it is not listed.
 func takenBy(options, rest []string) int {
 	for _, o := range options {
 		if n := optionTakes(o, rest); n > 0 {
@@ -53,7 +53,7 @@ func takenBy(options, rest []string) int {
 	return 0
 }
 
-// optionTakes returns how many words of rest are one option, as events.CommandPattern says it.
+// optionTakes returns the number of words of rest that match one option of events.CommandPattern.
 func optionTakes(option string, rest []string) int {
 	word := rest[0]
 	if letters, ok := strings.CutPrefix(option, "-["); ok {
@@ -86,7 +86,7 @@ func isNumber(s string) bool {
 	return s != "" && len(s) < 10 && strings.Trim(s, "0123456789") == ""
 }
 
-// isOperand reports whether a word may be the operand with a number, from 0, of a pattern.
+// isOperand reports whether a word may be the operand of a pattern at an index.
 func isOperand(kind string, number int, word, folder string) bool {
 	switch kind {
 	case names:
@@ -103,12 +103,13 @@ func isOperand(kind string, number int, word, folder string) bool {
 	return false
 }
 
-// isName reports whether a word is a plain name, which no program takes for an option, a path or an address.
+// isName reports whether a word is a plain name. No program takes such a word for an option, a path or an address.
 func isName(word string) bool {
 	return word != "" && isAlnum(word[0]) && isOf(word, "._-")
 }
 
-// isRevision reports whether a word names a branch, tag or commit. It may be taken for a path, so it leads nowhere else.
+// isRevision reports whether a word names a branch, tag or commit. Since git may take the word for a path, it must not
+// lead out of the folder either.
 func isRevision(word, marks string) bool {
 	if word == "" || !isAlnum(word[0]) && word[0] != '@' || !isOf(word, marks) {
 		return false
@@ -130,9 +131,9 @@ func isOf(word, marks string) bool {
 	return true
 }
 
-// isPathIn reports whether a word is a path to something in a folder that is not hidden.
+// isPathIn reports whether a word is a path within a folder, with no hidden part.
 func isPathIn(word, folder string) bool {
-	if folder == "" || folder == "/" || word == "" || word[0] == '+' { // which some programs take for an option
+	if folder == "" || folder == "/" || word == "" || word[0] == '+' { // some programs take "+" for an option
 		return false
 	}
 	if path.IsAbs(word) {

@@ -12,8 +12,8 @@ import (
 	"parley/events"
 )
 
-// fileTool says where the input of a tool names its file, and what else may be in it. A rule for a file leaves
-// the rest open.
+// fileTool lists the keys in the input of a tool: the one that names its file, and others. A rule for a file ignores the
+// others.
 type fileTool struct {
 	path string
 	rest []string
@@ -30,10 +30,10 @@ func fileTools() map[string]fileTool {
 	}
 }
 
-// EditTool is what an edit by an agent of the Agent Client Protocol is called: its input has the diffs as content.
+// EditTool is the name of an edit by an agent of the Agent Client Protocol. Its input has the diffs as content.
 const EditTool = "edit"
 
-// filesOf returns the files that a call is about, as absolute paths. None are returned where it may be about more.
+// filesOf returns the files that a call is about, as absolute paths. It returns none if the call may be about more.
 func filesOf(c Call) []string {
 	var input map[string]json.RawMessage
 	if json.Unmarshal([]byte(c.Input), &input) != nil {
@@ -69,7 +69,8 @@ func namedFile(input map[string]json.RawMessage, tool fileTool) []string {
 	return nil
 }
 
-// editedFiles returns the files of an edit: its content is nothing but diffs, and its raw input names no other file.
+// editedFiles returns the files of an edit. It returns none unless the content has only diffs and the raw input names no
+// other file.
 func editedFiles(input map[string]json.RawMessage) []string {
 	var content []struct{ Type, Path string }
 	if json.Unmarshal(input["content"], &content) != nil {
@@ -96,7 +97,7 @@ func editedFiles(input map[string]json.RawMessage) []string {
 	return files
 }
 
-// namesOnly reports whether the raw input of an edit is about these files alone.
+// namesOnly reports whether the raw input of an edit names no other files.
 func namesOnly(raw json.RawMessage, files []string) bool {
 	var input map[string]json.RawMessage
 	if json.Unmarshal(raw, &input) != nil {
@@ -116,7 +117,8 @@ func namesOnly(raw json.RawMessage, files []string) bool {
 	return true
 }
 
-// absolute returns a path in full. One that has . or .. in it, or that nobody knows the folder of, is not taken.
+// absolute returns a path as an absolute one. It refuses a path with . or .. in it, and a relative path without a
+// folder.
 func absolute(name, folder string) (string, bool) {
 	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "..") {
 		return "", false
@@ -127,7 +129,7 @@ func absolute(name, folder string) (string, bool) {
 	return path.Join(folder, name), folder != ""
 }
 
-// within returns the path of a file in a folder, relative to that.
+// within returns the path of a file relative to a folder.
 func within(folder, file string) (string, bool) {
 	if folder == "" || folder == "/" {
 		return "", false
@@ -136,7 +138,7 @@ func within(folder, file string) (string, bool) {
 	return rel, ok && isPlainPath(rel)
 }
 
-// isPlainPath reports whether a relative path is letters, digits and marks that no file system takes for others.
+// isPlainPath reports whether a relative path has only letters, digits and marks that no file system maps to others.
 func isPlainPath(rel string) bool {
 	for part := range strings.SplitSeq(rel, "/") {
 		if part == "" || part == "." || part == ".." || strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") {
@@ -169,8 +171,8 @@ func coversFile(c *events.Coverage, file string) bool {
 	return err == nil && matched && !isHidden(rel)
 }
 
-// fileOffers returns what may be offered for calls about a file: the file, files of its kind beside and below it, all
-// files there, and so on in the whole folder.
+// fileOffers returns the coverages to offer for calls about a file: the file, files with its extension beside and below
+// it, all files there, and the same for the whole folder.
 func fileOffers(folder, file string) []events.Coverage {
 	rel, ok := within(folder, file)
 	if !ok {
@@ -195,7 +197,7 @@ func fileOffers(folder, file string) []events.Coverage {
 	return offers
 }
 
-// escaped has a glob take a text to the letter.
+// escaped returns a glob that matches a text exactly.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {

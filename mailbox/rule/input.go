@@ -13,11 +13,11 @@ import (
 	"parley/capabilities"
 )
 
-// maxNesting bounds how deep the input of a call nests.
+// maxNesting bounds the depth of the input of a call.
 const maxNesting = 64
 
-// CheckInput refuses with INVALID_FORM an input that is no JSON document, nests too deep, or has an object that names
-// a key twice: what is shown and what is run could differ.
+// CheckInput refuses with INVALID_FORM an input that is not a JSON document, is too deep, or has a key twice in one object.
+// With a key twice, the call that is run could differ from the one that is shown.
 func CheckInput(input string) error {
 	if !json.Valid([]byte(input)) {
 		return parley.Refuse(parley.InvalidForm, "the input of a call is a JSON document")
@@ -30,13 +30,13 @@ func CheckInput(input string) error {
 	return checkKeys(dec)
 }
 
-// object is one that is being read: the keys it has had, and whether a key comes next. A list has no keys.
+// object is the state of an open object or list: its keys so far, and whether a key comes next. A list has no keys.
 type object struct {
 	keys  map[string]bool
 	value bool
 }
 
-// checkKeys reads a document and refuses a key that an object has twice.
+// checkKeys refuses a document in which an object has a key twice.
 func checkKeys(dec *json.Decoder) error {
 	var open []object
 	for {
@@ -70,10 +70,10 @@ func checkKeys(dec *json.Decoder) error {
 	}
 }
 
-// maxFolder bounds the name of a folder, in bytes.
+// maxFolder bounds the path of a folder, in bytes.
 const maxFolder = 1 << 10
 
-// CheckFolder refuses with INVALID_ARGUMENT a folder that is no absolute, clean path. "" is none.
+// CheckFolder refuses with INVALID_ARGUMENT a folder that is not an absolute, clean path. "" means none.
 func CheckFolder(folder string) error {
 	switch {
 	case folder == "":
@@ -88,8 +88,7 @@ func CheckFolder(folder string) error {
 	return nil
 }
 
-// essence is what makes a call that very call: its input, and of a command line its input without the texts that
-// describe it.
+// essence returns the part of an input that identifies the call: all of it, but for the description of a command line.
 func essence(c Call) string {
 	fields, ok := fieldsOf(c)
 	if !ok {
@@ -105,7 +104,7 @@ func essence(c Call) string {
 	return string(plainJSON(fields))
 }
 
-// fieldsOf returns the fields of a call that runs a command line. Text that programs may decode differently is none.
+// fieldsOf returns the fields of a call that runs a command line. It refuses text that programs may decode differently.
 func fieldsOf(c Call) (map[string]json.RawMessage, bool) {
 	if !runsLines(c.Tool) {
 		return nil, false
@@ -118,7 +117,7 @@ func fieldsOf(c Call) (map[string]json.RawMessage, bool) {
 	return fields, ok && !strings.ContainsRune(line, unicode.ReplacementChar)
 }
 
-// runsLines reports whether a tool is one by which coding agents run command lines.
+// runsLines reports whether coding agents run command lines with a tool.
 func runsLines(tool string) bool {
 	switch tool {
 	case "Bash", "bash", "shell", "execute", "exec_command", "local_shell", "run_shell_command":
@@ -127,7 +126,7 @@ func runsLines(tool string) bool {
 	return false
 }
 
-// textOf returns the text that a JSON value is.
+// textOf returns the text of a JSON string.
 func textOf(raw json.RawMessage) (string, bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
@@ -136,7 +135,7 @@ func textOf(raw json.RawMessage) (string, bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// plainJSON encodes a value without escapes that JSON does not need, so that it reads as it was given.
+// plainJSON encodes a value without unnecessary escapes.
 func plainJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

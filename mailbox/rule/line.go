@@ -12,7 +12,7 @@ import (
 const maxLine = 4 << 10
 
 // parseLine returns the simple commands of a command line, each as its words. It reports whether the whole line is
-// understood: Bash and a POSIX shell read the same, and there is nothing in it but literal words, |, &&, || and ;.
+// understood: it has only literal words, |, &&, || and ;, and Bash and a POSIX shell parse it alike.
 func parseLine(line string) (commands [][]string, ok bool) {
 	if len(line) > maxLine || strings.ContainsFunc(line, isOdd) || !isPlain(line) {
 		return nil, false
@@ -25,13 +25,13 @@ func parseLine(line string) (commands [][]string, ok bool) {
 	return commands, ok && slices.EqualFunc(commands, posix, slices.Equal)
 }
 
-// isOdd reports whether a character keeps a line from being understood. Blanks are space and tab alone.
+// isOdd reports whether a line with a character is not understood. The only blanks are space and tab.
 func isOdd(r rune) bool {
 	return r != ' ' && r != '\t' && (!unicode.IsGraphic(r) || unicode.IsSpace(r) || r == unicode.ReplacementChar)
 }
 
-// isPlain reports whether a line has no characters, outside of quotes, but those of plain words and what joins commands.
-// It keeps from the parser what nests: that takes time.
+// isPlain reports whether a line has, outside of quotes, only the characters of plain words and of operators. It keeps
+// nested syntax from the parser, which would take long.
 func isPlain(line string) bool {
 	var quote rune
 	for _, r := range line {
@@ -64,7 +64,7 @@ func parseAs(lang syntax.LangVariant, line string) ([][]string, bool) {
 	return commands, true
 }
 
-// appendCommands appends the simple commands of a statement, and reports whether it is nothing else.
+// appendCommands appends the simple commands of a statement. It reports whether the statement has nothing else.
 func appendCommands(commands *[][]string, s *syntax.Stmt) bool {
 	if s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Redirs) > 0 || len(s.Comments) > 0 {
 		return false
@@ -91,7 +91,7 @@ func appendCommands(commands *[][]string, s *syntax.Stmt) bool {
 	return false
 }
 
-// literal returns the text of a word that every shell takes as it stands: one that is not quoted at all, or as a whole.
+// literal returns the text of a word that every shell takes literally. The word is quoted as a whole or not at all.
 func literal(w *syntax.Word) (string, bool) {
 	if len(w.Parts) != 1 {
 		return "", false
@@ -121,7 +121,7 @@ func litValue(l *syntax.Lit) string {
 	return l.Value
 }
 
-// isBare reports whether no shell makes anything else of an unquoted word.
+// isBare reports whether every shell takes an unquoted word literally.
 func isBare(word string) bool {
 	for i := range len(word) {
 		c := word[i]

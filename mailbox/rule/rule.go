@@ -7,31 +7,31 @@ import (
 	"parley/events"
 )
 
-// Call is a call of a tool that permission is asked for.
+// Call is a call of a tool that needs permission.
 type Call struct {
 	Tool   string
 	Input  string // a JSON document
-	Folder string // where it is made, absolute; "" where nobody says
+	Folder string // absolute; "" if it is not known
 }
 
-// Reading is a call as rules see it.
+// Reading is a parsed call, ready to be matched with rules.
 type Reading struct {
 	call     Call
 	essence  string
-	commands [][]string // of its command line, where that is understood as a whole
-	plain    bool       // a rule for commands may cover it: its tool runs lines, and nothing else is in its input
-	bare     bool       // its input is a command line and perhaps its description
-	files    []string   // that it is about, absolute
+	commands [][]string // of its command line, if that is understood
+	plain    bool       // its tool runs command lines and its input has nothing else: rules for commands may cover it
+	bare     bool       // its input is a command line, perhaps with a description
+	files    []string   // that the call is about, absolute
 }
 
-// Read reads a call. What it cannot understand only rules for the very call cover.
+// Read parses a call. A call that it does not understand is covered by rules for that very call alone.
 func Read(c Call) *Reading {
 	r := &Reading{call: c, essence: essence(c), files: filesOf(c)}
 	r.readLine()
 	return r
 }
 
-// readLine reads the command line of a call that has one.
+// readLine parses the command line of a call, if it has one.
 func (r *Reading) readLine() {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(r.call.Input), &fields) != nil {
@@ -61,11 +61,11 @@ func (r *Reading) Exact() events.Coverage {
 	return events.Coverage{Kind: events.CoversCall, Folder: r.call.Folder, Input: r.essence}
 }
 
-// maxWords bounds the words of an offer, in bytes. What cannot be said in fewer is not offered.
+// maxWords bounds the words of an offer, in bytes. A rule with more words is not offered.
 const maxWords = 600
 
-// Offers returns the wider rules that may be chosen for the call, from the narrowest to the widest. Each covers the
-// call, and no two are put into the same words. Where nobody says in which folder the call is made, there are none.
+// Offers returns the wider rules to choose from, from the narrowest to the widest. Each covers the call, and no two have
+// the same words. A call without a folder has none.
 func (r *Reading) Offers() []events.Coverage {
 	var offers []events.Coverage
 	if r.call.Folder == "" || !isShowable(r.call.Folder) {
@@ -80,7 +80,7 @@ func (r *Reading) Offers() []events.Coverage {
 	return slices.DeleteFunc(offers, func(c events.Coverage) bool { return len(Words(&c)) > maxWords })
 }
 
-// patterns returns a pattern for each simple command of the call's line, if each has one.
+// patterns returns a pattern for each simple command of the call's line; none unless each has one.
 func (r *Reading) patterns() ([]events.CommandPattern, bool) {
 	var all []events.CommandPattern
 	if !r.plain {
@@ -102,22 +102,22 @@ func coversSame(a, b *events.CommandPattern) bool {
 	return slices.Equal(a.Words, b.Words) && slices.Equal(a.Options, b.Options) && a.Operands == b.Operands
 }
 
-// Standing is a standing rule as it is matched.
+// Standing is a standing rule as Decide matches it.
 type Standing struct {
-	Covers *events.Coverage // nil for a rule of before there were coverages
-	Shape  string           // of such a rule
+	Covers *events.Coverage // nil for an old rule, which has a Shape
+	Shape  string           // of an old rule
 	Allow  bool
 }
 
-// Decision is what standing rules say of a call.
+// Decision is the decision of standing rules about a call.
 type Decision struct {
-	Rules []int // those that decide it, by their place in the list; none if nothing is decided
+	Rules []int // indexes of the deciding rules; none if nothing is decided
 	Allow bool
-	Stale int // the first rule that would have allowed it, and is wider than what was shown; -1 if there is none
+	Stale int // index of the first stale rule that would have allowed the call; -1 if there is none
 }
 
-// Decide returns what the rules for a call's tool say of it. A rule that denies the call, or a command of its line,
-// goes before all that allow. Else one rule covers the whole call, or one each covers every command of its line.
+// Decide returns the decision of the rules for a call's tool. A rule that denies the call, or a command of its line,
+// precedes all that allow. A call is allowed by one rule that covers it, or by rules that cover all commands of its line.
 func (r *Reading) Decide(rules []Standing) Decision {
 	d := Decision{Stale: -1}
 	for i := range rules {
@@ -163,7 +163,7 @@ func (r *Reading) matches(s *Standing) bool {
 	return r.plain && !slices.ContainsFunc(r.commands, func(words []string) bool { return !r.coversPart(s, words) })
 }
 
-// coversPart reports whether a rule for commands covers one of a line.
+// coversPart reports whether a rule for commands covers one command of a line.
 func (r *Reading) coversPart(s *Standing, words []string) bool {
 	c := s.Covers
 	if c == nil || c.Kind != events.CoversCommands || c.Folder != r.call.Folder {
@@ -172,7 +172,7 @@ func (r *Reading) coversPart(s *Standing, words []string) bool {
 	return slices.ContainsFunc(c.Commands, func(p events.CommandPattern) bool { return coversCommand(&p, words, c.Folder) })
 }
 
-// touches reports whether a rule that denies covers the call, or a part of it.
+// touches reports whether a rule covers the call, or a command of its line.
 func (r *Reading) touches(s *Standing) bool {
 	switch {
 	case r.matches(s):

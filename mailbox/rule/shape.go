@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Rules that were made before there were coverages have a shape: "exactly: " and an input, "command: " and a whole
-// command, or "command: ", a program and its subcommand, and "…". The last were wider than what was shown.
+// Rules from before coverages existed have a shape: "exactly: " and an input, "command: " and a whole command, or
+// "command: ", a program, its subcommand and "…". The last kind was wider than the words that were shown for it.
 
 const (
 	exactShape   = "exactly: "
@@ -14,12 +14,12 @@ const (
 	prefixMark   = " …"
 )
 
-// IsStale reports whether a rule that allows is wider than what was shown when it was made. Such a rule decides nothing.
+// IsStale reports whether a rule that allows is wider than the words that were shown for it. Such a rule decides nothing.
 func IsStale(s *Standing) bool {
 	return s.Allow && s.Covers == nil && strings.HasPrefix(s.Shape, commandShape) && strings.HasSuffix(s.Shape, prefixMark)
 }
 
-// hasShape reports whether a call has a shape.
+// hasShape reports whether a shape covers a call.
 func (r *Reading) hasShape(shape string) bool {
 	if input, ok := strings.CutPrefix(shape, exactShape); ok {
 		return input == r.call.Input
@@ -27,7 +27,7 @@ func (r *Reading) hasShape(shape string) bool {
 	return len(r.commands) == 1 && r.bare && isShapeOf(shape, r.commands[0])
 }
 
-// isShapeOf reports whether a simple command has a shape.
+// isShapeOf reports whether a shape covers a simple command.
 func isShapeOf(shape string, words []string) bool {
 	prefix, ok := strings.CutSuffix(shape, prefixMark)
 	if ok && len(words) > 1 && prefix == commandShape+words[0]+" "+words[1] {
@@ -36,5 +36,5 @@ func isShapeOf(shape string, words []string) bool {
 	return shape == commandShape+strings.Join(words, " ") && !slices.ContainsFunc(words, isQuoted)
 }
 
-// isQuoted reports whether a word can only have been quoted, which no shape of a whole command had.
+// isQuoted reports whether a word must have been quoted. No shape of a whole command has such a word.
 func isQuoted(word string) bool { return !isBare(word) }

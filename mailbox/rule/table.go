@@ -6,16 +6,16 @@ import (
 	"parley/events"
 )
 
-// command is a command that a wider rule may be offered for: it reads and displays, or is a git push or fetch. Options
-// lists those that change no more than what is displayed. A command that runs what it is given is not listed, and
-// neither is an option that runs something, writes a file, reads a list of files or forces anything.
+// command is a command for which a wider rule may be offered: it reads and displays, or is a git push or fetch. Options
+// lists options that affect only the display. The table has no command that runs other programs, and no option that
+// runs a program, writes a file, reads a list of files or forces anything.
 type command struct {
 	words    []string
 	options  []string
 	operands string
 
-	remote bool     // the next word is a remote's name, and the rule is for that one
-	one    []string // the next word is one of these, and the rule is for that one
+	remote bool     // the next word is the name of a remote, and the rule is for that remote
+	one    []string // the next word is one of these, and the rule is for that word
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 	limitOptions = []string{"-L N", "--limit N", "--limit=N"}
 )
 
-// commands is the table of what may be offered.
+// commands returns the table.
 func commands() []command {
 	return []command{
 		{words: []string{"git", "status"}, options: []string{"-[sbv]", "--short", "--branch", "--porcelain", "--long", "--show-stash", "-uno", "-uall", "--ignored"}, operands: paths},
@@ -77,7 +77,7 @@ func commands() []command {
 	}
 }
 
-// patternFor returns the pattern that is offered for a simple command, if one is. It covers that command.
+// patternFor returns the pattern to offer for a simple command, if there is one. It covers that command.
 func patternFor(words []string, folder string) (events.CommandPattern, bool) {
 	for _, c := range commands() {
 		p, ok := c.pattern(words)
@@ -88,7 +88,7 @@ func patternFor(words []string, folder string) (events.CommandPattern, bool) {
 	return events.CommandPattern{}, false
 }
 
-// pattern returns what a rule for words would cover, if they are this command.
+// pattern returns the pattern of a rule for words, if they are this command.
 func (c command) pattern(words []string) (events.CommandPattern, bool) {
 	begin := c.words
 	if len(words) > 1 && words[0] == "git" && words[1] == "--no-pager" {

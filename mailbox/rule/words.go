@@ -10,10 +10,10 @@ import (
 	"parley/events"
 )
 
-// VeryCall puts the rule for the very call into words, beside which the call is shown.
+// VeryCall returns the words of the rule for the very call, which are shown beside the call.
 func VeryCall(folder string) string { return "exactly this call" + where(folder) }
 
-// Words puts what a coverage covers into words.
+// Words describes a coverage in words.
 func Words(c *events.Coverage) string {
 	switch c.Kind {
 	case events.CoversCall:
@@ -32,7 +32,7 @@ func Words(c *events.Coverage) string {
 	return fmt.Sprintf("%q, which this program does not know", string(c.Kind))
 }
 
-// exactly puts an input into words: a command line as it stands, and all else as JSON.
+// exactly describes an input in words: a command line as it is, and any other input as JSON.
 func exactly(input string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &fields) == nil && len(fields) == 1 {
@@ -43,7 +43,7 @@ func exactly(input string) string {
 	return "exactly the input " + input
 }
 
-// Describe puts a standing rule into words, also one of before there were coverages.
+// Describe describes a standing rule in words, with or without a coverage.
 func Describe(s *Standing) string {
 	if s.Covers != nil {
 		return Words(s.Covers)
@@ -51,7 +51,7 @@ func Describe(s *Standing) string {
 	return s.Shape
 }
 
-// where says in which folder. A call of which nobody says that may be made anywhere.
+// where describes a folder in words. A call without a folder may be made anywhere.
 func where(folder string) string {
 	switch {
 	case folder == "":
@@ -66,7 +66,7 @@ func isShowable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// phrase puts a pattern into words.
+// phrase describes a pattern in words.
 func phrase(p *events.CommandPattern) string {
 	said := strings.Join(p.Words, " ")
 	if n := len(p.Words); n > 2 && (p.Words[n-2] == "push" || p.Words[n-2] == "fetch") {
