@@ -84,7 +84,7 @@ func backUpTo(ctx context.Context, env *environment, folder string) error {
 	if err != nil {
 		return err
 	}
-	key, err := keys.Load(env.options.state)
+	key, err := keys.Load(string(env.options.state))
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func restoreBackup(ctx context.Context, env *environment, path string) (err erro
 	if err != nil {
 		return parley.Refuse(parley.InvalidArgument, "cannot read %s: %v", path, terminal.Reason(err))
 	}
-	l, err := lockState(env)
+	l, err := env.options.state.lock()
 	if err != nil {
 		return err
 	}
@@ -306,9 +306,9 @@ func restoreFolder(ctx context.Context, env *environment, folder string) error {
 }
 
 func wantEmpty(env *environment) error {
-	there, err := os.ReadDir(env.options.state)
+	there, err := os.ReadDir(string(env.options.state))
 	if err != nil {
-		return terminal.Unwritable(env.options.state, err)
+		return env.options.state.unwritable(err)
 	}
 	for _, e := range there {
 		if name := e.Name(); name != lockFile && name != logFile {
@@ -338,7 +338,7 @@ func notABackup(err error) error {
 
 // offlineOptions returns the options of the journal in the state folder.
 func offlineOptions(env *environment) (persistence.Options, error) {
-	key, err := keys.Load(env.options.state)
+	key, err := keys.Load(string(env.options.state))
 	if errors.Is(err, fs.ErrNotExist) {
 		return persistence.Options{}, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).
 			WithHint("parley start makes one")
@@ -350,13 +350,13 @@ func offlineOptions(env *environment) (persistence.Options, error) {
 	if err != nil {
 		return persistence.Options{}, err
 	}
-	if _, err := os.Stat(filepath.Join(env.options.state, "lease")); err == nil {
-		if _, err := os.Stat(filepath.Join(env.options.state, "journal")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(env.options.state.lease()); err == nil {
+		if _, err := os.Stat(env.options.state.journal()); errors.Is(err, fs.ErrNotExist) {
 			return persistence.Options{}, parley.Refuse(parley.NotRunning, "the journal of this node is in a NATS system, and no node runs here").
 				WithHint("start it with --nats as before")
 		}
 	}
-	return persistence.Options{Folder: env.options.state, Node: id, Log: slog.New(slog.DiscardHandler)}, nil
+	return persistence.Options{Folder: string(env.options.state), Node: id, Log: slog.New(slog.DiscardHandler)}, nil
 }
 
 // withJournal opens the journal for a function, and closes it after. No node may run.
@@ -365,7 +365,7 @@ func withJournal(ctx context.Context, env *environment, use func(*persistence.Jo
 	if err != nil {
 		return err
 	}
-	l, err := lockState(env)
+	l, err := env.options.state.lock()
 	if err != nil {
 		return err
 	}
@@ -393,7 +393,7 @@ func backupOffline(ctx context.Context, env *environment, w io.Writer) error {
 
 // keySeed returns the text of the node's key.
 func keySeed(env *environment) ([]byte, error) {
-	seed, err := os.ReadFile(filepath.Join(env.options.state, keys.FileName))
+	seed, err := os.ReadFile(env.options.state.key())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, parley.Refuse(parley.NotRunning, "there is no node in %s", env.options.state).WithHint("parley start makes one")
 	}
@@ -403,13 +403,13 @@ func keySeed(env *environment) ([]byte, error) {
 // restoreOffline puts a key and a journal into an empty state folder. It writes the key last: a folder with part of a
 // journal and no key is no node.
 func restoreOffline(ctx context.Context, env *environment, seed []byte, journal io.Reader) error {
-	aside := filepath.Join(env.options.state, "restore")
+	aside := env.options.state.restore()
 	if err := os.Mkdir(aside, 0o700); err != nil {
-		return terminal.Unwritable(env.options.state, err)
+		return env.options.state.unwritable(err)
 	}
 	defer os.RemoveAll(aside) //nolint:errcheck // what is left has no key in a place that counts
 	if err := os.WriteFile(filepath.Join(aside, keys.FileName), seed, 0o600); err != nil {
-		return terminal.Unwritable(env.options.state, err)
+		return env.options.state.unwritable(err)
 	}
 	key, err := keys.Load(aside)
 	if err != nil {
@@ -419,14 +419,14 @@ func restoreOffline(ctx context.Context, env *environment, seed []byte, journal 
 	if err != nil {
 		return err
 	}
-	o := persistence.Options{Folder: env.options.state, Node: id, Log: slog.New(slog.DiscardHandler)}
+	o := persistence.Options{Folder: string(env.options.state), Node: id, Log: slog.New(slog.DiscardHandler)}
 	if err := persistence.Restore(ctx, o, journal); err != nil {
 		return fmt.Errorf("restore the journal: %w", err)
 	}
-	if err := actors.HoldPrograms(env.options.state); err != nil {
-		return terminal.Unwritable(env.options.state, err)
+	if err := actors.HoldPrograms(string(env.options.state)); err != nil {
+		return env.options.state.unwritable(err)
 	}
-	return install(filepath.Join(aside, keys.FileName), filepath.Join(env.options.state, keys.FileName))
+	return install(filepath.Join(aside, keys.FileName), env.options.state.key())
 }
 
 // install moves a file to its place, and syncs the file and its folder.

@@ -43,7 +43,7 @@ running node is used: the agents made for it are left there without names.`,
 		}
 		o.Duration = time.Duration(length)
 		if o.Folder == "" {
-			o.Folder = filepath.Dir(env.options.state)
+			o.Folder = filepath.Dir(string(env.options.state))
 		}
 		if socket {
 			o.Client = env.client()
@@ -84,7 +84,7 @@ func demoProgram(c demo.Command) *program {
 	return &program{
 		environment: environment{
 			stdin: c.Stdin, stdout: c.Stdout, stderr: c.Stderr,
-			lookup: func(string) (string, bool) { return "", false }, options: options{state: c.State},
+			lookup: func(string) (string, bool) { return "", false }, options: options{state: stateFolder(c.State)},
 		},
 		args: slices.Concat(c.Args, []string{"--state", c.State}),
 	}

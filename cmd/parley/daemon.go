@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 )
 
@@ -89,7 +88,7 @@ are given. Waiting clients go on waiting.`,
 
 // startNode runs a node in another process and blocks until it answers.
 func startNode(ctx context.Context, env *environment, s serveOptions) error {
-	if err := secureState(env); err != nil {
+	if err := env.options.state.secure(); err != nil {
 		return err
 	}
 	log, from, err := openNodeLog(env)
@@ -121,7 +120,7 @@ func startNode(ctx context.Context, env *environment, s serveOptions) error {
 			return endError(env, from)
 		case <-ctx.Done():
 			return parley.Refuse(parley.NotRunning, "process %d does not answer yet", node.Process.Pid).
-				WithHint("look into %s", env.options.log())
+				WithHint("look into %s", env.options.state.log())
 		case <-time.After(pollEvery):
 		}
 	}
@@ -133,7 +132,7 @@ func spawnNode(env *environment, log *os.File, s serveOptions) (*exec.Cmd, error
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	node := exec.Command(self, append([]string{"serve", "--state", env.options.state}, s.args()...)...)
+	node := exec.Command(self, append([]string{"serve", "--state", string(env.options.state)}, s.args()...)...)
 	node.Stdout, node.Stderr = log, log
 	node.Env = append(os.Environ(), variablePrefix+"JSON=", variablePrefix+"OUTPUT=")
 	node.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -145,14 +144,14 @@ func spawnNode(env *environment, log *os.File, s serveOptions) (*exec.Cmd, error
 
 // openNodeLog opens the node's log for appending, and returns its size. A large log is renamed first.
 func openNodeLog(env *environment) (*os.File, int64, error) {
-	if info, err := os.Stat(env.options.log()); err == nil && info.Size() > maxLogFile {
-		if err := os.Rename(env.options.log(), env.options.log()+".1"); err != nil {
-			return nil, 0, terminal.Unwritable(env.options.state, err)
+	if info, err := os.Stat(env.options.state.log()); err == nil && info.Size() > maxLogFile {
+		if err := os.Rename(env.options.state.log(), env.options.state.log()+".1"); err != nil {
+			return nil, 0, env.options.state.unwritable(err)
 		}
 	}
-	log, err := os.OpenFile(env.options.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(env.options.state.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, 0, terminal.Unwritable(env.options.state, err)
+		return nil, 0, env.options.state.unwritable(err)
 	}
 	info, err := log.Stat()
 	if err != nil {
@@ -163,7 +162,7 @@ func openNodeLog(env *environment) (*os.File, int64, error) {
 
 // endError returns the error in the node's log, which has it from an offset on.
 func endError(env *environment, from int64) error {
-	log, err := os.Open(env.options.log())
+	log, err := os.Open(env.options.state.log())
 	if err != nil {
 		return err
 	}
@@ -178,7 +177,7 @@ func endError(env *environment, from int64) error {
 	if e := lastFailure(text.String()); e != nil {
 		return e
 	}
-	return parley.Refuse(parley.Internal, "the node ended before it answered").WithHint("look into %s", env.options.log())
+	return parley.Refuse(parley.Internal, "the node ended before it answered").WithHint("look into %s", env.options.state.log())
 }
 
 // stopNode asks the node to stop, and blocks until its process has ended.
@@ -194,7 +193,7 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 	patience, cancel := context.WithTimeout(ctx, 3*drainTime)
 	defer cancel()
 	for {
-		_, locked, err := isLocked(env)
+		_, locked, err := env.options.state.holder()
 		if err != nil {
 			return stopped, fmt.Errorf("look at the lock: %w", err)
 		}
@@ -212,7 +211,7 @@ func stopNode(ctx context.Context, env *environment) (api.StopResponse, error) {
 // stopStandby ends a process that waits as a standby. A standby has no socket on which to ask it. Without one, the
 // error is none.
 func stopStandby(env *environment, none error) (pid int, err error) {
-	pid, locked, err := isLocked(env)
+	pid, locked, err := env.options.state.holder()
 	if err != nil || !locked || !isStandby(env, pid) {
 		return 0, none
 	}

@@ -123,22 +123,23 @@ func snapshotFindings(tree []view.ActorState) (found []finding) {
 }
 
 func checkFolder(_ context.Context, env *environment) (string, string) {
-	info, err := os.Stat(env.options.state)
+	folder := string(env.options.state)
+	info, err := os.Stat(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return dubious, env.options.state + " is not there yet: parley start makes it"
+		return dubious, folder + " is not there yet: parley start makes it"
 	case err != nil:
 		return bad, err.Error()
 	case !info.IsDir():
-		return bad, env.options.state + " is no folder"
+		return bad, folder + " is no folder"
 	case info.Mode().Perm()&0o077 != 0:
-		return dubious, fmt.Sprintf("%s has mode %04o: others may look into it, and start refuses it: chmod 700", env.options.state, info.Mode().Perm())
+		return dubious, fmt.Sprintf("%s has mode %04o: others may look into it, and start refuses it: chmod 700", folder, info.Mode().Perm())
 	}
-	return fine, env.options.state
+	return fine, folder
 }
 
 func checkKey(_ context.Context, env *environment) (string, string) {
-	path := filepath.Join(env.options.state, keys.FileName)
+	path := env.options.state.key()
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -148,7 +149,7 @@ func checkKey(_ context.Context, env *environment) (string, string) {
 	case info.Mode().Perm()&0o077 != 0:
 		return bad, fmt.Sprintf("mode %04o: whoever reads it can be this node; want 0600", info.Mode().Perm())
 	}
-	if _, err := keys.Load(env.options.state); err != nil {
+	if _, err := keys.Load(string(env.options.state)); err != nil {
 		return bad, err.Error()
 	}
 	return fine, keys.FileName + ", mode 0600"
@@ -169,7 +170,7 @@ func checkSpace(_ context.Context, env *environment) (string, string) {
 
 // nearestFolder returns the state folder, or the nearest existing folder above it.
 func nearestFolder(env *environment) string {
-	folder := env.options.state
+	folder := string(env.options.state)
 	for folder != filepath.Dir(folder) {
 		if info, err := os.Stat(folder); err == nil && info.IsDir() {
 			return folder
@@ -192,7 +193,7 @@ func checkFsync(ctx context.Context, env *environment) (string, string) {
 }
 
 func checkLock(_ context.Context, env *environment) (string, string) {
-	pid, locked, err := isLocked(env)
+	pid, locked, err := env.options.state.holder()
 	switch {
 	case err != nil:
 		return bad, err.Error()
@@ -203,21 +204,21 @@ func checkLock(_ context.Context, env *environment) (string, string) {
 }
 
 func checkSocket(_ context.Context, env *environment) (string, string) {
-	info, err := os.Lstat(env.options.socket())
+	info, err := os.Lstat(env.options.state.socket())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fine, "there is none: no node runs"
 	case err != nil:
 		return bad, err.Error()
 	case info.Mode().Type() != fs.ModeSocket:
-		return bad, env.options.socket() + " is no socket"
+		return bad, env.options.state.socket() + " is no socket"
 	case info.Mode().Perm() != 0o600:
 		return bad, fmt.Sprintf("mode %04o: whoever opens it acts for the host; want 0600", info.Mode().Perm())
 	}
-	if _, locked, err := isLocked(env); err == nil && !locked {
+	if _, locked, err := env.options.state.holder(); err == nil && !locked {
 		return dubious, "left behind by a crash; the next start replaces it"
 	}
-	return fine, env.options.socket()
+	return fine, env.options.state.socket()
 }
 
 func checkNode(ctx context.Context, env *environment) (string, string) {
@@ -312,7 +313,7 @@ func showTree(ctx context.Context, env *environment) error {
 // fetchTree reads the tree from the node's socket.
 func fetchTree(ctx context.Context, env *environment) ([]view.ActorState, error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return client.Dial(ctx, env.options.socket())
+		return client.Dial(ctx, env.options.state.socket())
 	}}
 	defer transport.CloseIdleConnections()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://parley"+gateway.TreePath, nil)

@@ -36,7 +36,7 @@ func (env *environment) waiter(known bool) *client.Client {
 }
 
 func (env *environment) clientOf(o client.Options) *client.Client {
-	o.Socket = env.options.socket()
+	o.Socket = env.options.state.socket()
 	c, err := client.New(o)
 	if err != nil {
 		panic(err) // the options are those of a socket

@@ -134,7 +134,7 @@ func setupOptions(env *environment, project bool) (setup.Options, error) {
 	}
 	o := setup.Options{Project: project, Folder: here, Home: home, As: env.options.as, Env: env.lookup, Notes: env.stderr}
 	if env.options.state != defaultState(env.lookup) {
-		o.State = env.options.state
+		o.State = string(env.options.state)
 	}
 	return o, nil
 }

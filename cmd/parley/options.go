@@ -15,7 +15,7 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// Defaults, and names in the state folder.
+// Defaults.
 const (
 	defaultListen   = "127.0.0.1:7420"
 	defaultLogLevel = "info"
@@ -24,22 +24,17 @@ const (
 	defaultDuration = 5 * time.Second
 	defaultReady    = 15 * time.Second // how long start waits for the node
 	drainTime       = 10 * time.Second // how long a stopping node waits for requests in flight
-	socketFile      = "parley.sock"
-	lockFile        = "parley.lock"
-	logFile         = "parley.log"
-	standbyFile     = "parley.standby"
-	variablePrefix  = "PARLEY_" // of the environment variables that are options
+	variablePrefix  = "PARLEY_"        // of the environment variables that are options
 	formatText      = "text"
 	formatTable     = "table" // the same as text
 	formatJSON      = "json"
 	formatYAML      = "yaml"
-	stateFolderName = "parley"
 	maxLogFile      = 16 << 20
 )
 
 // options are the options of every command.
 type options struct {
-	state  string // the state folder; absolute once settled
+	state  stateFolder // absolute once settled
 	as     string
 	output string
 	json   bool
@@ -47,7 +42,7 @@ type options struct {
 }
 
 func (o *options) global(f *pflag.FlagSet) {
-	f.StringVar(&o.state, "state", "", "state `folder` (default $XDG_STATE_HOME/parley or ~/.local/state/parley)")
+	f.StringVar((*string)(&o.state), "state", "", "state `folder` (default $XDG_STATE_HOME/parley or ~/.local/state/parley)")
 	f.StringVar(&o.as, "as", "", "act as the agent that the node's host holds under this `name` (default HOST)")
 	f.StringVarP(&o.output, "output", "o", formatText, "output `format`: text (or table), json or yaml")
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
@@ -70,29 +65,13 @@ func (o *options) settle(c *cobra.Command, env func(string) (string, bool)) erro
 	if o.state == "" {
 		return usage(c, "there is no home folder to keep the state in: give one with --state")
 	}
-	state, err := filepath.Abs(o.state)
+	state, err := filepath.Abs(string(o.state))
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
-	o.state = state
+	o.state = stateFolder(state)
 	return nil
 }
-
-func defaultState(env func(string) (string, bool)) string {
-	if xdg, ok := env("XDG_STATE_HOME"); ok && filepath.IsAbs(xdg) {
-		return filepath.Join(xdg, stateFolderName)
-	}
-	home, ok := env("HOME")
-	if !ok || home == "" {
-		return ""
-	}
-	return filepath.Join(home, ".local", "state", stateFolderName)
-}
-
-func (o *options) socket() string  { return filepath.Join(o.state, socketFile) }
-func (o *options) lock() string    { return filepath.Join(o.state, lockFile) }
-func (o *options) log() string     { return filepath.Join(o.state, logFile) }
-func (o *options) standby() string { return filepath.Join(o.state, standbyFile) }
 
 // ofPrograms returns the variables that the node sets for the programs of agents. They are no options, though such a
 // program may run this one.

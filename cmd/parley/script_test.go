@@ -100,8 +100,8 @@ func killNodes(t *testing.T, work string) {
 		if err != nil || filepath.Base(path) != lockFile {
 			return nil //nolint:nilerr // what a node has removed meanwhile holds no lock
 		}
-		env := &environment{options: options{state: filepath.Dir(path)}}
-		if pid, locked, err := isLocked(env); err == nil && locked && pid > 0 {
+		env := &environment{options: options{state: stateFolder(filepath.Dir(path))}}
+		if pid, locked, err := env.options.state.holder(); err == nil && locked && pid > 0 {
 			return syscall.Kill(pid, syscall.SIGKILL)
 		}
 		return nil

@@ -215,7 +215,7 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	l, err := lockState(env)
+	l, err := env.options.state.lock()
 	if err != nil {
 		return err
 	}
@@ -226,10 +226,10 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 	}
 	node, err := actors.Open(ctx, actors.Options{
 		Quotas: agents, PeerQuotas: peers,
-		Folder: env.options.state, Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
+		Folder: string(env.options.state), Name: s.name, URL: s.nats, Replicas: s.replicas, Peers: s.peers(), Public: s.peerPublic, Log: log, Unproved: s.limits.Unproved(),
 		Standby: func() { markStandby(env, log) }, Programs: programs, TakeOver: true,
 	})
-	if gone := os.Remove(env.options.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+	if gone := os.Remove(env.options.state.standby()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
 		log.Warn("the mark of a standby stays", "error", gone)
 	}
 	if err != nil {
@@ -245,7 +245,7 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 		err = errors.Join(err, node.Close(closing))
 	}()
 	server, err := gateway.Listen(node, gateway.Options{
-		Socket: env.options.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Limits: s.limits.Limits, Log: log,
+		Socket: env.options.state.socket(), Listen: s.listen, TLS: s.tls, Version: version(), External: s.nats != "", Service: s.service, Limits: s.limits.Limits, Log: log,
 	})
 	if err != nil {
 		return err
@@ -266,20 +266,20 @@ func runNode(ctx context.Context, env *environment, s serveOptions, log *slog.Lo
 // markStandby reports, in the log and to the process that started this one, that this process is a standby.
 func markStandby(env *environment, log *slog.Logger) {
 	log.Info("standby: the node runs in another process, and in this one when that ends")
-	if err := os.WriteFile(env.options.standby(), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+	if err := os.WriteFile(env.options.state.standby(), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		log.Warn("it cannot be shown that this is a standby", "error", err)
 	}
 }
 
 // isStandby reports whether a process waits as a standby.
 func isStandby(env *environment, pid int) bool {
-	who, err := os.ReadFile(env.options.standby())
+	who, err := os.ReadFile(env.options.state.standby())
 	return err == nil && string(who) == strconv.Itoa(pid)
 }
 
 // orStandby returns an error that names the standby on the state folder, or err if there is none.
 func orStandby(env *environment, err error) error {
-	pid, locked, look := isLocked(env)
+	pid, locked, look := env.options.state.holder()
 	if look != nil || !locked || !isStandby(env, pid) {
 		return err
 	}

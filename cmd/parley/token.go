@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -153,9 +152,6 @@ lists it, and parley token revoke or "Sign out" on the page ends it.`,
 	return c
 }
 
-// redirectFile is the name of a file in the state folder that redirects a browser to a link.
-const redirectFile = "parley.open.html"
-
 // openBrowser opens a link in the person's browser. All users of a machine see the arguments of every process. The
 // browser gets a file that no other user can read, and that redirects to the link.
 func openBrowser(ctx context.Context, env *environment, link string) error {
@@ -169,7 +165,7 @@ func openBrowser(ctx context.Context, env *environment, link string) error {
 	}
 	lead, err := writeRedirect(env, link)
 	if err != nil {
-		return terminal.Unwritable(env.options.state, err)
+		return env.options.state.unwritable(err)
 	}
 	if err := exec.CommandContext(ctx, path, lead).Run(); err != nil {
 		return parley.Refuse(parley.InvalidArgument, "%s: %v", opener, err)
@@ -180,13 +176,9 @@ func openBrowser(ctx context.Context, env *environment, link string) error {
 // writeRedirect writes the file that redirects to a link. The file stays, since the browser does not tell when it was
 // read. The link works once, and not for long.
 func writeRedirect(env *environment, link string) (path string, err error) {
-	folder, err := filepath.Abs(env.options.state)
-	if err != nil {
-		return "", err
-	}
 	page := fmt.Sprintf(`<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Parley</title>
 <meta http-equiv="refresh" content="0; url=%[1]s"><p><a href="%[1]s">Sign in to Parley</a></p>
 `, html.EscapeString(link))
-	path = filepath.Join(folder, redirectFile)
+	path = env.options.state.redirect()
 	return path, setup.WriteFile(path, []byte(page), 0o600)
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"parley"
+	"parley/actors/keys"
+	"parley/cmd/parley/terminal"
+)
+
+// Names in the state folder.
+const (
+	stateFolderName = "parley"
+	socketFile      = "parley.sock"
+	lockFile        = "parley.lock"
+	logFile         = "parley.log"
+	standbyFile     = "parley.standby"
+	redirectFile    = "parley.open.html" // redirects a browser to a link
+)
+
+// stateFolder is the folder in which a node keeps its key, its journal and its files.
+type stateFolder string
+
+// defaultState returns the state folder for an environment; "" if there is no home folder.
+func defaultState(env func(string) (string, bool)) stateFolder {
+	if xdg, ok := env("XDG_STATE_HOME"); ok && filepath.IsAbs(xdg) {
+		return stateFolder(filepath.Join(xdg, stateFolderName))
+	}
+	home, ok := env("HOME")
+	if !ok || home == "" {
+		return ""
+	}
+	return stateFolder(filepath.Join(home, ".local", "state", stateFolderName))
+}
+
+func (s stateFolder) in(name string) string { return filepath.Join(string(s), name) }
+
+func (s stateFolder) socket() string   { return s.in(socketFile) }
+func (s stateFolder) lockPath() string { return s.in(lockFile) }
+func (s stateFolder) log() string      { return s.in(logFile) }
+func (s stateFolder) standby() string  { return s.in(standbyFile) }
+func (s stateFolder) redirect() string { return s.in(redirectFile) }
+func (s stateFolder) key() string      { return s.in(keys.FileName) }
+func (s stateFolder) journal() string  { return s.in("journal") }
+func (s stateFolder) lease() string    { return s.in("lease") }
+func (s stateFolder) restore() string  { return s.in("restore") } // where a restored key waits for its journal
+
+// unwritable returns the error for a folder that cannot be written to.
+func (s stateFolder) unwritable(err error) error { return terminal.Unwritable(string(s), err) }
+
+// lock is the right to run on a state folder. The system releases it when its process dies.
+type lock struct{ file *os.File }
+
+// secure makes the folder if it does not exist, and refuses one that others can read.
+func (s stateFolder) secure() error {
+	err := keys.SecureFolder(string(s))
+	if parley.CodeOf(err) == parley.Internal {
+		return s.unwritable(err)
+	}
+	return err
+}
+
+// lock makes the folder if it does not exist and takes its lock, or refuses with ALREADY_RUNNING.
+func (s stateFolder) lock() (*lock, error) {
+	if err := s.secure(); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(s.lockPath(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, s.unwritable(err)
+	}
+	// holder holds it for an instant.
+	for try := 0; ; try++ {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return writePID(file)
+		}
+		if try == 5 || !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, fmt.Errorf("lock the state folder: %w", err)
+	}
+	return nil, alreadyRunning(file)
+}
+
+// writePID writes the number of this process into the lock.
+func writePID(file *os.File) (*lock, error) {
+	err := file.Truncate(0)
+	if err == nil {
+		_, err = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("write the lock: %w", err), file.Close())
+	}
+	return &lock{file}, nil
+}
+
+func alreadyRunning(file *os.File) error {
+	who := ""
+	if pid := readPID(file); pid != 0 {
+		who = fmt.Sprintf(" as process %d", pid)
+	}
+	return parley.Refuse(parley.AlreadyRunning, "a node runs on this state folder already%s", who).
+		WithHint("parley stop ends it; another node needs another --state folder")
+}
+
+func readPID(file *os.File) int {
+	var b [32]byte
+	n, _ := file.ReadAt(b[:], 0) // an empty file has no number, which is the answer
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b[:n])))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// release releases the lock. The file stays: removing it could remove the lock of another process.
+func (l *lock) release() error { return l.file.Close() }
+
+// holder reports whether a process runs on the folder, and returns its number.
+func (s stateFolder) holder() (pid int, locked bool, err error) {
+	file, err := os.Open(s.lockPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	defer file.Close() //nolint:errcheck // only looked at
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return readPID(file), true, nil
+	}
+	return 0, false, err
+}
