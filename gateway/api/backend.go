@@ -60,19 +60,6 @@ func (t Typed) Read(into any) error {
 	return nil
 }
 
-// Perform performs an operation with a typed request, and returns the typed response.
-func Perform[Resp any](ctx context.Context, c Caller, p Principal, operation string, request any) (resp Resp, err error) {
-	got, err := c.Call(ctx, p, operation, Typed{request})
-	if err != nil {
-		return resp, err
-	}
-	resp, ok := got.(Resp)
-	if !ok {
-		return resp, fmt.Errorf("operation %s responds with a %T, not a %T", operation, got, resp)
-	}
-	return resp, nil
-}
-
 // Serve performs an operation within the limits of the charge's account, and has encode write its response. Encode
 // returns the size of that. A large response is charged until the caller releases the charge. Serve takes a place only
 // now, when the whole request is there.

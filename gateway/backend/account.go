@@ -22,14 +22,14 @@ type share struct {
 	refused   atomic.Uint64
 }
 
-// pool is what several accounts share. The node's host and its guests never share one.
+// pool holds the limits that several accounts share. The node's host and its guests never share one.
 type pool struct {
 	name     string
 	shares   [api.Kinds]share
 	building chan struct{} // has a place for each listing that is built at once
 }
 
-// Listings are built one after another: side by side they would only need more memory.
+// Bounds of listings. To build more of them at a time would only need more memory.
 const (
 	buildingAll  = 16 // listings of one pool that are built at once
 	buildingEach = 4  // of one account
@@ -61,9 +61,9 @@ func newAccount(p *pool) *account {
 	return &account{pool: p, building: make(chan struct{}, buildingEach)}
 }
 
-// Take implements api.Account. It refuses with QUOTA_EXCEEDED or RATE_LIMITED what is more than the account's limit.
-// It refuses with RATE_LIMITED what would leave less free in the pool than the account then has: so whoever comes
-// always finds a place, however many others take all they can.
+// Take implements api.Account. It refuses with QUOTA_EXCEEDED or RATE_LIMITED more than the account's limit.
+// It refuses with RATE_LIMITED what would leave less free in the pool than the account then has. A new account therefore
+// always finds a place, however many places others take.
 func (a *account) Take(k api.Kind, n int64) error {
 	s := &a.pool.shares[k]
 	own, all := a.own[k].Add(n), s.used.Add(n)
@@ -220,11 +220,6 @@ func (l *ledger) open(id capabilities.ID, now int64) *account {
 	a.rate = rate.NewLimiter(rate.Limit(l.perSecond), int(min(2*l.perSecond, 1<<30)))
 	l.agents[id] = a
 	return a
-}
-
-// now returns how many places of a kind are taken.
-func (l *ledger) now(k api.Kind) int64 {
-	return l.host.shares[k].used.Load() + l.guests.shares[k].used.Load()
 }
 
 // state returns how much is used of each limit.

@@ -15,8 +15,8 @@ import (
 	"parley/gateway/api"
 )
 
-// An agentId in these requests is a whole ID or a locator, a name of the caller's, the beginning of an ID that only one
-// agent has, or the whole title of just one. It is resolved here, and never by a client.
+// An agentId in these requests is an ID or a locator, a name of the caller's, a prefix that only one agent's ID has, or a
+// title that only one agent has. It is resolved here, and never by a client.
 
 func fetchAgents(ctx context.Context, a *actors.Agent, r api.FetchAgentsRequest) (api.FetchAgentsResponse, error) {
 	all, err := a.Agents().List(ctx, r.Filter)
@@ -42,7 +42,7 @@ func fetchAgent(ctx context.Context, a *actors.Agent, r api.AgentRequest) (api.F
 	return api.FetchAgentResponse{Agent: &snap}, nil
 }
 
-// failedItself gives the error of a call that says in its response what was refused: only what is no refusal.
+// failedItself returns err unless it is a refusal. These operations report refusals in their responses.
 func failedItself(err error) error {
 	switch parley.CodeOf(err) {
 	case parley.Internal, parley.Timeout, parley.NotRunning:
@@ -78,7 +78,7 @@ func waitForFinish(ctx context.Context, a *actors.Agent, r api.WaitForFinishRequ
 		return view.Finish{}, err
 	}
 	f, err := agent.WaitForFinish(ctx, time.Duration(min(r.TimeoutMs, maxTimeout))*time.Millisecond)
-	if err != nil && ctx.Err() != nil { // who waits has not gone away: it would not hear of it
+	if err != nil && ctx.Err() != nil { // the caller is still there, so the node is stopping
 		return f, api.ErrStopping
 	}
 	if err != nil {
@@ -148,10 +148,11 @@ func runAgent(ctx context.Context, b *Backend, p *principal, r api.RunAgentReque
 	}
 }
 
-// maxNumbered bounds how many names are tried for an agent that was given none.
+// maxNumbered bounds the names that are tried for an agent without one.
 const maxNumbered = 10_000
 
-// nameAfter gives the nth name for an agent that runs a command: the program's, and from the second on a number.
+// nameAfter returns the nth name to try for an agent that runs a command: the program's, with n behind it if that is over
+// one.
 func nameAfter(command []string, n int) string {
 	name := "program"
 	if len(command) > 0 {

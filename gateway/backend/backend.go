@@ -11,9 +11,9 @@ import (
 	"parley/gateway/api"
 )
 
-// Server is what a Backend asks of the server whose edges call it.
+// Server tells a Backend of the server whose edges call it.
 type Server interface {
-	// Describe fills in what a status says of the server: its version, and where and how it listens.
+	// Describe sets the members of a status that are about the server: its version, and where and how it listens.
 	Describe(*api.StatusResponse)
 	// SignInURL returns the address at which a browser uses the code of a link. It refuses with INVALID_ARGUMENT if there is
 	// none.
@@ -29,7 +29,7 @@ type Options struct {
 	Server Server
 	Limits api.Limits // nil: the defaults
 	Log    *slog.Logger
-	Look   time.Duration // between two looks whether tokens in use have ended
+	Look   time.Duration // between two checks whether tokens in use have expired
 }
 
 // Backend performs operations on a node. It implements api.Backend.
@@ -69,8 +69,8 @@ func Add[Req acting, Resp any](b *Backend, o api.Operation, perform func(context
 // Operations implements api.Backend.
 func (b *Backend) Operations() map[string]api.Operation { return b.operations }
 
-// Call implements api.Caller. An operation that waits is cut short when the token ends by which it was called, and tells
-// nothing then.
+// Call implements api.Caller. It cuts an operation that waits short when the token of its call ends, and then returns no
+// response.
 func (b *Backend) Call(ctx context.Context, p api.Principal, operation string, r api.Request) (any, error) {
 	h, known := b.handlers[operation]
 	if !known {

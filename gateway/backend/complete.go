@@ -65,7 +65,7 @@ func candidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest) ([]
 	return nil, parley.Refuse(parley.InvalidArgument, "nothing is known of %.40q to complete", r.Of)
 }
 
-// nameCandidates gives the agent's names, or those within the path typed so far.
+// nameCandidates returns the agent's names, or those below the path typed so far.
 func nameCandidates(ctx context.Context, a *actors.Agent, prefix string) ([]api.Candidate, error) {
 	folder := ""
 	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
@@ -98,11 +98,11 @@ func messageCandidates(ctx context.Context, a *actors.Agent, v view.MessageFilte
 			found = append(found, api.Candidate{Word: strconv.FormatUint(e.Number, 10), Description: gist(e)})
 		}
 	}
-	slices.Reverse(found) // the newest is the likeliest
+	slices.Reverse(found) // the newest first
 	return found, nil
 }
 
-// gist tells a message from the others in a few words.
+// gist returns a few words that tell a message from others.
 func gist(e view.Message) string {
 	words := e.Description
 	if e.Type == "message" {
@@ -142,8 +142,8 @@ func invitationCandidates(ctx context.Context, a *actors.Agent) ([]api.Candidate
 	return found, nil
 }
 
-// fieldCandidates gives the fields of a form, or, once a field's name and a colon are typed, what it may be answered
-// with. Where that is for the answerer to say in words, there are none.
+// fieldCandidates returns the fields of a form or, once a field's name and a colon are typed, the values that it may have.
+// A field for free text has none.
 func fieldCandidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest) ([]api.Candidate, error) {
 	e, err := chosen(ctx, a, r)
 	if err != nil {
@@ -176,7 +176,7 @@ func chosen(ctx context.Context, a *actors.Agent, r api.CompleteRequest) (view.M
 	return a.Message(ctx, ref)
 }
 
-// describeField says what a field asks for in a few words.
+// describeField describes a field in a few words.
 func describeField(f events.Field) string {
 	parts := []string{cmp.Or(f.Label, f.Name), cmp.Or(string(f.Type), string(events.Text))}
 	if f.Required {
@@ -185,7 +185,7 @@ func describeField(f events.Field) string {
 	return strings.Join(parts, ", ")
 }
 
-// valueCandidates gives the values of a field that has a choice of them.
+// valueCandidates returns the values of a field with a choice of them.
 func valueCandidates(ctx context.Context, a *actors.Agent, f events.Field, typed string) ([]api.Candidate, error) {
 	switch {
 	case f.Type == events.Capability:
@@ -200,7 +200,7 @@ func valueCandidates(ctx context.Context, a *actors.Agent, f events.Field, typed
 	return found, nil
 }
 
-// edgeCandidates gives the edges of a message, and what stands under each.
+// edgeCandidates returns the edges of a message, each with its value.
 func edgeCandidates(ctx context.Context, a *actors.Agent, r api.CompleteRequest) ([]api.Candidate, error) {
 	e, err := chosen(ctx, a, r)
 	if err != nil {

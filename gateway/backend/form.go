@@ -16,7 +16,7 @@ import (
 // Bounds of one waiting call. A client that wants to wait longer calls again.
 const (
 	defaultWait = 25 * time.Second
-	minWait     = 50 * time.Millisecond // what it takes to find out, also on a busy node
+	minWait     = 50 * time.Millisecond // enough to look once, also on a busy node
 	maxWait     = 50 * time.Second
 )
 
@@ -24,7 +24,7 @@ func requestForm(ctx context.Context, a *actors.Agent, r api.FormRequest) (view.
 	return ask(ctx, a, r, nil)
 }
 
-// ask asks a form. The origin is of one that came by the frames of an older client; nil for none.
+// ask asks a form. The origin is that of a form of a dialect, or nil.
 func ask(ctx context.Context, a *actors.Agent, r api.FormRequest, origin *events.Origin) (view.Asked, error) {
 	fields, err := r.Fields.List(form.ParseFields)
 	if err != nil {
@@ -59,7 +59,7 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 	return o, err
 }
 
-// bounded gives the context of one waiting call.
+// bounded returns the context of one waiting call.
 func bounded(ctx context.Context, waitMs *int64) (context.Context, context.CancelFunc, error) {
 	wait := defaultWait
 	if waitMs != nil {
@@ -72,7 +72,7 @@ func bounded(ctx context.Context, waitMs *int64) (context.Context, context.Cance
 	return ctx, cancel, nil
 }
 
-// waitPassed reports whether err says no more than that the wait is over, or that the node cuts it.
+// waitPassed reports whether err only says that the wait is over, or that the node cuts it.
 func waitPassed(err error) bool {
 	code := parley.CodeOf(err)
 	return code == parley.Timeout || code == parley.NotRunning || api.IsContextEnd(err)

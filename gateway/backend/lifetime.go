@@ -68,8 +68,8 @@ func (u *uses) end(token capabilities.ID) {
 	}
 }
 
-// Watch ends what goes on by tokens and sessions that have ended, until ctx ends. What goes on is use: a session with an
-// open page does not end for want of it.
+// Watch ends the uses of tokens and sessions that have ended, until ctx ends. Its checks count as use of a session, so that
+// a session with an open page does not expire.
 func (b *Backend) Watch(ctx context.Context) {
 	revoked := make(chan struct{}, 1)
 	defer b.node.WatchTokens(revoked)()
@@ -90,14 +90,14 @@ func (b *Backend) Watch(ctx context.Context) {
 	}
 }
 
-// InUse returns how many uses of tokens go on.
+// InUse returns the number of uses.
 func (b *Backend) InUse() int {
 	b.uses.mu.Lock()
 	defer b.uses.mu.Unlock()
 	return len(b.uses.open)
 }
 
-// Check implements api.Backend. It takes to the log that a token could not be looked at.
+// Check implements api.Backend. It logs an error of the node.
 func (b *Backend) Check(ctx context.Context, p api.Principal) error {
 	own := p.(*principal)
 	if own.local {

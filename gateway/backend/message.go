@@ -62,7 +62,7 @@ func followMessages(ctx context.Context, a *actors.Agent, r api.FollowMessagesRe
 		return view.Inbox{}, err
 	}
 	defer cancel()
-	in, err := a.Mail().Since(ctx, r.MessageFilter, r.Cursor) // the wait is for what comes, and no bound of this look
+	in, err := a.Mail().Since(ctx, r.MessageFilter, r.Cursor) // the wait does not bound the first look
 	if err != nil || len(in.Messages) > 0 {
 		return in, err
 	}
@@ -73,7 +73,7 @@ func followMessages(ctx context.Context, a *actors.Agent, r api.FollowMessagesRe
 	return more, err
 }
 
-// logStep is how many events of a log are read at once.
+// logStep is the number of events that are read at once.
 const logStep = 64
 
 func readLog(ctx context.Context, a *actors.Agent, r api.ReadLogRequest) (api.ReadLogResponse, error) {

@@ -19,7 +19,7 @@ func startPrograms(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequ
 	return api.Done{}, b.node.StartPrograms(ctx)
 }
 
-// status says how the node is. That others cannot be told of is one more thing to say, and no reason to say nothing.
+// status reports the state of the node. If other nodes or quotas cannot be read, it reports that as the problem.
 func status(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (api.StatusResponse, error) {
 	st := b.node.State()
 	known, err := b.node.Nodes(ctx)
@@ -42,7 +42,7 @@ func status(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (a
 	return r, nil
 }
 
-// logLevel is the least level that the log takes.
+// logLevel returns the lowest level that is logged.
 func (b *Backend) logLevel() string {
 	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
 		if b.log.Enabled(context.Background(), l) {
@@ -52,7 +52,7 @@ func (b *Backend) logLevel() string {
 	return strings.ToLower(slog.LevelError.String())
 }
 
-// Verified puts the journal's report into a response.
+// Verified returns the journal's report as a response.
 func Verified(r persistence.Report) api.VerifyResponse {
 	return api.VerifyResponse{Commits: uint64(r.Commits), Events: uint64(r.Events), Mailboxes: int(r.Mailboxes)}
 }

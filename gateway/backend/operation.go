@@ -47,8 +47,8 @@ func ofBackend[Req acting, Resp any](handle func(context.Context, *Backend, *pri
 	}
 }
 
-// handlers has the handlers of the operations by name. Another operation is one line in the table of package api, one
-// here, and one function.
+// handlers returns the handlers of the operations by name. A new operation is a line in the table of package api, a line
+// here, and a function.
 func handlers() map[string]handler {
 	return map[string]handler{
 		"make_agent":  ofAgent(makeAgent),

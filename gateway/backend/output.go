@@ -50,12 +50,12 @@ func readOutput(ctx context.Context, a *actors.Agent, r api.ReadOutputRequest) (
 		if len(pieces) < step {
 			return got, nil
 		}
-		read = agent.Output().Since // there is something: no more is waited for
+		read = agent.Output().Since // wait only for the first pieces
 	}
 	return got, nil
 }
 
-// outputStep is how many pieces are read at once.
+// outputStep is the number of pieces that are read at once.
 const outputStep = 32
 
 func outputEnd(ctx context.Context, agent *actors.Agent, r api.ReadOutputRequest) (api.ReadOutputResponse, error) {

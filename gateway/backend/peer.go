@@ -40,7 +40,7 @@ func listNodes(ctx context.Context, b *Backend, _ *principal, r api.ListNodesReq
 	return api.ListNodesResponse{Nodes: known, Paged: paged}, err
 }
 
-// CountPeers adds up what is known of other nodes.
+// CountPeers sums up other nodes.
 func CountPeers(known []view.Peer, traffic view.Traffic) api.Peers {
 	count := api.Peers{Known: len(known), Traffic: traffic}
 	for _, p := range known {

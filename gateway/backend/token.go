@@ -31,10 +31,10 @@ func revokeToken(ctx context.Context, a *actors.Agent, r api.RevokeTokenRequest)
 	return api.Done{}, a.Tokens().Revoke(ctx, r.Token)
 }
 
-// SessionTime is how long a browser's session lasts that is not used.
+// SessionTime is how long an unused session of a browser lasts.
 const SessionTime = mailbox.SessionTime
 
-// Session is a new session of a browser. Neither half of it is of any use alone.
+// Session is a new session of a browser. Neither half of it is of use alone.
 type Session struct {
 	Secret string // for the cookie
 	Key    string // for the addresses of pages
@@ -74,13 +74,13 @@ func (b *Backend) EndSession(ctx context.Context, p api.Principal, all bool) err
 	return own.agent.Tokens().Revoke(ctx, own.token.ID)
 }
 
-// links holds the one-time links that sign a browser in. They are in memory alone, and end with the process.
+// links holds the one-time links that sign a browser in. They are only in memory, and end with the process.
 type links struct {
 	mu   sync.Mutex
 	open map[string]link
 }
 
-// link signs in as an agent, by the token that asked for the link.
+// link signs a browser in as an agent, with the authority of the token that asked for the link.
 type link struct {
 	agent *actors.Agent
 	until time.Time

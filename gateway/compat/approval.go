@@ -12,11 +12,11 @@ import (
 	"parley/mailbox"
 )
 
-// The dialect of seed 001, second part: an agent asks whether it may call a tool. All approvals are spoken of in it,
-// whoever asked them.
+// approvalDialect is the second part of the dialect of seed 001: an agent asks whether it may call a tool. All approvals
+// are told in it, whoever asked them.
 const approvalDialect = "approval"
 
-// ApprovalFrame is a tool's call to be approved, from the asker and to who is asked.
+// ApprovalFrame asks for the approval of a tool's call. It goes from the asker to the answerer.
 type ApprovalFrame struct {
 	Type    string          `json:"type"` // approval_request
 	ID      string          `json:"id"`
@@ -24,13 +24,13 @@ type ApprovalFrame struct {
 	Origin
 }
 
-// ApprovalPayload is the call.
+// ApprovalPayload describes the call.
 type ApprovalPayload struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
 }
 
-// ApprovedFrame is what was decided, from who was asked and to the asker. Form is as in AskedFrame.
+// ApprovedFrame has the decision. It goes from the answerer to the asker. Form is as in AskedFrame.
 type ApprovedFrame struct {
 	Type    string          `json:"type"` // approval_response
 	ID      string          `json:"id,omitempty"`
@@ -39,7 +39,7 @@ type ApprovedFrame struct {
 	Rule    capabilities.ID `json:"rule,omitzero"` // the standing rule that decided
 }
 
-// ApprovedPayload has the decision. Always is for all such calls to come, also where they are not approved.
+// ApprovedPayload is the decision. Always extends it, approved or not, to all such calls to come.
 type ApprovedPayload struct {
 	RequestID string `json:"request_id"`
 	Approved  bool   `json:"approved"`
@@ -58,7 +58,7 @@ func approvalFrame(r *Relay, _ *Head, text []byte) error {
 	return r.approve(events.Origin{Dialect: approvalDialect, ID: f.ID}, f.Payload.Tool, input)
 }
 
-// approvedFrame decides.
+// approvedFrame settles an approval with a decision.
 func approvedFrame(r *Relay, h *Head, text []byte) error {
 	var f ApprovedFrame
 	if err := api.Decode(text, &f); err != nil {
@@ -74,7 +74,7 @@ func approvedFrame(r *Relay, h *Head, text []byte) error {
 	return err
 }
 
-// askedApproval returns the approval that a client calls by its own ID, or by its asker's.
+// askedApproval returns the approval with an ID: its own, or the one that its asker gave it.
 func (r *Relay) askedApproval(id, form string) (dialectForm, error) {
 	if f, own := r.byID(r.ctx, approvalDialect, id); own && (form == "" || form == id) {
 		return f, nil // no asker's name for another is taken for it
@@ -112,13 +112,13 @@ func approvalPosed(m events.Origin, e view.Message) any {
 	return f
 }
 
-// approvalSettled gives what was decided to who was asked.
+// approvalSettled tells the answerer of the decision.
 func approvalSettled(m events.Origin, e view.Message, o view.Outcome) any {
 	decision, _ := mailbox.ReadDecision(o.Values)
 	return approvalEnded(m, e.MessageID.String(), o, decision == mailbox.Once || decision == mailbox.Always)
 }
 
-// approvalOutcome gives what was decided to the asker. Who declines to decide has not approved.
+// approvalOutcome tells the asker of the decision. A declined approval is not approved.
 func approvalOutcome(m events.Origin, form string, o view.Outcome) any {
 	return approvalEnded(m, form, o, o.Allowed)
 }
@@ -137,16 +137,15 @@ func approvalEnded(m events.Origin, form string, o view.Outcome, approved bool) 
 	return ApprovedFrame{Type: "approval_response", ID: m.ID, Payload: payload, Form: form}
 }
 
-// ruled gives what a standing rule has decided.
+// ruled returns the frame with the decision of a standing rule.
 func ruled(m events.Origin, p view.Permission) any {
 	return ApprovedFrame{
 		Type: "approval_response", ID: m.ID, Payload: ApprovedPayload{RequestID: m.ID, Approved: p.Allowed, Always: true}, Rule: p.Rule,
 	}
 }
 
-// nameOf returns the name by which its asker calls an approval. One of another node's agent, or that was asked
-// otherwise, goes by its own ID, by which all can be called. Approvals from before they had an origin have their name in
-// the key under which they were asked.
+// nameOf returns the asker's name for an approval. It is the form's ID if an agent of another node asked, or an edge
+// without dialects. Approvals from before origins were stored have their name in their idempotency key.
 func (r *Relay) nameOf(e view.Message) string {
 	if e.Origin != nil && e.Origin.ID != "" {
 		if e.From.Node != r.agent.ID().Node {

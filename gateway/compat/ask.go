@@ -14,10 +14,10 @@ import (
 	"parley/mailbox/form"
 )
 
-// The dialect of seed 001, first part: an agent asks by widgets, and is answered with one text.
+// askDialect is the first part of the dialect of seed 001: an agent asks with widgets, and the answer is one text.
 const askDialect = "ask"
 
-// AskFrame is a prompt, from the asker and to who is asked.
+// AskFrame is a prompt. It goes from the asker to the answerer.
 type AskFrame struct {
 	Type    string     `json:"type"` // ask_request
 	ID      string     `json:"id"`
@@ -25,7 +25,7 @@ type AskFrame struct {
 	Origin
 }
 
-// AskPayload is a prompt and the widgets to answer it by: the first that is used answers. None is one confirm.
+// AskPayload is a prompt with the widgets to answer it. The first widget that is used answers. No widgets are one confirm.
 type AskPayload struct {
 	Prompt  string   `json:"prompt"`
 	Widgets []Widget `json:"widgets"`
@@ -39,7 +39,7 @@ type Widget struct {
 	Default string           `json:"default,omitempty"`
 }
 
-// Origin tells who is asked which form waits, and who asks.
+// Origin tells the answerer which form waits, and who asked it.
 type Origin struct {
 	Form     string            `json:"form,omitempty"`
 	From     capabilities.ID   `json:"from,omitzero"`
@@ -51,8 +51,8 @@ func originOf(e view.Message) Origin {
 	return Origin{Form: e.MessageID.String(), From: e.From, FromName: e.FromName, TS: e.Date}
 }
 
-// AskedFrame is an answer, from who was asked and to the asker. Form, the form's own ID, is needed
-// once another has used the same ID.
+// AskedFrame is an answer. It goes from the answerer to the asker. Form is the form's own ID. It is needed when several
+// askers have used the same ID.
 type AskedFrame struct {
 	Type    string       `json:"type"` // ask_response
 	ID      string       `json:"id,omitempty"`
@@ -60,7 +60,7 @@ type AskedFrame struct {
 	Form    string       `json:"form,omitempty"`
 }
 
-// AskedPayload has the answer. Choices of a checkbox are separated by commas; a client may also give a list.
+// AskedPayload has the answer. Commas separate the choices of a checkbox. A client may also send a list.
 type AskedPayload struct {
 	RequestID string             `json:"request_id"`
 	Value     capabilities.Value `json:"value"`
@@ -84,7 +84,7 @@ func askFrame(r *Relay, _ *Head, text []byte) error {
 	return r.ask(events.Origin{Dialect: askDialect, ID: f.ID}, api.FormRequest{Description: f.Payload.Prompt, Fields: api.FieldsOf(fields...)})
 }
 
-// widgetFields gives the fields for widgets.
+// widgetFields returns the fields for widgets.
 func widgetFields(widgets []Widget) ([]events.Field, error) {
 	asked := make([]form.Widget, len(widgets))
 	for i, w := range widgets {
@@ -102,7 +102,7 @@ func widgetFields(widgets []Widget) ([]events.Field, error) {
 	return fields, nil
 }
 
-// widgetsOf gives the widgets for fields.
+// widgetsOf returns the widgets for fields.
 func widgetsOf(fields []events.Field) []Widget {
 	widgets := make([]Widget, len(fields))
 	for i, f := range fields {
@@ -133,7 +133,7 @@ func askedFrame(r *Relay, h *Head, text []byte) error {
 	return err
 }
 
-// askedByID gives the form that a client calls by its asker's ID for it, or by its own.
+// askedByID returns the received form with an ID that its asker gave it, or with its own.
 func (r *Relay) askedByID(dialect, id, form string) (dialectForm, error) {
 	return r.asked(r.ctx, calling{
 		origin: events.Origin{Dialect: dialect, ID: id}, form: form, none: parley.Refuse(parley.NoSuchMessage, "nothing was asked as %.80q", id),
@@ -164,7 +164,7 @@ func askOutcome(m events.Origin, form string, o view.Outcome) any {
 	return AskedFrame{Type: "ask_response", ID: m.ID, Payload: AskedPayload{RequestID: m.ID, Value: value}, Form: form}
 }
 
-// endedByID is the error for a form that ended without an answer.
+// endedByID returns the error frame for a form that ended without an answer.
 func endedByID(m events.Origin, o view.Outcome) any {
 	id, err := json.Marshal(m.ID)
 	if err != nil {
@@ -173,10 +173,10 @@ func endedByID(m events.Origin, o view.Outcome) any {
 	return Failed(Regarding{ID: id}, unanswered(o))
 }
 
-// choiceSeparator stands between the choices of a checkbox.
+// choiceSeparator separates the choices of a checkbox.
 const choiceSeparator = ", "
 
-// widgetFor gives the field that takes an answer: the first that would, or else the first.
+// widgetFor returns the first field that accepts an answer, or the first of all if none does.
 func widgetFor(fields []events.Field, answer capabilities.Value) events.Field {
 	for _, f := range fields {
 		chosen, isList := choiceOf(f, answer).AsList()
@@ -195,8 +195,8 @@ func widgetFor(fields []events.Field, answer capabilities.Value) events.Field {
 	return fields[0]
 }
 
-// choiceOf gives an answer as its field has it: of a checkbox the list of choices. What is no choice stays as it
-// is, to be refused.
+// choiceOf returns an answer as a value of its field, which is the list of choices for a checkbox. It leaves texts that
+// are no choice unchanged, to be refused later.
 func choiceOf(f events.Field, answer capabilities.Value) capabilities.Value {
 	text, ok := answer.AsString()
 	if f.Type != events.Checkbox || !ok {
@@ -226,7 +226,7 @@ func choiceOf(f events.Field, answer capabilities.Value) capabilities.Value {
 	return capabilities.Strings(chosen...)
 }
 
-// answerText gives an answer as this dialect has it: one text.
+// answerText returns an answer as one text.
 func answerText(v capabilities.Value) string {
 	if l, ok := v.AsList(); ok {
 		parts := make([]string, len(l))

@@ -42,7 +42,7 @@ const keyPrefix = "parley:"
 // maxKey is the longest idempotency key, in bytes.
 const maxKey = 255
 
-// keyOf returns the idempotency key of a form: the asker's names for it.
+// keyOf returns the idempotency key of a form. It is made of the asker's names for the form.
 func keyOf(o events.Origin) string {
 	key := keyPrefix + o.Dialect
 	for _, name := range []string{o.Session, o.ID, o.Run, o.Agent, strconv.FormatUint(o.Turn, 10)} {
@@ -55,7 +55,7 @@ func keyOf(o events.Origin) string {
 	return key
 }
 
-// idOfKey returns the asker's ID in a key of a dialect; "" if it has none, or was too long to stand in it.
+// idOfKey returns the asker's ID in a key of a dialect, or "" if the key has none or was too long.
 func idOfKey(dialect, key string) string {
 	rest, ok := strings.CutPrefix(key, keyPrefix+dialect+"/")
 	if parts := strings.Split(rest, "/"); ok && len(parts) > 1 {
@@ -66,7 +66,8 @@ func idOfKey(dialect, key string) string {
 	return ""
 }
 
-// formsOf lists the agent's forms of an origin, oldest first. Forms that are settled and dismissed are left out.
+// formsOf returns the agent's forms of an origin that are wanted, oldest first. It leaves out forms that are settled and
+// dismissed.
 func (r *Relay) formsOf(ctx context.Context, o events.Origin, wanted func(dialectForm) bool) ([]dialectForm, error) {
 	in, err := r.agent.Mail().FormsOf(ctx, o)
 	var found []dialectForm
@@ -78,16 +79,16 @@ func (r *Relay) formsOf(ctx context.Context, o events.Origin, wanted func(dialec
 	return found, err
 }
 
-// calling is how a client says which form it means.
+// calling describes the form that a client means.
 type calling struct {
 	origin  events.Origin
 	form    string                 // the form's own ID, if the client gives it
-	called  func(dialectForm) bool // reports whether a form goes by what the client calls it
-	repeats bool                   // one asker calls all of its forms so, one after another
+	called  func(dialectForm) bool // reports whether a form has the name that the client uses
+	repeats bool                   // one asker uses the name for several forms, one after another
 	none    error
 }
 
-// byID returns the form of a dialect with an ID of its own that was put to the agent, if there is one.
+// byID returns the form of a dialect with an ID, if the agent received one.
 func (r *Relay) byID(ctx context.Context, dialect, id string) (dialectForm, bool) {
 	ref, err := capabilities.ParseFormRef(id)
 	if err != nil {
@@ -101,9 +102,9 @@ func (r *Relay) byID(ctx context.Context, dialect, id string) (dialectForm, bool
 	return f, ok && f.Asked.Dialect == dialect
 }
 
-// asked returns the form that was put to the agent and that a client means. Its asker's name for it is enough as long
-// as no other form of that name is open or in view: what a client has seen may be over, and another's in its place.
-// Then it refuses with AMBIGUOUS.
+// asked returns the received form that a client means. The asker's name identifies it while no other form of that name is
+// open or in view. Otherwise asked refuses with AMBIGUOUS: the form that the client has seen may have ended, with another
+// in its place.
 func (r *Relay) asked(ctx context.Context, by calling) (dialectForm, error) {
 	var forms []dialectForm
 	var err error
@@ -130,15 +131,15 @@ func (r *Relay) asked(ctx context.Context, by calling) (dialectForm, error) {
 	return forms[waits], nil
 }
 
-// shared reports whether more than one form could be meant: of several askers, or of one that uses a name again.
+// shared reports whether the client could mean several forms: of several askers, or of one that uses a name again.
 func (by calling) shared(forms []dialectForm) bool {
 	return slices.ContainsFunc(forms[1:], func(f dialectForm) bool { return !by.repeats || f.From != forms[0].From })
 }
 
-// maxWaiting is how many forms an error names.
+// maxWaiting bounds the forms that an error names.
 const maxWaiting = 5
 
-// shared refuses with AMBIGUOUS, and names the forms that wait.
+// shared returns the refusal with AMBIGUOUS, which names the forms that wait.
 func shared(forms []dialectForm) error {
 	var waits []string
 	for _, f := range forms {
@@ -150,7 +151,7 @@ func shared(forms []dialectForm) error {
 		WithHint(`say which one by its ID, as "form": %s`, cmp.Or(strings.Join(waits, ", "), "none waits now"))
 }
 
-// checkID refuses with INVALID_ARGUMENT what is missing, or too long to call something by.
+// checkID refuses with INVALID_ARGUMENT an ID that is missing or too long.
 func checkID(what, id string) error {
 	if id == "" || len(id) > MaxRequestID {
 		return parley.Refuse(parley.InvalidArgument, "%s is a text of 1 to %d bytes", what, MaxRequestID)
@@ -158,7 +159,7 @@ func checkID(what, id string) error {
 	return nil
 }
 
-// unanswered gives the error that stands for a form's end without an answer.
+// unanswered returns the error for a form that ended without an answer.
 func unanswered(o view.Outcome) error {
 	switch o.Status {
 	case view.StatusDeclined:

@@ -12,24 +12,25 @@ import (
 	"parley/gateway/api"
 )
 
-// MaxRequestID bounds what a client may call its requests and subscriptions, in bytes.
+// MaxRequestID bounds the IDs of a client's requests and subscriptions, in bytes.
 const MaxRequestID = 256
 
-// Head is what a frame says of itself.
+// Head has the members that all frames have.
 type Head struct {
 	Type string `json:"type"`
 	Regarding
 }
 
-// Regarding is what a frame is about. An error says it again.
+// Regarding names what a frame is about. An error frame repeats it.
 type Regarding struct {
 	RequestID      json.RawMessage `json:"requestId,omitempty"`
-	ID             json.RawMessage `json:"id,omitempty"` // of the dialect that has it in place of requestId
+	ID             json.RawMessage `json:"id,omitempty"` // of the dialect that has no requestId
 	SubscriptionID json.RawMessage `json:"subscriptionId,omitempty"`
 	QuestionID     json.RawMessage `json:"questionId,omitempty"`
 }
 
-// calledFor returns the ID that an answer is for, which may stand within it, and makes an error be about that ID.
+// calledFor returns the ID of the form that an answer is for: the one within the payload, or else the one outside. An error
+// is about that ID then.
 func (h *Head) calledFor(within, outside string) string {
 	id := cmp.Or(within, outside)
 	if raw, err := json.Marshal(id); err == nil && IsBrief(raw) {
@@ -38,7 +39,7 @@ func (h *Head) calledFor(within, outside string) string {
 	return id
 }
 
-// IsBrief reports whether a JSON text is a string or number to call something by.
+// IsBrief reports whether a JSON text is a string or number that is short enough for an ID.
 func IsBrief(raw json.RawMessage) bool {
 	if len(raw) == 0 {
 		return true
@@ -57,7 +58,7 @@ type FailureFrame struct {
 	TS      capabilities.Time `json:"ts"`
 }
 
-// Failed returns the frame that tells of an error.
+// Failed returns the frame for an error.
 func Failed(about Regarding, err error) FailureFrame {
 	e := api.Shown(err)
 	if about.RequestID == nil {
@@ -107,9 +108,9 @@ func Frames() map[string]Frame {
 
 // dialect turns forms into the frames of one system. Each function returns a frame, or nil for none.
 type dialect struct {
-	posed   func(m events.Origin, e view.Message) any                 // to who is asked: there is a form
-	settled func(m events.Origin, e view.Message, o view.Outcome) any // to who was asked: it has ended
-	outcome func(m events.Origin, form string, o view.Outcome) any    // to who asked
+	posed   func(m events.Origin, e view.Message) any                 // to the answerer: there is a form
+	settled func(m events.Origin, e view.Message, o view.Outcome) any // to the answerer: it has ended
+	outcome func(m events.Origin, form string, o view.Outcome) any    // to the asker
 }
 
 // dialects returns the dialects by the name in the origin of their forms.

@@ -13,10 +13,10 @@ import (
 	"parley/gateway/api"
 )
 
-// The dialect of seed 002: the agent of a session asks one question at a time, which is a form on a page.
+// questionDialect is the dialect of seed 002: the agent of a session asks one question at a time, as a form on a page.
 const questionDialect = "question"
 
-// The codes that only questions have.
+// The error codes of questions.
 const (
 	QuestionNotFound parley.Code = "QUESTION_NOT_FOUND"
 	SessionMismatch  parley.Code = "SESSION_MISMATCH"
@@ -31,17 +31,17 @@ type QuestionFrame struct {
 	Context        string         `json:"context,omitempty"`
 	Schema         QuestionSchema `json:"schema"`
 	TimeoutMs      int64          `json:"timeoutMs,omitempty"`
-	ReplacePending bool           `json:"replacePending,omitempty"` // what the session asked before is cancelled
-	Multiple       bool           `json:"multiple,omitempty"`       // and what it asked before goes on waiting
+	ReplacePending bool           `json:"replacePending,omitempty"` // cancel the session's earlier questions
+	Multiple       bool           `json:"multiple,omitempty"`       // keep the session's earlier questions open
 }
 
-// QuestionSchema is a question's form.
+// QuestionSchema describes a question's form.
 type QuestionSchema struct {
 	Fields      []QuestionField `json:"fields"`
 	SubmitLabel string          `json:"submitLabel,omitempty"`
 }
 
-// QuestionField is a field: a form's, in the words of this dialect.
+// QuestionField describes a field of a question's form.
 type QuestionField struct {
 	Type         events.FieldType   `json:"type"`
 	Name         string             `json:"name"`
@@ -82,13 +82,13 @@ func (f QuestionFrame) origin() events.Origin {
 	return events.Origin{Dialect: questionDialect, ID: f.RequestID, Session: f.SessionID, Submit: f.Schema.SubmitLabel, Bare: f.Context == ""}
 }
 
-// maxTimeoutMs is a century: more than that is for ever.
+// maxTimeoutMs bounds a timeout in milliseconds: a century.
 const maxTimeoutMs = 100 * 365 * 24 * 3600 * 1000
 
-// makeRoom sees to it that the session has no other question pending: it refuses with PENDING_EXISTS, or cancels it.
+// makeRoom cancels the session's pending question if it is to be replaced. Otherwise it refuses with PENDING_EXISTS.
 func (r *Relay) makeRoom(f QuestionFrame) error {
 	again, err := r.agent.Mail().HasAsked(r.ctx, keyOf(f.origin()))
-	if err != nil || again { // whatever else the session asks
+	if err != nil || again { // it is the same question again
 		return err
 	}
 	all, err := r.formsOf(r.ctx, f.origin(), func(q dialectForm) bool { return q.Sent && q.Outcome == nil })
@@ -108,7 +108,7 @@ func (r *Relay) makeRoom(f QuestionFrame) error {
 	return nil
 }
 
-// isSettled reports whether err says no more than that a form has ended.
+// isSettled reports whether err only says that a form has ended.
 func isSettled(err error) bool {
 	switch parley.CodeOf(err) {
 	case parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired:
@@ -139,14 +139,14 @@ func schemaOf(m events.Origin, fields []events.Field) QuestionSchema {
 	return s
 }
 
-// QuestionAnswered is the response to who asked: how the question ended.
+// QuestionAnswered tells the asker how the question ended.
 type QuestionAnswered struct {
 	Type      string          `json:"type"` // ask_user_response
 	RequestID string          `json:"requestId"`
 	Result    QuestionOutcome `json:"result"`
 }
 
-// QuestionOutcome is an answer, or that there will be none, and then why.
+// QuestionOutcome is an answer, or the reason why there is none.
 type QuestionOutcome struct {
 	Status     string          `json:"status"` // answered, cancelled
 	Answer     *QuestionAnswer `json:"answer,omitempty"`
@@ -155,7 +155,7 @@ type QuestionOutcome struct {
 	Reason     view.FormStatus `json:"reason,omitempty"` // declined, cancelled, expired
 }
 
-// QuestionAnswer is the values that were given.
+// QuestionAnswer has the values of an answer.
 type QuestionAnswer struct {
 	QuestionID  string             `json:"questionId"`
 	SessionID   string             `json:"sessionId"`
@@ -173,9 +173,7 @@ func questionOutcome(m events.Origin, form string, o view.Outcome) any {
 	return QuestionAnswered{Type: "ask_user_response", RequestID: m.ID, Result: result}
 }
 
-// This is the side of seed 002 where questions are answered: the client of the asker's host.
-
-// Question is a question that waits.
+// Question is a question that waits for an answer, as the client of the asker's host sees it.
 type Question struct {
 	QuestionID string            `json:"questionId"`
 	SessionID  string            `json:"sessionId"`
@@ -199,19 +197,19 @@ func questionOf(m events.Origin, e view.Message) Question {
 	return q
 }
 
-// QuestionPending tells that a question waits.
+// QuestionPending announces a question that waits.
 type QuestionPending struct {
 	Type     string   `json:"type"` // question_pending
 	Question Question `json:"question"`
 }
 
-// QuestionSettled tells that one waits no more.
+// QuestionSettled announces that a question waits no more.
 type QuestionSettled struct {
 	Type       string            `json:"type"` // question_settled
 	QuestionID string            `json:"questionId"`
 	SessionID  string            `json:"sessionId"`
 	Status     string            `json:"status"`      // answered, cancelled
-	By         capabilities.ID   `json:"by,omitzero"` // nobody, if its time had passed
+	By         capabilities.ID   `json:"by,omitzero"` // zero if it expired
 	ByName     string            `json:"byName,omitempty"`
 	At         capabilities.Time `json:"at"`
 }
@@ -231,7 +229,7 @@ func questionSettled(m events.Origin, e view.Message, o view.Outcome) any {
 	return settled
 }
 
-// FetchQuestionsFrame asks what waits, in one session or in all.
+// FetchQuestionsFrame asks for the questions that wait, of one session or of all.
 type FetchQuestionsFrame struct {
 	SessionID string `json:"sessionId,omitempty"`
 }
@@ -260,7 +258,7 @@ func fetchQuestionsFrame(r *Relay, h *Head, text []byte) error {
 	return nil
 }
 
-// questions lists the questions of a session that wait for the agent, oldest first; of all sessions for "".
+// questions returns the questions of a session that wait for the agent, oldest first; of all sessions for "".
 func (r *Relay) questions(session string) (waiting []dialectForm, err error) {
 	if session != "" {
 		o := events.Origin{Dialect: questionDialect, Session: session}
@@ -277,7 +275,7 @@ func (r *Relay) questions(session string) (waiting []dialectForm, err error) {
 	return waiting, nil
 }
 
-// QuestionCommand answers a question, or says no to it.
+// QuestionCommand answers or declines a question.
 type QuestionCommand struct {
 	QuestionID string                        `json:"questionId"`
 	SessionID  string                        `json:"sessionId"`
@@ -298,7 +296,7 @@ func cancelFrame(r *Relay, _ *Head, text []byte) error {
 	})
 }
 
-// commandQuestion does something to a question that was put to the agent.
+// commandQuestion calls do for a question that the agent received.
 func (r *Relay) commandQuestion(text []byte, do func(capabilities.FormRef, QuestionCommand) error) error {
 	var f QuestionCommand
 	if err := api.Decode(text, &f); err != nil {
@@ -321,7 +319,7 @@ func (r *Relay) commandQuestion(text []byte, do func(capabilities.FormRef, Quest
 	}
 	err = do(ref, f)
 	switch parley.CodeOf(err) {
-	case parley.AlreadyDeclined, parley.AlreadyExpired: // to this dialect they are all one
+	case parley.AlreadyDeclined, parley.AlreadyExpired: // this dialect does not tell them apart
 		return parley.Refuse(parley.AlreadyCancelled, "%s", parley.AsError(err).Message)
 	}
 	return err

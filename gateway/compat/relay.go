@@ -21,8 +21,8 @@ const maxRuns = 1024 // that one session watches
 type Session interface {
 	// Agent returns the agent that the client acts for.
 	Agent() api.Agent
-	// Context returns the context of what is done for the client. It does not end when the client goes away: what it asked
-	// for may have happened.
+	// Context returns the context of the client's calls. It does not end when the client goes away: a call may have taken
+	// effect.
 	Context() context.Context
 	// Check refuses with UNAUTHENTICATED a client whose token has ended.
 	Check() error
@@ -39,11 +39,11 @@ type Options struct {
 }
 
 // Relay tells the client of one session of the forms of dialects: those that wait for its agent's answer, and the
-// outcomes of those that its agent asked. Beside the mailbox it knows only what the client was told.
+// outcomes of those that its agent asked. It stores only what the client was told; all else is in the mailbox.
 type Relay struct {
 	session  Session
 	agent    api.Agent
-	ctx      context.Context // of what is done for the client
+	ctx      context.Context // of the client's calls
 	locks    *Locks
 	monitor  api.Monitor
 	dialects map[string]dialect
@@ -52,7 +52,7 @@ type Relay struct {
 
 	mu    sync.Mutex
 	await map[capabilities.ID]string      // the forms whose end the client waits for, and what it calls them
-	posed map[capabilities.ID]dialectForm // what waits for the agent's answer
+	posed map[capabilities.ID]dialectForm // the forms that wait for the agent's answer
 	runs  map[string]bool                 // the runs that the client watches
 	given map[capabilities.ID]bool        // the inputs that it was given
 }
@@ -82,7 +82,7 @@ func (r *Relay) Follow(ctx context.Context) error {
 	})
 }
 
-// see tells the client of a form that has come or ended.
+// see tells the client of a form that has arrived or ended.
 func (r *Relay) see(f dialectForm) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,7 +146,7 @@ func (r *Relay) tell(frame any) {
 // ask asks a form of a dialect of the agent's host, or resumes one that was asked before. The client is told the outcome.
 func (r *Relay) ask(o events.Origin, ask api.FormRequest) error {
 	ask.Recipient, ask.Key = capabilities.NameHost, keyOf(o)
-	r.mu.Lock() // so that its end is not seen before it is known to be waited for
+	r.mu.Lock() // or see could get the outcome before expect
 	defer r.mu.Unlock()
 	asked, err := r.agent.Ask(r.ctx, o, ask)
 	if err != nil {
@@ -219,8 +219,8 @@ func (r *Relay) LeaveRun(run string) {
 	delete(r.runs, run)
 }
 
-// Locks holds a mutex for each key: what one agent may do once at a time, over all sessions of a node. Different keys
-// rarely share one.
+// Locks holds a mutex for each key. It serializes what one agent does in several sessions of a node. Different keys rarely
+// share a mutex.
 type Locks struct {
 	seed  maphash.Seed
 	locks [64]sync.Mutex
@@ -229,7 +229,7 @@ type Locks struct {
 // NewLocks returns the locks of a node.
 func NewLocks() *Locks { return &Locks{seed: maphash.MakeSeed()} }
 
-// lock locks a key, and returns a function that unlocks it.
+// lock locks a key and returns a function that unlocks it.
 func (l *Locks) lock(key string) (unlock func()) {
 	m := &l.locks[maphash.String(l.seed, key)%uint64(len(l.locks))]
 	m.Lock()

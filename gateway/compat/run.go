@@ -11,40 +11,41 @@ import (
 	"parley/gateway/api"
 )
 
-// The dialect of seed 003: an agent of a run waits for a person's text, and whoever watches the run may give it.
+// runDialect is the dialect of seed 003: an agent of a run waits for a person's text, which any watcher of the run may
+// give.
 const (
 	runDialect = "run"
 	inputField = "text"
 )
 
-// InputRequest is an input that is waited for, from the run and to who watches it.
+// InputRequest asks for an input. It goes from the run to its watchers.
 type InputRequest struct {
 	Type      string            `json:"type"` // request_input
 	RunID     string            `json:"runId"`
 	AgentName string            `json:"agentName"`
 	Prompt    string            `json:"prompt,omitempty"`
 	RequestID string            `json:"requestId,omitempty"`
-	Form      string            `json:"form,omitempty"` // to who watches
+	Form      string            `json:"form,omitempty"` // to watchers
 	TS        capabilities.Time `json:"ts,omitzero"`
 }
 
-// UserInput is an input, from who gives it and to the run.
+// UserInput is an input. It goes from a watcher to the run.
 type UserInput struct {
 	Type      string            `json:"type"` // user_input
 	RunID     string            `json:"runId"`
 	AgentName string            `json:"agentName"`
 	Text      string            `json:"text"`
 	RequestID string            `json:"requestId,omitempty"`
-	Form      string            `json:"form,omitempty"` // the one that it is for: needed once two agents have used the same names
+	Form      string            `json:"form,omitempty"` // needed when two agents have used the same names
 	TS        capabilities.Time `json:"ts,omitzero"`
 }
 
-// RunFrame is about a run.
+// RunFrame names a run to watch.
 type RunFrame struct {
 	RunID string `json:"runId"`
 }
 
-// inputNames are what an input goes by.
+// inputNames has the members of frames that name an input.
 type inputNames struct {
 	RunID     string `json:"runId"`
 	AgentName string `json:"agentName"`
@@ -68,7 +69,7 @@ func (f inputNames) origin() events.Origin {
 
 func (f inputNames) isOf(o events.Origin) bool { return o.Run == f.RunID && o.Agent == f.AgentName }
 
-// requestInputFrame asks for an input, or takes up again what was asked and not received.
+// requestInputFrame asks for an input, or resumes a request whose input was not received.
 func requestInputFrame(r *Relay, _ *Head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
@@ -84,7 +85,7 @@ func requestInputFrame(r *Relay, _ *Head, text []byte) error {
 	for _, e := range in.Messages {
 		old, ok := dialectOf(e)
 		if !ok || !e.Sent || e.Dismissed || e.Outcome != nil && e.Outcome.Status != view.StatusAnswered {
-			continue // that is over
+			continue // it has ended
 		}
 		if old.Asked.ID == o.ID && old.Asked.Bare == o.Bare && (o.Bare || old.Description == f.Prompt) {
 			o = old.Asked
@@ -101,7 +102,7 @@ func requestInputFrame(r *Relay, _ *Head, text []byte) error {
 	})
 }
 
-// moveOn ends what an agent of a run asked before it asked something else: it waits for one thing at a time.
+// moveOn ends the earlier request of a run's agent, which waits for one input at a time.
 func (r *Relay) moveOn(old dialectForm) error {
 	which := capabilities.FormID(old.MessageID)
 	if old.Outcome == nil {
@@ -112,8 +113,7 @@ func (r *Relay) moveOn(old dialectForm) error {
 	return r.agent.Dismiss(r.ctx, which)
 }
 
-// inputReceivedFrame takes note that an input has arrived, and need not be sent again: the asker's copy of the form
-// is dismissed.
+// inputReceivedFrame acknowledges an input, which is not sent again. It dismisses the asker's copy of the form.
 func inputReceivedFrame(r *Relay, _ *Head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
@@ -128,7 +128,7 @@ func inputReceivedFrame(r *Relay, _ *Head, text []byte) error {
 	return err
 }
 
-// userInputFrame gives an input.
+// userInputFrame answers a request with an input.
 func userInputFrame(r *Relay, _ *Head, text []byte) error {
 	f, err := readInput(text)
 	if err != nil {
@@ -149,7 +149,7 @@ func userInputFrame(r *Relay, _ *Head, text []byte) error {
 	return err
 }
 
-// watchRunFrame has the client told of what a run waits for.
+// watchRunFrame subscribes the client to the inputs that a run waits for.
 func watchRunFrame(r *Relay, h *Head, text []byte) error {
 	var f RunFrame
 	if err := api.Decode(text, &f); err != nil {
@@ -172,7 +172,7 @@ func inputPosed(m events.Origin, e view.Message) any {
 	return f
 }
 
-// inputSettled says nothing: who watches a run sees it go on.
+// inputSettled returns nil: watchers of a run see it go on.
 func inputSettled(events.Origin, view.Message, view.Outcome) any { return nil }
 
 func inputOutcome(m events.Origin, _ string, o view.Outcome) any {
@@ -184,7 +184,7 @@ func inputOutcome(m events.Origin, _ string, o view.Outcome) any {
 	return UserInput{Type: "user_input", RunID: m.Run, AgentName: m.Agent, Text: given, RequestID: m.ID, TS: o.At}
 }
 
-// inputFailed says that there will be no input.
+// inputFailed tells the run that there will be no input.
 type inputFailed struct {
 	FailureFrame
 	RunID     string `json:"runId"`

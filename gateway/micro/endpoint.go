@@ -57,7 +57,7 @@ func (e *endpoint) Handle(r micro.Request) {
 }
 
 // isReturnAddress reports whether a subject may be that of an answer. Subjects of the NATS system, of nodes and of their
-// journals are refused: a client that may not send there cannot have this node do it.
+// journals are refused: a client that may not publish there must not make this node do it.
 func isReturnAddress(subject string) bool {
 	first, _, _ := strings.Cut(subject, ".")
 	return first != "" && first[0] != '$' && !strings.EqualFold(first, "parley")

@@ -21,7 +21,7 @@ import (
 	"parley/gateway/httpd"
 )
 
-// Subject is in front of the node and the operation.
+// Subject is the prefix of the subjects of operations, before the node and the operation.
 const Subject = "parley.rpc"
 
 const (
@@ -33,7 +33,7 @@ const (
 	maxPendingSize = 16 << 20
 	dialTime       = 2 * time.Second
 	redialTime     = 250 * time.Millisecond
-	farewellTime   = 2 * time.Second
+	flushTime      = 2 * time.Second
 )
 
 // Backend is what the service needs of a node.
@@ -192,7 +192,7 @@ func (v *Service) flush(ctx context.Context) error {
 	if !v.conn.IsConnected() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, farewellTime)
+	ctx, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	err := v.conn.FlushWithContext(ctx)
 	if errors.Is(err, nats.ErrConnectionClosed) { // it went away meanwhile

@@ -12,14 +12,14 @@ import (
 	"parley/gateway/compat"
 )
 
-// What one session may have under way at once. Waits hold back no calls.
+// Bounds of what one session may have under way. Waits do not delay calls.
 const (
 	MaxCalls  = 64
 	MaxWaits  = 256
 	maxLoaded = 8 << 20 // bytes of frames
 )
 
-// hear takes a frame to whoever it is for.
+// hear dispatches a frame by its type.
 func (c *session) hear(kind websocket.MessageType, text []byte) {
 	if err := c.principal.Account().Pace(); err != nil {
 		c.tell(compat.Failed(compat.Regarding{RequestID: requestIDOf(text)}, err))
@@ -42,7 +42,7 @@ func (c *session) hear(kind websocket.MessageType, text []byte) {
 	c.tell(compat.Failed(h.Regarding, parley.Refuse(parley.InvalidArgument, "there is no type of frame %.80q", h.Type)))
 }
 
-// request has an operation performed and answers with what comes of it.
+// request performs an operation in a goroutine of its own, and sends the response.
 func (c *session) request(o api.Operation, h compat.Head, text []byte) {
 	leave, err := c.load.Admit(o.Kind(), c.principal.Account(), len(text))
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *session) request(o api.Operation, h compat.Head, text []byte) {
 	})
 }
 
-// perform performs an operation and writes the response. A wait ends when the session is to end; a call goes
-// on, for what it was asked may have happened.
+// perform performs an operation and encodes the response. A wait ends when the session begins to end. A call goes on, as
+// it may have taken effect.
 func (c *session) perform(o api.Operation, h compat.Head, text []byte, held *api.Charge) (answer []byte, err error) {
 	defer c.survive(o.Name, &err)
 	ctx := c.acts
@@ -92,14 +92,14 @@ func (c *session) note(name string, err error) {
 	c.server.monitor.Failed(context.Background(), name, err)
 }
 
-// survive turns a panic of one call into its INTERNAL error. It is a bug, but not everyone's.
+// survive turns a panic of one call into its INTERNAL error, so that other calls go on.
 func (c *session) survive(name string, err *error) {
 	if p := recover(); p != nil {
 		*err = c.server.monitor.Panicked(name, p)
 	}
 }
 
-// dispatch handles a frame, in its turn.
+// dispatch handles a frame that is no request of an operation, at once or in its turn.
 func (c *session) dispatch(f frame, h compat.Head, text []byte) {
 	leave, err := c.load.Keep(c.principal.Account(), len(text))
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *session) handle(f frame, h *compat.Head, text []byte) (err error) {
 // frame is a type of frame that is no request of an operation.
 type frame struct {
 	scopes []api.Scope
-	handle func(c *session, h *compat.Head, text []byte) error // an error is told as one
+	handle func(c *session, h *compat.Head, text []byte) error // its error is sent to the client
 	atOnce bool                                                // it does not wait for those before it
 }
 

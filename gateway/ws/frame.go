@@ -15,11 +15,11 @@ import (
 	"parley/gateway/httpd"
 )
 
-// ParseError is the code for a frame that is not JSON. It is the one code that only frames have.
+// ParseError is the code for a frame that is not JSON. No other edge uses it.
 const ParseError parley.Code = "PARSE_ERROR"
 
-// readHead reads what a frame says of itself. It refuses with PARSE_ERROR, TOO_LARGE or INVALID_ARGUMENT, and
-// gives as much as can be told then.
+// readHead reads the head of a frame. It refuses with PARSE_ERROR, TOO_LARGE or INVALID_ARGUMENT. With an error it returns
+// the part of the head that it could read.
 func readHead(kind websocket.MessageType, text []byte) (h compat.Head, err error) {
 	switch {
 	case kind != websocket.MessageText:
@@ -40,13 +40,13 @@ func readHead(kind websocket.MessageType, text []byte) (h compat.Head, err error
 	}
 	for _, other := range []*json.RawMessage{&h.ID, &h.SubscriptionID, &h.QuestionID} {
 		if !compat.IsBrief(*other) {
-			*other = nil // it is not said again
+			*other = nil // an error does not repeat it
 		}
 	}
 	return h, err
 }
 
-// requestIDOf returns the requestId of a frame that is refused before it was looked at, if it has one.
+// requestIDOf returns the requestId, if any, of a frame that is refused before its head was read.
 func requestIDOf(text []byte) json.RawMessage {
 	var h struct {
 		RequestID json.RawMessage `json:"requestId"`
@@ -57,18 +57,18 @@ func requestIDOf(text []byte) json.RawMessage {
 	return h.RequestID
 }
 
-// responseHead is what stands in a response before what it says.
+// responseHead has the members of a response before those of the operation.
 type responseHead struct {
 	Type      string          `json:"type"`
 	RequestID json.RawMessage `json:"requestId,omitempty"`
 }
 
-// messageBody is the body of a response that is a message, which has a type of its own.
+// messageBody is the body of a response that is a message. A message has a member "type" itself.
 type messageBody struct {
 	Message view.Message `json:"message"`
 }
 
-// responseText writes the response to a request: what an operation gives, with the frame's own members beside it.
+// responseText encodes the response to a request: the operation's response with the members of the frame in front.
 func responseText(operation string, h compat.Head, resp any) ([]byte, error) {
 	if e, ok := resp.(view.Message); ok {
 		resp = messageBody{e}
@@ -88,7 +88,7 @@ func responseText(operation string, h compat.Head, resp any) ([]byte, error) {
 	return append(text, body[1:]...), nil
 }
 
-// frameText writes a frame.
+// frameText encodes a frame.
 func frameText(frame any) ([]byte, error) {
 	var buf bytes.Buffer
 	if err := httpd.Encode(&buf, frame); err != nil {

@@ -19,8 +19,8 @@ const (
 	// BearerProtocol, with a token behind it, is the WebSocket subprotocol by which a browser's script shows the token.
 	BearerProtocol = "parley.bearer."
 
-	// plainProtocol is a WebSocket subprotocol that says nothing. A client that offers it beside that with its token is not
-	// told its token again.
+	// plainProtocol is a WebSocket subprotocol without a token. If a client offers both, this one is chosen, so that the
+	// response does not repeat the token.
 	plainProtocol = "parley"
 )
 
@@ -34,8 +34,8 @@ type Options struct {
 
 // Server serves WebSockets.
 type Server struct {
-	// FrameTime is in what time a client takes a frame, sends one that it has begun, or answers a ping. KeepAlive is the
-	// time between pings. Both may be changed before the first session.
+	// FrameTime bounds how long a client takes to receive a frame, to send one that it has begun, and to answer a ping.
+	// KeepAlive is the time between pings. Both may be changed before the first session.
 	FrameTime, KeepAlive time.Duration
 
 	backend  api.Backend
@@ -58,7 +58,7 @@ func New(o Options) *Server {
 // Wait blocks until all sessions have ended.
 func (s *Server) Wait() { s.sessions.Wait() }
 
-// Serve turns the request of a principal into a session, and returns when that has ended.
+// Serve upgrades the request of a principal to a session, and returns when that has ended.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal) {
 	if err := httpd.CheckOrigin(r); err != nil {
 		httpd.Refuse(w, err, http.StatusForbidden)
@@ -87,13 +87,13 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal) 
 		InsecureSkipVerify: true, // the origin was checked
 	})
 	if err != nil {
-		return // and was told why
+		return // Accept has sent an error
 	}
 	newSession(s, conn, p, agent).run()
 }
 
-// subprotocols returns the one subprotocol to choose of those that a client offers, if any: a browser that offered
-// some wants one.
+// subprotocols returns the subprotocol to choose of those that a client offers, if any. A browser that offers some expects
+// one.
 func subprotocols(r *http.Request) []string {
 	var chosen []string
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {

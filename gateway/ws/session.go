@@ -28,7 +28,7 @@ type session struct {
 	principal api.Principal
 	agent     api.Agent // of the principal
 
-	acts  context.Context // of calls, which go on when the client goes away
+	acts  context.Context // of calls, which outlast the connection
 	alive context.Context // ends with the connection
 	die   context.CancelFunc
 	ctx   context.Context // ends when the session begins to end
@@ -49,19 +49,19 @@ type session struct {
 }
 
 const (
-	maxQueuedFrames  = 64
-	frameTime        = 30 * time.Second // in which a client takes a frame, or answers a ping
-	keepAliveTime    = 30 * time.Second // between pings
-	maxFrame         = api.MaxBody
-	normalFarewell   = websocket.StatusNormalClosure
-	stoppingFarewell = websocket.StatusGoingAway
+	maxQueuedFrames = 64
+	frameTime       = 30 * time.Second // in which a client takes a frame, or answers a ping
+	keepAliveTime   = 30 * time.Second // between pings
+	maxFrame        = api.MaxBody
+	normalClosure   = websocket.StatusNormalClosure
+	stoppingClosure = websocket.StatusGoingAway
 )
 
 func newSession(s *Server, conn *websocket.Conn, p api.Principal, agent api.Agent) *session {
 	conn.SetReadLimit(maxFrame)
 	c := &session{
 		server: s, conn: conn, principal: p, agent: agent, out: make(chan queued, maxQueuedFrames),
-		load: api.NewLoad(MaxCalls, MaxWaits, maxLoaded), code: normalFarewell,
+		load: api.NewLoad(MaxCalls, MaxWaits, maxLoaded), code: normalClosure,
 	}
 	c.acts = s.severed
 	c.alive, c.die = context.WithCancel(c.acts)
@@ -78,13 +78,13 @@ func newSession(s *Server, conn *websocket.Conn, p api.Principal, agent api.Agen
 func (c *session) run() {
 	defer c.die()
 	defer c.server.backend.WhileGood(c.principal, c.endToken)()
-	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingFarewell, "the node is stopping") })()
+	defer context.AfterFunc(c.server.draining, func() { c.end(stoppingClosure, "the node is stopping") })()
 	var hands sync.WaitGroup
 	hands.Go(c.write)
 	hands.Go(c.keepAlive)
 	hands.Go(c.closeQueue)
 	c.listen()
-	c.end(normalFarewell, "")
+	c.end(normalClosure, "")
 	c.die()
 	hands.Wait()
 	for q := range c.out { // no client takes them
@@ -119,7 +119,8 @@ func (c *session) end(code websocket.StatusCode, reason string) {
 	}
 }
 
-func (c *session) farewell() (websocket.StatusCode, string) {
+// closure returns the code and the reason of the close frame.
+func (c *session) closure() (websocket.StatusCode, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.code, c.reason
@@ -167,7 +168,7 @@ func (k clientOf) Check() error { return k.c.check(k.c.acts) }
 // Tell implements compat.Session.
 func (k clientOf) Tell(frame any) { k.c.tell(frame) }
 
-// read reads a frame, which has to come in time. It charges the account for the frame.
+// read reads a frame, and charges it to the account. It ends the connection if the frame does not arrive in time.
 func (c *session) read() (websocket.MessageType, []byte, *api.Charge, error) {
 	held := api.ChargeOf(c.principal.Account())
 	kind, r, err := c.conn.Reader(c.alive)
@@ -203,7 +204,7 @@ func reasonOf(err error) string {
 // closeQueue closes the queue when no goroutine can write any more.
 func (c *session) closeQueue() {
 	<-c.ctx.Done()
-	c.end(normalFarewell, "") // the connection may have ended by itself
+	c.end(normalClosure, "") // the connection may have ended by itself
 	c.work.Wait()
 	close(c.out)
 }
@@ -221,12 +222,12 @@ func (c *session) write() {
 			return
 		}
 	}
-	code, reason := c.farewell()
+	code, reason := c.closure()
 	_ = c.conn.Close(code, reason) // a client that has gone away misses nothing
 }
 
-// say queues a frame, and waits for room. It charges the account until the frame is written. A client that leaves too
-// much unread is cut off: it comes back with its last cursor.
+// say queues a frame, and blocks while the queue is full. The frame is charged to the account until it is written. A
+// client with too many unread frames is cut off. It can come back with its last cursor.
 func (c *session) say(text []byte) {
 	held := api.ChargeOf(c.principal.Account())
 	if err := held.Add(int64(len(text))); err != nil {
@@ -278,7 +279,7 @@ func (c *session) keepAlive() {
 	}
 }
 
-// check refuses, and ends the session, once its token has ended.
+// check refuses with UNAUTHENTICATED, and ends the session, when its token has ended.
 func (c *session) check(ctx context.Context) error {
 	err := c.server.backend.Check(ctx, c.principal)
 	if err != nil {
@@ -294,16 +295,16 @@ func (c *session) endToken() {
 // maxWaitingFrames bounds the dialect frames of one session that wait to be handled.
 const maxWaitingFrames = 256
 
-// frameQueue handles frames one after the other, in the order in which they came: the meaning of a dialect's frame may
-// depend on the one before it. It has no goroutine of its own.
+// frameQueue handles frames one after the other, in the order in which they arrived: a dialect's frame may depend on the
+// one before it. It has no goroutine of its own.
 type frameQueue struct {
 	mu      sync.Mutex
 	waiting []func()
 	busy    bool
 }
 
-// add queues a turn, or refuses with RATE_LIMITED. The caller that adds the first one calls next until that reports
-// false.
+// add queues a turn, or refuses with RATE_LIMITED. A caller that is told that it added the first one calls next until that
+// reports false.
 func (q *frameQueue) add(turn func()) (first bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -67,7 +67,7 @@ func followFrame(c *session, h *compat.Head, text []byte) error {
 	})
 }
 
-// subscribe runs goOn as a subscription until it returns, its client unsubscribes, or the session ends.
+// subscribe runs goOn in a goroutine until it returns, the client unsubscribes, or the session ends.
 func (c *session) subscribe(h *compat.Head, id string, goOn func(context.Context) error) error {
 	if id == "" || len(id) > compat.MaxRequestID {
 		return parley.Refuse(parley.InvalidArgument, "a subscription has a subscriptionId of %d bytes at most", compat.MaxRequestID)
@@ -107,7 +107,7 @@ func (c *session) survives(kind string, do func() error) (err error) {
 	return do()
 }
 
-// unsubscribeFrame ends a subscription. No frame of it follows.
+// unsubscribeFrame ends a subscription. No frame of the subscription follows.
 func unsubscribeFrame(c *session, h *compat.Head, text []byte) error {
 	var f UnsubscribeFrame
 	if err := api.Decode(text, &f); err != nil {
@@ -173,9 +173,9 @@ func (c *session) tellBatch(ctx context.Context, id string, b api.Batch) error {
 	return nil
 }
 
-// SubscribeAgentsFrame follows the agents that the caller sees and a filter picks. The first updates are of all there
-// are, so that a subscription needs no cursor. With a Mark a frame follows those: who comes back knows then which of the
-// agents that it knew are gone.
+// SubscribeAgentsFrame follows the agents that the caller sees and a filter picks. The first updates are of all agents, so
+// that a subscription needs no cursor. With Mark another frame follows these updates. A client that comes back then knows
+// which agents are gone.
 type SubscribeAgentsFrame struct {
 	api.Acting
 	SubscriptionID string `json:"subscriptionId"`
@@ -186,7 +186,7 @@ type SubscribeAgentsFrame struct {
 	} `json:"filter,omitzero"`
 }
 
-// AgentUpdateFrame is an agent as it is now. One that the filter no longer picks is removed.
+// AgentUpdateFrame has the status of an agent. An agent that the filter no longer picks is removed.
 type AgentUpdateFrame struct {
 	Type           string           `json:"type"` // agent_update
 	SubscriptionID string           `json:"subscriptionId"`
@@ -194,7 +194,7 @@ type AgentUpdateFrame struct {
 	Agent          view.AgentStatus `json:"agent"`
 }
 
-// AgentsToldFrame is the mark: all agents that there are have been told.
+// AgentsToldFrame marks the end of the updates of all agents.
 type AgentsToldFrame struct {
 	Type           string `json:"type"` // agents_told
 	SubscriptionID string `json:"subscriptionId"`
