@@ -88,8 +88,8 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 	return status
 }
 
-// marked returns a status that says whether the node holds the agent's program.
-func (n *Node) marked(s view.AgentStatus) view.AgentStatus {
+// markHeld returns a status that says whether the node holds the agent's program.
+func markHeld(n *Node, s view.AgentStatus) view.AgentStatus {
 	s.Held = s.Runtime != "" && n.supervisor.isHeld()
 	return s
 }
@@ -102,7 +102,7 @@ func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 // Seen returns the status of another agent as a may see it.
 func (as Agents) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
 	name, err := query(ctx, as.agent, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.Names.Of(s.ID), nil })
-	return as.agent.node.marked(s).For(as.agent.id, name), err
+	return markHeld(as.agent.node, s).For(as.agent.id, name), err
 }
 
 // MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.
@@ -378,5 +378,5 @@ func (m resume) fail(err error) {
 		m.done()
 	}
 	m.node.log.Warn("mail not resumed", "mailbox", m.mailbox.String(), "error", err)
-	m.node.resumeLater(m.mailbox, err)
+	resumeLater(m.node, m.mailbox, err)
 }

@@ -27,7 +27,7 @@ type Approval struct {
 func (a *Agent) Approve(ctx context.Context, ask Approval) (view.Permission, error) {
 	c := mailbox.RequestApproval{To: ask.To, Tool: ask.Tool, Input: ask.Input, Folder: ask.Folder, Key: ask.Key, Deadline: ask.Deadline, Origin: ask.Origin}
 	asked, err := call(ctx, a, requestPermission{c, ask.Attended})
-	asked.result.Unreachable = a.node.isOut(ctx, asked.waits)
+	asked.result.Unreachable = anyUnreachable(a.node, ctx, asked.waits)
 	return asked.result, err
 }
 
@@ -43,15 +43,15 @@ func (m requestPermission) handle(b *mailboxActor) (pending[view.Permission], er
 		return pending[view.Permission]{}, err
 	}
 	if !ok {
-		return b.approve(m.command, m.attended)
+		return approve(b, m.command, m.attended)
 	}
-	p, err := b.knownPermission(m.command, known)
-	p.Unattended = m.attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !b.node.attends(known.Message.Form.To)
+	p, err := knownPermission(b, m.command, known)
+	p.Unattended = m.attended && err == nil && known.Message != nil && known.Message.Form.IsOpen() && !attends(b.node, known.Message.Form.To)
 	return pending[view.Permission]{result: p}, err
 }
 
 // approve decides by a standing rule or asks, but not where somebody has to attend and nobody does.
-func (b *mailboxActor) approve(c mailbox.RequestApproval, attended bool) (pending[view.Permission], error) {
+func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending[view.Permission], error) {
 	now := b.node.now()
 	evs, err := b.propose(c, now)
 	if err != nil || len(evs) == 0 {
@@ -62,24 +62,24 @@ func (b *mailboxActor) approve(c mailbox.RequestApproval, attended bool) (pendin
 	case *events.RuleUsed:
 		p.result = view.Permission{Decided: true, Allowed: b.state.Rules.Allows(e.Rule), Rule: e.Rule}
 	case *events.FormRequested:
-		if attended && !b.node.attends(e.To) {
+		if attended && !attends(b.node, e.To) {
 			return pending[view.Permission]{result: view.Permission{Unattended: true}}, nil
 		}
 		p.result.Asked = view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}
-		p.waits = b.waitsFor(e.To)
+		p.waits = nodesTo(b, e.To)
 	}
 	return p, b.commit(now, evs)
 }
 
 // attends reports whether somebody follows the mail of an agent at this moment: a page, a client or a command. One
 // that was just told of something, and has yet to ask for more, is not seen. Of other nodes' agents nothing is known.
-func (n *Node) attends(agent capabilities.ID) bool {
+func attends(n *Node, agent capabilities.ID) bool {
 	return agent.Node != n.id || n.changed.has(agent)
 }
 
 // knownPermission gives what an approval that was asked before came to.
-func (b *mailboxActor) knownPermission(c mailbox.RequestApproval, known mailbox.Existing) (view.Permission, error) {
-	asked, err := b.known(c.Form(), known, false)
+func knownPermission(b *mailboxActor, c mailbox.RequestApproval, known mailbox.Existing) (view.Permission, error) {
+	asked, err := knownAsk(b, c.Form(), known, false)
 	if err != nil || known.Message == nil {
 		return view.Permission{Asked: asked}, err
 	}

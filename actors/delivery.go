@@ -41,7 +41,7 @@ func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 }
 
 // announceOutbox tells the peers what the mailbox owes to their nodes, when it was made from the log.
-func (b *mailboxActor) announceOutbox() {
+func announceOutbox(b *mailboxActor) {
 	waiting := map[capabilities.NodeID]int{}
 	for _, p := range b.state.Outbox.Items() {
 		if p.To.Node != b.node.id {
@@ -55,19 +55,19 @@ func (b *mailboxActor) announceOutbox() {
 	}
 }
 
-// recount says anew what is owed to the homes, on other nodes, of forms that have ended: what was on its way there
+// recountItems says anew what is owed to the homes, on other nodes, of forms that have ended: what was on its way there
 // about them no longer is.
-func (b *mailboxActor) recount(evs []events.Event) {
+func recountItems(b *mailboxActor, evs []events.Event) {
 	for _, e := range evs {
 		form, ended := endOf(e)
 		if ended && form.Node != b.node.id { // a form's ID is of its home
-			b.node.peers.Peer(form.Node).Set(b.reg.id, b.countItems(form.Node))
+			b.node.peers.Peer(form.Node).Set(b.reg.id, countItems(b, form.Node))
 		}
 	}
 }
 
 // resumeAfterMint has the peers ask again for items that waited until a grant was known.
-func (b *mailboxActor) resumeAfterMint(rs []ack) {
+func resumeAfterMint(b *mailboxActor, rs []ack) {
 	minted := false
 	for _, r := range rs {
 		minted = minted || r.item.Kind == events.OutboxMint
@@ -92,7 +92,7 @@ func refusedWith(err error) string {
 
 // acknowledge leaves an ack for an item's sender. It returns err if the item could not be stored now: then there is no
 // ack, and the item stays in the outbox.
-func (b *mailboxActor) acknowledge(sender capabilities.ID, p mailbox.OutboxItem, err error) error {
+func acknowledge(b *mailboxActor, sender capabilities.ID, p mailbox.OutboxItem, err error) error {
 	refused := ""
 	switch {
 	case peers.IsTransient(err):
@@ -164,22 +164,22 @@ func (m *acceptItem) handle(b *mailboxActor) {
 	if parley.CodeOf(err) == parley.QuotaExceeded {
 		m.node.accounts.fill(m.from, m.item.To)
 	}
-	if err = b.acknowledge(m.from, m.item, err); err != nil {
-		m.node.breaks(m.line, m.from, err)
+	if err = acknowledge(b, m.from, m.item, err); err != nil {
+		breakLine(m.node, m.line, m.from, err)
 	}
 }
 
 func (m *acceptItem) fail(err error) {
 	if peers.IsTransient(err) {
-		m.node.breaks(m.line, m.from, err)
+		breakLine(m.node, m.line, m.from, err)
 		return
 	}
 	m.node.registry.leaveAck(m.from, ack{item: m.item, refused: refusedWith(err)}) // there is no such mailbox
 }
 
-// breaks lets nothing more along a line, and has the sender begin another after a pause. A mailbox that was put aside
+// breakLine lets nothing more along a line, and has the sender begin another after a pause. A mailbox that was put aside
 // is not tried again before the node starts anew; nor is any while the journal is failed, which resume makes up for.
-func (n *Node) breaks(l *line, sender capabilities.ID, why error) {
+func breakLine(n *Node, l *line, sender capabilities.ID, why error) {
 	if l.broken.Swap(true) || l.failures != n.journal.Failures() {
 		return
 	}
@@ -302,7 +302,7 @@ func (rc ack) isUrgent() bool {
 }
 
 // notifyRemoteWaiters tells the callers that wait for another node's reply what that reply is.
-func (b *mailboxActor) notifyRemoteWaiters(rs []ack) {
+func notifyRemoteWaiters(b *mailboxActor, rs []ack) {
 	for _, r := range rs {
 		forward := r.item.Kind == events.OutboxForward
 		if !forward && (r.item.Kind != events.OutboxAnswer || r.refused == "") {
@@ -368,7 +368,7 @@ func (r *registry) recordAllAcks() bool {
 }
 
 // ackEvents returns the events for some acks: one for all that arrived, and one for each refusal.
-func (b *mailboxActor) ackEvents(rs []ack, now capabilities.Time) []events.Event {
+func ackEvents(b *mailboxActor, rs []ack, now capabilities.Time) []events.Event {
 	if len(rs) == 0 {
 		return nil
 	}

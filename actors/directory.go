@@ -220,7 +220,7 @@ func (as Agents) List(ctx context.Context, f view.AgentFilter) ([]view.AgentStat
 	list := []view.AgentStatus{}
 	for _, status := range all {
 		if s.includes(status.ID) && f.Matches(status) {
-			list = append(list, as.agent.node.marked(status).For(as.agent.id, s.names[status.ID]))
+			list = append(list, markHeld(as.agent.node, status).For(as.agent.id, s.names[status.ID]))
 		}
 	}
 	return list, nil
@@ -276,7 +276,7 @@ func (as Agents) tell(ctx context.Context, all []view.AgentStatus, f view.AgentF
 		if !picked {
 			delete(told, s.ID)
 		}
-		if err := tell(as.agent.node.marked(s).For(as.agent.id, seen.names[s.ID]), !picked); err != nil {
+		if err := tell(markHeld(as.agent.node, s).For(as.agent.id, seen.names[s.ID]), !picked); err != nil {
 			return err
 		}
 	}

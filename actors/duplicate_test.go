@@ -23,7 +23,7 @@ func written(tb testing.TB, from *Agent, to *station) []peers.Item {
 			if p.To.Node != to.id {
 				continue
 			}
-			o, err := b.outgoing(p)
+			o, err := writeItem(b, p)
 			if err != nil {
 				return nil, err
 			}

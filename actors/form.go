@@ -13,7 +13,7 @@ import (
 // Ask sends a form. It returns when the form is on disk; Await waits for the answer. An ask that was made
 // before, by its Key or Name, sends nothing and gives what there is.
 func (a *Agent) Ask(ctx context.Context, ask Ask) (view.Asked, error) {
-	return a.ask(ctx, ask.command())
+	return requestOf(a, ctx, ask.command())
 }
 
 func (ask Ask) command() mailbox.RequestForm {
@@ -25,15 +25,15 @@ func (ask Ask) command() mailbox.RequestForm {
 
 // Request asks for a capability in words. Its answer is a record with that as "value".
 func (a *Agent) Request(ctx context.Context, r Request) (view.Asked, error) {
-	return a.ask(ctx, mailbox.RequestForm{
+	return requestOf(a, ctx, mailbox.RequestForm{
 		To: r.To, Kind: events.Request, Description: r.Text,
 		Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Result: r.Name,
 	})
 }
 
-func (a *Agent) ask(ctx context.Context, ask mailbox.RequestForm) (view.Asked, error) {
+func requestOf(a *Agent, ctx context.Context, ask mailbox.RequestForm) (view.Asked, error) {
 	sent, err := call(ctx, a, requestForm{RequestForm: ask, reveal: a.reveals()})
-	sent.result.Unreachable = a.node.isOut(ctx, sent.waits)
+	sent.result.Unreachable = anyUnreachable(a.node, ctx, sent.waits)
 	return sent.result, err
 }
 
@@ -49,13 +49,13 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 	if known, ok, err := m.FindExisting(b.state); err != nil {
 		return pending[view.Asked]{}, err
 	} else if ok {
-		asked, err := b.known(m.RequestForm, known, m.reveal)
+		asked, err := knownAsk(b, m.RequestForm, known, m.reveal)
 		if err == nil && asked.Outcome == nil {
 			m.wait(b, asked.Form)
 		}
 		return pending[view.Asked]{result: asked}, err
 	}
-	schema, err := b.node.compile(b.reg.id, m.Fields)
+	schema, err := compileFields(b.node, b.reg.id, m.Fields)
 	if err != nil {
 		return pending[view.Asked]{}, err
 	}
@@ -69,7 +69,7 @@ func (m requestForm) handle(b *mailboxActor) (pending[view.Asked], error) {
 		b.node.schemas.put(b.schemaKey(e.ID), schema)
 	}
 	m.wait(b, e.ID)
-	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, b.waitsFor(e.To)}, nil
+	return pending[view.Asked]{view.Asked{Form: e.ID, Promise: e.Promise, Number: e.Number}, nodesTo(b, e.To)}, nil
 }
 
 func (m requestForm) wait(b *mailboxActor, form capabilities.ID) {
@@ -84,15 +84,15 @@ type pending[T any] struct {
 	waits  []capabilities.NodeID
 }
 
-func (b *mailboxActor) waitsFor(to capabilities.ID) []capabilities.NodeID {
+func nodesTo(b *mailboxActor, to capabilities.ID) []capabilities.NodeID {
 	if to.Node == b.node.id {
 		return nil
 	}
 	return append(b.state.HeldFor(to), to.Node)
 }
 
-// isOut reports whether one of some other nodes cannot be reached now.
-func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
+// anyUnreachable reports whether one of some other nodes cannot be reached now.
+func anyUnreachable(n *Node, ctx context.Context, nodes []capabilities.NodeID) bool {
 	for _, id := range nodes {
 		if id != n.id && !n.peers.Peer(id).InReach(ctx) {
 			return true
@@ -101,10 +101,10 @@ func (n *Node) isOut(ctx context.Context, nodes []capabilities.NodeID) bool {
 	return false
 }
 
-// known returns the result of an earlier request for the same form.
-func (b *mailboxActor) known(ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (view.Asked, error) {
+// knownAsk returns the result of an earlier request for the same form.
+func knownAsk(b *mailboxActor, ask mailbox.RequestForm, k mailbox.Existing, reveal bool) (view.Asked, error) {
 	if k.Message == nil {
-		return b.bound(ask, k.Value, reveal)
+		return boundOutcome(b, ask, k.Value, reveal)
 	}
 	f := k.Message.Form
 	asked := view.Asked{Form: f.ID, Promise: f.Promise, Number: k.Message.Number}
@@ -116,8 +116,8 @@ func (b *mailboxActor) known(ask mailbox.RequestForm, k mailbox.Existing, reveal
 	return asked, err
 }
 
-// bound returns the value that the request's name already has, as its answer.
-func (b *mailboxActor) bound(ask mailbox.RequestForm, v capabilities.Value, reveal bool) (view.Asked, error) {
+// boundOutcome returns the value that the request's name already has, as its answer.
+func boundOutcome(b *mailboxActor, ask mailbox.RequestForm, v capabilities.Value, reveal bool) (view.Asked, error) {
 	if reveal {
 		var err error
 		if v, err = b.node.secrets.Open(v); err != nil {
@@ -201,16 +201,16 @@ func (m queryOutcome) handle(b *mailboxActor) (view.Outcome, error) {
 // form stays open.
 func (a *Agent) Answer(ctx context.Context, ans Answer) (view.Outcome, error) {
 	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
-	return a.settle(ctx, answerForm{draft})
+	return settle(a, ctx, answerForm{draft})
 }
 
 // Decline declines a form that the agent was asked.
 func (a *Agent) Decline(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
-	return a.settle(ctx, declineForm{ref, reason})
+	return settle(a, ctx, declineForm{ref, reason})
 }
 
 // settle settles a form at its home.
-func (a *Agent) settle(ctx context.Context, r relay[settlement]) (view.Outcome, error) {
+func settle(a *Agent, ctx context.Context, r relay[settlement]) (view.Outcome, error) {
 	s, err := callRelay(ctx, a, r)
 	if err != nil || s.remote == nil {
 		return s.outcome, err
@@ -228,11 +228,11 @@ type settlement struct {
 type answerForm struct{ draft mailbox.Reply }
 
 func (m answerForm) handle(b *mailboxActor, reply replyTo[settlement]) {
-	settle, home, err := b.draftAnswer(m.draft)
+	settle, home, err := draftAnswer(b, m.draft)
 	if err == nil {
 		err = b.seal(&settle)
 	}
-	b.sendHome(home, settle, err, reply)
+	sendHome(b, home, settle, err, reply)
 }
 
 // declineForm sends a refusal to answer to the form's home.
@@ -243,11 +243,11 @@ type declineForm struct {
 
 func (m declineForm) handle(b *mailboxActor, reply replyTo[settlement]) {
 	settle, home, err := b.state.DraftDecline(m.form, m.reason, b.node.newID)
-	b.sendHome(home, settle, err, reply)
+	sendHome(b, home, settle, err, reply)
 }
 
 // draftAnswer drafts an answer with the node's compiled schema of the form.
-func (b *mailboxActor) draftAnswer(r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
+func draftAnswer(b *mailboxActor, r mailbox.Reply) (settle mailbox.SettleForm, home capabilities.ID, err error) {
 	if m, found := b.state.Mail.FindForm(r.Form); found == nil && m.Form.IsOpen() {
 		if r.Schema, err = b.schema(b.reg.id, m.Form, r.Values, r.Texts); err != nil {
 			return settle, home, err
@@ -272,7 +272,7 @@ func (b *mailboxActor) seal(c *mailbox.SettleForm) error {
 }
 
 // sendHome sends a settlement to the form's home, which decides on it. A home on another node is left to the caller.
-func (b *mailboxActor) sendHome(home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[settlement]) {
+func sendHome(b *mailboxActor, home capabilities.ID, c mailbox.SettleForm, err error, reply replyTo[settlement]) {
 	switch {
 	case err != nil:
 		reply.release(b, settlement{}, err)
@@ -295,15 +295,15 @@ func (m *settleForm) handle(b *mailboxActor) {
 	_, err := b.decide(m.command)
 	var outcome view.Outcome
 	if err == nil {
-		outcome, err = b.settled(m.command.Form, m.by)
+		outcome, err = settledOutcome(b, m.command.Form, m.by)
 	}
 	m.reply.release(b, settlement{outcome: outcome}, err)
 }
 
 func (m *settleForm) fail(err error) { m.reply.fail(err) }
 
-// settled returns the outcome to the agent that settled the form: with its own values, and without the home's names.
-func (b *mailboxActor) settled(form, by capabilities.ID) (view.Outcome, error) {
+// settledOutcome returns the outcome to the agent that settled the form: with its own values, and without the home's names.
+func settledOutcome(b *mailboxActor, form, by capabilities.ID) (view.Outcome, error) {
 	outcome, err := queryOutcome{form, by == b.reg.id}.handle(b)
 	if err == nil && by != b.reg.id {
 		outcome.ByName = "SELF"

@@ -34,7 +34,7 @@ func (m acceptDelivery) handle(b *mailboxActor) {
 		m.Done(0, peers.ErrDelayed)
 		return
 	}
-	at, err := b.acceptWithin(m.From, m.Command)
+	at, err := acceptWithin(b, m.From, m.Command)
 	m.Decided(err)
 	b.release(func(lost error) {
 		if lost != nil {
@@ -83,28 +83,28 @@ func (m queryForwarded) handle(b *mailboxActor) (bool, error) {
 
 // acceptWithin has the mailbox decide on a command of another node, within the node's quotas and share of the processor.
 // An effort that is too much for now is put off. It returns when a form was settled by the command.
-func (b *mailboxActor) acceptWithin(from capabilities.NodeID, c mailbox.Command) (at capabilities.Time, err error) {
+func acceptWithin(b *mailboxActor, from capabilities.NodeID, c mailbox.Command) (at capabilities.Time, err error) {
 	c = b.node.accounts.quotaed(ofNode(from), c)
 	if r, ok := c.(mailbox.RemoteDelivery); ok && r.Form != nil && !b.state.Mail.Has(r.Form.ID) {
-		schema, err := b.node.compile(ofNode(from), r.Form.Fields)
+		schema, err := compileFields(b.node, ofNode(from), r.Form.Fields)
 		if err != nil {
 			return 0, later(err)
 		}
 		r.Schema, c = schema, r
 	}
 	if settle, ok := c.(mailbox.RemoteAnswer); ok {
-		at, err = b.acceptAnswer(settle)
+		at, err = acceptAnswer(b, settle)
 	} else {
 		_, err = b.decide(c)
 	}
 	if err == nil {
-		b.holds(from)
+		holdFor(b, from)
 	}
 	return at, err
 }
 
 // acceptAnswer has the home of a form decide on an answer of another node. It returns when the form was settled.
-func (b *mailboxActor) acceptAnswer(settle mailbox.RemoteAnswer) (at capabilities.Time, err error) {
+func acceptAnswer(b *mailboxActor, settle mailbox.RemoteAnswer) (at capabilities.Time, err error) {
 	if err := b.seal(&settle.SettleForm); err != nil {
 		return 0, err
 	}
@@ -118,7 +118,7 @@ func (b *mailboxActor) acceptAnswer(settle mailbox.RemoteAnswer) (at capabilitie
 	if found != nil {
 		return 0, err
 	}
-	if err != nil && settle.Answer.IsZero() && b.isRepeated(m.Form, settle.SettleForm) {
+	if err != nil && settle.Answer.IsZero() && isRepeated(b, m.Form, settle.SettleForm) {
 		err = nil
 	}
 	if a := m.Form.Answered; a != nil {
@@ -131,7 +131,7 @@ func (b *mailboxActor) acceptAnswer(settle mailbox.RemoteAnswer) (at capabilitie
 
 // isRepeated reports whether a form was settled by the same settlement before, of which the reply was lost. It is for
 // settlements without IDs, which programs before this one send.
-func (b *mailboxActor) isRepeated(f *mailbox.Form, c mailbox.SettleForm) bool {
+func isRepeated(b *mailboxActor, f *mailbox.Form, c mailbox.SettleForm) bool {
 	if e := f.Ended; e != nil {
 		return c.Reason == e.Reason && c.By == e.By && c.Note == e.Note
 	}

@@ -139,7 +139,7 @@ func (b *mailboxActor) load() error {
 		}
 		return err
 	}
-	b.state, b.saved, b.fresh, b.silent = s, saved, true, b.node.wasSilent(s)
+	b.state, b.saved, b.fresh, b.silent = s, saved, true, wasSilent(b.node, s)
 	b.doubtful = troubled || b.node.journal.Err() != nil
 	b.reg.doubtful.Store(b.doubtful)
 	if b.reg.id == b.node.host {
@@ -148,9 +148,9 @@ func (b *mailboxActor) load() error {
 	}
 	b.openAccount()
 	b.redeliver = true
-	b.announceOutbox()
+	announceOutbox(b)
 	if b.reg.loaded.Swap(true) {
-		b.catchUp()
+		notifyMissed(b)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	}
 	rs := b.reg.acks.take(b.ackBuffer[:0], atLeast)
 	b.ackBuffer = rs
-	noted := b.ackEvents(rs, now)
+	noted := ackEvents(b, rs, now)
 	if len(noted)+len(evs) == 0 {
 		return nil
 	}
@@ -208,10 +208,10 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	if b.state.Outbox.LastSeq() > owed {
 		b.deliver(b.state.Outbox.After(owed))
 	}
-	b.recount(evs)
+	recountItems(b, evs)
 	if len(rs) > 0 {
-		b.resumeAfterMint(rs)
-		b.notifyRemoteWaiters(rs)
+		resumeAfterMint(b, rs)
+		notifyRemoteWaiters(b, rs)
 		b.announce(noted)
 	}
 	b.announce(evs)

@@ -13,17 +13,17 @@ import (
 // Send sends a message in which @name and @edge:name carry what the agent has under those names, and \@ is
 // a plain @. To is as in Ask.
 func (a *Agent) Send(ctx context.Context, to, text string) (view.Sent, error) {
-	return a.post(ctx, mailbox.PostMessage{To: to, Text: text})
+	return post(a, ctx, mailbox.PostMessage{To: to, Text: text})
 }
 
 // Reply sends a message to the other party of one that the agent got or sent.
 func (a *Agent) Reply(ctx context.Context, ref capabilities.FormRef, text string) (view.Sent, error) {
-	return a.post(ctx, mailbox.PostMessage{Reply: ref, Text: text})
+	return post(a, ctx, mailbox.PostMessage{Reply: ref, Text: text})
 }
 
-func (a *Agent) post(ctx context.Context, p mailbox.PostMessage) (view.Sent, error) {
+func post(a *Agent, ctx context.Context, p mailbox.PostMessage) (view.Sent, error) {
 	sent, err := call(ctx, a, postMessage{p})
-	sent.result.Unreachable = a.node.isOut(ctx, sent.waits)
+	sent.result.Unreachable = anyUnreachable(a.node, ctx, sent.waits)
 	return sent.result, err
 }
 
@@ -36,7 +36,7 @@ func (m postMessage) handle(b *mailboxActor) (pending[view.Sent], error) {
 		return pending[view.Sent]{}, err
 	}
 	e := evs[0].(*events.MessagePosted)
-	return pending[view.Sent]{view.Sent{Message: e.Message, Number: e.Number}, b.waitsFor(e.To)}, nil
+	return pending[view.Sent]{view.Sent{Message: e.Message, Number: e.Number}, nodesTo(b, e.To)}, nil
 }
 
 // Adopt binds a name to what a message carries under an edge; an empty name is the edge's.
@@ -53,7 +53,7 @@ func (a *Agent) Dismiss(ctx context.Context, ref capabilities.FormRef) error {
 // when Prompt returns; an error means that it does not. The same key is the same message, however often it is sent.
 // It refuses with AGENT_ARCHIVED, and with RATE_LIMITED when as many programs run as may.
 func (a *Agent) Prompt(ctx context.Context, to *Agent, text, key string) (view.Prompted, error) {
-	if _, err := call(ctx, to, checkPrompt{}); err != nil && !a.hasSent(ctx, key) {
+	if _, err := call(ctx, to, checkPrompt{}); err != nil && !hasSent(a, ctx, key) {
 		return view.Prompted{}, err
 	}
 	sent, err := callRelay(ctx, a, sendPrompt{to.id, mailbox.PostMessage{To: to.id.String(), Text: text, Plain: true, Key: key}})
@@ -85,7 +85,7 @@ type sendPrompt struct {
 }
 
 func (m sendPrompt) handle(b *mailboxActor, reply replyTo[promptResult]) {
-	message, err := b.post(m.post)
+	message, err := postOnce(b, m.post)
 	if err != nil {
 		reply.release(b, promptResult{}, err)
 		return
@@ -100,14 +100,14 @@ type queryPrompt struct {
 }
 
 func (m *queryPrompt) handle(b *mailboxActor) {
-	p, r, err := b.prompted(m.message)
+	p, r, err := promptState(b, m.message)
 	m.reply.release(b, promptResult{p, r}, err)
 }
 
 func (m *queryPrompt) fail(err error) { m.reply.fail(err) }
 
 // hasSent reports whether the agent has sent a message with a key.
-func (a *Agent) hasSent(ctx context.Context, key string) bool {
+func hasSent(a *Agent, ctx context.Context, key string) bool {
 	sent, err := call(ctx, a, queryPosted{key})
 	return err == nil && sent
 }
@@ -139,8 +139,8 @@ func errFull() error {
 	return parley.Refuse(parley.RateLimited, "as many programs run as may at once").WithHint("try again when one has ended")
 }
 
-// post posts a message, or finds one that was posted before.
-func (b *mailboxActor) post(p mailbox.PostMessage) (capabilities.ID, error) {
+// postOnce posts a message, or finds one that was posted before.
+func postOnce(b *mailboxActor, p mailbox.PostMessage) (capabilities.ID, error) {
 	if m, ok, err := p.FindExisting(b.state); err != nil {
 		return capabilities.ID{}, err
 	} else if ok {
@@ -153,8 +153,8 @@ func (b *mailboxActor) post(p mailbox.PostMessage) (capabilities.ID, error) {
 	return evs[0].(*events.MessagePosted).Message, nil
 }
 
-// prompted returns what has become of a message to this agent.
-func (b *mailboxActor) prompted(message capabilities.ID) (view.Prompted, *run, error) {
+// promptState returns what has become of a message to this agent.
+func promptState(b *mailboxActor, message capabilities.ID) (view.Prompted, *run, error) {
 	if b.state.Profile.Archived { // since it was asked
 		return view.Prompted{}, nil, errArchived()
 	}

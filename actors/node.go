@@ -112,7 +112,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 	}
 	if err != nil {
 		n.registry.end()
-		return nil, errors.Join(err, n.giveUpLease(ctx))
+		return nil, errors.Join(err, giveUpLease(n, ctx))
 	}
 	n.latest.Store(int64(n.journal.LastTime()))
 	n.life, n.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -133,7 +133,7 @@ func (n *Node) start(key nkeys.KeyPair) error {
 	}
 	n.ids = capabilities.NewSource(n.id, func() time.Time { return n.now().Std() }, rand.Reader, n.host.ULID)
 	if n.host.IsZero() {
-		if err := n.makeHost(); err != nil {
+		if err := makeHost(n); err != nil {
 			return err
 		}
 	}
@@ -159,14 +159,14 @@ func (n *Node) watchLease() {
 	}
 }
 
-func (n *Node) giveUpLease(ctx context.Context) error {
+func giveUpLease(n *Node, ctx context.Context) error {
 	if n.lease == nil {
 		return nil
 	}
 	return n.lease.Close(ctx)
 }
 
-func (n *Node) makeHost() error {
+func makeHost(n *Node) error {
 	id, err := n.ids.Next()
 	if err != nil {
 		return err
@@ -191,21 +191,21 @@ func (n *Node) resume() {
 	for id, m := range n.journal.Mailboxes() {
 		n.scheduler.expect(id, m.Summary.Deadline)
 		if m.Summary.Outbox > 0 {
-			n.resumeMailbox(id)
+			resumeMailbox(n, id)
 		}
 	}
 }
 
 // resumeMailbox has a mailbox deliver what it owes, and its program run. One that cannot be read now is tried again: perhaps
 // nobody else comes.
-func (n *Node) resumeMailbox(id capabilities.ID) {
+func resumeMailbox(n *Node, id capabilities.ID) {
 	n.registry.tell(id, 0, resume{node: n, mailbox: id})
 }
 
 // resumeLater resumes a mailbox that could not be read, unless it is damaged.
-func (n *Node) resumeLater(id capabilities.ID, why error) {
+func resumeLater(n *Node, id capabilities.ID, why error) {
 	if parley.CodeOf(why) != parley.CorruptLog {
-		n.later(retryMost, func() { n.resumeMailbox(id) })
+		n.later(retryMost, func() { resumeMailbox(n, id) })
 	}
 }
 
@@ -328,7 +328,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.peers.Stop()
 		n.tasks.Wait()
 		n.scheduler.stop()
-		err = errors.Join(err, n.registry.drain(ctx), n.journal.Close(ctx), n.giveUpLease(ctx))
+		err = errors.Join(err, n.registry.drain(ctx), n.journal.Close(ctx), giveUpLease(n, ctx))
 		n.registry.end()
 	})
 	return err

@@ -18,14 +18,14 @@ type collectItems struct {
 }
 
 func (m collectItems) handle(b *mailboxActor) {
-	items, more := b.collect(m.request)
+	items, more := collectFrom(b, m.request)
 	b.release(func(lost error) { m.reply(peers.Collected{Items: items, More: more, Err: lost}) })
 }
 
 func (m collectItems) fail(err error) { m.reply(peers.Collected{Err: err}) }
 
-// collect returns the mailbox's items for a node that can be sent now, and whether there are more.
-func (b *mailboxActor) collect(r peers.Request) (all []peers.Outgoing, more bool) {
+// collectFrom returns the mailbox's items for a node that can be sent now, and whether there are more.
+func collectFrom(b *mailboxActor, r peers.Request) (all []peers.Outgoing, more bool) {
 	taken := b.reg.acks.items()
 	if len(taken) >= ackBatch {
 		b.recordAcks()
@@ -40,7 +40,7 @@ func (b *mailboxActor) collect(r peers.Request) (all []peers.Outgoing, more bool
 		if len(all) == peers.MaxItems || bytes > r.Bytes {
 			return all, true
 		}
-		o, err := b.outgoing(item)
+		o, err := writeItem(b, item)
 		if err != nil { // it never can be sent
 			b.node.log.Error("an outbox item cannot be sent", "mailbox", b.reg.id.String(), "error", err)
 			b.node.registry.leaveAck(b.reg.id, ack{item: item, refused: refusedWith(err)})
@@ -49,12 +49,12 @@ func (b *mailboxActor) collect(r peers.Request) (all []peers.Outgoing, more bool
 		bytes += len(o.Written.Body)
 		all = append(all, o)
 	}
-	b.node.peers.Peer(r.Node).Set(b.reg.id, b.countItems(r.Node))
+	b.node.peers.Peer(r.Node).Set(b.reg.id, countItems(b, r.Node))
 	return all, false
 }
 
 // countItems counts the items for a node that have no ack.
-func (b *mailboxActor) countItems(node capabilities.NodeID) int {
+func countItems(b *mailboxActor, node capabilities.NodeID) int {
 	taken, n := b.reg.acks.items(), 0
 	for _, item := range b.state.Outbox.Items() {
 		if item.To.Node == node && !taken[item.Seq] {
@@ -64,14 +64,14 @@ func (b *mailboxActor) countItems(node capabilities.NodeID) int {
 	return n
 }
 
-// outgoing returns an item as it is sent.
-func (b *mailboxActor) outgoing(item mailbox.OutboxItem) (peers.Outgoing, error) {
+// writeItem returns an item as it is sent.
+func writeItem(b *mailboxActor, item mailbox.OutboxItem) (peers.Outgoing, error) {
 	c, err := b.state.CommandFor(item)
 	if err != nil {
 		return peers.Outgoing{}, err
 	}
 	if s, ok := c.(mailbox.SettleForm); ok {
-		if c, err = b.openSettle(s); err != nil {
+		if c, err = openSettle(b, s); err != nil {
 			return peers.Outgoing{}, err
 		}
 	}
@@ -81,7 +81,7 @@ func (b *mailboxActor) outgoing(item mailbox.OutboxItem) (peers.Outgoing, error)
 }
 
 // openSettle returns a queued settlement with its secret values opened. It is sent under seal, to its home alone.
-func (b *mailboxActor) openSettle(c mailbox.SettleForm) (mailbox.SettleForm, error) {
+func openSettle(b *mailboxActor, c mailbox.SettleForm) (mailbox.SettleForm, error) {
 	opened, err := b.node.secrets.Open(capabilities.Record(c.Values))
 	if err != nil {
 		return c, err

@@ -236,8 +236,8 @@ func (m forgetNodes) handle(b *mailboxActor) (f forgotten, err error) {
 			continue
 		}
 		b.recordAcks()
-		left := b.countItems(d.Node) // without the revocations that follow
-		n, err := b.repeat(mailbox.RevokePeerGrants{DroppedPeer: d})
+		left := countItems(b, d.Node) // without the revocations that follow
+		n, err := repeat(b, mailbox.RevokePeerGrants{DroppedPeer: d})
 		f.revoked += n
 		if err != nil {
 			return f, err
@@ -245,25 +245,25 @@ func (m forgetNodes) handle(b *mailboxActor) (f forgotten, err error) {
 		if !b.node.peers.IsDropped(d.Node) {
 			continue // it was met again, and the items are for it
 		}
-		if err := b.dropDeliveries(d.Node); err != nil {
+		if err := dropDeliveries(b, d.Node); err != nil {
 			return f, err
 		}
 		f.given += left
-		b.node.peers.Peer(d.Node).Set(b.reg.id, b.countItems(d.Node))
+		b.node.peers.Peer(d.Node).Set(b.reg.id, countItems(b, d.Node))
 	}
 	return f, nil
 }
 
 // dropDeliveries gives up the items for a node. Acks for some of them may come meanwhile.
-func (b *mailboxActor) dropDeliveries(node capabilities.NodeID) error {
+func dropDeliveries(b *mailboxActor, node capabilities.NodeID) error {
 	b.releasing = true
 	defer func() { b.releasing = false }()
-	_, err := b.repeat(mailbox.DropDeliveries{Node: node})
+	_, err := repeat(b, mailbox.DropDeliveries{Node: node})
 	return err
 }
 
 // repeat has the state decide on a command until no events follow, and counts the events.
-func (b *mailboxActor) repeat(c mailbox.Command) (total int, err error) {
+func repeat(b *mailboxActor, c mailbox.Command) (total int, err error) {
 	for {
 		evs, err := b.decide(c)
 		if total += len(evs); err != nil || len(evs) == 0 {
@@ -273,7 +273,7 @@ func (b *mailboxActor) repeat(c mailbox.Command) (total int, err error) {
 }
 
 // forgetDropped forgets the nodes that were dropped while the mailbox was passive.
-func (b *mailboxActor) forgetDropped() {
+func forgetDropped(b *mailboxActor) {
 	if _, err := (forgetNodes{b.node.peers.Dropped()}).handle(b); err != nil {
 		b.node.log.Warn("a dropped node is not forgotten", "mailbox", b.reg.id.String(), "error", err)
 	}

@@ -111,7 +111,7 @@ func (b *mailboxActor) propose(c mailbox.Command, now capabilities.Time) ([]even
 	}
 	for _, e := range evs {
 		if to, sends := recipientOf(e); sends {
-			if err := b.checkRecipient(to); err != nil {
+			if err := checkRecipient(b, to); err != nil {
 				return nil, err
 			}
 		}
@@ -131,7 +131,7 @@ func recipientOf(e events.Event) (to capabilities.ID, sends bool) {
 }
 
 // checkRecipient refuses mail that is known not to be taken.
-func (b *mailboxActor) checkRecipient(to capabilities.ID) error {
+func checkRecipient(b *mailboxActor, to capabilities.ID) error {
 	if to.Node == b.node.id {
 		if b.node.accounts.isFull(b.reg.id, to) {
 			return fullSender()
@@ -197,8 +197,8 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 	return c
 }
 
-// holds notes what the mailbox holds for another node.
-func (b *mailboxActor) holds(node capabilities.NodeID) {
+// holdFor notes what the mailbox holds for another node.
+func holdFor(b *mailboxActor, node capabilities.NodeID) {
 	for _, n := range b.holding {
 		if n == node {
 			return // account sees to it

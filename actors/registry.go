@@ -348,9 +348,9 @@ func (d *dispatcher) standIn(done <-chan struct{}) {
 	}
 }
 
-// catchUp notifies waiters of what the log shows, when the state was made from it again. A commit that was in doubt may
+// notifyMissed notifies waiters of what the log shows, when the state was made from it again. A commit that was in doubt may
 // have been stored, and a crash may have kept the actor from notifying anybody.
-func (b *mailboxActor) catchUp() {
+func notifyMissed(b *mailboxActor) {
 	for _, key := range b.node.ended.keys(func(k formKey) bool { return k.mailbox == b.reg.id }) {
 		if m, err := b.state.Mail.FindFormID(key.form); err == nil && !m.Form.IsOpen() {
 			b.notifyWaiters(key.form)

@@ -29,8 +29,8 @@ func (b *mailboxActor) startNextRun() {
 // getsReady reports whether a program is prepared before its first message.
 func getsReady(p events.ProgramSet) bool { return p.Keep || p.Runtime == "acp" }
 
-// startProgram prepares a new agent's program if that needs it. Otherwise it begins the first run, unless wait is set.
-func (b *mailboxActor) startProgram(wait bool) {
+// prepareOrRun prepares a new agent's program if that needs it. Otherwise it begins the first run, unless wait is set.
+func prepareOrRun(b *mailboxActor, wait bool) {
 	p := b.state.Runs.Program()
 	var err error
 	switch {
@@ -63,7 +63,7 @@ func (b *mailboxActor) startRun(c mailbox.StartRun) error {
 	}
 	e := evs[0].(*events.RunStarted)
 	m, r := sup.begin(b.reg.id, b.state.Runs.Program(), e)
-	p := b.prompt(e)
+	p := promptOf(b, e)
 	b.release(func(lost error) {
 		if lost != nil {
 			sup.abandon(r, lost)
@@ -74,8 +74,8 @@ func (b *mailboxActor) startRun(c mailbox.StartRun) error {
 	return nil
 }
 
-// prompt returns the prompt of a run.
-func (b *mailboxActor) prompt(e *events.RunStarted) runtime.Prompt {
+// promptOf returns the prompt of a run.
+func promptOf(b *mailboxActor, e *events.RunStarted) runtime.Prompt {
 	p := runtime.Prompt{Run: e.Run.String(), Agent: b.reg.id.String()}
 	if m, err := b.state.Mail.FindID(e.Prompt); err == nil && m.Posted != nil {
 		p.Message, p.From, p.Text = m.ID().String(), m.From().String(), mailbox.ShowText(m.Posted.Text)
@@ -92,7 +92,7 @@ func (b *mailboxActor) reconcileRun() {
 	sup, fresh := b.node.supervisor, b.fresh
 	b.fresh = false
 	if fresh {
-		b.forgetDropped()
+		forgetDropped(b)
 	}
 	var err error
 	if run, running := b.state.Runs.Current(); running {
@@ -109,7 +109,7 @@ func (b *mailboxActor) reconcileRun() {
 
 // wasSilent reports whether the run in an agent's log is one of before the node's start, and had no output as far as is
 // known.
-func (n *Node) wasSilent(s *mailbox.State) bool {
+func wasSilent(n *Node, s *mailbox.State) bool {
 	run, running := s.Runs.Current()
 	if !running {
 		return false
@@ -122,7 +122,7 @@ func (n *Node) wasSilent(s *mailbox.State) bool {
 }
 
 // stopRun decides on a command that ends the current run, and stops the program once that is durable.
-func (b *mailboxActor) stopRun(c mailbox.Command) (*run, error) {
+func stopRun(b *mailboxActor, c mailbox.Command) (*run, error) {
 	running, any := b.state.Runs.Current()
 	if _, err := b.decide(c); err != nil || !any {
 		return nil, err
@@ -189,7 +189,7 @@ func (m *recordRun) handle(b *mailboxActor) {
 
 func (m *recordRun) fail(err error) {
 	m.report(err)
-	m.node.resumeLater(m.agent, err)
+	resumeLater(m.node, m.agent, err)
 	m.then()
 }
 
@@ -200,7 +200,7 @@ func (m *recordRun) report(err error) {
 // startProgram has a new agent's program get ready. Unless it is to wait for a message, it begins its first run.
 type startProgram struct{ wait bool }
 
-func (m startProgram) handle(b *mailboxActor) { b.startProgram(m.wait) }
+func (m startProgram) handle(b *mailboxActor) { prepareOrRun(b, m.wait) }
 func (startProgram) fail(error)               {}
 
 // Interrupt ends the run of an agent's program, and what it was asking. It returns when the program has ended. The
@@ -234,14 +234,14 @@ func (m interruptRun) handle(b *mailboxActor) (*run, error) {
 	if m.by != b.reg.id && !b.state.Profile.ManagedBy(m.by) {
 		return nil, parley.Refuse(parley.NotPermitted, "only the agent's host interrupts it")
 	}
-	return b.stopRun(mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})
+	return stopRun(b, mailbox.InterruptRun{Note: "the run was interrupted", Also: b.node.supervisor.formsOfRun(b.reg.id)})
 }
 
 // archiveAgent archives the agent, and ends its run as interruptRun does.
 type archiveAgent struct{ by capabilities.ID }
 
 func (m archiveAgent) handle(b *mailboxActor) (*run, error) {
-	return b.stopRun(mailbox.ArchiveAgent{By: m.by})
+	return stopRun(b, mailbox.ArchiveAgent{By: m.by})
 }
 
 // heldFile is the name of the file in the state folder that says that the node starts no programs.

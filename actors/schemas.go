@@ -111,9 +111,9 @@ func (b *mailboxActor) schema(answerer capabilities.ID, f *mailbox.Form, values 
 	return c, nil
 }
 
-// compile compiles the fields of a form that an agent sends, which makes the effort. It returns nil if they have no
+// compileFields compiles the fields of a form that an agent sends, which makes the effort. It returns nil if they have no
 // patterns, or are refused: then the mailbox says why when it decides.
-func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*form.Schema, error) {
+func compileFields(n *Node, sender capabilities.ID, fields []events.Field) (*form.Schema, error) {
 	if !form.HasPatterns(fields) {
 		return nil, nil
 	}
@@ -131,7 +131,7 @@ func (n *Node) compile(sender capabilities.ID, fields []events.Field) (*form.Sch
 
 // Compile checks the fields of a form that the agent may send. It refuses what Ask would refuse of them.
 func (a *Agent) Compile(fields []events.Field) (*form.Schema, error) {
-	c, err := a.node.compile(a.id, fields)
+	c, err := compileFields(a.node, a.id, fields)
 	if err != nil || c != nil {
 		return c, err
 	}

@@ -191,7 +191,7 @@ func (c *supervisor) offerSlot() {
 	}
 	c.node.registry.tell(next, 0, startNextRun{then: func(err error) {
 		if err != nil {
-			c.node.resumeLater(next, err)
+			resumeLater(c.node, next, err)
 		}
 		c.offerSlot()
 	}})

@@ -127,11 +127,11 @@ func (ts Tokens) Revoke(ctx context.Context, id capabilities.ID) error {
 // Authenticate gives the agent that a token is for, acting by it, and the token. It refuses with UNAUTHENTICATED. A
 // session is no token.
 func (n *Node) Authenticate(ctx context.Context, text string) (*Agent, Token, error) {
-	return n.authenticate(ctx, tokenPrefix, text, nil)
+	return authenticate(n, ctx, tokenPrefix, text, nil)
 }
 
-func (n *Node) authenticate(ctx context.Context, prefix, text string, page []byte) (*Agent, Token, error) {
-	agent, token, secret, ok := n.parseToken(prefix, text)
+func authenticate(n *Node, ctx context.Context, prefix, text string, page []byte) (*Agent, Token, error) {
+	agent, token, secret, ok := parseToken(n, prefix, text)
 	if ok {
 		_, ok = n.journal.Mailbox(agent)
 	}
@@ -174,7 +174,7 @@ func (n *Node) standing(ctx context.Context, ref events.TokenRef) (token mailbox
 	return token, depth, nil
 }
 
-func (n *Node) parseToken(prefix, text string) (agent, token capabilities.ID, secret string, ok bool) {
+func parseToken(n *Node, prefix, text string) (agent, token capabilities.ID, secret string, ok bool) {
 	if !strings.HasPrefix(text, prefix) || len(text) <= tokenHead || len(text) > tokenHead+maxSecret {
 		return agent, token, "", false
 	}
@@ -229,7 +229,7 @@ func pageDigest(key string) []byte {
 // AuthenticateSession gives the agent that a session is for, acting by it, and the session. It refuses with
 // UNAUTHENTICATED.
 func (n *Node) AuthenticateSession(ctx context.Context, text, key string) (*Agent, Token, error) {
-	return n.authenticate(ctx, sessionPrefix, text, pageDigest(key))
+	return authenticate(n, ctx, sessionPrefix, text, pageDigest(key))
 }
 
 // Renew notes that a session is used, and gives its next secret in place of the one that it was shown with, which stays
@@ -239,7 +239,7 @@ func (n *Node) Renew(ctx context.Context, t Token) (text string, err error) {
 		return "", nil
 	}
 	secret := rand.Text()
-	renewed, err := n.renew(ctx, mailbox.RenewToken{Token: t.ID, Digest: digest(secret), Shown: t.shown}, t)
+	renewed, err := renewToken(n, ctx, mailbox.RenewToken{Token: t.ID, Digest: digest(secret), Shown: t.shown}, t)
 	if err != nil || !renewed {
 		return "", err
 	}
@@ -253,7 +253,7 @@ func (n *Node) Keep(ctx context.Context, t Token) error {
 	if err != nil || !stands.IsDue(n.now(), false) {
 		return err
 	}
-	_, err = n.renew(ctx, mailbox.RenewToken{Token: t.ID}, t)
+	_, err = renewToken(n, ctx, mailbox.RenewToken{Token: t.ID}, t)
 	return err
 }
 
@@ -273,7 +273,7 @@ func endsToken(e events.Event) bool {
 	return false
 }
 
-func (n *Node) renew(ctx context.Context, c mailbox.RenewToken, t Token) (bool, error) {
+func renewToken(n *Node, ctx context.Context, c mailbox.RenewToken, t Token) (bool, error) {
 	evs, err := call(ctx, &Agent{node: n, id: t.ref.Agent}, decide{c})
 	return len(evs) > 0, err
 }

@@ -302,7 +302,7 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 // forget is called first. Neither function may block. A node that closes calls ended for no form that is open.
 func (a *Agent) BeginAsk(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
 	first := make(chan struct{}) // closed when asked was called
-	waiting := a.waiting(func(o view.Outcome, err error) {
+	waiting := outcomeWaiter(a, func(o view.Outcome, err error) {
 		select {
 		case <-first:
 			ended(o, err)
@@ -324,7 +324,7 @@ func (a *Agent) BeginAsk(ask Ask, asked func(view.Asked, error), ended func(view
 			return
 		}
 		a.node.tasks.Go(func() { // whether another node can be reached takes time to find out
-			sent.result.Unreachable = a.node.isOut(a.node.life, sent.waits)
+			sent.result.Unreachable = anyUnreachable(a.node, a.node.life, sent.waits)
 			asked(sent.result, err)
 			close(first)
 		})
@@ -334,7 +334,7 @@ func (a *Agent) BeginAsk(ask Ask, asked func(view.Asked, error), ended func(view
 
 // BeginAwait is Await without a goroutine that waits. It calls ended once, unless forget is called first.
 func (a *Agent) BeginAwait(ref capabilities.FormRef, ended func(view.Outcome, error)) (forget func()) {
-	waiting := a.waiting(ended)
+	waiting := outcomeWaiter(a, ended)
 	forget = func() { a.node.ended.drop(waiting) }
 	begin(a, awaitForm{ref, waiting, a.reveals()}, func(first view.Outcome, err error) {
 		if err != nil || first.Status != view.StatusOpen {
@@ -344,8 +344,8 @@ func (a *Agent) BeginAwait(ref capabilities.FormRef, ended func(view.Outcome, er
 	return forget
 }
 
-// waiting returns a waiter that calls ended with an outcome as the agent may see it.
-func (a *Agent) waiting(ended func(view.Outcome, error)) *waiter[formKey, result[view.Outcome]] {
+// outcomeWaiter returns a waiter that calls ended with an outcome as the agent may see it.
+func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *waiter[formKey, result[view.Outcome]] {
 	return &waiter[formKey, result[view.Outcome]]{then: func(r result[view.Outcome]) {
 		if r.err != nil || a.reveals() {
 			ended(r.value, r.err)
