@@ -20,7 +20,7 @@ type told struct {
 // beginAsk begins an ask whose results come to a channel.
 func beginAsk(a *Agent, ask Ask) (results <-chan told, forget func()) {
 	ch := make(chan told, 4)
-	forget = a.BeginAsk(ask,
+	forget = a.Async().Ask(ask,
 		func(asked view.Asked, err error) { ch <- told{asked: &asked, err: err} },
 		func(o view.Outcome, err error) { ch <- told{outcome: o, err: err} })
 	return ch, forget
@@ -46,10 +46,10 @@ func TestAnAskThatWasBegunHearsItsOutcome(t *testing.T) {
 	forget()
 	ref := capabilities.FormID(asked.asked.Form)
 	waited := make(chan told, 2)
-	fae.BeginAwait(ref, func(o view.Outcome, err error) { waited <- told{outcome: o, err: err} })
+	fae.Async().Await(ref, func(o view.Outcome, err error) { waited <- told{outcome: o, err: err} })
 	answered := make(chan told, 2)
 	answer := Answer{Form: ref, Values: map[string]capabilities.Value{"a": capabilities.String("yes")}}
-	n.Host().BeginAnswer(t.Context(), answer, func(o view.Outcome, err error) { answered <- told{outcome: o, err: err} })
+	n.Host().Async().Answer(t.Context(), answer, func(o view.Outcome, err error) { answered <- told{outcome: o, err: err} })
 	for name, ch := range map[string]<-chan told{"the ask": results, "the second": again, "an await": waited, "the answer": answered} {
 		got := <-ch
 		if v := fmt.Sprint(got.outcome.Values); got.err != nil || got.asked != nil || got.outcome.Status != view.StatusAnswered || v == "" {
@@ -66,7 +66,7 @@ func TestAnAskThatWasBegunHearsItsOutcome(t *testing.T) {
 	if got := <-late; got.err != nil || got.asked.Outcome == nil || got.asked.Outcome.Status != view.StatusAnswered {
 		t.Errorf("after its end: %+v", got)
 	}
-	n.Host().BeginAnswer(t.Context(), answer, func(o view.Outcome, err error) { answered <- told{outcome: o, err: err} })
+	n.Host().Async().Answer(t.Context(), answer, func(o view.Outcome, err error) { answered <- told{outcome: o, err: err} })
 	if got := <-answered; parley.CodeOf(got.err) != parley.AlreadyAnswered {
 		t.Errorf("a second answer: %+v", got)
 	}
@@ -88,13 +88,13 @@ func BenchmarkBegunAsks(b *testing.B) {
 				agents[i] = guest(b, n, fmt.Sprintf("g%d", i))
 			}
 			begin := func(i, k int) {
-				agents[i].BeginAsk(Ask{To: "HOST", Description: "x", Key: fmt.Sprint(k), Fields: textField("a")},
+				agents[i].Async().Ask(Ask{To: "HOST", Description: "x", Key: fmt.Sprint(k), Fields: textField("a")},
 					func(asked view.Asked, err error) {
 						if err != nil {
 							ended <- err
 							return
 						}
-						n.Host().BeginAnswer(b.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"a": capabilities.String("y")}},
+						n.Host().Async().Answer(b.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: map[string]capabilities.Value{"a": capabilities.String("y")}},
 							func(_ view.Outcome, err error) {
 								if err != nil {
 									ended <- err

@@ -100,7 +100,7 @@ func ExampleAgent_Answer() {
 }
 
 // What is answered can be a live reference. It can be taken back.
-func ExampleAgent_Resolve() {
+func ExampleRequests_Resolve() {
 	ctx := context.Background()
 	host, fae, end := node(ctx)
 	defer end()
@@ -108,10 +108,10 @@ func ExampleAgent_Resolve() {
 	if _, err := host.Make(ctx, actors.NewAgent{Kind: events.Guest, Name: "worker"}); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := fae.Request(ctx, actors.Request{To: "HOST", Text: "a worker, please", Name: "helper"}); err != nil {
+	if _, err := fae.Requests().Send(ctx, actors.Request{To: "HOST", Text: "a worker, please", Name: "helper"}); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := host.Resolve(ctx, capabilities.FormNumber(0), "worker"); err != nil {
+	if _, err := host.Requests().Resolve(ctx, capabilities.FormNumber(0), "worker"); err != nil {
 		log.Fatal(err)
 	}
 	_, err := fae.Send(ctx, "helper", "hello")

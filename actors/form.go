@@ -23,9 +23,9 @@ func (ask Ask) command() mailbox.RequestForm {
 	}
 }
 
-// Request asks for a capability in words. Its answer is a record with that as "value".
-func (a *Agent) Request(ctx context.Context, r Request) (view.Asked, error) {
-	return requestOf(a, ctx, mailbox.RequestForm{
+// Send asks for a capability in words. Its answer is a record with that as "value".
+func (rs Requests) Send(ctx context.Context, r Request) (view.Asked, error) {
+	return requestOf(rs.agent, ctx, mailbox.RequestForm{
 		To: r.To, Kind: events.Request, Description: r.Text,
 		Deadline: r.Deadline, NoForward: r.NoForward, Key: r.Key, Result: r.Name,
 	})
@@ -371,19 +371,19 @@ func (m *forwardAtHome) handle(b *mailboxActor) {
 func (m *forwardAtHome) fail(err error) { m.reply.fail(err) }
 
 // Resolve answers a request with the agent's value at a path. It refuses other forms with NOT_A_REQUEST.
-func (a *Agent) Resolve(ctx context.Context, ref capabilities.FormRef, path string) (view.Outcome, error) {
-	if _, err := call(ctx, a, checkRequest{ref}); err != nil {
+func (rs Requests) Resolve(ctx context.Context, ref capabilities.FormRef, path string) (view.Outcome, error) {
+	if _, err := call(ctx, rs.agent, checkRequest{ref}); err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Answer(ctx, Answer{Form: ref, Texts: []events.FieldText{{Name: "value", Text: path}}})
+	return rs.agent.Answer(ctx, Answer{Form: ref, Texts: []events.FieldText{{Name: "value", Text: path}}})
 }
 
 // Reject declines a request. It refuses other forms with NOT_A_REQUEST.
-func (a *Agent) Reject(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
-	if _, err := call(ctx, a, checkRequest{ref}); err != nil {
+func (rs Requests) Reject(ctx context.Context, ref capabilities.FormRef, reason string) (view.Outcome, error) {
+	if _, err := call(ctx, rs.agent, checkRequest{ref}); err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Decline(ctx, ref, reason)
+	return rs.agent.Decline(ctx, ref, reason)
 }
 
 // checkRequest refuses a form that is not a request.
@@ -426,3 +426,9 @@ type Answer struct {
 	Values map[string]capabilities.Value
 	Texts  []events.FieldText
 }
+
+// Requests are the forms by which an agent asks others for capabilities, and others ask it.
+type Requests struct{ agent *Agent }
+
+// Requests returns the requests for capabilities that the agent sends and settles.
+func (a *Agent) Requests() Requests { return Requests{a} }

@@ -346,11 +346,11 @@ func TestFollowingMissesNothingAndRepeatsNothing(t *testing.T) {
 func TestRevokedAtOnceAndAllDerivedFromIt(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, worker := guest(t, n, "fae"), guest(t, n, "worker")
-	asked, err := fae.Request(t.Context(), Request{To: "HOST", Text: "whom?", Name: "helper"})
+	asked, err := fae.Requests().Send(t.Context(), Request{To: "HOST", Text: "whom?", Name: "helper"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Resolve(t.Context(), capabilities.FormID(asked.Form), "worker"); err != nil {
+	if _, err := n.Host().Requests().Resolve(t.Context(), capabilities.FormID(asked.Form), "worker"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fae.Send(t.Context(), "helper", "hello"); err != nil {

@@ -288,34 +288,34 @@ func errHeld() error {
 		WithHint("parley programs start, when nothing else runs as this node")
 }
 
-// ProgramDefaults returns what holds for all programs of the node.
-func (n *Node) ProgramDefaults() ProgramDefaults { return n.o.Programs }
+// Defaults returns what holds for all programs of the node.
+func (ps Programs) Defaults() ProgramDefaults { return ps.node.o.Programs }
 
-// HoldsPrograms reports whether the node starts no programs until it is told to.
-func (n *Node) HoldsPrograms() bool { return n.supervisor.isHeld() }
+// Held reports whether the node starts no programs until it is told to.
+func (ps Programs) Held() bool { return ps.node.supervisor.isHeld() }
 
-// StartPrograms has a node that was restored start its programs, for what waits for them and from now on.
-func (n *Node) StartPrograms(ctx context.Context) error {
-	err := os.Remove(filepath.Join(n.o.Folder, heldFile))
+// Start has a node that was restored start its programs, for what waits for them and from now on.
+func (ps Programs) Start(ctx context.Context) error {
+	err := os.Remove(filepath.Join(ps.node.o.Folder, heldFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = syncAll(n.o.Folder)
+		err = syncAll(ps.node.o.Folder)
 	}
 	if err != nil {
 		return fmt.Errorf("start the programs: %w", err)
 	}
-	n.supervisor.unhold()
-	agents, err := n.Host().Agents().List(ctx, view.AgentFilter{})
+	ps.node.supervisor.unhold()
+	agents, err := ps.node.Host().Agents().List(ctx, view.AgentFilter{})
 	if err != nil {
 		return err
 	}
 	for _, a := range agents {
 		if a.Runtime != "" && a.Queued > 0 {
-			n.registry.tell(a.ID, 0, startNextRun{then: func(err error) {
+			ps.node.registry.tell(a.ID, 0, startNextRun{then: func(err error) {
 				if err != nil {
-					n.log.Warn("a program is not started", "mailbox", a.ID.String(), "error", err)
+					ps.node.log.Warn("a program is not started", "mailbox", a.ID.String(), "error", err)
 				}
 			}})
 		}
@@ -334,3 +334,9 @@ func (c *supervisor) unhold() {
 	defer c.mu.Unlock()
 	c.held = false
 }
+
+// Programs are the programs of the node's agents.
+type Programs struct{ node *Node }
+
+// Programs returns the programs of the node's agents.
+func (n *Node) Programs() Programs { return Programs{n} }

@@ -295,10 +295,10 @@ func (c *supervisor) check(p events.ProgramSet) error {
 
 // RunsProcess reports whether a process of the system belongs to a program of the node's. It is an error if that cannot be
 // found out, as of a process that is gone.
-func (n *Node) RunsProcess(pid int) (bool, error) { return n.supervisor.launcher.Owns(pid) }
+func (ps Programs) RunsProcess(pid int) (bool, error) { return ps.node.supervisor.launcher.Owns(pid) }
 
-// HasRunPrograms reports whether the node has started any program since it was opened.
-func (n *Node) HasRunPrograms() bool { return n.supervisor.launcher.HasBegun() }
+// HaveRun reports whether the node has started any program since it was opened.
+func (ps Programs) HaveRun() bool { return ps.node.supervisor.launcher.HasBegun() }
 
 // specOf returns what a program's runtime is told of it.
 func (c *supervisor) specOf(p events.ProgramSet) runtime.Spec {

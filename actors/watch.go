@@ -297,24 +297,24 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 	return all
 }
 
-// BeginAsk is Ask, and Await for what it asks, without a goroutine that waits. It calls asked once, with the result of Ask.
-// Unless that has an outcome or is an error, it calls ended once afterwards, with the result of Await, or not at all if
-// forget is called first. Neither function may block. A node that closes calls ended for no form that is open.
-func (a *Agent) BeginAsk(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
+// Ask is Agent.Ask, and Agent.Await for what it asks. It calls asked once, with the result of Ask. Unless that has an
+// outcome or is an error, it calls ended once afterwards, with the result of Await, or not at all if forget is called
+// first. Neither function may block. A node that closes calls ended for no form that is open.
+func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
 	first := make(chan struct{}) // closed when asked was called
-	waiting := outcomeWaiter(a, func(o view.Outcome, err error) {
+	waiting := outcomeWaiter(as.agent, func(o view.Outcome, err error) {
 		select {
 		case <-first:
 			ended(o, err)
 		default:
-			a.node.tasks.Go(func() {
+			as.agent.node.tasks.Go(func() {
 				<-first
 				ended(o, err)
 			})
 		}
 	})
-	forget = func() { a.node.ended.drop(waiting) }
-	begin(a, requestForm{RequestForm: ask.command(), reveal: a.reveals(), waiting: waiting}, func(sent pending[view.Asked], err error) {
+	forget = func() { as.agent.node.ended.drop(waiting) }
+	begin(as.agent, requestForm{RequestForm: ask.command(), reveal: as.agent.reveals(), waiting: waiting}, func(sent pending[view.Asked], err error) {
 		if err != nil {
 			forget()
 		}
@@ -323,8 +323,8 @@ func (a *Agent) BeginAsk(ask Ask, asked func(view.Asked, error), ended func(view
 			close(first)
 			return
 		}
-		a.node.tasks.Go(func() { // whether another node can be reached takes time to find out
-			sent.result.Unreachable = anyUnreachable(a.node, a.node.life, sent.waits)
+		as.agent.node.tasks.Go(func() { // whether another node can be reached takes time to find out
+			sent.result.Unreachable = anyUnreachable(as.agent.node, as.agent.node.life, sent.waits)
 			asked(sent.result, err)
 			close(first)
 		})
@@ -332,11 +332,11 @@ func (a *Agent) BeginAsk(ask Ask, asked func(view.Asked, error), ended func(view
 	return forget
 }
 
-// BeginAwait is Await without a goroutine that waits. It calls ended once, unless forget is called first.
-func (a *Agent) BeginAwait(ref capabilities.FormRef, ended func(view.Outcome, error)) (forget func()) {
-	waiting := outcomeWaiter(a, ended)
-	forget = func() { a.node.ended.drop(waiting) }
-	begin(a, awaitForm{ref, waiting, a.reveals()}, func(first view.Outcome, err error) {
+// Await is Agent.Await. It calls ended once, unless forget is called first.
+func (as Async) Await(ref capabilities.FormRef, ended func(view.Outcome, error)) (forget func()) {
+	waiting := outcomeWaiter(as.agent, ended)
+	forget = func() { as.agent.node.ended.drop(waiting) }
+	begin(as.agent, awaitForm{ref, waiting, as.agent.reveals()}, func(first view.Outcome, err error) {
 		if err != nil || first.Status != view.StatusOpen {
 			ended(first, err)
 		}
@@ -355,16 +355,16 @@ func outcomeWaiter(a *Agent, ended func(view.Outcome, error)) *waiter[formKey, r
 	}}
 }
 
-// BeginAnswer is Answer without a goroutine that waits, unless the form's home is on another node. It calls done once.
+// Answer is Agent.Answer. Only for a form homed on another node a goroutine waits. It calls done once.
 // Done must not block.
-func (a *Agent) BeginAnswer(ctx context.Context, ans Answer, done func(view.Outcome, error)) {
+func (as Async) Answer(ctx context.Context, ans Answer, done func(view.Outcome, error)) {
 	draft := mailbox.Reply{Form: ans.Form, Digest: ans.Digest, Values: ans.Values, Texts: ans.Texts}
-	beginRelay(a, answerForm{draft}, func(s settlement, err error) {
+	beginRelay(as.agent, answerForm{draft}, func(s settlement, err error) {
 		if err != nil || s.remote == nil {
 			done(s.outcome, err)
 			return
 		}
-		a.node.tasks.Go(func() { done(s.remote.send(ctx, a)) })
+		as.agent.node.tasks.Go(func() { done(s.remote.send(ctx, as.agent)) })
 	})
 }
 
@@ -373,3 +373,9 @@ type Output struct{ agent *Agent }
 
 // Output returns the output of the agent's program.
 func (a *Agent) Output() Output { return Output{a} }
+
+// Async are an agent's calls that report their results to functions. No goroutine waits for a result.
+type Async struct{ agent *Agent }
+
+// Async returns the agent's calls that report their results to functions.
+func (a *Agent) Async() Async { return Async{a} }

@@ -119,13 +119,13 @@ func (s *Server) admit(conn net.Conn) error {
 	}
 	mine := false
 	if err == nil {
-		mine, err = s.node.RunsProcess(pid)
+		mine, err = s.node.Programs().RunsProcess(pid)
 		if gone := runs(); err == nil {
 			err = gone
 		}
 	}
 	switch {
-	case err != nil && s.node.HasRunPrograms():
+	case err != nil && s.node.Programs().HaveRun():
 		s.log.Warn("a connection to the socket is refused: it cannot be told who opened it", "process", pid, "error", err)
 		return parley.Refuse(parley.NotPermitted, "it cannot be told which process calls, and so whether it is a program of the node's")
 	case mine:

@@ -54,7 +54,7 @@ func TestEachSlashCommand(t *testing.T) {
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})          // 1
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})          // 2
 	for range 2 {                                                   // 3, 4
-		if _, err := h.fae.Request(t.Context(), actors.Request{To: "HOST", Text: "a helper"}); err != nil {
+		if _, err := h.fae.Requests().Send(t.Context(), actors.Request{To: "HOST", Text: "a helper"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestCommandsAreCompleted(t *testing.T) {
 		{Name: "host name"}, {Name: "zone", Label: "Where", Type: events.Select, Options: []events.Option{{Value: "eu west"}, {Value: "us"}}},
 		{Name: "tls", Type: events.Checkbox}, {Name: "helper", Type: events.Capability},
 	}}) // 0
-	if _, err := h.fae.Request(t.Context(), actors.Request{To: "HOST", Text: "a helper"}); err != nil { // 1
+	if _, err := h.fae.Requests().Send(t.Context(), actors.Request{To: "HOST", Text: "a helper"}); err != nil { // 1
 		t.Fatal(err)
 	}
 	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self and @you:@host"); err != nil { // 2

@@ -117,7 +117,7 @@ func (h *parlour) fillScene() {
 	must(err)
 	_, err = host.Ask(ctx, actors.Ask{To: "joe", Description: "How long will the migration take?", Fields: []events.Field{{Name: "hours", Label: "Hours", Type: events.Number}}})
 	must(err)
-	_, err = h.fae.Request(ctx, actors.Request{To: "HOST", Text: "a reference to the agent that reviews my changes"})
+	_, err = h.fae.Requests().Send(ctx, actors.Request{To: "HOST", Text: "a reference to the agent that reviews my changes"})
 	must(err)
 	h.ask(actors.Ask{Title: "Deploy to production?", Description: "Version 1.4.2 has passed all checks on staging.\nThe database migration takes about two minutes, during which the site is read-only.",
 		Deadline: capabilities.At(time.Now().Add(40 * time.Minute)), Fields: []events.Field{{Name: "go", Label: "How shall I go on?", Type: events.Buttons, Options: []events.Option{{Value: "now", Label: "Deploy now"}, {Value: "tonight", Label: "Tonight at 22:00"}, {Value: "stop", Label: "Not yet"}}}}})

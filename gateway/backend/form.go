@@ -37,7 +37,7 @@ func ask(ctx context.Context, a *actors.Agent, r api.FormRequest, origin *events
 }
 
 func requestCapability(ctx context.Context, a *actors.Agent, r api.CapabilityRequest) (view.Asked, error) {
-	return a.Request(ctx, actors.Request{
+	return a.Requests().Send(ctx, actors.Request{
 		To: r.Recipient, Text: r.Text, Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
 	})
 }
@@ -95,7 +95,7 @@ func cancelForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Ou
 }
 
 func reject(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {
-	return end(ctx, r, a.Reject)
+	return end(ctx, r, a.Requests().Reject)
 }
 
 func end(ctx context.Context, r api.EndRequest, how func(context.Context, capabilities.FormRef, string) (view.Outcome, error)) (view.Outcome, error) {
@@ -119,5 +119,5 @@ func resolve(ctx context.Context, a *actors.Agent, r api.ResolveRequest) (view.O
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Resolve(ctx, ref, r.Name)
+	return a.Requests().Resolve(ctx, ref, r.Name)
 }

@@ -11,12 +11,12 @@ import (
 )
 
 func (b *Backend) programs() api.ProgramsStatus {
-	d := b.node.ProgramDefaults()
-	return api.ProgramsStatus{Held: b.node.HoldsPrograms(), Environment: d.Environment, User: d.User, Wrap: d.Wrap}
+	d := b.node.Programs().Defaults()
+	return api.ProgramsStatus{Held: b.node.Programs().Held(), Environment: d.Environment, User: d.User, Wrap: d.Wrap}
 }
 
 func startPrograms(ctx context.Context, b *Backend, _ *principal, _ api.NodeRequest) (api.Done, error) {
-	return api.Done{}, b.node.StartPrograms(ctx)
+	return api.Done{}, b.node.Programs().Start(ctx)
 }
 
 // status reports the state of the node. If other nodes or quotas cannot be read, it reports that as the problem.
