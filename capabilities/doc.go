@@ -1,7 +1,7 @@
 // Package capabilities defines what an agent may hold and how it is named.
 //
-// An ID names a thing anywhere: a ULID and the key of the node that made it. A Ref is an ID together with the use that it
-// permits. A Value is data that can be passed between agents: plain data, or a Ref. A Grant records who gave what to
+// An ID names a thing anywhere: a ULID and the key of the node that made it. A Ref is an ID together with the use that
+// it permits. A Value is data that can be passed between agents: plain data, or a Ref. A Grant records who gave what to
 // whom. A Ledger of grants revokes, with a grant, everything derived from it. Names and paths are how an agent finds
 // what it holds.
 //

@@ -167,8 +167,8 @@ func (l *Ledger) Mark(id ID, at Time) {
 }
 
 // Cut returns the live grants that end with a grant: itself if it is in the ledger, and all derived from it, to any
-// depth, oldest first. The grant need not be in the ledger: an agent's ledger has the grants that it gave, and not those
-// that it was given.
+// depth, oldest first. The grant need not be in the ledger: an agent's ledger has the grants that it gave, and not
+// those that it was given.
 func (l *Ledger) Cut(id ID) []Grant {
 	ended := map[ID]bool{id: true}
 	var cut []Grant

@@ -79,8 +79,8 @@ type RunStarted struct {
 	Prompt capabilities.ID `json:"prompt,omitzero"` // the message that it runs for
 }
 
-// RunEnded records the end of a run. An empty Error means success. With Again, the run had no effect and its message gets
-// another one, before all later messages.
+// RunEnded records the end of a run. An empty Error means success. With Again, the run had no effect and its message
+// gets another one, before all later messages.
 type RunEnded struct {
 	Run    capabilities.ID `json:"run"`
 	Error  string          `json:"error,omitempty"`

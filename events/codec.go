@@ -62,8 +62,8 @@ func appendOne(enc *msgpack.Encoder, buf *bytes.Buffer, r Recorded) error {
 	return nil
 }
 
-// Decode decodes exactly count events. It fails with an *UnknownError for an event of a newer version of the program. Any
-// other error means a malformed encoding. With an error, it also returns the events before it.
+// Decode decodes exactly count events. It fails with an *UnknownError for an event of a newer version of the program.
+// Any other error means a malformed encoding. With an error, it also returns the events before it.
 func Decode(body []byte, count int) ([]Recorded, error) {
 	return decodeAs(schemas, body, count)
 }

@@ -37,8 +37,8 @@ type Section struct {
 // Events decodes the section's events.
 func (s Section) Events() ([]Recorded, error) { return Decode(s.Body, int(s.Count)) }
 
-// Commit is one durable step of a node. A mailbox may have several sections in a commit, in the order in which they were
-// appended.
+// Commit is one durable step of a node. A mailbox may have several sections in a commit, in the order in which they
+// were appended.
 type Commit struct {
 	Number   uint64 // 1 for the first
 	Prev     Hash   // hash of the commit before
@@ -106,8 +106,8 @@ func encodeTable(enc *msgpack.Encoder, sections []Section) error {
 	return w.err
 }
 
-// DecodeCommit decodes a frame, checks its hash and returns both. The sections' bodies are slices of the frame. It fails
-// with ErrDamaged for a damaged frame, and with an *UnknownError for a newer format.
+// DecodeCommit decodes a frame, checks its hash and returns both. The sections' bodies are slices of the frame. It
+// fails with ErrDamaged for a damaged frame, and with an *UnknownError for a newer format.
 func DecodeCommit(frame []byte) (*Commit, Hash, error) {
 	if len(frame) < minFrameBytes || string(frame[:len(frameMagic)]) != frameMagic {
 		return nil, Hash{}, fmt.Errorf("%w: not a frame", ErrDamaged)

@@ -9,8 +9,8 @@ import (
 	"parley/capabilities"
 )
 
-// FieldType is the type of a field: the values that it takes and the widget that shows it. "" is text, or with a pattern
-// any value that the pattern accepts.
+// FieldType is the type of a field: the values that it takes and the widget that shows it. "" is text, or with a
+// pattern any value that the pattern accepts.
 type FieldType string
 
 // The types of fields.
@@ -68,8 +68,8 @@ const (
 	Request   FormKind = "request"  // a request for a capability: one capability field named "value"
 )
 
-// FormRequested adds a form to a mailbox. The asker's mailbox is the home of its promise; agents that may answer it have
-// copies. Number is the mailbox's own. Only the asker's mailbox has Via, Facet, Key and Result. Only copies have
+// FormRequested adds a form to a mailbox. The asker's mailbox is the home of its promise; agents that may answer it
+// have copies. Number is the mailbox's own. Only the asker's mailbox has Via, Facet, Key and Result. Only copies have
 // Forwarder and Chain. All other fields are the same in all mailboxes.
 type FormRequested struct {
 	Number      uint64             `json:"number"`
@@ -95,8 +95,8 @@ type FormRequested struct {
 	Origin      *Origin            `json:"origin,omitempty"`     // of a form that was asked in a dialect
 }
 
-// Origin is the dialect in which a form was asked, with the data that the dialect needs beyond the form itself. It gives
-// no authority: an asker may write any.
+// Origin is the dialect in which a form was asked, with the data that the dialect needs beyond the form itself. It
+// gives no authority: an asker may write any.
 type Origin struct {
 	Dialect string `json:"dialect"`
 	ID      string `json:"id,omitempty"`      // the asker's ID for the form

@@ -28,17 +28,17 @@ type CapabilityMinted struct {
 	Grant capabilities.Grant `json:"grant"`
 }
 
-// CapabilityRevoked revokes a grant, with everything derived from it in the same mailbox. It is recorded at the giver and
-// at the holder.
+// CapabilityRevoked revokes a grant, with everything derived from it in the same mailbox. It is recorded at the giver
+// and at the holder.
 type CapabilityRevoked struct {
 	Grant capabilities.ID   `json:"grant"`
 	By    capabilities.ID   `json:"by"`
 	Date  capabilities.Time `json:"date"`
 }
 
-// TokenMade adds a token. The bearer of the secret with this SHA-256 digest acts for the agent, within the scopes, until
-// the time; zero is without end. A Session is for a browser: it is valid only in a cookie, with the key that has the
-// digest Page, and it ends if it is not used. The token ends with By, the token by which it was made.
+// TokenMade adds a token. The bearer of the secret with this SHA-256 digest acts for the agent, within the scopes,
+// until the time; zero is without end. A Session is for a browser: it is valid only in a cookie, with the key that has
+// the digest Page, and it ends if it is not used. The token ends with By, the token by which it was made.
 type TokenMade struct {
 	Token   capabilities.ID   `json:"token"`
 	Digest  []byte            `json:"digest"`
@@ -61,16 +61,16 @@ type TokenRevoked struct {
 	Token capabilities.ID `json:"token"`
 }
 
-// TokenRenewed records the use of a session, and gives it a new secret. Former is the digest of the secret that was shown,
-// which stays valid until the next renewal. Without a digest the secrets stay.
+// TokenRenewed records the use of a session, and gives it a new secret. Former is the digest of the secret that was
+// shown, which stays valid until the next renewal. Without a digest the secrets stay.
 type TokenRenewed struct {
 	Token  capabilities.ID `json:"token"`
 	Digest []byte          `json:"digest,omitempty"`
 	Former []byte          `json:"former,omitempty"`
 }
 
-// ScopeRevealOfOld is a scope of tokens from before the scope "reveal" existed. It stands for that one, except for tokens
-// of the node's host.
+// ScopeRevealOfOld is a scope of tokens from before the scope "reveal" existed. It stands for that one, except for
+// tokens of the node's host.
 const ScopeRevealOfOld = "reveal of old"
 
 // oldSession is the note of a browser's session in version 1, which had no other mark for sessions.

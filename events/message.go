@@ -9,8 +9,8 @@ import (
 	"parley/capabilities"
 )
 
-// MessagePosted adds a message to a mailbox, with the mailbox's own Number. Only the sender's mailbox has Via, Facet and
-// Key.
+// MessagePosted adds a message to a mailbox, with the mailbox's own Number. Only the sender's mailbox has Via, Facet
+// and Key.
 type MessagePosted struct {
 	Number  uint64             `json:"number"`
 	Message capabilities.ID    `json:"message"`
@@ -60,8 +60,8 @@ const (
 	OutboxForward    OutboxKind = 7 // a forward of a form, for the form's home
 )
 
-// MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are their
-// numbers in ascending order. Refused, if set, is the reason of a refusal.
+// MessageDelivered removes items from the outbox, because their mailboxes have accepted or refused them. Items are
+// their numbers in ascending order. Refused, if set, is the reason of a refusal.
 type MessageDelivered struct {
 	Items   []uint64 `json:"parcels"`
 	Refused string   `json:"refused,omitempty"`

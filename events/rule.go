@@ -66,8 +66,8 @@ type CommandPattern struct {
 	Operands string `json:"operands,omitempty"`
 }
 
-// RulesOffered lists the standing rules that an approval offers, beside the one for that very call. It follows the form,
-// at the approval's home alone. Folder is the folder of the call.
+// RulesOffered lists the standing rules that an approval offers, beside the one for that very call. It follows the
+// form, at the approval's home alone. Folder is the folder of the call.
 type RulesOffered struct {
 	Form   capabilities.ID `json:"form"`
 	Folder string          `json:"folder,omitempty"`

@@ -11,9 +11,9 @@ import (
 	"parley/mailbox/form"
 )
 
-// QueueAnswer records an answer or decline in the answerer's own log until the form's home, on another node, has decided
-// on it. It is for an answer that the home cannot be told at once, and for one with references whose targets have to be
-// told first. Secret values are sealed. It has no effect if the form has ended by this very settlement.
+// QueueAnswer records an answer or decline in the answerer's own log until the form's home, on another node, has
+// decided on it. It is for an answer that the home cannot be told at once, and for one with references whose targets
+// have to be told first. Secret values are sealed. It has no effect if the form has ended by this very settlement.
 type QueueAnswer struct{ Answer SettleForm }
 
 func (c QueueAnswer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -98,8 +98,8 @@ type RemoteAnswer struct {
 	Schema *form.Schema // of the form's fields, if they were compiled before
 }
 
-// Reply is an answer as an agent gives it. A capability in Values may be a path. Digest, if set, is of the call that the
-// answerer was shown.
+// Reply is an answer as an agent gives it. A capability in Values may be a path. Digest, if set, is of the call that
+// the answerer was shown.
 type Reply struct {
 	Form   capabilities.FormRef
 	Digest string
@@ -295,8 +295,8 @@ func (c RemoteAnswer) check(f *Form) (map[string]capabilities.Value, error) {
 	return schema.Check(c.Values)
 }
 
-// checkGrants requires one grant of the answer for each capability in it, from the answerer to the asker. It refuses any
-// other grant.
+// checkGrants requires one grant of the answer for each capability in it, from the answerer to the asker. It refuses
+// any other grant.
 func (f *Form) checkGrants(values map[string]capabilities.Value, by capabilities.ID, grants []capabilities.Grant) error {
 	n := 0
 	for _, field := range f.Fields {

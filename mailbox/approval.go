@@ -132,7 +132,8 @@ func DigestCall(tool, input string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ReadDecision reads the answer to an approval. It does not tell whether the call is allowed: State.ApprovalResult does.
+// ReadDecision reads the answer to an approval. It does not tell whether the call is allowed: State.ApprovalResult
+// does.
 func ReadDecision(answer capabilities.Value) (decision, reason string) {
 	values, _ := answer.AsRecord()
 	decision, _ = values[decisionField].AsString()

@@ -10,9 +10,9 @@ import (
 	"parley/mailbox/form"
 )
 
-// AcceptDelivery records a copy of a form or message from a mailbox of this node. Exactly one of Form and Posted is set.
-// The command owns Form, which becomes the event; its fields were compiled when it was asked. The number is ignored. A
-// copy that is here already has no effect. The deadline of a form may have passed on the way.
+// AcceptDelivery records a copy of a form or message from a mailbox of this node. Exactly one of Form and Posted is
+// set. The command owns Form, which becomes the event; its fields were compiled when it was asked. The number is
+// ignored. A copy that is here already has no effect. The deadline of a form may have passed on the way.
 type AcceptDelivery struct {
 	Form   *events.FormRequested
 	Posted *events.MessagePosted
@@ -20,8 +20,8 @@ type AcceptDelivery struct {
 	Quotas *Amounts // the sender's; nil for none
 }
 
-// RemoteDelivery is an AcceptDelivery from another node. The fields of a form are compiled again, and the sender needs a
-// grant of this agent.
+// RemoteDelivery is an AcceptDelivery from another node. The fields of a form are compiled again, and the sender needs
+// a grant of this agent.
 type RemoteDelivery struct {
 	AcceptDelivery
 

@@ -8,8 +8,8 @@
 // copy, draft their answer in their own mailbox, and send it home. The outbox holds what other mailboxes have not got
 // yet: copies, outcomes and revocations. It follows from the events, and survives whatever they survive.
 //
-// Other mailboxes may be on other nodes. An agent's own log says which of their agents can reach it. An answer to a form
-// of another node is queued until its home has decided on it. Commands from another node are types of their own.
+// Other mailboxes may be on other nodes. An agent's own log says which of their agents can reach it. An answer to a
+// form of another node is queued until its home has decided on it. Commands from another node are types of their own.
 //
 // Promised: a form is settled at most once; a message number is never reused; a repeated delivery changes nothing; a
 // refused command changes nothing; an agent uses only what its log says that it holds; Decide changes nothing in the

@@ -53,8 +53,8 @@ func (l *Mail) refEdges(m *Message) []edge {
 	return all
 }
 
-// visibleValues returns the values of an answer as the agent may read them. Only the asker can open a sealed value; others
-// see that there is one.
+// visibleValues returns the values of an answer as the agent may read them. Only the asker can open a sealed value;
+// others see that there is one.
 func (l *Mail) visibleValues(f *Form) capabilities.Value {
 	if f.From == l.self || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
 		return f.Answered.Values

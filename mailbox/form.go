@@ -42,8 +42,8 @@ func (f *Form) mayAnswer(by capabilities.ID) bool {
 	return false
 }
 
-// Schema compiles the form's fields. It fails only if the log is damaged: all fields compiled when the form was accepted.
-// The state keeps no schema, because compiled patterns take many times the memory of their text.
+// Schema compiles the form's fields. It fails only if the log is damaged: all fields compiled when the form was
+// accepted. The state keeps no schema, because compiled patterns take many times the memory of their text.
 func (f *Form) Schema() (*form.Schema, error) {
 	c, err := form.CompileAccepted(f.Fields)
 	if err != nil {
@@ -110,8 +110,8 @@ type Existing struct {
 }
 
 // FindExisting returns the form of an earlier, equal request: by its key, or by the name that its answer has or awaits.
-// It refuses with INVALID_ARGUMENT a key or name of another question. Equal questions may differ in their deadlines; the
-// first deadline stays.
+// It refuses with INVALID_ARGUMENT a key or name of another question. Equal questions may differ in their deadlines;
+// the first deadline stays.
 func (a RequestForm) FindExisting(s *State) (Existing, bool, error) {
 	if n, ok := s.Mail.asked[a.Key]; ok && a.Key != "" {
 		m := s.Mail.all[n]

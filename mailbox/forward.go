@@ -102,8 +102,8 @@ func (s *State) DraftForward(form capabilities.FormRef, to string, now capabilit
 	return h, m.Form.From, nil
 }
 
-// RemoteForward is a ForwardForm from another node. It needs a grant that was made there. Without one, the form would be
-// sent by a grant of this node.
+// RemoteForward is a ForwardForm from another node. It needs a grant that was made there. Without one, the form would
+// be sent by a grant of this node.
 type RemoteForward struct{ ForwardForm }
 
 func (c RemoteForward) decide(s *State, now capabilities.Time, ids IDs) ([]events.Event, error) {
@@ -141,8 +141,8 @@ func (c ForwardForm) decide(s *State, now capabilities.Time, _ IDs) ([]events.Ev
 	return []events.Event{&events.FormForwarded{Form: c.Form, By: c.By, To: c.To, Via: c.Via, Date: now}}, nil
 }
 
-// HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. If the home is on another
-// node, it looks for the grant that such a request makes.
+// HasForwarded reports whether the agent has forwarded a form to another, or asked its home to. If the home is on
+// another node, it looks for the grant that such a request makes.
 func (s *State) HasForwarded(form, to capabilities.ID) bool {
 	m, err := s.Mail.FindFormID(form)
 	if err != nil {

@@ -26,7 +26,8 @@ func keyOf(o *events.Origin) originKey {
 	return k
 }
 
-// AskedIn returns the origin of a form; nil if it has none. An approval is of the dialect of approvals, whoever asked it.
+// AskedIn returns the origin of a form; nil if it has none. An approval is of the dialect of approvals, whoever asked
+// it.
 func (f *Form) AskedIn() *events.Origin {
 	switch {
 	case f.Origin != nil:

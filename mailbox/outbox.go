@@ -220,8 +220,8 @@ func (f *Form) queuedAnswer(by capabilities.ID) (Command, error) {
 	return SettleForm{Form: e.Form, By: by, Reason: e.Reason, Note: e.Note, Values: values, Grants: e.Grants, Answer: e.Answer}, nil
 }
 
-// copyFor returns the copy of a message for one of its recipients. It leaves out what is private to the sender, and adds
-// the chain of forwards.
+// copyFor returns the copy of a message for one of its recipients. It leaves out what is private to the sender, and
+// adds the chain of forwards.
 func copyFor(s *State, m *Message, to capabilities.ID) Command {
 	if m.Posted != nil {
 		c := *m.Posted

@@ -9,8 +9,8 @@ import (
 	"parley/events"
 )
 
-// RecordOutcome records the progress of a form that the mailbox has a copy of: its answer, its other end, or all forwards
-// by the mailbox's agent. Exactly one of the three is set. It comes from a mailbox of this node.
+// RecordOutcome records the progress of a form that the mailbox has a copy of: its answer, its other end, or all
+// forwards by the mailbox's agent. Exactly one of the three is set. It comes from a mailbox of this node.
 type RecordOutcome struct {
 	Form      capabilities.ID
 	Answered  *events.FormAnswered

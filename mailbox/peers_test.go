@@ -10,8 +10,8 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// TestNobodyLeadsNearerThanTheyAre: whom a node introduces is dialled in no nearer network than the node itself, however
-// far the introductions go, and whatever they say of themselves later. Nodes of old logs are left as they were.
+// TestNobodyLeadsNearerThanTheyAre: whom a node introduces is dialled in no nearer network than the node itself,
+// however far the introductions go, and whatever they say of themselves later. Nodes of old logs are left as they were.
 func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")

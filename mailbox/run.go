@@ -238,8 +238,8 @@ func (c InterruptRun) decide(s *State, now capabilities.Time, _ IDs) ([]events.E
 }
 
 // CallKey returns the key under which the program's run asks whether it may make a call. An earlier run's form is used
-// if its answer was not read, it is not taken and it is about the same folder. An answer that a run has read was for one
-// call.
+// if its answer was not read, it is not taken and it is about the same folder. An answer that a run has read was for
+// one call.
 func (s *State) CallKey(call, folder string, taken func(key string) bool) string {
 	for n := 0; ; n++ {
 		key := s.Runs.AskKey(call + ":" + strconv.Itoa(n))

@@ -185,8 +185,8 @@ func sizeOfName(name string, v capabilities.Value) int64 {
 	return int64(64 + len(name) + v.Extent().Bytes)
 }
 
-// sizeOfOther returns the approximate bytes by which one of the agent's own events grows the log. It returns 0 for events
-// that others cause.
+// sizeOfOther returns the approximate bytes by which one of the agent's own events grows the log. It returns 0 for
+// events that others cause.
 func sizeOfOther(e events.Event) int64 {
 	const small = 128
 	switch e := e.(type) {

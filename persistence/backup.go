@@ -13,16 +13,16 @@ import (
 	"parley/events"
 )
 
-// A backup is a magic, the node's key, each frame behind its length, and at the end a length of zero, the
-// number of commits and the hash of the last.
+// A backup is a magic number, the node's key, each frame after its length, and at the end a length of zero, the number
+// of commits and the hash of the last.
 const (
 	backupMagic   = "PLYBACK\x01"
 	maxBackedUp   = 64 << 20 // a frame
 	backupTrailer = 8 + 32
 )
 
-// Backup writes the log up to the commit that is last when it begins, and checks it. The journal goes on working.
-// After an error the output is not a backup, and Restore refuses it.
+// Backup writes and checks the log up to its last commit at the time of the call. The journal goes on working. After an
+// error the output is not a backup, and Restore refuses it.
 func (j *Journal) Backup(ctx context.Context, w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	end := j.lastCommit().mark

@@ -13,12 +13,12 @@ func backedUp(t *testing.T) ([]byte, writer) {
 	t.Helper()
 	j := open(t, testOptions(t))
 	w := make(writer)
-	for box := range 5 {
-		w.write(t, j, box, 20)
+	for nth := range 5 {
+		w.write(t, j, nth, 20)
 	}
 	sure := make(writer)
-	for box, v := range w {
-		sure[box] = v
+	for nth, v := range w {
+		sure[nth] = v
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -85,9 +85,9 @@ func TestDamagedBackupIsRefusedAndLeavesNoJournal(t *testing.T) {
 	}
 	j := open(t, o)
 	delete(w, 9)
-	for box, v := range w {
-		if m, _ := j.Mailbox(mailbox(box)); m.Version != v {
-			t.Fatalf("mailbox %d is %+v, want version %d", box, m, v)
+	for nth, v := range w {
+		if m, _ := j.Mailbox(mailbox(nth)); m.Version != v {
+			t.Fatalf("mailbox %d is %+v, want version %d", nth, m, v)
 		}
 	}
 }

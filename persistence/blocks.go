@@ -23,8 +23,8 @@ type inspected struct {
 	done  bool
 }
 
-// A record begins with its length, whose highest bit says that it has headers, its number, a time, and the length of
-// its subject; it ends with a hash.
+// A record begins with its length, its number, a time, and the length of its subject. The highest bit of its length is
+// set if it has headers. It ends with a hash.
 const (
 	recordHead   = 4 + 8 + 8 + 2
 	recordHash   = 8
@@ -113,9 +113,8 @@ func (in *inspector) check(first, last uint64) error {
 	return nil
 }
 
-// checkBlock checks that a block's records are numbered from first up to the first record of the next block. An
-// incomplete record at the end of the last block is accepted: a process ended while it wrote, and the server cuts it
-// off.
+// checkBlock checks that a block's records are numbered from first up to the first record of the next block. It accepts
+// an incomplete record at the end of the last block, which the server truncates: a process ended during the write.
 func checkBlock(path string, first, next uint64) error {
 	want := first
 	whole, err := eachRecord(path, func(number uint64) error {
@@ -169,7 +168,7 @@ func eachRecord(path string, fn func(number uint64) error) (whole bool, err erro
 	return true, nil
 }
 
-// In a stream that forgets, numbers may be left out, and a record may stand for one that was removed.
+// In a stream that drops old records, numbers may be missing, and a record may stand for one that was removed.
 const (
 	farthestJump  = 1 << 20
 	removedRecord = 1<<63 | 1<<62

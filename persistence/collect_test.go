@@ -14,8 +14,8 @@ import (
 	"parley/events"
 )
 
-// TestALogIsReadWithLittleGarbage reads a mailbox of many large messages after a start, with the runtime's
-// collector made lazy, so that the bound is on what the journal does. Without that the heap is seven times what is read.
+// TestALogIsReadWithLittleGarbage reads a mailbox of many large messages after a start, with the runtime's collector
+// made lazy, so that the bound is on what the journal does. Without that the heap is seven times what is read.
 func TestALogIsReadWithLittleGarbage(t *testing.T) {
 	const count, size = 400, 120 << 10
 	o := testOptions(t)

@@ -18,7 +18,7 @@ import (
 	"parley/events"
 )
 
-// committer stores what was appended, one commit after another, until ctx ends.
+// committer stores the appends, one commit after another, until ctx ends.
 func (j *Journal) committer(ctx context.Context) {
 	for {
 		select {
@@ -68,7 +68,7 @@ func (j *Journal) commitNext(ctx context.Context) int {
 	return len(batch)
 }
 
-// hasSections reports whether a batch has anything to store. It has nothing if all of it was lost when it was appended.
+// hasSections reports whether a batch has a section to store. It has none if all appends were lost at once.
 func hasSections(batch []appended) bool {
 	return slices.ContainsFunc(batch, func(a appended) bool { return len(a.sections) > 0 })
 }
@@ -129,9 +129,9 @@ const (
 )
 
 const (
-	commitTimeout = 15 * time.Second       // for an answer that nothing says will not come
-	remoteTimeout = 5 * time.Second        // the same of an external server, which may have died unseen
-	settleTimeout = 500 * time.Millisecond // for a look at what became of a commit
+	commitTimeout = 15 * time.Second       // for an answer that may still come
+	remoteTimeout = 5 * time.Second        // the same of an external server, which may have died
+	settleTimeout = 500 * time.Millisecond // to find out whether a commit is stored
 )
 
 var errTaken = errors.New("its number is taken")
@@ -175,7 +175,7 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 		select {
 		case m := <-l.acks:
 			if m.Subject != reply {
-				continue // the answer to one that was given up
+				continue // the answer to an earlier commit
 			}
 			if err := readAck(m, l.o.streamName(), f.Number); err != nil {
 				return err
@@ -195,20 +195,20 @@ func (l *link) publish(ctx context.Context, f *frame) error {
 	}
 }
 
-// flush flushes what the embedded server has acknowledged.
+// flush flushes the writes that the embedded server has acknowledged.
 func (l *link) flush() error {
 	if l.blocks == nil {
 		return nil
 	}
 	err := l.blocks.flush()
 	if err != nil {
-		l.raise(err) // what can be read may not be on disk
+		l.raise(err) // readable data may not be on disk
 	}
 	return err
 }
 
-// isBusy reports whether the embedded server is blocked by a write to a slow disk. A server that can answer has
-// answered, or never will.
+// isBusy reports whether the embedded server is blocked by a write to a slow disk. If it is not, an answer that has not
+// come will never come.
 func (l *link) isBusy(ctx context.Context) bool {
 	if l.server == nil {
 		return false
@@ -252,7 +252,7 @@ func readAck(m *nats.Msg, stream string, number uint64) error {
 // settled reports whether a commit whose acknowledgement was lost is stored.
 func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 	if l.whatTrouble() != nil && l.server != nil {
-		return false // what the embedded server shows after a failed write may not be on disk
+		return false // after a failed write, readable data may not be on disk
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
@@ -267,7 +267,7 @@ func (j *Journal) settled(ctx context.Context, l *link, f *frame) bool {
 	return err == nil && found
 }
 
-// whoTook returns the reason for which a commit's number is not the next: the log was cut, or another process writes
+// whoTook returns the reason why a commit's number is not the next one: the log was cut, or another process writes to
 // it.
 func (j *Journal) whoTook(ctx context.Context, l *link, f *frame) error {
 	s, err := l.js.Stream(ctx, l.o.streamName())

@@ -48,8 +48,8 @@ func TestCrowdSurvivesFailures(t *testing.T) {
 	}()
 	var wg sync.WaitGroup
 	last := make([]uint64, 12)
-	for box := range last {
-		wg.Go(func() { last[box] = writeThrough(t, j, box, 250) })
+	for nth := range last {
+		wg.Go(func() { last[nth] = writeThrough(t, j, nth, 250) })
 	}
 	wg.Wait()
 	close(stop)
@@ -59,34 +59,34 @@ func TestCrowdSurvivesFailures(t *testing.T) {
 	mu.Unlock()
 	t.Logf("%d failures, %d commits", failures, j.Stats().Commits)
 	w := make(writer)
-	for box, acknowledged := range last {
-		m, _ := j.Mailbox(mailbox(box))
+	for nth, acknowledged := range last {
+		m, _ := j.Mailbox(mailbox(nth))
 		if m.Version < acknowledged {
-			t.Errorf("mailbox %d has version %d, acknowledged %d", box, m.Version, acknowledged)
+			t.Errorf("mailbox %d has version %d, acknowledged %d", nth, m.Version, acknowledged)
 		}
-		w[box] = m.Version
+		w[nth] = m.Version
 	}
 	w.holds(t, j)
 }
 
 // writeThrough appends until count appends are acknowledged, and gives the last version that is.
-func writeThrough(t *testing.T, j *Journal, box, count int) (acknowledged uint64) {
+func writeThrough(t *testing.T, j *Journal, nth, count int) (acknowledged uint64) {
 	w := make(writer)
 	done := make(chan error, 1)
 	for count > 0 {
-		pos := j.Append(w.section(t, box, 1))
+		pos := j.Append(w.section(t, nth, 1))
 		j.Release(pos, func(err error) { done <- err })
 		if err := <-done; err == nil {
-			acknowledged = w[box]
+			acknowledged = w[nth]
 			count--
 			continue
 		} else if parley.CodeOf(err) != parley.ReadOnly || !j.Lost(pos) {
-			t.Errorf("mailbox %d: %v", box, err)
+			t.Errorf("mailbox %d: %v", nth, err)
 			return acknowledged
 		}
 		eventually.Holds(t, "the journal works", func() bool { return j.Err() == nil })
-		m, _ := j.Mailbox(mailbox(box))
-		w[box] = m.Version
+		m, _ := j.Mailbox(mailbox(nth))
+		w[nth] = m.Version
 	}
 	return acknowledged
 }

@@ -275,9 +275,9 @@ func TestEventThatCannotBeReadStopsOnlyItsMailbox(t *testing.T) {
 	if e := wantCode(t, err, parley.CorruptLog); !strings.Contains(e.Message, "commit 3: an event of mailbox "+mailbox(2).ULID.String()) {
 		t.Fatal(e.Message)
 	}
-	for _, box := range []int{1, 3} {
-		if l, err := j.Load(t.Context(), mailbox(box)); err != nil || uint64(len(l.Events)) != w[box] {
-			t.Fatalf("mailbox %d: %d events, %v", box, len(l.Events), err)
+	for _, nth := range []int{1, 3} {
+		if l, err := j.Load(t.Context(), mailbox(nth)); err != nil || uint64(len(l.Events)) != w[nth] {
+			t.Fatalf("mailbox %d: %d events, %v", nth, len(l.Events), err)
 		}
 	}
 	_, err = j.Verify(t.Context())

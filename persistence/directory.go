@@ -11,7 +11,7 @@ import (
 	"parley/events"
 )
 
-// directory is what readers see of the log: its last durable commit, and the index up to it.
+// directory is the durable part of the log for readers: its last commit, and the index up to it.
 type directory struct {
 	node capabilities.NodeID
 

@@ -18,8 +18,8 @@ import (
 // newestBlocks is the number of a stream's blocks that can hold the last write.
 const newestBlocks = 2
 
-// flushNewest flushes the blocks that were written last. A process may have ended between the write and the flush of a
-// commit, which would be read after the start as if it were on disk.
+// flushNewest flushes the newest blocks. A process may have ended between the write and the flush of a commit. That
+// commit would be read after the start although it is not on disk.
 func flushNewest(o *Options) error {
 	return eachNewest(o, func(f *os.File) error { return f.Sync() })
 }
@@ -64,17 +64,17 @@ func eachNewest(o *Options, do func(f *os.File) error) error {
 	return nil
 }
 
-// The server keeps an index of each stream beside its blocks. It is written now and then, and not with what it speaks
-// of: after a crash it may know of more than the blocks have, and the server would believe it. So it is used only
-// after a stop in good order, which a file in the journal's folder stands for.
+// The server keeps an index of each stream beside its blocks, and writes it at other times than the blocks. After a
+// crash it may list records that the blocks do not have, and the server would trust it. So the index is used only after
+// a regular stop, which a file in the journal's folder records.
 const (
 	stoppedWell = "stopped"
 	serverState = "index.db"
 )
 
-// distrustState removes the stream's index unless the server was stopped in order, and notes that the server runs.
+// distrustState removes the stream's index unless the server was stopped regularly, and records that the server runs.
 func distrustState(o *Options) error {
-	folders := []string{blockFolderOf(o, "OBJ_"+o.bucketName())} // looked at anew each time: it is small
+	folders := []string{blockFolderOf(o, "OBJ_"+o.bucketName())} // checked at each start, since it is small
 	if outputs := blockFolderOf(o, o.outputName()); !isSound(outputs) {
 		folders = append(folders, outputs)
 	}
@@ -99,7 +99,7 @@ func distrustState(o *Options) error {
 	return nil
 }
 
-// trustState notes that the server was stopped, and that all its writes are on disk.
+// trustState records that the server was stopped and that all its writes are on disk.
 func trustState(o *Options) error {
 	if err := flushNewest(o); err != nil {
 		return err
@@ -118,7 +118,7 @@ func blocksIn(folder string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the journal's files: %w", err)
 	}
-	slices.SortFunc(names, func(a, b string) int { // 9.blk is before 10.blk
+	slices.SortFunc(names, func(a, b string) int { // by number: 9.blk, 10.blk
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
 	return names, nil
@@ -144,18 +144,18 @@ func MakeFolder(path string) error {
 	}
 	there := errors.Is(err, fs.ErrExist)
 	if there {
-		err = os.MkdirAll(path, 0o700) // refuses what is no folder
+		err = os.MkdirAll(path, 0o700) // it refuses a file
 	}
 	if err != nil {
 		return err
 	}
 	if err = SyncFolder(above); there && errors.Is(err, fs.ErrPermission) {
-		err = nil // whoever made it may read what is above it
+		err = nil // its parents may be unreadable
 	}
 	return err
 }
 
-// SyncFolder flushes a folder. The name of a new file is on disk only after that. It does nothing where the system
+// SyncFolder flushes a folder. The name of a new file is on disk only after that. It has no effect on systems that
 // cannot flush folders.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
@@ -172,8 +172,8 @@ func SyncFolder(path string) error {
 	return err
 }
 
-// flushBeside flushes the state folder, and all that an embedded server has beside the blocks of its streams: its
-// folders, and the descriptions of the streams.
+// flushBeside flushes the state folder, and the files of an embedded server that are not blocks: its folders and the
+// descriptions of its streams.
 func (o *Options) flushBeside() error {
 	if o.URL != "" {
 		return nil

@@ -1,29 +1,27 @@
 // Package persistence keeps a node's journal: the events of all its mailboxes, in one order, on disk.
 //
 // The journal is one JetStream stream. Each message is one commit: the events of one or many mailboxes as a frame of
-// package events. The number of a commit is the sequence of its message. Append adds sections to the order and
-// returns at once. While one commit is being written the next one gathers, so one flush serves all callers that
-// wait. The server runs inside the process, or elsewhere by its URL. The embedded server only writes. The journal
-// flushes its files itself, outside the server's locks, and checks the heads of its records before the server reads
-// them.
+// package events. The number of a commit is the sequence of its message. Append adds sections to the order and returns
+// at once. While one commit is written, the next one gathers, so one flush serves all callers that wait. The server is
+// embedded in the process, or external at a URL. The embedded server only writes: the journal flushes its files,
+// outside the server's locks, and checks the heads of its records before the server reads them.
 //
 // The package promises:
 //   - A position that Release reports as durable is on disk, and so are all appends before it. An external server must
 //     run with sync_interval: always. Callbacks run once each, in order of position.
 //   - A commit is stored whole or not at all, under the next number, by one writer. A second process that writes as the
-//     same node is detected at its first commit, or at ours. That failure is permanent.
-//   - If a commit cannot be stored, it and all later appends fail, and the journal takes no more until Reopen. A
-//     position that was reported as lost stays lost, even if Reopen finds that its commit was stored: the log shows it.
+//     same node is detected at the next commit of either. That failure is permanent.
+//   - If a commit cannot be stored, it and all later appends fail, and the journal accepts no more until Reopen. A
+//     position that was reported as lost stays lost. The log may still have its commit.
 //   - Loss and damage are found, by the numbers of commits, the chain of their hashes, and a high-water mark beside the
 //     log. The newest part of the log is checked before the journal opens, the rest in the background, and all of it by
 //     Verify. Nothing is skipped silently.
 //   - Snapshots are derived. Their loss or damage only makes reading slower.
-//   - Readers of output are told where pieces of it were lost to damage.
+//   - Readers of output see where pieces of it were lost to damage.
 //   - A slow disk blocks appends, and never readers.
 //
-// It does not promise that the events of a mailbox make sense together, only that their versions follow each other. It
-// does not notice a log that was cut together with its high-water mark: nothing tells that from a younger log. It does
-// not give space back.
+// It does not promise that the events of a mailbox are consistent, only that their versions follow each other. It does
+// not detect a log that was cut together with its high-water mark, which equals an older log. It does not free space.
 //
 // A commit fits one message, and one Append is never divided: it has at most MaxAppend bytes.
 package persistence

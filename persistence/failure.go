@@ -10,11 +10,11 @@ import (
 	"parley/events"
 )
 
-// errFenced is why a journal never writes again: another process does.
+// errFenced is the failure of a journal after another process has written to its log. It is permanent.
 var errFenced = parley.Refuse(parley.ReadOnly, "another process writes as this node: this one never will again").
 	WithHint("one node runs in one place at a time; stop the other, then start this one again")
 
-// errClosed is why a closed journal takes nothing.
+// errClosed is the failure of a closed journal.
 var errClosed = parley.Refuse(parley.ReadOnly, "the journal is closed")
 
 // fail loses all appends that are not settled. The first failure is kept, unless a later one is permanent.
@@ -43,7 +43,7 @@ func (o *order) fail(err error) {
 	}
 }
 
-// recovered accepts appends again, unless the journal has stopped for good. What was lost stays lost.
+// recovered accepts appends again, unless the failure is permanent. Lost appends stay lost.
 func (o *order) recovered() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +83,7 @@ func (o *order) Err() error {
 	return o.failure
 }
 
-// Failures returns the number of failures so far. It grows before anyone is told of a failure.
+// Failures returns the number of failures so far. It grows before any caller learns of a failure.
 func (o *order) Failures() uint64 {
 	if !o.failed.Load() {
 		return 0
@@ -114,8 +114,8 @@ func readOnly(doing string, err error) error {
 
 // Reopen repairs a failed journal. It starts the server or connects again, and compares the end of the log with the
 // durable part. It keeps the commit in doubt if the log has it, and stores an empty commit as a test of the disk.
-// An error says that the journal is still failed. A permanent failure stays: damage, a fence, a close. Reopen does
-// nothing if the journal works.
+// An error means that the journal is still failed. Damage, a fence and a close are permanent. Reopen has no effect if
+// the journal works.
 func (j *Journal) Reopen(ctx context.Context) error {
 	j.busy.Lock()
 	defer j.busy.Unlock()
@@ -126,7 +126,7 @@ func (j *Journal) Reopen(ctx context.Context) error {
 	if err := j.o.step(StepReopen, func() error { return j.relink(ctx) }); err != nil {
 		return j.stillFailed(err)
 	}
-	for { // twice, if the commit in doubt arrives only now
+	for { // twice, if the commit in doubt arrives meanwhile
 		if err := j.checkTail(ctx); err != nil {
 			return j.stillFailed(err)
 		}
@@ -184,7 +184,7 @@ func (j *Journal) checkTail(ctx context.Context) error {
 		return err
 	}
 	if !found && l.server == nil {
-		return unreachable(errors.New("it does not have the journal now")) // a cluster that starts may say so
+		return unreachable(errors.New("it does not have the journal now")) // a cluster may report that while it starts
 	}
 	if state.LastSeq < known.number {
 		return lost(state.LastSeq+1, "is gone, and so are those to %d, which were durable", known.number)
@@ -197,7 +197,7 @@ func (j *Journal) checkTail(ctx context.Context) error {
 	switch state.LastSeq {
 	case known.number:
 		if l.server != nil {
-			j.doubts = nil // that server is gone, with all that was on its way to it
+			j.doubts = nil // the server is gone, with the commits on their way to it
 		}
 		return nil
 	case known.number + 1:
@@ -223,8 +223,8 @@ func (l *link) is(ctx context.Context, m mark) error {
 	return err
 }
 
-// probe stores an empty commit. late reports that its number is taken while a commit is in doubt. The caller then looks
-// at the end of the log again.
+// probe stores an empty commit. It returns late if the number is taken while a commit is in doubt. The caller has to
+// check the end of the log again then.
 func (j *Journal) probe(ctx context.Context) (late bool, err error) {
 	head := j.lastCommit()
 	f := &frame{Commit: events.Commit{

@@ -95,9 +95,9 @@ func survive(t *testing.T, j *Journal, strike func()) {
 		}
 		wantCode(t, j.Err(), parley.ReadOnly)
 		reopen(t, j)
-		for box := 1; box <= 2; box++ {
-			m, _ := j.Mailbox(mailbox(box))
-			w[box] = m.Version
+		for nth := 1; nth <= 2; nth++ {
+			m, _ := j.Mailbox(mailbox(nth))
+			w[nth] = m.Version
 		}
 		if w[1] < acknowledged || w[1] > version {
 			t.Fatalf("log has version %d, acknowledged %d, appended %d", w[1], acknowledged, version)

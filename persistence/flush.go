@@ -14,15 +14,15 @@ import (
 )
 
 // flusher flushes the blocks of one stream, and their names, after the embedded server has written them. The server
-// itself is never told to flush: it would block all readers until the disk has finished.
+// itself never flushes, since it would block all readers meanwhile.
 type flusher struct {
 	o      *Options
 	folder string
-	began  atomic.Int64 // when the flush on its way began, in unix nanoseconds; 0 if there is none
+	began  atomic.Int64 // start of the flush under way, in Unix nanoseconds; 0 if there is none
 
 	mu     sync.Mutex
 	block  *os.File // the newest one; nil before the first flush
-	number int      // of that
+	number int      // of block
 }
 
 // slowFlush is the time after which a flush is reported in the log.
@@ -52,7 +52,7 @@ func (f *flusher) since() time.Duration {
 	return 0
 }
 
-// flushBlocks flushes the newest block, and those that were begun since the last flush.
+// flushBlocks flushes the newest block, and those that were created since the last flush.
 func (f *flusher) flushBlocks() error {
 	if f.block == nil || f.isReplaced() {
 		if err := f.openNewest(); err != nil {
@@ -89,7 +89,7 @@ func (f *flusher) isReplaced() bool {
 	return err != nil || !os.SameFile(is, there)
 }
 
-// openNewest opens the block before the newest, if there is one. The newest may have been begun just now.
+// openNewest opens the block before the newest, if there is one, since the newest may be new.
 func (f *flusher) openNewest() error {
 	all, err := blocksIn(f.folder)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"parley/events"
 )
 
-// objectStoreLeft is a goroutine that the NATS client leaves behind, waiting for ever, where an object is stored so fast
-// that the client cleans up after it before that goroutine has begun.
+// objectStoreLeft is a goroutine that the NATS client leaves behind, waiting for ever, where an object is stored so
+// fast that the client cleans up after it before that goroutine has begun.
 const objectStoreLeft = "github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"
 
 func TestMain(m *testing.M) {
@@ -75,21 +75,21 @@ func closeJournal(t testing.TB, j *Journal) {
 // writer makes sections of mailboxes whose versions follow each other.
 type writer map[int]uint64
 
-func (w writer) section(t testing.TB, box, count int) events.Section {
+func (w writer) section(t testing.TB, nth, count int) events.Section {
 	t.Helper()
 	evs := make([]events.Recorded, count)
 	for i := range evs {
-		version := int64(w[box]) + int64(i) + 1
+		version := int64(w[nth]) + int64(i) + 1
 		evs[i] = events.Recorded{At: 1, Event: &events.NameBound{Name: fmt.Sprintf("n%d", version), Value: capabilities.Int(version)}}
 	}
 	body, err := events.Append(nil, evs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := w[box] + 1
-	w[box] += uint64(count)
-	return events.Section{Mailbox: mailbox(box), First: first, Count: uint32(count), Body: body,
-		Summary: events.Summary{Open: uint32(w[box])}}
+	first := w[nth] + 1
+	w[nth] += uint64(count)
+	return events.Section{Mailbox: mailbox(nth), First: first, Count: uint32(count), Body: body,
+		Summary: events.Summary{Open: uint32(w[nth])}}
 }
 
 // await gives what Release says of a position.
@@ -107,10 +107,10 @@ func await(t testing.TB, j *Journal, pos Position) error {
 }
 
 // write appends count commits of one event each, each durable before the next.
-func (w writer) write(t testing.TB, j *Journal, box, count int) {
+func (w writer) write(t testing.TB, j *Journal, nth, count int) {
 	t.Helper()
 	for range count {
-		if err := await(t, j, j.Append(w.section(t, box, 1))); err != nil {
+		if err := await(t, j, j.Append(w.section(t, nth, 1))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,23 +119,23 @@ func (w writer) write(t testing.TB, j *Journal, box, count int) {
 // holds checks that a journal has exactly what w wrote.
 func (w writer) holds(t testing.TB, j *Journal) {
 	t.Helper()
-	for box, version := range w {
-		l, err := j.Load(t.Context(), mailbox(box))
+	for nth, version := range w {
+		l, err := j.Load(t.Context(), mailbox(nth))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if uint64(len(l.Events)) != version-l.SnapshotVersion {
-			t.Fatalf("mailbox %d has %d events after version %d, want up to %d", box, len(l.Events), l.SnapshotVersion, version)
+			t.Fatalf("mailbox %d has %d events after version %d, want up to %d", nth, len(l.Events), l.SnapshotVersion, version)
 		}
 		for i, e := range l.Events {
 			n := l.SnapshotVersion + uint64(i) + 1
 			if v, _ := e.Event.(*events.NameBound).Value.AsInt(); e.Version != n || uint64(v) != n {
-				t.Fatalf("mailbox %d: event %d is %+v", box, n, e)
+				t.Fatalf("mailbox %d: event %d is %+v", nth, n, e)
 			}
 		}
-		m, ok := j.Mailbox(mailbox(box))
+		m, ok := j.Mailbox(mailbox(nth))
 		if !ok && version > 0 || m.Version != version || uint64(m.Summary.Open) != version {
-			t.Fatalf("mailbox %d is %+v, want version %d", box, m, version)
+			t.Fatalf("mailbox %d is %+v, want version %d", nth, m, version)
 		}
 	}
 	if r, err := j.Verify(t.Context()); err != nil || r.Mailboxes != len(w) {

@@ -16,14 +16,14 @@ import (
 	"parley/events"
 )
 
-// mark names a durable commit. The zero mark names none.
+// mark identifies a durable commit. The zero mark is none.
 type mark struct {
 	number uint64
 	hash   events.Hash
 }
 
-// highWater is the file that keeps the last durable commit beside the log, so that a log which was cut is noticed. It
-// has two slots that are written in turn, since a torn write can spoil one. Its lock keeps a second process out.
+// highWater is the file with the last durable commit, by which a log that was cut is detected. It has two slots that
+// are written in turn, since a torn write can damage one. Its lock excludes other processes.
 type highWater struct {
 	file *os.File
 	node capabilities.NodeID
@@ -34,7 +34,7 @@ type highWater struct {
 const (
 	slotMagic  = "PLYMARK\x01"
 	slotSize   = 8 + 8 + 32 + 16
-	slotStride = 4096 // a torn sector has one slot at most
+	slotStride = 4096 // slots are in different sectors
 	markSize   = slotStride + slotSize
 )
 

@@ -79,14 +79,14 @@ func (x *index) addSection(commit uint64, who ulid.ULID, count uint64, summary e
 	if count == 0 {
 		return
 	}
-	e.steps = binary.AppendUvarint(e.steps, commit-e.last) // 0 where the mailbox comes up again in a commit
+	e.steps = binary.AppendUvarint(e.steps, commit-e.last) // 0 for a second section of the mailbox in one commit
 	e.steps = binary.AppendUvarint(e.steps, count)
 	e.last = commit
 }
 
 // check refuses a commit whose versions do not follow those of the index.
 func (x *index) check(c *events.Commit) error {
-	var ahead map[ulid.ULID]uint64 // only a commit that names a mailbox twice needs it
+	var ahead map[ulid.ULID]uint64 // for commits with a mailbox twice
 	if len(c.Sections) > 1 {
 		ahead = make(map[ulid.ULID]uint64, len(c.Sections))
 	}

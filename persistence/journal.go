@@ -14,7 +14,7 @@ import (
 	"parley/events"
 )
 
-// Journal is the log of a node's events, in one order. It may be used by many goroutines.
+// Journal is the log of a node's events, in one order. It is safe for concurrent use.
 type Journal struct {
 	o   Options
 	log *slog.Logger
@@ -30,10 +30,10 @@ type Journal struct {
 	}
 
 	busy   sync.Mutex // held by a commit on its way, by Reopen, and by Close
-	doubts []*frame   // sent as the next commit, and not known to be stored; guarded by busy
+	doubts []*frame   // commits that were sent and may be stored; guarded by busy
 	buffer []byte     // reused for the next frame; guarded by busy
 
-	discarded atomic.Int64 // reads of snapshots that were not usable, since the journal was opened
+	discarded atomic.Int64 // unusable snapshots that were read since Open
 
 	high    *highWater
 	marking sync.Mutex // held while high is written
@@ -59,9 +59,9 @@ type frame struct {
 	bytes []byte
 }
 
-// Open opens the node's journal, and creates it where there never was one. It returns after it has built the index
-// and checked the newest part of the log. ALREADY_RUNNING says that another process has the folder, CORRUPT_LOG that
-// the log was changed or damaged, READ_ONLY that the server cannot be reached.
+// Open opens the node's journal, and creates it if there never was one. It returns after it has built the index and
+// checked the newest part of the log. It refuses with ALREADY_RUNNING if another process has the folder, with
+// CORRUPT_LOG if the log was changed or damaged, and with READ_ONLY if the server cannot be reached.
 func Open(ctx context.Context, o Options) (*Journal, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -123,8 +123,8 @@ func (j *Journal) start(ctx context.Context) error {
 	return nil
 }
 
-// takeUp replays the log. On an external server it then stores an empty commit, which fences an earlier writer at once.
-// What that writer stored meanwhile is replayed again. takeUp also retries while the servers elect a leader.
+// takeUp replays the log. On an external server it then stores an empty commit, which fences an earlier writer. If that
+// writer has stored a commit meanwhile, takeUp replays again. It also retries while the servers elect a leader.
 func (j *Journal) takeUp(ctx context.Context) (unchecked uint64, err error) {
 	for end := time.Now().Add(serverStart); ; {
 		unchecked, err = j.replay(ctx)
@@ -132,7 +132,7 @@ func (j *Journal) takeUp(ctx context.Context) (unchecked uint64, err error) {
 			return unchecked, err
 		}
 		if err == nil {
-			j.doubts = nil // of an attempt before: the replay has taken in what was stored
+			j.doubts = nil // of an earlier attempt: the replay has read the stored ones
 			_, err = j.probe(ctx)
 		}
 		if parley.CodeOf(err) != parley.ReadOnly || time.Now().After(end) {
@@ -181,7 +181,7 @@ func (j *Journal) close(ctx context.Context) error {
 		errs = append(errs, after)
 	}
 	j.fail(errClosed)
-	if err := j.drain(context.WithoutCancel(ctx)); err != nil { // all are released now, one way or the other
+	if err := j.drain(context.WithoutCancel(ctx)); err != nil { // all are released now
 		errs = append(errs, err)
 	}
 	j.quiet()
@@ -214,8 +214,8 @@ type Stats struct {
 	Flushing time.Duration // duration of the flush under way; 0 if there is none
 }
 
-// DiscardedSnapshots returns how often, since the journal was opened, a snapshot was there and could not be used, so that
-// the log was read instead. Nothing is lost by that but time.
+// DiscardedSnapshots returns the number of unusable snapshots that were read since Open. The log was read instead of
+// each, which costs only time.
 func (j *Journal) DiscardedSnapshots() int { return int(j.discarded.Load()) }
 
 // Stats returns the present figures of the journal.

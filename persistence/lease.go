@@ -17,7 +17,7 @@ import (
 )
 
 // Lease is the right to run a node whose journal is on a NATS system. It keeps a standby waiting while the node runs
-// elsewhere. Only the fence, and not the lease, prevents that two processes write.
+// elsewhere. It does not prevent that two processes write: the fence does.
 type Lease struct {
 	log   *slog.Logger
 	conn  *nats.Conn
@@ -30,16 +30,16 @@ type Lease struct {
 }
 
 const (
-	leaseTime   = 4 * time.Second // a holder that is silent for so long has lost it
+	leaseTime   = 4 * time.Second // a holder that does not renew it for so long has lost it
 	leaseRenew  = time.Second
 	leaseTry    = 500 * time.Millisecond
-	leaseAnswer = 2 * time.Second // for one request: one that reaches no leader has none
+	leaseAnswer = 2 * time.Second // for one request, which gets no answer without a leader
 	leaseKey    = "holder"
-	leaseFile   = "lease" // in the state folder: by what it knows a lease that it held before a crash
+	leaseFile   = "lease" // in the state folder, to recognize its own lease after a crash
 )
 
 // AcquireLease blocks until no other process runs the node, or until ctx ends. If another one does, it calls waiting
-// once. READ_ONLY says that the NATS system cannot be reached.
+// once. It refuses with READ_ONLY if the NATS system cannot be reached.
 func AcquireLease(ctx context.Context, o Options, waiting func()) (*Lease, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *Lease) wait(ctx context.Context, waiting func()) error {
 		case !errors.Is(err, jetstream.ErrKeyExists) && !told:
 			return err
 		case !errors.Is(err, jetstream.ErrKeyExists):
-			l.log.Warn("the lease cannot be asked for", "error", err) // as when a server of the NATS system has died
+			l.log.Warn("the lease cannot be asked for", "error", err) // a server of the NATS system may have died
 		case !told:
 			told = true
 			if waiting != nil {
@@ -112,7 +112,7 @@ func (l *Lease) wait(ctx context.Context, waiting func()) error {
 	}
 }
 
-// take makes this process the holder. ErrKeyExists says that another one is.
+// take makes this process the holder. It returns ErrKeyExists if another one is.
 func (l *Lease) take(ctx context.Context) (err error) {
 	l.rev, err = l.kv.Create(ctx, leaseKey, []byte(l.who))
 	if !errors.Is(err, jetstream.ErrKeyExists) {
@@ -120,14 +120,14 @@ func (l *Lease) take(ctx context.Context) (err error) {
 	}
 	held, err := l.kv.Get(ctx, leaseKey)
 	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound): // it has just ended
+	case errors.Is(err, jetstream.ErrKeyNotFound): // it has ended meanwhile
 		return jetstream.ErrKeyExists
 	case err != nil:
 		return err
 	case string(held.Value()) != l.who:
 		return jetstream.ErrKeyExists
 	}
-	l.rev = held.Revision() // of a process of before, that is gone
+	l.rev = held.Revision() // of an earlier process in this folder
 	return nil
 }
 

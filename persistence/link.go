@@ -21,8 +21,8 @@ const (
 	answerTimeout  = 10 * time.Second // for requests other than commits
 )
 
-// writeAtOnce is a small write buffer for the embedded server. A longer message is written by the goroutine that sends
-// it, which saves a switch for each commit.
+// writeAtOnce is the small write buffer for the embedded server. The sending goroutine writes longer messages itself,
+// which saves a switch for each commit.
 const writeAtOnce = 64
 
 // link is a connection to the stream, with the server behind it if that is embedded.
@@ -33,17 +33,17 @@ type link struct {
 	legacy nats.JetStreamContext // the faster reader of whole ranges
 	js     jetstream.JetStream
 
-	inbox string         // what the answers to commits begin with
-	acks  chan *nats.Msg // those answers
+	inbox string         // prefix of the subjects of answers to commits
+	acks  chan *nats.Msg // answers to commits
 	sent  uint64
 
 	blocks, outputs *flusher // of the journal and of the output, if the server is embedded
 
-	old *inspector // of the blocks that were there before; nil if the server is external
+	old *inspector // of older blocks; nil if the server is external
 
 	troubled sync.Mutex
-	trouble  error         // why no answer may come
-	alarm    chan struct{} // has one when trouble was set
+	trouble  error         // the reason why an answer may not come
+	alarm    chan struct{} // receives when trouble is set
 	closed   sync.Once
 }
 
@@ -54,7 +54,7 @@ func connect(o *Options) (*link, error) {
 		nats.Name("parley journal"),
 		nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1),
-		nats.PingInterval(5 * time.Second), // a server that is silently gone is noticed by then
+		nats.PingInterval(5 * time.Second), // detects a server that is gone
 		nats.MaxPingsOutstanding(2),
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectBufSize(-1), // a commit that could not be sent must not be sent later
@@ -66,9 +66,9 @@ func connect(o *Options) (*link, error) {
 		}),
 	}
 	if o.URL == "" {
-		ear := &serverLog{log: o.Log, stream: o.streamName()}
+		logger := &serverLog{log: o.Log, stream: o.streamName()}
 		raise := l.raise
-		ear.onFailure.Store(&raise)
+		logger.onFailure.Store(&raise)
 		var err error
 		if l.old, err = inspect(blockFolder(o)); err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func connect(o *Options) (*link, error) {
 		if err = distrustState(o); err != nil {
 			return nil, err
 		}
-		server, err := startServer(o, ear)
+		server, err := startServer(o, logger)
 		if err != nil {
 			return nil, err
 		}
@@ -169,10 +169,10 @@ func (l *link) request(ctx context.Context, subject string, body []byte) (*nats.
 	return l.conn.RequestWithContext(ctx, subject, body)
 }
 
-// restoring is the key in the stream's metadata of a journal whose restore is not finished.
+// restoring is the key in a stream's metadata that marks an unfinished restore.
 const restoring = "parley-restore"
 
-// lookTimeout bounds a look at the stream on an external server, which has no answer without a leader.
+// lookTimeout bounds a request about the stream to an external server, which gets no answer without a leader.
 const lookTimeout = 2 * time.Second
 
 func streamConfig(o *Options) jetstream.StreamConfig {
@@ -187,14 +187,14 @@ func streamConfig(o *Options) jetstream.StreamConfig {
 		MaxBytes:    -1,
 		MaxMsgSize:  -1,
 		Replicas:    o.Replicas,
-		Duplicates:  100 * time.Millisecond, // the default makes recovery slow, and nothing here needs it
+		Duplicates:  100 * time.Millisecond, // the default makes recovery slow
 		DenyDelete:  true,
 		DenyPurge:   true,
 		AllowDirect: true,
 	}
 }
 
-// openStream finds the stream. It creates the stream if there is none, and the mark says that there never was.
+// openStream finds the stream. If there is none, it creates one, but only if the mark shows that there never was one.
 func (l *link) openStream(ctx context.Context, mark mark) (jetstream.StreamState, error) {
 	state, found, err := l.findStream(ctx)
 	if err != nil || found {
@@ -251,10 +251,10 @@ func (l *link) mayCreate(mark mark) error {
 	return nil
 }
 
-// holdsCommits reports whether a folder has blocks that are not empty. Empty ones are left by a process that was killed
-// while it created the stream.
+// holdsCommits reports whether a folder has blocks that are not empty. A process that is killed while it creates the
+// stream leaves empty blocks.
 func holdsCommits(folder string) bool {
-	blocks, _ := filepath.Glob(filepath.Join(folder, "*.blk")) // the pattern is a good one
+	blocks, _ := filepath.Glob(filepath.Join(folder, "*.blk")) // the pattern is valid
 	for _, b := range blocks {
 		if info, err := os.Stat(b); err != nil || info.Size() > 0 {
 			return true

@@ -27,7 +27,7 @@ type Loaded struct {
 }
 
 // Load reads a mailbox up to its last durable event. A mailbox without events is empty, which is not an error.
-// CORRUPT_LOG names the commit that is damaged, or that has an unreadable event.
+// It fails with CORRUPT_LOG, naming the commit, if a commit is damaged or has an unreadable event.
 func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, error) {
 	m, steps := j.steps(mailbox)
 	if m.Version == 0 {
@@ -47,8 +47,8 @@ func (j *Journal) Load(ctx context.Context, mailbox capabilities.ID) (Loaded, er
 	return l, nil
 }
 
-// Events returns at most limit of a mailbox's durable events after a version, oldest first. A limit of 0 or less is no
-// limit.
+// Events returns at most limit of a mailbox's durable events after a version, oldest first. A limit of 0 or less means
+// none.
 func (j *Journal) Events(ctx context.Context, mailbox capabilities.ID, after uint64, limit int) ([]Entry, error) {
 	m, steps := j.steps(mailbox)
 	last := m.Version
@@ -77,7 +77,7 @@ func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, steps []b
 		}
 	}
 	evs := make([]Entry, 0, last-after)
-	for some := range slices.Chunk(numbers, commitsAtOnce) { // what was decoded lets go of its frames
+	for some := range slices.Chunk(numbers, commitsAtOnce) { // the frames of each chunk can be freed
 		commits, err := r.commits(ctx, some)
 		if err != nil {
 			return nil, err
@@ -121,7 +121,7 @@ func appendEntries(evs []Entry, number uint64, s *events.Section, after, last ui
 	return evs, nil
 }
 
-// unreadable is CORRUPT_LOG for one mailbox: its commit is whole, and the others in it can be read.
+// unreadable returns CORRUPT_LOG for one mailbox. The commit itself is whole, and its other mailboxes are readable.
 type unreadable struct{ why *parley.Error }
 
 func (u *unreadable) Error() string { return u.why.Error() }

@@ -4,5 +4,5 @@ package persistence
 
 import "os"
 
-// lockFile does nothing where there are no locks: the fence alone finds a second process.
+// lockFile has no effect on systems without locks. The fence alone detects a second process there.
 func lockFile(*os.File) error { return nil }

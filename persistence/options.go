@@ -15,29 +15,29 @@ type Options struct {
 	Node     capabilities.NodeID // whose journal it is
 	URL      string              // of an external server; "" embeds one
 	Replicas int                 // of the stream on an external server; 1 if zero
-	Linger   time.Duration       // how long an idle journal waits for company, at most, before it commits
-	Busy     func() bool         // nil, or whether company is to be expected: when not, it does not linger
-	MaxFrame int                 // bytes that a commit may gather
+	Linger   time.Duration       // the longest time for which an idle journal waits for more appends
+	Busy     func() bool         // reports whether more appends are likely; if not, the journal does not linger; nil means yes
+	MaxFrame int                 // bytes of a commit at most
 	Log      *slog.Logger        // nil discards
 	Clock    func() time.Time    // nil is time.Now; commit times never go back even if it does
 
-	// Failpoint, if any, is called before and after each step of the journal, by the names of this
-	// package's Step constants with "before " or "after " in front. An error makes the step fail as a
-	// disk would: before, nothing was written; after, all was, and the word of it was lost. For tests.
+	// Failpoint, if set, is called before and after each step of the journal, with "before " or "after " and one of the
+	// Step constants. An error makes the step fail as a disk would: before, nothing was written; after, everything was,
+	// and the acknowledgement was lost. It is for tests.
 	Failpoint func(step string) error
 
-	answerWithin time.Duration // for the answer to a commit that nothing says will not come
+	answerWithin time.Duration // for the answer to a commit that may still come
 }
 
-// The steps of a journal, as a Failpoint hears of them.
+// The steps of a journal, for a Failpoint.
 const (
 	StepPublish  = "publish"        // storing a commit
 	StepSettle   = "settle"         // asking whether a commit in doubt was stored
 	StepMark     = "mark"           // writing the high-water mark
 	StepSnapshot = "snapshot"       // storing the snapshot of a mailbox
 	StepIndex    = "index snapshot" // storing the snapshot of the index
-	StepReopen   = "reopen"         // getting the server back
-	StepLoad     = "load"           // reading what a mailbox is rebuilt from
+	StepReopen   = "reopen"         // connecting to the server again
+	StepLoad     = "load"           // reading the events of a mailbox
 )
 
 const (

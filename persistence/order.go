@@ -11,33 +11,33 @@ import (
 	"parley/events"
 )
 
-// Position is a place in the order of appends. It grows by one for each append, from 1. Positions are valid in this
-// process only, and none is given out twice.
+// Position is a place in the order of appends. It grows by one for each append, from 1. Positions are valid only in
+// this process, and each is used once.
 type Position uint64
 
-// order has the appends up to where they are settled, and the callers that wait for them. An append is settled when
-// it is durable or lost.
+// order holds the appends that are not settled, and the callers that wait for them. An append is settled when it is
+// durable or lost.
 type order struct {
 	log  *slog.Logger
-	wake chan struct{} // something was appended
+	wake chan struct{} // receives after an append
 
 	mu      sync.Mutex
-	next    Position      // the last given out
+	next    Position      // the last of all appends
 	settled Position      // all to here are durable or lost
-	spans   []span        // of those, the lost ones
-	failure error         // why all after settled are lost; nil while none are
-	times   uint64        // how often there was a failure
+	spans   []span        // the lost positions among the settled
+	failure error         // the reason why all after settled are lost; nil if none are
+	times   uint64        // number of failures
 	changed chan struct{} // closed when failure changes
 
 	gathered []appended   // positions settled+taken+1 to next
-	waits    atomic.Int64 // how many were gathered
-	failed   atomic.Bool  // there was a failure, ever
-	taken    int          // appends in the commit on its way
+	waits    atomic.Int64 // length of gathered
+	failed   atomic.Bool  // whether there ever was a failure
+	taken    int          // appends in the commit under way
 	backlog  int          // bytes of both
 
 	waiting   []waiter // by position
 	releasing bool
-	due       chan struct{} // the first waiters can be released
+	due       chan struct{} // receives when waiters can be released
 	empty     chan struct{} // closed when nothing is left; nil if nobody waits for that
 }
 
@@ -61,7 +61,7 @@ func (o *order) init(log *slog.Logger) {
 
 // Append adds sections to the order, to be stored together. It takes ownership of them, and never waits for the disk.
 // The order of calls is the order in the log. The versions of each mailbox must follow those of the log and of earlier
-// appends: the journal fails rather than store sections that cannot be replayed.
+// appends. Otherwise the journal fails, since it could not replay the sections.
 //
 // While the journal is failed or closed, Append returns a position that is lost.
 func (o *order) Append(sections ...events.Section) Position {
@@ -71,8 +71,8 @@ func (o *order) Append(sections ...events.Section) Position {
 // errStale is the error of sections that were decided before a failure and appended after it.
 var errStale = parley.Refuse(parley.ReadOnly, "the journal failed meanwhile").WithHint("try again")
 
-// AppendSince is Append for sections that were decided when Failures returned that number. If the journal has failed
-// since, the sections are lost, since their grounds may be.
+// AppendSince is Append for sections that were decided when Failures returned a number. If the journal has failed
+// since, the sections are lost: they may depend on lost events.
 func (o *order) AppendSince(failures uint64, sections ...events.Section) Position {
 	a := appended{sections: sections}
 	for i := range sections {
@@ -135,7 +135,7 @@ func (o *order) stored(batch []appended) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.failure != nil {
-		return // told as lost meanwhile, and so it stays
+		return // they were reported as lost
 	}
 	for i := range batch {
 		o.backlog -= batch[i].size

@@ -24,7 +24,7 @@ const (
 type OutputPiece struct {
 	Cursor uint64
 	Body   []byte
-	Lost   uint64 // how many pieces it stands for
+	Lost   uint64 // the number of lost pieces
 }
 
 func (o *Options) outputName() string { return "PARLEY_OUT_" + o.Node.String() }
@@ -33,8 +33,8 @@ func (o *Options) outputSubject(agent capabilities.ID) string {
 	return "PARLEY.OUT." + o.Node.String() + "." + agent.ULID.String()
 }
 
-// outputs is the store of output: a stream of its own beside the journal, which drops old pieces. Backups do not have
-// it. It may be used by many goroutines.
+// outputs is the store of output: a stream of its own beside the journal, which drops old pieces. Backups do not
+// contain it. It is safe for concurrent use.
 type outputs struct {
 	link  func() *link
 	log   *slog.Logger
@@ -112,8 +112,8 @@ func (u *outputs) LatestOutput(ctx context.Context, agent capabilities.ID, limit
 type agentOutput struct {
 	stream  jetstream.Stream
 	subject string
-	newest  piecePosition // that there ever was
-	flushed uint64        // the newest cursor, of any agent, that is on disk
+	newest  piecePosition // of all pieces ever
+	flushed uint64        // the newest cursor of any agent that is on disk
 }
 
 // of returns an agent's part of the store. It is nil if there is no store yet.
@@ -170,9 +170,8 @@ func (t *agentOutput) after(ctx context.Context, cursor uint64, limit int) ([]Ou
 	return pieces[:min(len(pieces), limit)], nil
 }
 
-// before returns the last pieces up to a cursor. The stream can only be read forwards, and holds the pieces of all
-// agents. So it starts as far back as the pieces would be without other agents, and goes back four times as far
-// until it has enough.
+// before returns the last pieces up to a cursor. The stream can only be read forwards, and has the pieces of all
+// agents. So before starts as many pieces back as it wants, and then four times as far back until it has enough.
 func (t *agentOutput) before(ctx context.Context, newest uint64, limit int) ([]OutputPiece, error) {
 	if limit <= 0 {
 		return nil, nil

@@ -21,8 +21,8 @@ import (
 	"parley/capabilities"
 )
 
-// The pieces of an agent are counted, and each says which one was before it: the server passes over a damaged one
-// without a word.
+// Each piece has its number among the agent's pieces, and the cursor of the one before it. The server skips damaged
+// pieces silently, and these headers show it.
 const (
 	pieceNumberHeader = "Parley-Piece"  // its number among the agent's: 1 for the first
 	pieceBeforeHeader = "Parley-Before" // the cursor of the one before it
@@ -34,20 +34,20 @@ type piecePosition struct{ cursor, count uint64 }
 // positionOf reads the position of a piece, and the cursor of the piece before it.
 func positionOf(m *jetstream.RawStreamMsg) (at piecePosition, before uint64) {
 	number := func(key string) uint64 {
-		n, _ := strconv.ParseUint(textproto.MIMEHeader(m.Header).Get(key), 10, 64) // those of before are not counted
+		n, _ := strconv.ParseUint(textproto.MIMEHeader(m.Header).Get(key), 10, 64) // old pieces have no number
 		return n
 	}
 	return piecePosition{m.Sequence, number(pieceNumberHeader)}, number(pieceBeforeHeader)
 }
 
-// outputIndex has the newest piece of each agent. A file beside the store keeps it, so that a loss of the newest pieces
-// is noticed.
+// outputIndex has the newest piece of each agent. It is kept in a file beside the store, so that a loss of the newest
+// pieces is detected.
 type outputIndex struct {
 	path string
 
 	mu      sync.Mutex
 	newest  map[ulid.ULID]piecePosition
-	current map[ulid.ULID]bool // those that are no older than the store
+	current map[ulid.ULID]bool // agents whose entries are as new as the store
 	changed bool
 	flushed uint64 // the newest cursor that is on disk; 0 until it is looked up
 }
@@ -60,7 +60,7 @@ func (c *outputIndex) publish(ctx context.Context, l *link, agent capabilities.I
 	if err != nil {
 		return 0, err
 	}
-	delete(c.current, agent.ULID) // until it is known what became of this one
+	delete(c.current, agent.ULID) // until the piece is known to be stored
 	m := nats.NewMsg(l.o.outputSubject(agent))
 	m.Data = body
 	m.Header.Set(pieceNumberHeader, strconv.FormatUint(last.count+1, 10))
@@ -103,7 +103,7 @@ func (c *outputIndex) end() (end uint64) {
 	return end
 }
 
-// flushedTo notes that all pieces up to a cursor are on disk.
+// flushedTo records that all pieces up to a cursor are on disk.
 func (c *outputIndex) flushedTo(cursor uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +191,7 @@ func (u *outputs) save(ctx context.Context) {
 	}
 }
 
-// fill stores pieces of no agent in the places of lost pieces at the end of the store. So no cursor is given out twice.
+// fill stores pieces without an agent in place of lost pieces at the end of the store. So no cursor is used twice.
 func (u *outputs) fill(ctx context.Context) error {
 	u.index.mu.Lock()
 	end := u.index.end()
@@ -202,7 +202,7 @@ func (u *outputs) fill(ctx context.Context) error {
 	l := u.link()
 	s, err := l.js.Stream(ctx, l.o.outputName())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil // it will be made so that it begins later
+		return nil // a new store begins after these cursors
 	}
 	if err != nil {
 		return unreachable(err)
@@ -250,8 +250,8 @@ func lostAtEnd(last, newest piecePosition) uint64 {
 	return 1 // or more
 }
 
-// lostBetween returns the number of missing pieces between two of an agent's. The store drops the oldest pieces
-// first, so one that is missing after an existing one was lost. last has no count where reading began.
+// lostBetween returns the number of missing pieces between two pieces of an agent. The store drops the oldest pieces
+// first, so a piece that is missing after an existing one was lost. At the start of reading, last has no count.
 func (t *agentOutput) lostBetween(ctx context.Context, last, at piecePosition, before uint64) (uint64, error) {
 	switch {
 	case at.count == 0 || before <= last.cursor:
@@ -264,7 +264,7 @@ func (t *agentOutput) lostBetween(ctx context.Context, last, at piecePosition, b
 		return 0, unreachable(err)
 	}
 	if kept := t.newest.count + 1 - at.count; kept >= outputPieces || in.State.Bytes > outputBytes/4*3 {
-		return 0, nil // those before it are older than is kept
+		return 0, nil // the pieces before it were dropped
 	}
-	return 1, nil // or more: it is not known which was the last that the reader had
+	return 1, nil // or more: the last piece that the reader had is unknown
 }

@@ -20,8 +20,8 @@ import (
 	"parley/events"
 )
 
-// A part of a backup is a magic, the node's ID, the commit that it follows, each frame behind its length, and at the end
-// what a whole backup has there. Parts in one folder follow each other from the first commit on.
+// A part of a backup is a magic, the node's ID, the commit that it follows, each frame behind its length, and at the
+// end what a whole backup has there. Parts in one folder follow each other from the first commit on.
 const (
 	partMagic  = "PLYPART\x01"
 	partHeader = len(partMagic) + 32 + 8 + 32
@@ -123,8 +123,8 @@ func PartName(after, last Mark) string {
 }
 
 // Parts returns the parts of a node's backup in a folder, in their order. It reads their beginnings and ends. It fails
-// with CORRUPT_LOG if one is missing or cut, and with INVALID_ARGUMENT if one is of another node. A folder without parts,
-// and no folder, have none.
+// with CORRUPT_LOG if one is missing or cut, and with INVALID_ARGUMENT if one is of another node. A folder without
+// parts, and no folder, have none.
 func Parts(folder string, node capabilities.NodeID) ([]Part, error) {
 	there, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -190,8 +190,8 @@ func ReadPart(path string, node capabilities.NodeID) (p Part, err error) {
 }
 
 // AddPart writes the next part of a node's backup to a folder, which it makes if there is none. write writes the log
-// behind a mark, as BackupAfter does. The part is there whole, on disk, or not at all. It returns a Part without a Path if
-// there is nothing new, and refuses with ALREADY_RUNNING while another process writes to the folder.
+// behind a mark, as BackupAfter does. The part is there whole, on disk, or not at all. It returns a Part without a Path
+// if there is nothing new, and refuses with ALREADY_RUNNING while another process writes to the folder.
 func AddPart(folder string, node capabilities.NodeID, write func(after Mark, w io.Writer) error) (p Part, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return Part{}, cannotBackUp(folder, err)

@@ -33,15 +33,15 @@ func restoreParts(ctx context.Context, o Options, folder string) error {
 	return errors.Join(Restore(ctx, o, in), in.Close())
 }
 
-// TestPartsBecomeTheSameJournal backs up to a folder again and again. Each part has what is new, and all of them together
-// restore the journal.
+// TestPartsBecomeTheSameJournal backs up to a folder again and again. Each part has what is new, and all of them
+// together restore the journal.
 func TestPartsBecomeTheSameJournal(t *testing.T) {
 	j := open(t, testOptions(t))
 	folder := filepath.Join(t.TempDir(), "backup")
 	w := make(writer)
 	for range 3 {
-		for box := range 4 {
-			w.write(t, j, box, 5)
+		for nth := range 4 {
+			w.write(t, j, nth, 5)
 		}
 		before := addPart(t, j, folder)
 		if before.Path == "" || before.Last.Number != j.lastCommit().number {

@@ -53,12 +53,12 @@ func (l *link) requestCommit(ctx context.Context, api string, number uint64) (*n
 // noMessage is the server's code for a message that it does not have or cannot read.
 const noMessage = 10037
 
-// lookAgain is the time after which a reader believes that a commit is missing. A server that is stopping reports
-// commits as missing that it has.
+// lookAgain is the time after which a commit counts as missing. A server that is stopping reports existing commits as
+// missing.
 const lookAgain = 100 * time.Millisecond
 
-// fetchSurely returns the frame of a commit from the stream's leader. A missing commit is CORRUPT_LOG: the caller knows
-// that it existed.
+// fetchSurely returns the frame of an existing commit from the stream's leader. It fails with CORRUPT_LOG if the commit
+// is missing.
 func (l *link) fetchSurely(ctx context.Context, number uint64) ([]byte, error) {
 	bytes, err := l.fetchFromLeader(ctx, number)
 	if !errors.Is(err, errNotThere) {
@@ -107,7 +107,7 @@ func (l *link) fetchFromLeader(ctx context.Context, number uint64) ([]byte, erro
 	return got.Message.Data, nil
 }
 
-// reader reads single commits of the log, and caches the newest of them. It may be used by many goroutines.
+// reader reads single commits of the log, and caches the newest of them. It is safe for concurrent use.
 type reader struct {
 	link    func() *link
 	damaged func(error) // fails the journal
@@ -160,13 +160,13 @@ func (l *link) each(ctx context.Context, first, last uint64, fn func(number uint
 	var at atomic.Uint64
 	next := first
 	at.Store(first)
-	done := make(chan error, 1) // what fn or the order said, or nil at the end
+	done := make(chan error, 1) // the error of fn or of the order; nil at the end
 	ended := false
 	end := func(err error) {
 		ended = true
 		done <- err
 	}
-	sub, err := l.legacy.Subscribe(l.o.subject(), func(m *nats.Msg) { // one goroutine of the client's
+	sub, err := l.legacy.Subscribe(l.o.subject(), func(m *nats.Msg) { // called on one goroutine
 		if ended {
 			return
 		}
@@ -234,7 +234,7 @@ type cache struct {
 	sync.Mutex
 	room   int
 	slots  map[uint64]cached
-	oldest []uint64 // numbers in the order in which they came
+	oldest []uint64 // numbers in the order of their addition
 }
 
 type cached struct {
@@ -253,7 +253,7 @@ func (c *cache) get(number uint64) (*events.Commit, events.Hash, bool) {
 }
 
 func (c *cache) put(commit *events.Commit, size int, hash events.Hash) {
-	size += 256 + 160*len(commit.Sections) // what decoding adds
+	size += 256 + 160*len(commit.Sections) // overhead of decoded commits
 	c.Lock()
 	defer c.Unlock()
 	if _, ok := c.slots[commit.Number]; ok || size > c.room {
@@ -277,17 +277,17 @@ func (c *cache) drop() {
 	c.oldest = nil
 }
 
-// collector collects garbage earlier than the Go runtime while the log is read. Reading leaves several copies of
-// each commit behind, and the runtime lets garbage grow with the heap. Without it a node that reads all mailboxes
-// after a start would need more memory than it needs to run.
+// collector collects garbage earlier than the Go runtime while the log is read. Reading leaves several copies of each
+// commit behind. Without the collector, a node that reads all mailboxes after a start would need more memory than it
+// needs later.
 type collector struct{ read atomic.Int64 }
 
 const (
 	collectBytes = 2 << 20 // least bytes of the log between two collections
-	collectShare = 32      // one collection for each such part of the live heap, so that the work stays in proportion
+	collectShare = 32      // one collection for each such part of the live heap
 )
 
-// took counts bytes that were read of the log. It blocks for a collection when one is due.
+// took adds bytes that were read. It runs a collection when one is due.
 func (c *collector) took(bytes int) {
 	read := c.read.Add(int64(bytes))
 	if read < collectBytes || read < int64(liveHeap()/collectShare) || !c.read.CompareAndSwap(read, 0) {

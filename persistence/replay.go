@@ -9,14 +9,14 @@ import (
 	"parley/events"
 )
 
-// What of the log is checked before a journal opens, though the index snapshot covers it.
+// Bounds of the part of the log that is checked before a journal opens, even if the index snapshot covers it.
 const (
 	freshBytes   = 32 << 20
 	freshCommits = 50_000
 )
 
-// replay builds the index, and checks the newest part of the log. It returns the number of the last commit that it has
-// not checked, 0 if it has checked all.
+// replay builds the index and checks the newest part of the log. It returns the number of the last commit that it has
+// not checked; 0 if it has checked all.
 func (j *Journal) replay(ctx context.Context) (unchecked uint64, err error) {
 	l := j.connection()
 	state, err := l.openStream(ctx, j.high.last)
@@ -96,7 +96,7 @@ func (j *Journal) checkMark(ctx context.Context, l *link, first uint64) error {
 type chain struct {
 	node capabilities.NodeID
 	last mark
-	open bool // the hash before the next frame is not known: whatever it names is taken
+	open bool // the hash before the next frame is unknown, and any is accepted
 }
 
 // chainFrom returns the chain of the log from a commit on. The hash before it is only known for the first commit.

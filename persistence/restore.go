@@ -19,9 +19,9 @@ import (
 // restoreWindow bounds the commits that are sent and not acknowledged while restoring.
 const restoreWindow = 256
 
-// Restore writes a backup into a folder that never had a journal (otherwise INVALID_ARGUMENT). The journal is marked as
-// unfinished, and does not open, until all of it is on disk and checked. A failed restore removes its journal where it
-// can.
+// Restore writes a backup into a folder that never had a journal; it refuses any other with INVALID_ARGUMENT. The
+// journal is marked as unfinished, and does not open, until all of it is on disk and checked. A failed restore removes
+// its journal if it can.
 func Restore(ctx context.Context, o Options, r io.Reader) (err error) {
 	o, err = o.withDefaults()
 	if err != nil {
@@ -45,7 +45,7 @@ func Restore(ctx context.Context, o Options, r io.Reader) (err error) {
 	}
 	defer l.close()
 	if err := l.finish(ctx, end, high); err != nil {
-		return errors.Join(fmt.Errorf("restore the journal: %w", err), l.takeBack(ctx))
+		return errors.Join(fmt.Errorf("restore the journal: %w", err), l.discard(ctx))
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func load(ctx context.Context, o *Options, r io.Reader) (mark, error) {
 	}
 	end, err := l.storeAll(ctx, r)
 	if err != nil {
-		return mark{}, errors.Join(err, l.takeBack(ctx))
+		return mark{}, errors.Join(err, l.discard(ctx))
 	}
 	if l.server == nil {
 		return end, nil
@@ -114,7 +114,7 @@ func (l *link) storeAll(ctx context.Context, r io.Reader) (mark, error) {
 	if err != nil || last == nil {
 		return end, err
 	}
-	select { // each is refused if the one before was: the last speaks for all
+	select { // each fails if the one before did, so the last stands for all
 	case a := <-last.Ok():
 		if a.Sequence != end.number {
 			return end, lost(end.number, "was stored as message %d", a.Sequence)
@@ -127,7 +127,7 @@ func (l *link) storeAll(ctx context.Context, r io.Reader) (mark, error) {
 	return end, nil
 }
 
-// finish reads back what was stored, and removes the mark of an unfinished restore.
+// finish reads and checks the stored log, and removes the mark of an unfinished restore.
 func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
 	c := chainFrom(l.o.Node, 1)
 	x := newIndex(l.o.Node)
@@ -154,9 +154,9 @@ func (l *link) finish(ctx context.Context, end mark, high *highWater) error {
 	return l.o.flushBeside()
 }
 
-// takeBack removes an unfinished journal and closes the link. The embedded server is stopped first: it would remove
-// files in the background, and also those of the next server in that folder.
-func (l *link) takeBack(ctx context.Context) error {
+// discard removes an unfinished journal and closes the link. It stops the embedded server first, which would remove
+// files in the background, even those of the next server in that folder.
+func (l *link) discard(ctx context.Context) error {
 	var err error
 	if l.server != nil {
 		l.close()

@@ -28,14 +28,13 @@ func blockFolderOf(o *Options, stream string) string {
 	return filepath.Join(journalFolder(o.Folder), "jetstream", "$G", "streams", stream, "msgs")
 }
 
-// startServer starts a server in this process, which listens nowhere. What it has acknowledged is written but not
-// flushed.
-func startServer(o *Options, ear *serverLog) (*natsserver.Server, error) {
+// startServer starts a server in this process, without a listener. Acknowledged messages are written but not flushed.
+func startServer(o *Options, logger *serverLog) (*natsserver.Server, error) {
 	srv, err := natsserver.NewServer(&natsserver.Options{
 		ServerName:             "parley-" + o.Node.String(),
 		DontListen:             true,
 		NoSigs:                 true,
-		NoLog:                  true, // of its own; it has ours below
+		NoLog:                  true, // serverLog is set below
 		DisableJetStreamBanner: true,
 		JetStream:              true,
 		StoreDir:               journalFolder(o.Folder),
@@ -47,9 +46,9 @@ func startServer(o *Options, ear *serverLog) (*natsserver.Server, error) {
 	if err != nil {
 		return nil, parley.Refuse(parley.ReadOnly, "the journal's server does not start: %v", err)
 	}
-	srv.SetLoggerV2(ear, false, false, false)
+	srv.SetLoggerV2(logger, false, false, false)
 	srv.Start()
-	if last := ear.last.Load(); last != nil || !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
+	if last := logger.last.Load(); last != nil || !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
 		stopServer(srv)
 		e := parley.Refuse(parley.ReadOnly, "the journal's server does not start").
 			WithHint("see the log; the disk may be full or the folder not writable")
@@ -66,13 +65,13 @@ func stopServer(srv *natsserver.Server) {
 	srv.WaitForShutdown()
 }
 
-// serverLog is the log of the embedded server. The server does not answer a failed write, and only logs it: then
-// serverLog calls onFailure.
+// serverLog is the log of the embedded server. The server sends no answer to a failed write, and only logs it.
+// serverLog calls onFailure then.
 type serverLog struct {
 	log       *slog.Logger
 	stream    string
 	onFailure atomic.Pointer[func(error)]
-	last      atomic.Pointer[string] // what it gave up over, while it started
+	last      atomic.Pointer[string] // its last failure during the start
 }
 
 func (e *serverLog) Noticef(format string, v ...any) { e.log.Debug(e.line(format, v)) }
@@ -95,7 +94,7 @@ func (e *serverLog) Errorf(format string, v ...any) {
 	}
 }
 
-// cause returns a short reason for a failed write. The whole line, with its paths, is only for the log.
+// cause returns a short reason for a failed write. The full line has paths, and is only for the log.
 func cause(line string) error {
 	if strings.Contains(line, "no space left") {
 		return errors.New("the disk is full")

@@ -16,8 +16,8 @@ import (
 	"parley/capabilities"
 )
 
-// A snapshot is stored as an object of the node's bucket under the mailbox's ULID: a header that names
-// the version and the commit that it was made at, the state, and a checksum.
+// A snapshot is an object in the node's bucket under the mailbox's ULID: a header with its version and commit, the
+// state, and a checksum.
 const (
 	snapshotMagic  = "PLYSNAP\x01"
 	snapshotHeader = 8 + 8 + 8 + 32
@@ -26,7 +26,7 @@ const (
 // versionKey is the key of the version in an object's metadata, which a listing returns.
 const versionKey = "version"
 
-// derivedTimeout bounds each use of the store of snapshots. If that is damaged, the client can wait for ever.
+// derivedTimeout bounds each use of the store of snapshots. The client can block for ever if the store is damaged.
 const derivedTimeout = 10 * time.Second
 
 func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
@@ -42,8 +42,8 @@ func (l *link) bucket(ctx context.Context) (jetstream.ObjectStore, error) {
 	return b, err
 }
 
-// SaveSnapshot stores the state of a mailbox at a durable version, so that Load reads only the events after it. A
-// failure costs time only.
+// SaveSnapshot stores the state of a mailbox at a durable version, so that Load reads only the events after it. After a
+// failure, Load reads more events.
 func (j *Journal) SaveSnapshot(ctx context.Context, mailbox capabilities.ID, version uint64, state []byte) error {
 	number, err := j.commitOf(mailbox, version)
 	if err != nil {
@@ -134,8 +134,8 @@ func (l *link) getObject(ctx context.Context, name string) ([]byte, error) {
 	return b.GetBytes(ctx, name)
 }
 
-// listSnapshots notes the snapshots of all mailboxes, before the journal is in use. A store that cannot be listed is
-// damaged: it is removed, and snapshots are made again in time.
+// listSnapshots enters the snapshots of all mailboxes in the index, before the journal is in use. It removes a store
+// that cannot be listed, which is damaged. New snapshots are made later.
 func (j *Journal) listSnapshots(ctx context.Context) {
 	js := j.connection().js
 	all, err := listObjects(ctx, js, j.o.bucketName())

@@ -14,9 +14,9 @@ func TestDamagedSnapshotsStopNothing(t *testing.T) {
 	o := testOptions(t)
 	j := open(t, o)
 	w := make(writer)
-	for box := range 3 {
-		w.write(t, j, box, 5)
-		if err := j.SaveSnapshot(t.Context(), mailbox(box), 4, make([]byte, 300_000)); err != nil {
+	for nth := range 3 {
+		w.write(t, j, nth, 5)
+		if err := j.SaveSnapshot(t.Context(), mailbox(nth), 4, make([]byte, 300_000)); err != nil {
 			t.Fatal(err)
 		}
 	}

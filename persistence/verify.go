@@ -10,15 +10,16 @@ import (
 	"parley/events"
 )
 
-// Report has the figures of a log that Verify found whole.
+// Report describes a log that Verify found whole.
 type Report struct {
 	Commits   uint64
 	Events    uint64
 	Mailboxes int
 }
 
-// Verify reads the log up to the commit that is last when it begins. It checks each frame, its place in the chain
-// and its events, and compares the index. CORRUPT_LOG names the first wrong commit. The journal goes on working.
+// Verify reads the log up to its last commit at the time of the call. It checks each frame, its place in the chain and
+// its events, and compares the index. It fails with CORRUPT_LOG, naming the first wrong commit. The journal goes on
+// working.
 func (j *Journal) Verify(ctx context.Context) (Report, error) {
 	x := newIndex(j.o.Node)
 	end := j.lastCommit()
@@ -69,7 +70,7 @@ const (
 	scrubPause = 50 * time.Millisecond
 )
 
-// scrub checks the commits up to last in the background, which the start did not check. Damage fails the journal.
+// scrub checks, in the background, the commits up to last that the start did not check. Damage fails the journal.
 func (j *Journal) scrub(ctx context.Context, last uint64) {
 	c := chainFrom(j.o.Node, 1)
 	pause := time.NewTimer(0)

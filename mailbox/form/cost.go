@@ -130,8 +130,8 @@ func below(s *jsonschema.Schema) []*jsonschema.Schema {
 	return all // sorted, so that the same fault is reported each time
 }
 
-// The effort of a form is the approximate processor time of its patterns. It is computed from sizes alone, so equal forms
-// and answers have equal efforts on every machine.
+// The effort of a form is the approximate processor time of its patterns. It is computed from sizes alone, so equal
+// forms and answers have equal efforts on every machine.
 const (
 	effortOfPattern = 40 * time.Microsecond // to compile any one
 	effortOfSchema  = 20 * time.Microsecond

@@ -60,8 +60,8 @@ func SplitField(arg string) (events.Field, error) {
 const MaxFieldsJSON = 512 << 10
 
 // ParseFields parses a JSON list of field definitions. It refuses a key that is unknown, repeated or of another type. A
-// null is the same as a missing key. It refuses with INVALID_FORM, naming every wrong field, and with TOO_LARGE. Compile
-// checks the meaning of the fields.
+// null is the same as a missing key. It refuses with INVALID_FORM, naming every wrong field, and with TOO_LARGE.
+// Compile checks the meaning of the fields.
 func ParseFields(doc []byte) ([]events.Field, error) {
 	if len(doc) > MaxFieldsJSON {
 		return nil, parley.Refuse(parley.TooLarge, "%d bytes of fields are over the limit of %d", len(doc), MaxFieldsJSON)

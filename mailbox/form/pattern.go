@@ -241,8 +241,8 @@ type boundedRegexp struct {
 	steps int
 }
 
-// compileRegexp compiles a regular expression of RE2, which matches in time linear in the text and the states. It counts
-// the states first, since short expressions such as x{1000} have many.
+// compileRegexp compiles a regular expression of RE2, which matches in time linear in the text and the states. It
+// counts the states first, since short expressions such as x{1000} have many.
 func compileRegexp(s string) (jsonschema.Regexp, error) {
 	steps, err := regexpSteps(s)
 	if err != nil {

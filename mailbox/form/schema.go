@@ -201,8 +201,8 @@ func (q question) wrongDefault() string {
 	return ""
 }
 
-// wrongName returns why a field's name is invalid, or "". A name has to be usable in scripts and on command lines, which
-// split at the first colon.
+// wrongName returns why a field's name is invalid, or "". A name has to be usable in scripts and on command lines,
+// which split at the first colon.
 func wrongName(s string) string {
 	switch {
 	case s == "":

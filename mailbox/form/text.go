@@ -25,9 +25,9 @@ func SplitText(arg string) (events.FieldText, error) {
 // finder returns the value at a path of the answerer's names.
 type finder = func(path string) (capabilities.Value, error)
 
-// ReadAndCheck parses texts by the types of their fields: a number, true or false, a capability by its path. It adds them
-// to values, in which only a capability may be a path, and checks the whole. It refuses with INVALID_ANSWER, naming
-// every text that cannot be parsed and every fault that Check finds.
+// ReadAndCheck parses texts by the types of their fields: a number, true or false, a capability by its path. It adds
+// them to values, in which only a capability may be a path, and checks the whole. It refuses with INVALID_ANSWER,
+// naming every text that cannot be parsed and every fault that Check finds.
 func (c *Schema) ReadAndCheck(texts []events.FieldText, values map[string]capabilities.Value, lookup func(path string) (capabilities.Value, error)) (map[string]capabilities.Value, error) {
 	var w fieldErrors
 	all := values

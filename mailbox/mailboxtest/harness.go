@@ -14,8 +14,8 @@ import (
 	"parley/mailbox"
 )
 
-// Harness holds the mailboxes of agents and delivers their mail. An agent "fae@A" is on node A; names without a node are
-// all on one.
+// Harness holds the mailboxes of agents and delivers their mail. An agent "fae@A" is on node A; names without a node
+// are all on one.
 type Harness struct {
 	TB     rapid.TB
 	Agents []string

@@ -9,13 +9,13 @@
 //     after them that the pattern lists;
 //   - files: a file, or a glob within the folder, for tools that read or edit files.
 //
-// A call that is not fully understood is matched exactly. A command line is understood if it consists of simple commands
-// of literal words, joined by |, &&, || or ;. Expansions, substitutions, globs, redirections, assignments, background
-// commands, functions and comments are not understood, nor is text that shells parse differently.
+// A call that is not fully understood is matched exactly. A command line is understood if it consists of simple
+// commands of literal words, joined by |, &&, || or ;. Expansions, substitutions, globs, redirections, assignments,
+// background commands, functions and comments are not understood, nor is text that shells parse differently.
 //
-// Wider rules are offered from a table of commands that read and display, and of git push and git fetch. The table lists
-// allowed options. It has no programs that run other programs. Programs in it follow the settings of the repository and
-// the user, so an agent that can write to .git/config can make git run a program.
+// Wider rules are offered from a table of commands that read and display, and of git push and git fetch. The table
+// lists allowed options. It has no programs that run other programs. Programs in it follow the settings of the
+// repository and the user, so an agent that can write to .git/config can make git run a program.
 //
 // The log holds each pattern in full, so a later table changes no rule. Matching compares text alone: it does not
 // resolve symbolic links, which may lead out of the folder.

@@ -12,8 +12,8 @@ import (
 	"parley/events"
 )
 
-// fileTool lists the keys in the input of a tool: the one that names its file, and others. A rule for a file ignores the
-// others.
+// fileTool lists the keys in the input of a tool: the one that names its file, and others. A rule for a file ignores
+// the others.
 type fileTool struct {
 	path string
 	rest []string
@@ -69,8 +69,8 @@ func namedFile(input map[string]json.RawMessage, tool fileTool) []string {
 	return nil
 }
 
-// editedFiles returns the files of an edit. It returns none unless the content has only diffs and the raw input names no
-// other file.
+// editedFiles returns the files of an edit. It returns none unless the content has only diffs and the raw input names
+// no other file.
 func editedFiles(input map[string]json.RawMessage) []string {
 	var content []struct{ Type, Path string }
 	if json.Unmarshal(input["content"], &content) != nil {

@@ -64,8 +64,8 @@ func (r *Reading) Exact() events.Coverage {
 // maxWords bounds the words of an offer, in bytes. A rule with more words is not offered.
 const maxWords = 600
 
-// Offers returns the wider rules to choose from, from the narrowest to the widest. Each covers the call, and no two have
-// the same words. A call without a folder has none.
+// Offers returns the wider rules to choose from, from the narrowest to the widest. Each covers the call, and no two
+// have the same words. A call without a folder has none.
 func (r *Reading) Offers() []events.Coverage {
 	var offers []events.Coverage
 	if r.call.Folder == "" || !isShowable(r.call.Folder) {
@@ -117,7 +117,8 @@ type Decision struct {
 }
 
 // Decide returns the decision of the rules for a call's tool. A rule that denies the call, or a command of its line,
-// precedes all that allow. A call is allowed by one rule that covers it, or by rules that cover all commands of its line.
+// precedes all that allow. A call is allowed by one rule that covers it, or by rules that cover all commands of its
+// line.
 func (r *Reading) Decide(rules []Standing) Decision {
 	d := Decision{Stale: -1}
 	for i := range rules {

@@ -14,7 +14,8 @@ const (
 	prefixMark   = " …"
 )
 
-// IsStale reports whether a rule that allows is wider than the words that were shown for it. Such a rule decides nothing.
+// IsStale reports whether a rule that allows is wider than the words that were shown for it. Such a rule decides
+// nothing.
 func IsStale(s *Standing) bool {
 	return s.Allow && s.Covers == nil && strings.HasPrefix(s.Shape, commandShape) && strings.HasSuffix(s.Shape, prefixMark)
 }

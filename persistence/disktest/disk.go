@@ -13,7 +13,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Disk is a mounted file system. Its methods may be called from any goroutine.
+// Disk is a mounted file system. It is safe for concurrent use.
 type Disk struct {
 	path string
 	root *folder
@@ -24,7 +24,7 @@ type Disk struct {
 	onWrite func(name string)
 }
 
-// Mount mounts an empty disk until the test ends. Where nothing can be mounted the test is skipped.
+// Mount mounts an empty disk until the test ends. It skips the test if nothing can be mounted.
 func Mount(t testing.TB) *Disk {
 	t.Helper()
 	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
@@ -34,7 +34,7 @@ func Mount(t testing.TB) *Disk {
 	}
 	d := &Disk{path: t.TempDir(), room: -1}
 	d.root = &folder{disk: d}
-	long := time.Hour // nobody changes the files but by way of the kernel
+	long := time.Hour // only the kernel changes the files
 	server, err := fs.Mount(d.path, d.root, &fs.Options{
 		MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "disktest", Name: "disktest"},
 		EntryTimeout: &long, AttrTimeout: &long,
@@ -55,8 +55,8 @@ func Mount(t testing.TB) *Disk {
 	return d
 }
 
-// watchdog takes the disk away when the test's process was killed: a call of its own that waits for an answer of its own
-// keeps a process from ending.
+// watchdog unmounts the disk when the test's process was killed. A process that waits for its own file system cannot
+// end.
 func watchdog(t testing.TB, path string) *exec.Cmd {
 	t.Helper()
 	status := "/proc/" + strconv.Itoa(os.Getpid()) + "/status"
@@ -70,37 +70,37 @@ func watchdog(t testing.TB, path string) *exec.Cmd {
 // Path returns the folder where the disk is mounted.
 func (d *Disk) Path() string { return d.path }
 
-// SetRoom sets how many bytes files may grow by before writes fail with ENOSPC. A disk without any room takes no new
-// files either. Less than 0 is no limit.
+// SetRoom sets the number of bytes by which files may grow before writes fail with ENOSPC. A disk without room accepts
+// no new files either. Less than 0 is no limit.
 func (d *Disk) SetRoom(bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.room = bytes
 }
 
-// OnFlush has fn called before each flush of a file or folder, by its path on the disk. An error makes the flush fail
-// with EIO: what was written since the one before is still read, and will never be on the disk. fn may block.
+// OnFlush sets the function that is called before each flush of a file or folder, with its path on the disk. An error
+// makes the flush fail with EIO: data since the last flush is readable, and will never be on the disk. fn may block.
 func (d *Disk) OnFlush(fn func(name string) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.onFlush = fn
 }
 
-// OnWrite has fn called before each write to a file, by its path on the disk. fn may block.
+// OnWrite sets the function that is called before each write to a file, with its path on the disk. fn may block.
 func (d *Disk) OnWrite(fn func(name string)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.onWrite = fn
 }
 
-// Cut writes into a folder what is on the disk at this moment: what would be found after the power was cut.
+// Cut copies the present contents of the disk to a folder, as they would be found after a power failure.
 func (d *Disk) Cut(into string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.root.writeTo(into)
 }
 
-// take reserves room for a file to grow, and returns how much of it there is. The lock is held.
+// take reserves room for a file to grow, and returns how much it got. The lock is held.
 func (d *Disk) take(bytes int64) int64 {
 	if d.room < 0 {
 		return bytes

@@ -1,3 +1,4 @@
-// Package disktest mounts a file system that fails as disks do, for tests. It is in memory, and takes POSIX at its
-// word: what a file holds is on the disk once the file is flushed, and the name of a new file once its folder is.
+// Package disktest mounts a file system that fails as disks do, for tests. It is in memory, and promises no more than
+// POSIX: the contents of a file are on the disk after a flush of the file, and the name of a new file after a flush of
+// its folder.
 package disktest

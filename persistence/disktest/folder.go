@@ -73,7 +73,7 @@ func (d *folder) Rename(context.Context, string, fs.InodeEmbedder, string, uint3
 	return 0
 }
 
-// Fsync implements fs.NodeFsyncer: it stores the names, and not what is in the files.
+// Fsync implements fs.NodeFsyncer: it stores the names, and not the contents of the files.
 func (d *folder) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
 	return d.disk.flush(&d.Inode, func(failed bool) {
 		if !failed {
@@ -100,7 +100,7 @@ func (d *folder) attributes(out *fuse.Attr) {
 	out.Uid, out.Gid = uint32(os.Getuid()), uint32(os.Getgid())
 }
 
-// writeTo writes what is on the disk of the folder. The disk's lock is held.
+// writeTo copies the contents of the folder that are on the disk. The disk's lock is held.
 func (d *folder) writeTo(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
