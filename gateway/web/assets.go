@@ -11,6 +11,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"parley"
 )
@@ -29,7 +30,7 @@ type Assets struct {
 type Asset struct {
 	kind   string // media type
 	plain  []byte
-	packed []byte // by gzip
+	packed func() []byte // returns it compressed by gzip; the first call compresses
 }
 
 func newAssets(from fs.FS, folder string) (*Assets, error) {
@@ -44,13 +45,9 @@ func newAssets(from fs.FS, folder string) (*Assets, error) {
 		if err != nil {
 			return nil, err
 		}
-		packed, err := pack(plain)
-		if err != nil {
-			return nil, err
-		}
 		_, _ = sum.Write([]byte(entry.Name() + "\x00" + strconv.Itoa(len(plain)) + "\x00")) // never fails
 		_, _ = sum.Write(plain)
-		a.Files[entry.Name()] = Asset{kind: mediaType(entry.Name()), plain: plain, packed: packed}
+		a.Files[entry.Name()] = Asset{kind: mediaType(entry.Name()), plain: plain, packed: sync.OnceValue(func() []byte { return pack(plain) })}
 	}
 	a.Hash = hex.EncodeToString(sum.Sum(nil))[:16]
 	return a, nil
@@ -71,17 +68,16 @@ func mediaType(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
-func pack(plain []byte) ([]byte, error) {
+// pack returns a file compressed by gzip.
+func pack(plain []byte) []byte {
 	var buf bytes.Buffer
 	w, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
 	if err != nil {
-		return nil, err
+		panic(err) // the level is one of gzip's
 	}
-	if _, err := w.Write(plain); err != nil {
-		return nil, err
-	}
-	err = w.Close() // writes the rest to buf
-	return buf.Bytes(), err
+	_, _ = w.Write(plain) // a buffer takes everything
+	_ = w.Close()
+	return buf.Bytes()
 }
 
 // URL returns the address of a file.
@@ -94,7 +90,7 @@ func (f Asset) Serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", f.kind)
 	h.Set("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		body = f.packed
+		body = f.packed()
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
