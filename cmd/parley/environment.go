@@ -1,14 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/term"
 
+	"parley/actors/view"
+	"parley/capabilities"
 	"parley/cmd/parley/shell"
+	"parley/cmd/parley/terminal"
 	"parley/gateway/api"
 	"parley/gateway/client"
 )
@@ -87,4 +96,116 @@ func listAll[R, T any](ctx context.Context, env *environment, operation string, 
 			return all, nil
 		}
 	}
+}
+
+// print prints a result: doc as one line of JSON, or its text.
+func (env *environment) print(doc any, text func() string) error {
+	if env.options.json {
+		return env.printJSON(doc)
+	}
+	s := text()
+	if s == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(env.stdout, s)
+	return err
+}
+
+// printJSON prints a document on one line, or as YAML.
+func (env *environment) printJSON(doc any) error {
+	raw, ok := doc.(json.RawMessage)
+	if !ok {
+		var buf bytes.Buffer
+		enc := json.NewEncoder(&buf)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(doc); err != nil {
+			return err
+		}
+		raw = buf.Bytes()
+	}
+	if env.options.yaml {
+		text, err := terminal.YAML(raw)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(env.stdout, text)
+		return err
+	}
+	_, err := fmt.Fprintf(env.stdout, "%s\n", terminal.JSON(bytes.TrimSpace(raw)))
+	return err
+}
+
+// orderedValues returns the values of an outcome, in the order of the form's fields; nil if they are no record.
+func orderedValues(o view.Outcome) []namedValue {
+	record, ok := o.Values.AsRecord()
+	if !ok {
+		return nil
+	}
+	list := make([]namedValue, 0, len(record))
+	for _, name := range o.Order {
+		if v, ok := record[name]; ok {
+			list = append(list, namedValue{name, v})
+		}
+	}
+	rest := slices.DeleteFunc(sorted(record), func(v namedValue) bool { return slices.Contains(o.Order, v.name) })
+	return append(list, rest...)
+}
+
+// answerLines returns the answer to a form, "name: value" a line.
+func answerLines(o view.Outcome) string {
+	values := orderedValues(o)
+	if values == nil && !o.Values.IsNull() {
+		return valueText(o.Values)
+	}
+	return lines(values)
+}
+
+// requestText returns the capability that was given for a request, or the answer to another form.
+func requestText(o view.Outcome) string {
+	if values := orderedValues(o); len(values) == 1 && values[0].name == "value" {
+		return valueText(values[0].value)
+	}
+	return answerLines(o)
+}
+
+// namedValue is a value with its name.
+type namedValue struct {
+	name  string
+	value capabilities.Value
+}
+
+// sorted returns the values of a record, sorted by name.
+func sorted(record map[string]capabilities.Value) []namedValue {
+	list := make([]namedValue, 0, len(record))
+	for _, name := range slices.Sorted(maps.Keys(record)) {
+		list = append(list, namedValue{name, record[name]})
+	}
+	return list
+}
+
+// lines returns values as lines, "name: value".
+func lines(record []namedValue) string {
+	text := make([]string, len(record))
+	for i, n := range record {
+		text[i] = terminal.Visible(n.name) + ": " + valueText(n.value)
+	}
+	return strings.Join(text, "\n")
+}
+
+// valueText returns a value on one line. Texts stay as they are, references become locators, sealed values are
+// masked, and other values are JSON.
+func valueText(v capabilities.Value) string {
+	if v.IsRef() {
+		return terminal.Visible(v.Text())
+	}
+	located, err := v.Map(func(leaf capabilities.Value) (capabilities.Value, error) {
+		if leaf.IsRef() {
+			return capabilities.String(leaf.Text()), nil
+		}
+		return leaf, nil
+	})
+	if err != nil {
+		return terminal.Visible(v.Text())
+	}
+	return terminal.Visible(located.Text())
 }

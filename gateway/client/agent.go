@@ -18,18 +18,19 @@ const (
 	Closed       = "closed" // it is archived
 )
 
-// NeedsPermission is what WaitForAgent says of an agent that waits to be permitted a call, and is running still.
+// NeedsPermission is the status that WaitForAgent returns for an agent that waits for permission to make a call. Its program
+// still runs.
 const NeedsPermission = "permission"
 
-// The policies for an agent's calls that need permission. A standing rule that denies goes before all of them.
+// The policies for an agent's calls that need permission. A standing rule that denies comes before all of them.
 const (
-	AskAlways = "always"  // every call is asked about, whatever rules allow
-	AskOnMiss = "on-miss" // calls that no rule decides are asked about: so it is where nothing is said
+	AskAlways = "always"  // every call is asked about, also those that a rule allows
+	AskOnMiss = "on-miss" // calls that no rule decides are asked about; the default
 	AskNever  = "never"   // calls that no rule denies are allowed
 	DenyAll   = "deny"    // calls that no rule allows are denied
 )
 
-// Agent is one as it is now.
+// Agent is the present state of an agent.
 type Agent struct {
 	ID                 ID                  `json:"id"`
 	Title              string              `json:"title"`
@@ -52,8 +53,8 @@ type Agent struct {
 	Node               string              `json:"node"`
 }
 
-// CutMessage is a message for which an agent's program ran when its node ended, so that the run did as well. It is not run
-// for again: send it again if that does no harm. It is left out once the agent has dismissed it.
+// CutMessage is a message for which an agent's program ran when its node ended. The run ended too, and is not repeated. Send
+// the message again if that does no harm. The message is left out once the agent has dismissed it.
 type CutMessage struct {
 	Message ID        `json:"message"`
 	Number  uint64    `json:"number"` // in the agent's mailbox
@@ -61,7 +62,8 @@ type CutMessage struct {
 	At      time.Time `json:"at"`     // when it was sent
 }
 
-// PendingPermission is a call that an agent asks whether it may make. Tool and Input are empty to who does not rule the agent.
+// PendingPermission is a call that an agent waits for permission to make. Tool and Input are empty for a reader that is neither
+// the agent nor its host nor its maker.
 type PendingPermission struct {
 	Form    ID        `json:"form"`
 	Number  uint64    `json:"number"` // in the agent's mailbox
@@ -80,8 +82,8 @@ type agentList struct {
 	api.Paged
 }
 
-// Agents lists the agents of the node that the client's agent sees: itself and those that it holds, and the node's host all. The
-// oldest is the first.
+// Agents lists the agents that the client's agent can see: itself and those that it holds. The node's host sees all. The
+// oldest comes first.
 func (c *Client) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 	var all []Agent
 	for r := (api.FetchAgentsRequest{Filter: f, Paging: api.Paging{Limit: c.pageSize}}); ; {
@@ -102,7 +104,7 @@ type agentResult struct {
 	Error *parley.Error `json:"error,omitempty"`
 }
 
-// Agent gives an agent by its ID, a unique beginning of that, a name or an exact title. It refuses with AGENT_NOT_FOUND, and with
+// Agent returns an agent by its ID, the unique beginning of an ID, a name or an exact title. It refuses with AGENT_NOT_FOUND and
 // AMBIGUOUS.
 func (c *Client) Agent(ctx context.Context, agent string) (Agent, error) {
 	got, err := get[agentResult](ctx, c, "fetch_agent", api.AgentRequest{AgentID: agent})
@@ -117,24 +119,25 @@ func (c *Client) Agent(ctx context.Context, agent string) (Agent, error) {
 	return *got.Agent, nil
 }
 
-// Prompt is a message to an agent at work, in plain words. MessageID makes a repeat harmless; "" is one of its own.
+// Prompt is a message to an agent to work on, in plain words. The same MessageID is the same message; "" is a new one.
 type Prompt struct {
 	Agent     string `json:"agentId"` // as in Client.Agent
 	Text      string `json:"text"`
 	MessageID string `json:"messageId,omitempty"` // the same one is the same message
 }
 
-// Prompted is a prompt that was accepted: it is on the node's disk.
+// Prompted is an accepted prompt. It is on the node's disk.
 type Prompted struct {
 	Agent   ID
 	Message ID   // that the agent has it as
 	Queued  bool // the agent's program was running already: it runs for this message after those before it
 }
 
-// Prompt sends a message to an agent, once, and returns when it is accepted: it is on disk, and the agent's program runs for it,
-// or it is Queued, or waits for whoever serves an agent without a program. WaitForAgent waits until that is done. It refuses with
-// AGENT_NOT_FOUND, AMBIGUOUS, AGENT_ARCHIVED, with RATE_LIMITED where as many programs run as may, and with what keeps a program
-// from running. If it is known by then which agent is meant, Agent is given with the error.
+// Prompt sends a message to an agent, once. It returns when the message is on disk and the agent's program runs for it, or when
+// the message is Queued. A message to an agent without a program waits for its client. WaitForAgent waits until the work is done.
+//
+// Prompt refuses with AGENT_NOT_FOUND, AMBIGUOUS and AGENT_ARCHIVED, with RATE_LIMITED where as many programs run as may, and with
+// the reason why a program cannot run. The result has the Agent with an error too, if the agent was found.
 func (c *Client) Prompt(ctx context.Context, p Prompt) (Prompted, error) {
 	if p.MessageID == "" {
 		p.MessageID = NewKey()
@@ -152,8 +155,8 @@ func (c *Client) Prompt(ctx context.Context, p Prompt) (Prompted, error) {
 	return Prompted{Agent: agent, Message: idOf(got.Message), Queued: got.Queued}, nil
 }
 
-// Report says what the client's agent, which has no program but this client, does: Initializing, Idle, Running, or Failed with what
-// went wrong. Of an agent with a program the node says it, and Report is NOT_PERMITTED.
+// Report sets the status of the client's agent: Initializing, Idle, Running, or Failed with the problem. The node sets the
+// status of an agent with a program itself, and refuses Report with NOT_PERMITTED.
 func (c *Client) Report(ctx context.Context, status, problem string) error {
 	return c.Call(ctx, "set_status", api.SetStatusRequest{Status: status, Error: problem}, nil)
 }
@@ -164,9 +167,9 @@ type finish struct {
 	Final  Agent  `json:"final"`
 }
 
-// WaitForAgent waits until an agent has nothing more to do, and says how that is: Idle, Failed or NeedsPermission, with the agent as
-// it is then; at once if it is so. One that still has prompts to work on is not Idle. It goes on through restarts of the node, until
-// ctx ends: then it is TIMEOUT, and the agent goes on.
+// WaitForAgent blocks until an agent has nothing more to do. It returns the status, Idle, Failed or NeedsPermission, and the agent.
+// An agent that still has prompts to work on is not Idle. The wait goes on through restarts of the node until ctx ends. Then
+// WaitForAgent refuses with TIMEOUT, and the agent goes on.
 func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string, final Agent, err error) {
 	for {
 		got, err := get[finish](ctx, c, "wait_for_finish", api.WaitForFinishRequest{AgentID: agent, TimeoutMs: turn(ctx, turnTime)})
@@ -176,29 +179,31 @@ func (c *Client) WaitForAgent(ctx context.Context, agent string) (status string,
 	}
 }
 
-// Stop ends the run of an agent, and what it was asking, and returns when its program has ended. It is for the agent itself, its
-// host and its maker.
+// Stop ends the run of an agent and cancels what it asks. It returns when the program has ended. Stop is for the agent itself,
+// its host and its maker.
 func (c *Client) Stop(ctx context.Context, agent string) error {
 	return c.Call(ctx, "stop_agent", api.AgentRequest{AgentID: agent}, nil)
 }
 
-// Archive puts an agent away, with what it does and asks: it takes no more messages. It is for its host and its maker.
+// Archive puts an agent out of use: its run ends, what it asks is cancelled, and it takes no more messages. Archive is for the
+// agent's host and its maker.
 func (c *Client) Archive(ctx context.Context, agent string) error {
 	return c.Call(ctx, "archive_agent", api.AgentRequest{AgentID: agent}, nil)
 }
 
-// Description is what an agent is known by. What is nil stays as it is.
+// Description is the title and the labels of an agent. A nil member stays unchanged.
 type Description struct {
 	Title  *string           `json:"title,omitempty"`
 	Labels map[string]string `json:"labels,omitzero"` // all of them: an empty map is none
 }
 
-// Describe replaces what the client's agent is known by.
+// Describe replaces the title or labels of the client's agent.
 func (c *Client) Describe(ctx context.Context, d Description) error {
 	return c.Call(ctx, "describe_agent", d, nil)
 }
 
-// SetPolicy says what becomes of an agent's calls that need permission: AskAlways, AskOnMiss, AskNever or DenyAll. It is for its host.
+// SetPolicy sets the policy for an agent's calls that need permission: AskAlways, AskOnMiss, AskNever or DenyAll. It is for the
+// agent's host.
 func (c *Client) SetPolicy(ctx context.Context, agent, policy string) error {
 	return c.Call(ctx, "set_policy", api.SetPolicyRequest{AgentID: agent, Policy: policy}, nil)
 }

@@ -8,8 +8,8 @@ import (
 	"parley"
 )
 
-// Approval asks whether a tool may be called with an input, any JSON value, which is shown to the letter. With Attended it is asked
-// only where somebody follows the mail of who would decide, a page, a client or a command, as Permission.Unattended says.
+// Approval asks whether a tool may be called with an input, any JSON value, which is shown unchanged. With Attended it is asked
+// only if a page, a client or a command follows the mail of the agent that would decide. See Permission.Unattended.
 type Approval struct {
 	To       string          `json:"recipient,omitempty"` // default: the agent's host
 	Tool     string          `json:"tool"`
@@ -17,10 +17,10 @@ type Approval struct {
 	Folder   string          `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
 	Key      string          `json:"key,omitempty"`
 	Deadline time.Time       `json:"deadline,omitzero"`
-	Attended bool            `json:"attended,omitempty"` // do not ask where nobody follows the mail of who is asked
+	Attended bool            `json:"attended,omitempty"` // do not ask if nobody follows the mail of the recipient
 }
 
-// permitted is what became of an approval when it was asked for.
+// permitted is the node's response to an approval.
 type permitted struct {
 	accepted
 	Decided    bool `json:"decided"`
@@ -29,30 +29,30 @@ type permitted struct {
 	Unattended bool `json:"unattended,omitempty"`
 }
 
-// Permission is an approval that was asked for, and is on the node's disk: a standing rule or the agent's policy has decided it, or
-// it is a form.
+// Permission is an accepted approval, which is on the node's disk. A standing rule or the agent's policy has decided it, or it is
+// a form.
 type Permission struct {
 	Asked
 
-	// Unattended says of an Approval with Attended that nobody follows the mail of who would decide at this moment, so that it is
-	// better decided elsewhere. If Form is "", as it is the first time, nothing was asked, and to Approve with the same Key again is
-	// to look again; else it was asked before, and Cancel takes it back. Who was told something a moment ago may not be seen to
-	// follow before they ask for more: look more than once. Of who is on another node it is never said.
+	// Unattended reports, for an Approval with Attended, that nobody follows the mail of the recipient at this moment. The call is
+	// then better decided elsewhere. If Form is "", nothing was asked, and Approve with the same Key looks again. Otherwise the
+	// approval was asked before, and Cancel cancels it. A client that was just sent a message counts as a follower only when it
+	// asks for more, so look more than once. Unattended is never set for a recipient on another node.
 	Unattended bool
 
 	rule *Decision
 }
 
-// Decision says whether the call may be made. One that was declined, cancelled or has expired may not, nor one that somebody else than
-// the agent's host has decided.
+// Decision reports whether a call may be made. A call whose approval was declined, cancelled or has expired may not be made, nor
+// one that somebody other than the agent's host has decided.
 type Decision struct {
 	Allowed bool
-	Reason  string  // in words, by who decided, if there are any
-	Rule    ID      // the standing rule that decided; "" if that was a policy, or who was asked
+	Reason  string  // in words, by whoever decided; may be empty
+	Rule    ID      // the standing rule that decided; "" if a policy or the recipient did
 	Outcome Outcome // of the form, if there was one
 }
 
-// Approve asks whether a tool may be called, once, and returns when the question is accepted or decided, or is Unattended.
+// Approve asks once whether a tool may be called. It returns when the approval is accepted, decided or Unattended.
 func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
 	if a.Key == "" {
 		a.Key = NewKey()
@@ -68,8 +68,8 @@ func (c *Client) Approve(ctx context.Context, a Approval) (*Permission, error) {
 	return p, nil
 }
 
-// Await waits for the decision, as Client.Await does. Where nothing was asked, as Unattended says, it refuses with
-// NO_PENDING_PERMISSION.
+// Await blocks until the decision, as Client.Await does. It refuses with NO_PENDING_PERMISSION if nothing was asked because the
+// approval is Unattended.
 func (p *Permission) Await(ctx context.Context) (Decision, error) {
 	switch {
 	case p.rule != nil:

@@ -12,12 +12,12 @@ import (
 	"parley/gateway/api"
 )
 
-// Cursor is where to go on following, as a WebSocket of the node's has it too. "" is the beginning.
+// Cursor is a position from which to follow. The node's WebSockets have the same cursors. "" is the beginning.
 type Cursor string
 
-// Follow yields the messages of a view as they are after a cursor, then each that comes or changes, until ctx ends or an
-// error, which comes last. It goes on through restarts of the node. Each message has its Cursor: Follow from there yields what
-// came after it, each change once, in this program or the next. From the beginning a mailbox is read page by page.
+// Follow yields the messages of a view that changed after a cursor, and then each that comes or changes, until ctx ends or an
+// error, which comes last. It continues through restarts of the node. Follow from the Cursor of a message yields each later
+// change once, also in another process. From the beginning Follow reads the mailbox page by page.
 func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		at, err := parsePosition(from)
@@ -36,7 +36,8 @@ func (c *Client) Follow(ctx context.Context, v View, from Cursor) iter.Seq2[Mess
 	}
 }
 
-// batch waits for messages that changed together after a position, gives them, or a page of them, with their cursors, and moves on.
+// batch blocks until messages have changed after a position. It returns them, or a page of them, with their cursors, and
+// advances the position.
 func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, error) {
 	switch {
 	case at.seen == 0:
@@ -51,7 +52,7 @@ func (c *Client) batch(ctx context.Context, v View, at *position) ([]Message, er
 	return at.pass(page.Messages, page.Cursor), nil
 }
 
-// page gives the next page of the messages that there were when the first was read.
+// page returns the next page of the messages that existed when the first page was read.
 func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, error) {
 	r := api.ListMessagesRequest{MessageFilter: v, Limit: c.pageSize}
 	if at.isWithin() {
@@ -75,7 +76,7 @@ func (c *Client) page(ctx context.Context, v View, at *position) ([]Message, err
 	return batch, nil
 }
 
-// rest gives what is still to be told of a batch that was told in part before, or the next page of it.
+// rest returns the undelivered messages of a batch that was delivered in part, or the next page of them.
 func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, error) {
 	since, err := c.changes(ctx, v, at.seen, 0) // they changed long ago, or are not to be shown any more
 	if err != nil {
@@ -91,25 +92,25 @@ func (c *Client) rest(ctx context.Context, v View, at *position) ([]Message, err
 	return rest, nil
 }
 
-// unchanged gives those of a batch that have not changed after a version: the others are told by going on from there.
+// unchanged returns the messages of a batch that have not changed after a version. The others come later.
 func unchanged(batch []Message, after uint64) []Message {
 	return slices.DeleteFunc(batch, func(m Message) bool { return m.Changed > after })
 }
 
-// changes waits so long for messages that have changed after a version of the mailbox.
+// changes waits at most a duration for messages that have changed after a version of the mailbox.
 func (c *Client) changes(ctx context.Context, v View, after uint64, long time.Duration) (messagePage, error) {
 	ms := turn(ctx, long)
 	return get[messagePage](ctx, c, "follow_messages", api.FollowMessagesRequest{MessageFilter: v, Cursor: after, WaitMs: &ms})
 }
 
-// position is how far following has come: all that changed up to seen was told, and, of what changed from there to upTo,
-// the messages up to a number.
+// position is the progress of Follow: it has delivered all changes up to seen, and, of the changes from there to upTo, the
+// messages up to a number.
 type position struct{ seen, upTo, number uint64 }
 
-// isWithin reports whether there is a rest to tell of what changed before upTo.
+// isWithin reports whether a part of the changes before upTo was not delivered.
 func (p position) isWithin() bool { return p.upTo != 0 }
 
-// pass gives the messages of a batch with their cursors, and moves to its end.
+// pass returns the messages of a batch with their cursors, and advances to its end.
 func (p *position) pass(batch []Message, end uint64) []Message {
 	for i := range batch {
 		batch[i].Cursor = position{p.seen, end, batch[i].Number}.cursor()

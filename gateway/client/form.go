@@ -9,7 +9,7 @@ import (
 	"parley/events"
 )
 
-// Form is one to be asked. The zero value of everything but To, Description and Fields is a good default.
+// Form is a form to be sent. The zero values of all but To, Description and Fields are good defaults.
 type Form struct {
 	To          string    `json:"recipient"` // a path of the asker's names, as HOST, or the ID or locator of an agent that it holds
 	Description string    `json:"description"`
@@ -49,8 +49,8 @@ type Request struct {
 	NoForward bool      `json:"noForward,omitempty"`
 }
 
-// Asked is what was asked, and is on the node's disk. Form is "" if nothing was, because the name for the answer is
-// bound already.
+// Asked is an accepted form or request, which is on the node's disk. Form is "" if nothing was sent because the name for the
+// answer is bound already.
 type Asked struct {
 	Form        ID
 	Promise     ID
@@ -61,7 +61,7 @@ type Asked struct {
 	outcome *Outcome // if it was settled already
 }
 
-// accepted is how a node says that.
+// accepted is the node's response to a form or request.
 type accepted struct {
 	Form        ID       `json:"form,omitempty"`
 	Promise     ID       `json:"promise,omitempty"`
@@ -70,11 +70,12 @@ type accepted struct {
 	Unreachable bool     `json:"unreachable,omitempty"`
 }
 
+// by returns the Asked of a client.
 func (a accepted) by(c *Client) *Asked {
 	return &Asked{Form: a.Form, Promise: a.Promise, Number: a.Number, Unreachable: a.Unreachable, client: c, outcome: a.Outcome}
 }
 
-// Ask sends a form, once, and returns when it is accepted. Who was asked may answer at any time from then on.
+// Ask sends a form, once, and returns when it is accepted. The recipient may answer at any time from then on.
 func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
 	if f.Key == "" {
 		f.Key = NewKey()
@@ -101,7 +102,7 @@ func (c *Client) Request(ctx context.Context, r Request) (*Asked, error) {
 	return a.by(c), nil
 }
 
-// Await is Client.Await for what was asked.
+// Await is Client.Await for the form.
 func (a *Asked) Await(ctx context.Context) (Outcome, error) {
 	if a.outcome != nil && a.outcome.Status != Open {
 		return *a.outcome, nil
@@ -120,8 +121,8 @@ const (
 	Answering  = "answering" // an answer is on its way to a home that cannot be reached: the form is open until it arrives
 )
 
-// Outcome is how a form ended. Values is a record: in the clear for the asker, and for others {"$sealed":true} where a
-// field is secret. Order has the names in it as the form orders them.
+// Outcome is the end of a form. Values is a record. A secret is in the clear for the asker, and {"$sealed":true} for others.
+// Order has the names of the values in the order of the form.
 type Outcome struct {
 	Status  string          `json:"status"`
 	Form    ID              `json:"form,omitempty"`
@@ -129,11 +130,11 @@ type Outcome struct {
 	By      ID              `json:"by,omitempty"`
 	ByName  string          `json:"byName,omitempty"` // the client's agent's name for By
 	At      time.Time       `json:"at,omitzero"`
-	Note    string          `json:"note,omitempty"` // in words, by who declined or cancelled
+	Note    string          `json:"note,omitempty"` // in words, by whoever declined or cancelled
 	Values  json.RawMessage `json:"values,omitempty"`
 	Order   []string        `json:"order,omitempty"`
 
-	// Of an approval, to who asked it: whether the agent's host has allowed the call that Digest is of.
+	// Of an approval, for its asker. Allowed reports whether the agent's host has allowed the call that Digest is of.
 	Digest  string `json:"digest,omitempty"`
 	Allowed bool   `json:"allowed,omitempty"`
 
@@ -141,7 +142,7 @@ type Outcome struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps Raw.
+// UnmarshalJSON reads an outcome and keeps its text as Raw.
 func (o *Outcome) UnmarshalJSON(b []byte) error {
 	type plain Outcome
 	*o = Outcome{}
@@ -149,7 +150,7 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(o))
 }
 
-// Err is nil for an answer, and else the error of how the form ended: DECLINED, CANCELLED or EXPIRED.
+// Err returns nil for an answer, and for another end the error DECLINED, CANCELLED or EXPIRED.
 func (o Outcome) Err() error {
 	code := parley.Cancelled
 	switch o.Status {
@@ -168,7 +169,7 @@ func (o Outcome) Err() error {
 	return parley.Refuse(code, "form %s was %s", o.Form, o.Status)
 }
 
-// Decode reads the answer's values into a struct or map, as json.Unmarshal does, or gives Err.
+// Decode reads the answer's values into a struct or map, as json.Unmarshal does. It returns Err if there is no answer.
 func (o Outcome) Decode(into any) error {
 	if err := o.Err(); err != nil {
 		return err

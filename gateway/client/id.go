@@ -10,11 +10,11 @@ import (
 	"parley/gateway/api"
 )
 
-// ID names an agent, message, form, promise or grant anywhere: {ULID}@{node}. Where a message of the client's own agent
-// is meant, its Number does as well.
+// ID names an agent, message, form, promise or grant anywhere: {ULID}@{node}. For a message of the client's own agent, its
+// Number can be used in place of the ID.
 type ID string
 
-// Number gives what stands for the ID of a message in its agent's own mailbox.
+// Number returns the number of a message in its agent's own mailbox, for use as an ID.
 func Number(n uint64) ID { return ID(strconv.FormatUint(n, 10)) }
 
 // refTo returns the part of a request that names a message.
@@ -28,7 +28,7 @@ func idOf(id capabilities.ID) ID {
 	return ID(id.String())
 }
 
-// NewKey makes an idempotency key that is like no other: a ULID.
+// NewKey returns a new, unique idempotency key: a ULID.
 func NewKey() string {
 	var entropy [10]byte
 	_, _ = rand.Read(entropy[:]) // it never fails
@@ -38,8 +38,8 @@ func NewKey() string {
 	return u.String()
 }
 
-// Ref is a live reference as an answer or message carries it, and as it is given in one: to who gives a reference, a name
-// that it holds does as well. Knowing a Ref gives no authority: the node checks what is held.
+// Ref is a live reference in an answer or message. In an answer that is sent, a name that the answerer holds can be used in
+// its place. Knowing a Ref gives no authority: the node checks what the agent holds.
 type Ref struct {
 	Target ID     `json:"$cap"`
 	Kind   string `json:"kind"` // agent, form, message, promise, resolver, grant, blob or node

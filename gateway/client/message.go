@@ -10,7 +10,7 @@ import (
 	"parley/gateway/api"
 )
 
-// Message is one as its mailbox's agent sees it. Names are the agent's own, of today, and "" where it has none.
+// Message is a message as the agent of its mailbox sees it. Names are the present ones of that agent; "" where it has none.
 type Message struct {
 	Number      uint64    `json:"number"`
 	Type        string    `json:"type"` // form, request, approval or message
@@ -23,8 +23,8 @@ type Message struct {
 	Received    bool      `json:"received"` // it was sent to the agent; a message to itself is both
 	Date        time.Time `json:"date"`
 	Dismissed   bool      `json:"dismissed"`
-	Delivered   bool      `json:"delivered"` // of what it sent: whether it has arrived
-	Changed     uint64    `json:"changed"`   // version of the mailbox since which it is as it is
+	Delivered   bool      `json:"delivered"` // reports, of what the agent sent, whether it has arrived
+	Changed     uint64    `json:"changed"`   // version of the mailbox at the last change
 	ReplyTo     ID        `json:"replyTo,omitempty"`
 	ReplyNumber *uint64   `json:"replyNumber,omitempty"` // of ReplyTo in this mailbox
 
@@ -43,17 +43,17 @@ type Message struct {
 	ResolverID   ID        `json:"resolverId,omitempty"`
 	Deadline     time.Time `json:"deadline,omitzero"`
 	NoForward    bool      `json:"noForward,omitempty"`
-	Forwarder    ID        `json:"forwarder,omitempty"` // who handed it on to the agent
+	Forwarder    ID        `json:"forwarder,omitempty"` // who forwarded it to the agent
 	ForwardName  string    `json:"forwarderName,omitempty"`
 	Chain        []Party   `json:"chain,omitempty"` // who had it before the agent, first the one asked
 	ForwardedTo  []Party   `json:"forwardedTo,omitempty"`
 	Outcome      *Outcome  `json:"outcome,omitempty"`   // nil while it is open
 	AnswerNeeded bool      `json:"answerNeeded"`        // it is open and this agent may answer it
-	Answering    bool      `json:"answering,omitempty"` // what the agent said is on its way to the form's home
-	Refused      string    `json:"refused,omitempty"`   // why the home would not have what the agent said
+	Answering    bool      `json:"answering,omitempty"` // the agent's answer is on its way to the form's home
+	Refused      string    `json:"refused,omitempty"`   // why the home refused the agent's answer
 	Digest       string    `json:"digest,omitempty"`    // of the call that an approval shows
 
-	Cursor Cursor          `json:"-"` // of a message that was followed: where to go on after it
+	Cursor Cursor          `json:"-"` // of a followed message: the position after it
 	Raw    json.RawMessage `json:"-"` // the message as the node sent it
 }
 
@@ -63,7 +63,7 @@ type Party struct {
 	Name string `json:"name,omitempty"`
 }
 
-// UnmarshalJSON keeps Raw.
+// UnmarshalJSON reads a message and keeps its text as Raw.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	type plain Message
 	*m = Message{}
@@ -71,7 +71,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(m))
 }
 
-// ID is what to call the message by in every method.
+// ID returns the ID that names the message in every method.
 func (m Message) ID() ID { return m.MessageID }
 
 // View selects messages: with All also what the agent sent and what it dismissed, with Pending only what waits for its
@@ -106,34 +106,34 @@ func (c *Client) List(ctx context.Context, v View) iter.Seq2[Message, error] {
 	}
 }
 
-// Message gives one.
+// Message returns one message.
 func (c *Client) Message(ctx context.Context, id ID) (Message, error) {
 	return get[Message](ctx, c, "get_message", api.MessageRequest{FormRef: refTo(id)})
 }
 
-// Sent is an accepted message: it is on the node's disk.
+// Sent is an accepted message. It is on the node's disk.
 type Sent struct {
 	Message     ID     `json:"message"`
 	Number      uint64 `json:"number"`
 	Unreachable bool   `json:"unreachable,omitempty"` // it, or what it gives, goes there when it can
 }
 
-// Send sends words, with references as @edge:name or @name.
+// Send sends a message, with references as @edge:name or @name.
 func (c *Client) Send(ctx context.Context, to, text string) (Sent, error) {
 	return get[Sent](ctx, c, "send", api.SendRequest{Recipient: to, Text: text})
 }
 
-// Reply answers a message with words.
+// Reply sends a message to the other party of one.
 func (c *Client) Reply(ctx context.Context, to ID, text string) (Sent, error) {
 	return get[Sent](ctx, c, "reply", api.ReplyRequest{FormRef: refTo(to), Text: text})
 }
 
-// Adopt keeps what a message carries under edge, as name or, if that is "", under the edge's own name.
+// Adopt binds a name to the value that a message carries under an edge. An empty name is the edge's.
 func (c *Client) Adopt(ctx context.Context, message ID, edge, name string) error {
 	return c.Call(ctx, "adopt", api.AdoptRequest{FormRef: refTo(message), Edge: edge, Name: name}, nil)
 }
 
-// Dismiss drops a message from view.
+// Dismiss takes a message out of view.
 func (c *Client) Dismiss(ctx context.Context, message ID) error {
 	return c.Call(ctx, "dismiss", api.MessageRequest{FormRef: refTo(message)}, nil)
 }

@@ -7,7 +7,7 @@ import (
 	"parley/gateway/api"
 )
 
-// Names lists the names that the agent holds, sorted, or those within what stands under a path.
+// Names lists the names that the agent holds, sorted, or those below a path.
 func (c *Client) Names(ctx context.Context, path string) ([]string, error) {
 	var all []string
 	for r := (api.ListNamesRequest{Path: path, Paging: api.Paging{Limit: c.pageSize}}); ; {
@@ -22,8 +22,8 @@ func (c *Client) Names(ctx context.Context, path string) ([]string, error) {
 	}
 }
 
-// Lookup reads the value under a name into a pointer, as json.Unmarshal does; one that is a reference is a Ref. With reveal,
-// what is sealed is opened.
+// Lookup reads the value under a name into a pointer, as json.Unmarshal does. A reference is read as a Ref. With reveal, sealed
+// values are opened.
 func (c *Client) Lookup(ctx context.Context, name string, reveal bool, into any) error {
 	var found struct {
 		Value json.RawMessage `json:"value"`
@@ -37,19 +37,19 @@ func (c *Client) Lookup(ctx context.Context, name string, reveal bool, into any)
 	return nil
 }
 
-// Located says where a name's target is.
+// Located is the place of a name's target.
 type Located struct {
 	Locator string `json:"locator"`
 	ID      ID     `json:"id"`
 	Kind    string `json:"kind,omitempty"`
 }
 
-// Locate gives the locator of what stands under a name.
+// Locate returns the locator of the value under a name.
 func (c *Client) Locate(ctx context.Context, name string) (Located, error) {
 	return get[Located](ctx, c, "locate", api.NameRequest{Name: name})
 }
 
-// Store puts a value under a name: the value itself, or the text of a locator of what the agent may reach already.
+// Store binds a name to a value, or to the target of a locator that the agent can reach already.
 func (c *Client) Store(ctx context.Context, name string, value any) error {
 	written, err := json.Marshal(value)
 	if err != nil {
@@ -58,12 +58,12 @@ func (c *Client) Store(ctx context.Context, name string, value any) error {
 	return c.Call(ctx, "store_name", api.StoreNameRequest{Name: name, Value: written}, nil)
 }
 
-// Remove takes a name away.
+// Remove removes a name.
 func (c *Client) Remove(ctx context.Context, name string) error {
 	return c.Call(ctx, "remove_name", api.NameRequest{Name: name}, nil)
 }
 
-// NewAgent says what agent to make: a host or a guest, which is the default. The maker holds it under Name.
+// NewAgent is an agent to be made: a host or, by default, a guest. The maker holds it under Name.
 type NewAgent struct {
 	Kind   string            `json:"kind,omitempty"`
 	Name   string            `json:"name"`
@@ -71,14 +71,14 @@ type NewAgent struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Made is an agent that was made.
+// Made is a new agent.
 type Made struct {
 	Agent ID     `json:"agent"`
 	Name  string `json:"name"`
 	Kind  string `json:"kind"`
 }
 
-// Make makes an agent.
+// Make creates an agent.
 func (c *Client) Make(ctx context.Context, a NewAgent) (Made, error) {
 	return get[Made](ctx, c, "make_agent", a)
 }

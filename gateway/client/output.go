@@ -8,7 +8,7 @@ import (
 	"parley/gateway/api"
 )
 
-// Output is a piece of what an agent's program has put out, as it came: it may begin and end within a line.
+// Output is a piece of the output of an agent's program. It may begin and end within a line.
 type Output struct {
 	Cursor  uint64    `json:"cursor"` // where to go on after it; it grows from each piece of the agent's to the next
 	Run     ID        `json:"run"`
@@ -24,14 +24,14 @@ type outputPage struct {
 	Cursor uint64   `json:"cursor"`
 }
 
-// Output yields what an agent's program has put out after a cursor, 0 being the beginning of what the node keeps, the oldest first.
-// An error comes last. It is for the agent itself, its host and its maker.
+// Output yields the output of an agent's program after a cursor, oldest first. Cursor 0 is the beginning of what the node keeps.
+// An error comes last. Output is for the agent itself, its host and its maker.
 func (c *Client) Output(ctx context.Context, agent string, after uint64) iter.Seq2[Output, error] {
 	return c.output(ctx, agent, after, false)
 }
 
-// FollowOutput is Output that goes on with what comes, also through restarts of the node, until ctx ends. It misses nothing that the
-// node keeps, and yields nothing twice. To follow from the Cursor of a piece yields what came after it, in this program or the next.
+// FollowOutput is Output that continues with new output, also through restarts of the node, until ctx ends. It misses nothing that
+// the node keeps, and yields nothing twice. From the Cursor of a piece it yields what came after the piece, also in another process.
 func (c *Client) FollowOutput(ctx context.Context, agent string, after uint64) iter.Seq2[Output, error] {
 	return c.output(ctx, agent, after, true)
 }
@@ -60,8 +60,8 @@ func (c *Client) output(ctx context.Context, agent string, after uint64, follow 
 	}
 }
 
-// OutputTail gives the newest pieces of what an agent's program has put out, the oldest first and at most 500, and the cursor after
-// them, from which FollowOutput goes on. With no pieces wanted it gives the cursor alone.
+// OutputTail returns the newest pieces of an agent's output, oldest first and at most 500, and the cursor after them, from which
+// FollowOutput continues. For 0 pieces it returns the cursor alone.
 func (c *Client) OutputTail(ctx context.Context, agent string, pieces int) ([]Output, uint64, error) {
 	page, err := get[outputPage](ctx, c, "read_output", api.ReadOutputRequest{AgentID: agent, Tail: &pieces})
 	return page.Pieces, page.Cursor, err

@@ -10,9 +10,9 @@ import (
 	"parley/gateway/api"
 )
 
-// Answer answers a form. values is a struct or map that JSON makes a record of, with the types that the fields want; for
-// a capability that is a Ref, or a name of the answerer's. A wrong answer is refused with INVALID_ANSWER, with what is
-// wrong with each field, and leaves the form open. The outcome is that of this answer; after the first it is ALREADY_ANSWERED.
+// Answer answers a form. The values are a struct or map that encodes as a JSON object, with the types of the fields. A
+// capability is a Ref, or a name of the answerer's. Answer refuses a wrong answer with INVALID_ANSWER and the errors of all
+// fields; the form stays open. It refuses an answer after the first with ALREADY_ANSWERED.
 func (c *Client) Answer(ctx context.Context, form ID, values any) (Outcome, error) {
 	written, err := json.Marshal(values)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Client) Answer(ctx context.Context, form ID, values any) (Outcome, erro
 	return get[Outcome](ctx, c, "respond_form", api.RespondFormRequest{FormRef: refTo(form), Values: record})
 }
 
-// AnswerText answers a form with texts by the names of the fields, which are read by the fields' types, as on a command
+// AnswerText answers a form with texts by the names of the fields. The node reads them by the fields' types, as on a command
 // line: 443, true, or a name of the answerer's for a capability. A field for several choices has several texts.
 func (c *Client) AnswerText(ctx context.Context, form ID, texts map[string][]string) (Outcome, error) {
 	a := api.RespondFormRequest{FormRef: refTo(form)}
@@ -43,8 +43,8 @@ func (c *Client) AnswerText(ctx context.Context, form ID, texts map[string][]str
 	return get[Outcome](ctx, c, "respond_form", a)
 }
 
-// Decide answers an approval, as it was shown in a message: with deny or once, or with always or never for the calls that
-// the rule covers, too. An approval of another call than that message shows is refused with INVALID_ARGUMENT.
+// Decide answers the approval that a message shows: with deny or once, or with always or never for all calls that the rule
+// covers. It refuses with INVALID_ARGUMENT if the approval is of another call than the message shows.
 func (c *Client) Decide(ctx context.Context, approval Message, decision, reason string) (Outcome, error) {
 	a := api.RespondFormRequest{
 		FormRef: refTo(approval.MessageID), Digest: approval.Digest, Values: map[string]capabilities.Value{"decision": capabilities.String(decision)},
@@ -55,27 +55,27 @@ func (c *Client) Decide(ctx context.Context, approval Message, decision, reason 
 	return get[Outcome](ctx, c, "respond_form", a)
 }
 
-// Decline says no to a form, in words if there are any.
+// Decline declines a form. The reason may be empty.
 func (c *Client) Decline(ctx context.Context, form ID, reason string) (Outcome, error) {
 	return get[Outcome](ctx, c, "decline_form", api.EndRequest{FormRef: refTo(form), Reason: reason})
 }
 
-// Cancel takes back a form that the agent asked.
+// Cancel cancels a form that the agent asked.
 func (c *Client) Cancel(ctx context.Context, form ID, reason string) (Outcome, error) {
 	return get[Outcome](ctx, c, "cancel_form", api.EndRequest{FormRef: refTo(form), Reason: reason})
 }
 
-// Reject says no to a request.
+// Reject declines a request.
 func (c *Client) Reject(ctx context.Context, request ID, reason string) (Outcome, error) {
 	return get[Outcome](ctx, c, "reject", api.EndRequest{FormRef: refTo(request), Reason: reason})
 }
 
-// Resolve gives what was requested: what the agent holds under a name.
+// Resolve answers a request with the value that the agent holds under a name.
 func (c *Client) Resolve(ctx context.Context, request ID, name string) (Outcome, error) {
 	return get[Outcome](ctx, c, "resolve", api.ResolveRequest{FormRef: refTo(request), Name: name})
 }
 
-// Forward hands a form on: whoever answers first settles it.
+// Forward forwards a form to another agent. The first answer settles it.
 func (c *Client) Forward(ctx context.Context, form ID, to string) error {
 	return c.Call(ctx, "forward_form", api.ForwardFormRequest{FormRef: refTo(form), Recipient: to}, nil)
 }

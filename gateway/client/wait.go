@@ -14,8 +14,7 @@ const (
 	minWait  = 50 * time.Millisecond // what it takes to find out, also on a busy node
 )
 
-// Await waits until a form has ended, and gives its outcome: at once if it has. It goes on through restarts of the node,
-// until ctx ends.
+// Await blocks until a form has ended and returns its outcome. The wait goes on through restarts of the node until ctx ends.
 func (c *Client) Await(ctx context.Context, form ID) (Outcome, error) {
 	for {
 		o, err := c.wait(ctx, form, turnTime, time.Time{})
@@ -25,8 +24,7 @@ func (c *Client) Await(ctx context.Context, form ID) (Outcome, error) {
 	}
 }
 
-// AwaitWithin is Await for so long at most; 0 is to look whether the form has ended. If it has not, AwaitWithin refuses
-// with TIMEOUT.
+// AwaitWithin is Await with a limit; with 0 it looks once. It refuses with TIMEOUT if the form has not ended within the limit.
 func (c *Client) AwaitWithin(ctx context.Context, form ID, within time.Duration) (Outcome, error) {
 	deadline := time.Now().Add(within)
 	for {
@@ -40,14 +38,14 @@ func (c *Client) AwaitWithin(ctx context.Context, form ID, within time.Duration)
 	}
 }
 
-// wait is one waiting call, which is not made again after a time, if that is not zero.
+// wait makes one waiting call. It does not repeat the call after a time, unless that is zero.
 func (c *Client) wait(ctx context.Context, form ID, long time.Duration, until time.Time) (o Outcome, err error) {
 	ms := turn(ctx, long)
 	err = c.callUntil(ctx, until, "await", api.AwaitRequest{FormRef: refTo(form), WaitMs: &ms}, &o)
 	return o, err
 }
 
-// turn gives how long one waiting call may take, in milliseconds: not longer than ctx does.
+// turn returns the longest duration of one waiting call in milliseconds. It does not exceed the deadline of ctx.
 func turn(ctx context.Context, long time.Duration) int64 {
 	if deadline, ok := ctx.Deadline(); ok {
 		long = min(long, time.Until(deadline))

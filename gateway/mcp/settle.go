@@ -19,16 +19,16 @@ func (c *call) ended(ctx context.Context, operation string, request any) (any, e
 
 // asked reads which form a tool is about that settles what others asked. One that the agent asked the person at the
 // client is not its own to settle.
-func (c *call) asked(ctx context.Context, form api.RefText) (subject api.FormRef, err error) {
+func (c *call) asked(ctx context.Context, form api.RefText) (ref api.FormRef, err error) {
 	if form == "" {
-		return subject, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
+		return ref, parley.Refuse(parley.InvalidArgument, "which form? give its number or handle")
 	}
 	m, err := c.message(ctx, string(form))
 	if err != nil {
-		return subject, err
+		return ref, err
 	}
 	if isForClient(m) {
-		return subject, parley.Refuse(parley.NotPermitted, "form %d is for the person at the client", m.Number).WithHint("await_answer waits for them")
+		return ref, parley.Refuse(parley.NotPermitted, "form %d is for the person at the client", m.Number).WithHint("await_answer waits for them")
 	}
 	return api.RefTo(m.MessageID.String()), nil
 }

@@ -187,8 +187,7 @@ func (r *request) cancel(form capabilities.ID, why string) (Decision, bool) {
 	}
 	ctx, done := context.WithTimeout(context.Background(), cancelTime) // the hook's own context may have ended
 	defer done()
-	subject := api.RefTo(form.String())
-	err := r.client.Call(ctx, "cancel_form", api.EndRequest{Acting: r.as, FormRef: subject, Reason: why}, nil)
+	err := r.client.Call(ctx, "cancel_form", api.EndRequest{Acting: r.as, FormRef: api.RefTo(form.String()), Reason: why}, nil)
 	if parley.CodeOf(err) != parley.AlreadyAnswered {
 		return Decision{}, false
 	}
