@@ -53,8 +53,8 @@ type Typed struct{ Value any }
 // Read implements Request.
 func (t Typed) Read(into any) error {
 	to, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(t.Value)
-	if from.Type() != to.Type() {
-		return fmt.Errorf("a %s was given for a %s", from.Type(), to.Type())
+	if t.Value == nil || from.Type() != to.Type() {
+		return fmt.Errorf("a %T was given for a %s", t.Value, to.Type())
 	}
 	to.Set(from)
 	return nil

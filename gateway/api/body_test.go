@@ -1,0 +1,61 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley"
+)
+
+func TestCheckBody(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat(`{"a":[`, n/2) + strings.Repeat(`]}`, n/2) }
+	for text, want := range map[string]parley.Code{
+		"":                                   "",
+		`{"a":"é"}`:                          "",
+		nested(MaxDepth):                     "",
+		nested(MaxDepth + 2):                 parley.TooLarge,
+		strings.Repeat("[", 100_000):         parley.TooLarge,
+		`"` + strings.Repeat("[", 100) + `"`: "", // text nests nothing
+		"\xff":                               parley.InvalidArgument,
+		"{\"a\":\"\xc3\"}":                   parley.InvalidArgument,
+		"\xed\xa0\x80":                       parley.InvalidArgument, // half of a surrogate pair
+	} {
+		if got := parley.CodeOf(CheckBody([]byte(text))); got != want {
+			t.Errorf("%.40q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	var r ReplyRequest
+	if err := Decode(nil, &r); err != nil || r != (ReplyRequest{}) {
+		t.Errorf("no body: %+v %v", r, err)
+	}
+	if err := Decode([]byte(`{"as":"fae","number":3,"text":"hi","unknown":{}}`), &r); err != nil || r.As != "fae" || r.Number != "3" || r.Text != "hi" {
+		t.Errorf("%+v %v", r, err)
+	}
+	for _, text := range []string{`{`, ` `, `{"text":1}`, `{"text":["a"]}`, `{"number":true}`, `[]`, `{"text":"a"}{}`, "\x00", `{"as":"a",}`} {
+		err := Decode([]byte(text), new(ReplyRequest))
+		if parley.CodeOf(err) != parley.InvalidArgument {
+			t.Errorf("%q: %v, want %s", text, err, parley.InvalidArgument)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"number":1,"values":{"a":{"$bytes":"AA=="}}}`))
+	f.Add([]byte(`{"values":{"a":{"$cap":"x"}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var r RespondFormRequest
+		err := Decode(text, &r)
+		if code := parley.CodeOf(err); err != nil && code != parley.InvalidArgument && code != parley.TooLarge {
+			t.Fatalf("%q is refused with %s: %v", text, code, err)
+		}
+		if err == nil {
+			if _, err := json.Marshal(r); err != nil {
+				t.Fatalf("%q cannot be written again: %v", text, err)
+			}
+		}
+	})
+}
