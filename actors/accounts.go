@@ -13,11 +13,10 @@ import (
 	"parley/mailbox"
 )
 
-// accounts is what each agent, and each other node, has this node hold. It follows from the mailboxes' states, each of
-// which counts for itself; what spans several of them is summed up here. A mailbox is known from the first time that it
-// is in memory.
+// accounts counts the use of the node by each agent and each other node. A mailbox's state counts its own use, and
+// accounts adds up what spans several mailboxes. A mailbox counts from the first time that it is in memory.
 //
-// An agent that the node's host has made has an account. Agents that it makes, and so on, share it.
+// An agent that the node's host has made has an account. All agents below it share that account.
 type accounts struct {
 	node   *Node
 	agents mailbox.Limits // where nothing else is set; never changed
@@ -32,14 +31,14 @@ type accounts struct {
 	efforts map[capabilities.ID]*effort
 }
 
-// account is one agent.
+// account is the use of one agent.
 type account struct {
 	by   capabilities.ID
 	kind events.AgentKind
 	use  mailbox.Usage
 }
 
-// route is the way from a sender to a mailbox. Of another node's agents, the sender is an ID of the node alone.
+// route is a pair of a sender and a mailbox. The sender of another node's mail is that node.
 type route struct{ from, to capabilities.ID }
 
 func newAccounts(n *Node) (*accounts, error) {
@@ -54,10 +53,10 @@ func newAccounts(n *Node) (*accounts, error) {
 	return a, a.peers.Set(n.o.PeerQuotas)
 }
 
-// ofNode is the ID under which another node has an account.
+// ofNode returns the ID under which another node has an account.
 func ofNode(node capabilities.NodeID) capabilities.ID { return capabilities.ID{Node: node} }
 
-// put notes what an agent uses, and returns the agents whose mailboxes have to be read for its account to be whole.
+// put records the use of an agent. It returns the agents whose mailboxes have to be read to complete the account.
 func (a *accounts) put(s *mailbox.State) (missing []capabilities.ID) {
 	use := s.Account.Usage()
 	a.mu.Lock()
@@ -81,15 +80,15 @@ func (a *accounts) put(s *mailbox.State) (missing []capabilities.ID) {
 	return slices.DeleteFunc(missing, func(id capabilities.ID) bool { return a.known[id] != nil || id.Node != a.node.id })
 }
 
-// isExempt reports whether an agent has no quotas unless some are set: it is the node's host, or one that that has
-// made. The caller has the lock.
+// isExempt reports whether an agent has no quotas unless some are set: the node's host, and agents made by it. The
+// caller has the lock.
 func (a *accounts) isExempt(id capabilities.ID) bool {
 	return id == a.node.host || a.known[id].isHost(a.node)
 }
 
 func (k *account) isHost(n *Node) bool { return k != nil && k.by == n.host && k.kind == events.Host }
 
-// isPlain reports whether an agent has an account of its own with the quotas of most. The caller has the lock.
+// isPlain reports whether an agent has an account of its own with the default quotas. The caller has the lock.
 func (a *accounts) isPlain(id capabilities.ID) bool {
 	k := a.known[id]
 	return len(a.set) == 0 && k != nil && (k.by == a.node.host || k.by.IsZero()) && id != a.node.host && !k.isHost(a.node)
@@ -106,7 +105,7 @@ func (a *accounts) head(id capabilities.ID) capabilities.ID {
 	}
 }
 
-// family calls fn for an agent and all that it made, and so on, as far as they are known. The caller has the lock.
+// family calls fn for an agent and all known agents below it. The caller has the lock.
 func (a *accounts) family(id capabilities.ID, fn func(capabilities.ID, *account)) {
 	if k := a.known[id]; k != nil {
 		fn(id, k)
@@ -116,7 +115,7 @@ func (a *accounts) family(id capabilities.ID, fn func(capabilities.ID, *account)
 	}
 }
 
-// limits returns the limits of what an agent does at a time, or nil if there are none.
+// limits returns the limits of an agent's commands at a time, or nil if there are none.
 func (a *accounts) limits(id capabilities.ID, now capabilities.Time) *mailbox.Limits {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,7 +150,7 @@ func (a *accounts) quotas(head capabilities.ID) mailbox.Amounts {
 	return quotas
 }
 
-// ofSender returns the quotas of mail that comes from an agent, nil if it has none.
+// ofSender returns the quotas of an agent's mail, or nil if there are none.
 func (a *accounts) ofSender(from capabilities.ID) *mailbox.Amounts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,7 +169,7 @@ func (a *accounts) ofSender(from capabilities.ID) *mailbox.Amounts {
 	return &quotas
 }
 
-// remember takes up what the host's log says of quotas.
+// remember takes over the quotas in the state of the host's mailbox.
 func (a *accounts) remember(s *mailbox.State) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,7 +179,7 @@ func (a *accounts) remember(s *mailbox.State) {
 	}
 }
 
-// note is told what happens in the host's mailbox.
+// note takes over events of the host's mailbox.
 func (a *accounts) note(evs []events.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -215,7 +214,7 @@ func (a *accounts) setLocked(e *events.QuotaSet) {
 	}
 }
 
-// hold notes what a mailbox holds for another node.
+// hold records what a mailbox stores for another node.
 func (a *accounts) hold(id capabilities.ID, node capabilities.NodeID, amounts mailbox.Amounts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -225,17 +224,17 @@ func (a *accounts) hold(id capabilities.ID, node capabilities.NodeID, amounts ma
 	a.held[node][id] = amounts
 }
 
-// isFull reports whether a mailbox has refused mail of a sender, and has not let go of any since.
+// isFull reports whether a mailbox has refused mail of a sender, and has removed nothing since.
 func (a *accounts) isFull(from, to capabilities.ID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.full) > 0 && a.full[route{from, to}]
 }
 
-// maxFull bounds the routes that are remembered as full. Mail by others is refused when it arrives.
+// maxFull bounds the routes that are recorded as full. Mail on other routes is refused when it arrives.
 const maxFull = 10_000
 
-// fill notes that a mailbox has refused mail of a sender.
+// fill records that a mailbox has refused mail of a sender.
 func (a *accounts) fill(from, to capabilities.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -244,7 +243,7 @@ func (a *accounts) fill(from, to capabilities.ID) {
 	}
 }
 
-// empty forgets what was full to a mailbox, which has let go of something.
+// empty removes the full routes to a mailbox that has removed mail.
 func (a *accounts) empty(to capabilities.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -278,7 +277,8 @@ func (a *accounts) useLocked(head capabilities.ID, now capabilities.Time) view.A
 	return u
 }
 
-// heaviest returns the accounts that use most of their quotas, and of those without quotas that hold the most bytes.
+// heaviest returns the accounts that use the largest shares of their quotas. Accounts without quotas are ordered by
+// bytes.
 func (a *accounts) heaviest(most int, now capabilities.Time) []view.AgentUse {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -295,24 +295,23 @@ func (a *accounts) heaviest(most int, now capabilities.Time) []view.AgentUse {
 	return all[:min(most, len(all))]
 }
 
-// fullSender is the refusal of mail for a mailbox that has no more room for it.
+// fullSender returns the error of mail for a mailbox that has no room for it.
 func fullSender() error {
 	return parley.Refuse(parley.QuotaExceeded, "the recipient's mailbox has as much of this agent's mail as its quota allows").
 		WithHint("the recipient dismisses or answers some of it, or the node's host raises the quota: parley quota AGENT inbox=AMOUNT")
 }
 
-// effort is how much of its quota of processor an account has used. What was used grows less with time, as much each
-// minute as the quota is.
+// effort is the processor time that an account has used of its quota. It decreases with time, by one quota each minute.
 type effort struct {
 	spent time.Duration
 	at    capabilities.Time
 	rate  int64 // milliseconds a minute
 }
 
-// effortBurst is for how many minutes an account may use its quota at once.
+// effortBurst is the number of minutes whose quota an account may use at once.
 const effortBurst = 5
 
-// settle takes off what has come back since the last time.
+// settle subtracts what has been restored since the last time.
 func (e *effort) settle(now capabilities.Time, rate int64) {
 	if e.rate = rate; rate == mailbox.Unlimited {
 		e.spent, e.at = 0, now
@@ -322,8 +321,7 @@ func (e *effort) settle(now capabilities.Time, rate int64) {
 	e.spent, e.at = max(e.spent-max(back, 0), 0), now
 }
 
-// inMinute returns what is used as milliseconds of the quota of a minute: of all that may be used at once, the share
-// that is.
+// inMinute returns the used share of the burst, as milliseconds of the quota of one minute.
 func (e *effort) inMinute(now capabilities.Time) int64 {
 	if e == nil || e.rate == mailbox.Unlimited {
 		return 0
@@ -332,10 +330,10 @@ func (e *effort) inMinute(now capabilities.Time) int64 {
 	return e.spent.Milliseconds() / effortBurst
 }
 
-// effortOf returns an account's effort, nil if it made none. The caller has the lock.
+// effortOf returns an account's effort, or nil if there is none. The caller has the lock.
 func (a *accounts) effortOf(head capabilities.ID) *effort { return a.efforts[head] }
 
-// maxEfforts bounds the accounts whose efforts are remembered.
+// maxEfforts bounds the accounts whose efforts are recorded.
 const maxEfforts = 10_000
 
 // affords refuses with QUOTA_EXCEEDED an account that has used up its quota of processor.
@@ -357,7 +355,7 @@ func (a *accounts) affords(who capabilities.ID) error {
 		WithHint("wait a minute, use simpler patterns, or the node's host raises it: parley quota AGENT processor=MILLISECONDS")
 }
 
-// spend notes an effort.
+// spend adds to the effort of an account.
 func (a *accounts) spend(who capabilities.ID, d time.Duration) {
 	if d <= 0 {
 		return
@@ -378,7 +376,7 @@ func (a *accounts) spend(who capabilities.ID, d time.Duration) {
 	e.spent += d
 }
 
-// payer returns the account that pays for an agent's efforts: of one of another node, that node. The caller has the lock.
+// payer returns the account that pays for an agent's efforts. A node pays for its own agents. The caller has the lock.
 func (a *accounts) payer(who capabilities.ID) capabilities.ID {
 	if who.Node != a.node.id {
 		return ofNode(who.Node)
@@ -386,7 +384,7 @@ func (a *accounts) payer(who capabilities.ID) capabilities.ID {
 	return a.head(who)
 }
 
-// forgetEfforts drops those that have come back. The caller has the lock.
+// forgetEfforts removes efforts that have been restored in full. The caller has the lock.
 func (a *accounts) forgetEfforts(now capabilities.Time) {
 	for id, e := range a.efforts {
 		if e.settle(now, e.rate); e.spent == 0 {

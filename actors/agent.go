@@ -16,9 +16,9 @@ import (
 	"parley/persistence"
 )
 
-// Agent acts for one agent of a node. It is a handle: it holds no state and needs no closing. Its methods
-// block until what they say is durable or ctx ends; an ended ctx gives TIMEOUT, or its
-// cause if that has a code, and what was asked for may still happen.
+// Agent acts for one agent of a node. It is a handle: it holds no state and needs no closing. Its methods block until
+// their result is durable or ctx ends. A ctx that ends gives TIMEOUT, or its cause if that has a code. The call may
+// still take effect.
 type Agent struct {
 	node *Node
 	id   capabilities.ID
@@ -37,7 +37,7 @@ func errEnded(ctx context.Context) error {
 		WithHint("what was asked for may still happen")
 }
 
-// do has the agent's mailbox decide on a command of which nothing but success is of interest.
+// do has the agent's mailbox decide on a command.
 func (a *Agent) do(ctx context.Context, c mailbox.Command) error {
 	_, err := call(ctx, a, decide{c})
 	return err
@@ -54,7 +54,7 @@ const maxShownText = 120
 // maxShownInput bounds, in characters, what a PendingPermission shows of a call's input. The form has all of it.
 const maxShownInput = 2000
 
-// statusOf returns the status of an agent by the state of its mailbox.
+// statusOf returns the status of an agent from the state of its mailbox.
 func statusOf(s *mailbox.State) view.AgentStatus {
 	p := s.Profile
 	status := view.AgentStatus{
@@ -88,24 +88,24 @@ func statusOf(s *mailbox.State) view.AgentStatus {
 	return status
 }
 
-// markHeld returns a status that says whether the node holds the agent's program.
+// markHeld returns a status with the mark whether the node holds the agent's program.
 func markHeld(n *Node, s view.AgentStatus) view.AgentStatus {
 	s.Held = s.Runtime != "" && n.supervisor.isHeld()
 	return s
 }
 
-// Status returns the status of the agent, as it is on disk.
+// Status returns the durable status of the agent.
 func (a *Agent) Status(ctx context.Context) (view.AgentStatus, error) {
 	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (view.AgentStatus, error) { return statusOf(s), nil })
 }
 
-// Seen returns the status of another agent as a may see it.
+// Seen returns the status of another agent as this one may see it.
 func (as Agents) Seen(ctx context.Context, s view.AgentStatus) (view.AgentStatus, error) {
 	name, err := query(ctx, as.agent, func(st *mailbox.State, _ capabilities.Time) (string, error) { return st.Names.Of(s.ID), nil })
 	return markHeld(as.agent.node, s).For(as.agent.id, name), err
 }
 
-// MayLookInto refuses with NOT_PERMITTED an agent that is neither another one's host nor its maker nor that one itself.
+// MayLookInto refuses with NOT_PERMITTED unless the agent is the other one, its host or its maker.
 func (as Agents) MayLookInto(ctx context.Context, agent *Agent) error {
 	_, err := query(ctx, agent, func(s *mailbox.State, _ capabilities.Time) (none, error) {
 		if as.agent.id == agent.id || s.Profile.ManagedBy(as.agent.id) {
@@ -116,17 +116,17 @@ func (as Agents) MayLookInto(ctx context.Context, agent *Agent) error {
 	return err
 }
 
-// Report says what the agent, which some client serves, does now.
+// Report records the status of the agent, which some client serves.
 func (a *Agent) Report(ctx context.Context, status, problem string) error {
 	return a.do(ctx, mailbox.ReportStatus{Status: status, Error: problem})
 }
 
-// Describe replaces what the agent is known by. A nil title or labels stays as it is.
+// Describe replaces the title and labels of the agent. A nil title or nil labels stay as they are.
 func (a *Agent) Describe(ctx context.Context, title *string, labels map[string]string) error {
 	return a.do(ctx, mailbox.UpdateAgent{Title: title, Labels: labels})
 }
 
-// SetPolicy says what becomes of an agent's calls that need permission. The agent a is its host.
+// SetPolicy sets the policy for an agent's calls that need permission. Only the agent's host may.
 func (as Agents) SetPolicy(ctx context.Context, agent *Agent, policy string) error {
 	return agent.do(ctx, mailbox.SetPolicy{Policy: policy, By: as.agent.id})
 }
@@ -151,7 +151,7 @@ func (c *hostAliasCache) get(name string) (id capabilities.ID, epoch uint64, ok 
 	return id, epoch, ok
 }
 
-// put notes what was found out in an epoch, unless the names have changed since.
+// put adds an agent that was found in an epoch, unless the names have changed since.
 func (c *hostAliasCache) put(name string, id capabilities.ID, epoch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +160,7 @@ func (c *hostAliasCache) put(name string, id capabilities.ID, epoch uint64) {
 	}
 }
 
-// note is told what happens in the host's mailbox, before anybody else can be.
+// note takes over events of the host's mailbox, before anybody else sees them.
 func (c *hostAliasCache) note(evs []events.Event) {
 	for _, e := range evs {
 		switch e.(type) {
@@ -171,8 +171,8 @@ func (c *hostAliasCache) note(evs []events.Event) {
 	}
 }
 
-// ActAs gives the agent that the host holds, in full, under a name; "" is the host itself. It refuses with
-// UNKNOWN_NAME, and with NOT_PERMITTED an agent of another node or one that is held in part.
+// ActAs returns the agent that the host holds, in full, under a name; "" is the host itself. It refuses with
+// UNKNOWN_NAME, and with NOT_PERMITTED for an agent of another node or one that is held in part.
 func (n *Node) ActAs(ctx context.Context, name string) (*Agent, error) {
 	if sp := capabilities.Special(name); name == "" || sp == capabilities.NameSelf || sp == capabilities.NameHost {
 		return n.Host(), nil
@@ -196,10 +196,9 @@ func (n *Node) ActAs(ctx context.Context, name string) (*Agent, error) {
 	return &Agent{node: n, id: ref.Target}, nil
 }
 
-// message is a message to a mailbox's actor. Exactly one of its methods is called, once: handle with the mailbox's state
-// in memory, or fail if the mailbox cannot be read or what the message follows from was never stored.
-//
-// A feature adds a message and its handler, in the file of its noun. Handlers use the actor's state, decide and release.
+// message is a message to a mailbox's actor. Exactly one of its methods is called, once. Handle is called with the
+// mailbox's state in memory. Fail is called if the mailbox cannot be read, or if the append that the message follows
+// from was lost.
 type message interface {
 	handle(b *mailboxActor)
 	fail(err error)

@@ -14,12 +14,11 @@ import (
 	"parley/persistence"
 )
 
-// deliver takes items to the mailboxes that they are owed to, which confirm them. Between mailboxes of a
-// node this does not wait for the disk: the receiver's events come later in the one order than what they
-// follow from. After a crash the items that are still in the outbox are delivered again, and the receiver
-// knows what it has.
+// deliver sends items to the mailboxes that they are for. Between mailboxes of the node that does not wait for the
+// disk: the receiver's events come later in the log than the sender's. After a crash the items that are still in the
+// outbox are delivered again, and the receiver recognizes them.
 //
-// What is owed to other nodes is for their peers to come for.
+// Peers collect the items for other nodes.
 func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 	remote, here := map[capabilities.NodeID]int{}, false
 	for _, p := range items {
@@ -40,7 +39,7 @@ func (b *mailboxActor) deliver(items []mailbox.OutboxItem) {
 	}
 }
 
-// announceOutbox tells the peers what the mailbox owes to their nodes, when it was made from the log.
+// announceOutbox tells the peers how many items the mailbox has for their nodes, after the state was made from the log.
 func announceOutbox(b *mailboxActor) {
 	waiting := map[capabilities.NodeID]int{}
 	for _, p := range b.state.Outbox.Items() {
@@ -55,8 +54,8 @@ func announceOutbox(b *mailboxActor) {
 	}
 }
 
-// recountItems says anew what is owed to the homes, on other nodes, of forms that have ended: what was on its way there
-// about them no longer is.
+// recountItems updates the number of items for the homes, on other nodes, of forms that have ended. Items about those
+// forms have left the outbox.
 func recountItems(b *mailboxActor, evs []events.Event) {
 	for _, e := range evs {
 		form, ended := endOf(e)
@@ -66,7 +65,7 @@ func recountItems(b *mailboxActor, evs []events.Event) {
 	}
 }
 
-// resumeAfterMint has the peers ask again for items that waited until a grant was known.
+// resumeAfterMint has the peers ask again for items that waited for the ack of a grant.
 func resumeAfterMint(b *mailboxActor, rs []ack) {
 	minted := false
 	for _, r := range rs {
@@ -84,7 +83,7 @@ func resumeAfterMint(b *mailboxActor, rs []ack) {
 	}
 }
 
-// refusedWith returns an error in the words of an ack.
+// refusedWith returns an error as the reason in an ack.
 func refusedWith(err error) string {
 	code, text := peers.Refusal(err)
 	return code + ": " + text
@@ -177,8 +176,8 @@ func (m *acceptItem) fail(err error) {
 	m.node.registry.leaveAck(m.from, ack{item: m.item, refused: refusedWith(err)}) // there is no such mailbox
 }
 
-// breakLine lets nothing more along a line, and has the sender begin another after a pause. A mailbox that was put aside
-// is not tried again before the node starts anew; nor is any while the journal is failed, which resume makes up for.
+// breakLine breaks a line, and has the sender begin another after a pause. It does not for a quarantined receiver. Nor
+// does it while the journal has failed: resume delivers the items then.
 func breakLine(n *Node, l *line, sender capabilities.ID, why error) {
 	if l.broken.Swap(true) || l.failures != n.journal.Failures() {
 		return
@@ -301,7 +300,7 @@ func (rc ack) isUrgent() bool {
 	return rc.refused != "" || rc.item.Kind == events.OutboxMint || rc.item.Kind == events.OutboxForward
 }
 
-// notifyRemoteWaiters tells the callers that wait for another node's reply what that reply is.
+// notifyRemoteWaiters sends the replies of other nodes to the callers that wait for them.
 func notifyRemoteWaiters(b *mailboxActor, rs []ack) {
 	for _, r := range rs {
 		forward := r.item.Kind == events.OutboxForward

@@ -13,8 +13,8 @@ import (
 	"parley/mailbox"
 )
 
-// directory holds the status of every agent of the node, so that a list of them, or one by its title, need not read
-// their mailboxes. It is made when it is first asked for, and kept up from then on.
+// directory holds the status of every agent of the node, so that listing agents reads no mailboxes. It is filled at its
+// first use and kept up to date from then on.
 type directory struct {
 	node *Node
 
@@ -26,7 +26,7 @@ type directory struct {
 	watches map[*watch]bool
 }
 
-// watch is told of agents that have changed.
+// watch collects the agents that have changed.
 type watch struct {
 	changed map[capabilities.ID]bool
 	signal  chan struct{} // has one when there are some
@@ -36,7 +36,7 @@ func newDirectory(n *Node) *directory {
 	return &directory{node: n, known: map[capabilities.ID]view.AgentStatus{}, watches: map[*watch]bool{}}
 }
 
-// put notes how an agent is, unless something newer is known. It is called once that is durable.
+// put records the status of an agent, unless a newer one is known. The caller makes sure that the status is durable.
 func (d *directory) put(s view.AgentStatus) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,10 +57,10 @@ func (w *watch) tell(id capabilities.ID) {
 	}
 }
 
-// readers is how many mailboxes are read at once to make the directory.
+// readers is the number of mailboxes that are read at once to fill the directory.
 const readers = 4
 
-// make reads what is not known yet from the log.
+// make reads the agents that are not known yet from the log.
 func (d *directory) make(ctx context.Context) error {
 	d.making.Lock()
 	defer d.making.Unlock()
@@ -119,7 +119,7 @@ func (d *directory) feed(ctx context.Context, ids chan<- capabilities.ID, failed
 	}
 }
 
-// read takes in one agent. One whose log cannot be read is in the directory as that.
+// read adds one agent. An agent whose log cannot be read is added with the status error.
 func (d *directory) read(ctx context.Context, id capabilities.ID) error {
 	s, _, err := d.node.replay(ctx, id)
 	if ctx.Err() != nil {
@@ -169,7 +169,7 @@ func (d *directory) unwatch(w *watch) {
 	delete(d.watches, w)
 }
 
-// news gives the agents that have changed since it was last called.
+// news returns the agents that have changed since the last call.
 func (d *directory) news(w *watch) []view.AgentStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +207,7 @@ func (as Agents) visibility(ctx context.Context) (visibility, error) {
 	return visibility{everything: as.agent.IsHost(), names: names}, nil
 }
 
-// List lists the agents of the node that the agent sees, the oldest first.
+// List returns the agents of the node that the agent sees, oldest first.
 func (as Agents) List(ctx context.Context, f view.AgentFilter) ([]view.AgentStatus, error) {
 	s, err := as.visibility(ctx)
 	if err != nil {
@@ -226,9 +226,9 @@ func (as Agents) List(ctx context.Context, f view.AgentFilter) ([]view.AgentStat
 	return list, nil
 }
 
-// Follow tells of the agents that the agent sees and a filter picks: of all there are, then of each that changes,
-// until ctx ends or tell fails. Only, if not zero, is the one agent that it is about. An agent that a filter picks no
-// longer is told of a last time, as gone. Once, when all there are have been told, it calls all, if that is not nil.
+// Follow calls tell for each agent that the agent sees and the filter matches, and again for each that changes, until
+// ctx ends or tell fails. If only is not zero, it is the one agent that is followed. An agent that the filter no longer
+// matches is reported once more, as gone. Follow calls all, unless it is nil, after the agents that there are at first.
 func (as Agents) Follow(ctx context.Context, f view.AgentFilter, only capabilities.ID, tell func(s view.AgentStatus, gone bool) error, all func()) error {
 	d := as.agent.node.directory
 	w := d.watch()
@@ -258,7 +258,8 @@ func (as Agents) Follow(ctx context.Context, f view.AgentFilter, only capabiliti
 	return err
 }
 
-// tell tells of agents what is newer than what was told: by agent, the version of what it was told of and is still picked.
+// tell reports agents that are newer than what was reported. Told has the reported version of each agent that the
+// filter still matches.
 func (as Agents) tell(ctx context.Context, all []view.AgentStatus, f view.AgentFilter, only capabilities.ID, told map[capabilities.ID]uint64, tell func(view.AgentStatus, bool) error) error {
 	seen, err := as.visibility(ctx)
 	if err != nil {
@@ -283,11 +284,11 @@ func (as Agents) tell(ctx context.Context, all []view.AgentStatus, f view.AgentF
 	return nil
 }
 
-// maxOffered is how many candidates an ambiguous name is answered with.
+// maxOffered is the number of candidates in the error for an ambiguous name.
 const maxOffered = 5
 
-// Find gives the agent of the node that is meant: an ID or a locator, a name of the caller's, the beginning of
-// an ID that only one agent has, or the whole title of just one. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and
+// Find returns an agent of the node by an ID or a locator, by one of the caller's names, by the beginning of an ID if
+// only one agent has it, or by a whole title that only one has. It refuses with AGENT_NOT_FOUND, AMBIGUOUS, and
 // NOT_PERMITTED for an agent of another node.
 func (as Agents) Find(ctx context.Context, ref string) (*Agent, error) {
 	id, err := as.find(ctx, ref)
@@ -344,7 +345,7 @@ func (as Agents) find(ctx context.Context, ref string) (capabilities.ID, error) 
 		WithHint("parley ls lists the agents")
 }
 
-// exactly reads a whole ID, with its node or without, or a locator.
+// exactly returns the agent of a whole ID, with or without its node, or of a locator.
 func (as Agents) exactly(ref string, seen visibility) (capabilities.ID, bool) {
 	id, err := capabilities.ParseID(ref)
 	if capabilities.IsLocator(ref) {

@@ -13,10 +13,10 @@ import (
 	"parley/mailbox"
 )
 
-// heaviestShown is how many agents and other nodes are shown.
+// heaviestShown bounds the agents, and the other nodes, in view.NodeQuotas.
 const heaviestShown = 5
 
-// Quotas says which quotas there are, and who uses most of them.
+// Quotas returns the default quotas and the heaviest users.
 func (n *Node) Quotas(ctx context.Context) (view.NodeQuotas, error) {
 	q := view.NodeQuotas{Agents: n.accounts.agents.Quotas.Named(), Peers: n.accounts.peers.Named(), Heaviest: n.accounts.heaviest(heaviestShown, n.now())}
 	q.PeersUsed = n.accounts.heaviestPeers(heaviestShown)
@@ -36,13 +36,13 @@ func (n *Node) Quotas(ctx context.Context) (view.NodeQuotas, error) {
 	})
 }
 
-// SetQuota gives an agent, which shares them with those that it makes, quotas of its own. -1 is none. With reset, what
-// was set before is dropped. Only the node's host may.
+// SetQuota sets quotas of an agent's account; -1 is no quota. With reset, quotas that were set before are dropped. Only
+// the node's host may.
 func (as Agents) SetQuota(ctx context.Context, agent *Agent, quotas map[string]int64, reset bool) error {
 	return as.agent.do(ctx, mailbox.SetQuota{Agent: agent.id, Quotas: quotas, Reset: reset})
 }
 
-// Quota says what an agent's account uses. It is for the agent itself, its host and its maker.
+// Quota returns the use of an agent's account. It is for the agent itself, its host and its maker.
 func (as Agents) Quota(ctx context.Context, agent *Agent) (view.AgentUse, error) {
 	if err := as.MayLookInto(ctx, agent); err != nil && !as.agent.IsHost() {
 		return view.AgentUse{}, err
@@ -119,7 +119,7 @@ func (b *mailboxActor) propose(c mailbox.Command, now capabilities.Time) ([]even
 	return evs, nil
 }
 
-// recipientOf returns to whom an event sends mail.
+// recipientOf returns the recipient of an event that sends mail.
 func recipientOf(e events.Event) (to capabilities.ID, sends bool) {
 	switch e := e.(type) {
 	case *events.FormRequested:
@@ -130,7 +130,7 @@ func recipientOf(e events.Event) (to capabilities.ID, sends bool) {
 	return to, false
 }
 
-// checkRecipient refuses mail that is known not to be taken.
+// checkRecipient refuses mail that the recipient is known to refuse.
 func checkRecipient(b *mailboxActor, to capabilities.ID) error {
 	if to.Node == b.node.id {
 		if b.node.accounts.isFull(b.reg.id, to) {
@@ -144,7 +144,7 @@ func checkRecipient(b *mailboxActor, to capabilities.ID) error {
 	return nil
 }
 
-// openAccount notes what a mailbox that was just read uses. The other mailboxes of its account are read too.
+// openAccount records the use of a mailbox that was just read. It has the other mailboxes of the account read too.
 func (b *mailboxActor) openAccount() {
 	b.holding, b.use = nil, b.state.Account.Usage()
 	for by, amounts := range b.state.Account.Senders(b.node.now()) {
@@ -158,7 +158,7 @@ func (b *mailboxActor) openAccount() {
 	}
 }
 
-// account notes what the agent, and other nodes, use after some events.
+// account records the use of the agent, and of other nodes, after some events.
 func (b *mailboxActor) account(evs []events.Event) {
 	if use := b.state.Account.Usage(); use != b.use {
 		b.use = use
@@ -181,7 +181,7 @@ func (b *mailboxActor) account(evs []events.Event) {
 	}
 }
 
-// quotaed adds the quotas of a sender to what brings its mail.
+// quotaed adds the quotas of a sender to a command that delivers its mail.
 func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Command {
 	switch c := c.(type) {
 	case mailbox.AcceptDelivery:
@@ -197,7 +197,7 @@ func (a *accounts) quotaed(from capabilities.ID, c mailbox.Command) mailbox.Comm
 	return c
 }
 
-// holdFor notes what the mailbox holds for another node.
+// holdFor records what the mailbox stores for another node.
 func holdFor(b *mailboxActor, node capabilities.NodeID) {
 	for _, n := range b.holding {
 		if n == node {
@@ -210,7 +210,7 @@ func holdFor(b *mailboxActor, node capabilities.NodeID) {
 	}
 }
 
-// later turns a refusal for now into one that the other node takes as that: it sends the mail again.
+// later returns a refusal by a quota as a transient error, so that the other node sends the mail again.
 func later(err error) error {
 	if parley.CodeOf(err) != parley.QuotaExceeded {
 		return err

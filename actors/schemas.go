@@ -13,8 +13,8 @@ import (
 // schemaCacheSize bounds the compiled patterns that a node keeps, in bytes.
 const schemaCacheSize = 32 << 20
 
-// schemaCache keeps the compiled schemas of the forms that were used last. It saves the time to compile them again
-// and nothing else. Forms without patterns compile in no time and are not in it.
+// schemaCache keeps the compiled schemas of the forms that were used last, to save the time to compile them. Forms
+// without patterns are not in it.
 type schemaCache struct {
 	mu    sync.Mutex
 	size  int
@@ -45,7 +45,7 @@ func (c *schemaCache) get(key formKey) *form.Schema {
 	return e.Value.(*schemaSlot).schema
 }
 
-// put keeps a schema in place of those that were not used for the longest.
+// put adds a schema. It removes those that were not used for the longest.
 func (c *schemaCache) put(key formKey, schema *form.Schema) {
 	memory := schema.Memory()
 	if memory == 0 {
@@ -62,7 +62,7 @@ func (c *schemaCache) put(key formKey, schema *form.Schema) {
 	}
 }
 
-// drop forgets the schema of a form that has ended.
+// drop removes the schema of a form that has ended.
 func (c *schemaCache) drop(key formKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,8 +78,8 @@ func (c *schemaCache) remove(e *linked.Element) {
 	c.free += s.memory
 }
 
-// schemaKey returns the key of a form in schemas. A form of this node is the same in every mailbox. Of one of
-// another node every mailbox has a copy for itself, because that node may send different ones.
+// schemaKey returns the key of a form in schemas. A form of this node is the same in every mailbox. Each mailbox has
+// its own copy of another node's form, because that node may send different ones.
 func (b *mailboxActor) schemaKey(form capabilities.ID) formKey {
 	if form.Node == b.node.id {
 		return formKey{form: form}
@@ -87,8 +87,8 @@ func (b *mailboxActor) schemaKey(form capabilities.ID) formKey {
 	return formKey{mailbox: b.reg.id, form: form}
 }
 
-// schema returns the compiled schema of a form, or nil if it has no patterns, for an answer of an agent's. That one
-// makes the effort: nobody else can have the node make it.
+// schema returns the compiled schema of a form, or nil if it has no patterns. The answerer pays for the effort, so that
+// nobody else can cause it.
 func (b *mailboxActor) schema(answerer capabilities.ID, f *mailbox.Form, values map[string]capabilities.Value, texts []events.FieldText) (*form.Schema, error) {
 	if !form.HasPatterns(f.Fields) {
 		return nil, nil
@@ -111,8 +111,8 @@ func (b *mailboxActor) schema(answerer capabilities.ID, f *mailbox.Form, values 
 	return c, nil
 }
 
-// compileFields compiles the fields of a form that an agent sends, which makes the effort. It returns nil if they have no
-// patterns, or are refused: then the mailbox says why when it decides.
+// compileFields compiles the fields of a form. The sender pays for the effort. It returns nil for fields without
+// patterns, and for fields that the mailbox refuses later.
 func compileFields(n *Node, sender capabilities.ID, fields []events.Field) (*form.Schema, error) {
 	if !form.HasPatterns(fields) {
 		return nil, nil
@@ -129,7 +129,7 @@ func compileFields(n *Node, sender capabilities.ID, fields []events.Field) (*for
 	return c, nil
 }
 
-// Compile checks the fields of a form that the agent may send. It refuses what Ask would refuse of them.
+// Compile checks the fields of a form that the agent may send. It refuses fields that Ask would refuse.
 func (a *Agent) Compile(fields []events.Field) (*form.Schema, error) {
 	c, err := compileFields(a.node, a.id, fields)
 	if err != nil || c != nil {

@@ -20,8 +20,8 @@ import (
 	"parley/mailbox"
 )
 
-// supervisor runs the programs of the node's agents, and keeps those that wait for their next message. The mailbox
-// decides what a program does; the supervisor does it.
+// supervisor runs the programs of the node's agents, and keeps idle programs for their next message. The mailbox
+// decides on runs; the supervisor performs them.
 type supervisor struct {
 	node     *Node
 	launcher *runtime.Launcher
@@ -95,7 +95,7 @@ func (c *supervisor) full() bool {
 	return c.running >= c.node.o.Runs
 }
 
-// begin enters a run that was decided on. It goes on when launch is called, or is given up by abandon.
+// begin adds a run that was decided on. The caller calls launch or abandon next.
 func (c *supervisor) begin(agent capabilities.ID, spec events.ProgramSet, e *events.RunStarted) (*process, *run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *supervisor) launch(m *process, r *run, p runtime.Prompt) {
 	}
 }
 
-// abandon gives up a run that never came to be.
+// abandon ends a run whose decision was lost.
 func (c *supervisor) abandon(r *run, why error) {
 	r.failed = why
 	r.stop(why)
@@ -178,7 +178,7 @@ func (c *supervisor) releaseSlot() {
 	c.offerSlot()
 }
 
-// offerSlot offers a free slot to the mailbox that has waited longest. One that needs none leaves it to the next.
+// offerSlot offers a free slot to the mailbox that has waited longest. A mailbox that needs none passes it on.
 func (c *supervisor) offerSlot() {
 	c.mu.Lock()
 	var next capabilities.ID
@@ -207,8 +207,8 @@ func (c *supervisor) currentRun(agent capabilities.ID) *run {
 	return nil
 }
 
-// ended says how a run ended that an agent's log shows as under way: as it did here, or, if it is none of this node's
-// life, by an interruption, before which it was Silent or not. It is false of one that goes on.
+// ended returns the end of a run that is under way in the log only, and whether it has one. A run of before the node's
+// start was interrupted; silent says that it had no output.
 func (c *supervisor) ended(agent, id capabilities.ID, silent bool) (mailbox.EndRun, bool) {
 	r := c.currentRun(agent)
 	if r == nil || r.id != id {
@@ -222,7 +222,7 @@ func (c *supervisor) ended(agent, id capabilities.ID, silent bool) (mailbox.EndR
 	return *r.end, true
 }
 
-// formsOfRun returns the forms that an agent's current run asked or took up.
+// formsOfRun returns the forms that an agent's current run has asked or found.
 func (c *supervisor) formsOfRun(agent capabilities.ID) []capabilities.ID {
 	if r := c.currentRun(agent); r != nil {
 		return r.host.forms()
@@ -254,7 +254,7 @@ func (r *run) isAccepted() bool {
 	}
 }
 
-// wait waits until nothing of a run goes on.
+// wait blocks until the run is over or ctx ends.
 func (r *run) wait(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -271,7 +271,7 @@ func awaitClosed(ctx context.Context, c <-chan struct{}) error {
 	}
 }
 
-// close ends all programs and waits until nothing of them is left.
+// close ends all programs and blocks until nothing of them is left.
 func (c *supervisor) close() {
 	c.mu.Lock()
 	if !c.closed {
@@ -285,7 +285,7 @@ func (c *supervisor) close() {
 	c.tasks.Wait()
 }
 
-// check refuses a program that cannot be started as it is meant to.
+// check refuses a program that cannot be started with its settings.
 func (c *supervisor) check(p events.ProgramSet) error {
 	if err := mailbox.CheckProgram(p); err != nil {
 		return err
@@ -293,14 +293,14 @@ func (c *supervisor) check(p events.ProgramSet) error {
 	return c.launcher.Check(c.specOf(p))
 }
 
-// RunsProcess reports whether a process of the system belongs to a program of the node's. It is an error if that cannot be
-// found out, as of a process that is gone.
+// RunsProcess reports whether a process of the system belongs to a program of the node. It returns an error if that
+// cannot be determined, as for a process that has ended.
 func (ps Programs) RunsProcess(pid int) (bool, error) { return ps.node.supervisor.launcher.Owns(pid) }
 
 // HaveRun reports whether the node has started any program since it was opened.
 func (ps Programs) HaveRun() bool { return ps.node.supervisor.launcher.HasBegun() }
 
-// specOf returns what a program's runtime is told of it.
+// specOf returns the settings of a program for its runtime.
 func (c *supervisor) specOf(p events.ProgramSet) runtime.Spec {
 	return runtime.Spec{
 		Command: p.Command, Folder: p.Folder, Environment: p.Environment, Inherit: p.Inherit, Keep: p.Keep,
@@ -323,7 +323,7 @@ func sameProgram(a, b events.ProgramSet) bool {
 		slices.Equal(a.Inherit, b.Inherit) && a.User == b.User && slices.Equal(a.Wrap, b.Wrap)
 }
 
-// inWords says what went wrong with a program.
+// inWords describes the failure of a program.
 func inWords(err error) string {
 	if e, ok := errors.AsType[*parley.Error](err); ok {
 		return e.Message
@@ -389,7 +389,7 @@ func (c *supervisor) send(m *process, message any) {
 	c.node.registry.system.Root.Send(m.pid, message)
 }
 
-// closeProcess has a program end after what it does now. The caller has the supervisor's lock.
+// closeProcess ends a program after its present message. The caller has the supervisor's lock.
 func (c *supervisor) closeProcess(m *process) <-chan struct{} {
 	closed := make(chan struct{})
 	m.closed = true

@@ -16,8 +16,8 @@ import (
 	"parley/mailbox"
 )
 
-// NewToken says what a token is to be good for. No scopes are read, ask and answer, and reveal unless it is the node's
-// host's; no time is for ever.
+// NewToken describes a token to be made. The default scopes are read, ask and answer, and reveal for agents other than
+// the node's host. The zero time is no end.
 type NewToken struct {
 	Scopes []string          `json:"scopes,omitempty"`
 	Until  capabilities.Time `json:"until,omitzero"`
@@ -35,11 +35,11 @@ type Token struct {
 	shown []byte // the digest of the secret that was shown
 }
 
-// May reports whether the token is good for a scope.
+// May reports whether the token has a scope.
 func (t *Token) May(scope string) bool { return slices.Contains(t.Scopes, scope) }
 
-// A token's text is ply_ and the ULIDs of its agent and of itself, then its secret. A session's begins otherwise, and
-// passes for nothing else.
+// A token's text is ply_, the ULIDs of its agent and of itself, and its secret. A session's text has another prefix,
+// and is not accepted as a token.
 const (
 	tokenPrefix   = "ply_"
 	sessionPrefix = "pls_"
@@ -49,11 +49,11 @@ const (
 // maxSecret bounds the secret of a token, in bytes.
 const maxSecret = 255
 
-// maxTokenDepth is how many tokens one may come from.
+// maxTokenDepth is the longest chain of tokens that were made by tokens.
 const maxTokenDepth = 4
 
-// Make makes a token for the agent. If the agent acts by a token itself, the new one is good for no more and no
-// longer, and ends with that.
+// Make makes a token for the agent. If the agent acts by a token, the new one has no more scopes, lasts no longer, and
+// ends with that token.
 func (ts Tokens) Make(ctx context.Context, t NewToken) (view.Token, error) {
 	made, _, err := ts.make(ctx, mailbox.MakeToken{Scopes: t.Scopes, Until: t.Until, Note: t.Note}, tokenPrefix)
 	return made.Token, err
@@ -94,7 +94,7 @@ func shownToken(agent capabilities.ID, t mailbox.Token, now capabilities.Time) T
 	return shown
 }
 
-// List lists the agent's tokens and sessions that are good, oldest first.
+// List returns the agent's valid tokens and sessions, oldest first.
 func (ts Tokens) List(ctx context.Context) ([]view.Token, error) {
 	type made struct {
 		view.Token
@@ -119,13 +119,13 @@ func (ts Tokens) List(ctx context.Context) ([]view.Token, error) {
 	return good, err
 }
 
-// Revoke ends a token or session, and what was made by it.
+// Revoke ends a token or session, and those made by it.
 func (ts Tokens) Revoke(ctx context.Context, id capabilities.ID) error {
 	return ts.agent.do(ctx, mailbox.RevokeToken{Token: id})
 }
 
-// Authenticate gives the agent that a token is for, acting by it, and the token. It refuses with UNAUTHENTICATED. A
-// session is no token.
+// Authenticate returns the agent of a token, acting by it, and the token. It refuses with UNAUTHENTICATED. A session is
+// not accepted.
 func (n *Node) Authenticate(ctx context.Context, text string) (*Agent, Token, error) {
 	return authenticate(n, ctx, tokenPrefix, text, nil)
 }
@@ -153,8 +153,8 @@ func authenticate(n *Node, ctx context.Context, prefix, text string, page []byte
 	return &Agent{node: n, id: agent, by: &t}, t, nil
 }
 
-// standing gives a token, and how many it comes from, itself among them: none for no token. It refuses with
-// UNAUTHENTICATED if one of them is not good any more.
+// standing returns a token and the length of its chain, itself included; 0 for no token. It refuses with
+// UNAUTHENTICATED if a token of the chain is not valid.
 func (n *Node) standing(ctx context.Context, ref events.TokenRef) (token mailbox.Token, depth int, err error) {
 	for ; !ref.Token.IsZero(); depth++ {
 		if _, there := n.journal.Mailbox(ref.Agent); !there || depth > maxTokenDepth {
@@ -189,16 +189,16 @@ func parseToken(n *Node, prefix, text string) (agent, token capabilities.ID, sec
 // IsHost reports whether the agent is the node's host.
 func (a *Agent) IsHost() bool { return a.id == a.node.host }
 
-// Session is a browser's, as it is when it is made. It is shown in two halves, of which neither is of any use alone:
-// Text is for a cookie, and Key stands in the addresses of the pages.
+// Session is a new session of a browser. Its secret has two halves, and neither is of use alone. Text is for a cookie.
+// Key is for the addresses of the pages.
 type Session struct {
 	Token
 	Key string
 }
 
-// MakeSession makes a session for the agent. It opens no secrets, ends when it was not used for a day, and after two
-// weeks at the latest. If the agent acts by a token, the session is good for no more and no longer than that, and ends
-// with it.
+// MakeSession makes a session for the agent. It opens no secrets. It ends after a day without use, and after two weeks
+// at the latest. If the agent acts by a token, the session has no more scopes, lasts no longer, and ends with that
+// token.
 func (ts Tokens) MakeSession(ctx context.Context, note string) (Session, error) {
 	scopes := []string{mailbox.ScopeRead, mailbox.ScopeAsk, mailbox.ScopeAnswer, mailbox.ScopeAdmin}
 	if ts.agent.by != nil {
@@ -220,20 +220,19 @@ func digest(secret string) []byte {
 	return sum[:]
 }
 
-// pageDigest is what is kept of a session's key.
+// pageDigest returns the digest by which a session's key is kept.
 func pageDigest(key string) []byte {
 	sum := sha256.Sum256([]byte("page " + key))
 	return sum[:]
 }
 
-// AuthenticateSession gives the agent that a session is for, acting by it, and the session. It refuses with
-// UNAUTHENTICATED.
+// AuthenticateSession returns the agent of a session, acting by it, and the session. It refuses with UNAUTHENTICATED.
 func (n *Node) AuthenticateSession(ctx context.Context, text, key string) (*Agent, Token, error) {
 	return authenticate(n, ctx, sessionPrefix, text, pageDigest(key))
 }
 
-// Renew notes that a session is used, and gives its next secret in place of the one that it was shown with, which stays
-// good for a while. It gives "" if that is not due.
+// Renew records that a session is used. If a new secret is due, it returns the session's next text, and the old secret
+// stays valid for a while. Otherwise it returns "".
 func (n *Node) Renew(ctx context.Context, t Token) (text string, err error) {
 	if !t.due {
 		return "", nil
@@ -246,8 +245,8 @@ func (n *Node) Renew(ctx context.Context, t Token) (text string, err error) {
 	return sessionPrefix + t.ref.Agent.ULID.String() + t.ID.ULID.String() + secret, nil
 }
 
-// Keep refuses with UNAUTHENTICATED a token that is good no more, whatever became of its secret meanwhile. Of a session it
-// notes that it is used.
+// Keep refuses with UNAUTHENTICATED a token that is no longer valid, even if its secret has changed. It records that a
+// session is used.
 func (n *Node) Keep(ctx context.Context, t Token) error {
 	stands, _, err := n.standing(ctx, t.ref)
 	if err != nil || !stands.IsDue(n.now(), false) {
@@ -257,14 +256,13 @@ func (n *Node) Keep(ctx context.Context, t Token) error {
 	return err
 }
 
-// WatchTokens signals a channel with room for one whenever a token may have ended, but for its time, until the function
-// that it gives is called.
+// WatchTokens signals a channel, which has room for one, whenever a token may have been revoked. Stop ends that.
 func (n *Node) WatchTokens(ch chan<- struct{}) (stop func()) {
 	watching := n.changed.wait(capabilities.ID{}, ch)
 	return func() { n.changed.drop(watching) }
 }
 
-// endsToken reports whether a token may have ended with an event.
+// endsToken reports whether an event may end a token.
 func endsToken(e events.Event) bool {
 	switch e.(type) {
 	case *events.TokenRevoked, *events.AgentArchived:
@@ -278,10 +276,10 @@ func renewToken(n *Node, ctx context.Context, c mailbox.RenewToken, t Token) (bo
 	return len(evs) > 0, err
 }
 
-// Under gives the agent as it acts by a token.
+// Under returns the agent acting by a token.
 func (a *Agent) Under(t *Token) *Agent { return &Agent{node: a.node, id: a.id, by: t} }
 
-// By gives the token by which the agent acts; a zero ID is none.
+// By returns the token by which the agent acts; a zero ID is none.
 func (a *Agent) By() capabilities.ID {
 	if a.by == nil {
 		return capabilities.ID{}
@@ -289,7 +287,7 @@ func (a *Agent) By() capabilities.ID {
 	return a.by.ID
 }
 
-// reveals reports whether the agent may see what is sealed for it.
+// reveals reports whether the agent may see its sealed values.
 func (a *Agent) reveals() bool { return a.by == nil || a.by.May(mailbox.ScopeReveal) }
 
 // Tokens are the tokens and sessions of an agent.

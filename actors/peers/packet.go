@@ -16,14 +16,14 @@ import (
 	"parley/mailbox"
 )
 
-// What nodes write to each other. Each kind of packet has a response of the kind after it. Numbers are never
-// used again, and a change of what is in a packet is a new kind.
+// The kinds of packets. A response has the kind after that of its packet. Numbers are not reused, and a change of a
+// packet's fields is a new kind.
 const (
 	KindMail     transport.Kind = 1 // items
 	KindAcks     transport.Kind = 2
-	KindAccept   transport.Kind = 3 // an invitation is taken up
+	KindAccept   transport.Kind = 3 // an invitation is shown
 	KindWelcome  transport.Kind = 4
-	KindAnnounce transport.Kind = 5 // where the sender is to be found
+	KindAnnounce transport.Kind = 5 // the sender's addresses
 	KindNoted    transport.Kind = 6
 	KindLeave    transport.Kind = 7 // the sender stops; the response is KindNoted too
 )
@@ -37,8 +37,8 @@ const (
 	MaxIntroduced = 64
 )
 
-// MailPacket is items, in the order in which they are to arrive, and where the nodes are that they speak of.
-// Epoch and Number say where it stands among the sender's packets.
+// MailPacket is items in the order in which they are to arrive, with the addresses of the nodes that they mention.
+// Epoch and Number are its place among the sender's packets.
 type MailPacket struct {
 	Epoch      uint64
 	Number     uint64
@@ -46,15 +46,15 @@ type MailPacket struct {
 	Items      []Item
 }
 
-// Introduction says where a node is to be found. Stamp is by that node's own clock.
+// Introduction is the addresses of a node. Stamp is by that node's own clock.
 type Introduction struct {
 	Node  capabilities.NodeID
 	Hints []string
 	Stamp capabilities.Time
 }
 
-// Item is one item from a mailbox of the sender's to one of the receiver's. Body has Count events as
-// package events encodes them.
+// Item is an outbox item as nodes send it, from a mailbox of the sender to one of the receiver. Body has Count events
+// in the encoding of package events.
 type Item struct {
 	Kind  events.OutboxKind
 	From  ulid.ULID
@@ -72,13 +72,14 @@ const (
 	AckRetry    AckStatus = 3 // it could not be stored now
 )
 
-// final reports whether an item is off its sender's hands.
+// final reports whether the sender is done with the item.
 func (f AckStatus) final() bool { return f == AckAccepted || f == AckRefused }
 
 // AckPacket has one ack for each item of a MailPacket, in the same order.
 type AckPacket struct{ Acks []Ack }
 
-// Ack is the result of one item's delivery, with the reason of a refusal. At is the time at which it settled a form.
+// Ack is the result of one item's delivery. Code and Text are the reason of a refusal. At is when the item settled a
+// form.
 type Ack struct {
 	Status AckStatus
 	Code   string
@@ -86,7 +87,7 @@ type Ack struct {
 	At     capabilities.Time
 }
 
-// AcceptPacket takes an invitation up, for the host of the sender.
+// AcceptPacket shows an invitation on behalf of the sender's host.
 type AcceptPacket struct {
 	Invitation ulid.ULID
 	Secret     string
@@ -95,7 +96,7 @@ type AcceptPacket struct {
 	Stamp      capabilities.Time
 }
 
-// WelcomePacket says who has invited, and by which grant that may be reached; or why not.
+// WelcomePacket is the inviting node's host and the grant by which it can be reached, or the reason of a refusal.
 type WelcomePacket struct {
 	Code  string
 	Text  string
@@ -105,7 +106,7 @@ type WelcomePacket struct {
 	Stamp capabilities.Time
 }
 
-// AddressPacket says where its sender is to be found from now on. It is both the announcement and its response.
+// AddressPacket is the addresses of its sender. It is both the announcement and its response.
 type AddressPacket struct {
 	Hints []string
 	Stamp capabilities.Time
@@ -125,7 +126,7 @@ func WritePacket(x any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// ReadPacket reads the one thing that body is.
+// ReadPacket decodes a packet within the bounds.
 func ReadPacket[T any](body []byte) (x T, err error) {
 	if most := packetLimits; !most.allows(body) { // the library allocates what a list claims to be
 		return x, errMalformedPacket
@@ -136,7 +137,7 @@ func ReadPacket[T any](body []byte) (x T, err error) {
 	return x, nil
 }
 
-// check refuses a packet of mail that is over its bounds.
+// check refuses a packet of mail that exceeds its bounds.
 func (l *MailPacket) check() error {
 	if len(l.Items) > MaxItems || len(l.Introduced) > MaxIntroduced {
 		return errMalformedPacket
@@ -149,7 +150,7 @@ func (l *MailPacket) check() error {
 	return nil
 }
 
-// PackItem writes down what a mailbox says to one of another node.
+// PackItem encodes an item from a mailbox of this node to one of another.
 func PackItem(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (Item, error) {
 	recorded := make([]events.Recorded, len(evs))
 	for i, e := range evs {
@@ -165,7 +166,7 @@ func PackItem(p mailbox.OutboxItem, from capabilities.ID, evs []events.Event) (I
 	return Item{Kind: p.Kind, From: from.ULID, To: p.To.ULID, Count: len(evs), Body: body}, nil
 }
 
-// unpack reads it, as said by a mailbox of a node.
+// unpack decodes an item from a mailbox of a node.
 func (p Item) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event, error) {
 	if most := itemLimits; !most.allowsEvents(p.Body, p.Count) {
 		return nil, nil, parley.Refuse(parley.InvalidArgument, "malformed mail")
@@ -182,19 +183,19 @@ func (p Item) unpack(node capabilities.NodeID) (mailbox.Command, []events.Event,
 	return c, evs, err
 }
 
-// Refusal turns an error into words for another node.
+// Refusal returns the code and text of an error for another node.
 func Refusal(err error) (code, text string) {
 	e := parley.AsError(err)
 	return string(e.Code), e.Message
 }
 
-// maxCode and maxText bound what another node says of why it refused.
+// maxCode and maxText bound the reason that another node gives for a refusal.
 const (
 	maxCode = 40
 	maxText = 400
 )
 
-// RemoteError turns another node's words into an error. They are shown to people, and escaped there.
+// RemoteError returns the error of another node's refusal. Edges escape its text before they show it.
 func RemoteError(code, text string) error {
 	known := len(code) > 0 && len(code) <= maxCode
 	for _, r := range code {
@@ -217,14 +218,14 @@ type decodeLimits struct {
 	parts int // in all
 }
 
-// The most that is in a packet, and in the events of an item: a value is up to 32 deep, and at most 52 Ki parts
-// fit in one; a message has at most 13 Ki pieces.
+// The limits of a packet, and of the events of an item. A value is up to 32 deep, and at most 52 Ki parts fit in one. A
+// message has at most 13 Ki pieces.
 var (
 	packetLimits = decodeLimits{deep: 6, wide: 1 << 10, parts: 8 << 10}
 	itemLimits   = decodeLimits{deep: 40, wide: 16 << 10, parts: 128 << 10}
 )
 
-// outerLists are those that hold what a list of an event or packet holds, and not what a value does.
+// outerLists is the depth of the lists that belong to an event or packet rather than to a value in it.
 const outerLists = 2
 
 // allows reports whether body is one msgpack value within the bounds.
@@ -258,7 +259,7 @@ func (s *decodeLimits) allowsEvents(body []byte, count int) bool {
 	return rd.Len() == 0
 }
 
-// walk passes over one value without calling itself, however deep that is. What it has seen counts for the next.
+// walk skips one value without recursion. The parts that it has seen count for the next value too.
 func (s *decodeLimits) walk(dec *msgpack.Decoder) error {
 	for left := []int{1}; len(left) > 0; {
 		top := len(left) - 1
@@ -284,7 +285,8 @@ func (s *decodeLimits) walk(dec *msgpack.Decoder) error {
 	return nil
 }
 
-// elements begins to read a list or record and gives how many values are in it, or reads another value: -1.
+// elements begins to read a list or record and returns the number of its values. It skips any other value and returns
+// -1.
 func elements(dec *msgpack.Decoder) (int, error) {
 	code, err := dec.PeekCode()
 	switch {

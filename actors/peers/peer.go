@@ -202,7 +202,8 @@ func (p *Peer) moveTo(hints []string, stamp capabilities.Time, within events.Net
 	p.notify()
 }
 
-// longestWait is how long the node is left alone at most. Who has spoken of it may have made its addresses up.
+// longestWait returns the longest pause between attempts to reach the node. The addresses of an introduced node may be
+// made up.
 func (p *Peer) longestWait() time.Duration {
 	if p.d.isIntroduced(p.id) {
 		return retryIntroduced
@@ -210,8 +211,8 @@ func (p *Peer) longestWait() time.Duration {
 	return retryMost
 }
 
-// isIdle reports whether the node need not be looked for: it was dropped, or is known only by introduction and owed
-// nothing.
+// isIdle reports whether the node need not be looked for: it was dropped, or it was only introduced and there is
+// nothing for it.
 func (p *Peer) isIdle() bool {
 	return p.d.IsDropped(p.id) || !p.reachable.Load() && p.Waiting() == 0 && p.d.isIntroduced(p.id)
 }
@@ -227,10 +228,10 @@ func (p *Peer) failDirectSends() {
 	}
 }
 
-// silence is how long ago the node was heard.
+// silence returns the time since the node was last heard.
 func (p *Peer) silence() time.Duration { return time.Since(time.UnixMilli(p.heard.Load())) }
 
-// call sends a packet and keeps the books on whether the node can be reached.
+// call sends a packet, and records whether the node is reachable.
 func (p *Peer) call(ctx context.Context, kind transport.Kind, body []byte) (transport.Packet, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -262,7 +263,7 @@ func (p *Peer) Dial(ctx context.Context) error {
 	return p.d.transport().DialWithin(ctx, p.id, at.Hints, "", within)
 }
 
-// leaves notes that the node stops.
+// leaves records that the node stops.
 func (p *Peer) leaves() {
 	if p.reachable.Swap(false) {
 		p.d.o.Log.Info("node has stopped", "node", p.id.String())
@@ -270,7 +271,7 @@ func (p *Peer) leaves() {
 	p.notify()
 }
 
-// hear notes that the node has shown itself.
+// hear records that the node has shown itself.
 func (p *Peer) hear() {
 	p.heard.Store(time.Now().UnixMilli())
 	if !p.reachable.Swap(true) {
@@ -281,7 +282,7 @@ func (p *Peer) hear() {
 	}
 }
 
-// announce tells the node where this one is, and hears where it is itself. What goes wrong shows with the mail.
+// announce sends the addresses of this node, and records those of the other. It reports whether the node has replied.
 func (p *Peer) announce(ctx context.Context) bool {
 	body, err := WritePacket(p.d.address())
 	if err != nil {
@@ -299,10 +300,10 @@ func (p *Peer) announce(ctx context.Context) bool {
 	return true
 }
 
-// within is how long ago a node may have been heard for it to count as reachable without another look.
+// within is the time for which a node that was heard counts as reachable.
 const within = 250 * time.Millisecond
 
-// InReach reports whether the node can be reached now. It may ask.
+// InReach reports whether the node can be reached now. It may call the node to find out.
 func (p *Peer) InReach(ctx context.Context) bool {
 	if !p.reachable.Load() {
 		return false

@@ -11,19 +11,19 @@ import (
 type receiveWindow struct {
 	mu      sync.Mutex
 	epoch   uint64
-	next    uint64        // number of the packet that is to come in now
+	next    uint64        // number of the packet whose turn it is
 	changed chan struct{} // closed when the above change
 	failed  bool
 
-	failures uint64 // of the journal, when the epoch began: what came in before another may be lost
+	failures uint64 // of the journal, when the epoch began: what was accepted before another may be lost
 }
 
-// windowPatience is how long a packet waits for those before it. One that was lost is sent again, with all
-// after it, in another epoch.
+// windowPatience is how long a packet waits for those before it. A lost packet is sent again in another epoch, with all
+// after it.
 const windowPatience = 500 * time.Millisecond
 
-// wait returns true when it is a packet's turn: the caller says when it has been let in. Failures is how often the
-// journal has failed. Letters without an epoch have no order.
+// wait blocks until it is a packet's turn, and reports whether it came. The caller calls admit afterwards. Failures is
+// how often the journal has failed. Packets without an epoch have no order.
 func (l *receiveWindow) wait(ctx context.Context, epoch, number, failures uint64) bool {
 	if epoch == 0 {
 		return true
@@ -62,7 +62,7 @@ func (l *receiveWindow) look(epoch, number, failures uint64) (turn, over bool, m
 	return false, false, l.changed
 }
 
-// admit notes that a packet was taken in, so that the next may follow. A repeated packet is admitted once.
+// admit records that a packet was accepted, so that the next may follow. A repeated packet counts once.
 func (l *receiveWindow) admit(epoch, number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *receiveWindow) admit(epoch, number uint64) {
 	}
 }
 
-// fail notes that part of a packet could not be stored.
+// fail records that part of a packet could not be stored.
 func (l *receiveWindow) fail(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
