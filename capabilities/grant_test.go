@@ -40,7 +40,7 @@ func TestCuttingAGrantCutsAllDerivedFromIt(t *testing.T) {
 	}
 	l.Mark(testID(2), 5)
 	if got, want := cutIDs(&l, testID(1)), []ID{testID(1), testID(3), testID(4), testID(6)}; !slices.Equal(got, want) {
-		t.Errorf("what is revoked already does not fall again: got %v", got)
+		t.Errorf("a revoked grant ends again: got %v", got)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestALedgerKeepsWhatItWasToldFirst(t *testing.T) {
 	}
 }
 
-// A grant falls exactly if the one cut is among its ancestors, or is it.
+// A grant ends exactly if the revoked one is among its ancestors, or is it.
 func TestCutIsTheClosureOfParents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "grants")

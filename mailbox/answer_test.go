@@ -10,8 +10,8 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// twoAnswers gives a Harness in which one agent has drafted two answers to a form of another node: each has an ID of
-// its own, and the first gives bob.
+// twoAnswers returns a Harness in which one agent has drafted two answers to a form of another node. Each has its own
+// ID, and the first gives bob.
 func twoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.ID, first, second mailbox.SettleForm) {
 	t.Helper()
 	v = mailboxtest.New(t)
@@ -36,7 +36,7 @@ func twoAnswers(t *testing.T) (v *mailboxtest.Harness, asked capabilities.ID, fi
 	return v, evs[0].(*events.FormRequested).ID, first, second
 }
 
-// arrive has a settlement decided on at its home, as it comes from another node, and gives why it was refused.
+// arrive decides a settlement at its home, as if it came from another node. It returns the reason for a refusal.
 func arrive(v *mailboxtest.Harness, c mailbox.SettleForm) error {
 	said := v.ToRemote("host@B", mailbox.OutboxItem{Kind: events.OutboxAnswer}, c)
 	_, err := v.Decide("fae@A", said)
@@ -64,7 +64,7 @@ func TestAnAnswerThatLosesToAnotherOfItsAgentGivesNothing(t *testing.T) {
 
 func TestAnAnswerThatComesAgainIsKnownByItsID(t *testing.T) {
 	v, asked, _, second := twoAnswers(t)
-	for range 2 { // the word that it had arrived was lost
+	for range 2 { // the acknowledgement was lost
 		if err := arrive(v, second); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// three makes host, fae and eve; fae holds eve by a grant of the host's with this facet, under the name eve.
+// three returns a harness with host, fae and eve. Under the name eve, fae holds eve by a grant of host with a facet.
 func three(t *testing.T, facet capabilities.Facet) *mailboxtest.Harness {
 	t.Helper()
 	v := mailboxtest.New(t)
@@ -60,9 +60,9 @@ func TestWhatIsGivenInAnAnswerFallsWithWhatItCameFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Must("bob", c) // the answer is home, and fae has yet to hear so
+	v.Must("bob", c) // fae does not know yet that its answer was accepted
 	v.Must("host", mailbox.RevokeCapability{Grant: v.States["host"].Grants.All()[0].ID})
-	v.DeliverItem("host", v.States["host"].Outbox.Items()[0]) // the revocation comes first, and then the outcome
+	v.DeliverItem("host", v.States["host"].Outbox.Items()[0]) // the revocation comes before the outcome
 	v.Deliver(false)
 	if g := v.States["fae"].Grants.All(); len(g) != 1 || g[0].Revoked == 0 {
 		t.Errorf("fae's grant, derived from a revoked one, lives on: %+v", g)

@@ -19,7 +19,7 @@ func benchmarkAsk() mailbox.RequestForm {
 	}}
 }
 
-// busyHarness has an agent fae with n events or so: it asks its host, who answers.
+// busyHarness returns a harness with an agent fae of about n events: it asks its host, who answers.
 func busyHarness(b *testing.B, n int) *mailboxtest.Harness {
 	b.Helper()
 	v := mailboxtest.New(b)

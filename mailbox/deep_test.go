@@ -9,8 +9,8 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// The Harness compares deep sums around every Decide. This shows that the sum sees an unexported field.
-func TestDeepSumSeesCaches(t *testing.T) {
+// TestChecksumSeesUnexportedFields: the harness compares checksums before and after Decide.
+func TestChecksumSeesUnexportedFields(t *testing.T) {
 	id := capabilities.ID{ULID: [16]byte{1}, Node: capabilities.NodeID{2}}
 	a, b := mailbox.New(id), mailbox.New(id)
 	if mailboxtest.Checksum(a) != mailboxtest.Checksum(b) {
@@ -28,7 +28,7 @@ func TestDecideByIDChangesNothing(t *testing.T) {
 	v.Add("fae")
 	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "d", Fields: []events.Field{{Name: "f"}}})
 	id := v.States["fae"].Mail.All()[0].ID()
-	restored, err := mailbox.Restore(v.States["fae"].ID, []byte(v.Snapshot("fae"))) // no lookup has warmed anything
+	restored, err := mailbox.Restore(v.States["fae"].ID, []byte(v.Snapshot("fae"))) // no lookup has filled a cache
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// What Decide returns must be readable again, or the mailbox is lost at the next start.
+// TestWhatIsPostedCanBeReadAgain: a mailbox with an event that cannot be decoded is lost at the next start.
 func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -30,7 +30,7 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 	v.Must("fae", c)
 	evs, err := v.States["fae"].Decide(mailbox.PostMessage{To: "HOST", Text: "see @it:@mail/0"}, v.Now, v.NewID)
 	if err != nil {
-		return // refused: that is fine
+		return // it may be refused
 	}
 	body, err := events.Append(nil, events.Recorded{At: 1, Event: evs[0]})
 	if err != nil {
@@ -41,7 +41,7 @@ func TestWhatIsPostedCanBeReadAgain(t *testing.T) {
 	}
 }
 
-func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
+func TestARepeatedAcknowledgementIsForOneItem(t *testing.T) {
 	v := mailboxtest.New(t)
 	for _, name := range []string{"host", "fae", "bob", "eve"} {
 		v.Add(name)
@@ -58,7 +58,7 @@ func TestAReceiptThatComesTwiceIsForOneParcel(t *testing.T) {
 		return mailbox.OutboxItem{Kind: events.OutboxForwarded, Subject: c.Form, To: v.States["host"].ID}
 	}
 	p := hand("bob")
-	v.DeliverItem("fae", p) // and its ack is on its way, twice
+	v.DeliverItem("fae", p) // its acknowledgement comes twice
 	hand("eve")
 	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})
 	v.Must("fae", mailbox.RecordDelivery{Items: []mailbox.OutboxItem{p}})

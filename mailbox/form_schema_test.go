@@ -26,8 +26,8 @@ func TestFormOfBeforeTheBoundsIsStillAnswered(t *testing.T) {
 	}
 }
 
-// The state has no room of its own for compiled patterns, however many forms it has.
-func TestStateKeepsNoContracts(t *testing.T) {
+// TestStateKeepsNoSchemas: compiled patterns take many times the memory of their text.
+func TestStateKeepsNoSchemas(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var look func(path string, typ reflect.Type)
 	look = func(path string, typ reflect.Type) {

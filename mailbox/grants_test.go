@@ -10,7 +10,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// What an agent gives itself is derived like any other delegation.
+// TestRevokingCutsWhatTheHolderGaveItself: a grant to oneself is derived like any other.
 func TestRevokingCutsWhatTheHolderGaveItself(t *testing.T) {
 	v := mailboxtest.New(t)
 	for _, name := range []string{"host", "fae", "eve"} {

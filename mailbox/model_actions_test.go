@@ -47,7 +47,7 @@ func (m *model) ask(t *rapid.T) {
 	}
 }
 
-// answerable foresees what answering, declining and forwarding have in common.
+// answerable returns the expected refusal of answering, declining and forwarding.
 func (p *person) answerable(t *rapid.T) (n capabilities.FormRef, f *modelForm, want parley.Code) {
 	n, msg, want := p.pick(t, func(m modelMessage) bool {
 		return m.form != nil && p.seen(m.form) == "" && slices.Contains(m.form.holders, p.name)
@@ -104,7 +104,7 @@ func (m *model) forward(t *rapid.T) {
 	m.send(t, c, home, err, want)
 }
 
-// arrive brings a settlement or forward home. It may come again later, when it is too late.
+// arrive delivers a settlement or forward to its home. It may be delivered again later.
 func (m *model) arrive(t *rapid.T) {
 	if len(m.way) == 0 {
 		t.Skip("nothing on its way")
@@ -144,7 +144,7 @@ func (m *model) form(id capabilities.ID) *modelForm {
 	return m.forms[slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.id == id })]
 }
 
-// ended settles a form in the model, which stands for its home.
+// ended settles a form in the model.
 func (m *model) ended(f *modelForm, end parley.Code, by, text string) {
 	home := m.person(f.asker)
 	f.end, f.by, f.text, home.learned[f] = end, by, text, true
@@ -189,11 +189,11 @@ func (m *model) post(t *rapid.T) {
 	p := m.anyone(t)
 	to, edge := somePath.Draw(t, "to"), cmp.Or(rapid.SampledFrom([]string{"", "b", "n"}).Draw(t, "edge"), "SELF")
 	target, want := p.reach(to)
-	gift, ok := p.lookup(edge)
+	value, ok := p.lookup(edge)
 	if want == "" && !ok {
 		want = parley.UnknownName
 	}
-	if want == "" && gift.agent != "" && p.lost[gift.grant] {
+	if want == "" && value.agent != "" && p.lost[value.grant] {
 		want = parley.NotPermitted
 	}
 	key := rapid.SampledFrom([]string{"", "", "", "k1", "k2"}).Draw(t, "key")
@@ -202,7 +202,7 @@ func (m *model) post(t *rapid.T) {
 	case !again:
 	case !found || reached.agent == "":
 		want = parley.UnknownRecipient
-	case reached.agent != before.to || gift.agent != before.gift.agent || gift.text != before.gift.text:
+	case reached.agent != before.to || value.agent != before.value.agent || value.text != before.value.text:
 		want = parley.InvalidArgument
 	default:
 		want = ""
@@ -215,17 +215,17 @@ func (m *model) post(t *rapid.T) {
 		return
 	}
 	if key != "" {
-		p.posted[key] = modelPost{target.agent, gift}
+		p.posted[key] = modelPost{target.agent, value}
 	}
 	posted := evs[0].(*events.MessagePosted)
-	if gift.agent != "" {
+	if value.agent != "" {
 		g := evs[1].(*events.CapabilityGranted).Grant
-		if g.Parent != gift.grant || m.Harness.NameOf[g.Target] != gift.agent || m.Harness.NameOf[g.To] != target.agent || m.Harness.NameOf[g.By] != p.name {
-			t.Fatalf("%s gave %+v of %+v", p.name, g, gift)
+		if g.Parent != value.grant || m.Harness.NameOf[g.Target] != value.agent || m.Harness.NameOf[g.To] != target.agent || m.Harness.NameOf[g.By] != p.name {
+			t.Fatalf("%s gave %+v of %+v", p.name, g, value)
 		}
-		p.given, gift.grant = append(p.given, g), g.ID
+		p.given, value.grant = append(p.given, g), g.ID
 	}
-	sent := modelMessage{id: posted.Message, from: p.name, edges: map[string]thing{"it": gift}}
+	sent := modelMessage{id: posted.Message, from: p.name, edges: map[string]thing{"it": value}}
 	if target.agent == p.name {
 		p.gets(sent)
 	} else {
@@ -297,7 +297,7 @@ func (m *model) revoke(t *rapid.T) {
 	p.lose(g.ID)
 }
 
-// lose notes that a grant is revoked, with all that the person gave by it.
+// lose records in the model that a grant is revoked, with everything that the person gave by it.
 func (p *person) lose(id capabilities.ID) {
 	p.lost[id] = true
 	for _, g := range p.given {

@@ -20,7 +20,7 @@ func TestMailboxesFollowTheModel(t *testing.T) {
 		actions := map[string]func(*rapid.T){
 			"": m.check, "ask": m.ask, "answer": m.answer, "decline": m.decline, "forward": m.forward, "forward too": m.forward, "arrive": m.arrive, "arrive too": m.arrive,
 			"cancel": m.cancel, "wait": m.wait, "expire": m.expire, "post": m.post, "adopt": m.adopt, "store": m.store, "rename": m.rename,
-			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "carry": m.carry, "carry too": m.carry, "come again": m.comeAgain, "restart": m.restart,
+			"remove": m.remove, "dismiss": m.dismiss, "revoke": m.revoke, "deliver one": m.deliverOne, "deliver another": m.deliverOne, "come again": m.comeAgain, "restart": m.restart,
 			"run": m.run, "run ends": m.runEnds, "interrupt": m.interrupt,
 		}
 		for range 4 { // days
@@ -30,14 +30,14 @@ func TestMailboxesFollowTheModel(t *testing.T) {
 	})
 }
 
-// model says, in the plainest way, what a Harness of three agents should be like. It foresees the code of
-// every refusal. Where items and settlements are on the way, it knows who has learned what.
+// model is a simple model of a Harness with three agents. It predicts the code of every refusal. It knows which items
+// and settlements are on their way, and what each agent has learned.
 type model struct {
 	*mailboxtest.Harness
 	who   []*person
 	forms []*modelForm
-	way   []delivery // settlements and forwards on their way to a form's home, in no order
-	echo  []delivery // commands that arrived once, and may come again
+	way   []delivery // settlements and forwards on their way to a form's home, in any order
+	echo  []delivery // commands that were delivered, and may be delivered again
 }
 
 type delivery struct {
@@ -45,7 +45,7 @@ type delivery struct {
 	command mailbox.Command
 }
 
-// modelForm is a form as all who have heard of it must see it.
+// modelForm is a form as all its holders have to see it.
 type modelForm struct {
 	id          capabilities.ID
 	asker       string
@@ -55,7 +55,7 @@ type modelForm struct {
 	key, result string
 	end         parley.Code // "" while it is open
 	by, text    string
-	handed      [][2]string // by whom to whom
+	handed      [][2]string // from and to
 }
 
 type person struct {
@@ -70,7 +70,7 @@ type person struct {
 	job     *modelJob            // nil if it has no program
 }
 
-// modelMessage is a form, or a message that brought things.
+// modelMessage is a form, or a message with values.
 type modelMessage struct {
 	id    capabilities.ID
 	form  *modelForm
@@ -78,13 +78,13 @@ type modelMessage struct {
 	edges map[string]thing
 }
 
-// modelPost is for whom a message is, and what it takes along.
+// modelPost is the recipient of a message, and the value in it.
 type modelPost struct {
-	to   string
-	gift thing
+	to    string
+	value thing
 }
 
-// thing is what a name stands for: an agent by a grant, or text.
+// thing is the value of a name: an agent by a grant, or text.
 type thing struct {
 	agent string
 	grant capabilities.ID
@@ -118,7 +118,7 @@ var (
 	somePath = rapid.SampledFrom([]string{"b", "c", "n", "HOST", "SELF"})
 )
 
-// lookup foresees what a path of one name leads to.
+// lookup returns the expected value of a path of one name.
 func (p *person) lookup(path string) (thing, bool) {
 	switch path {
 	case "HOST":
@@ -130,7 +130,7 @@ func (p *person) lookup(path string) (thing, bool) {
 	return got, ok
 }
 
-// reach foresees whom a path reaches, or why none.
+// reach returns the expected agent at a path, or the expected refusal.
 func (p *person) reach(path string) (thing, parley.Code) {
 	got, ok := p.lookup(path)
 	switch {
@@ -142,7 +142,7 @@ func (p *person) reach(path string) (thing, parley.Code) {
 	return got, ""
 }
 
-// again foresees what becomes of an ask by a key or name that was used: it is the form of before, or another one.
+// again returns the expected result of a form with a used key or name: the earlier form, or a refusal.
 func (m *model) again(p *person, a mailbox.RequestForm) (known bool, code parley.Code) {
 	f, keyed := p.keys[a.Key]
 	if i := slices.IndexFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.end == "" && f.result == a.Result }); !keyed && a.Result != "" {
@@ -170,7 +170,7 @@ func (m *model) awaits(p *person, name string) bool {
 	return slices.ContainsFunc(m.forms, func(f *modelForm) bool { return f.asker == p.name && f.end == "" && f.result == name })
 }
 
-// free foresees whether a name can be bound.
+// free returns the expected refusal of binding a name.
 func (m *model) free(p *person, name string) parley.Code {
 	if _, taken := p.names[name]; taken || m.awaits(p, name) {
 		return parley.NameTaken
@@ -178,7 +178,7 @@ func (m *model) free(p *person, name string) parley.Code {
 	return ""
 }
 
-// do runs a command whose refusal, if any, was foreseen.
+// do runs a command and compares its refusal with the expected one.
 func (m *model) do(t *rapid.T, who string, c mailbox.Command, want parley.Code) ([]events.Event, bool) {
 	t.Helper()
 	evs, err := m.Decide(who, c)
@@ -188,8 +188,8 @@ func (m *model) do(t *rapid.T, who string, c mailbox.Command, want parley.Code) 
 	return evs, err == nil
 }
 
-// pick draws a message's number: mostly of one that is fit, but now and then any, also one that is not
-// there. It foresees what FindForm says.
+// pick draws the number of a message: mostly of a suitable one, sometimes of any, or one that does not exist. It
+// returns the expected refusal of FindForm.
 func (p *person) pick(t *rapid.T, fit func(modelMessage) bool) (n capabilities.FormRef, msg modelMessage, code parley.Code) {
 	i := rapid.IntRange(0, len(p.mail)).Draw(t, "number")
 	var fits []int
@@ -211,7 +211,7 @@ func (p *person) pick(t *rapid.T, fit func(modelMessage) bool) (n capabilities.F
 	return n, p.mail[i], ""
 }
 
-// seen is how the form ended as far as a person knows.
+// seen returns the end of the form as a person knows it.
 func (p *person) seen(f *modelForm) parley.Code {
 	if p.learned[f] {
 		return f.end
@@ -219,10 +219,9 @@ func (p *person) seen(f *modelForm) parley.Code {
 	return ""
 }
 
-// carry takes the first item of one person for another where it belongs. Its ack may get lost, and
-// then it is taken there again.
-func (m *model) carry(t *rapid.T) {
-	var ways []string // from whom to whom
+// deliverOne delivers the first item of one person for another. If its acknowledgement is lost, it is delivered again.
+func (m *model) deliverOne(t *rapid.T) {
+	var ways []string // from and to
 	for _, p := range m.who {
 		for _, o := range m.States[p.name].Outbox.Items() {
 			if way := p.name + m.Harness.NameOf[o.To]; !slices.Contains(ways, way) {
@@ -231,7 +230,7 @@ func (m *model) carry(t *rapid.T) {
 		}
 	}
 	if len(ways) == 0 {
-		t.Skip("nothing to carry")
+		t.Skip("nothing to deliver")
 	}
 	way := rapid.SampledFrom(ways).Draw(t, "way")
 	p := m.person(way[:1])
@@ -267,7 +266,7 @@ func (m *model) hand(t *rapid.T, p *person, o mailbox.OutboxItem, ack bool) {
 	}
 }
 
-// comeAgain brings what arrived before once more: nothing is to be done about it.
+// comeAgain delivers an earlier command again, which has no effect.
 func (m *model) comeAgain(t *rapid.T) {
 	if len(m.echo) == 0 {
 		t.Skip("nothing came")
@@ -304,7 +303,7 @@ func (m *model) restart(t *rapid.T) {
 	m.States[p.name] = s
 }
 
-// check holds all mailboxes to the model.
+// check compares all mailboxes with the model.
 func (m *model) check(t *rapid.T) {
 	for _, p := range m.who {
 		s := m.States[p.name]
@@ -343,7 +342,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// checkForm holds one copy of a form to what its holder can know.
+// checkForm compares one copy of a form with the knowledge of its holder.
 func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *mailbox.Form) {
 	end := p.seen(f)
 	if got.IsOpen() != (end == "") || got.Answered != nil && got.Ended != nil {
@@ -369,7 +368,7 @@ func (m *model) checkForm(t *rapid.T, p *person, f *modelForm, got *mailbox.Form
 	}
 }
 
-// settleDown delivers everything, and then holds everybody to know everything.
+// settleDown delivers everything, and checks that all agents know everything.
 func (m *model) settleDown(t *rapid.T) {
 	for again := true; again; {
 		again = false
@@ -393,7 +392,7 @@ func (m *model) settleDown(t *rapid.T) {
 	m.checkRevoked(t)
 }
 
-// checkHanded checks that a form's home knows who handed it on, and everybody what they handed on.
+// checkHanded checks that a form's home knows all forwards, and each agent its own.
 func (m *model) checkHanded(t *rapid.T, f *modelForm) {
 	for _, p := range m.who {
 		msg, err := m.States[p.name].Mail.FindFormID(f.id)
@@ -415,23 +414,23 @@ func (m *model) checkHanded(t *rapid.T, f *modelForm) {
 	}
 }
 
-// checkRevoked tries every name that is held by a revoked grant, or by one derived from such.
+// checkRevoked tries every name that is held by a revoked grant, or by one derived from a revoked grant.
 func (m *model) checkRevoked(t *rapid.T) {
 	var all []capabilities.Grant
-	fallen := map[capabilities.ID]bool{}
+	ended := map[capabilities.ID]bool{}
 	for _, p := range m.who {
 		all = append(all, p.given...)
 		for _, g := range m.States[p.name].Grants.All() {
-			fallen[g.ID] = fallen[g.ID] || g.Revoked != 0
+			ended[g.ID] = ended[g.ID] || g.Revoked != 0
 		}
 	}
 	slices.SortFunc(all, func(a, b capabilities.Grant) int { return a.ID.Compare(b.ID) }) // parents are older
 	for _, g := range all {
-		fallen[g.ID] = fallen[g.ID] || fallen[g.Parent]
+		ended[g.ID] = ended[g.ID] || ended[g.Parent]
 	}
 	for _, p := range m.who {
 		for name, held := range p.names {
-			if fallen[held.grant] {
+			if ended[held.grant] {
 				m.do(t, p.name, mailbox.PostMessage{To: name, Text: "hello"}, parley.NotPermitted)
 				m.do(t, p.name, mailbox.RequestForm{To: name, Description: "d", Fields: []events.Field{{Name: "f"}}}, parley.NotPermitted)
 				m.do(t, p.name, mailbox.PostMessage{To: "SELF", Text: "@it:" + name}, parley.NotPermitted)

@@ -11,7 +11,7 @@ import (
 	"parley/mailbox"
 )
 
-// modelJob is what somebody's program does: at most one run at a time, each for the message that has waited longest.
+// modelJob is the program of an agent: one run at a time, each for the message that has waited longest.
 type modelJob struct {
 	status  string
 	waiting []capabilities.ID
@@ -19,7 +19,7 @@ type modelJob struct {
 	first   int // the first message of the run
 }
 
-// gets takes in mail: a message is something to run for.
+// gets adds a received message, which gets a run.
 func (p *person) gets(msg modelMessage) {
 	p.mail = append(p.mail, msg)
 	if p.job != nil && msg.form == nil {
@@ -27,7 +27,7 @@ func (p *person) gets(msg modelMessage) {
 	}
 }
 
-// atWork gives somebody who has a program, mostly, and otherwise anyone.
+// atWork draws an agent, mostly one with a program.
 func (m *model) atWork(t *rapid.T) (*person, *modelJob) {
 	p := m.person("c")
 	if rapid.IntRange(0, 7).Draw(t, "who") == 7 {
@@ -80,7 +80,7 @@ func (m *model) runEnds(t *rapid.T) {
 	}
 }
 
-// interrupt ends a run, what it asked, and some of what was asked before it.
+// interrupt ends a run, its forms, and some earlier ones.
 func (m *model) interrupt(t *rapid.T) {
 	p, j := m.atWork(t)
 	var also []capabilities.ID
@@ -105,7 +105,7 @@ func (m *model) interrupt(t *rapid.T) {
 	}
 }
 
-// checkJob holds what a mailbox says of its program to the model, and counts what that has in hand.
+// checkJob compares the runs of a mailbox with the model, and their number.
 func (m *model) checkJob(t *rapid.T, p *person) (inHand int) {
 	s := m.States[p.name]
 	j := p.job

@@ -13,20 +13,20 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// Whatever comes late, twice or not at all between three nodes: each form is settled once, and everybody learns
-// the same of it; nobody is reached from where nobody gave it; and what is revoked is revoked everywhere.
+// TestNodesAgreeWhateverTheMailDoes delays, repeats and drops deliveries between three nodes. Each form is settled
+// once, with the same outcome for all. No agent is reached without a grant. A revocation holds on all nodes.
 func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		actions := map[string]func(*rapid.T){
 			"ask": w.ask, "answer": w.answer, "answer too": w.answer, "forward": w.forward, "cancel": w.cancel, "send": w.send, "send too": w.send,
-			"adopt": w.adopt, "revoke": w.revoke, "wait": w.wait, "carry": w.carryOne, "carry too": w.carryOne, "carry more": w.carryOne,
+			"adopt": w.adopt, "revoke": w.revoke, "wait": w.wait, "deliver one": w.deliverOne, "deliver again": w.deliverOne, "deliver more": w.deliverOne,
 			"come again": w.comeAgain, "restart": w.restart, "go away": w.goAway,
 		}
 		t.Repeat(actions)
 		w.Offline = nil
 		w.Deliver(false)
-		for _, name := range w.Agents { // what is past its time, at last
+		for _, name := range w.Agents { // ends the forms that are overdue
 			w.Now += 100
 			w.Must(name, mailbox.ExpireForms{})
 		}
@@ -38,12 +38,12 @@ func TestNodesAgreeWhateverTheMailDoes(t *testing.T) {
 	})
 }
 
-// world is a Harness on three nodes, and the plainest record of what went on there.
+// world is a Harness on three nodes, with a simple record of all deliveries.
 type world struct {
 	*mailboxtest.Harness
-	echo  []func()           // items that went to another node, to come again
-	mayBe map[[2]string]bool // by agent and node: whether that may reach it
-	seen  map[string]int     // by agent: events looked at
+	echo  []func()           // deliveries to another node, to be repeated
+	mayBe map[[2]string]bool // by agent and node: whether the node may reach the agent
+	seen  map[string]int     // by agent: number of events checked
 }
 
 func newWorld(t *rapid.T) *world {
@@ -62,7 +62,7 @@ func newWorld(t *rapid.T) *world {
 
 func (w *world) anyone(t *rapid.T) string { return rapid.SampledFrom(w.Agents).Draw(t, "who") }
 
-// path draws a name of an agent's, or one of what its mail brought.
+// path draws the path of a name of an agent, or of a value in its mail.
 func (w *world) path(t *rapid.T, who string) string {
 	names := []string{"HOST", "SELF", "A", "B", "C", "a", "b", "c", "x", "y"}
 	if n := len(w.States[who].Mail.All()); n > 0 {
@@ -78,7 +78,7 @@ func numbersTo(n int) (all []string) {
 	return all[:min(n, 10)]
 }
 
-// try runs what may be refused. What goes wrong inside is not a refusal.
+// try runs a command that may be refused. An internal error fails the test.
 func (w *world) try(t *rapid.T, who string, c mailbox.Command) ([]events.Event, bool) {
 	evs, err := w.Decide(who, c)
 	if code := parley.CodeOf(err); code == parley.Internal {
@@ -97,7 +97,7 @@ func (w *world) ask(t *rapid.T) {
 	w.try(t, who, a)
 }
 
-// open draws a form that an agent has.
+// form draws a form of an agent.
 func (w *world) form(t *rapid.T, who string) capabilities.FormRef {
 	var forms []capabilities.FormRef
 	for _, m := range w.States[who].Mail.All() {
@@ -160,8 +160,8 @@ func (w *world) cancel(t *rapid.T) {
 
 func (w *world) send(t *rapid.T) {
 	who := w.anyone(t)
-	to, gift := w.path(t, who), w.path(t, who)
-	w.try(t, who, mailbox.PostMessage{To: to, Text: "take @it:" + gift})
+	to, value := w.path(t, who), w.path(t, who)
+	w.try(t, who, mailbox.PostMessage{To: to, Text: "take @it:" + value})
 }
 
 func (w *world) adopt(t *rapid.T) {
@@ -194,8 +194,8 @@ func (w *world) goAway(t *rapid.T) {
 	w.Offline = map[string]bool{node: node != ""}
 }
 
-// carryOne takes the first item of one mailbox for another, as far as it can go. Its ack may be lost.
-func (w *world) carryOne(t *rapid.T) {
+// deliverOne delivers the first item of one mailbox for another, if it can go. Its acknowledgement may be lost.
+func (w *world) deliverOne(t *rapid.T) {
 	from := w.anyone(t)
 	firsts := map[capabilities.ID]bool{}
 	all := slices.DeleteFunc(w.Outgoing(from), func(p mailbox.OutboxItem) bool {
@@ -204,7 +204,7 @@ func (w *world) carryOne(t *rapid.T) {
 		return was
 	})
 	if len(all) == 0 {
-		t.Skip("nothing to carry")
+		t.Skip("nothing to deliver")
 	}
 	p := rapid.SampledFrom(all).Draw(t, "item")
 	c, err := w.States[from].CommandFor(p)
@@ -227,7 +227,7 @@ func (w *world) carryOne(t *rapid.T) {
 	}
 }
 
-// comeAgain has old letters come again, in any order.
+// comeAgain repeats old deliveries, in any order.
 func (w *world) comeAgain(t *rapid.T) {
 	for range min(3, len(w.echo)) {
 		rapid.SampledFrom(w.echo).Draw(t, "echo")()
@@ -243,10 +243,9 @@ func (w *world) restart(t *rapid.T) {
 	w.States[who] = s
 }
 
-// look follows what was written down since it last did, and holds whatever came from another node to what was
-// given before.
+// look checks the events since its last call. Each event from another node needs a grant that was made before.
 func (w *world) look(t *rapid.T) {
-	for again := true; again; { // an event may bear out another that stands elsewhere
+	for again := true; again; { // an event may justify one of another mailbox
 		again = false
 		for _, who := range w.Agents {
 			for ; w.seen[who] < len(w.Logs[who]); w.seen[who]++ {
@@ -291,7 +290,7 @@ func (w *world) follow(t *rapid.T, who string, e events.Event) {
 	}
 }
 
-// gave notes who may be reached from where, by what its giver held.
+// gave records the nodes that may reach an agent by a grant, if its giver held the agent.
 func (w *world) gave(t *rapid.T, who string, g capabilities.Grant) {
 	target := w.NameOf[g.Target]
 	if target == "" {
@@ -311,7 +310,7 @@ func (w *world) checkForms(t *rapid.T) {
 			for _, h := range m.Form.Holders {
 				c, err := w.States[w.NameOf[h]].Mail.FindFormID(m.ID())
 				if err != nil {
-					continue // it would not have it
+					continue // it was refused
 				}
 				if end(c.Form) != end(m.Form) {
 					t.Fatalf("%s: form %s ended %q, and for %s %q", home, m.ID(), end(m.Form), w.NameOf[h], end(c.Form))
@@ -324,7 +323,7 @@ func (w *world) checkForms(t *rapid.T) {
 	}
 }
 
-// end is how a form ended, for all to see.
+// end returns the end of a form as all see it.
 func end(f *mailbox.Form) string {
 	switch {
 	case f.Answered != nil:
@@ -335,23 +334,23 @@ func end(f *mailbox.Form) string {
 	return "open"
 }
 
-// checkGrants checks that nothing is left of what was derived from a revoked grant.
+// checkGrants checks that no grant is live that was derived from a revoked one.
 func (w *world) checkGrants(t *rapid.T) {
 	var all []capabilities.Grant
 	for _, who := range w.Agents {
 		all = append(all, w.States[who].Grants.All()...)
 	}
 	slices.SortFunc(all, func(a, b capabilities.Grant) int { return a.ID.Compare(b.ID) }) // parents are older
-	fallen := map[capabilities.ID]bool{}
+	ended := map[capabilities.ID]bool{}
 	for _, g := range all {
-		fallen[g.ID] = g.Revoked != 0 || fallen[g.Parent]
-		if fallen[g.ID] && g.Revoked == 0 {
+		ended[g.ID] = g.Revoked != 0 || ended[g.Parent]
+		if ended[g.ID] && g.Revoked == 0 {
 			t.Fatalf("%s gives on what it has lost: %+v", w.NameOf[g.By], g)
 		}
 	}
 	for _, who := range w.Agents {
 		for _, g := range w.States[who].Grants.Minted() {
-			if fallen[g.ID] && g.Revoked == 0 {
+			if ended[g.ID] && g.Revoked == 0 {
 				t.Fatalf("%s can be reached by %s, which is revoked", who, g.ID)
 			}
 		}

@@ -53,7 +53,7 @@ func TestFormsOfAnOriginAreFoundUntilTheyAreOver(t *testing.T) {
 	v.CheckReplay()
 }
 
-// A form that was asked by an earlier program has its origin in the comment of its first field's pattern.
+// TestOriginInACommentIsRead: forms of earlier versions of the program have their origin in the comment of a pattern.
 func TestOriginInACommentIsRead(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")

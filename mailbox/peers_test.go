@@ -10,8 +10,8 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// TestNobodyLeadsNearerThanTheyAre: whom a node introduces is dialled in no nearer network than the node itself,
-// however far the introductions go, and whatever they say of themselves later. Nodes of old logs are left as they were.
+// TestNobodyLeadsNearerThanTheyAre: an introduced node is dialled in no nearer network than its introducer, after any
+// number of introductions and updates. Nodes in old logs are not changed.
 func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -32,18 +32,18 @@ func TestNobodyLeadsNearerThanTheyAre(t *testing.T) {
 			}
 		}
 	}
-	v.Must("host", mailbox.UpdatePeer{Node: node(99), By: node(98)}) // by one that is not known itself
+	v.Must("host", mailbox.UpdatePeer{Node: node(99), By: node(98)}) // by an unknown node
 	if all := v.States["host"].Peers.All(); all[len(all)-1].Network != events.PublicNetwork {
 		t.Errorf("%+v", all[len(all)-1])
 	}
-	met(20, events.ThisMachine) // it was met itself, and counts no more
+	met(20, events.ThisMachine) // it was met, and no longer counts as introduced
 	if n := v.States["host"].Peers.IntroducedBy(node(2)); n != 1 {
 		t.Errorf("%d are introduced by way of 2", n)
 	}
 	v.CheckReplay()
 }
 
-// TestANodeIntroducesSoMany and no more, so that others still can.
+// TestANodeIntroducesSoMany: a node cannot use up the places of others.
 func TestANodeIntroducesSoMany(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.SkipChecksums = true

@@ -15,7 +15,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// quotaHarness has a host, and a guest with a name for it.
+// quotaHarness returns a harness with a host and a guest.
 func quotaHarness(t rapid.TB) *mailboxtest.Harness {
 	v := mailboxtest.New(t)
 	v.Add("host")
@@ -157,7 +157,7 @@ func TestAMailboxHoldsSoMuchForOneSender(t *testing.T) {
 	v.CheckReplay()
 }
 
-// Whatever an agent does, within quotas it has no more than they allow.
+// TestNoQuotaIsEverPassed runs random commands within quotas.
 func TestNoQuotaIsEverPassed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := quotaHarness(t)
@@ -240,7 +240,7 @@ func TestQuotasAreReadAndShown(t *testing.T) {
 	}
 }
 
-func TestAnswersAndHandoversAreHeldToTheQuota(t *testing.T) {
+func TestAnswersAndForwardsAreHeldToTheQuota(t *testing.T) {
 	v := quotaHarness(t)
 	v.Add("tom")
 	v.Apply("host", &events.NameBound{Name: "fae", Value: capabilities.Reference(mailbox.AgentRef(v.States["fae"].ID))})

@@ -10,8 +10,7 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// FuzzUnpack has a mailbox decide on whatever comes from another node. Nothing breaks it, and what it writes
-// down can be read again.
+// FuzzUnpack decides arbitrary deliveries from another node. A mailbox does not panic, and its events can be decoded.
 func FuzzUnpack(f *testing.F) {
 	v := mailboxtest.New(f)
 	for _, name := range []string{"h@A", "a@A", "h@B"} {

@@ -23,8 +23,8 @@ func push() mailbox.RequestApproval {
 	return mailbox.RequestApproval{Tool: "shell", Input: `{"command":"git push origin main"}`, Folder: "/srv/shop"}
 }
 
-// TestAnotherNodeOffersNoRules has an approval come that offers rules, or says something about one: from an agent next
-// door it is taken, and from another node only as all approvals are.
+// TestAnotherNodeOffersNoRules: an approval with offered rules or a remark is accepted from an agent of the same node.
+// From another node, only a plain approval is.
 func TestAnotherNodeOffersNoRules(t *testing.T) {
 	v := mailboxtest.New(t)
 	v.Add("host")

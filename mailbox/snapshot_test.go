@@ -17,7 +17,7 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 		v.Must("fae", mailbox.RequestForm{To: "HOST", Description: fmt.Sprint(n), Fields: text, Deadline: at})
 	}
 	v.Must("fae", mailbox.CancelForm{Form: capabilities.FormNumber(1)})
-	v.States["fae"].Summary() // drops what ended
+	v.States["fae"].Summary() // drops the deadlines of ended forms
 	restored, err := mailbox.Restore(v.States["fae"].ID, []byte(v.Snapshot("fae")))
 	if err != nil {
 		t.Fatal(err)
@@ -38,8 +38,8 @@ func TestARestoredStateExpiresInTheSameOrder(t *testing.T) {
 	}
 }
 
-// TestAnImageThatClaimsMuchTakesLittle puts the head of a list of a million in every place of a snapshot.
-func TestAnImageThatClaimsMuchTakesLittle(t *testing.T) {
+// TestASnapshotThatClaimsMuchTakesLittle replaces every part of a snapshot by the head of a list of a million.
+func TestASnapshotThatClaimsMuchTakesLittle(t *testing.T) {
 	v := three(t, capabilities.Facet{})
 	v.Must("fae", mailbox.RequestForm{To: "HOST", Description: "one", Fields: text})
 	encoded := []byte(v.Snapshot("fae"))

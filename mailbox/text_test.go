@@ -82,7 +82,7 @@ func TestAnEdgeStandsForOneValue(t *testing.T) {
 	}
 }
 
-// FuzzParseText checks that no word is lost: text is its parts, one after another, but for escapes.
+// FuzzParseText checks that the parts of a text, one after the other, are the text, except for escapes.
 func FuzzParseText(f *testing.F) {
 	for _, text := range []string{"hi @fae, \\@home me@x.org @e:@mail/0/@value.", "@a@b:c", "\\\\@", "@\xff", "@é/ü:x", "@a:a@a:a"} {
 		f.Add(text)
@@ -126,7 +126,7 @@ func FuzzParseText(f *testing.F) {
 	})
 }
 
-// afterWords takes words off the front of a text, where each "@" may have been escaped.
+// afterWords removes words from the front of a text, in which each "@" may be escaped.
 func afterWords(t *testing.T, text, words string) string {
 	t.Helper()
 	for i := range len(words) {

@@ -8,9 +8,9 @@ import (
 	"parley/mailbox/mailboxtest"
 )
 
-// TestTranscripts runs the conversations in testdata, which are the specification of a mailbox. Agents are
-// made by "agents", on several nodes if so named (fae@A); time starts at 0 and moves by "wait"; mail is delivered
-// by "deliver", or at once unless "hold" is on, or the node is "away" until it is "back".
+// TestTranscripts runs the transcripts in testdata, which specify a mailbox. "agents" makes agents; fae@A is on node A.
+// Time begins at 0 and advances by "wait". Mail is delivered at once, except between "hold" and "deliver", and for a
+// node between "away" and "back".
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		v := mailboxtest.New(t)

@@ -112,7 +112,7 @@ func (v *Harness) profileUpdate(arg func(string) string, input string) mailbox.C
 	return d
 }
 
-// expandLength returns as many letters as a number says: "1025" is 1025 times x.
+// expandLength returns a text of the length that a number gives: 1025 times x for "1025".
 func expandLength(text string) string {
 	if n, err := strconv.Atoi(text); err == nil {
 		return strings.Repeat("x", n)

@@ -97,7 +97,7 @@ func (v *Harness) command(d *datadriven.TestData) string {
 		return v.ask(as, arg, d.Input)
 	case "answer":
 		return v.answer(as, form(), d.Input, arg("late") == "yes")
-	case "verdict":
+	case "result":
 		return v.approvalResult(as, form())
 	case "decline":
 		c, home, err := v.States[as].DraftDecline(form(), arg("note"), v.IDsOf(as))
@@ -359,7 +359,7 @@ func (v *Harness) show(only string) string {
 			fmt.Fprintf(&b, "%s: #%d %s\n", name, m.Number, v.describe(s, m))
 		}
 		for _, p := range s.Outbox.Items() {
-			fmt.Fprintf(&b, "%s: owes %s item %d\n", name, v.NameOf[p.To], p.Kind)
+			fmt.Fprintf(&b, "%s: item %d for %s\n", name, p.Kind, v.NameOf[p.To])
 		}
 	}
 	return v.readable(b.String())
