@@ -30,7 +30,7 @@ const (
 type TLS struct {
 	Cert  string // PEM file with the certificate and its chain; "" for none
 	Key   string // PEM file with its key
-	Plain bool   // HTTP in the clear is wanted, also beyond loopback: something else protects the connection
+	Plain bool   // allows HTTP in the clear, also beyond loopback: something else protects the connection
 }
 
 // config returns the configuration of TLS for an address, or nil for HTTP in the clear. It refuses with INVALID_ARGUMENT a

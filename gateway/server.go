@@ -50,7 +50,7 @@ type Server struct {
 	socket      *httpd.Server
 	socketPath  string
 	public      *httpd.Server // on the TCP address; nil if off
-	listens     string        // the address as it was given
+	listens     string        // the configured address
 	tls         TLS
 	sessions    *sessions
 	site        *web.Site

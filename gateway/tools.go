@@ -18,10 +18,10 @@ import (
 	"parley/gateway/web"
 )
 
-// toolsPath is where clients of the Model Context Protocol find an agent's operations as tools.
+// toolsPath is the path of the Model Context Protocol, by which an agent's operations are tools.
 const toolsPath = "/mcp"
 
-// serveTools answers a client of the protocol. It shows the agent's token itself: a browser's session is for pages.
+// serveTools serves a client of the protocol. The client must have a token: a browser's session is for pages only.
 func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 		httpd.Refuse(w, parley.Refuse(parley.Unauthenticated, "tools are for who shows a token in the Authorization header").
@@ -60,7 +60,7 @@ func (s *Server) serveTools(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newTools makes what serves the tools.
+// newTools creates the server of the protocol.
 func (s *Server) newTools() error {
 	key, err := s.node.DeriveKey("parley mcp request state 1")
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Server) newTools() error {
 	return err
 }
 
-// toolUser is the agent whose token a client of the tools has shown.
+// toolUser is the agent of a client of the protocol. It implements mcp.Client.
 type toolUser struct {
 	server    *Server
 	principal api.Principal
@@ -82,7 +82,7 @@ func (u *toolUser) Identity() string { return u.principal.ID().String() }
 // IsHost implements mcp.Client.
 func (u *toolUser) IsHost() bool { return u.principal.IsHost() }
 
-// Enter implements mcp.Client. A call may outlast the request that brought it, and then counts by itself.
+// Enter implements mcp.Client. A call that outlasts its request takes a place of its own.
 func (u *toolUser) Enter() error { return u.principal.Account().Take(api.KindWaits, 1) }
 
 // Leave implements mcp.Client.
@@ -105,7 +105,7 @@ func (u *toolUser) operation(name string) (api.Operation, error) {
 	return o, nil
 }
 
-// Call implements mcp.Agent. The token has to be good still: what a person is asked may outlast it.
+// Call implements mcp.Agent. It checks the token again, which may have ended while a person was asked.
 func (u *toolUser) Call(ctx context.Context, name string, request, response any) (err error) {
 	s := u.server
 	o, err := u.operation(name)
@@ -128,7 +128,7 @@ func (u *toolUser) Call(ctx context.Context, name string, request, response any)
 	return u.perform(ctx, o, request, response)
 }
 
-// perform performs an operation with a request as it is. Nothing is written as JSON and read again.
+// perform performs an operation with a typed request and response. Nothing is encoded.
 func (u *toolUser) perform(ctx context.Context, o api.Operation, request, response any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -151,15 +151,15 @@ func (u *toolUser) Link(ctx context.Context, form string) string {
 	if s.public == nil {
 		return ""
 	}
-	name, ok := s.site.NameOf(ctx, s.backend.Local(), u.principal.ID()) // it is the host who signs in
+	name, ok := s.site.NameOf(ctx, s.backend.Local(), u.principal.ID()) // the host signs in
 	if !ok {
 		return ""
 	}
 	return FormLink(s.tls.scheme()+"://"+s.Address(), name, form)
 }
 
-// FormLink is the address of the page on which the host settles a form of the agent that it holds under a name, or of
-// its own, with "".
+// FormLink returns the address of the page on which the host settles a form of the agent that it holds under a name, or
+// with "" a form of its own.
 func FormLink(base, as, form string) string {
 	link := base + web.FormsPath + url.PathEscape(form)
 	if as != "" {

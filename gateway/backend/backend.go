@@ -7,7 +7,6 @@ import (
 
 	"parley"
 	"parley/actors"
-	"parley/actors/view"
 	"parley/gateway/api"
 )
 
@@ -89,9 +88,6 @@ func (b *Backend) Call(ctx context.Context, p api.Principal, operation string, r
 	}
 	return resp, err
 }
-
-// State returns the state of the node.
-func (b *Backend) State() view.NodeState { return b.node.State() }
 
 // Limits returns how much is used of all limits.
 func (b *Backend) Limits() []api.LimitState {
