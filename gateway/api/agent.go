@@ -23,32 +23,32 @@ type MakeAgentResponse struct {
 	Kind  events.AgentKind `json:"kind"`
 }
 
-// FetchAgentsRequest asks for the agents of the node that the caller sees: those that it holds, and the node's host all.
+// FetchAgentsRequest lists the agents of the node that the caller holds. The node's host lists all.
 type FetchAgentsRequest struct {
 	Acting
 	Paging
 	Filter view.AgentFilter `json:"filter,omitzero"`
 }
 
-// FetchAgentsResponse has them, the oldest first.
+// FetchAgentsResponse has the agents, oldest first.
 type FetchAgentsResponse struct {
 	Agents []view.AgentStatus `json:"agents"`
 	Paged
 }
 
-// AgentRequest is about one agent.
+// AgentRequest names one agent.
 type AgentRequest struct {
 	Acting
 	AgentID string `json:"agentId"`
 }
 
-// FetchAgentResponse has the agent, or why there is none.
+// FetchAgentResponse has the agent, or the reason why there is none.
 type FetchAgentResponse struct {
 	Agent *view.AgentStatus `json:"agent,omitempty"`
 	Error *parley.Error     `json:"error,omitempty"`
 }
 
-// SendAgentMessageRequest gives an agent something to work on, in plain words. The same MessageID is the same message.
+// SendAgentMessageRequest sends an agent a prompt. Requests with the same MessageID send one message.
 type SendAgentMessageRequest struct {
 	Acting
 	AgentID   string `json:"agentId"`
@@ -56,8 +56,8 @@ type SendAgentMessageRequest struct {
 	MessageID string `json:"messageId,omitempty"`
 }
 
-// SendAgentMessageResponse says whether it was accepted: it is on disk, and an agent with a program runs. If that ran
-// before, the message is Queued.
+// SendAgentMessageResponse reports whether the message was accepted: it is on disk, and the program of the agent, if there
+// is one, runs. If the program was running before, the message is Queued.
 type SendAgentMessageResponse struct {
 	AgentID  capabilities.ID `json:"agentId,omitzero"`
 	Accepted bool            `json:"accepted"`
@@ -66,33 +66,33 @@ type SendAgentMessageResponse struct {
 	Error    *parley.Error   `json:"error,omitempty"`
 }
 
-// WaitForFinishRequest waits until an agent is idle, in error, or waits for permission; at once if it is so.
+// WaitForFinishRequest waits until an agent is idle, in error, or waiting for permission.
 type WaitForFinishRequest struct {
 	Acting
 	AgentID   string `json:"agentId"`
 	TimeoutMs int64  `json:"timeoutMs,omitempty"` // 0 is none
 }
 
-// AgentResponse says which agent it was.
+// AgentResponse has the ID of the agent.
 type AgentResponse struct {
 	AgentID capabilities.ID `json:"agentId"`
 }
 
-// SetStatusRequest says what the caller, an agent that has no program, does now. Error goes with the status error.
+// SetStatusRequest sets the status of the caller, an agent without a program. Error belongs to the status "error".
 type SetStatusRequest struct {
 	Acting
 	Status string `json:"status"` // initializing, idle, running, error
 	Error  string `json:"error,omitempty"`
 }
 
-// DescribeAgentRequest replaces what the caller is known by. What is not mentioned stays as it is.
+// DescribeAgentRequest replaces the caller's title or labels. A missing member leaves them as they are.
 type DescribeAgentRequest struct {
 	Acting
 	Title  *string           `json:"title,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// SetPolicyRequest says what becomes of an agent's calls that need permission.
+// SetPolicyRequest sets the policy for an agent's calls that need permission.
 type SetPolicyRequest struct {
 	Acting
 	AgentID string `json:"agentId"`
@@ -110,22 +110,22 @@ type RunAgentRequest struct {
 	Wait   bool              `json:"wait,omitempty"`   // it does not begin before its first message
 }
 
-// ReadOutputRequest reads what an agent's program has put out: what came after a cursor, for some of which it waits where
-// a WaitMs is given, or with a Tail the end of it.
+// ReadOutputRequest reads the output of an agent's program after a cursor, or with Tail the end of it. With WaitMs it waits
+// for output after the cursor.
 type ReadOutputRequest struct {
 	Acting
 	AgentID string `json:"agentId"`
 	After   uint64 `json:"after,omitempty"`
 	Limit   int    `json:"limit,omitempty"`  // default and at most 500
 	WaitMs  int64  `json:"waitMs,omitempty"` // at most 50,000
-	Tail    *int   `json:"tail,omitempty"`   // so many of the newest pieces, at most 500 or as many as fit; 0 gives the cursor alone
+	Tail    *int   `json:"tail,omitempty"`   // number of the newest pieces, at most 500 or as many as fit; 0 for the cursor alone
 }
 
-// ReadOutputResponse has it, oldest first, and the cursor to go on from.
+// ReadOutputResponse has the output, oldest first, and the cursor after it.
 type ReadOutputResponse struct {
 	Pieces []view.OutputPiece `json:"pieces"`
 	Cursor uint64             `json:"cursor"`
 }
 
-// MaxPieces is how many pieces of output one call gives at most.
+// MaxPieces bounds the pieces of output of one response.
 const MaxPieces = 500

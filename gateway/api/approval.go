@@ -13,33 +13,33 @@ type ApproveRequest struct {
 	Recipient string            `json:"recipient,omitempty"` // default: the agent's host
 	Tool      string            `json:"tool"`
 	Input     json.RawMessage   `json:"input"`
-	Folder    string            `json:"folder,omitempty"` // where the call is made: an absolute path; wider rules need it
+	Folder    string            `json:"folder,omitempty"` // the working folder of the call, an absolute path; wider rules need it
 	Key       string            `json:"key,omitempty"`
 	Deadline  capabilities.Time `json:"deadline,omitzero"`
-	Attended  bool              `json:"attended,omitempty"` // ask only where somebody follows the mail of who is asked
+	Attended  bool              `json:"attended,omitempty"` // ask only if somebody follows the mail of the recipient
 }
 
-// ListRulesRequest asks for the standing rules of the agent, or of one that it is the host of.
+// ListRulesRequest lists the standing rules of the agent, or of an agent whose host it is.
 type ListRulesRequest struct {
 	Acting
 	Paging
 	Agent string `json:"agent,omitempty"`
 }
 
-// ListRulesResponse has them, oldest first.
+// ListRulesResponse has the rules, oldest first.
 type ListRulesResponse struct {
 	Rules []view.Rule `json:"rules"`
 	Paged
 }
 
-// RemoveRuleRequest ends a standing rule of an agent that the caller is the host of.
+// RemoveRuleRequest ends a standing rule of an agent whose host the caller is.
 type RemoveRuleRequest struct {
 	Acting
 	Agent string          `json:"agent"`
 	Rule  capabilities.ID `json:"rule"`
 }
 
-// LimitRuleRequest has a standing rule end at a time: Rule, or that which the answer to an approval has made.
+// LimitRuleRequest makes a standing rule end at a time: Rule, or the one that the answer to the approval Form made.
 type LimitRuleRequest struct {
 	Acting
 	Agent string            `json:"agent"`

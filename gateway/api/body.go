@@ -41,7 +41,7 @@ func Decode(body []byte, req any) error {
 	if err == nil {
 		return nil
 	}
-	if parley.CodeOf(err) != parley.Internal { // what a type of Parley's own found wrong with its text
+	if parley.CodeOf(err) != parley.Internal { // the refusal of a type that decodes itself
 		return err
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

@@ -3,21 +3,20 @@ package api
 // The subjects of completion.
 const (
 	CompleteNames    = "names"    // what the agent holds
-	CompletePending  = "pending"  // numbers of what waits for the agent's answer
-	CompleteRequests = "requests" // and of these, those that ask for a capability in words
-	CompleteMessages = "messages" // numbers of what the agent received
-	CompleteCarriers = "carriers" // and of these, those that bring a value to keep
-	CompleteMail     = "mail"     // numbers of what the agent received or sent
-	CompleteOpen     = "open"     // numbers of what the agent asked and is still open
-	CompleteGrants   = "grants"   // IDs of what the agent gave out
-	CompleteFields   = "fields"   // of one form, as "name:", and behind the colon the values that there are to choose from
-	CompleteEdges    = "edges"    // of the values that one message brings
+	CompletePending  = "pending"  // numbers of the messages that wait for the agent's answer
+	CompleteRequests = "requests" // of these, the requests for a capability
+	CompleteMessages = "messages" // numbers of the messages that the agent received
+	CompleteCarriers = "carriers" // of these, those that carry a value
+	CompleteMail     = "mail"     // numbers of all messages
+	CompleteOpen     = "open"     // numbers of the open forms that the agent asked
+	CompleteGrants   = "grants"   // IDs of the references that the agent gave out
+	CompleteFields   = "fields"   // of one form, as "name:", with the options behind the colon
+	CompleteEdges    = "edges"    // of the values that one message carries
 
-	CompleteInvitations = "invitations" // names for which one is open
+	CompleteInvitations = "invitations" // names of the open invitations
 )
 
-// CompleteRequest asks how a word that someone is typing may go on. Fields and edges are those of the message that
-// FormRef names.
+// CompleteRequest asks for the completions of a word. Fields and edges are those of the message that FormRef names.
 type CompleteRequest struct {
 	Acting
 	FormRef
@@ -30,7 +29,7 @@ type CompleteResponse struct {
 	Candidates []Candidate `json:"candidates"`
 }
 
-// Candidate is a whole word, and what it stands for.
+// Candidate is a whole word, with a description.
 type Candidate struct {
 	Word        string `json:"word"`
 	Description string `json:"description,omitempty"`

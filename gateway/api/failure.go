@@ -8,7 +8,7 @@ import (
 	"parley"
 )
 
-// Failure is how an error stands in a response.
+// Failure is the JSON of a response with an error.
 type Failure struct {
 	Error *parley.Error `json:"error"`
 }

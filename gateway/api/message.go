@@ -18,7 +18,7 @@ type ReplyRequest struct {
 	Text string `json:"text"`
 }
 
-// AdoptRequest keeps what a message carries under Edge, as Name or under the edge's own name.
+// AdoptRequest stores the value that a message carries under Edge as Name, or under the edge's own name.
 type AdoptRequest struct {
 	Acting
 	FormRef
@@ -26,14 +26,14 @@ type AdoptRequest struct {
 	Name string `json:"name,omitempty"`
 }
 
-// MessageRequest is about one message.
+// MessageRequest names one message.
 type MessageRequest struct {
 	Acting
 	FormRef
 }
 
-// ListMessagesRequest lists what the view shows, by number. If there is more than the limit, the response
-// has as "next" the number to go on from as "first".
+// ListMessagesRequest lists the messages that the filter picks, by number. If there are more than the limit, the response
+// has as "next" the "first" of the next page.
 type ListMessagesRequest struct {
 	Acting
 	view.MessageFilter
@@ -57,7 +57,7 @@ type ReadLogRequest struct {
 	Limit int    `json:"limit,omitempty"` // default 500, at most 5,000
 }
 
-// ReadLogResponse has the events. If there are More, the version of the last is the "after" to go on from.
+// ReadLogResponse has the events. If there are More, the version of the last is the "after" of the next page.
 type ReadLogResponse struct {
 	Entries []view.Entry `json:"entries"`
 	More    bool         `json:"more"`

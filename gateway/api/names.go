@@ -7,7 +7,7 @@ import (
 	"parley/capabilities"
 )
 
-// ListNamesRequest lists the names that an agent holds, or those within what stands under a path.
+// ListNamesRequest lists the names that an agent holds, or those below a path.
 type ListNamesRequest struct {
 	Acting
 	Paging
@@ -17,7 +17,7 @@ type ListNamesRequest struct {
 // ListNamesResponse has the names, sorted.
 type ListNamesResponse struct {
 	Names   []string `json:"names"`
-	Revoked []string `json:"revoked,omitempty"` // those of them that are good for nothing any more
+	Revoked []string `json:"revoked,omitempty"` // those of them whose reference was revoked
 	Paged
 }
 
@@ -45,35 +45,35 @@ func (r *LookupResponse) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// NameRequest is about one name.
+// NameRequest has one name.
 type NameRequest struct {
 	Acting
 	Name string `json:"name"`
 }
 
-// LocateResponse says where a name's target is.
+// LocateResponse has the address of a name's target.
 type LocateResponse struct {
 	Locator string            `json:"locator"`
 	ID      capabilities.ID   `json:"id"`
 	Kind    capabilities.Kind `json:"kind,omitempty"`
 }
 
-// StoreNameRequest puts a value under a name. A string is a locator or the text of a JSON document;
-// anything else is the value itself.
+// StoreNameRequest stores a value under a name. A string is a locator or the text of a JSON document. Any other JSON is
+// the value itself.
 type StoreNameRequest struct {
 	Acting
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
 }
 
-// RenameNameRequest moves what stands under Old to New.
+// RenameNameRequest moves the value of the name Old to the name New.
 type RenameNameRequest struct {
 	Acting
 	Old string `json:"old"`
 	New string `json:"new"`
 }
 
-// CopyNameRequest puts what stands under Old under New too, narrowed to a facet.
+// CopyNameRequest stores the value of the name Old under the name New too, narrowed to a facet.
 type CopyNameRequest struct {
 	Acting
 	Old   string            `json:"old"`
@@ -83,7 +83,7 @@ type CopyNameRequest struct {
 	Uses  uint32            `json:"uses,omitempty"`
 }
 
-// ListGrantsRequest lists what the agent gave out, oldest first.
+// ListGrantsRequest lists the references that the agent gave out, oldest first.
 type ListGrantsRequest struct {
 	Acting
 	Paging
@@ -95,7 +95,7 @@ type ListGrantsResponse struct {
 	Paged
 }
 
-// RevokeRequest takes back what was given, and all that was derived from it.
+// RevokeRequest revokes a grant, and all references that were derived from it.
 type RevokeRequest struct {
 	Acting
 	Grant string `json:"grant"`

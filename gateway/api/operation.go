@@ -17,25 +17,24 @@ const (
 // MaxBody bounds a request, in bytes of JSON.
 const MaxBody = 1 << 20
 
-// Scope is the part of an agent's authority that an operation needs. A caller on the node's own socket
-// has all of them.
+// Scope is the part of an agent's authority that an operation needs. A caller on the node's own socket has all scopes.
 type Scope string
 
 // The scopes.
 const (
-	ScopeRead   Scope = "read"   // looks, changes nothing
-	ScopeAsk    Scope = "ask"    // sends mail, and ends what the agent asked itself
-	ScopeAnswer Scope = "answer" // settles what others asked
-	ScopeAdmin  Scope = "admin"  // changes what the agent holds or gave, and the node
+	ScopeRead   Scope = "read"   // changes nothing
+	ScopeAsk    Scope = "ask"    // sends mail, and ends the agent's own forms
+	ScopeAnswer Scope = "answer" // settles the forms of others
+	ScopeAdmin  Scope = "admin"  // changes the agent's names and grants, and the node
 )
 
-// Operation describes one thing that a client may ask of a node.
+// Operation describes one operation of a node.
 type Operation struct {
 	Name     string
 	Scope    Scope
-	OfNode   bool // it is about the whole node, and so for its host
-	Waits    bool // a call may take long without doing anything; it is counted apart
-	Lists    bool // its response may be large
+	OfNode   bool // of the whole node, for its host alone
+	Waits    bool // a call may block for long; waits are counted apart
+	Lists    bool // the response may be large
 	Request  reflect.Type
 	Response reflect.Type
 }
@@ -134,7 +133,7 @@ func Operations() []Operation {
 	}
 }
 
-// Acting is part of every request: it says for which agent the request is made.
+// Acting is part of every request. It names the agent for which the request is made.
 type Acting struct {
 	As string `json:"as,omitempty"` // the name under which the node's host holds it; "" is the host
 }
@@ -142,7 +141,7 @@ type Acting struct {
 // Actor returns the name of that agent.
 func (a Acting) Actor() string { return a.As }
 
-// Done is the response of an operation that has nothing to tell.
+// Done is the empty response.
 type Done struct{}
 
 // Paging is part of requests that list. Without it the first page is listed.
@@ -153,5 +152,5 @@ type Paging struct {
 
 // Paged is part of their responses.
 type Paged struct {
-	Next string `json:"next,omitempty"` // there is more: the "after" of the next page
+	Next string `json:"next,omitempty"` // the "after" of the next page; "" if there is none
 }

@@ -1,6 +1,6 @@
 package api
 
-// LimitState is how much of a limit is used.
+// LimitState is the use of a limit.
 type LimitState struct {
 	Name    string `json:"name"` // as in --limit
 	For     string `json:"for"`  // host, agents, listen, socket or peers
@@ -10,8 +10,8 @@ type LimitState struct {
 	Refused uint64 `json:"refused"`        // since the node started
 }
 
-// SetQuotaRequest gives an agent, which shares them with those that it makes, quotas of its own. Those that are not
-// mentioned stay as they are; -1 is no limit.
+// SetQuotaRequest sets quotas of an agent, which it shares with the agents that it makes. Other quotas stay as they are. -1
+// is no limit.
 type SetQuotaRequest struct {
 	Acting
 	AgentID string           `json:"agentId"`
@@ -19,13 +19,13 @@ type SetQuotaRequest struct {
 	Reset   bool             `json:"reset,omitempty"` // what was set before is dropped first
 }
 
-// GetQuotaRequest asks what an agent, with those that it made, uses of its quotas.
+// GetQuotaRequest asks for the use of an agent's quotas, by it and by the agents that it made.
 type GetQuotaRequest struct {
 	Acting
 	AgentID string `json:"agentId"`
 }
 
-// LimitPeerRequest gives another node quotas of its own, each for every mailbox that it sends to.
+// LimitPeerRequest sets quotas of another node. Each holds for every mailbox that the node sends to.
 type LimitPeerRequest struct {
 	Acting
 	Node   string           `json:"node"` // its ID, or the host's name for its host
@@ -33,7 +33,7 @@ type LimitPeerRequest struct {
 	Reset  bool             `json:"reset,omitempty"` // what was set before is dropped first
 }
 
-// DropPeerRequest ends what the node has to do with another.
+// DropPeerRequest ends the relation with another node.
 type DropPeerRequest struct {
 	Acting
 	Node string `json:"node"` // its ID, or the host's name for its host

@@ -5,8 +5,8 @@ import (
 	"parley/capabilities"
 )
 
-// CreateTokenRequest makes a token for the agent. With no scopes it has read, ask and answer, and reveal unless it is the
-// node's host's. With no time it is good for ever.
+// CreateTokenRequest makes a token for the agent. Without scopes it has read, ask and answer, and reveal unless the
+// agent is the node's host. Without a time it never ends.
 type CreateTokenRequest struct {
 	Acting
 	Scopes []string          `json:"scopes,omitempty"`
@@ -20,7 +20,7 @@ type ListTokensRequest struct {
 	Paging
 }
 
-// ListTokensResponse has those that are good, oldest first, without their secrets.
+// ListTokensResponse has the valid tokens, oldest first, without their secrets.
 type ListTokensResponse struct {
 	Tokens []view.Token `json:"tokens"`
 	Paged
@@ -37,7 +37,7 @@ type OpenLinkRequest struct {
 	Acting
 }
 
-// OpenLinkResponse has the link. It is good once, for two minutes.
+// OpenLinkResponse has the link. It can be used once, within two minutes.
 type OpenLinkResponse struct {
 	URL   string            `json:"url"`
 	Until capabilities.Time `json:"until"`
