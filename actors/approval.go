@@ -71,13 +71,13 @@ func approve(b *mailboxActor, c mailbox.RequestApproval, attended bool) (pending
 	return p, b.commit(now, evs)
 }
 
-// attends reports whether somebody follows the mail of an agent at this moment: a page, a client or a command. One
-// that was just told of something, and has yet to ask for more, is not seen. Of other nodes' agents nothing is known.
+// attends reports whether somebody follows the mail of an agent at this moment: a page, a client or a command. A
+// follower between two calls is not seen. Agents of other nodes count as attended.
 func attends(n *Node, agent capabilities.ID) bool {
 	return agent.Node != n.id || n.changed.has(agent)
 }
 
-// knownPermission gives what an approval that was asked before came to.
+// knownPermission returns the state of an approval that was asked before.
 func knownPermission(b *mailboxActor, c mailbox.RequestApproval, known mailbox.Existing) (view.Permission, error) {
 	asked, err := knownAsk(b, c.Form(), known, false)
 	if err != nil || known.Message == nil {
@@ -87,8 +87,8 @@ func knownPermission(b *mailboxActor, c mailbox.RequestApproval, known mailbox.E
 	return view.Permission{Asked: asked, Allowed: b.state.ApprovalResult(f, mailbox.DigestCall(c.Tool, c.Input)).Allowed}, nil
 }
 
-// AwaitApproval waits until an approval is decided, or has ended otherwise, and reports whether the call may be
-// made. One that was declined, cancelled or has expired is not approved, nor one that another than the host decided.
+// AwaitApproval blocks until an approval is decided or has ended, and reports whether the call may be made. It may not if
+// the approval was declined, cancelled, expired, or decided by another than the host.
 func (a *Agent) AwaitApproval(ctx context.Context, ref capabilities.FormRef) (bool, view.Outcome, error) {
 	outcome, err := a.Await(ctx, ref)
 	return outcome.Allowed, outcome, err
@@ -118,8 +118,8 @@ func (rs Rules) Remove(ctx context.Context, agent *Agent, rule capabilities.ID) 
 	return agent.do(ctx, mailbox.RemoveRule{Rule: rule, By: rs.agent.id})
 }
 
-// KeyOf gives the idempotency key under which an agent of the node asked a form; "" if it had none, or is an agent of
-// another node.
+// KeyOf returns the idempotency key under which an agent of the node asked a form; "" if there is none, or for an agent
+// of another node.
 func (n *Node) KeyOf(ctx context.Context, asker, form capabilities.ID) (string, error) {
 	if asker.Node != n.id {
 		return "", nil

@@ -1,7 +1,8 @@
 // Package actors runs a node: the mailboxes of its agents, the mail between them, and the way to other nodes.
 //
-// Open starts a node in a state folder. Agents ask, await, answer and follow through an Agent, a handle with a method for
-// each. A method takes a context and returns types of package view.
+// Open starts a node in a state folder. Agents ask, await and answer through an Agent, a handle with a method for each.
+// What an agent has stands in small types that Agent returns: Mail, Names, Tokens, Rules, Peers and others. A method takes
+// a context and returns types of package view.
 //
 // Every active mailbox is an actor. An Agent's method sends it a message, which is a type with a handler in the file of
 // its noun: requestForm in form.go, postMessage in message.go. The handler reads the mailbox's state, or has it decide on
@@ -13,8 +14,9 @@
 // that crashes too often, is quarantined: it refuses its messages until it is activated again. The node stops when its
 // scheduler or the journal's supervisor crashes too often. An idle mailbox is passivated.
 //
-// A peer is another node. Items for its mailboxes stay in the sender's outbox until the peer's actor has carried them
-// there, in packets that package transport seals. The receiver checks an item as a stranger's, and accepts it once.
+// A peer is another node. Items for its mailboxes stay in the sender's outbox until the peer's actor, of package peers,
+// has collected and sent them, and the receiver has replied. The node gives that package its mailboxes: see inbound.go
+// and outbound.go. The receiver checks an item as a stranger's, and accepts it once.
 //
 // The package promises:
 //   - What a call returned without an error survives a crash at any point.

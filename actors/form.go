@@ -10,8 +10,8 @@ import (
 	"parley/mailbox/form"
 )
 
-// Ask sends a form. It returns when the form is on disk; Await waits for the answer. An ask that was made
-// before, by its Key or Name, sends nothing and gives what there is.
+// Ask sends a form, and returns when it is durable; Await waits for the answer. A form that was asked before, by its
+// Key or Name, is not sent again: Ask returns what is known of it.
 func (a *Agent) Ask(ctx context.Context, ask Ask) (view.Asked, error) {
 	return requestOf(a, ctx, ask.command())
 }
@@ -417,9 +417,9 @@ type Request struct {
 	NoForward bool
 }
 
-// Answer is what an agent says to a form. Values are typed; a string for a capability field is a path of
-// the answerer's names. Texts are read by their fields' types, as on a command line. A field stands in one
-// of the two. Digest, if it is not "", is of the call that was shown: an approval of another call is not answered.
+// Answer is an answer to a form. Values are typed; a string for a capability field is a path of the answerer's names.
+// Texts are read by the types of their fields, as on a command line. A field stands in one of the two. Digest, if it is
+// not "", is the digest of the call that was shown: an approval of another call is refused.
 type Answer struct {
 	Form   capabilities.FormRef
 	Digest string

@@ -93,7 +93,7 @@ func (m sendPrompt) handle(b *mailboxActor, reply replyTo[promptResult]) {
 	b.node.registry.tell(m.to, b.last, &queryPrompt{message, reply})
 }
 
-// queryPrompt returns what has become of a message at the agent that it was sent to.
+// queryPrompt returns the state of a message at the agent that it was sent to.
 type queryPrompt struct {
 	message capabilities.ID
 	reply   replyTo[promptResult]
@@ -153,7 +153,7 @@ func postOnce(b *mailboxActor, p mailbox.PostMessage) (capabilities.ID, error) {
 	return evs[0].(*events.MessagePosted).Message, nil
 }
 
-// promptState returns what has become of a message to this agent.
+// promptState returns the state of a message to this agent.
 func promptState(b *mailboxActor, message capabilities.ID) (view.Prompted, *run, error) {
 	if b.state.Profile.Archived { // since it was asked
 		return view.Prompted{}, nil, errArchived()

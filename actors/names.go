@@ -10,7 +10,7 @@ import (
 	"parley/mailbox"
 )
 
-// NewAgent says what agent to make. The maker holds it under Name.
+// NewAgent describes an agent to be made. The maker holds it under Name.
 type NewAgent struct {
 	Kind   events.AgentKind  `json:"kind"`
 	Name   string            `json:"name"`
@@ -95,8 +95,8 @@ func (n Names) Revoked(ctx context.Context) ([]string, error) {
 	return query(ctx, n.agent, func(s *mailbox.State, now capabilities.Time) ([]string, error) { return s.RevokedNames(now), nil })
 }
 
-// Show gives the value at a path. With reveal, what is sealed in it is opened. It refuses with NOT_PERMITTED to open
-// what is sealed for another, or by a token that is not good for it.
+// Show returns the value at a path. With reveal, sealed values in it are opened. It refuses with NOT_PERMITTED to open
+// values that are sealed for another, and by a token without the scope reveal.
 func (n Names) Show(ctx context.Context, path string, reveal bool) (capabilities.Value, error) {
 	if reveal && !n.agent.reveals() {
 		return capabilities.Value{}, parley.Refuse(parley.NotPermitted, "the token opens no secrets: it lacks the scope reveal")
@@ -110,7 +110,7 @@ func (n Names) Show(ctx context.Context, path string, reveal bool) (capabilities
 	})
 }
 
-// Locate gives the locator of what a path refers to.
+// Locate returns the locator of the target of a path.
 func (n Names) Locate(ctx context.Context, path string) (capabilities.Locator, error) {
 	v, err := n.Show(ctx, path, false)
 	if err != nil {

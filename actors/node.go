@@ -186,7 +186,7 @@ func makeHost(n *Node) error {
 	return nil
 }
 
-// resume takes up what the log shows as begun: mail to be delivered, deadlines to be met.
+// resume resumes what is unfinished in the log: mail to be delivered, and deadlines.
 func (n *Node) resume() {
 	for id, m := range n.journal.Mailboxes() {
 		n.scheduler.expect(id, m.Summary.Deadline)
@@ -245,7 +245,7 @@ func (n *Node) replay(ctx context.Context, id capabilities.ID) (*mailbox.State, 
 	return s, saved, nil
 }
 
-// now is the time, which never goes back, whatever the clock does.
+// now returns the time. It never goes back, even if the clock does.
 func (n *Node) now() capabilities.Time {
 	for {
 		last, now := n.latest.Load(), n.o.Clock().UnixMilli()
@@ -258,8 +258,7 @@ func (n *Node) now() capabilities.Time {
 	}
 }
 
-// newID makes an ID. That the system's randomness fails is no condition to go on in: crypto/rand itself
-// ends the program then, so there is no error to pass on.
+// newID returns a new ID. It cannot fail: crypto/rand itself ends the program if there is no randomness.
 func (n *Node) newID() capabilities.ID {
 	id, err := n.ids.Next()
 	if err != nil {
@@ -274,7 +273,7 @@ func (n *Node) ID() capabilities.NodeID { return n.id }
 // Host returns the agent that the node's owner acts as.
 func (n *Node) Host() *Agent { return &Agent{node: n, id: n.host} }
 
-// State says how the node is now.
+// State returns the state of the node.
 func (n *Node) State() view.NodeState {
 	js := n.journal.Stats()
 	st := view.NodeState{
@@ -291,7 +290,7 @@ func (n *Node) State() view.NodeState {
 	return st
 }
 
-// Verify reads the whole log and says what it holds, or CORRUPT_LOG with the first bad commit.
+// Verify reads the whole log and reports its contents. It refuses with CORRUPT_LOG, with the first bad commit.
 func (n *Node) Verify(ctx context.Context) (persistence.Report, error) { return n.journal.Verify(ctx) }
 
 // Backup writes the journal as it is now, checked on the way, without stopping anything.
@@ -312,8 +311,8 @@ func (n *Node) Err() error {
 	return n.why
 }
 
-// Close lets what was accepted become durable and ends everything that the node started. Calls that wait
-// get NOT_RUNNING.
+// Close makes durable what was accepted, and ends everything that the node has started. Calls that wait get
+// NOT_RUNNING.
 func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closed.Do(func() {
@@ -344,7 +343,7 @@ func (n *Node) DeriveKey(purpose string) ([]byte, error) {
 	return keys.Derive(key, purpose)
 }
 
-// Options say how a node is to run. Only Folder is needed.
+// Options configure a node. Only Folder is required.
 type Options struct {
 	Folder   string        // the state folder: key, journal, high-water mark
 	Name     string        // the node's display name; default: the host's name

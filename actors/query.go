@@ -27,8 +27,8 @@ const maxListed = 512 << 10
 // maxChanges bounds how many changed messages are given at once.
 const maxChanges = 500
 
-// Page is Inbox from a message number on: no more than limit messages, and no more than fit into half a mebibyte of
-// JSON. If there are more, Next is the number from which to go on.
+// Page is Inbox from a message number on: at most limit messages, and no more than fit into half a mebibyte of JSON. If
+// there are more, Next is the number of the next message.
 func (m Mail) Page(ctx context.Context, v view.MessageFilter, first uint64, limit int) (view.Inbox, error) {
 	in, err := m.list(ctx, v, first, limit)
 	if err != nil {
@@ -78,9 +78,9 @@ func fitting(messages []view.Message) (int, error) {
 	return len(messages), nil
 }
 
-// Since gives messages of a view that changed after a cursor, as they are now, by number, with the cursor to go on from. It
-// does not wait for any. There may be more than it gives at once: then those come first that changed first, and from the
-// cursor on there are the others.
+// Since returns messages of a view that changed after a cursor, as they are now, by number, with the next cursor. It
+// does not block. If there are more messages than fit, those that changed first come first, and the next cursor leads
+// to the others.
 func (m Mail) Since(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	in, err := call(ctx, m.agent, queryChanges{v, cursor})
 	if err != nil {
@@ -248,7 +248,7 @@ type queryAsked struct{ key string }
 
 func (m queryAsked) handle(b *mailboxActor) (bool, error) { return b.state.Mail.HasAsked(m.key), nil }
 
-// Message gives one message.
+// Message returns one message.
 func (a *Agent) Message(ctx context.Context, ref capabilities.FormRef) (view.Message, error) {
 	return call(ctx, a, queryMessage{ref})
 }
@@ -265,8 +265,8 @@ func (m queryMessage) handle(b *mailboxActor) (view.Message, error) {
 	return b.viewer().envelope(msg)
 }
 
-// Changes waits until messages within the view have changed after the cursor, and gives them as they are
-// now, with the cursor to go on from. When ctx ends first, it gives none and the same cursor, and no error.
+// Changes blocks until messages of a view have changed after a cursor. It returns them as they are now, with the next
+// cursor. If ctx ends first, it returns none, the same cursor and no error.
 func (m Mail) Changes(ctx context.Context, v view.MessageFilter, cursor uint64) (view.Inbox, error) {
 	changed := make(chan struct{}, 1)
 	defer m.agent.node.changed.drop(m.agent.node.changed.wait(m.agent.id, changed))
@@ -309,7 +309,7 @@ func (m Mail) Follow(ctx context.Context, v view.MessageFilter, cursor uint64) i
 	}
 }
 
-// Log gives events of the agent's mailbox, from the one after a version on, oldest first, at most limit.
+// Log returns events of the agent's mailbox after a version, oldest first, at most limit.
 func (a *Agent) Log(ctx context.Context, after uint64, limit int) ([]view.Entry, error) {
 	logged, err := a.node.journal.Events(ctx, a.id, after, limit)
 	if err != nil {
@@ -325,7 +325,7 @@ func (a *Agent) Log(ctx context.Context, after uint64, limit int) ([]view.Entry,
 	return entries, nil
 }
 
-// view shows a mailbox to its agent: with the agent's own names for others.
+// viewer shows a mailbox to its agent, with the agent's own names for others.
 type viewer struct {
 	state   *mailbox.State
 	secrets *keys.SecretBox
@@ -400,7 +400,7 @@ func (v *viewer) form(e *view.Message, f *mailbox.Form) error {
 	return err
 }
 
-// outcome gives how a form ended. With reveal, its asker sees what is sealed.
+// outcome returns the outcome of a form. With reveal, sealed values are opened for the asker.
 func (v *viewer) outcome(f *mailbox.Form, reveal bool) (view.Outcome, error) {
 	o := view.Outcome{Status: view.StatusOpen, Form: f.ID, Promise: f.Promise}
 	if c := f.Ended; c != nil {

@@ -239,7 +239,7 @@ func (r *registry) active() int {
 	return len(r.registrations)
 }
 
-// close lets nothing more in.
+// close refuses further calls.
 func (r *registry) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -298,7 +298,7 @@ func newDispatcher() *dispatcher {
 	return d
 }
 
-// end lets the goroutines go, once, when nobody is in need of a turn any more.
+// end ends the goroutines. The caller makes sure that no actor has messages.
 func (d *dispatcher) end() {
 	for range d.staff {
 		d.turns <- nil

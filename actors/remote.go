@@ -230,14 +230,14 @@ func (m queueForward) handle(b *mailboxActor) (grant capabilities.Grant, err err
 	return grant, nil
 }
 
-// settlements are those that the node's agents are sending to forms whose homes are on other nodes. Of one agent and
-// form there is one at a time: so each is told what became of itself, and not of another.
+// settlements are the settlements that are being sent to forms homed on other nodes. There is at most one of an agent
+// and form, so each gets its own result.
 type settlements struct {
 	mu  sync.Mutex
 	now map[formKey]*sending
 }
 
-// sending is one that is being sent.
+// sending is a settlement that is being sent.
 type sending struct {
 	since capabilities.Time
 	over  chan struct{} // closed when it is sent or kept
@@ -245,9 +245,9 @@ type sending struct {
 
 func newSettlements() *settlements { return &settlements{now: map[formKey]*sending{}} }
 
-// begin waits until nothing else is being sent to a form, and gives what ends the turn that begins then; calling it
-// again does nothing. Before, if not zero, is when what it has waited for was begun. It waits no longer than
-// homePatience: then it gives the error of a context whose time has passed.
+// begin blocks until nothing else is being sent to a form. Done ends the turn that begins then; further calls do
+// nothing. Before, if not zero, is when the settlement that it waited for began. After homePatience it returns the
+// error of an expired context.
 func (s *settlements) begin(ctx context.Context, p formKey, now capabilities.Time) (done func(), before capabilities.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, homePatience)
 	defer cancel()
@@ -265,7 +265,7 @@ func (s *settlements) begin(ctx context.Context, p formKey, now capabilities.Tim
 	}
 }
 
-// enter notes that a settlement is being sent, or gives the one that is.
+// enter begins to send a settlement, or returns the one that is being sent.
 func (s *settlements) enter(p formKey, now capabilities.Time) *sending {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -247,8 +247,7 @@ func (m archiveAgent) handle(b *mailboxActor) (*run, error) {
 // heldFile is the name of the file in the state folder that says that the node starts no programs.
 const heldFile = "programs-held"
 
-// HoldPrograms has the node that is made in a state folder start no programs until it is told to. It is for a folder in which
-// no node runs.
+// HoldPrograms has the node of a state folder start no programs until Programs.Start. No node may run in the folder.
 func HoldPrograms(folder string) error {
 	path := filepath.Join(folder, heldFile)
 	if err := os.WriteFile(path, []byte("restored from a backup: parley programs start\n"), 0o600); err != nil {
@@ -291,7 +290,7 @@ func errHeld() error {
 // Defaults returns what holds for all programs of the node.
 func (ps Programs) Defaults() ProgramDefaults { return ps.node.o.Programs }
 
-// Held reports whether the node starts no programs until it is told to.
+// Held reports whether the node starts no programs until Start.
 func (ps Programs) Held() bool { return ps.node.supervisor.isHeld() }
 
 // Start has a node that was restored start its programs, for what waits for them and from now on.

@@ -20,8 +20,8 @@ func (a *Agent) Version(ctx context.Context) (uint64, error) {
 	return query(ctx, a, func(s *mailbox.State, _ capabilities.Time) (uint64, error) { return s.Version, nil })
 }
 
-// Beyond waits until the agent's mailbox has come beyond a version, whatever happened to it, and gives the version
-// that it has then. When ctx ends first, it gives the same version, and no error.
+// Beyond blocks until the agent's mailbox has a later version than a given one, and returns that. If ctx ends first, it
+// returns the given version and no error.
 func (a *Agent) Beyond(ctx context.Context, version uint64) (uint64, error) {
 	changed := make(chan struct{}, 1)
 	defer a.node.changed.drop(a.node.changed.wait(a.id, changed))
@@ -43,8 +43,8 @@ func (a *Agent) Beyond(ctx context.Context, version uint64) (uint64, error) {
 	}
 }
 
-// WaitForFinish waits until the agent has nothing more to do: at once if it is idle, in error, or waits for permission.
-// After the timeout, 0 being none, it gives the agent as it is then. An ended ctx is TIMEOUT.
+// WaitForFinish blocks until the agent has nothing more to do: it is idle, in error, or waits for permission. After the
+// timeout, if that is not 0, it returns the agent's status at that time. A ctx that ends gives TIMEOUT.
 func (a *Agent) WaitForFinish(ctx context.Context, timeout time.Duration) (view.Finish, error) {
 	ended := make(chan result[view.Finish], 1)
 	waiting := &waiter[capabilities.ID, result[view.Finish]]{ch: ended}
@@ -99,8 +99,8 @@ func (o Output) write(ctx context.Context, p view.OutputPiece) error {
 	return nil
 }
 
-// Since gives what the agent's program has put out after a cursor, oldest first, at most limit pieces. What is older
-// than the node keeps is left out.
+// Since returns the output of the agent's program after a cursor, oldest first, at most limit pieces. Output that the
+// node no longer keeps is left out.
 func (o Output) Since(ctx context.Context, after uint64, limit int) ([]view.OutputPiece, error) {
 	kept, err := o.agent.node.journal.Output(ctx, o.agent.id, after, limit)
 	if err != nil {
@@ -109,8 +109,8 @@ func (o Output) Since(ctx context.Context, after uint64, limit int) ([]view.Outp
 	return readPieces(kept)
 }
 
-// Latest gives the last that the agent's program has put out, oldest first, at most limit pieces, and the cursor after
-// it: 0 where there is nothing. With the limit 0 it gives the cursor alone.
+// Latest returns the latest output of the agent's program, oldest first, at most limit pieces, and the cursor after it;
+// 0 if there is none. With the limit 0 it returns the cursor alone.
 func (o Output) Latest(ctx context.Context, limit int) ([]view.OutputPiece, uint64, error) {
 	kept, cursor, err := o.agent.node.journal.LatestOutput(ctx, o.agent.id, limit)
 	if err != nil {
@@ -139,7 +139,7 @@ func readPieces(kept []persistence.OutputPiece) ([]view.OutputPiece, error) {
 	return pieces, nil
 }
 
-// lostOutput says that output was lost between the pieces around it.
+// lostOutput returns a piece that reports the loss of output between the pieces around it.
 func lostOutput(pieces []view.OutputPiece, i int, k persistence.OutputPiece) view.OutputPiece {
 	p := view.OutputPiece{Cursor: k.Cursor, Stream: "errors"}
 	span := ""
