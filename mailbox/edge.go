@@ -2,7 +2,7 @@ package mailbox
 
 import "parley/capabilities"
 
-// edges returns what a message brought, by name. The standard edges begin with "@", and those of its text do not.
+// edges returns the values of a message by edge name. The standard edges begin with "@". Those of its text do not.
 func (l *Mail) edges(m *Message) map[string]capabilities.Value {
 	edges := map[string]capabilities.Value{
 		"@date":    capabilities.String(m.Date().String()),
@@ -53,17 +53,17 @@ func (l *Mail) refEdges(m *Message) []edge {
 	return all
 }
 
-// visibleValues returns the values of an answer as the agent may read them. Only the asker can open a sealed value;
-// others see that there is one.
+// visibleValues returns the values of an answer as the agent may read them. For all but the asker, sealed values are
+// masked.
 func (l *Mail) visibleValues(f *Form) capabilities.Value {
 	if f.From == l.self || !f.Answered.Values.Has(capabilities.Value.IsSealed) {
 		return f.Answered.Values
 	}
-	shut, _ := f.Answered.Values.Map(maskSealed) // the function returns no error, so neither does Map
+	shut, _ := f.Answered.Values.Map(maskSealed) // maskSealed returns no error, so Map does not
 	return shut
 }
 
-// maskSealed empties a sealed value, and returns any other as it is.
+// maskSealed returns a sealed value without its ciphertext, and any other value unchanged.
 func maskSealed(leaf capabilities.Value) (capabilities.Value, error) {
 	if leaf.IsSealed() {
 		return capabilities.Sealed(nil), nil
@@ -71,7 +71,7 @@ func maskSealed(leaf capabilities.Value) (capabilities.Value, error) {
 	return leaf, nil
 }
 
-// refTo returns the reference by which the message was sent, as its sender held it.
+// refTo returns the reference by which the sender reached the recipient.
 func (l *Mail) refTo(m *Message) capabilities.Ref {
 	r := agentRef(m.To())
 	switch {
@@ -87,7 +87,7 @@ func (l *Mail) refTo(m *Message) capabilities.Ref {
 }
 
 // refFrom returns the reference to the sender of the message. For a reply it is the reference by which the sender was
-// reached: what came of a grant ends with the grant, and is no wider.
+// reached. So a reply gives no more than that grant, and ends with it.
 func (l *Mail) refFrom(m *Message) capabilities.Ref {
 	if m.carrier != nil {
 		return l.refTo(m.carrier)
@@ -95,8 +95,7 @@ func (l *Mail) refFrom(m *Message) capabilities.Ref {
 	return agentRef(m.From())
 }
 
-// carrierOf returns the message by whose reference the other party of a reply was reached; nil if it was reached by its
-// own mail.
+// carrierOf returns the message that reached the other party of a reply by a grant; nil if there is none.
 func (l *Mail) carrierOf(m *Message) *Message {
 	n, ok := l.byID.get(m.ReplyTo())
 	if !ok {
@@ -109,7 +108,7 @@ func (l *Mail) carrierOf(m *Message) *Message {
 	other := m.From()
 	if other == l.self {
 		if other = m.To(); l.refTo(m) != agentRef(other) {
-			return nil // it was sent by a reference of its own
+			return nil // it was sent by another reference
 		}
 	}
 	if first.From() != l.self || first.To() != other || l.refTo(first) == agentRef(other) {

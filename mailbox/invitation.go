@@ -9,8 +9,7 @@ import (
 	"parley/events"
 )
 
-// Invitation is one that a node's host has made. Ended means that it can no longer be used. By is the node that used
-// it.
+// Invitation is an invitation by a node's host. Ended means that it was used or revoked. By is the node that used it.
 type Invitation struct {
 	events.InvitationMade
 	Ended bool
@@ -41,8 +40,8 @@ func (r *PeerDirectory) Invitations(now capabilities.Time) []Invitation {
 	return slices.DeleteFunc(slices.Clone(r.invitations), func(i Invitation) bool { return i.Ended || i.Until <= now })
 }
 
-// MakeInvitation makes an invitation, and ends an open one under the same name. One that is made by a Token of the
-// host is valid no longer than Within.
+// MakeInvitation makes an invitation, and ends an open one under the same name. If it is made by a Token of the host,
+// it ends at Within at the latest.
 type MakeInvitation struct {
 	Name   string
 	Digest []byte // SHA-256 of its secret
@@ -86,8 +85,8 @@ func (c EndInvitation) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Ev
 	return []events.Event{&events.InvitationEnded{Invitation: s.Peers.invitations[i].Invitation}}, nil
 }
 
-// CheckInvitation returns an invitation if it is valid for a node that shows the digest of its secret: it is open, or
-// was used by that node.
+// CheckInvitation returns an invitation if a node may use it with a secret of the given digest: it is open, or that
+// node has used it. It refuses with NOT_PERMITTED or INVITATION_USED.
 func (s *State) CheckInvitation(invitation capabilities.ID, digest []byte, node capabilities.NodeID, now capabilities.Time) (Invitation, error) {
 	i := s.Peers.invitation(invitation)
 	if i < 0 || !bytes.Equal(s.Peers.invitations[i].Digest, digest) { // digests need no comparison in constant time
@@ -105,7 +104,7 @@ func (s *State) CheckInvitation(invitation capabilities.ID, digest []byte, node 
 	return inv, nil
 }
 
-// RedeemInvitation adds the host of a node that shows an invitation. Grant is the one by which that host gives itself.
+// RedeemInvitation adds the node that uses an invitation. Grant is the grant of its host.
 type RedeemInvitation struct {
 	Invitation capabilities.ID
 	Digest     []byte
@@ -113,7 +112,7 @@ type RedeemInvitation struct {
 	Grant      capabilities.ID
 	Hints      []string
 	Stamp      capabilities.Time
-	Network    events.Network // in which it has come
+	Network    events.Network // in which it was met
 }
 
 func (c RedeemInvitation) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {

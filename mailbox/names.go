@@ -136,9 +136,9 @@ func (s *State) checkFree(name string) error {
 
 // CopyName binds a second name to a value. With a facet, the references in it are narrowed to that.
 //
-// Uses are counted by grant. A reference that nobody gave to the agent has none: narrowed to so many uses, it
-// is what others will have when it is given to them, each so many; the agent's own uses of it do not count.
-// One by a grant is good until that grant was used so many times, by whatever name, and cannot be given on.
+// Uses are counted by grant. A reference without a grant counts none of the agent's own uses; each agent that it is
+// given to gets the number of uses. A reference by a grant is valid until the grant has that number of uses, by any
+// name. It cannot be given on.
 type CopyName struct {
 	From, To string
 	Facet    capabilities.Facet
@@ -193,7 +193,7 @@ func (c UnbindName) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 	return []events.Event{&events.NameUnbound{Name: c.Name}}, nil
 }
 
-// AdoptName binds a name to what a message brought under an edge.
+// AdoptName binds a name to the value of a message under an edge.
 type AdoptName struct {
 	Message    capabilities.FormRef
 	Edge, Name string
@@ -223,7 +223,7 @@ func (c AdoptName) decide(s *State, now capabilities.Time, _ IDs) ([]events.Even
 }
 
 // Lookup returns the value at a path of the agent's names: a name, then fields of records. The first part may be a
-// special name. Below @mail are message numbers, and below those what the message brought. It refuses with
+// special name. Below @mail are message numbers, and below those the edges of the message. It refuses with
 // INVALID_NAME or UNKNOWN_NAME.
 func (s *State) Lookup(path string) (capabilities.Value, error) {
 	p, err := capabilities.ParsePath(path)
@@ -387,7 +387,7 @@ func (s *State) checkLive(ref capabilities.Ref) error {
 	return nil
 }
 
-// addressed returns the agent that a path, ID or locator means, whether it may be used or not.
+// addressed returns the agent at a path, or with an ID or locator. It does not check that the agent may be used.
 func (s *State) addressed(to string) (capabilities.ID, error) {
 	if id, err := capabilities.ParseTarget(to); err == nil {
 		return id, nil

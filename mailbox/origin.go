@@ -14,8 +14,7 @@ import (
 // maxOrigin bounds the texts of an origin together, in bytes.
 const maxOrigin = 16 << 10
 
-// originKey is the key by which a dialect finds its forms: a form of a session or of a run by that, and any other by
-// its asker's ID.
+// originKey is the key of a dialect's form: its session or its run, or else the asker's ID for it.
 type originKey struct{ dialect, session, run, agent, id string }
 
 func keyOf(o *events.Origin) originKey {
@@ -26,8 +25,8 @@ func keyOf(o *events.Origin) originKey {
 	return k
 }
 
-// AskedIn returns the origin of a form; nil if it has none. An approval is of the dialect of approvals, whoever asked
-// it.
+// AskedIn returns the origin of a form; nil if it has none. Each approval without an origin is of the dialect of
+// approvals.
 func (f *Form) AskedIn() *events.Origin {
 	switch {
 	case f.Origin != nil:
@@ -79,7 +78,7 @@ func (x originIndex) drop(m *Message) {
 	}
 }
 
-// checkOrigin refuses an origin without a dialect, and with TOO_LARGE one of too much text.
+// checkOrigin refuses an origin without a dialect, and with TOO_LARGE one with too much text.
 func checkOrigin(o *events.Origin) error {
 	if o == nil {
 		return nil
@@ -104,11 +103,11 @@ func sizeOfOrigin(o *events.Origin) int {
 	return 32 + len(o.Dialect) + len(o.ID) + len(o.Session) + len(o.Submit) + len(o.Run) + len(o.Agent)
 }
 
-// originComment begins the comment that held a form's origin before forms had a field for it. It is all of the pattern
-// of the form's first field.
+// originComment is the prefix of the comment that held a form's origin before forms had a field for it. The comment is
+// the whole pattern of the form's first field.
 const originComment = "parley:"
 
-// originInComment returns the origin that stands in a comment; nil if there is none.
+// originInComment returns the origin in such a comment; nil if there is none.
 func originInComment(e *events.FormRequested) *events.Origin {
 	if e.Origin != nil || e.Kind != events.PlainForm || len(e.Fields) == 0 || !bytes.Contains(e.Fields[0].Pattern, []byte(originComment)) {
 		return nil
@@ -126,8 +125,7 @@ func originInComment(e *events.FormRequested) *events.Origin {
 	return &o
 }
 
-// isAskedBy reports whether a request has the fields and the origin of the form. An origin in a comment is one as any
-// other.
+// isAskedBy reports whether a request has the fields and the origin of the form. The origin may be in a comment.
 func (f *Form) isAskedBy(a RequestForm) bool {
 	if form.SameFields(a.fields(), f.Fields) && sameOrigin(a.Origin, f.Origin) {
 		return true

@@ -14,14 +14,14 @@ func unknownNode(node capabilities.NodeID) error {
 	return parley.Refuse(parley.NodeUnknown, "node %s is not known", node).WithHint("parley nodes lists those that are")
 }
 
-// DroppedPeer is a node that the host has dropped, and when.
+// DroppedPeer is a node that the host has dropped, with the time.
 type DroppedPeer struct {
 	Node capabilities.NodeID
 	At   capabilities.Time
 }
 
-// DropNode makes the host forget another node, with those that it introduced and nobody else knows. The host's names
-// for the node's agents go with it.
+// DropNode removes another node, and the nodes that are known only by its introduction. It frees the host's names for
+// the node's agents.
 type DropNode struct{ Node capabilities.NodeID }
 
 func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -43,7 +43,7 @@ func (c DropNode) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event
 	return evs, nil
 }
 
-// introducedOnlyBy returns the nodes that are known by introduction alone and came by way of a node.
+// introducedOnlyBy returns the nodes that are known only by the introductions of a node.
 func (r *PeerDirectory) introducedOnlyBy(node capabilities.NodeID) (all []capabilities.NodeID) {
 	for _, a := range r.nodes {
 		if a.Way == node && a.isIntroduced() {
@@ -63,7 +63,7 @@ func (r *PeerDirectory) drop(e *events.NodeDropped) {
 	r.dropped = append(r.dropped, DroppedPeer{Node: e.Node, At: e.Date})
 }
 
-// index rebuilds byNode and brought.
+// index rebuilds byNode and introduced.
 func (r *PeerDirectory) index() {
 	r.byNode, r.introduced = make(map[capabilities.NodeID]int, len(r.nodes)), nil
 	for i, n := range r.nodes {
@@ -79,8 +79,8 @@ func (r *PeerDirectory) wasDropped(node capabilities.NodeID) bool {
 	return slices.ContainsFunc(r.dropped, func(d DroppedPeer) bool { return d.Node == node })
 }
 
-// RevokePeerGrants revokes what the agent gave to the agents of another node before it was dropped, and the grants by
-// which they can reach this agent.
+// RevokePeerGrants revokes the grants to agents of another node from before it was dropped, and the grants by which
+// they can reach this agent.
 type RevokePeerGrants struct{ DroppedPeer }
 
 func (c RevokePeerGrants) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -109,7 +109,7 @@ func (c DropDeliveries) decide(s *State, now capabilities.Time, ids IDs) ([]even
 	return d.decide(s, now, ids)
 }
 
-// forgottenAtOnce bounds the events of one decision about a dropped node. There may be more to decide.
+// forgottenAtOnce bounds the events of one decision about a dropped node. Several decisions may be necessary.
 const forgottenAtOnce = 1000
 
 // InvolvesDropped reports whether the mailbox still has grants or items for a dropped node.
@@ -119,7 +119,7 @@ func (s *State) InvolvesDropped(d DroppedPeer) bool {
 		slices.ContainsFunc(s.Grants.All(), before) || slices.ContainsFunc(s.Grants.Minted(), before)
 }
 
-// PeerDirectory is what the host of a node knows of other nodes, with its invitations.
+// PeerDirectory holds the other nodes that the host of a node knows, with their quotas, and its invitations.
 type PeerDirectory struct {
 	invitations []Invitation // in the order in which they were made
 	nodes       []PeerRecord
@@ -129,23 +129,23 @@ type PeerDirectory struct {
 	dropped     []DroppedPeer               // nodes, in order
 }
 
-// PeerRecord describes another node, as far as it is known.
+// PeerRecord describes another node.
 type PeerRecord struct {
 	Node  capabilities.NodeID
 	Host  capabilities.ID     // zero if it is known only by introduction
-	By    capabilities.NodeID // who introduced it first; zero if it came itself
+	By    capabilities.NodeID // the node that introduced it first; zero if it was met
 	Hints []string
 	Stamp capabilities.Time
 
 	Network events.Network      // the nearest in which it may be dialled
-	Way     capabilities.NodeID // of an introduced one: who was met itself and began the introductions that led to it
+	Way     capabilities.NodeID // of an introduced node: the met node at the start of its introductions
 }
 
-// Bounds of what a node's host keeps.
+// Bounds of a peer directory.
 const (
 	maxInvitations = 256    // open
 	maxNodes       = 10_000 // known
-	maxIntroduced  = 1_000  // by one that was met, and by those whom it has introduced
+	maxIntroduced  = 1_000  // by one met node, with those that it has introduced
 	maxHints       = 8
 	maxHint        = 255 // bytes
 )
@@ -177,13 +177,13 @@ func (r *PeerDirectory) addPeer(e *events.NodeMet) {
 	r.nodes = append(r.nodes, a)
 }
 
-// introducedBy counts the nodes that are known by introduction alone and came by way of the same node as another. A
-// node cannot become many by introducing many keys of its own.
+// introducedBy returns the number of introduced nodes with the same introducer as another node. A node cannot pass the
+// bound by introducing many keys of its own.
 func (r *PeerDirectory) introducedBy(node capabilities.NodeID) int {
 	return r.introduced[r.introducer(node)]
 }
 
-// introducer returns the node by way of which a node's introductions come.
+// introducer returns the met node at the start of a node's introductions: the node itself if it was met.
 func (r *PeerDirectory) introducer(node capabilities.NodeID) capabilities.NodeID {
 	if i, known := r.byNode[node]; known && r.nodes[i].isIntroduced() {
 		return r.nodes[i].Way
@@ -191,10 +191,10 @@ func (r *PeerDirectory) introducer(node capabilities.NodeID) capabilities.NodeID
 	return node
 }
 
-// isIntroduced reports whether a node is known by introduction alone.
+// isIntroduced reports whether a node is known only by introduction.
 func (a PeerRecord) isIntroduced() bool { return a.Host.IsZero() && a.Way != (capabilities.NodeID{}) }
 
-// count adds to the number of introduced nodes.
+// count changes the number of nodes with an introducer, if the node was introduced.
 func (r *PeerDirectory) count(a PeerRecord, more int) {
 	if !a.isIntroduced() {
 		return
@@ -217,7 +217,7 @@ func (r *PeerDirectory) network(node capabilities.NodeID) events.Network {
 // All returns the nodes that the host knows, in the order in which they became known. The slice belongs to the state.
 func (r *PeerDirectory) All() []PeerRecord { return r.nodes }
 
-// AddPeer binds a name to the host of another node, by the grant that it gave, and gives this host to it.
+// AddPeer adds another node. It binds a name to its host, by the grant Theirs, and grants this host to it.
 type AddPeer struct {
 	Host   capabilities.ID
 	Name   string
@@ -226,7 +226,7 @@ type AddPeer struct {
 	Hints  []string
 	Stamp  capabilities.Time
 
-	Network events.Network // in which it was found
+	Network events.Network // in which it was met
 }
 
 func (c AddPeer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event, error) {
@@ -236,8 +236,8 @@ func (c AddPeer) decide(s *State, now capabilities.Time, _ IDs) ([]events.Event,
 	return c.events(s, now)
 }
 
-// CheckAddPeer refuses what AddPeer would refuse before a node is contacted. INVITATION_USED means that this node has
-// accepted the invitation before.
+// CheckAddPeer refuses a name or grant that AddPeer would refuse, before the node is contacted. It refuses with
+// INVITATION_USED if this node has accepted the invitation before.
 func (s *State) CheckAddPeer(name string, ours capabilities.ID) error {
 	if err := s.Profile.checkNodeHost(); err != nil {
 		return err
@@ -267,7 +267,7 @@ func (c AddPeer) events(s *State, now capabilities.Time) ([]events.Event, error)
 // UpdatePeer records the addresses of a node, from itself or by introduction.
 type UpdatePeer struct {
 	Node  capabilities.NodeID
-	By    capabilities.NodeID // zero if it says so itself
+	By    capabilities.NodeID // zero if they are from the node itself
 	Hints []string
 	Stamp capabilities.Time
 }
@@ -279,7 +279,7 @@ func (c UpdatePeer) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 	i, known := s.Peers.byNode[c.Node]
 	introduced := c.By != (capabilities.NodeID{})
 	if introduced {
-		c.Stamp = 0 // it is by the clock of a node that has not spoken yet
+		c.Stamp = 0 // it is not by the clock of the node itself
 	}
 	switch {
 	case c.Node == s.ID.Node:
@@ -287,16 +287,16 @@ func (c UpdatePeer) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event
 	case !known && len(s.Peers.nodes) >= maxNodes:
 		return nil, parley.Refuse(parley.TooLarge, "%d nodes are known already", maxNodes)
 	case known && introduced:
-		return nil, nil // what a node says of itself goes before what others say of it
+		return nil, nil // a node's own addresses come first
 	case introduced && s.Peers.wasDropped(c.Node):
-		return nil, nil // it comes back by an invitation alone
+		return nil, nil // only an invitation brings it back
 	case introduced && s.Peers.introducedBy(c.By) >= maxIntroduced:
 		return nil, parley.Refuse(parley.TooLarge, "the node has introduced %d others already", maxIntroduced)
 	case known && (c.Stamp <= s.Peers.nodes[i].Stamp || slices.Equal(c.Hints, s.Peers.nodes[i].Hints)):
 		return nil, nil
 	}
 	e := &events.NodeMet{Node: c.Node, By: c.By, Hints: c.Hints, Stamp: c.Stamp}
-	if introduced { // nobody leads nearer than they are
+	if introduced { // no nearer than its introducer
 		e.Network = s.Peers.network(c.By)
 	}
 	return []events.Event{e}, nil

@@ -14,15 +14,15 @@ import (
 	"parley/events"
 )
 
-// Quota names one thing of which an agent, or another node, may have a limited amount.
+// Quota is a resource of which an agent, or another node, may use a limited amount.
 type Quota int
 
-// The quotas. All are of one agent with those that it made, or of one other node.
+// The quotas. Each is for one agent with the agents that it made, or for one other node.
 const (
 	QuotaForms     Quota = iota // open forms that it asked
-	QuotaNames                  // names that it has
+	QuotaNames                  // names
 	QuotaAgents                 // agents that it made
-	QuotaBytes                  // bytes of its open forms and of what its names point to
+	QuotaBytes                  // bytes of its open forms and of the values of its names
 	QuotaDaily                  // bytes that it wrote since midnight UTC
 	QuotaInbox                  // bytes of its mail in one other mailbox that is neither dismissed nor settled
 	QuotaGrants                 // grants that it made of one agent here
@@ -38,10 +38,10 @@ func (q Quota) String() string { return quotaNames[q] }
 // isBytes reports whether the quota is one of bytes.
 func (q Quota) isBytes() bool { return q == QuotaBytes || q == QuotaDaily || q == QuotaInbox }
 
-// Unlimited is the limit of a quota that has none.
+// Unlimited is the limit of a quota without limit.
 const Unlimited int64 = math.MaxInt64
 
-// Amounts holds an amount for each quota: what is used, or what is allowed.
+// Amounts holds an amount for each quota: a usage or a limit.
 type Amounts [quotas]int64
 
 // AgentQuotas returns the default quotas of an agent of this node. The node's own host, and the hosts that it made,
@@ -112,7 +112,7 @@ func (a Amounts) Named() map[string]int64 {
 	return named
 }
 
-// UnmarshalJSON decodes what MarshalJSON encodes. A quota that is not mentioned stays as it is.
+// UnmarshalJSON decodes the output of MarshalJSON. A missing quota stays as it is.
 func (a *Amounts) UnmarshalJSON(b []byte) error {
 	var named map[string]int64
 	if err := json.Unmarshal(b, &named); err != nil {
@@ -121,7 +121,7 @@ func (a *Amounts) UnmarshalJSON(b []byte) error {
 	return a.Set(named)
 }
 
-// Set changes the amounts that are mentioned. -1 is Unlimited. It refuses with INVALID_ARGUMENT an unknown name.
+// Set changes the named amounts. -1 is Unlimited. It refuses with INVALID_ARGUMENT an unknown name.
 func (a *Amounts) Set(named map[string]int64) error {
 	if err := CheckQuotas(named); err != nil {
 		return err
@@ -159,7 +159,7 @@ var quotaUnits = []struct {
 	factor int64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}}
 
-// ParseQuotas reads "forms=100", "daily=64MiB", "inbox=none" and the like.
+// ParseQuotas parses settings such as "forms=100", "daily=64MiB" and "inbox=none".
 func ParseQuotas(settings []string) (map[string]int64, error) {
 	named := map[string]int64{}
 	for _, s := range settings {
@@ -210,14 +210,14 @@ func (q Quota) Show(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Limits are the quotas that a decision is held to.
+// Limits are the quotas for a decision.
 type Limits struct {
 	Quotas Amounts
-	Beside Amounts // what others use of the same quotas: agents that this one made, or was made with
+	Beside Amounts // usage of the same quotas by other agents: those that this one made, or was made with
 }
 
-// check refuses with QUOTA_EXCEEDED growth that does not fit. An amount that does not grow is not checked, so an agent
-// over its quota can always free some.
+// check refuses with QUOTA_EXCEEDED growth over a limit. It does not check amounts that do not grow, so an agent over
+// its quota can always free some.
 func (l *Limits) check(use, growth Amounts) error {
 	if l == nil {
 		return nil
@@ -250,12 +250,12 @@ func (q Quota) exceeded(used, more, limit int64, shared bool) error {
 		WithHint("%s, or the node's host raises it: parley quota AGENT %s=AMOUNT", hint, q)
 }
 
-// SetQuota sets quotas of an agent, or of another node. Quotas that are not mentioned stay as they are.
+// SetQuota sets quotas of an agent, or of another node. All other quotas stay as they are.
 type SetQuota struct {
 	Agent  capabilities.ID
 	Node   capabilities.NodeID // zero if it is for an agent
 	Quotas map[string]int64
-	Reset  bool // what was set before is dropped first
+	Reset  bool // drop all earlier settings first
 }
 
 func (c SetQuota) decide(s *State, _ capabilities.Time, _ IDs) ([]events.Event, error) {

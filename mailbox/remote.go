@@ -92,7 +92,7 @@ func unpack(kind events.OutboxKind, from capabilities.ID, evs []events.Event) (c
 		return l, from, kind == events.OutboxForwarded
 	case *events.CapabilityRevoked:
 		c := RemoteRevocation{RecordRevocation{Grant: e.Grant, By: e.By, Date: e.Date}}
-		if e.Grant.Node != from.Node { // it made no such grant
+		if e.Grant.Node != from.Node { // another node made the grant
 			return nil, capabilities.ID{}, kind == events.OutboxRevocation
 		}
 		return c, e.By, kind == events.OutboxRevocation

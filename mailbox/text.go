@@ -9,7 +9,7 @@ import (
 	"parley/events"
 )
 
-// TextPart is a piece of a message as its sender wrote it: words, or a path to a value under an edge name.
+// TextPart is a part of a message as its sender wrote it: words, or the path of a value under an edge name.
 type TextPart struct {
 	Words string
 	Edge  string
@@ -20,7 +20,7 @@ const maxEdges = 64
 
 // ParseText parses a message. @name and @edge:name refer to values, and \@ is a plain @. An @ within a word, as in an
 // e-mail address, or without a name after it is plain text. A name here consists of letters, digits, "_", "-", "/" and
-// inner dots; other names can be reached by another name. An edge never begins with "@": those are the message's own.
+// inner dots; other names need a second name. An edge never begins with "@", as the standard edges do.
 // It refuses with INVALID_ARGUMENT an edge that stands for two values.
 func ParseText(text string) ([]TextPart, error) {
 	var (
@@ -94,7 +94,7 @@ func nameLength(text string, special bool) int {
 			end = i + utf8.RuneLen(r)
 			continue
 		case end > 0 && (r == '-' || r == '.' || r == '/' || r == '@' && text[i-1] == '/'):
-			continue // counts if more of the name follows
+			continue // part of the name if more of it follows
 		}
 		break
 	}
@@ -109,9 +109,9 @@ func words(spans []events.Span) []string {
 	return ws
 }
 
-// ShowText returns a message's text as it is shown, with @edge where it carries a value.
+// ShowText returns a message's text for people, with @edge for each value.
 func ShowText(spans []events.Span) string {
-	if len(spans) == 1 && spans[0].Edge == "" { // most are, and need no copy
+	if len(spans) == 1 && spans[0].Edge == "" { // the common case needs no copy
 		return spans[0].Words
 	}
 	var b strings.Builder
