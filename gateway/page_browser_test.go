@@ -23,6 +23,7 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/web"
+	"parley/internal/eventually"
 )
 
 // parlour is a node with its page, and the browser that looks at it.
@@ -73,7 +74,7 @@ func (h *parlour) ask(what actors.Ask) view.Asked {
 // outcome is what the guest hears.
 func (h *parlour) outcome(asked view.Asked) view.Outcome {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), eventually.Patience)
 	defer cancel()
 	o, err := h.fae.Await(ctx, capabilities.FormID(asked.Promise))
 	if err != nil {
@@ -198,7 +199,7 @@ func (b *tab) isFine() {
 // do does things in the tab, soon.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, eventually.Patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		b.t.Fatalf("in the browser: %v", err)
@@ -214,7 +215,7 @@ func (b *tab) open(path string) {
 // until waits until an expression holds in the page.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(6*time.Second)))
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(20*time.Second)))
 	if err != nil {
 		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`)) // for the report alone
 		b.t.Fatalf("never came about: %s (%v)\nthe page:\n%s", expression, err, text)

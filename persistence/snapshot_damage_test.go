@@ -52,11 +52,7 @@ func TestDamagedSnapshotsStopNothing(t *testing.T) {
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
-			d := o
-			d.Folder = t.TempDir()
-			if err := os.CopyFS(d.Folder, os.DirFS(o.Folder)); err != nil {
-				t.Fatal(err)
-			}
+			d := copyOf(t, o)
 			damage(t, blockFolderOf(&d, "OBJ_"+d.bucketName()))
 			for range 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"parley/internal/eventually"
 )
 
 // TestMain runs more tests at once than there are processors, unless -parallel says how many: most of them wait.
@@ -66,7 +68,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(eventually.Patience); ; time.Sleep(20 * time.Millisecond) {
 		err := ts.Exec(args[1], args[2:]...)
 		if want.MatchString(ts.ReadFile("stdout")) {
 			return
