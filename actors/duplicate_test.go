@@ -14,7 +14,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// written gives the items that a mailbox owes to a node as packets have them, without anything being sent.
+// written gives the items that a mailbox has for a node as packets have them, without anything being sent.
 func written(tb testing.TB, from *Agent, to *station) []peers.Item {
 	tb.Helper()
 	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]peers.Item, error) {
@@ -133,7 +133,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	bringAgain(t, b, a, said, a.Host())
 
 	b.gate.set(passing)
-	eventually.Holds(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) })
+	eventually.Holds(t, "all has arrived", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) })
 	bringAgain(t, a, b, append(mail, outcomes...), b.Host())
 	bringAgain(t, b, a, said, a.Host())
 	if in, err := b.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 4 {
@@ -150,7 +150,7 @@ func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 	brings(t, b.Host(), send(t, c.Host(), "b", "@fae").Message, "fae", "fae")
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	arrives(t, b.Host(), asked.Form)
-	eventually.Holds(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
+	eventually.Holds(t, "b has delivered all", func() bool { return hasDelivered(t, b.Host()) })
 	for _, s := range []*station{b, c} {
 		s.gate.set(cut)
 	}
@@ -186,7 +186,7 @@ func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 	}
 	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
 	bringAgain(t, b, a, forward, a.Host())
-	eventually.Holds(t, "all has arrived", func() bool { return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, fae) })
+	eventually.Holds(t, "all has arrived", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, fae) })
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" || len(e.ForwardedTo) != 1 {
 		t.Errorf("the forwarder's copy: refused %q, handed on to %v, %v", e.Refused, e.ForwardedTo, err)
@@ -200,7 +200,7 @@ func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
 	a, b, c := trio(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	arrives(t, b.Host(), asked.Form)
-	eventually.Holds(t, "b owes nothing", func() bool { return owesNothing(t, b.Host()) })
+	eventually.Holds(t, "b has delivered all", func() bool { return hasDelivered(t, b.Host()) })
 	b.gate.set(cut)
 	outOfReach(t, b, a)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
@@ -216,7 +216,7 @@ func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
 	eventually.Holds(t, "b has been told", func() bool { return len(written(t, b.Host(), a)) == 0 })
 	c.open(t)
 	end := time.Now().Add(15 * time.Second)
-	eventually.Holds(t, "a has rid itself of all", func() bool { return owesNothing(t, a.Host()) || time.Now().After(end) })
+	eventually.Holds(t, "a has rid itself of all", func() bool { return hasDelivered(t, a.Host()) || time.Now().After(end) })
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" {
 		t.Errorf("b is told that it was refused: %q, %v", e.Refused, err)
@@ -226,17 +226,17 @@ func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
 	}
 }
 
-// owesNothing reports whether all that a mailbox owed has arrived.
-func owesNothing(tb testing.TB, a *Agent) bool {
+// hasDelivered reports whether all items of a mailbox have arrived.
+func hasDelivered(tb testing.TB, a *Agent) bool {
 	tb.Helper()
-	owed, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) {
+	waiting, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) {
 		b.recordAcks()
 		return len(b.state.Outbox.Items()), nil
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return owed == 0
+	return waiting == 0
 }
 
 // revoke takes back all that an agent gave of a target.

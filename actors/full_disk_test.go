@@ -249,11 +249,11 @@ func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool)
 // isDelivered reports whether all that an agent has sent has arrived.
 func isDelivered(t *testing.T, a *Agent) bool {
 	t.Helper()
-	owed, err := inspect(t.Context(), a, func(b *mailboxActor) (int, error) {
+	waiting, err := inspect(t.Context(), a, func(b *mailboxActor) (int, error) {
 		b.recordAcks()
 		return len(b.state.Outbox.Items()), nil
 	})
-	return err == nil && owed == 0
+	return err == nil && waiting == 0
 }
 
 // check compares what has arrived from the sender with what it was told.

@@ -106,15 +106,15 @@ func TestAPlaceIsNotedSoOften(t *testing.T) {
 // TestWhereSomebodyIsSaidToBeIsNotAlwaysTried: a node that was introduced from afar is not dialled on this machine.
 func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 	n := openVictim(t)
-	door, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = door.Close() })
+	t.Cleanup(func() { _ = listener.Close() })
 	tried := make(chan struct{}, 64)
 	go func() {
 		for {
-			conn, err := door.Accept()
+			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
@@ -125,7 +125,7 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 			}
 		}
 	}()
-	hints := []string{"nats://" + door.Addr().String()}
+	hints := []string{"nats://" + listener.Addr().String()}
 	far, near := n.peers.Peer(someNode()), n.peers.Peer(someNode())
 	n.peers.Note([]events.Event{&events.NodeMet{Node: far.ID(), Hints: hints, Stamp: 1, Network: events.PublicNetwork}})
 	if err := far.Dial(t.Context()); err == nil {
@@ -133,7 +133,7 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 	}
 	select {
 	case <-tried:
-		t.Error("the door was tried")
+		t.Error("the listener was tried")
 	default:
 	}
 	n.peers.Note([]events.Event{&events.NodeMet{Node: near.ID(), Hints: hints, Stamp: 1, Network: events.ThisMachine}})

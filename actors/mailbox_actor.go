@@ -195,7 +195,7 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 		b.node.peers.Note(evs)
 		b.node.accounts.note(evs)
 	}
-	owed, shown := b.state.Outbox.LastSeq(), b.state.ProfileVersion()
+	last, shown := b.state.Outbox.LastSeq(), b.state.ProfileVersion()
 	b.apply(recorded)
 	b.account(evs)
 	section.Summary = b.state.Summary()
@@ -205,8 +205,8 @@ func (b *mailboxActor) commit(now capabilities.Time, evs []events.Event, more ..
 	if len(b.state.Outbox.Items()) == 0 {
 		b.lines = nil
 	}
-	if b.state.Outbox.LastSeq() > owed {
-		b.deliver(b.state.Outbox.After(owed))
+	if b.state.Outbox.LastSeq() > last {
+		b.deliver(b.state.Outbox.After(last))
 	}
 	recountItems(b, evs)
 	if len(rs) > 0 {

@@ -196,7 +196,7 @@ func (n *Node) resume() {
 	}
 }
 
-// resumeMailbox has a mailbox deliver what it owes, and its program run. One that cannot be read now is tried again: perhaps
+// resumeMailbox has a mailbox deliver its items, and its program run. One that cannot be read now is tried again: perhaps
 // nobody else comes.
 func resumeMailbox(n *Node, id capabilities.ID) {
 	n.registry.tell(id, 0, resume{node: n, mailbox: id})

@@ -37,7 +37,7 @@ func partAndHeal(t *testing.T, how passage, a, b *station) {
 	t.Helper()
 	before := ask(t, a.Host(), Ask{To: "b"})
 	arrives(t, b.Host(), before.Form)
-	eventually.Holds(t, "a has heard that it arrived", func() bool { return owesNothing(t, a.Host()) })
+	eventually.Holds(t, "a has heard that it arrived", func() bool { return hasDelivered(t, a.Host()) })
 	set(how, a, b)
 	outOfReach(t, a, b)
 

@@ -24,7 +24,7 @@ func TestWhoWaitsIsToldOfACommitThatWasInDoubt(t *testing.T) {
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{To: "HOST"})
 	arrives(t, n.Host(), asked.Form)
-	eventually.Holds(t, "it is known to have arrived", func() bool { return owesNothing(t, fae) })
+	eventually.Holds(t, "it is known to have arrived", func() bool { return hasDelivered(t, fae) })
 	broken.Store(true)
 	if _, err := answerWith(n.Host(), asked.Form, "in doubt"); parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("an answer without an acknowledgement: %v", err)

@@ -99,7 +99,7 @@ func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 		t.Errorf("b's reference: %v", err)
 	}
 	eventually.Holds(t, "all have said what they had to", func() bool {
-		return owesNothing(t, a.Host()) && owesNothing(t, b.Host()) && owesNothing(t, c.Host())
+		return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, c.Host())
 	})
 	in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {

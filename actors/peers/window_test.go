@@ -13,7 +13,7 @@ func TestPacketsLandByTheirNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l receiveWindow
 		var mu sync.Mutex
-		var landed []uint64
+		var admitted []uint64
 		var all sync.WaitGroup
 		for _, number := range []uint64{3, 1, 4, 2} {
 			all.Go(func() {
@@ -22,21 +22,21 @@ func TestPacketsLandByTheirNumbers(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				landed = append(landed, number)
+				admitted = append(admitted, number)
 				mu.Unlock()
 				l.admit(7, number)
 			})
 			synctest.Wait() // it is in, or waits for those before it
 		}
 		all.Wait()
-		if want := []uint64{1, 2, 3, 4}; !slices.Equal(landed, want) {
-			t.Fatalf("they landed as %v, want %v", landed, want)
+		if want := []uint64{1, 2, 3, 4}; !slices.Equal(admitted, want) {
+			t.Fatalf("they admitted as %v, want %v", admitted, want)
 		}
 	})
 }
 
 func TestNoPacketLandsInVain(t *testing.T) {
-	land := func(l *receiveWindow, epoch, number uint64) bool {
+	admit := func(l *receiveWindow, epoch, number uint64) bool {
 		in := l.wait(context.Background(), epoch, number, 0)
 		if in {
 			l.admit(epoch, number)
@@ -53,23 +53,23 @@ func TestNoPacketLandsInVain(t *testing.T) {
 		"without an epoch":                   {number: 9, want: true},
 		"whose predecessor is lost":          {epoch: 1, number: 2},
 		"in the middle of an unknown window": {epoch: 5, number: 3},
-		"that has landed before": {
-			before: func(l *receiveWindow) { land(l, 1, 1) }, epoch: 1, number: 1,
+		"that has admitted before": {
+			before: func(l *receiveWindow) { admit(l, 1, 1) }, epoch: 1, number: 1,
 		},
 		"of a window that is over": {
-			before: func(l *receiveWindow) { land(l, 2, 1) }, epoch: 1, number: 1,
+			before: func(l *receiveWindow) { admit(l, 2, 1) }, epoch: 1, number: 1,
 		},
 		"of a new window": {
-			before: func(l *receiveWindow) { land(l, 1, 1) }, epoch: 2, number: 1, want: true,
+			before: func(l *receiveWindow) { admit(l, 1, 1) }, epoch: 2, number: 1, want: true,
 		},
 		"after one that could not be stored": {
-			before: func(l *receiveWindow) { land(l, 1, 1); l.fail(1) }, epoch: 1, number: 2,
+			before: func(l *receiveWindow) { admit(l, 1, 1); l.fail(1) }, epoch: 1, number: 2,
 		},
 		"of the window after that": {
-			before: func(l *receiveWindow) { land(l, 1, 1); l.fail(1) }, epoch: 2, number: 1, want: true,
+			before: func(l *receiveWindow) { admit(l, 1, 1); l.fail(1) }, epoch: 2, number: 1, want: true,
 		},
 		"when an older window broke late": {
-			before: func(l *receiveWindow) { land(l, 2, 1); l.fail(1) }, epoch: 2, number: 2, want: true,
+			before: func(l *receiveWindow) { admit(l, 2, 1); l.fail(1) }, epoch: 2, number: 2, want: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestNoPacketLandsInVain(t *testing.T) {
 					c.before(&l)
 				}
 				begin := time.Now()
-				if got := land(&l, c.epoch, c.number); got != c.want {
+				if got := admit(&l, c.epoch, c.number); got != c.want {
 					t.Fatalf("let in: %v, want %v", got, c.want)
 				}
 				if took := time.Since(begin); took > windowPatience {
