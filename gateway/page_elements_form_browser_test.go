@@ -190,7 +190,7 @@ func TestElementsKeepADraftUnlessTheyAreToldNot(t *testing.T) {
 
 func TestElementsOutliveARestartOfTheNode(t *testing.T) {
 	browserPath(t)
-	k := &keeper{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
 	t.Cleanup(func() { k.stop() })
 	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}

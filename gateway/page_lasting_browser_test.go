@@ -39,8 +39,8 @@ func TestADraftOutlivesAReloadAndASecretDoesNot(t *testing.T) {
 	}
 }
 
-// keeper is a node that can be stopped and started again at the same address.
-type keeper struct {
+// restartingNode is a node that can be stopped and started again at the same address.
+type restartingNode struct {
 	t       *testing.T
 	folder  string
 	address string
@@ -48,7 +48,7 @@ type keeper struct {
 	server  *Server
 }
 
-func (k *keeper) start() {
+func (k *restartingNode) start() {
 	k.t.Helper()
 	node, err := actors.Open(k.t.Context(), actors.Options{Folder: k.folder, Name: "test"})
 	if err != nil {
@@ -62,7 +62,7 @@ func (k *keeper) start() {
 	k.node, k.server, k.address = node, s, s.Address()
 }
 
-func (k *keeper) stop() {
+func (k *restartingNode) stop() {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -76,7 +76,7 @@ func (k *keeper) stop() {
 
 func TestTheNodeRestartsWhileAFormIsHalfFilled(t *testing.T) {
 	browserPath(t)
-	k := &keeper{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
 	t.Cleanup(func() { k.stop() })
 	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}

@@ -40,7 +40,7 @@ const keep = `window.come = []; new MutationObserver((all) => { for (const m of 
 
 func TestTenTabsShareAStreamAndEachShowsEverythingOnce(t *testing.T) {
 	browserPath(t)
-	k := &keeper{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
+	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
 	t.Cleanup(func() { k.stop() })
 	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
