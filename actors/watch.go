@@ -297,23 +297,27 @@ func (w *waiters[K, V]) keys(fits func(K) bool) (all []K) {
 	return all
 }
 
-// Ask is Agent.Ask, and Agent.Await for what it asks. It calls asked once, with the result of Ask. Unless that has an
-// outcome or is an error, it calls ended once afterwards, with the result of Await, or not at all if forget is called
-// first. Neither function may block. A node that closes calls ended for no form that is open.
+// Ask is Agent.Ask, and Agent.Await for what it asks unless ended is nil. It calls asked once, with the result of Ask.
+// Unless that has an outcome or is an error, it calls ended once afterwards, with the result of Await, or not at all if
+// forget is called first. Neither function may block. A node that closes calls ended for no form that is open.
 func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func()) {
 	first := make(chan struct{}) // closed when asked was called
-	waiting := outcomeWaiter(as.agent, func(o view.Outcome, err error) {
-		select {
-		case <-first:
-			ended(o, err)
-		default:
-			as.agent.node.tasks.Go(func() {
-				<-first
+	var waiting *waiter[formKey, result[view.Outcome]]
+	forget = func() {}
+	if ended != nil {
+		waiting = outcomeWaiter(as.agent, func(o view.Outcome, err error) {
+			select {
+			case <-first:
 				ended(o, err)
-			})
-		}
-	})
-	forget = func() { as.agent.node.ended.drop(waiting) }
+			default:
+				as.agent.node.tasks.Go(func() {
+					<-first
+					ended(o, err)
+				})
+			}
+		})
+		forget = func() { as.agent.node.ended.drop(waiting) }
+	}
 	begin(as.agent, requestForm{RequestForm: ask.command(), reveal: as.agent.reveals(), waiting: waiting}, func(sent pending[view.Asked], err error) {
 		if err != nil {
 			forget()

@@ -10,7 +10,6 @@ import (
 	"parley/capabilities"
 	"parley/events"
 	"parley/gateway/api"
-	"parley/mailbox/form"
 )
 
 // Bounds of one waiting call. A client that wants to wait longer calls again.
@@ -26,14 +25,12 @@ func requestForm(ctx context.Context, a *actors.Agent, r api.FormRequest) (view.
 
 // ask asks a form. The origin is that of a form of a dialect, or nil.
 func ask(ctx context.Context, a *actors.Agent, r api.FormRequest, origin *events.Origin) (view.Asked, error) {
-	fields, err := r.Fields.List(form.ParseFields)
+	what, err := askOf(r)
 	if err != nil {
 		return view.Asked{}, err
 	}
-	return a.Ask(ctx, actors.Ask{
-		To: r.Recipient, Description: r.Description, Title: r.Title, Fields: fields, Origin: origin,
-		Name: r.Name, Key: r.Key, Deadline: r.Deadline, NoForward: r.NoForward,
-	})
+	what.Origin = origin
+	return a.Ask(ctx, what)
 }
 
 func requestCapability(ctx context.Context, a *actors.Agent, r api.CapabilityRequest) (view.Asked, error) {
@@ -79,11 +76,11 @@ func waitPassed(err error) bool {
 }
 
 func respondForm(ctx context.Context, a *actors.Agent, r api.RespondFormRequest) (view.Outcome, error) {
-	ref, err := r.FormRef.Parse()
+	answer, err := answerOf(r)
 	if err != nil {
 		return view.Outcome{}, err
 	}
-	return a.Answer(ctx, actors.Answer{Form: ref, Digest: r.Digest, Values: r.Values, Texts: r.Texts})
+	return a.Answer(ctx, answer)
 }
 
 func declineForm(ctx context.Context, a *actors.Agent, r api.EndRequest) (view.Outcome, error) {

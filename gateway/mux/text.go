@@ -3,6 +3,9 @@ package mux
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"parley"
@@ -93,4 +96,60 @@ func appendQuoted(b, text []byte) ([]byte, error) {
 		}
 	}
 	return append(append(append(b, '"'), text...), '"'), nil
+}
+
+// FromJSON returns JSON as a body of maps and lists. It refuses what is not JSON, and numbers that msgpack does not have.
+func FromJSON(text []byte) ([]byte, error) {
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		return nil, parley.Refuse(parley.InvalidArgument, "the text is not JSON: %v", err)
+	}
+	return appendValue(make([]byte, 0, len(text)), v)
+}
+
+func appendValue(b []byte, v any) (_ []byte, err error) {
+	switch v := v.(type) {
+	case nil:
+		return AppendNil(b), nil
+	case bool:
+		return AppendBool(b, v), nil
+	case string:
+		return AppendString(b, v), nil
+	case json.Number:
+		return appendNumber(b, v)
+	case []any:
+		b = AppendArray(b, len(v))
+		for _, e := range v {
+			if b, err = appendValue(b, e); err != nil {
+				return nil, err
+			}
+		}
+		return b, nil
+	case map[string]any:
+		b = AppendMap(b, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if b, err = appendValue(AppendString(b, k), v[k]); err != nil {
+				return nil, err
+			}
+		}
+		return b, nil
+	}
+	return nil, fmt.Errorf("JSON has no %T", v)
+}
+
+// appendNumber appends a number of JSON: one with a point or an exponent as a float.
+func appendNumber(b []byte, n json.Number) ([]byte, error) {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return AppendInt(b, i), nil
+	}
+	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
+		return AppendUint(b, u), nil
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return AppendJSON(b, string(n)), nil // it stays as it was written
+	}
+	return AppendFloat(b, f), nil
 }

@@ -1,0 +1,270 @@
+package mux
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/gateway/api"
+)
+
+// The bounds of one agent on one connection.
+const (
+	maxAgents  = 1024 // of a connection
+	maxRunning = 1024 // under way on goroutines
+)
+
+// operations has the operation that a frame performs, for frames that do not name it.
+var operations = map[Kind]string{Ask: "form", Follow: "follow_messages"}
+
+// begin begins what a frame asks for. It returns an error only for an ID that is under way already.
+func (s *Session) begin(a *agent, f Frame) error {
+	s.mu.Lock()
+	_, twice := s.under[f.ID]
+	going := s.going
+	if !twice && !going {
+		s.under[f.ID] = &task{agent: a}
+	}
+	s.mu.Unlock()
+	switch {
+	case twice:
+		return parley.Refuse(parley.InvalidArgument, "the ID %d is under way already", f.ID)
+	case going:
+		return s.finish(f.ID, a, nil, api.ErrStopping)
+	}
+	if err := s.try(a, f); err != nil {
+		return s.finish(f.ID, a, nil, err)
+	}
+	return nil
+}
+
+// try begins what a frame asks for, or refuses it.
+func (s *Session) try(a *agent, f Frame) error {
+	if err := a.principal.Account().Pace(); err != nil {
+		return err
+	}
+	if f.Kind == SignIn {
+		return s.run(a, f.ID, true, func(ctx context.Context) {
+			body, err := s.signIn(ctx, f.Body)
+			_ = s.finish(f.ID, a, body, err) // the session ends if the client takes no more
+		})
+	}
+	if name, ok := operations[f.Kind]; ok {
+		f.Operation = name
+	}
+	o, known := s.o.Backend.Operations()[f.Operation]
+	if !known {
+		return parley.Refuse(parley.InvalidArgument, "there is no operation %.80q", f.Operation)
+	}
+	if err := a.principal.May(o); err != nil {
+		return err
+	}
+	if err := s.o.Backend.Check(s.calls, a.principal); err != nil {
+		return err
+	}
+	text, err := ToJSON(f.Body)
+	if err == nil {
+		err = api.CheckBody(text)
+	}
+	if err != nil {
+		return err
+	}
+	c := &call{session: s, agent: a, id: f.ID, operation: o, request: api.JSON(text), plain: !NewReader(f.Body).IsJSON(), started: time.Now()}
+	switch f.Kind {
+	case Ask:
+		return c.ask()
+	case Follow:
+		return c.follow(f.Credit)
+	}
+	return c.perform()
+}
+
+// call is the performance of one operation.
+type call struct {
+	session   *Session
+	agent     *agent
+	id        uint64
+	operation api.Operation
+	request   api.JSON
+	plain     bool // its body was a map, and so is the response's
+	started   time.Time
+}
+
+// perform performs the operation, on a goroutine if it needs one.
+func (c *call) perform() error {
+	account, kind := c.agent.principal.Account(), c.operation.Kind()
+	if err := account.Take(kind, 1); err != nil {
+		return err
+	}
+	if c.session.o.Backend.Begin(c.session.calls, c.agent.principal, c.operation.Name, c.request, func(resp any, err error) {
+		account.Give(kind, 1)
+		c.end(resp, err)
+	}) {
+		return nil
+	}
+	account.Give(kind, 1) // Serve takes it
+	return c.session.run(c.agent, c.id, c.operation.Waits, func(ctx context.Context) {
+		var body []byte
+		held := api.ChargeOf(account)
+		defer held.Release()
+		err := c.session.survive(c.operation.Name, func() error {
+			return api.Serve(ctx, c.session.o.Backend, c.agent.principal, c.operation, c.request, held, func(resp any) (_ int, err error) {
+				body, err = c.encode(resp)
+				return len(body), err
+			})
+		})
+		c.finish(body, err)
+	})
+}
+
+// ask asks a form, and then waits for its outcome if there is a place for a wait.
+func (c *call) ask() error {
+	account := c.agent.principal.Account()
+	if account.Take(api.KindWaits, 1) != nil {
+		return c.perform()
+	}
+	waited := sync.OnceFunc(func() { account.Give(api.KindWaits, 1) })
+	if err := account.Take(api.KindCalls, 1); err != nil {
+		waited()
+		return err
+	}
+	forget := c.session.o.Backend.BeginAsk(c.session.calls, c.agent.principal, c.request, func(asked view.Asked, err error) {
+		account.Give(api.KindCalls, 1)
+		if err != nil || asked.Outcome != nil {
+			waited()
+			c.end(asked, err)
+			return
+		}
+		body, err := c.encode(asked)
+		if err != nil {
+			c.finish(nil, err)
+			return
+		}
+		c.session.item(c.id, c.agent, Asked, body)
+	}, func(o view.Outcome, err error) {
+		waited()
+		c.end(o, err)
+	})
+	c.session.mayCancel(c.id, func() {
+		forget()
+		waited()
+	})
+	return nil
+}
+
+// follow follows the agent's messages. Each is an item, with the cursor behind it.
+func (c *call) follow(allowed uint64) error {
+	var r followRequest
+	if err := c.request.Read(&r); err != nil {
+		return err
+	}
+	at, err := api.ParsePosition(string(r.Cursor))
+	if err != nil {
+		return err
+	}
+	account := c.agent.principal.Account()
+	if err := account.Take(api.KindSubscriptions, 1); err != nil {
+		return err
+	}
+	credit := newCredit(allowed)
+	c.session.mu.Lock()
+	if t := c.session.under[c.id]; t != nil {
+		t.credit = credit
+	}
+	c.session.mu.Unlock()
+	err = c.session.run(c.agent, c.id, true, func(ctx context.Context) {
+		defer account.Give(api.KindSubscriptions, 1)
+		c.finish(nil, c.session.survive("follow", func() error {
+			mail, err := c.session.o.Backend.Agent(ctx, c.agent.principal, r.As)
+			if err != nil {
+				return err
+			}
+			return api.Follow(ctx, mail.Mail(), r.MessageFilter, at, func(b api.Batch) error { return c.deliver(ctx, credit, b) })
+		}))
+	})
+	if err != nil {
+		account.Give(api.KindSubscriptions, 1)
+	}
+	return err
+}
+
+// followRequest is the body of a follow: the messages to follow, from a cursor on.
+type followRequest struct {
+	api.Acting
+	view.MessageFilter
+	Cursor api.Cursor `json:"cursor,omitempty"`
+}
+
+// deliver sends the messages of a batch, as the client allows.
+func (c *call) deliver(ctx context.Context, credit *credit, b api.Batch) error {
+	for i, m := range b.Messages {
+		if err := credit.take(ctx); err != nil {
+			return err
+		}
+		if err := c.session.o.Backend.Check(ctx, c.agent.principal); err != nil {
+			return err
+		}
+		body, err := c.encode(item{b.After(i).String(), m})
+		if err != nil {
+			return err
+		}
+		c.session.item(c.id, c.agent, Item, body)
+	}
+	return nil
+}
+
+// item is the body of an item of a follow.
+type item struct {
+	Cursor  string       `json:"cursor"`
+	Message view.Message `json:"message"`
+}
+
+// end ends the call with a response or an error.
+func (c *call) end(resp any, err error) {
+	var body []byte
+	if err == nil {
+		body, err = c.encode(resp)
+	}
+	c.finish(body, err)
+}
+
+func (c *call) finish(body []byte, err error) {
+	c.session.o.Monitor.Ended(c.session.calls, c.operation.Name, err, c.started)
+	c.session.o.Monitor.Failed(c.session.calls, c.operation.Name, err)
+	_ = c.session.finish(c.id, c.agent, body, err) // the session ends if the client takes no more
+}
+
+// encode writes a response: as a map if the request was one, and as JSON otherwise.
+func (c *call) encode(resp any) ([]byte, error) {
+	text, err := marshal(resp)
+	if err != nil {
+		return nil, fmt.Errorf("encode the response of %s: %w", c.operation.Name, err)
+	}
+	if !c.plain {
+		return AppendJSON(make([]byte, 0, len(text)+6), text), nil
+	}
+	return FromJSON(text)
+}
+
+// marshal writes JSON without escapes that the texts in it need not have.
+func marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+}
+
+// errorBody returns the body of an error as clients see it.
+func errorBody(err error) []byte {
+	text, failed := marshal(api.Shown(err))
+	if failed != nil {
+		text = []byte(`{"code":"INTERNAL","message":"internal error"}`)
+	}
+	return AppendJSON(nil, text)
+}

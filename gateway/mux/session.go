@@ -1,0 +1,389 @@
+package mux
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/actors/view"
+	"parley/gateway/api"
+)
+
+// Backend is what sessions need of a node.
+type Backend interface {
+	api.Backend
+	// Identify returns the principal of a token. It refuses with UNAUTHENTICATED.
+	Identify(ctx context.Context, token string) (api.Principal, error)
+	// Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false if
+	// the operation needs a goroutine: then it has done nothing. Done must not block.
+	Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) bool
+	// BeginAsk performs the operation form. It calls asked once. Unless that has an outcome or is an error, it calls ended
+	// once afterwards, with the outcome, or not at all if forget is called first. Neither may block.
+	BeginAsk(ctx context.Context, p api.Principal, r api.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func())
+}
+
+// Conn is a connection that keeps messages apart.
+type Conn interface {
+	// Read returns the next message. The session does not change it, and may keep it.
+	Read(ctx context.Context) ([]byte, error)
+	// Write writes a message. It does not keep it.
+	Write(ctx context.Context, message []byte) error
+}
+
+// Options configure a Session.
+type Options struct {
+	Backend Backend
+	Monitor api.Monitor
+
+	FrameTime time.Duration // in which a client takes a message
+}
+
+// Session serves one connection. One goroutine reads, one writes. A call that only waits for the disk or for somebody's
+// answer holds none. Each agent has its own places, and its own queue of frames, of which the writer takes turns.
+type Session struct {
+	o    Options
+	conn Conn
+
+	calls context.Context // of calls, which go on when the client goes away
+	alive context.Context // ends with the connection
+	die   context.CancelCauseFunc
+	work  sync.WaitGroup
+
+	mu     sync.Mutex
+	agents []*agent // by the numbers that the client knows; nil where one has signed out
+	under  map[uint64]*task
+	out    outbox
+	going  bool // nothing more is begun
+}
+
+// agent is one that is signed in.
+type agent struct {
+	principal api.Principal
+	stop      func() // looking whether the principal is good
+	queue     queue
+	running   atomic.Int64
+}
+
+// task is what one ID is under way for. Cancel is nil for a call that goes on whatever its client wants.
+type task struct {
+	agent  *agent
+	cancel func()
+	credit *credit // of a follow
+}
+
+// Serve serves a connection for a principal, until the client goes away, ctx ends, or the principal is good no more. When
+// ctx ends, waits end with NOT_RUNNING, and calls under way are answered. They have the context calls, and go on when the
+// client goes away. It returns why the session has ended: ErrStopping after ctx.
+func Serve(ctx, calls context.Context, conn Conn, p api.Principal, o Options) error {
+	s := &Session{o: o, conn: conn, calls: calls, under: map[uint64]*task{}, out: outbox{wake: make(chan struct{}, 1)}}
+	s.alive, s.die = context.WithCancelCause(calls)
+	if _, err := s.admit(p); err != nil {
+		return err
+	}
+	var written sync.WaitGroup
+	written.Go(s.write)
+	stop := context.AfterFunc(ctx, s.drain)
+	s.read()
+	stop()
+	s.end()
+	s.work.Wait()
+	written.Wait()
+	s.out.drop()
+	return context.Cause(s.alive)
+}
+
+// admit signs an agent in, and returns its number. When the principal of the first is good no more, the session ends, and
+// when another's is, that one has signed out.
+func (s *Session) admit(p api.Principal) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.agents) >= maxAgents {
+		return 0, parley.Refuse(parley.QuotaExceeded, "%d agents have signed in on the connection already", maxAgents)
+	}
+	n := uint64(len(s.agents))
+	a := &agent{principal: p, queue: queue{account: p.Account()}}
+	a.stop = s.o.Backend.WhileGood(p, func() {
+		if n == 0 {
+			s.die(parley.Refuse(parley.Unauthenticated, "the token is not good any more"))
+			return
+		}
+		s.signOut(n)
+	})
+	s.agents = append(s.agents, a)
+	return n, nil
+}
+
+func (s *Session) read() {
+	for {
+		message, err := s.conn.Read(s.alive)
+		if err == nil {
+			err = ReadClient(message, s.hear)
+		}
+		if err != nil {
+			s.die(err)
+			return
+		}
+	}
+}
+
+// end ends all that is under way, when the connection has ended.
+func (s *Session) end() {
+	s.mu.Lock()
+	tasks, agents := s.under, s.agents
+	s.under, s.agents, s.going = nil, nil, true
+	s.mu.Unlock()
+	for _, t := range tasks {
+		if t.cancel != nil {
+			t.cancel()
+		}
+	}
+	for _, a := range agents {
+		if a != nil {
+			a.stop()
+		}
+	}
+}
+
+// drain begins nothing more, and ends what waits.
+func (s *Session) drain() {
+	s.mu.Lock()
+	s.going = true
+	var waiting []uint64
+	for id, t := range s.under {
+		if t.cancel != nil {
+			waiting = append(waiting, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, id := range waiting {
+		s.cancel(id, api.ErrStopping)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.agents) > 0 {
+		_ = s.say(s.agents[0], Frame{Kind: Going, Body: errorBody(api.ErrStopping)})
+	}
+	s.closeIfIdle()
+}
+
+// closeIfIdle has the session end when all is written, if it goes and nothing is under way. The caller holds s.mu.
+func (s *Session) closeIfIdle() {
+	if s.going && len(s.under) == 0 {
+		s.out.close()
+	}
+}
+
+// hear handles a frame. An error ends the session.
+func (s *Session) hear(f Frame) error {
+	switch f.Kind {
+	case Cancel:
+		s.cancel(f.ID, nil)
+		return nil
+	case Credit:
+		s.mu.Lock()
+		t := s.under[f.ID]
+		s.mu.Unlock()
+		if t != nil && t.credit != nil {
+			t.credit.add(f.Credit)
+		}
+		return nil
+	case SignOut:
+		s.signOut(f.Agent)
+		return s.reply(s.agent(0), f.ID, AppendMap(nil, 0), nil)
+	}
+	if a := s.agent(f.Agent); a != nil {
+		return s.begin(a, f)
+	}
+	return s.reply(s.agent(0), f.ID, nil, parley.Refuse(parley.Unauthenticated, "no agent %d is signed in on this connection", f.Agent))
+}
+
+// agent returns an agent that is signed in, or nil.
+func (s *Session) agent(n uint64) *agent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n >= uint64(len(s.agents)) {
+		return nil
+	}
+	return s.agents[n]
+}
+
+// signIn signs in the agent of a token.
+func (s *Session) signIn(ctx context.Context, body []byte) ([]byte, error) {
+	text, err := ToJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Token string `json:"token"`
+	}
+	if err := api.Decode(text, &in); err != nil {
+		return nil, err
+	}
+	p, err := s.o.Backend.Identify(ctx, in.Token)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.admit(p)
+	if err != nil {
+		return nil, err
+	}
+	return AppendUint(AppendString(AppendMap(nil, 1), "agent"), n), nil
+}
+
+// signOut ends what an agent has under way on the connection. The connection's own agent stays.
+func (s *Session) signOut(n uint64) {
+	s.mu.Lock()
+	var a *agent
+	if n > 0 && n < uint64(len(s.agents)) {
+		a, s.agents[n] = s.agents[n], nil
+	}
+	var its []uint64
+	for id, t := range s.under {
+		if t.agent == a {
+			its = append(its, id)
+		}
+	}
+	s.mu.Unlock()
+	if a == nil {
+		return
+	}
+	a.stop()
+	for _, id := range its {
+		s.cancel(id, parley.Refuse(parley.Unauthenticated, "the agent has signed out"))
+	}
+}
+
+// cancel ends what an ID is under way for, if it can end, and refuses it with why. Nil refuses nothing: nobody waits.
+func (s *Session) cancel(id uint64, why error) {
+	s.mu.Lock()
+	t := s.under[id]
+	if t == nil || t.cancel == nil && why != nil {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.under, id)
+	s.mu.Unlock()
+	if t.cancel != nil {
+		t.cancel()
+	}
+	if why != nil {
+		_ = s.reply(t.agent, id, nil, why) // the session ends if the client takes no more
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeIfIdle()
+}
+
+// mayCancel says how the wait of an ID ends early. If it has to end already, it does.
+func (s *Session) mayCancel(id uint64, cancel func()) {
+	s.mu.Lock()
+	t := s.under[id]
+	if t != nil {
+		t.cancel = cancel
+	}
+	going := s.going
+	s.mu.Unlock()
+	switch {
+	case t == nil:
+		cancel() // it has ended
+	case going:
+		s.cancel(id, api.ErrStopping)
+	}
+}
+
+// run runs a call on a goroutine. One that waits ends with the connection.
+func (s *Session) run(a *agent, id uint64, waits bool, call func(context.Context)) error {
+	if a.running.Add(1) > maxRunning {
+		a.running.Add(-1)
+		return parley.Refuse(parley.RateLimited, "the agent has %d calls under way on the connection already", maxRunning).
+			WithHint("send more when some have been answered")
+	}
+	ctx, cancel := s.calls, func() {}
+	if waits {
+		ctx, cancel = context.WithCancel(s.alive)
+		s.mayCancel(id, cancel)
+	}
+	s.work.Go(func() {
+		defer a.running.Add(-1)
+		defer cancel()
+		call(ctx)
+	})
+	return nil
+}
+
+// survive turns a panic of one call into its INTERNAL error.
+func (s *Session) survive(name string, do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = s.o.Monitor.Panicked(name, p)
+		}
+	}()
+	return do()
+}
+
+// finish answers what an ID is under way for. What was cancelled is not answered.
+func (s *Session) finish(id uint64, a *agent, body []byte, err error) error {
+	s.mu.Lock()
+	_, under := s.under[id]
+	delete(s.under, id)
+	s.mu.Unlock()
+	if !under {
+		return nil
+	}
+	err = s.reply(a, id, body, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeIfIdle()
+	return err
+}
+
+// item sends a frame of what goes on.
+func (s *Session) item(id uint64, a *agent, k Kind, body []byte) {
+	s.mu.Lock()
+	_, under := s.under[id]
+	s.mu.Unlock()
+	if under {
+		_ = s.say(a, Frame{Kind: k, ID: id, Body: body}) // the session ends if the client takes no more
+	}
+}
+
+// reply sends a result or a refusal.
+func (s *Session) reply(a *agent, id uint64, body []byte, err error) error {
+	if err != nil {
+		return s.say(a, Frame{Kind: Refusal, ID: id, Body: errorBody(err)})
+	}
+	return s.say(a, Frame{Kind: Result, ID: id, Body: body})
+}
+
+// say sends a frame. It ends the session if the client has left too much unread.
+func (s *Session) say(a *agent, f Frame) error {
+	err := s.out.add(&a.queue, f)
+	if err != nil {
+		s.die(err)
+	}
+	return err
+}
+
+// write writes messages until the session ends.
+func (s *Session) write() {
+	defer s.die(api.ErrStopping)
+	var message []byte
+	for {
+		var ok bool
+		if message, ok = s.out.next(s.alive, message[:0]); !ok {
+			return
+		}
+		ctx, cancel := context.WithTimeout(s.alive, s.o.FrameTime)
+		err := s.conn.Write(ctx, message)
+		cancel()
+		if err != nil { // the client has gone, or is too slow
+			s.die(err)
+			return
+		}
+		if cap(message) > 2*writeSize {
+			message = nil
+		}
+	}
+}
