@@ -24,6 +24,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !isCall && r.URL.Path == api.HealthPath:
 		healthz(w)
+	case !isCall && r.URL.Path == api.WebSocketPath:
+		s.ws.Serve(w, r, s.caller(r.Context()))
 	case !isCall && r.URL.Path == metricsPath:
 		s.serveMetrics(w, r)
 	case !isCall && r.URL.Path == api.OpenAPIPath:

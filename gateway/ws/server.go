@@ -13,6 +13,7 @@ import (
 	"parley/gateway/api"
 	"parley/gateway/compat"
 	"parley/gateway/httpd"
+	"parley/gateway/mux"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 
 // Options configure a Server.
 type Options struct {
-	Backend  api.Backend
+	Backend  mux.Backend
 	Monitor  api.Monitor
 	Draining context.Context // ends when sessions are to end in order
 	Severed  context.Context // ends when sessions are broken off
@@ -38,7 +39,7 @@ type Server struct {
 	// KeepAlive is the time between pings. Both may be changed before the first session.
 	FrameTime, KeepAlive time.Duration
 
-	backend  api.Backend
+	backend  mux.Backend
 	monitor  api.Monitor
 	draining context.Context
 	severed  context.Context
@@ -89,6 +90,10 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, p api.Principal) 
 	if err != nil {
 		return // Accept has sent an error
 	}
+	if conn.Subprotocol() == mux.Protocol {
+		s.serveMux(conn, p)
+		return
+	}
 	newSession(s, conn, p, agent).run()
 }
 
@@ -99,8 +104,8 @@ func subprotocols(r *http.Request) []string {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for offered := range strings.SplitSeq(line, ",") {
 			offered = strings.TrimSpace(offered)
-			if offered == plainProtocol {
-				return []string{plainProtocol}
+			if offered == plainProtocol || offered == mux.Protocol {
+				return []string{offered}
 			}
 			if strings.HasPrefix(offered, BearerProtocol) && chosen == nil {
 				chosen = []string{offered}
