@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"gateway/api":         {".", "actors/view", "capabilities", "events"},
 	"gateway/api/openapi": {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/backend":     {".", "capabilities", "events", "mailbox", "mailbox/form", "persistence", "actors", "actors/view", "gateway/api"},
-	"gateway/client":      {".", "actors/view", "capabilities", "events", "gateway/api"},
+	"gateway/client":      {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/mux"},
 	"gateway/compat":      {".", "actors/view", "capabilities", "events", "mailbox", "mailbox/form", "gateway/api"},
 	"gateway/httpd":       {".", "actors/connlimit", "gateway/api", "gateway/client"},
 	"gateway/sanitize":    {},

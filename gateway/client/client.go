@@ -35,7 +35,7 @@ type Options struct {
 // Client calls a node's operations. It may be used by many goroutines, and is closed when nobody uses it any more.
 type Client struct {
 	options   Options
-	transport transport
+	transport *muxed
 	seen      atomic.Int64 // when the node was last there, in nanoseconds since 1970; 0: never
 	pageSize  int          // messages that a page of a mailbox has; 0: as many as the node gives
 }
@@ -61,13 +61,13 @@ func New(o Options) (*Client, error) {
 	case (o.Socket == "") == (o.URL == ""):
 		return nil, parley.Refuse(parley.InvalidArgument, "a client needs the path of a socket or a URL, and not both")
 	case o.Socket != "":
-		c.transport = &connections{path: o.Socket}
+		c.transport = overSocket(o.Socket)
 	default:
 		w, err := newWeb(o)
 		if err != nil {
 			return nil, err
 		}
-		c.transport = w
+		c.transport = overWeb(w)
 	}
 	if o.Known {
 		c.saw()
@@ -157,7 +157,7 @@ func (c *Client) request(in any) ([]byte, error) {
 // perform makes a call, again and again where that does nothing twice and the node may come back.
 func (c *Client) perform(ctx context.Context, a again) ([]byte, error) {
 	for {
-		text, err := c.once(ctx, a.operation, a.body)
+		text, err := c.once(ctx, a)
 		if err == nil {
 			return text, nil
 		}
@@ -168,16 +168,20 @@ func (c *Client) perform(ctx context.Context, a again) ([]byte, error) {
 }
 
 // once makes a call once.
-func (c *Client) once(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	a, err := c.transport.exchange(ctx, operation, body)
+func (c *Client) once(ctx context.Context, a again) ([]byte, error) {
+	exchange := c.transport.exchange
+	if a.exchange != nil {
+		exchange = a.exchange
+	}
+	got, err := exchange(ctx, a.operation, a.body)
 	if err != nil {
 		return nil, err
 	}
 	c.saw()
-	if a.status != http.StatusOK {
-		return nil, refusal(a)
+	if got.status != http.StatusOK {
+		return nil, refusal(got)
 	}
-	return a.body, nil
+	return got.body, nil
 }
 
 // written writes JSON without escapes that its texts had not: what is shown as it was given would have them too.

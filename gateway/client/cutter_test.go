@@ -1,69 +1,123 @@
 package client_test
 
 import (
-	"bufio"
+	"context"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/coder/websocket"
+
+	"parley/gateway/api"
+	"parley/gateway/mux"
 )
 
 // cutter stands between a client and a node: it passes requests on, and cuts the connection in place of so many answers, of one
 // operation if that is not "".
 type cutter struct {
 	url  string
+	node string
 	of   string
 	cuts atomic.Int64
-	work sync.WaitGroup
 }
 
 func openCutter(t *testing.T, node, of string) *cutter {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cutter{url: "http://" + l.Addr().String(), of: of}
-	c.work.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.work.Go(func() { c.pass(conn, node) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		c.work.Wait()
-	})
+	c := &cutter{node: node, of: of}
+	l := httptest.NewServer(c)
+	c.url = l.URL
+	t.Cleanup(l.Close)
 	return c
 }
 
-// pass passes one call on: the connection ends with it.
-func (c *cutter) pass(conn net.Conn, node string) {
-	defer conn.Close()
-	r, err := http.ReadRequest(bufio.NewReader(conn))
-	if err != nil {
+// cutsNow reports whether the answer to an operation is to be cut.
+func (c *cutter) cutsNow(operation string) bool {
+	return strings.HasSuffix("/"+operation, c.of) && c.cuts.Add(-1) >= 0
+}
+
+// ServeHTTP passes one call on.
+func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == api.WebSocketPath {
+		c.passMessages(w, r)
 		return
 	}
-	there, err := http.NewRequest(r.Method, "http://"+node+r.URL.Path, r.Body)
+	there, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+c.node+r.URL.Path, r.Body)
 	if err != nil {
-		return
+		panic(http.ErrAbortHandler)
 	}
 	there.Header, there.ContentLength = r.Header, r.ContentLength
 	answer, err := http.DefaultTransport.RoundTrip(there)
 	if err != nil {
-		return
+		panic(http.ErrAbortHandler)
 	}
 	defer answer.Body.Close()
-	if strings.HasSuffix(r.URL.Path, c.of) && c.cuts.Add(-1) >= 0 {
+	if c.cutsNow(r.URL.Path) {
 		_, _ = io.Copy(io.Discard, answer.Body) // the node has done what it was asked
+		panic(http.ErrAbortHandler)
+	}
+	w.WriteHeader(answer.StatusCode)
+	_, _ = io.Copy(w, answer.Body) // who has gone away does not miss it
+}
+
+// passMessages passes the messages of a WebSocket on, until one is cut.
+func (c *cutter) passMessages(w http.ResponseWriter, r *http.Request) {
+	protocols := []string{mux.Protocol}
+	if !strings.Contains(r.Header.Get("Sec-WebSocket-Protocol"), mux.Protocol) {
+		protocols = nil
+	}
+	header := http.Header{"Authorization": r.Header["Authorization"]}
+	node, _, err := websocket.Dial(r.Context(), "ws://"+c.node+r.URL.Path, &websocket.DialOptions{HTTPHeader: header, Subprotocols: protocols})
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer node.CloseNow()
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: protocols})
+	if err != nil {
 		return
 	}
-	answer.Close = true
-	_ = answer.Write(conn) // who has gone away does not miss it
+	defer conn.CloseNow()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	var operations [1 << 16]atomic.Pointer[string] // of the calls, by their IDs
+	go func() {
+		defer cancel()
+		_ = pump(ctx, conn, node, func(message []byte) error {
+			return mux.ReadClient(message, func(f mux.Frame) error {
+				name := f.Operation
+				if f.Kind == mux.Ask {
+					name = "form"
+				}
+				operations[f.ID%uint64(len(operations))].Store(&name)
+				return nil
+			})
+		})
+	}()
+	_ = pump(ctx, node, conn, func(message []byte) error {
+		return mux.ReadNode(message, func(f mux.Frame) error {
+			if name := operations[f.ID%uint64(len(operations))].Load(); name != nil && c.cutsNow(*name) {
+				return io.EOF
+			}
+			return nil
+		})
+	})
+}
+
+// pump passes messages on, until look has enough of them.
+func pump(ctx context.Context, from, to *websocket.Conn, look func([]byte) error) error {
+	from.SetReadLimit(-1)
+	for {
+		kind, message, err := from.Read(ctx)
+		if err == nil && kind == websocket.MessageBinary {
+			err = look(message)
+		}
+		if err == nil {
+			err = to.Write(ctx, kind, message)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"time"
 
 	"parley"
@@ -59,6 +61,7 @@ type Asked struct {
 
 	client  *Client
 	outcome *Outcome // if it was settled already
+	pending *pending // brings the outcome; nil: it is asked for
 }
 
 // accepted is the node's response to a form or request.
@@ -83,11 +86,25 @@ func (c *Client) Ask(ctx context.Context, f Form) (*Asked, error) {
 	if f.Fields == nil {
 		f.Fields = []Field{} // which is refused as what it is
 	}
-	a, err := get[accepted](ctx, c, "form", f)
+	body, err := c.request(f)
 	if err != nil {
 		return nil, err
 	}
-	return a.by(c), nil
+	var outcome *pending
+	text, err := c.perform(ctx, again{client: c, operation: "form", body: body, exchange: func(ctx context.Context, _ string, body []byte) (a answer, err error) {
+		a, outcome, err = c.transport.ask(ctx, body)
+		return a, err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	var a accepted
+	if err := json.Unmarshal(text, &a); err != nil {
+		return nil, unreadable("form", err)
+	}
+	asked := a.by(c)
+	asked.pending = outcome
+	return asked, nil
 }
 
 // Request asks for a capability, once.
@@ -107,7 +124,36 @@ func (a *Asked) Await(ctx context.Context) (Outcome, error) {
 	if a.outcome != nil && a.outcome.Status != Open {
 		return *a.outcome, nil
 	}
-	return a.client.Await(ctx, a.Form)
+	if a.pending == nil {
+		return a.client.Await(ctx, a.Form)
+	}
+	return a.client.take(ctx, a.pending, a.Form)
+}
+
+// take waits for the outcome that is on its way on the connection. If that is lost, it asks for the outcome.
+func (c *Client) take(ctx context.Context, p *pending, form ID) (Outcome, error) {
+	select {
+	case <-p.last:
+	case <-ctx.Done():
+		ends := again{client: c, operation: "await"}
+		return Outcome{}, ends.over(ctx, &lost{sent: true, cause: ctx.Err()})
+	}
+	var l *lost
+	err := p.lost
+	if err == nil && p.outcome.status != http.StatusOK {
+		err = refusal(p.outcome)
+	}
+	if p.lost != nil || errors.As(err, &l) {
+		return c.Await(ctx, form)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	var o Outcome
+	if err := json.Unmarshal(p.outcome.body, &o); err != nil {
+		return Outcome{}, unreadable("await", err)
+	}
+	return o, nil
 }
 
 // The statuses of a form. All but Open and Answering are ends.

@@ -56,7 +56,8 @@ type again struct {
 	client    *Client
 	operation string
 	body      []byte
-	until     time.Time // it is not made again later; zero: as long as its context allows
+	until     time.Time                                                                // it is not made again later; zero: as long as its context allows
+	exchange  func(ctx context.Context, operation string, body []byte) (answer, error) // nil: the transport's
 	pause     time.Duration
 }
 

@@ -31,7 +31,7 @@ type AgentSubscription struct {
 // through restarts of the node; an agent that is the same as before is not told of again. It is to be had over a URL alone.
 func (c *Client) FollowAgents(ctx context.Context, s AgentSubscription) iter.Seq2[AgentUpdate, error] {
 	return func(yield func(AgentUpdate, error) bool) {
-		w, ok := c.transport.(*web)
+		w, ok := c.transport.transport.(*web)
 		if !ok {
 			yield(AgentUpdate{}, parley.Refuse(parley.InvalidArgument, "agents are followed over a URL, not a socket"))
 			return
