@@ -2,35 +2,87 @@ package backend
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"parley/actors"
 	"parley/actors/view"
+	"parley/capabilities"
 	"parley/gateway/api"
 	"parley/mailbox/form"
 )
 
 // Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false for an
-// operation that needs a goroutine: then it has done nothing. Forms and answers need none. Done must not block.
-func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) bool {
+// operation that needs a goroutine: then it has done nothing. Forms, answers and waits for an outcome need none. Cancel ends
+// a wait, which calls done no more; it is nil for other operations. Done must not block.
+func (b *Backend) Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool) {
 	switch operation {
 	case "form":
 		a, ask, err := b.readAsk(ctx, p, r)
 		if err != nil {
 			done(nil, err)
-			return true
+			return nil, true
 		}
-		a.BeginAsk(ask, func(asked view.Asked, err error) { done(asked, err) }, nil)
+		a.Async().Ask(ask, func(asked view.Asked, err error) { done(asked, err) }, nil)
 	case "respond_form":
 		a, answer, err := b.readAnswer(ctx, p, r)
 		if err != nil {
 			done(nil, err)
-			return true
+			return nil, true
 		}
-		a.BeginAnswer(ctx, answer, func(o view.Outcome, err error) { done(o, err) })
+		a.Async().Answer(ctx, answer, func(o view.Outcome, err error) { done(o, err) })
+	case "await":
+		return b.beginAwait(ctx, p, r, done), true
 	default:
-		return false
+		return nil, false
 	}
-	return true
+	return nil, true
+}
+
+// beginAwait begins a wait for the outcome of a form, which ends when its time has passed.
+func (b *Backend) beginAwait(ctx context.Context, p api.Principal, r api.Request, done func(resp any, err error)) (cancel func()) {
+	a, ref, wait, err := b.readAwait(ctx, p, r)
+	if err != nil {
+		done(nil, err)
+		return nil
+	}
+	var ended sync.Once // by the outcome, the end of the time, or cancel
+	var forget atomic.Pointer[func()]
+	passed := time.AfterFunc(wait, func() {
+		ended.Do(func() {
+			if f := forget.Load(); f != nil {
+				(*f)()
+			}
+			done(view.Outcome{Status: view.StatusOpen}, nil)
+		})
+	})
+	drop := a.Async().Await(ref, func(o view.Outcome, err error) {
+		ended.Do(func() {
+			passed.Stop()
+			done(o, err)
+		})
+	})
+	forget.Store(&drop)
+	return func() {
+		ended.Do(func() {})
+		passed.Stop()
+		drop()
+	}
+}
+
+func (b *Backend) readAwait(ctx context.Context, p api.Principal, r api.Request) (a *actors.Agent, ref capabilities.FormRef, wait time.Duration, err error) {
+	var req api.AwaitRequest
+	if err = r.Read(&req); err == nil {
+		a, err = b.agent(ctx, p.(*principal), req.As)
+	}
+	if err == nil {
+		ref, err = req.FormRef.Parse()
+	}
+	if err == nil {
+		wait, err = waitTime(req.WaitMs)
+	}
+	return a, ref, wait, err
 }
 
 // BeginAsk performs the operation form. It calls asked once. Unless that has an outcome or is an error, it calls ended once
@@ -41,7 +93,7 @@ func (b *Backend) BeginAsk(ctx context.Context, p api.Principal, r api.Request, 
 		asked(view.Asked{}, err)
 		return func() {}
 	}
-	return a.BeginAsk(ask, asked, ended)
+	return a.Async().Ask(ask, asked, ended)
 }
 
 func (b *Backend) readAsk(ctx context.Context, p api.Principal, r api.Request) (*actors.Agent, actors.Ask, error) {

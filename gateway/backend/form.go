@@ -58,15 +58,23 @@ func await(ctx context.Context, a *actors.Agent, r api.AwaitRequest) (view.Outco
 
 // bounded returns the context of one waiting call.
 func bounded(ctx context.Context, waitMs *int64) (context.Context, context.CancelFunc, error) {
-	wait := defaultWait
-	if waitMs != nil {
-		if *waitMs < 0 {
-			return nil, nil, parley.Refuse(parley.InvalidArgument, "waitMs %d is negative", *waitMs)
-		}
-		wait = min(max(time.Duration(min(*waitMs, maxWait.Milliseconds()))*time.Millisecond, minWait), maxWait)
+	wait, err := waitTime(waitMs)
+	if err != nil {
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	return ctx, cancel, nil
+}
+
+// waitTime returns how long a call waits that asks for so many milliseconds.
+func waitTime(waitMs *int64) (time.Duration, error) {
+	switch {
+	case waitMs == nil:
+		return defaultWait, nil
+	case *waitMs < 0:
+		return 0, parley.Refuse(parley.InvalidArgument, "waitMs %d is negative", *waitMs)
+	}
+	return min(max(time.Duration(min(*waitMs, maxWait.Milliseconds()))*time.Millisecond, minWait), maxWait), nil
 }
 
 // waitPassed reports whether err only says that the wait is over, or that the node cuts it.

@@ -101,13 +101,21 @@ func (c *call) perform() error {
 	if err := account.Take(kind, 1); err != nil {
 		return err
 	}
-	if c.session.o.Backend.Begin(c.session.calls, c.agent.principal, c.operation.Name, c.request, func(resp any, err error) {
-		account.Give(kind, 1)
+	left := sync.OnceFunc(func() { account.Give(kind, 1) })
+	cancel, begun := c.session.o.Backend.Begin(c.session.calls, c.agent.principal, c.operation.Name, c.request, func(resp any, err error) {
+		left()
 		c.end(resp, err)
-	}) {
+	})
+	if cancel != nil {
+		c.session.mayCancel(c.id, func() {
+			cancel()
+			left()
+		})
+	}
+	if begun {
 		return nil
 	}
-	account.Give(kind, 1) // Serve takes it
+	left() // Serve takes a place
 	return c.session.run(c.agent, c.id, c.operation.Waits, func(ctx context.Context) {
 		var body []byte
 		held := api.ChargeOf(account)

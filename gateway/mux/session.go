@@ -2,6 +2,7 @@ package mux
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +18,9 @@ type Backend interface {
 	// Identify returns the principal of a token. It refuses with UNAUTHENTICATED.
 	Identify(ctx context.Context, token string) (api.Principal, error)
 	// Begin performs an operation as Call does, for a caller without a goroutine, and calls done once. It returns false if
-	// the operation needs a goroutine: then it has done nothing. Done must not block.
-	Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) bool
+	// the operation needs a goroutine: then it has done nothing. Cancel ends a wait, which calls done no more; it is nil for
+	// an operation that does not wait. Done must not block.
+	Begin(ctx context.Context, p api.Principal, operation string, r api.Request, done func(resp any, err error)) (cancel func(), begun bool)
 	// BeginAsk performs the operation form. It calls asked once. Unless that has an outcome or is an error, it calls ended
 	// once afterwards, with the outcome, or not at all if forget is called first. Neither may block.
 	BeginAsk(ctx context.Context, p api.Principal, r api.Request, asked func(view.Asked, error), ended func(view.Outcome, error)) (forget func())
@@ -30,6 +32,8 @@ type Conn interface {
 	Read(ctx context.Context) ([]byte, error)
 	// Write writes a message. It does not keep it.
 	Write(ctx context.Context, message []byte) error
+	// Close tells the client why, and closes the connection. Read and Write fail then.
+	Close(why error)
 }
 
 // Options configure a Session.
@@ -55,7 +59,8 @@ type Session struct {
 	agents []*agent // by the numbers that the client knows; nil where one has signed out
 	under  map[uint64]*task
 	out    outbox
-	going  bool // nothing more is begun
+	going  bool  // nothing more is begun
+	why    error // the session ends when all is written
 }
 
 // agent is one that is signed in.
@@ -86,6 +91,7 @@ func Serve(ctx, calls context.Context, conn Conn, p api.Principal, o Options) er
 	written.Go(s.write)
 	stop := context.AfterFunc(ctx, s.drain)
 	s.read()
+	<-s.alive.Done()
 	stop()
 	s.end()
 	s.work.Wait()
@@ -106,7 +112,7 @@ func (s *Session) admit(p api.Principal) (uint64, error) {
 	a := &agent{principal: p, queue: queue{account: p.Account()}}
 	a.stop = s.o.Backend.WhileGood(p, func() {
 		if n == 0 {
-			s.die(parley.Refuse(parley.Unauthenticated, "the token is not good any more"))
+			s.stop(parley.Refuse(parley.Unauthenticated, "the token is not good any more"))
 			return
 		}
 		s.signOut(n)
@@ -120,6 +126,10 @@ func (s *Session) read() {
 		message, err := s.conn.Read(s.alive)
 		if err == nil {
 			err = ReadClient(message, s.hear)
+		}
+		if _, ok := errors.AsType[*parley.Error](err); ok {
+			s.stop(err)
+			return
 		}
 		if err != nil {
 			s.die(err)
@@ -150,6 +160,9 @@ func (s *Session) end() {
 func (s *Session) drain() {
 	s.mu.Lock()
 	s.going = true
+	if s.why == nil {
+		s.why = api.ErrStopping
+	}
 	var waiting []uint64
 	for id, t := range s.under {
 		if t.cancel != nil {
@@ -173,6 +186,17 @@ func (s *Session) closeIfIdle() {
 	if s.going && len(s.under) == 0 {
 		s.out.close()
 	}
+}
+
+// stop has the session end when all is written, and tells the client why. What is under way is given up.
+func (s *Session) stop(why error) {
+	s.mu.Lock()
+	if s.why == nil {
+		s.why = why
+	}
+	s.going = true
+	s.mu.Unlock()
+	s.out.close()
 }
 
 // hear handles a frame. An error ends the session.
@@ -368,12 +392,11 @@ func (s *Session) say(a *agent, f Frame) error {
 
 // write writes messages until the session ends.
 func (s *Session) write() {
-	defer s.die(api.ErrStopping)
 	var message []byte
 	for {
 		var ok bool
 		if message, ok = s.out.next(s.alive, message[:0]); !ok {
-			return
+			break
 		}
 		ctx, cancel := context.WithTimeout(s.alive, s.o.FrameTime)
 		err := s.conn.Write(ctx, message)
@@ -385,5 +408,12 @@ func (s *Session) write() {
 		if cap(message) > 2*writeSize {
 			message = nil
 		}
+	}
+	s.mu.Lock()
+	why := s.why
+	s.mu.Unlock()
+	if s.alive.Err() == nil {
+		s.conn.Close(why)
+		s.die(why)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/coder/websocket"
 
 	"parley"
+	"parley/gateway/api"
 )
 
 // Protocol is the WebSocket subprotocol of connections whose messages hold frames.
@@ -33,3 +34,21 @@ func (w WebSocket) Read(ctx context.Context) ([]byte, error) {
 func (w WebSocket) Write(ctx context.Context, message []byte) error {
 	return w.conn.Write(ctx, websocket.MessageBinary, message)
 }
+
+// Close implements Conn.
+func (w WebSocket) Close(why error) {
+	code := websocket.StatusNormalClosure
+	switch parley.CodeOf(why) {
+	case parley.NotRunning:
+		code = websocket.StatusGoingAway
+	case parley.RateLimited, parley.QuotaExceeded:
+		code = websocket.StatusTryAgainLater
+	case parley.Unauthenticated, parley.InvalidArgument:
+		code = websocket.StatusPolicyViolation
+	}
+	reason := api.Shown(why).Error()
+	_ = w.conn.Close(code, reason[:min(len(reason), maxReason)]) // a client that has gone away misses nothing
+}
+
+// maxReason bounds the reason of a close frame, in bytes.
+const maxReason = 120

@@ -2,13 +2,11 @@ package ws
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
 
-	"parley"
 	"parley/gateway/api"
 	"parley/gateway/mux"
 )
@@ -20,17 +18,8 @@ func (s *Server) serveMux(conn *websocket.Conn, p api.Principal) {
 	defer pings.Wait()
 	defer end()
 	pings.Go(func() { keepAlive(alive, conn, s.KeepAlive, s.FrameTime) })
-	err := mux.Serve(s.draining, s.severed, mux.NewWebSocket(conn, api.MaxBody), p, mux.Options{Backend: s.backend, Monitor: s.monitor, FrameTime: s.FrameTime})
-	code := websocket.StatusNormalClosure
-	switch {
-	case errors.Is(err, api.ErrStopping):
-		code = websocket.StatusGoingAway
-	case parley.CodeOf(err) == parley.RateLimited:
-		code = websocket.StatusTryAgainLater
-	case parley.CodeOf(err) == parley.Unauthenticated || parley.CodeOf(err) == parley.InvalidArgument:
-		code = websocket.StatusPolicyViolation
-	}
-	_ = conn.Close(code, reasonOf(err)) // a client that has gone away misses nothing
+	_ = mux.Serve(s.draining, s.severed, mux.NewWebSocket(conn, api.MaxBody), p, mux.Options{Backend: s.backend, Monitor: s.monitor, FrameTime: s.FrameTime}) // the client was told why
+	_ = conn.CloseNow()                                                                                                                                       // it is closed, or broken
 }
 
 // keepAlive pings a client until ctx ends. It closes the connection of one that does not answer in time.

@@ -1,0 +1,320 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"parley/actors"
+	"parley/gateway/api"
+	"parley/gateway/mux"
+	"parley/internal/eventually"
+)
+
+// muxClient speaks frames with a node.
+type muxClient struct {
+	t     *testing.T
+	conn  *websocket.Conn
+	heard []mux.Frame
+}
+
+func (h *testServer) muxDial(agent string) *muxClient {
+	h.t.Helper()
+	conn, r, err := websocket.Dial(h.t.Context(), "ws://"+h.server.Address()+api.WebSocketPath, &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + h.tokens[agent]}}, Subprotocols: []string{mux.Protocol},
+	})
+	if err != nil {
+		h.t.Fatalf("%v: %v", err, r)
+	}
+	if conn.Subprotocol() != mux.Protocol {
+		h.t.Fatalf("the protocol is %q", conn.Subprotocol())
+	}
+	conn.SetReadLimit(16 << 20)
+	h.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &muxClient{t: h.t, conn: conn}
+}
+
+// say sends frames in one message.
+func (k *muxClient) say(frames ...mux.Frame) {
+	k.t.Helper()
+	var message []byte
+	for _, f := range frames {
+		message = mux.AppendClient(message, f)
+	}
+	if err := k.conn.Write(k.t.Context(), websocket.MessageBinary, message); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// hear returns the next frame, with its body as JSON.
+func (k *muxClient) hear() (mux.Frame, string) {
+	k.t.Helper()
+	for len(k.heard) == 0 {
+		ctx, cancel := context.WithTimeout(k.t.Context(), 10*time.Second)
+		_, message, err := k.conn.Read(ctx)
+		cancel()
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if err := mux.ReadNode(message, func(f mux.Frame) error { k.heard = append(k.heard, f); return nil }); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	f := k.heard[0]
+	k.heard = k.heard[1:]
+	text, err := mux.ToJSON(f.Body)
+	if err != nil || !json.Valid(text) {
+		k.t.Fatalf("%x: %s, %v", f.Body, text, err)
+	}
+	return f, string(text)
+}
+
+// wants checks the next frame.
+func (k *muxClient) wants(kind mux.Kind, id uint64, parts ...string) string {
+	k.t.Helper()
+	f, text := k.hear()
+	if f.Kind != kind || f.ID != id {
+		k.t.Fatalf("frame %d of %d: %s, want %d of %d", f.Kind, f.ID, text, kind, id)
+	}
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			k.t.Errorf("%s lacks %s", text, part)
+		}
+	}
+	return text
+}
+
+// end returns the code with which the node closes the connection.
+func (k *muxClient) end() websocket.StatusCode {
+	k.t.Helper()
+	for {
+		ctx, cancel := context.WithTimeout(k.t.Context(), 10*time.Second)
+		_, _, err := k.conn.Read(ctx)
+		cancel()
+		if err != nil {
+			return websocket.CloseStatus(err)
+		}
+	}
+}
+
+func jsonBody(format string, args ...any) []byte {
+	return mux.AppendJSON(nil, fmt.Sprintf(format, args...))
+}
+
+// mapBody returns the same as a map.
+func mapBody(t *testing.T, format string, args ...any) []byte {
+	t.Helper()
+	body, err := mux.FromJSON(fmt.Appendf(nil, format, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+const formText = `{"recipient":"HOST","description":"x","fields":[{"name":"a"}],"key":%q}`
+
+func formOf(t *testing.T, text string) string {
+	t.Helper()
+	var asked struct{ Form string }
+	if err := json.Unmarshal([]byte(text), &asked); err != nil || asked.Form == "" {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return asked.Form
+}
+
+// TestAnOutcomeComesOnTheAsksOwnID has two agents ask and answer on one connection, in maps and in JSON.
+func TestAnOutcomeComesOnTheAsksOwnID(t *testing.T) {
+	h := openTestServer(t)
+	h.guest("fae")
+	k := h.muxDial("fae")
+	k.say(mux.Frame{Kind: mux.SignIn, ID: 1, Body: jsonBody(`{"token":%q}`, h.tokens["host"])})
+	k.wants(mux.Result, 1, `"agent":1`)
+	for i, body := range []func(string, ...any) []byte{jsonBody, func(f string, args ...any) []byte { return mapBody(t, f, args...) }} {
+		ask, answer, again := uint64(10*i+2), uint64(10*i+3), uint64(10*i+4)
+		k.say(mux.Frame{Kind: mux.Ask, ID: ask, Body: body(formText, fmt.Sprint(i))})
+		form := formOf(t, k.wants(mux.Asked, ask))
+		k.say(mux.Frame{Kind: mux.Call, ID: answer, Agent: 1, Operation: "respond_form", Body: body(`{"id":%q,"values":{"a":"yes"}}`, form)})
+		got := map[uint64]string{}
+		for range 2 {
+			f, text := k.hear()
+			if f.Kind != mux.Result || mux.NewReader(f.Body).IsJSON() != (i == 0) {
+				t.Errorf("frame %d: %s", f.Kind, text)
+			}
+			got[f.ID] = text
+		}
+		if !strings.Contains(got[ask], `"a":"yes"`) || !strings.Contains(got[answer], `"answered"`) {
+			t.Errorf("%v", got)
+		}
+		k.say(mux.Frame{Kind: mux.Ask, ID: again, Body: body(formText, fmt.Sprint(i))}) // the same form
+		k.wants(mux.Result, again, form, `"a":"yes"`)
+	}
+	k.say(mux.Frame{Kind: mux.Call, ID: 90, Operation: "list_messages", Body: mapBody(t, `{"all":true}`)}, // one on a goroutine
+		mux.Frame{Kind: mux.SignOut, ID: 91, Agent: 1})
+	for range 2 {
+		k.hear()
+	}
+	k.say(mux.Frame{Kind: mux.Call, ID: 92, Agent: 1, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.wants(mux.Refusal, 92, "UNAUTHENTICATED")
+}
+
+// TestWaitsOfAConnectionEnd ends them by their client, by their time, by the connection, and by the node.
+func TestWaitsOfAConnectionEnd(t *testing.T) {
+	h := openTestServer(t)
+	h.guest("fae")
+	k := h.muxDial("fae")
+	k.say(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
+	form := formOf(t, k.wants(mux.Asked, 1))
+	k.say(mux.Frame{Kind: mux.Call, ID: 2, Operation: "await", Body: jsonBody(`{"id":%q,"waitMs":60}`, form)})
+	k.wants(mux.Result, 2, `"open"`)
+	k.say(mux.Frame{Kind: mux.Cancel, ID: 1}, mux.Frame{Kind: mux.Call, ID: 3, Operation: "await", Body: jsonBody(`{"id":%q}`, form)})
+	waits := func() int64 {
+		for _, l := range h.server.backend.Limits() {
+			if l.Name == "waits" && l.For == "agents" {
+				return l.Now
+			}
+		}
+		return -1
+	}
+	eventually.Holds(t, "one waits", func() bool { return waits() == 1 })
+	other := h.muxDial("fae")
+	other.say(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
+	other.wants(mux.Asked, 1, form)
+	eventually.Holds(t, "two wait", func() bool { return waits() == 2 })
+	_ = other.conn.CloseNow()
+	eventually.Holds(t, "one waits again", func() bool { return waits() == 1 })
+	h.close()
+	k.wants(mux.Refusal, 3, "NOT_RUNNING")
+	if f, text := k.hear(); f.Kind != mux.Going || !strings.Contains(text, "NOT_RUNNING") {
+		t.Errorf("frame %d: %s", f.Kind, text)
+	}
+	if code := k.end(); code != websocket.StatusGoingAway {
+		t.Errorf("the connection ends with %v", code)
+	}
+	if n := waits(); n != 0 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+// TestAFollowSendsWhatIsAllowed sends so many messages as the client has allowed.
+func TestAFollowSendsWhatIsAllowed(t *testing.T) {
+	h := openTestServer(t)
+	fae := h.guest("fae")
+	k := h.muxDial("host")
+	for i := range 5 {
+		if _, err := fae.Send(t.Context(), "HOST", fmt.Sprint("mail ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.say(mux.Frame{Kind: mux.Follow, ID: 1, Body: mapBody(t, `{}`), Credit: 2})
+	k.wants(mux.Item, 1, `"mail 0"`)
+	second := k.wants(mux.Item, 1, `"mail 1"`)
+	k.say(mux.Frame{Kind: mux.Call, ID: 2, Operation: "status", Body: jsonBody(`{}`)}) // nothing comes before it
+	k.wants(mux.Result, 2)
+	k.say(mux.Frame{Kind: mux.Credit, ID: 1, Credit: 1})
+	k.wants(mux.Item, 1, `"mail 2"`)
+	var at struct{ Cursor string }
+	if err := json.Unmarshal([]byte(second), &at); err != nil {
+		t.Fatal(err)
+	}
+	k.say(mux.Frame{Kind: mux.Cancel, ID: 1}, mux.Frame{Kind: mux.Follow, ID: 3, Body: jsonBody(`{"cursor":%q}`, at.Cursor), Credit: 1 << 63}, mux.Frame{Kind: mux.Credit, ID: 3, Credit: 1 << 63})
+	for i := 2; i < 5; i++ {
+		k.wants(mux.Item, 3, fmt.Sprintf(`"mail %d"`, i))
+	}
+	if _, err := fae.Send(t.Context(), "HOST", "mail 5"); err != nil {
+		t.Fatal(err)
+	}
+	k.wants(mux.Item, 3, `"mail 5"`)
+}
+
+// TestAConnectionIsGoodForWhatItsTokensAre calls what a token is not good for, and revokes tokens.
+func TestAConnectionIsGoodForWhatItsTokensAre(t *testing.T) {
+	h := openTestServer(t)
+	fae, bob := h.guest("fae"), h.guest("bob")
+	h.tokens["fae"] = makeToken(t, fae, "read")
+	k := h.muxDial("fae")
+	k.say(mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "1")})
+	k.wants(mux.Refusal, 1, "NOT_PERMITTED")
+	k.say(mux.Frame{Kind: mux.Call, ID: 2, Operation: "list_messages", Body: jsonBody(`{"as":"HOST"}`)})
+	k.wants(mux.Refusal, 2, "NOT_PERMITTED")
+	k.say(mux.Frame{Kind: mux.SignIn, ID: 3, Body: jsonBody(`{"token":"nonsense"}`)})
+	k.wants(mux.Refusal, 3, "UNAUTHENTICATED")
+	k.say(mux.Frame{Kind: mux.SignIn, ID: 4, Body: jsonBody(`{"token":%q}`, h.tokens["bob"])})
+	k.wants(mux.Result, 4, `"agent":1`)
+	k.say(mux.Frame{Kind: mux.Ask, ID: 5, Agent: 1, Body: jsonBody(formText, "1")})
+	k.wants(mux.Asked, 5)
+	revokeAll(t, bob)
+	k.wants(mux.Refusal, 5, "UNAUTHENTICATED") // what waited for bob ends, and nothing else
+	k.say(mux.Frame{Kind: mux.Call, ID: 6, Agent: 1, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.wants(mux.Refusal, 6, "UNAUTHENTICATED")
+	k.say(mux.Frame{Kind: mux.Call, ID: 7, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.wants(mux.Result, 7)
+	revokeAll(t, fae)
+	if code := k.end(); code != websocket.StatusPolicyViolation {
+		t.Errorf("the connection ends with %v", code)
+	}
+}
+
+func revokeAll(t *testing.T, a *actors.Agent) {
+	t.Helper()
+	made, err := a.Tokens().List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range made {
+		if err := a.Tokens().Revoke(t.Context(), token.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWhatIsNoFrameEndsAConnection says what no client says. Frames that can be read are refused one by one.
+func TestWhatIsNoFrameEndsAConnection(t *testing.T) {
+	h := openTestServer(t)
+	h.guest("fae")
+	k := h.muxDial("fae")
+	deep := mux.AppendJSON(nil, strings.Repeat("[", 200)+strings.Repeat("]", 200))
+	for i, f := range []mux.Frame{
+		{Kind: mux.Call, Operation: "fly", Body: jsonBody(`{}`)},
+		{Kind: mux.Call, Operation: "form", Body: jsonBody(`{`)},
+		{Kind: mux.Call, Operation: "form", Body: mux.AppendUint(nil, 7)},
+		{Kind: mux.Call, Operation: "form", Body: deep},
+		{Kind: mux.Call, Agent: 9, Operation: "form", Body: jsonBody(`{}`)},
+		{Kind: mux.Ask, Body: jsonBody(`{"recipient":"nobody","description":"x","fields":[{"name":"a"}]}`)},
+		{Kind: mux.Call, Operation: "await", Body: jsonBody(`{"id":"nonsense"}`)},
+		{Kind: mux.Call, Operation: "respond_form", Body: jsonBody(`{"number":99,"values":{}}`)},
+		{Kind: mux.Follow, Body: jsonBody(`{"cursor":"x"}`)},
+		{Kind: mux.SignIn, Body: jsonBody(`[]`)},
+	} {
+		f.ID = uint64(i)
+		k.say(f)
+		k.wants(mux.Refusal, f.ID, `"code"`)
+	}
+	k.say(mux.Frame{Kind: mux.Credit, ID: 99, Credit: 1}, mux.Frame{Kind: mux.Cancel, ID: 99}, mux.Frame{Kind: mux.SignOut, ID: 100, Agent: 0}, mux.Frame{Kind: mux.SignOut, ID: 101, Agent: 99})
+	k.wants(mux.Result, 100)
+	k.wants(mux.Result, 101)
+	for name, say := range map[string]func(*muxClient){
+		"text":        func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageText, []byte("{}")) },
+		"no frame":    func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageBinary, []byte{0xc1}) },
+		"of the node": func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageBinary, []byte{0x95, 9, 1, 1, 1, 1}) },
+		"an ID twice": func(k *muxClient) {
+			await := mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "twice")}
+			k.say(await)
+			k.wants(mux.Asked, 1)
+			k.say(await)
+		},
+	} {
+		other := h.muxDial("fae")
+		say(other)
+		if code := other.end(); code != websocket.StatusPolicyViolation {
+			t.Errorf("%s: the connection ends with %v", name, code)
+		}
+	}
+	k.say(mux.Frame{Kind: mux.Call, ID: 200, Operation: "list_messages", Body: jsonBody(`{}`)})
+	k.wants(mux.Result, 200)
+}
