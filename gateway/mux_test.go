@@ -188,7 +188,11 @@ func TestWaitsOfAConnectionEnd(t *testing.T) {
 	eventually.Holds(t, "two wait", func() bool { return waits() == 2 })
 	_ = other.conn.CloseNow()
 	eventually.Holds(t, "one waits again", func() bool { return waits() == 1 })
-	h.close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		h.close()
+	}()
 	k.wants(mux.Refusal, 3, "NOT_RUNNING")
 	if f, text := k.hear(); f.Kind != mux.Going || !strings.Contains(text, "NOT_RUNNING") {
 		t.Errorf("frame %d: %s", f.Kind, text)
@@ -196,6 +200,7 @@ func TestWaitsOfAConnectionEnd(t *testing.T) {
 	if code := k.end(); code != websocket.StatusGoingAway {
 		t.Errorf("the connection ends with %v", code)
 	}
+	<-closed
 	if n := waits(); n != 0 {
 		t.Errorf("%d wait", n)
 	}

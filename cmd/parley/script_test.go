@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("README", readme)
+			env.Setenv("DOCS", filepath.Join(filepath.Dir(readme), "docs"))
 			journal, err := filepath.Abs(filepath.Join("testdata", "journal.tgz"))
 			if err != nil {
 				return err
