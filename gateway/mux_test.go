@@ -304,9 +304,11 @@ func TestWhatIsNoFrameEndsAConnection(t *testing.T) {
 	k.wants(mux.Result, 100)
 	k.wants(mux.Result, 101)
 	for name, say := range map[string]func(*muxClient){
-		"text":        func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageText, []byte("{}")) },
-		"no frame":    func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageBinary, []byte{0xc1}) },
-		"of the node": func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageBinary, []byte{0x95, 9, 1, 1, 1, 1}) },
+		"text":     func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageText, []byte("{}")) },
+		"no frame": func(k *muxClient) { _ = k.conn.Write(t.Context(), websocket.MessageBinary, []byte{0xc1}) },
+		"of the node": func(k *muxClient) {
+			_ = k.conn.Write(t.Context(), websocket.MessageBinary, []byte{0x95, 9, 1, 1, 1, 1})
+		},
 		"an ID twice": func(k *muxClient) {
 			await := mux.Frame{Kind: mux.Ask, ID: 1, Body: jsonBody(formText, "twice")}
 			k.say(await)

@@ -91,6 +91,15 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
+// ActingAs returns a client that acts for another agent, over the same connection: the one that the node's host holds under
+// a name, "" for the host or the token's agent. Closing one of the two closes both.
+func (c *Client) ActingAs(name string) *Client {
+	other := &Client{options: c.options, transport: c.transport, pageSize: c.pageSize}
+	other.options.As = name
+	other.seen.Store(c.seen.Load())
+	return other
+}
+
 // Close gives up the connections that are not in use.
 func (c *Client) Close() { c.transport.close() }
 

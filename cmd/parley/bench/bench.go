@@ -180,7 +180,7 @@ func (o *Options) openForms(ctx context.Context, node target, pairs []pair) (flo
 	before := node.memory()
 	err := together(o.Callers, func(caller int) error {
 		for i := caller; i < o.Open; i += o.Callers {
-			if _, err := pairs[i%len(pairs)].asker.ask(ctx); err != nil {
+			if _, _, err := pairs[i%len(pairs)].asker.ask(ctx); err != nil {
 				return err
 			}
 		}
@@ -213,20 +213,20 @@ type pair struct {
 
 // agent is an agent of the target.
 type agent interface {
-	ask(ctx context.Context) (capabilities.ID, error)
+	// ask asks a form. Await blocks until that is answered.
+	ask(ctx context.Context) (form capabilities.ID, await func(context.Context) error, err error)
 	answer(ctx context.Context, form capabilities.ID) error
-	await(ctx context.Context, form capabilities.ID) error
 }
 
 func (p pair) cycle(ctx context.Context) error {
-	form, err := p.asker.ask(ctx)
+	form, await, err := p.asker.ask(ctx)
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
 	if err := p.answerer.answer(ctx, form); err != nil {
 		return fmt.Errorf("answer: %w", err)
 	}
-	if err := p.asker.await(ctx, form); err != nil {
+	if err := await(ctx); err != nil {
 		return fmt.Errorf("await: %w", err)
 	}
 	return nil

@@ -78,19 +78,17 @@ func (m ownNode) memory() float64 {
 
 type ownAgent struct{ agent *actors.Agent }
 
-func (s ownAgent) ask(ctx context.Context) (capabilities.ID, error) {
+func (s ownAgent) ask(ctx context.Context) (capabilities.ID, func(context.Context) error, error) {
 	asked, err := s.agent.Ask(ctx, actors.Ask{To: peer, Description: description, Fields: fields()})
-	return asked.Form, err
+	return asked.Form, func(ctx context.Context) error {
+		o, err := s.agent.Await(ctx, capabilities.FormID(asked.Form))
+		return wantAnswered(o.Status, err)
+	}, err
 }
 
 func (s ownAgent) answer(ctx context.Context, form capabilities.ID) error {
 	_, err := s.agent.Answer(ctx, actors.Answer{Form: capabilities.FormID(form), Values: values()})
 	return err
-}
-
-func (s ownAgent) await(ctx context.Context, form capabilities.ID) error {
-	o, err := s.agent.Await(ctx, capabilities.FormID(form))
-	return wantAnswered(o.Status, err)
 }
 
 func wantAnswered(s view.FormStatus, err error) error {
@@ -132,8 +130,8 @@ func (m socketNode) pair(ctx context.Context, asker, answerer string) (pair, err
 		}
 	}
 	return pair{
-		asker:    socketAgent{m.client, api.Acting{As: asker}},
-		answerer: socketAgent{m.client, api.Acting{As: answerer}},
+		asker:    socketAgent{m.client.ActingAs(asker)},
+		answerer: socketAgent{m.client.ActingAs(answerer)},
 		names:    []string{asker, answerer},
 	}, nil
 }
@@ -162,33 +160,34 @@ func (m socketNode) leave(ctx context.Context, pairs []pair) error {
 // close leaves the client open, which the caller has opened.
 func (m socketNode) close(context.Context) error { return nil }
 
-type socketAgent struct {
-	client *client.Client
-	as     api.Acting
-}
+type socketAgent struct{ client *client.Client }
 
-func (s socketAgent) ask(ctx context.Context) (capabilities.ID, error) {
-	var asked struct {
-		Form capabilities.ID `json:"form"`
+func (s socketAgent) ask(ctx context.Context) (form capabilities.ID, await func(context.Context) error, err error) {
+	asked, err := s.client.Ask(ctx, client.Form{To: peer, Description: description, Fields: clientFields()})
+	if err != nil {
+		return form, nil, err
 	}
-	err := s.client.Call(ctx, "form", api.FormRequest{
-		Acting: s.as, Recipient: peer, Description: description, Fields: api.FieldsOf(fields()...),
-	}, &asked)
-	return asked.Form, err
+	form, err = capabilities.ParseID(string(asked.Form))
+	return form, func(ctx context.Context) error {
+		o, err := asked.Await(ctx)
+		return wantAnswered(view.FormStatus(o.Status), err)
+	}, err
 }
 
 func (s socketAgent) answer(ctx context.Context, form capabilities.ID) error {
-	return s.client.Call(ctx, "respond_form", api.RespondFormRequest{
-		Acting: s.as, FormRef: api.RefTo(form.String()), Values: values(),
-	}, nil)
+	_, err := s.client.Answer(ctx, client.ID(form.String()), values())
+	return err
 }
 
-func (s socketAgent) await(ctx context.Context, form capabilities.ID) error {
-	var o struct {
-		Status view.FormStatus `json:"status"`
+// clientFields returns the fields as the client has them.
+func clientFields() []client.Field {
+	var all []client.Field
+	for _, f := range fields() {
+		all = append(all, client.Field{
+			Name: f.Name, Label: f.Label, Type: string(f.Type), Required: f.Required, Placeholder: f.Placeholder, Help: f.Help, Options: f.Options,
+		})
 	}
-	err := s.client.Call(ctx, "await", api.AwaitRequest{Acting: s.as, FormRef: api.RefTo(form.String())}, &o)
-	return wantAnswered(o.Status, err)
+	return all
 }
 
 // residentOf returns the resident memory of a process in bytes, or 0 where the system does not tell.
