@@ -66,6 +66,7 @@ type Node struct {
 	done   chan struct{} // closed when the node cannot go on
 	doneMu sync.Mutex
 	why    error
+	ending bool // run runs nothing more
 	closed sync.Once
 }
 
@@ -325,12 +326,26 @@ func (n *Node) Close(ctx context.Context) error {
 			err = n.transport.Close()
 		}
 		n.peers.Stop()
+		n.doneMu.Lock()
+		n.ending = true
+		n.doneMu.Unlock()
 		n.tasks.Wait()
 		n.scheduler.stop()
 		err = errors.Join(err, n.registry.drain(ctx), n.journal.Close(ctx), giveUpLease(n, ctx))
 		n.registry.end()
 	})
 	return err
+}
+
+// run runs a function in a goroutine that Close waits for. It reports false once the node closes: then nothing is run.
+func (n *Node) run(fn func()) bool {
+	n.doneMu.Lock()
+	defer n.doneMu.Unlock()
+	if n.ending {
+		return false
+	}
+	n.tasks.Go(fn)
+	return true
 }
 
 // DeriveKey returns 32 bytes for a purpose: the same at every start of the node, known to nobody else, and of no use for

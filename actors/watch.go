@@ -310,7 +310,7 @@ func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outc
 			case <-first:
 				ended(o, err)
 			default:
-				as.agent.node.tasks.Go(func() {
+				as.agent.node.run(func() {
 					<-first
 					ended(o, err)
 				})
@@ -327,11 +327,15 @@ func (as Async) Ask(ask Ask, asked func(view.Asked, error), ended func(view.Outc
 			close(first)
 			return
 		}
-		as.agent.node.tasks.Go(func() { // whether another node can be reached takes time to find out
+		reached := func() { // it takes time to find out
 			sent.result.Unreachable = anyUnreachable(as.agent.node, as.agent.node.life, sent.waits)
 			asked(sent.result, err)
 			close(first)
-		})
+		}
+		if !as.agent.node.run(reached) {
+			asked(sent.result, err)
+			close(first)
+		}
 	})
 	return forget
 }
@@ -368,7 +372,9 @@ func (as Async) Answer(ctx context.Context, ans Answer, done func(view.Outcome, 
 			done(s.outcome, err)
 			return
 		}
-		as.agent.node.tasks.Go(func() { done(s.remote.send(ctx, as.agent)) })
+		if !as.agent.node.run(func() { done(s.remote.send(ctx, as.agent)) }) {
+			done(view.Outcome{}, errClosing())
+		}
 	})
 }
 

@@ -380,3 +380,37 @@ func TestNamesAndReferences(t *testing.T) {
 		t.Errorf("a name that is bound: %v %v", outcome, err)
 	}
 }
+
+// TestOneConnectionServesSeveralAgents asks as two agents, and goes on after the node has restarted.
+func TestOneConnectionServesSeveralAgents(t *testing.T) {
+	h, host, _ := openTest(t)
+	for _, name := range []string{"ann", "ben"} {
+		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		asked, err := host.ActingAs(name).Ask(t.Context(), client.Form{To: "HOST", Description: name, Fields: oneField()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			o, err := asked.Await(t.Context())
+			if err == nil && o.Status != client.Answered {
+				err = fmt.Errorf("%s", o.Status)
+			}
+			done <- err
+		}()
+		if name == "ben" { // the outcome that was on its way is asked for again
+			h.kill()
+			if err := h.start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := host.Answer(t.Context(), asked.Form, map[string]string{"a": name}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
