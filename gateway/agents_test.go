@@ -284,8 +284,8 @@ func TestAgentUpdates(t *testing.T) {
 	one.say(`{"type":"subscribe_agent_updates","subscriptionId":"s","filter":{"agentId":"fae"}}`)
 	want(t, one.hear(), `"kind":"upsert"`, `"name":"fae"`)
 
-	talk := h.dial("host")
-	if f := talk.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
+	conn := h.dial("host")
+	if f := conn.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
 		t.Fatalf("got %v", f)
 	}
 	for done := false; !done; {
@@ -303,9 +303,9 @@ func TestAgentUpdates(t *testing.T) {
 	}
 	want(t, k.hear(), `"kind":"upsert"`, `"name":"fae"`)
 	want(t, one.hear(), `"name":"fae"`)
-	talk.ask("archive_agent", `,"agentId":"w"`)
+	conn.ask("archive_agent", `,"agentId":"w"`)
 	want(t, k.hear(), `"kind":"remove"`, `"name":"w"`, `"status":"closed"`)
-	if f := talk.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != false || errorCode(f) != "AGENT_ARCHIVED" {
+	if f := conn.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != false || errorCode(f) != "AGENT_ARCHIVED" {
 		t.Errorf("got %v", f)
 	}
 }

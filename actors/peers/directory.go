@@ -88,7 +88,7 @@ func (d *Directory) isOpen() bool {
 	return !d.closed && d.link != nil
 }
 
-// leaveTime bounds the farewell of a node that stops.
+// leaveTime bounds the time in which a node that stops says so to its peers.
 const leaveTime = 300 * time.Millisecond
 
 // Leave tells the reachable nodes that this one stops. It does not block for long.

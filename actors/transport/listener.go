@@ -65,10 +65,10 @@ func startListener(o *Options) (*listener, error) {
 		return nil, fmt.Errorf("start the listener: %w", err)
 	}
 	l.server = srv
-	ear := &serverLog{log: o.Log}
-	srv.SetLoggerV2(ear, false, false, false)
+	log := &serverLog{log: o.Log}
+	srv.SetLoggerV2(log, false, false, false)
 	srv.Start()
-	if last := ear.last.Load(); last != nil || !srv.ReadyForConnections(listenerStart) {
+	if last := log.last.Load(); last != nil || !srv.ReadyForConnections(listenerStart) {
 		l.stop()
 		return nil, notListening(o.Listen, last)
 	}

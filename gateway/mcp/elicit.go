@@ -91,7 +91,7 @@ func (c *call) elicitation(ctx context.Context, can client, m *view.Message, tro
 func wordsOf(m *view.Message, trouble error) string {
 	var parts []string
 	if trouble != nil {
-		parts = append(parts, "That was not accepted. "+wrongs(trouble))
+		parts = append(parts, "That was not accepted. "+fieldErrors(trouble))
 	}
 	for _, s := range []string{m.Title, m.Description} {
 		if s != "" {
@@ -101,8 +101,8 @@ func wordsOf(m *view.Message, trouble error) string {
 	return sanitize.Lines(strings.Join(parts, "\n\n"))
 }
 
-// wrongs says what is wrong with each field.
-func wrongs(err error) string {
+// fieldErrors returns what is wrong with each field, as text.
+func fieldErrors(err error) string {
 	e := parley.AsError(err)
 	if len(e.Fields) == 0 {
 		return e.Message

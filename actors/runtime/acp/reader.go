@@ -35,7 +35,7 @@ type reader struct {
 	requested int           // requests that were not answered yet
 	held      int           // bytes of all that is not handled yet
 	moved     chan struct{} // closed, and replaced, when one of them changes
-	fault     error         // why nothing more is read; nil at the end of the output
+	readErr   error         // why nothing more is read; nil at the end of the output
 }
 
 func newReader(out <-chan runtime.Piece, stray func(string)) *reader {
@@ -160,7 +160,7 @@ func (r *reader) catchUp(ctx context.Context) {
 func (r *reader) fail(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.fault = err
+	r.readErr = err
 	return err
 }
 
@@ -168,5 +168,5 @@ func (r *reader) fail(err error) error {
 func (r *reader) why() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.fault
+	return r.readErr
 }
