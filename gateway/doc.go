@@ -6,10 +6,11 @@
 //
 //   - HTTP on the node's Unix socket, and on a TCP address for clients that show a token: POST /rpc/{operation}, JSON in
 //     and out (this package, over package httpd);
-//   - a WebSocket at /ws (package ws), where older clients also speak their own dialects (package compat);
+//   - a WebSocket at /ws (package ws), where older clients also speak their own dialects (package compat), and others have
+//     many calls under way in binary frames (package mux), also on the Unix socket;
 //   - tools for models at /mcp (package mcp);
 //   - pages for browsers, with a stream of events (package web);
-//   - a micro service of a NATS system: a request on parley.rpc.{node}.{operation}, with a token in its header.
+//   - a micro service of a NATS system (package micro): a request on parley.rpc.{node}.{operation}, with a token in its header.
 //
 // GET /openapi.json describes the operations.
 //
