@@ -3,8 +3,12 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +17,8 @@ import (
 
 	"parley/actors"
 	"parley/gateway/api"
+	"parley/gateway/backend"
+	"parley/gateway/client"
 	"parley/gateway/mux"
 	"parley/internal/eventually"
 )
@@ -324,4 +330,45 @@ func TestWhatIsNoFrameEndsAConnection(t *testing.T) {
 	}
 	k.say(mux.Frame{Kind: mux.Call, ID: 200, Operation: "list_messages", Body: jsonBody(`{}`)})
 	k.wants(mux.Result, 200)
+}
+
+// TestAStopAnswersWhatIsUnderWayOnTheSocket stops a node that listens on its socket alone, while a call is under way there.
+func TestAStopAnswersWhatIsUnderWayOnTheSocket(t *testing.T) {
+	h := openTestServer(t)
+	h.close()
+	entered, release := make(chan struct{}), make(chan struct{})
+	h.listen = Off
+	h.open(func(s *Server) {
+		backend.Add(s.backend, api.Operation{Name: "slow", Scope: api.ScopeRead}, func(context.Context, api.NodeRequest) (api.Done, error) {
+			close(entered)
+			<-release
+			return api.Done{}, nil
+		})
+	})
+	c, err := client.New(client.Options{Socket: filepath.Join(h.folder, "parley.sock"), Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	called, closed := make(chan error, 1), make(chan struct{})
+	go func() { called <- c.Call(t.Context(), "slow", nil, nil) }()
+	<-entered
+	go func() {
+		defer close(closed)
+		h.close()
+	}()
+	eventually.Holds(t, "the node begins nothing more", func() bool {
+		_, err := os.Stat(filepath.Join(h.folder, "parley.sock"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	select {
+	case <-closed:
+		t.Error("the node has stopped, and a call is under way")
+	case <-time.After(300 * time.Millisecond): // in which a node without calls has stopped long ago
+	}
+	close(release)
+	if err := <-called; err != nil {
+		t.Error(err)
+	}
+	<-closed
 }

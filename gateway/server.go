@@ -140,12 +140,12 @@ func (s *Server) Address() string {
 // Serve begins to answer. It returns at once. The server answers until Drain.
 func (s *Server) Serve() {
 	s.serving.Go(func() { s.backend.Watch(s.draining) })
-	s.serving.Go(func() { s.report(s.socket) })
-	if s.service != nil {
+	if s.service != nil { // first: a node that answers on its socket does so there
 		if err := s.service.Offer(); err != nil {
 			s.broken <- fmt.Errorf("offer the operations at %s: %w", s.service.Address(), err)
 		}
 	}
+	s.serving.Go(func() { s.report(s.socket) })
 	if s.public != nil {
 		s.serving.Go(func() { s.report(s.public) })
 	}
@@ -173,8 +173,8 @@ func (s *Server) Drain(ctx context.Context) error {
 	err = errors.Join(err, s.socket.Drain(ctx))
 	if s.public != nil {
 		err = errors.Join(err, s.public.Drain(ctx))
-		s.ws.Wait()
 	}
+	s.ws.Wait() // of both listeners
 	s.serving.Wait()
 	return err
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -27,6 +28,7 @@ type testServer struct {
 	tokens  map[string]string // by agent
 	clients map[string]*wsClient
 	limits  api.Limits
+	listen  string // "" is on TCP too
 	shut    bool
 }
 
@@ -54,7 +56,7 @@ func (h *testServer) open(change func(*Server)) {
 		h.t.Fatal(err)
 	}
 	server, err := Listen(node, Options{
-		Socket: filepath.Join(h.folder, "parley.sock"), Listen: "127.0.0.1:0", Version: "test", Limits: h.limits, Log: slog.New(slog.DiscardHandler),
+		Socket: filepath.Join(h.folder, "parley.sock"), Listen: cmp.Or(h.listen, "127.0.0.1:0"), Version: "test", Limits: h.limits, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		h.t.Fatal(err)

@@ -147,6 +147,12 @@ func (v *Service) Offer() error {
 			return err
 		}
 	}
+	if !v.conn.IsConnected() {
+		return nil // they are sent when the system is in reach
+	}
+	if err := v.conn.FlushTimeout(flushTime); err != nil {
+		v.o.Monitor.Log.Warn("the NATS system may not have all subjects yet", "at", v.where, "error", err)
+	}
 	return nil
 }
 
