@@ -22,13 +22,12 @@ import (
 // lists is where agents are listed because a list is what is wanted, by file and function. Whoever wants one agent passes on
 // what it is called by, and the node finds it.
 var lists = map[string][]string{
-	"cmd/parley/agents.go":        {"lsCommand"},
-	"gateway/operation.go":        {"handlers"},
-	"gateway/api/operation.go":    {"Operations"}, // the table
-	"gateway/mcp/agents.go":       {"listAgents"},
-	"gateway/client/agent.go":     {"Agents"},
-	"gateway/client/operation.go": {"Operations", "Looks"},
-	"gateway/client/update.go":    {"FollowAgents"}, // which tells of those that went while nobody listened
+	"cmd/parley/agents.go":         {"lsCommand"},
+	"gateway/backend/operation.go": {"handlers"},
+	"gateway/api/operation.go":     {"Operations"}, // the table
+	"gateway/mcp/agents.go":        {"listAgents"},
+	"gateway/client/agent.go":      {"Agents"},
+	"gateway/client/update.go":     {"FollowAgents"}, // which tells of those that went while nobody listened
 
 	"gateway/client/typescript/agents.js":     nil,
 	"gateway/client/typescript/client.js":     nil,

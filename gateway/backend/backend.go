@@ -50,7 +50,7 @@ func New(node *actors.Node, o Options) *Backend {
 	b := &Backend{
 		node: node, server: o.Server, log: o.Log, look: o.Look,
 		operations: map[string]api.Operation{}, handlers: handlers(), ledger: newLedger(o.Limits),
-		uses: uses{open: map[*use]bool{}}, links: links{open: map[string]link{}},
+		uses: uses{open: map[*use]bool{}, look: make(chan struct{}, 1)}, links: links{open: map[string]link{}},
 	}
 	for _, op := range api.Operations() {
 		b.operations[op.Name] = op

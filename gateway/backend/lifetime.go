@@ -14,8 +14,10 @@ import (
 // uses holds what lasts as long as a credential is good: WebSocket sessions, streams and calls that wait. One goroutine
 // checks all of them, whenever a token was revoked, and from time to time for those that have expired.
 type uses struct {
-	mu   sync.Mutex
-	open map[*use]bool
+	mu    sync.Mutex
+	open  map[*use]bool
+	epoch uint64        // how often tokens were revoked
+	look  chan struct{} // has Watch check all uses now; has room for one
 }
 
 // use is one use of a token.
@@ -33,12 +35,26 @@ func (b *Backend) WhileGood(p api.Principal, end func()) (stop func()) {
 	u := &use{own, end}
 	b.uses.mu.Lock()
 	b.uses.open[u] = true
+	missed := own.epoch != b.uses.epoch
 	b.uses.mu.Unlock()
+	if missed { // a token was revoked before this use was here to be ended
+		select {
+		case b.uses.look <- struct{}{}:
+		default:
+		}
+	}
 	return func() {
 		b.uses.mu.Lock()
 		delete(b.uses.open, u)
 		b.uses.mu.Unlock()
 	}
+}
+
+// now returns the epoch of a principal that is identified now.
+func (u *uses) now() uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.epoch
 }
 
 // principals returns the principals of all uses by token.
@@ -80,6 +96,10 @@ func (b *Backend) Watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-revoked:
+			b.uses.mu.Lock()
+			b.uses.epoch++
+			b.uses.mu.Unlock()
+		case <-b.uses.look:
 		case <-tick.C:
 		}
 		for token, p := range b.uses.principals() {

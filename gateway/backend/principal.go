@@ -17,6 +17,7 @@ type principal struct {
 	account *account
 	key     string // of a browser's session
 	local   bool
+	epoch   uint64 // of the uses, before the token was looked at
 }
 
 // ID implements api.Principal.
@@ -56,11 +57,12 @@ func (b *Backend) Identify(ctx context.Context, token string) (api.Principal, er
 		return nil, parley.Refuse(parley.Unauthenticated, "nothing but /healthz answers without a token").
 			WithHint("parley token create makes one; parley open signs a browser in")
 	}
+	epoch := b.uses.now()
 	agent, t, err := b.node.Authenticate(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	return &principal{agent: agent, token: t, account: b.ledger.of(agent)}, nil
+	return &principal{agent: agent, token: t, account: b.ledger.of(agent), epoch: epoch}, nil
 }
 
 // agent returns the agent that a principal acts for. Only the node's host acts for others, which it holds; by a token it

@@ -107,9 +107,13 @@ func (c *call) perform() error {
 		c.end(resp, err)
 	})
 	if cancel != nil {
-		c.session.mayCancel(c.id, func() {
+		ended := func() {
 			cancel()
 			left()
+		}
+		c.session.mayCancel(c.id, ended, func() { // the form is open, as when the time of a wait has passed
+			ended()
+			c.end(view.Outcome{Status: view.StatusOpen}, nil)
 		})
 	}
 	if begun {
@@ -161,7 +165,7 @@ func (c *call) ask() error {
 	c.session.mayCancel(c.id, func() {
 		forget()
 		waited()
-	})
+	}, nil)
 	return nil
 }
 

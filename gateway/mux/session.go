@@ -75,6 +75,7 @@ type agent struct {
 type task struct {
 	agent  *agent
 	cancel func()
+	cut    func()  // ends a wait of a node that stops with a result; nil: it is refused
 	credit *credit // of a follow
 }
 
@@ -163,15 +164,15 @@ func (s *Session) drain() {
 	if s.why == nil {
 		s.why = api.ErrStopping
 	}
-	var waiting []uint64
+	waiting := map[uint64]*task{}
 	for id, t := range s.under {
 		if t.cancel != nil {
-			waiting = append(waiting, id)
+			waiting[id] = t
 		}
 	}
 	s.mu.Unlock()
-	for _, id := range waiting {
-		s.cancel(id, api.ErrStopping)
+	for id, t := range waiting {
+		s.cutShort(id, t)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,12 +301,21 @@ func (s *Session) cancel(id uint64, why error) {
 	s.closeIfIdle()
 }
 
-// mayCancel says how the wait of an ID ends early. If it has to end already, it does.
-func (s *Session) mayCancel(id uint64, cancel func()) {
+// cutShort ends a wait because the node stops.
+func (s *Session) cutShort(id uint64, t *task) {
+	if t.cut != nil {
+		t.cut()
+		return
+	}
+	s.cancel(id, api.ErrStopping)
+}
+
+// mayCancel says how the wait of an ID ends early, and how when the node stops. If it has to end already, it does.
+func (s *Session) mayCancel(id uint64, cancel, cut func()) {
 	s.mu.Lock()
 	t := s.under[id]
 	if t != nil {
-		t.cancel = cancel
+		t.cancel, t.cut = cancel, cut
 	}
 	going := s.going
 	s.mu.Unlock()
@@ -313,7 +323,7 @@ func (s *Session) mayCancel(id uint64, cancel func()) {
 	case t == nil:
 		cancel() // it has ended
 	case going:
-		s.cancel(id, api.ErrStopping)
+		s.cutShort(id, t)
 	}
 }
 
@@ -327,7 +337,7 @@ func (s *Session) run(a *agent, id uint64, waits bool, call func(context.Context
 	ctx, cancel := s.calls, func() {}
 	if waits {
 		ctx, cancel = context.WithCancel(s.alive)
-		s.mayCancel(id, cancel)
+		s.mayCancel(id, cancel, nil)
 	}
 	s.work.Go(func() {
 		defer a.running.Add(-1)
