@@ -194,12 +194,19 @@ func TestWaitsOfAConnectionEnd(t *testing.T) {
 	eventually.Holds(t, "two wait", func() bool { return waits() == 2 })
 	_ = other.conn.CloseNow()
 	eventually.Holds(t, "one waits again", func() bool { return waits() == 1 })
+	k.say(mux.Frame{Kind: mux.Ask, ID: 4, Body: jsonBody(formText, "1")})
+	k.wants(mux.Asked, 4, form)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
 		h.close()
 	}()
-	k.wants(mux.Refusal, 3, "NOT_RUNNING")
+	for range 2 {
+		f, text := k.hear()
+		if f.ID == 3 && (f.Kind != mux.Result || !strings.Contains(text, `"open"`)) || f.ID == 4 && (f.Kind != mux.Refusal || !strings.Contains(text, "NOT_RUNNING")) {
+			t.Errorf("frame %d of %d: %s", f.Kind, f.ID, text)
+		}
+	}
 	if f, text := k.hear(); f.Kind != mux.Going || !strings.Contains(text, "NOT_RUNNING") {
 		t.Errorf("frame %d: %s", f.Kind, text)
 	}
