@@ -414,3 +414,21 @@ func TestOneConnectionServesSeveralAgents(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeCallsShareAConnection makes many large calls at once: more than one message of a connection may have.
+func TestLargeCallsShareAConnection(t *testing.T) {
+	_, host, _ := openTest(t)
+	if _, err := host.Make(t.Context(), client.NewAgent{Name: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("0123456789", 4_000)
+	sent := make(chan error)
+	for range 64 {
+		go func() { sent <- host.Call(t.Context(), "send", map[string]string{"recipient": "ann", "text": text}, nil) }()
+	}
+	for range 64 {
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -29,8 +29,9 @@ type muxed struct {
 }
 
 const (
-	dialTime  = 5 * time.Second // to open a connection
-	plainTime = time.Minute     // before one is tried again
+	joinedSize = 64 << 10        // of a message of several frames
+	dialTime   = 5 * time.Second // to open a connection
+	plainTime  = time.Minute     // before one is tried again
 )
 
 // exchange implements transport.
@@ -151,10 +152,11 @@ type link struct {
 	conn *websocket.Conn
 
 	mu    sync.Mutex
-	out   []byte
+	out   [][]byte // messages; frames are added to the last
 	calls map[uint64]*pending
 	next  uint64
-	going bool // the node begins nothing more
+	spare []byte // to write the next message to
+	going bool   // the node begins nothing more
 	ended bool
 	wake  chan struct{}
 	gone  chan struct{} // closed when it has ended
@@ -194,7 +196,12 @@ func (l *link) send(f mux.Frame, p *pending) bool {
 
 // queue has a frame written. The caller holds l.mu.
 func (l *link) queue(f mux.Frame) {
-	l.out = mux.AppendClient(l.out, f)
+	if n := len(l.out); n > 0 && len(l.out[n-1])+len(f.Body) < joinedSize {
+		l.out[n-1] = mux.AppendClient(l.out[n-1], f)
+	} else {
+		l.out = append(l.out, mux.AppendClient(l.spare, f))
+		l.spare = nil
+	}
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -212,7 +219,6 @@ func (l *link) forget(p *pending) {
 }
 
 func (l *link) write() {
-	var message []byte
 	for {
 		select {
 		case <-l.wake:
@@ -220,17 +226,19 @@ func (l *link) write() {
 			return
 		}
 		l.mu.Lock()
-		message, l.out = l.out, message[:0]
+		messages := l.out
+		l.out = nil
 		l.mu.Unlock()
-		if len(message) == 0 {
-			continue
+		for _, message := range messages {
+			if err := l.conn.Write(context.Background(), websocket.MessageBinary, message); err != nil {
+				l.end(err)
+				return
+			}
 		}
-		if err := l.conn.Write(context.Background(), websocket.MessageBinary, message); err != nil {
-			l.end(err)
-			return
-		}
-		if cap(message) > 1<<20 { // a large request should not stay for ever
-			message = nil
+		if len(messages) > 0 && cap(messages[0]) <= joinedSize { // a large request should not stay for ever
+			l.mu.Lock()
+			l.spare = messages[0][:0]
+			l.mu.Unlock()
 		}
 	}
 }

@@ -15,8 +15,9 @@ import (
 
 // The bounds of one agent on one connection.
 const (
-	maxAgents  = 1024 // of a connection
-	maxRunning = 1024 // under way on goroutines
+	maxAgents  = 1024    // of a connection
+	maxRunning = 1024    // under way on goroutines
+	freeBody   = 4 << 10 // bytes of a request that its account is not charged
 )
 
 // operations has the operation that a frame performs, for frames that do not name it.
@@ -68,20 +69,35 @@ func (s *Session) try(a *agent, f Frame) error {
 		return err
 	}
 	text, err := ToJSON(f.Body)
+	if err == nil && len(text) > api.MaxBody {
+		err = api.TooLarge()
+	}
 	if err == nil {
 		err = api.CheckBody(text)
 	}
 	if err != nil {
 		return err
 	}
-	c := &call{session: s, agent: a, id: f.ID, operation: o, request: api.JSON(text), plain: !NewReader(f.Body).IsJSON(), started: time.Now()}
+	held := api.ChargeOf(a.principal.Account())
+	if len(text) > freeBody {
+		if err := held.Add(int64(len(text))); err != nil {
+			return err
+		}
+	}
+	c := &call{session: s, agent: a, id: f.ID, operation: o, request: api.JSON(text), held: held, plain: !NewReader(f.Body).IsJSON(), started: time.Now()}
 	switch f.Kind {
 	case Ask:
-		return c.ask()
+		err = c.ask()
 	case Follow:
-		return c.follow(f.Credit)
+		err = c.follow(f.Credit)
+	default:
+		err = c.perform()
 	}
-	return c.perform()
+	if !c.runs { // the request was read
+		c.request = nil
+		held.Release()
+	}
+	return err
 }
 
 // call is the performance of one operation.
@@ -90,8 +106,10 @@ type call struct {
 	agent     *agent
 	id        uint64
 	operation api.Operation
-	request   api.JSON
-	plain     bool // its body was a map, and so is the response's
+	request   api.JSON    // until it is read
+	held      *api.Charge // of the request
+	runs      bool        // on a goroutine, which reads the request
+	plain     bool        // its body was a map, and so is the response's
 	started   time.Time
 }
 
@@ -119,9 +137,12 @@ func (c *call) perform() error {
 	if begun {
 		return nil
 	}
-	left() // Serve takes a place
-	return c.session.run(c.agent, c.id, c.operation.Waits, func(ctx context.Context) {
+	left()                             // Serve takes a place
+	c.request = bytes.Clone(c.request) // the message may be much larger
+	c.runs = true
+	err := c.session.run(c.agent, c.id, c.operation.Waits, func(ctx context.Context) {
 		var body []byte
+		defer c.held.Release()
 		held := api.ChargeOf(account)
 		defer held.Release()
 		err := c.session.survive(c.operation.Name, func() error {
@@ -132,6 +153,8 @@ func (c *call) perform() error {
 		})
 		c.finish(body, err)
 	})
+	c.runs = err == nil
+	return err
 }
 
 // ask asks a form, and then waits for its outcome if there is a place for a wait.

@@ -1,5 +1,7 @@
 package mux
 
+import "parley/gateway/api"
+
 // Kind is the kind of a frame.
 type Kind uint8
 
@@ -22,6 +24,9 @@ const (
 	Item
 	Going
 )
+
+// MaxMessage bounds a message of a client, in bytes: a frame with the largest request fits.
+const MaxMessage = api.MaxBody + 4<<10
 
 // Frame is a frame of either side. Its kind says which of the other members it has.
 type Frame struct {

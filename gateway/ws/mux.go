@@ -18,7 +18,7 @@ func (s *Server) serveMux(conn *websocket.Conn, p api.Principal) {
 	defer pings.Wait()
 	defer end()
 	pings.Go(func() { keepAlive(alive, conn, s.KeepAlive, s.FrameTime) })
-	_ = mux.Serve(s.draining, s.severed, mux.NewWebSocket(conn, api.MaxBody), p, mux.Options{Backend: s.backend, Monitor: s.monitor, FrameTime: s.FrameTime}) // the client was told why
+	_ = mux.Serve(s.draining, s.severed, mux.NewWebSocket(conn, mux.MaxMessage), p, mux.Options{Backend: s.backend, Monitor: s.monitor, FrameTime: s.FrameTime}) // the client was told why
 	_ = conn.CloseNow()                                                                                                                                       // it is closed, or broken
 }
 
