@@ -101,11 +101,17 @@ func Serve(ctx, calls context.Context, conn Conn, p api.Principal, o Options) er
 	return context.Cause(s.alive)
 }
 
+// errEnded refuses what comes after the end of a connection.
+var errEnded = parley.Refuse(parley.NotRunning, "the connection has ended")
+
 // admit signs an agent in, and returns its number. When the principal of the first is good no more, the session ends, and
 // when another's is, that one has signed out.
 func (s *Session) admit(p api.Principal) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.under == nil { // the connection has ended, and nobody would sign the agent out
+		return 0, errEnded
+	}
 	if len(s.agents) >= maxAgents {
 		return 0, parley.Refuse(parley.QuotaExceeded, "%d agents have signed in on the connection already", maxAgents)
 	}
