@@ -424,7 +424,9 @@ func TestLargeCallsShareAConnection(t *testing.T) {
 	text := strings.Repeat("0123456789", 4_000)
 	sent := make(chan error)
 	for range 64 {
-		go func() { sent <- host.Call(t.Context(), "send", map[string]string{"recipient": "ann", "text": text}, nil) }()
+		go func() {
+			sent <- host.Call(t.Context(), "send", map[string]string{"recipient": "ann", "text": text}, nil)
+		}()
 	}
 	for range 64 {
 		if err := <-sent; err != nil {

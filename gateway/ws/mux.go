@@ -19,7 +19,7 @@ func (s *Server) serveMux(conn *websocket.Conn, p api.Principal) {
 	defer end()
 	pings.Go(func() { keepAlive(alive, conn, s.KeepAlive, s.FrameTime) })
 	_ = mux.Serve(s.draining, s.severed, mux.NewWebSocket(conn, mux.MaxMessage), p, mux.Options{Backend: s.backend, Monitor: s.monitor, FrameTime: s.FrameTime}) // the client was told why
-	_ = conn.CloseNow()                                                                                                                                       // it is closed, or broken
+	_ = conn.CloseNow()                                                                                                                                          // it is closed, or broken
 }
 
 // keepAlive pings a client until ctx ends. It closes the connection of one that does not answer in time.
