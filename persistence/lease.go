@@ -94,9 +94,9 @@ func (l *Lease) wait(ctx context.Context, waiting func()) error {
 		switch {
 		case err == nil:
 			return nil
-		case !errors.Is(err, jetstream.ErrKeyExists) && !told:
+		case !errors.Is(err, errHeld) && !errors.Is(err, errNotFree) && !told:
 			return err
-		case !errors.Is(err, jetstream.ErrKeyExists):
+		case !errors.Is(err, errHeld) && !errors.Is(err, errNotFree):
 			l.log.Warn("the lease cannot be asked for", "error", err) // a server of the NATS system may have died
 		case !told:
 			told = true
@@ -112,28 +112,41 @@ func (l *Lease) wait(ctx context.Context, waiting func()) error {
 	}
 }
 
-// take makes this process the holder. It returns ErrKeyExists if another one is.
-func (l *Lease) take(ctx context.Context) (err error) {
-	l.rev, err = l.kv.Create(ctx, leaseKey, []byte(l.who))
+var (
+	errHeld    = errors.New("another process holds the lease")
+	errNotFree = errors.New("the lease is not free yet")
+)
+
+// take makes this process the holder. It returns errHeld if another one is. It returns errNotFree if the lease could
+// not be taken and no holder is known that came after this process: a lease ended meanwhile, or the server that was
+// asked lags behind.
+func (l *Lease) take(ctx context.Context) error {
+	rev, err := l.kv.Create(ctx, leaseKey, []byte(l.who))
+	if err == nil {
+		l.rev = rev
+	}
 	if !errors.Is(err, jetstream.ErrKeyExists) {
 		return err
 	}
 	held, err := l.kv.Get(ctx, leaseKey)
 	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound): // it has ended meanwhile
-		return jetstream.ErrKeyExists
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return errNotFree
 	case err != nil:
 		return err
+	case string(held.Value()) != l.who && held.Revision() <= l.rev:
+		return errNotFree
 	case string(held.Value()) != l.who:
-		return jetstream.ErrKeyExists
+		return errHeld
 	}
 	l.rev = held.Revision() // of an earlier process in this folder
 	return nil
 }
 
 // renew keeps the lease until ctx ends or another process has it. It retries after all other failures. The lease may
-// expire meanwhile, and is taken again if it is free.
+// expire meanwhile, and is taken again if it is free. The end of ctx cuts no request, so that rev stays the last one.
 func (l *Lease) renew(ctx context.Context) {
+	request := context.WithoutCancel(ctx)
 	tick := time.NewTicker(leaseRenew)
 	defer tick.Stop()
 	for {
@@ -142,16 +155,19 @@ func (l *Lease) renew(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		rev, err := l.kv.Update(ctx, leaseKey, []byte(l.who), l.rev)
+		rev, err := l.kv.Update(request, leaseKey, []byte(l.who), l.rev)
 		if err == nil {
 			l.rev = rev
 			continue
 		}
-		if err = l.take(ctx); errors.Is(err, jetstream.ErrKeyExists) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err = l.take(request); errors.Is(err, errHeld) {
 			close(l.lost)
 			return
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil {
 			l.log.Warn("the lease cannot be renewed", "error", err)
 		}
 	}

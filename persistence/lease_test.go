@@ -2,8 +2,11 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/eventually"
 )
@@ -84,4 +87,57 @@ func TestHolderLearnsThatItWasOvertaken(t *testing.T) {
 		t.Fatal("it does not notice")
 	}
 	giveUp(t, l)
+}
+
+// readLate is a bucket in which a value ends just before it is read.
+type readLate struct{ jetstream.KeyValue }
+
+func (kv readLate) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if err := kv.Purge(ctx, key); err != nil {
+		return nil, err
+	}
+	return kv.KeyValue.Get(ctx, key)
+}
+
+// TestLeaseThatEndsWhileItIsTakenIsNotLost has a lease expire between the attempt to take it, which fails, and the
+// look at its holder, as when the server that kept it died and another one leads.
+func TestLeaseThatEndsWhileItIsTakenIsNotLost(t *testing.T) {
+	e := startExternal(t)
+	l := acquire(t, e.options(t), nil)
+	l.quiet()
+	l.tasks.Wait()
+	kv, rev := l.kv, l.rev
+	if _, err := kv.Put(t.Context(), leaseKey, []byte("an earlier holder")); err != nil {
+		t.Fatal(err)
+	}
+	l.kv = readLate{kv}
+	if err := l.take(t.Context()); !errors.Is(err, errNotFree) || l.rev != rev {
+		t.Errorf("got %v and revision %d, want %v and %d", err, l.rev, errNotFree, rev)
+	}
+	l.kv = kv
+	if err := l.take(t.Context()); err != nil {
+		t.Errorf("take what is free: %v", err)
+	}
+	giveUp(t, l)
+}
+
+// TestLeaseIsNotLostToAnEarlierHolder has the server show a holder from before this process was it.
+func TestLeaseIsNotLostToAnEarlierHolder(t *testing.T) {
+	e := startExternal(t)
+	l := acquire(t, e.options(t), nil)
+	l.quiet()
+	l.tasks.Wait()
+	rev, err := l.kv.Put(t.Context(), leaseKey, []byte("another"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.rev = rev + 1
+	if err := l.take(t.Context()); !errors.Is(err, errNotFree) {
+		t.Errorf("got %v, want %v", err, errNotFree)
+	}
+	l.rev = rev - 1
+	if err := l.take(t.Context()); !errors.Is(err, errHeld) {
+		t.Errorf("got %v, want %v", err, errHeld)
+	}
+	l.conn.Close()
 }
