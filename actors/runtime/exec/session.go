@@ -63,6 +63,11 @@ func (s *session) run(ctx context.Context) runtime.Result {
 
 	s.worker.In.Put(s.ctx, promptFrame(s.prompt, s.written))
 	s.converse()
+	select {
+	case err := <-s.written:
+		s.given(err)
+	default:
+	}
 	s.write()
 	if err := s.output.Err; err != nil && s.err == nil {
 		s.err = runtime.CauseOf(s.ctx, err)
@@ -73,8 +78,9 @@ func (s *session) run(ctx context.Context) runtime.Result {
 	return runtime.Result{Err: s.outcome(), Tail: s.output.Tail.String()}
 }
 
-// unheard reports whether the process had ended before this run.
-func (s *session) unheard() bool { return s.used && !s.has && s.err == nil }
+// unheard reports whether the process had ended before this run. What it had put out until then may have come in the
+// run.
+func (s *session) unheard() bool { return s.used && !s.has && !s.stays && s.err == nil }
 
 // outcome returns the error of the ended run.
 func (s *session) outcome() error {
@@ -112,7 +118,7 @@ func (s *session) converse() {
 			if !ok {
 				errs = nil
 			} else {
-				s.take()
+				s.heard()
 				s.output.Add(s.writing, runtime.Errors, p.Text)
 			}
 		case <-s.output.Due:
@@ -152,9 +158,16 @@ func (s *session) take() {
 	}
 }
 
+// heard handles the first output of a new process. That of a used one may be of an earlier run.
+func (s *session) heard() {
+	if !s.used {
+		s.take()
+	}
+}
+
 // hear handles a line of the program.
 func (s *session) hear(p runtime.Piece) {
-	s.take()
+	s.heard()
 	if p.Err != nil {
 		s.fail(p.Err)
 		return
