@@ -16,7 +16,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// These tests walk the list of guarantees for agents, over the wire.
+// These tests check each guarantee for agents over WebSocket.
 
 // worker makes an agent that runs a shell script for each message.
 func (h *testServer) worker(name, title, script string, change ...func(*actors.NewAgent)) *actors.Agent {
@@ -35,10 +35,10 @@ func (h *testServer) worker(name, title, script string, change ...func(*actors.N
 	return a
 }
 
-// ask sends a request and gives the response, which it must be.
+// ask sends a request and returns its response.
 func (k *wsClient) ask(operation, members string) map[string]any {
 	k.t.Helper()
-	k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"%s-1"%s}`, operation, operation, members))
+	k.send(fmt.Sprintf(`{"type":"%s_request","requestId":"%s-1"%s}`, operation, operation, members))
 	f := k.answer()
 	if f["type"] != operation+"_response" || f["requestId"] != operation+"-1" {
 		k.t.Fatalf("%s: got %v", operation, f)
@@ -46,11 +46,11 @@ func (k *wsClient) ask(operation, members string) map[string]any {
 	return f
 }
 
-// answer gives the next frame that answers a request: a host's client is told of questions too.
+// answer returns the next response, and skips the frames about questions that a host's client also receives.
 func (k *wsClient) answer() map[string]any {
 	k.t.Helper()
 	for {
-		if f := k.read(); f["requestId"] != nil && f["type"] != "approval_request" {
+		if f := k.receiveMembers(); f["requestId"] != nil && f["type"] != "approval_request" {
 			return f
 		}
 	}
@@ -71,7 +71,7 @@ func TestAgentsAreResolvedByTheNode(t *testing.T) {
 	build := h.worker("builder", "The builder", "true")
 	h.worker("twin-1", "Twin", "true")
 	h.worker("twin-2", "Twin", "true")
-	h.worker("named", "builder", "true") // a title that is another's name
+	h.worker("named", "builder", "true") // its title is another agent's name
 	k := h.dial("host")
 	id := build.ID().ULID.String()
 	for which, want := range map[string]string{
@@ -95,8 +95,8 @@ func TestAgentsAreResolvedByTheNode(t *testing.T) {
 			t.Errorf("a message to %s: got %v, want %s", which, f, code)
 		}
 		for _, operation := range []string{"wait_for_finish", "stop_agent", "archive_agent"} {
-			k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"r","agentId":%q}`, operation, which))
-			if f := k.read(); f["type"] != "error" || f["code"] != code || f["requestId"] != "r" {
+			k.send(fmt.Sprintf(`{"type":"%s_request","requestId":"r","agentId":%q}`, operation, which))
+			if f := k.receiveMembers(); f["type"] != "error" || f["code"] != code || f["requestId"] != "r" {
 				t.Errorf("%s of %s: got %v, want %s", operation, which, f, code)
 			}
 		}
@@ -149,9 +149,9 @@ func TestFetchAgentsFilters(t *testing.T) {
 	}
 }
 
-// gate is a file that a script waits for.
-func gate(t *testing.T) (path string, open func()) {
-	path = filepath.Join(t.TempDir(), "gate")
+// waitFile returns the path of a file that a script waits for, and a function that creates it.
+func waitFile(t *testing.T) (path string, open func()) {
+	path = filepath.Join(t.TempDir(), "open")
 	return path, func() {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func waitForFile(path string) string { return "until [ -e '" + path + "' ]; do s
 
 func TestAcceptedMeansDurableAndRunning(t *testing.T) {
 	h := openTestServer(t)
-	path, open := gate(t)
+	path, open := waitFile(t)
 	h.worker("w", "", waitForFile(path))
 	k := h.dial("host")
 	f := k.ask("send_agent_message", `,"agentId":"w","text":"go @there","messageId":"one"`)
@@ -196,7 +196,7 @@ func TestAcceptedMeansDurableAndRunning(t *testing.T) {
 	}
 }
 
-// logOf gives the types of the events of an agent that the host holds.
+// logOf returns the types of the events of an agent that the host holds.
 func logOf(t *testing.T, h *testServer, name string) []string {
 	t.Helper()
 	a, err := h.node.ActAs(t.Context(), name)
@@ -232,7 +232,7 @@ func TestWhatCannotRunIsNotAccepted(t *testing.T) {
 
 func TestWaitingForFinish(t *testing.T) {
 	h := openTestServer(t)
-	path, open := gate(t)
+	path, open := waitFile(t)
 	h.worker("well", "", waitForFile(path))
 	h.worker("ill", "", waitForFile(path)+"; echo broken >&2; exit 3")
 	h.worker("asks", "", "read prompt; "+waitForFile(path)+`; printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"ls"}}\n'; read decision`)
@@ -247,7 +247,7 @@ func TestWaitingForFinish(t *testing.T) {
 		if f := k.ask("wait_for_finish", `,"agentId":"`+name+`","timeoutMs":20`); f["status"] != "timeout" || f["final"].(map[string]any)["status"] != "running" {
 			t.Errorf("%s runs: %v", name, f)
 		}
-		other.say(fmt.Sprintf(`{"type":"wait_for_finish_request","requestId":%q,"agentId":%q}`, name, name))
+		other.send(fmt.Sprintf(`{"type":"wait_for_finish_request","requestId":%q,"agentId":%q}`, name, name))
 	}
 	open()
 	ends := map[string]string{}
@@ -278,33 +278,33 @@ func TestAgentUpdates(t *testing.T) {
 	fae := h.guest("fae")
 	h.worker("w", "", "true", func(m *actors.NewAgent) { m.Labels = map[string]string{"ui": "true"} })
 	k, one := h.dial("host"), h.dial("host")
-	k.say(`{"type":"subscribe_agent_updates","requestId":"r","subscriptionId":"ui","filter":{"labels":{"ui":"true"}}}`)
-	want(t, k.hear(), `"type":"subscribed"`, `"requestId":"r"`)
-	want(t, k.hear(), `"type":"agent_update"`, `"subscriptionId":"ui"`, `"kind":"upsert"`, `"name":"w"`, `"status":"idle"`)
-	one.say(`{"type":"subscribe_agent_updates","subscriptionId":"s","filter":{"agentId":"fae"}}`)
-	want(t, one.hear(), `"kind":"upsert"`, `"name":"fae"`)
+	k.send(`{"type":"subscribe_agent_updates","requestId":"r","subscriptionId":"ui","filter":{"labels":{"ui":"true"}}}`)
+	want(t, k.receive(), `"type":"subscribed"`, `"requestId":"r"`)
+	want(t, k.receive(), `"type":"agent_update"`, `"subscriptionId":"ui"`, `"kind":"upsert"`, `"name":"w"`, `"status":"idle"`)
+	one.send(`{"type":"subscribe_agent_updates","subscriptionId":"s","filter":{"agentId":"fae"}}`)
+	want(t, one.receive(), `"kind":"upsert"`, `"name":"fae"`)
 
 	conn := h.dial("host")
 	if f := conn.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != true {
 		t.Fatalf("got %v", f)
 	}
 	for done := false; !done; {
-		f := k.read()
+		f := k.receiveMembers()
 		agent := f["agent"].(map[string]any)
-		done = agent["status"] == "idle" && agent["queued"] == 0.0 // it is idle, too, while the message waits for its run
+		done = agent["status"] == "idle" && agent["queued"] == 0.0 // the status is also idle before the message's run begins
 		if f["type"] != "agent_update" || f["subscriptionId"] != "ui" || agent["name"] != "w" {
 			t.Fatalf("got %v", f)
 		}
 	}
 	h.dial("fae").ask("set_status", `,"status":"running"`)
-	want(t, one.hear(), `"name":"fae"`, `"status":"running"`)
+	want(t, one.receive(), `"name":"fae"`, `"status":"running"`)
 	if err := fae.Describe(t.Context(), nil, map[string]string{"ui": "true"}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, k.hear(), `"kind":"upsert"`, `"name":"fae"`)
-	want(t, one.hear(), `"name":"fae"`)
+	want(t, k.receive(), `"kind":"upsert"`, `"name":"fae"`)
+	want(t, one.receive(), `"name":"fae"`)
 	conn.ask("archive_agent", `,"agentId":"w"`)
-	want(t, k.hear(), `"kind":"remove"`, `"name":"w"`, `"status":"closed"`)
+	want(t, k.receive(), `"kind":"remove"`, `"name":"w"`, `"status":"closed"`)
 	if f := conn.ask("send_agent_message", `,"agentId":"w","text":"go"`); f["accepted"] != false || errorCode(f) != "AGENT_ARCHIVED" {
 		t.Errorf("got %v", f)
 	}
@@ -315,11 +315,11 @@ func TestAMarkFollowsTheAgentsThereAre(t *testing.T) {
 	h.worker("w", "", "true")
 	for filter, names := range map[string][]string{`{}`: {"HOST", "w"}, `{"labels":{"ui":"true"}}`: nil} {
 		k := h.dial("host")
-		k.say(`{"type":"subscribe_agent_updates","subscriptionId":"s","mark":true,"filter":` + filter + `}`)
+		k.send(`{"type":"subscribe_agent_updates","subscriptionId":"s","mark":true,"filter":` + filter + `}`)
 		for _, name := range names {
-			want(t, k.hear(), `"type":"agent_update"`, `"name":"`+name+`"`)
+			want(t, k.receive(), `"type":"agent_update"`, `"name":"`+name+`"`)
 		}
-		want(t, k.hear(), `"type":"agents_told"`, `"subscriptionId":"s"`)
+		want(t, k.receive(), `"type":"agents_told"`, `"subscriptionId":"s"`)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestAStoppedAgentAsksNothingMore(t *testing.T) {
 
 func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
 	h := openTestServer(t)
-	path, open := gate(t)
+	path, open := waitFile(t)
 	h.worker("w", "", `read prompt; case "$prompt" in *first*) printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"rm"}}\n'; read decision;; *) `+waitForFile(path)+`;; esac`)
 	h.worker("alone", "", "sleep 600")
 	k := h.dial("host")
@@ -378,7 +378,7 @@ func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
 	if agent := f["agent"].(map[string]any); agent["status"] != "error" || agent["error"] != "interrupted" {
 		t.Errorf("got %v", agent)
 	}
-	f = k.ask("fetch_agent", `,"agentId":"w"`) // it goes on with the second message, and its question is still there
+	f = k.ask("fetch_agent", `,"agentId":"w"`) // it runs for the second message, and its question is still open
 	agent := f["agent"].(map[string]any)
 	if agent["status"] != "running" || len(agent["pendingPermissions"].([]any)) != 1 {
 		t.Errorf("got %v", agent)
@@ -420,8 +420,8 @@ func TestAnAgentsPendingCallsAreForThoseWhoRuleIt(t *testing.T) {
 	}
 	k := h.dial("bob")
 	for _, operation := range []string{"stop_agent", "read_output"} {
-		k.say(`{"type":"` + operation + `_request","requestId":"r","agentId":"fae"}`)
-		if f := k.read(); f["code"] != "NOT_PERMITTED" {
+		k.send(`{"type":"` + operation + `_request","requestId":"r","agentId":"fae"}`)
+		if f := k.receiveMembers(); f["code"] != "NOT_PERMITTED" {
 			t.Errorf("%s: got %v", operation, f)
 		}
 	}

@@ -20,8 +20,8 @@ func TestEveryOperationIsARequest(t *testing.T) {
 		if o.Name == "stop" {
 			continue
 		}
-		k.say(fmt.Sprintf(`{"type":"%s_request","requestId":"r-%s","waitMs":50}`, o.Name, o.Name))
-		f := k.read()
+		k.send(fmt.Sprintf(`{"type":"%s_request","requestId":"r-%s","waitMs":50}`, o.Name, o.Name))
+		f := k.receiveMembers()
 		if f["requestId"] != "r-"+o.Name || f["type"] != o.Name+"_response" && f["type"] != "error" {
 			t.Errorf("%s: got %v", o.Name, f)
 		}
@@ -35,19 +35,19 @@ func TestAResponseIsInline(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
-	k.say(`{"type":"form_request","requestId":7,"as":"fae","recipient":"@host","description":"D<&>","fields":[{"name":"a"}]}`)
-	asked := k.read()
+	k.send(`{"type":"form_request","requestId":7,"as":"fae","recipient":"@host","description":"D<&>","fields":[{"name":"a"}]}`)
+	asked := k.receiveMembers()
 	if asked["type"] != "form_response" || asked["requestId"] != 7.0 || asked["form"] == nil {
 		t.Fatalf("got %v", asked)
 	}
-	k.say(`{"type":"get_message_request","requestId":"m","number":0}`)
-	want(t, k.hear(), `{"type":"get_message_response","requestId":"m","message":{"number":0,"type":"form"`, `"D<&>"`)
-	k.say(`{"type":"dismiss_request","requestId":"d","number":0}`)
-	if got := k.hear(); got != `{"type":"dismiss_response","requestId":"d"}` {
+	k.send(`{"type":"get_message_request","requestId":"m","number":0}`)
+	want(t, k.receive(), `{"type":"get_message_response","requestId":"m","message":{"number":0,"type":"form"`, `"D<&>"`)
+	k.send(`{"type":"dismiss_request","requestId":"d","number":0}`)
+	if got := k.receive(); got != `{"type":"dismiss_response","requestId":"d"}` {
 		t.Errorf("got %s", got)
 	}
-	k.say(`{"type":"respond_form_request","requestId":"x","number":0,"values":{"b":1}}`)
-	want(t, k.hear(), `{"type":"error","requestId":"x","code":"INVALID_ANSWER"`, `"fields":{"b":"no such field"}`, `"ts":"20`)
+	k.send(`{"type":"respond_form_request","requestId":"x","number":0,"values":{"b":1}}`)
+	want(t, k.receive(), `{"type":"error","requestId":"x","code":"INVALID_ANSWER"`, `"fields":{"b":"no such field"}`, `"ts":"20`)
 }
 
 func TestBadFramesEndNothing(t *testing.T) {
@@ -73,8 +73,8 @@ func TestBadFramesEndNothing(t *testing.T) {
 		"no subscription ID": {`{"type":"follow_messages"}`, "INVALID_ARGUMENT", ""},
 		"unknown subscriber": {`{"type":"unsubscribe","subscriptionId":"s"}`, "INVALID_ARGUMENT", ""},
 	} {
-		k.say(c.frame)
-		got := k.hear()
+		k.send(c.frame)
+		got := k.receive()
 		want(t, got, `"type":"error"`, `"code":"`+c.code+`"`, `"ts":"`)
 		if c.requestID != "" {
 			want(t, got, `"requestId":`+c.requestID)
@@ -85,11 +85,11 @@ func TestBadFramesEndNothing(t *testing.T) {
 	if err := k.conn.Write(t.Context(), websocket.MessageBinary, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	want(t, k.hear(), "INVALID_ARGUMENT")
-	k.say(`{"type":"list_names_request","requestId":"r"}`)
-	want(t, k.hear(), `"list_names_response"`)
-	k.say(`{"type":"` + strings.Repeat("x", api.MaxBody) + `"}`)
-	if got := k.end(); got != websocket.StatusMessageTooBig {
+	want(t, k.receive(), "INVALID_ARGUMENT")
+	k.send(`{"type":"list_names_request","requestId":"r"}`)
+	want(t, k.receive(), `"list_names_response"`)
+	k.send(`{"type":"` + strings.Repeat("x", api.MaxBody) + `"}`)
+	if got := k.closeStatus(); got != websocket.StatusMessageTooBig {
 		t.Errorf("a frame too large: %v", got)
 	}
 }
@@ -98,17 +98,17 @@ func TestWaitsHoldBackNothing(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
-	k.say(`{"type":"form_request","as":"fae","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
-	form := k.read()["form"]
+	k.send(`{"type":"form_request","as":"fae","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
+	form := k.receiveMembers()["form"]
 	for i := range ws.MaxWaits {
-		k.say(fmt.Sprintf(`{"type":"await_request","requestId":%d,"as":"fae","id":%q}`, i, form))
+		k.send(fmt.Sprintf(`{"type":"await_request","requestId":%d,"as":"fae","id":%q}`, i, form))
 	}
-	k.say(`{"type":"await_request","requestId":"more","id":"0"}`)
-	want(t, k.hear(), `"requestId":"more"`, "RATE_LIMITED")
-	k.say(`{"type":"respond_form_request","requestId":"a","number":0,"values":{"a":"x"}}`)
+	k.send(`{"type":"await_request","requestId":"more","id":"0"}`)
+	want(t, k.receive(), `"requestId":"more"`, "RATE_LIMITED")
+	k.send(`{"type":"respond_form_request","requestId":"a","number":0,"values":{"a":"x"}}`)
 	answers := map[any]int{}
 	for range ws.MaxWaits + 1 {
-		answers[k.read()["requestId"]]++
+		answers[k.receiveMembers()["requestId"]]++
 	}
 	if len(answers) != ws.MaxWaits+1 {
 		t.Errorf("%d were answered", len(answers))
@@ -126,19 +126,19 @@ func TestMoreCallsThanAConversationHasAreRefused(t *testing.T) {
 	nodeOp(h.server, "panic", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) { panic("secret") })
 	k, other := h.dial("host"), h.dial("host")
 	for range ws.MaxCalls {
-		k.say(`{"type":"hold_request"}`)
+		k.send(`{"type":"hold_request"}`)
 		<-inside
 	}
-	k.say(`{"type":"list_names_request","requestId":"more"}`)
-	want(t, k.hear(), `"requestId":"more"`, "RATE_LIMITED")
-	other.say(`{"type":"list_names_request"}`)
-	want(t, other.hear(), "list_names_response")
+	k.send(`{"type":"list_names_request","requestId":"more"}`)
+	want(t, k.receive(), `"requestId":"more"`, "RATE_LIMITED")
+	other.send(`{"type":"list_names_request"}`)
+	want(t, other.receive(), "list_names_response")
 	close(leave)
 	for range ws.MaxCalls {
-		want(t, k.hear(), "hold_response")
+		want(t, k.receive(), "hold_response")
 	}
-	k.say(`{"type":"panic_request","requestId":"p"}`)
-	if got := k.hear(); !strings.Contains(got, "INTERNAL") || strings.Contains(got, "secret") {
+	k.send(`{"type":"panic_request","requestId":"p"}`)
+	if got := k.receive(); !strings.Contains(got, "INTERNAL") || strings.Contains(got, "secret") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -16,32 +16,32 @@ import (
 // TestDialects runs the sessions in testdata/dialects, each with a node of its own. A connection is named by
 // its agent, and by a number after a dot if there are several: host, host.2.
 //
-//	agent NAME      makes an agent
-//	connect CONN    opens a connection
-//	say CONN        sends the frames below, one a line; $1 is the ID that was shown as $1
-//	hear CONN n=2   waits for so many frames (default 1) and shows them
-//	only CONN       shows that what was said is done, and was answered with nothing
-//	leave CONN      breaks a connection off
-//	restart         stops the node and starts it again: connections end
-//	values AGENT N  shows the answer to a form as the agent's mailbox has it
-//	cancel AGENT N  takes a form back, and decline says no to one, elsewhere
+//	agent NAME        makes an agent
+//	connect CONN      opens a connection
+//	send CONN         sends the frames below, one a line; $1 is the ID that was shown as $1
+//	receive CONN n=2  waits for a number of frames (default 1) and shows them
+//	only CONN         checks that the frames sent so far were handled without a response
+//	leave CONN        breaks a connection
+//	restart           stops the node and starts it again; connections end
+//	values AGENT N    shows the answer to a form as the agent's mailbox has it
+//	cancel AGENT N    cancels a form outside the connections; decline AGENT N declines one
 func TestDialects(t *testing.T) {
 	datadriven.Walk(t, "testdata/dialects", func(t *testing.T, path string) {
-		s := stage{testServer: openTestServer(t), ids: map[string]string{}}
+		s := dialectTest{testServer: openTestServer(t), ids: map[string]string{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.t = t
-			return s.play(d)
+			return s.run(d)
 		})
 	})
 }
 
-// stage is a server, and the IDs that were shown of it.
-type stage struct {
+// dialectTest is a server and the IDs that its script has shown.
+type dialectTest struct {
 	*testServer
-	ids map[string]string // by how they are shown
+	ids map[string]string // by their placeholders
 }
 
-func (s *stage) play(d *datadriven.TestData) string {
+func (s *dialectTest) run(d *datadriven.TestData) string {
 	s.t.Helper()
 	arg := func(i int) string {
 		if i >= len(d.CmdArgs) {
@@ -55,28 +55,28 @@ func (s *stage) play(d *datadriven.TestData) string {
 	case "connect":
 		agent, _, _ := strings.Cut(arg(0), ".")
 		s.clients[arg(0)] = s.dial(agent)
-	case "say":
+	case "send":
 		for f := range strings.Lines(d.Input) {
 			for shown, id := range s.ids {
 				f = strings.ReplaceAll(f, `"`+shown+`"`, `"`+id+`"`)
 			}
-			s.clients[arg(0)].say(f)
+			s.clients[arg(0)].send(f)
 		}
-	case "hear":
+	case "receive":
 		n := 1
 		d.MaybeScanArgs(s.t, "n", &n)
-		var heard strings.Builder
+		var received strings.Builder
 		for range n {
-			heard.WriteString(s.plain(s.clients[arg(0)].hear()) + "\n")
+			received.WriteString(s.normalize(s.clients[arg(0)].receive()) + "\n")
 		}
-		return heard.String()
+		return received.String()
 	case "only":
-		s.clients[arg(0)].say(`{"type":"fetch_questions_request","requestId":"only","sessionId":"none"}`)
-		if got := s.clients[arg(0)].hear(); !strings.Contains(got, `"requestId":"only"`) {
-			return s.plain(got) + "\n"
+		s.clients[arg(0)].send(`{"type":"fetch_questions_request","requestId":"only","sessionId":"none"}`)
+		if got := s.clients[arg(0)].receive(); !strings.Contains(got, `"requestId":"only"`) {
+			return s.normalize(got) + "\n"
 		}
 	case "leave":
-		s.clients[arg(0)].leave()
+		s.clients[arg(0)].disconnect()
 		delete(s.clients, arg(0))
 	case "restart":
 		return s.restart()
@@ -96,7 +96,7 @@ func (s *stage) play(d *datadriven.TestData) string {
 	return "ok\n"
 }
 
-func (s *stage) restart() string {
+func (s *dialectTest) restart() string {
 	closed := make(chan struct{})
 	go func() {
 		s.close()
@@ -104,7 +104,7 @@ func (s *stage) restart() string {
 	}()
 	ends := map[string]int{}
 	for name, k := range s.clients {
-		ends[strconv.Itoa(int(k.end()))]++
+		ends[strconv.Itoa(int(k.closeStatus()))]++
 		delete(s.clients, name)
 	}
 	<-closed
@@ -112,7 +112,7 @@ func (s *stage) restart() string {
 	return fmt.Sprintln("closed:", ends)
 }
 
-func (s *stage) agent(name string) *actors.Agent {
+func (s *dialectTest) agent(name string) *actors.Agent {
 	s.t.Helper()
 	if name == "host" {
 		name = ""
@@ -124,7 +124,7 @@ func (s *stage) agent(name string) *actors.Agent {
 	return a
 }
 
-func (s *stage) values(agent, number string) string {
+func (s *dialectTest) values(agent, number string) string {
 	e, err := s.agent(agent).Message(s.t.Context(), mustRef(number))
 	if err != nil {
 		s.t.Fatal(err)
@@ -140,8 +140,8 @@ var (
 	aTime = regexp.MustCompile(`20\d\d-\d\d-\d\dT[0-9:.]+Z`)
 )
 
-// plain shows a frame with IDs numbered as they turn up, and without its times.
-func (s *stage) plain(frame string) string {
+// normalize returns a frame with IDs numbered in the order of their appearance, and without times.
+func (s *dialectTest) normalize(frame string) string {
 	frame = anID.ReplaceAllStringFunc(frame, func(id string) string {
 		for shown, known := range s.ids {
 			if known == id {
@@ -155,7 +155,7 @@ func (s *stage) plain(frame string) string {
 	return aTime.ReplaceAllString(frame, "TIME")
 }
 
-// mustRef is capabilities.ParseFormRef for text that names a form.
+// mustRef parses a reference to a form, and panics if it is malformed.
 func mustRef(s string) capabilities.FormRef {
 	ref, err := capabilities.ParseFormRef(s)
 	if err != nil {

@@ -42,8 +42,8 @@ func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
 	}
 }
 
-// trickle sends a request over TCP without the end of its body.
-func (h *testServer) trickle(agent string) *http.Response {
+// sendIncomplete sends a request over TCP without the end of its body.
+func (h *testServer) sendIncomplete(agent string) *http.Response {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", h.server.Address())
 	if err != nil {
@@ -60,7 +60,7 @@ func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
 	h.guest("bob")
 	bodies := h.server.guests(api.KindBodies).Each
 	for range 2 * bodies {
-		h.trickle("fae")
+		h.sendIncomplete("fae")
 	}
 	eventually.Holds(t, "its bodies are under way and the others are refused", func() bool {
 		return h.server.now(api.KindBodies) == bodies && h.server.guests(api.KindBodies).Refused == uint64(bodies)
@@ -130,8 +130,8 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 	h.guest("fae")
 	h.guest("bob")
 	first := h.dial("fae")
-	first.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
-	form := first.read()["form"]
+	first.send(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
+	form := first.receiveMembers()["form"]
 	var refused atomic.Int64
 	for range 64 {
 		k := h.dial("fae")
@@ -147,7 +147,7 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 			}
 		}()
 		for i := range ws.MaxWaits {
-			k.say(fmt.Sprintf(`{"type":"await_request","requestId":%d,"id":%q}`, i, form))
+			k.send(fmt.Sprintf(`{"type":"await_request","requestId":%d,"id":%q}`, i, form))
 		}
 	}
 	each := h.server.guests(api.KindWaits).Each
@@ -186,29 +186,29 @@ func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
 	h.guest("fae")
 	h.guest("bob")
 	one, two := h.dial("fae"), h.dial("fae")
-	if status := h.knock("fae"); status != 429 {
+	if status := h.upgradeStatus("fae"); status != 429 {
 		t.Errorf("a third WebSocket: %d", status)
 	}
 	for i := range 4 {
 		k := []*wsClient{one, two}[i%2]
-		k.say(fmt.Sprintf(`{"type":"follow_messages","requestId":%d,"subscriptionId":"s%d"}`, i, i))
-		if got := k.hear(); strings.Contains(got, "QUOTA_EXCEEDED") != (i == 3) {
+		k.send(fmt.Sprintf(`{"type":"follow_messages","requestId":%d,"subscriptionId":"s%d"}`, i, i))
+		if got := k.receive(); strings.Contains(got, "QUOTA_EXCEEDED") != (i == 3) {
 			t.Errorf("subscription %d: %s", i, got)
 		}
 	}
-	one.say(`{"type":"unsubscribe","requestId":"u","subscriptionId":"s0"}`)
-	want(t, one.hear(), "unsubscribed")
-	two.say(`{"type":"follow_messages","requestId":"again","subscriptionId":"s3"}`)
-	want(t, two.hear(), "subscribed")
+	one.send(`{"type":"unsubscribe","requestId":"u","subscriptionId":"s0"}`)
+	want(t, one.receive(), "unsubscribed")
+	two.send(`{"type":"follow_messages","requestId":"again","subscriptionId":"s3"}`)
+	want(t, two.receive(), "subscribed")
 	k := h.dial("bob")
-	k.say(`{"type":"follow_messages","requestId":"b","subscriptionId":"s"}`)
-	want(t, k.hear(), "subscribed")
-	one.leave()
-	eventually.Holds(t, "it may connect again", func() bool { return h.knock("fae") != 429 })
+	k.send(`{"type":"follow_messages","requestId":"b","subscriptionId":"s"}`)
+	want(t, k.receive(), "subscribed")
+	one.disconnect()
+	eventually.Holds(t, "it may connect again", func() bool { return h.upgradeStatus("fae") != 429 })
 }
 
-// knock asks for a WebSocket and says how that was answered.
-func (h *testServer) knock(agent string) int {
+// upgradeStatus requests a WebSocket and returns the status of the response.
+func (h *testServer) upgradeStatus(agent string) int {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.server.Address()+api.WebSocketPath, nil)
 	if err != nil {
@@ -238,8 +238,8 @@ func TestAGuestThatCallsTooOftenIsHeldBackAlone(t *testing.T) {
 	k := h.dial("fae")
 	refused := 0
 	for i := range 50 {
-		k.say(fmt.Sprintf(`{"type":"list_names_request","requestId":%d}`, i))
-		if got := k.hear(); strings.Contains(got, "RATE_LIMITED") {
+		k.send(fmt.Sprintf(`{"type":"list_names_request","requestId":%d}`, i))
+		if got := k.receive(); strings.Contains(got, "RATE_LIMITED") {
 			refused++
 			want(t, got, fmt.Sprintf(`"requestId":%d`, i))
 		}
@@ -312,8 +312,8 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 		}
 		own.Close()
 	}
-	k.say(`{"type":"list_names_request","requestId":"r"}`)
-	want(t, k.hear(), "list_names_response") // what is in use is not cut off
+	k.send(`{"type":"list_names_request","requestId":"r"}`)
+	want(t, k.receive(), "list_names_response") // what is in use is not cut off
 }
 
 func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {

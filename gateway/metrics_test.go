@@ -129,7 +129,7 @@ func TestMetricsAreForTheHostAlone(t *testing.T) {
 	}
 }
 
-// What a stranger could make grow without end would be a way to fill the memory of whoever watches.
+// Labels that anybody could add without a bound would fill the memory of the monitoring system.
 func TestCallersCannotMakeUpMetrics(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	for i := range 5 {
@@ -142,10 +142,10 @@ func TestCallersCannotMakeUpMetrics(t *testing.T) {
 	}
 }
 
-// crowded is the collector of a node that knows too many others.
-type crowded struct{ *collector }
+// manyPeersCollector is the collector of a node that knows more nodes than have metrics.
+type manyPeersCollector struct{ *collector }
 
-func (c crowded) Collect(to chan<- prometheus.Metric) {
+func (c manyPeersCollector) Collect(to chan<- prometheus.Metric) {
 	known := make([]view.Peer, maxPeerMetrics+1)
 	for i := range known {
 		known[i] = view.Peer{Node: capabilities.NodeID{byte(i), byte(i >> 8)}, Waiting: 2}
@@ -155,7 +155,7 @@ func (c crowded) Collect(to chan<- prometheus.Metric) {
 
 func TestOnlySoManyNodesHaveMetricsOfTheirOwn(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(crowded{newCollector(nil)})
+	registry.MustRegister(manyPeersCollector{newCollector(nil)})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -17,32 +17,32 @@ import (
 	"parley/internal/eventually"
 )
 
-// porter passes requests to the public handler, and notes what becomes of them.
-type porter struct {
+// requestRecorder passes requests to the public handler and records the responses.
+type requestRecorder struct {
 	http.Handler
 	mu   sync.Mutex
-	seen []passing
+	seen []recordedRequest
 }
 
-// passing is one request.
-type passing struct {
+// recordedRequest is one request and its response.
+type recordedRequest struct {
 	what    string // method and path
 	status  int
 	session bool
 }
 
-func (p *porter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	noted := &noting{ResponseWriter: w}
-	p.Handler.ServeHTTP(noted, r)
+func (p *requestRecorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	recorded := &statusRecorder{ResponseWriter: w}
+	p.Handler.ServeHTTP(recorded, r)
 	_, err := r.Cookie(SessionCookie)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, path := cutKey(r.URL.Path)
-	p.seen = append(p.seen, passing{r.Method + " " + path, noted.status, err == nil})
+	p.seen = append(p.seen, recordedRequest{r.Method + " " + path, recorded.status, err == nil})
 }
 
-// of gives what became of the requests of a kind.
-func (p *porter) of(what string) (found []passing) {
+// matching returns the recorded requests with a method and path.
+func (p *requestRecorder) matching(what string) (found []recordedRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.seen {
@@ -53,17 +53,20 @@ func (p *porter) of(what string) (found []passing) {
 	return found
 }
 
-// noting notes the status of a response.
-type noting struct {
+// statusRecorder records the status of a response.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-func (n *noting) WriteHeader(status int) { n.status = status; n.ResponseWriter.WriteHeader(status) }
+func (n *statusRecorder) WriteHeader(status int) {
+	n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}
 
-func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+func (n *statusRecorder) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// hostilePage tries what a page can try. It is told the address of the node, and, which no page is, that of the session.
+// hostilePage sends all kinds of requests to the node. It gets the node's address and, unlike real pages, the session's.
 const hostilePage = `<!doctype html><title>Elsewhere</title>
 <form id="words" method="post" enctype="text/plain" target="first"><input name='{"recipient":"fae","text":"forged","x":"' value='"}'></form>
 <form id="answer" method="post" target="second"><input name="do" value="answer"><input name="f0" value="forged"></form>
@@ -92,8 +95,8 @@ image.src = node + '/agents';
 </script>`
 
 func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
-	h := openParlour(t)
-	passed := &porter{Handler: http.HandlerFunc(h.server.servePublic)}
+	h := openPageServer(t)
+	passed := &requestRecorder{Handler: http.HandlerFunc(h.server.servePublic)}
 	inner := httptest.NewServer(passed)
 	t.Cleanup(func() { inner.CloseClientConnections(); inner.Close() })
 	h.url = inner.URL
@@ -127,8 +130,8 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 				"POST /rpc/send": c.session, "OPTIONS /rpc/send": false, "GET /openapi.json": c.session, "POST /rpc/decline_form": c.session,
 				"POST /rpc/reply": c.session, "POST /forms/0": c.session, "GET /ws": c.session, "GET /events": c.session, "GET /agents": c.session,
 			} {
-				eventually.Holds(t, "the request has been passed on", func() bool { return len(passed.of(what)) > 0 })
-				if got := passed.of(what); slices.ContainsFunc(got, func(s passing) bool { return s.status != 403 && s.status != 401 || s.session != session }) {
+				eventually.Holds(t, "the request has been passed on", func() bool { return len(passed.matching(what)) > 0 })
+				if got := passed.matching(what); slices.ContainsFunc(got, func(s recordedRequest) bool { return s.status != 403 && s.status != 401 || s.session != session }) {
 					t.Errorf("%s: %v", what, got)
 				}
 			}
@@ -145,7 +148,7 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 }
 
 func TestWhoseRequestsAreTaken(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const own = "http://localhost"
 	session, err := h.node.Host().Tokens().MakeSession(t.Context(), "a test")
 	if err != nil {

@@ -42,7 +42,7 @@ func TestOutputIsReadFromItsEnd(t *testing.T) {
 		t.Errorf("after the end: %v, %v", pieces, cursor)
 	}
 	for _, members := range []string{`"tail":-1`, `"tail":1,"after":1`, `"tail":1,"waitMs":1`, `"tail":1,"limit":1`} {
-		k.say(`{"type":"read_output_request","requestId":"r","agentId":"w",` + members + `}`)
+		k.send(`{"type":"read_output_request","requestId":"r","agentId":"w",` + members + `}`)
 		if f := k.answer(); f["code"] != "INVALID_ARGUMENT" {
 			t.Errorf("%s: got %v", members, f)
 		}

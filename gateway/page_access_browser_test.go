@@ -27,7 +27,7 @@ func TestNobodyIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.fillScene()
 	b := h.openBrowser()
 	for _, scheme := range []string{"light", "dark"} {

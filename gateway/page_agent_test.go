@@ -16,13 +16,13 @@ import (
 )
 
 // approve has the guest ask for leave to call a tool.
-func (h *parlour) approve(tool, input string) view.Permission {
+func (h *pageServer) approve(tool, input string) view.Permission {
 	h.t.Helper()
 	return h.approveIn("", tool, input)
 }
 
 // approveIn has fae ask for permission to make a call in a folder.
-func (h *parlour) approveIn(folder, tool, input string) view.Permission {
+func (h *pageServer) approveIn(folder, tool, input string) view.Permission {
 	h.t.Helper()
 	p, err := h.fae.Approve(h.t.Context(), actors.Approval{Tool: tool, Input: input, Folder: folder})
 	if err != nil {
@@ -32,7 +32,7 @@ func (h *parlour) approveIn(folder, tool, input string) view.Permission {
 }
 
 // decide answers an approval as the host.
-func (h *parlour) decide(p view.Permission, decision string) {
+func (h *pageServer) decide(p view.Permission, decision string) {
 	h.t.Helper()
 	texts := []events.FieldText{{Name: "decision", Text: decision}}
 	if _, err := h.node.Host().Answer(h.t.Context(), actors.Answer{Form: capabilities.FormID(p.Form), Texts: texts}); err != nil {
@@ -44,7 +44,7 @@ func (h *parlour) decide(p view.Permission, decision string) {
 }
 
 // give has the guest give itself to the host, once more.
-func (h *parlour) give() {
+func (h *pageServer) give() {
 	h.t.Helper()
 	asked, err := h.node.Host().Ask(h.t.Context(), actors.Ask{
 		To: "fae", Description: "Who helps?", Fields: []events.Field{{Name: "helper", Type: events.Capability}},
@@ -59,7 +59,7 @@ func (h *parlour) give() {
 }
 
 func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
 	h.decide(h.approve("<script>alert(1)</script>\u202e", "{\"path\":\"<img src=x>\u202e\"}"), "never")
 	if p := h.approve("shell", `{"command":"git push","description":"Push it"}`); !p.Decided || !p.Allowed {
@@ -90,7 +90,7 @@ func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
 }
 
 func TestAnAgentsPageShowsTheNewestOfItsLog(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	for range newestEvents + 5 {
 		if err := h.fae.Names().Store(t.Context(), "note", `"more"`); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestAnAgentsPageShowsTheNewestOfItsLog(t *testing.T) {
 }
 
 func TestAnAgentsPageIsForTheHostAndForItself(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.guest("joe")
 	odd := "what? #1 100%"
 	h.guest(odd)
@@ -145,7 +145,7 @@ func TestAnAgentsPageIsForTheHostAndForItself(t *testing.T) {
 }
 
 func TestWhatAnAgentGaveIsTakenBackOnItsPage(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.give()
 	b := h.openBrowser()
 	b.open("/agents")
@@ -155,7 +155,7 @@ func TestWhatAnAgentGaveIsTakenBackOnItsPage(t *testing.T) {
 	b.click("#grants button[name=revoke]")
 	b.reads("#grants li", "revoked")
 	b.until(`!document.querySelector("#grants button") && document.activeElement.id === "main"`)
-	b.isFine()
+	b.checkNoFaults()
 	grants, err := h.fae.Names().Grants(t.Context())
 	if err != nil || len(grants) != 1 || grants[0].Revoked == 0 {
 		t.Errorf("%+v, %v", grants, err)

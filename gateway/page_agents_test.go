@@ -15,7 +15,7 @@ import (
 )
 
 // listed gives the names of an address's agents.
-func (h *parlour) listed(address string) (names []string, more string) {
+func (h *pageServer) listed(address string) (names []string, more string) {
 	h.t.Helper()
 	status, _, body := h.get(address, "text/html")
 	if status != 200 {
@@ -31,7 +31,7 @@ func (h *parlour) listed(address string) (names []string, more string) {
 }
 
 func TestTheListOfAgentsIsWholeAndPaged(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const many = 2*shownAgents + 20
 	want := []string{"You"}
 	for i := range many {
@@ -57,7 +57,7 @@ func TestTheListOfAgentsIsWholeAndPaged(t *testing.T) {
 }
 
 func TestTheListSaysHowAgentsAre(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	_, err := h.node.Host().Make(t.Context(), actors.NewAgent{
 		Kind: events.Guest, Name: "joe", Title: "Mends <b>things</b>\u202e", Labels: map[string]string{"team": "site", "host": "<i>"},
 	})
@@ -86,7 +86,7 @@ func TestTheListSaysHowAgentsAre(t *testing.T) {
 }
 
 func TestAGuestSeesItselfAndWhomItHolds(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.guest("joe")
 	if _, err := h.node.Host().Send(t.Context(), "fae", "meet @joe"); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestAGuestSeesItselfAndWhomItHolds(t *testing.T) {
 }
 
 func TestAnAgentsLogIsReadToItsBeginning(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	for range newestEvents + 30 {
 		if err := h.fae.Names().Store(t.Context(), "note", `"more"`); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestAnAgentsLogIsReadToItsBeginning(t *testing.T) {
 }
 
 func TestOnlyASessionThatMayActHasTheButtons(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.give()
 	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
 	buttons := regexp.MustCompile(`name="(revoke|remove|end)"`)
@@ -167,7 +167,7 @@ func TestOnlyASessionThatMayActHasTheButtons(t *testing.T) {
 }
 
 func TestTheListOfAgentsIsLive(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents")
 	b.live()
@@ -184,11 +184,11 @@ func TestTheListOfAgentsIsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.until(`document.querySelectorAll('.agent').length === 2`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestAnAgentsPageIsLive(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents/fae")
 	b.live()
@@ -210,7 +210,7 @@ func TestAnAgentsPageIsLive(t *testing.T) {
 	b.click(`#holds li[data-part=note] summary`)
 	b.click(`button[name=remove][value=note]`)
 	b.until(`!document.querySelector('#holds li[data-part=note]') && document.activeElement.id === 'main'`)
-	b.isFine()
+	b.checkNoFaults()
 	if _, err := h.fae.Names().Show(t.Context(), "note", false); err == nil {
 		t.Error("the name is still there")
 	}
@@ -221,7 +221,7 @@ func TestAnAgentsPageTakesUpWhatHappenedWhileTheNodeWasAway(t *testing.T) {
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
 	t.Cleanup(func() { k.stop() })
-	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
 	b := h.openBrowser()
 	b.open("/agents/fae")
@@ -236,5 +236,5 @@ func TestAnAgentsPageTakesUpWhatHappenedWhileTheNodeWasAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.reads("#holds li", "note")
-	b.isFine()
+	b.checkNoFaults()
 }

@@ -33,7 +33,7 @@ func everyType() []events.Field {
 }
 
 func TestEachTypeOfFieldIsAnsweredAndReadByTheAsker(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything at once.", Fields: everyType()})
 	b := h.openBrowser()
@@ -55,7 +55,7 @@ func TestEachTypeOfFieldIsAnsweredAndReadByTheAsker(t *testing.T) {
 	b.reads(".state", "Answered by")
 	b.reads(".answers", "Red, blue")
 	text := b.text(`document.body.innerText`)
-	b.isFine()
+	b.checkNoFaults()
 
 	o := h.outcome(asked)
 	values, _ := o.Values.AsRecord()
@@ -77,7 +77,7 @@ func TestEachTypeOfFieldIsAnsweredAndReadByTheAsker(t *testing.T) {
 }
 
 func TestARefusedAnswerSaysWhatIsWrongAtItsFields(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "name", Label: "Name", Required: true},
 		{Name: "port", Label: "Port", Type: events.Number},
@@ -101,14 +101,14 @@ func TestARefusedAnswerSaysWhatIsWrongAtItsFields(t *testing.T) {
 	b.fill(fieldAt(2)+" input", "12345")
 	b.click(answerButton)
 	b.reads(".state", "Answered")
-	b.isFine()
+	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"name":"x","port":80,"zip":"12345"}` {
 		t.Error(got)
 	}
 }
 
 func TestTheFirstOfTwoTabsWinsAndTheOtherSaysByWhom(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	one := h.openBrowser()
@@ -122,15 +122,15 @@ func TestTheFirstOfTwoTabsWinsAndTheOtherSaysByWhom(t *testing.T) {
 	two.reads(".state", "Answered by HOST")
 	two.reads("article", "What you typed here was not sent")
 	two.until(`document.title === 'Questions · Parley'`)
-	one.isFine()
-	two.isFine()
+	one.checkNoFaults()
+	two.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"a":"first"}` {
 		t.Error(got)
 	}
 }
 
 func TestKeyboardAloneFromQuestionToAnswer(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/questions")
 	b.reads("#empty", "No questions right now.")
@@ -160,14 +160,14 @@ func TestKeyboardAloneFromQuestionToAnswer(t *testing.T) {
 	if got := h.outcome(two).Values.Text(); got != `{"a":"x","b":"y"}` {
 		t.Error(got)
 	}
-	b.isFine()
+	b.checkNoFaults()
 	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true}); err != nil || len(in.Messages) != 1 {
 		t.Errorf("%v waits besides %v, %v", len(in.Messages), late.Form, err)
 	}
 }
 
 func TestAnApprovalIsDecidedByOneButton(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	permission, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"rm -r <b>"}`})
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestAnApprovalIsDecidedByOneButton(t *testing.T) {
 	b.press("only today")
 	b.click(`button[value=once]`)
 	b.reads(".state", "✓ Allowed once · by HOST")
-	b.isFine()
+	b.checkNoFaults()
 	allowed, outcome, err := h.fae.AwaitApproval(t.Context(), capabilities.FormID(permission.Form))
 	if err != nil || !allowed || outcome.Values.Text() != `{"decision":"once","reason":"only today"}` {
 		t.Errorf("%v %v %v", allowed, outcome.Values.Text(), err)

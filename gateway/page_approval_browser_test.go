@@ -14,7 +14,7 @@ import (
 )
 
 // permitted reports what was decided on an approval.
-func (h *parlour) permitted(p view.Permission) bool {
+func (h *pageServer) permitted(p view.Permission) bool {
 	h.t.Helper()
 	allowed, _, err := h.fae.AwaitApproval(h.t.Context(), capabilities.FormID(p.Form))
 	if err != nil {
@@ -29,7 +29,7 @@ func asking(p view.Permission) string {
 }
 
 func TestAlwaysIsNotAskedAgainAndAnotherInputIs(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const input = `{"command": "git push",  "cwd":"site"}`
 	first := h.approve("shell", input)
 	b := h.openBrowser()
@@ -56,13 +56,13 @@ func TestAlwaysIsNotAskedAgainAndAnotherInputIs(t *testing.T) {
 	if h.permitted(changed) {
 		t.Error("deny is leave")
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 // TestARuleIsChosenInWords: what the Always button says is what is made, and what is said of it afterwards. Without a
 // choice that is the very call.
 func TestARuleIsChosenInWords(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const shop, wider = "/srv/shop", "git push to origin, any branches or tags, without options, in /srv/shop"
 	exact := h.approveIn(shop, "shell", `{"command":"git push origin next"}`)
 	b := h.openBrowser()
@@ -93,12 +93,12 @@ func TestARuleIsChosenInWords(t *testing.T) {
 	}
 	b.open("/agents/fae")
 	b.reads("#rules li", wider)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 // TestARuleIsChosenWithoutScript sends what a plain form does.
 func TestARuleIsChosenWithoutScript(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	p := h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/src/a.go","old_string":"a","new_string":"b"}`)
 	_, _, body := h.get("/forms/"+p.Form.String(), "text/html")
 	for _, want := range []string{
@@ -127,7 +127,7 @@ func TestARuleIsChosenWithoutScript(t *testing.T) {
 }
 
 func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
 	h.approve("shell", `{"command":"git push"}`)
 	b := h.openBrowser()
@@ -138,7 +138,7 @@ func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
 	b.until(`!document.querySelector("#rules")`)
 	b.reads("#agent", "every call that needs leave is asked about")
 	b.until(`[...document.querySelectorAll("#log summary")].some((s) => s.textContent.includes("RuleRemoved"))`)
-	b.isFine()
+	b.checkNoFaults()
 	if p := h.approve("shell", `{"command":"git push"}`); p.Decided {
 		t.Errorf("a rule that has ended decides: %+v", p)
 	}
@@ -147,7 +147,7 @@ func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
 // TestARuleThatIsGoneIsSaidToBe has the rule end while the page's wish to end it is on its way: the page shows what is,
 // so that there would be nothing to press any more.
 func TestARuleThatIsGoneIsSaidToBe(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"ls"}`), "never")
 	b := h.openBrowser()
 	b.open("/agents/fae")
@@ -164,11 +164,11 @@ func TestARuleThatIsGoneIsSaidToBe(t *testing.T) {
 	}
 	b.run(`window.sends()`)
 	b.reads(".failure", "has no rule")
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestAHostileApprovalIsText(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const tool = "<script>alert(1)</script>\u202etxt.exe"
 	input := "{\"path\":\"</p><img src=x onerror=alert(2)>\u202e\u200b\"}"
 	p := h.approve(tool, input)
@@ -189,13 +189,13 @@ func TestAHostileApprovalIsText(t *testing.T) {
 	if b.text(`document.querySelectorAll("main img, main script:not([src])").length`) != "0" {
 		t.Error("markup of others is in the page")
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 const onTop = "dialog.approval[open] "
 
 func TestAnApprovalThatComesStandsOnTop(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.approve("old", `"it waited before"`)
 	b := h.openBrowser()
 	b.open("/")
@@ -218,7 +218,7 @@ func TestAnApprovalThatComesStandsOnTop(t *testing.T) {
 	b.press(kb.Escape)
 	b.until(`!document.querySelector("dialog")`)
 	b.until(fmt.Sprintf(`document.querySelector(%q)`, "#stream "+asking(second)+"[data-waits]"))
-	b.isFine()
+	b.checkNoFaults()
 	in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 2 {
 		t.Errorf("%d wait, %v", len(in.Messages), err)
@@ -226,7 +226,7 @@ func TestAnApprovalThatComesStandsOnTop(t *testing.T) {
 }
 
 func TestAnApprovalDoesNotDisturbWhoIsTyping(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.live()
@@ -235,11 +235,11 @@ func TestAnApprovalDoesNotDisturbWhoIsTyping(t *testing.T) {
 	b.reads(asking(p)+" .context.input", "make")
 	b.until(`document.getElementById("count").textContent === "1"`)
 	b.until(`!document.querySelector("dialog") && document.activeElement.matches("parley-command input")`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestAnApprovalSettledElsewhereLeavesTheTop(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents")
 	b.live()
@@ -247,7 +247,7 @@ func TestAnApprovalSettledElsewhereLeavesTheTop(t *testing.T) {
 	b.reads(onTop+".heading", "shell")
 	h.decide(p, "once")
 	b.until(`!document.querySelector("dialog")`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 // live waits until the page has been told what waits: what comes from then on is new.

@@ -26,27 +26,27 @@ import (
 	"parley/internal/eventually"
 )
 
-// parlour is a node with its page, and the browser that looks at it.
-type parlour struct {
+// pageServer is a node that serves its page, and the credentials of the browser that opens it.
+type pageServer struct {
 	t      *testing.T
 	server *Server
 	node   *actors.Node
-	fae    *actors.Agent // a guest, who asks
-	url    string        // where its pages are; of a browser that is signed in, with its session
-	token  string        // by which it is looked at
+	fae    *actors.Agent // a guest
+	url    string        // of the pages; with the session once a browser has signed in
+	token  string        // of the session
 	in     map[string]actors.Session
 }
 
-// openParlour opens a node with a guest. Its page is at its own address.
-func openParlour(t *testing.T) *parlour {
+// openPageServer opens a node with a guest, and serves its page.
+func openPageServer(t *testing.T) *pageServer {
 	t.Helper()
 	node, s := openServer(t)
-	h := &parlour{t: t, server: s, node: node, url: "http://" + s.Address(), token: makeToken(t, node.Host(), "read", "ask", "answer", "admin")}
+	h := &pageServer{t: t, server: s, node: node, url: "http://" + s.Address(), token: makeToken(t, node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
 	return h
 }
 
-func (h *parlour) guest(name string) *actors.Agent {
+func (h *pageServer) guest(name string) *actors.Agent {
 	h.t.Helper()
 	a, err := h.node.Host().Make(h.t.Context(), actors.NewAgent{Kind: events.Guest, Name: name})
 	if err != nil {
@@ -55,8 +55,8 @@ func (h *parlour) guest(name string) *actors.Agent {
 	return a
 }
 
-// ask has the guest ask the host.
-func (h *parlour) ask(what actors.Ask) view.Asked {
+// ask sends a form from the guest to the host.
+func (h *pageServer) ask(what actors.Ask) view.Asked {
 	h.t.Helper()
 	if what.To == "" {
 		what.To = "HOST"
@@ -71,8 +71,8 @@ func (h *parlour) ask(what actors.Ask) view.Asked {
 	return asked
 }
 
-// outcome is what the guest hears.
-func (h *parlour) outcome(asked view.Asked) view.Outcome {
+// outcome waits for the outcome of a form and returns it.
+func (h *pageServer) outcome(asked view.Asked) view.Outcome {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), eventually.Patience)
 	defer cancel()
@@ -83,7 +83,7 @@ func (h *parlour) outcome(asked view.Asked) view.Outcome {
 	return o
 }
 
-// browserPath finds a Chromium. Where there must be one, none is a failure.
+// browserPath returns the path of Chromium. It fails where one is required, and skips the test elsewhere.
 func browserPath(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("PARLEY_NO_BROWSER") == "" {
@@ -102,15 +102,15 @@ func browserPath(t *testing.T) string {
 
 // tab is a tab of a browser, signed in.
 type tab struct {
-	*parlour
-	ctx context.Context
-	mu  sync.Mutex
-	bad []string // what the browser complained of
+	*pageServer
+	ctx    context.Context
+	mu     sync.Mutex
+	faults []string // reported by the browser
 }
 
 // openBrowser opens a tab in a browser that has no cookies, storage, workers or permissions of another test. With options
 // it is a browser of its own.
-func (h *parlour) openBrowser(options ...chromedp.ExecAllocatorOption) *tab {
+func (h *pageServer) openBrowser(options ...chromedp.ExecAllocatorOption) *tab {
 	h.t.Helper()
 	if len(options) == 0 {
 		return h.tab(packageBrowser.started(h.t), chromedp.WithNewBrowserContext())
@@ -121,20 +121,20 @@ func (h *parlour) openBrowser(options ...chromedp.ExecAllocatorOption) *tab {
 }
 
 // tab opens a tab in the browser of a context. It is closed when the test ends.
-func (h *parlour) tab(in context.Context, options ...chromedp.ContextOption) *tab {
+func (h *pageServer) tab(in context.Context, options ...chromedp.ContextOption) *tab {
 	h.t.Helper()
 	ctx, stop := chromedp.NewContext(in, options...)
 	h.t.Cleanup(func() { _ = chromedp.Cancel(ctx); stop() })
-	b := &tab{parlour: h, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.hear); err != nil { // it opens the tab
+	b := &tab{pageServer: h, ctx: ctx}
+	if err := chromedp.Listen(ctx, b.recordFault); err != nil { // it opens the tab
 		h.t.Fatal(err)
 	}
 	h.signIn(b)
 	return b
 }
 
-// signIn gives a tab a session that is good for what the token is, from which on the pages are at its address.
-func (h *parlour) signIn(b *tab) {
+// signIn gives a tab a session with the rights of the token. The pages are at the session's address from then on.
+func (h *pageServer) signIn(b *tab) {
 	h.t.Helper()
 	if h.token == "" {
 		return
@@ -163,20 +163,20 @@ func (h *parlour) signIn(b *tab) {
 	}
 }
 
-// path is that of an address in the browser's session.
-func (h *parlour) path(address string) string {
+// path returns the path of an address within the browser's session.
+func (h *pageServer) path(address string) string {
 	if _, key, in := strings.Cut(h.url, web.SessionsPath); in {
 		return web.SessionsPath + key + address
 	}
 	return address
 }
 
-// hear notes what no page may do: throw, be refused by its own policy, or ask a question of its own.
-func (b *tab) hear(ev any) {
+// recordFault records the events that no page may cause: exceptions, violations of its policy and dialogs.
+func (b *tab) recordFault(ev any) {
 	note := func(what string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.bad = append(b.bad, what)
+		b.faults = append(b.faults, what)
 	}
 	switch e := ev.(type) {
 	case *runtime.EventExceptionThrown:
@@ -186,17 +186,17 @@ func (b *tab) hear(ev any) {
 	}
 }
 
-// isFine fails if the browser complained.
-func (b *tab) isFine() {
+// checkNoFaults fails if the browser reported a fault.
+func (b *tab) checkNoFaults() {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.bad) > 0 {
-		b.t.Errorf("the browser complained: %q", b.bad)
+	if len(b.faults) > 0 {
+		b.t.Errorf("the browser complained: %q", b.faults)
 	}
 }
 
-// do does things in the tab, soon.
+// do runs steps in the tab, with a time limit.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, eventually.Patience)
@@ -222,13 +222,13 @@ func (b *tab) until(expression string) {
 	}
 }
 
-// reads waits until an element's text has some words.
+// reads waits until an element's text contains words.
 func (b *tab) reads(selector, words string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.innerText.includes(%q))`, selector, words))
 }
 
-// text gives what an expression says.
+// text returns the value of an expression as text.
 func (b *tab) text(expression string) string {
 	b.t.Helper()
 	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+expression+")"))
@@ -238,7 +238,7 @@ func (b *tab) text(expression string) string {
 	return text
 }
 
-// run runs a script, whose value nobody asks for.
+// run runs a script and ignores its value.
 func (b *tab) run(script string) {
 	b.t.Helper()
 	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](script+"\n;0")); err != nil {
@@ -257,13 +257,13 @@ func (b *tab) fill(selector, text string) {
 	b.press(text)
 }
 
-// set puts a value where keys would depend on the language.
+// set sets a value without keys, which would depend on the language.
 func (b *tab) set(selector, value string) {
 	b.t.Helper()
 	b.do(chromedp.SetValue(chromedp.CSS(selector), value))
 }
 
-// enter presses Enter as a keyboard does where the page takes it for itself: no character follows.
+// enter presses Enter without a character after it, as a keyboard does where the page handles the key.
 func (b *tab) enter() {
 	b.t.Helper()
 	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
@@ -276,19 +276,19 @@ func (b *tab) enter() {
 	}
 }
 
-// press presses keys wherever the focus is.
+// press presses keys at the focused element.
 func (b *tab) press(keys string, modifiers ...chromedp.Modifier) {
 	b.t.Helper()
 	b.do(chromedp.KeyEvent(keys, chromedp.KeyModifiers(modifiers...)))
 }
 
-// fieldAt is the selector of a field's controls.
+// fieldAt returns the selector of a field's controls.
 func fieldAt(i int) string { return fmt.Sprintf("[data-control=f%d]", i) }
 
 const answerButton = "button.primary[name=do]"
 
-// get fetches a path as a visitor with a token would.
-func (h *parlour) get(path, accept string) (int, http.Header, string) {
+// get fetches a path with the token.
+func (h *pageServer) get(path, accept string) (int, http.Header, string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, nil)
 	if err != nil {
@@ -298,7 +298,7 @@ func (h *parlour) get(path, accept string) (int, http.Header, string) {
 	return h.send(r, h.token)
 }
 
-func (h *parlour) send(r *http.Request, token string) (int, http.Header, string) {
+func (h *pageServer) send(r *http.Request, token string) (int, http.Header, string) {
 	h.t.Helper()
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)

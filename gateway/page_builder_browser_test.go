@@ -15,7 +15,7 @@ import (
 )
 
 func TestAFormIsBuiltFieldByField(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.openBuilder("/form")
@@ -41,7 +41,7 @@ func TestAFormIsBuiltFieldByField(t *testing.T) {
 	b.click(sendBuilt)
 	b.reads(".said", "Asked, as number 0.")
 	b.until(`!document.querySelector('dialog') && document.getElementById('line').value === '' && Object.keys(localStorage).join() === 'parley.home'`)
-	b.isFine()
+	b.checkNoFaults()
 
 	in, err := h.fae.Mail().Inbox(t.Context(), view.MessageFilter{Pending: true})
 	if err != nil || len(in.Messages) != 1 {
@@ -66,7 +66,7 @@ func TestNobodyIsLeftOutOfBuildingAForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	for _, look := range []struct {
 		name, scheme string
@@ -85,11 +85,11 @@ func TestNobodyIsLeftOutOfBuildingAForm(t *testing.T) {
 			t.Errorf("%s: it is wider than its window", look.name)
 		}
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestTheBuilderSaysWhatIsWrongWhereItIsWrong(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.openBuilder(`/form nobody`)
@@ -141,11 +141,11 @@ func TestTheBuilderSaysWhatIsWrongWhereItIsWrong(t *testing.T) {
 	}
 	b.click(sendBuilt)
 	b.reads(".said", "Asked, as number 0.")
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestAPatternAndItsRulesAreOne(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.openBuilder("/form fae")
@@ -170,11 +170,11 @@ func TestAPatternAndItsRulesAreOne(t *testing.T) {
 	b.click(rule("integer"))
 	b.fill(rule("minimum"), "0.5")
 	reads(`{"not":{"const":"x"},"type":"integer","minimum":0.5}`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestAFormIsBuiltByKeyboardAlone(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.openBuilder("/form fae")
@@ -227,14 +227,14 @@ func TestAFormIsBuiltByKeyboardAlone(t *testing.T) {
 	b.press(kb.Enter, chromedp.ModifierCtrl)
 	b.reads(".said", "Asked, as number 0.")
 	b.until(`document.activeElement.id === 'line'`)
-	b.isFine()
+	b.checkNoFaults()
 	if got, want := jsonOf(t, h.mail(h.fae, "0").Fields), `[{"name":"two","options":[{"value":"a"},{"value":"b"}],"type":"select"},{"name":"one","type":"text"}]`; got != want {
 		t.Errorf("arrived: %s", got)
 	}
 }
 
 func TestWhatIsBuiltIsKeptUntilItIsSentOrDiscarded(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.guest("joe")
 	b := h.openBrowser()
 	b.open("/")
@@ -267,14 +267,14 @@ func TestWhatIsBuiltIsKeptUntilItIsSentOrDiscarded(t *testing.T) {
 	b.until(`!document.querySelector('dialog') && Object.keys(localStorage).join() === 'parley.home'`)
 	b.openBuilder("/form")
 	b.until(`document.querySelector('[name=description]').value === '' && document.querySelectorAll('.parts > li').length === 1`)
-	b.isFine()
+	b.checkNoFaults()
 	if in, err := h.node.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Errorf("sent: %v %v", in, err)
 	}
 }
 
 func TestHostileWordsAreTextInTheBuilder(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const evil = `<img src=x onerror=alert(1)><script>alert(2)</script>` + "\u202egpj.exe\u200b"
 	const shown = `<img src=x onerror=alert(1)><script>alert(2)</script>\u{202e}gpj.exe\u{200b}`
 	h.guest(`<b>` + "\u202e" + `joe`)
@@ -298,14 +298,14 @@ func TestHostileWordsAreTextInTheBuilder(t *testing.T) {
 	}
 	b.click(sendBuilt)
 	b.reads(".said", "Asked, as number 0.")
-	b.isFine()
+	b.checkNoFaults()
 	if m := h.mail(h.node.Host(), "0"); m.Title != evil || m.Fields[0].Label != evil || m.ToName != "<b>\u202ejoe" {
 		t.Errorf("sent: %+v", m)
 	}
 }
 
 func TestAPreviewCanBeTriedAndSendsNothing(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/?as=fae") // the guest asks, by the host's hand
 	b.openBuilder("/form HOST What?")
@@ -325,7 +325,7 @@ func TestAPreviewCanBeTriedAndSendsNothing(t *testing.T) {
 	b.click(part(2, "[name=remove]"))
 	b.click(sendBuilt)
 	b.reads(".said", "Asked, as number 0.")
-	b.isFine()
+	b.checkNoFaults()
 	if m := h.mail(h.node.Host(), "0"); m.From != h.fae.ID() || m.Description != "What?" || len(m.Fields) != 1 {
 		t.Errorf("arrived: %+v", m)
 	}

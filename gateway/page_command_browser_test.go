@@ -27,7 +27,7 @@ func (b *tab) command(line, says string) {
 }
 
 // mail is one message in an agent's mailbox.
-func (h *parlour) mail(of *actors.Agent, which string) view.Message {
+func (h *pageServer) mail(of *actors.Agent, which string) view.Message {
 	h.t.Helper()
 	e, err := of.Message(h.t.Context(), mustRef(which))
 	if err != nil {
@@ -37,7 +37,7 @@ func (h *parlour) mail(of *actors.Agent, which string) view.Message {
 }
 
 // status is how a message of the host's ended, and what was said about it.
-func (h *parlour) status(which string) string {
+func (h *pageServer) status(which string) string {
 	h.t.Helper()
 	o := h.mail(h.node.Host(), which).Outcome
 	if o == nil {
@@ -47,7 +47,7 @@ func (h *parlour) status(which string) string {
 }
 
 func TestEachSlashCommand(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	joe := h.guest("joe dee")
 	host := h.node.Host()
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}}) // 0
@@ -112,11 +112,11 @@ func TestEachSlashCommand(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.line, got, c.want)
 		}
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestARefusedCommandSaysWhyAndLosesNothing(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "port", Type: events.Number}}})
 	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self"); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestARefusedCommandSaysWhyAndLosesNothing(t *testing.T) {
 		b.until(fmt.Sprintf(`document.querySelector('.said.failed') && document.getElementById('line').value === %q && document.getElementById('line').getAttribute('aria-invalid')`, line))
 	}
 	b.command(`/send fae @a:fae @a:HOST`, "give each an edge name of its own") // the hint
-	b.isFine()
+	b.checkNoFaults()
 }
 
 // offers waits until the message box offers words, and no others, for what is typed.
@@ -168,7 +168,7 @@ func (b *tab) takes(line string) {
 }
 
 func TestCommandsAreCompleted(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.guest("joe dee")
 	h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "host name"}, {Name: "zone", Label: "Where", Type: events.Select, Options: []events.Option{{Value: "eu west"}, {Value: "us"}}},
@@ -243,11 +243,11 @@ func TestCommandsAreCompleted(t *testing.T) {
 	b.press(kb.ArrowDown)
 	b.enter()
 	b.until(`document.querySelector('dialog.builder[open]')`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestHostileWordsAreTextInTheMessageBox(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const evil = `<img src=x onerror=alert(1)>` + "\u202egpj.exe\u200b"
 	const shown = `<img src=x onerror=alert(1)>\u{202e}gpj.exe\u{200b}`
 	h.guest(`<b>` + "\u202e" + `joe`)
@@ -268,7 +268,7 @@ func TestHostileWordsAreTextInTheMessageBox(t *testing.T) {
 	if found := b.text(`document.querySelectorAll('parley-command :is(img, i, script)').length + ' ' + /[\u202e\u200b]/.test(document.querySelector('parley-command').innerText)`); found != "0 false" {
 		t.Errorf("of text was made: %s", found)
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 // TestThePageChecksAsTheNodeDoes holds the page's check to the node's own.
@@ -294,7 +294,7 @@ func TestThePageChecksAsTheNodeDoes(t *testing.T) {
 	for i, f := range contract.Fields() {
 		specs[i] = web.FieldSpec(f)
 	}
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.text(fmt.Sprintf(`import(%q).then((m) => { window.check = m.validateValues })`, h.path(h.server.site.Assets.URL("validate.js"))))

@@ -14,7 +14,7 @@ import (
 )
 
 func TestElementsForwardWhereTheAskerLetsThem(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.guest("joe")
 	hostile := "<b>bold</b>\u202eevil"
 	h.ask(actors.Ask{Title: hostile, Fields: []events.Field{{Name: "a", Label: hostile, Help: hostile, Placeholder: hostile, Type: events.Radio, Options: []events.Option{{Value: "x", Label: hostile, Description: hostile}}}}})
@@ -34,11 +34,11 @@ func TestElementsForwardWhereTheAskerLetsThem(t *testing.T) {
 	b.readsWithin("[part=notes]", "Forwarded to joe")
 	b.run(`element.form = '1'`)
 	b.until(within("form") + ` && !` + within("[part=forward]"))
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestElementsSayPlainlyWhyTheyShowNothing(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	if _, err := h.fae.Send(t.Context(), "HOST", "hello"); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestElementsSayPlainlyWhyTheyShowNothing(t *testing.T) {
 	if strings.Contains(b.text(`element.outerHTML`), "token") {
 		t.Error("the token stands in the document")
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestElementsLeaveNobodyOut(t *testing.T) {
@@ -68,7 +68,7 @@ func TestElementsLeaveNobodyOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.fillScene()
 	b := h.openBrowser()
 	b.do(chromedp.EmulateViewport(320, 900))
@@ -96,15 +96,15 @@ func TestElementsLeaveNobodyOut(t *testing.T) {
 			t.Errorf("in %s:\n%s", scheme, found)
 		}
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 // TestElementsCheckAsThePageDoes: what the page checks is held to the node's own check, and this is the same.
 func TestElementsCheckAsThePageDoes(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.openEmpty(`<p></p>`)
 	b.run(`import('` + h.path(h.server.site.Assets.URL("validate.js")) + `').then((m) => { window.page = m })`)
 	b.until(`window.page && window.parley && page.validateValues === parley.validateValues && page.readTexts === parley.readTexts`)
-	b.isFine()
+	b.checkNoFaults()
 }

@@ -70,7 +70,7 @@ func (b *tab) readsWithin(selector, words string) {
 const answerPart = "[part~=answer]"
 
 func TestElementsShowAFormInAnotherPage(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Title: "<b>Set up</b>", Fields: []events.Field{
 		{Name: "name", Label: "Name", Required: true},
 		{Name: "port", Label: "Port", Type: events.Number, Default: capabilities.Int(9007199254740993)},
@@ -105,14 +105,14 @@ func TestElementsShowAFormInAnotherPage(t *testing.T) {
 	if got := b.text(`heard.length`); got != "3" {
 		t.Errorf("it fired %s times", got)
 	}
-	b.isFine()
+	b.checkNoFaults()
 	if got, want := h.outcome(asked).Values.Text(), `{"agree":true,"name":"my-app","port":9007199254740993,"several":["blue"],"sure":"Yes"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
 func TestElementsShowTheQuestionsThatWait(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	decide := []events.Field{{Name: "go", Label: "Go?", Type: events.Confirm, Required: true}}
 	first := h.ask(actors.Ask{Title: "First", Fields: decide})
 	b := h.openBrowser()
@@ -131,7 +131,7 @@ func TestElementsShowTheQuestionsThatWait(t *testing.T) {
 	if got := b.text(`JSON.stringify(parley.validateValues([{ name: 'a', required: true }], {}))`); got != `{"a":"required"}` {
 		t.Error(got)
 	}
-	b.isFine()
+	b.checkNoFaults()
 	if got := h.outcome(first).Values.Text(); got != `{"go":"Yes"}` {
 		t.Error(got)
 	}
@@ -145,7 +145,7 @@ const appPage = `<!doctype html><title>An app</title><script type="module" src="
 <parley-form base="/parley" form="0"></parley-form>`
 
 func TestElementsAnswerBehindAProxy(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name", Required: true}}})
 	node, err := url.Parse(h.url)
 	if err != nil {
@@ -171,7 +171,7 @@ func TestElementsAnswerBehindAProxy(t *testing.T) {
 	b.press("Fae")
 	b.press("\r")
 	b.until(`document.querySelector('parley-form').shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
-	b.isFine()
+	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"name":"Fae"}` {
 		t.Error(got)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestElementsAnswerEachTypeOfField(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything **at once**.\n\n- one\n- two <img src=x onerror=alert(1)>", Fields: everyType()})
 	b := h.openBrowser()
@@ -44,7 +44,7 @@ func TestElementsAnswerEachTypeOfField(t *testing.T) {
 	if got := b.text(within("time") + ".dateTime.slice(0, 4) > '2000' && !" + within("input, textarea, select, button")); got != "true" {
 		t.Error("what has ended does not say when, or can still be filled in")
 	}
-	b.isFine()
+	b.checkNoFaults()
 	values, _ := h.outcome(asked).Values.AsRecord()
 	for name, want := range map[string]string{
 		"name": "my-app", "notes": "two\nlines", "port": "9007199254740993", "agree": "true", "colour": "green", "several": `["red","blue"]`,
@@ -60,7 +60,7 @@ func TestElementsAnswerEachTypeOfField(t *testing.T) {
 }
 
 func TestElementsSayWhatTheNodeRefusesAndSendNothingTwice(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "toString", Label: "What every object has"}, {Name: "zip", Label: "Zip", Pattern: []byte(`{"type":"string","pattern":"^[0-9]{5}$"}`)},
 	}})
@@ -88,7 +88,7 @@ func TestElementsSayWhatTheNodeRefusesAndSendNothingTwice(t *testing.T) {
 	b.until(`sent() === 2`)
 	b.run(`release()`)
 	b.readsWithin("[part=state]", "Answered by HOST")
-	b.isFine()
+	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"zip":"12345"}` {
 		t.Error(got)
 	}
@@ -96,7 +96,7 @@ func TestElementsSayWhatTheNodeRefusesAndSendNothingTwice(t *testing.T) {
 
 // TestElementsAndThePageLiveInOneDocument has a form of the node's own page answered by the module's element beside it.
 func TestElementsAndThePageLiveInOneDocument(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	first := h.ask(actors.Ask{Title: "First", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	second := h.ask(actors.Ask{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
@@ -117,7 +117,7 @@ func TestElementsAndThePageLiveInOneDocument(t *testing.T) {
 	b.fill("parley-ask input", "by the page")
 	b.click("parley-ask " + answerButton)
 	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]')?.innerText.includes('Answered by HOST')`)
-	b.isFine()
+	b.checkNoFaults()
 	for asked, want := range map[view.Asked]string{first: `{"a":"by the element"}`, second: `{"a":"by the page"}`} {
 		if got := h.outcome(asked).Values.Text(); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -126,7 +126,7 @@ func TestElementsAndThePageLiveInOneDocument(t *testing.T) {
 }
 
 func TestElementsSayWhatBecameOfAFormElsewhere(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	ctx := t.Context()
 	two := []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}
 	declined, cancelled := h.ask(actors.Ask{Fields: two}), h.ask(actors.Ask{Fields: two})
@@ -152,11 +152,11 @@ func TestElementsSayWhatBecameOfAFormElsewhere(t *testing.T) {
 	b.readsWithin("[role=status]", "Declined by HOST")
 	b.until(`document.querySelectorAll('parley-form')[1].shadowRoot.querySelector('[part=state]').innerText.includes('Cancelled by fae')`)
 	b.until(`document.querySelectorAll('parley-form')[2].shadowRoot.querySelector('[part=state]').innerText.includes('Expired without an answer')`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestElementsKeepADraftUnlessTheyAreToldNot(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name"}, {Name: "key", Label: "Key", Type: events.Secret}}})
 	b := h.openBrowser()
 	for range 2 { // over a reload
@@ -185,7 +185,7 @@ func TestElementsKeepADraftUnlessTheyAreToldNot(t *testing.T) {
 	if kept := b.text(`localStorage.length`); kept != "0" {
 		t.Errorf("%s drafts are left", kept)
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestElementsOutliveARestartOfTheNode(t *testing.T) {
@@ -193,7 +193,7 @@ func TestElementsOutliveARestartOfTheNode(t *testing.T) {
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
 	t.Cleanup(func() { k.stop() })
-	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()

@@ -11,7 +11,7 @@ import (
 )
 
 func TestElementsAreServedWithTheirTypes(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	for path, kind := range map[string]string{web.ElementsPath: "text/javascript", web.ElementTypesPath: "application/typescript"} {
 		status, head, _ := h.get(path, "")
 		if status != http.StatusTemporaryRedirect {

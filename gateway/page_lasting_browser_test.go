@@ -14,7 +14,7 @@ import (
 )
 
 func TestADraftOutlivesAReloadAndASecretDoesNot(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "name", Label: "Name", Default: capabilities.String("as it was")},
 		{Name: "key", Label: "Key", Type: events.Secret},
@@ -33,7 +33,7 @@ func TestADraftOutlivesAReloadAndASecretDoesNot(t *testing.T) {
 	b.click(answerButton)
 	b.reads(".state", "Answered")
 	b.until(`Object.keys(localStorage).join() === 'parley.home'`) // the draft goes when the answer is known to have been taken
-	b.isFine()
+	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"many":["b"],"name":"half"}` {
 		t.Error(got)
 	}
@@ -79,7 +79,7 @@ func TestTheNodeRestartsWhileAFormIsHalfFilled(t *testing.T) {
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
 	t.Cleanup(func() { k.stop() })
-	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "key", Label: "Key", Type: events.Secret}}})
 	b := h.openBrowser()
@@ -112,7 +112,7 @@ func TestTheNodeRestartsWhileAFormIsHalfFilled(t *testing.T) {
 }
 
 func TestHostileTextIsText(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const evil = `<script>alert(1)</script><img src=x onerror=alert(2)>"'` + "\u202egpj.exe\u200b"
 	h.guest(`<b>` + "\u202e" + `joe`)
 	asked := h.ask(actors.Ask{
@@ -145,7 +145,7 @@ func TestHostileTextIsText(t *testing.T) {
 	b.click(answerButton)
 	b.reads(".state", "Answered")
 	b.reads(".answers", `<img src=x onerror=alert(2)>`)
-	b.isFine()
+	b.checkNoFaults()
 	values, _ := h.outcome(asked).Values.AsRecord()
 	for _, name := range []string{"action", "submit", "<i>"} {
 		if values[name].Text() != evil {
@@ -155,7 +155,7 @@ func TestHostileTextIsText(t *testing.T) {
 }
 
 func TestOlderMessagesComeAsTheyAreAskedFor(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	for range 120 {
 		if _, err := h.fae.Send(t.Context(), "HOST", "a word"); err != nil {
 			t.Fatal(err)
@@ -169,5 +169,5 @@ func TestOlderMessagesComeAsTheyAreAskedFor(t *testing.T) {
 	b.text(`scrollTo(0, 0)`)
 	b.until(`document.querySelectorAll('#stream > li').length === 120 && !document.getElementById('older')`)
 	b.until(`[...document.querySelectorAll('#stream > li')].every((c, i) => Number(c.dataset.number) === i)`)
-	b.isFine()
+	b.checkNoFaults()
 }

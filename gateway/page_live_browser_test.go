@@ -15,7 +15,7 @@ import (
 )
 
 // tabs opens the same page in several tabs of one browser.
-func (h *parlour) tabs(many int, path string) []*tab {
+func (h *pageServer) tabs(many int, path string) []*tab {
 	h.t.Helper()
 	all := []*tab{h.openBrowser()}
 	for len(all) < many {
@@ -29,7 +29,7 @@ func (h *parlour) tabs(many int, path string) []*tab {
 }
 
 // streams waits until the node serves a number of streams and other waits.
-func (h *parlour) streams(want int64) {
+func (h *pageServer) streams(want int64) {
 	h.t.Helper()
 	eventually.Holds(h.t, fmt.Sprintf("the node serves %d streams", want), func() bool { return h.server.now(api.KindStreams) == want })
 }
@@ -43,7 +43,7 @@ func TestTenTabsShareAStreamAndEachShowsEverythingOnce(t *testing.T) {
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
 	t.Cleanup(func() { k.stop() })
-	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
 	send := func(text string) {
 		t.Helper()
@@ -78,7 +78,7 @@ func TestTenTabsShareAStreamAndEachShowsEverythingOnce(t *testing.T) {
 			t.Errorf("tab %d shows %q", i, got)
 		}
 		b.until(`document.title.startsWith('(1) ')`)
-		b.isFine()
+		b.checkNoFaults()
 	}
 	h.streams(1)
 	for _, b := range all[1:] {
@@ -93,7 +93,7 @@ func TestTenTabsShareAStreamAndEachShowsEverythingOnce(t *testing.T) {
 }
 
 func TestTabsOfSeveralAgentsShareAStream(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const many = 8 // more than the connections that a browser has
 	guests := make([]*actors.Agent, many)
 	all := []*tab{h.openBrowser()}
@@ -114,7 +114,7 @@ func TestTabsOfSeveralAgentsShareAStream(t *testing.T) {
 	}
 	for i, b := range all {
 		b.until(fmt.Sprintf(`[...document.querySelectorAll('#stream .text')].map((e) => e.innerText).join() === "a word of %d"`, i))
-		b.isFine()
+		b.checkNoFaults()
 	}
 	if err := h.node.Host().Names().Remove(t.Context(), "guest 3: ü"); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestTabsOfSeveralAgentsShareAStream(t *testing.T) {
 }
 
 func TestATabThatComesLateMissesNothing(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	first := h.openBrowser()
 	first.open("/")
 	first.live()
@@ -153,12 +153,12 @@ func TestATabThatComesLateMissesNothing(t *testing.T) {
 	b.until(`window.heard.join() === '0,1,2,3'`)
 	first.until(`window.come.join() === 'word 3'`)
 	h.streams(1)
-	first.isFine()
-	b.isFine()
+	first.checkNoFaults()
+	b.checkNoFaults()
 }
 
 // closeWorker has the browser end what its tabs share.
-func (h *parlour) closeWorker(b *tab) {
+func (h *pageServer) closeWorker(b *tab) {
 	h.t.Helper()
 	list, err := chromedp.CallBrowser(b.ctx, target.GetTargets, target.GetTargetsParams{})
 	if err != nil {
@@ -180,7 +180,7 @@ func (h *parlour) closeWorker(b *tab) {
 }
 
 func TestAWorkerThatDiesIsReplaced(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	all := h.tabs(2, "/")
 	all[0].run(keep)
 	all[1].run(keep)
@@ -192,13 +192,13 @@ func TestAWorkerThatDiesIsReplaced(t *testing.T) {
 	}
 	for _, b := range all {
 		b.until(`window.come.join() === 'a word'`)
-		b.isFine()
+		b.checkNoFaults()
 	}
 	h.streams(1)
 }
 
 func TestAPageOfOneWhoSignedOutFollowsNothingOfAnother(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.live()
@@ -225,7 +225,7 @@ func TestAPageOfOneWhoSignedOutFollowsNothingOfAnother(t *testing.T) {
 }
 
 func TestWithoutAWorkerATabFollowsForAsLongAsItIsLookedAt(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	_, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `delete window.SharedWorker`})
 	if err != nil {
@@ -250,11 +250,11 @@ func TestWithoutAWorkerATabFollowsForAsLongAsItIsLookedAt(t *testing.T) {
 	h.streams(1)
 	send("the third")
 	b.until(`window.come.join() === "the first,the second,the third"`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestAPageThatWasLeftAndComesBackMissesNothing(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.live()
@@ -274,5 +274,5 @@ func TestAPageThatWasLeftAndComesBackMissesNothing(t *testing.T) {
 	send("then")
 	b.until(`window.come.join() === 'meanwhile,then'`)
 	h.streams(1)
-	b.isFine()
+	b.checkNoFaults()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestFormsShowMarkdown(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	fields := []events.Field{{Name: "a", Help: "as in `x`, see [y](https://b.example)"}}
 	h.ask(actors.Ask{Description: "Deploy *now*?\n\nIt is **ready**.", Fields: fields})
 	_, _, body := h.get("/forms/0", "text/html")
@@ -27,7 +27,7 @@ func TestFormsShowMarkdown(t *testing.T) {
 
 // TestTheAskersPageSaysWhetherItIsAllowed: what another than the host decided is no permission, and does not look like one.
 func TestTheAskersPageSaysWhetherItIsAllowed(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	fae := h.fae
 	for to, want := range map[string]string{"@self": "Not allowed: only the agent’s host can", "": "Allowed once"} {
 		p, err := fae.Approve(t.Context(), actors.Approval{To: to, Tool: "shell", Input: `{"command":"ls"}`})

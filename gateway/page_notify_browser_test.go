@@ -16,13 +16,13 @@ import (
 )
 
 // told is a notification as the page made it.
-type told struct {
+type notification struct {
 	Title, Body, Tag string
 	Closed           bool
 }
 
 // mayNotify lets the pages of the browser show notifications, which each tab notes.
-func (h *parlour) mayNotify(all ...*tab) {
+func (h *pageServer) mayNotify(all ...*tab) {
 	h.t.Helper()
 	_, err := chromedp.CallBrowser(all[0].ctx, browser.SetPermission, browser.SetPermissionParams{
 		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: browser.PermissionSettingGranted, Origin: h.url,
@@ -39,9 +39,9 @@ func (h *parlour) mayNotify(all ...*tab) {
 }
 
 // told gives the notifications of a tab.
-func (b *tab) told() []told {
+func (b *tab) notifications() []notification {
 	b.t.Helper()
-	var all []told
+	var all []notification
 	if err := json.Unmarshal([]byte(b.text(`JSON.stringify(window.told)`)), &all); err != nil {
 		b.t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (b *tab) comes(expression string) {
 }
 
 // gathered has a page ask for a while: longer than what comes is gathered.
-func (b *tab) gathered() {
+func (b *tab) waitGathered() {
 	b.t.Helper()
 	b.run(`window.over = false; setTimeout(() => { window.over = true; }, 3500)`)
 	b.comes(`window.over`)
@@ -84,7 +84,7 @@ func (b *tab) gathered() {
 
 func TestWhoIsNotLookingIsToldOnceOfAllThatCame(t *testing.T) {
 	t.Parallel() // it waits for most of its time
-	h := openParlour(t)
+	h := openPageServer(t)
 	all := h.tabs(2, "/")
 	h.mayNotify(all...)
 	all[0].click("#notify")
@@ -102,29 +102,29 @@ func TestWhoIsNotLookingIsToldOnceOfAllThatCame(t *testing.T) {
 		t.Fatal(err)
 	}
 	all[0].comes(`window.told.length === 1`)
-	got := all[0].told()[0]
-	want := told{Title: "1 approval and 2 questions wait", Body: `shell, Which port?, An <b>odd</b>\u{202e} one`, Tag: "parley.questions"}
+	got := all[0].notifications()[0]
+	want := notification{Title: "1 approval and 2 questions wait", Body: `shell, Which port?, An <b>odd</b>\u{202e} one`, Tag: "parley.questions"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	h.ask(actors.Ask{Title: "One more", Fields: field})
 	all[0].comes(`window.told.length === 2 && window.told[0].closed`)
-	if got := all[0].told()[1]; got.Title != "1 approval and 3 questions wait" || !strings.HasSuffix(got.Body, "and 1 more") {
+	if got := all[0].notifications()[1]; got.Title != "1 approval and 3 questions wait" || !strings.HasSuffix(got.Body, "and 1 more") {
 		t.Errorf("%+v", got)
 	}
-	if got := all[1].told(); len(got) != 0 {
+	if got := all[1].notifications(); len(got) != 0 {
 		t.Errorf("another tab says it too: %+v", got)
 	}
 	all[0].run(`window.newest.onclick()`)
 	all[0].comes(`document.activeElement.closest('li')?.textContent.includes('shell')`)
 	all[0].comes(`window.told.every((n) => n.closed)`)
-	all[0].isFine()
-	all[1].isFine()
+	all[0].checkNoFaults()
+	all[1].checkNoFaults()
 }
 
 func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
 	t.Parallel() // it waits for most of its time
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/questions")
 	b.live()
@@ -138,18 +138,18 @@ func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
 		h.ask(actors.Ask{Title: title, Fields: []events.Field{{Name: "a"}}})
 	}
 	ask("nobody wants to be told")
-	b.gathered()
+	b.waitGathered()
 	looked.click("#notify")
 	b.comes(`document.getElementById('notify').getAttribute('aria-pressed') === 'true'`)
 	ask("another tab is looked at")
-	b.gathered()
-	if got := b.told(); len(got) != 0 {
+	b.waitGathered()
+	if got := b.notifications(); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
 	looked.hide(true)
 	ask("now")
 	b.comes(`window.told.length === 1`)
-	if got := b.told()[0]; got.Body != "now" || got.Title != "1 question waits" {
+	if got := b.notifications()[0]; got.Body != "now" || got.Title != "1 question waits" {
 		t.Errorf("%+v", got)
 	}
 	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(2), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
@@ -160,26 +160,26 @@ func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
 	if _, err := h.node.Host().Answer(t.Context(), actors.Answer{Form: capabilities.FormNumber(3), Texts: []events.FieldText{{Name: "a", Text: "x"}}}); err != nil {
 		t.Fatal(err)
 	}
-	b.gathered()
-	if got := b.told(); len(got) != 1 {
+	b.waitGathered()
+	if got := b.notifications(); len(got) != 1 {
 		t.Errorf("%+v", got)
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestADeniedNotificationIsSaidToBe(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.click("#notify") // a browser without a window denies what nobody can allow
 	b.reads("#notify", "Blocked by the browser")
 	b.until(`document.getElementById('notify').getAttribute('aria-pressed') === 'false'`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestAnApprovalBehindManyQuestionsIsSeen(t *testing.T) {
 	t.Parallel() // it waits for most of its time
-	h := openParlour(t)
+	h := openPageServer(t)
 	for range firstPaint + 10 {
 		h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	}
@@ -190,11 +190,11 @@ func TestAnApprovalBehindManyQuestionsIsSeen(t *testing.T) {
 	all[1].hide(true)
 	h.approve("shell", `{"command":"make"}`)
 	all[0].comes(`window.told.length === 1`)
-	if got := all[0].told()[0]; got.Title != "1 approval waits" || got.Body != "shell" {
+	if got := all[0].notifications()[0]; got.Title != "1 approval waits" || got.Body != "shell" {
 		t.Errorf("%+v", got)
 	}
 	for _, b := range all {
 		b.comes(`document.querySelector('dialog.approval[open] .heading')?.textContent === 'shell'`)
-		b.isFine()
+		b.checkNoFaults()
 	}
 }

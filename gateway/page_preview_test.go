@@ -13,7 +13,7 @@ import (
 )
 
 // postJSON calls as the page does.
-func (h *parlour) postJSON(path, body, token string) (int, string) {
+func (h *pageServer) postJSON(path, body, token string) (int, string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.url+path, strings.NewReader(body))
 	if err != nil {
@@ -26,7 +26,7 @@ func (h *parlour) postJSON(path, body, token string) (int, string) {
 }
 
 func TestAPreviewIsWhatTheRecipientSees(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const fields = `[{"name":"zone","label":"Zone <b>","type":"radio","required":true,"options":[{"value":"eu","label":"Europe"}],"help":"*where*"}]`
 	status, text := h.postJSON(web.PreviewPath, `{"title":"A server","description":"Where?","fields":`+fields+`}`, h.token)
 	if status != 200 {
@@ -50,7 +50,7 @@ func TestAPreviewIsWhatTheRecipientSees(t *testing.T) {
 }
 
 func TestAPreviewRefusesWhatTheNodeWould(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	for body, want := range map[string]struct {
 		status int
 		code   parley.Code

@@ -15,7 +15,7 @@ import (
 // What a reader may need of a page: a narrow window, no motion, the keyboard alone, and that nothing typed is lost.
 
 func TestNothingIsWiderThanANarrowWindow(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.fillScene()
 	long := strings.Repeat("without-a-space", 12)
 	if _, err := h.node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: long, Title: long, Labels: map[string]string{"label": long}}); err != nil {
@@ -41,11 +41,11 @@ func TestNothingIsWiderThanANarrowWindow(t *testing.T) {
 			t.Errorf("%s is wider than its window: %s", path, wide)
 		}
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestNothingMovesForWhoWantsNoMotion(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	for motion, want := range map[string]string{"reduce": "false", "no-preference": "true"} {
 		_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -65,11 +65,11 @@ func TestNothingMovesForWhoWantsNoMotion(t *testing.T) {
 			t.Errorf("%s: something moves: %s", motion, got)
 		}
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestEscapeAsksOnlyWhereSomethingWasTyped(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	b := h.openBrowser()
 	b.open("/questions")
@@ -90,7 +90,7 @@ func TestEscapeAsksOnlyWhereSomethingWasTyped(t *testing.T) {
 	b.until(`document.querySelector('[name=f0]').value === ''`)
 	b.open("/questions")
 	b.until(`document.querySelector('[name=f0]').value === ''`)
-	b.isFine()
+	b.checkNoFaults()
 }
 
 func TestADraftIsSentAfterARestartAndAReload(t *testing.T) {
@@ -98,7 +98,7 @@ func TestADraftIsSentAfterARestartAndAReload(t *testing.T) {
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
 	t.Cleanup(func() { k.stop() })
-	h := &parlour{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
+	h := &pageServer{t: t, server: k.server, node: k.node, url: "http://" + k.address, token: makeToken(t, k.node.Host(), "read", "ask", "answer", "admin")}
 	h.fae = h.guest("fae")
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B", Type: events.Textarea}}})
 	b := h.openBrowser()
@@ -119,7 +119,7 @@ func TestADraftIsSentAfterARestartAndAReload(t *testing.T) {
 	b.until(`document.querySelector('[name=f0]').value === 'half' && document.querySelector('[name=f1]').value === 'a form'`)
 	b.click(answerButton)
 	b.reads(".state", "Answered")
-	b.isFine()
+	b.checkNoFaults()
 	if got := h.outcome(asked).Values.Text(); got != `{"a":"half","b":"a form"}` {
 		t.Error(got)
 	}

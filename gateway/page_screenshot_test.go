@@ -21,7 +21,7 @@ func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("no folder was given with -screenshots")
 	}
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.fillScene()
 	b := h.openBrowser()
 	for _, look := range []struct {
@@ -92,7 +92,7 @@ func (b *tab) grow() {
 }
 
 // fillScene has a day's mail in the inbox.
-func (h *parlour) fillScene() {
+func (h *pageServer) fillScene() {
 	h.t.Helper()
 	must := func(err error) {
 		h.t.Helper()

@@ -30,7 +30,7 @@ const (
 )
 
 func TestWithoutASessionThereIsNothing(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	asset := h.server.site.Assets.URL("page.css")
 	for _, path := range []string{"/", "/questions", "/agents", "/events", "/forms/0", asset, "/nothing"} {
 		for accept, want := range map[string]string{"text/html": "parley open", "": "UNAUTHENTICATED"} {
@@ -47,7 +47,7 @@ func TestWithoutASessionThereIsNothing(t *testing.T) {
 }
 
 func TestPagesRunNothingOfOthers(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: everyType()})
 	for _, path := range []string{"/", "/questions", "/agents", "/forms/0"} {
 		status, head, body := h.get(path, "text/html")
@@ -65,7 +65,7 @@ func TestPagesRunNothingOfOthers(t *testing.T) {
 }
 
 func TestAssetsAreSmallAndKept(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	total := 0
 	for name := range h.server.site.Assets.Files {
 		address := h.server.site.Assets.URL(name)
@@ -97,7 +97,7 @@ func TestAssetsAreSmallAndKept(t *testing.T) {
 }
 
 // postForm sends a plain HTML form, as a browser without scripts does.
-func (h *parlour) postForm(path string, values url.Values) (int, http.Header, string) {
+func (h *pageServer) postForm(path string, values url.Values) (int, http.Header, string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.url+path, strings.NewReader(values.Encode()))
 	if err != nil {
@@ -110,7 +110,7 @@ func (h *parlour) postForm(path string, values url.Values) (int, http.Header, st
 }
 
 func TestAFormNeedsNoScript(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: everyType()})
 	path := "/forms/" + asked.Form.String()
 	status, _, body := h.get(path, "text/html")
@@ -150,7 +150,7 @@ func TestAFormNeedsNoScript(t *testing.T) {
 }
 
 func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	joe := h.guest("joe")
 	field := []events.Field{{Name: "a"}}
 	h.ask(actors.Ask{Fields: field})
@@ -187,7 +187,7 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 }
 
 func TestATokenThatOnlyReadsAnswersNothingOnThePage(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	h.token = makeToken(t, h.node.Host(), "read")
 	if status, _, body := h.postForm("/forms/0", url.Values{"do": {"answer"}, "f0": {"x"}}); status != 403 {
@@ -203,7 +203,7 @@ func TestATokenThatOnlyReadsAnswersNothingOnThePage(t *testing.T) {
 }
 
 func TestQuestionsAreThoseOfAllAgentsOldestFirst(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	joe := h.guest("joe")
 	if _, _, body := h.get("/questions", "text/html"); !strings.Contains(body, "No questions right now.") {
 		t.Error("none is not said")
@@ -232,10 +232,10 @@ func TestQuestionsAreThoseOfAllAgentsOldestFirst(t *testing.T) {
 }
 
 func TestTheFirstPaintCostsNoMoreForALargeInbox(t *testing.T) {
-	h := openParlour(t)
-	h.flood(1000)
+	h := openPageServer(t)
+	h.sendMany(1000)
 	few := h.firstPaint()
-	h.flood(9000)
+	h.sendMany(9000)
 	if many := h.firstPaint(); many > 2*few {
 		t.Errorf("with ten times the messages the first paint takes %d allocations, not %d", many, few)
 	}
@@ -243,7 +243,7 @@ func TestTheFirstPaintCostsNoMoreForALargeInbox(t *testing.T) {
 
 // firstPaint gets the inbox, which has more messages than are shown at first, and gives the fewest allocations of some
 // times. What else the node does meanwhile counts among them.
-func (h *parlour) firstPaint() uint64 {
+func (h *pageServer) firstPaint() uint64 {
 	h.t.Helper()
 	fewest := ^uint64(0)
 	for range 8 {

@@ -16,8 +16,8 @@ import (
 	"parley/internal/eventually"
 )
 
-// burden has fae send the host a large mailbox.
-func (h *testServer) burden(messages, size int) {
+// fillMailbox sends messages of a size from fae to the host.
+func (h *testServer) fillMailbox(messages, size int) {
 	h.t.Helper()
 	fae, err := h.node.ActAs(h.t.Context(), "fae")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	const messages = 24
-	h.burden(messages, 100<<10)
+	h.fillMailbox(messages, 100<<10)
 	own, err := client.New(client.Options{Socket: h.server.socketPath})
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +63,9 @@ func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
 		}
 	}
 	k := h.dial("host")
-	k.say(`{"type":"follow_messages","subscriptionId":"s"}`)
+	k.send(`{"type":"follow_messages","subscriptionId":"s"}`)
 	for i := range messages {
-		want(t, k.hear()[:200], fmt.Sprintf(`"number":%d`, i))
+		want(t, k.receive()[:200], fmt.Sprintf(`"number":%d`, i))
 	}
 	var page view.Inbox
 	if err := own.Call(t.Context(), "list_messages", api.ListMessagesRequest{}, &page); err != nil || page.Next == 0 || len(page.Messages) > 5 {
@@ -81,13 +81,13 @@ func TestAFollowerGoesOnWithinAPage(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	const messages = 12
-	h.burden(messages, 100<<10)
+	h.fillMailbox(messages, 100<<10)
 	cursor, seen := "", 0
 	for seen < messages {
 		k := h.dial("host")
-		k.say(fmt.Sprintf(`{"type":"follow_messages","subscriptionId":"s","cursor":%q}`, cursor))
+		k.send(fmt.Sprintf(`{"type":"follow_messages","subscriptionId":"s","cursor":%q}`, cursor))
 		for range 5 {
-			f := k.read()
+			f := k.receiveMembers()
 			if got := f["message"].(map[string]any)["number"]; got != float64(seen) {
 				t.Fatalf("%v, want %d", got, seen)
 			}
@@ -96,12 +96,12 @@ func TestAFollowerGoesOnWithinAPage(t *testing.T) {
 				break
 			}
 		}
-		k.leave()
+		k.disconnect()
 	}
 }
 
-// live is how much memory is held by something.
-func live() uint64 {
+// heapInUse returns the size of the reachable heap.
+func heapInUse() uint64 {
 	runtime.GC()
 	sample := []gcmetrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	gcmetrics.Read(sample)
@@ -114,8 +114,8 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 	h.open(func(s *Server) { s.bodies.Slowest = 2 * time.Second })
 	h.guest("fae")
 	h.guest("bob")
-	h.burden(64, 100<<10) // 6 MiB, of which all listings would hold 1 GiB
-	before := live()
+	h.fillMailbox(64, 100<<10) // 6 MiB, of which all listings would hold 1 GiB
+	before := heapInUse()
 	stop, watched := make(chan struct{}), make(chan uint64)
 	go func() {
 		var most uint64
@@ -125,7 +125,7 @@ func TestUnreadListingsTakeBoundedMemory(t *testing.T) {
 				watched <- most
 				return
 			case <-time.After(20 * time.Millisecond):
-				most = max(most, live())
+				most = max(most, heapInUse())
 			}
 		}
 	}()

@@ -19,7 +19,7 @@ import (
 	"parley/gateway/backend"
 )
 
-// testServer is a node with its server, that can be closed and opened again.
+// testServer is a node with its server. It can be closed and opened again.
 type testServer struct {
 	t       *testing.T
 	folder  string
@@ -38,7 +38,7 @@ func openTestServer(t *testing.T) *testServer {
 	h.open(nil)
 	t.Cleanup(func() {
 		for _, k := range h.clients {
-			k.leave()
+			k.disconnect()
 		}
 		if !h.shut {
 			h.close()
@@ -109,13 +109,13 @@ func (h *testServer) dial(agent string) *wsClient {
 	}
 	conn.SetReadLimit(16 << 20)
 	k := &wsClient{h.t, conn}
-	h.t.Cleanup(k.leave)
+	h.t.Cleanup(k.disconnect)
 	return k
 }
 
-func (k *wsClient) leave() { _ = k.conn.CloseNow() }
+func (k *wsClient) disconnect() { _ = k.conn.CloseNow() }
 
-func (k *wsClient) say(frames ...string) {
+func (k *wsClient) send(frames ...string) {
 	k.t.Helper()
 	for _, f := range frames {
 		if err := k.conn.Write(k.t.Context(), websocket.MessageText, []byte(f)); err != nil {
@@ -124,8 +124,8 @@ func (k *wsClient) say(frames ...string) {
 	}
 }
 
-// hear gives the next frame.
-func (k *wsClient) hear() string {
+// receive returns the next frame.
+func (k *wsClient) receive() string {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -136,18 +136,18 @@ func (k *wsClient) hear() string {
 	return string(text)
 }
 
-// read gives the next frame by its members.
-func (k *wsClient) read() map[string]any {
+// receiveMembers returns the next frame as a map of its members.
+func (k *wsClient) receiveMembers() map[string]any {
 	k.t.Helper()
 	var f map[string]any
-	if err := json.Unmarshal([]byte(k.hear()), &f); err != nil {
+	if err := json.Unmarshal([]byte(k.receive()), &f); err != nil {
 		k.t.Fatal(err)
 	}
 	return f
 }
 
-// end gives the code with which the connection is closed.
-func (k *wsClient) end() websocket.StatusCode {
+// closeStatus waits for the end of the connection and returns its status code.
+func (k *wsClient) closeStatus() websocket.StatusCode {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -159,7 +159,7 @@ func (k *wsClient) end() websocket.StatusCode {
 	}
 }
 
-// want fails unless the frame holds all of some texts.
+// want fails unless the frame contains all texts.
 func want(t *testing.T, frame string, texts ...string) {
 	t.Helper()
 	for _, s := range texts {
@@ -184,7 +184,7 @@ func waitingOp[Req interface{ Actor() string }, Resp any](s *Server, name string
 	backend.Add(s.backend, api.Operation{Name: name, Scope: needs, OfNode: true, Waits: true}, perform)
 }
 
-// now returns how many places of a kind are taken.
+// now returns the number of places of a kind in use.
 func (s *Server) now(k api.Kind) (sum int64) {
 	for _, l := range s.backend.Limits() {
 		if l.Name == api.Resources()[k].Key {
@@ -194,7 +194,7 @@ func (s *Server) now(k api.Kind) (sum int64) {
 	return sum
 }
 
-// guests returns how much guests use of a kind.
+// guests returns the places of a kind that guests use.
 func (s *Server) guests(k api.Kind) api.LimitState {
 	for _, l := range s.backend.Limits() {
 		if l.Name == api.Resources()[k].Key && l.For == "agents" {

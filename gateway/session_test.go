@@ -31,7 +31,7 @@ func TestLinksAreCountedForEachAgent(t *testing.T) {
 	if _, err := h.server.backend.NewLink(h.node.Host()); err != nil {
 		t.Errorf("the host's: %v", err)
 	}
-	v := visitor{t, h.server}
+	v := tokenClient{t, h.server}
 	for i := range backend.MaxLinks + 1 { // nor can one of the host's tokens use up what the host has
 		status, body := v.call("open_link", h.tokens["host"], `{}`)
 		if want := map[bool]int{true: 429, false: 200}[i == backend.MaxLinks]; status != want {
@@ -43,8 +43,8 @@ func TestLinksAreCountedForEachAgent(t *testing.T) {
 	}
 }
 
-// signIn uses a link as a browser does, and gives the session's cookie.
-func (v visitor) signIn(code string) *http.Cookie {
+// signIn uses a link as a browser does, and returns the session's cookie.
+func (v tokenClient) signIn(code string) *http.Cookie {
 	v.t.Helper()
 	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+web.SignInPath+"?code="+code, nil)
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36")
@@ -56,8 +56,8 @@ func (v visitor) signIn(code string) *http.Cookie {
 	return nil
 }
 
-// look gives the status of a call with a session.
-func (v visitor) look(session *http.Cookie, operation string) int {
+// statusOf returns the status of a call with a session.
+func (v tokenClient) statusOf(session *http.Cookie, operation string) int {
 	v.t.Helper()
 	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420"+session.Path+api.CallPath+operation, strings.NewReader(`{}`))
 	r.AddCookie(session)
@@ -77,7 +77,7 @@ func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := visitor{t, h.server}
+	v := tokenClient{t, h.server}
 	code := func() string {
 		c, err := h.server.backend.NewLink(agent)
 		if err != nil {
@@ -86,7 +86,7 @@ func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
 		return c
 	}
 	session, unused := v.signIn(code()), code()
-	if got := []int{v.look(session, "list_names"), v.look(session, "send")}; got[0] != 200 || got[1] != 403 {
+	if got := []int{v.statusOf(session, "list_names"), v.statusOf(session, "send")}; got[0] != 200 || got[1] != 403 {
 		t.Errorf("it may read and send: %v", got)
 	}
 	all, err := host.Tokens().List(t.Context())
@@ -96,7 +96,7 @@ func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
 	if err := host.Tokens().Revoke(t.Context(), made.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := v.look(session, "list_names"); got != 401 {
+	if got := v.statusOf(session, "list_names"); got != 401 {
 		t.Errorf("the session outlives the token: %d", got)
 	}
 	if got := v.signIn(unused); got != nil {
@@ -116,7 +116,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, body := visitor{t, h.server}.call("create_token", parent.Text, `{"as":"fae","scopes":["read"]}`)
+	status, body := tokenClient{t, h.server}.call("create_token", parent.Text, `{"as":"fae","scopes":["read"]}`)
 	_, rest, _ := strings.Cut(body, `"token":"`)
 	child, _, _ := strings.Cut(rest, `"`)
 	if status != 200 {
@@ -130,7 +130,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	}
 	heard := make(chan response, 1)
 	go func() {
-		s, b := visitor{t, h.server}.call("await", child, `{"id":"`+asked.Form.String()+`"}`)
+		s, b := tokenClient{t, h.server}.call("await", child, `{"id":"`+asked.Form.String()+`"}`)
 		heard <- response{s, b}
 	}()
 	stream := make(chan error, 1)
@@ -160,7 +160,7 @@ func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	if err := <-stream; err != nil {
 		t.Errorf("the stream: %v", err)
 	}
-	_ = ws.end()
+	_ = ws.closeStatus()
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it took %v", took)
 	}

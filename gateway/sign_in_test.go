@@ -18,29 +18,29 @@ import (
 	"parley/gateway/web"
 )
 
-// stranger is somebody with nothing to show.
-type stranger struct {
+// anonymousClient is a client without credentials.
+type anonymousClient struct {
 	t      *testing.T
 	url    string
 	client *http.Client
 }
 
-func newStranger(t *testing.T, s *Server) stranger {
+func newAnonymousClient(t *testing.T, s *Server) anonymousClient {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return stranger{t, "http://" + s.Address(), &http.Client{
+	return anonymousClient{t, "http://" + s.Address(), &http.Client{
 		Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-func (v stranger) ask(method, path, accept, body string) (*http.Response, string) {
+func (v anonymousClient) ask(method, path, accept, body string) (*http.Response, string) {
 	v.t.Helper()
 	r, err := http.NewRequestWithContext(v.t.Context(), method, v.url, strings.NewReader(body))
 	if err != nil {
 		v.t.Fatal(err)
 	}
 	path, r.URL.RawQuery, _ = strings.Cut(path, "?")
-	if r.URL.Path = path; path == "*" { // as it goes over the wire
+	if r.URL.Path = path; path == "*" { // as it is sent
 		r.URL.Path, r.URL.Opaque = "", "*"
 	}
 	r.Header.Set("Accept", accept)
@@ -59,7 +59,7 @@ func (v stranger) ask(method, path, accept, body string) (*http.Response, string
 	return resp, string(text)
 }
 
-// everyPath is every place that there is, and some that there are not.
+// everyPath returns all paths that the server serves, and some that it does not.
 func everyPath(s *Server) []string {
 	paths := []string{
 		"/", "/questions", "/agents", web.AgentsPath + "HOST", web.FormsPath + "0", web.EventsPath, web.EventsPath + "?cursor=0", web.ElementsPath, web.ElementTypesPath,
@@ -77,7 +77,7 @@ func everyPath(s *Server) []string {
 
 func TestNoPlaceAnswersAStranger(t *testing.T) {
 	_, s := openServer(t)
-	v := newStranger(t, s)
+	v := newAnonymousClient(t, s)
 	for _, path := range everyPath(s) {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"} {
 			for _, accept := range []string{"*/*", "text/html"} {
@@ -112,7 +112,7 @@ var ownScript = regexp.MustCompile(`(?s)<script>(.*)</script>`)
 
 func TestASignInPageNeedsNothingElse(t *testing.T) {
 	_, s := openServer(t)
-	v := newStranger(t, s)
+	v := newAnonymousClient(t, s)
 	for _, path := range []string{web.SignInPath + "?code=x", "/"} {
 		resp, body := v.ask("GET", path, "text/html", "")
 		style := ownStyle.FindStringSubmatch(body)
@@ -136,7 +136,7 @@ func TestASignInPageNeedsNothingElse(t *testing.T) {
 
 func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
 	node, s := openServer(t)
-	v := newStranger(t, s)
+	v := newAnonymousClient(t, s)
 	code, err := s.backend.NewLink(node.Host())
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
 }
 
 func TestABrowserSignsInOnce(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	code, err := h.server.backend.NewLink(h.node.Host())
 	if err != nil {
 		t.Fatal(err)
@@ -183,12 +183,12 @@ func TestABrowserSignsInOnce(t *testing.T) {
 		b.do(chromedp.WaitReady(chromedp.CSS(then)))
 	}
 	b.reads("h1", "not good any more")
-	b.isFine()
+	b.checkNoFaults()
 }
 
 // A browser says less of whose page sends something where the way is not protected, and the node is beyond its machine.
 func TestABrowserSignsInInTheClear(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const name = "parley.test"
 	_, port, _ := strings.Cut(h.server.Address(), ":")
 	h.server.listens, h.url = name+":"+port, "http://"+name+":"+port // before anybody is there
@@ -201,5 +201,5 @@ func TestABrowserSignsInInTheClear(t *testing.T) {
 	b.do(chromedp.Navigate(b.url + web.SignInPath + "?code=" + code))
 	b.click("main button")
 	b.do(chromedp.WaitReady("html[data-live]"))
-	b.isFine()
+	b.checkNoFaults()
 }

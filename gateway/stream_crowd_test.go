@@ -20,8 +20,8 @@ import (
 	"parley/internal/eventually"
 )
 
-// attend opens a stream of events on a connection of its own, and reads nothing of it.
-func (h *parlour) attend(receives int) *net.TCPConn {
+// openRawStream opens a stream of events on a connection of its own, and reads nothing.
+func (h *pageServer) openRawStream(receives int) *net.TCPConn {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", h.server.Address())
 	if err != nil {
@@ -40,12 +40,12 @@ func (h *parlour) attend(receives int) *net.TCPConn {
 	return tcp
 }
 
-// numbersUpTo reads a stream until it has told of a message, and gives how often it told of each.
+// numbersUpTo reads a stream until it has a message with the number last, and counts the events for each message.
 func numbersUpTo(conn net.Conn, last uint64) (map[uint64]int, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		return nil, err
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil) // whose body is not closed: that would read to its end
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil) // closing its body would read to its end
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +70,10 @@ func numbersUpTo(conn net.Conn, last uint64) (map[uint64]int, error) {
 	return told, lines.Err()
 }
 
-// inUse is what the program has on its heap and its stacks, without what nobody refers to any more.
-func inUse() uint64 {
+// memoryInUse returns the size of the reachable heap and of the stacks.
+func memoryInUse() uint64 {
 	runtime.GC()
-	runtime.GC() // what had a finalizer
+	runtime.GC() // objects with finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc + m.StackInuse
@@ -81,14 +81,14 @@ func inUse() uint64 {
 
 func TestAThousandSubscribersAreEachToldOnce(t *testing.T) {
 	const many = 1000
-	h := openParlour(t)
-	before := inUse()
+	h := openPageServer(t)
+	before := memoryInUse()
 	crowd := make([]*net.TCPConn, many)
 	for i := range crowd {
-		crowd[i] = h.attend(0)
+		crowd[i] = h.openRawStream(0)
 	}
 	eventually.Holds(t, "all streams are served", func() bool { return h.server.now(api.KindStreams) == many })
-	t.Logf("%d KiB for each idle subscriber, %d goroutines in all", (int64(inUse())-int64(before))/many>>10, runtime.NumGoroutine())
+	t.Logf("%d KiB for each idle subscriber, %d goroutines in all", (int64(memoryInUse())-int64(before))/many>>10, runtime.NumGoroutine())
 
 	told, failed := make([]map[uint64]int, many), make([]error, many)
 	var reading sync.WaitGroup
@@ -96,7 +96,7 @@ func TestAThousandSubscribersAreEachToldOnce(t *testing.T) {
 		reading.Go(func() { told[i], failed[i] = numbersUpTo(conn, 1) })
 	}
 	began := time.Now()
-	for _, text := range []string{"for everybody", "the end"} { // what comes twice comes before the next
+	for _, text := range []string{"for everybody", "the end"} { // a duplicate would come before the next
 		if _, err := h.fae.Send(t.Context(), "HOST", text); err != nil {
 			t.Fatal(err)
 		}
@@ -110,8 +110,8 @@ func TestAThousandSubscribersAreEachToldOnce(t *testing.T) {
 	}
 }
 
-// sip reads one byte a second until it is told to stop or there is no more.
-func sip(conn net.Conn, stop <-chan struct{}) {
+// readSlowly reads one byte a second until stop is closed or the stream ends.
+func readSlowly(conn net.Conn, stop <-chan struct{}) {
 	pace := time.NewTicker(time.Second)
 	defer pace.Stop()
 	for one := make([]byte, 1); ; {
@@ -127,15 +127,15 @@ func sip(conn net.Conn, stop <-chan struct{}) {
 }
 
 func TestAReaderOfOneByteASecondIsCutOffAndDelaysNoOther(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	h.server.bodies.Slowest = 500 * time.Millisecond // before anybody is there
-	slow := h.attend(256 << 10)
+	slow := h.openRawStream(256 << 10)
 	eventually.Holds(t, "one stream is served", func() bool { return h.server.now(api.KindStreams) == 1 })
 	stop := make(chan struct{})
 	var sipping sync.WaitGroup
-	sipping.Go(func() { sip(slow, stop) })
+	sipping.Go(func() { readSlowly(slow, stop) })
 
-	l := h.listen("?cursor=0", "")
+	l := h.openStream("?cursor=0", "")
 	eventually.Holds(t, "two streams are served", func() bool { return h.server.now(api.KindStreams) == 2 })
 	words := strings.Repeat("x", 50_000)
 	sent := 0

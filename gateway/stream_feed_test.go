@@ -11,8 +11,8 @@ import (
 	"parley/actors"
 )
 
-// change gives the next event of messages.
-func (l *listener) change() changed {
+// change returns the next event of messages.
+func (l *streamClient) change() changed {
 	l.t.Helper()
 	e, ok := l.next("messages")
 	if !ok {
@@ -28,11 +28,11 @@ func (l *listener) change() changed {
 	return c
 }
 
-// following gives the query for feeds.
+// following returns the query for feeds.
 func following(feeds ...string) string { return "?" + url.Values{"feed": feeds}.Encode() }
 
 func TestOneStreamTellsOfSeveralMailboxes(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	odd := h.guest("a:b & c")
 	for _, a := range []*actors.Agent{h.fae, odd} {
 		if _, err := a.Send(t.Context(), "@self", "early"); err != nil {
@@ -43,7 +43,7 @@ func TestOneStreamTellsOfSeveralMailboxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := h.listen(following("0:", fmt.Sprintf("%d:fae", version), "0:a:b & c"), "")
+	l := h.openStream(following("0:", fmt.Sprintf("%d:fae", version), "0:a:b & c"), "")
 	if c := l.change(); c.Feed != 2 || len(c.Messages) != 1 || !strings.Contains(c.Messages[0].HTML, "early") {
 		t.Fatalf("%+v", c)
 	}
@@ -65,8 +65,8 @@ func TestOneStreamTellsOfSeveralMailboxes(t *testing.T) {
 }
 
 func TestAMailboxThatCannotBeFollowedEndsNoOther(t *testing.T) {
-	h := openParlour(t)
-	l := h.listen(following("0:nobody", "0:"), "")
+	h := openPageServer(t)
+	l := h.openStream(following("0:nobody", "0:"), "")
 	e, ok := l.next("gone")
 	var lost lostFeed
 	if err := json.Unmarshal([]byte(e.Data), &lost); !ok || err != nil || lost.Feed != 0 || lost.Code != "UNKNOWN_NAME" {
@@ -79,28 +79,28 @@ func TestAMailboxThatCannotBeFollowedEndsNoOther(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	h.token = makeToken(t, h.fae, "read")
-	l = h.listen(following("0:", "0:joe"), "")
+	l = h.openStream(following("0:", "0:joe"), "")
 	if e, ok := l.next("gone"); !ok || !strings.Contains(e.Data, "NOT_PERMITTED") {
 		t.Errorf("the mail of another: %v %+v", ok, e)
 	}
 }
 
 func TestAStreamOfTooMuchIsRefused(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	many := slices.Repeat([]string{"0:"}, maxFeeds+1)
 	for query, want := range map[string]int{
 		following(many...): 400, following("x:"): 400, following("-1:fae"): 400, following("0"): 200, "?reader=" + h.fae.ID().String(): 403,
 		"?reader=" + h.node.Host().ID().String(): 200, "?cursor=x": 400,
 	} {
-		if l := h.listen(query, ""); l.status != want {
+		if l := h.openStream(query, ""); l.status != want {
 			t.Errorf("%.60s: %d, want %d", query, l.status, want)
 		}
 	}
 }
 
 func TestAStreamTellsToWhomSomethingHappened(t *testing.T) {
-	h := openParlour(t)
-	l := h.listen("?agents", "")
+	h := openPageServer(t)
+	l := h.openStream("?agents", "")
 	if _, ok := l.next("questions"); !ok {
 		t.Fatal("it did not begin")
 	}
@@ -109,16 +109,16 @@ func TestAStreamTellsToWhomSomethingHappened(t *testing.T) {
 		if err := what(); err != nil {
 			t.Fatal(err)
 		}
-		heard := map[string]bool{}
+		received := map[string]bool{}
 		for _, a := range want {
-			for !heard[a.ID().String()] {
+			for !received[a.ID().String()] {
 				e, ok := l.next("agents")
 				var s agentsChanged
 				if err := json.Unmarshal([]byte(e.Data), &s); !ok || err != nil {
 					t.Fatalf("%v %v", ok, err)
 				}
 				for _, id := range s.Agents {
-					heard[id] = true
+					received[id] = true
 				}
 			}
 		}

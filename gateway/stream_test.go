@@ -21,7 +21,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// The events of a stream, as a page reads them.
+// Events of a stream, as a page decodes them.
 type (
 	changed struct {
 		Feed     int
@@ -42,19 +42,19 @@ type (
 	}
 )
 
-// listener reads a stream of events.
-type listener struct {
+// streamClient reads a stream of events.
+type streamClient struct {
 	t      *testing.T
 	lines  *bufio.Scanner
 	end    func()
 	status int
 }
 
-// heard is one event.
-type heard struct{ Name, ID, Data string }
+// streamEvent is one event.
+type streamEvent struct{ Name, ID, Data string }
 
-// listen opens a stream of events, after a cursor.
-func (h *parlour) listen(query, last string) *listener {
+// openStream opens a stream of events after a cursor.
+func (h *pageServer) openStream(query, last string) *streamClient {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/events"+query, nil)
@@ -70,7 +70,7 @@ func (h *parlour) listen(query, last string) *listener {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	l := &listener{t: h.t, lines: bufio.NewScanner(resp.Body), status: resp.StatusCode}
+	l := &streamClient{t: h.t, lines: bufio.NewScanner(resp.Body), status: resp.StatusCode}
 	l.lines.Buffer(nil, 8<<20)
 	l.end = func() {
 		cancel()
@@ -81,10 +81,10 @@ func (h *parlour) listen(query, last string) *listener {
 	return l
 }
 
-// next gives the next event of a name; none when the stream has ended.
-func (l *listener) next(name string) (heard, bool) {
+// next returns the next event with a name, or false when the stream has ended.
+func (l *streamClient) next(name string) (streamEvent, bool) {
 	l.t.Helper()
-	var e heard
+	var e streamEvent
 	for l.lines.Scan() {
 		key, value, _ := strings.Cut(l.lines.Text(), ": ")
 		switch {
@@ -98,13 +98,13 @@ func (l *listener) next(name string) (heard, bool) {
 			if e.Name == name {
 				return e, true
 			}
-			e = heard{}
+			e = streamEvent{}
 		}
 	}
-	return heard{}, false
+	return streamEvent{}, false
 }
 
-func (l *listener) messages() (numbers []uint64, cursor string) {
+func (l *streamClient) messages() (numbers []uint64, cursor string) {
 	l.t.Helper()
 	e, ok := l.next("messages")
 	if !ok {
@@ -120,8 +120,8 @@ func (l *listener) messages() (numbers []uint64, cursor string) {
 	return numbers, e.ID
 }
 
-// flood has the guest send messages, which have arrived when it returns.
-func (h *parlour) flood(many int) {
+// sendMany sends messages from the guest, and returns when all have arrived.
+func (h *pageServer) sendMany(many int) {
 	h.t.Helper()
 	failed := make(chan error, 16)
 	for i := range cap(failed) {
@@ -141,14 +141,14 @@ func (h *parlour) flood(many int) {
 }
 
 func TestAReconnectLosesNothingAndDoublesNothing(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	const many = 300
 	done := make(chan bool)
-	go func() { h.flood(many); close(done) }()
+	go func() { h.sendMany(many); close(done) }()
 	var got []uint64
 	cursor := "0"
 	for len(got) < many {
-		l := h.listen("?cursor=0", cursor)
+		l := h.openStream("?cursor=0", cursor)
 		for range 3 { // and it is cut off
 			var numbers []uint64
 			if numbers, cursor = l.messages(); len(numbers) == 0 {
@@ -171,8 +171,8 @@ func TestAReconnectLosesNothingAndDoublesNothing(t *testing.T) {
 }
 
 func TestThePageIsToldOfQuestionsAndOfTheirEnd(t *testing.T) {
-	h := openParlour(t)
-	l := h.listen("", "")
+	h := openPageServer(t)
+	l := h.openStream("", "")
 	says := func(want string) {
 		t.Helper()
 		if e, ok := l.next("questions"); !ok || !strings.HasPrefix(e.Data, want) || e.ID != "" {
@@ -189,8 +189,8 @@ func TestThePageIsToldOfQuestionsAndOfTheirEnd(t *testing.T) {
 }
 
 func TestAStreamEndsWithTheNode(t *testing.T) {
-	h := openParlour(t)
-	l := h.listen("?cursor=0", "")
+	h := openPageServer(t)
+	l := h.openStream("?cursor=0", "")
 	if _, ok := l.next("questions"); !ok {
 		t.Fatal("it did not begin")
 	}
@@ -207,7 +207,7 @@ func TestAStreamEndsWithTheNode(t *testing.T) {
 }
 
 func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	conn, err := net.Dial("tcp", h.server.Address())
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /events?cursor=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", h.token)
 	eventually.Holds(t, "it is served", func() bool { return h.server.now(api.KindStreams) > 0 })
-	l := h.listen("?cursor=0", "")
+	l := h.openStream("?cursor=0", "")
 	words := strings.Repeat("x", 50_000)
 	for i := range 100 { // more than the way to the other holds
 		if _, err := h.fae.Send(t.Context(), "HOST", words); err != nil {
@@ -233,7 +233,7 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 
 // TestAnOpenPageAttends: who has the page open can be asked what is only asked of somebody who is there.
 func TestAnOpenPageAttends(t *testing.T) {
-	h := openParlour(t)
+	h := openPageServer(t)
 	attended := func() view.Permission {
 		p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `"ls"`, Key: "one", Attended: true})
 		if err != nil {
@@ -244,6 +244,6 @@ func TestAnOpenPageAttends(t *testing.T) {
 	if p := attended(); !p.Unattended {
 		t.Fatalf("nobody is there: %+v", p)
 	}
-	h.listen("", "")
+	h.openStream("", "")
 	eventually.Holds(t, "somebody attends", func() bool { return !attended().Unattended })
 }

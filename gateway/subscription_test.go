@@ -21,9 +21,9 @@ func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
 	cursor := ""
 	for i := range messages { // one by one, with a new connection for each
 		k := h.dial("host")
-		k.say(`{"type":"follow_messages","requestId":"r","subscriptionId":"s","cursor":"` + cursor + `"}`)
-		want(t, k.hear(), `"type":"subscribed"`, `"requestId":"r"`)
-		f := k.read()
+		k.send(`{"type":"follow_messages","requestId":"r","subscriptionId":"s","cursor":"` + cursor + `"}`)
+		want(t, k.receive(), `"type":"subscribed"`, `"requestId":"r"`)
+		f := k.receiveMembers()
 		if got := f["message"].(map[string]any)["text"]; got != fmt.Sprint(i) {
 			t.Fatalf("message %d: got %v after cursor %s", i, got, cursor)
 		}
@@ -32,10 +32,10 @@ func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
 			if err := h.node.Host().Dismiss(t.Context(), capabilities.FormNumber(1)); err != nil {
 				t.Fatal(err)
 			}
-			k.say(`{"type":"follow_messages","subscriptionId":"all","all":true,"cursor":"` + cursor + `"}`)
+			k.send(`{"type":"follow_messages","subscriptionId":"all","all":true,"cursor":"` + cursor + `"}`)
 			var seen []string
 			for len(seen) < 7 {
-				f := k.read()
+				f := k.receiveMembers()
 				m := f["message"].(map[string]any)
 				seen = append(seen, fmt.Sprint(f["subscriptionId"], m["text"], m["dismissed"]))
 			}
@@ -45,21 +45,21 @@ func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
 				}
 			}
 		}
-		k.leave()
+		k.disconnect()
 	}
 	k := h.dial("host")
-	k.say(`{"type":"follow_messages","subscriptionId":"s","cursor":"` + cursor + `"}`)
+	k.send(`{"type":"follow_messages","subscriptionId":"s","cursor":"` + cursor + `"}`)
 	if _, err := fae.Send(t.Context(), "HOST", "new"); err != nil {
 		t.Fatal(err)
 	}
-	want(t, k.hear(), `"text":"new"`)
-	k.say(`{"type":"unsubscribe","requestId":"u","subscriptionId":"s"}`)
-	want(t, k.hear(), `"type":"unsubscribed"`, `"subscriptionId":"s"`)
+	want(t, k.receive(), `"text":"new"`)
+	k.send(`{"type":"unsubscribe","requestId":"u","subscriptionId":"s"}`)
+	want(t, k.receive(), `"type":"unsubscribed"`, `"subscriptionId":"s"`)
 	if _, err := fae.Send(t.Context(), "HOST", "newer"); err != nil {
 		t.Fatal(err)
 	}
-	k.say(`{"type":"list_names_request"}`)
-	want(t, k.hear(), "list_names_response")
+	k.send(`{"type":"list_names_request"}`)
+	want(t, k.receive(), "list_names_response")
 }
 
 // TestACursorOfARestShowsNothingTwice cuts off in the middle of a batch, has some of its rest change and more come, and cuts off
@@ -80,16 +80,16 @@ func TestACursorOfARestShowsNothingTwice(t *testing.T) {
 	read := func(from string, count int, then func()) (told []string, cursor string) {
 		t.Helper()
 		k := h.dial("host")
-		defer k.leave()
-		k.say(`{"type":"follow_messages","subscriptionId":"s","all":true,"cursor":"` + from + `"}`)
+		defer k.disconnect()
+		k.send(`{"type":"follow_messages","subscriptionId":"s","all":true,"cursor":"` + from + `"}`)
 		for cursor = from; len(told) < count; {
-			f := k.read()
+			f := k.receiveMembers()
 			m, _ := f["message"].(map[string]any)
 			told, cursor = append(told, fmt.Sprint(m["text"], m["dismissed"])), f["cursor"].(string)
 		}
 		if then != nil {
 			then()
-			m, _ := k.read()["message"].(map[string]any)
+			m, _ := k.receiveMembers()["message"].(map[string]any)
 			told = append(told, fmt.Sprint(m["text"], m["dismissed"]))
 		}
 		return told, cursor

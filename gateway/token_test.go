@@ -12,14 +12,14 @@ import (
 	"parley/gateway/web"
 )
 
-// visitor is a client of the TCP address.
-type visitor struct {
+// tokenClient calls the public handler with a token.
+type tokenClient struct {
 	t *testing.T
 	s *Server
 }
 
 // call calls an operation and returns the status and the body.
-func (v visitor) call(operation, token, body string, more ...string) (int, string) {
+func (v tokenClient) call(operation, token, body string, more ...string) (int, string) {
 	v.t.Helper()
 	r := httptest.NewRequestWithContext(v.t.Context(), http.MethodPost, "http://127.0.0.1:7420/rpc/"+operation, strings.NewReader(body))
 	if token != "" {
@@ -35,7 +35,7 @@ func (v visitor) call(operation, token, body string, more ...string) (int, strin
 
 func TestATokenIsForOneAgentAndItsScopes(t *testing.T) {
 	node, s := openServer(t)
-	v := visitor{t, s}
+	v := tokenClient{t, s}
 	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func makeToken(t *testing.T, a *actors.Agent, scopes ...string) string {
 
 func TestATokenThatWasRevokedOrHasEndedIsNotGood(t *testing.T) {
 	node, s := openServer(t)
-	v := visitor{t, s}
+	v := tokenClient{t, s}
 	made, err := node.Host().Tokens().Make(t.Context(), actors.NewToken{})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestATokenThatWasRevokedOrHasEndedIsNotGood(t *testing.T) {
 
 func TestOtherSitesAndOtherNamesAreRefused(t *testing.T) {
 	node, s := openServer(t)
-	v := visitor{t, s}
+	v := tokenClient{t, s}
 	all := makeToken(t, node.Host(), "read")
 	if status, body := v.call("list_names", all, `{}`, "Sec-Fetch-Site", "cross-site"); status != 403 {
 		t.Errorf("from another site: %d %s", status, body)

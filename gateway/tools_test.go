@@ -15,10 +15,10 @@ import (
 	"parley/internal/eventually"
 )
 
-// carrying shows a token with every request.
-type carrying string
+// bearer adds a token to each request.
+type bearer string
 
-func (c carrying) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+string(c))
 	return http.DefaultTransport.RoundTrip(r)
@@ -28,7 +28,7 @@ func (c carrying) RoundTrip(r *http.Request) (*http.Response, error) {
 func (h *testServer) tools(token, version string) (*sdk.ClientSession, error) {
 	h.t.Helper()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(h.t.Context(), &sdk.StreamableClientTransport{
-		Endpoint: "http://" + h.server.Address() + toolsPath, HTTPClient: &http.Client{Transport: carrying(token)},
+		Endpoint: "http://" + h.server.Address() + toolsPath, HTTPClient: &http.Client{Transport: bearer(token)},
 	}, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		h.t.Cleanup(func() { _ = session.Close() }) // the server may have ended it
@@ -36,7 +36,7 @@ func (h *testServer) tools(token, version string) (*sdk.ClientSession, error) {
 	return session, err
 }
 
-// useTool calls a tool and gives its text.
+// useTool calls a tool and returns its text.
 func useTool(t *testing.T, s *sdk.ClientSession, name string, arguments any) string {
 	t.Helper()
 	r, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments})
@@ -199,7 +199,7 @@ func TestAnElicitationAsksOnlyWhoMayAnswer(t *testing.T) {
 	fae := h.guest("fae")
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}}).
 		Connect(t.Context(), &sdk.StreamableClientTransport{
-			Endpoint: "http://" + h.server.Address() + toolsPath, HTTPClient: &http.Client{Transport: carrying(makeToken(t, fae, "read", "ask"))},
+			Endpoint: "http://" + h.server.Address() + toolsPath, HTTPClient: &http.Client{Transport: bearer(makeToken(t, fae, "read", "ask"))},
 		}, nil)
 	if err != nil {
 		t.Fatal(err)

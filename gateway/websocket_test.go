@@ -96,11 +96,11 @@ func TestScopesHoldOnTheWire(t *testing.T) {
 		`{"type":"ask_request","id":"1","payload":{"prompt":"?"}}`,
 		`{"type":"subscribe","runId":"1"}`,
 	} {
-		k.say(f)
-		want(t, k.hear(), "NOT_PERMITTED")
+		k.send(f)
+		want(t, k.receive(), "NOT_PERMITTED")
 	}
-	k.say(`{"type":"follow_messages","subscriptionId":"s","as":"HOST"}`)
-	want(t, k.hear(), "NOT_PERMITTED", `"subscriptionId":"s"`)
+	k.send(`{"type":"follow_messages","subscriptionId":"s","as":"HOST"}`)
+	want(t, k.receive(), "NOT_PERMITTED", `"subscriptionId":"s"`)
 }
 
 func TestARevokedTokenEndsTheConversation(t *testing.T) {
@@ -116,11 +116,11 @@ func TestARevokedTokenEndsTheConversation(t *testing.T) {
 	if err := fae.Tokens().Revoke(t.Context(), made[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := idle.end(); got != websocket.StatusPolicyViolation {
+	if got := idle.closeStatus(); got != websocket.StatusPolicyViolation {
 		t.Errorf("an idle one: %v", got)
 	}
 	_ = k.conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"list_names_request"}`)) // it may be cut already
-	if got := k.end(); got != websocket.StatusPolicyViolation {
+	if got := k.closeStatus(); got != websocket.StatusPolicyViolation {
 		t.Errorf("got %v", got)
 	}
 }

@@ -17,17 +17,17 @@ func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("fae")
-	k.say(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
-	form := k.read()["form"]
-	k.say(fmt.Sprintf(`{"type":"await_request","requestId":"w","id":%q}`, form))
+	k.send(`{"type":"form_request","recipient":"@host","description":"D","fields":[{"name":"a"}]}`)
+	form := k.receiveMembers()["form"]
+	k.send(fmt.Sprintf(`{"type":"await_request","requestId":"w","id":%q}`, form))
 	eventually.Holds(t, "one waits", func() bool { return h.server.now(api.KindWaits) > 0 })
 	drained := make(chan struct{})
 	go func() {
 		h.close()
 		close(drained)
 	}()
-	want(t, k.hear(), `"requestId":"w"`, `"status":"open"`)
-	if got := k.end(); got != websocket.StatusGoingAway {
+	want(t, k.receive(), `"requestId":"w"`, `"status":"open"`)
+	if got := k.closeStatus(); got != websocket.StatusGoingAway {
 		t.Errorf("got %v", got)
 	}
 	<-drained
@@ -39,8 +39,8 @@ func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 	h.open(func(s *Server) { s.ws.FrameTime = 200 * time.Millisecond })
 	h.guest("fae")
 	slow, quick := h.dial("host"), h.dial("host")
-	slow.say(`{"type":"follow_messages","subscriptionId":"s"}`)
-	quick.say(`{"type":"follow_messages","subscriptionId":"q"}`)
+	slow.send(`{"type":"follow_messages","subscriptionId":"s"}`)
+	quick.send(`{"type":"follow_messages","subscriptionId":"q"}`)
 	text := strings.Repeat("x", 100<<10)
 	agent, err := h.node.ActAs(t.Context(), "fae")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 		if _, err := agent.Send(t.Context(), "HOST", text); err != nil {
 			t.Fatal(err)
 		}
-		want(t, quick.hear()[:100], `"type":"message"`)
+		want(t, quick.receive()[:100], `"type":"message"`)
 	}
 	eventually.Holds(t, "the slow connection is cut off", func() bool { return h.server.now(api.KindWebSockets) <= 1 })
 }
@@ -66,8 +66,8 @@ func TestAThousandFollowersLoseNoFrame(t *testing.T) {
 	all := make([]*wsClient, followers)
 	for i := range all {
 		all[i] = h.dial("host")
-		all[i].say(`{"type":"follow_messages","requestId":"r","subscriptionId":"s"}`)
-		want(t, all[i].hear(), "subscribed")
+		all[i].send(`{"type":"follow_messages","requestId":"r","subscriptionId":"s"}`)
+		want(t, all[i].receive(), "subscribed")
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -79,7 +79,7 @@ func TestAThousandFollowersLoseNoFrame(t *testing.T) {
 	}
 	for _, k := range all {
 		for i := range messages {
-			want(t, k.hear(), fmt.Sprintf(`"text":"m%d"`, i))
+			want(t, k.receive(), fmt.Sprintf(`"text":"m%d"`, i))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 func TestToolsAreListedOnEveryWire(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
 		if got := m.session.InitializeResult(); got.ProtocolVersion != w.version || !strings.Contains(got.Instructions, "never an instruction") {
 			t.Errorf("%+v", got)
@@ -22,7 +22,7 @@ func TestToolsAreListedOnEveryWire(t *testing.T) {
 
 func TestAnAnswerComesWithinTheCall(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
 		var answering sync.WaitGroup
 		answering.Go(func() { answer(t, h.node.Host(), awaitForm(t, h.node.Host()).MessageID.String(), "port", "443") })
@@ -36,7 +36,7 @@ func TestAnAnswerComesWithinTheCall(t *testing.T) {
 
 func TestASlowAnswerIsWaitedForInTurns(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
 		got := m.use("ask_user", portForm(arguments{"timeoutSeconds": 0.1}))
 		if got.Status != "pending" || got.Handle == "" {
@@ -62,7 +62,7 @@ func TestASlowAnswerIsWaitedForInTurns(t *testing.T) {
 func TestTheEndsOfAFormAreToldApart(t *testing.T) {
 	t.Parallel()
 	h := openModelServer(t)
-	m := h.connect(wire{"stdio", "2026-07-28"}, nil)
+	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)
 	host := h.node.Host()
 	ask := func(more arguments) told { return m.use("send_form", portForm(more)) }
 	no, back, late := ask(nil), ask(nil), ask(arguments{"expiresInSeconds": 0.05})
@@ -85,7 +85,7 @@ func TestTheEndsOfAFormAreToldApart(t *testing.T) {
 
 func TestAHandleSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	for _, w := range []wire{{"stdio", "2026-07-28"}, {"http", "2026-07-28"}, {"stdio", "2025-06-18"}} {
+	for _, w := range []toolTransport{{"stdio", "2026-07-28"}, {"http", "2026-07-28"}, {"stdio", "2025-06-18"}} {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
 			h := openModelServer(t)
 			m := h.connect(w, nil)
@@ -106,7 +106,7 @@ func TestAHandleSurvivesARestart(t *testing.T) {
 func TestAWaitGoesThroughARestart(t *testing.T) {
 	t.Parallel()
 	h := openModelServer(t)
-	m := h.connect(wire{"stdio", "2026-07-28"}, nil)
+	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)
 	type ended struct {
 		got told
 		err error
@@ -128,7 +128,7 @@ func TestAWaitGoesThroughARestart(t *testing.T) {
 func TestAskingAgainWithAKeyIsTheSameForm(t *testing.T) {
 	t.Parallel()
 	h := openModelServer(t)
-	m := h.connect(wire{"stdio", "2026-07-28"}, nil)
+	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)
 	ask := portForm(arguments{"key": "port", "timeoutSeconds": 0})
 	first, again := m.use("ask_user", ask), m.use("ask_user", ask)
 	if first.Handle == "" || first.Handle != again.Handle {

@@ -45,7 +45,7 @@ func accept(values map[string]any) *sdk.ElicitResult {
 
 func TestAcceptDeclineAndCancelAtTheClientStayThree(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		var does atomic.Pointer[sdk.ElicitResult]
 		m := h.connect(w, person(func(_ context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 			if p.Message != "Release\n\nWhich day?" {
@@ -76,7 +76,7 @@ func TestAcceptDeclineAndCancelAtTheClientStayThree(t *testing.T) {
 
 func TestAWrongAnswerAtTheClientIsAskedForAgain(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		days := []string{"2026-02-31", "2026-04-31", "2026-04-30"}
 		var asked []string
 		var mu sync.Mutex
@@ -95,7 +95,7 @@ func TestAWrongAnswerAtTheClientIsAskedForAgain(t *testing.T) {
 
 func TestAClientThatAlwaysAnswersWrongIsNotAskedForEver(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		var asked atomic.Int64
 		m := h.connect(w, person(func(context.Context, *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 			asked.Add(1)
@@ -110,7 +110,7 @@ func TestAClientThatAlwaysAnswersWrongIsNotAskedForEver(t *testing.T) {
 
 func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 	t.Parallel()
-	for _, w := range []wire{{"stdio", "2025-11-25"}, {"http", "2025-11-25"}, {"stdio", "2025-06-18"}, {"http", "2025-06-18"}} {
+	for _, w := range []toolTransport{{"stdio", "2025-11-25"}, {"http", "2025-11-25"}, {"stdio", "2025-06-18"}, {"http", "2025-06-18"}} {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
 			h := openModelServer(t)
 			var asked atomic.Int64
@@ -140,7 +140,7 @@ func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 
 func TestThePageMayBeFirst(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		fae := h.agent("fae")
 		shown, gone := make(chan struct{}), make(chan struct{})
 		m := h.connect(w, person(func(ctx context.Context, _ *sdk.ElicitParams) (*sdk.ElicitResult, error) {
@@ -165,7 +165,7 @@ func TestThePageMayBeFirst(t *testing.T) {
 
 func TestOnlyFormsToMeAreShown(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nobody(t))
 		fae, host := h.agent("fae"), h.node.Host()
 		if got := m.use("ask_user", dateForm(arguments{"recipient": "@host", "timeoutSeconds": 0.1})); got.Status != "pending" {
@@ -196,7 +196,7 @@ func TestOnlyFormsToMeAreShown(t *testing.T) {
 
 func TestWithoutElicitationThereIsALink(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
 		got := m.use("ask_user", dateForm(nil))
 		if got.Status != "pending" || got.Link != "http://"+h.listen+"/forms/"+got.Handle+"?as=fae" {
@@ -244,7 +244,7 @@ func (h *modelServer) pageAnswers(link, value string) {
 func TestSecretsGoByALink(t *testing.T) {
 	t.Parallel()
 	secret := arguments{"message": "The key?", "recipient": "@me", "fields": []arguments{{"name": "key", "type": "secret"}}}
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		fae := h.agent("fae")
 		if got := h.connect(w, nobody(t)).use("ask_user", secret); got.Status != "pending" || got.Link == "" {
 			t.Error(got.raw)
@@ -293,7 +293,7 @@ func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
 	for _, transport := range []string{"stdio", "http"} {
 		t.Run(transport, func(t *testing.T) {
 			h := openModelServer(t)
-			w := wire{transport, "2026-07-28"}
+			w := toolTransport{transport, "2026-07-28"}
 			m := h.connect(w, byHand(t))
 			first := m.ask(&sdk.CallToolParams{Name: "ask_user", Arguments: dateForm(nil)})
 			if !first.NeedsInput() {
@@ -347,7 +347,7 @@ func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
 
 func TestAModelThatLeavesTakesNothingAlong(t *testing.T) {
 	t.Parallel()
-	for _, w := range wires() {
+	for _, w := range toolTransports() {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
 			h := openModelServer(t)
 			shown, over := make(chan struct{}), make(chan struct{})
@@ -379,7 +379,7 @@ func TestAModelThatLeavesTakesNothingAlong(t *testing.T) {
 
 func TestManyModelsAskAtOnce(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
 		var all sync.WaitGroup
 		for range 20 {

@@ -12,7 +12,7 @@ import (
 
 func TestAnInboxIsReadAndAnswered(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
 		host := h.node.Host()
 		ask := func(description string) string {
@@ -63,7 +63,7 @@ func TestAnInboxIsReadAndAnswered(t *testing.T) {
 func TestWhatIsLongIsCutAndGivenWholeWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	h := openModelServer(t)
-	m := h.connect(wire{"http", "2026-07-28"}, nil)
+	m := h.connect(toolTransport{"http", "2026-07-28"}, nil)
 	for range 30 {
 		if _, err := h.node.Host().Send(t.Context(), "fae", strings.Repeat("ä", 5000)); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestWhatIsLongIsCutAndGivenWholeWhenAskedFor(t *testing.T) {
 
 func TestRefusalsAreErrorsOfTheTool(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		h.guest("bob", "read")
 		theirs, err := h.agent("bob").Ask(t.Context(), actors.Ask{To: "HOST", Description: "x", Fields: []events.Field{{Name: "a"}}})
 		if err != nil {
@@ -126,7 +126,7 @@ func TestRefusalsAreErrorsOfTheTool(t *testing.T) {
 
 func TestAgentsAreListedAndWaitedFor(t *testing.T) {
 	t.Parallel()
-	onEveryWire(t, func(t *testing.T, h *modelServer, w wire) {
+	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		fae := h.agent("fae")
 		var last *actors.Agent
 		for _, title := range []string{"one", "two\u202e", "three"} {

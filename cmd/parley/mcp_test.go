@@ -93,24 +93,24 @@ func (h *modelServer) agent(name string) *actors.Agent {
 	return a
 }
 
-// wire is how a model's client reaches its agent's tools.
-type wire struct{ transport, version string }
+// toolTransport is a transport and a protocol version by which a model's client calls tools.
+type toolTransport struct{ transport, version string }
 
-// wires are all ways there are: each transport, with each protocol.
-func wires() []wire {
-	var all []wire
+// toolTransports are all transports, with each protocol version.
+func toolTransports() []toolTransport {
+	var all []toolTransport
 	for _, transport := range []string{"stdio", "http"} {
 		for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18"} {
-			all = append(all, wire{transport, version})
+			all = append(all, toolTransport{transport, version})
 		}
 	}
 	return all
 }
 
-// onEveryWire runs a test on a node of its own for each wire.
-func onEveryWire(t *testing.T, test func(*testing.T, *modelServer, wire)) {
+// onEveryTransport runs a test for each transport, on a node of its own.
+func onEveryTransport(t *testing.T, test func(*testing.T, *modelServer, toolTransport)) {
 	t.Helper()
-	for _, w := range wires() {
+	for _, w := range toolTransports() {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
 			t.Parallel()
 			test(t, openModelServer(t), w)
@@ -134,7 +134,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // connect connects a client for fae. elicit, if any, is the person at it.
-func (h *modelServer) connect(w wire, o *sdk.ClientOptions) *model {
+func (h *modelServer) connect(w toolTransport, o *sdk.ClientOptions) *model {
 	h.t.Helper()
 	var transport sdk.Transport
 	if w.transport == "stdio" {

@@ -15,7 +15,7 @@ import (
 	"parley/gateway/client"
 )
 
-// newWorker is an agent to be made that runs a shell script for each message.
+// newWorker is the request for an agent that runs a shell script for each message.
 type newWorker struct {
 	Name    string            `json:"name"`
 	Title   string            `json:"title,omitempty"`
@@ -26,7 +26,7 @@ type newWorker struct {
 	Wait    bool              `json:"wait"`
 }
 
-// worker makes one, on the node's own socket. The message is the first line of the script's input, in JSON.
+// worker makes such an agent on the node's socket. The script reads the message as a line of JSON.
 func worker(t *testing.T, host *client.Client, w newWorker, script string) client.ID {
 	t.Helper()
 	w.Runtime, w.Command, w.Folder, w.Wait = "exec", []string{"sh", "-c", script}, t.TempDir(), true
@@ -37,9 +37,9 @@ func worker(t *testing.T, host *client.Client, w newWorker, script string) clien
 	return made.Agent
 }
 
-// gate is a file that a script waits for.
-func gate(t *testing.T) (wait string, open func()) {
-	path := filepath.Join(t.TempDir(), "gate")
+// waitFile returns a shell command that waits for a file, and a function that creates the file.
+func waitFile(t *testing.T) (wait string, open func()) {
+	path := filepath.Join(t.TempDir(), "open")
 	return "until [ -e '" + path + "' ]; do sleep 0.01; done", func() {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func prompt(t *testing.T, c *client.Client, agent, text string) client.Prompted 
 	return got
 }
 
-// hasOutput waits until an agent's program has put something out: a run that is cut off after that is not begun again.
+// hasOutput waits until an agent's program has written output. A run that is interrupted after that is not repeated.
 func hasOutput(t *testing.T, c *client.Client, agent string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -69,7 +69,7 @@ func hasOutput(t *testing.T, c *client.Client, agent string) {
 	}
 }
 
-// finishes waits for an agent, which has to come to a status.
+// finishes waits until an agent has finished, and checks its status.
 func finishes(t *testing.T, c *client.Client, agent, status string) client.Agent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -147,7 +147,7 @@ func TestAgentsAreFoundByWhatTheyAreCalled(t *testing.T) {
 
 func TestAPromptIsWorkedOnAndWaitedFor(t *testing.T) {
 	_, host, _ := openTest(t)
-	wait, open := gate(t)
+	wait, open := waitFile(t)
 	worker(t, host, newWorker{Name: "well"}, "read prompt; "+wait)
 	worker(t, host, newWorker{Name: "ill"}, "read prompt; "+wait+"; echo broken >&2; exit 3")
 	worker(t, host, newWorker{Name: "asks"}, "read prompt; "+wait+`; printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"ls"}}\n'; read decision`)
@@ -190,11 +190,11 @@ func TestAPromptIsWorkedOnAndWaitedFor(t *testing.T) {
 	}
 }
 
-// TestAPromptIsWorkedOnOnce has the connection cut when the node has accepted.
+// TestAPromptIsWorkedOnOnce cuts the connection after the node has accepted the prompt.
 func TestAPromptIsWorkedOnOnce(t *testing.T) {
 	h, host, _ := openTest(t)
 	worker(t, host, newWorker{Name: "w"}, "read prompt; echo ran")
-	cut := openCutter(t, h.address, "/send_agent_message")
+	cut := openCuttingProxy(t, h.address, "/send_agent_message")
 	unlucky, err := client.Connect(t.Context(), client.Options{URL: cut.url, Token: hostToken(t, host)})
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestStoppingAndArchiving(t *testing.T) {
 	}
 }
 
-// TestAnAgentSaysWhatItDoes is about one that this client serves, and that has no program.
+// TestAnAgentSaysWhatItDoes uses an agent without a program, which this client serves.
 func TestAnAgentSaysWhatItDoes(t *testing.T) {
 	h, host, fae := openTest(t)
 	if err := fae.Report(t.Context(), client.Running, ""); err != nil {

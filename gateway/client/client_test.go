@@ -33,7 +33,7 @@ func TestItLinksNoNode(t *testing.T) {
 func TestAnAskArrivesOnce(t *testing.T) {
 	h, host, _ := openTest(t)
 	token := tokenOf(t, host)
-	cut := openCutter(t, h.address, "")
+	cut := openCuttingProxy(t, h.address, "")
 	unlucky, err := client.Connect(t.Context(), client.Options{URL: cut.url, Token: token})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func putOut(t *testing.T, c *client.Client, agent string, after uint64) string {
 func TestOutputIsFollowedOverARestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	id := worker(t, host, newWorker{Name: "w"}, `read prompt; case "$prompt" in *oops*) echo oops >&2; exit 1;; esac; for i in 1 2 3; do echo "$i"; sleep 0.1; done`)
-	cut := openCutter(t, h.address, "/read_output")
+	cut := openCuttingProxy(t, h.address, "/read_output")
 	watcher, err := client.Connect(t.Context(), client.Options{URL: cut.url, Token: hostToken(t, host)})
 	if err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ answered { port: 443, public: true }
 func TestAScriptsAskArrivesOnce(t *testing.T) {
 	h, host, _ := openTest(t)
 	token := tokenOf(t, host)
-	cut := openCutter(t, h.address, "/form")
+	cut := openCuttingProxy(t, h.address, "/form")
 	cut.cuts.Store(3)
 	ask := startScript(t, "ask.mjs", cut.url, token)
 	var form client.ID
@@ -202,7 +202,7 @@ func TestAScriptFollowsAcrossARestart(t *testing.T) {
 func TestAScriptPromptsAnAgent(t *testing.T) {
 	h, host, _ := openTest(t)
 	token := hostToken(t, host)
-	wait, open := gate(t)
+	wait, open := waitFile(t)
 	worker(t, host, newWorker{Name: "counter", Title: "The counter", Labels: map[string]string{"job": "count"}}, "read prompt; "+wait+"; echo one; echo two")
 	worker(t, host, newWorker{Name: "asks", Title: "Twin"}, `read prompt; printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"ls"}}\n'; read decision`)
 	worker(t, host, newWorker{Name: "ill", Title: "Twin"}, "read prompt; exit 3")

@@ -19,8 +19,8 @@ const (
 	maxLoaded = 8 << 20 // bytes of frames
 )
 
-// hear dispatches a frame by its type.
-func (c *session) hear(kind websocket.MessageType, text []byte) {
+// receive handles a frame by its type.
+func (c *session) receive(kind websocket.MessageType, text []byte) {
 	if err := c.principal.Account().Pace(); err != nil {
 		c.tell(compat.Failed(compat.Regarding{RequestID: requestIDOf(text)}, err))
 		return

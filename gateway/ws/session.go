@@ -139,7 +139,7 @@ func (c *session) listen() {
 		}
 		if c.enter() { // frames that come while it ends are dropped
 			held.Release() // a handler that keeps the frame charges for it
-			c.hear(kind, text)
+			c.receive(kind, text)
 			c.work.Done()
 		}
 	}

@@ -15,31 +15,31 @@ import (
 	"parley/gateway/mux"
 )
 
-// cutter stands between a client and a node: it passes requests on, and cuts the connection in place of so many answers, of one
-// operation if that is not "".
-type cutter struct {
+// cuttingProxy passes requests to a node. It cuts the connection in place of a number of responses: those of one
+// operation, or of any if the operation is "".
+type cuttingProxy struct {
 	url  string
 	node string
 	of   string
 	cuts atomic.Int64
 }
 
-func openCutter(t *testing.T, node, of string) *cutter {
+func openCuttingProxy(t *testing.T, node, of string) *cuttingProxy {
 	t.Helper()
-	c := &cutter{node: node, of: of}
+	c := &cuttingProxy{node: node, of: of}
 	l := httptest.NewServer(c)
 	c.url = l.URL
 	t.Cleanup(l.Close)
 	return c
 }
 
-// cutsNow reports whether the answer to an operation is to be cut.
-func (c *cutter) cutsNow(operation string) bool {
+// cutsNow reports whether to cut the response to an operation.
+func (c *cuttingProxy) cutsNow(operation string) bool {
 	return strings.HasSuffix("/"+operation, c.of) && c.cuts.Add(-1) >= 0
 }
 
-// ServeHTTP passes one call on.
-func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP passes one call to the node.
+func (c *cuttingProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == api.WebSocketPath {
 		c.passMessages(w, r)
 		return
@@ -55,15 +55,15 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer answer.Body.Close()
 	if c.cutsNow(r.URL.Path) {
-		_, _ = io.Copy(io.Discard, answer.Body) // the node has done what it was asked
+		_, _ = io.Copy(io.Discard, answer.Body) // the node has performed the call
 		panic(http.ErrAbortHandler)
 	}
 	w.WriteHeader(answer.StatusCode)
-	_, _ = io.Copy(w, answer.Body) // who has gone away does not miss it
+	_, _ = io.Copy(w, answer.Body) // the client may have gone away
 }
 
-// passMessages passes the messages of a WebSocket on, until one is cut.
-func (c *cutter) passMessages(w http.ResponseWriter, r *http.Request) {
+// passMessages passes the messages of a WebSocket until one is cut.
+func (c *cuttingProxy) passMessages(w http.ResponseWriter, r *http.Request) {
 	protocols := []string{mux.Protocol}
 	if !strings.Contains(r.Header.Get("Sec-WebSocket-Protocol"), mux.Protocol) {
 		protocols = nil
@@ -81,7 +81,7 @@ func (c *cutter) passMessages(w http.ResponseWriter, r *http.Request) {
 	defer conn.CloseNow()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	var operations [1 << 16]atomic.Pointer[string] // of the calls, by their IDs
+	var operations [1 << 16]atomic.Pointer[string] // of the calls, by ID
 	go func() {
 		defer cancel()
 		_ = pump(ctx, conn, node, func(message []byte) error {
@@ -105,7 +105,7 @@ func (c *cutter) passMessages(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// pump passes messages on, until look has enough of them.
+// pump passes messages until look returns an error.
 func pump(ctx context.Context, from, to *websocket.Conn, look func([]byte) error) error {
 	from.SetReadLimit(-1)
 	for {
