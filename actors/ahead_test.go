@@ -58,10 +58,10 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 		forms = 600
 	}
 	var d troubles
-	a := &station{options: Options{Folder: t.TempDir(), Name: "a", Failpoint: d.step}}
+	a := &clusterNode{options: Options{Folder: t.TempDir(), Name: "a", Failpoint: d.step}}
 	a.open(t)
-	b := openStation(t, "b", true)
-	meet(t, b, a)
+	b := openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
 	fae := guest(t, a.Node, "fae")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -108,7 +108,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 			t.Fatal(err)
 		}
 		work.Go(func() {
-			arrives(t, holder, asked.Form)
+			awaitMessage(t, holder, asked.Form)
 			var answers sync.WaitGroup
 			for k := range 2 {
 				answers.Go(func() {
@@ -116,7 +116,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 						_, err := holder.Answer(ctx, Answer{Form: capabilities.FormID(asked.Form), Values: text("a", fmt.Sprint(i, k))})
 						return err
 					})
-					if err != nil && !isEnd(parley.CodeOf(err)) && parley.CodeOf(err) != parley.AnswerPending {
+					if err != nil && !isSettledCode(parley.CodeOf(err)) && parley.CodeOf(err) != parley.AnswerPending {
 						t.Error(err)
 					}
 				})

@@ -21,8 +21,8 @@ func TestBacklogArrivesInOrderOnce(t *testing.T) {
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
 		messages = 100_000
 	}
-	a, b := openStation(t, "a", false), openStation(t, "b", true)
-	meet(t, b, a)
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
 	closeNode(t, b.Node)
 	sendMany(t, a.Host(), "b", messages)
 	b.open(t)
@@ -44,8 +44,8 @@ func BenchmarkBacklog(b *testing.B) {
 	const messages = 100_000
 	for b.Loop() {
 		b.StopTimer()
-		here, there := openStation(b, "here", false), openStation(b, "there", true)
-		meet(b, there, here)
+		here, there := openClusterNode(b, "here", false), openClusterNode(b, "there", true)
+		connectHosts(b, there, here)
 		closeNode(b, there.Node)
 		began := time.Now()
 		sendMany(b, here.Host(), "there", messages)

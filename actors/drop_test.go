@@ -14,22 +14,22 @@ import (
 func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	v := newHostileHarness(t)
 	h := v.victim.Host()
-	introduced := v.newStranger()
-	v.arrives(v.say(events.OutboxCopy, v.fae.id, v.form(v.fae.id, v.holdsFae)))
+	introduced := v.newUnknownNode()
+	v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, v.form(v.fae.id, v.faeGrant)))
 	third := v.newID()
 	third.Node = introduced.id
-	exchange[peers.AckPacket](v.mallory, peers.KindMail, peers.MailPacket{
+	exchange[peers.AckPacket](v.hostileNode, peers.KindMail, peers.MailPacket{
 		Introduced: []peers.Introduction{{Node: introduced.id, Hints: []string{"nats://127.0.0.1:9"}}},
-		Items:      []peers.Item{v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))},
+		Items:      []peers.Item{v.item(events.OutboxCopy, v.host, v.fae.id, v.message(v.fae.id, v.faeGrant))},
 	})
-	if _, known := v.known(introduced.id); !known {
+	if _, known := v.peer(introduced.id); !known {
 		t.Fatal("the third node is not known")
 	}
-	v.quiet()
+	v.waitIdle()
 	if err := v.transport.Close(); err != nil { // what is sent now waits
 		t.Fatal(err)
 	}
-	asked, err := h.Ask(t.Context(), Ask{To: "mallory", Description: "d", Fields: textField("f")})
+	asked, err := h.Ask(t.Context(), Ask{To: "hostile", Description: "d", Fields: textField("f")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 		t.Errorf("dropped: %+v", done)
 	}
 	for _, id := range []capabilities.NodeID{v.id, introduced.id} {
-		if p, known := v.known(id); known {
+		if p, known := v.peer(id); known {
 			t.Errorf("still known: %+v", p)
 		}
 	}
@@ -62,7 +62,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	if v.victim.peers.Admits(v.id, "") {
 		t.Error("it may connect")
 	}
-	if _, err := h.Send(t.Context(), v.self.String(), "are you there?"); err == nil {
+	if _, err := h.Send(t.Context(), v.host.String(), "are you there?"); err == nil {
 		t.Error("it is written to")
 	}
 	if _, err := h.Peers().Drop(t.Context(), v.id); parley.CodeOf(err) != parley.NodeUnknown {
@@ -74,11 +74,11 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 }
 
 func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
-	a, b, _ := trio(t)
+	a, b, _ := openThreeNodes(t)
 	host, other := a.Host(), b.Host()
 	given := guest(t, a.Node, "given")
 	sent := send(t, host, "b", "take @it:given")
-	brings(t, other, sent.Message, "it", "hers")
+	adoptReference(t, other, sent.Message, "it", "hers")
 	send(t, other, "hers", "before")
 	eventually.Holds(t, "the first message", func() bool { return countMail(t, given) == 1 })
 	if _, err := host.Peers().Drop(t.Context(), b.ID()); err != nil {
@@ -101,7 +101,7 @@ func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
 		t.Error("it was invited again")
 	}
 	again := send(t, host, "b", "hello again")
-	arrives(t, other, again.Message)
+	awaitMessage(t, other, again.Message)
 	late, err := other.Send(t.Context(), "hers", "by a grant of before")
 	if err == nil {
 		eventually.Holds(t, "a grant of before is refused", func() bool {

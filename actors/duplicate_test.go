@@ -15,7 +15,7 @@ import (
 )
 
 // written gives the items that a mailbox has for a node as packets have them, without anything being sent.
-func written(tb testing.TB, from *Agent, to *station) []peers.Item {
+func written(tb testing.TB, from *Agent, to *clusterNode) []peers.Item {
 	tb.Helper()
 	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]peers.Item, error) {
 		var all []peers.Item
@@ -38,7 +38,7 @@ func written(tb testing.TB, from *Agent, to *station) []peers.Item {
 }
 
 // bring delivers a packet from a station to another, as if the transport had brought it.
-func bring(tb testing.TB, from, to *station, items ...peers.Item) []peers.Ack {
+func bring(tb testing.TB, from, to *clusterNode, items ...peers.Item) []peers.Ack {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -51,7 +51,7 @@ func bring(tb testing.TB, from, to *station, items ...peers.Item) []peers.Ack {
 
 // bringAgain delivers what has been delivered, as it was, in reverse, and each on its own, and checks that all
 // have it as before and none of some mailboxes changes.
-func bringAgain(tb testing.TB, from, to *station, items []peers.Item, agents ...*Agent) {
+func bringAgain(tb testing.TB, from, to *clusterNode, items []peers.Item, agents ...*Agent) {
 	tb.Helper()
 	before := versions(tb, agents)
 	backwards := slices.Clone(items)
@@ -87,10 +87,10 @@ func versions(tb testing.TB, agents []*Agent) []uint64 {
 // again at every stage of what follows.
 func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	t.Parallel()
-	a, b := openStation(t, "a", false), openStation(t, "b", true)
-	meet(t, b, a)
-	b.gate.set(cut)
-	outOfReach(t, a, b)
+	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
+	b.proxy.setMode(disconnected)
+	awaitUnreachable(t, a, b)
 	fae := guest(t, a.Node, "fae")
 	var asked []view.Asked
 	for range 3 {
@@ -102,7 +102,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 		t.Fatalf("%d items", len(mail))
 	}
 	bring(t, a, b, mail...)
-	brings(t, b.Host(), gift.Message, "fae", "fae")
+	adoptReference(t, b.Host(), gift.Message, "fae", "fae")
 	bringAgain(t, a, b, mail, b.Host())
 
 	if o, err := answerWith(b.Host(), asked[0].Form, "mine"); err != nil || o.Status != view.StatusAnswering {
@@ -123,7 +123,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	outcomes := written(t, a.Host(), b)
 	bring(t, a, b, outcomes...)
 	for i, status := range []view.FormStatus{view.StatusAnswered, view.StatusDeclined, view.StatusCancelled} {
-		endsAlike(t, asked[i].Form, status, a.Host(), b.Host())
+		awaitSameOutcome(t, asked[i].Form, status, a.Host(), b.Host())
 	}
 	if _, err := b.Host().Send(t.Context(), "fae", "still there?"); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("what was revoked is used: %v", err)
@@ -132,7 +132,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	bringAgain(t, a, b, mail, b.Host())
 	bringAgain(t, b, a, said, a.Host())
 
-	b.gate.set(passing)
+	b.proxy.setMode(forwarding)
 	eventually.Holds(t, "all has arrived", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) })
 	bringAgain(t, a, b, append(mail, outcomes...), b.Host())
 	bringAgain(t, b, a, said, a.Host())
@@ -145,18 +145,18 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 // forward, what follows from it, and the revocation.
 func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 	t.Parallel()
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	fae := guest(t, c.Node, "fae")
-	brings(t, b.Host(), send(t, c.Host(), "b", "@fae").Message, "fae", "fae")
+	adoptReference(t, b.Host(), send(t, c.Host(), "b", "@fae").Message, "fae", "fae")
 	asked := ask(t, a.Host(), Ask{To: "b"})
-	arrives(t, b.Host(), asked.Form)
+	awaitMessage(t, b.Host(), asked.Form)
 	eventually.Holds(t, "b has delivered all", func() bool { return hasDelivered(t, b.Host()) })
-	for _, s := range []*station{b, c} {
-		s.gate.set(cut)
+	for _, s := range []*clusterNode{b, c} {
+		s.proxy.setMode(disconnected)
 	}
-	outOfReach(t, b, a)
-	outOfReach(t, b, c)
-	outOfReach(t, a, c)
+	awaitUnreachable(t, b, a)
+	awaitUnreachable(t, b, c)
+	awaitUnreachable(t, a, c)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "fae"); err != nil {
 		t.Fatal(err)
 	}
@@ -181,10 +181,10 @@ func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 	if o, err := answerWith(fae, asked.Form, "all the same"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	for _, s := range []*station{b, c} {
-		s.gate.set(passing)
+	for _, s := range []*clusterNode{b, c} {
+		s.proxy.setMode(forwarding)
 	}
-	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
+	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
 	bringAgain(t, b, a, forward, a.Host())
 	eventually.Holds(t, "all has arrived", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, fae) })
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
@@ -197,12 +197,12 @@ func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 // whom the form goes to, is closed.
 func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
 	t.Parallel()
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
-	arrives(t, b.Host(), asked.Form)
+	awaitMessage(t, b.Host(), asked.Form)
 	eventually.Holds(t, "b has delivered all", func() bool { return hasDelivered(t, b.Host()) })
-	b.gate.set(cut)
-	outOfReach(t, b, a)
+	b.proxy.setMode(disconnected)
+	awaitUnreachable(t, b, a)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
 	if r := bring(t, b, a, forward...); r[0].Status != peers.AckAccepted {
 		t.Fatalf("%+v", r)
 	}
-	b.gate.set(passing)
+	b.proxy.setMode(forwarding)
 	eventually.Holds(t, "b has been told", func() bool { return len(written(t, b.Host(), a)) == 0 })
 	c.open(t)
 	end := time.Now().Add(15 * time.Second)

@@ -1,187 +1,295 @@
 package actors
 
 import (
-	"crypto/rand"
-	"fmt"
+	"context"
 	"slices"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"parley"
+	"github.com/nats-io/nkeys"
+	"github.com/oklog/ulid/v2"
+
 	"parley/actors/peers"
+	"parley/actors/transport"
 	"parley/actors/view"
 	"parley/capabilities"
 	"parley/events"
 	"parley/internal/eventually"
+	"parley/mailbox"
 )
 
-func someNode() (id capabilities.NodeID) {
-	_, _ = rand.Read(id[:]) // it does not fail
-	return id
+// mallory is a node that does as it likes: it has a key and a transport, and writes its packets by hand.
+type hostileNode struct {
+	testing.TB
+	victim    *Node
+	id        capabilities.NodeID
+	host      capabilities.ID // who it says that its host is
+	key       nkeys.KeyPair
+	identity  *transport.Identity
+	transport *transport.Transport
+
+	mu       sync.Mutex
+	received []events.Event // in items from the victim
 }
 
-func (m *mallory) known(id capabilities.NodeID) (view.Peer, bool) {
+// openVictim opens a node that others can reach.
+func openVictim(tb testing.TB) *Node {
+	tb.Helper()
+	n, err := Open(tb.Context(), Options{Folder: tb.TempDir(), Name: "victim", Peers: "127.0.0.1:0"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { closeNode(tb, n) })
+	return n
+}
+
+func newKey(tb testing.TB) (nkeys.KeyPair, *transport.Identity) {
+	tb.Helper()
+	key, err := nkeys.CreateServer()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	identity, err := transport.NewIdentity(key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key, identity
+}
+
+// newMallory makes a hostile node that has come no further than the victim's listener, by an invitation.
+func newHostileNode(tb testing.TB, victim *Node, invitation view.Invitation) (*hostileNode, capabilities.Locator) {
+	tb.Helper()
+	key, identity := newKey(tb)
+	m := &hostileNode{TB: tb, victim: victim, id: identity.Node(), key: key, identity: identity}
+	m.host = m.newID()
+	var err error
+	if m.transport, err = transport.Open(tb.Context(), transport.Options{Identity: identity, Receive: m.receive}); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := m.transport.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	l, err := capabilities.ParseLocator(invitation.Locator)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := m.transport.Dial(tb.Context(), victim.ID(), l.Hints, peers.Token(l.ID.ULID, l.Secret)); err != nil {
+		tb.Fatal(err)
+	}
+	return m, l
+}
+
+func invite(tb testing.TB, n *Node, name string) view.Invitation {
+	tb.Helper()
+	i, err := n.Host().Peers().Invite(tb.Context(), NewInvitation{Name: name})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return i
+}
+
+// befriend makes a hostile node that the victim's host has invited in good faith.
+func newHostilePeer(tb testing.TB, victim *Node, name string) *hostileNode {
+	tb.Helper()
+	m, l := newHostileNode(tb, victim, invite(tb, victim, name))
+	if w := m.accept(l.ID.ULID, l.Secret); w.Code != "" {
+		tb.Fatal(w.Code, w.Text)
+	}
+	return m
+}
+
+func (m *hostileNode) accept(invitation ulid.ULID, secret string) peers.WelcomePacket {
 	m.Helper()
-	all, err := m.victim.Nodes(m.Context())
+	return exchange[peers.WelcomePacket](m, peers.KindAccept, peers.AcceptPacket{Invitation: invitation, Secret: secret, Host: m.host.ULID, Stamp: 1})
+}
+
+func (m *hostileNode) newID() capabilities.ID { return capabilities.ID{ULID: ulid.Make(), Node: m.id} }
+
+// receive says to each item that it has arrived.
+func (m *hostileNode) receive(_ context.Context, l transport.Packet) (transport.Kind, []byte, bool) {
+	if l.Kind == peers.KindAnnounce {
+		body, err := peers.WritePacket(peers.AddressPacket{Stamp: 1})
+		return peers.KindNoted, body, err == nil
+	}
+	mail, err := peers.ReadPacket[peers.MailPacket](l.Body)
+	if err != nil {
+		return 0, nil, false
+	}
+	var r peers.AckPacket
+	for _, p := range mail.Items {
+		r.Acks = append(r.Acks, peers.Ack{Status: peers.AckAccepted})
+		if recorded, err := events.Decode(p.Body, p.Count); err == nil {
+			m.mu.Lock()
+			for _, e := range recorded {
+				m.received = append(m.received, e.Event)
+			}
+			m.mu.Unlock()
+		}
+	}
+	body, err := peers.WritePacket(r)
+	return peers.KindAcks, body, err == nil
+}
+
+// got waits for something that the victim sends, and takes it.
+func awaitEvent[E events.Event](m *hostileNode) (e E) {
+	m.Helper()
+	eventually.Holds(m, "mail from the victim", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for i, c := range m.received {
+			if is, ok := c.(E); ok {
+				e, m.received = is, slices.Delete(m.received, i, i+1)
+				return true
+			}
+		}
+		return false
+	})
+	return e
+}
+
+// exchange sends a packet and reads the response.
+func exchange[T any](m *hostileNode, kind transport.Kind, x any) T {
+	m.Helper()
+	body, err := peers.WritePacket(x)
 	if err != nil {
 		m.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(p view.Peer) bool { return p.Node == id })
-	if i < 0 {
-		return view.Peer{}, false
+	ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
+	defer cancel()
+	answer, err := m.transport.Call(ctx, m.victim.ID(), kind, body)
+	if err != nil {
+		m.Fatal(err)
 	}
-	return all[i], true
+	read, err := peers.ReadPacket[T](answer.Body)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return read
 }
 
-func TestIntroductionsPutNobodyInTheWayOfAnother(t *testing.T) {
-	n := openVictim(t)
-	m := befriend(t, n, "mallory")
-	carol := m.newStranger()
-	trap := []string{"nats://127.0.0.1:1"}
-	introduce := func(all ...peers.Introduction) {
-		m.Helper()
-		exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Introduced: all})
+// item writes one by hand.
+func (m *hostileNode) item(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) peers.Item {
+	m.Helper()
+	p, err := peers.PackItem(mailbox.OutboxItem{Kind: kind, To: to}, from, evs)
+	if err != nil {
+		m.Fatal(err)
 	}
-	t.Run("a node's own word goes before that of others", func(t *testing.T) {
-		introduce(peers.Introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1})
-		if p, ok := m.known(carol.id); !ok || !slices.Equal(p.Hints, trap) {
-			t.Fatalf("%+v", p)
+	return p
+}
+
+// mail sends items in a packet and gives what became of each.
+func (m *hostileNode) deliverAll(items ...peers.Item) []peers.Ack {
+	m.Helper()
+	r := exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Items: items}).Acks
+	if len(r) != len(items) {
+		m.Fatalf("%d acks for %d items", len(r), len(items))
+	}
+	return r
+}
+
+// say is mail for one item, from the hostile host itself.
+func (m *hostileNode) deliver(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) peers.Ack {
+	m.Helper()
+	return m.deliverAll(m.item(kind, m.host, to, evs...))[0]
+}
+
+// form is a form that is as it should be.
+func (m *hostileNode) form(to, via capabilities.ID) *events.FormRequested {
+	return &events.FormRequested{
+		ID: m.newID(), Promise: m.newID(), Resolver: m.newID(), From: m.host, To: to, Via: via,
+		Description: "tell me", Fields: textField("a"), Date: 1,
+	}
+}
+
+// message is a message that is as it should be.
+func (m *hostileNode) message(to, via capabilities.ID, spans ...events.Span) *events.MessagePosted {
+	return &events.MessagePosted{
+		Message: m.newID(), From: m.host, To: to, Via: via, Date: 1, Text: append([]events.Span{{Words: "hello "}}, spans...),
+	}
+}
+
+func referenceSpan(edge string, r capabilities.Ref) events.Span {
+	return events.Span{Edge: edge, Value: capabilities.Reference(r)}
+}
+
+func agentRef(id, grant capabilities.ID) capabilities.Ref {
+	return capabilities.Ref{Target: id, Kind: capabilities.KindAgent, Grant: grant}
+}
+
+// gives has the victim's host give an agent of its own to the hostile host, and returns the grant.
+func (m *hostileNode) receiveGrant(path string) capabilities.ID {
+	m.Helper()
+	sent, err := m.victim.Host().Send(m.Context(), "hostile", "take @it:"+path)
+	if err != nil {
+		m.Fatal(err)
+	}
+	came := awaitEvent[*events.MessagePosted](m)
+	for came.Message != sent.Message { // one of before may come again
+		came = awaitEvent[*events.MessagePosted](m)
+	}
+	for _, sp := range came.Text {
+		if ref, ok := sp.Value.AsRef(); ok {
+			return ref.Grant
 		}
-		own := []string{"nats://127.0.0.1:2"}
-		if err := carol.raw(n).Publish(mailSubject(n), carol.sealed(n, peers.KindAnnounce, carol.written(peers.AddressPacket{Hints: own, Stamp: 5}))); err != nil {
-			t.Fatal(err)
+	}
+	m.Fatal("nothing was given")
+	return capabilities.ID{}
+}
+
+// quiet waits until the victim has nothing left to write down.
+func (m *hostileNode) waitIdle() {
+	m.Helper()
+	calm := 0
+	eventually.Holds(m, "rest", func() bool {
+		if m.victim.registry.recordAllAcks() || m.victim.registry.queued.Load() > 0 || m.victim.journal.Backlog() > 0 {
+			calm = 0
 		}
-		eventually.Holds(t, "carol's own word", func() bool {
-			p, _ := m.known(carol.id)
-			return slices.Equal(p.Hints, own)
-		})
-		m.changesNothing(func() { introduce(peers.Introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1}) })
-	})
-	t.Run("nor of those whom the host has met", func(t *testing.T) {
-		dave := befriend(t, n, "dave")
-		m.changesNothing(func() {
-			introduce(peers.Introduction{Node: dave.id, Hints: trap, Stamp: 9}, peers.Introduction{Node: n.ID(), Hints: trap, Stamp: 9}, peers.Introduction{Node: m.id, Hints: trap, Stamp: 9})
-		})
-	})
-	t.Run("hints that are none", func(t *testing.T) {
-		m.changesNothing(func() {
-			for _, hints := range [][]string{
-				make([]string, 9), {strings.Repeat("x", 256)}, {"nats://a b:1"}, {"nats://a\x00:1"}, {"a\r\nb"},
-			} {
-				introduce(peers.Introduction{Node: someNode(), Hints: hints, Stamp: 1})
-				exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: hints, Stamp: capabilities.At(time.Now())})
-			}
-		})
-	})
-	t.Run("an old place", func(t *testing.T) {
-		exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: trap, Stamp: 100})
-		m.changesNothing(func() {
-			exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: []string{"nats://127.0.0.1:3"}, Stamp: 99})
-		})
-	})
-	t.Run("many", func(t *testing.T) {
-		for range 4 {
-			var all []peers.Introduction
-			for range peers.MaxIntroduced {
-				all = append(all, peers.Introduction{Node: someNode(), Hints: trap, Stamp: 1})
-			}
-			introduce(all...)
-		}
-		befriend(t, n, "erin")
-		m.isServed()
+		calm++
+		return calm > 5
 	})
 }
 
-func TestAnInvitationIsGoodForWhomItIsFor(t *testing.T) {
-	n := openVictim(t)
-	m := befriend(t, n, "mallory")
-	open := invite(t, n, "friend")
-	l, err := capabilities.ParseLocator(open.Locator)
-	if err != nil {
-		t.Fatal(err)
+// changesNothing runs an attack and checks that not one event came of it.
+func (m *hostileNode) checkNoEvents(attack func()) {
+	m.Helper()
+	m.waitIdle()
+	before := m.victim.State().Journal
+	attack()
+	m.waitIdle()
+	if after := m.victim.State().Journal; after.Events != before.Events || after.Commits != before.Commits {
+		m.Errorf("the victim wrote down %d events in %d commits", after.Events-before.Events, after.Commits-before.Commits)
 	}
-	short, err := n.Host().Peers().Invite(t.Context(), NewInvitation{Name: "late", Until: capabilities.At(time.Now()).Add(30 * time.Millisecond)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	late, err := capabilities.ParseLocator(short.Locator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually.Holds(t, "the invitation's end", func() bool {
-		open, err := n.Host().Peers().Invitations(t.Context())
-		return err == nil && len(open) == 1
-	})
-	refuses := func(what string, a peers.AcceptPacket, code string) {
-		t.Helper()
-		m.run(t, what, func() {
-			m.changesNothing(func() {
-				if w := exchange[peers.WelcomePacket](m, peers.KindAccept, a); w.Code != code || !w.Host.IsZero() || !w.Grant.IsZero() {
-					m.Errorf("%+v", w)
-				}
-			})
-		})
-	}
-	refuses("a wrong secret", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret + "x", Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("no secret", peers.AcceptPacket{Invitation: l.ID.ULID, Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("one that was not made", peers.AcceptPacket{Invitation: m.newID().ULID, Secret: l.Secret, Host: m.self.ULID}, "NOT_PERMITTED")
-	refuses("one that has expired", peers.AcceptPacket{Invitation: late.ID.ULID, Secret: late.Secret, Host: m.self.ULID}, "INVITATION_USED")
-	refuses("hints that are none", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID, Hints: make([]string, 9)}, "TOO_LARGE")
+}
 
-	friend, _ := newMallory(t, n, open)
-	t.Run("mail before it was accepted", func(t *testing.T) {
-		conn := friend.raw(n, peers.Token(l.ID.ULID, l.Secret))
-		friend.changesNothing(func() {
-			friend.throw(conn, n, 2, friend.sealed(n, peers.KindMail, friend.written(peers.MailPacket{})), friend.sealed(n, peers.KindAnnounce, friend.written(peers.AddressPacket{Stamp: 1})))
-		})
-	})
-	first := friend.accept(l.ID.ULID, l.Secret)
-	if first.Code != "" {
-		t.Fatal(first.Code, first.Text)
+// isRefused checks that an item was.
+func (m *hostileNode) wantRefused(r peers.Ack, code string) {
+	m.Helper()
+	if r.Status != peers.AckRefused || code != "" && r.Code != code {
+		m.Errorf("status %d, %s: %s; want %s", r.Status, r.Code, r.Text, code)
 	}
-	t.Run("again", func(t *testing.T) {
-		friend.changesNothing(func() {
-			if again := friend.accept(l.ID.ULID, l.Secret); again.Host != first.Host || again.Grant != first.Grant || again.Code != "" {
-				t.Errorf("%+v", again)
-			}
-		})
-	})
-	refuses("one that another used", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.self.ULID}, "INVITATION_USED")
-	t.Run("a name that is promised", func(t *testing.T) {
-		invite(t, n, "promised")
-		if err := n.Host().Names().Store(t.Context(), "promised", "1"); parley.CodeOf(err) != parley.NameTaken {
-			t.Error(err)
-		}
-	})
-	t.Run("revoked", func(t *testing.T) {
-		i := invite(t, n, "never")
-		at, err := capabilities.ParseLocator(i.Locator)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Host().Peers().Uninvite(t.Context(), "never"); err != nil {
-			t.Fatal(err)
-		}
-		refuses("and used", peers.AcceptPacket{Invitation: at.ID.ULID, Secret: at.Secret, Host: m.self.ULID}, "INVITATION_USED")
-	})
-	t.Run("guessing has its limits", func(t *testing.T) {
-		conn := m.raw(n)
-		m.changesNothing(func() {
-			before := n.Traffic().Refused
-			for i := range 100 {
-				body := m.written(peers.AcceptPacket{Invitation: l.ID.ULID, Secret: fmt.Sprint(i)})
-				if err := conn.Publish(mailSubject(n), m.sealed(n, peers.KindAccept, body)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			eventually.Holds(t, "refusals", func() bool { return n.Traffic().Refused > before })
-		})
-	})
-	t.Run("what was given to one is not another's", func(t *testing.T) {
-		by := capabilities.ID{ULID: first.Grant, Node: n.ID()}
-		m.changesNothing(func() { m.isRefused(m.say(events.OutboxCopy, n.host, m.message(n.host, by)), "NOT_PERMITTED") })
-		friend.arrives(friend.say(events.OutboxCopy, n.host, friend.message(n.host, by)))
-	})
-	m.isServed()
+}
+
+func (m *hostileNode) wantAccepted(r peers.Ack) {
+	m.Helper()
+	if r.Status != peers.AckAccepted {
+		m.Errorf("status %d, %s: %s", r.Status, r.Code, r.Text)
+	}
+}
+
+// isServed checks that the victim goes on serving its own.
+func (m *hostileNode) checkResponsive() {
+	m.Helper()
+	ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)
+	defer cancel()
+	host := m.victim.Host()
+	sent, err := host.Send(ctx, "SELF", "still there?")
+	if err != nil {
+		m.Fatal(err)
+	}
+	if _, err := host.Message(ctx, capabilities.FormID(sent.Message)); err != nil {
+		m.Fatal(err)
+	}
 }

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(promptVictim); folder != "" {
 		runPromptVictim(folder)
 	}
-	if spec := os.Getenv(farawayNode); spec != "" {
-		runFaraway(spec)
+	if spec := os.Getenv(processEnv); spec != "" {
+		runProcess(spec)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(objectStoreLeft), goleak.Cleanup(func(code int) {
 		for _, pid := range descendantsOf(os.Getpid()) {

@@ -16,36 +16,36 @@ import (
 
 // TestPartedBetweenAskAnswerAndSettlement parts two nodes, of which either can be dialed or both, before an ask,
 // and then between the ask and its answer.
-func TestPartedBetweenAskAnswerAndSettlement(t *testing.T) {
-	for _, how := range []passage{cut, stalled} {
+func TestFormIsSettledAfterDisconnection(t *testing.T) {
+	for _, how := range []proxyMode{disconnected, stalled} {
 		for _, who := range []string{"asker", "answerer", "both"} {
-			t.Run(fmt.Sprintf("%s/%s listens", map[passage]string{cut: "cut", stalled: "stalled"}[how], who), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%s listens", map[proxyMode]string{disconnected: "cut", stalled: "stalled"}[how], who), func(t *testing.T) {
 				t.Parallel()
-				a, b := openStation(t, "a", who != "answerer"), openStation(t, "b", who != "asker")
-				if a.gate != nil {
-					meet(t, a, b)
+				a, b := openClusterNode(t, "a", who != "answerer"), openClusterNode(t, "b", who != "asker")
+				if a.proxy != nil {
+					connectHosts(t, a, b)
 				} else {
-					meet(t, b, a)
+					connectHosts(t, b, a)
 				}
-				partAndHeal(t, how, a, b)
+				disconnectAndReconnect(t, how, a, b)
 			})
 		}
 	}
 }
 
-func partAndHeal(t *testing.T, how passage, a, b *station) {
+func disconnectAndReconnect(t *testing.T, how proxyMode, a, b *clusterNode) {
 	t.Helper()
 	before := ask(t, a.Host(), Ask{To: "b"})
-	arrives(t, b.Host(), before.Form)
+	awaitMessage(t, b.Host(), before.Form)
 	eventually.Holds(t, "a has heard that it arrived", func() bool { return hasDelivered(t, a.Host()) })
-	set(how, a, b)
-	outOfReach(t, a, b)
+	setMode(how, a, b)
+	awaitUnreachable(t, a, b)
 
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	if !asked.Unreachable {
 		t.Error("b is said to be in reach")
 	}
-	awaited := awaiting(a.Host(), before.Form)
+	awaited := startAwait(a.Host(), before.Form)
 	o, err := answerWith(b.Host(), before.Form, "kept")
 	if err != nil || o.Status != view.StatusAnswering || o.By != b.host {
 		t.Fatalf("answered while parted: %+v, %v", o, err)
@@ -60,29 +60,29 @@ func partAndHeal(t *testing.T, how passage, a, b *station) {
 	if e, err := a.Host().Message(t.Context(), capabilities.FormID(before.Form)); err != nil || e.Outcome != nil {
 		t.Errorf("the home while parted: %+v, %v", e, err)
 	}
-	set(passing, a, b)
+	setMode(forwarding, a, b)
 
 	if r := <-awaited; r.err != nil || r.value.Status != view.StatusAnswered || r.value.Values.Text() != `{"a":"kept"}` {
 		t.Errorf("awaited: %+v", r)
 	}
-	endsAlike(t, before.Form, view.StatusAnswered, a.Host(), b.Host())
-	if e := arrives(t, b.Host(), asked.Form); e.Number != 1 {
+	awaitSameOutcome(t, before.Form, view.StatusAnswered, a.Host(), b.Host())
+	if e := awaitMessage(t, b.Host(), asked.Form); e.Number != 1 {
 		t.Errorf("asked while parted: %+v", e)
 	}
 	if o, err := answerWith(b.Host(), asked.Form, "healed"); err != nil || o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		t.Errorf("answered after it: %+v, %v", o, err)
 	}
-	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host())
+	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host())
 }
 
 // TestForwardedWhilePartedFromTheHome has c, which the home reaches, get the form when word of it gets there.
-func TestForwardedWhilePartedFromTheHome(t *testing.T) {
+func TestForwardWhileHomeIsUnreachable(t *testing.T) {
 	t.Parallel()
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
-	arrives(t, b.Host(), asked.Form)
-	b.gate.set(cut)
-	outOfReach(t, b, a)
+	awaitMessage(t, b.Host(), asked.Form)
+	b.proxy.setMode(disconnected)
+	awaitUnreachable(t, b, a)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
@@ -93,40 +93,40 @@ func TestForwardedWhilePartedFromTheHome(t *testing.T) {
 	if _, err := c.Host().Message(t.Context(), capabilities.FormID(asked.Form)); parley.CodeOf(err) != parley.NoSuchMessage {
 		t.Errorf("c has it already: %v", err)
 	}
-	b.gate.set(passing)
-	e = arrives(t, c.Host(), asked.Form)
+	b.proxy.setMode(forwarding)
+	e = awaitMessage(t, c.Host(), asked.Form)
 	if e.Forwarder != b.host || len(e.Chain) != 1 || e.Chain[0].ID != b.host {
 		t.Errorf("handed on: %+v", e)
 	}
 	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	o := endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), c.Host())
+	o := awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), c.Host())
 	if o.By != c.host || o.Values.Text() != `{"a":"c's"}` {
 		t.Errorf("%+v", o)
 	}
 }
 
 // TestKeptAnswerThatComesSecond has c answer while b's answer cannot get home.
-func TestKeptAnswerThatComesSecond(t *testing.T) {
+func TestQueuedAnswerAfterSettlement(t *testing.T) {
 	t.Parallel()
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
-	arrives(t, b.Host(), asked.Form)
+	awaitMessage(t, b.Host(), asked.Form)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
-	arrives(t, c.Host(), asked.Form)
-	b.gate.set(cut)
-	outOfReach(t, b, a)
+	awaitMessage(t, c.Host(), asked.Form)
+	b.proxy.setMode(disconnected)
+	awaitUnreachable(t, b, a)
 	if o, err := answerWith(b.Host(), asked.Form, "b's"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	b.gate.set(passing)
-	o := endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), c.Host())
+	b.proxy.setMode(forwarding)
+	o := awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), c.Host())
 	if o.By != c.host || o.Values.Text() != `{"a":"c's"}` {
 		t.Errorf("%+v", o)
 	}
@@ -137,14 +137,14 @@ func TestKeptAnswerThatComesSecond(t *testing.T) {
 }
 
 // TestCancelledAndExpiredWhileParted has a home end forms whose holder cannot hear of it, but answers one of each.
-func TestCancelledAndExpiredWhileParted(t *testing.T) {
+func TestFormEndsAtHomeWhileHolderIsUnreachable(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	a := &station{options: Options{Folder: t.TempDir(), Name: "a"}}
+	a := &clusterNode{options: Options{Folder: t.TempDir(), Name: "a"}}
 	a.options.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	a.open(t)
-	b := openStation(t, "b", true)
-	meet(t, b, a)
+	b := openClusterNode(t, "b", true)
+	connectHosts(t, b, a)
 	ends := []view.FormStatus{view.StatusCancelled, view.StatusCancelled, view.StatusExpired, view.StatusExpired}
 	codes := []parley.Code{parley.AlreadyCancelled, parley.AlreadyCancelled, parley.AlreadyExpired, parley.AlreadyExpired}
 	asked := make([]view.Asked, len(ends))
@@ -154,10 +154,10 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 			q.Deadline = a.now().Add(time.Hour)
 		}
 		asked[i] = ask(t, a.Host(), q)
-		arrives(t, b.Host(), asked[i].Form)
+		awaitMessage(t, b.Host(), asked[i].Form)
 	}
-	b.gate.set(cut)
-	outOfReach(t, b, a)
+	b.proxy.setMode(disconnected)
+	awaitUnreachable(t, b, a)
 	for i := 0; i < len(asked); i += 2 {
 		if o, err := answerWith(b.Host(), asked[i].Form, "late"); err != nil || o.Status != view.StatusAnswering {
 			t.Fatalf("%+v, %v", o, err)
@@ -175,9 +175,9 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 			return err == nil && e.Outcome != nil
 		})
 	}
-	b.gate.set(passing)
+	b.proxy.setMode(forwarding)
 	for i, q := range asked {
-		endsAlike(t, q.Form, ends[i], a.Host(), b.Host())
+		awaitSameOutcome(t, q.Form, ends[i], a.Host(), b.Host())
 		if _, err := answerWith(b.Host(), q.Form, "too late"); parley.CodeOf(err) != codes[i] {
 			t.Errorf("form %d answered after its end: %v", i, err)
 		}
@@ -186,17 +186,17 @@ func TestCancelledAndExpiredWhileParted(t *testing.T) {
 
 // TestKeptWhileTheNodeRestarts closes and opens the answerer's node, and then the asker's, with an answer and a
 // forward on their way.
-func TestKeptWhileTheNodeRestarts(t *testing.T) {
+func TestQueuedAnswersSurviveRestarts(t *testing.T) {
 	t.Parallel()
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	fae := guest(t, c.Node, "fae")
 	gift := send(t, c.Host(), "b", "take @fae")
-	brings(t, b.Host(), gift.Message, "fae", "fae")
+	adoptReference(t, b.Host(), gift.Message, "fae", "fae")
 	answered, handed := ask(t, a.Host(), Ask{To: "b"}), ask(t, a.Host(), Ask{To: "b"})
 	given := ask(t, a.Host(), Ask{To: "b", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
-	arrives(t, b.Host(), given.Form)
-	b.gate.set(cut)
-	outOfReach(t, b, a)
+	awaitMessage(t, b.Host(), given.Form)
+	b.proxy.setMode(disconnected)
+	awaitUnreachable(t, b, a)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(handed.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
@@ -205,14 +205,14 @@ func TestKeptWhileTheNodeRestarts(t *testing.T) {
 			t.Fatalf("%+v, %v", o, err)
 		}
 	}
-	for _, s := range []*station{b, a} {
+	for _, s := range []*clusterNode{b, a} {
 		closeNode(t, s.Node)
 		s.open(t)
 	}
-	b.gate.set(passing)
-	endsAlike(t, answered.Form, view.StatusAnswered, a.Host(), b.Host())
-	endsAlike(t, given.Form, view.StatusAnswered, a.Host(), b.Host())
-	arrives(t, c.Host(), handed.Form)
+	b.proxy.setMode(forwarding)
+	awaitSameOutcome(t, answered.Form, view.StatusAnswered, a.Host(), b.Host())
+	awaitSameOutcome(t, given.Form, view.StatusAnswered, a.Host(), b.Host())
+	awaitMessage(t, c.Host(), handed.Form)
 	if err := a.Host().Adopt(t.Context(), capabilities.FormID(given.Form), "@value", "brought"); err != nil {
 		t.Fatal(err)
 	}
@@ -221,5 +221,5 @@ func TestKeptWhileTheNodeRestarts(t *testing.T) {
 		t.Fatalf("%v, %v", v, err)
 	}
 	used := ask(t, a.Host(), Ask{To: "brought/a"})
-	arrives(t, fae, used.Form)
+	awaitMessage(t, fae, used.Form)
 }

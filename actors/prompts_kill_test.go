@@ -57,7 +57,7 @@ func sayYes(ctx context.Context, n *Node) {
 			return
 		}
 		answer := Answer{Form: capabilities.FormID(e.MessageID), Texts: []events.FieldText{{Name: e.Fields[0].Name, Text: "Yes"}}}
-		if _, err := n.Host().Answer(ctx, answer); err != nil && ctx.Err() == nil && !isEnd(parley.CodeOf(err)) {
+		if _, err := n.Host().Answer(ctx, answer); err != nil && ctx.Err() == nil && !isSettledCode(parley.CodeOf(err)) {
 			fmt.Println("failed", err)
 		}
 	}

@@ -241,14 +241,14 @@ func TestWrongAnswersAreTheAnswerersEffort(t *testing.T) {
 
 func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Peers: "127.0.0.1:0", PeerQuotas: map[string]int64{"inbox": 1 << 20, "forms": 5, "grants": 3}})
-	m, friend := befriend(t, n, "mallory"), befriend(t, n, "friend")
-	for name, m := range map[string]*mallory{"mallory": m, "friend": friend} {
+	m, friend := newHostilePeer(t, n, "hostile"), newHostilePeer(t, n, "friend")
+	for name, m := range map[string]*hostileNode{"hostile": m, "friend": friend} {
 		send(t, n.Host(), name, "write to me")
-		got[*events.MessagePosted](m)
+		awaitEvent[*events.MessagePosted](m)
 	}
-	flood := func(m *mallory) (arrived int, last peers.Ack) {
+	flood := func(m *hostileNode) (arrived int, last peers.Ack) {
 		for range 40 {
-			last = m.say(events.OutboxCopy, n.host, m.message(n.host, capabilities.ID{}, events.Span{Words: strings.Repeat("x", 100<<10)}))
+			last = m.deliver(events.OutboxCopy, n.host, m.message(n.host, capabilities.ID{}, events.Span{Words: strings.Repeat("x", 100<<10)}))
 			if last.Status != peers.AckAccepted {
 				return arrived, last
 			}
@@ -257,13 +257,13 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 		return arrived, last
 	}
 	arrived, last := flood(m)
-	m.isRefused(last, "QUOTA_EXCEEDED")
+	m.wantRefused(last, "QUOTA_EXCEEDED")
 	if arrived != 10 {
 		t.Errorf("%d messages of 100 KiB have arrived", arrived)
 	}
-	friend.arrives(friend.say(events.OutboxCopy, n.host, friend.message(n.host, capabilities.ID{})))
+	friend.wantAccepted(friend.deliver(events.OutboxCopy, n.host, friend.message(n.host, capabilities.ID{})))
 	q, err := n.Quotas(t.Context())
-	if err != nil || len(q.PeersUsed) != 2 || q.PeersUsed[0].Node != m.id || q.PeersUsed[0].Name != "mallory" || q.PeersUsed[0].Quota != "inbox" {
+	if err != nil || len(q.PeersUsed) != 2 || q.PeersUsed[0].Node != m.id || q.PeersUsed[0].Name != "hostile" || q.PeersUsed[0].Quota != "inbox" {
 		t.Errorf("%+v, %v", q.PeersUsed, err)
 	}
 	if err := n.Host().Peers().Limit(t.Context(), m.id, map[string]int64{"inbox": 3 << 20}, false); err != nil {
@@ -273,10 +273,10 @@ func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
 		t.Errorf("%d more messages, then %+v", more, last)
 	}
 	for range 5 {
-		friend.arrives(friend.say(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})))
+		friend.wantAccepted(friend.deliver(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})))
 	}
-	friend.isRefused(friend.say(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})), "QUOTA_EXCEEDED")
-	if err := n.Host().Peers().Limit(t.Context(), friend.newStranger().id, map[string]int64{"inbox": 1}, false); parley.CodeOf(err) != parley.NodeUnknown {
+	friend.wantRefused(friend.deliver(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})), "QUOTA_EXCEEDED")
+	if err := n.Host().Peers().Limit(t.Context(), friend.newUnknownNode().id, map[string]int64{"inbox": 1}, false); parley.CodeOf(err) != parley.NodeUnknown {
 		t.Errorf("a node that is not known: %v", err)
 	}
 }

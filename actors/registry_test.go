@@ -23,19 +23,19 @@ func TestWhoWaitsIsToldOfACommitThatWasInDoubt(t *testing.T) {
 	}})
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{To: "HOST"})
-	arrives(t, n.Host(), asked.Form)
+	awaitMessage(t, n.Host(), asked.Form)
 	eventually.Holds(t, "it is known to have arrived", func() bool { return hasDelivered(t, fae) })
 	broken.Store(true)
 	if _, err := answerWith(n.Host(), asked.Form, "in doubt"); parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("an answer without an acknowledgement: %v", err)
 	}
-	awaited := []expectation{awaiting(fae, asked.Form), awaiting(n.Host(), asked.Form)}
+	awaited := []pendingAwait{startAwait(fae, asked.Form), startAwait(n.Host(), asked.Form)}
 	eventually.Holds(t, "both wait", func() bool {
 		return n.ended.count.Load() == 2
 	})
 	broken.Store(false)
 	for _, a := range awaited {
-		if r := <-a; r.err != nil || fieldOf(r.value, "a") != "in doubt" {
+		if r := <-a; r.err != nil || fieldText(r.value, "a") != "in doubt" {
 			t.Errorf("awaited: %+v", r)
 		}
 	}

@@ -13,27 +13,27 @@ import (
 
 // ring gives a reference to an agent on a from host to host, all the way round and back to a: b and c hold it as
 // "fae", and a as "back".
-func ring(t *testing.T, a, b, c *station) (fae *Agent) {
+func ring(t *testing.T, a, b, c *clusterNode) (fae *Agent) {
 	t.Helper()
 	fae = guest(t, a.Node, "fae")
-	brings(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
-	brings(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
-	brings(t, a.Host(), send(t, c.Host(), "a", "@fae").Message, "fae", "back")
+	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
+	adoptReference(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
+	adoptReference(t, a.Host(), send(t, c.Host(), "a", "@fae").Message, "fae", "back")
 	return fae
 }
 
 // chain opens three nodes of which b knows both others, and a and c do not know each other.
-func chain(t *testing.T) (a, b, c *station) {
+func chain(t *testing.T) (a, b, c *clusterNode) {
 	t.Helper()
-	a, b, c = openStation(t, "a", true), openStation(t, "b", true), openStation(t, "c", true)
-	meet(t, a, b)
-	meet(t, b, c)
+	a, b, c = openClusterNode(t, "a", true), openClusterNode(t, "b", true), openClusterNode(t, "c", true)
+	connectHosts(t, a, b)
+	connectHosts(t, b, c)
 	return a, b, c
 }
 
 func TestReferenceThatGoesRoundIsTheSameAtHome(t *testing.T) {
 	t.Parallel()
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	fae := ring(t, a, b, c)
 	v, err := a.Host().Names().Show(t.Context(), "back", false)
 	if ref, ok := v.AsRef(); err != nil || !ok || ref.Target != fae.id || ref.Kind != capabilities.KindAgent {
@@ -42,13 +42,13 @@ func TestReferenceThatGoesRoundIsTheSameAtHome(t *testing.T) {
 	for i, host := range []*Agent{a.Host(), b.Host(), c.Host()} {
 		name := []string{"back", "fae", "fae"}[i]
 		asked := ask(t, host, Ask{To: name, Fields: textField("a")})
-		arrives(t, fae, asked.Form)
+		awaitMessage(t, fae, asked.Form)
 		if o, err := answerWith(fae, asked.Form, name); err != nil || o.Status != view.StatusAnswered {
 			t.Errorf("host %d: %+v, %v", i, o, err)
 		}
-		endsAlike(t, asked.Form, view.StatusAnswered, host, fae)
+		awaitSameOutcome(t, asked.Form, view.StatusAnswered, host, fae)
 		sent := send(t, host, name, fmt.Sprint("from host ", i))
-		arrives(t, fae, sent.Message)
+		awaitMessage(t, fae, sent.Message)
 	}
 }
 
@@ -57,35 +57,35 @@ func TestReferenceOfAThirdNodeIsAnIntroduction(t *testing.T) {
 	t.Parallel()
 	a, b, c := chain(t)
 	fae := guest(t, a.Node, "fae")
-	brings(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
-	brings(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
+	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
+	adoptReference(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
 	closeNode(t, b.Node) // c is on its own
 	asked := ask(t, c.Host(), Ask{To: "fae", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
-	arrives(t, fae, asked.Form)
+	awaitMessage(t, fae, asked.Form)
 	if o, err := answerWith(fae, asked.Form, "@self"); err != nil || o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	endsAlike(t, asked.Form, view.StatusAnswered, c.Host(), fae)
+	awaitSameOutcome(t, asked.Form, view.StatusAnswered, c.Host(), fae)
 }
 
 // TestRevokedAtHomeIsRevokedEverywhere has a revoke what it gave b while c, which has it from b, is closed, after the
 // givers have removed their own names, which cuts nobody.
 func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 	t.Parallel()
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	fae := ring(t, a, b, c)
-	for _, s := range []*station{a, b} {
+	for _, s := range []*clusterNode{a, b} {
 		if err := s.Host().Names().Remove(t.Context(), "fae"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	arrives(t, fae, ask(t, c.Host(), Ask{To: "fae"}).Form)
+	awaitMessage(t, fae, ask(t, c.Host(), Ask{To: "fae"}).Form)
 	kept := send(t, c.Host(), "fae", "and this")
-	arrives(t, fae, kept.Message)
+	awaitMessage(t, fae, kept.Message)
 
 	closeNode(t, c.Node)
 	revoke(t, a.Host(), fae)
-	gone := func(s *station, to string) func() bool {
+	gone := func(s *clusterNode, to string) func() bool {
 		return func() bool {
 			_, err := s.Host().Send(t.Context(), to, "still there?")
 			return parley.CodeOf(err) == parley.NotPermitted
@@ -115,10 +115,10 @@ func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 // TestGiverCutsWhatItGave has b, in the middle, revoke: c loses it, a and b do not.
 func TestGiverCutsWhatItGave(t *testing.T) {
 	t.Parallel()
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	fae := guest(t, a.Node, "fae")
-	brings(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
-	brings(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
+	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
+	adoptReference(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
 	closeNode(t, c.Node)
 	revoke(t, b.Host(), fae)
 	c.open(t)
@@ -126,6 +126,6 @@ func TestGiverCutsWhatItGave(t *testing.T) {
 		_, err := c.Host().Send(t.Context(), "fae", "still there?")
 		return parley.CodeOf(err) == parley.NotPermitted
 	})
-	arrives(t, fae, send(t, b.Host(), "fae", "b has it").Message)
-	arrives(t, fae, send(t, a.Host(), "fae", "a has it").Message)
+	awaitMessage(t, fae, send(t, b.Host(), "fae", "b has it").Message)
+	awaitMessage(t, fae, send(t, a.Host(), "fae", "a has it").Message)
 }

@@ -16,25 +16,25 @@ import (
 )
 
 // attempt is one try to end a form, or a look at it.
-type attempt struct {
-	what string // answer, decline, cancel, look
-	mark string // the answer's value
+type operation struct {
+	kind  string // answer, decline, cancel, look
+	value string // the answer's value
 }
 
 // ending is what an attempt came to, or how a form stands: "" for open.
-type ending string
+type formState string
 
 // settlementModel says what one form may do: be ended once, by whoever comes first, and then stay as it is.
 // Expiry is nobody's operation: an open form may expire at any time, and shows it to whoever comes next.
 var settlementModel = porcupine.NondeterministicModel{
-	Init: func() []any { return []any{ending("")} },
+	Init: func() []any { return []any{formState("")} },
 	Step: func(state, input, output any) []any {
-		was, try, got := state.(ending), input.(attempt), output.(ending)
+		was, try, got := state.(formState), input.(operation), output.(formState)
 		if was == "" && got == "expired" {
 			return []any{got}
 		}
-		if was == "" && try.what != "look" {
-			was = ending(try.what + try.mark)
+		if was == "" && try.kind != "look" {
+			was = formState(try.kind + try.value)
 		}
 		if got != was {
 			return nil
@@ -77,9 +77,9 @@ func race(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef) []porc
 		wg      sync.WaitGroup
 		start   = time.Now()
 	)
-	run := func(client int, a attempt) {
+	run := func(client int, a operation) {
 		called := time.Since(start)
-		got := try(t, n, asker, form, a)
+		got := perform(t, n, asker, form, a)
 		op := porcupine.Operation{ClientId: client, Input: a, Output: got, Call: int64(called), Return: int64(time.Since(start))}
 		mu.Lock()
 		defer mu.Unlock()
@@ -89,13 +89,13 @@ func race(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef) []porc
 		wg.Go(func() {
 			for i := range 2 {
 				what := []string{"answer", "answer", "decline", "cancel", "look"}[rand.IntN(5)]
-				a := attempt{what: what}
+				a := operation{kind: what}
 				if what == "answer" {
-					a.mark = fmt.Sprint(client, i)
+					a.value = fmt.Sprint(client, i)
 				}
 				run(client, a)
 			}
-			run(client, attempt{what: "look"})
+			run(client, operation{kind: "look"})
 		})
 	}
 	wg.Wait()
@@ -103,45 +103,45 @@ func race(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef) []porc
 }
 
 // try makes an attempt and says how the form stands after it, as the one who tried was told.
-func try(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef, a attempt) ending {
+func perform(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef, a operation) formState {
 	t.Helper()
 	ctx := context.Background()
 	var err error
-	switch a.what {
+	switch a.kind {
 	case "answer":
-		_, err = n.Host().Answer(ctx, Answer{Form: form, Values: map[string]capabilities.Value{"a": capabilities.String(a.mark)}})
+		_, err = n.Host().Answer(ctx, Answer{Form: form, Values: map[string]capabilities.Value{"a": capabilities.String(a.value)}})
 	case "decline":
 		_, err = n.Host().Decline(ctx, form, "")
 	case "cancel":
 		_, err = asker.Cancel(ctx, form, "")
 	}
-	if err == nil && a.what != "look" {
-		return ending(a.what + a.mark)
+	if err == nil && a.kind != "look" {
+		return formState(a.kind + a.value)
 	}
 	if code := parley.CodeOf(err); code == parley.AlreadyExpired {
 		return "expired"
 	} else if err != nil && code != parley.AlreadyAnswered && code != parley.AlreadyDeclined && code != parley.AlreadyCancelled {
-		t.Errorf("%s: %v", a.what, err)
+		t.Errorf("%s: %v", a.kind, err)
 	}
 	e, err := asker.Message(ctx, form)
 	if err != nil {
 		t.Error(err)
 	}
-	return standing(e.Outcome)
+	return formStateOf(e.Outcome)
 }
 
-func standing(o *view.Outcome) ending {
+func formStateOf(o *view.Outcome) formState {
 	if o == nil {
 		return ""
 	}
 	switch o.Status {
 	case view.StatusAnswered:
 		r, _ := o.Values.AsRecord()
-		return ending("answer" + r["a"].Text())
+		return formState("answer" + r["a"].Text())
 	case view.StatusDeclined:
 		return "decline"
 	case view.StatusCancelled:
 		return "cancel"
 	}
-	return ending(o.Status)
+	return formState(o.Status)
 }

@@ -147,15 +147,15 @@ func actorOf(tb testing.TB, n *Node, name string) *actor.PID {
 }
 
 func TestCrashOfAPeerLeavesTheRestAtWork(t *testing.T) {
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	a.registry.system.Root.Send(actorOf(t, a.Node, peerName(b.id)), "no message of a peer's actor")
 	eventually.Holds(t, "it crashes", func() bool { return restarts(a.Node, peerName(b.id)) == 1 })
 	isAtWork(t, a.Node, guest(t, a.Node, "fae"))
-	arrives(t, c.Host(), send(t, a.Host(), "c", "hello").Message)
+	awaitMessage(t, c.Host(), send(t, a.Host(), "c", "hello").Message)
 	if testing.Short() {
 		return
 	}
-	arrives(t, b.Host(), send(t, a.Host(), "b", "hello").Message)
+	awaitMessage(t, b.Host(), send(t, a.Host(), "b", "hello").Message)
 }
 
 // crashingProgram is a program that crashes the node's actor in its first run.

@@ -14,43 +14,43 @@ import (
 )
 
 // station is a node with others around it. One that listens has a gate before it.
-type station struct {
+type clusterNode struct {
 	*Node
 	options Options
-	gate    *gate
+	proxy   *proxy
 }
 
-func openStation(tb testing.TB, name string, listens bool) *station {
+func openClusterNode(tb testing.TB, name string, listens bool) *clusterNode {
 	tb.Helper()
-	s := &station{options: Options{Folder: tb.TempDir(), Name: name}}
+	s := &clusterNode{options: Options{Folder: tb.TempDir(), Name: name}}
 	if listens {
-		s.gate = newGate(tb)
-		s.options.Peers, s.options.Public = "127.0.0.1:0", s.gate.address()
+		s.proxy = newProxy(tb)
+		s.options.Peers, s.options.Public = "127.0.0.1:0", s.proxy.address()
 	}
 	s.open(tb)
 	return s
 }
 
 // open opens the node, for the first time or again.
-func (s *station) open(tb testing.TB) {
+func (s *clusterNode) open(tb testing.TB) {
 	tb.Helper()
 	s.Node = openWith(tb, s.options)
-	if s.gate != nil {
-		s.gate.aim(s.PeerAddress())
+	if s.proxy != nil {
+		s.proxy.setTarget(s.PeerAddress())
 	}
 }
 
 // set sets the gates of stations that have one.
-func set(p passage, stations ...*station) {
+func setMode(p proxyMode, stations ...*clusterNode) {
 	for _, s := range stations {
-		if s.gate != nil {
-			s.gate.set(p)
+		if s.proxy != nil {
+			s.proxy.setMode(p)
 		}
 	}
 }
 
 // meet has each host hold the other's under the name of its node.
-func meet(tb testing.TB, inviting, accepting *station) {
+func connectHosts(tb testing.TB, inviting, accepting *clusterNode) {
 	tb.Helper()
 	i, err := inviting.Host().Peers().Invite(tb.Context(), NewInvitation{Name: accepting.options.Name})
 	if err != nil {
@@ -63,17 +63,17 @@ func meet(tb testing.TB, inviting, accepting *station) {
 
 // trio opens three nodes that know each other. Nobody can dial a, so that b's gate is all there is between a and
 // b, and c's all between c and the others.
-func trio(tb testing.TB) (a, b, c *station) {
+func openThreeNodes(tb testing.TB) (a, b, c *clusterNode) {
 	tb.Helper()
-	a, b, c = openStation(tb, "a", false), openStation(tb, "b", true), openStation(tb, "c", true)
-	meet(tb, b, a)
-	meet(tb, c, a)
-	meet(tb, c, b)
+	a, b, c = openClusterNode(tb, "a", false), openClusterNode(tb, "b", true), openClusterNode(tb, "c", true)
+	connectHosts(tb, b, a)
+	connectHosts(tb, c, a)
+	connectHosts(tb, c, b)
 	return a, b, c
 }
 
 // outOfReach waits until a node has noticed that another is.
-func outOfReach(tb testing.TB, from, to *station) {
+func awaitUnreachable(tb testing.TB, from, to *clusterNode) {
 	tb.Helper()
 	eventually.Holds(tb, to.options.Name+" is out of reach", func() bool { return !from.peers.Peer(to.id).InReach(tb.Context()) })
 }
@@ -88,7 +88,7 @@ func send(tb testing.TB, a *Agent, to, text string) view.Sent {
 }
 
 // arrives waits until an agent has a message, and gives it.
-func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) {
+func awaitMessage(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) {
 	tb.Helper()
 	eventually.Holds(tb, "the message is there", func() bool {
 		var err error
@@ -99,16 +99,16 @@ func arrives(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) 
 }
 
 // brings waits until a message that brings something is there, and binds it to a name.
-func brings(tb testing.TB, a *Agent, message capabilities.ID, edge, name string) {
+func adoptReference(tb testing.TB, a *Agent, message capabilities.ID, edge, name string) {
 	tb.Helper()
-	arrives(tb, a, message)
+	awaitMessage(tb, a, message)
 	if err := a.Adopt(tb.Context(), capabilities.FormID(message), edge, name); err != nil {
 		tb.Fatal(err)
 	}
 }
 
 // endsAlike waits until a form has ended in all of some mailboxes, and checks that it ended alike.
-func endsAlike(tb testing.TB, form capabilities.ID, status view.FormStatus, home *Agent, holders ...*Agent) view.Outcome {
+func awaitSameOutcome(tb testing.TB, form capabilities.ID, status view.FormStatus, home *Agent, holders ...*Agent) view.Outcome {
 	tb.Helper()
 	var first view.Outcome
 	for i, a := range append([]*Agent{home}, holders...) {
@@ -124,7 +124,7 @@ func endsAlike(tb testing.TB, form capabilities.ID, status view.FormStatus, home
 		if o := e.Outcome; o.Status != status || o.By != first.By || o.At != first.At || e.Answering {
 			tb.Errorf("mailbox %d has %+v, the home %+v, want %s", i, o, first, status)
 		}
-		if n := endsLogged(tb, a, form); n != 1 {
+		if n := countOutcomes(tb, a, form); n != 1 {
 			tb.Errorf("mailbox %d has %d ends of the form in its log", i, n)
 		}
 	}
@@ -132,7 +132,7 @@ func endsAlike(tb testing.TB, form capabilities.ID, status view.FormStatus, home
 }
 
 // endsLogged counts the ends of a form that a mailbox has written down.
-func endsLogged(tb testing.TB, a *Agent, form capabilities.ID) (n int) {
+func countOutcomes(tb testing.TB, a *Agent, form capabilities.ID) (n int) {
 	tb.Helper()
 	entries, err := a.Log(tb.Context(), 0, 1<<20)
 	if err != nil {
@@ -141,15 +141,15 @@ func endsLogged(tb testing.TB, a *Agent, form capabilities.ID) (n int) {
 	for _, e := range entries {
 		switch e := e.Payload.(type) {
 		case *events.FormAnswered:
-			n += count(e.Form == form)
+			n += boolCount(e.Form == form)
 		case *events.FormCancelled:
-			n += count(e.Form == form)
+			n += boolCount(e.Form == form)
 		}
 	}
 	return n
 }
 
-func count(is bool) int {
+func boolCount(is bool) int {
 	if is {
 		return 1
 	}
@@ -163,10 +163,10 @@ func answerWith(a *Agent, asked capabilities.ID, value string) (view.Outcome, er
 }
 
 // expectation is an Await on its way.
-type expectation chan result[view.Outcome]
+type pendingAwait chan result[view.Outcome]
 
-func awaiting(a *Agent, form capabilities.ID) expectation {
-	ch := make(expectation, 1)
+func startAwait(a *Agent, form capabilities.ID) pendingAwait {
+	ch := make(pendingAwait, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
@@ -176,19 +176,19 @@ func awaiting(a *Agent, form capabilities.ID) expectation {
 	return ch
 }
 
-func TestAskedHereAnsweredThere(t *testing.T) {
+func TestFormIsAnsweredOnAnotherNode(t *testing.T) {
 	t.Parallel()
-	a, b := openStation(t, "a", true), openStation(t, "b", true)
-	meet(t, a, b)
+	a, b := openClusterNode(t, "a", true), openClusterNode(t, "b", true)
+	connectHosts(t, a, b)
 	asked := ask(t, a.Host(), Ask{To: "b", Fields: []events.Field{{Name: "a", Type: events.Secret, Required: true}}})
 	if asked.Unreachable {
 		t.Error("b is in reach")
 	}
-	e := arrives(t, b.Host(), asked.Form)
+	e := awaitMessage(t, b.Host(), asked.Form)
 	if e.FromName != "a" || !e.AnswerNeeded {
 		t.Errorf("%+v", e)
 	}
-	awaited := awaiting(a.Host(), asked.Form)
+	awaited := startAwait(a.Host(), asked.Form)
 	o, err := answerWith(b.Host(), asked.Form, "hush")
 	if err != nil || o.Status != view.StatusAnswered || o.By != b.host {
 		t.Fatalf("%+v, %v", o, err)
@@ -196,23 +196,23 @@ func TestAskedHereAnsweredThere(t *testing.T) {
 	if r := <-awaited; r.err != nil || r.value.Values.Text() != `{"a":"hush"}` || r.value.ByName != "b" {
 		t.Errorf("%+v", r)
 	}
-	endsAlike(t, asked.Form, view.StatusAnswered, a.Host(), b.Host())
+	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host())
 	if _, err := answerWith(b.Host(), asked.Form, "again"); parley.CodeOf(err) != parley.AlreadyAnswered {
 		t.Errorf("a second answer: %v", err)
 	}
 }
 
-func TestSlowWaysOnlyTakeLonger(t *testing.T) {
+func TestSlowConnectionKeepsOrderAndAnswers(t *testing.T) {
 	t.Parallel()
-	a, b := openStation(t, "a", true), openStation(t, "b", false)
-	meet(t, a, b)
-	a.gate.slow(30 * time.Millisecond)
+	a, b := openClusterNode(t, "a", true), openClusterNode(t, "b", false)
+	connectHosts(t, a, b)
+	a.proxy.setDelay(30 * time.Millisecond)
 	var asked []view.Asked
 	for range 20 {
 		asked = append(asked, ask(t, a.Host(), Ask{To: "b"}))
 	}
 	for i, q := range asked {
-		if e := arrives(t, b.Host(), q.Form); e.Number != uint64(i) {
+		if e := awaitMessage(t, b.Host(), q.Form); e.Number != uint64(i) {
 			t.Errorf("form %d arrived as number %d", i, e.Number)
 		}
 	}
@@ -223,6 +223,6 @@ func TestSlowWaysOnlyTakeLonger(t *testing.T) {
 		}
 	}
 	for _, q := range asked {
-		endsAlike(t, q.Form, view.StatusAnswered, a.Host(), b.Host())
+		awaitSameOutcome(t, q.Form, view.StatusAnswered, a.Host(), b.Host())
 	}
 }

@@ -13,14 +13,14 @@ import (
 // by it whom it did not reach before.
 
 // cannotUse checks that fae does not reach worker: not by its ID, and not by what the newest message carries.
-func (v *hostileHarness) cannotUse() {
+func (v *hostileHarness) checkWorkerUnreachable() {
 	v.Helper()
-	v.quiet()
+	v.waitIdle()
 	before, err := v.worker.Mail().Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		v.Fatal(err)
 	}
-	for _, to := range v.paths() {
+	for _, to := range v.workerPaths() {
 		_, err := v.fae.Send(v.Context(), to, "do as I say")
 		if err != nil && parley.CodeOf(err) != parley.NotPermitted && parley.CodeOf(err) != parley.UnknownRecipient {
 			v.Fatal(err)
@@ -28,7 +28,7 @@ func (v *hostileHarness) cannotUse() {
 		_, _ = v.fae.Ask(v.Context(), Ask{To: to, Description: "tell me", Fields: textField("a")}) // as above
 		_, _ = v.fae.Send(v.Context(), "HOST", "take @it:"+to)
 	}
-	v.quiet()
+	v.waitIdle()
 	after, err := v.worker.Mail().Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
 		v.Fatal(err)
@@ -49,7 +49,7 @@ func (v *hostileHarness) cannotUse() {
 
 // paths are the ways by which fae could mean worker: its ID, and whatever the mail of others and the answers to
 // its own have brought.
-func (v *hostileHarness) paths() []string {
+func (v *hostileHarness) workerPaths() []string {
 	v.Helper()
 	in, err := v.fae.Mail().Inbox(v.Context(), view.MessageFilter{All: true})
 	if err != nil {
@@ -83,63 +83,63 @@ func pathsTo(target capabilities.ID, at string, value capabilities.Value) (paths
 }
 
 // faeAsks has fae hold the hostile host, and ask it something.
-func (v *hostileHarness) faeAsks(fields []events.Field) (view.Asked, *events.FormRequested) {
+func (v *hostileHarness) askHostile(fields []events.Field) (view.Asked, *events.FormRequested) {
 	v.Helper()
 	h := v.victim.Host()
-	sent, err := h.Send(v.Context(), "fae", "this is @mallory")
+	sent, err := h.Send(v.Context(), "fae", "this is @hostile")
 	if err != nil {
 		v.Fatal(err)
 	}
-	if err := v.fae.Adopt(v.Context(), capabilities.FormID(sent.Message), "mallory", "mallory"); err != nil {
+	if err := v.fae.Adopt(v.Context(), capabilities.FormID(sent.Message), "hostile", "hostile"); err != nil {
 		v.Fatal(err)
 	}
-	asked := ask(v, v.fae, Ask{To: "mallory", Fields: fields})
-	return asked, got[*events.FormRequested](v.mallory)
+	asked := ask(v, v.fae, Ask{To: "hostile", Fields: fields})
+	return asked, awaitEvent[*events.FormRequested](v.hostileNode)
 }
 
 func capabilityField() []events.Field {
 	return []events.Field{{Name: "who", Type: events.Capability}, {Name: "word", Type: events.Text}}
 }
 
-func TestAReferenceFromAStrangerToOneNextDoorIsWorthNothing(t *testing.T) {
+func TestForgedLocalReferenceGivesNoAccess(t *testing.T) {
 	v := newHostileHarness(t)
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	rooted := agentRef(v.worker.id, v.newID())
 	rooted.Root = local
-	message := func(r capabilities.Ref) events.Event { return v.message(v.fae.id, v.holdsFae, carries("it", r)) }
+	message := func(r capabilities.Ref) events.Event { return v.message(v.fae.id, v.faeGrant, referenceSpan("it", r)) }
 	for what, e := range map[string]events.Event{
 		"by no grant":                    message(agentRef(v.worker.id, capabilities.ID{})),
 		"by a grant of the victim's":     message(agentRef(v.worker.id, local)),
-		"by one that is there":           message(agentRef(v.worker.id, v.revoked)),
-		"by one that the victim's holds": message(agentRef(v.worker.id, v.holdsFae)),
+		"by one that is there":           message(agentRef(v.worker.id, v.revokedGrant)),
+		"by one that the victim's holds": message(agentRef(v.worker.id, v.faeGrant)),
 		"with a root at the victim's":    message(rooted),
-		"in a record":                    v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Record(map[string]capabilities.Value{"x": capabilities.List(capabilities.Reference(agentRef(v.worker.id, local)))})}),
-		"sealed, as by the victim's key": v.message(v.fae.id, v.holdsFae, events.Span{Edge: "it", Value: capabilities.Sealed([]byte("sealed"))}),
+		"in a record":                    v.message(v.fae.id, v.faeGrant, events.Span{Edge: "it", Value: capabilities.Record(map[string]capabilities.Value{"x": capabilities.List(capabilities.Reference(agentRef(v.worker.id, local)))})}),
+		"sealed, as by the victim's key": v.message(v.fae.id, v.faeGrant, events.Span{Edge: "it", Value: capabilities.Sealed([]byte("sealed"))}),
 	} {
-		v.run(t, what, func() {
-			v.changesNothing(func() { v.isRefused(v.say(events.OutboxCopy, v.fae.id, e), "") })
-			v.cannotUse()
+		v.runCase(t, what, func() {
+			v.checkNoEvents(func() { v.wantRefused(v.deliver(events.OutboxCopy, v.fae.id, e), "") })
+			v.checkWorkerUnreachable()
 		})
 	}
-	v.run(t, "by a grant that it made", func() {
-		v.arrives(v.say(events.OutboxCopy, v.fae.id, message(agentRef(v.worker.id, v.newID()))))
-		v.cannotUse()
+	v.runCase(t, "by a grant that it made", func() {
+		v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, message(agentRef(v.worker.id, v.newID()))))
+		v.checkWorkerUnreachable()
 	})
-	v.run(t, "of another kind", func() {
+	v.runCase(t, "of another kind", func() {
 		for _, kind := range []capabilities.Kind{capabilities.KindForm, capabilities.KindResolver, capabilities.KindGrant, capabilities.KindNode} {
-			v.arrives(v.say(events.OutboxCopy, v.fae.id, message(capabilities.Ref{Target: v.worker.id, Kind: kind, Grant: v.newID()})))
+			v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, message(capabilities.Ref{Target: v.worker.id, Kind: kind, Grant: v.newID()})))
 		}
-		v.cannotUse()
+		v.checkWorkerUnreachable()
 	})
 }
 
-func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
+func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 	v := newHostileHarness(t)
-	asked, _ := v.faeAsks(capabilityField())
+	asked, _ := v.askHostile(capabilityField())
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	mine := v.newID()
 	grant := func(id, target capabilities.ID) capabilities.Grant {
-		return capabilities.Grant{ID: id, Target: target, Kind: capabilities.KindAgent, To: v.fae.id, By: v.self, Message: asked.Form}
+		return capabilities.Grant{ID: id, Target: target, Kind: capabilities.KindAgent, To: v.fae.id, By: v.host, Message: asked.Form}
 	}
 	answer := func(r capabilities.Ref, word capabilities.Value, grants ...capabilities.Grant) events.Event {
 		values := map[string]capabilities.Value{"word": word}
@@ -155,12 +155,12 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 		return answer(agentRef(v.worker.id, mine), word, g)
 	}
 	rooted := agentRef(v.worker.id, mine)
-	rooted.Root = v.holdsFae
+	rooted.Root = v.faeGrant
 	for what, e := range map[string]events.Event{
 		"without a grant":                 answer(agentRef(v.worker.id, capabilities.ID{}), word),
 		"by a grant of the victim's":      answer(agentRef(v.worker.id, local), word, grant(local, v.worker.id)),
-		"by one that fae's host has made": answer(agentRef(v.worker.id, v.holdsFae), word, grant(v.holdsFae, v.worker.id)),
-		"by a grant of another thing":     answer(agentRef(v.worker.id, mine), word, grant(mine, v.self)),
+		"by one that fae's host has made": answer(agentRef(v.worker.id, v.faeGrant), word, grant(v.faeGrant, v.worker.id)),
+		"by a grant of another thing":     answer(agentRef(v.worker.id, mine), word, grant(mine, v.host)),
 		"by a grant of another's":         other(func(g *capabilities.Grant) { g.By = v.worker.id }),
 		"by a grant to another":           other(func(g *capabilities.Grant) { g.To = v.worker.id }),
 		"by a grant of another answer":    other(func(g *capabilities.Grant) { g.Message = local }),
@@ -173,68 +173,68 @@ func TestAnAnswerGivesOnlyWhatItsGiverHas(t *testing.T) {
 		"that it was cancelled":           &events.AnswerQueued{Form: asked.Form, Reason: events.Cancelled},
 		"that it expired":                 &events.AnswerQueued{Form: asked.Form, Reason: events.Expired},
 	} {
-		v.run(t, what, func() {
-			v.changesNothing(func() { v.isRefused(v.say(events.OutboxAnswer, v.fae.id, e), "") })
+		v.runCase(t, what, func() {
+			v.checkNoEvents(func() { v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, e), "") })
 		})
 	}
-	v.run(t, "for one who was not asked", func() {
+	v.runCase(t, "for one who was not asked", func() {
 		p := v.item(events.OutboxAnswer, v.newID(), v.fae.id, answer(nobody, word))
-		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
+		v.checkNoEvents(func() { v.wantRefused(v.deliverAll(p)[0], "NOT_PERMITTED") })
 	})
-	v.run(t, "of its own", func() {
-		v.arrives(v.say(events.OutboxAnswer, v.fae.id, answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))))
-		v.cannotUse()
-		if o, err := v.fae.Await(t.Context(), capabilities.FormID(asked.Form)); err != nil || o.By != v.self {
+	v.runCase(t, "of its own", func() {
+		v.wantAccepted(v.deliver(events.OutboxAnswer, v.fae.id, answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))))
+		v.checkWorkerUnreachable()
+		if o, err := v.fae.Await(t.Context(), capabilities.FormID(asked.Form)); err != nil || o.By != v.host {
 			t.Errorf("%+v, %v", o, err)
 		}
 	})
-	v.run(t, "again", func() {
+	v.runCase(t, "again", func() {
 		said := answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))
-		v.changesNothing(func() {
-			v.arrives(v.say(events.OutboxAnswer, v.fae.id, said)) // its ack may have been lost
-			v.isRefused(v.say(events.OutboxAnswer, v.fae.id, answer(nobody, word)), "ALREADY_ANSWERED")
-			v.isRefused(v.say(events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
+		v.checkNoEvents(func() {
+			v.wantAccepted(v.deliver(events.OutboxAnswer, v.fae.id, said)) // its ack may have been lost
+			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, answer(nobody, word)), "ALREADY_ANSWERED")
+			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
 		})
 	})
 }
 
-func TestAFormGoesNoFurtherThanItsHolderReaches(t *testing.T) {
+func TestForwardWithForgedGrantIsRefused(t *testing.T) {
 	v := newHostileHarness(t)
-	asked, _ := v.faeAsks(textField("a"))
+	asked, _ := v.askHostile(textField("a"))
 	local := capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	forward := func(to, via capabilities.ID) events.Event {
-		return &events.FormForwarded{Form: asked.Form, By: v.self, To: to, Via: via}
+		return &events.FormForwarded{Form: asked.Form, By: v.host, To: to, Via: via}
 	}
 	for what, e := range map[string]events.Event{
 		"by nothing":                   forward(v.worker.id, capabilities.ID{}),
 		"by a grant of the victim's":   forward(v.worker.id, local),
-		"by a grant of something else": forward(v.worker.id, v.holdsFae),
+		"by a grant of something else": forward(v.worker.id, v.faeGrant),
 		"to its asker":                 forward(v.fae.id, v.newID()),
 		"to nobody":                    forward(capabilities.ID{}, v.newID()),
-		"to who has it":                forward(v.self, v.newID()),
+		"to who has it":                forward(v.host, v.newID()),
 	} {
-		v.run(t, what, func() {
-			v.changesNothing(func() { v.isRefused(v.say(events.OutboxForward, v.fae.id, e), "") })
+		v.runCase(t, what, func() {
+			v.checkNoEvents(func() { v.wantRefused(v.deliver(events.OutboxForward, v.fae.id, e), "") })
 		})
 	}
-	v.run(t, "by one who was not asked", func() {
+	v.runCase(t, "by one who was not asked", func() {
 		other := v.newID()
 		p := v.item(events.OutboxForward, other, v.fae.id, &events.FormForwarded{Form: asked.Form, By: other, To: v.worker.id, Via: v.newID()})
-		v.changesNothing(func() { v.isRefused(v.mail(p)[0], "NOT_PERMITTED") })
+		v.checkNoEvents(func() { v.wantRefused(v.deliverAll(p)[0], "NOT_PERMITTED") })
 	})
-	v.run(t, "by a grant that its target does not know", func() {
-		v.quiet()
+	v.runCase(t, "by a grant that its target does not know", func() {
+		v.waitIdle()
 		before, _ := v.worker.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
-		v.arrives(v.say(events.OutboxForward, v.fae.id, forward(v.worker.id, v.newID())))
-		v.quiet()
+		v.wantAccepted(v.deliver(events.OutboxForward, v.fae.id, forward(v.worker.id, v.newID())))
+		v.waitIdle()
 		if after, err := v.worker.Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || after.Cursor != before.Cursor {
 			t.Errorf("worker has %+v, %v", after.Messages, err)
 		}
 	})
-	fixed := ask(t, v.fae, Ask{To: "mallory", NoForward: true})
-	v.run(t, "that is not to be forwarded", func() {
-		v.changesNothing(func() {
-			v.isRefused(v.say(events.OutboxForward, v.fae.id, &events.FormForwarded{Form: fixed.Form, By: v.self, To: v.newID(), Via: v.newID()}), "NOT_PERMITTED")
+	fixed := ask(t, v.fae, Ask{To: "hostile", NoForward: true})
+	v.runCase(t, "that is not to be forwarded", func() {
+		v.checkNoEvents(func() {
+			v.wantRefused(v.deliver(events.OutboxForward, v.fae.id, &events.FormForwarded{Form: fixed.Form, By: v.host, To: v.newID(), Via: v.newID()}), "NOT_PERMITTED")
 		})
 	})
 }

@@ -9,45 +9,45 @@ import (
 
 // gate is a way to a node's listener that the test owns. Other nodes are told the gate's address, which stays
 // the same when the node behind it is opened again elsewhere.
-type gate struct {
-	listener net.Listener
-	pumps    sync.WaitGroup
+type proxy struct {
+	listener   net.Listener
+	goroutines sync.WaitGroup
 
 	mu     sync.Mutex
 	change *sync.Cond
 	target string
-	state  passage
+	mode   proxyMode
 	delay  time.Duration
 	conns  map[net.Conn]bool
-	ended  bool
+	closed bool
 }
 
 // passage is how a gate stands.
-type passage int
+type proxyMode int
 
 const (
-	passing passage = iota
-	cut             // connections are closed, and new ones too
-	stalled         // connections are taken, and nothing goes on
+	forwarding   proxyMode = iota
+	disconnected           // connections are closed, and new ones too
+	stalled                // connections are taken, and nothing goes on
 )
 
-func newGate(tb testing.TB) *gate {
+func newProxy(tb testing.TB) *proxy {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g := &gate{listener: l, conns: map[net.Conn]bool{}}
+	g := &proxy{listener: l, conns: map[net.Conn]bool{}}
 	g.change = sync.NewCond(&g.mu)
-	g.pumps.Go(g.accept)
-	tb.Cleanup(g.end)
+	g.goroutines.Go(g.accept)
+	tb.Cleanup(g.close)
 	return g
 }
 
-func (g *gate) address() string { return g.listener.Addr().String() }
+func (g *proxy) address() string { return g.listener.Addr().String() }
 
 // aim has the gate lead to an address.
-func (g *gate) aim(target string) {
+func (g *proxy) setTarget(target string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.target = target
@@ -55,55 +55,55 @@ func (g *gate) aim(target string) {
 }
 
 // set has the gate pass, cut or stall from now on. What was stalled goes on where it was when it passes again.
-func (g *gate) set(p passage) {
+func (g *proxy) setMode(p proxyMode) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.state = p
-	if p == cut {
+	g.mode = p
+	if p == disconnected {
 		g.closeAll()
 	}
 	g.change.Broadcast()
 }
 
 // slow has everything take so much longer, each way.
-func (g *gate) slow(delay time.Duration) {
+func (g *proxy) setDelay(delay time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.delay = delay
 }
 
-func (g *gate) end() {
+func (g *proxy) close() {
 	g.mu.Lock()
-	g.ended = true
+	g.closed = true
 	g.closeAll()
 	g.change.Broadcast()
 	g.mu.Unlock()
 	_ = g.listener.Close()
-	g.pumps.Wait()
+	g.goroutines.Wait()
 }
 
 // closeAll closes what is open. The caller has the lock.
-func (g *gate) closeAll() {
+func (g *proxy) closeAll() {
 	for c := range g.conns {
 		_ = c.Close()
 	}
 	clear(g.conns)
 }
 
-func (g *gate) accept() {
+func (g *proxy) accept() {
 	for {
 		in, err := g.listener.Accept()
 		if err != nil {
 			return
 		}
-		g.pumps.Go(func() { g.join(in) })
+		g.goroutines.Go(func() { g.connect(in) })
 	}
 }
 
 // join connects what came in to what is behind the gate.
-func (g *gate) join(in net.Conn) {
+func (g *proxy) connect(in net.Conn) {
 	g.mu.Lock()
-	target, shut := g.target, g.state == cut || g.ended
+	target, shut := g.target, g.mode == disconnected || g.closed
 	g.mu.Unlock()
 	var out net.Conn
 	var err error
@@ -114,18 +114,18 @@ func (g *gate) join(in net.Conn) {
 		_ = in.Close()
 		return
 	}
-	if !g.keep(target, in, out) {
+	if !g.track(target, in, out) {
 		return
 	}
-	g.pumps.Go(func() { g.pump(in, out) })
-	g.pump(out, in)
+	g.goroutines.Go(func() { g.copyBytes(in, out) })
+	g.copyBytes(out, in)
 }
 
 // keep notes a pair of connections, unless the gate has changed meanwhile.
-func (g *gate) keep(target string, in, out net.Conn) bool {
+func (g *proxy) track(target string, in, out net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.state == cut || g.ended || g.target != target {
+	if g.mode == disconnected || g.closed || g.target != target {
 		_, _ = in.Close(), out.Close()
 		return false
 	}
@@ -133,7 +133,7 @@ func (g *gate) keep(target string, in, out net.Conn) bool {
 	return true
 }
 
-func (g *gate) pump(from, to net.Conn) {
+func (g *proxy) copyBytes(from, to net.Conn) {
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -144,7 +144,7 @@ func (g *gate) pump(from, to net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
-		if n > 0 && g.pass() {
+		if n > 0 && g.awaitForwarding() {
 			_, err = to.Write(buf[:n])
 		}
 		if err != nil {
@@ -154,12 +154,12 @@ func (g *gate) pump(from, to net.Conn) {
 }
 
 // pass waits until something may go on, and reports whether it still can.
-func (g *gate) pass() bool {
+func (g *proxy) awaitForwarding() bool {
 	g.mu.Lock()
-	for g.state == stalled && !g.ended {
+	for g.mode == stalled && !g.closed {
 		g.change.Wait()
 	}
-	delay, on := g.delay, g.state == passing && !g.ended
+	delay, on := g.delay, g.mode == forwarding && !g.closed
 	g.mu.Unlock()
 	if on && delay > 0 {
 		time.Sleep(delay) // it is what is asked for, not a wait for something

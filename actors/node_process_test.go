@@ -17,21 +17,21 @@ import (
 )
 
 // farawayNode is the variable that makes this test's binary one of three nodes, to be killed.
-const farawayNode = "PARLEY_TEST_FARAWAY"
+const processEnv = "PARLEY_TEST_FARAWAY"
 
 // faraway says which one: a asks and sends, b hands on and answers, c answers.
-type faraway struct{ Role, Folder, Peers, Public string }
+type processSpec struct{ Role, Folder, Peers, Public string }
 
 const (
-	farawayOpen  = 24 // forms that a waits for at once
-	farawayAtOne = 12 // that b and c deal with at once
-	farawayTimes = 3  // that each of them answers a form at once
+	maxOpenForms       = 24 // forms that a waits for at once
+	maxConcurrentForms = 12 // that b and c deal with at once
+	answersPerForm     = 3  // that each of them answers a form at once
 )
 
 // runFaraway runs the node under load and says, a line each, where it listens and what was acknowledged. It never
 // returns.
-func runFaraway(spec string) {
-	var f faraway
+func runProcess(spec string) {
+	var f processSpec
 	err := json.Unmarshal([]byte(spec), &f)
 	ctx := context.Background()
 	var n *Node
@@ -40,22 +40,22 @@ func runFaraway(spec string) {
 	}
 	if err == nil {
 		fmt.Println("listens", n.PeerAddress())
-		err = map[string]func(context.Context, *Agent) error{"a": askFaraway, "b": handOnFaraway, "c": answerFaraway}[f.Role](ctx, n.Host())
+		err = map[string]func(context.Context, *Agent) error{"a": askForever, "b": forwardAndAnswer, "c": answerEachPending}[f.Role](ctx, n.Host())
 	}
 	fmt.Println("failed", err)
 	os.Exit(1)
 }
 
 // askFaraway asks b, and sends to both others, for ever.
-func askFaraway(ctx context.Context, host *Agent) error {
+func askForever(ctx context.Context, host *Agent) error {
 	in, err := host.Mail().Inbox(ctx, view.MessageFilter{All: true})
 	if err != nil {
 		return err
 	}
-	open := make(chan struct{}, farawayOpen)
+	open := make(chan struct{}, maxOpenForms)
 	await := func(form capabilities.ID) {
 		o, err := host.Await(ctx, capabilities.FormID(form))
-		say("settled", form, o.Status, o.Values.Text(), err)
+		printResult("settled", form, o.Status, o.Values.Text(), err)
 	}
 	for _, e := range in.Messages {
 		if e.Type == "form" && e.Outcome == nil {
@@ -81,7 +81,7 @@ func askFaraway(ctx context.Context, host *Agent) error {
 		}
 		if i%7 == 3 {
 			_, err := host.Cancel(ctx, capabilities.FormID(asked.Form), "")
-			say("cancelled", asked.Form, view.StatusCancelled, "", err)
+			printResult("cancelled", asked.Form, view.StatusCancelled, "", err)
 		}
 		open <- struct{}{}
 		go func() {
@@ -93,7 +93,7 @@ func askFaraway(ctx context.Context, host *Agent) error {
 
 // eachPending does something with every form that waits for the host's answer, once, some at a time.
 func eachPending(ctx context.Context, host *Agent, do func(view.Message)) error {
-	room, seen := make(chan struct{}, farawayAtOne), map[capabilities.ID]bool{}
+	room, seen := make(chan struct{}, maxConcurrentForms), map[capabilities.ID]bool{}
 	for e, err := range host.Mail().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			return err
@@ -112,73 +112,73 @@ func eachPending(ctx context.Context, host *Agent, do func(view.Message)) error 
 }
 
 // handOnFaraway hands on two forms of three, and answers two of three, so that one of three is a race.
-func handOnFaraway(ctx context.Context, host *Agent) error {
+func forwardAndAnswer(ctx context.Context, host *Agent) error {
 	return eachPending(ctx, host, func(e view.Message) {
 		kind := e.MessageID.ULID[15] % 3
 		if kind != 0 && len(e.ForwardedTo) == 0 {
 			err := host.Forward(ctx, capabilities.FormID(e.MessageID), "c")
 			if parley.CodeOf(err) != parley.NotPermitted { // c has it: the node was killed before it heard that
-				say("forwarded", e.MessageID, "", "", err)
+				printResult("forwarded", e.MessageID, "", "", err)
 			}
 		}
 		if kind != 1 {
-			answerOne(ctx, host, "b", e)
+			answerRepeatedly(ctx, host, "b", e)
 		}
 	})
 }
 
-func answerFaraway(ctx context.Context, host *Agent) error {
-	return eachPending(ctx, host, func(e view.Message) { answerOne(ctx, host, "c", e) })
+func answerEachPending(ctx context.Context, host *Agent) error {
+	return eachPending(ctx, host, func(e view.Message) { answerRepeatedly(ctx, host, "c", e) })
 }
 
 // answerOne answers a form several times at once, and says of each answer what it was told, and how the form ended
 // for the host.
-func answerOne(ctx context.Context, host *Agent, name string, e view.Message) {
+func answerRepeatedly(ctx context.Context, host *Agent, name string, e view.Message) {
 	var told sync.WaitGroup
-	for i := range farawayTimes {
+	for i := range answersPerForm {
 		told.Go(func() {
 			value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
 			shown := `{"a":"` + value + `"}`
 			o, err := host.Answer(ctx, Answer{Form: capabilities.FormID(e.MessageID), Values: text("a", value)})
-			if code := parley.CodeOf(err); isEnd(code) || code == parley.AnswerPending {
-				say("refused", e.MessageID, view.FormStatus(code), shown, nil)
+			if code := parley.CodeOf(err); isSettledCode(code) || code == parley.AnswerPending {
+				printResult("refused", e.MessageID, view.FormStatus(code), shown, nil)
 				return
 			}
-			say("answered", e.MessageID, o.Status, shown, err)
+			printResult("answered", e.MessageID, o.Status, shown, err)
 		})
 	}
 	o, err := host.Await(ctx, capabilities.FormID(e.MessageID))
-	say("learned", e.MessageID, o.Status, o.At.String(), err)
+	printResult("learned", e.MessageID, o.Status, o.At.String(), err)
 	told.Wait()
 }
 
 // isEnd reports whether a code says that a form has ended.
-func isEnd(c parley.Code) bool {
+func isSettledCode(c parley.Code) bool {
 	return slices.Contains([]parley.Code{parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired}, c)
 }
 
-var saying sync.Mutex
+var outputMu sync.Mutex
 
 // say writes one line in one call. That another was faster is no failure.
-func say(what string, form capabilities.ID, status view.FormStatus, value string, err error) {
-	saying.Lock()
-	defer saying.Unlock()
+func printResult(what string, form capabilities.ID, status view.FormStatus, value string, err error) {
+	outputMu.Lock()
+	defer outputMu.Unlock()
 	switch {
 	case err == nil:
 		fmt.Println(what, form, string(status), value)
-	case !isEnd(parley.CodeOf(err)):
+	case !isSettledCode(parley.CodeOf(err)):
 		fmt.Println("failed", what, form, err)
 	}
 }
 
 // ledger is what the three nodes have acknowledged.
-type ledger struct {
+type processOutput struct {
 	mu     sync.Mutex
 	lines  [][]string // of words
 	failed string
 }
 
-func (l *ledger) add(words []string) {
+func (l *processOutput) add(words []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if words[0] == "failed" && l.failed == "" {
@@ -187,7 +187,7 @@ func (l *ledger) add(words []string) {
 	l.lines = append(l.lines, words)
 }
 
-func (l *ledger) len(t *testing.T) int {
+func (l *processOutput) len(t *testing.T) int {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()

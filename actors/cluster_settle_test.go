@@ -18,32 +18,32 @@ import (
 
 // TestFormIsSettledOnceAmongNodes races answers and declines from three nodes, which hold a form by forwarding, with
 // its asker's cancelling, over ways that are slow, stall, and now and then are cut.
-func TestFormIsSettledOnceAmongNodes(t *testing.T) {
+func TestFormIsSettledOnceAcrossNodes(t *testing.T) {
 	t.Parallel()
 	rounds, nightly := 25, os.Getenv("PARLEY_NIGHTLY") != ""
 	if nightly {
 		rounds = 500
 	}
-	a, b, c := trio(t)
+	a, b, c := openThreeNodes(t)
 	fae := guest(t, a.Node, "fae")
 	holders := []*Agent{a.Host(), b.Host(), c.Host()}
 	ended := map[view.FormStatus]int{}
 	for round := range rounds {
-		form := askAmong(t, fae, holders)
-		for _, s := range []*station{b, c} {
-			s.gate.slow(rand.N(4 * time.Millisecond))
+		form := askAndForward(t, fae, holders)
+		for _, s := range []*clusterNode{b, c} {
+			s.proxy.setDelay(rand.N(4 * time.Millisecond))
 		}
 		disturbed := make(chan struct{})
 		go func() {
 			defer close(disturbed)
-			s, how := []*station{b, c}[rand.IntN(2)], stalled
+			s, how := []*clusterNode{b, c}[rand.IntN(2)], stalled
 			if nightly && round%10 == 9 { // it takes as long as a call may
-				how = cut
+				how = disconnected
 			}
-			s.gate.set(how)
-			s.gate.set(passing)
+			s.proxy.setMode(how)
+			s.proxy.setMode(forwarding)
 		}()
-		history := raceAmong(t, fae, holders, form)
+		history := raceNodes(t, fae, holders, form)
 		<-disturbed
 		if r := porcupine.CheckOperationsTimeout(settlementModel.ToModel(), history, 10*time.Second); r != porcupine.Ok {
 			t.Fatalf("round %d: %v: %+v", round, r, history)
@@ -53,17 +53,17 @@ func TestFormIsSettledOnceAmongNodes(t *testing.T) {
 			t.Fatalf("round %d: %+v, %v", round, home, err)
 		}
 		ended[home.Outcome.Status]++
-		endsAlike(t, form, home.Outcome.Status, fae, holders...)
+		awaitSameOutcome(t, form, home.Outcome.Status, fae, holders...)
 	}
 	t.Log(ended)
 }
 
 // askAmong asks a form that all holders have: the first by being asked, each other from the one before.
-func askAmong(t *testing.T, asker *Agent, holders []*Agent) capabilities.ID {
+func askAndForward(t *testing.T, asker *Agent, holders []*Agent) capabilities.ID {
 	t.Helper()
 	asked := ask(t, asker, Ask{To: "HOST"})
 	for i, h := range holders {
-		arrives(t, h, asked.Form)
+		awaitMessage(t, h, asked.Form)
 		if i+1 < len(holders) {
 			if err := h.Forward(t.Context(), capabilities.FormID(asked.Form), []string{"b", "c"}[i]); err != nil {
 				t.Fatal(err)
@@ -73,7 +73,7 @@ func askAmong(t *testing.T, asker *Agent, holders []*Agent) capabilities.ID {
 	return asked.Form
 }
 
-func raceAmong(t *testing.T, asker *Agent, holders []*Agent, form capabilities.ID) []porcupine.Operation {
+func raceNodes(t *testing.T, asker *Agent, holders []*Agent, form capabilities.ID) []porcupine.Operation {
 	t.Helper()
 	var (
 		mu      sync.Mutex
@@ -81,9 +81,9 @@ func raceAmong(t *testing.T, asker *Agent, holders []*Agent, form capabilities.I
 		wg      sync.WaitGroup
 		start   = time.Now()
 	)
-	run := func(client int, who *Agent, a attempt) {
+	run := func(client int, who *Agent, a operation) {
 		called := time.Since(start)
-		got := tryFrom(t, asker, who, form, a)
+		got := performAs(t, asker, who, form, a)
 		op := porcupine.Operation{ClientId: client, Input: a, Output: got, Call: int64(called), Return: int64(time.Since(start))}
 		mu.Lock()
 		defer mu.Unlock()
@@ -92,16 +92,16 @@ func raceAmong(t *testing.T, asker *Agent, holders []*Agent, form capabilities.I
 	for client := range 2 * len(holders) {
 		wg.Go(func() {
 			what := []string{"answer", "answer", "decline"}[rand.IntN(3)]
-			a := attempt{what: what}
+			a := operation{kind: what}
 			if what == "answer" {
-				a.mark = fmt.Sprint(client)
+				a.value = fmt.Sprint(client)
 			}
 			run(client, holders[client%len(holders)], a)
 		})
 	}
 	wg.Go(func() {
 		what := []string{"cancel", "look"}[rand.IntN(2)]
-		run(len(holders)*2, asker, attempt{what: what})
+		run(len(holders)*2, asker, operation{kind: what})
 	})
 	wg.Wait()
 	return history
@@ -109,15 +109,15 @@ func raceAmong(t *testing.T, asker *Agent, holders []*Agent, form capabilities.I
 
 // tryFrom makes an attempt from wherever one is and says how the form stands after it. An answer that is kept is
 // waited for: its attempt lasts until its fate is known.
-func tryFrom(t *testing.T, asker, who *Agent, form capabilities.ID, a attempt) ending {
+func performAs(t *testing.T, asker, who *Agent, form capabilities.ID, a operation) formState {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	var o view.Outcome
 	var err error
-	switch a.what {
+	switch a.kind {
 	case "answer":
-		o, err = answerWith(who, form, a.mark)
+		o, err = answerWith(who, form, a.value)
 	case "decline":
 		o, err = who.Decline(ctx, capabilities.FormID(form), "")
 	case "cancel":
@@ -127,15 +127,15 @@ func tryFrom(t *testing.T, asker, who *Agent, form capabilities.ID, a attempt) e
 		if err != nil {
 			t.Error(err)
 		}
-		return standing(e.Outcome)
+		return formStateOf(e.Outcome)
 	}
 	if err == nil && o.Status != view.StatusAnswering {
-		return ending(a.what + a.mark)
+		return formState(a.kind + a.value)
 	}
 	switch code := parley.CodeOf(err); code {
 	case "", parley.AlreadyAnswered, parley.AlreadyDeclined, parley.AlreadyCancelled:
 	default:
-		t.Errorf("%s: %v", a.what, err)
+		t.Errorf("%s: %v", a.kind, err)
 	}
 	if _, err := asker.Await(ctx, capabilities.FormID(form)); err != nil { // what is kept, or another's, is on its way
 		t.Error(err)
@@ -144,5 +144,5 @@ func tryFrom(t *testing.T, asker, who *Agent, form capabilities.ID, a attempt) e
 	if err != nil {
 		t.Error(err)
 	}
-	return standing(e.Outcome)
+	return formStateOf(e.Outcome)
 }

@@ -14,15 +14,15 @@ import (
 )
 
 // claim is what one call was told of its own answer.
-type claim struct {
-	value string // the answer; "" for declining
-	got   view.Outcome
-	err   error
+type answerResult struct {
+	value   string // the answer; "" for declining
+	outcome view.Outcome
+	err     error
 }
 
 // claimAtOnce answers and declines a form by the same agent, several times at once.
-func claimAtOnce(a *Agent, asked capabilities.FormRef, calls, declining int, what string) []claim {
-	claims := make([]claim, calls)
+func answerConcurrently(a *Agent, asked capabilities.FormRef, calls, declining int, what string) []answerResult {
+	claims := make([]answerResult, calls)
 	var made sync.WaitGroup
 	for i := range claims {
 		made.Go(func() {
@@ -30,11 +30,11 @@ func claimAtOnce(a *Agent, asked capabilities.FormRef, calls, declining int, wha
 			defer cancel()
 			c := &claims[i]
 			if i == declining {
-				c.got, c.err = a.Decline(ctx, asked, what)
+				c.outcome, c.err = a.Decline(ctx, asked, what)
 				return
 			}
 			c.value = fmt.Sprintf("%s-%d", what, i)
-			c.got, c.err = a.Answer(ctx, Answer{Form: asked, Texts: []events.FieldText{{Name: "a", Text: c.value}}})
+			c.outcome, c.err = a.Answer(ctx, Answer{Form: asked, Texts: []events.FieldText{{Name: "a", Text: c.value}}})
 		})
 	}
 	made.Wait()
@@ -42,13 +42,13 @@ func claimAtOnce(a *Agent, asked capabilities.FormRef, calls, declining int, wha
 }
 
 // checkClaim holds what a call was told to how the form ended at its home.
-func checkClaim(c claim, by *Agent, home view.Outcome) error {
-	mine := home.By == by.id && (home.Status == view.StatusDeclined && c.value == "" || home.Status == view.StatusAnswered && fieldOf(home, "a") == c.value)
+func checkAnswerResult(c answerResult, by *Agent, home view.Outcome) error {
+	mine := home.By == by.id && (home.Status == view.StatusDeclined && c.value == "" || home.Status == view.StatusAnswered && fieldText(home, "a") == c.value)
 	switch code := parley.CodeOf(c.err); {
-	case c.err == nil && c.got.Status == view.StatusAnswering, code == parley.AnswerPending:
+	case c.err == nil && c.outcome.Status == view.StatusAnswering, code == parley.AnswerPending:
 		return nil // it is said to be open
 	case c.err == nil && !mine:
-		return fmt.Errorf("told that %s, and the form was %s by %s with %v", c.got.Status, home.Status, home.By, home.Values)
+		return fmt.Errorf("told that %s, and the form was %s by %s with %v", c.outcome.Status, home.Status, home.By, home.Values)
 	case c.err == nil:
 		return nil
 	case mine:
@@ -60,17 +60,17 @@ func checkClaim(c claim, by *Agent, home view.Outcome) error {
 	return fmt.Errorf("told %v, and the form was %s", c.err, home.Status)
 }
 
-func fieldOf(o view.Outcome, name string) string {
+func fieldText(o view.Outcome, name string) string {
 	values, _ := o.Values.AsRecord()
 	return values[name].Text()
 }
 
 // TestEachOfSeveralAnswersIsToldItsOwnFate has one agent answer the same forms several times at once while their home
 // does not respond, and the home end some of them meanwhile.
-func TestEachOfSeveralAnswersIsToldItsOwnFate(t *testing.T) {
+func TestConcurrentAnswersGetTheirOwnResults(t *testing.T) {
 	t.Parallel()
-	a, b := openStation(t, "a", true), openStation(t, "b", false)
-	meet(t, a, b)
+	a, b := openClusterNode(t, "a", true), openClusterNode(t, "b", false)
+	connectHosts(t, a, b)
 	const forms = 24
 	for round, away := range []time.Duration{0, 300 * time.Millisecond, 2200 * time.Millisecond, 3 * time.Second} {
 		var asked []view.Asked
@@ -82,15 +82,17 @@ func TestEachOfSeveralAnswersIsToldItsOwnFate(t *testing.T) {
 			asked = append(asked, ask(t, a.Host(), q))
 		}
 		for _, q := range asked {
-			arrives(t, b.Host(), q.Form)
+			awaitMessage(t, b.Host(), q.Form)
 		}
-		all := make([][]claim, forms)
+		all := make([][]answerResult, forms)
 		var answered sync.WaitGroup
 		if away > 0 {
-			a.gate.set(stalled)
+			a.proxy.setMode(stalled)
 		}
 		for i, q := range asked {
-			answered.Go(func() { all[i] = claimAtOnce(b.Host(), capabilities.FormID(q.Form), 4, i%8, fmt.Sprint(round, "-", i)) })
+			answered.Go(func() {
+				all[i] = answerConcurrently(b.Host(), capabilities.FormID(q.Form), 4, i%8, fmt.Sprint(round, "-", i))
+			})
 			if i%4 == 2 {
 				answered.Go(func() {
 					time.Sleep(away / 2)
@@ -99,7 +101,7 @@ func TestEachOfSeveralAnswersIsToldItsOwnFate(t *testing.T) {
 			}
 		}
 		time.Sleep(away)
-		a.gate.set(passing)
+		a.proxy.setMode(forwarding)
 		answered.Wait()
 		wrong, told := 0, map[string]int{}
 		for i, q := range asked {
@@ -107,10 +109,10 @@ func TestEachOfSeveralAnswersIsToldItsOwnFate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			endsAlike(t, q.Form, home.Status, a.Host(), b.Host())
+			awaitSameOutcome(t, q.Form, home.Status, a.Host(), b.Host())
 			for _, c := range all[i] {
-				told[string(parley.CodeOf(c.err))+string(c.got.Status)]++
-				if err := checkClaim(c, b.Host(), home); err != nil {
+				told[string(parley.CodeOf(c.err))+string(c.outcome.Status)]++
+				if err := checkAnswerResult(c, b.Host(), home); err != nil {
 					wrong++
 					t.Errorf("away for %v: form %d, %q: %v", away, i, c.value, err)
 				}

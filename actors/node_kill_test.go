@@ -20,23 +20,23 @@ import (
 )
 
 // puppet is one of the nodes, in a process of its own.
-type puppet struct {
-	station *station
-	ledger  *ledger
+type nodeProcess struct {
+	node    *clusterNode
+	output  *processOutput
 	cmd     *exec.Cmd
-	read    chan struct{} // closed when all that it said is in the ledger
+	drained chan struct{} // closed when all that it said is in the ledger
 }
 
 // start runs the process, and returns when its node is there.
-func (p *puppet) start(t *testing.T) {
+func (p *nodeProcess) start(t *testing.T) {
 	t.Helper()
-	o := p.station.options
-	spec, err := json.Marshal(faraway{Role: o.Name, Folder: o.Folder, Peers: o.Peers, Public: o.Public})
+	o := p.node.options
+	spec, err := json.Marshal(processSpec{Role: o.Name, Folder: o.Folder, Peers: o.Peers, Public: o.Public})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.cmd = exec.Command(os.Args[0])
-	p.cmd.Env = append(os.Environ(), farawayNode+"="+string(spec))
+	p.cmd.Env = append(os.Environ(), processEnv+"="+string(spec))
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -45,43 +45,43 @@ func (p *puppet) start(t *testing.T) {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.read = make(chan struct{})
+	p.drained = make(chan struct{})
 	listens := make(chan string, 1)
 	go func() {
-		defer close(p.read)
+		defer close(p.drained)
 		defer close(listens)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if at, first := strings.CutPrefix(lines.Text(), "listens "); first {
 				listens <- at
 				continue
 			}
-			p.ledger.add(strings.Fields(lines.Text()))
+			p.output.add(strings.Fields(lines.Text()))
 		}
 	}()
 	at, ok := <-listens
 	if !ok {
 		t.Fatalf("%s does not start", o.Name)
 	}
-	if p.station.gate != nil {
-		p.station.gate.aim(at)
+	if p.node.proxy != nil {
+		p.node.proxy.setTarget(at)
 	}
 }
 
 // end is for when the test has failed before it killed the process.
-func (p *puppet) end() {
-	if p.read != nil {
+func (p *nodeProcess) stop() {
+	if p.drained != nil {
 		_ = p.cmd.Process.Kill() // it fails if the process has ended
-		<-p.read
+		<-p.drained
 	}
 }
 
 // kill ends the process with SIGKILL.
-func (p *puppet) kill(t *testing.T) {
+func (p *nodeProcess) kill(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	<-p.read
+	<-p.drained
 	if p.cmd.Wait() == nil {
 		t.Error("the node ended by itself")
 	}
@@ -90,66 +90,66 @@ func (p *puppet) kill(t *testing.T) {
 // TestAnyNodeKilledUnderLoadLosesNothing kills the asker's, the forwarder's and the answerer's process in turn: at
 // work, while all ways are cut so that what they say is kept, and while only the forwarder's is. Whatever any of
 // them acknowledged is there afterwards, once, and all agree on it.
-func TestAnyNodeKilledUnderLoadLosesNothing(t *testing.T) {
+func TestKilledNodesKeepAcknowledgedForms(t *testing.T) {
 	t.Parallel()
 	rounds := 9
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
 		rounds = 180
 	}
-	a, b, c := trio(t)
-	l := &ledger{}
-	var puppets []*puppet
-	for _, s := range []*station{a, b, c} {
+	a, b, c := openThreeNodes(t)
+	l := &processOutput{}
+	var puppets []*nodeProcess
+	for _, s := range []*clusterNode{a, b, c} {
 		closeNode(t, s.Node)
-		puppets = append(puppets, &puppet{station: s, ledger: l})
+		puppets = append(puppets, &nodeProcess{node: s, output: l})
 	}
 	for _, p := range puppets {
-		t.Cleanup(p.end)
+		t.Cleanup(p.stop)
 		p.start(t)
 	}
 	for round := range rounds {
-		killFaraway(t, l, puppets, puppets[round%3], round/3%3)
+		killAndRestart(t, l, puppets, puppets[round%3], round/3%3)
 	}
 	for _, p := range puppets {
 		p.kill(t)
 	}
-	for _, s := range []*station{a, b, c} {
+	for _, s := range []*clusterNode{a, b, c} {
 		s.open(t)
 	}
-	checkFaraway(t, l, a, b, c)
+	checkAcknowledgedLines(t, l, a, b, c)
 }
 
 // killFaraway kills one and has it come back.
-func killFaraway(t *testing.T, l *ledger, puppets []*puppet, victim *puppet, phase int) {
+func killAndRestart(t *testing.T, l *processOutput, puppets []*nodeProcess, victim *nodeProcess, phase int) {
 	t.Helper()
-	more(t, l, 20+rand.IntN(60))
-	parted := map[int][]*puppet{0: {}, 1: puppets, 2: puppets[1:2]}[phase]
+	awaitLines(t, l, 20+rand.IntN(60))
+	parted := map[int][]*nodeProcess{0: {}, 1: puppets, 2: puppets[1:2]}[phase]
 	for _, p := range parted {
-		set(cut, p.station)
+		setMode(disconnected, p.node)
 	}
 	if len(parted) > 0 {
-		more(t, l, 5+rand.IntN(30))
+		awaitLines(t, l, 5+rand.IntN(30))
 	}
 	victim.kill(t)
 	if rand.IntN(2) == 0 {
 		victim.start(t)
-		set(passing, puppets[0].station, puppets[1].station, puppets[2].station)
+		setMode(forwarding, puppets[0].node, puppets[1].node, puppets[2].node)
 		return
 	}
-	set(passing, puppets[0].station, puppets[1].station, puppets[2].station)
+	setMode(forwarding, puppets[0].node, puppets[1].node, puppets[2].node)
 	victim.start(t)
 }
 
 // more waits until so many lines have come, but not for long: while the nodes cannot reach each other there may be
 // nothing more to say.
-func more(t *testing.T, l *ledger, lines int) {
+func awaitLines(t *testing.T, l *processOutput, lines int) {
 	t.Helper()
 	want, end := l.len(t)+lines, time.Now().Add(700*time.Millisecond)
 	eventually.Holds(t, "there is more", func() bool { return l.len(t) >= want || time.Now().After(end) })
 }
 
 // checkFaraway lets everything arrive that can, and holds the three nodes to what was acknowledged and to each other.
-func checkFaraway(t *testing.T, l *ledger, a, b, c *station) {
+func checkAcknowledgedLines(t *testing.T, l *processOutput, a, b, c *clusterNode) {
 	t.Helper()
 	eventually.Holds(t, "all mail has arrived", func() bool {
 		return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, c.Host())
@@ -159,36 +159,36 @@ func checkFaraway(t *testing.T, l *ledger, a, b, c *station) {
 		if e.Type != "form" {
 			continue
 		}
-		sameEnd(t, e, atB[id], "b")
+		checkSameOutcome(t, e, atB[id], "b")
 		_, hasC := atC[id]
 		handed := slices.ContainsFunc(e.ForwardedTo, func(p view.Party) bool { return p.ID == c.host })
 		switch {
 		case hasC != handed && (hasC || e.Outcome == nil): // what ends before it gets to c need not get there
 			t.Errorf("form %s: handed to c: %t; c has it: %t", id, handed, hasC)
 		case hasC:
-			sameEnd(t, e, atC[id], "c")
+			checkSameOutcome(t, e, atC[id], "c")
 		}
 	}
 	said := map[string]int{}
 	for _, words := range l.lines {
 		said[words[0]]++
-		checkAcknowledged(t, words, home, b.host, c.host)
+		checkLine(t, words, home, b.host, c.host)
 	}
-	for _, s := range []*station{a, b, c} {
-		checkEndedOnce(t, s.Host())
+	for _, s := range []*clusterNode{a, b, c} {
+		checkSettledOnce(t, s.Host())
 		if _, err := s.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
-	sameMail(t, home, atB, a.host, b.host)
-	sameMail(t, home, atC, a.host, c.host)
+	checkSameMessages(t, home, atB, a.host, b.host)
+	checkSameMessages(t, home, atC, a.host, c.host)
 	t.Log(said)
 	if said["answered"] == 0 || said["forwarded"] == 0 || said["settled"] == 0 {
 		t.Error("nothing was answered, or forwarded, or settled")
 	}
 }
 
-func sameEnd(t *testing.T, home, copied view.Message, who string) {
+func checkSameOutcome(t *testing.T, home, copied view.Message, who string) {
 	t.Helper()
 	switch {
 	case copied.Type != "form":
@@ -205,7 +205,7 @@ func sameEnd(t *testing.T, home, copied view.Message, who string) {
 }
 
 // checkAcknowledged looks for what one line says.
-func checkAcknowledged(t *testing.T, words []string, home map[string]view.Message, b, c capabilities.ID) {
+func checkLine(t *testing.T, words []string, home map[string]view.Message, b, c capabilities.ID) {
 	t.Helper()
 	if words[0] == "sent" {
 		to := map[string]capabilities.ID{"b": b, "c": c}[words[1]]
@@ -253,7 +253,7 @@ func checkRefused(t *testing.T, words []string, o *view.Outcome) {
 }
 
 // checkEndedOnce counts the ends of all forms in a mailbox's log.
-func checkEndedOnce(t *testing.T, a *Agent) {
+func checkSettledOnce(t *testing.T, a *Agent) {
 	t.Helper()
 	entries, err := a.Log(t.Context(), 0, 1<<20)
 	if err != nil {
@@ -276,7 +276,7 @@ func checkEndedOnce(t *testing.T, a *Agent) {
 }
 
 // sameMail checks that all that one has sent to another is there, in order.
-func sameMail(t *testing.T, sent, got map[string]view.Message, from, to capabilities.ID) {
+func checkSameMessages(t *testing.T, sent, got map[string]view.Message, from, to capabilities.ID) {
 	t.Helper()
 	order := func(all map[string]view.Message) (ids []string) {
 		var mine []view.Message

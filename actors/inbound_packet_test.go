@@ -24,7 +24,7 @@ import (
 )
 
 // raw is a connection to a node's listener over which anything can be sent. One that is not known shows a token.
-func (m *mallory) raw(to *Node, shows ...string) *nats.Conn {
+func (m *hostileNode) connect(to *Node, shows ...string) *nats.Conn {
 	m.Helper()
 	listener := to.ID()
 	conn, err := nats.Connect("nats://"+to.PeerAddress(), nats.TLSHandshakeFirst(), nats.Secure(&tls.Config{InsecureSkipVerify: true}),
@@ -42,7 +42,7 @@ func (m *mallory) raw(to *Node, shows ...string) *nats.Conn {
 func mailSubject(n *Node) string { return "parley.node." + n.ID().String() + ".mail" }
 
 // throw sends envelopes and waits until so many were refused.
-func (m *mallory) throw(conn *nats.Conn, to *Node, refused uint64, envelopes ...[]byte) {
+func (m *hostileNode) publish(conn *nats.Conn, to *Node, refused uint64, envelopes ...[]byte) {
 	m.Helper()
 	before := to.Traffic().Refused
 	for _, e := range envelopes {
@@ -53,16 +53,16 @@ func (m *mallory) throw(conn *nats.Conn, to *Node, refused uint64, envelopes ...
 	eventually.Holds(m, "refusals", func() bool { return to.Traffic().Refused == before+refused })
 }
 
-func (m *mallory) sealed(to *Node, kind transport.Kind, body []byte) []byte {
+func (m *hostileNode) seal(to *Node, kind transport.Kind, body []byte) []byte {
 	m.Helper()
-	e, err := m.seals.Seal(to.ID(), ulid.Make(), kind, body)
+	e, err := m.identity.Seal(to.ID(), ulid.Make(), kind, body)
 	if err != nil {
 		m.Fatal(err)
 	}
 	return e
 }
 
-func (m *mallory) written(x any) []byte {
+func (m *hostileNode) encode(x any) []byte {
 	m.Helper()
 	body, err := peers.WritePacket(x)
 	if err != nil {
@@ -74,22 +74,22 @@ func (m *mallory) written(x any) []byte {
 func nested(code byte, n int) []byte { return append(bytes.Repeat([]byte{code}, n), msgpcode.Nil) }
 
 // list is a list that claims so many elements, and has so many that are nil.
-func list(claims, has int) []byte {
+func arrayClaiming(claims, has int) []byte {
 	b := []byte{msgpcode.Array32, byte(claims >> 24), byte(claims >> 16), byte(claims >> 8), byte(claims)}
 	return append(b, bytes.Repeat([]byte{msgpcode.Nil}, has)...)
 }
 
-func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
+func TestMalformedPacketsAreCountedAndDropped(t *testing.T) {
 	v := newHostileHarness(t)
-	conn := v.raw(v.victim)
-	genuine := v.written(peers.MailPacket{Items: []peers.Item{v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))}})
-	good := v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
+	conn := v.connect(v.victim)
+	genuine := v.encode(peers.MailPacket{Items: []peers.Item{v.item(events.OutboxCopy, v.host, v.fae.id, v.message(v.fae.id, v.faeGrant))}})
+	good := v.item(events.OutboxCopy, v.host, v.fae.id, v.message(v.fae.id, v.faeGrant))
 	with := func(f func(*peers.Item)) []byte {
 		p := good
 		f(&p)
-		return v.written(peers.MailPacket{Items: []peers.Item{p}})
+		return v.encode(peers.MailPacket{Items: []peers.Item{p}})
 	}
-	packet := func(kind transport.Kind, body []byte) []byte { return v.sealed(v.victim, kind, body) }
+	packet := func(kind transport.Kind, body []byte) []byte { return v.seal(v.victim, kind, body) }
 	for what, c := range map[string]struct {
 		kind transport.Kind
 		body []byte
@@ -100,11 +100,11 @@ func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 		"no packet":                     {peers.KindMail, []byte("hello")},
 		"nested without end":            {peers.KindMail, nested(0x91, transport.MaxBody-1)},
 		"records without end":           {peers.KindMail, nested(0x81, transport.MaxBody-1)},
-		"with more than it has":         {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(1<<31-1, 3)...)},
-		"of a million items":            {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, list(900_000, 900_000)...)},
-		"of a million introductions":    {peers.KindMail, append(append([]byte{0x94, 0, 0}, list(900_000, 900_000)...), msgpcode.Nil)},
-		"a few items too many":          {peers.KindMail, v.written(peers.MailPacket{Items: make([]peers.Item, peers.MaxItems+1)})},
-		"a few introductions too many":  {peers.KindMail, v.written(peers.MailPacket{Introduced: make([]peers.Introduction, peers.MaxIntroduced+1)})},
+		"with more than it has":         {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, arrayClaiming(1<<31-1, 3)...)},
+		"of a million items":            {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, arrayClaiming(900_000, 900_000)...)},
+		"of a million introductions":    {peers.KindMail, append(append([]byte{0x94, 0, 0}, arrayClaiming(900_000, 900_000)...), msgpcode.Nil)},
+		"a few items too many":          {peers.KindMail, v.encode(peers.MailPacket{Items: make([]peers.Item, peers.MaxItems+1)})},
+		"a few introductions too many":  {peers.KindMail, v.encode(peers.MailPacket{Introduced: make([]peers.Introduction, peers.MaxIntroduced+1)})},
 		"with an item of nothing":       {peers.KindMail, with(func(p *peers.Item) { p.Count = 0 })},
 		"with an item of less":          {peers.KindMail, with(func(p *peers.Item) { p.Count = -1 })},
 		"with an item of too much":      {peers.KindMail, with(func(p *peers.Item) { p.Count = peers.MaxItems + 1 })},
@@ -112,55 +112,55 @@ func TestPacketsThatAreNoneAreCountedAndChangeNothing(t *testing.T) {
 		"of no kind":                    {0, genuine},
 		"of a later kind":               {peers.KindLeave + 1, genuine},
 		"of the last kind":              {255, genuine},
-		"a response to nothing":         {peers.KindAcks, v.written(peers.AckPacket{})},
-		"a welcome that was not wanted": {peers.KindWelcome, v.written(peers.WelcomePacket{})},
+		"a response to nothing":         {peers.KindAcks, v.encode(peers.AckPacket{})},
+		"a welcome that was not wanted": {peers.KindWelcome, v.encode(peers.WelcomePacket{})},
 		"a place that is none":          {peers.KindAnnounce, nested(0x91, 1000)},
 		"an acceptance that is none":    {peers.KindAccept, nested(0x91, 1000)},
-		"too long a secret":             {peers.KindAccept, v.written(peers.AcceptPacket{Secret: string(make([]byte, peers.MaxSecret+1))})},
+		"too long a secret":             {peers.KindAccept, v.encode(peers.AcceptPacket{Secret: string(make([]byte, peers.MaxSecret+1))})},
 	} {
-		v.run(t, what, func() {
-			v.changesNothing(func() { v.throw(conn, v.victim, 1, packet(c.kind, c.body)) })
+		v.runCase(t, what, func() {
+			v.checkNoEvents(func() { v.publish(conn, v.victim, 1, packet(c.kind, c.body)) })
 		})
 	}
 	altered := packet(peers.KindMail, genuine)
 	altered[len(altered)-1] ^= 1
 	resigned := packet(peers.KindMail, genuine)
-	copy(resigned[4:36], v.newStranger().id[:]) // another signer than it says
-	stranger := v.newStranger()
+	copy(resigned[4:36], v.newUnknownNode().id[:]) // another signer than it says
+	stranger := v.newUnknownNode()
 	for what, e := range map[string][]byte{
 		"no envelope":                {1, 2, 3},
 		"nothing at all":             nil,
 		"altered":                    altered,
 		"signed by another":          resigned,
 		"longer than any":            make([]byte, 1<<20),
-		"from one who is not known":  stranger.sealed(v.victim, peers.KindMail, genuine),
-		"a stranger's whereabouts":   stranger.sealed(v.victim, peers.KindAnnounce, v.written(peers.AddressPacket{Stamp: 1})),
+		"from one who is not known":  stranger.seal(v.victim, peers.KindMail, genuine),
+		"a stranger's whereabouts":   stranger.seal(v.victim, peers.KindAnnounce, v.encode(peers.AddressPacket{Stamp: 1})),
 		"from the victim, it says":   slices.Concat(altered[:4], v.victimID(), altered[36:]),
 		"of a version that is later": slices.Concat([]byte("PLT\x02"), altered[4:]),
 	} {
-		v.run(t, what, func() { v.changesNothing(func() { v.throw(conn, v.victim, 1, e) }) })
+		v.runCase(t, what, func() { v.checkNoEvents(func() { v.publish(conn, v.victim, 1, e) }) })
 	}
-	v.isServed()
+	v.checkResponsive()
 }
 
-func (m *mallory) victimID() []byte {
+func (m *hostileNode) victimID() []byte {
 	id := m.victim.ID()
 	return id[:]
 }
 
 // newStranger is a node that the victim does not know. It has no way there of its own.
-func (m *mallory) newStranger() *mallory {
+func (m *hostileNode) newUnknownNode() *hostileNode {
 	m.Helper()
 	key, seals := newKey(m)
-	return &mallory{TB: m.TB, victim: m.victim, id: seals.Node(), key: key, seals: seals}
+	return &hostileNode{TB: m.TB, victim: m.victim, id: seals.Node(), key: key, identity: seals}
 }
 
-func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
+func TestPacketIsAcceptedOnceByItsAddressee(t *testing.T) {
 	v := newHostileHarness(t)
-	conn := v.raw(v.victim)
-	e := v.sealed(v.victim, peers.KindMail, v.written(peers.MailPacket{Items: []peers.Item{
-		v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae)),
-		v.item(events.OutboxCopy, v.self, v.twice.id, v.form(v.twice.id, v.mayTwice)),
+	conn := v.connect(v.victim)
+	e := v.seal(v.victim, peers.KindMail, v.encode(peers.MailPacket{Items: []peers.Item{
+		v.item(events.OutboxCopy, v.host, v.fae.id, v.message(v.fae.id, v.faeGrant)),
+		v.item(events.OutboxCopy, v.host, v.limited.id, v.form(v.limited.id, v.limitedGrant)),
 	}}))
 	send := func(to *Node) {
 		if err := conn.Publish(mailSubject(to), e); err != nil {
@@ -169,10 +169,10 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 	}
 	send(v.victim)
 	eventually.Holds(t, "the packet", func() bool {
-		in, err := v.twice.Mail().Inbox(t.Context(), view.MessageFilter{})
+		in, err := v.limited.Mail().Inbox(t.Context(), view.MessageFilter{})
 		return err == nil && len(in.Messages) == 1
 	})
-	v.changesNothing(func() {
+	v.checkNoEvents(func() {
 		at := v.victim.Traffic().PacketsIn
 		for i := range uint64(5) {
 			send(v.victim)
@@ -181,28 +181,28 @@ func TestAPacketCountsOnceAndForOneNode(t *testing.T) {
 	})
 
 	second := openVictim(t)
-	i := invite(t, second, "mallory")
+	i := invite(t, second, "hostile")
 	l, err := capabilities.ParseLocator(i.Locator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mallory{TB: t, victim: second, id: v.id, self: v.self, key: v.key, seals: v.seals, transport: v.transport}
+	m := &hostileNode{TB: t, victim: second, id: v.id, host: v.host, key: v.key, identity: v.identity, transport: v.transport}
 	if err := m.transport.Dial(t.Context(), second.ID(), l.Hints, peers.Token(l.ID.ULID, l.Secret)); err != nil {
 		t.Fatal(err)
 	}
 	if w := m.accept(l.ID.ULID, l.Secret); w.Code != "" {
 		t.Fatal(w.Code)
 	}
-	m.changesNothing(func() { m.throw(m.raw(second), second, 1, e) })
+	m.checkNoEvents(func() { m.publish(m.connect(second), second, 1, e) })
 }
 
-func TestItemsThatAreNoneAreRefusedAlone(t *testing.T) {
+func TestMalformedItemIsRefusedAlone(t *testing.T) {
 	v := newHostileHarness(t)
 	good := func() peers.Item {
-		return v.item(events.OutboxCopy, v.self, v.fae.id, v.message(v.fae.id, v.holdsFae))
+		return v.item(events.OutboxCopy, v.host, v.fae.id, v.message(v.fae.id, v.faeGrant))
 	}
 	framed := func(kind events.OutboxKind, e events.Event, payload []byte) peers.Item {
-		p := v.item(kind, v.self, v.fae.id, e)
+		p := v.item(kind, v.host, v.fae.id, e)
 		head := 2 + 10 // kind, version, time
 		p.Body = slices.Concat(p.Body[:head], []byte{msgpcode.Bin32, byte(len(payload) >> 24), byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload))}, payload)
 		return p
@@ -225,17 +225,17 @@ func TestItemsThatAreNoneAreRefusedAlone(t *testing.T) {
 		"of two events":             with(func(p *peers.Item) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
 		"of an unknown kind":        with(func(p *peers.Item) { p.Body[0] = 0x7f }),
 		"of a newer version":        with(func(p *peers.Item) { p.Body[1] = 0x7f }),
-		"nested without end":        framed(events.OutboxCopy, v.message(v.fae.id, v.holdsFae), nested(0x91, 600<<10)),
-		"claiming a billion":        answered(list(1<<30, 4)),
-		"of a million grants":       answered(list(600<<10, 600<<10)),
-		"of empty grants":           answered(append(list(600<<10, 0), bytes.Repeat([]byte{0x90}, 600<<10)...)),
+		"nested without end":        framed(events.OutboxCopy, v.message(v.fae.id, v.faeGrant), nested(0x91, 600<<10)),
+		"claiming a billion":        answered(arrayClaiming(1<<30, 4)),
+		"of a million grants":       answered(arrayClaiming(600<<10, 600<<10)),
+		"of empty grants":           answered(append(arrayClaiming(600<<10, 0), bytes.Repeat([]byte{0x90}, 600<<10)...)),
 		"of a list as its head":     with(func(p *peers.Item) { p.Body = slices.Concat(nested(0x91, 600<<10), p.Body[1:]) }),
 	} {
-		v.run(t, what, func() {
+		v.runCase(t, what, func() {
 			var before, after runtime.MemStats
-			v.changesNothing(func() {
+			v.checkNoEvents(func() {
 				runtime.ReadMemStats(&before)
-				v.isRefused(v.mail(p)[0], "INVALID_ARGUMENT")
+				v.wantRefused(v.deliverAll(p)[0], "INVALID_ARGUMENT")
 				runtime.ReadMemStats(&after)
 			})
 			if grown := after.TotalAlloc - before.TotalAlloc; grown > 48<<20 {
@@ -243,7 +243,7 @@ func TestItemsThatAreNoneAreRefusedAlone(t *testing.T) {
 			}
 		})
 	}
-	r := v.mail(with(func(p *peers.Item) { p.Body = nil }), good(), with(func(p *peers.Item) { p.To = ulid.Make() }), good())
+	r := v.deliverAll(with(func(p *peers.Item) { p.Body = nil }), good(), with(func(p *peers.Item) { p.To = ulid.Make() }), good())
 	for i, want := range []peers.AckStatus{peers.AckRefused, peers.AckAccepted, peers.AckRefused, peers.AckAccepted} {
 		if r[i].Status != want {
 			t.Errorf("item %d: %+v", i, r[i])
@@ -251,23 +251,23 @@ func TestItemsThatAreNoneAreRefusedAlone(t *testing.T) {
 	}
 }
 
-func TestAFloodDrownsNobody(t *testing.T) {
+func TestFloodLeavesOtherAgentsResponsive(t *testing.T) {
 	v := newHostileHarness(t)
 	var packet peers.MailPacket
 	for range peers.MaxItems {
-		packet.Items = append(packet.Items, v.item(events.OutboxCopy, v.self, v.worker.id, v.message(v.worker.id, v.newID())))
+		packet.Items = append(packet.Items, v.item(events.OutboxCopy, v.host, v.worker.id, v.message(v.worker.id, v.newID())))
 	}
-	body := v.written(packet)
-	conn := v.raw(v.victim)
+	body := v.encode(packet)
+	conn := v.connect(v.victim)
 	ctx, stop := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer stop()
-	v.changesNothing(func() {
+	v.checkNoEvents(func() {
 		var floods sync.WaitGroup
 		for range 8 {
 			floods.Go(func() {
 				for ctx.Err() == nil {
 					_, _ = v.transport.Call(ctx, v.victim.ID(), peers.KindMail, body) // that it is not taken in is what is wanted
-					_ = conn.Publish(mailSubject(v.victim), v.sealed(v.victim, peers.KindMail, []byte("hello")))
+					_ = conn.Publish(mailSubject(v.victim), v.seal(v.victim, peers.KindMail, []byte("hello")))
 				}
 			})
 		}
@@ -288,5 +288,5 @@ func TestAFloodDrownsNobody(t *testing.T) {
 		}
 		floods.Wait()
 	})
-	v.isServed()
+	v.checkResponsive()
 }

@@ -15,7 +15,7 @@ import (
 // What the hostile node may claim of others: who had a form before, when something was, and where somebody is.
 
 // TestAFormSaysOfNobodyHereThatTheyForwardedIt unless they did, whatever way it claims to have come.
-func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
+func TestFormWithForgedForwarderIsRefused(t *testing.T) {
 	v := newHostileHarness(t)
 	elsewhere, nobody := v.newID(), capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	for what, chain := range map[string][]capabilities.ID{
@@ -24,17 +24,17 @@ func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
 		"by worker, after another node":       {elsewhere, v.worker.id},
 		"by another node, after worker":       {v.worker.id, elsewhere},
 		"by one that is not there":            {nobody},
-		"by one of a node that nobody knows":  {v.worker.id, {ULID: elsewhere.ULID, Node: someNode()}},
-		"by fae itself, after worker and all": {v.worker.id, v.asked.id, v.fae.id},
+		"by one of a node that nobody knows":  {v.worker.id, {ULID: elsewhere.ULID, Node: randomNodeID()}},
+		"by fae itself, after worker and all": {v.worker.id, v.askOnly.id, v.fae.id},
 	} {
-		v.run(t, what, func() {
-			e := v.form(v.fae.id, v.holdsFae)
+		v.runCase(t, what, func() {
+			e := v.form(v.fae.id, v.faeGrant)
 			e.To, e.Chain, e.Forwarder = chain[0], chain, chain[len(chain)-1]
-			v.changesNothing(func() { v.isRefused(v.say(events.OutboxCopy, v.fae.id, e), "NOT_PERMITTED") })
-			v.cannotUse()
+			v.checkNoEvents(func() { v.wantRefused(v.deliver(events.OutboxCopy, v.fae.id, e), "NOT_PERMITTED") })
+			v.checkWorkerUnreachable()
 		})
 	}
-	v.run(t, "by those who did", func() {
+	v.runCase(t, "by those who did", func() {
 		h := v.victim.Host()
 		if _, err := h.Send(t.Context(), "fae", "meet @worker"); err != nil {
 			t.Fatal(err)
@@ -42,31 +42,31 @@ func TestAFormSaysOfNobodyHereThatTheyForwardedIt(t *testing.T) {
 		if err := v.fae.Adopt(t.Context(), capabilities.FormNumber(0), "worker", "worker"); err != nil {
 			t.Fatal(err)
 		}
-		e := v.form(v.fae.id, v.holdsFae)
-		v.arrives(v.say(events.OutboxCopy, v.fae.id, e))
+		e := v.form(v.fae.id, v.faeGrant)
+		v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, e))
 		go func() { _ = v.fae.Forward(t.Context(), capabilities.FormID(e.ID), "worker") }() // it waits for the home, which says nothing
-		handed := got[*events.FormForwarded](v.mallory)
+		handed := awaitEvent[*events.FormForwarded](v.hostileNode)
 		for handed.Form != e.ID {
-			handed = got[*events.FormForwarded](v.mallory)
+			handed = awaitEvent[*events.FormForwarded](v.hostileNode)
 		}
 		handedOn := *e
 		handedOn.Via, handedOn.Chain, handedOn.Forwarder = handed.Via, []capabilities.ID{v.fae.id}, v.fae.id
-		v.arrives(v.say(events.OutboxCopy, v.worker.id, &handedOn))
+		v.wantAccepted(v.deliver(events.OutboxCopy, v.worker.id, &handedOn))
 	})
-	v.isServed()
+	v.checkResponsive()
 }
 
 // TestNoTimeIsAheadOfTheClock: what another node dates far ahead is of now, and nothing is lost by that.
-func TestNoTimeIsAheadOfTheClock(t *testing.T) {
+func TestFutureDatesOfPeersAreClamped(t *testing.T) {
 	v := newHostileHarness(t)
 	const ahead capabilities.Time = 1<<63 - 1
-	asked, form := v.faeAsks(textField("a"))
+	asked, form := v.askHostile(textField("a"))
 	_ = asked
-	e, m := v.form(v.fae.id, v.holdsFae), v.message(v.fae.id, v.holdsFae)
+	e, m := v.form(v.fae.id, v.faeGrant), v.message(v.fae.id, v.faeGrant)
 	e.Date, m.Date = ahead, capabilities.At(time.Now().Add(time.Hour))
-	v.arrives(v.say(events.OutboxCopy, v.fae.id, e))
-	v.arrives(v.say(events.OutboxCopy, v.fae.id, m))
-	v.arrives(v.say(events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: e.ID, Reason: events.Cancelled, By: v.self, Date: ahead}))
+	v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, e))
+	v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, m))
+	v.wantAccepted(v.deliver(events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: e.ID, Reason: events.Cancelled, By: v.host, Date: ahead}))
 	now := capabilities.At(time.Now())
 	in, err := v.fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {
@@ -88,23 +88,23 @@ func TestNoTimeIsAheadOfTheClock(t *testing.T) {
 }
 
 // TestAPlaceIsNotedSoOften: a node that says every moment that it is somewhere else fills nobody's log.
-func TestAPlaceIsNotedSoOften(t *testing.T) {
+func TestAddressChangesOfPeerAreRateLimited(t *testing.T) {
 	n := openVictim(t)
-	m := befriend(t, n, "mallory")
-	m.quiet()
+	m := newHostilePeer(t, n, "hostile")
+	m.waitIdle()
 	before := n.State().Journal.Events
 	for i := range 5 * peers.MovesBurst {
 		exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: []string{fmt.Sprintf("nats://127.0.0.1:%d", i+1)}, Stamp: capabilities.At(time.Now()) + capabilities.Time(i+1)})
 	}
-	m.quiet()
+	m.waitIdle()
 	if noted := n.State().Journal.Events - before; noted == 0 || noted > peers.MovesBurst+1 {
 		t.Errorf("%d places are noted", noted)
 	}
-	m.isServed()
+	m.checkResponsive()
 }
 
 // TestWhereSomebodyIsSaidToBeIsNotAlwaysTried: a node that was introduced from afar is not dialled on this machine.
-func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
+func TestLocalHintsOfRemotePeerAreNotDialed(t *testing.T) {
 	n := openVictim(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -126,7 +126,7 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 		}
 	}()
 	hints := []string{"nats://" + listener.Addr().String()}
-	far, near := n.peers.Peer(someNode()), n.peers.Peer(someNode())
+	far, near := n.peers.Peer(randomNodeID()), n.peers.Peer(randomNodeID())
 	n.peers.Note([]events.Event{&events.NodeMet{Node: far.ID(), Hints: hints, Stamp: 1, Network: events.PublicNetwork}})
 	if err := far.Dial(t.Context()); err == nil {
 		t.Error("nobody is there")
@@ -145,9 +145,9 @@ func TestWhereSomebodyIsSaidToBeIsNotAlwaysTried(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("who was met on this machine is not dialled there")
 	}
-	m := befriend(t, n, "mallory")
-	exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Introduced: []peers.Introduction{{Node: someNode(), Hints: hints, Stamp: 1}}})
+	m := newHostilePeer(t, n, "hostile")
+	exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Introduced: []peers.Introduction{{Node: randomNodeID(), Hints: hints, Stamp: 1}}})
 	if got := n.transport.NetworkOf(m.id); got != events.ThisMachine {
-		t.Errorf("mallory is on %q", got)
+		t.Errorf("the hostile node is on %q", got)
 	}
 }
