@@ -13,51 +13,51 @@ import (
 	"parley/events"
 )
 
-// claim is what one call was told of its own answer.
+// answerResult is the result of one call that answers or declines a form.
 type answerResult struct {
-	value   string // the answer; "" for declining
+	value   string // the answer, or "" for a call that declines
 	outcome view.Outcome
 	err     error
 }
 
-// claimAtOnce answers and declines a form by the same agent, several times at once.
-func answerConcurrently(a *Agent, asked capabilities.FormRef, calls, declining int, what string) []answerResult {
-	claims := make([]answerResult, calls)
-	var made sync.WaitGroup
-	for i := range claims {
-		made.Go(func() {
+// answerConcurrently answers and declines a form as one agent, in several calls at once.
+func answerConcurrently(a *Agent, asked capabilities.FormRef, calls, declining int, prefix string) []answerResult {
+	results := make([]answerResult, calls)
+	var running sync.WaitGroup
+	for i := range results {
+		running.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
-			c := &claims[i]
+			c := &results[i]
 			if i == declining {
-				c.outcome, c.err = a.Decline(ctx, asked, what)
+				c.outcome, c.err = a.Decline(ctx, asked, prefix)
 				return
 			}
-			c.value = fmt.Sprintf("%s-%d", what, i)
+			c.value = fmt.Sprintf("%s-%d", prefix, i)
 			c.outcome, c.err = a.Answer(ctx, Answer{Form: asked, Texts: []events.FieldText{{Name: "a", Text: c.value}}})
 		})
 	}
-	made.Wait()
-	return claims
+	running.Wait()
+	return results
 }
 
-// checkClaim holds what a call was told to how the form ended at its home.
+// checkAnswerResult compares the result of a call with the form's outcome at its home.
 func checkAnswerResult(c answerResult, by *Agent, home view.Outcome) error {
 	mine := home.By == by.id && (home.Status == view.StatusDeclined && c.value == "" || home.Status == view.StatusAnswered && fieldText(home, "a") == c.value)
 	switch code := parley.CodeOf(c.err); {
 	case c.err == nil && c.outcome.Status == view.StatusAnswering, code == parley.AnswerPending:
-		return nil // it is said to be open
+		return nil // the form is reported to be open
 	case c.err == nil && !mine:
-		return fmt.Errorf("told that %s, and the form was %s by %s with %v", c.outcome.Status, home.Status, home.By, home.Values)
+		return fmt.Errorf("the result is %s, and the form was %s by %s with %v", c.outcome.Status, home.Status, home.By, home.Values)
 	case c.err == nil:
 		return nil
 	case mine:
-		return fmt.Errorf("its own answer is the outcome, and it was told %v", c.err)
+		return fmt.Errorf("its own answer is the outcome, and the error is %v", c.err)
 	case home.Status == view.StatusAnswered && code == parley.AlreadyAnswered, home.Status == view.StatusCancelled && code == parley.AlreadyCancelled,
 		home.Status == view.StatusDeclined && code == parley.AlreadyDeclined, home.Status == view.StatusExpired && code == parley.AlreadyExpired:
 		return nil
 	}
-	return fmt.Errorf("told %v, and the form was %s", c.err, home.Status)
+	return fmt.Errorf("the error is %v, and the form was %s", c.err, home.Status)
 }
 
 func fieldText(o view.Outcome, name string) string {
@@ -65,19 +65,19 @@ func fieldText(o view.Outcome, name string) string {
 	return values[name].Text()
 }
 
-// TestEachOfSeveralAnswersIsToldItsOwnFate has one agent answer the same forms several times at once while their home
-// does not respond, and the home end some of them meanwhile.
+// TestConcurrentAnswersGetTheirOwnResults has one agent answer each form in several calls at once, while the form's home
+// does not respond. The home cancels or expires some forms meanwhile.
 func TestConcurrentAnswersGetTheirOwnResults(t *testing.T) {
 	t.Parallel()
 	a, b := openClusterNode(t, "a", true), openClusterNode(t, "b", false)
 	connectHosts(t, a, b)
 	const forms = 24
-	for round, away := range []time.Duration{0, 300 * time.Millisecond, 2200 * time.Millisecond, 3 * time.Second} {
+	for round, absence := range []time.Duration{0, 300 * time.Millisecond, 2200 * time.Millisecond, 3 * time.Second} {
 		var asked []view.Asked
 		for i := range forms {
 			q := Ask{To: "b"}
 			if i%4 == 3 {
-				q.Deadline = a.now().Add(away/2 + time.Second)
+				q.Deadline = a.now().Add(absence/2 + time.Second)
 			}
 			asked = append(asked, ask(t, a.Host(), q))
 		}
@@ -86,7 +86,7 @@ func TestConcurrentAnswersGetTheirOwnResults(t *testing.T) {
 		}
 		all := make([][]answerResult, forms)
 		var answered sync.WaitGroup
-		if away > 0 {
+		if absence > 0 {
 			a.proxy.setMode(stalled)
 		}
 		for i, q := range asked {
@@ -95,15 +95,15 @@ func TestConcurrentAnswersGetTheirOwnResults(t *testing.T) {
 			})
 			if i%4 == 2 {
 				answered.Go(func() {
-					time.Sleep(away / 2)
-					_, _ = a.Host().Cancel(t.Context(), capabilities.FormID(q.Form), "") // an answer may come before
+					time.Sleep(absence / 2)
+					_, _ = a.Host().Cancel(t.Context(), capabilities.FormID(q.Form), "") // an answer may come first
 				})
 			}
 		}
-		time.Sleep(away)
+		time.Sleep(absence)
 		a.proxy.setMode(forwarding)
 		answered.Wait()
-		wrong, told := 0, map[string]int{}
+		wrong, counts := 0, map[string]int{}
 		for i, q := range asked {
 			home, err := a.Host().Await(t.Context(), capabilities.FormID(q.Form))
 			if err != nil {
@@ -111,13 +111,13 @@ func TestConcurrentAnswersGetTheirOwnResults(t *testing.T) {
 			}
 			awaitSameOutcome(t, q.Form, home.Status, a.Host(), b.Host())
 			for _, c := range all[i] {
-				told[string(parley.CodeOf(c.err))+string(c.outcome.Status)]++
+				counts[string(parley.CodeOf(c.err))+string(c.outcome.Status)]++
 				if err := checkAnswerResult(c, b.Host(), home); err != nil {
 					wrong++
-					t.Errorf("away for %v: form %d, %q: %v", away, i, c.value, err)
+					t.Errorf("unreachable for %v: form %d, %q: %v", absence, i, c.value, err)
 				}
 			}
 		}
-		t.Logf("away for %v: %d of %d calls were told wrongly; %v", away, wrong, 4*forms, told)
+		t.Logf("unreachable for %v: %d of %d calls had a wrong result; %v", absence, wrong, 4*forms, counts)
 	}
 }

@@ -16,9 +16,8 @@ import (
 	"parley/events"
 )
 
-// BenchmarkAcross times a form asked on one node and answered on another over loopback, from asking it to having
-// the answer, and the same on one node in the same run: x-p50 is the one over the other, x-rate the share of the
-// one node's rate that is left. The answerers follow their inboxes and answer what comes, in both cases.
+// BenchmarkAcross times a form from ask to outcome, asked on one node and answered on another over loopback. The same run
+// times it on one node: x-p50 and x-rate compare the two. The answerers follow their inboxes.
 func BenchmarkAcross(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
@@ -64,10 +63,10 @@ func connect(b *testing.B, a, c *Node) {
 	}
 }
 
-// traffic is pairs of agents, of which one asks and the other answers.
+// traffic holds pairs of an asker and an answerer.
 type traffic struct{ askers, answerers []*Agent }
 
-// newTraffic makes the pairs. Each asker holds its answerer as "it".
+// newTraffic makes the pairs. Each asker has its answerer under the name "it".
 func newTraffic(b *testing.B, asking, answering *Node, pairs int) *traffic {
 	b.Helper()
 	ctx := b.Context()
@@ -90,7 +89,7 @@ func newTraffic(b *testing.B, asking, answering *Node, pairs int) *traffic {
 	return t
 }
 
-// introduce has the asker hold the answerer as "it": by way of both hosts.
+// introduce gives the asker a reference to the answerer under the name "it", by messages of both hosts.
 func introduce(ctx context.Context, asking, answering *Node, asker *Agent, name string) error {
 	if asking != answering {
 		if _, err := answering.Host().Send(ctx, "other", fmt.Sprintf("@it:%sb", name)); err != nil {
@@ -106,7 +105,7 @@ func introduce(ctx context.Context, asking, answering *Node, asker *Agent, name 
 	return adoptLatest(ctx, asker, "it")
 }
 
-// adoptLatest binds a name to what the next message that comes brings as "it", if it has not come yet.
+// adoptLatest binds a name to the reference at the edge "it" of the first message that has one. It waits for the message.
 func adoptLatest(ctx context.Context, a *Agent, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -130,7 +129,7 @@ type timing struct {
 	rate float64
 }
 
-// run has so many cycles made, by all pairs at once.
+// run makes the given number of cycles by all pairs at once.
 func (t *traffic) run(b *testing.B, cycles int) timing {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
@@ -174,7 +173,7 @@ func askOnce(ctx context.Context, a *Agent) error {
 	return err
 }
 
-// answerAll answers what an agent is asked until ctx ends.
+// answerAll answers every form of an agent until ctx ends.
 func answerAll(ctx context.Context, b *testing.B, a *Agent) {
 	for e, err := range a.Mail().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {

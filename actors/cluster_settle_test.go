@@ -16,8 +16,8 @@ import (
 	"parley/capabilities"
 )
 
-// TestFormIsSettledOnceAmongNodes races answers and declines from three nodes, which hold a form by forwarding, with
-// its asker's cancelling, over ways that are slow, stall, and now and then are cut.
+// TestFormIsSettledOnceAcrossNodes races answers and declines by the form's three holders with its asker's cancellation.
+// The connections are slow, stall, and sometimes break.
 func TestFormIsSettledOnceAcrossNodes(t *testing.T) {
 	t.Parallel()
 	rounds, nightly := 25, os.Getenv("PARLEY_NIGHTLY") != ""
@@ -37,7 +37,7 @@ func TestFormIsSettledOnceAcrossNodes(t *testing.T) {
 		go func() {
 			defer close(disturbed)
 			s, how := []*clusterNode{b, c}[rand.IntN(2)], stalled
-			if nightly && round%10 == 9 { // it takes as long as a call may
+			if nightly && round%10 == 9 { // each round takes as long as a call's timeout
 				how = disconnected
 			}
 			s.proxy.setMode(how)
@@ -58,7 +58,7 @@ func TestFormIsSettledOnceAcrossNodes(t *testing.T) {
 	t.Log(ended)
 }
 
-// askAmong asks a form that all holders have: the first by being asked, each other from the one before.
+// askAndForward asks the first holder a form. Each holder forwards it to the next.
 func askAndForward(t *testing.T, asker *Agent, holders []*Agent) capabilities.ID {
 	t.Helper()
 	asked := ask(t, asker, Ask{To: "HOST"})
@@ -91,24 +91,24 @@ func raceNodes(t *testing.T, asker *Agent, holders []*Agent, form capabilities.I
 	}
 	for client := range 2 * len(holders) {
 		wg.Go(func() {
-			what := []string{"answer", "answer", "decline"}[rand.IntN(3)]
-			a := operation{kind: what}
-			if what == "answer" {
+			kind := []string{"answer", "answer", "decline"}[rand.IntN(3)]
+			a := operation{kind: kind}
+			if kind == "answer" {
 				a.value = fmt.Sprint(client)
 			}
 			run(client, holders[client%len(holders)], a)
 		})
 	}
 	wg.Go(func() {
-		what := []string{"cancel", "look"}[rand.IntN(2)]
-		run(len(holders)*2, asker, operation{kind: what})
+		kind := []string{"cancel", "look"}[rand.IntN(2)]
+		run(len(holders)*2, asker, operation{kind: kind})
 	})
 	wg.Wait()
 	return history
 }
 
-// tryFrom makes an attempt from wherever one is and says how the form stands after it. An answer that is kept is
-// waited for: its attempt lasts until its fate is known.
+// performAs performs an operation as one of the holders and returns the form's state after it. The operation of a queued
+// answer lasts until the form has ended.
 func performAs(t *testing.T, asker, who *Agent, form capabilities.ID, a operation) formState {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -137,7 +137,7 @@ func performAs(t *testing.T, asker, who *Agent, form capabilities.ID, a operatio
 	default:
 		t.Errorf("%s: %v", a.kind, err)
 	}
-	if _, err := asker.Await(ctx, capabilities.FormID(form)); err != nil { // what is kept, or another's, is on its way
+	if _, err := asker.Await(ctx, capabilities.FormID(form)); err != nil { // a queued answer, or another's, is under way
 		t.Error(err)
 	}
 	e, err := asker.Message(ctx, capabilities.FormID(form))

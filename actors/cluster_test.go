@@ -13,7 +13,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// station is a node with others around it. One that listens has a gate before it.
+// clusterNode is one of several connected nodes. A node that listens has a proxy before its listener.
 type clusterNode struct {
 	*Node
 	options Options
@@ -31,7 +31,7 @@ func openClusterNode(tb testing.TB, name string, listens bool) *clusterNode {
 	return s
 }
 
-// open opens the node, for the first time or again.
+// open opens the node for the first time or again.
 func (s *clusterNode) open(tb testing.TB) {
 	tb.Helper()
 	s.Node = openWith(tb, s.options)
@@ -40,16 +40,16 @@ func (s *clusterNode) open(tb testing.TB) {
 	}
 }
 
-// set sets the gates of stations that have one.
-func setMode(p proxyMode, stations ...*clusterNode) {
-	for _, s := range stations {
+// setMode sets the mode of the nodes' proxies.
+func setMode(m proxyMode, nodes ...*clusterNode) {
+	for _, s := range nodes {
 		if s.proxy != nil {
-			s.proxy.setMode(p)
+			s.proxy.setMode(m)
 		}
 	}
 }
 
-// meet has each host hold the other's under the name of its node.
+// connectHosts gives each host a reference to the other under the name of its node.
 func connectHosts(tb testing.TB, inviting, accepting *clusterNode) {
 	tb.Helper()
 	i, err := inviting.Host().Peers().Invite(tb.Context(), NewInvitation{Name: accepting.options.Name})
@@ -61,8 +61,8 @@ func connectHosts(tb testing.TB, inviting, accepting *clusterNode) {
 	}
 }
 
-// trio opens three nodes that know each other. Nobody can dial a, so that b's gate is all there is between a and
-// b, and c's all between c and the others.
+// openThreeNodes opens three nodes that know each other. Node a does not listen. So b's proxy has all traffic between a and
+// b, and c's proxy all traffic between c and the others.
 func openThreeNodes(tb testing.TB) (a, b, c *clusterNode) {
 	tb.Helper()
 	a, b, c = openClusterNode(tb, "a", false), openClusterNode(tb, "b", true), openClusterNode(tb, "c", true)
@@ -72,10 +72,10 @@ func openThreeNodes(tb testing.TB) (a, b, c *clusterNode) {
 	return a, b, c
 }
 
-// outOfReach waits until a node has noticed that another is.
+// awaitUnreachable blocks until a node has noticed that another is unreachable.
 func awaitUnreachable(tb testing.TB, from, to *clusterNode) {
 	tb.Helper()
-	eventually.Holds(tb, to.options.Name+" is out of reach", func() bool { return !from.peers.Peer(to.id).InReach(tb.Context()) })
+	eventually.Holds(tb, to.options.Name+" is unreachable", func() bool { return !from.peers.Peer(to.id).InReach(tb.Context()) })
 }
 
 func send(tb testing.TB, a *Agent, to, text string) view.Sent {
@@ -87,10 +87,10 @@ func send(tb testing.TB, a *Agent, to, text string) view.Sent {
 	return sent
 }
 
-// arrives waits until an agent has a message, and gives it.
+// awaitMessage blocks until an agent has a message, and returns it.
 func awaitMessage(tb testing.TB, a *Agent, message capabilities.ID) (e view.Message) {
 	tb.Helper()
-	eventually.Holds(tb, "the message is there", func() bool {
+	eventually.Holds(tb, "the message has arrived", func() bool {
 		var err error
 		e, err = a.Message(tb.Context(), capabilities.FormID(message))
 		return err == nil
@@ -98,7 +98,7 @@ func awaitMessage(tb testing.TB, a *Agent, message capabilities.ID) (e view.Mess
 	return e
 }
 
-// brings waits until a message that brings something is there, and binds it to a name.
+// adoptReference blocks until a message has arrived, and binds its reference at edge to a name.
 func adoptReference(tb testing.TB, a *Agent, message capabilities.ID, edge, name string) {
 	tb.Helper()
 	awaitMessage(tb, a, message)
@@ -107,7 +107,7 @@ func adoptReference(tb testing.TB, a *Agent, message capabilities.ID, edge, name
 	}
 }
 
-// endsAlike waits until a form has ended in all of some mailboxes, and checks that it ended alike.
+// awaitSameOutcome blocks until a form has ended in all mailboxes, and checks that all have the same outcome.
 func awaitSameOutcome(tb testing.TB, form capabilities.ID, status view.FormStatus, home *Agent, holders ...*Agent) view.Outcome {
 	tb.Helper()
 	var first view.Outcome
@@ -125,13 +125,13 @@ func awaitSameOutcome(tb testing.TB, form capabilities.ID, status view.FormStatu
 			tb.Errorf("mailbox %d has %+v, the home %+v, want %s", i, o, first, status)
 		}
 		if n := countOutcomes(tb, a, form); n != 1 {
-			tb.Errorf("mailbox %d has %d ends of the form in its log", i, n)
+			tb.Errorf("mailbox %d has %d outcomes of the form in its log", i, n)
 		}
 	}
 	return first
 }
 
-// endsLogged counts the ends of a form that a mailbox has written down.
+// countOutcomes counts a form's outcomes in a mailbox's log.
 func countOutcomes(tb testing.TB, a *Agent, form capabilities.ID) (n int) {
 	tb.Helper()
 	entries, err := a.Log(tb.Context(), 0, 1<<20)
@@ -162,7 +162,7 @@ func answerWith(a *Agent, asked capabilities.ID, value string) (view.Outcome, er
 	return a.Answer(ctx, Answer{Form: capabilities.FormID(asked), Texts: []events.FieldText{{Name: "a", Text: value}}})
 }
 
-// expectation is an Await on its way.
+// pendingAwait receives the result of an Await in another goroutine.
 type pendingAwait chan result[view.Outcome]
 
 func startAwait(a *Agent, form capabilities.ID) pendingAwait {
@@ -182,7 +182,7 @@ func TestFormIsAnsweredOnAnotherNode(t *testing.T) {
 	connectHosts(t, a, b)
 	asked := ask(t, a.Host(), Ask{To: "b", Fields: []events.Field{{Name: "a", Type: events.Secret, Required: true}}})
 	if asked.Unreachable {
-		t.Error("b is in reach")
+		t.Error("b is shown as unreachable")
 	}
 	e := awaitMessage(t, b.Host(), asked.Form)
 	if e.FromName != "a" || !e.AnswerNeeded {

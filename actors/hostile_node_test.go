@@ -19,21 +19,22 @@ import (
 	"parley/mailbox"
 )
 
-// mallory is a node that does as it likes: it has a key and a transport, and writes its packets by hand.
+// hostileNode is a peer that ignores the protocol's rules. It has a key and a transport, and its packets are written by
+// the test.
 type hostileNode struct {
 	testing.TB
 	victim    *Node
 	id        capabilities.NodeID
-	host      capabilities.ID // who it says that its host is
+	host      capabilities.ID // the agent that it names as its host
 	key       nkeys.KeyPair
 	identity  *transport.Identity
 	transport *transport.Transport
 
 	mu       sync.Mutex
-	received []events.Event // in items from the victim
+	received []events.Event // in items from the victim, until awaitEvent takes them
 }
 
-// openVictim opens a node that others can reach.
+// openVictim opens a node that listens for peers.
 func openVictim(tb testing.TB) *Node {
 	tb.Helper()
 	n, err := Open(tb.Context(), Options{Folder: tb.TempDir(), Name: "victim", Peers: "127.0.0.1:0"})
@@ -57,7 +58,8 @@ func newKey(tb testing.TB) (nkeys.KeyPair, *transport.Identity) {
 	return key, identity
 }
 
-// newMallory makes a hostile node that has come no further than the victim's listener, by an invitation.
+// newHostileNode returns a hostile node that is connected to the victim's listener and holds an invitation that it has
+// not accepted.
 func newHostileNode(tb testing.TB, victim *Node, invitation view.Invitation) (*hostileNode, capabilities.Locator) {
 	tb.Helper()
 	key, identity := newKey(tb)
@@ -91,7 +93,7 @@ func invite(tb testing.TB, n *Node, name string) view.Invitation {
 	return i
 }
 
-// befriend makes a hostile node that the victim's host has invited in good faith.
+// newHostilePeer returns a hostile node whose invitation by the victim's host is accepted.
 func newHostilePeer(tb testing.TB, victim *Node, name string) *hostileNode {
 	tb.Helper()
 	m, l := newHostileNode(tb, victim, invite(tb, victim, name))
@@ -108,7 +110,7 @@ func (m *hostileNode) accept(invitation ulid.ULID, secret string) peers.WelcomeP
 
 func (m *hostileNode) newID() capabilities.ID { return capabilities.ID{ULID: ulid.Make(), Node: m.id} }
 
-// receive says to each item that it has arrived.
+// receive accepts every item and keeps its events.
 func (m *hostileNode) receive(_ context.Context, l transport.Packet) (transport.Kind, []byte, bool) {
 	if l.Kind == peers.KindAnnounce {
 		body, err := peers.WritePacket(peers.AddressPacket{Stamp: 1})
@@ -133,10 +135,10 @@ func (m *hostileNode) receive(_ context.Context, l transport.Packet) (transport.
 	return peers.KindAcks, body, err == nil
 }
 
-// got waits for something that the victim sends, and takes it.
+// awaitEvent blocks until the victim has sent an event of type E, and takes it.
 func awaitEvent[E events.Event](m *hostileNode) (e E) {
 	m.Helper()
-	eventually.Holds(m, "mail from the victim", func() bool {
+	eventually.Holds(m, "an event arrives from the victim", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for i, c := range m.received {
@@ -170,7 +172,7 @@ func exchange[T any](m *hostileNode, kind transport.Kind, x any) T {
 	return read
 }
 
-// item writes one by hand.
+// item returns an encoded outbox item.
 func (m *hostileNode) item(kind events.OutboxKind, from, to capabilities.ID, evs ...events.Event) peers.Item {
 	m.Helper()
 	p, err := peers.PackItem(mailbox.OutboxItem{Kind: kind, To: to}, from, evs)
@@ -180,7 +182,7 @@ func (m *hostileNode) item(kind events.OutboxKind, from, to capabilities.ID, evs
 	return p
 }
 
-// mail sends items in a packet and gives what became of each.
+// deliverAll sends items in one packet and returns the ack of each.
 func (m *hostileNode) deliverAll(items ...peers.Item) []peers.Ack {
 	m.Helper()
 	r := exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Items: items}).Acks
@@ -190,13 +192,13 @@ func (m *hostileNode) deliverAll(items ...peers.Item) []peers.Ack {
 	return r
 }
 
-// say is mail for one item, from the hostile host itself.
+// deliver sends one item from the hostile node's host and returns its ack.
 func (m *hostileNode) deliver(kind events.OutboxKind, to capabilities.ID, evs ...events.Event) peers.Ack {
 	m.Helper()
 	return m.deliverAll(m.item(kind, m.host, to, evs...))[0]
 }
 
-// form is a form that is as it should be.
+// form returns a valid form.
 func (m *hostileNode) form(to, via capabilities.ID) *events.FormRequested {
 	return &events.FormRequested{
 		ID: m.newID(), Promise: m.newID(), Resolver: m.newID(), From: m.host, To: to, Via: via,
@@ -204,7 +206,7 @@ func (m *hostileNode) form(to, via capabilities.ID) *events.FormRequested {
 	}
 }
 
-// message is a message that is as it should be.
+// message returns a valid message.
 func (m *hostileNode) message(to, via capabilities.ID, spans ...events.Span) *events.MessagePosted {
 	return &events.MessagePosted{
 		Message: m.newID(), From: m.host, To: to, Via: via, Date: 1, Text: append([]events.Span{{Words: "hello "}}, spans...),
@@ -219,7 +221,7 @@ func agentRef(id, grant capabilities.ID) capabilities.Ref {
 	return capabilities.Ref{Target: id, Kind: capabilities.KindAgent, Grant: grant}
 }
 
-// gives has the victim's host give an agent of its own to the hostile host, and returns the grant.
+// receiveGrant has the victim's host send a reference to path to the hostile node's host. It returns the grant.
 func (m *hostileNode) receiveGrant(path string) capabilities.ID {
 	m.Helper()
 	sent, err := m.victim.Host().Send(m.Context(), "hostile", "take @it:"+path)
@@ -227,7 +229,7 @@ func (m *hostileNode) receiveGrant(path string) capabilities.ID {
 		m.Fatal(err)
 	}
 	came := awaitEvent[*events.MessagePosted](m)
-	for came.Message != sent.Message { // one of before may come again
+	for came.Message != sent.Message { // an earlier message may be sent again
 		came = awaitEvent[*events.MessagePosted](m)
 	}
 	for _, sp := range came.Text {
@@ -235,24 +237,24 @@ func (m *hostileNode) receiveGrant(path string) capabilities.ID {
 			return ref.Grant
 		}
 	}
-	m.Fatal("nothing was given")
+	m.Fatal("the message carries no grant")
 	return capabilities.ID{}
 }
 
-// quiet waits until the victim has nothing left to write down.
+// waitIdle blocks until the victim has nothing left to append.
 func (m *hostileNode) waitIdle() {
 	m.Helper()
-	calm := 0
-	eventually.Holds(m, "rest", func() bool {
+	idle := 0
+	eventually.Holds(m, "the victim is idle", func() bool {
 		if m.victim.registry.recordAllAcks() || m.victim.registry.queued.Load() > 0 || m.victim.journal.Backlog() > 0 {
-			calm = 0
+			idle = 0
 		}
-		calm++
-		return calm > 5
+		idle++
+		return idle > 5
 	})
 }
 
-// changesNothing runs an attack and checks that not one event came of it.
+// checkNoEvents runs attack and checks that the victim appended no event.
 func (m *hostileNode) checkNoEvents(attack func()) {
 	m.Helper()
 	m.waitIdle()
@@ -260,11 +262,11 @@ func (m *hostileNode) checkNoEvents(attack func()) {
 	attack()
 	m.waitIdle()
 	if after := m.victim.State().Journal; after.Events != before.Events || after.Commits != before.Commits {
-		m.Errorf("the victim wrote down %d events in %d commits", after.Events-before.Events, after.Commits-before.Commits)
+		m.Errorf("the victim appended %d events in %d commits", after.Events-before.Events, after.Commits-before.Commits)
 	}
 }
 
-// isRefused checks that an item was.
+// wantRefused checks that an item was refused with a code.
 func (m *hostileNode) wantRefused(r peers.Ack, code string) {
 	m.Helper()
 	if r.Status != peers.AckRefused || code != "" && r.Code != code {
@@ -279,7 +281,7 @@ func (m *hostileNode) wantAccepted(r peers.Ack) {
 	}
 }
 
-// isServed checks that the victim goes on serving its own.
+// checkResponsive checks that the victim's host still sends and receives messages.
 func (m *hostileNode) checkResponsive() {
 	m.Helper()
 	ctx, cancel := context.WithTimeout(m.Context(), 10*time.Second)

@@ -12,20 +12,18 @@ import (
 	"parley/events"
 )
 
-// What the hostile node may claim of others: who had a form before, when something was, and where somebody is.
-
-// TestAFormSaysOfNobodyHereThatTheyForwardedIt unless they did, whatever way it claims to have come.
+// TestFormWithForgedForwarderIsRefused sends copies whose chain names agents that did not forward the form.
 func TestFormWithForgedForwarderIsRefused(t *testing.T) {
 	v := newHostileHarness(t)
-	elsewhere, nobody := v.newID(), capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
+	remote, missing := v.newID(), capabilities.ID{ULID: v.newID().ULID, Node: v.victim.ID()}
 	for what, chain := range map[string][]capabilities.ID{
-		"by worker":                           {v.worker.id},
-		"by the host":                         {v.victim.host},
-		"by worker, after another node":       {elsewhere, v.worker.id},
-		"by another node, after worker":       {v.worker.id, elsewhere},
-		"by one that is not there":            {nobody},
-		"by one of a node that nobody knows":  {v.worker.id, {ULID: elsewhere.ULID, Node: randomNodeID()}},
-		"by fae itself, after worker and all": {v.worker.id, v.askOnly.id, v.fae.id},
+		"by worker":                        {v.worker.id},
+		"by the host":                      {v.victim.host},
+		"by worker, after another node":    {remote, v.worker.id},
+		"by another node, after worker":    {v.worker.id, remote},
+		"by an agent that does not exist":  {missing},
+		"by an agent of an unknown node":   {v.worker.id, {ULID: remote.ULID, Node: randomNodeID()}},
+		"by fae, after worker and askOnly": {v.worker.id, v.askOnly.id, v.fae.id},
 	} {
 		v.runCase(t, what, func() {
 			e := v.form(v.fae.id, v.faeGrant)
@@ -34,9 +32,9 @@ func TestFormWithForgedForwarderIsRefused(t *testing.T) {
 			v.checkWorkerUnreachable()
 		})
 	}
-	v.runCase(t, "by those who did", func() {
+	v.runCase(t, "by its real forwarder", func() {
 		h := v.victim.Host()
-		if _, err := h.Send(t.Context(), "fae", "meet @worker"); err != nil {
+		if _, err := h.Send(t.Context(), "fae", "this is @worker"); err != nil {
 			t.Fatal(err)
 		}
 		if err := v.fae.Adopt(t.Context(), capabilities.FormNumber(0), "worker", "worker"); err != nil {
@@ -44,29 +42,29 @@ func TestFormWithForgedForwarderIsRefused(t *testing.T) {
 		}
 		e := v.form(v.fae.id, v.faeGrant)
 		v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, e))
-		go func() { _ = v.fae.Forward(t.Context(), capabilities.FormID(e.ID), "worker") }() // it waits for the home, which says nothing
-		handed := awaitEvent[*events.FormForwarded](v.hostileNode)
-		for handed.Form != e.ID {
-			handed = awaitEvent[*events.FormForwarded](v.hostileNode)
+		go func() { _ = v.fae.Forward(t.Context(), capabilities.FormID(e.ID), "worker") }() // it waits for the home, which does not respond
+		forwarded := awaitEvent[*events.FormForwarded](v.hostileNode)
+		for forwarded.Form != e.ID {
+			forwarded = awaitEvent[*events.FormForwarded](v.hostileNode)
 		}
-		handedOn := *e
-		handedOn.Via, handedOn.Chain, handedOn.Forwarder = handed.Via, []capabilities.ID{v.fae.id}, v.fae.id
-		v.wantAccepted(v.deliver(events.OutboxCopy, v.worker.id, &handedOn))
+		copied := *e
+		copied.Via, copied.Chain, copied.Forwarder = forwarded.Via, []capabilities.ID{v.fae.id}, v.fae.id
+		v.wantAccepted(v.deliver(events.OutboxCopy, v.worker.id, &copied))
 	})
 	v.checkResponsive()
 }
 
-// TestNoTimeIsAheadOfTheClock: what another node dates far ahead is of now, and nothing is lost by that.
+// TestFutureDatesOfPeersAreClamped sends a form, a message and an outcome with dates in the future. Each is accepted and
+// shows a date that is not after the present.
 func TestFutureDatesOfPeersAreClamped(t *testing.T) {
 	v := newHostileHarness(t)
-	const ahead capabilities.Time = 1<<63 - 1
-	asked, form := v.askHostile(textField("a"))
-	_ = asked
+	const future capabilities.Time = 1<<63 - 1
+	v.askHostile(textField("a"))
 	e, m := v.form(v.fae.id, v.faeGrant), v.message(v.fae.id, v.faeGrant)
-	e.Date, m.Date = ahead, capabilities.At(time.Now().Add(time.Hour))
+	e.Date, m.Date = future, capabilities.At(time.Now().Add(time.Hour))
 	v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, e))
 	v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, m))
-	v.wantAccepted(v.deliver(events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: e.ID, Reason: events.Cancelled, By: v.host, Date: ahead}))
+	v.wantAccepted(v.deliver(events.OutboxOutcome, v.fae.id, &events.FormCancelled{Form: e.ID, Reason: events.Cancelled, By: v.host, Date: future}))
 	now := capabilities.At(time.Now())
 	in, err := v.fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {
@@ -75,19 +73,18 @@ func TestFutureDatesOfPeersAreClamped(t *testing.T) {
 	seen := 0
 	for _, got := range in.Messages {
 		if got.Date > now || got.Outcome != nil && got.Outcome.At > now {
-			t.Errorf("message %d is of %s, and ended %+v", got.Number, got.Date, got.Outcome)
+			t.Errorf("message %d has date %s and outcome %+v", got.Number, got.Date, got.Outcome)
 		}
 		if got.MessageID == e.ID && got.Outcome != nil || got.MessageID == m.Message {
 			seen++
 		}
 	}
 	if seen != 2 {
-		t.Errorf("%d of 2 are there as they should be", seen)
+		t.Errorf("%d of 2 messages are complete", seen)
 	}
-	_ = form
 }
 
-// TestAPlaceIsNotedSoOften: a node that says every moment that it is somewhere else fills nobody's log.
+// TestAddressChangesOfPeerAreRateLimited announces many addresses. The victim records no more than its limit.
 func TestAddressChangesOfPeerAreRateLimited(t *testing.T) {
 	n := openVictim(t)
 	m := newHostilePeer(t, n, "hostile")
@@ -97,13 +94,13 @@ func TestAddressChangesOfPeerAreRateLimited(t *testing.T) {
 		exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: []string{fmt.Sprintf("nats://127.0.0.1:%d", i+1)}, Stamp: capabilities.At(time.Now()) + capabilities.Time(i+1)})
 	}
 	m.waitIdle()
-	if noted := n.State().Journal.Events - before; noted == 0 || noted > peers.MovesBurst+1 {
-		t.Errorf("%d places are noted", noted)
+	if recorded := n.State().Journal.Events - before; recorded == 0 || recorded > peers.MovesBurst+1 {
+		t.Errorf("%d addresses are recorded", recorded)
 	}
 	m.checkResponsive()
 }
 
-// TestWhereSomebodyIsSaidToBeIsNotAlwaysTried: a node that was introduced from afar is not dialled on this machine.
+// TestLocalHintsOfRemotePeerAreNotDialed introduces a node from a public network with a hint to this machine.
 func TestLocalHintsOfRemotePeerAreNotDialed(t *testing.T) {
 	n := openVictim(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,7 +108,7 @@ func TestLocalHintsOfRemotePeerAreNotDialed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	tried := make(chan struct{}, 64)
+	dialed := make(chan struct{}, 64)
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -120,30 +117,30 @@ func TestLocalHintsOfRemotePeerAreNotDialed(t *testing.T) {
 			}
 			_ = conn.Close()
 			select {
-			case tried <- struct{}{}:
+			case dialed <- struct{}{}:
 			default:
 			}
 		}
 	}()
 	hints := []string{"nats://" + listener.Addr().String()}
-	far, near := n.peers.Peer(randomNodeID()), n.peers.Peer(randomNodeID())
-	n.peers.Note([]events.Event{&events.NodeMet{Node: far.ID(), Hints: hints, Stamp: 1, Network: events.PublicNetwork}})
-	if err := far.Dial(t.Context()); err == nil {
-		t.Error("nobody is there")
+	public, local := n.peers.Peer(randomNodeID()), n.peers.Peer(randomNodeID())
+	n.peers.Note([]events.Event{&events.NodeMet{Node: public.ID(), Hints: hints, Stamp: 1, Network: events.PublicNetwork}})
+	if err := public.Dial(t.Context()); err == nil {
+		t.Error("dialing succeeded without a node")
 	}
 	select {
-	case <-tried:
-		t.Error("the listener was tried")
+	case <-dialed:
+		t.Error("the listener was dialed")
 	default:
 	}
-	n.peers.Note([]events.Event{&events.NodeMet{Node: near.ID(), Hints: hints, Stamp: 1, Network: events.ThisMachine}})
-	if err := near.Dial(t.Context()); err == nil {
-		t.Error("nobody is there")
+	n.peers.Note([]events.Event{&events.NodeMet{Node: local.ID(), Hints: hints, Stamp: 1, Network: events.ThisMachine}})
+	if err := local.Dial(t.Context()); err == nil {
+		t.Error("dialing succeeded without a node")
 	}
 	select {
-	case <-tried:
+	case <-dialed:
 	case <-time.After(10 * time.Second):
-		t.Error("who was met on this machine is not dialled there")
+		t.Error("a peer that was met on this machine is not dialed there")
 	}
 	m := newHostilePeer(t, n, "hostile")
 	exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Introduced: []peers.Introduction{{Node: randomNodeID(), Hints: hints, Stamp: 1}}})

@@ -23,7 +23,8 @@ import (
 	"parley/internal/eventually"
 )
 
-// raw is a connection to a node's listener over which anything can be sent. One that is not known shows a token.
+// connect returns a NATS connection to a node's listener that carries any bytes. A node that is not yet a peer shows a
+// token.
 func (m *hostileNode) connect(to *Node, shows ...string) *nats.Conn {
 	m.Helper()
 	listener := to.ID()
@@ -41,7 +42,7 @@ func (m *hostileNode) connect(to *Node, shows ...string) *nats.Conn {
 
 func mailSubject(n *Node) string { return "parley.node." + n.ID().String() + ".mail" }
 
-// throw sends envelopes and waits until so many were refused.
+// publish sends envelopes and blocks until the node has refused the given number.
 func (m *hostileNode) publish(conn *nats.Conn, to *Node, refused uint64, envelopes ...[]byte) {
 	m.Helper()
 	before := to.Traffic().Refused
@@ -73,7 +74,7 @@ func (m *hostileNode) encode(x any) []byte {
 
 func nested(code byte, n int) []byte { return append(bytes.Repeat([]byte{code}, n), msgpcode.Nil) }
 
-// list is a list that claims so many elements, and has so many that are nil.
+// arrayClaiming returns the encoding of an array that claims more or fewer elements than it has. All elements are nil.
 func arrayClaiming(claims, has int) []byte {
 	b := []byte{msgpcode.Array32, byte(claims >> 24), byte(claims >> 16), byte(claims >> 8), byte(claims)}
 	return append(b, bytes.Repeat([]byte{msgpcode.Nil}, has)...)
@@ -94,29 +95,29 @@ func TestMalformedPacketsAreCountedAndDropped(t *testing.T) {
 		kind transport.Kind
 		body []byte
 	}{
-		"nothing":                       {peers.KindMail, nil},
-		"cut short":                     {peers.KindMail, genuine[:len(genuine)-1]},
-		"with something after it":       {peers.KindMail, append(slices.Clone(genuine), 0)},
-		"no packet":                     {peers.KindMail, []byte("hello")},
-		"nested without end":            {peers.KindMail, nested(0x91, transport.MaxBody-1)},
-		"records without end":           {peers.KindMail, nested(0x81, transport.MaxBody-1)},
-		"with more than it has":         {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, arrayClaiming(1<<31-1, 3)...)},
-		"of a million items":            {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, arrayClaiming(900_000, 900_000)...)},
-		"of a million introductions":    {peers.KindMail, append(append([]byte{0x94, 0, 0}, arrayClaiming(900_000, 900_000)...), msgpcode.Nil)},
-		"a few items too many":          {peers.KindMail, v.encode(peers.MailPacket{Items: make([]peers.Item, peers.MaxItems+1)})},
-		"a few introductions too many":  {peers.KindMail, v.encode(peers.MailPacket{Introduced: make([]peers.Introduction, peers.MaxIntroduced+1)})},
-		"with an item of nothing":       {peers.KindMail, with(func(p *peers.Item) { p.Count = 0 })},
-		"with an item of less":          {peers.KindMail, with(func(p *peers.Item) { p.Count = -1 })},
-		"with an item of too much":      {peers.KindMail, with(func(p *peers.Item) { p.Count = peers.MaxItems + 1 })},
-		"with too large an item":        {peers.KindMail, with(func(p *peers.Item) { p.Body = make([]byte, peers.MaxItemBytes+1) })},
-		"of no kind":                    {0, genuine},
-		"of a later kind":               {peers.KindLeave + 1, genuine},
-		"of the last kind":              {255, genuine},
-		"a response to nothing":         {peers.KindAcks, v.encode(peers.AckPacket{})},
-		"a welcome that was not wanted": {peers.KindWelcome, v.encode(peers.WelcomePacket{})},
-		"a place that is none":          {peers.KindAnnounce, nested(0x91, 1000)},
-		"an acceptance that is none":    {peers.KindAccept, nested(0x91, 1000)},
-		"too long a secret":             {peers.KindAccept, v.encode(peers.AcceptPacket{Secret: string(make([]byte, peers.MaxSecret+1))})},
+		"empty":                       {peers.KindMail, nil},
+		"cut short":                   {peers.KindMail, genuine[:len(genuine)-1]},
+		"with trailing data":          {peers.KindMail, append(slices.Clone(genuine), 0)},
+		"text":                        {peers.KindMail, []byte("hello")},
+		"deeply nested arrays":        {peers.KindMail, nested(0x91, transport.MaxBody-1)},
+		"deeply nested records":       {peers.KindMail, nested(0x81, transport.MaxBody-1)},
+		"with too large a count":      {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, arrayClaiming(1<<31-1, 3)...)},
+		"of a million items":          {peers.KindMail, append([]byte{0x94, 0, 0, msgpcode.Nil}, arrayClaiming(900_000, 900_000)...)},
+		"of a million introductions":  {peers.KindMail, append(append([]byte{0x94, 0, 0}, arrayClaiming(900_000, 900_000)...), msgpcode.Nil)},
+		"one item too many":           {peers.KindMail, v.encode(peers.MailPacket{Items: make([]peers.Item, peers.MaxItems+1)})},
+		"one introduction too many":   {peers.KindMail, v.encode(peers.MailPacket{Introduced: make([]peers.Introduction, peers.MaxIntroduced+1)})},
+		"with an item of no events":   {peers.KindMail, with(func(p *peers.Item) { p.Count = 0 })},
+		"with an item of -1 events":   {peers.KindMail, with(func(p *peers.Item) { p.Count = -1 })},
+		"with an item of many events": {peers.KindMail, with(func(p *peers.Item) { p.Count = peers.MaxItems + 1 })},
+		"with too large an item":      {peers.KindMail, with(func(p *peers.Item) { p.Body = make([]byte, peers.MaxItemBytes+1) })},
+		"of kind 0":                   {0, genuine},
+		"of an unknown kind":          {peers.KindLeave + 1, genuine},
+		"of the last kind":            {255, genuine},
+		"an unsolicited response":     {peers.KindAcks, v.encode(peers.AckPacket{})},
+		"an unsolicited welcome":      {peers.KindWelcome, v.encode(peers.WelcomePacket{})},
+		"a malformed address":         {peers.KindAnnounce, nested(0x91, 1000)},
+		"a malformed acceptance":      {peers.KindAccept, nested(0x91, 1000)},
+		"too long a secret":           {peers.KindAccept, v.encode(peers.AcceptPacket{Secret: string(make([]byte, peers.MaxSecret+1))})},
 	} {
 		v.runCase(t, what, func() {
 			v.checkNoEvents(func() { v.publish(conn, v.victim, 1, packet(c.kind, c.body)) })
@@ -125,18 +126,18 @@ func TestMalformedPacketsAreCountedAndDropped(t *testing.T) {
 	altered := packet(peers.KindMail, genuine)
 	altered[len(altered)-1] ^= 1
 	resigned := packet(peers.KindMail, genuine)
-	copy(resigned[4:36], v.newUnknownNode().id[:]) // another signer than it says
-	stranger := v.newUnknownNode()
+	copy(resigned[4:36], v.newUnknownNode().id[:]) // not the node that signed it
+	unknown := v.newUnknownNode()
 	for what, e := range map[string][]byte{
-		"no envelope":                {1, 2, 3},
-		"nothing at all":             nil,
-		"altered":                    altered,
-		"signed by another":          resigned,
-		"longer than any":            make([]byte, 1<<20),
-		"from one who is not known":  stranger.seal(v.victim, peers.KindMail, genuine),
-		"a stranger's whereabouts":   stranger.seal(v.victim, peers.KindAnnounce, v.encode(peers.AddressPacket{Stamp: 1})),
-		"from the victim, it says":   slices.Concat(altered[:4], v.victimID(), altered[36:]),
-		"of a version that is later": slices.Concat([]byte("PLT\x02"), altered[4:]),
+		"not an envelope":           {1, 2, 3},
+		"empty":                     nil,
+		"altered":                   altered,
+		"signed by another":         resigned,
+		"too long":                  make([]byte, 1<<20),
+		"from an unknown node":      unknown.seal(v.victim, peers.KindMail, genuine),
+		"an unknown node's address": unknown.seal(v.victim, peers.KindAnnounce, v.encode(peers.AddressPacket{Stamp: 1})),
+		"in the victim's name":      slices.Concat(altered[:4], v.victimID(), altered[36:]),
+		"of a later version":        slices.Concat([]byte("PLT\x02"), altered[4:]),
 	} {
 		v.runCase(t, what, func() { v.checkNoEvents(func() { v.publish(conn, v.victim, 1, e) }) })
 	}
@@ -148,7 +149,7 @@ func (m *hostileNode) victimID() []byte {
 	return id[:]
 }
 
-// newStranger is a node that the victim does not know. It has no way there of its own.
+// newUnknownNode returns a node that the victim does not know. It has no connection of its own.
 func (m *hostileNode) newUnknownNode() *hostileNode {
 	m.Helper()
 	key, seals := newKey(m)
@@ -218,14 +219,14 @@ func TestMalformedItemIsRefusedAlone(t *testing.T) {
 		return framed(events.OutboxOutcome, &events.FormAnswered{Values: capabilities.Null()}, payload)
 	}
 	for what, p := range map[string]peers.Item{
-		"of nothing":                with(func(p *peers.Item) { p.Body = nil }),
+		"empty":                     with(func(p *peers.Item) { p.Body = nil }),
 		"cut short":                 with(func(p *peers.Item) { p.Body = p.Body[:len(p.Body)-1] }),
-		"with something after it":   with(func(p *peers.Item) { p.Body = append(p.Body, 0) }),
+		"with trailing data":        with(func(p *peers.Item) { p.Body = append(p.Body, 0) }),
 		"with fewer than it claims": with(func(p *peers.Item) { p.Count = 2 }),
 		"of two events":             with(func(p *peers.Item) { p.Count, p.Body = 2, append(p.Body, p.Body...) }),
 		"of an unknown kind":        with(func(p *peers.Item) { p.Body[0] = 0x7f }),
 		"of a newer version":        with(func(p *peers.Item) { p.Body[1] = 0x7f }),
-		"nested without end":        framed(events.OutboxCopy, v.message(v.fae.id, v.faeGrant), nested(0x91, 600<<10)),
+		"deeply nested":             framed(events.OutboxCopy, v.message(v.fae.id, v.faeGrant), nested(0x91, 600<<10)),
 		"claiming a billion":        answered(arrayClaiming(1<<30, 4)),
 		"of a million grants":       answered(arrayClaiming(600<<10, 600<<10)),
 		"of empty grants":           answered(append(arrayClaiming(600<<10, 0), bytes.Repeat([]byte{0x90}, 600<<10)...)),
@@ -239,7 +240,7 @@ func TestMalformedItemIsRefusedAlone(t *testing.T) {
 				runtime.ReadMemStats(&after)
 			})
 			if grown := after.TotalAlloc - before.TotalAlloc; grown > 48<<20 {
-				t.Errorf("it took %d MiB", grown>>20)
+				t.Errorf("decoding allocated %d MiB", grown>>20)
 			}
 		})
 	}
@@ -266,7 +267,7 @@ func TestFloodLeavesOtherAgentsResponsive(t *testing.T) {
 		for range 8 {
 			floods.Go(func() {
 				for ctx.Err() == nil {
-					_, _ = v.transport.Call(ctx, v.victim.ID(), peers.KindMail, body) // that it is not taken in is what is wanted
+					_, _ = v.transport.Call(ctx, v.victim.ID(), peers.KindMail, body) // its refusal is expected
 					_ = conn.Publish(mailSubject(v.victim), v.seal(v.victim, peers.KindMail, []byte("hello")))
 				}
 			})
@@ -279,7 +280,7 @@ func TestFloodLeavesOtherAgentsResponsive(t *testing.T) {
 				t.Error(err)
 			}
 			if took := time.Since(at); took > 2*time.Second {
-				t.Errorf("worker was out of reach for %v", took)
+				t.Errorf("worker did not respond for %v", took)
 			}
 			select {
 			case <-asking.C:

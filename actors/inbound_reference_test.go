@@ -9,10 +9,10 @@ import (
 	"parley/events"
 )
 
-// What the hostile node may say to fae, which it was given, must not make fae its deputy: fae reaches nobody
-// by it whom it did not reach before.
+// The hostile node has a grant for fae and none for worker. None of its mail may give fae access to worker.
 
-// cannotUse checks that fae does not reach worker: not by its ID, and not by what the newest message carries.
+// checkWorkerUnreachable checks that fae can neither send to worker nor pass it on: not by its ID, and not by any
+// reference in fae's mail.
 func (v *hostileHarness) checkWorkerUnreachable() {
 	v.Helper()
 	v.waitIdle()
@@ -42,13 +42,12 @@ func (v *hostileHarness) checkWorkerUnreachable() {
 	}
 	for _, g := range held {
 		if g.Target == v.worker.id {
-			v.Errorf("worker was given on: %+v", g)
+			v.Errorf("the host has a grant for worker: %+v", g)
 		}
 	}
 }
 
-// paths are the ways by which fae could mean worker: its ID, and whatever the mail of others and the answers to
-// its own have brought.
+// workerPaths returns the ways in which fae can name worker: its ID, and the paths of references in fae's mail.
 func (v *hostileHarness) workerPaths() []string {
 	v.Helper()
 	in, err := v.fae.Mail().Inbox(v.Context(), view.MessageFilter{All: true})
@@ -70,7 +69,7 @@ func (v *hostileHarness) workerPaths() []string {
 	return paths
 }
 
-// pathsTo gives those that lead to a target within a value.
+// pathsTo returns the paths that lead to target within value.
 func pathsTo(target capabilities.ID, at string, value capabilities.Value) (paths []string) {
 	if r, ok := value.AsRef(); ok && r.Target == target {
 		return []string{at}
@@ -82,7 +81,7 @@ func pathsTo(target capabilities.ID, at string, value capabilities.Value) (paths
 	return paths
 }
 
-// faeAsks has fae hold the hostile host, and ask it something.
+// askHostile gives fae a reference to the hostile node's host and has fae ask it a form.
 func (v *hostileHarness) askHostile(fields []events.Field) (view.Asked, *events.FormRequested) {
 	v.Helper()
 	h := v.victim.Host()
@@ -108,20 +107,20 @@ func TestForgedLocalReferenceGivesNoAccess(t *testing.T) {
 	rooted.Root = local
 	message := func(r capabilities.Ref) events.Event { return v.message(v.fae.id, v.faeGrant, referenceSpan("it", r)) }
 	for what, e := range map[string]events.Event{
-		"by no grant":                    message(agentRef(v.worker.id, capabilities.ID{})),
-		"by a grant of the victim's":     message(agentRef(v.worker.id, local)),
-		"by one that is there":           message(agentRef(v.worker.id, v.revokedGrant)),
-		"by one that the victim's holds": message(agentRef(v.worker.id, v.faeGrant)),
-		"with a root at the victim's":    message(rooted),
-		"in a record":                    v.message(v.fae.id, v.faeGrant, events.Span{Edge: "it", Value: capabilities.Record(map[string]capabilities.Value{"x": capabilities.List(capabilities.Reference(agentRef(v.worker.id, local)))})}),
-		"sealed, as by the victim's key": v.message(v.fae.id, v.faeGrant, events.Span{Edge: "it", Value: capabilities.Sealed([]byte("sealed"))}),
+		"without a grant":                 message(agentRef(v.worker.id, capabilities.ID{})),
+		"by a grant of the victim's":      message(agentRef(v.worker.id, local)),
+		"by the hostile node's own grant": message(agentRef(v.worker.id, v.revokedGrant)),
+		"by another grant of the peer's":  message(agentRef(v.worker.id, v.faeGrant)),
+		"with a root of the victim's":     message(rooted),
+		"in a record":                     v.message(v.fae.id, v.faeGrant, events.Span{Edge: "it", Value: capabilities.Record(map[string]capabilities.Value{"x": capabilities.List(capabilities.Reference(agentRef(v.worker.id, local)))})}),
+		"as a sealed value":               v.message(v.fae.id, v.faeGrant, events.Span{Edge: "it", Value: capabilities.Sealed([]byte("sealed"))}),
 	} {
 		v.runCase(t, what, func() {
 			v.checkNoEvents(func() { v.wantRefused(v.deliver(events.OutboxCopy, v.fae.id, e), "") })
 			v.checkWorkerUnreachable()
 		})
 	}
-	v.runCase(t, "by a grant that it made", func() {
+	v.runCase(t, "by a grant of its own", func() {
 		v.wantAccepted(v.deliver(events.OutboxCopy, v.fae.id, message(agentRef(v.worker.id, v.newID()))))
 		v.checkWorkerUnreachable()
 	})
@@ -157,31 +156,31 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 	rooted := agentRef(v.worker.id, mine)
 	rooted.Root = v.faeGrant
 	for what, e := range map[string]events.Event{
-		"without a grant":                 answer(agentRef(v.worker.id, capabilities.ID{}), word),
-		"by a grant of the victim's":      answer(agentRef(v.worker.id, local), word, grant(local, v.worker.id)),
-		"by one that fae's host has made": answer(agentRef(v.worker.id, v.faeGrant), word, grant(v.faeGrant, v.worker.id)),
-		"by a grant of another thing":     answer(agentRef(v.worker.id, mine), word, grant(mine, v.host)),
-		"by a grant of another's":         other(func(g *capabilities.Grant) { g.By = v.worker.id }),
-		"by a grant to another":           other(func(g *capabilities.Grant) { g.To = v.worker.id }),
-		"by a grant of another answer":    other(func(g *capabilities.Grant) { g.Message = local }),
-		"with a root":                     answer(rooted, word, grant(mine, v.worker.id)),
-		"a grant too many":                answer(nobody, word, grant(mine, v.worker.id)),
-		"a reference as a word":           answer(nobody, capabilities.Reference(agentRef(v.worker.id, mine)), grant(mine, v.worker.id)),
-		"what was sealed":                 answer(nobody, capabilities.Sealed([]byte("sealed"))),
-		"a field that was not asked":      &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"more": word})},
-		"no values":                       &events.AnswerQueued{Form: asked.Form, Values: word},
-		"that it was cancelled":           &events.AnswerQueued{Form: asked.Form, Reason: events.Cancelled},
-		"that it expired":                 &events.AnswerQueued{Form: asked.Form, Reason: events.Expired},
+		"without a grant":              answer(agentRef(v.worker.id, capabilities.ID{}), word),
+		"by a grant of the victim's":   answer(agentRef(v.worker.id, local), word, grant(local, v.worker.id)),
+		"by a grant of fae's host":     answer(agentRef(v.worker.id, v.faeGrant), word, grant(v.faeGrant, v.worker.id)),
+		"by a grant of another thing":  answer(agentRef(v.worker.id, mine), word, grant(mine, v.host)),
+		"by a grant of another's":      other(func(g *capabilities.Grant) { g.By = v.worker.id }),
+		"by a grant to another":        other(func(g *capabilities.Grant) { g.To = v.worker.id }),
+		"by a grant of another answer": other(func(g *capabilities.Grant) { g.Message = local }),
+		"with a root":                  answer(rooted, word, grant(mine, v.worker.id)),
+		"with a superfluous grant":     answer(nobody, word, grant(mine, v.worker.id)),
+		"a reference in a text field":  answer(nobody, capabilities.Reference(agentRef(v.worker.id, mine)), grant(mine, v.worker.id)),
+		"a sealed value":               answer(nobody, capabilities.Sealed([]byte("sealed"))),
+		"a field that was not asked":   &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"more": word})},
+		"no values":                    &events.AnswerQueued{Form: asked.Form, Values: word},
+		"that it was cancelled":        &events.AnswerQueued{Form: asked.Form, Reason: events.Cancelled},
+		"that it expired":              &events.AnswerQueued{Form: asked.Form, Reason: events.Expired},
 	} {
 		v.runCase(t, what, func() {
 			v.checkNoEvents(func() { v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, e), "") })
 		})
 	}
-	v.runCase(t, "for one who was not asked", func() {
+	v.runCase(t, "by an agent that was not asked", func() {
 		p := v.item(events.OutboxAnswer, v.newID(), v.fae.id, answer(nobody, word))
 		v.checkNoEvents(func() { v.wantRefused(v.deliverAll(p)[0], "NOT_PERMITTED") })
 	})
-	v.runCase(t, "of its own", func() {
+	v.runCase(t, "a valid answer", func() {
 		v.wantAccepted(v.deliver(events.OutboxAnswer, v.fae.id, answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))))
 		v.checkWorkerUnreachable()
 		if o, err := v.fae.Await(t.Context(), capabilities.FormID(asked.Form)); err != nil || o.By != v.host {
@@ -189,9 +188,9 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 		}
 	})
 	v.runCase(t, "again", func() {
-		said := answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))
+		sent := answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))
 		v.checkNoEvents(func() {
-			v.wantAccepted(v.deliver(events.OutboxAnswer, v.fae.id, said)) // its ack may have been lost
+			v.wantAccepted(v.deliver(events.OutboxAnswer, v.fae.id, sent)) // its ack may have been lost
 			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, answer(nobody, word)), "ALREADY_ANSWERED")
 			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
 		})
@@ -206,18 +205,18 @@ func TestForwardWithForgedGrantIsRefused(t *testing.T) {
 		return &events.FormForwarded{Form: asked.Form, By: v.host, To: to, Via: via}
 	}
 	for what, e := range map[string]events.Event{
-		"by nothing":                   forward(v.worker.id, capabilities.ID{}),
+		"without a grant":              forward(v.worker.id, capabilities.ID{}),
 		"by a grant of the victim's":   forward(v.worker.id, local),
 		"by a grant of something else": forward(v.worker.id, v.faeGrant),
 		"to its asker":                 forward(v.fae.id, v.newID()),
-		"to nobody":                    forward(capabilities.ID{}, v.newID()),
-		"to who has it":                forward(v.host, v.newID()),
+		"to no agent":                  forward(capabilities.ID{}, v.newID()),
+		"to its holder":                forward(v.host, v.newID()),
 	} {
 		v.runCase(t, what, func() {
 			v.checkNoEvents(func() { v.wantRefused(v.deliver(events.OutboxForward, v.fae.id, e), "") })
 		})
 	}
-	v.runCase(t, "by one who was not asked", func() {
+	v.runCase(t, "by an agent that was not asked", func() {
 		other := v.newID()
 		p := v.item(events.OutboxForward, other, v.fae.id, &events.FormForwarded{Form: asked.Form, By: other, To: v.worker.id, Via: v.newID()})
 		v.checkNoEvents(func() { v.wantRefused(v.deliverAll(p)[0], "NOT_PERMITTED") })
@@ -232,7 +231,7 @@ func TestForwardWithForgedGrantIsRefused(t *testing.T) {
 		}
 	})
 	fixed := ask(t, v.fae, Ask{To: "hostile", NoForward: true})
-	v.runCase(t, "that is not to be forwarded", func() {
+	v.runCase(t, "of a form that forbids it", func() {
 		v.checkNoEvents(func() {
 			v.wantRefused(v.deliver(events.OutboxForward, v.fae.id, &events.FormForwarded{Form: fixed.Form, By: v.host, To: v.newID(), Via: v.newID()}), "NOT_PERMITTED")
 		})

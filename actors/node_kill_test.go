@@ -19,15 +19,15 @@ import (
 	"parley/internal/eventually"
 )
 
-// puppet is one of the nodes, in a process of its own.
+// nodeProcess is one of the nodes in a process of its own.
 type nodeProcess struct {
 	node    *clusterNode
 	output  *processOutput
 	cmd     *exec.Cmd
-	drained chan struct{} // closed when all that it said is in the ledger
+	drained chan struct{} // closed when output has all lines of the process
 }
 
-// start runs the process, and returns when its node is there.
+// start runs the process and blocks until its node listens.
 func (p *nodeProcess) start(t *testing.T) {
 	t.Helper()
 	o := p.node.options
@@ -67,7 +67,7 @@ func (p *nodeProcess) start(t *testing.T) {
 	}
 }
 
-// end is for when the test has failed before it killed the process.
+// stop ends a process that a failed test has left running.
 func (p *nodeProcess) stop() {
 	if p.drained != nil {
 		_ = p.cmd.Process.Kill() // it fails if the process has ended
@@ -87,9 +87,9 @@ func (p *nodeProcess) kill(t *testing.T) {
 	}
 }
 
-// TestAnyNodeKilledUnderLoadLosesNothing kills the asker's, the forwarder's and the answerer's process in turn: at
-// work, while all ways are cut so that what they say is kept, and while only the forwarder's is. Whatever any of
-// them acknowledged is there afterwards, once, and all agree on it.
+// TestKilledNodesKeepAcknowledgedForms kills the asker's, the forwarder's and the answerer's process in turn. All nodes are
+// connected, then all are disconnected, then only the forwarder is. Every acknowledged operation is there afterwards
+// once, and all nodes agree on it.
 func TestKilledNodesKeepAcknowledgedForms(t *testing.T) {
 	t.Parallel()
 	rounds := 9
@@ -98,19 +98,19 @@ func TestKilledNodesKeepAcknowledgedForms(t *testing.T) {
 	}
 	a, b, c := openThreeNodes(t)
 	l := &processOutput{}
-	var puppets []*nodeProcess
+	var processes []*nodeProcess
 	for _, s := range []*clusterNode{a, b, c} {
 		closeNode(t, s.Node)
-		puppets = append(puppets, &nodeProcess{node: s, output: l})
+		processes = append(processes, &nodeProcess{node: s, output: l})
 	}
-	for _, p := range puppets {
+	for _, p := range processes {
 		t.Cleanup(p.stop)
 		p.start(t)
 	}
 	for round := range rounds {
-		killAndRestart(t, l, puppets, puppets[round%3], round/3%3)
+		killAndRestart(t, l, processes, processes[round%3], round/3%3)
 	}
-	for _, p := range puppets {
+	for _, p := range processes {
 		p.kill(t)
 	}
 	for _, s := range []*clusterNode{a, b, c} {
@@ -119,36 +119,37 @@ func TestKilledNodesKeepAcknowledgedForms(t *testing.T) {
 	checkAcknowledgedLines(t, l, a, b, c)
 }
 
-// killFaraway kills one and has it come back.
-func killAndRestart(t *testing.T, l *processOutput, puppets []*nodeProcess, victim *nodeProcess, phase int) {
+// killAndRestart kills one process and starts it again.
+func killAndRestart(t *testing.T, l *processOutput, processes []*nodeProcess, victim *nodeProcess, phase int) {
 	t.Helper()
 	awaitLines(t, l, 20+rand.IntN(60))
-	parted := map[int][]*nodeProcess{0: {}, 1: puppets, 2: puppets[1:2]}[phase]
-	for _, p := range parted {
+	severed := map[int][]*nodeProcess{0: {}, 1: processes, 2: processes[1:2]}[phase]
+	for _, p := range severed {
 		setMode(disconnected, p.node)
 	}
-	if len(parted) > 0 {
+	if len(severed) > 0 {
 		awaitLines(t, l, 5+rand.IntN(30))
 	}
 	victim.kill(t)
 	if rand.IntN(2) == 0 {
 		victim.start(t)
-		setMode(forwarding, puppets[0].node, puppets[1].node, puppets[2].node)
+		setMode(forwarding, processes[0].node, processes[1].node, processes[2].node)
 		return
 	}
-	setMode(forwarding, puppets[0].node, puppets[1].node, puppets[2].node)
+	setMode(forwarding, processes[0].node, processes[1].node, processes[2].node)
 	victim.start(t)
 }
 
-// more waits until so many lines have come, but not for long: while the nodes cannot reach each other there may be
-// nothing more to say.
+// awaitLines blocks until the given number of lines has come, but not for long: disconnected nodes may have nothing to
+// acknowledge.
 func awaitLines(t *testing.T, l *processOutput, lines int) {
 	t.Helper()
 	want, end := l.len(t)+lines, time.Now().Add(700*time.Millisecond)
-	eventually.Holds(t, "there is more", func() bool { return l.len(t) >= want || time.Now().After(end) })
+	eventually.Holds(t, "more lines have come", func() bool { return l.len(t) >= want || time.Now().After(end) })
 }
 
-// checkFaraway lets everything arrive that can, and holds the three nodes to what was acknowledged and to each other.
+// checkAcknowledgedLines blocks until all mail has arrived. It compares the three nodes with the acknowledged operations
+// and with each other.
 func checkAcknowledgedLines(t *testing.T, l *processOutput, a, b, c *clusterNode) {
 	t.Helper()
 	eventually.Holds(t, "all mail has arrived", func() bool {
@@ -161,17 +162,17 @@ func checkAcknowledgedLines(t *testing.T, l *processOutput, a, b, c *clusterNode
 		}
 		checkSameOutcome(t, e, atB[id], "b")
 		_, hasC := atC[id]
-		handed := slices.ContainsFunc(e.ForwardedTo, func(p view.Party) bool { return p.ID == c.host })
+		forwarded := slices.ContainsFunc(e.ForwardedTo, func(p view.Party) bool { return p.ID == c.host })
 		switch {
-		case hasC != handed && (hasC || e.Outcome == nil): // what ends before it gets to c need not get there
-			t.Errorf("form %s: handed to c: %t; c has it: %t", id, handed, hasC)
+		case hasC != forwarded && (hasC || e.Outcome == nil): // a form that ended early need not reach c
+			t.Errorf("form %s: forwarded to c: %t; c has it: %t", id, forwarded, hasC)
 		case hasC:
 			checkSameOutcome(t, e, atC[id], "c")
 		}
 	}
-	said := map[string]int{}
+	counts := map[string]int{}
 	for _, words := range l.lines {
-		said[words[0]]++
+		counts[words[0]]++
 		checkLine(t, words, home, b.host, c.host)
 	}
 	for _, s := range []*clusterNode{a, b, c} {
@@ -182,8 +183,8 @@ func checkAcknowledgedLines(t *testing.T, l *processOutput, a, b, c *clusterNode
 	}
 	checkSameMessages(t, home, atB, a.host, b.host)
 	checkSameMessages(t, home, atC, a.host, c.host)
-	t.Log(said)
-	if said["answered"] == 0 || said["forwarded"] == 0 || said["settled"] == 0 {
+	t.Log(counts)
+	if counts["answered"] == 0 || counts["forwarded"] == 0 || counts["settled"] == 0 {
 		t.Error("nothing was answered, or forwarded, or settled")
 	}
 }
@@ -196,7 +197,7 @@ func checkSameOutcome(t *testing.T, home, copied view.Message, who string) {
 	case (home.Outcome == nil) != (copied.Outcome == nil):
 		t.Errorf("form %s: %+v at home, %+v with %s", home.MessageID, home.Outcome, copied.Outcome, who)
 	case copied.Answering:
-		t.Errorf("form %s: what %s said is still on its way", home.MessageID, who)
+		t.Errorf("form %s: the answer of %s is still queued", home.MessageID, who)
 	case home.Outcome == nil:
 		return
 	case home.Outcome.Status != copied.Outcome.Status || home.Outcome.By != copied.Outcome.By || home.Outcome.At != copied.Outcome.At:
@@ -204,7 +205,7 @@ func checkSameOutcome(t *testing.T, home, copied view.Message, who string) {
 	}
 }
 
-// checkAcknowledged looks for what one line says.
+// checkLine checks that the operation of one line has its effect.
 func checkLine(t *testing.T, words []string, home map[string]view.Message, b, c capabilities.ID) {
 	t.Helper()
 	if words[0] == "sent" {
@@ -223,7 +224,7 @@ func checkLine(t *testing.T, words []string, home map[string]view.Message, b, c 
 		t.Errorf("form %v was acknowledged and is gone", words)
 	case words[0] == "forwarded":
 		if e.Outcome == nil && len(e.ForwardedTo) == 0 {
-			t.Errorf("form %v was handed on, and the home does not know", words)
+			t.Errorf("form %v was forwarded, and the home does not know", words)
 		}
 	case len(words) < 3 || words[0] == "asked":
 	case words[0] == "refused":
@@ -240,7 +241,7 @@ func checkLine(t *testing.T, words []string, home map[string]view.Message, b, c 
 	}
 }
 
-// checkRefused holds what a call was told of an answer that did not settle its form to what did.
+// checkRefused compares the error of an answer that did not settle its form with the form's outcome.
 func checkRefused(t *testing.T, words []string, o *view.Outcome) {
 	t.Helper()
 	switch {
@@ -252,7 +253,7 @@ func checkRefused(t *testing.T, words []string, o *view.Outcome) {
 	}
 }
 
-// checkEndedOnce counts the ends of all forms in a mailbox's log.
+// checkSettledOnce checks that each form has at most one outcome in a mailbox's log.
 func checkSettledOnce(t *testing.T, a *Agent) {
 	t.Helper()
 	entries, err := a.Log(t.Context(), 0, 1<<20)
@@ -275,7 +276,7 @@ func checkSettledOnce(t *testing.T, a *Agent) {
 	}
 }
 
-// sameMail checks that all that one has sent to another is there, in order.
+// checkSameMessages checks that all messages from one agent to another have arrived, in order.
 func checkSameMessages(t *testing.T, sent, got map[string]view.Message, from, to capabilities.ID) {
 	t.Helper()
 	order := func(all map[string]view.Message) (ids []string) {
@@ -292,6 +293,6 @@ func checkSameMessages(t *testing.T, sent, got map[string]view.Message, from, to
 		return ids
 	}
 	if s, g := order(sent), order(got); !slices.Equal(s, g) {
-		t.Errorf("%d were sent to %s, and %d are there, or in another order", len(s), to, len(g))
+		t.Errorf("%d were sent to %s, and %d have arrived, or in another order", len(s), to, len(g))
 	}
 }

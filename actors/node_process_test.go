@@ -16,19 +16,19 @@ import (
 	"parley/capabilities"
 )
 
-// farawayNode is the variable that makes this test's binary one of three nodes, to be killed.
-const processEnv = "PARLEY_TEST_FARAWAY"
+// processEnv is the environment variable with the processSpec of a node that this test's binary runs.
+const processEnv = "PARLEY_TEST_PROCESS"
 
-// faraway says which one: a asks and sends, b hands on and answers, c answers.
+// processSpec describes one of three nodes: a asks and sends, b forwards and answers, c answers.
 type processSpec struct{ Role, Folder, Peers, Public string }
 
 const (
-	maxOpenForms       = 24 // forms that a waits for at once
-	maxConcurrentForms = 12 // that b and c deal with at once
-	answersPerForm     = 3  // that each of them answers a form at once
+	maxOpenForms       = 24 // forms that a awaits at once
+	maxConcurrentForms = 12 // forms that b and c handle at once
+	answersPerForm     = 3  // concurrent answers of each to a form
 )
 
-// runFaraway runs the node under load and says, a line each, where it listens and what was acknowledged. It never
+// runProcess runs a node under load. It prints its address and each acknowledged operation, a line each. It never
 // returns.
 func runProcess(spec string) {
 	var f processSpec
@@ -46,7 +46,7 @@ func runProcess(spec string) {
 	os.Exit(1)
 }
 
-// askFaraway asks b, and sends to both others, for ever.
+// askForever asks b and sends messages to b and c, without end.
 func askForever(ctx context.Context, host *Agent) error {
 	in, err := host.Mail().Inbox(ctx, view.MessageFilter{All: true})
 	if err != nil {
@@ -63,8 +63,8 @@ func askForever(ctx context.Context, host *Agent) error {
 		}
 	}
 	for i := 0; ; i++ {
-		mark := fmt.Sprint(os.Getpid(), "/", i)
-		q := Ask{To: "b", Description: mark, Fields: textField("a"), Key: mark}
+		text := fmt.Sprint(os.Getpid(), "/", i)
+		q := Ask{To: "b", Description: text, Fields: textField("a"), Key: text}
 		if i%11 == 5 {
 			q.Deadline = host.node.now().Add(500 * time.Millisecond)
 		}
@@ -74,10 +74,10 @@ func askForever(ctx context.Context, host *Agent) error {
 		}
 		fmt.Println("asked", asked.Form)
 		for _, to := range []string{"b", "c"} {
-			if _, err := host.Send(ctx, to, mark); err != nil {
+			if _, err := host.Send(ctx, to, text); err != nil {
 				return err
 			}
-			fmt.Println("sent", to, mark)
+			fmt.Println("sent", to, text)
 		}
 		if i%7 == 3 {
 			_, err := host.Cancel(ctx, capabilities.FormID(asked.Form), "")
@@ -91,7 +91,7 @@ func askForever(ctx context.Context, host *Agent) error {
 	}
 }
 
-// eachPending does something with every form that waits for the host's answer, once, some at a time.
+// eachPending calls do once for every form that awaits the host's answer, for several forms at once.
 func eachPending(ctx context.Context, host *Agent, do func(view.Message)) error {
 	room, seen := make(chan struct{}, maxConcurrentForms), map[capabilities.ID]bool{}
 	for e, err := range host.Mail().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
@@ -111,13 +111,13 @@ func eachPending(ctx context.Context, host *Agent, do func(view.Message)) error 
 	return nil
 }
 
-// handOnFaraway hands on two forms of three, and answers two of three, so that one of three is a race.
+// forwardAndAnswer forwards two forms of three and answers two of three, so that one of three is a race.
 func forwardAndAnswer(ctx context.Context, host *Agent) error {
 	return eachPending(ctx, host, func(e view.Message) {
 		kind := e.MessageID.ULID[15] % 3
 		if kind != 0 && len(e.ForwardedTo) == 0 {
 			err := host.Forward(ctx, capabilities.FormID(e.MessageID), "c")
-			if parley.CodeOf(err) != parley.NotPermitted { // c has it: the node was killed before it heard that
+			if parley.CodeOf(err) != parley.NotPermitted { // c has it: the node was killed before it recorded the outcome
 				printResult("forwarded", e.MessageID, "", "", err)
 			}
 		}
@@ -131,12 +131,11 @@ func answerEachPending(ctx context.Context, host *Agent) error {
 	return eachPending(ctx, host, func(e view.Message) { answerRepeatedly(ctx, host, "c", e) })
 }
 
-// answerOne answers a form several times at once, and says of each answer what it was told, and how the form ended
-// for the host.
+// answerRepeatedly answers a form several times at once. It prints the result of each answer and the form's outcome.
 func answerRepeatedly(ctx context.Context, host *Agent, name string, e view.Message) {
-	var told sync.WaitGroup
+	var answers sync.WaitGroup
 	for i := range answersPerForm {
-		told.Go(func() {
+		answers.Go(func() {
 			value := fmt.Sprint(name, "/", os.Getpid(), "/", i)
 			shown := `{"a":"` + value + `"}`
 			o, err := host.Answer(ctx, Answer{Form: capabilities.FormID(e.MessageID), Values: text("a", value)})
@@ -149,29 +148,29 @@ func answerRepeatedly(ctx context.Context, host *Agent, name string, e view.Mess
 	}
 	o, err := host.Await(ctx, capabilities.FormID(e.MessageID))
 	printResult("learned", e.MessageID, o.Status, o.At.String(), err)
-	told.Wait()
+	answers.Wait()
 }
 
-// isEnd reports whether a code says that a form has ended.
+// isSettledCode reports whether a code says that a form has ended.
 func isSettledCode(c parley.Code) bool {
 	return slices.Contains([]parley.Code{parley.AlreadyAnswered, parley.AlreadyCancelled, parley.AlreadyDeclined, parley.AlreadyExpired}, c)
 }
 
 var outputMu sync.Mutex
 
-// say writes one line in one call. That another was faster is no failure.
-func printResult(what string, form capabilities.ID, status view.FormStatus, value string, err error) {
+// printResult prints one line in one call. A form that has already ended is no failure.
+func printResult(event string, form capabilities.ID, status view.FormStatus, value string, err error) {
 	outputMu.Lock()
 	defer outputMu.Unlock()
 	switch {
 	case err == nil:
-		fmt.Println(what, form, string(status), value)
+		fmt.Println(event, form, string(status), value)
 	case !isSettledCode(parley.CodeOf(err)):
-		fmt.Println("failed", what, form, err)
+		fmt.Println("failed", event, form, err)
 	}
 }
 
-// ledger is what the three nodes have acknowledged.
+// processOutput holds the operations that the three nodes have acknowledged.
 type processOutput struct {
 	mu     sync.Mutex
 	lines  [][]string // of words

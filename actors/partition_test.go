@@ -14,8 +14,8 @@ import (
 	"parley/internal/eventually"
 )
 
-// TestPartedBetweenAskAnswerAndSettlement parts two nodes, of which either can be dialed or both, before an ask,
-// and then between the ask and its answer.
+// TestFormIsSettledAfterDisconnection disconnects two nodes after one ask and before another. One of the nodes listens, or
+// both.
 func TestFormIsSettledAfterDisconnection(t *testing.T) {
 	for _, how := range []proxyMode{disconnected, stalled} {
 		for _, who := range []string{"asker", "answerer", "both"} {
@@ -37,45 +37,46 @@ func disconnectAndReconnect(t *testing.T, how proxyMode, a, b *clusterNode) {
 	t.Helper()
 	before := ask(t, a.Host(), Ask{To: "b"})
 	awaitMessage(t, b.Host(), before.Form)
-	eventually.Holds(t, "a has heard that it arrived", func() bool { return hasDelivered(t, a.Host()) })
+	eventually.Holds(t, "a has recorded the ack", func() bool { return hasDelivered(t, a.Host()) })
 	setMode(how, a, b)
 	awaitUnreachable(t, a, b)
 
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	if !asked.Unreachable {
-		t.Error("b is said to be in reach")
+		t.Error("b is shown as reachable")
 	}
 	awaited := startAwait(a.Host(), before.Form)
-	o, err := answerWith(b.Host(), before.Form, "kept")
+	o, err := answerWith(b.Host(), before.Form, "queued")
 	if err != nil || o.Status != view.StatusAnswering || o.By != b.host {
-		t.Fatalf("answered while parted: %+v, %v", o, err)
+		t.Fatalf("answered while disconnected: %+v, %v", o, err)
 	}
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(before.Form))
 	if err != nil || !e.Answering || e.AnswerNeeded || e.Outcome != nil {
-		t.Errorf("kept: %+v, %v", e, err)
+		t.Errorf("queued: %+v, %v", e, err)
 	}
 	if _, err := answerWith(b.Host(), before.Form, "another"); parley.CodeOf(err) != parley.AnswerPending {
-		t.Errorf("answered twice while parted: %v", err)
+		t.Errorf("answered twice while disconnected: %v", err)
 	}
 	if e, err := a.Host().Message(t.Context(), capabilities.FormID(before.Form)); err != nil || e.Outcome != nil {
-		t.Errorf("the home while parted: %+v, %v", e, err)
+		t.Errorf("the home while disconnected: %+v, %v", e, err)
 	}
 	setMode(forwarding, a, b)
 
-	if r := <-awaited; r.err != nil || r.value.Status != view.StatusAnswered || r.value.Values.Text() != `{"a":"kept"}` {
+	if r := <-awaited; r.err != nil || r.value.Status != view.StatusAnswered || r.value.Values.Text() != `{"a":"queued"}` {
 		t.Errorf("awaited: %+v", r)
 	}
 	awaitSameOutcome(t, before.Form, view.StatusAnswered, a.Host(), b.Host())
 	if e := awaitMessage(t, b.Host(), asked.Form); e.Number != 1 {
-		t.Errorf("asked while parted: %+v", e)
+		t.Errorf("asked while disconnected: %+v", e)
 	}
 	if o, err := answerWith(b.Host(), asked.Form, "healed"); err != nil || o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
-		t.Errorf("answered after it: %+v, %v", o, err)
+		t.Errorf("answered after reconnection: %+v, %v", o, err)
 	}
 	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host())
 }
 
-// TestForwardedWhilePartedFromTheHome has c, which the home reaches, get the form when word of it gets there.
+// TestForwardWhileHomeIsUnreachable forwards a form to c while the forwarder cannot reach the home. The form reaches c once
+// the home has the forward.
 func TestForwardWhileHomeIsUnreachable(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
@@ -88,7 +89,7 @@ func TestForwardWhileHomeIsUnreachable(t *testing.T) {
 	}
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || len(e.ForwardedTo) != 1 || e.ForwardedTo[0].ID != c.host || !e.AnswerNeeded {
-		t.Errorf("kept: %+v, %v", e, err)
+		t.Errorf("queued: %+v, %v", e, err)
 	}
 	if _, err := c.Host().Message(t.Context(), capabilities.FormID(asked.Form)); parley.CodeOf(err) != parley.NoSuchMessage {
 		t.Errorf("c has it already: %v", err)
@@ -96,7 +97,7 @@ func TestForwardWhileHomeIsUnreachable(t *testing.T) {
 	b.proxy.setMode(forwarding)
 	e = awaitMessage(t, c.Host(), asked.Form)
 	if e.Forwarder != b.host || len(e.Chain) != 1 || e.Chain[0].ID != b.host {
-		t.Errorf("handed on: %+v", e)
+		t.Errorf("forwarded: %+v", e)
 	}
 	if o, err := answerWith(c.Host(), asked.Form, "c's"); err != nil || o.Status != view.StatusAnswered {
 		t.Fatalf("%+v, %v", o, err)
@@ -107,7 +108,7 @@ func TestForwardWhileHomeIsUnreachable(t *testing.T) {
 	}
 }
 
-// TestKeptAnswerThatComesSecond has c answer while b's answer cannot get home.
+// TestQueuedAnswerAfterSettlement has c answer while b's answer is queued.
 func TestQueuedAnswerAfterSettlement(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
@@ -136,7 +137,8 @@ func TestQueuedAnswerAfterSettlement(t *testing.T) {
 	}
 }
 
-// TestCancelledAndExpiredWhileParted has a home end forms whose holder cannot hear of it, but answers one of each.
+// TestFormEndsAtHomeWhileHolderIsUnreachable cancels and expires forms at home while their holder is unreachable. The
+// holder answers one of each meanwhile.
 func TestFormEndsAtHomeWhileHolderIsUnreachable(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
@@ -184,23 +186,23 @@ func TestFormEndsAtHomeWhileHolderIsUnreachable(t *testing.T) {
 	}
 }
 
-// TestKeptWhileTheNodeRestarts closes and opens the answerer's node, and then the asker's, with an answer and a
-// forward on their way.
+// TestQueuedAnswersSurviveRestarts restarts the answerer's node and then the asker's, while an answer and a forward are
+// queued.
 func TestQueuedAnswersSurviveRestarts(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
 	fae := guest(t, c.Node, "fae")
 	gift := send(t, c.Host(), "b", "take @fae")
 	adoptReference(t, b.Host(), gift.Message, "fae", "fae")
-	answered, handed := ask(t, a.Host(), Ask{To: "b"}), ask(t, a.Host(), Ask{To: "b"})
+	answered, forwarded := ask(t, a.Host(), Ask{To: "b"}), ask(t, a.Host(), Ask{To: "b"})
 	given := ask(t, a.Host(), Ask{To: "b", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
 	awaitMessage(t, b.Host(), given.Form)
 	b.proxy.setMode(disconnected)
 	awaitUnreachable(t, b, a)
-	if err := b.Host().Forward(t.Context(), capabilities.FormID(handed.Form), "c"); err != nil {
+	if err := b.Host().Forward(t.Context(), capabilities.FormID(forwarded.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
-	for form, value := range map[view.Asked]string{answered: "kept", given: "fae"} {
+	for form, value := range map[view.Asked]string{answered: "queued", given: "fae"} {
 		if o, err := answerWith(b.Host(), form.Form, value); err != nil || o.Status != view.StatusAnswering {
 			t.Fatalf("%+v, %v", o, err)
 		}
@@ -212,7 +214,7 @@ func TestQueuedAnswersSurviveRestarts(t *testing.T) {
 	b.proxy.setMode(forwarding)
 	awaitSameOutcome(t, answered.Form, view.StatusAnswered, a.Host(), b.Host())
 	awaitSameOutcome(t, given.Form, view.StatusAnswered, a.Host(), b.Host())
-	awaitMessage(t, c.Host(), handed.Form)
+	awaitMessage(t, c.Host(), forwarded.Form)
 	if err := a.Host().Adopt(t.Context(), capabilities.FormID(given.Form), "@value", "brought"); err != nil {
 		t.Fatal(err)
 	}

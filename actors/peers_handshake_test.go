@@ -37,34 +37,34 @@ func (m *hostileNode) peer(id capabilities.NodeID) (view.Peer, bool) {
 func TestIntroductionDoesNotReplaceKnownAddress(t *testing.T) {
 	n := openVictim(t)
 	m := newHostilePeer(t, n, "hostile")
-	carol := m.newUnknownNode()
-	trap := []string{"nats://127.0.0.1:1"}
+	third := m.newUnknownNode()
+	forged := []string{"nats://127.0.0.1:1"}
 	introduce := func(all ...peers.Introduction) {
 		m.Helper()
 		exchange[peers.AckPacket](m, peers.KindMail, peers.MailPacket{Introduced: all})
 	}
-	t.Run("a node's own word goes before that of others", func(t *testing.T) {
-		introduce(peers.Introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1})
-		if p, ok := m.peer(carol.id); !ok || !slices.Equal(p.Hints, trap) {
+	t.Run("a node's own address outranks others", func(t *testing.T) {
+		introduce(peers.Introduction{Node: third.id, Hints: forged, Stamp: 1<<63 - 1})
+		if p, ok := m.peer(third.id); !ok || !slices.Equal(p.Hints, forged) {
 			t.Fatalf("%+v", p)
 		}
 		own := []string{"nats://127.0.0.1:2"}
-		if err := carol.connect(n).Publish(mailSubject(n), carol.seal(n, peers.KindAnnounce, carol.encode(peers.AddressPacket{Hints: own, Stamp: 5}))); err != nil {
+		if err := third.connect(n).Publish(mailSubject(n), third.seal(n, peers.KindAnnounce, third.encode(peers.AddressPacket{Hints: own, Stamp: 5}))); err != nil {
 			t.Fatal(err)
 		}
-		eventually.Holds(t, "carol's own word", func() bool {
-			p, _ := m.peer(carol.id)
+		eventually.Holds(t, "the node's own address is recorded", func() bool {
+			p, _ := m.peer(third.id)
 			return slices.Equal(p.Hints, own)
 		})
-		m.checkNoEvents(func() { introduce(peers.Introduction{Node: carol.id, Hints: trap, Stamp: 1<<63 - 1}) })
+		m.checkNoEvents(func() { introduce(peers.Introduction{Node: third.id, Hints: forged, Stamp: 1<<63 - 1}) })
 	})
-	t.Run("nor of those whom the host has met", func(t *testing.T) {
-		dave := newHostilePeer(t, n, "dave")
+	t.Run("known peers", func(t *testing.T) {
+		known := newHostilePeer(t, n, "known")
 		m.checkNoEvents(func() {
-			introduce(peers.Introduction{Node: dave.id, Hints: trap, Stamp: 9}, peers.Introduction{Node: n.ID(), Hints: trap, Stamp: 9}, peers.Introduction{Node: m.id, Hints: trap, Stamp: 9})
+			introduce(peers.Introduction{Node: known.id, Hints: forged, Stamp: 9}, peers.Introduction{Node: n.ID(), Hints: forged, Stamp: 9}, peers.Introduction{Node: m.id, Hints: forged, Stamp: 9})
 		})
 	})
-	t.Run("hints that are none", func(t *testing.T) {
+	t.Run("malformed hints", func(t *testing.T) {
 		m.checkNoEvents(func() {
 			for _, hints := range [][]string{
 				make([]string, 9), {strings.Repeat("x", 256)}, {"nats://a b:1"}, {"nats://a\x00:1"}, {"a\r\nb"},
@@ -74,8 +74,8 @@ func TestIntroductionDoesNotReplaceKnownAddress(t *testing.T) {
 			}
 		})
 	})
-	t.Run("an old place", func(t *testing.T) {
-		exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: trap, Stamp: 100})
+	t.Run("an old address", func(t *testing.T) {
+		exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: forged, Stamp: 100})
 		m.checkNoEvents(func() {
 			exchange[peers.AddressPacket](m, peers.KindAnnounce, peers.AddressPacket{Hints: []string{"nats://127.0.0.1:3"}, Stamp: 99})
 		})
@@ -84,11 +84,11 @@ func TestIntroductionDoesNotReplaceKnownAddress(t *testing.T) {
 		for range 4 {
 			var all []peers.Introduction
 			for range peers.MaxIntroduced {
-				all = append(all, peers.Introduction{Node: randomNodeID(), Hints: trap, Stamp: 1})
+				all = append(all, peers.Introduction{Node: randomNodeID(), Hints: forged, Stamp: 1})
 			}
 			introduce(all...)
 		}
-		newHostilePeer(t, n, "erin")
+		newHostilePeer(t, n, "another")
 		m.checkResponsive()
 	})
 }
@@ -125,9 +125,9 @@ func TestInvitationAdmitsOneHolderOfItsSecret(t *testing.T) {
 	}
 	refuses("a wrong secret", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret + "x", Host: m.host.ULID}, "NOT_PERMITTED")
 	refuses("no secret", peers.AcceptPacket{Invitation: l.ID.ULID, Host: m.host.ULID}, "NOT_PERMITTED")
-	refuses("one that was not made", peers.AcceptPacket{Invitation: m.newID().ULID, Secret: l.Secret, Host: m.host.ULID}, "NOT_PERMITTED")
-	refuses("one that has expired", peers.AcceptPacket{Invitation: late.ID.ULID, Secret: late.Secret, Host: m.host.ULID}, "INVITATION_USED")
-	refuses("hints that are none", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.host.ULID, Hints: make([]string, 9)}, "TOO_LARGE")
+	refuses("an unknown invitation", peers.AcceptPacket{Invitation: m.newID().ULID, Secret: l.Secret, Host: m.host.ULID}, "NOT_PERMITTED")
+	refuses("an expired invitation", peers.AcceptPacket{Invitation: late.ID.ULID, Secret: late.Secret, Host: m.host.ULID}, "INVITATION_USED")
+	refuses("malformed hints", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.host.ULID, Hints: make([]string, 9)}, "TOO_LARGE")
 
 	friend, _ := newHostileNode(t, n, open)
 	t.Run("mail before it was accepted", func(t *testing.T) {
@@ -147,8 +147,8 @@ func TestInvitationAdmitsOneHolderOfItsSecret(t *testing.T) {
 			}
 		})
 	})
-	refuses("one that another used", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.host.ULID}, "INVITATION_USED")
-	t.Run("a name that is promised", func(t *testing.T) {
+	refuses("a used invitation", peers.AcceptPacket{Invitation: l.ID.ULID, Secret: l.Secret, Host: m.host.ULID}, "INVITATION_USED")
+	t.Run("a reserved name", func(t *testing.T) {
 		invite(t, n, "promised")
 		if err := n.Host().Names().Store(t.Context(), "promised", "1"); parley.CodeOf(err) != parley.NameTaken {
 			t.Error(err)
@@ -165,7 +165,7 @@ func TestInvitationAdmitsOneHolderOfItsSecret(t *testing.T) {
 		}
 		refuses("and used", peers.AcceptPacket{Invitation: at.ID.ULID, Secret: at.Secret, Host: m.host.ULID}, "INVITATION_USED")
 	})
-	t.Run("guessing has its limits", func(t *testing.T) {
+	t.Run("guesses are limited", func(t *testing.T) {
 		conn := m.connect(n)
 		m.checkNoEvents(func() {
 			before := n.Traffic().Refused
@@ -178,7 +178,7 @@ func TestInvitationAdmitsOneHolderOfItsSecret(t *testing.T) {
 			eventually.Holds(t, "refusals", func() bool { return n.Traffic().Refused > before })
 		})
 	})
-	t.Run("what was given to one is not another's", func(t *testing.T) {
+	t.Run("another peer's grant", func(t *testing.T) {
 		by := capabilities.ID{ULID: first.Grant, Node: n.ID()}
 		m.checkNoEvents(func() { m.wantRefused(m.deliver(events.OutboxCopy, n.host, m.message(n.host, by)), "NOT_PERMITTED") })
 		friend.wantAccepted(friend.deliver(events.OutboxCopy, n.host, friend.message(n.host, by)))

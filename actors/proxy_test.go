@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// gate is a way to a node's listener that the test owns. Other nodes are told the gate's address, which stays
-// the same when the node behind it is opened again elsewhere.
+// proxy forwards TCP connections to a node's listener. Other nodes get the proxy's address, which stays the same when the
+// node is opened again on another port.
 type proxy struct {
 	listener   net.Listener
 	goroutines sync.WaitGroup
@@ -22,13 +22,13 @@ type proxy struct {
 	closed bool
 }
 
-// passage is how a gate stands.
+// proxyMode says how a proxy treats its connections.
 type proxyMode int
 
 const (
 	forwarding   proxyMode = iota
-	disconnected           // connections are closed, and new ones too
-	stalled                // connections are taken, and nothing goes on
+	disconnected           // open and new connections are closed
+	stalled                // connections are accepted, and no bytes are forwarded
 )
 
 func newProxy(tb testing.TB) *proxy {
@@ -46,7 +46,7 @@ func newProxy(tb testing.TB) *proxy {
 
 func (g *proxy) address() string { return g.listener.Addr().String() }
 
-// aim has the gate lead to an address.
+// setTarget sets the address to forward to and closes all connections.
 func (g *proxy) setTarget(target string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,18 +54,18 @@ func (g *proxy) setTarget(target string) {
 	g.closeAll()
 }
 
-// set has the gate pass, cut or stall from now on. What was stalled goes on where it was when it passes again.
-func (g *proxy) setMode(p proxyMode) {
+// setMode sets the mode. Stalled connections continue when the mode is forwarding again.
+func (g *proxy) setMode(m proxyMode) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mode = p
-	if p == disconnected {
+	g.mode = m
+	if m == disconnected {
 		g.closeAll()
 	}
 	g.change.Broadcast()
 }
 
-// slow has everything take so much longer, each way.
+// setDelay delays all bytes in each direction.
 func (g *proxy) setDelay(delay time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +82,7 @@ func (g *proxy) close() {
 	g.goroutines.Wait()
 }
 
-// closeAll closes what is open. The caller has the lock.
+// closeAll closes all connections. The caller holds mu.
 func (g *proxy) closeAll() {
 	for c := range g.conns {
 		_ = c.Close()
@@ -100,17 +100,17 @@ func (g *proxy) accept() {
 	}
 }
 
-// join connects what came in to what is behind the gate.
+// connect connects an accepted connection with the target.
 func (g *proxy) connect(in net.Conn) {
 	g.mu.Lock()
-	target, shut := g.target, g.mode == disconnected || g.closed
+	target, refuse := g.target, g.mode == disconnected || g.closed
 	g.mu.Unlock()
 	var out net.Conn
 	var err error
-	if !shut {
+	if !refuse {
 		out, err = net.DialTimeout("tcp", target, time.Second)
 	}
-	if shut || err != nil {
+	if refuse || err != nil {
 		_ = in.Close()
 		return
 	}
@@ -121,7 +121,7 @@ func (g *proxy) connect(in net.Conn) {
 	g.copyBytes(out, in)
 }
 
-// keep notes a pair of connections, unless the gate has changed meanwhile.
+// track records a pair of connections, unless the mode or the target has changed meanwhile.
 func (g *proxy) track(target string, in, out net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,16 +153,16 @@ func (g *proxy) copyBytes(from, to net.Conn) {
 	}
 }
 
-// pass waits until something may go on, and reports whether it still can.
+// awaitForwarding blocks while the proxy is stalled. It reports whether bytes can be forwarded.
 func (g *proxy) awaitForwarding() bool {
 	g.mu.Lock()
 	for g.mode == stalled && !g.closed {
 		g.change.Wait()
 	}
-	delay, on := g.delay, g.mode == forwarding && !g.closed
+	delay, forwards := g.delay, g.mode == forwarding && !g.closed
 	g.mu.Unlock()
-	if on && delay > 0 {
-		time.Sleep(delay) // it is what is asked for, not a wait for something
+	if forwards && delay > 0 {
+		time.Sleep(delay) // the delay that the test asked for
 	}
-	return on
+	return forwards
 }

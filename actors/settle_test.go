@@ -15,26 +15,26 @@ import (
 	"parley/capabilities"
 )
 
-// attempt is one try to end a form, or a look at it.
+// operation is one call that settles or reads a form.
 type operation struct {
 	kind  string // answer, decline, cancel, look
 	value string // the answer's value
 }
 
-// ending is what an attempt came to, or how a form stands: "" for open.
+// formState is the outcome of a form, "" while it is open.
 type formState string
 
-// settlementModel says what one form may do: be ended once, by whoever comes first, and then stay as it is.
-// Expiry is nobody's operation: an open form may expire at any time, and shows it to whoever comes next.
+// settlementModel is the sequential model of one form: the first operation settles it, and then it stays as it is.
+// Expiry is no operation. An open form may expire at any time, and the next operation returns that.
 var settlementModel = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{formState("")} },
 	Step: func(state, input, output any) []any {
-		was, try, got := state.(formState), input.(operation), output.(formState)
+		was, op, got := state.(formState), input.(operation), output.(formState)
 		if was == "" && got == "expired" {
 			return []any{got}
 		}
-		if was == "" && try.kind != "look" {
-			was = formState(try.kind + try.value)
+		if was == "" && op.kind != "look" {
+			was = formState(op.kind + op.value)
 		}
 		if got != was {
 			return nil
@@ -44,8 +44,7 @@ var settlementModel = porcupine.NondeterministicModel{
 	Equal: func(a, b any) bool { return a == b },
 }
 
-// TestFormIsSettledOnce races answers, declines, cancels and deadlines, and checks that what everybody was
-// told is what some one order of events would have told them.
+// TestFormIsSettledOnce races answers, declines, cancels and deadlines. It checks that the history is linearizable.
 func TestFormIsSettledOnce(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	guests := []*Agent{guest(t, n, "fae"), guest(t, n, "bob"), guest(t, n, "eve")}
@@ -88,9 +87,9 @@ func race(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef) []porc
 	for client := range 8 {
 		wg.Go(func() {
 			for i := range 2 {
-				what := []string{"answer", "answer", "decline", "cancel", "look"}[rand.IntN(5)]
-				a := operation{kind: what}
-				if what == "answer" {
+				kind := []string{"answer", "answer", "decline", "cancel", "look"}[rand.IntN(5)]
+				a := operation{kind: kind}
+				if kind == "answer" {
 					a.value = fmt.Sprint(client, i)
 				}
 				run(client, a)
@@ -102,7 +101,7 @@ func race(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef) []porc
 	return history
 }
 
-// try makes an attempt and says how the form stands after it, as the one who tried was told.
+// perform performs an operation and returns the form's state after it, as its result shows.
 func perform(t *testing.T, n *Node, asker *Agent, form capabilities.FormRef, a operation) formState {
 	t.Helper()
 	ctx := context.Background()
