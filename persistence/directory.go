@@ -119,7 +119,7 @@ func (d *directory) copyIndex() (head, *index) {
 func (d *directory) commitOf(mailbox capabilities.ID, version uint64) (uint64, error) {
 	m, steps := d.steps(mailbox)
 	if version == 0 || version > m.Version {
-		return 0, parley.Refuse(parley.InvalidArgument, "version %d of mailbox %s is not durable", version, mailbox.ULID)
+		return 0, notDurable(mailbox, version)
 	}
 	for s := range walk(steps) {
 		if version < s.first+s.count {

@@ -62,6 +62,90 @@ func (j *Journal) Events(ctx context.Context, mailbox capabilities.ID, after uin
 	return evs, nil
 }
 
+// EventsAt returns the events of a mailbox with the given versions, in that order. The versions are ascending, without
+// doubles. It refuses with INVALID_ARGUMENT if they are not, or if one is not durable. It fails as Events does.
+func (j *Journal) EventsAt(ctx context.Context, mailbox capabilities.ID, versions []uint64) ([]Entry, error) {
+	m, steps := j.steps(mailbox)
+	last := uint64(0)
+	for _, v := range versions {
+		if v <= last {
+			return nil, parley.Refuse(parley.InvalidArgument, "version %d of mailbox %s does not follow version %d", v, mailbox.ULID, last)
+		}
+		last = v
+	}
+	if last > m.Version {
+		return nil, notDurable(mailbox, last)
+	}
+	evs, err := j.reader.entriesAt(ctx, mailbox, steps, versions)
+	if err != nil {
+		return nil, fmt.Errorf("read the events of mailbox %s: %w", mailbox.ULID, err)
+	}
+	return evs, nil
+}
+
+func notDurable(mailbox capabilities.ID, version uint64) error {
+	return parley.Refuse(parley.InvalidArgument, "version %d of mailbox %s is not durable", version, mailbox.ULID)
+}
+
+// entriesAt returns the events of a mailbox with versions that are ascending and durable.
+func (r *reader) entriesAt(ctx context.Context, mailbox capabilities.ID, steps []byte, versions []uint64) ([]Entry, error) {
+	var numbers []uint64
+	left := versions
+	for s := range walk(steps) {
+		if len(left) == 0 {
+			break
+		}
+		if left[0] >= s.first+s.count {
+			continue
+		}
+		for len(left) > 0 && left[0] < s.first+s.count {
+			left = left[1:]
+		}
+		if len(numbers) == 0 || numbers[len(numbers)-1] != s.commit {
+			numbers = append(numbers, s.commit)
+		}
+	}
+	evs := make([]Entry, 0, len(versions))
+	for some := range slices.Chunk(numbers, commitsAtOnce) {
+		commits, err := r.commits(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range commits {
+			for i := range c.Sections {
+				if s := &c.Sections[i]; s.Mailbox == mailbox && s.Count > 0 {
+					if evs, err = pickEntries(evs, c.Number, s, versions[len(evs):]); err != nil {
+						return nil, err
+					}
+				}
+			}
+		}
+	}
+	if len(evs) != len(versions) {
+		return nil, parley.Refuse(parley.CorruptLog, "the journal lacks version %d of mailbox %s", versions[len(evs)], mailbox.ULID)
+	}
+	return evs, nil
+}
+
+// pickEntries decodes a section if it has the first of the wanted versions, and appends its wanted events.
+func pickEntries(evs []Entry, number uint64, s *events.Section, want []uint64) ([]Entry, error) {
+	end := s.First + uint64(s.Count)
+	if len(want) == 0 || want[0] < s.First || want[0] >= end {
+		return evs, nil
+	}
+	recorded, err := s.Events()
+	if err != nil {
+		return nil, cannotRead(number, s, err)
+	}
+	for _, v := range want {
+		if v >= end {
+			break
+		}
+		evs = append(evs, Entry{Commit: number, Version: v, Recorded: recorded[v-s.First]})
+	}
+	return evs, nil
+}
+
 // entries returns the events of a mailbox with versions after+1 to last.
 func (r *reader) entries(ctx context.Context, mailbox capabilities.ID, steps []byte, after, last uint64) ([]Entry, error) {
 	if last <= after {
