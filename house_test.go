@@ -284,7 +284,7 @@ func receiver(t ast.Expr) string {
 	return ""
 }
 
-func TestPackagesSayWhatTheyPromise(t *testing.T) {
+func TestPackagesHaveDocumentation(t *testing.T) {
 	said := map[string]bool{}
 	for _, f := range sources(t) {
 		said[f.pkg] = said[f.pkg] || path.Base(f.path) == "doc.go" && f.tree.Doc != nil

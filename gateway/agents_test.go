@@ -106,7 +106,7 @@ func TestAgentsAreResolvedByTheNode(t *testing.T) {
 	}
 }
 
-func TestNobodyFindsWhatItDoesNotHold(t *testing.T) {
+func TestAgentsFindOnlyAgentsTheyHold(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	secret := h.worker("secret", "Secret", "true")
@@ -214,7 +214,7 @@ func logOf(t *testing.T, h *testServer, name string) []string {
 	return types
 }
 
-func TestWhatCannotRunIsNotAccepted(t *testing.T) {
+func TestPromptThatCannotRunIsRefused(t *testing.T) {
 	h := openTestServer(t)
 	h.worker("w", "", "", func(m *actors.NewAgent) { m.Program.Command = []string{"no-such-program-here"} })
 	k := h.dial("host")
@@ -230,7 +230,7 @@ func TestWhatCannotRunIsNotAccepted(t *testing.T) {
 	}
 }
 
-func TestWaitingForFinish(t *testing.T) {
+func TestWaitForFinish(t *testing.T) {
 	h := openTestServer(t)
 	path, open := waitFile(t)
 	h.worker("well", "", waitForFile(path))
@@ -310,7 +310,7 @@ func TestAgentUpdates(t *testing.T) {
 	}
 }
 
-func TestAMarkFollowsTheAgentsThereAre(t *testing.T) {
+func TestMarkFollowsFirstAgentUpdates(t *testing.T) {
 	h := openTestServer(t)
 	h.worker("w", "", "true")
 	for filter, names := range map[string][]string{`{}`: {"HOST", "w"}, `{"labels":{"ui":"true"}}`: nil} {
@@ -323,7 +323,7 @@ func TestAMarkFollowsTheAgentsThereAre(t *testing.T) {
 	}
 }
 
-func TestAStoppedAgentAsksNothingMore(t *testing.T) {
+func TestStoppedAgentSendsNoForms(t *testing.T) {
 	h := openTestServer(t)
 	h.worker("w", "", `printf '{"type":"ask","id":"q","prompt":"Go on?"}\n'; read answer; sleep 600`)
 	k := h.dial("host")
@@ -354,7 +354,7 @@ func TestAStoppedAgentAsksNothingMore(t *testing.T) {
 	}
 }
 
-func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
+func TestRestartInterruptsRunsAndKeepsQueue(t *testing.T) {
 	h := openTestServer(t)
 	path, open := waitFile(t)
 	h.worker("w", "", `read prompt; case "$prompt" in *first*) printf '{"type":"approval","id":"a","tool":"shell","input":{"command":"rm"}}\n'; read decision;; *) `+waitForFile(path)+`;; esac`)
@@ -393,7 +393,7 @@ func TestARestartInterruptsRunsAndForgetsNothing(t *testing.T) {
 	}
 }
 
-func TestAnAgentsPendingCallsAreForThoseWhoRuleIt(t *testing.T) {
+func TestPendingCallsAreShownToControllers(t *testing.T) {
 	h := openTestServer(t)
 	fae, bob := h.guest("fae"), h.guest("bob")
 	if _, err := h.node.Host().Send(t.Context(), "bob", "meet @fae"); err != nil {

@@ -31,7 +31,7 @@ func TestEveryOperationIsARequest(t *testing.T) {
 	}
 }
 
-func TestAResponseIsInline(t *testing.T) {
+func TestResponseMembersAreInline(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
@@ -50,7 +50,7 @@ func TestAResponseIsInline(t *testing.T) {
 	want(t, k.receive(), `{"type":"error","requestId":"x","code":"INVALID_ANSWER"`, `"fields":{"b":"no such field"}`, `"ts":"20`)
 }
 
-func TestBadFramesEndNothing(t *testing.T) {
+func TestMalformedFramesKeepTheConnection(t *testing.T) {
 	h := openTestServer(t)
 	k := h.dial("host")
 	for name, c := range map[string]struct{ frame, code, requestID string }{
@@ -94,7 +94,7 @@ func TestBadFramesEndNothing(t *testing.T) {
 	}
 }
 
-func TestWaitsHoldBackNothing(t *testing.T) {
+func TestWaitsDelayNoCalls(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("host")
@@ -115,7 +115,7 @@ func TestWaitsHoldBackNothing(t *testing.T) {
 	}
 }
 
-func TestMoreCallsThanAConversationHasAreRefused(t *testing.T) {
+func TestCallsBeyondASessionsBoundAreRefused(t *testing.T) {
 	h := openTestServer(t)
 	inside, leave := make(chan bool), make(chan bool)
 	nodeOp(h.server, "hold", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) {

@@ -97,9 +97,9 @@ func serveLimited(tb testing.TB, limits api.Limits) (*client.Client, *Server) {
 	return c, server
 }
 
-// TestAWaitThatAStopCutsCanBeTakenUpAgain has waits come while the node stops: each ends as if its time had passed, or says
+// TestWaitCutByStopCanBeRepeated has waits come while the node stops: each ends as if its time had passed, or says
 // that the node is stopping. Either is made again by who waits.
-func TestAWaitThatAStopCutsCanBeTakenUpAgain(t *testing.T) {
+func TestWaitCutByStopCanBeRepeated(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	var form view.Asked
 	if err := c.Call(t.Context(), "request", api.CapabilityRequest{Recipient: "@self", Text: "may I?"}, &form); err != nil {

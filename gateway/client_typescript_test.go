@@ -20,7 +20,7 @@ import (
 // typescript is where the npm package is. What it knows of the operations is generatedBy from their table.
 var typescript = filepath.Join("client", "typescript")
 
-func TestTheTypeScriptIsThatOfTheTable(t *testing.T) {
+func TestTypeScriptMatchesOperations(t *testing.T) {
 	doc := openapi.Describe("test")
 	for name, text := range map[string]string{"operations.d.ts": declarations(t, doc), "operations.js": looksOf(t, doc)} {
 		path := filepath.Join(typescript, name)
@@ -39,7 +39,7 @@ func TestTheTypeScriptIsThatOfTheTable(t *testing.T) {
 	}
 }
 
-const generatedBy = "// Written from the node's table of operations by a test, TestTheTypeScriptIsThatOfTheTable: not by hand.\n\n"
+const generatedBy = "// Written from the node's table of operations by a test, TestTypeScriptMatchesOperations: not by hand.\n\n"
 
 // looksOf writes the names of the operations that change nothing.
 func looksOf(t *testing.T, doc openapi.Document) string {

@@ -105,7 +105,7 @@ func TestOnlyPOSTCalls(t *testing.T) {
 	}
 }
 
-func TestNothingButHealthAnswersWithoutAToken(t *testing.T) {
+func TestOnlyHealthNeedsNoToken(t *testing.T) {
 	_, s := serveLimited(t, api.Limits{})
 	for path, want := range map[string]int{"/healthz": 200, "/rpc/status": 401, "/metrics": 401, "/": 401} {
 		r, err := http.Get("http://" + s.Address() + path)
@@ -120,7 +120,7 @@ func TestNothingButHealthAnswersWithoutAToken(t *testing.T) {
 	}
 }
 
-func TestErrorsArriveWhole(t *testing.T) {
+func TestErrorsKeepTheirDetails(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	sent := parley.Refuse(parley.InvalidAnswer, "port: want a number").WithHint("as in 443")
 	sent.Fields = map[string]string{"port": "want a number"}
@@ -142,7 +142,7 @@ func TestErrorsArriveWhole(t *testing.T) {
 	}
 }
 
-func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
+func TestCallsBeyondTheLimitAreRefused(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{"calls.host": 1, "waits.host": 1})
 	inside, leave := make(chan bool), make(chan bool)
 	nodeOp(s, "hold", api.ScopeRead, func(context.Context, api.NodeRequest) (api.Done, error) {
@@ -169,7 +169,7 @@ func TestMoreCallsThanPlacesAreRefused(t *testing.T) {
 	}
 }
 
-func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
+func TestLongWaitIsCutAndRepeated(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	var o view.Outcome
@@ -193,7 +193,7 @@ func TestALongWaitIsCutAndTakenUpAgain(t *testing.T) {
 	}
 }
 
-func TestAWaiterThatGoesAwayIsDetached(t *testing.T) {
+func TestClosedConnectionEndsItsWait(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -235,7 +235,7 @@ func askHost(t *testing.T, c *client.Client) view.Asked {
 	return asked
 }
 
-func TestDrainCutsWaitsAndRemovesTheSocket(t *testing.T) {
+func TestDrainCutsWaitsAndRemovesSocket(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	form := askHost(t, c)
 	cut := make(chan error, 1)

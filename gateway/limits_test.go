@@ -19,7 +19,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestBodiesThatNeverComeHoldNoPlace(t *testing.T) {
+func TestMissingBodiesHoldNoPlaces(t *testing.T) {
 	c, s := serveLimited(t, nil)
 	for range 1100 {
 		conn, err := client.Dial(t.Context(), s.socketPath)
@@ -54,7 +54,7 @@ func (h *testServer) sendIncomplete(agent string) *http.Response {
 	return nil
 }
 
-func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
+func TestBodiesOfOneAgentBlockNoOther(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
@@ -72,7 +72,7 @@ func TestBodiesOfOneAgentLockNobodyOut(t *testing.T) {
 	}
 }
 
-func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
+func TestLateBodyIsCutOff(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.bodies.Within = 300 * time.Millisecond })
@@ -105,7 +105,7 @@ func TestABodyThatDoesNotComeInTimeIsCutOff(t *testing.T) {
 	eventually.Holds(t, "no body is under way", func() bool { return h.server.now(api.KindBodies) == 0 })
 }
 
-func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
+func TestLateFrameEndsItsConnection(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.ws.FrameTime = 300 * time.Millisecond })
@@ -125,7 +125,7 @@ func TestAFrameThatDoesNotComeInTimeEndsItsConnection(t *testing.T) {
 }
 
 // 64 sockets of 256 awaits are as many as the node has.
-func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
+func TestWaitsOfOneAgentBlockNoOther(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
@@ -174,7 +174,7 @@ func TestWaitsOfOneAgentStarveNobody(t *testing.T) {
 	}
 }
 
-func TestWhatOneAgentKeepsOpenIsBounded(t *testing.T) {
+func TestOpenResourcesOfOneAgentAreBounded(t *testing.T) {
 	limits, err := api.ParseLimits("websockets=2,subscriptions=3,streams=1,rate=1000000")
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func (h *testServer) upgradeStatus(agent string) int {
 	return resp.StatusCode
 }
 
-func TestAGuestThatCallsTooOftenIsHeldBackAlone(t *testing.T) {
+func TestCallRateIsLimitedPerGuest(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
 	h.limits = api.Limits{api.LimitRate: 5}
@@ -269,7 +269,7 @@ func TestLimitsAreReadAndWritten(t *testing.T) {
 	}
 }
 
-func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+func TestSilentConnectionsBlockNoClient(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
 	h.limits = api.Limits{api.LimitConnections: 50, api.LimitConnectionsHost: 100}
@@ -316,7 +316,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	want(t, k.receive(), "list_names_response") // what is in use is not cut off
 }
 
-func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {
+func TestSignInAttemptsAreLimited(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
 	h.limits = api.Limits{api.LimitSignIns: 3}
@@ -335,7 +335,7 @@ func TestSigningInIsTriedSoOftenAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAGuestsLinksAreNoneOfTheHosts(t *testing.T) {
+func TestGuestLinksLeaveHostLinks(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	for i := range backend.MaxLinks + 1 {

@@ -40,7 +40,7 @@ func scrape(t *testing.T, s *Server) string {
 	return string(text)
 }
 
-func TestMetricsTellHowTheNodeIs(t *testing.T) {
+func TestMetricsDescribeTheNode(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	askHost(t, c)
 	if err := c.Call(t.Context(), "get_message", api.MessageRequest{FormRef: api.RefTo("7")}, nil); err == nil {
@@ -57,7 +57,7 @@ func TestMetricsTellHowTheNodeIs(t *testing.T) {
 	}
 }
 
-func TestMetricsAreNamedAsUsual(t *testing.T) {
+func TestMetricNamesFollowConventions(t *testing.T) {
 	problems, err := promlint.New(strings.NewReader(scrape(t, serveServer(t)))).Lint()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestMetricsAreOnlyRead(t *testing.T) {
 	}
 }
 
-func TestMetricsAreForTheHostAlone(t *testing.T) {
+func TestMetricsAreForTheHostOnly(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	askHost(t, c)
 	fae, err := s.node.ActAs(t.Context(), "fae")
@@ -130,7 +130,7 @@ func TestMetricsAreForTheHostAlone(t *testing.T) {
 }
 
 // Labels that anybody could add without a bound would fill the memory of the monitoring system.
-func TestCallersCannotMakeUpMetrics(t *testing.T) {
+func TestCallersCannotAddMetrics(t *testing.T) {
 	c, s := serveLimited(t, api.Limits{})
 	for i := range 5 {
 		if err := c.Call(t.Context(), fmt.Sprint("fly", i), api.NodeRequest{}, nil); err == nil {
@@ -153,7 +153,7 @@ func (c manyPeersCollector) Collect(to chan<- prometheus.Metric) {
 	c.collectPeers(to, known, view.Traffic{})
 }
 
-func TestOnlySoManyNodesHaveMetricsOfTheirOwn(t *testing.T) {
+func TestNodesWithMetricsAreBounded(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(manyPeersCollector{newCollector(nil)})
 	families, err := registry.Gather()

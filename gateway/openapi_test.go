@@ -19,7 +19,7 @@ import (
 	"parley/gateway/client"
 )
 
-func TestTheDescriptionIsStable(t *testing.T) {
+func TestOpenAPIDocumentIsStable(t *testing.T) {
 	got, err := json.MarshalIndent(openapi.Describe("test"), "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestTheDescriptionIsStable(t *testing.T) {
 	}
 }
 
-func TestTheDescriptionIsServed(t *testing.T) {
+func TestOpenAPIDocumentIsServed(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.server.Address()+api.OpenAPIPath, nil)

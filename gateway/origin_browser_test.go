@@ -94,7 +94,7 @@ const image = document.createElement('img');
 image.src = node + '/agents';
 </script>`
 
-func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
+func TestOtherOriginsAreRefused(t *testing.T) {
 	h := openPageServer(t)
 	passed := &requestRecorder{Handler: http.HandlerFunc(h.server.servePublic)}
 	inner := httptest.NewServer(passed)
@@ -147,7 +147,7 @@ func TestAPageOfAnotherOriginGetsNowhere(t *testing.T) {
 	b.reads("h1", "Agents")
 }
 
-func TestWhoseRequestsAreTaken(t *testing.T) {
+func TestRequestsAreAcceptedByOrigin(t *testing.T) {
 	h := openPageServer(t)
 	const own = "http://localhost"
 	session, err := h.node.Host().Tokens().MakeSession(t.Context(), "a test")

@@ -58,7 +58,7 @@ func (h *pageServer) give() {
 	}
 }
 
-func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
+func TestAgentPageWorksWithoutScript(t *testing.T) {
 	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
 	h.decide(h.approve("<script>alert(1)</script>\u202e", "{\"path\":\"<img src=x>\u202e\"}"), "never")
@@ -89,7 +89,7 @@ func TestAnAgentsPageIsReadWithoutScript(t *testing.T) {
 	}
 }
 
-func TestAnAgentsPageShowsTheNewestOfItsLog(t *testing.T) {
+func TestAgentPageShowsNewestEvents(t *testing.T) {
 	h := openPageServer(t)
 	for range newestEvents + 5 {
 		if err := h.fae.Names().Store(t.Context(), "note", `"more"`); err != nil {
@@ -114,7 +114,7 @@ func TestAnAgentsPageShowsTheNewestOfItsLog(t *testing.T) {
 	}
 }
 
-func TestAnAgentsPageIsForTheHostAndForItself(t *testing.T) {
+func TestAgentPageIsForHostAndAgent(t *testing.T) {
 	h := openPageServer(t)
 	h.guest("joe")
 	odd := "what? #1 100%"
@@ -144,7 +144,7 @@ func TestAnAgentsPageIsForTheHostAndForItself(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentGaveIsTakenBackOnItsPage(t *testing.T) {
+func TestGrantIsRevokedOnAgentPage(t *testing.T) {
 	h := openPageServer(t)
 	h.give()
 	b := h.openBrowser()

@@ -30,7 +30,7 @@ func (h *pageServer) listed(address string) (names []string, more string) {
 	return names, more
 }
 
-func TestTheListOfAgentsIsWholeAndPaged(t *testing.T) {
+func TestAgentListIsPaged(t *testing.T) {
 	h := openPageServer(t)
 	const many = 2*shownAgents + 20
 	want := []string{"You"}
@@ -56,7 +56,7 @@ func TestTheListOfAgentsIsWholeAndPaged(t *testing.T) {
 	}
 }
 
-func TestTheListSaysHowAgentsAre(t *testing.T) {
+func TestAgentListShowsStatus(t *testing.T) {
 	h := openPageServer(t)
 	_, err := h.node.Host().Make(t.Context(), actors.NewAgent{
 		Kind: events.Guest, Name: "joe", Title: "Mends <b>things</b>\u202e", Labels: map[string]string{"team": "site", "host": "<i>"},
@@ -85,7 +85,7 @@ func TestTheListSaysHowAgentsAre(t *testing.T) {
 	}
 }
 
-func TestAGuestSeesItselfAndWhomItHolds(t *testing.T) {
+func TestAgentListShowsGuestWhatItHolds(t *testing.T) {
 	h := openPageServer(t)
 	h.guest("joe")
 	if _, err := h.node.Host().Send(t.Context(), "fae", "meet @joe"); err != nil {
@@ -102,7 +102,7 @@ func TestAGuestSeesItselfAndWhomItHolds(t *testing.T) {
 	}
 }
 
-func TestAnAgentsLogIsReadToItsBeginning(t *testing.T) {
+func TestAgentLogIsReadToItsBeginning(t *testing.T) {
 	h := openPageServer(t)
 	for range newestEvents + 30 {
 		if err := h.fae.Names().Store(t.Context(), "note", `"more"`); err != nil {
@@ -141,7 +141,7 @@ func TestAnAgentsLogIsReadToItsBeginning(t *testing.T) {
 	}
 }
 
-func TestOnlyASessionThatMayActHasTheButtons(t *testing.T) {
+func TestButtonsNeedTheirScope(t *testing.T) {
 	h := openPageServer(t)
 	h.give()
 	h.decide(h.approve("shell", `{"command":"ls"}`), "always")
@@ -166,7 +166,7 @@ func TestOnlyASessionThatMayActHasTheButtons(t *testing.T) {
 	}
 }
 
-func TestTheListOfAgentsIsLive(t *testing.T) {
+func TestAgentListIsLive(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents")
@@ -187,7 +187,7 @@ func TestTheListOfAgentsIsLive(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestAnAgentsPageIsLive(t *testing.T) {
+func TestAgentPageIsLive(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents/fae")
@@ -216,7 +216,7 @@ func TestAnAgentsPageIsLive(t *testing.T) {
 	}
 }
 
-func TestAnAgentsPageTakesUpWhatHappenedWhileTheNodeWasAway(t *testing.T) {
+func TestAgentPageCatchesUpAfterRestart(t *testing.T) {
 	browserPath(t)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()

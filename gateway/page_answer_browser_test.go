@@ -32,7 +32,7 @@ func everyType() []events.Field {
 	}
 }
 
-func TestEachTypeOfFieldIsAnsweredAndReadByTheAsker(t *testing.T) {
+func TestEachFieldTypeIsAnswered(t *testing.T) {
 	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything at once.", Fields: everyType()})
@@ -76,7 +76,7 @@ func TestEachTypeOfFieldIsAnsweredAndReadByTheAsker(t *testing.T) {
 	}
 }
 
-func TestARefusedAnswerSaysWhatIsWrongAtItsFields(t *testing.T) {
+func TestRefusedAnswerShowsFieldErrors(t *testing.T) {
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "name", Label: "Name", Required: true},
@@ -107,7 +107,7 @@ func TestARefusedAnswerSaysWhatIsWrongAtItsFields(t *testing.T) {
 	}
 }
 
-func TestTheFirstOfTwoTabsWinsAndTheOtherSaysByWhom(t *testing.T) {
+func TestFirstAnswerOfTwoTabsWins(t *testing.T) {
 	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
@@ -129,7 +129,7 @@ func TestTheFirstOfTwoTabsWinsAndTheOtherSaysByWhom(t *testing.T) {
 	}
 }
 
-func TestKeyboardAloneFromQuestionToAnswer(t *testing.T) {
+func TestFormIsAnsweredByKeyboard(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/questions")
@@ -166,7 +166,7 @@ func TestKeyboardAloneFromQuestionToAnswer(t *testing.T) {
 	}
 }
 
-func TestAnApprovalIsDecidedByOneButton(t *testing.T) {
+func TestApprovalIsDecidedByOneButton(t *testing.T) {
 	h := openPageServer(t)
 	permission, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `{"command":"rm -r <b>"}`})
 	if err != nil {

@@ -28,7 +28,7 @@ func asking(p view.Permission) string {
 	return fmt.Sprintf("li.message[data-id=%q]", p.Form.String())
 }
 
-func TestAlwaysIsNotAskedAgainAndAnotherInputIs(t *testing.T) {
+func TestAlwaysCoversOnlyItsCalls(t *testing.T) {
 	h := openPageServer(t)
 	const input = `{"command": "git push",  "cwd":"site"}`
 	first := h.approve("shell", input)
@@ -59,9 +59,9 @@ func TestAlwaysIsNotAskedAgainAndAnotherInputIs(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// TestARuleIsChosenInWords: what the Always button says is what is made, and what is said of it afterwards. Without a
+// TestRuleIsChosenByDescription: what the Always button says is what is made, and what is said of it afterwards. Without a
 // choice that is the very call.
-func TestARuleIsChosenInWords(t *testing.T) {
+func TestRuleIsChosenByDescription(t *testing.T) {
 	h := openPageServer(t)
 	const shop, wider = "/srv/shop", "git push to origin, any branches or tags, without options, in /srv/shop"
 	exact := h.approveIn(shop, "shell", `{"command":"git push origin next"}`)
@@ -96,8 +96,8 @@ func TestARuleIsChosenInWords(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// TestARuleIsChosenWithoutScript sends what a plain form does.
-func TestARuleIsChosenWithoutScript(t *testing.T) {
+// TestRuleIsChosenWithoutScript sends what a plain form does.
+func TestRuleIsChosenWithoutScript(t *testing.T) {
 	h := openPageServer(t)
 	p := h.approveIn("/srv/shop", "Edit", `{"file_path":"/srv/shop/src/a.go","old_string":"a","new_string":"b"}`)
 	_, _, body := h.get("/forms/"+p.Form.String(), "text/html")
@@ -126,7 +126,7 @@ func TestARuleIsChosenWithoutScript(t *testing.T) {
 	}
 }
 
-func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
+func TestRuleIsRemovedOnAgentPage(t *testing.T) {
 	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"git push"}`), "always")
 	h.approve("shell", `{"command":"git push"}`)
@@ -144,9 +144,9 @@ func TestAStandingRuleEndsOnTheAgentsPage(t *testing.T) {
 	}
 }
 
-// TestARuleThatIsGoneIsSaidToBe has the rule end while the page's wish to end it is on its way: the page shows what is,
+// TestRemovedRuleIsReported has the rule end while the page's wish to end it is on its way: the page shows what is,
 // so that there would be nothing to press any more.
-func TestARuleThatIsGoneIsSaidToBe(t *testing.T) {
+func TestRemovedRuleIsReported(t *testing.T) {
 	h := openPageServer(t)
 	h.decide(h.approve("shell", `{"command":"ls"}`), "never")
 	b := h.openBrowser()
@@ -167,7 +167,7 @@ func TestARuleThatIsGoneIsSaidToBe(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestAHostileApprovalIsText(t *testing.T) {
+func TestApprovalIsShownAsText(t *testing.T) {
 	h := openPageServer(t)
 	const tool = "<script>alert(1)</script>\u202etxt.exe"
 	input := "{\"path\":\"</p><img src=x onerror=alert(2)>\u202e\u200b\"}"
@@ -194,7 +194,7 @@ func TestAHostileApprovalIsText(t *testing.T) {
 
 const onTop = "dialog.approval[open] "
 
-func TestAnApprovalThatComesStandsOnTop(t *testing.T) {
+func TestNewApprovalIsShownOnTop(t *testing.T) {
 	h := openPageServer(t)
 	h.approve("old", `"it waited before"`)
 	b := h.openBrowser()
@@ -225,7 +225,7 @@ func TestAnApprovalThatComesStandsOnTop(t *testing.T) {
 	}
 }
 
-func TestAnApprovalDoesNotDisturbWhoIsTyping(t *testing.T) {
+func TestNewApprovalKeepsFocus(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -238,7 +238,7 @@ func TestAnApprovalDoesNotDisturbWhoIsTyping(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestAnApprovalSettledElsewhereLeavesTheTop(t *testing.T) {
+func TestApprovalDecidedElsewhereIsRemoved(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/agents")

@@ -14,7 +14,7 @@ import (
 	"parley/events"
 )
 
-func TestAFormIsBuiltFieldByField(t *testing.T) {
+func TestFormIsBuiltFieldByField(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -61,7 +61,7 @@ func TestAFormIsBuiltFieldByField(t *testing.T) {
 	}
 }
 
-func TestNobodyIsLeftOutOfBuildingAForm(t *testing.T) {
+func TestBuilderIsAccessible(t *testing.T) {
 	source, err := os.ReadFile(axePath(t))
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestNobodyIsLeftOutOfBuildingAForm(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestTheBuilderSaysWhatIsWrongWhereItIsWrong(t *testing.T) {
+func TestBuilderShowsErrorsAtTheirFields(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -144,7 +144,7 @@ func TestTheBuilderSaysWhatIsWrongWhereItIsWrong(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestAPatternAndItsRulesAreOne(t *testing.T) {
+func TestPatternMatchesItsRules(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -173,7 +173,7 @@ func TestAPatternAndItsRulesAreOne(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestAFormIsBuiltByKeyboardAlone(t *testing.T) {
+func TestFormIsBuiltByKeyboard(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -233,7 +233,7 @@ func TestAFormIsBuiltByKeyboardAlone(t *testing.T) {
 	}
 }
 
-func TestWhatIsBuiltIsKeptUntilItIsSentOrDiscarded(t *testing.T) {
+func TestBuilderKeepsDraftUntilSentOrDiscarded(t *testing.T) {
 	h := openPageServer(t)
 	h.guest("joe")
 	b := h.openBrowser()
@@ -273,7 +273,7 @@ func TestWhatIsBuiltIsKeptUntilItIsSentOrDiscarded(t *testing.T) {
 	}
 }
 
-func TestHostileWordsAreTextInTheBuilder(t *testing.T) {
+func TestBuilderShowsHostileTextAsText(t *testing.T) {
 	h := openPageServer(t)
 	const evil = `<img src=x onerror=alert(1)><script>alert(2)</script>` + "\u202egpj.exe\u200b"
 	const shown = `<img src=x onerror=alert(1)><script>alert(2)</script>\u{202e}gpj.exe\u{200b}`
@@ -304,7 +304,7 @@ func TestHostileWordsAreTextInTheBuilder(t *testing.T) {
 	}
 }
 
-func TestAPreviewCanBeTriedAndSendsNothing(t *testing.T) {
+func TestPreviewSendsNothing(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/?as=fae") // the guest asks, by the host's hand

@@ -115,7 +115,7 @@ func TestEachSlashCommand(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestARefusedCommandSaysWhyAndLosesNothing(t *testing.T) {
+func TestRefusedCommandKeepsItsText(t *testing.T) {
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "port", Type: events.Number}}})
 	if _, err := h.fae.Send(t.Context(), "HOST", "take @me:@self"); err != nil {
@@ -246,7 +246,7 @@ func TestCommandsAreCompleted(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestHostileWordsAreTextInTheMessageBox(t *testing.T) {
+func TestCommandLineShowsHostileTextAsText(t *testing.T) {
 	h := openPageServer(t)
 	const evil = `<img src=x onerror=alert(1)>` + "\u202egpj.exe\u200b"
 	const shown = `<img src=x onerror=alert(1)>\u{202e}gpj.exe\u{200b}`
@@ -271,8 +271,8 @@ func TestHostileWordsAreTextInTheMessageBox(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// TestThePageChecksAsTheNodeDoes holds the page's check to the node's own.
-func TestThePageChecksAsTheNodeDoes(t *testing.T) {
+// TestPageValidatesAsTheNode holds the page's check to the node's own.
+func TestPageValidatesAsTheNode(t *testing.T) {
 	options := []events.Option{{Value: "a"}, {Value: "b"}, {Value: strings.Repeat("x", 50)}}
 	fields := []events.Field{
 		{Name: "t", Type: events.Text, Required: true}, {Name: "d", Required: true, Default: capabilities.String("x")}, {Name: "n", Type: events.Number},

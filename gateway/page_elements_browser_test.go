@@ -69,7 +69,7 @@ func (b *tab) readsWithin(selector, words string) {
 
 const answerPart = "[part~=answer]"
 
-func TestElementsShowAFormInAnotherPage(t *testing.T) {
+func TestElementsShowFormInAnotherPage(t *testing.T) {
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Title: "<b>Set up</b>", Fields: []events.Field{
 		{Name: "name", Label: "Name", Required: true},
@@ -111,7 +111,7 @@ func TestElementsShowAFormInAnotherPage(t *testing.T) {
 	}
 }
 
-func TestElementsShowTheQuestionsThatWait(t *testing.T) {
+func TestElementsShowOpenQuestions(t *testing.T) {
 	h := openPageServer(t)
 	decide := []events.Field{{Name: "go", Label: "Go?", Type: events.Confirm, Required: true}}
 	first := h.ask(actors.Ask{Title: "First", Fields: decide})

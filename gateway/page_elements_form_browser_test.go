@@ -5,6 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
 	"parley/actors"
 	"parley/actors/view"
 	"parley/capabilities"
@@ -12,7 +16,7 @@ import (
 	"parley/gateway/web"
 )
 
-func TestElementsAnswerEachTypeOfField(t *testing.T) {
+func TestElementsAnswerEachFieldType(t *testing.T) {
 	h := openPageServer(t)
 	h.guest("joe")
 	asked := h.ask(actors.Ask{Title: "Set up the project", Description: "Everything **at once**.\n\n- one\n- two <img src=x onerror=alert(1)>", Fields: everyType()})
@@ -59,7 +63,7 @@ func TestElementsAnswerEachTypeOfField(t *testing.T) {
 	}
 }
 
-func TestElementsSayWhatTheNodeRefusesAndSendNothingTwice(t *testing.T) {
+func TestElementsShowRefusalsAndSendOnce(t *testing.T) {
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: []events.Field{
 		{Name: "toString", Label: "What every object has"}, {Name: "zip", Label: "Zip", Pattern: []byte(`{"type":"string","pattern":"^[0-9]{5}$"}`)},
@@ -94,8 +98,8 @@ func TestElementsSayWhatTheNodeRefusesAndSendNothingTwice(t *testing.T) {
 	}
 }
 
-// TestElementsAndThePageLiveInOneDocument has a form of the node's own page answered by the module's element beside it.
-func TestElementsAndThePageLiveInOneDocument(t *testing.T) {
+// TestElementsWorkBesideThePage has a form of the node's own page answered by the module's element beside it.
+func TestElementsWorkBesideThePage(t *testing.T) {
 	h := openPageServer(t)
 	first := h.ask(actors.Ask{Title: "First", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
 	second := h.ask(actors.Ask{Title: "Second", Fields: []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}})
@@ -125,7 +129,7 @@ func TestElementsAndThePageLiveInOneDocument(t *testing.T) {
 	}
 }
 
-func TestElementsSayWhatBecameOfAFormElsewhere(t *testing.T) {
+func TestElementsShowOutcomeFromElsewhere(t *testing.T) {
 	h := openPageServer(t)
 	ctx := t.Context()
 	two := []events.Field{{Name: "a", Label: "A"}, {Name: "b", Label: "B"}}
@@ -155,7 +159,7 @@ func TestElementsSayWhatBecameOfAFormElsewhere(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestElementsKeepADraftUnlessTheyAreToldNot(t *testing.T) {
+func TestElementsKeepDraftUnlessDisabled(t *testing.T) {
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "name", Label: "Name"}, {Name: "key", Label: "Key", Type: events.Secret}}})
 	b := h.openBrowser()
@@ -188,7 +192,7 @@ func TestElementsKeepADraftUnlessTheyAreToldNot(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestElementsOutliveARestartOfTheNode(t *testing.T) {
+func TestElementsSurviveNodeRestart(t *testing.T) {
 	browserPath(t)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
@@ -216,4 +220,64 @@ func TestElementsOutliveARestartOfTheNode(t *testing.T) {
 	if got := h.outcome(asked).Values.Text(); got != `{"a":"half"}` {
 		t.Error(got)
 	}
+}
+
+func TestElementsForwardWherePermitted(t *testing.T) {
+	h := openPageServer(t)
+	h.guest("joe")
+	hostile := "<b>bold</b>\u202eevil"
+	h.ask(actors.Ask{Title: hostile, Fields: []events.Field{{Name: "a", Label: hostile, Help: hostile, Placeholder: hostile, Type: events.Radio, Options: []events.Option{{Value: "x", Label: hostile, Description: hostile}}}}})
+	h.ask(actors.Ask{NoForward: true, Fields: []events.Field{{Name: "a"}}})
+	b := h.openBrowser()
+	b.openEmpty(`<parley-form form="0"></parley-form>`)
+	b.until(within("[part=title]"))
+	for _, part := range []string{"title", "label", "help", "choice"} {
+		if got := b.text(within("[part~="+part+"]") + ".textContent"); !strings.Contains(got, `<b>bold</b>\u{202e}evil`) {
+			t.Errorf("%s: %q", part, got)
+		}
+	}
+	b.clickWithin("[part=forward]") // to nobody
+	b.until(within("form [part=failure]") + `.textContent && !` + within("[part=forward]") + `.disabled`)
+	b.setWithin("[name=to]", "joe")
+	b.clickWithin("[part=forward]")
+	b.readsWithin("[part=notes]", "Forwarded to joe")
+	b.run(`element.form = '1'`)
+	b.until(within("form") + ` && !` + within("[part=forward]"))
+	b.checkNoFaults()
+}
+
+func TestElementsReportWhyTheyAreEmpty(t *testing.T) {
+	h := openPageServer(t)
+	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
+	if _, err := h.fae.Send(t.Context(), "HOST", "hello"); err != nil {
+		t.Fatal(err)
+	}
+	b := h.openBrowser()
+	b.openEmpty(`<parley-form form="77"></parley-form>`)
+	b.readsWithin("[part=failure]", "77")
+	b.run(`element.form = '1'`)
+	b.readsWithin("[part=failure]", "not a form")
+	b.run(`element.base = 'http://localhost:1'`)
+	b.readsWithin("[part=failure]", "have a proxy pass a path")
+	if _, err := chromedp.Call(b.ctx, network.ClearBrowserCookies, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	b.run(`element.form = '0'; element.base = ''`)
+	b.readsWithin("[part=failure]", "without a token: parley token create")
+	b.run(`element.token = ` + "`" + makeToken(t, h.fae, "read") + "`")
+	b.readsWithin("[part=state]", "Waits for an answer") // it is fae's own
+	if strings.Contains(b.text(`element.outerHTML`), "token") {
+		t.Error("the token stands in the document")
+	}
+	b.checkNoFaults()
+}
+
+// TestElementsValidateAsThePage: what the page checks is held to the node's own check, and this is the same.
+func TestElementsValidateAsThePage(t *testing.T) {
+	h := openPageServer(t)
+	b := h.openBrowser()
+	b.openEmpty(`<p></p>`)
+	b.run(`import('` + h.path(h.server.site.Assets.URL("validate.js")) + `').then((m) => { window.page = m })`)
+	b.until(`window.page && window.parley && page.validateValues === parley.validateValues && page.readTexts === parley.readTexts`)
+	b.checkNoFaults()
 }

@@ -24,8 +24,8 @@ func TestElementsAreServedWithTheirTypes(t *testing.T) {
 	}
 }
 
-// TestTheTypesAreThoseOfTheModule has the TypeScript compiler hold elements.d.ts to the module, and a usage to both.
-func TestTheTypesAreThoseOfTheModule(t *testing.T) {
+// TestElementTypesMatchModule has the TypeScript compiler hold elements.d.ts to the module, and a usage to both.
+func TestElementTypesMatchModule(t *testing.T) {
 	compiler := os.Getenv("PARLEY_TSC")
 	if compiler == "" {
 		if os.Getenv("CI") == "true" && os.Getenv("PARLEY_NO_BROWSER") == "" {

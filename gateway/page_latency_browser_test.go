@@ -10,9 +10,9 @@ import (
 	"parley/events"
 )
 
-// TestAQuestionIsSeenAtOnce measures from the ask to the drawn question, in an inbox of 1,000 other messages. The
+// TestQuestionIsDrawnAtOnce measures from the ask to the drawn question, in an inbox of 1,000 other messages. The
 // bound leaves room for a machine that is busy with other tests.
-func TestAQuestionIsSeenAtOnce(t *testing.T) {
+func TestQuestionIsDrawnAtOnce(t *testing.T) {
 	h := openPageServer(t)
 	h.sendMany(1000)
 	b := h.openBrowser()

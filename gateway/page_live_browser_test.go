@@ -38,7 +38,7 @@ func (h *pageServer) streams(want int64) {
 const keep = `window.come = []; new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) window.come.push(n.querySelector('.text')?.textContent ?? n.id) })
 	.observe(document.getElementById('stream'), { childList: true })`
 
-func TestTenTabsShareAStreamAndEachShowsEverythingOnce(t *testing.T) {
+func TestTabsShareOneStream(t *testing.T) {
 	browserPath(t)
 	k := &restartingNode{t: t, folder: t.TempDir(), address: "127.0.0.1:0"}
 	k.start()
@@ -92,7 +92,7 @@ func TestTenTabsShareAStreamAndEachShowsEverythingOnce(t *testing.T) {
 	h.streams(0) // the last tab has gone
 }
 
-func TestTabsOfSeveralAgentsShareAStream(t *testing.T) {
+func TestTabsOfSeveralAgentsShareOneStream(t *testing.T) {
 	h := openPageServer(t)
 	const many = 8 // more than the connections that a browser has
 	guests := make([]*actors.Agent, many)
@@ -128,7 +128,7 @@ func TestTabsOfSeveralAgentsShareAStream(t *testing.T) {
 	all[4].reads("#stream .text", "and more")
 }
 
-func TestATabThatComesLateMissesNothing(t *testing.T) {
+func TestLateTabMissesNothing(t *testing.T) {
 	h := openPageServer(t)
 	first := h.openBrowser()
 	first.open("/")
@@ -179,7 +179,7 @@ func (h *pageServer) closeWorker(b *tab) {
 	}
 }
 
-func TestAWorkerThatDiesIsReplaced(t *testing.T) {
+func TestDeadWorkerIsReplaced(t *testing.T) {
 	h := openPageServer(t)
 	all := h.tabs(2, "/")
 	all[0].run(keep)
@@ -197,7 +197,7 @@ func TestAWorkerThatDiesIsReplaced(t *testing.T) {
 	h.streams(1)
 }
 
-func TestAPageOfOneWhoSignedOutFollowsNothingOfAnother(t *testing.T) {
+func TestSignedOutPageFollowsNoOtherSession(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -224,7 +224,7 @@ func TestAPageOfOneWhoSignedOutFollowsNothingOfAnother(t *testing.T) {
 	late.reads("#connection", "Signed in as another")
 }
 
-func TestWithoutAWorkerATabFollowsForAsLongAsItIsLookedAt(t *testing.T) {
+func TestTabWithoutWorkerFollowsWhileVisible(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	_, err := chromedp.Call(b.ctx, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `delete window.SharedWorker`})
@@ -253,7 +253,7 @@ func TestWithoutAWorkerATabFollowsForAsLongAsItIsLookedAt(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestAPageThatWasLeftAndComesBackMissesNothing(t *testing.T) {
+func TestRestoredPageMissesNothing(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")

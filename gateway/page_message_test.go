@@ -25,8 +25,8 @@ func TestFormsShowMarkdown(t *testing.T) {
 	}
 }
 
-// TestTheAskersPageSaysWhetherItIsAllowed: what another than the host decided is no permission, and does not look like one.
-func TestTheAskersPageSaysWhetherItIsAllowed(t *testing.T) {
+// TestAskersPageShowsPermission: what another than the host decided is no permission, and does not look like one.
+func TestAskersPageShowsPermission(t *testing.T) {
 	h := openPageServer(t)
 	fae := h.fae
 	for to, want := range map[string]string{"@self": "Not allowed: only the agent’s host can", "": "Allowed once"} {

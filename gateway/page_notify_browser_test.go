@@ -82,7 +82,7 @@ func (b *tab) waitGathered() {
 	b.comes(`window.over`)
 }
 
-func TestWhoIsNotLookingIsToldOnceOfAllThatCame(t *testing.T) {
+func TestHiddenTabsShowOneNotification(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	h := openPageServer(t)
 	all := h.tabs(2, "/")
@@ -122,7 +122,7 @@ func TestWhoIsNotLookingIsToldOnceOfAllThatCame(t *testing.T) {
 	all[1].checkNoFaults()
 }
 
-func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
+func TestVisibleOrDisabledTabsShowNoNotification(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	h := openPageServer(t)
 	b := h.openBrowser()
@@ -167,7 +167,7 @@ func TestWhoLooksOrDoesNotWantItIsNotNotified(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestADeniedNotificationIsSaidToBe(t *testing.T) {
+func TestDeniedNotificationPermissionIsReported(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")
@@ -177,7 +177,7 @@ func TestADeniedNotificationIsSaidToBe(t *testing.T) {
 	b.checkNoFaults()
 }
 
-func TestAnApprovalBehindManyQuestionsIsSeen(t *testing.T) {
+func TestApprovalBehindManyQuestionsIsShown(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	h := openPageServer(t)
 	for range firstPaint + 10 {

@@ -25,7 +25,7 @@ func (h *pageServer) postJSON(path, body, token string) (int, string) {
 	return status, text
 }
 
-func TestAPreviewIsWhatTheRecipientSees(t *testing.T) {
+func TestPreviewMatchesRecipientsView(t *testing.T) {
 	h := openPageServer(t)
 	const fields = `[{"name":"zone","label":"Zone <b>","type":"radio","required":true,"options":[{"value":"eu","label":"Europe"}],"help":"*where*"}]`
 	status, text := h.postJSON(web.PreviewPath, `{"title":"A server","description":"Where?","fields":`+fields+`}`, h.token)
@@ -49,7 +49,7 @@ func TestAPreviewIsWhatTheRecipientSees(t *testing.T) {
 	}
 }
 
-func TestAPreviewRefusesWhatTheNodeWould(t *testing.T) {
+func TestPreviewRefusesAsTheNode(t *testing.T) {
 	h := openPageServer(t)
 	for body, want := range map[string]struct {
 		status int

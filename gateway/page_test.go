@@ -29,7 +29,7 @@ const (
 		"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
-func TestWithoutASessionThereIsNothing(t *testing.T) {
+func TestPagesNeedASession(t *testing.T) {
 	h := openPageServer(t)
 	asset := h.server.site.Assets.URL("page.css")
 	for _, path := range []string{"/", "/questions", "/agents", "/events", "/forms/0", asset, "/nothing"} {
@@ -46,7 +46,7 @@ func TestWithoutASessionThereIsNothing(t *testing.T) {
 	}
 }
 
-func TestPagesRunNothingOfOthers(t *testing.T) {
+func TestPagesRunNoForeignScript(t *testing.T) {
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: everyType()})
 	for _, path := range []string{"/", "/questions", "/agents", "/forms/0"} {
@@ -64,7 +64,7 @@ func TestPagesRunNothingOfOthers(t *testing.T) {
 	}
 }
 
-func TestAssetsAreSmallAndKept(t *testing.T) {
+func TestAssetsAreSmallAndCached(t *testing.T) {
 	h := openPageServer(t)
 	total := 0
 	for name := range h.server.site.Assets.Files {
@@ -109,7 +109,7 @@ func (h *pageServer) postForm(path string, values url.Values) (int, http.Header,
 	return h.send(r, h.token)
 }
 
-func TestAFormNeedsNoScript(t *testing.T) {
+func TestFormNeedsNoScript(t *testing.T) {
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Fields: everyType()})
 	path := "/forms/" + asked.Form.String()
@@ -186,7 +186,7 @@ func TestPlainFormsDeclineForwardCancelAndDismiss(t *testing.T) {
 	}
 }
 
-func TestATokenThatOnlyReadsAnswersNothingOnThePage(t *testing.T) {
+func TestReadOnlyTokenCannotAnswerOnThePage(t *testing.T) {
 	h := openPageServer(t)
 	h.ask(actors.Ask{Fields: []events.Field{{Name: "a"}}})
 	h.token = makeToken(t, h.node.Host(), "read")
@@ -202,7 +202,7 @@ func TestATokenThatOnlyReadsAnswersNothingOnThePage(t *testing.T) {
 	}
 }
 
-func TestQuestionsAreThoseOfAllAgentsOldestFirst(t *testing.T) {
+func TestQuestionsOfAllAgentsAreSortedByAge(t *testing.T) {
 	h := openPageServer(t)
 	joe := h.guest("joe")
 	if _, _, body := h.get("/questions", "text/html"); !strings.Contains(body, "No questions right now.") {
@@ -231,7 +231,7 @@ func TestQuestionsAreThoseOfAllAgentsOldestFirst(t *testing.T) {
 	}
 }
 
-func TestTheFirstPaintCostsNoMoreForALargeInbox(t *testing.T) {
+func TestFirstPaintCostIsIndependentOfInboxSize(t *testing.T) {
 	h := openPageServer(t)
 	h.sendMany(1000)
 	few := h.firstPaint()

@@ -36,7 +36,7 @@ func (h *testServer) fillMailbox(messages, size int) {
 	all.Wait()
 }
 
-func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
+func TestLargeMailboxIsListedWholeOverEveryEdge(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	const messages = 24
@@ -77,7 +77,7 @@ func TestALargeMailboxComesWholeOverEveryEdge(t *testing.T) {
 }
 
 // A follower that is cut off anywhere within a page goes on with what came after.
-func TestAFollowerGoesOnWithinAPage(t *testing.T) {
+func TestFollowerResumesWithinAPage(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	const messages = 12

@@ -21,7 +21,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestTheServiceComesBackWithItsServer(t *testing.T) {
+func TestServiceReconnectsToItsServer(t *testing.T) {
 	s, stop := runNATS(t, anyPort, 0)
 	port := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port()
 	url := s.ClientURL()
@@ -50,7 +50,7 @@ func TestTheServiceComesBackWithItsServer(t *testing.T) {
 	}
 }
 
-func TestTheNodeStartsBeforeItsNATSSystem(t *testing.T) {
+func TestNodeStartsBeforeNATS(t *testing.T) {
 	s, stop := runNATS(t, anyPort, 0)
 	port, url := s.Addr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port(), s.ClientURL()
 	stop()
@@ -65,7 +65,7 @@ func TestTheNodeStartsBeforeItsNATSSystem(t *testing.T) {
 	})
 }
 
-func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
+func TestStoppingNodeAnswersNATSWaits(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	inside := make(chan bool)
 	h := openNATSTestServer(t, s.ClientURL(), func(s *Server) {
@@ -94,7 +94,7 @@ func TestAStoppingNodeAnswersWhoWaitsOverNATS(t *testing.T) {
 	}
 }
 
-func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
+func TestServiceLimitsCallsPerAgent(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	inside, leave := make(chan bool), make(chan bool)
 	h := openLimitedNATSTestServer(t, s.ClientURL(), api.Limits{"calls": 1}, func(s *Server) {
@@ -157,7 +157,7 @@ func TestTheServiceDoesNoMoreThanItsShareForAnAgent(t *testing.T) {
 	})
 }
 
-func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
+func TestServiceIgnoresCallsWithoutReplyInbox(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	fae := h.guest("fae")
@@ -182,7 +182,7 @@ func TestNoAnswerGoesWhereNobodyWaits(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatNATSDoesNotTakeIsRefused(t *testing.T) {
+func TestOversizedNATSResponseIsRefused(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 32<<10)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")

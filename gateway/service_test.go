@@ -110,7 +110,7 @@ func (h *natsTestServer) call(agent, operation, body string, into any) {
 	}
 }
 
-func TestEveryOperationIsOfferedAsAService(t *testing.T) {
+func TestEveryOperationIsAServiceEndpoint(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
@@ -143,7 +143,7 @@ func TestEveryOperationIsOfferedAsAService(t *testing.T) {
 	}
 }
 
-func TestAnAskIsAnsweredOverNATS(t *testing.T) {
+func TestAskIsAnsweredOverNATS(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 0)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	h.guest("fae")
@@ -191,7 +191,7 @@ func TestAnAskIsAnsweredOverNATS(t *testing.T) {
 }
 
 // What one edge refuses, another does: with the same status, and the same words.
-func TestTheServiceRefusesWhatHTTPDoes(t *testing.T) {
+func TestServiceRefusesAsHTTP(t *testing.T) {
 	s, _ := runNATS(t, anyPort, 8<<20)
 	h := openNATSTestServer(t, s.ClientURL(), nil)
 	fae := h.guest("fae")

@@ -60,9 +60,9 @@ func (f *attackerServer) all() string {
 	return strings.Join(f.got, "\n")
 }
 
-// TestALinkToAnotherPortGivesNothingAway has the host, who is signed in, follow a link in a guest's form to a server of
+// TestLinkToAnotherPortRevealsNoSession has the host, who is signed in, follow a link in a guest's form to a server of
 // the guest's on another port. What that is sent gets it nowhere.
-func TestALinkToAnotherPortGivesNothingAway(t *testing.T) {
+func TestLinkToAnotherPortRevealsNoSession(t *testing.T) {
 	h := openPageServer(t)
 	_, port, _ := strings.Cut(h.server.Address(), ":")
 	link := func() string {
@@ -203,8 +203,8 @@ func (p replay) everywhere(t *testing.T, address string) (all []replayed) {
 	return all
 }
 
-// TestABrowserThatIsSignedInFollowsPlainLinks: an agent's program knows the address of a form, and not of the session.
-func TestABrowserThatIsSignedInFollowsPlainLinks(t *testing.T) {
+// TestSignedInBrowserFollowsPlainLinks: an agent's program knows the address of a form, and not of the session.
+func TestSignedInBrowserFollowsPlainLinks(t *testing.T) {
 	h := openPageServer(t)
 	asked := h.ask(actors.Ask{Description: "Which port?", Fields: []events.Field{{Name: "a"}}})
 	b := h.openBrowser()
@@ -223,8 +223,8 @@ func TestABrowserThatIsSignedInFollowsPlainLinks(t *testing.T) {
 	b.checkNoFaults()
 }
 
-// TestSigningOutEndsWhatIsOpen: the page, its stream and the connections of its session end at once, in every tab.
-func TestSigningOutEndsWhatIsOpen(t *testing.T) {
+// TestSignOutEndsOpenStreams: the page, its stream and the connections of its session end at once, in every tab.
+func TestSignOutEndsOpenStreams(t *testing.T) {
 	h := openPageServer(t)
 	b := h.openBrowser()
 	b.open("/")

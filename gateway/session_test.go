@@ -17,7 +17,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestLinksAreCountedForEachAgent(t *testing.T) {
+func TestSignInLinksAreLimitedPerAgent(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	for range backend.MaxLinks {
@@ -66,7 +66,7 @@ func (v tokenClient) statusOf(session *http.Cookie, operation string) int {
 	return w.Code
 }
 
-func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
+func TestLinkFromTokenHasItsScopes(t *testing.T) {
 	h := openTestServer(t)
 	host := h.node.Host()
 	made, err := host.Tokens().Make(t.Context(), actors.NewToken{Scopes: []string{"read", "admin"}})
@@ -104,8 +104,8 @@ func TestALinkThatATokenOpenedSignsInToNoMore(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsEndsWithItsToken: what a call would have told is not told by a token that was revoked while it waited.
-func TestWhatWaitsEndsWithItsToken(t *testing.T) {
+// TestTokenEndEndsWaits: what a call would have told is not told by a token that was revoked while it waited.
+func TestTokenEndEndsWaits(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	asked, err := fae.Ask(t.Context(), actors.Ask{To: "HOST", Description: "?", Fields: []events.Field{{Name: "a"}}})

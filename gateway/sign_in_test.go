@@ -75,7 +75,7 @@ func everyPath(s *Server) []string {
 	return paths
 }
 
-func TestNoPlaceAnswersAStranger(t *testing.T) {
+func TestNoPathAnswersAnonymousClient(t *testing.T) {
 	_, s := openServer(t)
 	v := newAnonymousClient(t, s)
 	for _, path := range everyPath(s) {
@@ -110,7 +110,7 @@ var ownStyle = regexp.MustCompile(`(?s)<style>(.*)</style>`)
 // ownScript is the one script in a page, likewise.
 var ownScript = regexp.MustCompile(`(?s)<script>(.*)</script>`)
 
-func TestASignInPageNeedsNothingElse(t *testing.T) {
+func TestSignInPageIsSelfContained(t *testing.T) {
 	_, s := openServer(t)
 	v := newAnonymousClient(t, s)
 	for _, path := range []string{web.SignInPath + "?code=x", "/"} {
@@ -134,7 +134,7 @@ func TestASignInPageNeedsNothingElse(t *testing.T) {
 	}
 }
 
-func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
+func TestInvalidLinkExplainsWhatToDo(t *testing.T) {
 	node, s := openServer(t)
 	v := newAnonymousClient(t, s)
 	code, err := s.backend.NewLink(node.Host())
@@ -162,7 +162,7 @@ func TestALinkThatIsNotGoodSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestABrowserSignsInOnce(t *testing.T) {
+func TestSignInLinkWorksOnce(t *testing.T) {
 	h := openPageServer(t)
 	code, err := h.server.backend.NewLink(h.node.Host())
 	if err != nil {
@@ -187,7 +187,7 @@ func TestABrowserSignsInOnce(t *testing.T) {
 }
 
 // A browser says less of whose page sends something where the way is not protected, and the node is beyond its machine.
-func TestABrowserSignsInInTheClear(t *testing.T) {
+func TestSignInWorksWithoutTLS(t *testing.T) {
 	h := openPageServer(t)
 	const name = "parley.test"
 	_, port, _ := strings.Cut(h.server.Address(), ":")

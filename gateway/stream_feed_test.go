@@ -31,7 +31,7 @@ func (l *streamClient) change() changed {
 // following returns the query for feeds.
 func following(feeds ...string) string { return "?" + url.Values{"feed": feeds}.Encode() }
 
-func TestOneStreamTellsOfSeveralMailboxes(t *testing.T) {
+func TestStreamFollowsSeveralMailboxes(t *testing.T) {
 	h := openPageServer(t)
 	odd := h.guest("a:b & c")
 	for _, a := range []*actors.Agent{h.fae, odd} {
@@ -64,7 +64,7 @@ func TestOneStreamTellsOfSeveralMailboxes(t *testing.T) {
 	}
 }
 
-func TestAMailboxThatCannotBeFollowedEndsNoOther(t *testing.T) {
+func TestRefusedFeedEndsNoOther(t *testing.T) {
 	h := openPageServer(t)
 	l := h.openStream(following("0:nobody", "0:"), "")
 	e, ok := l.next("gone")
@@ -85,7 +85,7 @@ func TestAMailboxThatCannotBeFollowedEndsNoOther(t *testing.T) {
 	}
 }
 
-func TestAStreamOfTooMuchIsRefused(t *testing.T) {
+func TestStreamOfTooManyFeedsIsRefused(t *testing.T) {
 	h := openPageServer(t)
 	many := slices.Repeat([]string{"0:"}, maxFeeds+1)
 	for query, want := range map[string]int{
@@ -98,7 +98,7 @@ func TestAStreamOfTooMuchIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStreamTellsToWhomSomethingHappened(t *testing.T) {
+func TestStreamNamesChangedAgents(t *testing.T) {
 	h := openPageServer(t)
 	l := h.openStream("?agents", "")
 	if _, ok := l.next("questions"); !ok {

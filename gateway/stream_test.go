@@ -140,7 +140,7 @@ func (h *pageServer) sendMany(many int) {
 	}
 }
 
-func TestAReconnectLosesNothingAndDoublesNothing(t *testing.T) {
+func TestReconnectLosesAndRepeatsNothing(t *testing.T) {
 	h := openPageServer(t)
 	const many = 300
 	done := make(chan bool)
@@ -170,7 +170,7 @@ func TestAReconnectLosesNothingAndDoublesNothing(t *testing.T) {
 	}
 }
 
-func TestThePageIsToldOfQuestionsAndOfTheirEnd(t *testing.T) {
+func TestStreamReportsQuestionsAndOutcomes(t *testing.T) {
 	h := openPageServer(t)
 	l := h.openStream("", "")
 	says := func(want string) {
@@ -188,7 +188,7 @@ func TestThePageIsToldOfQuestionsAndOfTheirEnd(t *testing.T) {
 	says(`{"count":0`)
 }
 
-func TestAStreamEndsWithTheNode(t *testing.T) {
+func TestStreamEndsWithTheNode(t *testing.T) {
 	h := openPageServer(t)
 	l := h.openStream("?cursor=0", "")
 	if _, ok := l.next("questions"); !ok {
@@ -206,7 +206,7 @@ func TestAStreamEndsWithTheNode(t *testing.T) {
 	}
 }
 
-func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
+func TestBlockedReaderDelaysNoOther(t *testing.T) {
 	h := openPageServer(t)
 	conn, err := net.Dial("tcp", h.server.Address())
 	if err != nil {
@@ -231,8 +231,8 @@ func TestAReaderThatDoesNotReadDelaysNoOther(t *testing.T) {
 	}
 }
 
-// TestAnOpenPageAttends: who has the page open can be asked what is only asked of somebody who is there.
-func TestAnOpenPageAttends(t *testing.T) {
+// TestOpenPageCountsAsAttending: who has the page open can be asked what is only asked of somebody who is there.
+func TestOpenPageCountsAsAttending(t *testing.T) {
 	h := openPageServer(t)
 	attended := func() view.Permission {
 		p, err := h.fae.Approve(t.Context(), actors.Approval{Tool: "shell", Input: `"ls"`, Key: "one", Attended: true})

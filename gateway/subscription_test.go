@@ -9,7 +9,7 @@ import (
 	"parley/capabilities"
 )
 
-func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
+func TestCursorMissesAndRepeatsNothing(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	const messages = 7
@@ -62,9 +62,9 @@ func TestACursorMissesNothingAndShowsNothingTwice(t *testing.T) {
 	want(t, k.receive(), "list_names_response")
 }
 
-// TestACursorOfARestShowsNothingTwice cuts off in the middle of a batch, has some of its rest change and more come, and cuts off
+// TestCursorWithRestRepeatsNothing cuts off in the middle of a batch, has some of its rest change and more come, and cuts off
 // again after each message of what is told then.
-func TestACursorOfARestShowsNothingTwice(t *testing.T) {
+func TestCursorWithRestRepeatsNothing(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	send := func(text string) {

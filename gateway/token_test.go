@@ -33,7 +33,7 @@ func (v tokenClient) call(operation, token, body string, more ...string) (int, s
 	return w.Code, w.Body.String()
 }
 
-func TestATokenIsForOneAgentAndItsScopes(t *testing.T) {
+func TestTokenIsForOneAgentAndItsScopes(t *testing.T) {
 	node, s := openServer(t)
 	v := tokenClient{t, s}
 	fae, err := node.Host().Make(t.Context(), actors.NewAgent{Kind: events.Guest, Name: "fae"})
@@ -78,7 +78,7 @@ func makeToken(t *testing.T, a *actors.Agent, scopes ...string) string {
 	return made.Text
 }
 
-func TestATokenThatWasRevokedOrHasEndedIsNotGood(t *testing.T) {
+func TestRevokedOrExpiredTokenIsRefused(t *testing.T) {
 	node, s := openServer(t)
 	v := tokenClient{t, s}
 	made, err := node.Host().Tokens().Make(t.Context(), actors.NewToken{})
@@ -100,7 +100,7 @@ func TestATokenThatWasRevokedOrHasEndedIsNotGood(t *testing.T) {
 	}
 }
 
-func TestOtherSitesAndOtherNamesAreRefused(t *testing.T) {
+func TestOtherOriginsAndHostNamesAreRefused(t *testing.T) {
 	node, s := openServer(t)
 	v := tokenClient{t, s}
 	all := makeToken(t, node.Host(), "read")
@@ -119,7 +119,7 @@ func TestOtherSitesAndOtherNamesAreRefused(t *testing.T) {
 	}
 }
 
-func TestALinkSignsInOnce(t *testing.T) {
+func TestLinkSignsInOnce(t *testing.T) {
 	node, s := openServer(t)
 	code, err := s.backend.NewLink(node.Host())
 	if err != nil {

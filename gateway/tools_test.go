@@ -51,7 +51,7 @@ func useTool(t *testing.T, s *sdk.ClientSession, name string, arguments any) str
 	return text.Text
 }
 
-func TestToolsAreWithinTheScopesOfTheToken(t *testing.T) {
+func TestToolsNeedTheTokensScopes(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	form, err := h.node.Host().Ask(t.Context(), actors.Ask{To: "fae", Description: "x", Fields: []events.Field{{Name: "a"}}})
@@ -82,7 +82,7 @@ func TestToolsAreWithinTheScopesOfTheToken(t *testing.T) {
 	}
 }
 
-func TestToolsNeedATokenOfTheirOwn(t *testing.T) {
+func TestToolsNeedAToken(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	post := func(change func(*http.Request)) (int, string) {
@@ -166,7 +166,7 @@ func TestToolsNeedATokenOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestAnAgentHasSoManySessions(t *testing.T) {
+func TestToolSessionsAreLimitedPerAgent(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	h.guest("bob")
@@ -194,7 +194,7 @@ func TestAnAgentHasSoManySessions(t *testing.T) {
 	}
 }
 
-func TestAnElicitationAsksOnlyWhoMayAnswer(t *testing.T) {
+func TestElicitationNeedsScopeAnswer(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}}}).

@@ -14,7 +14,7 @@ import (
 	"parley/gateway/ws"
 )
 
-func TestWhoMayTalk(t *testing.T) {
+func TestWebSocketNeedsAToken(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	address := "ws://" + h.server.Address() + api.WebSocketPath
@@ -84,7 +84,7 @@ func TestWhoMayTalk(t *testing.T) {
 	}
 }
 
-func TestScopesHoldOnTheWire(t *testing.T) {
+func TestScopesHoldOnWebSocket(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	h.tokens["fae"] = makeToken(t, fae, "read")
@@ -103,7 +103,7 @@ func TestScopesHoldOnTheWire(t *testing.T) {
 	want(t, k.receive(), "NOT_PERMITTED", `"subscriptionId":"s"`)
 }
 
-func TestARevokedTokenEndsTheConversation(t *testing.T) {
+func TestRevokedTokenEndsTheSession(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.ws.KeepAlive = 20 * time.Millisecond })

@@ -13,7 +13,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
+func TestDrainAnswersCallsAndClosesGoingAway(t *testing.T) {
 	h := openTestServer(t)
 	h.guest("fae")
 	k := h.dial("fae")
@@ -33,7 +33,7 @@ func TestDrainAnswersWhatIsUnderWayAndSaysGoingAway(t *testing.T) {
 	<-drained
 }
 
-func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
+func TestSlowReaderIsCutOffAndBlocksNoOther(t *testing.T) {
 	h := openTestServer(t)
 	h.close()
 	h.open(func(s *Server) { s.ws.FrameTime = 200 * time.Millisecond })
@@ -56,7 +56,7 @@ func TestAReaderTooSlowIsCutOffAndHoldsBackNobody(t *testing.T) {
 	eventually.Holds(t, "the slow connection is cut off", func() bool { return h.server.now(api.KindWebSockets) <= 1 })
 }
 
-func TestAThousandFollowersLoseNoFrame(t *testing.T) {
+func TestThousandFollowersLoseNoFrame(t *testing.T) {
 	h := openTestServer(t)
 	fae := h.guest("fae")
 	const followers, messages = 1000, 5

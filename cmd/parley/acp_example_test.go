@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheExampleAgentOfTheLibraryAtWork has an agent that nobody wrote for Parley work for a person at the command line.
-func TestTheExampleAgentOfTheLibraryAtWork(t *testing.T) {
+// TestLibraryExampleAgentRuns has an agent that nobody wrote for Parley work for a person at the command line.
+func TestLibraryExampleAgentRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is built first, and takes its time")
 	}

@@ -35,7 +35,7 @@ var lists = map[string][]string{
 	"gateway/client/typescript/wire.js":       nil,
 }
 
-func TestNobodyFetchesAListToFindAnAgent(t *testing.T) {
+func TestClientsListAgentsOnlyForLists(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	seen := 0

@@ -54,9 +54,9 @@ func TestStandbyTakesOverOnACluster(t *testing.T) {
 	}
 }
 
-// TestStandbyTakesOverFromALostMachine kills, with the node's process, the server that leads its journal, as when
+// TestStandbyTakesOverFromLostMachine kills, with the node's process, the server that leads its journal, as when
 // both were on one machine. What is left has leaders to elect before the standby can begin.
-func TestStandbyTakesOverFromALostMachine(t *testing.T) {
+func TestStandbyTakesOverFromLostMachine(t *testing.T) {
 	if os.Getenv("PARLEY_NIGHTLY") == "" {
 		t.Skip("by night")
 	}
@@ -88,9 +88,9 @@ func TestStandbyTakesOverFromALostMachine(t *testing.T) {
 	t.Logf("%d acknowledged, none lost; taken over after %v, median %v", l.acks.Load(), took, median(took))
 }
 
-// TestNodeOutlivesTheServerThatLeadsItsJournal kills the server itself. The node takes nothing for a while and
+// TestNodeSurvivesLossOfJournalLeader kills the server itself. The node takes nothing for a while and
 // then goes on by itself.
-func TestNodeOutlivesTheServerThatLeadsItsJournal(t *testing.T) {
+func TestNodeSurvivesLossOfJournalLeader(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	node := c.folderOf(t, nil)
@@ -114,9 +114,9 @@ func TestNodeOutlivesTheServerThatLeadsItsJournal(t *testing.T) {
 	t.Logf("%d acknowledged, none lost; read-only for %v, median %v", l.acks.Load(), gaps, median(gaps))
 }
 
-// TestOneThatWasOvertakenIsRefused stops a process for longer than its lease, so that there are two when it goes
+// TestExpiredLeaseHolderIsRefused stops a process for longer than its lease, so that there are two when it goes
 // on. Whether the other has written or not, it has come too late.
-func TestOneThatWasOvertakenIsRefused(t *testing.T) {
+func TestExpiredLeaseHolderIsRefused(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	for range nightly(1, 10) {
@@ -186,9 +186,9 @@ func (n *clusterNode) post(t *testing.T, operation string, req any) net.Conn {
 	return conn
 }
 
-// TestNodesMeetOnTheirCluster has two nodes that know each other only by way of the cluster. One of them fails
+// TestNodesConnectThroughTheirCluster has two nodes that know each other only by way of the cluster. One of them fails
 // over to its standby, and the mail between them still flows.
-func TestNodesMeetOnTheirCluster(t *testing.T) {
+func TestNodesConnectThroughTheirCluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	ada := c.folderOf(t, nil)

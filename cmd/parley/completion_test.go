@@ -72,7 +72,7 @@ complete_with() { # TYPE WORD…
 }
 `
 
-func TestBashIsGivenNothingToRun(t *testing.T) {
+func TestBashCompletionRunsNoCommand(t *testing.T) {
 	t.Parallel()
 	folder := shellScript(t, "bash", hostileWords)
 	got := strings.Split(strings.TrimSpace(runShell(t, folder, completeInBash+"complete_with 9 show ''", "bash", "--norc")), "\n")
@@ -105,7 +105,7 @@ func TestBashIsGivenNothingToRun(t *testing.T) {
 	}
 }
 
-func TestFishIsGivenNothingToRun(t *testing.T) {
+func TestFishCompletionRunsNoCommand(t *testing.T) {
 	t.Parallel()
 	folder := shellScript(t, "fish", hostileWords)
 	for _, word := range hostileWords {
@@ -122,7 +122,7 @@ func TestFishIsGivenNothingToRun(t *testing.T) {
 	}
 }
 
-func TestZshIsGivenNothingToRun(t *testing.T) {
+func TestZshCompletionRunsNoCommand(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"$(touch pwned)one", "'; touch pwned; '", "a=$(touch pwned)=b"} {
 		t.Run(word, func(t *testing.T) {
@@ -150,7 +150,7 @@ zpty -d z
 	}
 }
 
-func TestWhatCannotBeShownIsNotOffered(t *testing.T) {
+func TestUnprintableNamesAreNotCompleted(t *testing.T) {
 	t.Parallel()
 	for _, word := range hostileWords {
 		if !isCompletable(word) {

@@ -7,7 +7,7 @@ import (
 	"parley/actors/view"
 )
 
-func TestDiscardedSnapshotsAreAFinding(t *testing.T) {
+func TestDoctorReportsDiscardedSnapshots(t *testing.T) {
 	t.Parallel()
 	if found := snapshotFindings([]view.ActorState{{Name: "journal"}, {Name: "scheduler"}}); len(found) != 0 {
 		t.Errorf("without any: %+v", found)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestToolsAreListedOnEveryWire(t *testing.T) {
+func TestToolsAreListedOnEveryTransport(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
@@ -20,7 +20,7 @@ func TestToolsAreListedOnEveryWire(t *testing.T) {
 	})
 }
 
-func TestAnAnswerComesWithinTheCall(t *testing.T) {
+func TestAnswerArrivesWithinTheCall(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
@@ -34,7 +34,7 @@ func TestAnAnswerComesWithinTheCall(t *testing.T) {
 	})
 }
 
-func TestASlowAnswerIsWaitedForInTurns(t *testing.T) {
+func TestSlowAnswerIsAwaitedByFurtherCalls(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
@@ -59,7 +59,7 @@ func TestASlowAnswerIsWaitedForInTurns(t *testing.T) {
 	})
 }
 
-func TestTheEndsOfAFormAreToldApart(t *testing.T) {
+func TestOutcomesOfAFormAreDistinct(t *testing.T) {
 	t.Parallel()
 	h := openModelServer(t)
 	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)
@@ -83,7 +83,7 @@ func TestTheEndsOfAFormAreToldApart(t *testing.T) {
 	}
 }
 
-func TestAHandleSurvivesARestart(t *testing.T) {
+func TestHandleSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	for _, w := range []toolTransport{{"stdio", "2026-07-28"}, {"http", "2026-07-28"}, {"stdio", "2025-06-18"}} {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAHandleSurvivesARestart(t *testing.T) {
 	}
 }
 
-func TestAWaitGoesThroughARestart(t *testing.T) {
+func TestWaitSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	h := openModelServer(t)
 	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)
@@ -125,7 +125,7 @@ func TestAWaitGoesThroughARestart(t *testing.T) {
 	}
 }
 
-func TestAskingAgainWithAKeyIsTheSameForm(t *testing.T) {
+func TestAskWithSameKeyReturnsSameForm(t *testing.T) {
 	t.Parallel()
 	h := openModelServer(t)
 	m := h.connect(toolTransport{"stdio", "2026-07-28"}, nil)

@@ -43,7 +43,7 @@ func accept(values map[string]any) *sdk.ElicitResult {
 	return &sdk.ElicitResult{Action: "accept", Content: values}
 }
 
-func TestAcceptDeclineAndCancelAtTheClientStayThree(t *testing.T) {
+func TestElicitationActionsHaveDistinctOutcomes(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		var does atomic.Pointer[sdk.ElicitResult]
@@ -74,7 +74,7 @@ func TestAcceptDeclineAndCancelAtTheClientStayThree(t *testing.T) {
 	})
 }
 
-func TestAWrongAnswerAtTheClientIsAskedForAgain(t *testing.T) {
+func TestInvalidElicitationIsRepeated(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		days := []string{"2026-02-31", "2026-04-31", "2026-04-30"}
@@ -93,7 +93,7 @@ func TestAWrongAnswerAtTheClientIsAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestAClientThatAlwaysAnswersWrongIsNotAskedForEver(t *testing.T) {
+func TestInvalidElicitationsAreBounded(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		var asked atomic.Int64
@@ -108,7 +108,7 @@ func TestAClientThatAlwaysAnswersWrongIsNotAskedForEver(t *testing.T) {
 	})
 }
 
-func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
+func TestElicitationOutlastsTheCall(t *testing.T) {
 	t.Parallel()
 	for _, w := range []toolTransport{{"stdio", "2025-11-25"}, {"http", "2025-11-25"}, {"stdio", "2025-06-18"}, {"http", "2025-06-18"}} {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 	}
 }
 
-func TestThePageMayBeFirst(t *testing.T) {
+func TestAnswerOnThePageEndsElicitation(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		fae := h.agent("fae")
@@ -163,7 +163,7 @@ func TestThePageMayBeFirst(t *testing.T) {
 	})
 }
 
-func TestOnlyFormsToMeAreShown(t *testing.T) {
+func TestElicitationShowsOnlyOwnForms(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nobody(t))
@@ -194,7 +194,7 @@ func TestOnlyFormsToMeAreShown(t *testing.T) {
 	})
 }
 
-func TestWithoutElicitationThereIsALink(t *testing.T) {
+func TestClientWithoutElicitationGetsLink(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
@@ -241,7 +241,7 @@ func (h *modelServer) pageAnswers(link, value string) {
 	}
 }
 
-func TestSecretsGoByALink(t *testing.T) {
+func TestSecretsAreAnsweredByLink(t *testing.T) {
 	t.Parallel()
 	secret := arguments{"message": "The key?", "recipient": "@me", "fields": []arguments{{"name": "key", "type": "secret"}}}
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
@@ -283,7 +283,7 @@ func refusal(r *sdk.CallToolResult) string {
 	return text.Text
 }
 
-func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
+func TestClientStateIsGoodOnceForItsAgent(t *testing.T) {
 	t.Parallel()
 	byHand := func(t *testing.T) *sdk.ClientOptions {
 		o := nobody(t)
@@ -345,7 +345,7 @@ func TestStateFromAClientIsGoodOnceForItsAgentAlone(t *testing.T) {
 	}
 }
 
-func TestAModelThatLeavesTakesNothingAlong(t *testing.T) {
+func TestDisconnectKeepsFormsOpen(t *testing.T) {
 	t.Parallel()
 	for _, w := range toolTransports() {
 		t.Run(w.transport+" "+w.version, func(t *testing.T) {
@@ -377,7 +377,7 @@ func TestAModelThatLeavesTakesNothingAlong(t *testing.T) {
 	}
 }
 
-func TestManyModelsAskAtOnce(t *testing.T) {
+func TestModelsAskConcurrently(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)

@@ -10,7 +10,7 @@ import (
 	"parley/events"
 )
 
-func TestAnInboxIsReadAndAnswered(t *testing.T) {
+func TestInboxIsReadAndAnswered(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		m := h.connect(w, nil)
@@ -60,7 +60,7 @@ func TestAnInboxIsReadAndAnswered(t *testing.T) {
 	})
 }
 
-func TestWhatIsLongIsCutAndGivenWholeWhenAskedFor(t *testing.T) {
+func TestLongTextsAreCutUnlessRequested(t *testing.T) {
 	t.Parallel()
 	h := openModelServer(t)
 	m := h.connect(toolTransport{"http", "2026-07-28"}, nil)
@@ -85,7 +85,7 @@ func TestWhatIsLongIsCutAndGivenWholeWhenAskedFor(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreErrorsOfTheTool(t *testing.T) {
+func TestRefusalsAreToolErrors(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, func(t *testing.T, h *modelServer, w toolTransport) {
 		h.guest("bob", "read")

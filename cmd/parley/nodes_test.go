@@ -34,7 +34,7 @@ const (
 	testForm = "01J00000000000000000000000@" + testNode
 )
 
-func TestWhatOtherNodesAreLike(t *testing.T) {
+func TestNodesCommandOutput(t *testing.T) {
 	t.Parallel()
 	asked := `{"form":"` + testForm + `","promise":"` + testForm + `","number":0,"unreachable":true}`
 	state := fakeNode(t, map[string]string{
@@ -86,7 +86,7 @@ func TestWhatOtherNodesAreLike(t *testing.T) {
 	}
 }
 
-func TestInvitationsComeOnStandardInputToo(t *testing.T) {
+func TestInvitationIsReadFromStandardInput(t *testing.T) {
 	t.Parallel()
 	var got string
 	state := fakeNode(t, map[string]string{"accept": `{"name":"alice","node":"` + testNode + `","host":"` + testForm + `"}`})

@@ -58,7 +58,7 @@ func nodeTest(t *testing.T) string {
 	return state
 }
 
-func TestCtrlCWhileWaitingSaysHowToGoOn(t *testing.T) {
+func TestInterruptedWaitPrintsHowToResume(t *testing.T) {
 	t.Parallel()
 	state := nodeTest(t)
 	if _, errs, exit := runTest(t.Context(), state, nil, "mkguest", "fae"); exit != 0 {
@@ -109,7 +109,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-func TestSafeJSONMeansTheSame(t *testing.T) {
+func TestSafeJSONKeepsMeaning(t *testing.T) {
 	t.Parallel()
 	text := []byte(`{"a":"x` + "\u202e\u200b\U000e0041" + `y","b":[1]}`)
 	safe := sanitize.JSON(text)

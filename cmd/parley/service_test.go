@@ -14,7 +14,7 @@ import (
 	"parley/gateway/api"
 )
 
-func TestANodeServesANATSSystemWhereItIsToldTo(t *testing.T) {
+func TestServeUsesNATSOption(t *testing.T) {
 	t.Parallel()
 	system, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, Username: "ann", Password: "secret", NoSigs: true, NoLog: true})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestANodeServesANATSSystemWhereItIsToldTo(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsNoneIsNotServed(t *testing.T) {
+func TestServeRefusesMalformedNATSAddress(t *testing.T) {
 	t.Parallel()
 	_, errs, exit := runTest(t.Context(), t.TempDir(), nil, "serve", "--listen", "off", "--service", "nats://ann:sec%ret@x")
 	if exit != 1 || !strings.Contains(errs, "INVALID_ARGUMENT") || strings.Contains(errs, "sec%") {

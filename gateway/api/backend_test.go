@@ -61,7 +61,7 @@ func (f callerFunc) Call(_ context.Context, _ Principal, operation string, r Req
 	return f(operation, r)
 }
 
-func TestServeGivesBackWhatItTook(t *testing.T) {
+func TestServeReleasesPlaces(t *testing.T) {
 	refused := parley.Refuse(parley.NotPermitted, "no")
 	for name, x := range map[string]struct {
 		operation Operation
@@ -116,7 +116,7 @@ func TestServeGivesBackWhatItTook(t *testing.T) {
 	}
 }
 
-func TestAChargeThatIsRefusedIsNotCharged(t *testing.T) {
+func TestRefusedChargeIsNotCharged(t *testing.T) {
 	account := &testAccount{limit: map[Kind]int64{KindMemory: 10}}
 	held := ChargeOf(account)
 	if err := held.Add(7); err != nil {
@@ -135,7 +135,7 @@ func TestAChargeThatIsRefusedIsNotCharged(t *testing.T) {
 	}
 }
 
-func TestTypedRequestsHaveTheirType(t *testing.T) {
+func TestTypedRequestsKeepTheirType(t *testing.T) {
 	var r NameRequest
 	if err := (Typed{NameRequest{Name: "fae"}}).Read(&r); err != nil || r.Name != "fae" {
 		t.Errorf("%+v %v", r, err)
@@ -147,7 +147,7 @@ func TestTypedRequestsHaveTheirType(t *testing.T) {
 	}
 }
 
-func TestUntilStoppingSaysWhy(t *testing.T) {
+func TestUntilStoppingReportsItsCause(t *testing.T) {
 	stopping, stop := context.WithCancel(t.Context())
 	ctx, cancel := UntilStopping(t.Context(), stopping)
 	defer cancel()

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestAPositionIsReadAsItIsWritten(t *testing.T) {
+func TestPositionRoundTrip(t *testing.T) {
 	for _, p := range []Position{{}, {seen: 7}, {1, 5, 0}, {0, 5, 3}} {
 		if got, err := ParsePosition(p.String()); err != nil || got != p {
 			t.Errorf("%v: %v %v", p, got, err)

@@ -19,7 +19,7 @@ func unparsed(t *testing.T) func([]byte) ([]events.Field, error) {
 	}
 }
 
-func TestFieldsInThePlainSpelling(t *testing.T) {
+func TestFieldsParsePlainSyntax(t *testing.T) {
 	for text, want := range map[string][]events.Field{
 		`[]`:                {},
 		`[{"name":"port"}]`: {{Name: "port"}},
@@ -62,7 +62,7 @@ func TestFieldsKeepAnyOtherText(t *testing.T) {
 	}
 }
 
-func TestFieldsKeepNothingOfTheirReader(t *testing.T) {
+func TestFieldsCopyTheirInput(t *testing.T) {
 	text := []byte(`["port:Port"]`)
 	var f Fields
 	if err := f.UnmarshalJSON(text); err != nil {

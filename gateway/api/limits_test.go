@@ -45,7 +45,7 @@ func TestParseLimitsRefuses(t *testing.T) {
 	}
 }
 
-func TestLimitsAreWrittenAsTheyAreRead(t *testing.T) {
+func TestLimitsRoundTrip(t *testing.T) {
 	var keys []string
 	for _, k := range LimitKeys() {
 		keys = append(keys, k.Key)

@@ -6,7 +6,7 @@ import (
 	"parley"
 )
 
-func TestALoadAdmitsSoMuchAndNoMore(t *testing.T) {
+func TestLoadRefusesAboveItsBounds(t *testing.T) {
 	const room = 3 * BodyFree
 	l, account := NewLoad(2, 1, room), &testAccount{limit: map[Kind]int64{KindMemory: 2 * BodyFree}}
 	admit := func(k Kind, size int, want parley.Code) func() {

@@ -40,7 +40,7 @@ func TestPagesHaveEveryItemOnce(t *testing.T) {
 	})
 }
 
-func TestAPageGoesOnWhereTheLastItemHasGone(t *testing.T) {
+func TestPageContinuesAfterRemovedItem(t *testing.T) {
 	names, _, err := PageOf([]string{"a", "c", "d"}, Paging{After: "b"}, func(s string) string { return s })
 	if err != nil || fmt.Sprint(names) != "[c d]" {
 		t.Errorf("%v %v", names, err)

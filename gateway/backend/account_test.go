@@ -9,7 +9,7 @@ import (
 )
 
 // However many others take all that they can, whoever comes finds a place.
-func TestANewcomerAlwaysFindsAPlace(t *testing.T) {
+func TestNewAccountAlwaysGetsAPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPool("agents", api.Limits{"waits.all": 1024, "waits": 1024}, ".all")
 		for range rapid.IntRange(0, 8).Draw(t, "greedy agents") {

@@ -10,8 +10,8 @@ import (
 	"parley/internal/eventually"
 )
 
-// TestATokenRevokedBeforeItsUseBeginsEndsThat revokes a token between the look at it and the beginning of its use.
-func TestATokenRevokedBeforeItsUseBeginsEndsThat(t *testing.T) {
+// TestTokenRevokedBeforeUseEndsTheUse revokes a token between the look at it and the beginning of its use.
+func TestTokenRevokedBeforeUseEndsTheUse(t *testing.T) {
 	node, err := actors.Open(t.Context(), actors.Options{Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

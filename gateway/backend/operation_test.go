@@ -17,7 +17,7 @@ create_token list_tokens revoke_token open_link approve list_rules remove_rule l
 fetch_agents fetch_agent send_agent_message wait_for_finish stop_agent archive_agent set_status describe_agent set_policy run_agent read_output
 get_quota set_quota limit_peer drop_peer start_programs`
 
-func TestEveryOperationIsThereOnce(t *testing.T) {
+func TestEveryOperationHasOneHandler(t *testing.T) {
 	var names []string
 	handlers := handlers()
 	for _, o := range api.Operations() {
@@ -43,7 +43,7 @@ func TestEveryOperationIsThereOnce(t *testing.T) {
 	}
 }
 
-func TestEveryRequestSaysWhoActs(t *testing.T) {
+func TestEveryRequestNamesItsActor(t *testing.T) {
 	for _, o := range api.Operations() {
 		if f, ok := o.Request.FieldByName("As"); !ok || f.Tag.Get("json") != "as,omitempty" {
 			t.Errorf("%s has no \"as\"", o.Name)
@@ -52,7 +52,7 @@ func TestEveryRequestSaysWhoActs(t *testing.T) {
 }
 
 // Two embedded structs with the same JSON name would make encoding/json drop both.
-func TestNoFieldOfARequestHidesAnother(t *testing.T) {
+func TestRequestFieldsHideNoOther(t *testing.T) {
 	for _, o := range api.Operations() {
 		seen := map[string]bool{}
 		for _, f := range reflect.VisibleFields(o.Request) {

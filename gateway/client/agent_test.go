@@ -81,7 +81,7 @@ func finishes(t *testing.T, c *client.Client, agent, status string) client.Agent
 	return final
 }
 
-func TestAgentsAreFoundByWhatTheyAreCalled(t *testing.T) {
+func TestAgentsAreFoundByNameTitleAndID(t *testing.T) {
 	_, host, fae := openTest(t)
 	ui, wait := map[string]string{"ui": "true", "team": "web"}, "read prompt; read more"
 	build := worker(t, host, newWorker{Name: "builder", Title: "The builder", Labels: ui}, wait)
@@ -145,7 +145,7 @@ func TestAgentsAreFoundByWhatTheyAreCalled(t *testing.T) {
 	}
 }
 
-func TestAPromptIsWorkedOnAndWaitedFor(t *testing.T) {
+func TestPromptRunsAndIsAwaited(t *testing.T) {
 	_, host, _ := openTest(t)
 	wait, open := waitFile(t)
 	worker(t, host, newWorker{Name: "well"}, "read prompt; "+wait)
@@ -190,8 +190,8 @@ func TestAPromptIsWorkedOnAndWaitedFor(t *testing.T) {
 	}
 }
 
-// TestAPromptIsWorkedOnOnce cuts the connection after the node has accepted the prompt.
-func TestAPromptIsWorkedOnOnce(t *testing.T) {
+// TestPromptRunsOnce cuts the connection after the node has accepted the prompt.
+func TestPromptRunsOnce(t *testing.T) {
 	h, host, _ := openTest(t)
 	worker(t, host, newWorker{Name: "w"}, "read prompt; echo ran")
 	cut := openCuttingProxy(t, h.address, "/send_agent_message")
@@ -224,7 +224,7 @@ func TestAPromptIsWorkedOnOnce(t *testing.T) {
 	}
 }
 
-func TestStoppingAndArchiving(t *testing.T) {
+func TestStopAndArchive(t *testing.T) {
 	_, host, fae := openTest(t)
 	id := worker(t, host, newWorker{Name: "w"}, `read prompt; printf '{"type":"ask","id":"q","prompt":"Go on?"}\n'; read answer; sleep 600`)
 	prompt(t, host, "w", "go")
@@ -261,8 +261,8 @@ func TestStoppingAndArchiving(t *testing.T) {
 	}
 }
 
-// TestAnAgentSaysWhatItDoes uses an agent without a program, which this client serves.
-func TestAnAgentSaysWhatItDoes(t *testing.T) {
+// TestAgentReportsItsActivity uses an agent without a program, which this client serves.
+func TestAgentReportsItsActivity(t *testing.T) {
 	h, host, fae := openTest(t)
 	if err := fae.Report(t.Context(), client.Running, ""); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"parley/gateway/client"
 )
 
-// TestAttendedApprovalsSayWhetherSomebodyIsThere has nobody follow the host's mail, and then somebody.
-func TestAttendedApprovalsSayWhetherSomebodyIsThere(t *testing.T) {
+// TestApprovalReportsWhetherItIsAttended has nobody follow the host's mail, and then somebody.
+func TestApprovalReportsWhetherItIsAttended(t *testing.T) {
 	_, host, fae := openTest(t)
 	approval := client.Approval{Tool: "shell", Input: []byte(`{"command":"ls"}`), Key: "one", Attended: true}
 	p, err := fae.Approve(t.Context(), approval)

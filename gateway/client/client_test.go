@@ -17,7 +17,7 @@ import (
 
 func oneField() []client.Field { return []client.Field{{Name: "a", Label: "A"}} }
 
-func TestItLinksNoNode(t *testing.T) {
+func TestClientImportsNoNode(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "parley/gateway/client").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -29,8 +29,8 @@ func TestItLinksNoNode(t *testing.T) {
 	}
 }
 
-// TestAnAskArrivesOnce cuts the connection when the node has accepted, again and again.
-func TestAnAskArrivesOnce(t *testing.T) {
+// TestAskArrivesOnce cuts the connection when the node has accepted, again and again.
+func TestAskArrivesOnce(t *testing.T) {
 	h, host, _ := openTest(t)
 	token := tokenOf(t, host)
 	cut := openCuttingProxy(t, h.address, "")
@@ -111,8 +111,8 @@ func listed(t *testing.T, c *client.Client, v client.View) []client.Message {
 	return all
 }
 
-// TestAWaitOutlastsItsNode kills the node while a form is awaited and while the next is asked.
-func TestAWaitOutlastsItsNode(t *testing.T) {
+// TestWaitSurvivesNodeRestart kills the node while a form is awaited and while the next is asked.
+func TestWaitSurvivesNodeRestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	asked, err := fae.Ask(t.Context(), client.Form{To: "HOST", Description: "D", Fields: oneField()})
 	if err != nil {
@@ -156,9 +156,9 @@ func TestAWaitOutlastsItsNode(t *testing.T) {
 	}
 }
 
-// TestEveryCursorGoesOnWhereItWas follows a mailbox whose messages changed together, cut off after each message in turn, while
+// TestFollowResumesFromEveryCursor follows a mailbox whose messages changed together, cut off after each message in turn, while
 // some of them change.
-func TestEveryCursorGoesOnWhereItWas(t *testing.T) {
+func TestFollowResumesFromEveryCursor(t *testing.T) {
 	h, host, fae := openTest(t)
 	const before, after = 6, 3
 	for i := range before {
@@ -209,8 +209,8 @@ func TestEveryCursorGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// TestAMailboxIsFollowedPageByPage has messages change, told or not, and one come, when some pages were read.
-func TestAMailboxIsFollowedPageByPage(t *testing.T) {
+// TestFollowReadsMailboxByPages has messages change, told or not, and one come, when some pages were read.
+func TestFollowReadsMailboxByPages(t *testing.T) {
 	_, host, fae := openTest(t)
 	host.ReadPagesOf(2)
 	ask := func(what int) {
@@ -284,7 +284,7 @@ func follow(t *testing.T, c *client.Client, from client.Cursor, count int) func(
 
 const pause = 150 * time.Millisecond
 
-func TestErrorsSayWhatIsWrong(t *testing.T) {
+func TestErrorsDescribeTheirCause(t *testing.T) {
 	h, host, fae := openTest(t)
 	asked, err := fae.Ask(t.Context(), client.Form{To: "HOST", Description: "D", Fields: oneField()})
 	if err != nil {
@@ -381,8 +381,8 @@ func TestNamesAndReferences(t *testing.T) {
 	}
 }
 
-// TestOneConnectionServesSeveralAgents asks as two agents, and goes on after the node has restarted.
-func TestOneConnectionServesSeveralAgents(t *testing.T) {
+// TestConnectionServesSeveralAgents asks as two agents, and goes on after the node has restarted.
+func TestConnectionServesSeveralAgents(t *testing.T) {
 	h, host, _ := openTest(t)
 	for _, name := range []string{"ann", "ben"} {
 		if _, err := host.Make(t.Context(), client.NewAgent{Name: name}); err != nil {

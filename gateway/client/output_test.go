@@ -23,8 +23,8 @@ func putOut(t *testing.T, c *client.Client, agent string, after uint64) string {
 	return all.String()
 }
 
-// TestOutputIsFollowedOverARestart follows what a program says in three runs, cuts connections, and kills the node in between.
-func TestOutputIsFollowedOverARestart(t *testing.T) {
+// TestFollowOutputSurvivesRestart follows what a program says in three runs, cuts connections, and kills the node in between.
+func TestFollowOutputSurvivesRestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	id := worker(t, host, newWorker{Name: "w"}, `read prompt; case "$prompt" in *oops*) echo oops >&2; exit 1;; esac; for i in 1 2 3; do echo "$i"; sleep 0.1; done`)
 	cut := openCuttingProxy(t, h.address, "/read_output")

@@ -106,7 +106,7 @@ func hostToken(t *testing.T, host *client.Client) string {
 	return made.Token
 }
 
-func TestScriptsAskAndAnswer(t *testing.T) {
+func TestTypeScriptAskAndAnswer(t *testing.T) {
 	h, host, _ := openTest(t)
 	ask := startScript(t, "ask.mjs", h.url(), tokenOf(t, host))
 	answer := startScript(t, "answer.mjs", h.url(), hostToken(t, host))
@@ -135,8 +135,8 @@ answered { port: 443, public: true }
 	}
 }
 
-// TestAScriptsAskArrivesOnce has the connection cut when the node has accepted, and the node killed while the answer is awaited.
-func TestAScriptsAskArrivesOnce(t *testing.T) {
+// TestTypeScriptAskArrivesOnce has the connection cut when the node has accepted, and the node killed while the answer is awaited.
+func TestTypeScriptAskArrivesOnce(t *testing.T) {
 	h, host, _ := openTest(t)
 	token := tokenOf(t, host)
 	cut := openCuttingProxy(t, h.address, "/form")
@@ -165,8 +165,8 @@ func TestAScriptsAskArrivesOnce(t *testing.T) {
 	}
 }
 
-// TestAScriptFollowsAcrossARestart kills the node in the middle, and then the script is another.
-func TestAScriptFollowsAcrossARestart(t *testing.T) {
+// TestTypeScriptFollowSurvivesRestart kills the node in the middle, and then the script is another.
+func TestTypeScriptFollowSurvivesRestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	token := hostToken(t, host)
 	say := func(texts ...string) {
@@ -199,7 +199,7 @@ func TestAScriptFollowsAcrossARestart(t *testing.T) {
 	}
 }
 
-func TestAScriptPromptsAnAgent(t *testing.T) {
+func TestTypeScriptPromptsAgent(t *testing.T) {
 	h, host, _ := openTest(t)
 	token := hostToken(t, host)
 	wait, open := waitFile(t)
@@ -238,8 +238,8 @@ func TestAScriptPromptsAnAgent(t *testing.T) {
 	}
 }
 
-// TestAScriptFollowsAgentsAcrossARestart kills the node in the middle, and has agents come, change and go before the script is back.
-func TestAScriptFollowsAgentsAcrossARestart(t *testing.T) {
+// TestTypeScriptFollowAgentsSurvivesRestart kills the node in the middle, and has agents come, change and go before the script is back.
+func TestTypeScriptFollowAgentsSurvivesRestart(t *testing.T) {
 	t.Setenv("NODE_OPTIONS", "--experimental-websocket") // which Node 20 wants, and later ones have as it is
 	h, host, _ := openTest(t)
 	ui := map[string]string{"ui": "true"}
@@ -287,8 +287,8 @@ func TestAScriptFollowsAgentsAcrossARestart(t *testing.T) {
 	}
 }
 
-// TestAScriptFollowsALargeMailbox has it read more than a page, and go on within the second.
-func TestAScriptFollowsALargeMailbox(t *testing.T) {
+// TestTypeScriptFollowsLargeMailbox has it read more than a page, and go on within the second.
+func TestTypeScriptFollowsLargeMailbox(t *testing.T) {
 	h, host, fae := openTest(t)
 	const messages, senders = 1100, 20
 	var work sync.WaitGroup
@@ -328,8 +328,8 @@ func texts(lines string) string {
 	return strings.Join(all, " ")
 }
 
-// TestTheTypesAreThoseOfTheScript has the compiler check the scripts and the typed example, and write the declarations.
-func TestTheTypesAreThoseOfTheScript(t *testing.T) {
+// TestTypeScriptTypesMatchScript has the compiler check the scripts and the typed example, and write the declarations.
+func TestTypeScriptTypesMatchScript(t *testing.T) {
 	compiler := os.Getenv("PARLEY_TSC")
 	if compiler == "" && os.Getenv("CI") == "" {
 		t.Skip("PARLEY_TSC does not name the compiler")

@@ -82,8 +82,8 @@ func (w *watcher) knows(want ...string) {
 	w.until(fmt.Sprint(want), func() bool { return slices.Equal(w.names(), want) })
 }
 
-// TestAgentsAreFollowedOverARestart kills the node, and has agents come, change and go before who follows is back.
-func TestAgentsAreFollowedOverARestart(t *testing.T) {
+// TestFollowAgentsSurvivesRestart kills the node, and has agents come, change and go before who follows is back.
+func TestFollowAgentsSurvivesRestart(t *testing.T) {
 	h, host, fae := openTest(t)
 	ui := map[string]string{"ui": "true"}
 	worker(t, host, newWorker{Name: "stays", Labels: ui}, "read prompt; echo begun; read more")
@@ -133,7 +133,7 @@ func TestAgentsAreFollowedOverARestart(t *testing.T) {
 	labelled.knows("comes idle")
 }
 
-func TestAgentsAreFollowedAsTheAgentThatIsActedFor(t *testing.T) {
+func TestFollowAgentsActsForAgent(t *testing.T) {
 	h, host, _ := openTest(t)
 	worker(t, host, newWorker{Name: "secret"}, "read prompt")
 	as, err := client.Connect(t.Context(), client.Options{URL: h.url(), Token: hostToken(t, host), As: "fae"})

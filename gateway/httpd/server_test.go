@@ -81,7 +81,7 @@ func post(path, header, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", path, len(body), header, body)
 }
 
-func TestTheServerSpeaksHTTP(t *testing.T) {
+func TestServerSpeaksHTTP(t *testing.T) {
 	const closed = "\r\nConnection: close\r\n"
 	large := strings.Repeat("x", 2*maxUnread)
 	for _, x := range []struct {
@@ -141,7 +141,7 @@ func TestTheServerSpeaksHTTP(t *testing.T) {
 	}
 }
 
-func TestABodyIsAskedFor(t *testing.T) {
+func TestExpectContinueRequestsBody(t *testing.T) {
 	_, connect := serve(t, echo)
 	conn := connect()
 	in := bufio.NewReader(conn)
@@ -209,9 +209,9 @@ func TestLargeResponsesStream(t *testing.T) {
 	}
 }
 
-// TestAResponseIsWrittenAsItIs has a handler write, as a piece of its own, what net/http itself says when it refuses a
+// TestResponseIsWrittenUnchanged has a handler write, as a piece of its own, what net/http itself says when it refuses a
 // request.
-func TestAResponseIsWrittenAsItIs(t *testing.T) {
+func TestResponseIsWrittenUnchanged(t *testing.T) {
 	refusal := "HTTP/1.1 400 Bad Request" + plainError + "400 Bad Request"
 	text := strings.Repeat(refusal, 1+(64<<10)/len(refusal))
 	_, connect := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -242,7 +242,7 @@ func TestAResponseIsWrittenAsItIs(t *testing.T) {
 	}
 }
 
-func TestConnectionsThatSayNothingEnd(t *testing.T) {
+func TestSilentConnectionsAreClosed(t *testing.T) {
 	soon := func(o *Options) { o.HeaderTime, o.IdleTime = 20*time.Millisecond, 20*time.Millisecond }
 	for name, send := range map[string]string{
 		"nothing": "", "half a header": "GET /a HTTP/1.1\r\nHo", "idle after a call": post("/a", "", "1"),
@@ -258,7 +258,7 @@ func TestConnectionsThatSayNothingEnd(t *testing.T) {
 }
 
 // A body may take its time: what is bounded is the wait for a header.
-func TestASlowBodyIsWaitedFor(t *testing.T) {
+func TestSlowBodyIsAwaited(t *testing.T) {
 	_, connect := serve(t, echo, func(o *Options) { o.HeaderTime = 20 * time.Millisecond })
 	conn := connect()
 	fmt.Fprint(conn, "POST /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\n1")
@@ -269,7 +269,7 @@ func TestASlowBodyIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAWaitLosesNothing(t *testing.T) {
+func TestWaitKeepsPipelinedRequests(t *testing.T) {
 	for _, after := range []time.Duration{0, 50 * time.Millisecond} {
 		inside, leave := make(chan bool, 1), make(chan bool)
 		_, connect := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -299,7 +299,7 @@ func TestAWaitLosesNothing(t *testing.T) {
 	}
 }
 
-func TestAClientThatGoesAwayEndsItsWait(t *testing.T) {
+func TestClientDisconnectEndsItsWait(t *testing.T) {
 	inside, ended := make(chan bool), make(chan bool)
 	_, connect := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		inside <- true
@@ -316,7 +316,7 @@ func TestAClientThatGoesAwayEndsItsWait(t *testing.T) {
 	<-ended
 }
 
-func TestDrainEndsWhatIsIdleAndWaitsForTheRest(t *testing.T) {
+func TestDrainClosesIdleConnectionsAndAwaitsCalls(t *testing.T) {
 	inside, leave := make(chan bool), make(chan bool)
 	d, connect := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		inside <- true
@@ -348,7 +348,7 @@ func TestDrainEndsWhatIsIdleAndWaitsForTheRest(t *testing.T) {
 	}
 }
 
-func TestDrainGivesUpInTheEnd(t *testing.T) {
+func TestDrainHasATimeLimit(t *testing.T) {
 	inside := make(chan bool)
 	d, connect := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		inside <- true

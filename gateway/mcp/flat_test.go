@@ -8,7 +8,7 @@ import (
 	"parley/events"
 )
 
-func TestFieldsAreFlatWhereThatSaysThemWhole(t *testing.T) {
+func TestFieldsAreFlatWhereLossless(t *testing.T) {
 	const options = `"options":[{"value":"a","label":"A\u202e","description":"first"},{"value":"b"}]`
 	for _, x := range []struct {
 		name, field, want string
@@ -75,7 +75,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 	return string(one) == string(two)
 }
 
-func TestAnswersOfAClientArePlain(t *testing.T) {
+func TestClientAnswersArePlain(t *testing.T) {
 	fields := []events.Field{{Name: "a", Required: true}, {Name: "b"}}
 	got, err := answerOf(fields, map[string]any{"a": "", "b": "", "c": 1.5, "d": []any{"x"}, "e": nil, "f": true})
 	if text, _ := json.Marshal(got); err != nil || string(text) != `{"a":"","c":1.5,"d":["x"],"f":true}` {
@@ -88,7 +88,7 @@ func TestAnswersOfAClientArePlain(t *testing.T) {
 	}
 }
 
-func TestEveryToolIsDoneAndTold(t *testing.T) {
+func TestEveryToolHasHandlerAndDescription(t *testing.T) {
 	told, err := definitions()
 	if err != nil {
 		t.Fatal(err)

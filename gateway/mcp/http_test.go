@@ -30,9 +30,9 @@ func (g *guest) Call(context.Context, string, any, any) error     { return nil }
 func (g *guest) May(string) error                                 { return nil }
 func (g *guest) Link(ctx context.Context, form string) (l string) { return "" }
 
-// TestSessionsOfGuestsTakeNoPlaceOfOthers begins more sessions than there is room for. Whoever has most loses its oldest;
+// TestGuestSessionsTakeNoOthersPlace begins more sessions than there is room for. Whoever has most loses its oldest;
 // the host loses none, and always finds a place.
-func TestSessionsOfGuestsTakeNoPlaceOfOthers(t *testing.T) {
+func TestGuestSessionsTakeNoOthersPlace(t *testing.T) {
 	h, err := NewHTTP(Options{Key: make([]byte, 32), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func sealsTest(t *testing.T, key byte) *seals {
 	return s
 }
 
-func TestASealIsGoodOnceForOneAgentUntilItsTimeIsOver(t *testing.T) {
+func TestSealIsGoodOnceForItsAgentUntilExpiry(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := sealsTest(t, 1)
 	sealed := func() string {
@@ -50,7 +50,7 @@ func TestASealIsGoodOnceForOneAgentUntilItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestEveryBitOfASealCounts(t *testing.T) {
+func TestSealDetectsEveryChangedBit(t *testing.T) {
 	s := sealsTest(t, 1)
 	text, err := s.seal("fae", round{Form: "f", Until: time.Now().Add(time.Hour)})
 	if err != nil {
@@ -68,7 +68,7 @@ func TestEveryBitOfASealCounts(t *testing.T) {
 	}
 }
 
-func TestWhatWasUsedIsForgottenInOrder(t *testing.T) {
+func TestUsedSealsAreForgottenInOrder(t *testing.T) {
 	s := sealsTest(t, 1)
 	for i := range maxUsed + 10 {
 		if !s.use(fmt.Sprint(i)) {

@@ -46,7 +46,7 @@ func TestCallsAreBoundedAndEndWithTheServer(t *testing.T) {
 	}
 }
 
-func TestAToolThatPanicsFailsAlone(t *testing.T) {
+func TestToolPanicFailsOnlyItsCall(t *testing.T) {
 	s, log := serverTest(t)
 	nobody := func(*sdk.CallToolRequest) (Client, error) { return newGuest("a", 1), nil }
 	bad := s.handler(nobody, func(context.Context, *call) (any, error) { panic("a secret") })

@@ -9,7 +9,7 @@ import (
 	"parley/gateway/api"
 )
 
-func TestAnAddressIsShownWithoutItsSecrets(t *testing.T) {
+func TestAddressIsShownWithoutSecrets(t *testing.T) {
 	for address, want := range map[string]string{
 		"nats://a:4222":                      "nats://a:4222",
 		"nats://ann:secret@a:4222":           "nats://a:4222",

@@ -15,7 +15,7 @@ import (
 
 const linked = ` rel="nofollow noreferrer noopener" target="_blank">`
 
-func TestMarkdownIsShownAsWritten(t *testing.T) {
+func TestMarkdownRendering(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"a line", "Deploy 2 < 3 & go?", "Deploy 2 &lt; 3 &amp; go?"},
 		{"lines", "one\ntwo", "one\ntwo"},
@@ -38,7 +38,7 @@ func TestMarkdownIsShownAsWritten(t *testing.T) {
 	}
 }
 
-func TestHostileMarkdownIsText(t *testing.T) {
+func TestHostileMarkdownIsEscaped(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"a script", "<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"},
 		{"a handler", `<b onclick="x">a</b>`, "&lt;b onclick=&#34;x&#34;&gt;a&lt;/b&gt;"},
@@ -147,7 +147,7 @@ func quickly() time.Duration {
 	return limit
 }
 
-func TestEntangledMarkdownIsQuick(t *testing.T) {
+func TestNestedMarkdownIsFast(t *testing.T) {
 	limit := quickly()
 	for _, unit := range []string{
 		">", "> ", "[", "![", "]", "[](", "[a](", "[a](http://a)", "[]()", "*", "**a ", "*a_b ", "_a", "a**b*c", "`", "`a``", "\\", "<", "&", "&#9;", "- ", "1. ", "+ ", "#", "# a\n",

@@ -35,7 +35,7 @@ func TestApprovalsShowNoMarkdown(t *testing.T) {
 }
 
 // Whatever an agent writes, and wherever it is shown, it is text: no markup, and no characters that do not show.
-func TestForeignTextIsEscapedWhereverItIsShown(t *testing.T) {
+func TestForeignTextIsEscaped(t *testing.T) {
 	const evil = "<script>x</script>\u202e\u200b"
 	field := func(kind events.FieldType) events.Field {
 		return events.Field{

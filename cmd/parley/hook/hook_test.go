@@ -14,8 +14,8 @@ import (
 	"parley/cmd/parley/terminal"
 )
 
-// TestHooksSpeakAsTheirAgentsDo reads inputs as both agents write them, and shows each response that they may get.
-func TestHooksSpeakAsTheirAgentsDo(t *testing.T) {
+// TestHooksFollowTheirAgentsFormat reads inputs as both agents write them, and shows each response that they may get.
+func TestHooksFollowTheirAgentsFormat(t *testing.T) {
 	for _, agent := range Agents() {
 		datadriven.RunTest(t, filepath.Join("testdata", agent.Name+".txt"), func(t *testing.T, d *datadriven.TestData) string {
 			call, err := readCall([]byte(d.Input))
@@ -45,7 +45,7 @@ func printed(agent Agent, event string, r Decision) string {
 	return strings.TrimSpace(b.String())
 }
 
-func TestAKeyIsOfOneCall(t *testing.T) {
+func TestKeyIdentifiesOneCall(t *testing.T) {
 	call := toolCall{event: preToolUse, session: "s", id: "1", tool: "Bash", input: []byte(`{}`)}
 	keys := map[string]string{}
 	for name, change := range map[string]func(*toolCall){
@@ -74,7 +74,7 @@ func TestAKeyIsOfOneCall(t *testing.T) {
 	}
 }
 
-func TestEachFolderHasItsAsker(t *testing.T) {
+func TestAskerNameDependsOnFolder(t *testing.T) {
 	a, b, same := ClaudeCode().Asker("/home/a/app"), ClaudeCode().Asker("/home/b/app"), ClaudeCode().Asker("/home/a/app")
 	if a.Name == b.Name || a.Name != same.Name || !strings.HasPrefix(a.Name, "claude-code-app-") || a.Title != "Claude Code in /home/a/app" {
 		t.Errorf("askers %+v, %+v", a, b)

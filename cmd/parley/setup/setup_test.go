@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestSettingsKeepWhatIsThere enters hooks and servers into all kinds of settings, and again into what became of them.
-func TestSettingsKeepWhatIsThere(t *testing.T) {
+// TestSetupKeepsOtherSettings enters hooks and servers into all kinds of settings, and again into what became of them.
+func TestSetupKeepsOtherSettings(t *testing.T) {
 	hook := ownHook("parley hook claude-code")
 	server := mcpServer{Type: "stdio", Command: "parley", Args: []string{"mcp", "--as", "fae"}}
 	enterings := map[string]func(string) (string, error){

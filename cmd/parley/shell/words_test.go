@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSplitReadsWhatJoinWrites(t *testing.T) {
+func TestSplitInvertsJoin(t *testing.T) {
 	for line, want := range map[string][]string{
 		"":                               nil,
 		"  ":                             nil,

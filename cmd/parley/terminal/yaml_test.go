@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestYAMLHidesNothing checks that YAML escapes what JSON and text escape, and means the same.
-func TestYAMLHidesNothing(t *testing.T) {
+// TestYAMLEscapesInvisibleText checks that YAML escapes what JSON and text escape, and means the same.
+func TestYAMLEscapesInvisibleText(t *testing.T) {
 	check := func(t interface{ Errorf(string, ...any) }, doc any) {
 		text, err := json.Marshal(doc)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"parley/gateway/api"
 )
 
-func TestADocumentIsTheSameTwice(t *testing.T) {
+func TestDocumentIsDeterministic(t *testing.T) {
 	first, err := json.Marshal(Describe("test"))
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func checkRefs(t *testing.T, node any, known Schemas) {
 }
 
 // A response's members stand beside these two in a frame of a WebSocket.
-func TestNoResponseHasMembersOfItsFrame(t *testing.T) {
+func TestResponseMembersDifferFromFrameMembers(t *testing.T) {
 	made := Schemas{}
 	for _, o := range api.Operations() {
 		name := strings.TrimPrefix(made.Of(o.Response).Ref, RefPrefix)

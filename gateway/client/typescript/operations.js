@@ -1,4 +1,4 @@
-// Written from the node's table of operations by a test, TestTheTypeScriptIsThatOfTheTable: not by hand.
+// Written from the node's table of operations by a test, TestTypeScriptMatchesOperations: not by hand.
 
 /** The operations that change nothing, and so can be called again. */
 export const looks = new Set([

@@ -22,7 +22,7 @@ func axePath(t *testing.T) string {
 	return path
 }
 
-func TestNobodyIsLeftOut(t *testing.T) {
+func TestPagesAreAccessible(t *testing.T) {
 	source, err := os.ReadFile(axePath(t))
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func own[Req, Resp any](name string) wireTypes {
 }
 
 // The client's IDs are texts, and its values JSON. The types that have them are held to the API's here.
-func TestOwnTypesHaveTheMembersOfTheAPI(t *testing.T) {
+func TestClientTypesMatchAPI(t *testing.T) {
 	type same = any
 	ops := map[string]api.Operation{}
 	for _, o := range api.Operations() {
@@ -82,7 +82,7 @@ func TestOwnTypesHaveTheMembersOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestCallsThatOnlyLookAreRepeated(t *testing.T) {
+func TestReadCallsAreRepeated(t *testing.T) {
 	for operation, want := range map[string]bool{"await": true, "status": true, "fetch_agents": true, "send": false, "respond_form": false, "unknown": false} {
 		if repeats(operation, []byte(`{"key":"k"}`)) != want {
 			t.Errorf("%s is repeated: %v", operation, !want)

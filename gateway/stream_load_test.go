@@ -79,7 +79,7 @@ func memoryInUse() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-func TestAThousandSubscribersAreEachToldOnce(t *testing.T) {
+func TestThousandSubscribersGetEachEventOnce(t *testing.T) {
 	const many = 1000
 	h := openPageServer(t)
 	before := memoryInUse()
@@ -126,7 +126,7 @@ func readSlowly(conn net.Conn, stop <-chan struct{}) {
 	}
 }
 
-func TestAReaderOfOneByteASecondIsCutOffAndDelaysNoOther(t *testing.T) {
+func TestSlowReaderIsCutOffAndDelaysNoOther(t *testing.T) {
 	h := openPageServer(t)
 	h.server.bodies.Slowest = 500 * time.Millisecond // before anybody is there
 	slow := h.openRawStream(256 << 10)
