@@ -50,7 +50,7 @@ var imports = map[string][]string{
 	"gateway/httpd":       {".", "actors/connlimit", "gateway/api", "gateway/client"},
 	"gateway/sanitize":    {},
 	"gateway/web":         {".", "actors/view", "capabilities", "events", "gateway/api", "gateway/httpd", "gateway/sanitize", "mailbox"},
-	"gateway/mux":         {".", "actors/view", "gateway/api"},
+	"gateway/mux":         {".", "actors/view", "capabilities", "events", "gateway/api"},
 	"gateway/mcp":         {".", "capabilities", "events", "actors/view", "gateway/api", "gateway/sanitize"},
 	"gateway/micro":       {".", "gateway/api", "gateway/httpd", "gateway/sanitize"},
 	"gateway/ws":          {".", "actors/view", "capabilities", "gateway/api", "gateway/compat", "gateway/httpd", "gateway/mux"},

@@ -1,9 +1,7 @@
 package mux
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -68,23 +66,17 @@ func (s *Session) try(a *agent, f Frame) error {
 	if err := s.o.Backend.Check(s.calls, a.principal); err != nil {
 		return err
 	}
-	text, err := ToJSON(f.Body)
-	if err == nil && len(text) > api.MaxBody {
-		err = api.TooLarge()
-	}
-	if err == nil {
-		err = api.CheckBody(text)
-	}
+	q, err := readRequest(f.Operation, f.Body)
 	if err != nil {
 		return err
 	}
 	held := api.ChargeOf(a.principal.Account())
-	if len(text) > freeBody {
-		if err := held.Add(int64(len(text))); err != nil {
+	if q.size() > freeBody {
+		if err := held.Add(int64(q.size())); err != nil {
 			return err
 		}
 	}
-	c := &call{session: s, agent: a, id: f.ID, operation: o, request: api.JSON(text), held: held, plain: !NewReader(f.Body).IsJSON(), started: time.Now()}
+	c := &call{session: s, agent: a, id: f.ID, operation: o, request: q, held: held, plain: !NewReader(f.Body).IsJSON(), started: time.Now()}
 	switch f.Kind {
 	case Ask:
 		err = c.ask()
@@ -94,7 +86,7 @@ func (s *Session) try(a *agent, f Frame) error {
 		err = c.perform()
 	}
 	if !c.runs { // the request was read
-		c.request = nil
+		c.request = request{}
 		held.Release()
 	}
 	return err
@@ -106,7 +98,7 @@ type call struct {
 	agent     *agent
 	id        uint64
 	operation api.Operation
-	request   api.JSON    // until it is read
+	request   request     // until it is read
 	held      *api.Charge // of the request
 	runs      bool        // on a goroutine, which reads the request
 	plain     bool        // its body was a map, and so is the response's
@@ -137,8 +129,8 @@ func (c *call) perform() error {
 	if begun {
 		return nil
 	}
-	left()                             // Serve takes a place
-	c.request = bytes.Clone(c.request) // the message may be much larger
+	left()                        // Serve takes a place
+	c.request = c.request.clone() // the message may be much larger
 	c.runs = true
 	err := c.session.run(c.agent, c.id, c.operation.Waits, func(ctx context.Context) {
 		var body []byte
@@ -275,25 +267,20 @@ func (c *call) finish(body []byte, err error) {
 }
 
 // encode writes a response: as a map if the request was one, and as JSON otherwise.
-func (c *call) encode(resp any) ([]byte, error) {
-	text, err := marshal(resp)
+func (c *call) encode(resp any) (body []byte, err error) {
+	if c.plain {
+		body, err = appendResponse(make([]byte, 0, responseSize), resp)
+	} else if body, err = marshal(resp); err == nil {
+		body = AppendJSON(make([]byte, 0, len(body)+6), body)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encode the response of %s: %w", c.operation.Name, err)
 	}
-	if !c.plain {
-		return AppendJSON(make([]byte, 0, len(text)+6), text), nil
-	}
-	return FromJSON(text)
+	return body, nil
 }
 
-// marshal writes JSON without escapes that the texts in it need not have.
-func marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
-}
+// responseSize is the size, in bytes, for which most responses have room.
+const responseSize = 512
 
 // errorBody returns the body of an error as clients see it.
 func errorBody(err error) []byte {

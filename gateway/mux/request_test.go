@@ -1,0 +1,200 @@
+package mux
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/actors/view"
+	"parley/capabilities"
+	"parley/gateway/api"
+)
+
+// hotRequests returns new requests of the types that are read without JSON.
+func hotRequests() []any {
+	return []any{new(api.FormRequest), new(api.RespondFormRequest), new(api.AwaitRequest)}
+}
+
+// sameAsJSON checks that a body is read, or refused, as its JSON is. It returns whether it was read without JSON.
+func sameAsJSON(t interface{ Errorf(string, ...any) }, body []byte) (plain bool) {
+	for i, want := range hotRequests() {
+		text, wantErr := textOf(body)
+		if wantErr == nil {
+			wantErr = api.Decode(text, want)
+		}
+		got := hotRequests()[i]
+		gotErr := request{plain: body}.Read(got)
+		if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || wantErr == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%x\n%s\nis read as %+v, %v\nwant %+v, %v", body, text, got, gotErr, want, wantErr)
+		}
+		if wantErr != nil && parley.CodeOf(wantErr) == parley.Internal {
+			t.Errorf("%s: %v", text, wantErr)
+		}
+		plain = plain || readPlain(body, hotRequests()[i])
+	}
+	return plain
+}
+
+const fullForm = `{"as":"fae","recipient":"HOST","description":"é\"","title":"t","name":"n","key":"k","deadline":"2026-01-31T12:00:00Z","noForward":true,
+	"fields":[{"name":"a","label":"A","type":"select","required":true,"default":"x","placeholder":"p","help":"h",
+	"options":[{"value":"x","label":"X","description":"d"},{"value":"y"}],"example":[1,-2,1.5,null,true,{"b":"c"}],"pattern":{"type":"string","enum":["x",1.0]}}]}`
+
+// TestARequestIsReadAsItsJSONIs reads requests in the plain spelling and in others.
+func TestARequestIsReadAsItsJSONIs(t *testing.T) {
+	id := "01ARZ3NDEKTSV4RRFFQ69G5FAV@" + strings.Repeat("A", 56)
+	for text, plain := range map[string]bool{
+		fullForm: true, `{}`: true,
+		`{"recipient":"HOST","description":"x","fields":[{"name":"a"}]}`:                                     true,
+		`{"recipient":"HOST","description":"x","fields":[]}`:                                                 true,
+		`{"fields":[{"name":"a","type":"odd","default":9223372036854775807}]}`:                               true,
+		`{"id":"` + id + `","values":{"a":"yes","b":[],"c":{},"d":-9223372036854775808,"e":1e300,"f":-0.0}}`: true,
+		`{"number":7,"texts":[{"name":"a","text":"b"}],"digest":"d"}`:                                        true,
+		`{"number":"7","values":{}}`:                                                                         true,
+		`{"id":"x","waitMs":0}`:                                                                              true,
+		`{"Recipient":"HOST"}`:                                                                               false,
+		`{"recipient":7}`:                                                                                    false,
+		`{"unknown":1,"recipient":"x"}`:                                                                      false,
+		`{"recipient":null,"fields":null,"values":null,"waitMs":null,"id":null}`:                             false,
+		`{"fields":[{"name":"a","colour":"red"}]}`:                                                           false,
+		`{"fields":{"a":{"type":"number"}}}`:                                                                 false,
+		`{"fields":[null]}`:                                                                                  false,
+		`{"deadline":"yesterday"}`:                                                                           false,
+		`{"number":-1}`:                                                                                      false,
+		`{"number":1.5}`:                                                                                     false,
+		`{"waitMs":-1}`:                                                                                      false,
+		`{"waitMs":18446744073709551615}`:                                                                    false,
+		`{"values":{"a":18446744073709551615}}`:                                                              false,
+		`{"values":{"a":{"$cap":"` + id + `","kind":"agent"}}}`:                                              false,
+		`{"values":{"a":{"$bytes":"AAEC"},"b":{"$sealed":true}}}`:                                            false,
+		`{"values":{"a":{"$bytes":"AAEC"}}}`:                                                                 false,
+		`{"values":7}`:                                                                                       false,
+		`[]`:                                                                                                 false,
+		`7`:                                                                                                  false,
+	} {
+		body, err := FromJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sameAsJSON(t, body); got != plain {
+			t.Errorf("%s is read without JSON: %v, want %v", text, got, plain)
+		}
+	}
+	pair := func(b []byte, name string) []byte { return AppendString(b, name) }
+	for name, body := range map[string][]byte{
+		"a member twice":          AppendString(pair(AppendString(pair(AppendMap(nil, 2), "recipient"), "a"), "recipient"), "b"),
+		"a value twice":           AppendUint(pair(AppendUint(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 2), "a"), 1), "a"), 2),
+		"values as JSON":          AppendJSON(pair(AppendMap(nil, 1), "values"), ` {"a":1}`),
+		"a value as JSON":         AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), ` {"$bytes":"AAEC"} `),
+		"no JSON":                 AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), `{"a":}`),
+		"two texts of JSON":       AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), `1 2`),
+		"deep JSON":               AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), strings.Repeat("[", 40)+strings.Repeat("]", 40)),
+		"deeper JSON":             AppendJSON(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), strings.Repeat("[", 200)+strings.Repeat("]", 200)),
+		"a list of many":          append(AppendArray(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), 60_000), make([]byte, 60_000)...),
+		"a pattern of JSON":       AppendJSON(pair(AppendMap(AppendArray(pair(AppendMap(nil, 1), "fields"), 1), 1), "pattern"), ` { "type" : "string" } `),
+		"a number in 32 bits":     append(pair(AppendMap(pair(AppendMap(nil, 1), "values"), 1), "a"), 0xca, 0x3f, 0xc0, 0, 0),
+		"what follows":            AppendNil(AppendMap(nil, 0)),
+		"nothing":                 {},
+		"a text that is no UTF-8": append(pair(AppendMap(nil, 1), "recipient"), 0xa1, 0xff),
+	} {
+		t.Run(name, func(t *testing.T) { sameAsJSON(t, body) })
+	}
+}
+
+// FuzzRequest reads any body without JSON and with it.
+func FuzzRequest(f *testing.F) {
+	for _, text := range []string{fullForm, `{"id":"x","values":{"a":[1,{"b":"c"}],"d":1.5}}`, `{"number":7,"texts":[{"name":"a","text":"b"}],"waitMs":5}`} {
+		body, err := FromJSON([]byte(text))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) <= plainSize {
+			sameAsJSON(t, body)
+		}
+	})
+}
+
+// passables draws values as nodes have them.
+func passables(depth int) *rapid.Generator[capabilities.Value] {
+	return rapid.Custom(func(t *rapid.T) capabilities.Value {
+		kinds := 8
+		if depth == 0 {
+			kinds = 6
+		}
+		switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
+		case 0:
+			return capabilities.Null()
+		case 1:
+			return capabilities.Bool(rapid.Bool().Draw(t, "bool"))
+		case 2:
+			return capabilities.Int(rapid.Int64().Draw(t, "int"))
+		case 3:
+			return capabilities.Float(rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, "float"))
+		case 4:
+			return capabilities.String(rapid.String().Draw(t, "string"))
+		case 5:
+			return rapid.SampledFrom([]capabilities.Value{
+				capabilities.Bytes([]byte{0, 255}), capabilities.Sealed([]byte("x")), capabilities.String("<a & \xff>"),
+				capabilities.Reference(capabilities.Ref{Target: capabilities.ID{ULID: [16]byte{1}}, Kind: capabilities.KindAgent}),
+			}).Draw(t, "special")
+		case 6:
+			return capabilities.List(rapid.SliceOfN(passables(depth-1), 0, 20).Draw(t, "list")...)
+		}
+		return capabilities.Record(rapid.MapOfN(rapid.String(), passables(depth-1), 0, 20).Draw(t, "record"))
+	})
+}
+
+// TestAResponseIsTheMapOfItsJSON writes responses as maps and as JSON.
+func TestAResponseIsTheMapOfItsJSON(t *testing.T) {
+	ids := rapid.SampledFrom([]capabilities.ID{{}, {ULID: [16]byte{1, 2, 3}, Node: capabilities.NodeID{7}}})
+	texts := rapid.SampledFrom([]string{"", "x", "é\"\n<>", "\xff\xfe"})
+	outcomes := rapid.Custom(func(t *rapid.T) view.Outcome {
+		return view.Outcome{
+			Status: view.StatusAnswered, Form: ids.Draw(t, "form"), Promise: ids.Draw(t, "promise"), By: ids.Draw(t, "by"), ByName: texts.Draw(t, "byName"),
+			At: capabilities.Time(rapid.Int64().Draw(t, "at")), Note: texts.Draw(t, "note"), Values: passables(2).Draw(t, "values"),
+			Order: rapid.SliceOfN(texts, 0, 20).Draw(t, "order"), Digest: texts.Draw(t, "digest"), Allowed: rapid.Bool().Draw(t, "allowed"),
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		o := outcomes.Draw(t, "outcome")
+		a := view.Asked{Form: ids.Draw(t, "form"), Promise: ids.Draw(t, "promise"), Number: rapid.Uint64().Draw(t, "number"), Unreachable: rapid.Bool().Draw(t, "unreachable")}
+		if rapid.Bool().Draw(t, "settled") {
+			a.Outcome = &o
+		}
+		for _, resp := range []any{o, a, view.Token{Note: o.Note}} {
+			body, err := appendResponse([]byte("before"), resp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := NewReader(body[len("before"):])
+			text, err := ToJSON(r.Raw())
+			if err != nil || len(r.rest) > 0 {
+				t.Fatalf("%x: %v", body, err)
+			}
+			want, err := marshal(resp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := decoded(t, text), decoded(t, want); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%v is written as %v", want, got)
+			}
+		}
+	})
+}
+
+func decoded(t *rapid.T, text []byte) (v any) {
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
