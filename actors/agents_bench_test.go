@@ -23,41 +23,41 @@ const (
 	benchWaiters = 10_000
 )
 
-const echoes = `while read prompt; do echo "$prompt"; printf '{"type":"done"}\n'; done`
+const echoScript = `while read prompt; do echo "$prompt"; printf '{"type":"done"}\n'; done`
 
 // population makes the agents: idle ones whose program echoes, and running ones that have echoed and go on.
-func population(b *testing.B, n *Node) (idle []*Agent) {
+func populate(b *testing.B, n *Node) (idle []*Agent) {
 	b.Helper()
 	idle = make([]*Agent, benchIdle)
 	var making sync.WaitGroup
 	for w := range 16 {
 		making.Go(func() {
 			for i := w; i < benchIdle; i += 16 {
-				idle[i] = worker(b, n, fmt.Sprint("idle", i), `read prompt; echo "$prompt"`)
+				idle[i] = newShellAgent(b, n, fmt.Sprint("idle", i), `read prompt; echo "$prompt"`)
 			}
 		})
 	}
 	making.Wait()
 	for i := range benchRunning {
-		prompt(b, worker(b, n, fmt.Sprint("running", i), "read prompt; echo \"$prompt\"; read more"), "hello")
+		prompt(b, newShellAgent(b, n, fmt.Sprint("running", i), "read prompt; echo \"$prompt\"; read more"), "hello")
 	}
 	return idle
 }
 
 // times are how long something took, again and again.
-type times []time.Duration
+type durations []time.Duration
 
-func (ts times) at(percent int) time.Duration {
+func (ts durations) percentile(percent int) time.Duration {
 	slices.Sort(ts)
 	return ts[min(len(ts)*percent/100, len(ts)-1)]
 }
 
-func (ts times) report(b *testing.B) {
-	b.ReportMetric(float64(ts.at(50).Microseconds())/1000, "p50-ms")
-	b.ReportMetric(float64(ts.at(99).Microseconds())/1000, "p99-ms")
+func (ts durations) report(b *testing.B) {
+	b.ReportMetric(float64(ts.percentile(50).Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(ts.percentile(99).Microseconds())/1000, "p99-ms")
 }
 
-func took(b *testing.B, what func() error) time.Duration {
+func measure(b *testing.B, what func() error) time.Duration {
 	b.Helper()
 	start := time.Now()
 	if err := what(); err != nil {
@@ -67,7 +67,7 @@ func took(b *testing.B, what func() error) time.Duration {
 }
 
 // syncs gives what appends to a file, durably.
-func syncs(b *testing.B, folder string) func() error {
+func rawSyncs(b *testing.B, folder string) func() error {
 	b.Helper()
 	f, err := os.Create(filepath.Join(folder, "raw"))
 	if err != nil {
@@ -88,13 +88,13 @@ func syncs(b *testing.B, folder string) func() error {
 func BenchmarkAgentsAtWork(b *testing.B) {
 	folder := b.TempDir()
 	n := openNode(b, folder)
-	idle := population(b, n)
-	kept := programmed(b, n, NewAgent{Name: "kept", Program: &events.ProgramSet{Keep: true, Command: []string{"sh", "-c", echoes}}})
-	raw := syncs(b, folder)
+	idle := populate(b, n)
+	kept := newProgramAgent(b, n, NewAgent{Name: "kept", Program: &events.ProgramSet{Keep: true, Command: []string{"sh", "-c", echoScript}}})
+	raw := rawSyncs(b, folder)
 	b.Run("list", func(b *testing.B) {
-		var ts times
+		var ts durations
 		for b.Loop() {
-			ts = append(ts, took(b, func() error {
+			ts = append(ts, measure(b, func() error {
 				list, err := n.Host().Agents().List(b.Context(), view.AgentFilter{})
 				if err == nil && len(list) < benchIdle+benchRunning {
 					err = fmt.Errorf("%d agents", len(list))
@@ -107,19 +107,19 @@ func BenchmarkAgentsAtWork(b *testing.B) {
 	next := 0
 	prompts := func(agent func() *Agent) func(*testing.B) {
 		return func(b *testing.B) {
-			var ts, disk times
+			var ts, disk durations
 			for b.Loop() {
 				a := agent()
-				disk = append(disk, took(b, raw))
-				ts = append(ts, took(b, func() error {
+				disk = append(disk, measure(b, raw))
+				ts = append(ts, measure(b, func() error {
 					_, err := n.Host().Prompt(b.Context(), a, "hello", "")
 					return err
 				}))
-				finish(b, a, view.FinishIdle)
+				waitForFinish(b, a, view.FinishIdle)
 			}
 			ts.report(b)
-			b.ReportMetric(float64(disk.at(50).Microseconds())/1000, "raw-p50-ms")
-			b.ReportMetric(float64(ts.at(50))/float64(disk.at(50)), "fsyncs")
+			b.ReportMetric(float64(disk.percentile(50).Microseconds())/1000, "raw-p50-ms")
+			b.ReportMetric(float64(ts.percentile(50))/float64(disk.percentile(50)), "fsyncs")
 		}
 	}
 	b.Run("prompt", prompts(func() *Agent { next++; return idle[next%len(idle)] }))
@@ -151,7 +151,7 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 	}
 	eventually.Holds(b, "all wait", func() bool { return entered() == benchWaiters })
 	one := guest(b, n, "one")
-	var ts times
+	var ts durations
 	for b.Loop() {
 		if err := one.Report(ctx, mailbox.Running, ""); err != nil {
 			b.Fatal(err)

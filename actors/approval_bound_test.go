@@ -11,7 +11,7 @@ import (
 
 // TestAKeyGivesNoOtherCallPermission: what was allowed under a key is that call, put to that agent. What a guest allows
 // itself is no permission, whoever waits for it and however often it is asked.
-func TestAKeyGivesNoOtherCallPermission(t *testing.T) {
+func TestApprovalKeyCoversOneCall(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	const harmless, harm = `{"command":"ls"}`, `{"command":"rm -rf /"}`
@@ -61,7 +61,7 @@ func TestAKeyGivesNoOtherCallPermission(t *testing.T) {
 
 // TestAKeyIsOneMessage: a prompt that comes again under its key is taken for the first one only if it says the same to
 // the same agent.
-func TestAKeyIsOneMessage(t *testing.T) {
+func TestPromptKeyNamesOneMessage(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
 	first, err := n.Host().Prompt(t.Context(), fae, "look around", "k")

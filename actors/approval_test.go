@@ -12,7 +12,7 @@ import (
 
 // TestAttendedApprovalsAskOnlyWhoIsThere: nothing is asked where nobody follows the host's mail, a standing rule
 // answers all the same, and what was asked before is found again.
-func TestAttendedApprovalsAskOnlyWhoIsThere(t *testing.T) {
+func TestAttendedApprovalRequiresFollower(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	approve := func(input string) view.Permission {
@@ -30,7 +30,7 @@ func TestAttendedApprovalsAskOnlyWhoIsThere(t *testing.T) {
 		t.Fatalf("%d messages, %v", len(in.Messages), err)
 	}
 
-	leave := follow(t, n.Host())
+	leave := followInbox(t, n.Host())
 	asked := approve(`"ls"`)
 	if asked.Unattended || asked.Form.IsZero() {
 		t.Fatalf("somebody is there: %+v", asked)
@@ -52,7 +52,7 @@ func TestAttendedApprovalsAskOnlyWhoIsThere(t *testing.T) {
 }
 
 // follow follows an agent's mail until it is told to leave.
-func follow(t *testing.T, a *Agent) (leave func()) {
+func followInbox(t *testing.T, a *Agent) (leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

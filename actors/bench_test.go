@@ -42,7 +42,7 @@ func BenchmarkAskToAnswer(b *testing.B) {
 			folder := b.TempDir()
 			raw := rawRate(b, b.TempDir())
 			n := openNode(b, folder)
-			hosts, guests := pairs(b, n, callers)
+			hosts, guests := makePairs(b, n, callers)
 			var left atomic.Int64
 			left.Store(int64(b.N))
 			done := make(chan error, callers)
@@ -70,7 +70,7 @@ func BenchmarkAskToAnswer(b *testing.B) {
 	}
 }
 
-func pairs(b *testing.B, n *Node, count int) (hosts, guests []*Agent) {
+func makePairs(b *testing.B, n *Node, count int) (hosts, guests []*Agent) {
 	b.Helper()
 	for i := range count {
 		h, err := n.Host().Make(b.Context(), NewAgent{Kind: events.Host, Name: fmt.Sprintf("h%d", i)})

@@ -18,7 +18,7 @@ import (
 
 // BenchmarkAcross times a form from ask to outcome, asked on one node and answered on another over loopback. The same run
 // times it on one node: x-p50 and x-rate compare the two. The answerers follow their inboxes.
-func BenchmarkAcross(b *testing.B) {
+func BenchmarkAcrossNodes(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			here := openForPeers(b)
@@ -81,7 +81,7 @@ func newTraffic(b *testing.B, asking, answering *Node, pairs int) *traffic {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := introduce(ctx, asking, answering, asker, name); err != nil {
+		if err := giveReference(ctx, asking, answering, asker, name); err != nil {
 			b.Fatal(err)
 		}
 		t.askers, t.answerers = append(t.askers, asker), append(t.answerers, answerer)
@@ -90,7 +90,7 @@ func newTraffic(b *testing.B, asking, answering *Node, pairs int) *traffic {
 }
 
 // introduce gives the asker a reference to the answerer under the name "it", by messages of both hosts.
-func introduce(ctx context.Context, asking, answering *Node, asker *Agent, name string) error {
+func giveReference(ctx context.Context, asking, answering *Node, asker *Agent, name string) error {
 	if asking != answering {
 		if _, err := answering.Host().Send(ctx, "other", fmt.Sprintf("@it:%sb", name)); err != nil {
 			return err

@@ -15,20 +15,20 @@ import (
 )
 
 // follower notes what it is told of agents.
-type follower struct {
-	mu    sync.Mutex
-	last  map[capabilities.ID]view.AgentStatus
-	gone  map[capabilities.ID]bool
-	wrong []string
+type statusRecorder struct {
+	mu         sync.Mutex
+	last       map[capabilities.ID]view.AgentStatus
+	gone       map[capabilities.ID]bool
+	violations []string
 }
 
 // follows has the host follow the agents that a filter picks, until leave is called.
-func follows(t *testing.T, n *Node, filter view.AgentFilter) (f *follower, leave func()) {
+func recordStatuses(t *testing.T, n *Node, filter view.AgentFilter) (f *statusRecorder, leave func()) {
 	t.Helper()
-	f = &follower{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
+	f = &statusRecorder{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
-	go func() { left <- n.Host().Agents().Follow(ctx, filter, capabilities.ID{}, f.told, nil) }()
+	go func() { left <- n.Host().Agents().Follow(ctx, filter, capabilities.ID{}, f.record, nil) }()
 	return f, func() {
 		cancel()
 		if err := <-left; err != nil {
@@ -38,28 +38,28 @@ func follows(t *testing.T, n *Node, filter view.AgentFilter) (f *follower, leave
 }
 
 // told holds what comes to the order of each agent.
-func (f *follower) told(s view.AgentStatus, gone bool) error {
+func (f *statusRecorder) record(s view.AgentStatus, gone bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before, known := f.last[s.ID]
 	if known && s.Version <= before.Version {
-		f.wrong = append(f.wrong, fmt.Sprintf("%s: version %d after %d", s.ID, s.Version, before.Version))
+		f.violations = append(f.violations, fmt.Sprintf("%s: version %d after %d", s.ID, s.Version, before.Version))
 	}
-	if known && s.Status != mailbox.Closed && turn(s) < turn(before) {
-		f.wrong = append(f.wrong, fmt.Sprintf("%s: %s after %s", s.ID, s.Title, before.Title))
+	if known && s.Status != mailbox.Closed && titleNumber(s) < titleNumber(before) {
+		f.violations = append(f.violations, fmt.Sprintf("%s: %s after %s", s.ID, s.Title, before.Title))
 	}
 	f.last[s.ID], f.gone[s.ID] = s, gone
 	return nil
 }
 
-func turn(s view.AgentStatus) int {
+func titleNumber(s view.AgentStatus) int {
 	n, _ := strconv.Atoi(s.Title)
 	return n
 }
 
 // TestTheDirectoryKeepsUp has agents made, changed and archived by many, while it is made, listed and followed. All who
 // look see each agent's changes in their order, and in the end all of them.
-func TestTheDirectoryKeepsUp(t *testing.T) {
+func TestDirectoryIsConsistentUnderChanges(t *testing.T) {
 	const makers, each, turns = 8, 6, 5
 	folder := t.TempDir()
 	n := openNode(t, folder)
@@ -69,13 +69,13 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 	closeNode(t, n)
 	n = openNode(t, folder) // the directory is made while all this goes on
 
-	whole, leave := follows(t, n, view.AgentFilter{})
-	closed, leaveClosed := follows(t, n, view.AgentFilter{Statuses: []string{mailbox.Closed}})
+	whole, leave := recordStatuses(t, n, view.AgentFilter{})
+	closed, leaveClosed := recordStatuses(t, n, view.AgentFilter{Statuses: []string{mailbox.Closed}})
 	done := make(chan struct{})
 	var readers, working sync.WaitGroup
 	for range 2 {
 		readers.Go(func() {
-			lists := &follower{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
+			lists := &statusRecorder{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
 			for {
 				list, err := n.Host().Agents().List(t.Context(), view.AgentFilter{})
 				if err != nil || len(list) < 21 {
@@ -83,7 +83,7 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 					return
 				}
 				for _, s := range list {
-					if before, known := lists.last[s.ID]; known && (s.Version < before.Version || turn(s) < turn(before)) {
+					if before, known := lists.last[s.ID]; known && (s.Version < before.Version || titleNumber(s) < titleNumber(before)) {
 						t.Errorf("a list goes back: %s, %s after %s", s.ID, s.Title, before.Title)
 					}
 					lists.last[s.ID] = s
@@ -128,11 +128,11 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 	close(archived)
 	close(kept)
 
-	sees := func(f *follower, ids []capabilities.ID, status string, gone bool) bool {
+	sees := func(f *statusRecorder, ids []capabilities.ID, status string, gone bool) bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for _, id := range ids {
-			if s, known := f.last[id]; !known || s.Status != status || turn(s) != turns || f.gone[id] != gone {
+			if s, known := f.last[id]; !known || s.Status != status || titleNumber(s) != turns || f.gone[id] != gone {
 				return false
 			}
 		}
@@ -160,9 +160,9 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 	})
 	leave()
 	leaveClosed()
-	for _, f := range []*follower{whole, closed} {
-		if len(f.wrong) > 0 {
-			t.Errorf("%d times out of order: %s", len(f.wrong), f.wrong[0])
+	for _, f := range []*statusRecorder{whole, closed} {
+		if len(f.violations) > 0 {
+			t.Errorf("%d times out of order: %s", len(f.violations), f.violations[0])
 		}
 	}
 	if len(closed.last) != len(left) {
@@ -175,7 +175,7 @@ func TestTheDirectoryKeepsUp(t *testing.T) {
 }
 
 // TestWhoFollowsIsToldOnce: the first that asks has the directory made, and is not told of all twice for that.
-func TestWhoFollowsIsToldOnce(t *testing.T) {
+func TestFollowDeliversEachAgentOnce(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	for i := range 5 {

@@ -15,7 +15,7 @@ import (
 )
 
 // written gives the items that a mailbox has for a node as packets have them, without anything being sent.
-func written(tb testing.TB, from *Agent, to *clusterNode) []peers.Item {
+func writtenItems(tb testing.TB, from *Agent, to *clusterNode) []peers.Item {
 	tb.Helper()
 	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]peers.Item, error) {
 		var all []peers.Item
@@ -38,7 +38,7 @@ func written(tb testing.TB, from *Agent, to *clusterNode) []peers.Item {
 }
 
 // bring delivers a packet from a station to another, as if the transport had brought it.
-func bring(tb testing.TB, from, to *clusterNode, items ...peers.Item) []peers.Ack {
+func deliverItems(tb testing.TB, from, to *clusterNode, items ...peers.Item) []peers.Ack {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -51,26 +51,26 @@ func bring(tb testing.TB, from, to *clusterNode, items ...peers.Item) []peers.Ac
 
 // bringAgain delivers what has been delivered, as it was, in reverse, and each on its own, and checks that all
 // have it as before and none of some mailboxes changes.
-func bringAgain(tb testing.TB, from, to *clusterNode, items []peers.Item, agents ...*Agent) {
+func redeliver(tb testing.TB, from, to *clusterNode, items []peers.Item, agents ...*Agent) {
 	tb.Helper()
-	before := versions(tb, agents)
+	before := mailboxVersions(tb, agents)
 	backwards := slices.Clone(items)
 	slices.Reverse(backwards)
-	acks := append(bring(tb, from, to, items...), bring(tb, from, to, backwards...)...)
+	acks := append(deliverItems(tb, from, to, items...), deliverItems(tb, from, to, backwards...)...)
 	for _, p := range backwards {
-		acks = append(acks, bring(tb, from, to, p)...)
+		acks = append(acks, deliverItems(tb, from, to, p)...)
 	}
 	for _, r := range acks {
 		if r.Status != peers.AckAccepted {
 			tb.Errorf("brought again: %+v", r)
 		}
 	}
-	if after := versions(tb, agents); !slices.Equal(before, after) {
+	if after := mailboxVersions(tb, agents); !slices.Equal(before, after) {
 		tb.Errorf("brought again, mailboxes go from %v to %v", before, after)
 	}
 }
 
-func versions(tb testing.TB, agents []*Agent) []uint64 {
+func mailboxVersions(tb testing.TB, agents []*Agent) []uint64 {
 	tb.Helper()
 	all := make([]uint64, len(agents))
 	for i, a := range agents {
@@ -85,7 +85,7 @@ func versions(tb testing.TB, agents []*Agent) []uint64 {
 
 // TestMailThatComesAgainChangesNothing brings all that a says to b by hand, while the way between them is cut, and
 // again at every stage of what follows.
-func TestMailThatComesAgainChangesNothing(t *testing.T) {
+func TestRedeliveredMailChangesNothing(t *testing.T) {
 	t.Parallel()
 	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
 	connectHosts(t, b, a)
@@ -97,13 +97,13 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 		asked = append(asked, ask(t, a.Host(), Ask{To: "b"}))
 	}
 	gift := send(t, a.Host(), "b", "take @fae")
-	mail := written(t, a.Host(), b)
+	mail := writtenItems(t, a.Host(), b)
 	if len(mail) != 4 {
 		t.Fatalf("%d items", len(mail))
 	}
-	bring(t, a, b, mail...)
+	deliverItems(t, a, b, mail...)
 	adoptReference(t, b.Host(), gift.Message, "fae", "fae")
-	bringAgain(t, a, b, mail, b.Host())
+	redeliver(t, a, b, mail, b.Host())
 
 	if o, err := answerWith(b.Host(), asked[0].Form, "mine"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
@@ -111,31 +111,31 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 	if o, err := b.Host().Decline(t.Context(), capabilities.FormID(asked[1].Form), "no"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	said := written(t, b.Host(), a)
-	bring(t, b, a, said...)
-	bringAgain(t, b, a, said, a.Host())
-	bringAgain(t, a, b, mail, b.Host())
+	said := writtenItems(t, b.Host(), a)
+	deliverItems(t, b, a, said...)
+	redeliver(t, b, a, said, a.Host())
+	redeliver(t, a, b, mail, b.Host())
 
 	if _, err := a.Host().Cancel(t.Context(), capabilities.FormID(asked[2].Form), ""); err != nil {
 		t.Fatal(err)
 	}
 	revoke(t, a.Host(), fae)
-	outcomes := written(t, a.Host(), b)
-	bring(t, a, b, outcomes...)
+	outcomes := writtenItems(t, a.Host(), b)
+	deliverItems(t, a, b, outcomes...)
 	for i, status := range []view.FormStatus{view.StatusAnswered, view.StatusDeclined, view.StatusCancelled} {
 		awaitSameOutcome(t, asked[i].Form, status, a.Host(), b.Host())
 	}
 	if _, err := b.Host().Send(t.Context(), "fae", "still there?"); parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("what was revoked is used: %v", err)
 	}
-	bringAgain(t, a, b, outcomes, b.Host())
-	bringAgain(t, a, b, mail, b.Host())
-	bringAgain(t, b, a, said, a.Host())
+	redeliver(t, a, b, outcomes, b.Host())
+	redeliver(t, a, b, mail, b.Host())
+	redeliver(t, b, a, said, a.Host())
 
 	b.proxy.setMode(forwarding)
 	eventually.Holds(t, "all has arrived", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) })
-	bringAgain(t, a, b, append(mail, outcomes...), b.Host())
-	bringAgain(t, b, a, said, a.Host())
+	redeliver(t, a, b, append(mail, outcomes...), b.Host())
+	redeliver(t, b, a, said, a.Host())
 	if in, err := b.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 4 {
 		t.Errorf("%d messages, %v", len(in.Messages), err)
 	}
@@ -143,7 +143,7 @@ func TestMailThatComesAgainChangesNothing(t *testing.T) {
 
 // TestForwardsAndGrantsThatComeAgainChangeNothing brings the items of three nodes again: a grant's minting, a
 // forward, what follows from it, and the revocation.
-func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
+func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
 	fae := guest(t, c.Node, "fae")
@@ -160,24 +160,24 @@ func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "fae"); err != nil {
 		t.Fatal(err)
 	}
-	mint, forward := written(t, b.Host(), c), written(t, b.Host(), a)
+	mint, forward := writtenItems(t, b.Host(), c), writtenItems(t, b.Host(), a)
 	if len(mint) != 1 || mint[0].Kind != events.OutboxMint || len(forward) != 1 || forward[0].Kind != events.OutboxForward {
 		t.Fatalf("%+v, %+v", mint, forward)
 	}
-	bring(t, b, c, mint...)
-	bringAgain(t, b, c, mint, fae)
-	bring(t, b, a, forward...)
-	bringAgain(t, b, a, forward, a.Host())
-	copies := written(t, a.Host(), c)
-	if r := bring(t, a, c, copies...); r[0].Status != peers.AckAccepted {
+	deliverItems(t, b, c, mint...)
+	redeliver(t, b, c, mint, fae)
+	deliverItems(t, b, a, forward...)
+	redeliver(t, b, a, forward, a.Host())
+	copies := writtenItems(t, a.Host(), c)
+	if r := deliverItems(t, a, c, copies...); r[0].Status != peers.AckAccepted {
 		t.Fatalf("%+v", r)
 	}
-	bringAgain(t, a, c, copies, fae)
+	redeliver(t, a, c, copies, fae)
 	revoke(t, b.Host(), fae)
-	revocation := written(t, b.Host(), c)
-	bring(t, b, c, revocation...)
-	bringAgain(t, b, c, append(mint, revocation...), fae, c.Host())
-	bringAgain(t, a, c, copies, fae)
+	revocation := writtenItems(t, b.Host(), c)
+	deliverItems(t, b, c, revocation...)
+	redeliver(t, b, c, append(mint, revocation...), fae, c.Host())
+	redeliver(t, a, c, copies, fae)
 	if o, err := answerWith(fae, asked.Form, "all the same"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
@@ -185,7 +185,7 @@ func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 		s.proxy.setMode(forwarding)
 	}
 	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
-	bringAgain(t, b, a, forward, a.Host())
+	redeliver(t, b, a, forward, a.Host())
 	eventually.Holds(t, "all has arrived", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, fae) })
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" || len(e.ForwardedTo) != 1 {
@@ -195,7 +195,7 @@ func TestForwardsAndGrantsThatComeAgainChangeNothing(t *testing.T) {
 
 // TestForwardWhoseAckIsLostStillReachesItsHolder has b's forward be in a's log, and word of that lost, while c,
 // whom the form goes to, is closed.
-func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
+func TestForwardWithLostAckReachesItsHolder(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
@@ -206,14 +206,14 @@ func TestForwardWhoseAckIsLostStillReachesItsHolder(t *testing.T) {
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Holds(t, "c knows the grant", func() bool { return len(written(t, b.Host(), c)) == 0 })
-	forward := written(t, b.Host(), a)
+	eventually.Holds(t, "c knows the grant", func() bool { return len(writtenItems(t, b.Host(), c)) == 0 })
+	forward := writtenItems(t, b.Host(), a)
 	closeNode(t, c.Node)
-	if r := bring(t, b, a, forward...); r[0].Status != peers.AckAccepted {
+	if r := deliverItems(t, b, a, forward...); r[0].Status != peers.AckAccepted {
 		t.Fatalf("%+v", r)
 	}
 	b.proxy.setMode(forwarding)
-	eventually.Holds(t, "b has been told", func() bool { return len(written(t, b.Host(), a)) == 0 })
+	eventually.Holds(t, "b has been told", func() bool { return len(writtenItems(t, b.Host(), a)) == 0 })
 	c.open(t)
 	end := time.Now().Add(15 * time.Second)
 	eventually.Holds(t, "a has rid itself of all", func() bool { return hasDelivered(t, a.Host()) || time.Now().After(end) })

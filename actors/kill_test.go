@@ -20,21 +20,21 @@ import (
 )
 
 // victimFolder is the variable that makes this test's binary a node to be killed.
-const victimFolder = "PARLEY_TEST_VICTIM"
+const loadedNodeEnv = "PARLEY_TEST_VICTIM"
 
-const victimPairs = 8
+const loadedPairs = 8
 
 // runVictim runs a node under load and says, a line each, what was acknowledged. It never returns.
-func runVictim(folder string) {
+func runLoadedNode(folder string) {
 	ctx := context.Background()
 	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
 	if err != nil {
 		fmt.Println("failed", err)
 		os.Exit(1)
 	}
-	for i := range victimPairs {
+	for i := range loadedPairs {
 		go func() {
-			if err := load(ctx, n, "guest"+strconv.Itoa(i)); err != nil {
+			if err := askAndAnswerForever(ctx, n, "guest"+strconv.Itoa(i)); err != nil {
 				fmt.Println("failed", err)
 				os.Exit(1)
 			}
@@ -44,7 +44,7 @@ func runVictim(folder string) {
 }
 
 // load asks and answers for ever. A line is written by one call, so that a kill cuts none in two.
-func load(ctx context.Context, n *Node, name string) error {
+func askAndAnswerForever(ctx context.Context, n *Node, name string) error {
 	g, err := n.ActAs(ctx, name)
 	if parley.CodeOf(err) == parley.UnknownName {
 		g, err = n.Host().Make(ctx, NewAgent{Kind: events.Guest, Name: name})
@@ -71,7 +71,7 @@ func load(ctx context.Context, n *Node, name string) error {
 
 // TestKilledUnderLoadLosesNothing kills a real process with SIGKILL again and again. Whatever it
 // acknowledged is there afterwards, once, and both sides of it agree.
-func TestKilledUnderLoadLosesNothing(t *testing.T) {
+func TestKilledNodeKeepsAcknowledgedAnswers(t *testing.T) {
 	rounds := 10
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
 		rounds = 200
@@ -79,8 +79,8 @@ func TestKilledUnderLoadLosesNothing(t *testing.T) {
 	folder := t.TempDir()
 	asked, answered := map[string]string{}, map[string]string{}
 	for round := range rounds {
-		killOne(t, folder, asked, answered)
-		checkKilled(t, folder, asked, answered)
+		runAndKillNode(t, folder, asked, answered)
+		checkAfterKill(t, folder, asked, answered)
 		if t.Failed() {
 			t.Fatalf("in round %d", round)
 		}
@@ -93,12 +93,12 @@ func TestKilledUnderLoadLosesNothing(t *testing.T) {
 
 // killOne runs a victim until a random number of its acknowledgements are read, kills it, and notes what
 // it had said.
-func killOne(t *testing.T, folder string, asked, answered map[string]string) {
+func runAndKillNode(t *testing.T, folder string, asked, answered map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), victimFolder+"="+folder)
+	cmd.Env = append(os.Environ(), loadedNodeEnv+"="+folder)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -128,7 +128,7 @@ func killOne(t *testing.T, folder string, asked, answered map[string]string) {
 	}
 }
 
-func checkKilled(t *testing.T, folder string, asked, answered map[string]string) {
+func checkAfterKill(t *testing.T, folder string, asked, answered map[string]string) {
 	t.Helper()
 	n, err := Open(t.Context(), Options{Folder: folder, Name: "checker"})
 	if err != nil {
@@ -143,8 +143,8 @@ func checkKilled(t *testing.T, folder string, asked, answered map[string]string)
 		}
 		return true
 	})
-	host := formsOf(t, n, n.Host())
-	for i := range victimPairs {
+	host := formsByID(t, n, n.Host())
+	for i := range loadedPairs {
 		name := "guest" + strconv.Itoa(i)
 		g, err := n.ActAs(t.Context(), name)
 		if parley.CodeOf(err) == parley.UnknownName {
@@ -153,7 +153,7 @@ func checkKilled(t *testing.T, folder string, asked, answered map[string]string)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for form, e := range formsOf(t, n, g) {
+		for form, e := range formsByID(t, n, g) {
 			copied, ok := host[form]
 			switch {
 			case !ok:
@@ -176,7 +176,7 @@ func checkKilled(t *testing.T, folder string, asked, answered map[string]string)
 }
 
 // formsOf gives an agent's forms by ID, and fails if one stands twice or a number is missing.
-func formsOf(t *testing.T, n *Node, a *Agent) map[string]view.Message {
+func formsByID(t *testing.T, n *Node, a *Agent) map[string]view.Message {
 	t.Helper()
 	in, err := a.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 	if err != nil {

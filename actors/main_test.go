@@ -13,14 +13,14 @@ import (
 const objectStoreLeft = "github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"
 
 func TestMain(m *testing.M) {
-	if folder := os.Getenv(victimFolder); folder != "" {
-		runVictim(folder)
+	if folder := os.Getenv(loadedNodeEnv); folder != "" {
+		runLoadedNode(folder)
 	}
-	if folder := os.Getenv(programVictim); folder != "" {
-		runProgramVictim(folder)
+	if folder := os.Getenv(programNodeEnv); folder != "" {
+		runProgramNode(folder)
 	}
-	if folder := os.Getenv(promptVictim); folder != "" {
-		runPromptVictim(folder)
+	if folder := os.Getenv(promptNodeEnv); folder != "" {
+		runPromptNode(folder)
 	}
 	if spec := os.Getenv(processEnv); spec != "" {
 		runProcess(spec)

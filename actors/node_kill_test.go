@@ -155,7 +155,7 @@ func checkAcknowledgedLines(t *testing.T, l *processOutput, a, b, c *clusterNode
 	eventually.Holds(t, "all mail has arrived", func() bool {
 		return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, c.Host())
 	})
-	home, atB, atC := formsOf(t, a.Node, a.Host()), formsOf(t, b.Node, b.Host()), formsOf(t, c.Node, c.Host())
+	home, atB, atC := formsByID(t, a.Node, a.Host()), formsByID(t, b.Node, b.Host()), formsByID(t, c.Node, c.Host())
 	for id, e := range home {
 		if e.Type != "form" {
 			continue

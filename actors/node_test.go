@@ -68,7 +68,7 @@ func ask(tb testing.TB, a *Agent, q Ask) view.Asked {
 	return asked
 }
 
-func TestGuestAsksHostAnswers(t *testing.T) {
+func TestHostAnswersGuest(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	fae := guest(t, n, "fae")
@@ -109,7 +109,7 @@ func TestGuestAsksHostAnswers(t *testing.T) {
 	}
 }
 
-func TestPagesAreAllOfTheInbox(t *testing.T) {
+func TestPagesCoverTheInbox(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	for range 5 {

@@ -11,7 +11,7 @@ import (
 
 // TestAnInvitationThatWasLostAdmitsNobody has the disk fail under an invitation: what the peers were told of it, ahead
 // of the disk, goes when the host's mailbox is made from the log again.
-func TestAnInvitationThatWasLostAdmitsNobody(t *testing.T) {
+func TestLostInvitationAdmitsNoPeer(t *testing.T) {
 	var failing atomic.Bool
 	n, err := Open(t.Context(), Options{Folder: t.TempDir(), Peers: "127.0.0.1:0", Failpoint: func(step string) error {
 		if failing.Load() && step == "before publish" {

@@ -19,10 +19,10 @@ import (
 )
 
 // programVictim is the variable that makes this test's binary a node, with programs at work, to be killed.
-const programVictim = "PARLEY_TEST_PROGRAM_VICTIM"
+const programNodeEnv = "PARLEY_TEST_PROGRAM_VICTIM"
 
 // deploys asks for permission, then when, and says what it was told.
-const deploys = pythonHead + `
+const deployScript = pythonHead + `
 say(type="approval", id="a", tool="deploy", input={"to": "production"})
 allowed = hear()["approved"]
 say(type="ask", id="when", prompt="When?", widgets=[{"type": "select", "options": ["now", "later"]}])
@@ -31,7 +31,7 @@ say(type="done", text="%s: %s, %s" % (prompt, allowed, hear()["value"]))
 
 // runProgramVictim runs a node in which one agent has a run, a call that waits for permission and a message that waits
 // for the next run, and another has the same without that message. It says when all that is on disk, and never returns.
-func runProgramVictim(folder string) {
+func runProgramNode(folder string) {
 	ctx := context.Background()
 	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
 	if err != nil {
@@ -39,7 +39,7 @@ func runProgramVictim(folder string) {
 		os.Exit(1)
 	}
 	for _, name := range []string{"busy", "lone"} {
-		if err := putToWork(ctx, n, name); err != nil {
+		if err := startWork(ctx, n, name); err != nil {
 			fmt.Println("failed", err)
 			os.Exit(1)
 		}
@@ -52,8 +52,8 @@ func runProgramVictim(folder string) {
 	select {}
 }
 
-func putToWork(ctx context.Context, n *Node, name string) error {
-	p := &events.ProgramSet{Runtime: "exec", Command: []string{"python3", "-c", deploys}}
+func startWork(ctx context.Context, n *Node, name string) error {
+	p := &events.ProgramSet{Runtime: "exec", Command: []string{"python3", "-c", deployScript}}
 	a, err := n.Host().Make(ctx, NewAgent{Kind: events.Guest, Name: name, Program: p, Wait: true})
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func putToWork(ctx context.Context, n *Node, name string) error {
 
 // TestAKilledNodeGoesOnWithItsPrograms kills a node with SIGKILL. What ran has ended, with it, and says so; what was
 // asked waits for its answer, which the next run hears, and nobody is asked twice; what was sent is run for.
-func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
+func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}
@@ -96,7 +96,7 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 		t.Errorf("after the kill: %+v, %v", list, err)
 	}
 	for _, a := range []*Agent{busy, lone} {
-		finish(t, a, view.FinishPermission)
+		waitForFinish(t, a, view.FinishPermission)
 		if ended := eventsOf[*events.RunEnded](t, a); len(ended) != 1 || ended[0].Error != mailbox.Interrupted {
 			t.Errorf("the run that was killed: %+v", ended)
 		}
@@ -108,12 +108,12 @@ func TestAKilledNodeGoesOnWithItsPrograms(t *testing.T) {
 		return run != nil && len(run.host.forms()) == 1
 	})
 	for _, a := range []*Agent{busy, lone} {
-		reply(t, a, awaitAsked(t, a, 1), "decision", mailbox.Once)
+		answerAsHost(t, a, awaitFormsAsked(t, a, 1), "decision", mailbox.Once)
 	}
 	prompt(t, lone, "third")
 	for a, text := range map[*Agent]string{busy: "second", lone: "third"} {
-		reply(t, a, awaitAsked(t, a, 2), "value", "now")
-		finish(t, a, view.FinishIdle)
+		answerAsHost(t, a, awaitFormsAsked(t, a, 2), "value", "now")
+		waitForFinish(t, a, view.FinishIdle)
 		if out := outputOf(t, a); !strings.Contains(out, text+": True, now") {
 			t.Errorf("it has put out %q", out)
 		}
@@ -132,7 +132,7 @@ func killWhenReady(t *testing.T, folder string) (processes []int) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), programVictim+"="+folder)
+	cmd.Env = append(os.Environ(), programNodeEnv+"="+folder)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

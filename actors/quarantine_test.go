@@ -10,7 +10,7 @@ import (
 )
 
 // TestPoisonEventPutsOneMailboxAside stores, as a newer program would, an event that this one does not know.
-func TestPoisonEventPutsOneMailboxAside(t *testing.T) {
+func TestUnknownEventQuarantinesOneMailbox(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")

@@ -32,7 +32,7 @@ func sendUntilRefused(tb testing.TB, from *Agent, to string, bytes, most int) (i
 	return 0, nil
 }
 
-func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
+func TestQuotaRefusesOneGuestOnly(t *testing.T) {
 	folder := t.TempDir()
 	quotas := map[string]int64{"inbox": 4 << 20, "daily": 8 << 20}
 	n := openQuotas(t, folder, quotas)
@@ -104,7 +104,7 @@ func TestGuestThatWritesTooMuchIsRefusedAndTheHostWorksOn(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
+func TestMadeAgentsCountForTheirMaker(t *testing.T) {
 	folder := t.TempDir()
 	quotas := map[string]int64{"forms": 6, "agents": 4}
 	n := openQuotas(t, folder, quotas)
@@ -172,7 +172,7 @@ func TestWhatAnAgentMadeCountsForIt(t *testing.T) {
 	check("after a restart")
 }
 
-func TestPatternsUseUpTheProcessorsQuota(t *testing.T) {
+func TestPatternsUseProcessorQuota(t *testing.T) {
 	n := openQuotas(t, t.TempDir(), map[string]int64{"processor": 60})
 	fae, tom := guest(t, n, "fae"), guest(t, n, "tom")
 	asks := func(a *Agent) error {
@@ -201,7 +201,7 @@ func TestPatternsUseUpTheProcessorsQuota(t *testing.T) {
 	}
 }
 
-func TestEffortComesBackWithTime(t *testing.T) {
+func TestEffortRecoversWithTime(t *testing.T) {
 	e := effort{at: 1000, spent: 10 * time.Second}
 	e.settle(1000+60_000, 6000)
 	if e.spent != 4*time.Second {
@@ -219,7 +219,7 @@ func TestEffortComesBackWithTime(t *testing.T) {
 	}
 }
 
-func TestWrongAnswersAreTheAnswerersEffort(t *testing.T) {
+func TestInvalidAnswersUseAnswererQuota(t *testing.T) {
 	n := openQuotas(t, t.TempDir(), map[string]int64{"processor": 20})
 	fae := guest(t, n, "fae")
 	field := events.Field{Name: "f", Pattern: json.RawMessage(`{"pattern":"^(a|aa)*$","minLength":1000000}`)}
@@ -239,7 +239,7 @@ func TestWrongAnswersAreTheAnswerersEffort(t *testing.T) {
 	}
 }
 
-func TestPeerThatFloodsIsRefusedAndOthersAreNot(t *testing.T) {
+func TestQuotaRefusesOnePeerOnly(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Peers: "127.0.0.1:0", PeerQuotas: map[string]int64{"inbox": 1 << 20, "forms": 5, "grants": 3}})
 	m, friend := newHostilePeer(t, n, "hostile"), newHostilePeer(t, n, "friend")
 	for name, m := range map[string]*hostileNode{"hostile": m, "friend": friend} {

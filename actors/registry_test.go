@@ -12,7 +12,7 @@ import (
 
 // TestWhoWaitsIsToldOfACommitThatWasInDoubt stores the commit of an answer, whose acknowledgement is lost. Whoever begins
 // to wait while nobody knows of it, at the form's home and at a copy, is told once it has proved to be there.
-func TestWhoWaitsIsToldOfACommitThatWasInDoubt(t *testing.T) {
+func TestWaitersGetOutcomeOfUnknownCommit(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Nanosecond, Failpoint: func(step string) error {

@@ -77,7 +77,7 @@ func fillJournal(b *testing.B, folder string, want uint64) uint64 {
 		b.Fatal(err)
 	}
 	const callers = 256
-	hosts, guests := pairs(b, n, callers)
+	hosts, guests := makePairs(b, n, callers)
 	var left atomic.Int64
 	left.Store(int64(want / 4)) // events in each, and a few acks
 	done := make(chan error, callers)
@@ -112,7 +112,7 @@ func BenchmarkOpenForms(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		_, guests := pairs(b, n, mailboxes/2)
+		_, guests := makePairs(b, n, mailboxes/2)
 		var next atomic.Int64
 		done := make(chan error, 64)
 		for range 64 {
@@ -185,7 +185,7 @@ func BenchmarkFirstMessage(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer closeNode(b, n)
-	hosts, guests := pairs(b, n, 1)
+	hosts, guests := makePairs(b, n, 1)
 	for range 1000 / 2 {
 		if err := cycle(hosts[0], guests[0]); err != nil {
 			b.Fatal(err)

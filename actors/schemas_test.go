@@ -29,7 +29,7 @@ func heapInUse() int64 {
 	return int64(m.HeapInuse)
 }
 
-func TestFormsOfRegularExpressionsDoNotFillTheMemory(t *testing.T) {
+func TestSchemaCacheBoundsMemory(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "guest")
 	ask := func(fields int) (view.Asked, error) {
@@ -56,7 +56,7 @@ func TestFormsOfRegularExpressionsDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-func TestSchemasAreKeptWithinTheirRoom(t *testing.T) {
+func TestSchemaCacheEvictsLeastRecent(t *testing.T) {
 	schema, err := form.Compile(heavyFields(1))
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func startSystem(t *testing.T) string {
 	return srv.ClientURL()
 }
 
-func TestStandbyTakesOverWithAllThatThereWas(t *testing.T) {
+func TestStandbyTakesOverLog(t *testing.T) {
 	url := startSystem(t)
 	first, second := t.TempDir(), t.TempDir()
 	n, err := Open(t.Context(), Options{Folder: first, URL: url})

@@ -32,7 +32,7 @@ func restarts(n *Node, name string) int {
 }
 
 // isAtWork fails the test unless a question of an agent's reaches the host and is answered.
-func isAtWork(tb testing.TB, n *Node, a *Agent) {
+func checkAtWork(tb testing.TB, n *Node, a *Agent) {
 	tb.Helper()
 	asked := ask(tb, a, Ask{})
 	if _, err := n.Host().Answer(tb.Context(), Answer{Form: capabilities.FormID(asked.Form), Values: text("a", "x")}); err != nil {
@@ -45,20 +45,20 @@ func isAtWork(tb testing.TB, n *Node, a *Agent) {
 
 func crash(*mailboxActor) (none, error) { panic("for the test") }
 
-func TestCrashOfAMailboxLeavesTheRestAtWork(t *testing.T) {
+func TestMailboxCrashLeavesOthersAtWork(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
 	if _, err := inspect(t.Context(), fae, crash); parley.CodeOf(err) != parley.Internal {
 		t.Fatal(err)
 	}
-	isAtWork(t, n, bob)
-	isAtWork(t, n, fae)
+	checkAtWork(t, n, bob)
+	checkAtWork(t, n, fae)
 	if got := restarts(n, agentName(fae.id)); got != 1 {
 		t.Errorf("%d restarts", got)
 	}
 }
 
-func TestMailboxThatCrashesTooOftenIsPutAside(t *testing.T) {
+func TestRepeatedCrashesQuarantineMailbox(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
 	for range maxRestarts + 1 {
@@ -70,13 +70,13 @@ func TestMailboxThatCrashesTooOftenIsPutAside(t *testing.T) {
 		_, err := fae.Version(t.Context())
 		return parley.CodeOf(err) == parley.Internal
 	})
-	isAtWork(t, n, bob)
+	checkAtWork(t, n, bob)
 	if i := slices.IndexFunc(n.Tree(), func(a view.ActorState) bool { return a.Problem != "" }); i < 0 || n.Tree()[i].Name != agentName(fae.id) {
 		t.Errorf("the tree does not show it: %+v", n.Tree())
 	}
 }
 
-func TestCrashOfTheSchedulerLeavesTheRestAtWork(t *testing.T) {
+func TestSchedulerCrashLeavesOthersAtWork(t *testing.T) {
 	var armed atomic.Bool
 	n := openWith(t, Options{Folder: t.TempDir(), Clock: func() time.Time {
 		if armed.Load() && strings.Contains(string(debug.Stack()), "(*scheduler).look") && armed.CompareAndSwap(true, false) {
@@ -87,7 +87,7 @@ func TestCrashOfTheSchedulerLeavesTheRestAtWork(t *testing.T) {
 	fae := guest(t, n, "fae")
 	armed.Store(true)
 	eventually.Holds(t, "it crashes", func() bool { return restarts(n, schedulerName) == 1 })
-	isAtWork(t, n, fae)
+	checkAtWork(t, n, fae)
 	asked := ask(t, fae, Ask{Deadline: n.now().Add(50_000_000)})
 	if o, err := fae.Await(t.Context(), capabilities.FormID(asked.Form)); err != nil || o.Status != view.StatusExpired {
 		t.Errorf("%+v, %v", o, err)
@@ -108,7 +108,7 @@ func (h crashingLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func TestCrashOfTheJournalsSupervisorLeavesTheRestAtWork(t *testing.T) {
+func TestJournalSupervisorCrashLeavesOthersAtWork(t *testing.T) {
 	var armed, fails atomic.Bool
 	n := openWith(t, Options{
 		Folder: t.TempDir(), Log: slog.New(crashingLog{slog.DiscardHandler, &armed}),
@@ -128,7 +128,7 @@ func TestCrashOfTheJournalsSupervisorLeavesTheRestAtWork(t *testing.T) {
 	eventually.Holds(t, "it crashes", func() bool { return restarts(n, journalName) == 1 })
 	fails.Store(false)
 	eventually.Holds(t, "the journal is back", func() bool { return n.journal.Err() == nil })
-	isAtWork(t, n, fae)
+	checkAtWork(t, n, fae)
 }
 
 // actorOf returns the actor of a name.
@@ -146,11 +146,11 @@ func actorOf(tb testing.TB, n *Node, name string) *actor.PID {
 	return nil
 }
 
-func TestCrashOfAPeerLeavesTheRestAtWork(t *testing.T) {
+func TestPeerCrashLeavesOthersAtWork(t *testing.T) {
 	a, b, c := openThreeNodes(t)
 	a.registry.system.Root.Send(actorOf(t, a.Node, peerName(b.id)), "no message of a peer's actor")
 	eventually.Holds(t, "it crashes", func() bool { return restarts(a.Node, peerName(b.id)) == 1 })
-	isAtWork(t, a.Node, guest(t, a.Node, "fae"))
+	checkAtWork(t, a.Node, guest(t, a.Node, "fae"))
 	awaitMessage(t, c.Host(), send(t, a.Host(), "c", "hello").Message)
 	if testing.Short() {
 		return
@@ -165,7 +165,7 @@ func (crashingProgram) Run(context.Context, runtime.Prompt, runtime.Host, func()
 	panic("for the test")
 }
 
-func TestCrashOfAProgramLeavesTheRestAtWork(t *testing.T) {
+func TestProgramCrashLeavesOthersAtWork(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	var crashed atomic.Bool
 	n.supervisor.program = func(p events.ProgramSet) runtime.Program {
@@ -174,13 +174,13 @@ func TestCrashOfAProgramLeavesTheRestAtWork(t *testing.T) {
 		}
 		return n.supervisor.newRuntime(p)
 	}
-	fae := worker(t, n, "fae", "read -r x; echo done")
+	fae := newShellAgent(t, n, "fae", "read -r x; echo done")
 	if _, err := n.Host().Prompt(t.Context(), fae, "go", ""); err == nil {
 		t.Error("the run that crashed is not said to have failed")
 	}
-	finish(t, fae, view.FinishError)
-	isAtWork(t, n, guest(t, n, "bob"))
+	waitForFinish(t, fae, view.FinishError)
+	checkAtWork(t, n, guest(t, n, "bob"))
 	eventually.Holds(t, "it is restarted", func() bool { return restarts(n, programName(fae.id)) == 1 })
 	prompt(t, fae, "again")
-	finish(t, fae, view.FinishIdle)
+	waitForFinish(t, fae, view.FinishIdle)
 }

@@ -17,11 +17,11 @@ import (
 )
 
 // shifted is a clock that can be put forward.
-type shifted struct{ by atomic.Int64 }
+type shiftedClock struct{ by atomic.Int64 }
 
-func (c *shifted) now() time.Time           { return time.Now().Add(time.Duration(c.by.Load())) }
-func (c *shifted) forward(by time.Duration) { c.by.Add(int64(by)) }
-func (c *shifted) open(tb testing.TB, f string) *Node {
+func (c *shiftedClock) now() time.Time           { return time.Now().Add(time.Duration(c.by.Load())) }
+func (c *shiftedClock) forward(by time.Duration) { c.by.Add(int64(by)) }
+func (c *shiftedClock) open(tb testing.TB, f string) *Node {
 	tb.Helper()
 	n, err := Open(context.Background(), Options{Folder: f, Name: "test", Clock: c.now})
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *shifted) open(tb testing.TB, f string) *Node {
 }
 
 // by gives the agent as it acts by a token.
-func by(tb testing.TB, n *Node, text string) *Agent {
+func agentByToken(tb testing.TB, n *Node, text string) *Agent {
 	tb.Helper()
 	a, _, err := n.Authenticate(tb.Context(), text)
 	if err != nil {
@@ -40,7 +40,7 @@ func by(tb testing.TB, n *Node, text string) *Agent {
 	return a
 }
 
-func mint(tb testing.TB, a *Agent, t NewToken) view.Token {
+func makeToken(tb testing.TB, a *Agent, t NewToken) view.Token {
 	tb.Helper()
 	made, err := a.Tokens().Make(tb.Context(), t)
 	if err != nil {
@@ -56,11 +56,11 @@ func wantCode(tb testing.TB, what string, err error, want parley.Code) {
 	}
 }
 
-func TestATokenMakesOnlyLess(t *testing.T) {
+func TestTokenMakesOnlyNarrowerTokens(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	until := n.now().Add(time.Hour)
-	host := by(t, n, mint(t, n.Host(), NewToken{Scopes: []string{"read", "admin"}, Until: until}).Text)
+	host := agentByToken(t, n, makeToken(t, n.Host(), NewToken{Scopes: []string{"read", "admin"}, Until: until}).Text)
 	inHand := fae.Under(host.by) // the host acts for fae by its token
 	for name, a := range map[string]*Agent{"the host": host, "fae": inHand} {
 		for _, scope := range []string{"ask", "answer", "reveal"} {
@@ -69,7 +69,7 @@ func TestATokenMakesOnlyLess(t *testing.T) {
 		}
 		_, err := a.Tokens().Make(t.Context(), NewToken{Until: until + 1})
 		wantCode(t, name+" for longer", err, parley.NotPermitted)
-		made := mint(t, a, NewToken{})
+		made := makeToken(t, a, NewToken{})
 		if made.Until != until || !slices.Equal(made.Scopes, []string{"read"}) || made.By != host.by.ID {
 			t.Errorf("%s made %+v", name, made)
 		}
@@ -79,15 +79,15 @@ func TestATokenMakesOnlyLess(t *testing.T) {
 	}
 	deep := host
 	for range maxTokenDepth - 1 {
-		deep = by(t, n, mint(t, deep, NewToken{Scopes: []string{"admin"}}).Text)
+		deep = agentByToken(t, n, makeToken(t, deep, NewToken{Scopes: []string{"admin"}}).Text)
 	}
-	last := by(t, n, mint(t, deep, NewToken{Scopes: []string{"admin"}}).Text)
+	last := agentByToken(t, n, makeToken(t, deep, NewToken{Scopes: []string{"admin"}}).Text)
 	_, err := last.Tokens().Make(t.Context(), NewToken{})
 	wantCode(t, "too deep", err, parley.TooLarge)
 }
 
-func TestWhatATokenMadeEndsWithIt(t *testing.T) {
-	folder, clock := t.TempDir(), &shifted{}
+func TestDerivedTokensEndWithTheirParent(t *testing.T) {
+	folder, clock := t.TempDir(), &shiftedClock{}
 	n := clock.open(t, folder)
 	defer func() { closeNode(t, n) }()
 	fae := guest(t, n, "fae")
@@ -102,21 +102,21 @@ func TestWhatATokenMadeEndsWithIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fae := &Agent{node: n, id: fae.id}
-			first := mint(t, n.Host(), NewToken{Scopes: allScopes, Until: n.now().Add(time.Hour)})
-			host := by(t, n, first.Text)
-			child := mint(t, host, NewToken{Scopes: allScopes})
-			grandchild := mint(t, by(t, n, child.Text), NewToken{})
-			ofFae := mint(t, fae.Under(host.by), NewToken{Scopes: []string{"read", "admin"}})
-			itsChild := mint(t, by(t, n, ofFae.Text), NewToken{})
-			session, err := fae.Under(by(t, n, child.Text).by).Tokens().MakeSession(t.Context(), "a browser")
+			first := makeToken(t, n.Host(), NewToken{Scopes: allScopes, Until: n.now().Add(time.Hour)})
+			host := agentByToken(t, n, first.Text)
+			child := makeToken(t, host, NewToken{Scopes: allScopes})
+			grandchild := makeToken(t, agentByToken(t, n, child.Text), NewToken{})
+			ofFae := makeToken(t, fae.Under(host.by), NewToken{Scopes: []string{"read", "admin"}})
+			itsChild := makeToken(t, agentByToken(t, n, ofFae.Text), NewToken{})
+			session, err := fae.Under(agentByToken(t, n, child.Text).by).Tokens().MakeSession(t.Context(), "a browser")
 			if err != nil {
 				t.Fatal(err)
 			}
-			apart := mint(t, fae, NewToken{})
+			apart := makeToken(t, fae, NewToken{})
 			all := []view.Token{child, grandchild, ofFae, itsChild, first}
 			var acting []*Token
 			for _, made := range all {
-				acting = append(acting, by(t, n, made.Text).by)
+				acting = append(acting, agentByToken(t, n, made.Text).by)
 			}
 			if _, _, err := n.AuthenticateSession(t.Context(), session.Text, session.Key); err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestWhatATokenMadeEndsWithIt(t *testing.T) {
 			wantCode(t, "making another by it", err, parley.Unauthenticated)
 			_, err = fae.Under(host.by).Tokens().MakeSession(t.Context(), "late")
 			wantCode(t, "a late session", err, parley.Unauthenticated)
-			by(t, n, apart.Text)
+			agentByToken(t, n, apart.Text)
 			if left, err := fae.Tokens().List(t.Context()); err != nil || len(left) == 0 || slices.ContainsFunc(left, func(t view.Token) bool { return !t.By.IsZero() }) {
 				t.Errorf("listed: %+v %v", left, err)
 			}
@@ -145,16 +145,16 @@ func TestWhatATokenMadeEndsWithIt(t *testing.T) {
 // allScopes are what a token can be good for.
 var allScopes = mailbox.TokenScopes()
 
-func TestAnInvitationEndsWithTheTokenThatMadeIt(t *testing.T) {
+func TestInvitationEndsWithItsToken(t *testing.T) {
 	n, err := Open(t.Context(), Options{Folder: t.TempDir(), Name: "test", Peers: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeNode(t, n) })
 	until := n.now().Add(time.Hour)
-	first := mint(t, n.Host(), NewToken{Scopes: allScopes, Until: until})
-	second := mint(t, by(t, n, first.Text), NewToken{Scopes: []string{"admin"}})
-	made, err := by(t, n, second.Text).Peers().Invite(t.Context(), NewInvitation{Name: "bob", Until: n.now().Add(48 * time.Hour)})
+	first := makeToken(t, n.Host(), NewToken{Scopes: allScopes, Until: until})
+	second := makeToken(t, agentByToken(t, n, first.Text), NewToken{Scopes: []string{"admin"}})
+	made, err := agentByToken(t, n, second.Text).Peers().Invite(t.Context(), NewInvitation{Name: "bob", Until: n.now().Add(48 * time.Hour)})
 	if err != nil || made.Until != until {
 		t.Fatalf("%+v %v", made, err)
 	}
@@ -176,8 +176,8 @@ func TestAnInvitationEndsWithTheTokenThatMadeIt(t *testing.T) {
 	}
 }
 
-func TestASessionIsShortAndRenewed(t *testing.T) {
-	folder, clock := t.TempDir(), &shifted{}
+func TestSessionExpiresUnlessRenewed(t *testing.T) {
+	folder, clock := t.TempDir(), &shiftedClock{}
 	n := clock.open(t, folder)
 	defer func() { closeNode(t, n) }()
 	in, err := n.Host().Tokens().MakeSession(t.Context(), "a browser")
@@ -270,15 +270,15 @@ func answeredSecret(t *testing.T, n *Node, fae *Agent) view.Asked {
 	return asked
 }
 
-func TestSecretsAreOpenedForTheirAskerAndByTheirScope(t *testing.T) {
+func TestSecretsAreRevealedToAskerAndScope(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	asked := answeredSecret(t, n, fae)
 	form := capabilities.FormID(asked.Form)
 	sealed := `{"key":"•••"}`
-	without := by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "ask", "admin"}}).Text)
-	with := by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text)
-	unnamed := by(t, n, mint(t, fae, NewToken{}).Text)
+	without := agentByToken(t, n, makeToken(t, fae, NewToken{Scopes: []string{"read", "ask", "admin"}}).Text)
+	with := agentByToken(t, n, makeToken(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text)
+	unnamed := agentByToken(t, n, makeToken(t, fae, NewToken{}).Text)
 	outcome := func(a *Agent) string {
 		t.Helper()
 		o, err := a.Await(t.Context(), form)
@@ -309,7 +309,7 @@ func TestSecretsAreOpenedForTheirAskerAndByTheirScope(t *testing.T) {
 		a    *Agent
 		want string
 	}{"itself": {fae, open}, "a token of a guest": {unnamed, open}, "with reveal": {with, open}, "without reveal": {without, sealed}, "the host's token as fae": {
-		fae.Under(by(t, n, mint(t, n.Host(), NewToken{}).Text).by), sealed,
+		fae.Under(agentByToken(t, n, makeToken(t, n.Host(), NewToken{}).Text).by), sealed,
 	}} {
 		if got := []string{outcome(c.a), again(c.a, byKey), again(c.a, byName)}; got[0] != c.want || got[1] != c.want || got[2] != c.want {
 			t.Errorf("%s: %v, want %s", name, got, c.want)
@@ -343,7 +343,7 @@ func TestSecretsAreOpenedForTheirAskerAndByTheirScope(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
+func TestAwaitWithoutRevealHidesSecrets(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
@@ -352,7 +352,7 @@ func TestWhoWaitsWithoutRevealIsToldNoSecrets(t *testing.T) {
 		o   view.Outcome
 		err error
 	}
-	waits := map[bool]*Agent{true: by(t, n, mint(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text), false: by(t, n, mint(t, fae, NewToken{Scopes: []string{"read"}}).Text)}
+	waits := map[bool]*Agent{true: agentByToken(t, n, makeToken(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text), false: agentByToken(t, n, makeToken(t, fae, NewToken{Scopes: []string{"read"}}).Text)}
 	heard := map[bool]chan told{true: make(chan told, 1), false: make(chan told, 1)}
 	for reveals, a := range waits {
 		go func() {

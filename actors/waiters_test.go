@@ -13,7 +13,7 @@ import (
 
 // TestCallersThatAreGoneLeaveNoWaiter ends the context of calls that wait, while the mailbox that would add them as
 // waiters is busy.
-func TestCallersThatAreGoneLeaveNoWaiter(t *testing.T) {
+func TestCancelledCallsLeaveNoWaiter(t *testing.T) {
 	t.Parallel()
 	n := openNode(t, t.TempDir())
 	host := n.Host()

@@ -8,7 +8,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestTheHostFindsRoomWhereOthersDoNot(t *testing.T) {
+func TestHostHasLargestQueueShare(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	for _, c := range []struct {
@@ -32,7 +32,7 @@ func TestTheHostFindsRoomWhereOthersDoNot(t *testing.T) {
 }
 
 // What is on its way to the host's mailbox from others is not the host's to wait behind.
-func TestMailForAMailboxTakesNoPlacesOfItsCallers(t *testing.T) {
+func TestQueuedMailLeavesRoomForCalls(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	release := make(chan struct{})
 	var left sync.WaitGroup

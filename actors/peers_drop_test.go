@@ -11,7 +11,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
+func TestDroppedPeerLosesAccess(t *testing.T) {
 	v := newHostileHarness(t)
 	h := v.victim.Host()
 	introduced := v.newUnknownNode()
@@ -73,7 +73,7 @@ func TestNodeThatIsDroppedReachesNobodyUntilItIsInvitedAgain(t *testing.T) {
 	}
 }
 
-func TestNodeThatWasDroppedStaysSoAndComesBackByInvitation(t *testing.T) {
+func TestDroppedPeerReturnsByInvitation(t *testing.T) {
 	a, b, _ := openThreeNodes(t)
 	host, other := a.Host(), b.Host()
 	given := guest(t, a.Node, "given")

@@ -18,11 +18,11 @@ import (
 )
 
 // promptVictim is the variable that makes this test's binary a node whose agents are prompted until it is killed.
-const promptVictim = "PARLEY_TEST_PROMPT_VICTIM"
+const promptNodeEnv = "PARLEY_TEST_PROMPT_VICTIM"
 
 // prompted are the scripts of the agents that are prompted. The first three put out the prompt's text, at once or later;
 // the last one asks before that.
-var prompted = []events.ProgramSet{
+var promptedPrograms = []events.ProgramSet{
 	{Command: []string{"sh", "-c", `echo "had $PARLEY_PROMPT"; sleep 0.1`}},
 	{Command: []string{"sh", "-c", `sleep 0.2; echo "had $PARLEY_PROMPT"`}},
 	{Keep: true, Command: []string{"sh", "-c", `sleep 0.1; while read line; do echo "had $line" | tr '{}' '()'; echo '{"type":"done"}'; done`}},
@@ -33,17 +33,17 @@ func promptedName(i int) string { return fmt.Sprint("prompted", i) }
 
 // runPromptVictim runs a node that prompts its agents, answers what they ask, and says, a line each, what was accepted. It
 // never returns.
-func runPromptVictim(folder string) {
+func runPromptNode(folder string) {
 	ctx := context.Background()
 	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
 	if err != nil {
 		fmt.Println("failed", err)
 		os.Exit(1)
 	}
-	go sayYes(ctx, n)
-	for i := range prompted {
+	go answerYes(ctx, n)
+	for i := range promptedPrograms {
 		go func() {
-			fmt.Println("failed", promptForEver(ctx, n, i))
+			fmt.Println("failed", promptForever(ctx, n, i))
 			os.Exit(1)
 		}()
 	}
@@ -51,7 +51,7 @@ func runPromptVictim(folder string) {
 }
 
 // sayYes answers whatever the host is asked.
-func sayYes(ctx context.Context, n *Node) {
+func answerYes(ctx context.Context, n *Node) {
 	for e, err := range n.Host().Mail().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
 			return
@@ -63,10 +63,10 @@ func sayYes(ctx context.Context, n *Node) {
 	}
 }
 
-func promptForEver(ctx context.Context, n *Node, i int) error {
+func promptForever(ctx context.Context, n *Node, i int) error {
 	a, err := n.ActAs(ctx, promptedName(i))
 	if parley.CodeOf(err) == parley.UnknownName {
-		p := prompted[i]
+		p := promptedPrograms[i]
 		p.Runtime = "exec"
 		a, err = n.Host().Make(ctx, NewAgent{Kind: events.Guest, Name: promptedName(i), Program: &p, Wait: true})
 	}
@@ -88,10 +88,10 @@ type acceptedPrompt struct {
 }
 
 // killPrompted runs a victim, kills it when it has accepted some prompts, and gives those.
-func killPrompted(t *testing.T, folder string) (all []acceptedPrompt) {
+func runAndKillPromptNode(t *testing.T, folder string) (all []acceptedPrompt) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), promptVictim+"="+folder)
+	cmd.Env = append(os.Environ(), promptNodeEnv+"="+folder)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -125,7 +125,7 @@ func killPrompted(t *testing.T, folder string) (all []acceptedPrompt) {
 
 // TestAnAcceptedPromptRunsWhateverIsKilled kills a node with SIGKILL again and again while its agents are prompted. Each
 // prompt that was accepted is run for until its program has said something; where that was cut off, the agent says so.
-func TestAnAcceptedPromptRunsWhateverIsKilled(t *testing.T) {
+func TestAcceptedPromptsRunAfterKills(t *testing.T) {
 	t.Parallel()
 	rounds := 8
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
@@ -134,12 +134,12 @@ func TestAnAcceptedPromptRunsWhateverIsKilled(t *testing.T) {
 	folder := t.TempDir()
 	var accepted []acceptedPrompt
 	for range rounds {
-		accepted = append(accepted, killPrompted(t, folder)...)
+		accepted = append(accepted, runAndKillPromptNode(t, folder)...)
 	}
 	n := openNode(t, folder)
 	began := time.Now()
-	go sayYes(t.Context(), n)
-	for i := range prompted {
+	go answerYes(t.Context(), n)
+	for i := range promptedPrograms {
 		a, err := n.ActAs(t.Context(), promptedName(i))
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func checkPrompted(t *testing.T, n *Node, p acceptedPrompt) string {
 				t.Errorf("%s: its run has ended well and put out nothing", p.text)
 			}
 			return "ran"
-		case !e.Interrupted && len(snapshotNow(t, a).Cut) < 16:
+		case !e.Interrupted && len(currentStatus(t, a).Cut) < 16:
 			t.Errorf("%s: the agent does not say that it was cut off: %+v", p.text, e)
 		case !strings.Contains(outputOf(t, a), p.text) && p.agent != promptedName(3) && runs < 5:
 			t.Errorf("%s: it was cut off before it had said anything, and has had %d runs", p.text, runs)

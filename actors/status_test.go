@@ -10,7 +10,7 @@ import (
 	"parley/internal/eventually"
 )
 
-func TestASnapshotSaysWhatAnAgentIs(t *testing.T) {
+func TestStatusShowsAgent(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	labels := map[string]string{"team": "site"}
 	fae, err := n.Host().Make(t.Context(), NewAgent{Kind: events.Guest, Name: "fae", Title: "Mends things", Labels: labels})
@@ -34,7 +34,7 @@ func TestASnapshotSaysWhatAnAgentIs(t *testing.T) {
 	}
 }
 
-func TestBeyondSeesWhatIsNoMail(t *testing.T) {
+func TestBeyondReportsChangesWithoutMail(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	before, err := fae.Version(t.Context())

@@ -18,31 +18,31 @@ import (
 )
 
 // troubles has the commits of a journal fail: some are not stored, of some it cannot be said for a while.
-type troubles struct {
-	on      atomic.Bool
-	unknown atomic.Bool // the one that failed last is stored
-	n       atomic.Int64
+type commitFaults struct {
+	enabled atomic.Bool
+	stored  atomic.Bool // the one that failed last is stored
+	failed  atomic.Int64
 }
 
-func (d *troubles) step(step string) error {
-	if !d.on.Load() {
+func (d *commitFaults) step(step string) error {
+	if !d.enabled.Load() {
 		return nil
 	}
 	failed := errors.New("no answer, for the test")
 	switch step {
 	case "before publish":
 		if rand.IntN(20) == 0 {
-			d.n.Add(1)
+			d.failed.Add(1)
 			return failed
 		}
 	case "after publish":
 		if rand.IntN(20) == 0 {
-			d.n.Add(1)
-			d.unknown.Store(true)
+			d.failed.Add(1)
+			d.stored.Store(true)
 			return failed
 		}
 	case "before settle", "before reopen":
-		if d.unknown.Swap(false) || step == "before reopen" && rand.IntN(2) == 0 {
+		if d.stored.Swap(false) || step == "before reopen" && rand.IntN(2) == 0 {
 			return failed
 		}
 	}
@@ -51,13 +51,13 @@ func (d *troubles) step(step string) error {
 
 // TestNoCopyIsAheadOfItsHome has forms asked and answered while commits of their home fail, and looks at once at the home
 // of each that a copy shows as ended: on the home's own node, and on another.
-func TestNoCopyIsAheadOfItsHome(t *testing.T) {
+func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 	t.Parallel()
 	forms := 40
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
 		forms = 600
 	}
-	var d troubles
+	var d commitFaults
 	a := &clusterNode{options: Options{Folder: t.TempDir(), Name: "a", Failpoint: d.step}}
 	a.open(t)
 	b := openClusterNode(t, "b", true)
@@ -65,7 +65,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 	fae := guest(t, a.Node, "fae")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	d.on.Store(true)
+	d.enabled.Store(true)
 	again := func(do func() error) error {
 		var err error
 		eventually.Holds(t, "the journal takes it", func() bool {
@@ -129,7 +129,7 @@ func TestNoCopyIsAheadOfItsHome(t *testing.T) {
 		}
 	}
 	work.Wait()
-	d.on.Store(false)
+	d.enabled.Store(false)
 	eventually.Holds(t, "the journal works", func() bool { return a.journal.Err() == nil })
-	t.Logf("%d commits failed", d.n.Load())
+	t.Logf("%d commits failed", d.failed.Load())
 }

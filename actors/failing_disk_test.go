@@ -25,25 +25,25 @@ type messageSender struct {
 	agent *Agent
 	to    string
 	mu    sync.Mutex
-	said  int
+	sent  int
 	acks  []int
 }
 
 func (s *messageSender) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		s.said++
+		s.sent++
 		var err error
-		if s.said%4 == 0 {
-			_, err = s.agent.Ask(context.Background(), Ask{To: s.to, Description: strconv.Itoa(s.said), Fields: textField("a")})
+		if s.sent%4 == 0 {
+			_, err = s.agent.Ask(context.Background(), Ask{To: s.to, Description: strconv.Itoa(s.sent), Fields: textField("a")})
 		} else {
-			_, err = s.agent.Send(context.Background(), s.to, strconv.Itoa(s.said))
+			_, err = s.agent.Send(context.Background(), s.to, strconv.Itoa(s.sent))
 		}
 		if err != nil {
 			time.Sleep(time.Millisecond) // a client that is told to come later
 			continue
 		}
 		s.mu.Lock()
-		s.acks = append(s.acks, s.said)
+		s.acks = append(s.acks, s.sent)
 		s.mu.Unlock()
 		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) // what a client does between two calls
 	}
@@ -57,7 +57,7 @@ func (s *messageSender) acknowledged() int {
 
 // TestOrderHoldsWhateverTheDiskDoes has agents send while the disk fails and comes back, again and again. In the end
 // everything that was acknowledged has arrived once, in the order sent, and nothing is left undelivered.
-func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
+func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 	for name, fails := range map[string]func(d *disktest.Disk) (heal func()){
 		"full": func(d *disktest.Disk) func() {
 			d.OnFlush(func(string) error { // somebody frees a little now and then, and more is written at once
@@ -138,7 +138,7 @@ func TestOrderHoldsWhateverTheDiskDoes(t *testing.T) {
 
 // TestAnAcknowledgedFormIsNeverSaidToBeMissing has agents ask while flushes fail, and the host refuse each form as soon as
 // its asker has the form's ID. The host may be told to come later, but not that there is no such form.
-func TestAnAcknowledgedFormIsNeverSaidToBeMissing(t *testing.T) {
+func TestAcknowledgedFormIsNeverReportedMissing(t *testing.T) {
 	d := disktest.Mount(t)
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n"})
 	ctx, stop := context.WithCancel(t.Context())
@@ -151,11 +151,11 @@ func TestAnAcknowledgedFormIsNeverSaidToBeMissing(t *testing.T) {
 		running.Go(func() {
 			for k := 0; ctx.Err() == nil; k++ {
 				var asked view.Asked
-				persist(ctx, t, func() (err error) {
+				retryWhileRefused(ctx, t, func() (err error) {
 					asked, err = agent.Ask(context.Background(), Ask{To: "HOST", Description: "x", Key: strconv.Itoa(k), Fields: textField("a")})
 					return err
 				})
-				persist(ctx, t, func() error {
+				retryWhileRefused(ctx, t, func() error {
 					_, err := n.Host().Decline(context.Background(), capabilities.FormID(asked.Form), "")
 					if parley.CodeOf(err) == parley.AlreadyDeclined { // by an attempt whose result was lost
 						return nil
@@ -182,7 +182,7 @@ func TestAnAcknowledgedFormIsNeverSaidToBeMissing(t *testing.T) {
 }
 
 // persist does something until it is not refused for now. Any other refusal is an error.
-func persist(ctx context.Context, t *testing.T, do func() error) {
+func retryWhileRefused(ctx context.Context, t *testing.T, do func() error) {
 	var err error
 	eventually.Holds(t, "it is not refused for now", func() bool {
 		err = do()
@@ -196,7 +196,7 @@ func persist(ctx context.Context, t *testing.T, do func() error) {
 
 // TestWhatIsOwedGoesFirst loses the copy of an acknowledged message on its way to its recipient's mailbox. The next one
 // comes after it all the same.
-func TestWhatIsOwedGoesFirst(t *testing.T) {
+func TestOutboxKeepsOrderAfterLostCopy(t *testing.T) {
 	var broken atomic.Bool
 	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
 		if broken.Load() && (step == "before publish" || step == "before reopen") {
@@ -282,7 +282,7 @@ func (s *messageSender) check(t *testing.T, all []view.Message) {
 
 // TestAStrictDiskKeepsANewNode cuts the power of a disk that has the name of a new file only once its folder was flushed,
 // when a new node has acknowledged its first message.
-func TestAStrictDiskKeepsANewNode(t *testing.T) {
+func TestNewNodeSurvivesPowerLoss(t *testing.T) {
 	d := disktest.Mount(t)
 	state := filepath.Join("a", "b", "state")
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), state)})

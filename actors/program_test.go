@@ -18,18 +18,18 @@ import (
 )
 
 // worker makes an agent that runs a shell script for each message.
-func worker(tb testing.TB, n *Node, name, script string) *Agent {
+func newShellAgent(tb testing.TB, n *Node, name, script string) *Agent {
 	tb.Helper()
-	return programmed(tb, n, NewAgent{Name: name, Program: &events.ProgramSet{Command: []string{"sh", "-c", script}}})
+	return newProgramAgent(tb, n, NewAgent{Name: name, Program: &events.ProgramSet{Command: []string{"sh", "-c", script}}})
 }
 
 // pythonWorker makes one that runs a Python script, with functions to say a line and to hear one.
-func pythonWorker(tb testing.TB, n *Node, name, script string) *Agent {
+func newPythonAgent(tb testing.TB, n *Node, name, script string) *Agent {
 	tb.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		tb.Skip("there is no python3")
 	}
-	return programmed(tb, n, NewAgent{Name: name, Program: &events.ProgramSet{Command: []string{"python3", "-c", pythonHead + script}}})
+	return newProgramAgent(tb, n, NewAgent{Name: name, Program: &events.ProgramSet{Command: []string{"python3", "-c", pythonHead + script}}})
 }
 
 const pythonHead = `
@@ -42,7 +42,7 @@ def hear():
 prompt = hear()["text"]
 `
 
-func programmed(tb testing.TB, n *Node, m NewAgent) *Agent {
+func newProgramAgent(tb testing.TB, n *Node, m NewAgent) *Agent {
 	tb.Helper()
 	m.Kind, m.Wait = events.Guest, true
 	m.Program.Runtime = "exec"
@@ -63,7 +63,7 @@ func prompt(tb testing.TB, a *Agent, text string) view.Prompted {
 }
 
 // finish waits until an agent has nothing more to do.
-func finish(tb testing.TB, a *Agent, status string) view.AgentStatus {
+func waitForFinish(tb testing.TB, a *Agent, status string) view.AgentStatus {
 	tb.Helper()
 	f, err := a.WaitForFinish(tb.Context(), 30*time.Second)
 	if err != nil || f.Status != status {
@@ -72,7 +72,7 @@ func finish(tb testing.TB, a *Agent, status string) view.AgentStatus {
 	return f.Final
 }
 
-func snapshotNow(tb testing.TB, a *Agent) view.AgentStatus {
+func currentStatus(tb testing.TB, a *Agent) view.AgentStatus {
 	tb.Helper()
 	s, err := a.Status(tb.Context())
 	if err != nil {
@@ -180,7 +180,7 @@ func (p pids) allGone(tb testing.TB, count int) {
 func descendantsOf(parent int) (all []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
 	for _, path := range stats {
-		if pid, of := familyIn(path); of == parent {
+		if pid, of := readStat(path); of == parent {
 			all = append(append(all, pid), descendantsOf(pid)...)
 		}
 	}
@@ -189,7 +189,7 @@ func descendantsOf(parent int) (all []int) {
 }
 
 // familyIn reads a process's stat file. Of one that has ended the parent is 0.
-func familyIn(path string) (pid, parent int) {
+func readStat(path string) (pid, parent int) {
 	stat, err := os.ReadFile(path)
 	if err != nil {
 		return 0, 0

@@ -16,7 +16,7 @@ import (
 )
 
 // askedBy gives the forms that an agent has asked, oldest first.
-func askedBy(tb testing.TB, a *Agent) (all []view.Message) {
+func formsAskedBy(tb testing.TB, a *Agent) (all []view.Message) {
 	tb.Helper()
 	in, err := a.Mail().Inbox(tb.Context(), view.MessageFilter{All: true})
 	if err != nil {
@@ -31,11 +31,11 @@ func askedBy(tb testing.TB, a *Agent) (all []view.Message) {
 }
 
 // awaitAsked waits until an agent has asked so many forms, and gives the last.
-func awaitAsked(tb testing.TB, a *Agent, count int) view.Message {
+func awaitFormsAsked(tb testing.TB, a *Agent, count int) view.Message {
 	tb.Helper()
 	var asked []view.Message
 	eventually.Holds(tb, "it has asked", func() bool {
-		asked = askedBy(tb, a)
+		asked = formsAskedBy(tb, a)
 		return len(asked) >= count
 	})
 	if len(asked) != count {
@@ -45,7 +45,7 @@ func awaitAsked(tb testing.TB, a *Agent, count int) view.Message {
 }
 
 // reply answers, as the host, what an agent asked.
-func reply(tb testing.TB, a *Agent, e view.Message, name, value string) {
+func answerAsHost(tb testing.TB, a *Agent, e view.Message, name, value string) {
 	tb.Helper()
 	host := a.node.Host()
 	eventually.Holds(tb, "the question is there", func() bool {
@@ -57,7 +57,7 @@ func reply(tb testing.TB, a *Agent, e view.Message, name, value string) {
 	}
 }
 
-const asksWhen = `
+const askingScript = `
 say(type="output", text="process %d\n" % os.getpid())
 say(type="ask_user", id="when", title="Deploy", context="When?", fields=[{"name": "day", "type": "text", "required": True}])
 answer = hear()
@@ -67,11 +67,11 @@ say(type="done")
 
 // TestAProgramThatIsKilledGoesOnWithTheAnswer: it asks, is killed, is answered, and the next one has the answer, with
 // nobody asked twice.
-func TestAProgramThatIsKilledGoesOnWithTheAnswer(t *testing.T) {
+func TestNextRunGetsAnswerOfKilledProgram(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	a := pythonWorker(t, n, "w", asksWhen)
+	a := newPythonAgent(t, n, "w", askingScript)
 	prompt(t, a, "deploy")
-	asked := awaitAsked(t, a, 1)
+	asked := awaitFormsAsked(t, a, 1)
 	children := descendantsOf(os.Getpid())
 	if len(children) == 0 {
 		t.Skip("there is no way to see the program's process")
@@ -83,26 +83,26 @@ func TestAProgramThatIsKilledGoesOnWithTheAnswer(t *testing.T) {
 			}
 		}
 	}
-	if s := finish(t, a, view.FinishError); !strings.Contains(s.Error, "SIGKILL") {
+	if s := waitForFinish(t, a, view.FinishError); !strings.Contains(s.Error, "SIGKILL") {
 		t.Errorf("the error is %q", s.Error)
 	}
-	reply(t, a, asked, "day", "Tuesday")
+	answerAsHost(t, a, asked, "day", "Tuesday")
 	prompt(t, a, "redeploy")
-	finish(t, a, view.FinishIdle)
+	waitForFinish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "redeploy on Tuesday") {
 		t.Errorf("it has put out %q", out)
 	}
-	awaitAsked(t, a, 1)
+	awaitFormsAsked(t, a, 1)
 
 	prompt(t, a, "once more") // after a good end, it is another question
-	reply(t, a, awaitAsked(t, a, 2), "day", "Friday")
-	finish(t, a, view.FinishIdle)
+	answerAsHost(t, a, awaitFormsAsked(t, a, 2), "day", "Friday")
+	waitForFinish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "once more on Friday") {
 		t.Errorf("it has put out %q", out)
 	}
 }
 
-const callsTwice = `
+const twoCallsScript = `
 for i in range(2):
     say(type="approval", id="call-%d" % i, tool="shell", input={"command": "rm"})
     decision = hear()
@@ -111,12 +111,12 @@ say(type="done")
 `
 
 // TestADeclinedCallIsNotAskedAboutAgainInItsRun: a program that insists is refused by what was said.
-func TestADeclinedCallIsNotAskedAboutAgainInItsRun(t *testing.T) {
+func TestDeniedCallIsNotAskedAgainInItsRun(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	a := pythonWorker(t, n, "w", callsTwice)
+	a := newPythonAgent(t, n, "w", twoCallsScript)
 	prompt(t, a, "go")
-	asked := awaitAsked(t, a, 1)
-	finish(t, a, view.FinishPermission)
+	asked := awaitFormsAsked(t, a, 1)
+	waitForFinish(t, a, view.FinishPermission)
 	decide := func(e view.Message, decision string) {
 		t.Helper()
 		values := text("decision", decision)
@@ -126,48 +126,48 @@ func TestADeclinedCallIsNotAskedAboutAgainInItsRun(t *testing.T) {
 		}
 	}
 	decide(asked, mailbox.Deny)
-	finish(t, a, view.FinishIdle)
+	waitForFinish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); out != "0 False not that\n1 False not that\n" {
 		t.Errorf("it was told %q", out)
 	}
-	awaitAsked(t, a, 1)
+	awaitFormsAsked(t, a, 1)
 
 	prompt(t, a, "go") // each run is told anew, and once is for one call
-	decide(awaitAsked(t, a, 2), mailbox.Once)
-	decide(awaitAsked(t, a, 3), mailbox.Always)
-	finish(t, a, view.FinishIdle)
+	decide(awaitFormsAsked(t, a, 2), mailbox.Once)
+	decide(awaitFormsAsked(t, a, 3), mailbox.Always)
+	waitForFinish(t, a, view.FinishIdle)
 	prompt(t, a, "go")
-	finish(t, a, view.FinishIdle)
-	awaitAsked(t, a, 3)
+	waitForFinish(t, a, view.FinishIdle)
+	awaitFormsAsked(t, a, 3)
 }
 
 // TestTheSameCallTwiceAtOnceIsTwoQuestions: a decision is for one call.
-func TestTheSameCallTwiceAtOnceIsTwoQuestions(t *testing.T) {
+func TestConcurrentEqualCallsAreSeparateForms(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	a := pythonWorker(t, n, "w", `
+	a := newPythonAgent(t, n, "w", `
 for i in range(8): say(type="approval", id="call-%d" % i, tool="shell", input={"command": "rm"})
 for i in range(8): hear()
 say(type="done")
 `)
 	prompt(t, a, "go")
-	awaitAsked(t, a, 8)
+	awaitFormsAsked(t, a, 8)
 	if err := n.Host().Agents().Interrupt(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range askedBy(t, a) {
+	for _, e := range formsAskedBy(t, a) {
 		if e.Outcome == nil || e.Outcome.Status != view.StatusCancelled {
 			t.Errorf("%s is %+v", e.MessageID, e.Outcome)
 		}
 	}
-	finish(t, a, view.FinishIdle)
+	waitForFinish(t, a, view.FinishIdle)
 }
 
 // TestARunThatIsOverIsNotHeard: neither once its program has ended, nor when it was interrupted and its program has
 // yet to go.
-func TestARunThatIsOverIsNotHeard(t *testing.T) {
+func TestEndedRunCannotActForItsAgent(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	g := newBarrier(t)
-	a := worker(t, n, "w", "trap '' TERM; echo deaf; "+g.wait())
+	a := newShellAgent(t, n, "w", "trap '' TERM; echo deaf; "+g.wait())
 	unheard := func(d *runtimeHost, write bool) {
 		t.Helper()
 		before := len(eventsOf[events.Event](t, a))
@@ -191,7 +191,7 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 	run := n.supervisor.currentRun(a.id)
 	interrupted := make(chan error, 1)
 	go func() { interrupted <- n.Host().Agents().Interrupt(t.Context(), a) }()
-	eventually.Holds(t, "it is interrupted", func() bool { return snapshotNow(t, a).Status == mailbox.Idle })
+	eventually.Holds(t, "it is interrupted", func() bool { return currentStatus(t, a).Status == mailbox.Idle })
 	select {
 	case <-run.over:
 		t.Fatal("the program has heeded the interruption")
@@ -211,14 +211,14 @@ func TestARunThatIsOverIsNotHeard(t *testing.T) {
 	if next := n.supervisor.currentRun(a.id); next == run {
 		t.Fatal("it is the same run")
 	}
-	finish(t, a, view.FinishIdle) // its end is an event, too
+	waitForFinish(t, a, view.FinishIdle) // its end is an event, too
 	unheard(run.host, true)
 }
 
 // TestAnInterruptedRunLeavesNothingAsked races an interruption with a program that asks as fast as it can.
-func TestAnInterruptedRunLeavesNothingAsked(t *testing.T) {
+func TestInterruptionCancelsOpenForms(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	a := pythonWorker(t, n, "w", `
+	a := newPythonAgent(t, n, "w", `
 for i in range(50):
     say(type="ask", id="q%d" % i, prompt="Go on?")
     say(type="approval", id="c%d" % i, tool="shell", input={"n": i})
@@ -226,28 +226,28 @@ while True: hear()
 `)
 	for range 5 {
 		prompt(t, a, "go")
-		eventually.Holds(t, "it asks", func() bool { return snapshotNow(t, a).Asks > 0 })
+		eventually.Holds(t, "it asks", func() bool { return currentStatus(t, a).Asks > 0 })
 		if err := n.Host().Agents().Interrupt(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if s := finish(t, a, view.FinishIdle); s.Asks != 0 || len(s.Pending) != 0 {
+		if s := waitForFinish(t, a, view.FinishIdle); s.Asks != 0 || len(s.Pending) != 0 {
 			t.Fatalf("%d questions are open, %d calls", s.Asks, len(s.Pending))
 		}
 	}
 }
 
 // TestAnAnswerIsHeardThoughItsMailboxCrashed: what a program waits for outlives the actor that it asked.
-func TestAnAnswerIsHeardThoughItsMailboxCrashed(t *testing.T) {
+func TestProgramGetsAnswerAfterMailboxCrash(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	a := pythonWorker(t, n, "w", asksWhen)
+	a := newPythonAgent(t, n, "w", askingScript)
 	prompt(t, a, "deploy")
-	asked := awaitAsked(t, a, 1)
+	asked := awaitFormsAsked(t, a, 1)
 	_, err := inspect(t.Context(), a, func(b *mailboxActor) (struct{}, error) { panic("for the test") })
 	if parley.CodeOf(err) != parley.Internal {
 		t.Fatal(err)
 	}
-	reply(t, a, asked, "day", "Monday")
-	finish(t, a, view.FinishIdle)
+	answerAsHost(t, a, asked, "day", "Monday")
+	waitForFinish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "deploy on Monday") {
 		t.Errorf("it has put out %q", out)
 	}

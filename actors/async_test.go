@@ -11,46 +11,46 @@ import (
 )
 
 // told is one result of a call that was begun.
-type told struct {
+type asyncResult struct {
 	asked   *view.Asked
 	outcome view.Outcome
 	err     error
 }
 
 // beginAsk begins an ask whose results come to a channel.
-func beginAsk(a *Agent, ask Ask) (results <-chan told, forget func()) {
-	ch := make(chan told, 4)
+func startAsk(a *Agent, ask Ask) (results <-chan asyncResult, forget func()) {
+	ch := make(chan asyncResult, 4)
 	forget = a.Async().Ask(ask,
-		func(asked view.Asked, err error) { ch <- told{asked: &asked, err: err} },
-		func(o view.Outcome, err error) { ch <- told{outcome: o, err: err} })
+		func(asked view.Asked, err error) { ch <- asyncResult{asked: &asked, err: err} },
+		func(o view.Outcome, err error) { ch <- asyncResult{outcome: o, err: err} })
 	return ch, forget
 }
 
 // TestAnAskThatWasBegunHearsItsOutcome asks without a goroutine that waits. The ask's result comes first, and then the
 // outcome, once.
-func TestAnAskThatWasBegunHearsItsOutcome(t *testing.T) {
+func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir()})
 	fae := guest(t, n, "fae")
 	ask := Ask{To: "HOST", Description: "x", Key: "k", Fields: textField("a")}
-	results, _ := beginAsk(fae, ask)
+	results, _ := startAsk(fae, ask)
 	asked := <-results
 	if asked.err != nil || asked.asked == nil || asked.asked.Outcome != nil {
 		t.Fatalf("%+v", asked)
 	}
-	again, _ := beginAsk(fae, ask) // the same form
+	again, _ := startAsk(fae, ask) // the same form
 	if second := <-again; second.err != nil || second.asked.Form != asked.asked.Form {
 		t.Fatalf("%+v", second)
 	}
-	dropped, forget := beginAsk(fae, ask)
+	dropped, forget := startAsk(fae, ask)
 	<-dropped
 	forget()
 	ref := capabilities.FormID(asked.asked.Form)
-	waited := make(chan told, 2)
-	fae.Async().Await(ref, func(o view.Outcome, err error) { waited <- told{outcome: o, err: err} })
-	answered := make(chan told, 2)
+	waited := make(chan asyncResult, 2)
+	fae.Async().Await(ref, func(o view.Outcome, err error) { waited <- asyncResult{outcome: o, err: err} })
+	answered := make(chan asyncResult, 2)
 	answer := Answer{Form: ref, Values: map[string]capabilities.Value{"a": capabilities.String("yes")}}
-	n.Host().Async().Answer(t.Context(), answer, func(o view.Outcome, err error) { answered <- told{outcome: o, err: err} })
-	for name, ch := range map[string]<-chan told{"the ask": results, "the second": again, "an await": waited, "the answer": answered} {
+	n.Host().Async().Answer(t.Context(), answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
+	for name, ch := range map[string]<-chan asyncResult{"the ask": results, "the second": again, "an await": waited, "the answer": answered} {
 		got := <-ch
 		if v := fmt.Sprint(got.outcome.Values); got.err != nil || got.asked != nil || got.outcome.Status != view.StatusAnswered || v == "" {
 			t.Errorf("%s: %+v", name, got)
@@ -62,15 +62,15 @@ func TestAnAskThatWasBegunHearsItsOutcome(t *testing.T) {
 	if len(dropped) > 0 {
 		t.Errorf("one that has gone is told %+v", <-dropped)
 	}
-	late, _ := beginAsk(fae, ask)
+	late, _ := startAsk(fae, ask)
 	if got := <-late; got.err != nil || got.asked.Outcome == nil || got.asked.Outcome.Status != view.StatusAnswered {
 		t.Errorf("after its end: %+v", got)
 	}
-	n.Host().Async().Answer(t.Context(), answer, func(o view.Outcome, err error) { answered <- told{outcome: o, err: err} })
+	n.Host().Async().Answer(t.Context(), answer, func(o view.Outcome, err error) { answered <- asyncResult{outcome: o, err: err} })
 	if got := <-answered; parley.CodeOf(got.err) != parley.AlreadyAnswered {
 		t.Errorf("a second answer: %+v", got)
 	}
-	wrong, _ := beginAsk(fae, Ask{To: "nobody", Description: "x", Fields: textField("a")})
+	wrong, _ := startAsk(fae, Ask{To: "nobody", Description: "x", Fields: textField("a")})
 	if got := <-wrong; parley.CodeOf(got.err) != parley.UnknownRecipient {
 		t.Errorf("of nobody: %+v", got)
 	}
@@ -78,7 +78,7 @@ func TestAnAskThatWasBegunHearsItsOutcome(t *testing.T) {
 }
 
 // BenchmarkBegunAsks has as many asks under way as the name says, without a goroutine for any of them.
-func BenchmarkBegunAsks(b *testing.B) {
+func BenchmarkAsyncAsks(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) {
 			n := openWith(b, Options{Folder: b.TempDir()})

@@ -11,11 +11,11 @@ import (
 )
 
 // TestAMailboxThatCannotBeReadAtTheStartIsReadLater: what waits in it for a run gets one, although nobody comes.
-func TestAMailboxThatCannotBeReadAtTheStartIsReadLater(t *testing.T) {
+func TestUnreadableMailboxIsRetriedAfterStart(t *testing.T) {
 	t.Parallel()
 	folder, g := t.TempDir(), newBarrier(t)
 	n := openNode(t, folder)
-	a := worker(t, n, "w", g.wait())
+	a := newShellAgent(t, n, "w", g.wait())
 	prompt(t, a, "one")
 	prompt(t, a, "two")
 	closeNode(t, n)

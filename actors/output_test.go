@@ -17,10 +17,10 @@ import (
 )
 
 // keptPieces is how much of each agent's output a node keeps.
-const keptPieces = 2048
+const maxOutputPieces = 2048
 
 // TestATimelineKeepsTheNewest: of each agent so much, in order, readable by the page, and through a restart.
-func TestATimelineKeepsTheNewest(t *testing.T) {
+func TestOutputKeepsNewestPieces(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	loud, quiet := guest(t, n, "loud"), guest(t, n, "quiet")
@@ -34,7 +34,7 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 	var writers sync.WaitGroup
 	for w := range 64 {
 		writers.Go(func() {
-			for i := range keptPieces / 64 {
+			for i := range maxOutputPieces / 64 {
 				write(loud, fmt.Sprint(w, " ", i))
 			}
 		})
@@ -45,7 +45,7 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 	check := func() []view.OutputPiece {
 		t.Helper()
 		all, err := loud.Output().Since(t.Context(), 0, math.MaxInt)
-		if err != nil || len(all) != keptPieces {
+		if err != nil || len(all) != maxOutputPieces {
 			t.Fatalf("%d pieces, %v", len(all), err)
 		}
 		next := map[string]int{} // each writer's pieces are in its order
@@ -88,10 +88,10 @@ func TestATimelineKeepsTheNewest(t *testing.T) {
 	}
 }
 
-func TestWhoeverFollowsATimelineIsWoken(t *testing.T) {
+func TestOutputFollowerIsWoken(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	g := newBarrier(t)
-	a := worker(t, n, "w", "echo one; "+g.wait()+"; echo two")
+	a := newShellAgent(t, n, "w", "echo one; "+g.wait()+"; echo two")
 	prompt(t, a, "go")
 	var text string
 	for cursor := uint64(0); !strings.HasSuffix(text, "two"); {
@@ -110,7 +110,7 @@ func TestWhoeverFollowsATimelineIsWoken(t *testing.T) {
 	if text != "onetwo" {
 		t.Errorf("got %q", text)
 	}
-	finish(t, a, view.FinishIdle)
+	waitForFinish(t, a, view.FinishIdle)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if pieces, err := a.Output().Await(ended, math.MaxUint32, 10); err != nil || len(pieces) != 0 {
@@ -119,7 +119,7 @@ func TestWhoeverFollowsATimelineIsWoken(t *testing.T) {
 }
 
 // TestAnyOutputCanBeKept: the longest piece that there is, of what takes most room to write down.
-func TestAnyOutputCanBeKept(t *testing.T) {
+func TestLongestOutputCanBeStored(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := guest(t, n, "w")
 	for _, unit := range []string{"\x01", "<", "\u2028", "\"", "x"} {
@@ -135,7 +135,7 @@ func TestAnyOutputCanBeKept(t *testing.T) {
 }
 
 // TestLostOutputIsSaidOnce damages the store of output between two pieces of a program.
-func TestLostOutputIsSaidOnce(t *testing.T) {
+func TestLostOutputIsReportedOnce(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	a := guest(t, n, "a")

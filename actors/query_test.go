@@ -12,7 +12,7 @@ import (
 )
 
 // mailed opens a node whose host has got messages of fae's.
-func mailed(t *testing.T, messages, size int) (host, fae *Agent) {
+func hostWithMessages(t *testing.T, messages, size int) (host, fae *Agent) {
 	t.Helper()
 	n := openNode(t, t.TempDir())
 	host = n.Host()
@@ -29,7 +29,7 @@ func mailed(t *testing.T, messages, size int) (host, fae *Agent) {
 }
 
 // catchUp follows from a cursor as long as there is something, and gives the numbers in the order told.
-func catchUp(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (told []uint64, pages int, end uint64) {
+func readSince(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (told []uint64, pages int, end uint64) {
 	t.Helper()
 	for {
 		in, err := a.Mail().Since(t.Context(), v, cursor)
@@ -59,10 +59,10 @@ func catchUp(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (told 
 	}
 }
 
-func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
+func TestSinceReturnsEachChangeOnce(t *testing.T) {
 	const messages = 2*maxChanges + 50
-	host, fae := mailed(t, messages, 0)
-	told, pages, end := catchUp(t, host, view.MessageFilter{All: true}, 0)
+	host, fae := hostWithMessages(t, messages, 0)
+	told, pages, end := readSince(t, host, view.MessageFilter{All: true}, 0)
 	if len(told) != messages || pages != 3 {
 		t.Fatalf("%d messages on %d pages", len(told), pages)
 	}
@@ -79,10 +79,10 @@ func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
 	if _, err := fae.Send(t.Context(), "HOST", "one more"); err != nil {
 		t.Fatal(err)
 	}
-	if told, _, _ := catchUp(t, host, view.MessageFilter{All: true}, end); fmt.Sprint(told) != fmt.Sprint([]int{3, 7, 900, messages}) {
+	if told, _, _ := readSince(t, host, view.MessageFilter{All: true}, end); fmt.Sprint(told) != fmt.Sprint([]int{3, 7, 900, messages}) {
 		t.Errorf("afterwards: %v", told)
 	}
-	told, _, _ = catchUp(t, host, view.MessageFilter{All: true}, 0)
+	told, _, _ = readSince(t, host, view.MessageFilter{All: true}, 0)
 	seen := map[uint64]bool{}
 	for _, n := range told {
 		if seen[n] {
@@ -93,15 +93,15 @@ func TestWhatChangedIsToldInPagesAndOnce(t *testing.T) {
 	if len(seen) != messages+1 {
 		t.Errorf("%d messages", len(seen))
 	}
-	if told, _, _ := catchUp(t, host, view.MessageFilter{Pending: true}, 0); len(told) != 0 {
+	if told, _, _ := readSince(t, host, view.MessageFilter{Pending: true}, 0); len(told) != 0 {
 		t.Errorf("%v wait", told)
 	}
 }
 
 func TestListsAreBoundedByBytes(t *testing.T) {
 	const messages = 20
-	host, _ := mailed(t, messages, 100<<10)
-	if told, pages, _ := catchUp(t, host, view.MessageFilter{}, 0); len(told) != messages || pages < 4 {
+	host, _ := hostWithMessages(t, messages, 100<<10)
+	if told, pages, _ := readSince(t, host, view.MessageFilter{}, 0); len(told) != messages || pages < 4 {
 		t.Errorf("%d messages on %d pages", len(told), pages)
 	}
 	seen := 0

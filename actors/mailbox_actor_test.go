@@ -29,7 +29,7 @@ func openWith(tb testing.TB, o Options) *Node {
 	return n
 }
 
-func TestIdleMailboxesRestAndWake(t *testing.T) {
+func TestIdleMailboxesArePassivated(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Millisecond})
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{})
@@ -44,7 +44,7 @@ func TestIdleMailboxesRestAndWake(t *testing.T) {
 }
 
 // TestMailIsNotLostWhileMailboxesRest races passivation with mail.
-func TestMailIsNotLostWhileMailboxesRest(t *testing.T) {
+func TestMailIsNotLostDuringPassivation(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Nanosecond})
 	fae := guest(t, n, "fae")
 	stop, rested := make(chan struct{}), make(chan struct{})
@@ -70,7 +70,7 @@ func TestMailIsNotLostWhileMailboxesRest(t *testing.T) {
 	}
 }
 
-func TestCrashedMailboxIsRebuiltFromTheLog(t *testing.T) {
+func TestCrashedMailboxIsReplayed(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{})
@@ -87,7 +87,7 @@ func TestCrashedMailboxIsRebuiltFromTheLog(t *testing.T) {
 	}
 }
 
-func TestDeadlinePassedWhileDownFiresAfterwards(t *testing.T) {
+func TestDeadlineFiresAfterRestart(t *testing.T) {
 	folder := t.TempDir()
 	var skew atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
@@ -107,7 +107,7 @@ func TestDeadlinePassedWhileDownFiresAfterwards(t *testing.T) {
 	}
 }
 
-func TestClockThatGoesBackIsNotBelieved(t *testing.T) {
+func TestRecordedTimeNeverGoesBack(t *testing.T) {
 	var skew atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
 	n := openWith(t, Options{Folder: t.TempDir(), Clock: clock})
@@ -131,7 +131,7 @@ func TestClockThatGoesBackIsNotBelieved(t *testing.T) {
 
 // TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack fails each write from some point on. What was
 // acknowledged stays, what was refused left no trace, and nobody restarts anything.
-func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
+func TestDiskFailureMakesNodeReadOnly(t *testing.T) {
 	var broken atomic.Bool
 	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
 		if broken.Load() && (step == "before publish" || step == "before reopen") {
@@ -167,7 +167,7 @@ func TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack(t *testing.T) {
 
 // TestWhatWasReadWhileACommitWasInDoubtIsReadAgain stores a commit whose acknowledgement is lost, and reads its mailbox
 // before the journal finds out that it is there.
-func TestWhatWasReadWhileACommitWasInDoubtIsReadAgain(t *testing.T) {
+func TestMailboxIsReloadedAfterUnknownCommit(t *testing.T) {
 	var broken, failures atomic.Int64
 	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
 		if step == "before reopen" {
@@ -202,7 +202,7 @@ func TestWhatWasReadWhileACommitWasInDoubtIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestWaiterThatLeavesIsForgotten(t *testing.T) {
+func TestCancelledWaiterIsRemoved(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{})
@@ -227,7 +227,7 @@ func TestWaiterThatLeavesIsForgotten(t *testing.T) {
 	}
 }
 
-func TestAHundredRacersHaveOneWinner(t *testing.T) {
+func TestOneOfManyAnswersSettlesForm(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{})
@@ -250,7 +250,7 @@ func TestAHundredRacersHaveOneWinner(t *testing.T) {
 	}
 }
 
-func TestTooMuchAtOnceIsRefused(t *testing.T) {
+func TestFullMailboxQueueRefusesCalls(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	hold, held := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -275,7 +275,7 @@ func TestTooMuchAtOnceIsRefused(t *testing.T) {
 	}
 }
 
-func TestSecretsAreSealedAtRestAndOpenForTheAsker(t *testing.T) {
+func TestSecretsAreSealedOnDisk(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
 	fae := guest(t, n, "fae")
@@ -311,7 +311,7 @@ func TestSecretsAreSealedAtRestAndOpenForTheAsker(t *testing.T) {
 	}
 }
 
-func TestFollowingMissesNothingAndRepeatsNothing(t *testing.T) {
+func TestFollowYieldsEachChangeOnce(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{Description: "one"})
@@ -343,7 +343,7 @@ func TestFollowingMissesNothingAndRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestRevokedAtOnceAndAllDerivedFromIt(t *testing.T) {
+func TestRevocationCoversDerivedGrants(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, worker := guest(t, n, "fae"), guest(t, n, "worker")
 	asked, err := fae.Requests().Send(t.Context(), Request{To: "HOST", Text: "whom?", Name: "helper"})
@@ -373,7 +373,7 @@ func TestRevokedAtOnceAndAllDerivedFromIt(t *testing.T) {
 	}
 }
 
-func TestActingFollowsTheHostsNames(t *testing.T) {
+func TestActAsUsesCurrentNames(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
 	is := func(name string, want capabilities.ID, code parley.Code) {

@@ -13,7 +13,7 @@ import (
 
 // ring gives a reference to an agent on a from host to host, all the way round and back to a: b and c hold it as
 // "fae", and a as "back".
-func ring(t *testing.T, a, b, c *clusterNode) (fae *Agent) {
+func passAround(t *testing.T, a, b, c *clusterNode) (fae *Agent) {
 	t.Helper()
 	fae = guest(t, a.Node, "fae")
 	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
@@ -23,7 +23,7 @@ func ring(t *testing.T, a, b, c *clusterNode) (fae *Agent) {
 }
 
 // chain opens three nodes of which b knows both others, and a and c do not know each other.
-func chain(t *testing.T) (a, b, c *clusterNode) {
+func openChain(t *testing.T) (a, b, c *clusterNode) {
 	t.Helper()
 	a, b, c = openClusterNode(t, "a", true), openClusterNode(t, "b", true), openClusterNode(t, "c", true)
 	connectHosts(t, a, b)
@@ -31,10 +31,10 @@ func chain(t *testing.T) (a, b, c *clusterNode) {
 	return a, b, c
 }
 
-func TestReferenceThatGoesRoundIsTheSameAtHome(t *testing.T) {
+func TestReturnedReferenceIsTheOriginal(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
-	fae := ring(t, a, b, c)
+	fae := passAround(t, a, b, c)
 	v, err := a.Host().Names().Show(t.Context(), "back", false)
 	if ref, ok := v.AsRef(); err != nil || !ok || ref.Target != fae.id || ref.Kind != capabilities.KindAgent {
 		t.Fatalf("what came back is %v, %v", v, err)
@@ -53,9 +53,9 @@ func TestReferenceThatGoesRoundIsTheSameAtHome(t *testing.T) {
 }
 
 // TestReferenceOfAThirdNodeIsAnIntroduction has b give c something of a's, which c has never heard of.
-func TestReferenceOfAThirdNodeIsAnIntroduction(t *testing.T) {
+func TestReferenceIntroducesThirdNode(t *testing.T) {
 	t.Parallel()
-	a, b, c := chain(t)
+	a, b, c := openChain(t)
 	fae := guest(t, a.Node, "fae")
 	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
 	adoptReference(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
@@ -70,10 +70,10 @@ func TestReferenceOfAThirdNodeIsAnIntroduction(t *testing.T) {
 
 // TestRevokedAtHomeIsRevokedEverywhere has a revoke what it gave b while c, which has it from b, is closed, after the
 // givers have removed their own names, which cuts nobody.
-func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
+func TestRevocationReachesEveryNode(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
-	fae := ring(t, a, b, c)
+	fae := passAround(t, a, b, c)
 	for _, s := range []*clusterNode{a, b} {
 		if err := s.Host().Names().Remove(t.Context(), "fae"); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestRevokedAtHomeIsRevokedEverywhere(t *testing.T) {
 }
 
 // TestGiverCutsWhatItGave has b, in the middle, revoke: c loses it, a and b do not.
-func TestGiverCutsWhatItGave(t *testing.T) {
+func TestGrantorRevokesOnlyItsGrants(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
 	fae := guest(t, a.Node, "fae")

@@ -21,10 +21,10 @@ import (
 
 // TestAsManyProgramsRunAsMay: whose program finds no place waits for one, and one that needs none any more does not
 // keep it from the next.
-func TestAsManyProgramsRunAsMay(t *testing.T) {
+func TestConcurrentRunsAreLimited(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
 	g := newBarrier(t)
-	first, second, third := worker(t, n, "first", g.wait()), worker(t, n, "second", "true"), worker(t, n, "third", "true")
+	first, second, third := newShellAgent(t, n, "first", g.wait()), newShellAgent(t, n, "second", "true"), newShellAgent(t, n, "third", "true")
 	prompt(t, first, "go")
 	for _, name := range []string{"second", "third"} {
 		if _, err := n.Host().Send(t.Context(), name, "go"); err != nil {
@@ -55,7 +55,7 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 	}
 	g.open()
 	for _, a := range []*Agent{third, first, second} {
-		finish(t, a, view.FinishIdle)
+		waitForFinish(t, a, view.FinishIdle)
 	}
 	for a, want := range map[*Agent]int{first: 3, second: 0, third: 1} {
 		if runs := len(eventsOf[*events.RunStarted](t, a)); runs != want {
@@ -63,14 +63,14 @@ func TestAsManyProgramsRunAsMay(t *testing.T) {
 		}
 	}
 	prompt(t, second, "go")
-	finish(t, second, view.FinishIdle)
+	waitForFinish(t, second, view.FinishIdle)
 }
 
-func TestACrashSaysWhyAndTheNextMessageStartsItAgain(t *testing.T) {
+func TestFailedRunReportsErrorAndNextStarts(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	a := worker(t, n, "w", `read prompt; case "$prompt" in *bad*) echo first words; echo last words >&2; exit 3;; esac; echo well`)
+	a := newShellAgent(t, n, "w", `read prompt; case "$prompt" in *bad*) echo first words; echo last words >&2; exit 3;; esac; echo well`)
 	prompt(t, a, "bad")
-	if s := finish(t, a, view.FinishError); !strings.Contains(s.Error, "exit status 3") {
+	if s := waitForFinish(t, a, view.FinishError); !strings.Contains(s.Error, "exit status 3") {
 		t.Errorf("the error is %q", s.Error)
 	}
 	ended := eventsOf[*events.RunEnded](t, a)
@@ -78,7 +78,7 @@ func TestACrashSaysWhyAndTheNextMessageStartsItAgain(t *testing.T) {
 		t.Errorf("got %+v", ended)
 	}
 	prompt(t, a, "good")
-	if s := finish(t, a, view.FinishIdle); s.Error != "" {
+	if s := waitForFinish(t, a, view.FinishIdle); s.Error != "" {
 		t.Errorf("the error is %q", s.Error)
 	}
 	if out := outputOf(t, a); !strings.Contains(out, "first words") || !strings.Contains(out, "last words") || !strings.Contains(out, "well") {
@@ -88,15 +88,15 @@ func TestACrashSaysWhyAndTheNextMessageStartsItAgain(t *testing.T) {
 
 // TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail: not the program, not what that has started; and what waited for
 // a run gets one from the next node.
-func TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail(t *testing.T) {
+func TestCloseStopsProgramsAndRestartResumesMail(t *testing.T) {
 	folder, g, processes := t.TempDir(), newBarrier(t), newPIDs(t)
 	n := openNode(t, folder)
-	a := worker(t, n, "w", processes.note()+processes.child("sleep 600")+g.wait()+"; kill $!")
-	kept := programmed(t, n, NewAgent{Name: "kept", Program: &events.ProgramSet{
+	a := newShellAgent(t, n, "w", processes.note()+processes.child("sleep 600")+g.wait()+"; kill $!")
+	kept := newProgramAgent(t, n, NewAgent{Name: "kept", Program: &events.ProgramSet{
 		Keep: true, Command: []string{"sh", "-c", processes.note() + `while read prompt; do printf '{"type":"done"}\n'; done`},
 	}})
 	prompt(t, kept, "go")
-	finish(t, kept, view.FinishIdle)
+	waitForFinish(t, kept, view.FinishIdle)
 	prompt(t, a, "one")
 	if p := prompt(t, a, "two"); !p.Queued {
 		t.Fatalf("got %+v", p)
@@ -107,7 +107,7 @@ func TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail(t *testing.T) {
 
 	n = openNode(t, folder)
 	a, kept = &Agent{node: n, id: a.id}, &Agent{node: n, id: kept.id}
-	if s := snapshotNow(t, a); s.Status != mailbox.Running || s.Queued != 0 {
+	if s := currentStatus(t, a); s.Status != mailbox.Running || s.Queued != 0 {
 		t.Errorf("the second message is not run for: %+v", s)
 	}
 	ended := eventsOf[*events.RunEnded](t, a)
@@ -115,19 +115,19 @@ func TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail(t *testing.T) {
 		t.Errorf("the first run: %+v", ended)
 	}
 	g.open()
-	finish(t, a, view.FinishIdle)
-	if s := snapshotNow(t, kept); s.Status != mailbox.Idle {
+	waitForFinish(t, a, view.FinishIdle)
+	if s := currentStatus(t, kept); s.Status != mailbox.Idle {
 		t.Errorf("one that had nothing to do: %+v", s)
 	}
 }
 
 // TestAMailboxAtRestHasItsProgramRunOn: the mailbox comes and goes, and whoever waits for the end is told of it.
-func TestAMailboxAtRestHasItsProgramRunOn(t *testing.T) {
+func TestProgramRunsWhileMailboxIsPassivated(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Nanosecond})
 	g := newBarrier(t)
-	a := worker(t, n, "w", g.wait())
+	a := newShellAgent(t, n, "w", g.wait())
 	prompt(t, a, "go")
-	ended := waiterFor(t, a)
+	ended := startWaitForFinish(t, a)
 	atRest := func() bool {
 		n.registry.passivate(time.Now())
 		n.registry.mu.Lock()
@@ -135,7 +135,7 @@ func TestAMailboxAtRestHasItsProgramRunOn(t *testing.T) {
 		return n.registry.registrations[a.id] == nil
 	}
 	eventually.Holds(t, "the mailbox rests", atRest)
-	if s := snapshotNow(t, a); s.Status != mailbox.Running {
+	if s := currentStatus(t, a); s.Status != mailbox.Running {
 		t.Errorf("it is %s: %s", s.Status, s.Error)
 	}
 	eventually.Holds(t, "the mailbox rests again", atRest)
@@ -146,7 +146,7 @@ func TestAMailboxAtRestHasItsProgramRunOn(t *testing.T) {
 }
 
 // waiterFor has somebody wait for an agent's end, and returns when it does.
-func waiterFor(t *testing.T, a *Agent) <-chan view.Finish {
+func startWaitForFinish(t *testing.T, a *Agent) <-chan view.Finish {
 	t.Helper()
 	ended := make(chan view.Finish, 1)
 	go func() {
@@ -162,12 +162,12 @@ func waiterFor(t *testing.T, a *Agent) <-chan view.Finish {
 	return ended
 }
 
-func TestACrashedMailboxHasItsProgramRunOn(t *testing.T) {
+func TestProgramRunsAfterMailboxCrash(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	g := newBarrier(t)
-	a := worker(t, n, "w", g.wait())
+	a := newShellAgent(t, n, "w", g.wait())
 	prompt(t, a, "go")
-	ended := waiterFor(t, a)
+	ended := startWaitForFinish(t, a)
 	_, err := inspect(t.Context(), a, func(b *mailboxActor) (struct{}, error) {
 		b.state = nil // harmed
 		panic("for the test")
@@ -175,7 +175,7 @@ func TestACrashedMailboxHasItsProgramRunOn(t *testing.T) {
 	if parley.CodeOf(err) != parley.Internal {
 		t.Fatalf("the caller of what crashed: %v", err)
 	}
-	if s := snapshotNow(t, a); s.Status != mailbox.Running {
+	if s := currentStatus(t, a); s.Status != mailbox.Running {
 		t.Errorf("it is %s: %s", s.Status, s.Error)
 	}
 	g.open()
@@ -188,7 +188,7 @@ func TestACrashedMailboxHasItsProgramRunOn(t *testing.T) {
 }
 
 // TestAnEndThatCouldNotBeWrittenIsWrittenLater has a program end while nothing can be stored.
-func TestAnEndThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+func TestUnwrittenRunEndIsWrittenLater(t *testing.T) {
 	var broken atomic.Bool
 	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
 		if broken.Load() && (step == "before publish" || step == "before reopen") {
@@ -197,7 +197,7 @@ func TestAnEndThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 		return nil
 	}})
 	g := newBarrier(t)
-	a, next := worker(t, n, "w", g.wait()+"; echo why >&2; exit 4"), worker(t, n, "next", "true")
+	a, next := newShellAgent(t, n, "w", g.wait()+"; echo why >&2; exit 4"), newShellAgent(t, n, "next", "true")
 	prompt(t, a, "go")
 	broken.Store(true)
 	if _, err := n.Host().Send(t.Context(), "next", "lost"); parley.CodeOf(err) != parley.ReadOnly {
@@ -207,19 +207,19 @@ func TestAnEndThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	g.open()
 	<-run.over
 	broken.Store(false)
-	eventually.Holds(t, "it has ended", func() bool { return snapshotNow(t, a).Status != mailbox.Running })
-	if s := finish(t, a, view.FinishError); !strings.Contains(s.Error, "exit status 4") {
+	eventually.Holds(t, "it has ended", func() bool { return currentStatus(t, a).Status != mailbox.Running })
+	if s := waitForFinish(t, a, view.FinishError); !strings.Contains(s.Error, "exit status 4") {
 		t.Errorf("the error is %q", s.Error)
 	}
 	eventually.Holds(t, "the node writes again", func() bool {
 		_, err := n.Host().Prompt(t.Context(), next, "go", "key")
 		return err == nil
 	})
-	finish(t, next, view.FinishIdle)
+	waitForFinish(t, next, view.FinishIdle)
 }
 
 // TestAnArchivedAgentLeavesNoProgram: not one that is kept for more, not one that just gets ready.
-func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
+func TestArchiveStopsProgram(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	processes := newPIDs(t)
 	serve := processes.note() + `while read prompt; do case "$prompt" in *go*) printf '{"type":"done"}\n';; *cancel*) printf '{"type":"done"}\n';; esac; done`
@@ -232,14 +232,14 @@ func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
 		switch i % 3 {
 		case 0: // it is idle
 			prompt(t, a, "go")
-			finish(t, a, view.FinishIdle)
+			waitForFinish(t, a, view.FinishIdle)
 		case 1: // it works
 			prompt(t, a, "linger")
 		}
 		if err := n.Host().Agents().Archive(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if s := snapshotNow(t, a); s.Status != mailbox.Closed {
+		if s := currentStatus(t, a); s.Status != mailbox.Closed {
 			t.Errorf("it is %s", s.Status)
 		}
 		for _, pid := range descendantsOf(os.Getpid()) {
@@ -259,10 +259,10 @@ func TestAnArchivedAgentLeavesNoProgram(t *testing.T) {
 }
 
 // TestWhatWasGettingReadyIsReadyAfterARestart: nobody finds an agent that gets ready for ever.
-func TestWhatWasGettingReadyIsReadyAfterARestart(t *testing.T) {
+func TestInitializingAgentIsReadyAfterRestart(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
-	a := worker(t, n, "w", "true")
+	a := newShellAgent(t, n, "w", "true")
 	if err := a.do(t.Context(), mailbox.PrepareProgram{Status: mailbox.Initializing}); err != nil {
 		t.Fatal(err)
 	}
@@ -275,9 +275,9 @@ func TestWhatWasGettingReadyIsReadyAfterARestart(t *testing.T) {
 }
 
 // TestAPromptSentAgainIsTheSame: by many at once, when it is over, and when there is no place for another.
-func TestAPromptSentAgainIsTheSame(t *testing.T) {
+func TestPromptKeyIsIdempotent(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
-	a, other := worker(t, n, "w", "true"), worker(t, n, "other", "read prompt; read more")
+	a, other := newShellAgent(t, n, "w", "true"), newShellAgent(t, n, "other", "read prompt; read more")
 	again := func() view.Prompted {
 		p, err := n.Host().Prompt(t.Context(), a, "go", "key")
 		if err != nil {
@@ -291,7 +291,7 @@ func TestAPromptSentAgainIsTheSame(t *testing.T) {
 		sending.Go(func() { sent[i] = again() })
 	}
 	sending.Wait()
-	finish(t, a, view.FinishIdle)
+	waitForFinish(t, a, view.FinishIdle)
 	prompt(t, other, "go")
 	for _, p := range append(sent[:], again()) {
 		if p.Message != sent[0].Message {
@@ -310,9 +310,9 @@ func TestAPromptSentAgainIsTheSame(t *testing.T) {
 }
 
 // TestAnInterruptedRunMakesWayForTheNext: what was sent after it is run for.
-func TestAnInterruptedRunMakesWayForTheNext(t *testing.T) {
+func TestInterruptedRunIsFollowedByNext(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	a := worker(t, n, "w", `read prompt; case "$prompt" in *linger*) read more;; esac`)
+	a := newShellAgent(t, n, "w", `read prompt; case "$prompt" in *linger*) read more;; esac`)
 	prompt(t, a, "linger")
 	if p := prompt(t, a, "and then this"); !p.Queued {
 		t.Fatalf("got %+v", p)
@@ -320,7 +320,7 @@ func TestAnInterruptedRunMakesWayForTheNext(t *testing.T) {
 	if err := a.Agents().Interrupt(t.Context(), a); err != nil { // an agent may stop itself
 		t.Fatal(err)
 	}
-	finish(t, a, view.FinishIdle)
+	waitForFinish(t, a, view.FinishIdle)
 	ended := eventsOf[*events.RunEnded](t, a)
 	if len(ended) != 2 || ended[0].Error != "" || ended[1].Error != "" {
 		t.Errorf("got %+v", ended)
