@@ -16,7 +16,7 @@ import (
 	"parley/mailbox"
 )
 
-// The figures of agents at work: a node with a thousand agents that are idle, and a hundred whose programs run.
+// The benchmarks run a node with a thousand idle agents and a hundred whose programs run.
 const (
 	benchIdle    = 1000
 	benchRunning = 100
@@ -25,7 +25,8 @@ const (
 
 const echoScript = `while read prompt; do echo "$prompt"; printf '{"type":"done"}\n'; done`
 
-// population makes the agents: idle ones whose program echoes, and running ones that have echoed and go on.
+// populate makes the agents. The program of an idle agent has echoed and ended, that of a running one has echoed and
+// continues.
 func populate(b *testing.B, n *Node) (idle []*Agent) {
 	b.Helper()
 	idle = make([]*Agent, benchIdle)
@@ -44,7 +45,7 @@ func populate(b *testing.B, n *Node) (idle []*Agent) {
 	return idle
 }
 
-// times are how long something took, again and again.
+// durations holds how long each of several operations took.
 type durations []time.Duration
 
 func (ts durations) percentile(percent int) time.Duration {
@@ -57,16 +58,16 @@ func (ts durations) report(b *testing.B) {
 	b.ReportMetric(float64(ts.percentile(99).Microseconds())/1000, "p99-ms")
 }
 
-func measure(b *testing.B, what func() error) time.Duration {
+func measure(b *testing.B, operation func() error) time.Duration {
 	b.Helper()
 	start := time.Now()
-	if err := what(); err != nil {
+	if err := operation(); err != nil {
 		b.Fatal(err)
 	}
 	return time.Since(start)
 }
 
-// syncs gives what appends to a file, durably.
+// rawSyncs returns a function that appends to a file durably.
 func rawSyncs(b *testing.B, folder string) func() error {
 	b.Helper()
 	f, err := os.Create(filepath.Join(folder, "raw"))
@@ -83,8 +84,8 @@ func rawSyncs(b *testing.B, folder string) func() error {
 	}
 }
 
-// BenchmarkAgentsAtWork times lists of the agents, and prompts until they are accepted: of a program that is started
-// for each, and of one that is kept. fsyncs is the median over that of raw fdatasyncs which take turns with them.
+// BenchmarkAgentsAtWork times lists of the agents and the acceptance of prompts. A program is started for each prompt, or
+// kept. fsyncs is the median divided by that of raw fdatasyncs, which alternate with the prompts.
 func BenchmarkAgentsAtWork(b *testing.B) {
 	folder := b.TempDir()
 	n := openNode(b, folder)
@@ -126,11 +127,11 @@ func BenchmarkAgentsAtWork(b *testing.B) {
 	b.Run("prompt-kept", prompts(func() *Agent { return kept }))
 }
 
-// BenchmarkWakeOneOfMany times the way from an agent's word that it is idle to the one who waits for that, with the
-// disk between, while ten thousand wait for others.
+// BenchmarkWakeOneOfMany times an agent's report that it is idle until its waiter returns. The report is durable first. Ten
+// thousand calls wait for other agents.
 func BenchmarkWakeOneOfMany(b *testing.B) {
 	n := openNode(b, b.TempDir())
-	ctx, leave := context.WithCancel(b.Context())
+	ctx, cancel := context.WithCancel(b.Context())
 	var waiting sync.WaitGroup
 	for i := range 100 {
 		a := guest(b, n, fmt.Sprint("g", i))
@@ -141,7 +142,7 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 			waiting.Go(func() { _, _ = a.WaitForFinish(ctx, 0) })
 		}
 	}
-	entered := func() (count int) {
+	waiters := func() (count int) {
 		n.finished.mu.Lock()
 		defer n.finished.mu.Unlock()
 		for _, w := range n.finished.all {
@@ -149,7 +150,7 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 		}
 		return count
 	}
-	eventually.Holds(b, "all wait", func() bool { return entered() == benchWaiters })
+	eventually.Holds(b, "all wait", func() bool { return waiters() == benchWaiters })
 	one := guest(b, n, "one")
 	var ts durations
 	for b.Loop() {
@@ -163,7 +164,7 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 			}
 			woken <- time.Now()
 		}()
-		eventually.Holds(b, "it waits", func() bool { return entered() == benchWaiters+1 })
+		eventually.Holds(b, "it waits", func() bool { return waiters() == benchWaiters+1 })
 		start := time.Now()
 		if err := one.Report(ctx, mailbox.Idle, ""); err != nil {
 			b.Fatal(err)
@@ -171,6 +172,6 @@ func BenchmarkWakeOneOfMany(b *testing.B) {
 		ts = append(ts, (<-woken).Sub(start))
 	}
 	ts.report(b)
-	leave()
+	cancel()
 	waiting.Wait()
 }

@@ -9,12 +9,12 @@ import (
 	"parley/mailbox"
 )
 
-// TestAKeyGivesNoOtherCallPermission: what was allowed under a key is that call, put to that agent. What a guest allows
-// itself is no permission, whoever waits for it and however often it is asked.
+// TestApprovalKeyCoversOneCall checks that an approval under a key allows one call of one agent. A guest cannot approve its
+// own calls.
 func TestApprovalKeyCoversOneCall(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
-	const harmless, harm = `{"command":"ls"}`, `{"command":"rm -rf /"}`
+	const harmless, harmful = `{"command":"ls"}`, `{"command":"rm -rf /"}`
 	own := Approval{To: "@self", Tool: "shell", Input: harmless, Key: "own"}
 	p, err := fae.Approve(t.Context(), own)
 	if err != nil {
@@ -38,8 +38,8 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 	if p, err = fae.Approve(t.Context(), asked); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harm), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
-		t.Fatalf("another call than was shown is decided: %v", err)
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmful), Values: text("decision", mailbox.Once)}); parley.CodeOf(err) != parley.InvalidArgument {
+		t.Fatalf("a call that was not shown is decided: %v", err)
 	}
 	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Digest: mailbox.DigestCall("shell", harmless), Values: text("decision", mailbox.Once)}); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 		t.Fatalf("the same again: %+v, %v", again, err)
 	}
 	for _, other := range []Approval{
-		{Tool: "shell", Input: harm, Key: "k"}, {Tool: "terminal", Input: harmless, Key: "k"}, {To: "@self", Tool: "shell", Input: harmless, Key: "k"},
+		{Tool: "shell", Input: harmful, Key: "k"}, {Tool: "terminal", Input: harmless, Key: "k"}, {To: "@self", Tool: "shell", Input: harmless, Key: "k"},
 	} {
 		if again, err := fae.Approve(t.Context(), other); parley.CodeOf(err) != parley.InvalidArgument || again.Allowed {
 			t.Errorf("%+v: %+v, %v", other, again, err)
@@ -59,8 +59,7 @@ func TestApprovalKeyCoversOneCall(t *testing.T) {
 	}
 }
 
-// TestAKeyIsOneMessage: a prompt that comes again under its key is taken for the first one only if it says the same to
-// the same agent.
+// TestPromptKeyNamesOneMessage sends prompts under one key. Only the same text for the same agent is the same prompt.
 func TestPromptKeyNamesOneMessage(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
@@ -72,7 +71,7 @@ func TestPromptKeyNamesOneMessage(t *testing.T) {
 		t.Fatalf("the same again: %+v, %v", again, err)
 	}
 	if _, err := n.Host().Prompt(t.Context(), fae, "delete it all", "k"); parley.CodeOf(err) != parley.InvalidArgument {
-		t.Errorf("other words under the key: %v", err)
+		t.Errorf("another text under the key: %v", err)
 	}
 	if _, err := n.Host().Prompt(t.Context(), bob, "look around", "k"); parley.CodeOf(err) != parley.InvalidArgument {
 		t.Errorf("another agent under the key: %v", err)

@@ -10,8 +10,8 @@ import (
 	"parley/mailbox"
 )
 
-// TestAttendedApprovalsAskOnlyWhoIsThere: nothing is asked where nobody follows the host's mail, a standing rule
-// answers all the same, and what was asked before is found again.
+// TestAttendedApprovalRequiresFollower checks that an attended approval asks no form while nobody follows the host's mail. A
+// standing rule still decides it, and an earlier form is found again.
 func TestAttendedApprovalRequiresFollower(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")
@@ -24,20 +24,20 @@ func TestAttendedApprovalRequiresFollower(t *testing.T) {
 		return p
 	}
 	if p := approve(`"ls"`); !p.Unattended || !p.Form.IsZero() || p.Decided {
-		t.Fatalf("nobody is there: %+v", p)
+		t.Fatalf("without a follower: %+v", p)
 	}
 	if in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
 		t.Fatalf("%d messages, %v", len(in.Messages), err)
 	}
 
-	leave := followInbox(t, n.Host())
+	stop := followInbox(t, n.Host())
 	asked := approve(`"ls"`)
 	if asked.Unattended || asked.Form.IsZero() {
-		t.Fatalf("somebody is there: %+v", asked)
+		t.Fatalf("with a follower: %+v", asked)
 	}
-	leave()
+	stop()
 	if p := approve(`"ls"`); !p.Unattended || p.Form != asked.Form {
-		t.Fatalf("asked before, and nobody is there any more: %+v", p)
+		t.Fatalf("asked before, without a follower: %+v", p)
 	}
 	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("decision", mailbox.Always)}); err != nil {
 		t.Fatal(err)
@@ -51,8 +51,8 @@ func TestAttendedApprovalRequiresFollower(t *testing.T) {
 	}
 }
 
-// follow follows an agent's mail until it is told to leave.
-func followInbox(t *testing.T, a *Agent) (leave func()) {
+// followInbox follows an agent's mail until stop is called.
+func followInbox(t *testing.T, a *Agent) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -10,14 +10,14 @@ import (
 	"parley/internal/eventually"
 )
 
-// told is one result of a call that was begun.
+// asyncResult is one result of an asynchronous call.
 type asyncResult struct {
 	asked   *view.Asked
 	outcome view.Outcome
 	err     error
 }
 
-// beginAsk begins an ask whose results come to a channel.
+// startAsk starts an ask whose results are sent to a channel.
 func startAsk(a *Agent, ask Ask) (results <-chan asyncResult, forget func()) {
 	ch := make(chan asyncResult, 4)
 	forget = a.Async().Ask(ask,
@@ -26,8 +26,8 @@ func startAsk(a *Agent, ask Ask) (results <-chan asyncResult, forget func()) {
 	return ch, forget
 }
 
-// TestAnAskThatWasBegunHearsItsOutcome asks without a goroutine that waits. The ask's result comes first, and then the
-// outcome, once.
+// TestAsyncAskDeliversOutcomeOnce asks without a goroutine that waits. The ask's result comes first and then the outcome,
+// once.
 func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir()})
 	fae := guest(t, n, "fae")
@@ -56,11 +56,11 @@ func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if len(ch) > 0 {
-			t.Errorf("%s is told again: %+v", name, <-ch)
+			t.Errorf("%s has another result: %+v", name, <-ch)
 		}
 	}
 	if len(dropped) > 0 {
-		t.Errorf("one that has gone is told %+v", <-dropped)
+		t.Errorf("a forgotten ask has the result %+v", <-dropped)
 	}
 	late, _ := startAsk(fae, ask)
 	if got := <-late; got.err != nil || got.asked.Outcome == nil || got.asked.Outcome.Status != view.StatusAnswered {
@@ -72,12 +72,12 @@ func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	}
 	wrong, _ := startAsk(fae, Ask{To: "nobody", Description: "x", Fields: textField("a")})
 	if got := <-wrong; parley.CodeOf(got.err) != parley.UnknownRecipient {
-		t.Errorf("of nobody: %+v", got)
+		t.Errorf("for an unknown recipient: %+v", got)
 	}
 	eventually.Holds(t, "nobody waits", func() bool { return n.ended.count.Load() == 0 })
 }
 
-// BenchmarkBegunAsks has as many asks under way as the name says, without a goroutine for any of them.
+// BenchmarkAsyncAsks keeps as many asks pending as the name says, without a goroutine for any of them.
 func BenchmarkAsyncAsks(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) {

@@ -36,7 +36,7 @@ func TestBacklogArrivesInOrderOnce(t *testing.T) {
 	eventually.Holds(t, "more have arrived", func() bool { return countMail(t, b.Host()) >= min(some, messages) })
 	eventually.Within(t, 5*time.Minute, "all have arrived", func() bool { return countMail(t, b.Host()) >= messages })
 	checkBacklog(t, a.Host(), b.Host(), messages)
-	eventually.Holds(t, "all is noted", func() bool { return hasDelivered(t, a.Host()) })
+	eventually.Holds(t, "all acks are recorded", func() bool { return hasDelivered(t, a.Host()) })
 }
 
 // BenchmarkBacklog times how long messages for a node that was closed take to arrive when it opens.
@@ -44,27 +44,27 @@ func BenchmarkBacklog(b *testing.B) {
 	const messages = 100_000
 	for b.Loop() {
 		b.StopTimer()
-		here, there := openClusterNode(b, "here", false), openClusterNode(b, "there", true)
-		connectHosts(b, there, here)
-		closeNode(b, there.Node)
+		sender, receiver := openClusterNode(b, "sender", false), openClusterNode(b, "receiver", true)
+		connectHosts(b, receiver, sender)
+		closeNode(b, receiver.Node)
 		began := time.Now()
-		sendMany(b, here.Host(), "there", messages)
+		sendMany(b, sender.Host(), "receiver", messages)
 		b.ReportMetric(time.Since(began).Seconds(), "s-sending")
 		b.ReportMetric(heapMiB(), "MiB-waiting")
 		b.StartTimer()
-		there.open(b)
-		eventually.Within(b, 10*time.Minute, "all have arrived", func() bool { return countMail(b, there.Host()) >= messages })
+		receiver.open(b)
+		eventually.Within(b, 10*time.Minute, "all have arrived", func() bool { return countMail(b, receiver.Host()) >= messages })
 		b.StopTimer()
 		b.ReportMetric(heapMiB(), "MiB-after")
-		checkBacklog(b, here.Host(), there.Host(), messages)
-		closeNode(b, there.Node)
-		closeNode(b, here.Node)
+		checkBacklog(b, sender.Host(), receiver.Host(), messages)
+		closeNode(b, receiver.Node)
+		closeNode(b, sender.Node)
 		b.StartTimer()
 	}
 	b.ReportMetric(messages*float64(b.N)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// heapMiB is what is on the heap now.
+// heapMiB returns the size of the heap's live objects.
 func heapMiB() float64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -72,7 +72,7 @@ func heapMiB() float64 {
 	return float64(m.HeapAlloc) / (1 << 20)
 }
 
-// sendMany sends so many messages, by many callers at once.
+// sendMany sends messages by many callers at once.
 func sendMany(tb testing.TB, from *Agent, to string, messages int) {
 	tb.Helper()
 	var left atomic.Int64
@@ -91,7 +91,7 @@ func sendMany(tb testing.TB, from *Agent, to string, messages int) {
 	callers.Wait()
 }
 
-// countMail gives how many messages a mailbox has.
+// countMail returns the number of messages in a mailbox.
 func countMail(tb testing.TB, a *Agent) int {
 	tb.Helper()
 	n, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) { return len(b.state.Mail.All()), nil })
@@ -101,7 +101,7 @@ func countMail(tb testing.TB, a *Agent) int {
 	return n
 }
 
-// checkBacklog checks that what one sent is what the other has, in the same order.
+// checkBacklog checks that all messages from one agent have arrived at the other, in order.
 func checkBacklog(tb testing.TB, from, to *Agent, messages int) {
 	tb.Helper()
 	list := func(a *Agent) []string {
@@ -117,6 +117,6 @@ func checkBacklog(tb testing.TB, from, to *Agent, messages int) {
 		return ids
 	}
 	if sent, got := list(from), list(to); len(sent) != messages || !slices.Equal(sent, got) {
-		tb.Errorf("%d were sent and %d are there, or in another order", len(sent), len(got))
+		tb.Errorf("%d were sent and %d have arrived, or in another order", len(sent), len(got))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"parley/mailbox"
 )
 
-// follower notes what it is told of agents.
+// statusRecorder records the statuses of agents and checks their order.
 type statusRecorder struct {
 	mu         sync.Mutex
 	last       map[capabilities.ID]view.AgentStatus
@@ -22,8 +22,8 @@ type statusRecorder struct {
 	violations []string
 }
 
-// follows has the host follow the agents that a filter picks, until leave is called.
-func recordStatuses(t *testing.T, n *Node, filter view.AgentFilter) (f *statusRecorder, leave func()) {
+// recordStatuses follows, as the host, the agents that a filter selects, until stop is called.
+func recordStatuses(t *testing.T, n *Node, filter view.AgentFilter) (f *statusRecorder, stop func()) {
 	t.Helper()
 	f = &statusRecorder{last: map[capabilities.ID]view.AgentStatus{}, gone: map[capabilities.ID]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -37,7 +37,7 @@ func recordStatuses(t *testing.T, n *Node, filter view.AgentFilter) (f *statusRe
 	}
 }
 
-// told holds what comes to the order of each agent.
+// record checks the order of each agent's statuses.
 func (f *statusRecorder) record(s view.AgentStatus, gone bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,8 +57,8 @@ func titleNumber(s view.AgentStatus) int {
 	return n
 }
 
-// TestTheDirectoryKeepsUp has agents made, changed and archived by many, while it is made, listed and followed. All who
-// look see each agent's changes in their order, and in the end all of them.
+// TestDirectoryIsConsistentUnderChanges makes, changes and archives agents while the directory is built, listed and
+// followed. Every reader sees each agent's changes in order, and at last all of them.
 func TestDirectoryIsConsistentUnderChanges(t *testing.T) {
 	const makers, each, turns = 8, 6, 5
 	folder := t.TempDir()
@@ -67,10 +67,10 @@ func TestDirectoryIsConsistentUnderChanges(t *testing.T) {
 		guest(t, n, fmt.Sprint("old", i))
 	}
 	closeNode(t, n)
-	n = openNode(t, folder) // the directory is made while all this goes on
+	n = openNode(t, folder) // the directory is built during the changes
 
-	whole, leave := recordStatuses(t, n, view.AgentFilter{})
-	closed, leaveClosed := recordStatuses(t, n, view.AgentFilter{Statuses: []string{mailbox.Closed}})
+	whole, stop := recordStatuses(t, n, view.AgentFilter{})
+	closed, stopClosed := recordStatuses(t, n, view.AgentFilter{Statuses: []string{mailbox.Closed}})
 	done := make(chan struct{})
 	var readers, working sync.WaitGroup
 	for range 2 {
@@ -138,35 +138,35 @@ func TestDirectoryIsConsistentUnderChanges(t *testing.T) {
 		}
 		return true
 	}
-	var left, stay []capabilities.ID
+	var gone, stay []capabilities.ID
 	for id := range archived {
-		left = append(left, id)
+		gone = append(gone, id)
 	}
 	for id := range kept {
 		stay = append(stay, id)
 	}
-	eventually.Holds(t, "all is seen", func() bool {
-		return sees(whole, stay, mailbox.Idle, false) && sees(closed, left, mailbox.Closed, false)
+	eventually.Holds(t, "all changes are seen", func() bool {
+		return sees(whole, stay, mailbox.Idle, false) && sees(closed, gone, mailbox.Closed, false)
 	})
-	eventually.Holds(t, "those that left are gone", func() bool {
+	eventually.Holds(t, "archived agents are reported gone", func() bool {
 		whole.mu.Lock()
 		defer whole.mu.Unlock()
-		for _, id := range left {
+		for _, id := range gone {
 			if _, known := whole.last[id]; known && !whole.gone[id] {
 				return false
 			}
 		}
 		return true
 	})
-	leave()
-	leaveClosed()
+	stop()
+	stopClosed()
 	for _, f := range []*statusRecorder{whole, closed} {
 		if len(f.violations) > 0 {
 			t.Errorf("%d times out of order: %s", len(f.violations), f.violations[0])
 		}
 	}
-	if len(closed.last) != len(left) {
-		t.Errorf("who follows the closed ones was told of %d, of %d", len(closed.last), len(left))
+	if len(closed.last) != len(gone) {
+		t.Errorf("the follower of closed agents got %d of %d", len(closed.last), len(gone))
 	}
 	list, err := n.Host().Agents().List(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Idle, mailbox.Closed}})
 	if err != nil || len(list) != 21+makers*each {
@@ -174,7 +174,7 @@ func TestDirectoryIsConsistentUnderChanges(t *testing.T) {
 	}
 }
 
-// TestWhoFollowsIsToldOnce: the first that asks has the directory made, and is not told of all twice for that.
+// TestFollowDeliversEachAgentOnce follows the agents while the directory is built. Each agent is delivered once.
 func TestFollowDeliversEachAgentOnce(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
@@ -187,14 +187,14 @@ func TestFollowDeliversEachAgentOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var names []string
 	ctx, cancel := context.WithCancel(t.Context())
 	err = n.Host().Agents().Follow(ctx, view.AgentFilter{}, capabilities.ID{}, func(s view.AgentStatus, gone bool) error {
-		told = append(told, s.Name)
+		names = append(names, s.Name)
 		switch {
 		case s.Status == mailbox.Running:
 			cancel()
-		case len(told) == 6:
+		case len(names) == 6:
 			go func() {
 				if err := fae.Report(t.Context(), mailbox.Running, ""); err != nil {
 					t.Error(err)
@@ -204,7 +204,7 @@ func TestFollowDeliversEachAgentOnce(t *testing.T) {
 		return nil
 	}, nil)
 	cancel()
-	if want := "[HOST g0 g1 g2 g3 g4 g3]"; err != nil || fmt.Sprint(told) != want {
-		t.Errorf("told of %v, %v; want %s", told, err, want)
+	if want := "[HOST g0 g1 g2 g3 g4 g3]"; err != nil || fmt.Sprint(names) != want {
+		t.Errorf("delivered %v, %v; want %s", names, err, want)
 	}
 }

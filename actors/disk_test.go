@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// syncData is fdatasync.
+// syncData flushes a file's data.
 func syncData(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }
 
-// cpuTime is what this process has used of all processors.
+// cpuTime returns the processor time that this process has used.
 func cpuTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage

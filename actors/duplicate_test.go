@@ -14,7 +14,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// written gives the items that a mailbox has for a node as packets have them, without anything being sent.
+// writtenItems returns the outbox items of a mailbox for a node, encoded as in packets. It sends nothing.
 func writtenItems(tb testing.TB, from *Agent, to *clusterNode) []peers.Item {
 	tb.Helper()
 	all, err := inspect(tb.Context(), from, func(b *mailboxActor) ([]peers.Item, error) {
@@ -37,7 +37,7 @@ func writtenItems(tb testing.TB, from *Agent, to *clusterNode) []peers.Item {
 	return all
 }
 
-// bring delivers a packet from a station to another, as if the transport had brought it.
+// deliverItems delivers a packet from one node to another without the transport.
 func deliverItems(tb testing.TB, from, to *clusterNode, items ...peers.Item) []peers.Ack {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -49,8 +49,8 @@ func deliverItems(tb testing.TB, from, to *clusterNode, items ...peers.Item) []p
 	return acks
 }
 
-// bringAgain delivers what has been delivered, as it was, in reverse, and each on its own, and checks that all
-// have it as before and none of some mailboxes changes.
+// redeliver delivers items again: in order, in reverse, and each on its own. It checks that all are accepted and that no
+// mailbox changes.
 func redeliver(tb testing.TB, from, to *clusterNode, items []peers.Item, agents ...*Agent) {
 	tb.Helper()
 	before := mailboxVersions(tb, agents)
@@ -62,11 +62,11 @@ func redeliver(tb testing.TB, from, to *clusterNode, items []peers.Item, agents 
 	}
 	for _, r := range acks {
 		if r.Status != peers.AckAccepted {
-			tb.Errorf("brought again: %+v", r)
+			tb.Errorf("redelivered: %+v", r)
 		}
 	}
 	if after := mailboxVersions(tb, agents); !slices.Equal(before, after) {
-		tb.Errorf("brought again, mailboxes go from %v to %v", before, after)
+		tb.Errorf("after redelivery, mailboxes changed from %v to %v", before, after)
 	}
 }
 
@@ -83,8 +83,8 @@ func mailboxVersions(tb testing.TB, agents []*Agent) []uint64 {
 	return all
 }
 
-// TestMailThatComesAgainChangesNothing brings all that a says to b by hand, while the way between them is cut, and
-// again at every stage of what follows.
+// TestRedeliveredMailChangesNothing delivers all items of two disconnected nodes by hand, and delivers them again after
+// every further step.
 func TestRedeliveredMailChangesNothing(t *testing.T) {
 	t.Parallel()
 	a, b := openClusterNode(t, "a", false), openClusterNode(t, "b", true)
@@ -96,13 +96,13 @@ func TestRedeliveredMailChangesNothing(t *testing.T) {
 	for range 3 {
 		asked = append(asked, ask(t, a.Host(), Ask{To: "b"}))
 	}
-	gift := send(t, a.Host(), "b", "take @fae")
+	granting := send(t, a.Host(), "b", "take @fae")
 	mail := writtenItems(t, a.Host(), b)
 	if len(mail) != 4 {
 		t.Fatalf("%d items", len(mail))
 	}
 	deliverItems(t, a, b, mail...)
-	adoptReference(t, b.Host(), gift.Message, "fae", "fae")
+	adoptReference(t, b.Host(), granting.Message, "fae", "fae")
 	redeliver(t, a, b, mail, b.Host())
 
 	if o, err := answerWith(b.Host(), asked[0].Form, "mine"); err != nil || o.Status != view.StatusAnswering {
@@ -111,9 +111,9 @@ func TestRedeliveredMailChangesNothing(t *testing.T) {
 	if o, err := b.Host().Decline(t.Context(), capabilities.FormID(asked[1].Form), "no"); err != nil || o.Status != view.StatusAnswering {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	said := writtenItems(t, b.Host(), a)
-	deliverItems(t, b, a, said...)
-	redeliver(t, b, a, said, a.Host())
+	answers := writtenItems(t, b.Host(), a)
+	deliverItems(t, b, a, answers...)
+	redeliver(t, b, a, answers, a.Host())
 	redeliver(t, a, b, mail, b.Host())
 
 	if _, err := a.Host().Cancel(t.Context(), capabilities.FormID(asked[2].Form), ""); err != nil {
@@ -126,23 +126,23 @@ func TestRedeliveredMailChangesNothing(t *testing.T) {
 		awaitSameOutcome(t, asked[i].Form, status, a.Host(), b.Host())
 	}
 	if _, err := b.Host().Send(t.Context(), "fae", "still there?"); parley.CodeOf(err) != parley.NotPermitted {
-		t.Errorf("what was revoked is used: %v", err)
+		t.Errorf("a revoked grant is used: %v", err)
 	}
 	redeliver(t, a, b, outcomes, b.Host())
 	redeliver(t, a, b, mail, b.Host())
-	redeliver(t, b, a, said, a.Host())
+	redeliver(t, b, a, answers, a.Host())
 
 	b.proxy.setMode(forwarding)
-	eventually.Holds(t, "all has arrived", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) })
+	eventually.Holds(t, "all items are delivered", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) })
 	redeliver(t, a, b, append(mail, outcomes...), b.Host())
-	redeliver(t, b, a, said, a.Host())
+	redeliver(t, b, a, answers, a.Host())
 	if in, err := b.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 4 {
 		t.Errorf("%d messages, %v", len(in.Messages), err)
 	}
 }
 
-// TestForwardsAndGrantsThatComeAgainChangeNothing brings the items of three nodes again: a grant's minting, a
-// forward, what follows from it, and the revocation.
+// TestRedeliveredForwardsAndGrantsChangeNothing redelivers the items of three nodes: a minted grant, a forward, the copy
+// that follows, and the revocation.
 func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
@@ -150,7 +150,7 @@ func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	adoptReference(t, b.Host(), send(t, c.Host(), "b", "@fae").Message, "fae", "fae")
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	awaitMessage(t, b.Host(), asked.Form)
-	eventually.Holds(t, "b has delivered all", func() bool { return hasDelivered(t, b.Host()) })
+	eventually.Holds(t, "all items of b are delivered", func() bool { return hasDelivered(t, b.Host()) })
 	for _, s := range []*clusterNode{b, c} {
 		s.proxy.setMode(disconnected)
 	}
@@ -186,21 +186,21 @@ func TestRedeliveredForwardsAndGrantsChangeNothing(t *testing.T) {
 	}
 	awaitSameOutcome(t, asked.Form, view.StatusAnswered, a.Host(), b.Host(), fae)
 	redeliver(t, b, a, forward, a.Host())
-	eventually.Holds(t, "all has arrived", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, fae) })
+	eventually.Holds(t, "all items are delivered", func() bool { return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, fae) })
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" || len(e.ForwardedTo) != 1 {
-		t.Errorf("the forwarder's copy: refused %q, handed on to %v, %v", e.Refused, e.ForwardedTo, err)
+		t.Errorf("the forwarder's copy: refused %q, forwarded to %v, %v", e.Refused, e.ForwardedTo, err)
 	}
 }
 
-// TestForwardWhoseAckIsLostStillReachesItsHolder has b's forward be in a's log, and word of that lost, while c,
-// whom the form goes to, is closed.
+// TestForwardWithLostAckReachesItsHolder loses the ack of b's forward, which a has recorded, while c, the form's next
+// holder, is closed.
 func TestForwardWithLostAckReachesItsHolder(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
 	asked := ask(t, a.Host(), Ask{To: "b"})
 	awaitMessage(t, b.Host(), asked.Form)
-	eventually.Holds(t, "b has delivered all", func() bool { return hasDelivered(t, b.Host()) })
+	eventually.Holds(t, "all items of b are delivered", func() bool { return hasDelivered(t, b.Host()) })
 	b.proxy.setMode(disconnected)
 	awaitUnreachable(t, b, a)
 	if err := b.Host().Forward(t.Context(), capabilities.FormID(asked.Form), "c"); err != nil {
@@ -213,20 +213,20 @@ func TestForwardWithLostAckReachesItsHolder(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	b.proxy.setMode(forwarding)
-	eventually.Holds(t, "b has been told", func() bool { return len(writtenItems(t, b.Host(), a)) == 0 })
+	eventually.Holds(t, "b has the ack", func() bool { return len(writtenItems(t, b.Host(), a)) == 0 })
 	c.open(t)
 	end := time.Now().Add(15 * time.Second)
-	eventually.Holds(t, "a has rid itself of all", func() bool { return hasDelivered(t, a.Host()) || time.Now().After(end) })
+	eventually.Holds(t, "all items of a are delivered", func() bool { return hasDelivered(t, a.Host()) || time.Now().After(end) })
 	e, err := b.Host().Message(t.Context(), capabilities.FormID(asked.Form))
 	if err != nil || e.Refused != "" {
-		t.Errorf("b is told that it was refused: %q, %v", e.Refused, err)
+		t.Errorf("the forward was refused: %q, %v", e.Refused, err)
 	}
 	if _, err := c.Host().Message(t.Context(), capabilities.FormID(asked.Form)); err != nil {
 		t.Errorf("c never gets the form: %v", err)
 	}
 }
 
-// hasDelivered reports whether all items of a mailbox have arrived.
+// hasDelivered reports whether a mailbox's outbox is empty.
 func hasDelivered(tb testing.TB, a *Agent) bool {
 	tb.Helper()
 	waiting, err := inspect(tb.Context(), a, func(b *mailboxActor) (int, error) {
@@ -239,7 +239,7 @@ func hasDelivered(tb testing.TB, a *Agent) bool {
 	return waiting == 0
 }
 
-// revoke takes back all that an agent gave of a target.
+// revoke revokes all grants of an agent for a target.
 func revoke(tb testing.TB, by, target *Agent) {
 	tb.Helper()
 	grants, err := by.Names().Grants(tb.Context())
@@ -257,6 +257,6 @@ func revoke(tb testing.TB, by, target *Agent) {
 		revoked = append(revoked, g.ID)
 	}
 	if len(revoked) == 0 {
-		tb.Fatalf("nothing was given of %s", target.id)
+		tb.Fatalf("there is no grant for %s", target.id)
 	}
 }

@@ -39,13 +39,13 @@ func (s *messageSender) run(ctx context.Context) {
 			_, err = s.agent.Send(context.Background(), s.to, strconv.Itoa(s.sent))
 		}
 		if err != nil {
-			time.Sleep(time.Millisecond) // a client that is told to come later
+			time.Sleep(time.Millisecond) // a client retries a while later
 			continue
 		}
 		s.mu.Lock()
 		s.acks = append(s.acks, s.sent)
 		s.mu.Unlock()
-		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) // what a client does between two calls
+		time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) // a client's pause between two calls
 	}
 }
 
@@ -55,12 +55,12 @@ func (s *messageSender) acknowledged() int {
 	return len(s.acks)
 }
 
-// TestOrderHoldsWhateverTheDiskDoes has agents send while the disk fails and comes back, again and again. In the end
-// everything that was acknowledged has arrived once, in the order sent, and nothing is left undelivered.
+// TestMessageOrderSurvivesDiskFailures has agents send while the disk fails and recovers repeatedly. At the end all
+// acknowledged messages have arrived once, in the order sent, and no outbox has items.
 func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 	for name, fails := range map[string]func(d *disktest.Disk) (heal func()){
 		"full": func(d *disktest.Disk) func() {
-			d.OnFlush(func(string) error { // somebody frees a little now and then, and more is written at once
+			d.OnFlush(func(string) error { // a little space is freed at times, and used at once
 				d.SetRoom(rand.Int64N(6000))
 				return nil
 			})
@@ -102,19 +102,19 @@ func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 			running.Go(func() { forwardAll(ctx, n.Host(), forwarded) })
 			for range 3 {
 				enough := senders[0].acknowledged() + 10
-				eventually.Holds(t, "mail goes on", func() bool { return senders[0].acknowledged() > enough })
+				eventually.Holds(t, "more messages are acknowledged", func() bool { return senders[0].acknowledged() > enough })
 				before := n.journal.Failures()
 				heal := fails(d)
-				eventually.Holds(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
+				eventually.Holds(t, "the disk has failed several times", func() bool { return n.journal.Failures() > before+3 })
 				heal()
-				eventually.Holds(t, "the node is well", func() bool { return n.State().Problem == nil })
+				eventually.Holds(t, "the node has no problem", func() bool { return n.State().Problem == nil })
 			}
 			stop()
 			running.Wait()
 			for _, s := range senders {
-				eventually.Holds(t, "all is delivered", func() bool { return isDelivered(t, s.agent) })
+				eventually.Holds(t, "all messages are delivered", func() bool { return isDelivered(t, s.agent) })
 			}
-			eventually.Holds(t, "all that was handed on is delivered", func() bool { return isDelivered(t, n.Host()) })
+			eventually.Holds(t, "all forwards are delivered", func() bool { return isDelivered(t, n.Host()) })
 			in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 			if err != nil {
 				t.Fatal(err)
@@ -130,14 +130,14 @@ func TestMessageOrderSurvivesDiskFailures(t *testing.T) {
 				delete(forwarded, m.MessageID)
 			}
 			if len(forwarded) > 0 {
-				t.Errorf("%d forms were handed on and have not arrived", len(forwarded))
+				t.Errorf("%d forms were forwarded and have not arrived", len(forwarded))
 			}
 		})
 	}
 }
 
-// TestAnAcknowledgedFormIsNeverSaidToBeMissing has agents ask while flushes fail, and the host refuse each form as soon as
-// its asker has the form's ID. The host may be told to come later, but not that there is no such form.
+// TestAcknowledgedFormIsNeverReportedMissing has agents ask while flushes fail. The host declines each form as soon as its
+// asker has the form's ID. The host may have to retry, but the form is never unknown.
 func TestAcknowledgedFormIsNeverReportedMissing(t *testing.T) {
 	d := disktest.Mount(t)
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Name: "n"})
@@ -157,7 +157,7 @@ func TestAcknowledgedFormIsNeverReportedMissing(t *testing.T) {
 				})
 				retryWhileRefused(ctx, t, func() error {
 					_, err := n.Host().Decline(context.Background(), capabilities.FormID(asked.Form), "")
-					if parley.CodeOf(err) == parley.AlreadyDeclined { // by an attempt whose result was lost
+					if parley.CodeOf(err) == parley.AlreadyDeclined { // by an earlier attempt whose result was lost
 						return nil
 					}
 					return err
@@ -174,17 +174,17 @@ func TestAcknowledgedFormIsNeverReportedMissing(t *testing.T) {
 			}
 			return nil
 		})
-		eventually.Holds(t, "the disk has failed some times", func() bool { return n.journal.Failures() > before+3 })
+		eventually.Holds(t, "the disk has failed several times", func() bool { return n.journal.Failures() > before+3 })
 		d.OnFlush(nil)
 		enough := declined.Load() + 50
-		eventually.Holds(t, "the node is well", func() bool { return n.State().Problem == nil && declined.Load() > enough })
+		eventually.Holds(t, "the node has no problem", func() bool { return n.State().Problem == nil && declined.Load() > enough })
 	}
 }
 
-// persist does something until it is not refused for now. Any other refusal is an error.
+// retryWhileRefused calls do until its error is neither ReadOnly nor RateLimited. Any other error fails the test.
 func retryWhileRefused(ctx context.Context, t *testing.T, do func() error) {
 	var err error
-	eventually.Holds(t, "it is not refused for now", func() bool {
+	eventually.Holds(t, "it is no longer refused", func() bool {
 		err = do()
 		code := parley.CodeOf(err)
 		return ctx.Err() != nil || code != parley.ReadOnly && code != parley.RateLimited
@@ -194,8 +194,8 @@ func retryWhileRefused(ctx context.Context, t *testing.T, do func() error) {
 	}
 }
 
-// TestWhatIsOwedGoesFirst loses the copy of an acknowledged message on its way to its recipient's mailbox. The next one
-// comes after it all the same.
+// TestOutboxKeepsOrderAfterLostCopy loses the appended copy of an acknowledged message. The next message still arrives
+// after it.
 func TestOutboxKeepsOrderAfterLostCopy(t *testing.T) {
 	var broken atomic.Bool
 	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
@@ -205,23 +205,23 @@ func TestOutboxKeepsOrderAfterLostCopy(t *testing.T) {
 		return nil
 	}})
 	fae := guest(t, n, "fae")
-	hold, held := make(chan struct{}), make(chan struct{})
+	release, blocked := make(chan struct{}), make(chan struct{})
 	go func() {
 		_, _ = inspect(context.Background(), n.Host(), func(*mailboxActor) (struct{}, error) {
-			close(held)
-			<-hold
+			close(blocked)
+			<-release
 			return struct{}{}, nil
 		})
 	}()
-	<-held
+	<-blocked
 	if _, err := fae.Send(t.Context(), "HOST", "first"); err != nil {
 		t.Fatal(err)
 	}
 	broken.Store(true)
-	close(hold) // the copy is appended now, and lost
+	close(release) // the copy is appended now, and lost
 	eventually.Holds(t, "the node is read-only", func() bool { return n.State().Problem != nil })
 	broken.Store(false)
-	eventually.Holds(t, "the node is well", func() bool { return n.State().Problem == nil })
+	eventually.Holds(t, "the node has no problem", func() bool { return n.State().Problem == nil })
 	if _, err := fae.Send(t.Context(), "HOST", "second"); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestOutboxKeepsOrderAfterLostCopy(t *testing.T) {
 	}
 }
 
-// forwardAll hands on each form that comes to the host, and notes those for which that was acknowledged.
+// forwardAll forwards each form of the host, and records the acknowledged forwards in done.
 func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool) {
 	for m, err := range host.Mail().Follow(ctx, view.MessageFilter{}, 0) {
 		if err != nil {
@@ -246,7 +246,7 @@ func forwardAll(ctx context.Context, host *Agent, done map[capabilities.ID]bool)
 	}
 }
 
-// isDelivered reports whether all that an agent has sent has arrived.
+// isDelivered reports whether an agent's outbox is empty. It reports false while the agent cannot be read.
 func isDelivered(t *testing.T, a *Agent) bool {
 	t.Helper()
 	waiting, err := inspect(t.Context(), a, func(b *mailboxActor) (int, error) {
@@ -256,7 +256,7 @@ func isDelivered(t *testing.T, a *Agent) bool {
 	return err == nil && waiting == 0
 }
 
-// check compares what has arrived from the sender with what it was told.
+// check compares the sender's messages that have arrived with the acknowledged ones.
 func (s *messageSender) check(t *testing.T, all []view.Message) {
 	t.Helper()
 	arrived, last := map[int]bool{}, 0
@@ -269,7 +269,7 @@ func (s *messageSender) check(t *testing.T, all []view.Message) {
 			t.Fatal(err)
 		}
 		if n <= last {
-			t.Errorf("%s: %d comes as number %d, after %d", s.agent.id.ULID, n, m.Number, last)
+			t.Errorf("%s: %d is message number %d, after %d", s.agent.id.ULID, n, m.Number, last)
 		}
 		last, arrived[n] = n, true
 	}
@@ -280,8 +280,8 @@ func (s *messageSender) check(t *testing.T, all []view.Message) {
 	}
 }
 
-// TestAStrictDiskKeepsANewNode cuts the power of a disk that has the name of a new file only once its folder was flushed,
-// when a new node has acknowledged its first message.
+// TestNewNodeSurvivesPowerLoss cuts the power after a new node has acknowledged its first message. The disk keeps the name
+// of a new file only if its folder was flushed.
 func TestNewNodeSurvivesPowerLoss(t *testing.T) {
 	d := disktest.Mount(t)
 	state := filepath.Join("a", "b", "state")

@@ -17,10 +17,10 @@ import (
 	"parley/internal/eventually"
 )
 
-// troubles has the commits of a journal fail: some are not stored, of some it cannot be said for a while.
+// commitFaults fails commits of a journal. Some are not stored, and the result of others is unknown for a while.
 type commitFaults struct {
 	enabled atomic.Bool
-	stored  atomic.Bool // the one that failed last is stored
+	stored  atomic.Bool // the commit that failed last is stored
 	failed  atomic.Int64
 }
 
@@ -28,29 +28,29 @@ func (d *commitFaults) step(step string) error {
 	if !d.enabled.Load() {
 		return nil
 	}
-	failed := errors.New("no answer, for the test")
+	fault := errors.New("no answer, for the test")
 	switch step {
 	case "before publish":
 		if rand.IntN(20) == 0 {
 			d.failed.Add(1)
-			return failed
+			return fault
 		}
 	case "after publish":
 		if rand.IntN(20) == 0 {
 			d.failed.Add(1)
 			d.stored.Store(true)
-			return failed
+			return fault
 		}
 	case "before settle", "before reopen":
 		if d.stored.Swap(false) || step == "before reopen" && rand.IntN(2) == 0 {
-			return failed
+			return fault
 		}
 	}
 	return nil
 }
 
-// TestNoCopyIsAheadOfItsHome has forms asked and answered while commits of their home fail, and looks at once at the home
-// of each that a copy shows as ended: on the home's own node, and on another.
+// TestCopyShowsOnlyDurableOutcomes asks and answers forms while commits of their home fail. The home has every outcome that
+// a copy shows. The copies are on the home's node and on another.
 func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 	t.Parallel()
 	forms := 40
@@ -66,9 +66,9 @@ func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	d.enabled.Store(true)
-	again := func(do func() error) error {
+	retry := func(do func() error) error {
 		var err error
-		eventually.Holds(t, "the journal takes it", func() bool {
+		eventually.Holds(t, "the journal accepts it", func() bool {
 			err = do()
 			return parley.CodeOf(err) != parley.ReadOnly
 		})
@@ -76,7 +76,7 @@ func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 	}
 	check := func(home, copied *Agent, form capabilities.ID) {
 		var o view.Outcome
-		err := again(func() (err error) {
+		err := retry(func() (err error) {
 			o, err = copied.Await(ctx, capabilities.FormID(form))
 			return err
 		})
@@ -85,7 +85,7 @@ func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 			return
 		}
 		var e view.Message
-		err = again(func() (err error) {
+		err = retry(func() (err error) {
 			e, err = home.Message(ctx, capabilities.FormID(form))
 			return err
 		})
@@ -101,7 +101,7 @@ func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 		}
 		var asked view.Asked
 		key := fmt.Sprint("k", i)
-		if err := again(func() (err error) {
+		if err := retry(func() (err error) {
 			asked, err = asker.Ask(ctx, Ask{To: to, Description: "d", Fields: textField("a"), Key: key})
 			return err
 		}); err != nil {
@@ -112,7 +112,7 @@ func TestCopyShowsOnlyDurableOutcomes(t *testing.T) {
 			var answers sync.WaitGroup
 			for k := range 2 {
 				answers.Go(func() {
-					err := again(func() error {
+					err := retry(func() error {
 						_, err := holder.Answer(ctx, Answer{Form: capabilities.FormID(asked.Form), Values: text("a", fmt.Sprint(i, k))})
 						return err
 					})

@@ -26,7 +26,7 @@ func TestDroppedPeerLosesAccess(t *testing.T) {
 		t.Fatal("the third node is not known")
 	}
 	v.waitIdle()
-	if err := v.transport.Close(); err != nil { // what is sent now waits
+	if err := v.transport.Close(); err != nil { // later items stay queued
 		t.Fatal(err)
 	}
 	asked, err := h.Ask(t.Context(), Ask{To: "hostile", Description: "d", Fields: textField("f")})
@@ -46,7 +46,7 @@ func TestDroppedPeerLosesAccess(t *testing.T) {
 			t.Errorf("still known: %+v", p)
 		}
 	}
-	eventually.Holds(t, "what waited for the node is declined", func() bool {
+	eventually.Holds(t, "a form that awaited the node is declined", func() bool {
 		o, err := h.Await(t.Context(), capabilities.FormID(asked.Form))
 		return err == nil && o.Status == view.StatusDeclined
 	})
@@ -56,20 +56,20 @@ func TestDroppedPeerLosesAccess(t *testing.T) {
 	}
 	for _, g := range grants {
 		if g.To.Node == v.id && g.Revoked == 0 {
-			t.Errorf("a grant to it is good: %+v", g)
+			t.Errorf("a grant to the peer is valid: %+v", g)
 		}
 	}
 	if v.victim.peers.Admits(v.id, "") {
-		t.Error("it may connect")
+		t.Error("the peer may connect")
 	}
 	if _, err := h.Send(t.Context(), v.host.String(), "are you there?"); err == nil {
-		t.Error("it is written to")
+		t.Error("a message to the peer is accepted")
 	}
 	if _, err := h.Peers().Drop(t.Context(), v.id); parley.CodeOf(err) != parley.NodeUnknown {
 		t.Errorf("dropped twice: %v", err)
 	}
 	if _, err := v.fae.Peers().Drop(t.Context(), v.id); parley.CodeOf(err) != parley.NotPermitted {
-		t.Errorf("a guest drops: %v", err)
+		t.Errorf("dropped by a guest: %v", err)
 	}
 }
 
@@ -78,8 +78,8 @@ func TestDroppedPeerReturnsByInvitation(t *testing.T) {
 	host, other := a.Host(), b.Host()
 	given := guest(t, a.Node, "given")
 	sent := send(t, host, "b", "take @it:given")
-	adoptReference(t, other, sent.Message, "it", "hers")
-	send(t, other, "hers", "before")
+	adoptReference(t, other, sent.Message, "it", "given")
+	send(t, other, "given", "before")
 	eventually.Holds(t, "the first message", func() bool { return countMail(t, given) == 1 })
 	if _, err := host.Peers().Drop(t.Context(), b.ID()); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestDroppedPeerReturnsByInvitation(t *testing.T) {
 	a.open(t)
 	host, given = a.Host(), &Agent{node: a.Node, id: given.id}
 	if !a.peers.IsDropped(b.ID()) || a.peers.Knows(b.ID()) {
-		t.Fatal("after a restart it is known")
+		t.Fatal("the peer is known after a restart")
 	}
 	i, err := b.Host().Peers().Invite(t.Context(), NewInvitation{Name: "a-again"})
 	if err != nil {
@@ -98,13 +98,13 @@ func TestDroppedPeerReturnsByInvitation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.peers.IsDropped(b.ID()) {
-		t.Error("it was invited again")
+		t.Error("the peer is dropped after an invitation")
 	}
 	again := send(t, host, "b", "hello again")
 	awaitMessage(t, other, again.Message)
-	late, err := other.Send(t.Context(), "hers", "by a grant of before")
+	late, err := other.Send(t.Context(), "given", "by an earlier grant")
 	if err == nil {
-		eventually.Holds(t, "a grant of before is refused", func() bool {
+		eventually.Holds(t, "an earlier grant is refused", func() bool {
 			e, err := other.Message(t.Context(), capabilities.FormID(late.Message))
 			return err == nil && e.Refused != ""
 		})

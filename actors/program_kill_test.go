@@ -23,10 +23,10 @@ const programNodeEnv = "PARLEY_TEST_PROGRAM_VICTIM"
 
 // deploys asks for permission, then when, and says what it was told.
 const deployScript = pythonHead + `
-say(type="approval", id="a", tool="deploy", input={"to": "production"})
-allowed = hear()["approved"]
-say(type="ask", id="when", prompt="When?", widgets=[{"type": "select", "options": ["now", "later"]}])
-say(type="done", text="%s: %s, %s" % (prompt, allowed, hear()["value"]))
+send(type="approval", id="a", tool="deploy", input={"to": "production"})
+allowed = receive()["approved"]
+send(type="ask", id="when", prompt="When?", widgets=[{"type": "select", "options": ["now", "later"]}])
+send(type="done", text="%s: %s, %s" % (prompt, allowed, receive()["value"]))
 `
 
 // runProgramVictim runs a node in which one agent has a run, a call that waits for permission and a message that waits

@@ -34,12 +34,12 @@ func newPythonAgent(tb testing.TB, n *Node, name, script string) *Agent {
 
 const pythonHead = `
 import json, os, sys
-def say(**line): print(json.dumps(line), flush=True)
-def hear():
+def send(**line): print(json.dumps(line), flush=True)
+def receive():
     line = sys.stdin.readline()
     if not line: sys.exit(9)
     return json.loads(line)
-prompt = hear()["text"]
+prompt = receive()["text"]
 `
 
 func newProgramAgent(tb testing.TB, n *Node, m NewAgent) *Agent {

@@ -15,7 +15,7 @@ import (
 	"parley/mailbox"
 )
 
-// askedBy gives the forms that an agent has asked, oldest first.
+// formsAskedBy returns the forms that an agent has asked, oldest first.
 func formsAskedBy(tb testing.TB, a *Agent) (all []view.Message) {
 	tb.Helper()
 	in, err := a.Mail().Inbox(tb.Context(), view.MessageFilter{All: true})
@@ -30,7 +30,7 @@ func formsAskedBy(tb testing.TB, a *Agent) (all []view.Message) {
 	return all
 }
 
-// awaitAsked waits until an agent has asked so many forms, and gives the last.
+// awaitFormsAsked blocks until an agent has asked count forms, and returns the last.
 func awaitFormsAsked(tb testing.TB, a *Agent, count int) view.Message {
 	tb.Helper()
 	var asked []view.Message
@@ -44,11 +44,11 @@ func awaitFormsAsked(tb testing.TB, a *Agent, count int) view.Message {
 	return asked[count-1]
 }
 
-// reply answers, as the host, what an agent asked.
+// answerAsHost answers an agent's form as the host.
 func answerAsHost(tb testing.TB, a *Agent, e view.Message, name, value string) {
 	tb.Helper()
 	host := a.node.Host()
-	eventually.Holds(tb, "the question is there", func() bool {
+	eventually.Holds(tb, "the form has arrived", func() bool {
 		_, err := host.Message(tb.Context(), capabilities.FormID(e.MessageID))
 		return err == nil
 	})
@@ -58,15 +58,15 @@ func answerAsHost(tb testing.TB, a *Agent, e view.Message, name, value string) {
 }
 
 const askingScript = `
-say(type="output", text="process %d\n" % os.getpid())
-say(type="ask_user", id="when", title="Deploy", context="When?", fields=[{"name": "day", "type": "text", "required": True}])
-answer = hear()
-say(type="output", text=prompt + " on " + answer["values"]["day"])
-say(type="done")
+send(type="output", text="process %d\n" % os.getpid())
+send(type="ask_user", id="when", title="Deploy", context="When?", fields=[{"name": "day", "type": "text", "required": True}])
+answer = receive()
+send(type="output", text=prompt + " on " + answer["values"]["day"])
+send(type="done")
 `
 
-// TestAProgramThatIsKilledGoesOnWithTheAnswer: it asks, is killed, is answered, and the next one has the answer, with
-// nobody asked twice.
+// TestNextRunGetsAnswerOfKilledProgram kills a program that waits for an answer. The next run gets the answer and asks
+// nothing again.
 func TestNextRunGetsAnswerOfKilledProgram(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := newPythonAgent(t, n, "w", askingScript)
@@ -74,7 +74,7 @@ func TestNextRunGetsAnswerOfKilledProgram(t *testing.T) {
 	asked := awaitFormsAsked(t, a, 1)
 	children := descendantsOf(os.Getpid())
 	if len(children) == 0 {
-		t.Skip("there is no way to see the program's process")
+		t.Skip("the program's process cannot be found")
 	}
 	for _, pid := range children {
 		if strings.Contains(commandLine(pid), "When?") {
@@ -90,27 +90,27 @@ func TestNextRunGetsAnswerOfKilledProgram(t *testing.T) {
 	prompt(t, a, "redeploy")
 	waitForFinish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "redeploy on Tuesday") {
-		t.Errorf("it has put out %q", out)
+		t.Errorf("the output is %q", out)
 	}
 	awaitFormsAsked(t, a, 1)
 
-	prompt(t, a, "once more") // after a good end, it is another question
+	prompt(t, a, "once more") // after a successful run it is another form
 	answerAsHost(t, a, awaitFormsAsked(t, a, 2), "day", "Friday")
 	waitForFinish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "once more on Friday") {
-		t.Errorf("it has put out %q", out)
+		t.Errorf("the output is %q", out)
 	}
 }
 
 const twoCallsScript = `
 for i in range(2):
-    say(type="approval", id="call-%d" % i, tool="shell", input={"command": "rm"})
-    decision = hear()
-    say(type="output", text="%d %s %s\n" % (i, decision["approved"], decision.get("reason", "")))
-say(type="done")
+    send(type="approval", id="call-%d" % i, tool="shell", input={"command": "rm"})
+    decision = receive()
+    send(type="output", text="%d %s %s\n" % (i, decision["approved"], decision.get("reason", "")))
+send(type="done")
 `
 
-// TestADeclinedCallIsNotAskedAboutAgainInItsRun: a program that insists is refused by what was said.
+// TestDeniedCallIsNotAskedAgainInItsRun repeats a call that was denied. The call is denied again without a form.
 func TestDeniedCallIsNotAskedAgainInItsRun(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := newPythonAgent(t, n, "w", twoCallsScript)
@@ -128,11 +128,11 @@ func TestDeniedCallIsNotAskedAgainInItsRun(t *testing.T) {
 	decide(asked, mailbox.Deny)
 	waitForFinish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); out != "0 False not that\n1 False not that\n" {
-		t.Errorf("it was told %q", out)
+		t.Errorf("the output is %q", out)
 	}
 	awaitFormsAsked(t, a, 1)
 
-	prompt(t, a, "go") // each run is told anew, and once is for one call
+	prompt(t, a, "go") // a decision is for one run, and Once for one call
 	decide(awaitFormsAsked(t, a, 2), mailbox.Once)
 	decide(awaitFormsAsked(t, a, 3), mailbox.Always)
 	waitForFinish(t, a, view.FinishIdle)
@@ -141,13 +141,13 @@ func TestDeniedCallIsNotAskedAgainInItsRun(t *testing.T) {
 	awaitFormsAsked(t, a, 3)
 }
 
-// TestTheSameCallTwiceAtOnceIsTwoQuestions: a decision is for one call.
+// TestConcurrentEqualCallsAreSeparateForms makes equal calls at once. Each has a form of its own.
 func TestConcurrentEqualCallsAreSeparateForms(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := newPythonAgent(t, n, "w", `
-for i in range(8): say(type="approval", id="call-%d" % i, tool="shell", input={"command": "rm"})
-for i in range(8): hear()
-say(type="done")
+for i in range(8): send(type="approval", id="call-%d" % i, tool="shell", input={"command": "rm"})
+for i in range(8): receive()
+send(type="done")
 `)
 	prompt(t, a, "go")
 	awaitFormsAsked(t, a, 8)
@@ -162,67 +162,67 @@ say(type="done")
 	waitForFinish(t, a, view.FinishIdle)
 }
 
-// TestARunThatIsOverIsNotHeard: neither once its program has ended, nor when it was interrupted and its program has
-// yet to go.
+// TestEndedRunCannotActForItsAgent checks that a run can no longer act once its program has ended, or once it was
+// interrupted and its program has not ended yet.
 func TestEndedRunCannotActForItsAgent(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	g := newBarrier(t)
-	a := newShellAgent(t, n, "w", "trap '' TERM; echo deaf; "+g.wait())
-	unheard := func(d *runtimeHost, write bool) {
+	a := newShellAgent(t, n, "w", "trap '' TERM; echo trapped; "+g.wait())
+	checkRefused := func(d *runtimeHost, write bool) {
 		t.Helper()
 		before := len(eventsOf[events.Event](t, a))
-		calls := map[string]error{"a message": d.Send(t.Context(), "HOST", "psst")}
+		calls := map[string]error{"a message": d.Send(t.Context(), "HOST", "late")}
 		_, calls["a question"] = d.Ask(t.Context(), runtime.Question{ID: "late", Description: "late?", Fields: textField("a")})
 		_, calls["a call"] = d.Approve(t.Context(), runtime.Call{Tool: "shell", Input: "{}"})
 		if write {
-			calls["output"] = d.Write(t.Context(), runtime.Output, "psst")
+			calls["output"] = d.Write(t.Context(), runtime.Output, "late")
 		}
 		for what, err := range calls {
 			if err == nil {
-				t.Errorf("%s is heard", what)
+				t.Errorf("%s is accepted", what)
 			}
 		}
 		if after := len(eventsOf[events.Event](t, a)); after != before {
-			t.Errorf("%d events of a run that is over", after-before)
+			t.Errorf("%d events of a run that has ended", after-before)
 		}
 	}
 	prompt(t, a, "go")
-	eventually.Holds(t, "it heeds no signal", func() bool { return strings.Contains(outputOf(t, a), "deaf") })
+	eventually.Holds(t, "it ignores signals", func() bool { return strings.Contains(outputOf(t, a), "trapped") })
 	run := n.supervisor.currentRun(a.id)
 	interrupted := make(chan error, 1)
 	go func() { interrupted <- n.Host().Agents().Interrupt(t.Context(), a) }()
 	eventually.Holds(t, "it is interrupted", func() bool { return currentStatus(t, a).Status == mailbox.Idle })
 	select {
 	case <-run.over:
-		t.Fatal("the program has heeded the interruption")
+		t.Fatal("the program has ended")
 	default:
 	}
-	unheard(run.host, false)
+	checkRefused(run.host, false)
 	g.open()
 	if err := <-interrupted; err != nil {
 		t.Fatal(err)
 	}
-	unheard(run.host, true)
-	if out := outputOf(t, a); strings.Contains(out, "psst") {
-		t.Errorf("it has put out %q", out)
+	checkRefused(run.host, true)
+	if out := outputOf(t, a); strings.Contains(out, "late") {
+		t.Errorf("the output is %q", out)
 	}
 
-	prompt(t, a, "more") // a late word of one run is none of the next
+	prompt(t, a, "more") // the next run is another one
 	if next := n.supervisor.currentRun(a.id); next == run {
 		t.Fatal("it is the same run")
 	}
-	waitForFinish(t, a, view.FinishIdle) // its end is an event, too
-	unheard(run.host, true)
+	waitForFinish(t, a, view.FinishIdle) // its end is an event too
+	checkRefused(run.host, true)
 }
 
-// TestAnInterruptedRunLeavesNothingAsked races an interruption with a program that asks as fast as it can.
+// TestInterruptionCancelsOpenForms races an interruption with a program that asks as fast as it can.
 func TestInterruptionCancelsOpenForms(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := newPythonAgent(t, n, "w", `
 for i in range(50):
-    say(type="ask", id="q%d" % i, prompt="Go on?")
-    say(type="approval", id="c%d" % i, tool="shell", input={"n": i})
-while True: hear()
+    send(type="ask", id="q%d" % i, prompt="Go on?")
+    send(type="approval", id="c%d" % i, tool="shell", input={"n": i})
+while True: receive()
 `)
 	for range 5 {
 		prompt(t, a, "go")
@@ -236,7 +236,7 @@ while True: hear()
 	}
 }
 
-// TestAnAnswerIsHeardThoughItsMailboxCrashed: what a program waits for outlives the actor that it asked.
+// TestProgramGetsAnswerAfterMailboxCrash crashes the mailbox of an agent whose program waits for an answer.
 func TestProgramGetsAnswerAfterMailboxCrash(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := newPythonAgent(t, n, "w", askingScript)
@@ -249,7 +249,7 @@ func TestProgramGetsAnswerAfterMailboxCrash(t *testing.T) {
 	answerAsHost(t, a, asked, "day", "Monday")
 	waitForFinish(t, a, view.FinishIdle)
 	if out := outputOf(t, a); !strings.Contains(out, "deploy on Monday") {
-		t.Errorf("it has put out %q", out)
+		t.Errorf("the output is %q", out)
 	}
 	if run := n.supervisor.currentRun(a.id); !run.host.closed || run.wait(t.Context()) != nil {
 		t.Error("its run is not over")
