@@ -34,8 +34,8 @@ func rawRate(b *testing.B, folder string) float64 {
 	return float64(n) / time.Since(start).Seconds()
 }
 
-// BenchmarkAskToAnswer times the whole of it, durably, with as many callers as the name says, each with
-// agents of its own. cycles/fsync is its rate over that of raw serial fdatasyncs in the same run.
+// BenchmarkAskToAnswer times a durable cycle of ask, answer and await. The name says the number of callers, each with agents
+// of its own. cycles/fsync is the rate divided by that of raw serial fdatasyncs in the same run.
 func BenchmarkAskToAnswer(b *testing.B) {
 	for _, callers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {

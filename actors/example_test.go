@@ -71,7 +71,7 @@ func ExampleAgent_Ask() {
 	// answered {"port":443}
 }
 
-// A wrong answer is refused with what is wrong in each field, and the form stays open.
+// An invalid answer is refused with an error for each field, and the form stays open.
 func ExampleAgent_Answer() {
 	ctx := context.Background()
 	host, fae, end := node(ctx)
@@ -99,7 +99,7 @@ func ExampleAgent_Answer() {
 	// port: at most 65535
 }
 
-// What is answered can be a live reference. It can be taken back.
+// An answer can be a live reference, which can be revoked.
 func ExampleRequests_Resolve() {
 	ctx := context.Background()
 	host, fae, end := node(ctx)
@@ -131,7 +131,7 @@ func ExampleRequests_Resolve() {
 	// NOT_PERMITTED
 }
 
-// Following yields what is there and then what comes, each once, with no gap in between.
+// Follow yields the present messages and then later ones, each once and without a gap.
 func ExampleMail_Follow() {
 	ctx := context.Background()
 	host, fae, end := node(ctx)

@@ -2,7 +2,7 @@ package actors
 
 import "context"
 
-// inspect runs a function in an agent's mailbox.
+// inspect calls fn in an agent's mailbox actor.
 func inspect[T any](ctx context.Context, a *Agent, fn func(*mailboxActor) (T, error)) (T, error) {
 	return call(ctx, a, inspection[T]{fn})
 }

@@ -19,15 +19,15 @@ import (
 	"parley/internal/eventually"
 )
 
-// victimFolder is the variable that makes this test's binary a node to be killed.
-const loadedNodeEnv = "PARLEY_TEST_VICTIM"
+// loadedNodeEnv is the environment variable with the folder of a node that this test's binary runs until it is killed.
+const loadedNodeEnv = "PARLEY_TEST_LOADED_NODE"
 
 const loadedPairs = 8
 
-// runVictim runs a node under load and says, a line each, what was acknowledged. It never returns.
+// runLoadedNode runs a node under load. It prints each acknowledged operation, a line each. It never returns.
 func runLoadedNode(folder string) {
 	ctx := context.Background()
-	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
+	n, err := Open(ctx, Options{Folder: folder, Name: "loaded"})
 	if err != nil {
 		fmt.Println("failed", err)
 		os.Exit(1)
@@ -43,7 +43,7 @@ func runLoadedNode(folder string) {
 	select {}
 }
 
-// load asks and answers for ever. A line is written by one call, so that a kill cuts none in two.
+// askAndAnswerForever asks and answers forms without end. Each line is written by one call, so that a kill divides none.
 func askAndAnswerForever(ctx context.Context, n *Node, name string) error {
 	g, err := n.ActAs(ctx, name)
 	if parley.CodeOf(err) == parley.UnknownName {
@@ -69,8 +69,8 @@ func askAndAnswerForever(ctx context.Context, n *Node, name string) error {
 	}
 }
 
-// TestKilledUnderLoadLosesNothing kills a real process with SIGKILL again and again. Whatever it
-// acknowledged is there afterwards, once, and both sides of it agree.
+// TestKilledNodeKeepsAcknowledgedAnswers kills a process with SIGKILL repeatedly. Every acknowledged operation is there
+// afterwards once, and both mailboxes agree on it.
 func TestKilledNodeKeepsAcknowledgedAnswers(t *testing.T) {
 	rounds := 10
 	if os.Getenv("PARLEY_NIGHTLY") != "" {
@@ -91,8 +91,7 @@ func TestKilledNodeKeepsAcknowledgedAnswers(t *testing.T) {
 	t.Logf("%d rounds: %d asks and %d answers acknowledged, none lost", rounds, len(asked), len(answered))
 }
 
-// killOne runs a victim until a random number of its acknowledgements are read, kills it, and notes what
-// it had said.
+// runAndKillNode runs a node until it has printed a random number of acknowledged operations, kills it, and records them.
 func runAndKillNode(t *testing.T, folder string, asked, answered map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -124,7 +123,7 @@ func runAndKillNode(t *testing.T, folder string, asked, answered map[string]stri
 		}
 	}
 	if cmd.Wait() == nil {
-		t.Fatal("the victim ended by itself")
+		t.Fatal("the node ended by itself")
 	}
 }
 
@@ -175,7 +174,7 @@ func checkAfterKill(t *testing.T, folder string, asked, answered map[string]stri
 	}
 }
 
-// formsOf gives an agent's forms by ID, and fails if one stands twice or a number is missing.
+// formsByID returns an agent's forms by ID. It fails the test if a form occurs twice or a number is missing.
 func formsByID(t *testing.T, n *Node, a *Agent) map[string]view.Message {
 	t.Helper()
 	in, err := a.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
@@ -185,7 +184,7 @@ func formsByID(t *testing.T, n *Node, a *Agent) map[string]view.Message {
 	forms := map[string]view.Message{}
 	for i, e := range in.Messages {
 		if _, twice := forms[e.MessageID.String()]; twice || e.Number != uint64(i) {
-			t.Fatalf("message %d is number %d, or stands twice", i, e.Number)
+			t.Fatalf("message %d is number %d, or occurs twice", i, e.Number)
 		}
 		forms[e.MessageID.String()] = e
 	}

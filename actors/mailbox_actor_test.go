@@ -33,8 +33,8 @@ func TestIdleMailboxesArePassivated(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Millisecond})
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{})
-	eventually.Holds(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
-	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "awake")}); err != nil {
+	eventually.Holds(t, "all mailboxes are passivated", func() bool { return n.State().Active == 0 })
+	if _, err := n.Host().Answer(t.Context(), Answer{Form: capabilities.FormNumber(0), Values: text("a", "active")}); err != nil {
 		t.Fatal(err)
 	}
 	o, err := fae.Await(t.Context(), capabilities.FormID(asked.Form))
@@ -43,13 +43,13 @@ func TestIdleMailboxesArePassivated(t *testing.T) {
 	}
 }
 
-// TestMailIsNotLostWhileMailboxesRest races passivation with mail.
+// TestMailIsNotLostDuringPassivation races passivation with mail.
 func TestMailIsNotLostDuringPassivation(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Nanosecond})
 	fae := guest(t, n, "fae")
-	stop, rested := make(chan struct{}), make(chan struct{})
+	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(rested)
+		defer close(stopped)
 		for {
 			select {
 			case <-stop:
@@ -63,7 +63,7 @@ func TestMailIsNotLostDuringPassivation(t *testing.T) {
 		ask(t, fae, Ask{})
 	}
 	close(stop)
-	<-rested
+	<-stopped
 	in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 200 {
 		t.Fatalf("%d of 200 messages, %v", len(in.Messages), err)
@@ -75,11 +75,11 @@ func TestCrashedMailboxIsReplayed(t *testing.T) {
 	fae := guest(t, n, "fae")
 	ask(t, fae, Ask{})
 	_, err := inspect(t.Context(), fae, func(b *mailboxActor) (struct{}, error) {
-		b.state = nil // harmed
+		b.state = nil
 		panic("for the test")
 	})
 	if parley.CodeOf(err) != parley.Internal {
-		t.Fatalf("the caller of what crashed: %v", err)
+		t.Fatalf("the call that crashed: %v", err)
 	}
 	asked := ask(t, fae, Ask{})
 	if asked.Number != 1 {
@@ -129,8 +129,8 @@ func TestRecordedTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-// TestFailedDiskMakesTheNodeReadOnlyUntilItIsBack fails each write from some point on. What was
-// acknowledged stays, what was refused left no trace, and nobody restarts anything.
+// TestDiskFailureMakesNodeReadOnly fails all writes for a while. Acknowledged forms remain, refused ones leave no trace, and
+// the node recovers by itself.
 func TestDiskFailureMakesNodeReadOnly(t *testing.T) {
 	var broken atomic.Bool
 	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
@@ -149,7 +149,7 @@ func TestDiskFailureMakesNodeReadOnly(t *testing.T) {
 	if parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("ask on a failed disk: %v", err)
 	}
-	eventually.Holds(t, "the node says that it is read-only", func() bool { return n.State().Problem != nil })
+	eventually.Holds(t, "the node shows that it is read-only", func() bool { return n.State().Problem != nil })
 	in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
 	if err != nil || len(in.Messages) != 1 {
 		t.Fatalf("reading while read-only: %d messages, %v", len(in.Messages), err)
@@ -165,8 +165,8 @@ func TestDiskFailureMakesNodeReadOnly(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadWhileACommitWasInDoubtIsReadAgain stores a commit whose acknowledgement is lost, and reads its mailbox
-// before the journal finds out that it is there.
+// TestMailboxIsReloadedAfterUnknownCommit stores a commit whose acknowledgement is lost. It reads the mailbox before the
+// journal finds that the commit is stored.
 func TestMailboxIsReloadedAfterUnknownCommit(t *testing.T) {
 	var broken, failures atomic.Int64
 	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
@@ -180,12 +180,12 @@ func TestMailboxIsReloadedAfterUnknownCommit(t *testing.T) {
 	}})
 	fae := guest(t, n, "fae")
 	broken.Store(1)
-	_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "in doubt", Fields: textField("a")})
+	_, err := fae.Ask(t.Context(), Ask{To: "HOST", Description: "unknown", Fields: textField("a")})
 	if parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("ask without an answer: %v", err)
 	}
 	if in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true}); err != nil || len(in.Messages) != 0 {
-		t.Fatalf("what is in doubt is shown: %+v, %v", in.Messages, err)
+		t.Fatalf("an unknown commit is shown: %+v, %v", in.Messages, err)
 	}
 	broken.Store(0)
 	eventually.Holds(t, "the node writes again", func() bool { return n.State().Problem == nil })
@@ -194,11 +194,11 @@ func TestMailboxIsReloadedAfterUnknownCommit(t *testing.T) {
 	if err != nil || again.Number != 1 {
 		t.Fatalf("asked as number %d, %v", again.Number, err)
 	}
-	if in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 2 || in.Messages[0].Description != "in doubt" {
+	if in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil || len(in.Messages) != 2 || in.Messages[0].Description != "unknown" {
 		t.Fatalf("%+v, %v", in.Messages, err)
 	}
 	if now := failures.Load(); now != before {
-		t.Errorf("the journal failed %d times more", now-before)
+		t.Errorf("the journal failed %d more times", now-before)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestCancelledWaiterIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if waiting() != 0 {
-		t.Fatal("it is still entered")
+		t.Fatal("the waiter is still registered")
 	}
 }
 
@@ -252,24 +252,24 @@ func TestOneOfManyAnswersSettlesForm(t *testing.T) {
 
 func TestFullMailboxQueueRefusesCalls(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	hold, held := make(chan struct{}), make(chan struct{})
+	release, blocked := make(chan struct{}), make(chan struct{})
 	go func() {
 		_, _ = inspect(context.Background(), n.Host(), func(*mailboxActor) (struct{}, error) {
-			close(held)
-			<-hold
+			close(blocked)
+			<-release
 			return struct{}{}, nil
 		})
 	}()
-	<-held
+	<-blocked
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // the calls are made and not waited for
+	cancel() // the calls are queued and not waited for
 	var err error
 	for range maxQueuedMailbox + 1 {
 		if err = n.Host().Dismiss(ctx, capabilities.FormNumber(0)); parley.CodeOf(err) == parley.RateLimited {
 			break
 		}
 	}
-	close(hold)
+	close(release)
 	if parley.CodeOf(err) != parley.RateLimited {
 		t.Fatalf("after %d calls: %v", maxQueuedMailbox+1, err)
 	}
@@ -302,7 +302,7 @@ func TestSecretsAreSealedOnDisk(t *testing.T) {
 		}
 		b, err := os.ReadFile(path)
 		if bytes.Contains(b, []byte(secret)) {
-			t.Errorf("%s has the secret in the clear", path)
+			t.Errorf("%s has the secret in plain text", path)
 		}
 		return err
 	})
@@ -357,7 +357,7 @@ func TestRevocationCoversDerivedGrants(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := fae.Names().Store(t.Context(), "known", capabilities.Locator{ID: worker.ID()}.String()); err != nil {
-		t.Fatalf("what it holds: %v", err)
+		t.Fatalf("storing a held reference: %v", err)
 	}
 	grants, err := n.Host().Names().Grants(t.Context())
 	if err != nil || len(grants) != 1 || grants[0].ToName != "fae" {
@@ -376,25 +376,25 @@ func TestRevocationCoversDerivedGrants(t *testing.T) {
 func TestActAsUsesCurrentNames(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae, bob := guest(t, n, "fae"), guest(t, n, "bob")
-	is := func(name string, want capabilities.ID, code parley.Code) {
+	check := func(name string, want capabilities.ID, code parley.Code) {
 		t.Helper()
 		a, err := n.ActAs(t.Context(), name)
 		if parley.CodeOf(err) != code || err == nil && a.ID() != want {
 			t.Fatalf("%s: %v, %v", name, a, err)
 		}
 	}
-	is("fae", fae.ID(), "")
-	is("fae", fae.ID(), "")
+	check("fae", fae.ID(), "")
+	check("fae", fae.ID(), "")
 	if err := n.Host().Names().Rename(t.Context(), "fae", "anna"); err != nil {
 		t.Fatal(err)
 	}
-	is("fae", fae.ID(), parley.UnknownName)
+	check("fae", fae.ID(), parley.UnknownName)
 	if err := n.Host().Names().Rename(t.Context(), "bob", "fae"); err != nil {
 		t.Fatal(err)
 	}
-	is("fae", bob.ID(), "")
+	check("fae", bob.ID(), "")
 	if err := n.Host().Names().Copy(t.Context(), "fae", "half", capabilities.Facet{Mode: capabilities.AskOnly}); err != nil {
 		t.Fatal(err)
 	}
-	is("half", bob.ID(), parley.NotPermitted)
+	check("half", bob.ID(), parley.NotPermitted)
 }

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// objectStoreLeft is a goroutine that the NATS client leaves behind, waiting for ever, where an object is stored so fast
-// that the client cleans up after it before that goroutine has begun.
+// objectStoreLeft is the function of a goroutine that the NATS client can leak. It leaks if an object is stored before the
+// goroutine has started.
 const objectStoreLeft = "github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(objectStoreLeft), goleak.Cleanup(func(code int) {
 		for _, pid := range descendantsOf(os.Getpid()) {
-			fmt.Println("a process is left:", commandLine(pid))
+			fmt.Println("a process was left:", commandLine(pid))
 			code = 1
 		}
 		os.Exit(code)

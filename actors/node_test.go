@@ -140,6 +140,6 @@ func TestPagesCoverTheInbox(t *testing.T) {
 	}
 	sent, err := fae.Message(t.Context(), capabilities.FormNumber(0))
 	if err != nil || !sent.Delivered {
-		t.Errorf("what has arrived is not shown as delivered: %v", err)
+		t.Errorf("a message that has arrived is not shown as delivered: %v", err)
 	}
 }

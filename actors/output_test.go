@@ -16,10 +16,11 @@ import (
 	"parley/capabilities"
 )
 
-// keptPieces is how much of each agent's output a node keeps.
+// maxOutputPieces is the number of output pieces that a node keeps of each agent.
 const maxOutputPieces = 2048
 
-// TestATimelineKeepsTheNewest: of each agent so much, in order, readable by the page, and through a restart.
+// TestOutputKeepsNewestPieces writes more output than a node keeps. The newest pieces remain in order, can be read in pages,
+// and survive a restart.
 func TestOutputKeepsNewestPieces(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
@@ -48,7 +49,7 @@ func TestOutputKeepsNewestPieces(t *testing.T) {
 		if err != nil || len(all) != maxOutputPieces {
 			t.Fatalf("%d pieces, %v", len(all), err)
 		}
-		next := map[string]int{} // each writer's pieces are in its order
+		next := map[string]int{} // each writer's pieces are in order
 		var paged []view.OutputPiece
 		for i, p := range all {
 			if i > 0 && p.Cursor <= all[i-1].Cursor {
@@ -71,7 +72,7 @@ func TestOutputKeepsNewestPieces(t *testing.T) {
 			paged = append(paged, page...)
 		}
 		if len(paged) != len(all) || paged[len(paged)-1] != all[len(all)-1] {
-			t.Fatalf("by the page %d pieces, at once %d", len(paged), len(all))
+			t.Fatalf("%d pieces in pages, %d at once", len(paged), len(all))
 		}
 		if other := outputOf(t, quiet); other != "onetwo" {
 			t.Errorf("the other has %q", other)
@@ -84,7 +85,7 @@ func TestOutputKeepsNewestPieces(t *testing.T) {
 	loud, quiet = &Agent{node: n, id: loud.id}, &Agent{node: n, id: quiet.id}
 	after := check()
 	if before[0] != after[0] || before[len(before)-1] != after[len(after)-1] {
-		t.Error("a restart changes what is kept")
+		t.Error("a restart changes the output")
 	}
 }
 
@@ -114,11 +115,11 @@ func TestOutputFollowerIsWoken(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if pieces, err := a.Output().Await(ended, math.MaxUint32, 10); err != nil || len(pieces) != 0 {
-		t.Errorf("who has left gets %v, %v", pieces, err)
+		t.Errorf("a cancelled call gets %v, %v", pieces, err)
 	}
 }
 
-// TestAnyOutputCanBeKept: the longest piece that there is, of what takes most room to write down.
+// TestLongestOutputCanBeStored writes the longest pieces, of the characters with the longest encodings.
 func TestLongestOutputCanBeStored(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := guest(t, n, "w")
@@ -129,12 +130,12 @@ func TestLongestOutputCanBeStored(t *testing.T) {
 			continue
 		}
 		if kept := outputOf(t, a); !strings.HasSuffix(kept, text) {
-			t.Errorf("%d times %q is kept otherwise", len(text), unit)
+			t.Errorf("%d times %q is stored differently", len(text), unit)
 		}
 	}
 }
 
-// TestLostOutputIsSaidOnce damages the store of output between two pieces of a program.
+// TestLostOutputIsReportedOnce damages the output store between two pieces of a program.
 func TestLostOutputIsReportedOnce(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
@@ -163,16 +164,16 @@ func TestLostOutputIsReportedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := 0
+	reports := 0
 	for _, p := range all {
 		if strings.Contains(p.Text, "was lost") {
-			said++
+			reports++
 		}
 	}
-	if said != 1 {
-		t.Fatalf("it is said %d times: %+v", said, all)
+	if reports != 1 {
+		t.Fatalf("it is reported %d times: %+v", reports, all)
 	}
 	if more, err := a.Output().Since(t.Context(), all[len(all)-1].Cursor, 100); err != nil || len(more) > 0 {
-		t.Errorf("then comes %+v, %v", more, err)
+		t.Errorf("after the end: %+v, %v", more, err)
 	}
 }

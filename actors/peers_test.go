@@ -9,8 +9,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// TestAnInvitationThatWasLostAdmitsNobody has the disk fail under an invitation: what the peers were told of it, ahead
-// of the disk, goes when the host's mailbox is made from the log again.
+// TestLostInvitationAdmitsNoPeer fails the commit of an invitation. The peers forget it when the host's mailbox is replayed.
 func TestLostInvitationAdmitsNoPeer(t *testing.T) {
 	var failing atomic.Bool
 	n, err := Open(t.Context(), Options{Folder: t.TempDir(), Peers: "127.0.0.1:0", Failpoint: func(step string) error {
@@ -34,7 +33,7 @@ func TestLostInvitationAdmitsNoPeer(t *testing.T) {
 	eventually.Holds(t, "the journal is back", func() bool { return n.journal.Err() == nil })
 	open, err := n.Host().Peers().Invitations(t.Context())
 	if err != nil || len(open) != 1 || open[0].Name != "kept" {
-		t.Fatalf("open are %v, %v", open, err)
+		t.Fatalf("open invitations: %v, %v", open, err)
 	}
 	if open := n.peers.Invited(); open != 1 {
 		t.Errorf("the listener would admit nodes by %d invitations", open)

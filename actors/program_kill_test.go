@@ -18,10 +18,10 @@ import (
 	"parley/mailbox"
 )
 
-// programVictim is the variable that makes this test's binary a node, with programs at work, to be killed.
-const programNodeEnv = "PARLEY_TEST_PROGRAM_VICTIM"
+// programNodeEnv is the environment variable with the folder of a node whose programs run until it is killed.
+const programNodeEnv = "PARLEY_TEST_PROGRAM_NODE"
 
-// deploys asks for permission, then when, and says what it was told.
+// deployScript asks for permission and then for a time, and prints both answers.
 const deployScript = pythonHead + `
 send(type="approval", id="a", tool="deploy", input={"to": "production"})
 allowed = receive()["approved"]
@@ -29,11 +29,11 @@ send(type="ask", id="when", prompt="When?", widgets=[{"type": "select", "options
 send(type="done", text="%s: %s, %s" % (prompt, allowed, receive()["value"]))
 `
 
-// runProgramVictim runs a node in which one agent has a run, a call that waits for permission and a message that waits
-// for the next run, and another has the same without that message. It says when all that is on disk, and never returns.
+// runProgramNode runs a node with two agents. Each has a run whose call awaits permission, and one also has a message that
+// awaits the next run. It prints a line once all that is durable. It never returns.
 func runProgramNode(folder string) {
 	ctx := context.Background()
-	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
+	n, err := Open(ctx, Options{Folder: folder, Name: "programs"})
 	if err != nil {
 		fmt.Println("failed", err)
 		os.Exit(1)
@@ -71,8 +71,8 @@ func startWork(ctx context.Context, n *Node, name string) error {
 	return err
 }
 
-// TestAKilledNodeGoesOnWithItsPrograms kills a node with SIGKILL. What ran has ended, with it, and says so; what was
-// asked waits for its answer, which the next run hears, and nobody is asked twice; what was sent is run for.
+// TestProgramsContinueAfterNodeIsKilled kills a node with SIGKILL. Its runs end and are shown as interrupted. Open forms
+// stay open, the next run gets their answers, and no form is asked twice. Queued messages get runs.
 func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
@@ -82,7 +82,7 @@ func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
 	eventually.Holds(t, "the programs have ended with their node", func() bool { return !slices.ContainsFunc(processes, isAlive) })
 
 	n := openNode(t, folder)
-	named := func(name string) *Agent {
+	actAs := func(name string) *Agent {
 		t.Helper()
 		a, err := n.ActAs(t.Context(), name)
 		if err != nil {
@@ -90,7 +90,7 @@ func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
 		}
 		return a
 	}
-	busy, lone := named("busy"), named("lone")
+	busy, lone := actAs("busy"), actAs("lone")
 	list, err := n.Host().Agents().List(t.Context(), view.AgentFilter{Statuses: []string{mailbox.Failed}})
 	if err != nil || len(list) != 1 || list[0].ID != lone.id || list[0].Error != mailbox.Interrupted || len(list[0].Pending) != 1 {
 		t.Errorf("after the kill: %+v, %v", list, err)
@@ -102,8 +102,8 @@ func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
 		}
 	}
 
-	// One is answered while its next run waits for that, the other before it has one.
-	eventually.Holds(t, "the next run has taken the question up", func() bool {
+	// One form is answered while the next run waits for it, the other before there is a next run.
+	eventually.Holds(t, "the next run awaits the form", func() bool {
 		run := n.supervisor.currentRun(busy.id)
 		return run != nil && len(run.host.forms()) == 1
 	})
@@ -115,7 +115,7 @@ func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
 		answerAsHost(t, a, awaitFormsAsked(t, a, 2), "value", "now")
 		waitForFinish(t, a, view.FinishIdle)
 		if out := outputOf(t, a); !strings.Contains(out, text+": True, now") {
-			t.Errorf("it has put out %q", out)
+			t.Errorf("the output is %q", out)
 		}
 		if starts := eventsOf[*events.RunStarted](t, a); len(starts) != 2 {
 			t.Errorf("%d runs", len(starts))
@@ -126,7 +126,7 @@ func TestProgramsContinueAfterNodeIsKilled(t *testing.T) {
 	}
 }
 
-// killWhenReady runs a victim until it is ready, kills it, and gives the processes of its programs.
+// killWhenReady runs a node until it is ready, kills it, and returns the processes of its programs.
 func killWhenReady(t *testing.T, folder string) (processes []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -160,7 +160,7 @@ func killWhenReady(t *testing.T, folder string) (processes []int) {
 		}
 	}
 	if cmd.Wait() == nil || !ready {
-		t.Fatal("the victim ended by itself")
+		t.Fatal("the node ended by itself")
 	}
 	return processes
 }

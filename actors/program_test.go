@@ -17,13 +17,13 @@ import (
 	"parley/internal/eventually"
 )
 
-// worker makes an agent that runs a shell script for each message.
+// newShellAgent makes an agent that runs a shell script for each message.
 func newShellAgent(tb testing.TB, n *Node, name, script string) *Agent {
 	tb.Helper()
 	return newProgramAgent(tb, n, NewAgent{Name: name, Program: &events.ProgramSet{Command: []string{"sh", "-c", script}}})
 }
 
-// pythonWorker makes one that runs a Python script, with functions to say a line and to hear one.
+// newPythonAgent makes an agent that runs a Python script with functions to send and to receive a line.
 func newPythonAgent(tb testing.TB, n *Node, name, script string) *Agent {
 	tb.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -62,12 +62,12 @@ func prompt(tb testing.TB, a *Agent, text string) view.Prompted {
 	return p
 }
 
-// finish waits until an agent has nothing more to do.
+// waitForFinish blocks until an agent has nothing more to do, and checks its status.
 func waitForFinish(tb testing.TB, a *Agent, status string) view.AgentStatus {
 	tb.Helper()
 	f, err := a.WaitForFinish(tb.Context(), 30*time.Second)
 	if err != nil || f.Status != status {
-		tb.Fatalf("it has finished: %+v, %v; want %s", f, err, status)
+		tb.Fatalf("finished: %+v, %v; want %s", f, err, status)
 	}
 	return f.Final
 }
@@ -81,7 +81,7 @@ func currentStatus(tb testing.TB, a *Agent) view.AgentStatus {
 	return s
 }
 
-// eventsOf gives an agent's events of a type.
+// eventsOf returns an agent's events of type E.
 func eventsOf[E events.Event](tb testing.TB, a *Agent) (all []E) {
 	tb.Helper()
 	entries, err := a.Log(tb.Context(), 0, 10_000)
@@ -96,7 +96,7 @@ func eventsOf[E events.Event](tb testing.TB, a *Agent) (all []E) {
 	return all
 }
 
-// outputOf gives all that an agent's program has put out.
+// outputOf returns the text of an agent's output.
 func outputOf(tb testing.TB, a *Agent) string {
 	tb.Helper()
 	pieces, err := a.Output().Since(tb.Context(), 0, 10_000)
@@ -110,13 +110,13 @@ func outputOf(tb testing.TB, a *Agent) string {
 	return b.String()
 }
 
-// barrier is a file that scripts wait for.
+// barrier is a file whose creation scripts wait for.
 type barrier struct {
 	tb   testing.TB
 	path string
 }
 
-func newBarrier(tb testing.TB) barrier { return barrier{tb, filepath.Join(tb.TempDir(), "gate")} }
+func newBarrier(tb testing.TB) barrier { return barrier{tb, filepath.Join(tb.TempDir(), "barrier")} }
 
 func (g barrier) wait() string { return "until [ -e '" + g.path + "' ]; do sleep 0.01; done" }
 
@@ -126,7 +126,7 @@ func (g barrier) open() {
 	}
 }
 
-// pids is a file in which scripts note their process, and those that they start.
+// pids is a file in which scripts record the IDs of their processes.
 type pids string
 
 func newPIDs(tb testing.TB) pids { return pids(filepath.Join(tb.TempDir(), "pids")) }
@@ -137,10 +137,10 @@ func (p pids) child(command string) string {
 	return command + " & echo $! >> '" + string(p) + "'; "
 }
 
-// all waits until at least so many are noted.
+// all blocks until at least count processes are recorded.
 func (p pids) all(tb testing.TB, count int) (numbers []int) {
 	tb.Helper()
-	eventually.Holds(tb, fmt.Sprintf("%d processes are noted", count), func() bool {
+	eventually.Holds(tb, fmt.Sprintf("%d processes are recorded", count), func() bool {
 		text, _ := os.ReadFile(string(p))
 		numbers = numbers[:0]
 		for _, w := range strings.Fields(string(text)) {
@@ -155,7 +155,7 @@ func (p pids) all(tb testing.TB, count int) (numbers []int) {
 
 func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil && !isZombie(pid) }
 
-// isZombie reports whether a process has ended, and only its number is left. Whoever has none of these files has none.
+// isZombie reports whether a process has ended and has not been waited for. It reports false on systems without /proc.
 func isZombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -165,20 +165,19 @@ func isZombie(pid int) bool {
 	return strings.HasPrefix(rest, "Z")
 }
 
-// allGone fails if one of the processes is there.
+// allGone checks that all recorded processes have ended.
 func (p pids) allGone(tb testing.TB, count int) {
 	tb.Helper()
 	for _, pid := range p.all(tb, count) {
 		if isAlive(pid) {
-			tb.Errorf("process %d is still there", pid)
+			tb.Errorf("process %d is still running", pid)
 		}
 	}
 }
 
-// descendantsOf returns the processes below one that are there: its programs, and what supervises them. Where there is no
-// /proc it is none.
+// descendantsOf returns the processes below a process. It returns none on systems without /proc.
 func descendantsOf(parent int) (all []int) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	for _, path := range stats {
 		if pid, of := readStat(path); of == parent {
 			all = append(append(all, pid), descendantsOf(pid)...)
@@ -188,14 +187,14 @@ func descendantsOf(parent int) (all []int) {
 	return all
 }
 
-// familyIn reads a process's stat file. Of one that has ended the parent is 0.
+// readStat returns the process and its parent from a stat file. The parent of a process that has ended is 0.
 func readStat(path string) (pid, parent int) {
 	stat, err := os.ReadFile(path)
 	if err != nil {
 		return 0, 0
 	}
 	head, rest, _ := strings.Cut(string(stat), " (")
-	words := strings.Fields(rest[strings.LastIndex(rest, ")")+1:]) // after its name: how it is, and its parent
+	words := strings.Fields(rest[strings.LastIndex(rest, ")")+1:]) // the state and the parent follow the name
 	if len(words) < 2 {
 		return 0, 0
 	}

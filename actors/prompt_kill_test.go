@@ -17,11 +17,11 @@ import (
 	"parley/events"
 )
 
-// promptVictim is the variable that makes this test's binary a node whose agents are prompted until it is killed.
-const promptNodeEnv = "PARLEY_TEST_PROMPT_VICTIM"
+// promptNodeEnv is the environment variable with the folder of a node that prompts its agents until it is killed.
+const promptNodeEnv = "PARLEY_TEST_PROMPT_NODE"
 
-// prompted are the scripts of the agents that are prompted. The first three put out the prompt's text, at once or later;
-// the last one asks before that.
+// promptedPrograms are the programs of the agents. The first three print the prompt's text, at once or later. The last one
+// asks a form first.
 var promptedPrograms = []events.ProgramSet{
 	{Command: []string{"sh", "-c", `echo "had $PARLEY_PROMPT"; sleep 0.1`}},
 	{Command: []string{"sh", "-c", `sleep 0.2; echo "had $PARLEY_PROMPT"`}},
@@ -31,11 +31,11 @@ var promptedPrograms = []events.ProgramSet{
 
 func promptedName(i int) string { return fmt.Sprint("prompted", i) }
 
-// runPromptVictim runs a node that prompts its agents, answers what they ask, and says, a line each, what was accepted. It
+// runPromptNode runs a node that prompts its agents and answers their forms. It prints each accepted prompt, a line each. It
 // never returns.
 func runPromptNode(folder string) {
 	ctx := context.Background()
-	n, err := Open(ctx, Options{Folder: folder, Name: "victim"})
+	n, err := Open(ctx, Options{Folder: folder, Name: "prompting"})
 	if err != nil {
 		fmt.Println("failed", err)
 		os.Exit(1)
@@ -50,7 +50,7 @@ func runPromptNode(folder string) {
 	select {}
 }
 
-// sayYes answers whatever the host is asked.
+// answerYes answers every form of the host.
 func answerYes(ctx context.Context, n *Node) {
 	for e, err := range n.Host().Mail().Follow(ctx, view.MessageFilter{Pending: true}, 0) {
 		if err != nil {
@@ -76,18 +76,18 @@ func promptForever(ctx context.Context, n *Node, i int) error {
 		if p, err = n.Host().Prompt(ctx, a, text, text); err == nil {
 			fmt.Println("accepted", i, p.Message, text)
 		}
-		time.Sleep(rand.N(400 * time.Millisecond)) // it is how busy they are kept
+		time.Sleep(rand.N(400 * time.Millisecond)) // the pause between prompts
 	}
 	return err
 }
 
-// acceptedPrompt is a prompt that a victim has accepted.
+// acceptedPrompt is a prompt that a killed node had accepted.
 type acceptedPrompt struct {
 	agent, text string
 	message     capabilities.FormRef
 }
 
-// killPrompted runs a victim, kills it when it has accepted some prompts, and gives those.
+// runAndKillPromptNode runs a node, kills it once it has accepted some prompts, and returns those.
 func runAndKillPromptNode(t *testing.T, folder string) (all []acceptedPrompt) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -118,13 +118,13 @@ func runAndKillPromptNode(t *testing.T, folder string) (all []acceptedPrompt) {
 		}
 	}
 	if cmd.Wait() == nil {
-		t.Fatal("the victim ended by itself")
+		t.Fatal("the node ended by itself")
 	}
 	return all
 }
 
-// TestAnAcceptedPromptRunsWhateverIsKilled kills a node with SIGKILL again and again while its agents are prompted. Each
-// prompt that was accepted is run for until its program has said something; where that was cut off, the agent says so.
+// TestAcceptedPromptsRunAfterKills kills a node with SIGKILL repeatedly while its agents are prompted. Each accepted prompt
+// has runs until its program has written something. The agent's status shows the prompts of interrupted runs.
 func TestAcceptedPromptsRunAfterKills(t *testing.T) {
 	t.Parallel()
 	rounds := 8
@@ -156,7 +156,7 @@ func TestAcceptedPromptsRunAfterKills(t *testing.T) {
 	t.Log(count)
 }
 
-// checkPrompted says how the last run for a prompt ended.
+// checkPrompted checks the last run for a prompt and returns how it ended.
 func checkPrompted(t *testing.T, n *Node, p acceptedPrompt) string {
 	t.Helper()
 	a, err := n.ActAs(t.Context(), p.agent)
@@ -180,13 +180,13 @@ func checkPrompted(t *testing.T, n *Node, p acceptedPrompt) string {
 			continue
 		case r.Error == "":
 			if !strings.Contains(outputOf(t, a), "had "+p.text) && !strings.Contains(outputOf(t, a), p.text) {
-				t.Errorf("%s: its run has ended well and put out nothing", p.text)
+				t.Errorf("%s: its run has succeeded and printed nothing", p.text)
 			}
 			return "ran"
 		case !e.Interrupted && len(currentStatus(t, a).Cut) < 16:
-			t.Errorf("%s: the agent does not say that it was cut off: %+v", p.text, e)
+			t.Errorf("%s: the interruption is not shown: %+v", p.text, e)
 		case !strings.Contains(outputOf(t, a), p.text) && p.agent != promptedName(3) && runs < 5:
-			t.Errorf("%s: it was cut off before it had said anything, and has had %d runs", p.text, runs)
+			t.Errorf("%s: it was interrupted before it had printed anything, after %d runs", p.text, runs)
 		}
 		return r.Error
 	}

@@ -9,7 +9,7 @@ import (
 	"parley/events"
 )
 
-// TestPoisonEventPutsOneMailboxAside stores, as a newer program would, an event that this one does not know.
+// TestUnknownEventQuarantinesOneMailbox stores an event of a kind that this program does not know.
 func TestUnknownEventQuarantinesOneMailbox(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
@@ -19,7 +19,7 @@ func TestUnknownEventQuarantinesOneMailbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body[0] = 99 // a kind of the future
+	body[0] = 99 // a kind of a later version
 	m, ok := n.journal.Mailbox(fae.id)
 	if !ok {
 		t.Fatal("no mailbox")

@@ -11,7 +11,7 @@ import (
 	"parley/events"
 )
 
-// mailed opens a node whose host has got messages of fae's.
+// hostWithMessages opens a node whose host has messages from fae.
 func hostWithMessages(t *testing.T, messages, size int) (host, fae *Agent) {
 	t.Helper()
 	n := openNode(t, t.TempDir())
@@ -28,8 +28,8 @@ func hostWithMessages(t *testing.T, messages, size int) (host, fae *Agent) {
 	return host, fae
 }
 
-// catchUp follows from a cursor as long as there is something, and gives the numbers in the order told.
-func readSince(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (told []uint64, pages int, end uint64) {
+// readSince reads all pages of changes after a cursor, and returns the messages' numbers in order.
+func readSince(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (numbers []uint64, pages int, end uint64) {
 	t.Helper()
 	for {
 		in, err := a.Mail().Since(t.Context(), v, cursor)
@@ -37,7 +37,7 @@ func readSince(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (tol
 			t.Fatal(err)
 		}
 		if len(in.Messages) == 0 {
-			return told, pages, in.Cursor
+			return numbers, pages, in.Cursor
 		}
 		text, err := json.Marshal(in.Messages)
 		if err != nil {
@@ -47,8 +47,8 @@ func readSince(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (tol
 			t.Errorf("%d messages of %d bytes at once", len(in.Messages), len(text))
 		}
 		for i, e := range in.Messages {
-			told = append(told, e.Number)
-			if i > 0 && e.Number <= told[len(told)-2] || e.Changed <= cursor || e.Changed > in.Cursor {
+			numbers = append(numbers, e.Number)
+			if i > 0 && e.Number <= numbers[len(numbers)-2] || e.Changed <= cursor || e.Changed > in.Cursor {
 				t.Fatalf("message %d, changed at %d, after %d up to %d", e.Number, e.Changed, cursor, in.Cursor)
 			}
 		}
@@ -62,11 +62,11 @@ func readSince(t *testing.T, a *Agent, v view.MessageFilter, cursor uint64) (tol
 func TestSinceReturnsEachChangeOnce(t *testing.T) {
 	const messages = 2*maxChanges + 50
 	host, fae := hostWithMessages(t, messages, 0)
-	told, pages, end := readSince(t, host, view.MessageFilter{All: true}, 0)
-	if len(told) != messages || pages != 3 {
-		t.Fatalf("%d messages on %d pages", len(told), pages)
+	numbers, pages, end := readSince(t, host, view.MessageFilter{All: true}, 0)
+	if len(numbers) != messages || pages != 3 {
+		t.Fatalf("%d messages on %d pages", len(numbers), pages)
 	}
-	for i, n := range told {
+	for i, n := range numbers {
 		if n != uint64(i) {
 			t.Fatalf("message %d comes as %d", n, i)
 		}
@@ -79,12 +79,12 @@ func TestSinceReturnsEachChangeOnce(t *testing.T) {
 	if _, err := fae.Send(t.Context(), "HOST", "one more"); err != nil {
 		t.Fatal(err)
 	}
-	if told, _, _ := readSince(t, host, view.MessageFilter{All: true}, end); fmt.Sprint(told) != fmt.Sprint([]int{3, 7, 900, messages}) {
-		t.Errorf("afterwards: %v", told)
+	if numbers, _, _ := readSince(t, host, view.MessageFilter{All: true}, end); fmt.Sprint(numbers) != fmt.Sprint([]int{3, 7, 900, messages}) {
+		t.Errorf("afterwards: %v", numbers)
 	}
-	told, _, _ = readSince(t, host, view.MessageFilter{All: true}, 0)
+	numbers, _, _ = readSince(t, host, view.MessageFilter{All: true}, 0)
 	seen := map[uint64]bool{}
-	for _, n := range told {
+	for _, n := range numbers {
 		if seen[n] {
 			t.Errorf("%d twice", n)
 		}
@@ -93,16 +93,16 @@ func TestSinceReturnsEachChangeOnce(t *testing.T) {
 	if len(seen) != messages+1 {
 		t.Errorf("%d messages", len(seen))
 	}
-	if told, _, _ := readSince(t, host, view.MessageFilter{Pending: true}, 0); len(told) != 0 {
-		t.Errorf("%v wait", told)
+	if numbers, _, _ := readSince(t, host, view.MessageFilter{Pending: true}, 0); len(numbers) != 0 {
+		t.Errorf("%v are pending", numbers)
 	}
 }
 
 func TestListsAreBoundedByBytes(t *testing.T) {
 	const messages = 20
 	host, _ := hostWithMessages(t, messages, 100<<10)
-	if told, pages, _ := readSince(t, host, view.MessageFilter{}, 0); len(told) != messages || pages < 4 {
-		t.Errorf("%d messages on %d pages", len(told), pages)
+	if numbers, pages, _ := readSince(t, host, view.MessageFilter{}, 0); len(numbers) != messages || pages < 4 {
+		t.Errorf("%d messages on %d pages", len(numbers), pages)
 	}
 	seen := 0
 	for e, err := range host.Mail().All(t.Context(), view.MessageFilter{}) {

@@ -20,7 +20,7 @@ func TestHostHasLargestQueueShare(t *testing.T) {
 		waiting := c.quarters * maxQueuedNode / 4
 		n.registry.queued.Add(waiting)
 		if got := !n.registry.overloaded(shareOfPeers); got != c.peers {
-			t.Errorf("%d quarters: other nodes are let in: %t", c.quarters, got)
+			t.Errorf("%d quarters: other nodes are admitted: %t", c.quarters, got)
 		}
 		for a, want := range map[*Agent]bool{fae: c.agents, n.Host(): c.host} {
 			if _, err := a.Version(t.Context()); (err == nil) != want || err != nil && parley.CodeOf(err) != parley.RateLimited {
@@ -31,7 +31,7 @@ func TestHostHasLargestQueueShare(t *testing.T) {
 	}
 }
 
-// What is on its way to the host's mailbox from others is not the host's to wait behind.
+// TestQueuedMailLeavesRoomForCalls fills the host's mailbox queue with mail. The host's own call is still admitted.
 func TestQueuedMailLeavesRoomForCalls(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	release := make(chan struct{})
@@ -45,7 +45,7 @@ func TestQueuedMailLeavesRoomForCalls(t *testing.T) {
 		_, err := n.Host().Version(t.Context())
 		called <- err
 	}()
-	eventually.Holds(t, "the call is let in", func() bool {
+	eventually.Holds(t, "the call is admitted", func() bool {
 		n.registry.mu.Lock()
 		defer n.registry.mu.Unlock()
 		return n.registry.registrations[n.host].called.Load() == 1

@@ -19,7 +19,8 @@ func openQuotas(tb testing.TB, folder string, quotas map[string]int64) *Node {
 	return openWith(tb, Options{Folder: folder, Quotas: quotas})
 }
 
-// sendUntilRefused sends messages of so many bytes until one is refused, and returns how many were not, and why.
+// sendUntilRefused sends messages of the given size until one is refused. It returns the number of accepted messages and
+// the error.
 func sendUntilRefused(tb testing.TB, from *Agent, to string, bytes, most int) (int, *parley.Error) {
 	tb.Helper()
 	text := strings.Repeat("x", bytes)
@@ -43,7 +44,7 @@ func TestQuotaRefusesOneGuestOnly(t *testing.T) {
 		t.Fatalf("after %d messages: %v", sent, e)
 	}
 	refused := 0
-	eventually.Holds(t, "what was on its way is told to be refused", func() bool {
+	eventually.Holds(t, "messages under way are shown as refused", func() bool {
 		in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +63,7 @@ func TestQuotaRefusesOneGuestOnly(t *testing.T) {
 	if grown := heapInUse() - before; grown > 64<<20 {
 		t.Errorf("the heap grew by %d MiB", grown>>20)
 	}
-	send(t, tom, "@host", "another is heard")
+	send(t, tom, "@host", "another sender")
 	ask(t, fae, Ask{To: "@self"})
 	eventually.Holds(t, "the day's quota is used up", func() bool {
 		in, err := n.Host().Mail().Inbox(t.Context(), view.MessageFilter{})
@@ -157,7 +158,7 @@ func TestMadeAgentsCountForTheirMaker(t *testing.T) {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if _, err := tom.Agents().Quota(t.Context(), fae); parley.CodeOf(err) != parley.NotPermitted {
-		t.Errorf("another looks: %v", err)
+		t.Errorf("shown to another guest: %v", err)
 	}
 	closeNode(t, n)
 
@@ -193,7 +194,7 @@ func TestPatternsUseProcessorQuota(t *testing.T) {
 		}
 	}
 	if _, err := fae.Compile(heavyFields(1)); parley.CodeOf(err) != parley.QuotaExceeded {
-		t.Errorf("looked at before it is sent: %v", err)
+		t.Errorf("compiled without asking: %v", err)
 	}
 	q, err := n.Quotas(t.Context())
 	if err != nil || len(q.Heaviest) == 0 || q.Heaviest[0].Name != "fae" || q.Heaviest[0].Quota != "processor" || q.Heaviest[0].Share < 0.9 {
@@ -205,17 +206,17 @@ func TestEffortRecoversWithTime(t *testing.T) {
 	e := effort{at: 1000, spent: 10 * time.Second}
 	e.settle(1000+60_000, 6000)
 	if e.spent != 4*time.Second {
-		t.Errorf("%v are left after a minute", e.spent)
+		t.Errorf("%v remain after a minute", e.spent)
 	}
 	if n := e.inMinute(1000 + 60_000); n != 800 {
 		t.Errorf("%d ms a minute", n)
 	}
 	e.settle(1000+1, 6000) // a clock that was set back
 	if e.spent != 4*time.Second {
-		t.Errorf("%v are left after no time", e.spent)
+		t.Errorf("%v remain after a millisecond", e.spent)
 	}
 	if e.settle(1<<40, 6000); e.spent != 0 {
-		t.Errorf("%v are left in the end", e.spent)
+		t.Errorf("%v remain at the end", e.spent)
 	}
 }
 
@@ -277,6 +278,6 @@ func TestQuotaRefusesOnePeerOnly(t *testing.T) {
 	}
 	friend.wantRefused(friend.deliver(events.OutboxCopy, n.host, friend.form(n.host, capabilities.ID{})), "QUOTA_EXCEEDED")
 	if err := n.Host().Peers().Limit(t.Context(), friend.newUnknownNode().id, map[string]int64{"inbox": 1}, false); parley.CodeOf(err) != parley.NodeUnknown {
-		t.Errorf("a node that is not known: %v", err)
+		t.Errorf("an unknown node: %v", err)
 	}
 }

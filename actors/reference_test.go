@@ -11,8 +11,8 @@ import (
 	"parley/internal/eventually"
 )
 
-// ring gives a reference to an agent on a from host to host, all the way round and back to a: b and c hold it as
-// "fae", and a as "back".
+// passAround sends a reference to an agent of a from a to b, to c and back to a. Nodes b and c have it as "fae", and a as
+// "back".
 func passAround(t *testing.T, a, b, c *clusterNode) (fae *Agent) {
 	t.Helper()
 	fae = guest(t, a.Node, "fae")
@@ -22,7 +22,7 @@ func passAround(t *testing.T, a, b, c *clusterNode) (fae *Agent) {
 	return fae
 }
 
-// chain opens three nodes of which b knows both others, and a and c do not know each other.
+// openChain opens three nodes. Node b knows both others, and a and c do not know each other.
 func openChain(t *testing.T) (a, b, c *clusterNode) {
 	t.Helper()
 	a, b, c = openClusterNode(t, "a", true), openClusterNode(t, "b", true), openClusterNode(t, "c", true)
@@ -37,7 +37,7 @@ func TestReturnedReferenceIsTheOriginal(t *testing.T) {
 	fae := passAround(t, a, b, c)
 	v, err := a.Host().Names().Show(t.Context(), "back", false)
 	if ref, ok := v.AsRef(); err != nil || !ok || ref.Target != fae.id || ref.Kind != capabilities.KindAgent {
-		t.Fatalf("what came back is %v, %v", v, err)
+		t.Fatalf("the returned reference is %v, %v", v, err)
 	}
 	for i, host := range []*Agent{a.Host(), b.Host(), c.Host()} {
 		name := []string{"back", "fae", "fae"}[i]
@@ -52,14 +52,14 @@ func TestReturnedReferenceIsTheOriginal(t *testing.T) {
 	}
 }
 
-// TestReferenceOfAThirdNodeIsAnIntroduction has b give c something of a's, which c has never heard of.
+// TestReferenceIntroducesThirdNode has b send c a reference to an agent of a. Node c does not know a before.
 func TestReferenceIntroducesThirdNode(t *testing.T) {
 	t.Parallel()
 	a, b, c := openChain(t)
 	fae := guest(t, a.Node, "fae")
 	adoptReference(t, b.Host(), send(t, a.Host(), "b", "@fae").Message, "fae", "fae")
 	adoptReference(t, c.Host(), send(t, b.Host(), "c", "@fae").Message, "fae", "fae")
-	closeNode(t, b.Node) // c is on its own
+	closeNode(t, b.Node) // c has to reach a directly
 	asked := ask(t, c.Host(), Ask{To: "fae", Fields: []events.Field{{Name: "a", Type: events.Capability}}})
 	awaitMessage(t, fae, asked.Form)
 	if o, err := answerWith(fae, asked.Form, "@self"); err != nil || o.Status != view.StatusAnswered && o.Status != view.StatusAnswering {
@@ -68,8 +68,8 @@ func TestReferenceIntroducesThirdNode(t *testing.T) {
 	awaitSameOutcome(t, asked.Form, view.StatusAnswered, c.Host(), fae)
 }
 
-// TestRevokedAtHomeIsRevokedEverywhere has a revoke what it gave b while c, which has it from b, is closed, after the
-// givers have removed their own names, which cuts nobody.
+// TestRevocationReachesEveryNode has a revoke its grant to b while c, which has a reference from b, is closed. Before that, a
+// and b remove their names of the agent, which revokes nothing.
 func TestRevocationReachesEveryNode(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
@@ -80,8 +80,8 @@ func TestRevocationReachesEveryNode(t *testing.T) {
 		}
 	}
 	awaitMessage(t, fae, ask(t, c.Host(), Ask{To: "fae"}).Form)
-	kept := send(t, c.Host(), "fae", "and this")
-	awaitMessage(t, fae, kept.Message)
+	second := send(t, c.Host(), "fae", "and this")
+	awaitMessage(t, fae, second.Message)
 
 	closeNode(t, c.Node)
 	revoke(t, a.Host(), fae)
@@ -92,13 +92,13 @@ func TestRevocationReachesEveryNode(t *testing.T) {
 		}
 	}
 	c.open(t)
-	eventually.Holds(t, "c's reference is cut", gone(c, "fae"))
-	eventually.Holds(t, "what came back to a from c is cut", gone(a, "back"))
+	eventually.Holds(t, "c's reference is revoked", gone(c, "fae"))
+	eventually.Holds(t, "the reference that c sent to a is revoked", gone(a, "back"))
 	_, err := b.Host().Send(t.Context(), fae.id.String(), "by its ID?")
 	if parley.CodeOf(err) != parley.NotPermitted {
 		t.Errorf("b's reference: %v", err)
 	}
-	eventually.Holds(t, "all have said what they had to", func() bool {
+	eventually.Holds(t, "all items are delivered", func() bool {
 		return hasDelivered(t, a.Host()) && hasDelivered(t, b.Host()) && hasDelivered(t, c.Host())
 	})
 	in, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{All: true})
@@ -107,12 +107,12 @@ func TestRevocationReachesEveryNode(t *testing.T) {
 	}
 	for _, e := range in.Messages {
 		if e.Text == "still there?" && e.From == c.host {
-			t.Errorf("c's message %d came through after the revocation at home", e.Number)
+			t.Errorf("c's message %d arrived after the revocation at home", e.Number)
 		}
 	}
 }
 
-// TestGiverCutsWhatItGave has b, in the middle, revoke: c loses it, a and b do not.
+// TestGrantorRevokesOnlyItsGrants has b revoke its grant to c. Nodes a and b keep their references.
 func TestGrantorRevokesOnlyItsGrants(t *testing.T) {
 	t.Parallel()
 	a, b, c := openThreeNodes(t)
@@ -122,7 +122,7 @@ func TestGrantorRevokesOnlyItsGrants(t *testing.T) {
 	closeNode(t, c.Node)
 	revoke(t, b.Host(), fae)
 	c.open(t)
-	eventually.Holds(t, "c's reference is cut", func() bool {
+	eventually.Holds(t, "c's reference is revoked", func() bool {
 		_, err := c.Host().Send(t.Context(), "fae", "still there?")
 		return parley.CodeOf(err) == parley.NotPermitted
 	})

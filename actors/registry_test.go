@@ -10,8 +10,8 @@ import (
 	"parley/internal/eventually"
 )
 
-// TestWhoWaitsIsToldOfACommitThatWasInDoubt stores the commit of an answer, whose acknowledgement is lost. Whoever begins
-// to wait while nobody knows of it, at the form's home and at a copy, is told once it has proved to be there.
+// TestWaitersGetOutcomeOfUnknownCommit stores the commit of an answer and loses its acknowledgement. Calls that wait at the
+// form's home and at a copy get the outcome once the journal has found the commit.
 func TestWaitersGetOutcomeOfUnknownCommit(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
@@ -24,9 +24,9 @@ func TestWaitersGetOutcomeOfUnknownCommit(t *testing.T) {
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{To: "HOST"})
 	awaitMessage(t, n.Host(), asked.Form)
-	eventually.Holds(t, "it is known to have arrived", func() bool { return hasDelivered(t, fae) })
+	eventually.Holds(t, "the form is delivered", func() bool { return hasDelivered(t, fae) })
 	broken.Store(true)
-	if _, err := answerWith(n.Host(), asked.Form, "in doubt"); parley.CodeOf(err) != parley.ReadOnly {
+	if _, err := answerWith(n.Host(), asked.Form, "unknown"); parley.CodeOf(err) != parley.ReadOnly {
 		t.Fatalf("an answer without an acknowledgement: %v", err)
 	}
 	awaited := []pendingAwait{startAwait(fae, asked.Form), startAwait(n.Host(), asked.Form)}
@@ -35,7 +35,7 @@ func TestWaitersGetOutcomeOfUnknownCommit(t *testing.T) {
 	})
 	broken.Store(false)
 	for _, a := range awaited {
-		if r := <-a; r.err != nil || fieldText(r.value, "a") != "in doubt" {
+		if r := <-a; r.err != nil || fieldText(r.value, "a") != "unknown" {
 			t.Errorf("awaited: %+v", r)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"parley/internal/eventually"
 )
 
-// TestAMailboxThatCannotBeReadAtTheStartIsReadLater: what waits in it for a run gets one, although nobody comes.
+// TestUnreadableMailboxIsRetriedAfterStart fails the first read of a mailbox. Its queued message still gets a run, without
+// any call.
 func TestUnreadableMailboxIsRetriedAfterStart(t *testing.T) {
 	t.Parallel()
 	folder, g := t.TempDir(), newBarrier(t)
@@ -29,8 +30,8 @@ func TestUnreadableMailboxIsRetriedAfterStart(t *testing.T) {
 		return nil
 	}})
 	a = &Agent{node: n, id: a.id}
-	eventually.Holds(t, "the second message is run for", func() bool {
-		return len(eventsOf[*events.RunEnded](t, a)) == 2 // it reads the log, and wakes nobody
+	eventually.Holds(t, "the second message has a run", func() bool {
+		return len(eventsOf[*events.RunEnded](t, a)) == 2 // it reads the log and activates no mailbox
 	})
 	if loads.Load() < 3 {
 		t.Errorf("the mailbox was read at once, in %d", loads.Load())

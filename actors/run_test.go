@@ -19,8 +19,8 @@ import (
 	"parley/mailbox"
 )
 
-// TestAsManyProgramsRunAsMay: whose program finds no place waits for one, and one that needs none any more does not
-// keep it from the next.
+// TestConcurrentRunsAreLimited starts more programs than may run. The others wait for a slot. An agent whose message is
+// dismissed leaves its slot to the next.
 func TestConcurrentRunsAreLimited(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
 	g := newBarrier(t)
@@ -31,24 +31,24 @@ func TestConcurrentRunsAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually.Holds(t, "both wait for a place", func() bool {
+	eventually.Holds(t, "both wait for a slot", func() bool {
 		n.supervisor.mu.Lock()
 		defer n.supervisor.mu.Unlock()
 		return len(n.supervisor.waiting) == 2
 	})
 	if _, err := n.Host().Prompt(t.Context(), second, "more", ""); parley.CodeOf(err) != parley.RateLimited {
-		t.Errorf("a prompt while there is no place: %v", err)
+		t.Errorf("a prompt without a free slot: %v", err)
 	}
 	now := NewAgent{Kind: events.Guest, Name: "now", Program: &events.ProgramSet{Runtime: "exec", Command: []string{"true"}}}
 	if _, err := n.Host().Make(t.Context(), now); parley.CodeOf(err) != parley.RateLimited {
-		t.Errorf("one that is to begin at once: %v", err)
+		t.Errorf("an agent that must start at once: %v", err)
 	}
 	once, err := n.Host().Prompt(t.Context(), first, "once", "key")
 	if err != nil || !once.Queued {
 		t.Errorf("got %+v, %v", once, err)
 	}
 	if p := prompt(t, first, "again"); !p.Queued || p.Running {
-		t.Errorf("one that runs takes no other place: %+v", p)
+		t.Errorf("a running program takes another slot: %+v", p)
 	}
 	if err := second.Dismiss(t.Context(), capabilities.FormNumber(0)); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestConcurrentRunsAreLimited(t *testing.T) {
 
 func TestFailedRunReportsErrorAndNextStarts(t *testing.T) {
 	n := openNode(t, t.TempDir())
-	a := newShellAgent(t, n, "w", `read prompt; case "$prompt" in *bad*) echo first words; echo last words >&2; exit 3;; esac; echo well`)
+	a := newShellAgent(t, n, "w", `read prompt; case "$prompt" in *bad*) echo first words; echo last words >&2; exit 3;; esac; echo success`)
 	prompt(t, a, "bad")
 	if s := waitForFinish(t, a, view.FinishError); !strings.Contains(s.Error, "exit status 3") {
 		t.Errorf("the error is %q", s.Error)
@@ -81,13 +81,13 @@ func TestFailedRunReportsErrorAndNextStarts(t *testing.T) {
 	if s := waitForFinish(t, a, view.FinishIdle); s.Error != "" {
 		t.Errorf("the error is %q", s.Error)
 	}
-	if out := outputOf(t, a); !strings.Contains(out, "first words") || !strings.Contains(out, "last words") || !strings.Contains(out, "well") {
-		t.Errorf("it has put out %q", out)
+	if out := outputOf(t, a); !strings.Contains(out, "first words") || !strings.Contains(out, "last words") || !strings.Contains(out, "success") {
+		t.Errorf("the output is %q", out)
 	}
 }
 
-// TestAClosedNodeLeavesNoProgramAndGoesOnWithItsMail: not the program, not what that has started; and what waited for
-// a run gets one from the next node.
+// TestCloseStopsProgramsAndRestartResumesMail closes a node. Its programs and their children end. After a restart the queued
+// messages get runs.
 func TestCloseStopsProgramsAndRestartResumesMail(t *testing.T) {
 	folder, g, processes := t.TempDir(), newBarrier(t), newPIDs(t)
 	n := openNode(t, folder)
@@ -108,7 +108,7 @@ func TestCloseStopsProgramsAndRestartResumesMail(t *testing.T) {
 	n = openNode(t, folder)
 	a, kept = &Agent{node: n, id: a.id}, &Agent{node: n, id: kept.id}
 	if s := currentStatus(t, a); s.Status != mailbox.Running || s.Queued != 0 {
-		t.Errorf("the second message is not run for: %+v", s)
+		t.Errorf("the second message has no run: %+v", s)
 	}
 	ended := eventsOf[*events.RunEnded](t, a)
 	if len(ended) != 1 || ended[0].Error != mailbox.Interrupted {
@@ -117,35 +117,35 @@ func TestCloseStopsProgramsAndRestartResumesMail(t *testing.T) {
 	g.open()
 	waitForFinish(t, a, view.FinishIdle)
 	if s := currentStatus(t, kept); s.Status != mailbox.Idle {
-		t.Errorf("one that had nothing to do: %+v", s)
+		t.Errorf("an idle agent: %+v", s)
 	}
 }
 
-// TestAMailboxAtRestHasItsProgramRunOn: the mailbox comes and goes, and whoever waits for the end is told of it.
+// TestProgramRunsWhileMailboxIsPassivated passivates the mailbox of a running program. A waiting call gets the run's end.
 func TestProgramRunsWhileMailboxIsPassivated(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Idle: time.Nanosecond})
 	g := newBarrier(t)
 	a := newShellAgent(t, n, "w", g.wait())
 	prompt(t, a, "go")
 	ended := startWaitForFinish(t, a)
-	atRest := func() bool {
+	passivated := func() bool {
 		n.registry.passivate(time.Now())
 		n.registry.mu.Lock()
 		defer n.registry.mu.Unlock()
 		return n.registry.registrations[a.id] == nil
 	}
-	eventually.Holds(t, "the mailbox rests", atRest)
+	eventually.Holds(t, "the mailbox is passivated", passivated)
 	if s := currentStatus(t, a); s.Status != mailbox.Running {
 		t.Errorf("it is %s: %s", s.Status, s.Error)
 	}
-	eventually.Holds(t, "the mailbox rests again", atRest)
+	eventually.Holds(t, "the mailbox is passivated again", passivated)
 	g.open()
 	if f := <-ended; f.Status != view.FinishIdle || f.Final.Error != "" {
 		t.Errorf("it has finished: %+v", f)
 	}
 }
 
-// waiterFor has somebody wait for an agent's end, and returns when it does.
+// startWaitForFinish starts a call that waits for an agent's finish, and blocks until the call is registered.
 func startWaitForFinish(t *testing.T, a *Agent) <-chan view.Finish {
 	t.Helper()
 	ended := make(chan view.Finish, 1)
@@ -156,7 +156,7 @@ func startWaitForFinish(t *testing.T, a *Agent) <-chan view.Finish {
 		}
 		ended <- f
 	}()
-	eventually.Holds(t, "somebody waits", func() bool {
+	eventually.Holds(t, "the call waits", func() bool {
 		return a.node.finished.has(a.id)
 	})
 	return ended
@@ -169,11 +169,11 @@ func TestProgramRunsAfterMailboxCrash(t *testing.T) {
 	prompt(t, a, "go")
 	ended := startWaitForFinish(t, a)
 	_, err := inspect(t.Context(), a, func(b *mailboxActor) (struct{}, error) {
-		b.state = nil // harmed
+		b.state = nil
 		panic("for the test")
 	})
 	if parley.CodeOf(err) != parley.Internal {
-		t.Fatalf("the caller of what crashed: %v", err)
+		t.Fatalf("the call that crashed: %v", err)
 	}
 	if s := currentStatus(t, a); s.Status != mailbox.Running {
 		t.Errorf("it is %s: %s", s.Status, s.Error)
@@ -187,7 +187,7 @@ func TestProgramRunsAfterMailboxCrash(t *testing.T) {
 	}
 }
 
-// TestAnEndThatCouldNotBeWrittenIsWrittenLater has a program end while nothing can be stored.
+// TestUnwrittenRunEndIsWrittenLater ends a program while no commit can be stored.
 func TestUnwrittenRunEndIsWrittenLater(t *testing.T) {
 	var broken atomic.Bool
 	n := openWith(t, Options{Folder: t.TempDir(), Failpoint: func(step string) error {
@@ -218,7 +218,7 @@ func TestUnwrittenRunEndIsWrittenLater(t *testing.T) {
 	waitForFinish(t, next, view.FinishIdle)
 }
 
-// TestAnArchivedAgentLeavesNoProgram: not one that is kept for more, not one that just gets ready.
+// TestArchiveStopsProgram archives agents whose programs are kept, running or starting.
 func TestArchiveStopsProgram(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	processes := newPIDs(t)
@@ -258,7 +258,7 @@ func TestArchiveStopsProgram(t *testing.T) {
 	}
 }
 
-// TestWhatWasGettingReadyIsReadyAfterARestart: nobody finds an agent that gets ready for ever.
+// TestInitializingAgentIsReadyAfterRestart restarts the node while an agent is initializing.
 func TestInitializingAgentIsReadyAfterRestart(t *testing.T) {
 	folder := t.TempDir()
 	n := openNode(t, folder)
@@ -274,7 +274,7 @@ func TestInitializingAgentIsReadyAfterRestart(t *testing.T) {
 	}
 }
 
-// TestAPromptSentAgainIsTheSame: by many at once, when it is over, and when there is no place for another.
+// TestPromptKeyIsIdempotent repeats a prompt: concurrently, after its run, and while there is no free slot.
 func TestPromptKeyIsIdempotent(t *testing.T) {
 	n := openWith(t, Options{Folder: t.TempDir(), Runs: 1})
 	a, other := newShellAgent(t, n, "w", "true"), newShellAgent(t, n, "other", "read prompt; read more")
@@ -305,11 +305,11 @@ func TestPromptKeyIsIdempotent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := n.Host().Prompt(t.Context(), a, "go", "key"); parley.CodeOf(err) != parley.AgentArchived {
-		t.Errorf("to one that is archived: %v", err)
+		t.Errorf("to an archived agent: %v", err)
 	}
 }
 
-// TestAnInterruptedRunMakesWayForTheNext: what was sent after it is run for.
+// TestInterruptedRunIsFollowedByNext interrupts a run while another message is queued. That message gets a run.
 func TestInterruptedRunIsFollowedByNext(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	a := newShellAgent(t, n, "w", `read prompt; case "$prompt" in *linger*) read more;; esac`)
@@ -326,6 +326,6 @@ func TestInterruptedRunIsFollowedByNext(t *testing.T) {
 		t.Errorf("got %+v", ended)
 	}
 	if err := guest(t, n, "other").Agents().Interrupt(t.Context(), a); parley.CodeOf(err) != parley.NotPermitted {
-		t.Errorf("one that does not rule it: %v", err)
+		t.Errorf("by an agent without authority: %v", err)
 	}
 }

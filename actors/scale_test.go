@@ -17,10 +17,10 @@ import (
 	"parley/internal/eventually"
 )
 
-// These benchmarks make a large journal first and so take a while. What they report stands in the README.
+// These benchmarks make a large journal first.
 
-// BenchmarkStart opens a node with a million events in its journal and has it answer once: with the
-// snapshot of the index, and without it, as after the loss of every snapshot.
+// BenchmarkStart opens a node with a million events in its journal and makes one call: with the snapshot of the index, and
+// after the loss of every snapshot.
 func BenchmarkStart(b *testing.B) {
 	if testing.Short() {
 		b.Skip("makes a million events")
@@ -51,7 +51,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// dropSnapshots loses all snapshots: the server makes their stream anew.
+// dropSnapshots removes all snapshots. The server creates their stream again.
 func dropSnapshots(b *testing.B, folder string) {
 	b.Helper()
 	streams := folder + "/journal/jetstream/$G/streams"
@@ -69,7 +69,7 @@ func dropSnapshots(b *testing.B, folder string) {
 	}
 }
 
-// fillJournal asks and answers forms until there are so many events.
+// fillJournal asks and answers forms until the journal has the wanted number of events.
 func fillJournal(b *testing.B, folder string, want uint64) uint64 {
 	b.Helper()
 	n, err := Open(b.Context(), Options{Folder: folder})
@@ -100,8 +100,8 @@ func fillJournal(b *testing.B, folder string, want uint64) uint64 {
 	return made
 }
 
-// BenchmarkOpenForms asks 100,000 forms over 10,000 mailboxes, lets the mailboxes rest, and reports the
-// memory of the whole process.
+// BenchmarkOpenForms asks 100,000 forms of 10,000 mailboxes, waits until the mailboxes are passivated, and reports the
+// memory of the process.
 func BenchmarkOpenForms(b *testing.B) {
 	if testing.Short() {
 		b.Skip("asks 100,000 forms")
@@ -135,7 +135,7 @@ func BenchmarkOpenForms(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		eventually.Holds(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+		eventually.Holds(b, "all mailboxes are passivated", func() bool { return n.State().Active == 0 })
 		b.ReportMetric(float64(settledMemory(b))/(1<<20), "MiB")
 		if st := n.State(); st.OpenForms != forms {
 			b.Fatalf("%d open forms", st.OpenForms)
@@ -144,7 +144,7 @@ func BenchmarkOpenForms(b *testing.B) {
 	}
 }
 
-// settledMemory gives the resident memory once it no longer falls.
+// settledMemory returns the resident memory once it no longer falls.
 func settledMemory(b *testing.B) int {
 	b.Helper()
 	tick := time.NewTicker(500 * time.Millisecond)
@@ -163,7 +163,7 @@ func residentMemory(b *testing.B) int {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		b.Skip("no /proc here")
+		b.Skip("there is no /proc")
 	}
 	for _, line := range strings.Split(string(status), "\n") {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
@@ -178,7 +178,7 @@ func residentMemory(b *testing.B) int {
 	return 0
 }
 
-// BenchmarkFirstMessage times the first ask to a mailbox at rest that has 1,000 events behind it.
+// BenchmarkFirstMessage times the first call to a passivated mailbox with 1,000 events.
 func BenchmarkFirstMessage(b *testing.B) {
 	n, err := Open(b.Context(), Options{Folder: b.TempDir(), Idle: time.Millisecond})
 	if err != nil {
@@ -193,7 +193,7 @@ func BenchmarkFirstMessage(b *testing.B) {
 	}
 	for b.Loop() {
 		b.StopTimer()
-		eventually.Holds(b, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+		eventually.Holds(b, "all mailboxes are passivated", func() bool { return n.State().Active == 0 })
 		b.StartTimer()
 		if _, err := guests[0].Mail().Inbox(b.Context(), view.MessageFilter{Pending: true}); err != nil {
 			b.Fatal(err)

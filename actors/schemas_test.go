@@ -13,7 +13,7 @@ import (
 	"parley/mailbox/form"
 )
 
-// heavyFields are so many fields, each with a regular expression that takes a thousand times its length.
+// heavyFields returns n fields with a regular expression that compiles to a thousand times its length.
 func heavyFields(n int) []events.Field {
 	fields := make([]events.Field, n)
 	for i := range fields {
@@ -70,7 +70,7 @@ func TestSchemaCacheEvictsLeastRecent(t *testing.T) {
 	c.put(key(3), schema)
 	for i, want := range []bool{true, false, true, true} {
 		if got := c.get(key(byte(i))) != nil; got != want {
-			t.Errorf("schema %d is kept: %t", i, got)
+			t.Errorf("schema %d is cached: %t", i, got)
 		}
 	}
 	for i := range byte(4) {

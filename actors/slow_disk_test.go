@@ -13,9 +13,8 @@ import (
 	"parley/persistence/disktest"
 )
 
-// TestASlowDiskKeepsNobodyFromReading holds up one flush. Meanwhile every mailbox is read that has nothing on its way to
-// the disk: one in memory, one with acks to note, and one that is read from the log. Then the flush ends, and all goes
-// on as if nothing had been.
+// TestSlowDiskAllowsReading blocks one flush. Meanwhile every mailbox without appended events can be read: one in memory, one
+// with acks to record, and one that is loaded from the log. When the flush ends, the node continues without a failure.
 func TestSlowDiskAllowsReading(t *testing.T) {
 	d := disktest.Mount(t)
 	n := openWith(t, Options{Folder: filepath.Join(d.Path(), "state"), Idle: 50 * time.Millisecond})
@@ -24,21 +23,21 @@ func TestSlowDiskAllowsReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "it is delivered", func() bool { return isDelivered(t, host) })
-	eventually.Holds(t, "all mailboxes rest", func() bool { return n.State().Active == 0 })
+	eventually.Holds(t, "all mailboxes are passivated", func() bool { return n.State().Active == 0 })
 	if _, err := fae.Mail().Inbox(t.Context(), view.MessageFilter{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := carl.Send(t.Context(), "SELF", "before"); err != nil {
 		t.Fatal(err)
 	}
-	free, held := blockFlushes(d)
+	release, held := blockFlushes(d)
 	sent := make(chan error, 1)
 	go func() {
 		_, err := fae.Send(context.Background(), "SELF", "slowly")
 		sent <- err
 	}()
 	<-held
-	eventually.Holds(t, "the flush is seen to take long", func() bool { return n.journal.Flushing() > slowDisk })
+	eventually.Holds(t, "the flush is shown to take long", func() bool { return n.journal.Flushing() > slowDisk })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	for name, a := range map[string]*Agent{"with acks": carl, "of the log": cold, "of the host": host} {
@@ -49,11 +48,11 @@ func TestSlowDiskAllowsReading(t *testing.T) {
 	if _, err := cold.Log(ctx, 0, 10); err != nil {
 		t.Errorf("the log cannot be read: %v", err)
 	}
-	eventually.Holds(t, "the state says so", func() bool { return n.State().Journal.Flushing >= 1 })
+	eventually.Holds(t, "the state shows the flush", func() bool { return n.State().Journal.Flushing >= 1 })
 	if n.State().Problem != nil {
 		t.Error(n.State().Problem)
 	}
-	free()
+	release()
 	if err := <-sent; err != nil {
 		t.Error(err)
 	}
@@ -62,16 +61,16 @@ func TestSlowDiskAllowsReading(t *testing.T) {
 	}
 }
 
-// hold holds up the flushes of the journal until free is called. Held is closed when the first begins.
-func blockFlushes(d *disktest.Disk) (free func(), held <-chan struct{}) {
-	gate, begun := make(chan struct{}), make(chan struct{})
+// blockFlushes blocks the journal's flushes until release is called. The channel held is closed when the first begins.
+func blockFlushes(d *disktest.Disk) (release func(), held <-chan struct{}) {
+	open, begun := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	d.OnFlush(func(name string) error {
 		if strings.Contains(name, "/PARLEY_N") && strings.HasSuffix(name, ".blk") {
 			once.Do(func() { close(begun) })
-			<-gate
+			<-open
 		}
 		return nil
 	})
-	return sync.OnceFunc(func() { close(gate) }), begun
+	return sync.OnceFunc(func() { close(open) }), begun
 }

@@ -13,7 +13,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
-// startSystem runs a NATS system that several nodes reach.
+// startSystem runs a NATS server for several nodes and returns its URL.
 func startSystem(t *testing.T) string {
 	t.Helper()
 	srv, err := natsserver.NewServer(&natsserver.Options{
@@ -48,17 +48,17 @@ func TestStandbyTakesOverLog(t *testing.T) {
 	if err := errors.Join(os.Chmod(second, 0o700), os.WriteFile(filepath.Join(second, keys.FileName), key, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	waiting, took := make(chan struct{}), make(chan *Node)
+	waiting, opened := make(chan struct{}), make(chan *Node)
 	go func() {
 		n, err := Open(t.Context(), Options{Folder: second, URL: url, Standby: func() { close(waiting) }})
 		if err != nil {
 			t.Error(err)
 		}
-		took <- n
+		opened <- n
 	}()
 	<-waiting
 	closeNode(t, n)
-	n = <-took
+	n = <-opened
 	if n == nil {
 		t.FailNow()
 	}

@@ -21,7 +21,7 @@ import (
 	"parley/internal/eventually"
 )
 
-// restarts returns how often the actor of a name was restarted, -1 if there is none.
+// restarts returns the number of restarts of an actor, or -1 if there is none.
 func restarts(n *Node, name string) int {
 	for _, a := range n.Tree() {
 		if a.Name == name {
@@ -31,7 +31,7 @@ func restarts(n *Node, name string) int {
 	return -1
 }
 
-// isAtWork fails the test unless a question of an agent's reaches the host and is answered.
+// checkAtWork checks that a form of an agent reaches the host and is answered.
 func checkAtWork(tb testing.TB, n *Node, a *Agent) {
 	tb.Helper()
 	asked := ask(tb, a, Ask{})
@@ -66,7 +66,7 @@ func TestRepeatedCrashesQuarantineMailbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually.Holds(t, "it is put aside", func() bool {
+	eventually.Holds(t, "it is quarantined", func() bool {
 		_, err := fae.Version(t.Context())
 		return parley.CodeOf(err) == parley.Internal
 	})
@@ -94,7 +94,7 @@ func TestSchedulerCrashLeavesOthersAtWork(t *testing.T) {
 	}
 }
 
-// crashingLog is a log that crashes who writes an error to it, once.
+// crashingLog is a log handler that panics once, at the record of a journal failure.
 type crashingLog struct {
 	slog.Handler
 	armed *atomic.Bool
@@ -158,7 +158,7 @@ func TestPeerCrashLeavesOthersAtWork(t *testing.T) {
 	awaitMessage(t, b.Host(), send(t, a.Host(), "b", "hello").Message)
 }
 
-// crashingProgram is a program that crashes the node's actor in its first run.
+// crashingProgram is a program whose run panics.
 type crashingProgram struct{ runtime.Program }
 
 func (crashingProgram) Run(context.Context, runtime.Prompt, runtime.Host, func()) runtime.Result {
@@ -176,7 +176,7 @@ func TestProgramCrashLeavesOthersAtWork(t *testing.T) {
 	}
 	fae := newShellAgent(t, n, "fae", "read -r x; echo done")
 	if _, err := n.Host().Prompt(t.Context(), fae, "go", ""); err == nil {
-		t.Error("the run that crashed is not said to have failed")
+		t.Error("the prompt of a crashed run is accepted")
 	}
 	waitForFinish(t, fae, view.FinishError)
 	checkAtWork(t, n, guest(t, n, "bob"))

@@ -16,7 +16,7 @@ import (
 	"parley/mailbox"
 )
 
-// shifted is a clock that can be put forward.
+// shiftedClock is a clock that can be set forward.
 type shiftedClock struct{ by atomic.Int64 }
 
 func (c *shiftedClock) now() time.Time           { return time.Now().Add(time.Duration(c.by.Load())) }
@@ -30,7 +30,7 @@ func (c *shiftedClock) open(tb testing.TB, f string) *Node {
 	return n
 }
 
-// by gives the agent as it acts by a token.
+// agentByToken returns the agent that a token acts for.
 func agentByToken(tb testing.TB, n *Node, text string) *Agent {
 	tb.Helper()
 	a, _, err := n.Authenticate(tb.Context(), text)
@@ -61,8 +61,8 @@ func TestTokenMakesOnlyNarrowerTokens(t *testing.T) {
 	fae := guest(t, n, "fae")
 	until := n.now().Add(time.Hour)
 	host := agentByToken(t, n, makeToken(t, n.Host(), NewToken{Scopes: []string{"read", "admin"}, Until: until}).Text)
-	inHand := fae.Under(host.by) // the host acts for fae by its token
-	for name, a := range map[string]*Agent{"the host": host, "fae": inHand} {
+	underHost := fae.Under(host.by) // the host acts for fae by its token
+	for name, a := range map[string]*Agent{"the host": host, "fae": underHost} {
 		for _, scope := range []string{"ask", "answer", "reveal"} {
 			_, err := a.Tokens().Make(t.Context(), NewToken{Scopes: []string{"read", scope}})
 			wantCode(t, name+" with "+scope, err, parley.NotPermitted)
@@ -92,8 +92,8 @@ func TestDerivedTokensEndWithTheirParent(t *testing.T) {
 	defer func() { closeNode(t, n) }()
 	fae := guest(t, n, "fae")
 	for name, end := range map[string]func(view.Token){
-		"it is revoked":    func(made view.Token) { wantCode(t, "revoke", n.Host().Tokens().Revoke(t.Context(), made.ID), "") },
-		"its time is over": func(view.Token) { clock.forward(2 * time.Hour) },
+		"it is revoked": func(made view.Token) { wantCode(t, "revoke", n.Host().Tokens().Revoke(t.Context(), made.ID), "") },
+		"it expires":    func(view.Token) { clock.forward(2 * time.Hour) },
 		"the node restarts": func(made view.Token) {
 			wantCode(t, "revoke", n.Host().Tokens().Revoke(t.Context(), made.ID), "")
 			closeNode(t, n)
@@ -112,7 +112,7 @@ func TestDerivedTokensEndWithTheirParent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			apart := makeToken(t, fae, NewToken{})
+			separate := makeToken(t, fae, NewToken{})
 			all := []view.Token{child, grandchild, ofFae, itsChild, first}
 			var acting []*Token
 			for _, made := range all {
@@ -126,7 +126,7 @@ func TestDerivedTokensEndWithTheirParent(t *testing.T) {
 			for i, made := range all {
 				_, _, err := n.Authenticate(t.Context(), made.Text)
 				wantCode(t, "token "+string(rune('0'+i)), err, parley.Unauthenticated)
-				wantCode(t, "going on", n.Keep(t.Context(), *acting[i]), parley.Unauthenticated)
+				wantCode(t, "continued use", n.Keep(t.Context(), *acting[i]), parley.Unauthenticated)
 			}
 			_, _, err = n.AuthenticateSession(t.Context(), session.Text, session.Key)
 			wantCode(t, "the session", err, parley.Unauthenticated)
@@ -134,7 +134,7 @@ func TestDerivedTokensEndWithTheirParent(t *testing.T) {
 			wantCode(t, "making another by it", err, parley.Unauthenticated)
 			_, err = fae.Under(host.by).Tokens().MakeSession(t.Context(), "late")
 			wantCode(t, "a late session", err, parley.Unauthenticated)
-			agentByToken(t, n, apart.Text)
+			agentByToken(t, n, separate.Text)
 			if left, err := fae.Tokens().List(t.Context()); err != nil || len(left) == 0 || slices.ContainsFunc(left, func(t view.Token) bool { return !t.By.IsZero() }) {
 				t.Errorf("listed: %+v %v", left, err)
 			}
@@ -142,7 +142,7 @@ func TestDerivedTokensEndWithTheirParent(t *testing.T) {
 	}
 }
 
-// allScopes are what a token can be good for.
+// allScopes are the scopes that a token can have.
 var allScopes = mailbox.TokenScopes()
 
 func TestInvitationEndsWithItsToken(t *testing.T) {
@@ -165,14 +165,14 @@ func TestInvitationEndsWithItsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if open, err := n.Host().Peers().Invitations(t.Context()); err != nil || len(open) != 0 {
-		t.Errorf("it is open still: %v %v", open, err)
+		t.Errorf("it is still open: %v %v", open, err)
 	}
 	l, err := capabilities.ParseLocator(made.Locator)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n.peers.Admits(capabilities.NodeID{31: 9}, peers.Token(l.ID.ULID, l.Secret)) {
-		t.Error("who shows it is let in")
+		t.Error("its holder is admitted")
 	}
 }
 
@@ -212,16 +212,16 @@ func TestSessionExpiresUnlessRenewed(t *testing.T) {
 	if err != nil || next == "" || next == in.Text {
 		t.Fatalf("%q %v", next, err)
 	}
-	if again, err := use(in.Text); again != "" || err != nil { // another tab, that has yet to hear of it
+	if again, err := use(in.Text); again != "" || err != nil { // another tab that does not have the next text yet
 		t.Fatalf("%q %v", again, err)
 	}
-	clock.forward(2 * time.Hour) // the answer with the next was lost
+	clock.forward(2 * time.Hour) // the response with the next text was lost
 	lost := next
 	if next, err = use(in.Text); err != nil || next == "" {
 		t.Fatalf("%q %v", next, err)
 	}
 	_, err = use(lost)
-	wantCode(t, "one that was never shown", err, parley.Unauthenticated)
+	wantCode(t, "a text that was never used", err, parley.Unauthenticated)
 	if _, err := use(next); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestSessionExpiresUnlessRenewed(t *testing.T) {
 	}
 }
 
-// answeredSecret has fae ask the host for a secret, which that answers, and binds the answer to a name.
+// answeredSecret asks the host for a secret as fae, answers it, and binds the answer to a name.
 func answeredSecret(t *testing.T, n *Node, fae *Agent) view.Asked {
 	t.Helper()
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}, Name: "config", Key: "k"})
@@ -324,7 +324,7 @@ func TestSecretsAreRevealedToAskerAndScope(t *testing.T) {
 			}
 		}
 	}
-	// Who answered has it no more, however it is asked for.
+	// The answerer cannot reveal the secret by any path.
 	host := n.Host()
 	for _, path := range []string{"@mail/0/@value", "@mail/0/@value/key"} {
 		_, err := host.Names().Show(t.Context(), path, true)
@@ -348,16 +348,16 @@ func TestAwaitWithoutRevealHidesSecrets(t *testing.T) {
 	fae := guest(t, n, "fae")
 	asked := ask(t, fae, Ask{Fields: []events.Field{{Name: "key", Type: events.Secret}}})
 	form := capabilities.FormID(asked.Form)
-	type told struct {
+	type result struct {
 		o   view.Outcome
 		err error
 	}
 	waits := map[bool]*Agent{true: agentByToken(t, n, makeToken(t, fae, NewToken{Scopes: []string{"read", "reveal"}}).Text), false: agentByToken(t, n, makeToken(t, fae, NewToken{Scopes: []string{"read"}}).Text)}
-	heard := map[bool]chan told{true: make(chan told, 1), false: make(chan told, 1)}
+	results := map[bool]chan result{true: make(chan result, 1), false: make(chan result, 1)}
 	for reveals, a := range waits {
 		go func() {
 			o, err := a.Await(t.Context(), form)
-			heard[reveals] <- told{o, err}
+			results[reveals] <- result{o, err}
 		}()
 	}
 	eventually.Holds(t, "both wait", func() bool {
@@ -366,7 +366,7 @@ func TestAwaitWithoutRevealHidesSecrets(t *testing.T) {
 	if _, err := n.Host().Answer(t.Context(), Answer{Form: form, Values: text("key", "sk-1")}); err != nil {
 		t.Fatal(err)
 	}
-	for reveals, ch := range heard {
+	for reveals, ch := range results {
 		got := <-ch
 		if got.err != nil || got.o.Status != view.StatusAnswered || got.o.Values.Has(capabilities.Value.IsSealed) == reveals {
 			t.Errorf("with reveal %v: %+v %v", reveals, got.o, got.err)
@@ -374,8 +374,8 @@ func TestAwaitWithoutRevealHidesSecrets(t *testing.T) {
 	}
 }
 
-// TestTokensOfOldLogs: a session of a log from before sessions were apart is good no more, and a token of a guest opens
-// what it did.
+// TestTokensOfOldLogs reads tokens as older versions recorded them. A session of that kind is invalid, and a guest's token
+// still reveals secrets.
 func TestTokensOfOldLogs(t *testing.T) {
 	n := openNode(t, t.TempDir())
 	fae := guest(t, n, "fae")

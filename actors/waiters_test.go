@@ -11,8 +11,7 @@ import (
 	"parley/mailbox"
 )
 
-// TestCallersThatAreGoneLeaveNoWaiter ends the context of calls that wait, while the mailbox that would add them as
-// waiters is busy.
+// TestCancelledCallsLeaveNoWaiter ends the context of waiting calls while the mailbox that would register them is busy.
 func TestCancelledCallsLeaveNoWaiter(t *testing.T) {
 	t.Parallel()
 	n := openNode(t, t.TempDir())
