@@ -70,11 +70,11 @@ func TestAsyncAskDeliversOutcomeOnce(t *testing.T) {
 	if got := <-answered; parley.CodeOf(got.err) != parley.AlreadyAnswered {
 		t.Errorf("a second answer: %+v", got)
 	}
-	wrong, _ := startAsk(fae, Ask{To: "nobody", Description: "x", Fields: textField("a")})
+	wrong, _ := startAsk(fae, Ask{To: "unknown", Description: "x", Fields: textField("a")})
 	if got := <-wrong; parley.CodeOf(got.err) != parley.UnknownRecipient {
 		t.Errorf("for an unknown recipient: %+v", got)
 	}
-	eventually.Holds(t, "nobody waits", func() bool { return n.ended.count.Load() == 0 })
+	eventually.Holds(t, "no call waits", func() bool { return n.ended.count.Load() == 0 })
 }
 
 // BenchmarkAsyncAsks keeps as many asks pending as the name says, without a goroutine for any of them.

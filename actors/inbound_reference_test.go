@@ -147,7 +147,7 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 		}
 		return &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(values), Grants: grants}
 	}
-	word, nobody := capabilities.String("x"), capabilities.Ref{}
+	word, noRef := capabilities.String("x"), capabilities.Ref{}
 	other := func(f func(*capabilities.Grant)) events.Event {
 		g := grant(mine, v.worker.id)
 		f(&g)
@@ -164,9 +164,9 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 		"by a grant to another":        other(func(g *capabilities.Grant) { g.To = v.worker.id }),
 		"by a grant of another answer": other(func(g *capabilities.Grant) { g.Message = local }),
 		"with a root":                  answer(rooted, word, grant(mine, v.worker.id)),
-		"with a superfluous grant":     answer(nobody, word, grant(mine, v.worker.id)),
-		"a reference in a text field":  answer(nobody, capabilities.Reference(agentRef(v.worker.id, mine)), grant(mine, v.worker.id)),
-		"a sealed value":               answer(nobody, capabilities.Sealed([]byte("sealed"))),
+		"with a superfluous grant":     answer(noRef, word, grant(mine, v.worker.id)),
+		"a reference in a text field":  answer(noRef, capabilities.Reference(agentRef(v.worker.id, mine)), grant(mine, v.worker.id)),
+		"a sealed value":               answer(noRef, capabilities.Sealed([]byte("sealed"))),
 		"a field that was not asked":   &events.AnswerQueued{Form: asked.Form, Values: capabilities.Record(map[string]capabilities.Value{"more": word})},
 		"no values":                    &events.AnswerQueued{Form: asked.Form, Values: word},
 		"that it was cancelled":        &events.AnswerQueued{Form: asked.Form, Reason: events.Cancelled},
@@ -177,7 +177,7 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 		})
 	}
 	v.runCase(t, "by an agent that was not asked", func() {
-		p := v.item(events.OutboxAnswer, v.newID(), v.fae.id, answer(nobody, word))
+		p := v.item(events.OutboxAnswer, v.newID(), v.fae.id, answer(noRef, word))
 		v.checkNoEvents(func() { v.wantRefused(v.deliverAll(p)[0], "NOT_PERMITTED") })
 	})
 	v.runCase(t, "a valid answer", func() {
@@ -191,7 +191,7 @@ func TestAnswerWithForgedReferenceIsRefused(t *testing.T) {
 		sent := answer(agentRef(v.worker.id, mine), word, grant(mine, v.worker.id))
 		v.checkNoEvents(func() {
 			v.wantAccepted(v.deliver(events.OutboxAnswer, v.fae.id, sent)) // its ack may have been lost
-			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, answer(nobody, word)), "ALREADY_ANSWERED")
+			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, answer(noRef, word)), "ALREADY_ANSWERED")
 			v.wantRefused(v.deliver(events.OutboxAnswer, v.fae.id, &events.AnswerQueued{Form: asked.Form, Reason: events.Declined}), "ALREADY_ANSWERED")
 		})
 	})

@@ -133,7 +133,7 @@ func TestQueuedAnswerAfterSettlement(t *testing.T) {
 	}
 	_, err := answerWith(b.Host(), asked.Form, "again")
 	if parley.CodeOf(err) != parley.AlreadyAnswered || !strings.Contains(err.Error(), `"c"`) || !strings.Contains(err.Error(), o.At.String()) {
-		t.Errorf("b is not told by whom and when: %v", err)
+		t.Errorf("the error of b names no answerer and no time: %v", err)
 	}
 }
 

@@ -143,7 +143,7 @@ func killWhenReady(t *testing.T, folder string) (processes []int) {
 	}
 	ready := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		switch word, rest, _ := strings.Cut(lines.Text(), " "); word {
+		switch event, rest, _ := strings.Cut(lines.Text(), " "); event {
 		case "process":
 			pid, err := strconv.Atoi(rest)
 			if err != nil {

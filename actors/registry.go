@@ -29,7 +29,7 @@ type registry struct {
 
 	mu            sync.Mutex
 	registrations map[capabilities.ID]*registration
-	recovered     uint64 // of registrations that begin
+	recovered     uint64 // of new registrations
 	closed        bool
 }
 
@@ -38,24 +38,24 @@ type registration struct {
 	id     capabilities.ID
 	pid    *actor.PID
 	queued atomic.Int64
-	called atomic.Int64  // calls from outside among them
-	loaded atomic.Bool   // its state was made from the log, or with the mailbox, before
+	called atomic.Int64  // calls from outside the node among them
+	loaded atomic.Bool   // its state has been replayed, or the mailbox is new
 	last   atomic.Uint64 // position of its latest append
 
 	doubtful  atomic.Bool   // its state was read while the journal had failed
 	recovered atomic.Uint64 // failures of the journal after which all mail for it has been delivered again
 
-	// Quarantined is why the actor refuses all messages: its log cannot be replayed, or it crashes too often. The next
-	// registration of the mailbox tries again.
+	// Quarantined is the error with which the actor refuses all messages: its log cannot be replayed, or it crashes too
+	// often. The next registration of the mailbox tries again.
 	quarantined atomic.Pointer[parley.Error]
 
-	used  atomic.Int64 // when it last did something, in unix nanoseconds
+	used  atomic.Int64 // time of its last activity, in Unix nanoseconds
 	state *mailbox.State
 
 	acks acks
 }
 
-// shutdown is the last message to an actor, when the node ends.
+// shutdown is the last message to an actor when the node ends.
 type shutdown struct{ done func() }
 
 func newRegistry(n *Node) *registry {
@@ -68,8 +68,8 @@ func newRegistry(n *Node) *registry {
 	return r
 }
 
-// quarantine has a mailbox that crashes too often refuse its messages, and the callers hear why. Stopping its actor would
-// lose the queue.
+// quarantine makes a mailbox that crashes too often refuse all messages with an error. Stopping its actor would lose the
+// queue.
 func (r *registry) quarantine(child *actor.PID, reason any) actor.Directive {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *registry) quarantine(child *actor.PID, reason any) actor.Directive {
 	return actor.RestartDirective
 }
 
-// problems returns why actors of mailboxes are quarantined, by their names.
+// problems returns the errors of quarantined mailboxes by the names of their actors.
 func (r *registry) problems() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +95,8 @@ func (r *registry) problems() map[string]string {
 	return all
 }
 
-// call is tell for what comes from outside: it refuses with RATE_LIMITED when too much waits, and with
-// NOT_RUNNING when the node is closing.
+// call is tell for a message from outside the node. It refuses with RATE_LIMITED when queues are full, and with NOT_RUNNING
+// when the node is closing.
 func (r *registry) call(id capabilities.ID, m message) error {
 	if r.overloaded(r.shareOf(id)) {
 		return parley.Refuse(parley.RateLimited, "the node has too much to do").WithHint("try again in a moment")
@@ -115,8 +115,8 @@ func (r *registry) call(id capabilities.ID, m message) error {
 	return nil
 }
 
-// share is how much of the node's room for what waits a caller may find taken, in quarters. The host finds room when
-// agents do not, and agents when other nodes do not.
+// share is the fill of the node's queues up to which a caller is admitted, in quarters. The host is admitted after agents
+// are refused, and agents after other nodes are.
 type share int64
 
 const (
@@ -132,7 +132,7 @@ func (r *registry) shareOf(id capabilities.ID) share {
 	return shareOfAgents
 }
 
-// overloaded reports whether too much waits to accept more calls from outside.
+// overloaded reports whether the queues are too full for a caller with a share.
 func (r *registry) overloaded(s share) bool {
 	return r.queued.Load() >= int64(s)*maxQueuedNode/4 || int64(r.node.journal.Backlog()) >= int64(s)*maxBacklog/4
 }
@@ -141,8 +141,8 @@ func errClosing() error {
 	return parley.Refuse(parley.NotRunning, "the node is stopping")
 }
 
-// tell sends a message from within the node that follows from an append, or from none if after is 0. It is never
-// refused: a call causes a bounded number of these.
+// tell sends a message from inside the node. The message follows from the append at position after, or from none if after is
+// 0. It is never refused, because each call causes a bounded number of such messages.
 func (r *registry) tell(id capabilities.ID, after persistence.Position, m message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +171,7 @@ func (r *registry) spawn(id capabilities.ID, state *mailbox.State, last persiste
 	s.used.Store(time.Now().UnixNano())
 	r.registrations[id] = s
 	s.pid = r.tree.spawn(agentName(id), actor.PropsFromProducer(func() actor.Actor {
-		// A restarted actor starts from the log: what crashed the last one may have harmed its state.
+		// A restarted actor is replayed from the log, because the crash may have left its state inconsistent.
 		b := &mailboxActor{node: r.node, reg: s, state: s.state, last: persistence.Position(s.last.Load())}
 		s.state = nil
 		return b
@@ -186,7 +186,7 @@ func (r *registry) register(state *mailbox.State, last persistence.Position) {
 	r.spawn(state.ID, state, last)
 }
 
-// done is called by an actor when it has handled a message.
+// done records that an actor has handled a message.
 func (r *registry) done(s *registration, d delivery) {
 	if d.called {
 		s.called.Add(-1)
@@ -196,8 +196,8 @@ func (r *registry) done(s *registration, d delivery) {
 	r.queued.Add(-1)
 }
 
-// passivate stops the actors of the mailboxes that have nothing to do, were not used since a time, and whose appends are
-// all durable. While the journal has failed, all stay: each has to look at what was lost first.
+// passivate stops the actors of mailboxes that have empty queues, were not used since a time, and whose appends are all
+// durable. It stops none while the journal has failed, because each has to recover lost appends first.
 //
 // The scheduler calls it. The actor library's receive timeout is not used: its timer changes the actor's context without
 // a lock, and cannot see whether a message is on its way to the queue.
@@ -216,7 +216,7 @@ func (r *registry) passivate(before time.Time) {
 	}
 }
 
-// settled reports whether all that a mailbox has appended is on disk, and its state is what the log says.
+// settled reports whether all appends of a mailbox are durable, and its state equals the log.
 func (r *registry) settled(s *registration) bool {
 	return !s.doubtful.Load() && r.node.journal.Durable(persistence.Position(s.last.Load()))
 }
@@ -229,10 +229,10 @@ func (r *registry) isAwake(id capabilities.ID) bool {
 	return awake
 }
 
-// busy reports whether some mailbox has something to do, so that more appends may follow at once.
+// busy reports whether a mailbox has queued messages, so that more appends may follow.
 func (r *registry) busy() bool { return r.queued.Load() > 0 }
 
-// active returns how many mailboxes are in memory.
+// active returns the number of mailboxes in memory.
 func (r *registry) active() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -246,11 +246,11 @@ func (r *registry) close() {
 	r.mu.Unlock()
 }
 
-// end ends the actors, when they have nothing to do, and all that they run on.
+// end stops the actors once their queues are empty, and then the dispatcher.
 func (r *registry) end() {
 	r.mu.Lock()
 	registrations := r.registrations
-	r.registrations = map[capabilities.ID]*registration{} // whoever still holds the node holds no mailboxes
+	r.registrations = map[capabilities.ID]*registration{} // so that a reference to the node keeps no mailboxes in memory
 	r.mu.Unlock()
 	var left sync.WaitGroup
 	left.Add(len(registrations))
@@ -262,7 +262,7 @@ func (r *registry) end() {
 	r.dispatcher.end()
 }
 
-// drain blocks until no mailbox has anything to do and all acks are recorded.
+// drain blocks until all queues are empty and all acks are recorded.
 func (r *registry) drain(ctx context.Context) error {
 	for again := true; again; again = r.recordAllAcks() {
 		for r.queued.Load() > 0 {
@@ -276,20 +276,19 @@ func (r *registry) drain(ctx context.Context) error {
 	return nil
 }
 
-// dispatcher runs actors on a few goroutines that stay, as many as can run at once. With one for each turn,
-// the actor library's own way, a commit on its way to the disk stands in line behind them all at each of its
-// steps, and a tenth of the node's time goes into growing stacks.
+// dispatcher runs actors on a fixed set of goroutines, one per processor. The library starts a goroutine for each turn. Then
+// each step of a commit waits behind all of them, and growing their stacks takes a tenth of the node's time.
 type dispatcher struct {
-	turns chan func() // nil ends one of the goroutines
+	turns chan func() // nil ends a goroutine
 	staff int
 }
 
 const (
-	turnsWaiting = 4096 // more than these get goroutines of their own
-	turnLength   = 300  // messages before another actor has its turn
+	turnsWaiting = 4096 // further turns get goroutines of their own
+	turnLength   = 300  // messages in one turn of an actor
 )
 
-// newDispatcher makes a dispatcher that works until end is called.
+// newDispatcher starts a dispatcher, which runs until end is called.
 func newDispatcher() *dispatcher {
 	d := &dispatcher{turns: make(chan func(), turnsWaiting), staff: runtime.GOMAXPROCS(0)}
 	for range d.staff {
@@ -298,14 +297,14 @@ func newDispatcher() *dispatcher {
 	return d
 }
 
-// end ends the goroutines. The caller makes sure that no actor has messages.
+// end ends the goroutines. No actor may have messages.
 func (d *dispatcher) end() {
 	for range d.staff {
 		d.turns <- nil
 	}
 }
 
-// Schedule runs fn soon.
+// Schedule queues fn for a goroutine.
 func (d *dispatcher) Schedule(fn func()) {
 	select {
 	case d.turns <- fn:
@@ -314,11 +313,10 @@ func (d *dispatcher) Schedule(fn func()) {
 	}
 }
 
-// Throughput is how many messages an actor may handle in one turn.
+// Throughput returns the number of messages that an actor may handle in one turn.
 func (d *dispatcher) Throughput() int { return turnLength }
 
-// aside runs, within a turn, what may wait for the disk. Others have their turns meanwhile: an actor that
-// reads its log holds up nobody.
+// aside runs a function that may wait for the disk, within a turn. Another goroutine runs the other actors' turns meanwhile.
 func (d *dispatcher) aside(wait func() error) error {
 	done := make(chan struct{})
 	defer close(done)
@@ -332,12 +330,12 @@ func (d *dispatcher) work() {
 	}
 }
 
-// standIn works until done is closed.
+// standIn runs turns until done is closed.
 func (d *dispatcher) standIn(done <-chan struct{}) {
 	for {
 		select {
 		case fn := <-d.turns:
-			if fn == nil { // meant for one of the staff
+			if fn == nil { // nil is for a permanent goroutine
 				d.turns <- nil
 				return
 			}
@@ -348,8 +346,8 @@ func (d *dispatcher) standIn(done <-chan struct{}) {
 	}
 }
 
-// notifyMissed notifies waiters of what the log shows, when the state was made from it again. A commit that was in doubt may
-// have been stored, and a crash may have kept the actor from notifying anybody.
+// notifyMissed notifies waiters of the outcomes in the log after the state was replayed. A commit with an unknown result may
+// have been stored, and an actor may have crashed before it notified them.
 func notifyMissed(b *mailboxActor) {
 	for _, key := range b.node.ended.keys(func(k formKey) bool { return k.mailbox == b.reg.id }) {
 		if m, err := b.state.Mail.FindFormID(key.form); err == nil && !m.Form.IsOpen() {
@@ -362,8 +360,8 @@ func notifyMissed(b *mailboxActor) {
 	b.publishStatus(0)
 }
 
-// recheckAll has every mailbox in memory compare its state with the log, and deliver again what a failure of the journal
-// has lost. When all have done that, each is told, behind the mail that was delivered to it.
+// recheckAll makes every mailbox in memory compare its state with the log, and redeliver items that a failure of the journal
+// has lost. Then each mailbox gets a recovered message, which follows the redelivered mail.
 func (r *registry) recheckAll() {
 	failures := r.node.journal.Failures()
 	var left atomic.Int64
@@ -377,7 +375,7 @@ func (r *registry) recheckAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.registrations {
-		s.quarantined.Store(nil) // of all, before any of them gets mail
+		s.quarantined.Store(nil) // of all mailboxes before any gets mail
 	}
 	for id, s := range r.registrations {
 		left.Add(1)
@@ -385,7 +383,7 @@ func (r *registry) recheckAll() {
 	}
 }
 
-// endRecovery tells the mailboxes in memory that mail lost by failures of the journal has been delivered again.
+// endRecovery sends recovered to the mailboxes in memory.
 func (r *registry) endRecovery(failures uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -395,21 +393,21 @@ func (r *registry) endRecovery(failures uint64) {
 	}
 }
 
-// recovered comes to a mailbox after all mail that was lost by failures of the journal.
+// recovered is the message to a mailbox that follows all redelivered mail after failures of the journal.
 type recovered struct {
 	reg      *registration
 	failures uint64
 }
 
 func (m recovered) handle(*mailboxActor) { m.reg.recovered.Store(m.failures) }
-func (m recovered) fail(error)           { m.reg.recovered.Store(m.failures) } // a mailbox that cannot be read says so itself
+func (m recovered) fail(error)           { m.reg.recovered.Store(m.failures) } // calls to an unreadable mailbox return its own error
 
 // isRecovering reports whether acknowledged mail for the mailbox may be missing, because the journal has failed.
 func (b *mailboxActor) isRecovering() bool {
 	return b.node.journal.Failures() != b.reg.recovered.Load() && parley.CodeOf(b.node.journal.Err()) != parley.CorruptLog
 }
 
-// errRecovering is the error of a call for a message that is not there while the node recovers.
+// errRecovering is the error of a call for an unknown message while the node recovers.
 func errRecovering() error {
 	return parley.Refuse(parley.ReadOnly, "there is no such message yet: the journal has failed, and mail is still being delivered again").
 		WithHint("try again in a moment")

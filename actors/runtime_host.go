@@ -15,16 +15,16 @@ import (
 	"parley/mailbox/rule"
 )
 
-// runtimeHost is the node as an agent's program sees it during a run. The program asks and sends as the agent.
+// runtimeHost implements runtime.Host for one run of an agent's program. The program asks and sends as the agent.
 type runtimeHost struct {
 	agent *Agent
 	run   *run
 
 	mu     sync.Mutex
 	closed bool
-	asked  map[capabilities.ID]bool // forms that the run asked or took up
-	taken  map[string]bool          // keys of calls, that the run asks about
-	denied map[string]string        // calls that were declined in the run, and why
+	asked  map[capabilities.ID]bool // forms that the run has asked or found
+	taken  map[string]bool          // keys of the run's calls
+	denied map[string]string        // reasons of the calls that were denied in the run
 }
 
 func newRuntimeHost(n *Node, agent capabilities.ID, r *run) *runtimeHost {
@@ -36,14 +36,14 @@ func newRuntimeHost(n *Node, agent capabilities.ID, r *run) *runtimeHost {
 
 var errRunOver = errors.New("the run is over")
 
-// close has whatever the program still says go unheard.
+// close refuses all later requests of the program.
 func (d *runtimeHost) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
 }
 
-// forms gives the forms that the run asked or took up.
+// forms returns the forms that the run has asked or found.
 func (d *runtimeHost) forms() []capabilities.ID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +63,7 @@ func (d *runtimeHost) check() error {
 	return nil
 }
 
-// Write keeps output in the agent's timeline.
+// Write stores output of the agent's program.
 func (d *runtimeHost) Write(ctx context.Context, stream runtime.Stream, text string) error {
 	if err := d.check(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (d *runtimeHost) Write(ctx context.Context, stream runtime.Stream, text str
 	return d.agent.Output().write(ctx, view.OutputPiece{Run: d.run.id, Message: d.run.prompt, Stream: string(stream), Text: text})
 }
 
-// Ask sends a question as a form from the agent, and waits for its end.
+// Ask asks a form as the agent, and blocks until the form has ended.
 func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answer, error) {
 	if err := d.check(); err != nil {
 		return runtime.Answer{}, err
@@ -97,7 +97,7 @@ func (d *runtimeHost) Ask(ctx context.Context, q runtime.Question) (runtime.Answ
 	return programAnswer(outcome)
 }
 
-// askQuestion sends a question of the run as a form, or finds one that was sent before. It returns the form's ID.
+// askQuestion asks a question of the run as a form, or finds the form of an earlier run. It returns the form's ID.
 type askQuestion struct {
 	host     *runtimeHost
 	question string
@@ -126,7 +126,7 @@ func programAnswer(o view.Outcome) (runtime.Answer, error) {
 	return a, err
 }
 
-// Approve asks whether the agent's program may make a call. One that was declined in this run is refused again.
+// Approve asks whether the agent's program may make a call. A call that was denied in this run is denied again.
 func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Decision, error) {
 	if err := d.check(); err != nil {
 		return runtime.Decision{}, err
@@ -155,10 +155,10 @@ func (d *runtimeHost) Approve(ctx context.Context, c runtime.Call) (runtime.Deci
 // runPermission is a permission for a call of a run.
 type runPermission struct {
 	view.Permission
-	lasts bool // its rule holds for later calls too
+	lasts bool // a rule covers later calls too
 }
 
-// approveCall asks about a call of the run, or takes up a form about it that no other call of the run has taken.
+// approveCall asks for approval of a call of the run. It first looks for an earlier form that no other call of the run uses.
 type approveCall struct {
 	host   *runtimeHost
 	call   runtime.Call
@@ -180,7 +180,8 @@ func (m approveCall) handle(b *mailboxActor) (runPermission, error) {
 	return runPermission{p, b.state.Rules.Lasts(p.Rule)}, err
 }
 
-// folderOf returns the folder in which a program runs: its own, or else the node's. "" is one that cannot be told.
+// folderOf returns the folder in which a program runs: its own, or the node's if it has none. It returns "" if the folder is
+// unknown.
 func folderOf(p events.ProgramSet) string {
 	folder, err := filepath.Abs(p.Folder)
 	if err != nil || rule.CheckFolder(folder) != nil {
@@ -189,8 +190,8 @@ func folderOf(p events.ProgramSet) string {
 	return folder
 }
 
-// duringRun is a request of a run's program. It is refused when the run is no longer the current one: the forms of the
-// run were cancelled with it, and nobody would cancel later ones. A nil request only checks that.
+// duringRun is a request of a run's program. It is refused once the run is no longer current: the run's forms were
+// cancelled with it, and later ones would stay open. A nil request only checks that.
 type duringRun[T any] struct {
 	run     *run
 	request request[T]
@@ -206,15 +207,15 @@ func (m duringRun[T]) handle(b *mailboxActor) (v T, err error) {
 	return m.request.handle(b)
 }
 
-// outlasts refuses an outcome by which a question of the run was taken back with the run itself. The program hears that
-// it is to end, and not that it has an answer: with that it would go on.
+// outlasts refuses an outcome that cancelled the form together with its run. So the program gets its end and not an outcome,
+// with which it would continue.
 func (d *runtimeHost) outlasts(ctx context.Context, o view.Outcome) error {
 	if o.Status != view.StatusCancelled {
 		return nil
 	}
 	_, err := call(ctx, d.agent, duringRun[none]{run: d.run})
 	if errors.Is(err, errRunOver) {
-		select { // it is stopped as soon as its end is durable, as that of the question is
+		select { // the run is stopped once its end is durable, like the form's outcome
 		case <-d.run.ctx.Done():
 		case <-ctx.Done():
 		}
@@ -222,14 +223,14 @@ func (d *runtimeHost) outlasts(ctx context.Context, o view.Outcome) error {
 	return err
 }
 
-// note adds a form to those of the run. The mailbox's actor calls it before the form is durable.
+// note adds a form to the run's forms. The mailbox's actor calls it before the form is durable.
 func (d *runtimeHost) note(form capabilities.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked[form] = true
 }
 
-// decided reads what was decided, and remembers what was declined.
+// decided returns the decision of an outcome, and records a denied call.
 func (d *runtimeHost) decided(call string, allowed bool, o view.Outcome) runtime.Decision {
 	decision, reason := mailbox.ReadDecision(o.Values)
 	out := runtime.Decision{
@@ -247,7 +248,7 @@ func (d *runtimeHost) decided(call string, allowed bool, o view.Outcome) runtime
 	return out
 }
 
-// Send sends a message to someone whom the agent holds.
+// Send sends a message to an agent that the program's agent has a reference to.
 func (d *runtimeHost) Send(ctx context.Context, to, text string) error {
 	if err := d.check(); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"parley/capabilities"
 )
 
-// scheduler expires forms and passivates idle mailboxes. Its deadlines follow from the log, so those that passed while
-// the node was down are met when it starts.
+// scheduler expires forms and passivates idle mailboxes. Its deadlines follow from the log. So forms whose deadlines passed
+// while the node was down expire when it starts.
 type scheduler struct {
 	node *Node
 	pid  *actor.PID
@@ -52,7 +52,7 @@ func (c *scheduler) spawn(strategy actor.SupervisorStrategy) {
 	c.timer = time.AfterFunc(0, func() { tree.system.Root.Send(c.pid, tick{}) })
 }
 
-// expect sets a mailbox's earliest deadline. Zero is none.
+// expect sets a mailbox's earliest deadline, or removes it if the time is 0.
 func (c *scheduler) expect(id capabilities.ID, at capabilities.Time) {
 	if at == 0 {
 		return
@@ -60,7 +60,7 @@ func (c *scheduler) expect(id capabilities.ID, at capabilities.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before, ok := c.known[id]; ok && before <= at {
-		return // the mailbox says its next deadline when that one has passed
+		return // the mailbox sets its next deadline when that one has passed
 	}
 	c.known[id] = at
 	heap.Push(&c.due, dueMailbox{at: at, id: id})
@@ -78,7 +78,7 @@ func (c *scheduler) pause() time.Duration {
 	return min(max(until, 0), schedulerTick)
 }
 
-// look sends to the mailboxes whose deadline has passed, has acks recorded, and passivates idle mailboxes.
+// look sends a message to each mailbox whose deadline has passed, records pending acks, and passivates idle mailboxes.
 func (c *scheduler) look() {
 	for _, id := range c.passed(c.node.now()) {
 		c.node.registry.tell(id, 0, expireForms{c, id})
@@ -103,7 +103,7 @@ type expireForms struct {
 
 func (m expireForms) handle(b *mailboxActor) {
 	next, now := b.state.Summary().Deadline, b.node.now()
-	if next != 0 && next <= now { // it could not be met, for now
+	if next != 0 && next <= now { // the forms could not be expired yet
 		next = now.Add(schedulerTick)
 	}
 	m.scheduler.expect(m.mailbox, next)
@@ -142,7 +142,7 @@ type dueMailbox struct {
 	id capabilities.ID
 }
 
-// dueHeap has the earliest on top.
+// dueHeap is a heap of deadlines with the earliest first.
 type dueHeap []dueMailbox
 
 func (h dueHeap) Len() int           { return len(h) }
@@ -156,7 +156,7 @@ func (h *dueHeap) Pop() any {
 	return last
 }
 
-// later does something after a pause, unless the node has ended by then.
+// later calls a function after a pause, unless the node has ended by then.
 func (n *Node) later(pause time.Duration, do func()) {
 	time.AfterFunc(pause, func() {
 		if n.life.Err() == nil {
@@ -165,7 +165,7 @@ func (n *Node) later(pause time.Duration, do func()) {
 	})
 }
 
-// Work that could not be done now is tried again after pauses that grow from retryFirst to retryMost.
+// Failed work is retried after pauses that grow from retryFirst to retryMost.
 const (
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second

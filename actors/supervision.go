@@ -16,7 +16,7 @@ import (
 	"parley/capabilities"
 )
 
-// The names of the node's actors. An agent's program is below its agent.
+// The names of the node's actors. The actor of a program is below its agent's.
 const (
 	journalName   = "journal"
 	schedulerName = "scheduler"
@@ -32,9 +32,9 @@ const (
 	restartWindow = time.Minute
 )
 
-// supervision is the strategy by which a node restarts its actors, one for one. A restarted actor keeps its queue. The
-// library's own strategy stops an actor that crashes too often, which loses the queue and leaves the callers waiting. So
-// escalate decides what follows, for each kind of actor.
+// supervision is a node's one-for-one strategy. It restarts an actor that has crashed, which keeps its queue. The library's
+// strategy stops an actor that crashes too often, which loses the queue and leaves its callers waiting. Escalate is called
+// instead, and differs for each kind of actor.
 type supervision struct {
 	tree     *tree
 	escalate func(child *actor.PID, reason any) actor.Directive
@@ -64,7 +64,7 @@ func (n *Node) escalateToNode(child *actor.PID, reason any) actor.Directive {
 	return actor.StopDirective
 }
 
-// stopChild stops a crashing actor for good, and leaves the others at work.
+// stopChild stops a crashing actor for good. The other actors continue.
 func (n *Node) stopChild(child *actor.PID, reason any) actor.Directive {
 	n.log.Error("an actor crashes too often: stopped", "actor", child.Id, "panic", fmt.Sprint(reason))
 	return actor.StopDirective
@@ -85,8 +85,8 @@ type child struct {
 	restarts int
 }
 
-// spawn starts an actor under a name. An actor of that name that is still being stopped does not hinder it: then the new
-// one's ID has a number behind the name.
+// spawn starts an actor under a name. If an actor of that name is still stopping, the new actor's ID has a number after the
+// name.
 func (t *tree) spawn(name string, props *actor.Props) *actor.PID {
 	pid, err := t.system.Root.SpawnNamed(props, name)
 	for err != nil {
@@ -173,7 +173,7 @@ func (n *Node) spawnRoot() {
 // Receive handles a change of the journal's condition, and the time to try again.
 func (k *journalSupervisor) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
-	case *actor.Started, journalChanged: // a restarted actor looks at once
+	case *actor.Started, journalChanged: // a restarted actor checks the journal first
 		k.look(ctx)
 	case reopenJournal:
 		k.reopen(ctx)
@@ -196,7 +196,7 @@ func (k *journalSupervisor) look(ctx actor.Context) {
 	}
 }
 
-// retry sends itself a message after a pause. The timer ends with the node, at the latest by being ignored.
+// retry sends the actor a message after a pause. A message after the node's end is ignored.
 func (k *journalSupervisor) retry(ctx actor.Context) {
 	self, root := ctx.Self(), k.node.registry.system.Root
 	time.AfterFunc(k.wait, func() {
